@@ -1,0 +1,276 @@
+// Package atomicfile reads and replaces the small files that gt's state is
+// made of. It is the only place in gt that renames a file.
+//
+// A file is replaced whole: the new content goes to a temporary file in the
+// same folder, which then takes the old one's name. Whoever reads sees the old
+// content or the new, never a part, and a process that is killed at any point
+// leaves one of the two, plus at most one temporary file that Sweep removes.
+//
+// Nothing here follows a symbolic link in the last element of a path, and
+// nothing blocks on a FIFO: what is not a regular file is refused.
+package atomicfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/natefinch/atomic"
+)
+
+// MaxSize bounds what Read takes in: 16 MiB, far over any state file of ours.
+const MaxSize = 16 << 20
+
+var (
+	// ErrTooLarge is what reading a file over the limit gives.
+	ErrTooLarge = errors.New("file too large")
+	// ErrNotRegular is what a symbolic link, FIFO, device or folder gives
+	// where a file is expected.
+	ErrNotRegular = errors.New("not a regular file")
+)
+
+// Durability says what must survive a loss of power.
+type Durability bool
+
+const (
+	// Synced waits until content and name are on disk: for what would be
+	// missed.
+	Synced Durability = true
+	// Unsynced leaves it to the kernel: whole for every reader and after any
+	// crash of the process, but a power cut may bring back the old content or
+	// none. For what is rewritten every few seconds.
+	Unsynced Durability = false
+)
+
+// tmpMark stands in the name of every temporary file, so that Sweep knows its
+// own.
+const tmpMark = ".gt-tmp-"
+
+// Read returns the content of the file, at most limit bytes of it; more is
+// ErrTooLarge. A missing file gives an error that is fs.ErrNotExist.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, Error("read", path, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, Error("read", path, fmt.Errorf("%w (over %d bytes)", ErrTooLarge, limit))
+	}
+	return data, nil
+}
+
+// Open opens a regular file for reading, without following a symbolic link and
+// without waiting for the other end of a FIFO.
+func Open(path string) (*os.File, error) {
+	return open(path, os.O_RDONLY, 0)
+}
+
+// OpenAppend opens a regular file for reading and appending, and creates it
+// with mode 0600 where it is missing.
+func OpenAppend(path string) (*os.File, error) {
+	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+}
+
+func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, perm)
+	if err != nil {
+		if errors.Is(err, syscall.ELOOP) {
+			err = ErrNotRegular
+		}
+		return nil, Error("open", path, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, Error("open", path, err)
+	}
+	return f, nil
+}
+
+// Write replaces the content of path, or creates it. The file has mode 0600
+// whatever the umask says, also where the old one was wider. The folder must
+// exist. What is there and is no regular file is refused.
+func Write(path string, data []byte, d Durability) error {
+	return WriteMode(path, data, 0o600, d)
+}
+
+// WriteMode is Write with another mode, for a file that is not ours alone.
+func WriteMode(path string, data []byte, perm fs.FileMode, d Durability) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return Error("replace", path, ErrNotRegular)
+	}
+	return Error("write", path, place(path, data, perm, d, atomic.ReplaceFile))
+}
+
+// Create writes a file that must not exist yet, with mode 0600, and fails with
+// fs.ErrExist where it does. Only one of several processes that call it
+// succeeds, and nobody sees the file before it is whole.
+func Create(path string, data []byte, d Durability) error {
+	return Error("create", path, place(path, data, 0o600, d, os.Link))
+}
+
+// place writes a temporary file beside path and has move give it that name.
+func place(path string, data []byte, perm fs.FileMode, d Durability, move func(from, to string) error) error {
+	tmp, err := temporary(path, perm)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // a rename has left nothing there
+	_, err = tmp.Write(data)
+	if err == nil && d == Synced {
+		err = tmp.Sync()
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = move(tmp.Name(), path)
+	}
+	if err == nil && d == Synced {
+		err = syncDir(filepath.Dir(path))
+	}
+	return err
+}
+
+// Rename gives a file another name within its file system, replacing what
+// stands there, and waits until the new name is on disk.
+func Rename(from, to string) error {
+	if err := atomic.ReplaceFile(from, to); err != nil {
+		return Error("rename", from, err)
+	}
+	return Error("rename", from, syncDir(filepath.Dir(to)))
+}
+
+// Remove deletes the file; that it is already gone is no error.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Error("remove", path, err)
+	}
+	return nil
+}
+
+// SetAside renames a file that cannot be used, so that nothing is lost and the
+// name is free again. It returns the new path, "<path>.bad" or, where that is
+// taken, "<path>.bad.<n>".
+func SetAside(path string) (string, error) {
+	for n := 0; ; n++ {
+		to := path + ".bad"
+		if n > 0 {
+			to = fmt.Sprintf("%s.%d", to, n)
+		}
+		// Link fails where the name is taken; rename would replace.
+		err := os.Link(path, to)
+		switch {
+		case err == nil:
+			return to, Remove(path)
+		case errors.Is(err, fs.ErrExist) && n < 99:
+		default:
+			return "", Error("set aside", path, err)
+		}
+	}
+}
+
+// Private makes dir and what is missing above it, each with mode 0700. A
+// symbolic link or a file in the place of dir is refused, and so is a folder
+// that belongs to somebody else.
+func Private(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return Error("create", dir, err)
+		}
+		info, err = os.Lstat(dir)
+	}
+	switch {
+	case err != nil:
+		return Error("use", dir, err)
+	case !info.IsDir():
+		return Error("use", dir, errors.New("not a folder"))
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return Error("use", dir, errors.New("it belongs to another user"))
+	}
+	return nil
+}
+
+// Sweep removes the temporary files that killed processes left in dir. One
+// that is younger than an hour may still be in use and stays.
+func Sweep(dir string, now time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") || !strings.Contains(e.Name(), tmpMark) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > time.Hour {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// Error words a failure the way every gt binary prints it: the verb, the path
+// in quotes, the reason. It is nil where err is.
+func Error(verb, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	// The path stands in the message already; only the reason is wanted.
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		err = pe.Err
+	case errors.As(err, &le):
+		err = le.Err
+	}
+	return fmt.Errorf("cannot %s '%s': %w", verb, path, err)
+}
+
+// temporary opens a new, hidden file beside path.
+func temporary(path string, perm fs.FileMode) (*os.File, error) {
+	dir, base := filepath.Split(path)
+	var random [8]byte
+	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	name := fmt.Sprintf("%s.%s%s%x", dir, base, tmpMark, random)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(perm); err != nil { // the umask must not widen or narrow it
+		f.Close()
+		os.Remove(name)
+		return nil, err
+	}
+	return f, nil
+}
+
+// syncDir makes a rename in dir durable. A file system that cannot sync a
+// folder says so with EINVAL and is taken at its word.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+// Package cli is how every gt binary meets its caller: what it is given (Env),
+// how it is told what to do (Run), and how it answers when something is wrong
+// (one line on standard error and an exit code that means the same in every
+// binary).
+//
+// The voice on standard error follows git and age:
+//
+//	gt-prime: error: cannot read '/x/.runtime/handoff': permission denied
+//	gt-prime: hint: the folder belongs to another user
+//
+// in lower case, the error before its subject, no full stop, what came from
+// outside cleaned of control characters, and each message in a single write.
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"gt/lib/term"
+)
+
+// Env is all that a binary knows of the world around it. A binary reads its
+// arguments, environment, clock and standard streams from here and nowhere
+// else, so that it can be run by a test as it is run by a shell.
+type Env struct {
+	Name    string   // the binary's name, as it stands in its messages
+	Args    []string // the arguments, without the name
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Environ []string         // "KEY=value", as os.Environ gives it
+	Dir     string           // the working directory, absolute
+	Now     func() time.Time // the clock
+}
+
+// OS is the world as the operating system presents it.
+func OS() *Env {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "/" // the working directory was deleted; what needs it says so
+	}
+	return &Env{
+		Args:    os.Args[1:],
+		Stdin:   os.Stdin,
+		Stdout:  os.Stdout,
+		Stderr:  os.Stderr,
+		Environ: os.Environ(),
+		Dir:     dir,
+		Now:     time.Now,
+	}
+}
+
+// Getenv returns the value of a variable, empty when it is unset. As in a
+// shell, the last of two settings wins.
+func (e *Env) Getenv(key string) string {
+	for i := len(e.Environ) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(e.Environ[i], "="); ok && k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// Warn writes a warning; the binary goes on.
+func (e *Env) Warn(format string, args ...any) { e.say("warning", format, args...) }
+
+// Hint writes what the reader can do about the message before it.
+func (e *Env) Hint(format string, args ...any) { e.say("hint", format, args...) }
+
+// Error writes an error; the caller decides what becomes of the exit code.
+func (e *Env) Error(format string, args ...any) { e.say("error", format, args...) }
+
+func (e *Env) say(kind, format string, args ...any) {
+	text := term.Clean(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+	io.WriteString(e.Stderr, e.Name+": "+kind+": "+text+"\n")
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"gt/lib/term"
+)
+
+// Version is set when a release is built:
+//
+//	go build -ldflags '-X gt/lib/cli.Version=v1.2.3'
+var Version = "dev"
+
+// Program is what a binary says of itself.
+type Program struct {
+	Name    string // "gt-prime"
+	Summary string // what it does and an example or two, wrapped by hand at 80 columns
+	Exits   string // its exit codes, a line each; Run adds those that all binaries share
+	Grammar any    // pointer to a kong grammar, whose selected node has Run(*Env) error
+}
+
+// Run parses env.Args by p.Grammar, runs what they select and returns the exit
+// code. A panic is reported as a bug and becomes code 70, for Go's own 2 would
+// block the agent.
+//
+// With --hook among the arguments the code is 0 whatever happens, wrong usage
+// and panics included: a hook never harms its agent. What went wrong still
+// stands on standard error.
+func Run(env *Env, p Program) (code int) {
+	env.Name = p.Name
+	hook := slices.Contains(env.Args, "--hook")
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case exit: // --help and --version end this way
+			code = int(r)
+		default:
+			env.Error("internal error: %v", r)
+			if env.Getenv("GT_TRACE") != "" {
+				os.Stderr.Write(debug.Stack())
+			}
+			env.Hint("this is a bug in %s; GT_TRACE=1 shows where", p.Name)
+			code = Bug
+		}
+		if hook {
+			code = Done
+		}
+	}()
+
+	parser, err := kong.New(p.Grammar,
+		kong.Name(p.Name),
+		kong.Description(strings.TrimSpace(p.Summary)),
+		kong.ConfigureHelp(kong.HelpOptions{NoAppDescFormat: true, NoExpandSubcommands: true, WrapUpperBound: 80}),
+		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
+			if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
+				return err
+			}
+			_, err := io.WriteString(ctx.Stdout, exits(p.Exits))
+			return err
+		}),
+		kong.WithHyphenPrefixedParameters(true),
+		kong.Vars{"version": p.Name + " " + Version},
+		kong.Writers(env.Stdout, cleanWriter{env.Stderr}),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Bind(env),
+	)
+	if err != nil {
+		panic(err) // a mistake in the grammar itself
+	}
+	ctx, err := parser.Parse(env.Args)
+	if err != nil {
+		env.Error("%v", err)
+		env.Hint("%s --help shows the usage", p.Name)
+		return Usage
+	}
+	return report(env, ctx.Run())
+}
+
+// exit carries kong's wish to end the process past kong itself, which would
+// otherwise go on parsing.
+type exit int
+
+// report says what err means and returns its exit code.
+func report(env *Env, err error) int {
+	if err != nil && !errors.Is(err, Silent) {
+		env.Error("%v", err)
+		for _, h := range hints(err) {
+			env.Hint("%s", h)
+		}
+	}
+	return ExitCode(err)
+}
+
+func exits(own string) string {
+	var b strings.Builder
+	b.WriteString("\nExit status:\n")
+	for _, line := range strings.Split(strings.TrimSpace(own), "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
+	b.WriteString("  70  a bug    74  cannot read or write    75  busy, try again    80  wrong usage\n")
+	return b.String()
+}
+
+// cleanWriter takes control characters out of what kong echoes.
+type cleanWriter struct{ w io.Writer }
+
+func (c cleanWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(c.w, term.CleanText(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flags are the flags that every binary has; a grammar embeds them.
+type Flags struct {
+	Version kong.VersionFlag `help:"Print the version and exit."`
+}
