@@ -1,0 +1,291 @@
+// Package identity names agents. One agent has three names that lead to each
+// other: its address (in events, on notes, in GT_ROLE), its tmux session's
+// name, and the folder in the town that it works in.
+//
+//	address                 session name         folder in the town
+//	mayor                   hq-mayor             mayor
+//	deacon                  hq-deacon            deacon
+//	boot                    hq-boot              deacon/dogs/boot
+//	overseer                hq-overseer          deacon
+//	<rig>/witness           <prefix>-witness     <rig>/witness
+//	<rig>/refinery          <prefix>-refinery    <rig>/refinery/rig
+//	<rig>/crew/<name>       <prefix>-crew-<name> <rig>/crew/<name>
+//	<rig>/polecats/<name>   <prefix>-<name>      <rig>/polecats/<name>
+//
+// <prefix> is the rig's short name, which the town knows (gt for gastown).
+// Outside a town an agent has no role and is named after its repository.
+package identity
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Role is what an agent is in its town; empty outside one.
+type Role string
+
+const (
+	Mayor    Role = "mayor"
+	Deacon   Role = "deacon"
+	Boot     Role = "boot"
+	Overseer Role = "overseer"
+	Witness  Role = "witness"
+	Refinery Role = "refinery"
+	Crew     Role = "crew"
+	Polecat  Role = "polecat"
+)
+
+// hq is the prefix of the sessions that belong to the town and to no rig.
+const hq = "hq"
+
+// Identity is who an agent is.
+type Identity struct {
+	Role Role
+	Rig  string // empty for the town's own roles and outside a town
+	Name string // of a crew member or polecat; outside a town, the repository's
+}
+
+// townRoles are the roles that a town has once, with their folders.
+var townRoles = map[Role]string{
+	Mayor:    "mayor",
+	Deacon:   "deacon",
+	Boot:     "deacon/dogs/boot",
+	Overseer: "deacon",
+}
+
+// Address is the identity's name in events, on notes and in GT_ROLE. The zero
+// Identity has none.
+func (i Identity) Address() string {
+	switch i.Role {
+	case Witness, Refinery:
+		return i.Rig + "/" + string(i.Role)
+	case Crew:
+		return i.Rig + "/crew/" + i.Name
+	case Polecat:
+		return i.Rig + "/polecats/" + i.Name
+	case "":
+		return i.Name
+	}
+	return string(i.Role)
+}
+
+// Dir is the folder, relative to the town and with slashes, that the agent
+// works in; empty outside a town.
+func (i Identity) Dir() string {
+	switch i.Role {
+	case "":
+		return ""
+	case Refinery:
+		return i.Rig + "/refinery/rig"
+	case Witness, Crew, Polecat:
+		return i.Address()
+	}
+	return townRoles[i.Role]
+}
+
+// String is how a person or a beacon calls the agent: "crew max (rig:
+// gastown)", "witness (rig: gastown)", "mayor".
+func (i Identity) String() string {
+	switch i.Role {
+	case Crew, Polecat:
+		return fmt.Sprintf("%s %s (rig: %s)", i.Role, i.Name, i.Rig)
+	case Witness, Refinery:
+		return fmt.Sprintf("%s (rig: %s)", i.Role, i.Rig)
+	case "":
+		return i.Name
+	}
+	return string(i.Role)
+}
+
+// Parse reads an address. A bare name without a slash that is none of the
+// town's own roles is an agent outside a town.
+func Parse(address string) (Identity, error) {
+	parts := strings.Split(strings.TrimSuffix(address, "/"), "/")
+	for _, p := range parts {
+		if err := checkName(p); err != nil {
+			return Identity{}, fmt.Errorf("no address '%s': %w", address, err)
+		}
+	}
+	switch {
+	case address == "deacon/boot": // what Gas Town's start-up writes
+		return Identity{Role: Boot}, nil
+	case len(parts) == 1:
+		if _, ok := townRoles[Role(parts[0])]; ok {
+			return Identity{Role: Role(parts[0])}, nil
+		}
+		return Identity{Name: parts[0]}, nil
+	case len(parts) == 2 && (parts[1] == "witness" || parts[1] == "refinery"):
+		return Identity{Role: Role(parts[1]), Rig: parts[0]}, nil
+	case len(parts) == 3 && parts[1] == "crew":
+		return Identity{Role: Crew, Rig: parts[0], Name: parts[2]}, nil
+	case len(parts) == 3 && parts[1] == "polecats":
+		return Identity{Role: Polecat, Rig: parts[0], Name: parts[2]}, nil
+	}
+	return Identity{}, fmt.Errorf("no address '%s': it is none of mayor, deacon, boot, overseer, "+
+		"<rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>", address)
+}
+
+// FromEnv reads the identity that the environment gives: GT_ROLE as an
+// address, or as a bare role with GT_RIG and GT_CREW or GT_POLECAT. ok is
+// false when GT_ROLE is unset.
+func FromEnv(getenv func(string) string) (id Identity, ok bool, err error) {
+	role := getenv("GT_ROLE")
+	if role == "" {
+		return Identity{}, false, nil
+	}
+	switch rig := getenv("GT_RIG"); {
+	case rig == "":
+	case role == "crew":
+		role = rig + "/crew/" + getenv("GT_CREW")
+	case role == "polecat":
+		role = rig + "/polecats/" + getenv("GT_POLECAT")
+	case role == "witness", role == "refinery":
+		role = rig + "/" + role
+	}
+	id, err = Parse(role)
+	return id, err == nil, err
+}
+
+// FromDir says whose folder rel is in, where rel is a path relative to the
+// town; ok is false when it is nobody's.
+func FromDir(rel string) (id Identity, ok bool) {
+	parts := strings.Split(path.Clean(filepath.ToSlash(rel)), "/")
+	at := func(i int) string {
+		if i < len(parts) {
+			return parts[i]
+		}
+		return ""
+	}
+	switch {
+	case at(0) == "mayor":
+		id = Identity{Role: Mayor}
+	case at(0) == "deacon" && at(1) == "dogs" && at(2) == "boot":
+		id = Identity{Role: Boot}
+	case at(0) == "deacon":
+		id = Identity{Role: Deacon}
+	case at(1) == "witness", at(1) == "refinery":
+		id = Identity{Role: Role(at(1)), Rig: at(0)}
+	case at(1) == "crew" && at(2) != "":
+		id = Identity{Role: Crew, Rig: at(0), Name: at(2)}
+	case at(1) == "polecats" && at(2) != "":
+		id = Identity{Role: Polecat, Rig: at(0), Name: at(2)}
+	default:
+		return Identity{}, false
+	}
+	// A folder whose name is no name (".git", "..") is nobody's.
+	if _, err := Parse(id.Address()); err != nil {
+		return Identity{}, false
+	}
+	return id, true
+}
+
+// Named is the identity of an agent outside a town that works in dir.
+func Named(dir string) Identity {
+	name := strings.Map(func(r rune) rune {
+		if nameRune(r) {
+			return r
+		}
+		return '-'
+	}, filepath.Base(dir))
+	if name = strings.TrimLeft(name, ".-"); name == "" {
+		name = "home"
+	}
+	if len(name) > maxName {
+		name = name[:maxName]
+	}
+	if _, taken := townRoles[Role(name)]; taken {
+		name += "-repo" // a repository called mayor is not the mayor
+	}
+	return Identity{Name: name}
+}
+
+// Prefixes maps a rig's name to the prefix of its sessions' names.
+type Prefixes map[string]string
+
+// SessionName is the name of the agent's tmux session. It fails for an agent
+// whose name would be read back as another's (a polecat called "witness"), for
+// a name that tmux would change, and for a rig whose prefix is unknown.
+func (i Identity) SessionName(p Prefixes) (string, error) {
+	if i.Role == "" {
+		return "", fmt.Errorf("'%s' has no session name outside a town", i.Name)
+	}
+	name := hq + "-" + string(i.Role)
+	if i.Rig != "" {
+		prefix := p[i.Rig]
+		if prefix == "" {
+			return "", fmt.Errorf("the town knows no prefix for the rig '%s'", i.Rig)
+		}
+		switch i.Role {
+		case Crew:
+			name = prefix + "-crew-" + i.Name
+		case Polecat:
+			name = prefix + "-" + i.Name
+		default:
+			name = prefix + "-" + string(i.Role)
+		}
+	}
+	if strings.ContainsAny(name, ".:") {
+		return "", fmt.Errorf("'%s' cannot be a session name: tmux changes '.' and ':'", name)
+	}
+	if back, err := FromSessionName(name, p); err != nil || back != i {
+		return "", fmt.Errorf("'%s' is ambiguous: the session name '%s' means %s", i.Address(), name, back.Address())
+	}
+	return name, nil
+}
+
+// FromSessionName reads a session's name. Of several prefixes that fit, the
+// longest wins; a prefix that no rig has is an error.
+func FromSessionName(name string, p Prefixes) (Identity, error) {
+	if role, ok := strings.CutPrefix(name, hq+"-"); ok {
+		if _, known := townRoles[Role(role)]; known {
+			return Identity{Role: Role(role)}, nil
+		}
+	}
+	rig, prefix := "", ""
+	for r, x := range p {
+		if strings.HasPrefix(name, x+"-") && (len(x) > len(prefix) || len(x) == len(prefix) && r < rig) {
+			rig, prefix = r, x
+		}
+	}
+	if rig == "" {
+		return Identity{}, fmt.Errorf("no rig has the prefix of the session '%s'", name)
+	}
+	rest := strings.TrimPrefix(name, prefix+"-")
+	id := Identity{Role: Polecat, Rig: rig, Name: rest}
+	switch crew, ok := strings.CutPrefix(rest, "crew-"); {
+	case rest == "witness", rest == "refinery":
+		id = Identity{Role: Role(rest), Rig: rig}
+	case ok:
+		id = Identity{Role: Crew, Rig: rig, Name: crew}
+	}
+	if id.Name == "" && (id.Role == Crew || id.Role == Polecat) {
+		return Identity{}, fmt.Errorf("the session name '%s' names nobody", name)
+	}
+	return id, nil
+}
+
+const maxName = 100
+
+// checkName refuses what must not become an element of a path.
+func checkName(s string) error {
+	switch {
+	case s == "":
+		return fmt.Errorf("an empty name")
+	case len(s) > maxName:
+		return fmt.Errorf("a name of %d bytes", len(s))
+	case s[0] == '.' || s[0] == '-':
+		return fmt.Errorf("a name that begins with '%c'", s[0])
+	}
+	for _, r := range s {
+		if !nameRune(r) {
+			return fmt.Errorf("%q in a name", r)
+		}
+	}
+	return nil
+}
+
+func nameRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
+}

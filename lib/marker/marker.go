@@ -1,0 +1,105 @@
+// Package marker keeps the file that says a hand-over is done: that the
+// "/handoff" a fresh session may see in its surroundings was its
+// predecessor's, and that a note waits for it.
+//
+// The file is <home>/.runtime/handoff:
+//
+//	<tmux session, or session id outside tmux>
+//	[reason]
+//
+// Where a second session of the same home hands over while that name is
+// taken, its marker is <home>/.runtime/handoff.<session id>, so neither
+// overwrites the other. Gas Town's name for the file, handoff_to_successor, is
+// read too.
+package marker
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"gt/lib/atomicfile"
+	"gt/lib/home"
+	"gt/lib/session"
+)
+
+// Compaction is the reason of a marker that was left before a compaction: the
+// conversation goes on, and is not told that it is new.
+const Compaction = "compaction"
+
+const (
+	plain    = "handoff"
+	foreign  = "handoff_to_successor"
+	maxBytes = 4096
+)
+
+// Marker is one marker that lies in a home.
+type Marker struct {
+	Name   string // the file's name in .runtime
+	From   string // tmux session or session id that handed over
+	Reason string // empty for a plain hand-over
+}
+
+// Write leaves a marker for the session and returns its name. It survives a
+// loss of power. previous is the name of a marker that the same session left
+// before, which is replaced; "" where there is none. The caller holds the
+// home's lock.
+func Write(h home.Home, id session.ID, from, reason, previous string) (name string, err error) {
+	name = previous
+	if name == "" {
+		name = plain
+		if _, err := os.Lstat(h.Path(plain)); err == nil {
+			name = plain + "." + string(id)
+		}
+	}
+	text := oneLine(from) + "\n"
+	if reason = oneLine(reason); reason != "" {
+		text += reason + "\n"
+	}
+	return name, atomicfile.Write(h.Path(name), []byte(text), atomicfile.Synced)
+}
+
+// List returns the markers that lie in the home.
+func List(h home.Home) ([]Marker, error) {
+	entries, err := os.ReadDir(h.Runtime())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", h.Runtime(), err)
+	}
+	var found []Marker
+	var failed error
+	for _, e := range entries {
+		if n := e.Name(); n == plain || n == foreign || strings.HasPrefix(n, plain+".") {
+			m, err := read(h, n)
+			if err != nil {
+				failed = err
+				continue
+			}
+			found = append(found, m)
+		}
+	}
+	return found, failed
+}
+
+// Remove takes the marker away: its text was delivered.
+func (m Marker) Remove(h home.Home) error { return atomicfile.Remove(h.Path(m.Name)) }
+
+func read(h home.Home, name string) (Marker, error) {
+	data, err := atomicfile.Read(h.Path(name), maxBytes)
+	if err != nil {
+		return Marker{}, err
+	}
+	lines := strings.SplitN(string(data), "\n", 3)
+	m := Marker{Name: name, From: strings.TrimSpace(lines[0])}
+	if len(lines) > 1 {
+		m.Reason = strings.TrimSpace(lines[1])
+	}
+	return m, nil
+}
+
+// oneLine keeps a value from becoming two lines of the file.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(s), " ")
+}

@@ -1,0 +1,116 @@
+// Package process tells one process from every other, also after its number
+// was given to another, and looks at those above it.
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Proc names one process for all time: its number, when the kernel started it,
+// and in which boot. The three are what PID files and records keep. Start is
+// the kernel's own figure and only good for comparing.
+type Proc struct {
+	PID   int
+	Start string
+	Boot  string
+}
+
+// Find returns the running process with that number. A zombie counts as gone.
+func Find(pid int) (Proc, error) {
+	st, err := stat(pid)
+	if err != nil {
+		return Proc{}, err
+	}
+	boot, err := bootID()
+	if err != nil {
+		return Proc{}, err
+	}
+	return Proc{PID: pid, Start: st.start, Boot: boot}, nil
+}
+
+// Alive says whether exactly this process still runs. A Proc without a start
+// time or boot is nobody's, and not alive.
+func (p Proc) Alive() bool {
+	if p.PID <= 0 || p.Start == "" || p.Boot == "" {
+		return false
+	}
+	now, err := Find(p.PID)
+	return err == nil && now == p
+}
+
+// Known says whether p names a process at all.
+func (p Proc) Known() bool { return p.PID > 0 && p.Start != "" }
+
+// Signal sends sig to exactly this process, and to no other that got its
+// number meanwhile: the handle is taken first and the identity checked after
+// (on Linux the handle is a pidfd). A process that is gone gives
+// os.ErrProcessDone.
+func (p Proc) Signal(sig syscall.Signal) error {
+	handle, err := os.FindProcess(p.PID)
+	if err != nil {
+		return err
+	}
+	defer handle.Release()
+	if !p.Alive() {
+		return os.ErrProcessDone
+	}
+	return handle.Signal(sig)
+}
+
+// maxDepth bounds how far up the tree of processes anything here looks.
+const maxDepth = 64
+
+// Ancestors returns the numbers of the processes above pid, the parent first.
+func Ancestors(pid int) []int {
+	var up []int
+	for range maxDepth {
+		st, err := stat(pid)
+		if err != nil || st.parent <= 0 {
+			break
+		}
+		pid = st.parent
+		up = append(up, pid)
+	}
+	return up
+}
+
+// Agent finds the agent that runs the calling program: the process that
+// claimed names (the client's own word, "" for none) when it is an ancestor of
+// pid, else the nearest ancestor that is no shell, for a client may run a hook
+// or a command through one.
+func Agent(pid int, claimed string) (Proc, error) {
+	up := Ancestors(pid)
+	if want, err := strconv.Atoi(claimed); err == nil {
+		for _, a := range up {
+			if a == want {
+				return Find(a)
+			}
+		}
+	}
+	for _, a := range up {
+		if st, err := stat(a); err == nil && !isShell(st.name) {
+			return Find(a)
+		}
+	}
+	return Proc{}, os.ErrProcessDone
+}
+
+// isShell knows the shells by the name of their executable.
+func isShell(name string) bool {
+	switch strings.TrimPrefix(filepath.Base(name), "-") {
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "timeout", "env":
+		return true
+	}
+	return false
+}
+
+// status is what the kernel tells of a process.
+type status struct {
+	parent int
+	start  string
+	name   string
+}

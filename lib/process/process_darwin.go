@@ -1,0 +1,91 @@
+package process
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// zombie is SZOMB of <sys/proc.h>.
+const zombie = 5
+
+func stat(pid int) (status, error) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || k.Proc.P_stat == zombie {
+		return status{}, os.ErrProcessDone
+	}
+	started := k.Proc.P_starttime
+	name := k.Proc.P_comm[:]
+	if end := bytes.IndexByte(name, 0); end >= 0 {
+		name = name[:end]
+	}
+	return status{
+		parent: int(k.Eproc.Ppid),
+		start:  fmt.Sprintf("%d.%06d", started.Sec, started.Usec),
+		name:   string(name),
+	}, nil
+}
+
+func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
+
+// Args returns the arguments that a process was started with.
+func (p Proc) Args() ([]string, error) {
+	_, args, _, err := p.procargs()
+	return args, err
+}
+
+// Environ returns the environment that a process was started with.
+func (p Proc) Environ() ([]string, error) {
+	_, _, environ, err := p.procargs()
+	return environ, err
+}
+
+// Executable returns the path of the program that a process runs.
+func (p Proc) Executable() (string, error) {
+	path, _, _, err := p.procargs()
+	return path, err
+}
+
+// procargs reads kern.procargs2 (sysctl(3)): the number of arguments, the
+// path, padding, the arguments, the environment, each ended by NUL.
+func (p Proc) procargs() (path string, args, environ []string, err error) {
+	data, err := unix.SysctlRaw("kern.procargs2", p.PID)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	if !p.Alive() {
+		return "", nil, nil, os.ErrProcessDone
+	}
+	if len(data) < 4 {
+		return "", nil, nil, errors.New("cannot read the arguments of the process")
+	}
+	count := int(binary.LittleEndian.Uint32(data))
+	rest := data[4:]
+	next := func() (string, bool) {
+		end := bytes.IndexByte(rest, 0)
+		if end < 0 {
+			return "", false
+		}
+		s := string(rest[:end])
+		rest = rest[end+1:]
+		return s, true
+	}
+	path, _ = next()
+	rest = bytes.TrimLeft(rest, "\x00")
+	for range count {
+		if s, ok := next(); ok {
+			args = append(args, s)
+		}
+	}
+	for {
+		s, ok := next()
+		if !ok || s == "" {
+			return path, args, environ, nil
+		}
+		environ = append(environ, s)
+	}
+}

@@ -1,0 +1,66 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// stat reads /proc/<pid>/stat (proc(5)): number, (name), state, parent, and as
+// the 22nd field the start in clock ticks since boot. The name may hold blanks
+// and brackets, so fields are counted from the last bracket.
+func stat(pid int) (status, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return status{}, os.ErrProcessDone
+	}
+	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if open < 0 || end < open {
+		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
+	}
+	fields := strings.Fields(string(data[end+1:]))
+	if len(fields) < 20 {
+		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return status{}, os.ErrProcessDone
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
+	}
+	return status{parent: parent, start: fields[19], name: string(data[open+1 : end])}, nil
+}
+
+func bootID() (string, error) {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(data)), err
+}
+
+// Args returns the arguments that a process was started with.
+func (p Proc) Args() ([]string, error) { return p.strings("cmdline") }
+
+// Environ returns the environment that a process was started with.
+func (p Proc) Environ() ([]string, error) { return p.strings("environ") }
+
+func (p Proc) strings(file string) ([]string, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/" + file)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Alive() {
+		return nil, os.ErrProcessDone
+	}
+	data = bytes.TrimSuffix(data, []byte{0})
+	if len(data) == 0 {
+		return nil, nil
+	}
+	return strings.Split(string(data), "\x00"), nil
+}
+
+// Executable returns the path of the program that a process runs.
+func (p Proc) Executable() (string, error) {
+	return os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/exe")
+}

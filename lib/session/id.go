@@ -1,0 +1,31 @@
+// Package session keeps the records of a home's sessions, and with them the
+// thread: who followed whom, why, and how each ended.
+package session
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// ID names a session: the client's own id where it is known, usually a UUID.
+// An ID that came through ParseID is safe as the name of a file.
+type ID string
+
+// ParseID checks an id that came from outside: 1 to 128 letters, digits,
+// '.', '-' and '_', beginning with a letter or digit.
+func ParseID(s string) (ID, error) {
+	if s == "" || len(s) > 128 {
+		return "", fmt.Errorf("a session id has 1 to 128 characters, not %d", len(s))
+	}
+	for i, r := range s {
+		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !alnum && (i == 0 || r != '-' && r != '_' && r != '.') {
+			return "", fmt.Errorf("no session id: '%.40s' has %q in it", s, r)
+		}
+	}
+	return ID(s), nil
+}
+
+// NewID makes an id for a session whose client gave none.
+func NewID() ID { return ID(uuid.NewString()) }

@@ -1,0 +1,156 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"gt/lib/process"
+)
+
+// Outcome is how a session ended.
+type Outcome string
+
+const (
+	Handoff Outcome = "handoff" // it handed over to a successor
+	Done    Outcome = "done"    // it came to its end
+	Crash   Outcome = "crash"   // its process died without a word
+	Killed  Outcome = "killed"  // somebody ended it on purpose
+)
+
+// ParseOutcome refuses what is no outcome.
+func ParseOutcome(s string) (Outcome, error) {
+	switch o := Outcome(s); o {
+	case Handoff, Done, Crash, Killed:
+		return o, nil
+	}
+	return "", fmt.Errorf("'%s' is no outcome: it is one of handoff, done, crash, killed", s)
+}
+
+// Record is what a home knows of one session, the file
+// <home>/.runtime/sessions/<id>.json. Fields that are empty do not stand in
+// it, and fields that a newer version wrote survive.
+type Record struct {
+	ID     ID     `json:"id"`
+	Actor  string `json:"actor,omitempty"` // the agent's address
+	Agent  string `json:"agent,omitempty"` // the client: claude, codex, …
+	Role   string `json:"role,omitempty"`
+	Rig    string `json:"rig,omitempty"`
+	Source string `json:"source,omitempty"` // startup, resume, clear, compact, fork as the client said it last
+
+	ChainID  ID `json:"chain_id,omitempty"`
+	ParentID ID `json:"parent_id,omitempty"`
+	ChildID  ID `json:"child_id,omitempty"`
+
+	PID      int    `json:"pid,omitempty"` // the client's process
+	PIDStart string `json:"pid_start,omitempty"`
+	BootID   string `json:"boot_id,omitempty"`
+
+	TmuxSession string `json:"tmux_session,omitempty"`
+	TmuxPane    string `json:"tmux_pane,omitempty"`   // %N
+	TmuxServer  string `json:"tmux_server,omitempty"` // the server's socket
+	Transcript  string `json:"transcript_path,omitempty"`
+	CWD         string `json:"cwd,omitempty"`
+	Branch      string `json:"branch,omitempty"`
+	Host        string `json:"host,omitempty"`
+
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Outcome   Outcome   `json:"outcome,omitempty"`
+	Reason    string    `json:"reason,omitempty"`  // of the end
+	Commits   []string  `json:"commits,omitempty"` // made while it ran, oldest first
+
+	WorkUnit   string `json:"work_unit,omitempty"`
+	MoleculeID string `json:"molecule_id,omitempty"`
+	StepRef    string `json:"step_ref,omitempty"`
+
+	Note    string   `json:"note,omitempty"` // the hand-over note it was given or left for itself
+	Handoff *Pending `json:"handoff,omitempty"`
+	Hook    *Seen    `json:"hook,omitempty"`
+
+	unknown map[string]json.RawMessage
+}
+
+// Pending is a hand-over that the session has prepared and nobody has taken
+// up yet.
+type Pending struct {
+	Kind    string    `json:"kind"`             // KindHandoff, KindAuto or KindCycle
+	Note    string    `json:"note,omitempty"`   // the note's id
+	Marker  string    `json:"marker,omitempty"` // the marker's name in .runtime
+	Reason  string    `json:"reason,omitempty"`
+	At      time.Time `json:"at"`
+	Respawn bool      `json:"respawn,omitempty"` // the pane is given to the successor
+}
+
+// Seen is the last hook input that was acted on. Hooks that are wired twice
+// bring the same input twice, at the same moment.
+type Seen struct {
+	Key string    `json:"key"`
+	At  time.Time `json:"at"`
+}
+
+// Process is the client's process.
+func (r *Record) Process() process.Proc {
+	return process.Proc{PID: r.PID, Start: r.PIDStart, Boot: r.BootID}
+}
+
+// SetProcess notes the client's process.
+func (r *Record) SetProcess(p process.Proc) {
+	r.PID, r.PIDStart, r.BootID = p.PID, p.Start, p.Boot
+}
+
+// Ended says whether the session is over.
+func (r *Record) Ended() bool { return !r.EndedAt.IsZero() }
+
+// Live says whether the session is not over and its process runs.
+func (r *Record) Live() bool { return !r.Ended() && r.Process().Alive() }
+
+// Gone says whether the session is not over and its process is: it crashed. A
+// record that never knew its process is given a day.
+func (r *Record) Gone(now time.Time) bool {
+	if r.Ended() {
+		return false
+	}
+	if !r.Process().Known() {
+		return now.Sub(r.StartedAt) > 24*time.Hour
+	}
+	return !r.Process().Alive()
+}
+
+// plainRecord is Record without its methods.
+type plainRecord Record
+
+// UnmarshalJSON reads a record and keeps the fields that it does not know.
+func (r *Record) UnmarshalJSON(data []byte) error {
+	var p plainRecord
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	for f := range reflect.TypeFor[plainRecord]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		delete(all, name)
+	}
+	p.unknown = all
+	*r = Record(p)
+	return nil
+}
+
+// MarshalJSON writes the record and the unknown fields after it.
+func (r *Record) MarshalJSON() ([]byte, error) {
+	data, err := json.Marshal((*plainRecord)(r))
+	if err != nil || len(r.unknown) == 0 {
+		return data, err
+	}
+	extra, err := json.Marshal(r.unknown)
+	if err != nil {
+		return nil, err
+	}
+	// {"id":…} and {"new":…} become {"id":…,"new":…}
+	return append(append(data[:len(data)-1], ','), extra[1:]...), nil
+}

@@ -1,0 +1,311 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gt/lib/atomicfile"
+	"gt/lib/eventlog"
+	"gt/lib/process"
+)
+
+// Kinds of Pending.
+const (
+	KindHandoff = "handoff" // the session ends, a fresh one takes over
+	KindAuto    = "auto"    // saved before a compaction, the session lives on
+	KindCycle   = "cycle"   // the conversation goes on in a new process
+)
+
+// Facts are what is known of a session when it begins or goes on.
+type Facts struct {
+	ID          ID
+	Source      string // as the client says: startup, resume, clear, compact, fork
+	Agent       string // the client
+	Process     process.Proc
+	TmuxSession string
+	TmuxPane    string
+	TmuxServer  string
+	Transcript  string
+	CWD         string
+	Branch      string
+	Host        string
+	Topic       string
+	WorkUnit    string
+	HookKey     string // tells one hook input from the next; "" for none
+	Predecessor ID     // the session whose hand-over it takes up
+}
+
+// Started is what Start found and did.
+type Started struct {
+	Record *Record
+	// Parent is the session that this one follows, nil where it follows none.
+	Parent *Record
+	// Continued says that the session was known already and goes on.
+	Continued bool
+	// Again says that the same hook input was acted on a moment ago: the hook
+	// is wired twice, and this time nothing was done.
+	Again bool
+	// Others are live sessions of the same identity, apart from those that
+	// this one runs inside.
+	Others []*Record
+}
+
+// again is the time within which the same hook input is taken to be one.
+const again = 10 * time.Second
+
+// Start notes that a session begins, or that a known one goes on, and links it
+// into its chain. The caller holds the home's lock.
+//
+// A session follows the one whose hand-over it takes up; else the one that
+// the same process ran until now (/clear); else one that crashed, preferably
+// in its own pane, and else the latest. It inherits the chain; a session that
+// follows none begins one. A live session in another process is nobody's
+// parent.
+//
+// Sessions that are found to have lost their process are closed on the way,
+// each with its session_end.
+func (s Store) Start(now time.Time, f Facts) (Started, error) {
+	all, err := s.All()
+	if err != nil {
+		return Started{}, err
+	}
+	var own *Record
+	if i := slices.IndexFunc(all, func(r *Record) bool { return r.ID == f.ID }); i >= 0 {
+		own = all[i]
+		all = slices.Delete(all, i, i+1)
+	}
+	if own != nil && own.seen(f.HookKey, now) {
+		return Started{Record: own, Again: true}, nil
+	}
+	st := Started{Others: others(all, f, s.Home.Identity.Address())}
+	if own != nil {
+		st.Record, st.Continued = own, true
+		return st, s.resume(now, own, f)
+	}
+	if st.Parent, err = s.closeGone(now, all, f); err != nil {
+		return st, err
+	}
+	st.Record = s.newRecord(now, f, st.Parent)
+	if err := s.announce(now, st.Record, f.Topic); err != nil {
+		return st, err
+	}
+	if err := s.Put(st.Record, atomicfile.Unsynced); err != nil {
+		return st, err
+	}
+	if p := st.Parent; p != nil && p.ChildID == "" {
+		p.ChildID = f.ID
+		if err := s.Put(p, atomicfile.Unsynced); err != nil {
+			return st, err
+		}
+	}
+	s.prune(all, now)
+	return st, nil
+}
+
+// seen says whether the hook input was acted on a moment ago, and by whom it
+// was: a hook that is wired twice runs twice at the same moment.
+func (r *Record) seen(key string, now time.Time) bool {
+	return key != "" && r.Hook != nil && r.Hook.Key == key && now.Sub(r.Hook.At).Abs() < again
+}
+
+// Claim says whether the caller is the first to act on the hook input, and
+// notes it. The caller holds the home's lock.
+func (s Store) Claim(now time.Time, r *Record, key string) (bool, error) {
+	if r.seen(key, now) {
+		return false, nil
+	}
+	r.Hook = &Seen{Key: key, At: now}
+	return true, s.Put(r, atomicfile.Unsynced)
+}
+
+// resume lets a known session go on, in whatever process it is now.
+func (s Store) resume(now time.Time, r *Record, f Facts) error {
+	moved := f.Process.Known() && r.Process() != f.Process
+	if r.Ended() || moved {
+		err := s.log().Append(now, eventlog.SessionResume, r.Actor, map[string]any{
+			"session_id": r.ID, "agent": f.Agent, "source": f.Source, "cwd": f.CWD,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
+	r.Source = f.Source
+	if f.Process.Known() {
+		r.SetProcess(f.Process)
+	}
+	if f.TmuxPane != "" {
+		r.TmuxSession, r.TmuxPane, r.TmuxServer = f.TmuxSession, f.TmuxPane, f.TmuxServer
+	}
+	if f.Transcript != "" {
+		r.Transcript = f.Transcript
+	}
+	if f.HookKey != "" {
+		r.Hook = &Seen{Key: f.HookKey, At: now}
+	}
+	return s.Put(r, atomicfile.Unsynced)
+}
+
+// closeGone ends the sessions whose process is gone or now runs the new
+// session, and returns the one that the new session follows.
+func (s Store) closeGone(now time.Time, all []*Record, f Facts) (parent *Record, err error) {
+	var cleared, crashed *Record
+	for _, r := range all {
+		same := f.Process.Known() && r.Process() == f.Process
+		switch {
+		case r.ID == f.Predecessor:
+			parent = r
+			err = s.end(now, r, Handoff, "")
+		case same && (!r.Ended() || r.Reason == "clear" && now.Sub(r.EndedAt) < time.Minute):
+			if cleared == nil {
+				cleared = r
+			}
+			err = s.end(now, r, Done, "clear")
+		case r.Gone(now):
+			if crashed == nil || !inPane(crashed, f) && inPane(r, f) {
+				crashed = r
+			}
+			err = s.end(now, r, Crash, "its process is gone")
+		}
+		if err != nil && !errors.Is(err, ErrEnded) {
+			return nil, err
+		}
+	}
+	switch {
+	case parent != nil:
+	case cleared != nil:
+		parent = cleared
+	case crashed != nil:
+		parent = crashed
+	}
+	return parent, nil
+}
+
+func inPane(r *Record, f Facts) bool {
+	return r.TmuxPane != "" && r.TmuxPane == f.TmuxPane && r.TmuxServer == f.TmuxServer
+}
+
+// others are the live sessions of the same identity that the new one does not
+// run inside of.
+func others(all []*Record, f Facts, actor string) []*Record {
+	var up []int
+	if f.Process.Known() {
+		up = process.Ancestors(f.Process.PID)
+	}
+	var live []*Record
+	for _, r := range all {
+		if r.Actor == actor && r.Process() != f.Process && !slices.Contains(up, r.PID) &&
+			(r.Handoff == nil || !r.Handoff.Respawn) && r.Live() {
+			live = append(live, r)
+		}
+	}
+	return live
+}
+
+func (s Store) newRecord(now time.Time, f Facts, parent *Record) *Record {
+	who := s.Home.Identity
+	r := &Record{
+		ID: f.ID, Actor: who.Address(), Agent: f.Agent, Role: string(who.Role), Rig: who.Rig,
+		Source: f.Source, ChainID: f.ID,
+		TmuxSession: f.TmuxSession, TmuxPane: f.TmuxPane, TmuxServer: f.TmuxServer,
+		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host,
+		StartedAt: now, WorkUnit: f.WorkUnit,
+	}
+	r.SetProcess(f.Process)
+	if parent != nil {
+		r.ParentID, r.ChainID = parent.ID, parent.ChainID
+		if r.ChainID == "" {
+			r.ChainID = parent.ID
+		}
+		if r.WorkUnit == "" {
+			r.WorkUnit = parent.WorkUnit
+		}
+	}
+	if f.HookKey != "" {
+		r.Hook = &Seen{Key: f.HookKey, At: now}
+	}
+	return r
+}
+
+// startPayload is the payload of session_start: Gas Town's keys, then ours.
+type startPayload struct {
+	SessionID  ID     `json:"session_id"`
+	Role       string `json:"role"`
+	ActorPID   string `json:"actor_pid"`
+	CWD        string `json:"cwd,omitempty"`
+	Topic      string `json:"topic,omitempty"`
+	Agent      string `json:"agent,omitempty"`
+	Source     string `json:"source,omitempty"`
+	ParentID   ID     `json:"parent_id,omitempty"`
+	ChainID    ID     `json:"chain_id,omitempty"`
+	Transcript string `json:"transcript_path,omitempty"`
+	Branch     string `json:"branch,omitempty"`
+	Tmux       string `json:"tmux_session,omitempty"`
+	WorkUnit   string `json:"work_unit,omitempty"`
+	Host       string `json:"host,omitempty"`
+	PID        int    `json:"pid,omitempty"`
+}
+
+// announce logs the start of a session, once: a start that was killed between
+// the event and the record finds its event at the end of the log.
+func (s Store) announce(now time.Time, r *Record, topic string) error {
+	if s.lastEvent(r.ID) == eventlog.SessionStart {
+		return nil
+	}
+	return s.log().Append(now, eventlog.SessionStart, r.Actor, startPayload{
+		SessionID: r.ID, Role: r.Role, ActorPID: fmt.Sprintf("%s-%d", r.Actor, r.PID),
+		CWD: r.CWD, Topic: topic, Agent: r.Agent, Source: r.Source,
+		ParentID: r.ParentID, ChainID: r.ChainID, Transcript: r.Transcript, Branch: r.Branch,
+		Tmux: r.TmuxSession, WorkUnit: r.WorkUnit, Host: r.Host, PID: r.PID,
+	})
+}
+
+// lastEvent is the last that the log says of the session's life.
+func (s Store) lastEvent(id ID) string {
+	return s.log().Last(string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
+}
+
+var (
+	// ErrEnded is what ending a session that is over gives.
+	ErrEnded = errors.New("the session has ended already")
+	// ErrUnknown is what a session without a record gives.
+	ErrUnknown = errors.New("no such session")
+)
+
+// End closes a session and logs it. A session that has prepared a hand-over
+// ends by it, whatever outcome was asked for. Ending a session that is over
+// gives ErrEnded, one that is not known ErrUnknown, and neither changes
+// anything. The caller holds the home's lock.
+func (s Store) End(now time.Time, id ID, o Outcome, reason string) (*Record, error) {
+	r, err := s.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, fmt.Errorf("cannot end '%s': %w", id, ErrUnknown)
+	}
+	return r, s.end(now, r, o, reason)
+}
+
+func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
+	if r.Ended() {
+		return fmt.Errorf("cannot end '%s': %w", r.ID, ErrEnded)
+	}
+	if r.Handoff != nil && r.Handoff.Kind == KindHandoff {
+		o, reason = Handoff, r.Handoff.Reason
+	}
+	r.EndedAt, r.Outcome, r.Reason = now, o, reason
+	if s.lastEvent(r.ID) != eventlog.SessionEnd {
+		err := s.log().Append(now, eventlog.SessionEnd, r.Actor, struct {
+			SessionID ID      `json:"session_id"`
+			Outcome   Outcome `json:"outcome"`
+			Reason    string  `json:"reason,omitempty"`
+		}{r.ID, o, reason})
+		if err != nil {
+			return err
+		}
+	}
+	return s.Put(r, atomicfile.Unsynced)
+}
