@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/eventlog"
+	"gt/lib/git"
 	"gt/lib/process"
 )
 
@@ -297,6 +298,10 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 		o, reason = Handoff, r.Handoff.Reason
 	}
 	r.EndedAt, r.Outcome, r.Reason = now, o, reason
+	r.Commits = nil
+	for _, c := range git.Commits(s.Home.Dir, r.StartedAt) {
+		r.Commits = append(r.Commits, c.Hash)
+	}
 	if s.lastEvent(r.ID) != eventlog.SessionEnd {
 		err := s.log().Append(now, eventlog.SessionEnd, r.Actor, struct {
 			SessionID ID      `json:"session_id"`

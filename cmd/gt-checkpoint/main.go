@@ -1,0 +1,11 @@
+// gt-checkpoint writes, reads and clears the crash-recovery checkpoint.
+package main
+
+import (
+	"os"
+
+	"gt/lib/cli"
+	"gt/lib/verb/checkpoint"
+)
+
+func main() { os.Exit(checkpoint.Main(cli.OS())) }

@@ -1,0 +1,11 @@
+// gt-handoff saves what a session knows and puts a fresh agent into its pane.
+package main
+
+import (
+	"os"
+
+	"gt/lib/cli"
+	"gt/lib/verb/handoff"
+)
+
+func main() { os.Exit(handoff.Main(cli.OS())) }

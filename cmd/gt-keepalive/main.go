@@ -1,0 +1,11 @@
+// gt-keepalive records that an agent is alive and what it does, and tracks its processes.
+package main
+
+import (
+	"os"
+
+	"gt/lib/cli"
+	"gt/lib/verb/keepalive"
+)
+
+func main() { os.Exit(keepalive.Main(cli.OS())) }

@@ -1,0 +1,11 @@
+// gt-mail is an agent's notes: inbox, read, send, and the work that is hooked to it.
+package main
+
+import (
+	"os"
+
+	"gt/lib/cli"
+	"gt/lib/verb/mail"
+)
+
+func main() { os.Exit(mail.Main(cli.OS())) }

@@ -1,0 +1,11 @@
+// gt-prime tells a session who it is, what happened before it and what to do now.
+package main
+
+import (
+	"os"
+
+	"gt/lib/cli"
+	"gt/lib/verb/prime"
+)
+
+func main() { os.Exit(prime.Main(cli.OS())) }

@@ -1,0 +1,122 @@
+package hook
+
+import (
+	"os"
+
+	"gt/lib/cli"
+	"gt/lib/eventlog"
+	"gt/lib/git"
+	"gt/lib/home"
+	"gt/lib/process"
+	"gt/lib/session"
+	"gt/lib/tmux"
+)
+
+// Flags are the flags of every command that can run as a hook.
+type Flags struct {
+	Hook  bool   `help:"Run as an agent's hook: read its JSON on standard input, exit 0 whatever happens."`
+	Agent string `help:"The client that runs the hook (claude, codex, gemini, copilot, qwen, cursor)." placeholder:"NAME"`
+}
+
+// Call is one run of a command, by a client as a hook or by hand: what was
+// said, by whom, and where that is.
+type Call struct {
+	Input Input
+	Hook  bool
+	Agent string
+	Home  home.Home
+	ID    session.ID // empty where no session is known
+	Store session.Store
+
+	env *cli.Env
+}
+
+// Begin reads the hook's input and finds out where it is and for which
+// session. It never fails: what is wrong is warned of, and passed over.
+//
+// A hook's session is the one that its input names, and no variable counts: an
+// inherited one belongs to a parent. Without an input, and for a command, see
+// Store.Current.
+func Begin(env *cli.Env, f Flags) *Call {
+	c := &Call{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
+	if f.Hook {
+		c.Input = Read(env.Stdin, Deadline)
+		if c.Input.Problem != "" {
+			env.Warn("%s", c.Input.Problem)
+		}
+	}
+	if c.Input.SessionID != "" {
+		id, err := session.ParseID(c.Input.SessionID)
+		if err != nil {
+			env.Warn("%v", err)
+		}
+		c.ID = id
+	}
+	dir := env.Dir
+	if c.Input.CWD != "" {
+		if info, err := os.Stat(c.Input.CWD); err == nil && info.IsDir() {
+			dir = c.Input.CWD
+		}
+	}
+	c.Home = home.Find(env.Getenv, dir, string(c.ID))
+	if c.Home.Ignored != "" {
+		env.Warn("GT_ROLE '%s' is no address and was ignored", c.Home.Ignored)
+	}
+	c.Store = session.Store{Home: c.Home}
+	if c.ID == "" && c.Input.SessionID == "" {
+		c.ID = c.Store.Current(env.Getenv, f.Hook)
+	}
+	return c
+}
+
+// Process is the client's process, unknown where there is none.
+func (c *Call) Process() process.Proc {
+	p, err := process.Agent(os.Getpid(), c.env.Getenv("CLAUDE_PID"))
+	if err != nil {
+		return process.Proc{}
+	}
+	return p
+}
+
+// Facts are what this call knows of its session, but for its tmux session's
+// name, its topic and its work.
+func (c *Call) Facts() session.Facts {
+	host, _ := os.Hostname() // a nameless machine is noted as such
+	f := session.Facts{
+		ID: c.ID, Source: c.Input.Source, Agent: c.Agent, Process: c.Process(),
+		Transcript: c.Input.Transcript, CWD: c.Home.Dir, Branch: git.Branch(c.Home.Dir),
+		Host: host, HookKey: c.Input.Key,
+	}
+	f.TmuxServer, f.TmuxPane = tmux.FromEnv(c.env.Getenv)
+	return f
+}
+
+// Adopt makes sure that the session has a record. One that began before gt was
+// installed, or as a fork whose id its start did not tell, has none until its
+// next hook. It costs a look at one file where the record is there.
+func (c *Call) Adopt() error {
+	if c.ID == "" || c.Store.Exists(c.ID) {
+		return nil
+	}
+	lock, err := c.Home.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	f := c.Facts()
+	f.HookKey = "" // this input is another hook's to act on
+	_, err = c.Store.Start(c.env.Now(), f)
+	return err
+}
+
+// End is how a hook ends: err, if there is one, becomes an event as well, for
+// nobody reads a hook's standard error. A command's error is only returned.
+func (c *Call) End(err error) error {
+	if err != nil && c.Hook {
+		// That the log cannot be written either is on standard error only.
+		_ = eventlog.Log(c.Home.Town.Events()).Append(c.env.Now(), eventlog.HookError, c.Home.Identity.Address(), map[string]any{
+			"session_id": c.ID, "program": c.env.Name, "event": c.Input.Event, "error": err.Error(),
+		})
+	}
+	return err
+}

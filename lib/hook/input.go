@@ -1,0 +1,147 @@
+// Package hook is the contract with an agent's client: what it hands to a hook
+// on standard input, and the shape in which it takes an answer.
+package hook
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// MaxInput bounds what is kept of a hook's input: 4 MiB. A client sends a
+// tool's whole result, which can be larger; the rest is read and dropped, for
+// a client that cannot write its input reports the hook as failed. What we use
+// stands at the front.
+const MaxInput = 4 << 20
+
+// Deadline is how long Read waits for a client that neither sends nor closes.
+const Deadline = 500 * time.Millisecond
+
+// Input is what a client says on standard input, of all its events the fields
+// that gt uses. Unknown fields are no error; a field of the wrong type counts
+// as absent.
+type Input struct {
+	Event      string // hook_event_name
+	SessionID  string
+	Transcript string // transcript_path
+	CWD        string
+	Source     string // SessionStart: startup, resume, clear, compact, fork
+	Trigger    string // PreCompact: manual, auto
+	Reason     string // SessionEnd: clear, resume, logout, prompt_input_exit, other
+	ToolName   string // PostToolUse
+	AgentID    string // set only inside a subagent
+	LastAnswer string // Stop: last_assistant_message
+
+	// Key tells this input from any other; empty where there was none.
+	Key string
+	// Problem says what was wrong with the input; empty where nothing was.
+	Problem string
+}
+
+// Read takes a hook's input from r. It never fails and waits at most for the
+// deadline: no input, a terminal, something that is no JSON object and a
+// client that keeps the pipe open all give what was understood, which may be
+// nothing. A whole object is answered at once, also when the pipe stays open.
+func Read(r io.Reader, deadline time.Duration) Input {
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
+			return Input{} // a terminal or /dev/null: nobody sends anything
+		}
+	}
+	data, problem := collect(r, deadline)
+	data = bytes.TrimPrefix(bytes.TrimSpace(data), []byte("\xef\xbb\xbf"))
+	if len(data) == 0 {
+		return Input{Problem: problem}
+	}
+	in := parse(data)
+	switch {
+	case problem != "":
+		in.Problem = problem
+	case data[0] != '{' || !gjson.ValidBytes(data):
+		return Input{Problem: "the hook's input is no JSON object"}
+	}
+	sum := sha256.Sum256(data)
+	in.Key = hex.EncodeToString(sum[:8])
+	return in
+}
+
+// collect reads until the end, a whole object, or the deadline.
+func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) {
+	chunks := make(chan []byte)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		defer close(chunks)
+		for {
+			buf := make([]byte, 64<<10)
+			n, err := r.Read(buf)
+			if n > 0 {
+				select {
+				case chunks <- buf[:n]:
+				case <-done:
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	timeout := time.NewTimer(deadline)
+	defer timeout.Stop()
+	for {
+		select {
+		case chunk, more := <-chunks:
+			if !more {
+				return data, problem
+			}
+			// Something came, so the client is alive: wait for the rest.
+			timeout.Reset(deadline)
+			if room := MaxInput - len(data); len(chunk) > room {
+				chunk, problem = chunk[:room], "the hook's input is over 4 MiB, only the front was read"
+			}
+			data = append(data, chunk...)
+			if problem == "" && whole(data, chunk) {
+				return data, ""
+			}
+		case <-timeout.C:
+			if !gjson.ValidBytes(data) {
+				problem = "the hook's input did not end in time"
+			}
+			return data, problem
+		}
+	}
+}
+
+// whole says whether data is one JSON value. Only a chunk that ends like an
+// object's last line is worth the look.
+func whole(data, chunk []byte) bool {
+	end := bytes.TrimRight(chunk, " \t\r\n")
+	return len(end) > 0 && end[len(end)-1] == '}' && len(chunk) < 64<<10 && gjson.ValidBytes(data)
+}
+
+func parse(data []byte) Input {
+	text := func(key string) string {
+		if v := gjson.GetBytes(data, key); v.Type == gjson.String {
+			return v.Str
+		}
+		return ""
+	}
+	return Input{
+		Event:      text("hook_event_name"),
+		SessionID:  text("session_id"),
+		Transcript: text("transcript_path"),
+		CWD:        text("cwd"),
+		Source:     text("source"),
+		Trigger:    text("trigger"),
+		Reason:     text("reason"),
+		ToolName:   text("tool_name"),
+		AgentID:    text("agent_id"),
+		LastAnswer: text("last_assistant_message"),
+	}
+}

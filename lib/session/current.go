@@ -1,0 +1,74 @@
+package session
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"time"
+
+	"gt/lib/atomicfile"
+	"gt/lib/process"
+)
+
+// clientVars are the variables in which clients tell their commands the id of
+// the session.
+var clientVars = []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI_SESSION_ID"}
+
+// Current says which session the calling program runs in, the first that
+// holds, or "":
+//
+//   - for a command: GT_SESSION_UUID (which gt-prime exports), the client's own
+//     variable, GT_SESSION_ID;
+//   - for a hook without an input: GT_SESSION_ID, which its wiring may set, and
+//     the client's own variable;
+//   - for both, the live session of this home whose process is an ancestor.
+//
+// A value that is no session id is passed over.
+func (s Store) Current(getenv func(string) string, hook bool) ID {
+	vars := slices.Concat([]string{"GT_SESSION_UUID"}, clientVars, []string{"GT_SESSION_ID"})
+	if hook {
+		vars = slices.Concat([]string{"GT_SESSION_ID"}, clientVars)
+	}
+	for _, v := range vars {
+		if id, err := ParseID(getenv(v)); err == nil {
+			return id
+		}
+	}
+	all, err := s.All()
+	if err != nil {
+		return ""
+	}
+	up := process.Ancestors(os.Getpid())
+	for _, r := range all {
+		if slices.Contains(up, r.PID) && r.Live() {
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// idFile is <home>/.runtime/session_id, which Gas Town reads too:
+//
+//	<id>
+//	<RFC 3339>
+const idFile = "session_id"
+
+// Persist notes the session as the home's latest.
+func (s Store) Persist(id ID, now time.Time) error {
+	text := string(id) + "\n" + now.UTC().Format(time.RFC3339) + "\n"
+	return atomicfile.Write(s.Home.Path(idFile), []byte(text), atomicfile.Unsynced)
+}
+
+// Persisted returns the home's latest session, "" where none is noted.
+func (s Store) Persisted() ID {
+	data, err := atomicfile.Read(s.Home.Path(idFile), maxRecord)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	id, err := ParseID(string(bytes.TrimSpace(line)))
+	if err != nil {
+		return ""
+	}
+	return id
+}

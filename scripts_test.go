@@ -1,0 +1,176 @@
+// Package gt_test runs the scenarios in testdata/scripts: every command as a
+// user types it and every hook as a client runs it, on real files, real git
+// and real tmux.
+package gt_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"gt/lib/cli"
+	"gt/lib/verb/checkpoint"
+	"gt/lib/verb/handoff"
+	"gt/lib/verb/hooks"
+	"gt/lib/verb/keepalive"
+	"gt/lib/verb/mail"
+	"gt/lib/verb/prime"
+	"gt/lib/verb/seance"
+)
+
+func TestMain(m *testing.M) {
+	program := func(main func(*cli.Env) int) func() {
+		return func() { os.Exit(main(cli.OS())) }
+	}
+	testscript.Main(m, map[string]func(){
+		"gt-checkpoint": program(checkpoint.Main),
+		"gt-handoff":    program(handoff.Main),
+		"gt-hooks":      program(hooks.Main),
+		"gt-keepalive":  program(keepalive.Main),
+		"gt-mail":       program(mail.Main),
+		"gt-prime":      program(prime.Main),
+		"gt-seance":     program(seance.Main),
+		"client":        client,
+	})
+}
+
+var update = flag.Bool("u", false, "update the golden files in testdata/scripts")
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "scripts"),
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  exits,
+			"mode":   mode,
+			"await":  await,
+			"append": appendLine,
+			"bytes":  writeBytes,
+		},
+	})
+}
+
+// setup gives each script a person's surroundings of its own: a home folder, a
+// git identity, and a tmux server that dies with the script. The town is the
+// personal one, $HOME/.local/state/gt, unless the script makes another.
+func setup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	// tmux's socket has to have a short path.
+	tmux, err := os.MkdirTemp("/tmp", "gt-tmux-")
+	if err != nil {
+		return err
+	}
+	env.Vars = append(env.Vars,
+		"HOME="+home,
+		"TMUX_TMPDIR="+tmux,
+		"TERM=screen-256color",
+		"LANG=C.UTF-8",
+		"COLUMNS=80",
+		"SHELL=/bin/sh",
+		"GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"),
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GOMAXPROCS=2",
+	)
+	env.Defer(func() {
+		kill := exec.Command("tmux", "kill-server")
+		kill.Env = append([]string{"PATH=" + os.Getenv("PATH")}, "TMUX_TMPDIR="+tmux)
+		_ = kill.Run() // most scripts start none
+		os.RemoveAll(tmux)
+	})
+	return os.WriteFile(filepath.Join(home, ".gitconfig"),
+		[]byte("[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600)
+}
+
+// exits asserts an exit code: "exits 80 gt-prime --nonsense". A bare "! exec"
+// would also pass for a panic or a signal.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code command [arg...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, not %d", got, want)
+	}
+}
+
+// mode asserts a file's permissions: "mode 600 file".
+func mode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mode octal file")
+	}
+	info, err := os.Lstat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%o", info.Mode().Perm()); got != args[0] {
+		ts.Fatalf("%s has mode %s, not %s", args[1], got, args[0])
+	}
+}
+
+// await waits until a file exists, or with ! until it is gone; with a text,
+// until the file holds it.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 && len(args) != 2 {
+		ts.Fatalf("usage: [!] await file [text]")
+	}
+	path := ts.MkAbs(args[0])
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		data, err := os.ReadFile(path)
+		there := !errors.Is(err, fs.ErrNotExist)
+		if there && len(args) == 2 {
+			there = strings.Contains(string(data), args[1])
+		}
+		if there != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("waited 30 s for %s", strings.Join(args, " "))
+		}
+	}
+}
+
+// appendLine adds a line to a file, making it where it is missing.
+func appendLine(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: append file line")
+	}
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	ts.Check(err)
+	defer f.Close()
+	_, err = f.WriteString(args[1] + "\n")
+	ts.Check(err)
+}
+
+// writeBytes writes what a txtar file cannot hold, as a Go string: bytes file
+// '"\x1b[31m"'.
+func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: bytes file quoted")
+	}
+	s, err := strconv.Unquote(args[1])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(s), 0o600))
+}
