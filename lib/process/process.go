@@ -5,6 +5,7 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -113,4 +114,9 @@ type status struct {
 	parent int
 	start  string
 	name   string
+}
+
+// Below says whether p runs somewhere below the other process.
+func (p Proc) Below(other Proc) bool {
+	return slices.Contains(Ancestors(p.PID), other.PID)
 }

@@ -81,7 +81,8 @@ type Pending struct {
 	Marker  string    `json:"marker,omitempty"` // the marker's name in .runtime
 	Reason  string    `json:"reason,omitempty"`
 	At      time.Time `json:"at"`
-	Respawn bool      `json:"respawn,omitempty"` // the pane is given to the successor
+	Respawn bool      `json:"respawn,omitempty"`  // the pane is given to the successor
+	TakenBy ID        `json:"taken_by,omitempty"` // who is about to be told
 }
 
 // Seen is the last hook input that was acted on. Hooks that are wired twice

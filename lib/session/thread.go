@@ -85,7 +85,8 @@ func (s Store) Start(now time.Time, f Facts) (Started, error) {
 		st.Record, st.Continued = own, true
 		return st, s.resume(now, own, f)
 	}
-	if st.Parent, err = s.closeGone(now, all, f); err != nil {
+	st.Parent, _ = follows(now, all, f) // before closing: an ended session no longer shows it
+	if err := s.closeGone(now, all, f); err != nil {
 		return st, err
 	}
 	st.Record = s.newRecord(now, f, st.Parent)
@@ -149,39 +150,67 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 	return s.Put(r, atomicfile.Unsynced)
 }
 
-// closeGone ends the sessions whose process is gone or now runs the new
-// session, and returns the one that the new session follows.
-func (s Store) closeGone(now time.Time, all []*Record, f Facts) (parent *Record, err error) {
+// Follows says whom a session that begins with these facts follows, and how
+// that one ends or ended: by Handoff, as Done when /clear put the new session
+// in its place, by Crash. It changes nothing.
+func (s Store) Follows(now time.Time, f Facts) (*Record, Outcome, error) {
+	all, err := s.All()
+	if err != nil {
+		return nil, "", err
+	}
+	all = slices.DeleteFunc(all, func(r *Record) bool { return r.ID == f.ID })
+	r, how := follows(now, all, f)
+	return r, how, nil
+}
+
+// follows does that for records that are sorted newest first.
+func follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
 	var cleared, crashed *Record
 	for _, r := range all {
-		same := f.Process.Known() && r.Process() == f.Process
 		switch {
 		case r.ID == f.Predecessor:
-			parent = r
-			err = s.end(now, r, Handoff, "")
-		case same && (!r.Ended() || r.Reason == "clear" && now.Sub(r.EndedAt) < time.Minute):
-			if cleared == nil {
-				cleared = r
-			}
-			err = s.end(now, r, Done, "clear")
-		case r.Gone(now):
-			if crashed == nil || !inPane(crashed, f) && inPane(r, f) {
-				crashed = r
-			}
-			err = s.end(now, r, Crash, "its process is gone")
-		}
-		if err != nil && !errors.Is(err, ErrEnded) {
-			return nil, err
+			return r, Handoff
+		case r.cleared(now, f) && cleared == nil:
+			cleared = r
+		case r.Gone(now) && (crashed == nil || !inPane(crashed, f) && inPane(r, f)):
+			crashed = r
 		}
 	}
 	switch {
-	case parent != nil:
 	case cleared != nil:
-		parent = cleared
+		return cleared, Done
 	case crashed != nil:
-		parent = crashed
+		return crashed, Crash
 	}
-	return parent, nil
+	return nil, ""
+}
+
+// cleared says whether the process of the new session ran r until now.
+func (r *Record) cleared(now time.Time, f Facts) bool {
+	return f.Process.Known() && r.Process() == f.Process &&
+		(!r.Ended() || r.Reason == "clear" && now.Sub(r.EndedAt) < time.Minute)
+}
+
+// closeGone ends the sessions that the new one shows to be over.
+func (s Store) closeGone(now time.Time, all []*Record, f Facts) error {
+	for _, r := range all {
+		if r.Ended() {
+			continue
+		}
+		var err error
+		switch {
+		case r.ID == f.Predecessor:
+			err = s.end(now, r, Handoff, "")
+		case r.cleared(now, f):
+			err = s.end(now, r, Done, "clear")
+		case r.Gone(now):
+			err = s.end(now, r, Crash, "its process is gone")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func inPane(r *Record, f Facts) bool {
