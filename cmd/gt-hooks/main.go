@@ -1,0 +1,11 @@
+// gt-hooks wires gt into the hooks of coding agents.
+package main
+
+import (
+	"os"
+
+	"gt/lib/cli"
+	"gt/lib/verb/hooks"
+)
+
+func main() { os.Exit(hooks.Main(cli.OS())) }
