@@ -147,6 +147,32 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	return err
 }
 
+// Deliver writes a file in one folder and, once it is whole and on disk, gives
+// it a name in another: Maildir's tmp and new. Neither file may exist yet. A
+// process that is killed leaves the file under to, or a part of it under tmp.
+func Deliver(tmp, to string, data []byte) error {
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return Error("create", tmp, err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return Error("write", tmp, err)
+	}
+	if err := Rename(tmp, to); err != nil {
+		os.Remove(tmp) // where only the wait for the disk failed, it is gone
+		return err
+	}
+	return nil
+}
+
 // Rename gives a file another name within its file system, replacing what
 // stands there, and waits until the new name is on disk.
 func Rename(from, to string) error {
@@ -206,6 +232,17 @@ func Private(dir string) error {
 		return Error("use", dir, errors.New("it belongs to another user"))
 	}
 	return nil
+}
+
+// PrivateSynced is Private, and waits until a folder that it made is on disk.
+// The folder above it must exist.
+func PrivateSynced(dir string) error {
+	_, err := os.Lstat(dir)
+	made := errors.Is(err, fs.ErrNotExist)
+	if err := Private(dir); err != nil || !made {
+		return err
+	}
+	return Error("create", dir, syncDir(filepath.Dir(dir)))
 }
 
 // Sweep removes the temporary files that killed processes left in dir. One

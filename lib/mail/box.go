@@ -1,0 +1,446 @@
+// Package mail keeps the notes that agents leave for each other and for
+// themselves. A note is an RFC 5322 message in a Maildir, so any mail reader
+// opens a box, and any program that can deliver mail can leave a note.
+//
+// The box of an agent is <town>/mail/<address>/ with the folders tmp, new and
+// cur; of an agent without a role, <home>/.runtime/mail/. What became of a
+// note stands in the name of its file, as Maildir has it:
+//
+//	new/1768611600.M123456R3f9a01c2.host        nobody has looked at it
+//	cur/1768611600.M123456R3f9a01c2.host:2,F    hooked: it is the agent's work
+//	cur/1768611600.M123456R3f9a01c2.host:2,S    seen
+//	cur/1768611600.M123456R3f9a01c2.host:2,ST   done with
+//
+// A change of flags is one rename, and a process that finds its file renamed
+// by another looks again; so nothing here takes a lock, and no change is lost.
+package mail
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/atomicfile"
+	"gt/lib/home"
+	"gt/lib/identity"
+)
+
+// Box is the notes of one agent.
+type Box struct {
+	home home.Home
+	root string   // what exists without us: the town, or the home's .runtime
+	path []string // the box, in root
+	err  error    // why there is no such box
+}
+
+// Of is the box of an address: in a town the box of that role, which exists by
+// the address's form alone, and is made when the first note is delivered. An
+// agent without a role has no box but its home's, for two folders of one name
+// must not share one. Where there is no box, every method says so.
+func Of(h home.Home, address string) Box {
+	own := Box{home: h, root: h.Runtime(), path: []string{"mail"}}
+	id, err := identity.Parse(address)
+	switch {
+	case h.Town.Personal && address == h.Identity.Address():
+		return own
+	case err != nil:
+		return Box{err: err}
+	case !h.Town.Personal && id.Role != "":
+		path := append([]string{"mail"}, strings.Split(id.Address(), "/")...)
+		return Box{home: h, root: h.Town.Root, path: path}
+	case id == h.Identity:
+		return own
+	}
+	return Box{err: fmt.Errorf("'%s' has no box here: it has no role in the town", address)}
+}
+
+// Dir is the box's folder.
+func (b Box) Dir() string { return filepath.Join(append([]string{b.root}, b.path...)...) }
+
+func (b Box) file(elem ...string) string {
+	return filepath.Join(append([]string{b.Dir()}, elem...)...)
+}
+
+// MaxBody bounds a note's text: 1 MiB.
+const MaxBody = 1 << 20
+
+// MaxSubject bounds a note's subject, so that it fits a header line.
+const MaxSubject = 900
+
+// ErrTooLarge is what a text or subject over its bound gives.
+var ErrTooLarge = errors.New("too large")
+
+// Deliver puts a note into the box, hooked or unread, and returns its ID. The
+// note is on disk when Deliver returns; killed earlier, it leaves the note
+// whole or not at all. Date is now where the note has none.
+func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
+	if len(n.Body) > MaxBody {
+		return "", fmt.Errorf("the message is %w (%d bytes, over %d)", ErrTooLarge, len(n.Body), MaxBody)
+	}
+	if s := oneLine(n.Subject); len(s) > MaxSubject {
+		return "", fmt.Errorf("the subject is %w (%d bytes, over %d)", ErrTooLarge, len(s), MaxSubject)
+	}
+	if err := b.prepare(); err != nil {
+		return "", err
+	}
+	now := time.Now()
+	b.sweep(now)
+	if n.Date.IsZero() {
+		n.Date = now
+	}
+	unique := newUnique(now)
+	n.ID = idOf(unique)
+	n.messageID = unique
+	var text bytes.Buffer
+	if _, err := n.WriteTo(&text); err != nil {
+		return "", err
+	}
+	to := b.file("new", unique)
+	if hooked {
+		to = b.file("cur", unique+withFlags("F"))
+	}
+	return n.ID, atomicfile.Deliver(b.file("tmp", unique), to, text.Bytes())
+}
+
+// prepare makes the box's folders. None of them may be a symbolic link.
+func (b Box) prepare() error {
+	if b.err != nil {
+		return b.err
+	}
+	if b.root == b.home.Runtime() {
+		if err := b.home.Prepare(); err != nil {
+			return err
+		}
+	}
+	if info, err := os.Lstat(b.file("cur")); err == nil && info.IsDir() {
+		return b.check()
+	}
+	dir := b.root
+	for _, elem := range b.path {
+		dir = filepath.Join(dir, elem)
+		if err := atomicfile.PrivateSynced(dir); err != nil {
+			return err
+		}
+	}
+	for _, elem := range []string{"tmp", "new", "cur"} { // cur last: it says that all are there
+		if err := atomicfile.PrivateSynced(b.file(elem)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check refuses a box that is reached through a symbolic link. A box that does
+// not exist is none.
+func (b Box) check() error {
+	if b.err != nil {
+		return b.err
+	}
+	dir := b.root
+	elems := b.path
+	if b.root == b.home.Runtime() {
+		dir, elems = b.home.Dir, append([]string{".runtime"}, elems...)
+	}
+	look := func(dir string) error {
+		info, err := os.Lstat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return atomicfile.Error("use", dir, err)
+		case !info.IsDir():
+			return atomicfile.Error("use", dir, errors.New("not a folder"))
+		}
+		return nil
+	}
+	for _, elem := range elems {
+		dir = filepath.Join(dir, elem)
+		if err := look(dir); err != nil {
+			return err
+		}
+	}
+	for _, elem := range []string{"tmp", "new", "cur"} {
+		if err := look(filepath.Join(dir, elem)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandoned is the age at which a file in tmp is nobody's, as Maildir says.
+const abandoned = 36 * time.Hour
+
+// sweep removes what killed deliveries left in tmp.
+func (b Box) sweep(now time.Time) {
+	entries, err := os.ReadDir(b.file("tmp"))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > abandoned {
+			os.Remove(b.file("tmp", e.Name()))
+		}
+	}
+}
+
+// entry is a note's file in the box.
+type entry struct {
+	folder string // "new" or "cur"
+	name   string
+	unique string
+	flags  string
+}
+
+func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
+
+// scan lists the files in the folders, in no order.
+func (b Box) scan(folders ...string) ([]entry, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	var found []entry
+	for _, folder := range folders {
+		dir, err := os.Open(b.file(folder))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, atomicfile.Error("read", b.file(folder), err)
+		}
+		names, err := dir.Readdirnames(-1)
+		dir.Close()
+		if err != nil {
+			return nil, atomicfile.Error("read", b.file(folder), err)
+		}
+		for _, name := range names {
+			if strings.HasPrefix(name, ".") {
+				continue
+			}
+			unique, flags := splitName(name)
+			found = append(found, entry{folder, name, unique, flags})
+		}
+	}
+	return found, nil
+}
+
+// all lists the box. new is read before cur, so that a note on its way from
+// one to the other is not missed; one that is met twice counts where it
+// arrived.
+func (b Box) all() ([]entry, error) {
+	found, err := b.scan("new", "cur")
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, c entry) int {
+		if d := arrival(c.unique).Compare(arrival(a.unique)); d != 0 {
+			return d
+		}
+		if d := strings.Compare(c.unique, a.unique); d != 0 {
+			return d
+		}
+		return strings.Compare(a.folder, c.folder) // cur, then new
+	})
+	return slices.CompactFunc(found, func(a, c entry) bool { return a.unique == c.unique }), nil
+}
+
+// List returns all notes, the newest first, without their bodies. A file that
+// is no message is listed with its Problem.
+func (b Box) List() ([]Note, error) {
+	return b.notes(func(entry) bool { return true })
+}
+
+// Unread returns the notes that nobody has looked at and that are not hooked,
+// the newest first, without their bodies.
+func (b Box) Unread() ([]Note, error) {
+	return b.notes(func(e entry) bool { return !e.has('S') && !e.has('F') && !e.has('T') })
+}
+
+func (b Box) notes(want func(entry) bool) ([]Note, error) {
+	found, err := b.all()
+	if err != nil {
+		return nil, err
+	}
+	var notes []Note
+	for _, e := range found {
+		if !want(e) {
+			continue
+		}
+		n, err := b.read(e, false)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // renamed or removed under us; who did it knows
+		}
+		notes = append(notes, n)
+	}
+	return notes, nil
+}
+
+// Hooked returns the notes that are the agent's work, the oldest first,
+// without their bodies. It looks into no file that is not hooked.
+func (b Box) Hooked() ([]Note, error) {
+	found, err := b.scan("cur")
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(e entry) bool { return !e.has('F') || e.has('T') })
+	slices.SortFunc(found, func(a, c entry) int {
+		if d := arrival(a.unique).Compare(arrival(c.unique)); d != 0 {
+			return d
+		}
+		return strings.Compare(a.unique, c.unique)
+	})
+	var notes []Note
+	for _, e := range found {
+		n, err := b.read(e, false)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		notes = append(notes, n)
+	}
+	return notes, nil
+}
+
+// ErrNotFound is what an ID gives that no note in the box has.
+var ErrNotFound = errors.New("no such note")
+
+// Ambiguous is the error of the beginning of an ID that several notes share.
+type Ambiguous struct {
+	ID    string
+	Notes []Note // without their bodies
+}
+
+func (a *Ambiguous) Error() string {
+	return fmt.Sprintf("'%s' means %d notes", a.ID, len(a.Notes))
+}
+
+// Get returns a note with its body, by its ID or the beginning of one that no
+// other note shares.
+func (b Box) Get(id string) (Note, error) {
+	for {
+		e, err := b.find(id)
+		if err != nil {
+			return Note{}, err
+		}
+		n, err := b.read(e, true)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its flags changed meanwhile
+		}
+		return n, err
+	}
+}
+
+// looks is how often find lists the box before it says that a note is not
+// there: a listing that runs while a file is renamed may miss it.
+const looks = 3
+
+func (b Box) find(id string) (entry, error) {
+	id = strings.ToLower(id)
+	for range looks {
+		found, err := b.all()
+		if err != nil {
+			return entry{}, err
+		}
+		var fit []entry
+		for _, e := range found {
+			switch has := idOf(e.unique); {
+			case has == id:
+				return e, nil
+			case id != "" && strings.HasPrefix(has, id):
+				fit = append(fit, e)
+			}
+		}
+		switch {
+		case len(fit) == 1:
+			return fit[0], nil
+		case len(fit) > 1:
+			a := &Ambiguous{ID: id}
+			for _, e := range fit {
+				if n, err := b.read(e, false); err == nil {
+					a.Notes = append(a.Notes, n)
+				}
+			}
+			return entry{}, a
+		}
+	}
+	return entry{}, fmt.Errorf("%w: '%s'", ErrNotFound, id)
+}
+
+// read reads a note's file, its body only where it is wanted. A file that is
+// no message gives a note with a Problem, and an error only where a body was
+// wanted or the file is gone.
+func (b Box) read(e entry, body bool) (Note, error) {
+	path := b.file(e.folder, e.name)
+	n, err := readFile(path, body)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Note{}, err
+	}
+	if err != nil {
+		n.Problem = err.Error()
+		if !body {
+			err = nil
+		}
+	}
+	n.ID, n.Path = idOf(e.unique), path
+	n.Hooked, n.Seen, n.Done = e.has('F') && !e.has('T'), e.has('S'), e.has('T')
+	if n.Date.IsZero() {
+		n.Date = arrival(e.unique)
+	}
+	return n, err
+}
+
+// Hook makes a note the agent's work, also one that was done with.
+func (b Box) Hook(id string) error { return b.change(id, "F", "T") }
+
+// Unhook takes a note off the agent; it stays in the box, and was seen.
+func (b Box) Unhook(id string) error { return b.change(id, "S", "F") }
+
+// Seen marks a note as read. Whether it is hooked does not change.
+func (b Box) Seen(id string) error { return b.change(id, "S", "") }
+
+// DoneWith closes a note: it is no longer hooked, and only listed on request.
+func (b Box) DoneWith(id string) error { return b.change(id, "ST", "F") }
+
+// Supersede takes the earlier hand-over notes of a chain off the agent: the
+// note by, which was delivered before this is called, says it all. Without a
+// chain nothing happens.
+func (b Box) Supersede(chain, by string) error {
+	if chain == "" {
+		return nil
+	}
+	notes, err := b.notes(func(e entry) bool {
+		return idOf(e.unique) != by && !e.has('T') && (e.has('F') || !e.has('S'))
+	})
+	for _, n := range notes {
+		if n.Type == Handoff && n.Chain == chain {
+			err = errors.Join(err, b.Unhook(n.ID))
+		}
+	}
+	return err
+}
+
+// change adds and takes flags. Nothing happens where the note has the one and
+// not the other already.
+func (b Box) change(id, add, take string) error {
+	for {
+		e, err := b.find(id)
+		if err != nil {
+			return err
+		}
+		flags := changeFlags(e.flags, add, take)
+		to := b.file("cur", e.unique+withFlags(flags))
+		from := b.file(e.folder, e.name)
+		if from == to {
+			return nil
+		}
+		// Somebody else may change the same note: then its name is another
+		// now, and our change is due on top of theirs.
+		err = atomicfile.Rename(from, to)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+}

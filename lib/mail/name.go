@@ -1,0 +1,89 @@
+package mail
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// newUnique makes the part of a file's name that never changes: the second and
+// microsecond of the delivery, a random number, the machine. The random number
+// is what a person types.
+func newUnique(now time.Time) string {
+	var random [4]byte
+	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	host = strings.NewReplacer("/", `\057`, ":", `\072`).Replace(host)
+	return fmt.Sprintf("%d.M%06dR%x.%s", now.Unix(), now.Nanosecond()/1000, random, host)
+}
+
+// idOf is the ID of the note whose file has that unique name: the random
+// number in a name that we made, eight digits of a hash of any other.
+func idOf(unique string) string {
+	if parts := strings.SplitN(unique, ".", 3); len(parts) == 3 && isDigits(parts[0]) {
+		if micro, id, ok := strings.Cut(parts[1], "R"); ok && len(id) == 8 && isHex(id) &&
+			strings.HasPrefix(micro, "M") && isDigits(micro[1:]) {
+			return id
+		}
+	}
+	sum := sha256.Sum256([]byte(unique))
+	return hex.EncodeToString(sum[:4])
+}
+
+// arrival is when the note was delivered, as its name says; the zero time
+// where it does not.
+func arrival(unique string) time.Time {
+	seconds, rest, _ := strings.Cut(unique, ".")
+	s, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil || s < 0 || s > 1<<40 {
+		return time.Time{}
+	}
+	micro := int64(0)
+	if digits, ok := strings.CutPrefix(rest, "M"); ok {
+		if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+			digits = digits[:end]
+		}
+		if n, err := strconv.ParseInt(digits, 10, 32); err == nil && n < 1e6 {
+			micro = n
+		}
+	}
+	return time.Unix(s, micro*1000)
+}
+
+// splitName parts a file's name in its unique part and its flags.
+func splitName(name string) (unique, flags string) {
+	unique, info, _ := strings.Cut(name, ":")
+	flags, ok := strings.CutPrefix(info, "2,")
+	if !ok {
+		return unique, ""
+	}
+	return unique, flags
+}
+
+func withFlags(flags string) string { return ":2," + flags }
+
+// changeFlags adds and takes flags and keeps the others, which may be another
+// mail program's, in ASCII order as Maildir wants it.
+func changeFlags(flags, add, take string) string {
+	var set []byte
+	for _, f := range []byte(flags + add) {
+		if strings.IndexByte(take, f) < 0 {
+			set = append(set, f)
+		}
+	}
+	slices.Sort(set)
+	return string(slices.Compact(set))
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

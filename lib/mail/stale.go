@@ -1,0 +1,17 @@
+package mail
+
+import (
+	"fmt"
+	"time"
+)
+
+// StaleReason says whether a note is older than the session that reads it, so
+// that a predecessor may have dealt with it already, and if so why: the reason
+// shows both times. Without one of the times nothing is stale.
+func StaleReason(note, sessionCreated time.Time) (bool, string) {
+	if note.IsZero() || sessionCreated.IsZero() || !note.Before(sessionCreated) {
+		return false, ""
+	}
+	return true, fmt.Sprintf("message=%s session_started=%s",
+		note.UTC().Format(time.RFC3339), sessionCreated.UTC().Format(time.RFC3339))
+}
