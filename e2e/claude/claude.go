@@ -1,0 +1,103 @@
+// Package claude finds the Claude Code client for the end-to-end tests, and
+// installs it where there is none.
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Client is an installed Claude Code.
+type Client struct {
+	Path    string // of its executable
+	Version string // "2.1.197"
+}
+
+// Find returns the client that GT_E2E_CLAUDE names, else the one in the cache,
+// which it fills with npm the first time.
+func Find() (Client, error) {
+	if path := os.Getenv("GT_E2E_CLAUDE"); path != "" {
+		return at(path)
+	}
+	dir, err := cache()
+	if err != nil {
+		return Client{}, err
+	}
+	path := filepath.Join(dir, "node_modules", ".bin", "claude")
+	if _, err := os.Stat(path); err != nil {
+		if err := install(dir); err != nil {
+			return Client{}, err
+		}
+	}
+	return at(path)
+}
+
+func cache() (string, error) {
+	if dir := os.Getenv("GT_E2E_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "gt-e2e"), nil
+}
+
+// install fills the cache: in a folder beside it that takes its place when it
+// is complete, so that two at once, or one that is cut off, do no harm.
+func install(dir string) error {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return errors.New("Claude Code is not here, and neither is npm to install it")
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", fresh, "--no-audit", "--no-fund", "@anthropic-ai/claude-code")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm cannot install Claude Code: %w\n%s", err, out)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		if _, missing := os.Stat(filepath.Join(dir, "node_modules")); missing != nil {
+			return err
+		} // else somebody was faster
+	}
+	return nil
+}
+
+// at asks the client for its version, and so whether it runs here at all. It
+// gets an empty HOME, for even that question makes it write there.
+func at(path string) (Client, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Client{}, err
+	}
+	home, err := os.MkdirTemp("", "gt-e2e-")
+	if err != nil {
+		return Client{}, err
+	}
+	defer os.RemoveAll(home)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1"}
+	out, err := cmd.Output()
+	if err != nil {
+		return Client{}, fmt.Errorf("%s does not run: %w", path, err)
+	}
+	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	return Client{path, version}, nil
+}

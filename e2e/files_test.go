@@ -1,0 +1,144 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// town is the folder that the world's sessions share: nobody made one, so it
+// is the personal one.
+func (w *world) town() string { return filepath.Join(w.home, ".local", "state", "gt") }
+
+// runtime is a path in the project's state folder.
+func (w *world) runtime(elem ...string) string {
+	return filepath.Join(append([]string{w.project, ".runtime"}, elem...)...)
+}
+
+// event is one line of the event log.
+type event struct {
+	TS, Source, Type, Actor string
+	Payload                 struct {
+		SessionID   string `json:"session_id"`
+		Source      string
+		ParentID    string `json:"parent_id"`
+		ChainID     string `json:"chain_id"`
+		Outcome     string
+		Reason      string
+		Subject     string
+		Note        string
+		ToSession   string `json:"to_session"`
+		CWD         string
+		TmuxSession string `json:"tmux_session"`
+		Topic       string
+		Error       string
+	}
+}
+
+// events are the lines of the event log of one type, about one session where
+// id is not empty. Every line has to be whole.
+func (w *world) events(kind, id string) []event {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.town(), ".events.jsonl"))
+	if err != nil && !os.IsNotExist(err) {
+		w.t.Fatal(err)
+	}
+	var all []event
+	for line := range strings.Lines(string(data)) {
+		var e event
+		if err := json.Unmarshal([]byte(line), &e); err != nil || !strings.HasSuffix(line, "\n") {
+			w.t.Errorf("the event log has a line that is none: %q (%v)", line, err)
+			continue
+		}
+		if (kind == "" || e.Type == kind) && (id == "" || e.Payload.SessionID == id) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// oneEvent is the only event of its type about the session.
+func (w *world) oneEvent(kind, id string) event {
+	w.t.Helper()
+	all := w.events(kind, id)
+	if len(all) != 1 {
+		w.t.Errorf("session %s has %d events %s, want one: %+v", id, len(all), kind, all)
+		return event{}
+	}
+	return all[0]
+}
+
+// sessionRecord is what <home>/.runtime/sessions/<id>.json says.
+type sessionRecord struct {
+	ID          string
+	Source      string
+	ChainID     string `json:"chain_id"`
+	ParentID    string `json:"parent_id"`
+	ChildID     string `json:"child_id"`
+	PID         int
+	TmuxSession string `json:"tmux_session"`
+	TmuxPane    string `json:"tmux_pane"`
+	EndedAt     string `json:"ended_at"`
+	Outcome     string
+}
+
+// records are the records of the project's sessions, by their ids.
+func (w *world) records() map[string]sessionRecord {
+	w.t.Helper()
+	files, _ := filepath.Glob(filepath.Join(globEscape(w.runtime("sessions")), "*.json"))
+	all := map[string]sessionRecord{}
+	for _, file := range files {
+		var r sessionRecord
+		if err := json.Unmarshal([]byte(w.read(file)), &r); err != nil {
+			w.t.Errorf("%s: %v", file, err)
+		}
+		all[r.ID] = r
+	}
+	return all
+}
+
+// record is the record of one session, which has to be there.
+func (w *world) record(id string) sessionRecord {
+	w.t.Helper()
+	r, ok := w.records()[id]
+	if !ok {
+		w.t.Errorf("there is no record of session %s", id)
+	}
+	return r
+}
+
+// latest is the session that .runtime/session_id names.
+func (w *world) latest() string {
+	w.t.Helper()
+	id, _, _ := strings.Cut(w.read(w.runtime("session_id")), "\n")
+	return id
+}
+
+// markers are the hand-over markers that lie in the project.
+func (w *world) markers() []string {
+	files, _ := filepath.Glob(filepath.Join(globEscape(w.runtime()), "handoff*"))
+	return files
+}
+
+// notes are the texts of all notes in the world.
+func (w *world) notes() []string {
+	var all []string
+	for _, box := range []string{filepath.Join(w.town(), "mail"), w.runtime("mail")} {
+		filepath.WalkDir(box, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && slices.Contains([]string{"new", "cur"}, filepath.Base(filepath.Dir(path))) {
+				all = append(all, w.read(path))
+			}
+			return nil
+		})
+	}
+	return all
+}
+
+// globEscape takes the meaning from the characters that a pattern gives one.
+func globEscape(path string) string {
+	return strings.NewReplacer(`[`, `\[`, `*`, `\*`, `?`, `\?`, `\`, `\\`).Replace(path)
+}

@@ -1,0 +1,229 @@
+// Package model is a model server for tests: it speaks enough of the Anthropic
+// Messages API on loopback that the real Claude Code client takes it for the
+// real thing, answers as the test tells it to, and keeps every request, so that
+// a test can read what reached the model.
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+)
+
+// An Answer says what the model replies to a turn of a conversation.
+type Answer func(*Request) Reply
+
+// A Reply is what the model says and which tools it calls.
+type Reply struct {
+	Text   string
+	Tools  []ToolUse
+	Tokens int // the input tokens that the reply claims were used; 0 for a small number
+}
+
+// A ToolUse is one call of a tool.
+type ToolUse struct {
+	Name  string
+	Input any
+}
+
+// Say replies with text only.
+func Say(text string) Reply { return Reply{Text: text} }
+
+// Bash replies with a command for the client's shell tool.
+func Bash(command string) Reply {
+	return Reply{Text: "I run a command.", Tools: []ToolUse{{
+		Name: "Bash", Input: map[string]string{"command": command, "description": "Run a command"},
+	}}}
+}
+
+// Summary is what a summariser request is answered with when the test's
+// Answer leaves it empty.
+const Summary = "<analysis>thought about it</analysis><summary>SUMMARY-OF-THE-MODEL</summary>"
+
+// A Server is a model on loopback.
+type Server struct {
+	URL string // what ANTHROPIC_BASE_URL is set to
+
+	http   *httptest.Server
+	mu     sync.Mutex
+	answer Answer
+	seen   []*Request
+	news   chan struct{} // closed and replaced at each request
+}
+
+// Start starts a server that replies to turns with answer, nil for a plain
+// "ok". The caller closes it.
+func Start(answer Answer) *Server {
+	s := &Server{answer: answer, news: make(chan struct{})}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.URL = s.http.URL
+	return s
+}
+
+// Close cuts every connection and stops the server.
+func (s *Server) Close() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// Answer replaces what the server replies with from the next request on.
+func (s *Server) Answer(answer Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+// All returns every request so far, in the order they came.
+func (s *Server) All() Requests {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append(Requests(nil), s.seen...)
+}
+
+// Turns returns the turns of conversations so far: what a person or a tool
+// said and the model was to answer.
+func (s *Server) Turns() Requests { return s.All().Kind(Turn) }
+
+// Await waits until find, given all requests so far, returns one, and returns
+// it; nil when none came in time.
+func (s *Server) Await(timeout time.Duration, find func(Requests) *Request) *Request {
+	deadline := time.After(timeout)
+	for {
+		s.mu.Lock()
+		news := s.news
+		seen := append(Requests(nil), s.seen...)
+		s.mu.Unlock()
+		if r := find(seen); r != nil {
+			return r
+		}
+		select {
+		case <-news:
+		case <-deadline:
+			return nil
+		}
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client hung up
+	}
+	req := parse(r, body)
+	s.mu.Lock()
+	req.N = len(s.seen)
+	s.seen = append(s.seen, req)
+	close(s.news)
+	s.news = make(chan struct{})
+	answer := s.answer
+	s.mu.Unlock()
+
+	switch {
+	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages/count_tokens":
+		writeJSON(w, http.StatusOK, map[string]int{"input_tokens": 100})
+	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages":
+		var reply Reply
+		if answer != nil && req.Kind != Side { // a script is about conversations
+			reply = answer(req)
+		}
+		if reply.Text == "" && len(reply.Tools) == 0 {
+			reply.Text = req.plain()
+		}
+		s.send(w, req, reply)
+	case r.URL.Path == "/" || r.Method == http.MethodHead:
+		w.WriteHeader(http.StatusOK)
+	default:
+		writeJSON(w, http.StatusNotFound, map[string]any{
+			"type":  "error",
+			"error": map[string]string{"type": "not_found_error", "message": "this model server knows only messages"},
+		})
+	}
+}
+
+// plain is the reply to a request that nobody scripted.
+func (r *Request) plain() string {
+	switch r.Kind {
+	case Compaction:
+		return Summary
+	case Side:
+		return `{"title":"a title","isNewTopic":false}`
+	}
+	return "ok"
+}
+
+// send writes the reply as a stream of server-sent events, or as one message
+// where the client did not ask for a stream.
+func (s *Server) send(w http.ResponseWriter, req *Request, reply Reply) {
+	type object = map[string]any
+	var blocks []object
+	if reply.Text != "" {
+		blocks = append(blocks, object{"type": "text", "text": reply.Text})
+	}
+	for i, tool := range reply.Tools {
+		blocks = append(blocks, object{
+			"type": "tool_use", "id": fmt.Sprintf("toolu_e2e_%d_%d", req.N, i), "name": tool.Name, "input": tool.Input,
+		})
+	}
+	stop := "end_turn"
+	if len(reply.Tools) > 0 {
+		stop = "tool_use"
+	}
+	tokens := reply.Tokens
+	if tokens == 0 {
+		tokens = 100
+	}
+	message := object{
+		"id": fmt.Sprintf("msg_e2e_%d", req.N), "type": "message", "role": "assistant", "model": req.Model,
+		"content": []object{}, "stop_reason": nil, "stop_sequence": nil,
+		"usage": object{"input_tokens": tokens, "output_tokens": 1},
+	}
+	if !req.Stream {
+		message["content"], message["stop_reason"] = blocks, stop
+		writeJSON(w, http.StatusOK, message)
+		return
+	}
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	event := func(kind string, fields object) {
+		fields["type"] = kind
+		data, err := json.Marshal(fields)
+		if err != nil {
+			panic(err) // a tool's input that is no JSON: a mistake in the test
+		}
+		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, data)
+	}
+	event("message_start", object{"message": message})
+	for i, block := range blocks {
+		var start, delta object
+		if block["type"] == "text" {
+			start = object{"type": "text", "text": ""}
+			delta = object{"type": "text_delta", "text": block["text"]}
+		} else {
+			input, err := json.Marshal(block["input"])
+			if err != nil {
+				panic(err)
+			}
+			start = object{"type": "tool_use", "id": block["id"], "name": block["name"], "input": object{}}
+			delta = object{"type": "input_json_delta", "partial_json": string(input)}
+		}
+		event("content_block_start", object{"index": i, "content_block": start})
+		event("content_block_delta", object{"index": i, "delta": delta})
+		event("content_block_stop", object{"index": i})
+	}
+	event("message_delta", object{
+		"delta": object{"stop_reason": stop, "stop_sequence": nil},
+		"usage": object{"input_tokens": tokens, "output_tokens": 10},
+	})
+	event("message_stop", object{})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v)
+}

@@ -1,0 +1,127 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// pane is a tmux pane with a client in it.
+type pane struct {
+	w       *world
+	session string // the tmux session's name
+	id      string // %N
+}
+
+// tmux runs a command of the world's own tmux server.
+func (w *world) tmux(args ...string) string {
+	w.t.Helper()
+	out, err := w.run(w.project, nil, "tmux", append([]string{"-L", "e2e", "-f", "/dev/null"}, args...)...)
+	if err != nil {
+		w.t.Fatalf("tmux %q: %v", args, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// tmuxOutput is tmux for what may fail.
+func (w *world) tmuxOutput(args ...string) string {
+	out, _ := w.run(w.root, nil, "tmux", append([]string{"-L", "e2e", "-f", "/dev/null"}, args...)...)
+	return string(out)
+}
+
+// open starts a command in a new tmux session, in the project's folder.
+func (w *world) open(session string, command ...string) *pane {
+	w.t.Helper()
+	args := append([]string{"new-session", "-d", "-P", "-F", "#{pane_id}", "-s", session,
+		"-x", "180", "-y", "50", "-c", w.project}, command...)
+	return &pane{w, session, w.tmux(args...)}
+}
+
+// claude starts the client in a new tmux session and waits until it takes a
+// prompt.
+func (w *world) claude(session string, args ...string) *pane {
+	w.t.Helper()
+	p := w.open(session, append([]string{"claude"}, args...)...)
+	p.awaitPrompt()
+	return p
+}
+
+// get is what tmux says of the pane, in tmux's own format language.
+func (p *pane) get(format string) string {
+	p.w.t.Helper()
+	return p.w.tmux("display-message", "-p", "-t", p.id, format)
+}
+
+// screen is what a person sees.
+func (p *pane) screen() string {
+	return p.w.tmuxOutput("capture-pane", "-p", "-t", p.id)
+}
+
+func (p *pane) awaitScreen(text string) {
+	p.w.t.Helper()
+	p.w.until("the screen shows "+strconv.Quote(text), func() bool { return strings.Contains(p.screen(), text) })
+}
+
+// awaitPrompt waits until the client shows its empty input line.
+func (p *pane) awaitPrompt() {
+	p.w.t.Helper()
+	p.w.until("the client takes a prompt", func() bool {
+		return strings.Contains(p.screen(), "\n❯\u00a0\n") || strings.Contains(p.screen(), "\n❯ \n") || strings.Contains(p.screen(), "\n❯\n")
+	})
+}
+
+// typ types a line as a person does: what is typed is seen before it is sent.
+func (p *pane) typ(line string) {
+	p.w.t.Helper()
+	p.awaitPrompt()
+	p.w.tmux("send-keys", "-t", p.id, "-l", line)
+	p.awaitScreen("❯\u00a0" + line)
+	p.w.tmux("send-keys", "-t", p.id, "Enter")
+	// The client may take a key that comes too early for a line break.
+	last := time.Now()
+	p.w.until("the client takes the line", func() bool {
+		if !strings.Contains(p.input(), line) {
+			return true
+		}
+		if time.Since(last) > 2*time.Second {
+			p.w.tmux("send-keys", "-t", p.id, "Enter")
+			last = time.Now()
+		}
+		return false
+	})
+}
+
+// input is the client's input box: what stands between its two rules.
+func (p *pane) input() string {
+	parts := strings.Split(p.screen(), "────────────────────")
+	for i := len(parts) - 1; i >= 0; i-- {
+		if strings.Contains(parts[i], "❯") {
+			return parts[i]
+		}
+	}
+	return ""
+}
+
+// pid is the process that tmux started in the pane.
+func (p *pane) pid() int {
+	p.w.t.Helper()
+	pid, err := strconv.Atoi(p.get("#{pane_pid}"))
+	if err != nil {
+		p.w.t.Fatal(err)
+	}
+	return pid
+}
+
+// crash kills the client as the kernel does when memory runs out: without a
+// word.
+func (p *pane) crash() {
+	p.w.t.Helper()
+	pid := p.pid()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		p.w.t.Fatal(err)
+	}
+	p.w.until("the client is dead", func() bool { return syscall.Kill(pid, 0) != nil })
+}

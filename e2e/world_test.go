@@ -1,0 +1,383 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gt/e2e/claude"
+	"gt/e2e/model"
+)
+
+// patience is how long anything may take. The machine is shared and at times
+// slow; what works is over long before.
+const patience = 60 * time.Second
+
+// bin is the folder of the gt binaries that this run built.
+var bin string
+
+// client is the Claude Code that all tests of this run use.
+var client = sync.OnceValues(claude.Find)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "record" {
+		record(os.Args[2]) // this program is the hook, see recorder
+		return
+	}
+	os.Exit(build(m))
+}
+
+// build builds the binaries of the tree that is tested, once, and runs the
+// tests.
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "gt-e2e-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("go", "build", "-o", dir+"/", "./cmd/...")
+	cmd.Dir = ".."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "the binaries do not build: %v\n%s", err, out)
+		return 1
+	}
+	bin = dir
+	return m.Run()
+}
+
+// permissions let the model of the tests run commands without a question.
+var permissions = map[string]any{"allow": []string{"Bash"}, "defaultMode": "default"}
+
+// world is all that one test has of the world: a HOME, a project in git, a
+// model, a tmux server, and an environment that holds nothing of ours. Several
+// clients may run in it.
+type world struct {
+	t       *testing.T
+	root    string // everything is below
+	home    string
+	project string
+	model   *model.Server
+	client  claude.Client
+	key     string // the API key; made up, and nowhere else in the world
+	env     []string
+}
+
+// newWorld makes a world in which gt is installed as its user installs it,
+// and undoes all of it at the end of the test.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := newBareWorld(t)
+	w.gt("gt-hooks", "install", "claude")
+	return w
+}
+
+// newBareWorld makes a world in which nobody has installed gt's hooks, though
+// the binaries are on PATH.
+func newBareWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	c, err := client()
+	if err != nil {
+		if os.Getenv("GT_E2E") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	// Not t.TempDir: its long names leave no room for a tmux socket, and a
+	// process that is still dying may write in it.
+	root, err := os.MkdirTemp("", "gt-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t: t, root: root, client: c, model: model.Start(nil),
+		home:    filepath.Join(root, "home"),
+		project: filepath.Join(root, "max's project $x"), // people have such folders
+		key:     "sk-ant-e2e-CANARY-" + filepath.Base(root) + "-0123456789abcdef",
+	}
+	t.Cleanup(w.end)
+
+	for _, dir := range []string{w.home, w.project, w.path("bin"), w.path("tmux")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(c.Path, w.path("bin", "claude")); err != nil {
+		t.Fatal(err)
+	}
+	w.env = []string{
+		"HOME=" + w.home,
+		"PATH=" + strings.Join([]string{bin, w.path("bin"), os.Getenv("PATH")}, ":"),
+		"SHELL=/bin/bash", "LANG=C.UTF-8", "TERM=xterm-256color",
+		"TMUX_TMPDIR=" + w.path("tmux"),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Max", "GIT_AUTHOR_EMAIL=max@example.com",
+		"GIT_COMMITTER_NAME=Max", "GIT_COMMITTER_EMAIL=max@example.com",
+		"ANTHROPIC_API_KEY=" + w.key,
+		"ANTHROPIC_BASE_URL=" + w.model.URL,
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+	}
+	w.trust(w.project)
+	w.writeJSON(w.userSettings(), map[string]any{"permissions": permissions})
+	w.git("init", "-q", "-b", "main")
+	w.write(filepath.Join(w.project, "README.md"), "a project\n")
+	w.git("add", "-A")
+	w.git("commit", "-q", "-m", "first")
+	return w
+}
+
+// path is a path in the world's folder.
+func (w *world) path(elem ...string) string {
+	return filepath.Join(append([]string{w.root}, elem...)...)
+}
+
+// userSettings is the file of the person's settings for all projects.
+func (w *world) userSettings() string { return filepath.Join(w.home, ".claude", "settings.json") }
+
+// trust answers what the client asks a person the first time: about the theme,
+// about the key, and whether it may work in these folders.
+func (w *world) trust(dirs ...string) {
+	projects := map[string]any{}
+	for _, dir := range dirs {
+		projects[dir] = map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}
+	}
+	w.writeJSON(filepath.Join(w.home, ".claude.json"), map[string]any{
+		"hasCompletedOnboarding": true, "theme": "dark", "projects": projects,
+		"customApiKeyResponses": map[string]any{"approved": []string{w.key[len(w.key)-20:]}, "rejected": []string{}},
+	})
+}
+
+// result is what a headless client says at its end.
+type result struct {
+	SessionID string `json:"session_id"`
+	Result    string `json:"result"`
+	IsError   bool   `json:"is_error"`
+}
+
+// ask runs the client headless with a prompt and flags, and fails the test
+// when that fails.
+func (w *world) ask(prompt string, flags ...string) result {
+	w.t.Helper()
+	return w.askIn(w.project, nil, prompt, flags...)
+}
+
+// askIn is ask in another folder and with more in the environment.
+func (w *world) askIn(dir string, env []string, prompt string, flags ...string) result {
+	w.t.Helper()
+	args := append([]string{"-p", prompt, "--output-format", "json"}, flags...)
+	out, err := w.run(dir, env, "claude", args...)
+	var r result
+	if err == nil {
+		err = json.Unmarshal(out, &r)
+	}
+	if err != nil || r.IsError || r.SessionID == "" {
+		w.t.Fatalf("claude %q: %v\n%s", args, err, out)
+	}
+	return r
+}
+
+// gt runs a gt binary in the project as a person does, and returns what it
+// prints.
+func (w *world) gt(name string, args ...string) string {
+	w.t.Helper()
+	out, err := w.run(w.project, nil, name, args...)
+	if err != nil {
+		w.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+func (w *world) git(args ...string) string {
+	w.t.Helper()
+	return w.gt("git", args...)
+}
+
+// run runs a program in the world's environment, and no longer than patience.
+// The error holds what it wrote to standard error.
+func (w *world) run(dir string, env []string, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	all := append(append([]string(nil), w.env...), env...)
+	cmd := exec.CommandContext(ctx, w.look(name), args...)
+	cmd.Dir = dir
+	cmd.Env = append(all, "PWD="+dir)
+	cmd.WaitDelay = time.Second // a grandchild may hold the pipes
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, stderr.Bytes())
+	}
+	return stdout.Bytes(), err
+}
+
+// look finds a program on the world's PATH.
+func (w *world) look(name string) string {
+	for _, dir := range []string{bin, w.path("bin")} {
+		if path := filepath.Join(dir, name); exists(path) {
+			return path
+		}
+	}
+	return name
+}
+
+// until waits for a condition, and fails the test when it does not come.
+func (w *world) until(what string, cond func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); !cond(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("waited %v in vain until %s", patience, what)
+		}
+	}
+}
+
+// turn waits for the turn in which the person asked text, skipping the first
+// skip of them.
+func (w *world) asked(text string) *model.Request {
+	w.t.Helper()
+	r := w.model.Await(patience, func(all model.Requests) *model.Request {
+		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+			return strings.Contains(r.Asked(), text)
+		}).Last()
+	})
+	if r == nil {
+		w.t.Fatalf("the model was never asked %q", text)
+	}
+	return r
+}
+
+func (w *world) write(path, text string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) writeJSON(path string, v any) {
+	w.t.Helper()
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(path, string(data)+"\n")
+}
+
+func (w *world) read(path string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(data)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// end stops what runs in the world and removes it; of a test that failed it
+// first says all that it knows.
+func (w *world) end() {
+	if w.t.Failed() {
+		w.report()
+	}
+	for range 5 { // what is killed may just have started another
+		pids := w.processes()
+		if len(pids) == 0 {
+			break
+		}
+		for _, pid := range pids {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	w.model.Close()
+	if os.Getenv("GT_E2E_KEEP") != "" {
+		w.t.Logf("kept %s", w.root)
+		return
+	}
+	for range 20 {
+		if os.RemoveAll(w.root) == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	w.t.Errorf("%s cannot be removed", w.root)
+}
+
+// processes are those that have this world's HOME: each was started by the
+// test, and belongs to nobody else.
+func (w *world) processes() []int {
+	var pids []int
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		env, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if strings.Contains("\x00"+string(env), "\x00HOME="+w.home+"\x00") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// report logs what is known of a world whose test failed.
+func (w *world) report() {
+	for _, name := range strings.Fields(w.tmuxOutput("list-sessions", "-F", "#{session_name}")) {
+		w.t.Logf("screen of %s:\n%s", name, trimLines(w.tmuxOutput("capture-pane", "-p", "-t", "="+name+":")))
+	}
+	for _, r := range w.model.All() {
+		w.t.Log(r)
+	}
+	var dirs []string
+	filepath.WalkDir(w.root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == ".runtime" || path == w.town() {
+			dirs = append(dirs, path)
+		}
+		return nil
+	})
+	for _, dir := range dirs {
+		filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				data, _ := os.ReadFile(path)
+				w.t.Logf("%s:\n%.20000s", path, data)
+			}
+			return nil
+		})
+	}
+}
+
+func trimLines(s string) string {
+	var kept []string
+	for _, line := range strings.Split(s, "\n") {
+		if line = strings.TrimRight(line, " "); line != "" {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
