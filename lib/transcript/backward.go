@@ -1,0 +1,106 @@
+package transcript
+
+import (
+	"bytes"
+	"io"
+	"slices"
+)
+
+const (
+	// block is how much is read at a time.
+	block = 256 << 10
+	// maxLine is the longest line that is held in memory.
+	maxLine = 1 << 20
+	// maxScan is how far back from the end of the file anything is looked
+	// for. What lies in very long lines is not counted, but bounded by
+	// maxSkip.
+	maxScan = 4 << 20
+	maxSkip = 256 << 20
+	// peek is how much of each end of a very long line is looked at.
+	peek = 16 << 10
+)
+
+// backward calls each for the lines of the file's first size bytes, the last
+// one first and without their line feeds, until it returns false or maxScan is
+// reached. What stands after the last line feed is not yet a line. Of a line
+// over maxLine only both ends are read, for long.
+//
+// Of a file that is cut short meanwhile, what was seen until then counts.
+func backward(f io.ReaderAt, size int64, each func(line []byte) bool, long func(front, back []byte) bool) error {
+	var (
+		rest             []byte // the end of a line whose beginning is not read yet
+		ended            bool   // rest ends in a line feed
+		end              int64  // where rest ends, in the file
+		skipping         bool   // rest was over maxLine and is not kept
+		scanned, skipped int
+		feeds            []int // where the line feeds of this block are
+	)
+	for pos := size; pos > 0 && scanned < maxScan && skipped < maxSkip; {
+		n := min(block, pos)
+		data := make([]byte, n)
+		if got, err := f.ReadAt(data, pos-n); int64(got) < n {
+			if err == io.EOF {
+				err = nil
+			}
+			return err
+		}
+		pos -= n
+		feeds = feeds[:0]
+		for i := bytes.IndexByte(data, '\n'); i >= 0; {
+			feeds = append(feeds, i)
+			next := bytes.IndexByte(data[i+1:], '\n')
+			if next < 0 {
+				break
+			}
+			i += 1 + next
+		}
+		if len(feeds) == 0 && pos > 0 {
+			switch {
+			case skipping || !ended:
+				skipped += len(data)
+			case len(data)+len(rest) > maxLine:
+				skipping, rest = true, nil
+				skipped += len(data)
+			default:
+				rest = slices.Concat(data, rest)
+			}
+			continue
+		}
+		scanned += len(data)
+		if pos == 0 { // the first line begins where the file does
+			feeds = slices.Insert(feeds, 0, -1)
+		}
+		last := len(feeds) - 1
+		for i := last; i >= 0; i-- {
+			start, more := feeds[i]+1, true
+			switch {
+			case i < last:
+				more = each(data[start:feeds[i+1]])
+			case !ended:
+			case skipping:
+				front, back := make([]byte, peek), make([]byte, peek)
+				a, _ := f.ReadAt(front, pos+int64(start))
+				b, _ := f.ReadAt(back, end-peek)
+				more = long(front[:a], back[:b])
+			default:
+				more = each(slices.Concat(data[start:], rest))
+			}
+			if !more {
+				return nil
+			}
+		}
+		rest, ended, skipping = data[:max(feeds[0], 0)], true, false
+		end = pos + int64(len(rest))
+	}
+	return nil
+}
+
+// cutLine splits off the first line, without its line feed. Bytes without a
+// line feed are no line.
+func cutLine(data []byte) (line, rest []byte) {
+	i := bytes.IndexByte(data, '\n')
+	if i < 0 {
+		return nil, nil
+	}
+	return data[:i], data[i+1:]
+}

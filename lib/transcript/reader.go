@@ -1,0 +1,238 @@
+package transcript
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// reader gathers a Summary from lines that come the last one first, so its
+// lists are in that order.
+type reader struct {
+	clean func(string) string
+
+	first             Request
+	cwd               string
+	custom, generated string // titles
+	requests          []Request
+	answer            string
+	turn              string // what the agent said last to the request that comes next, if that is not answer
+	spoken            bool   // one of the two is known
+	files             []string
+	commands          []Command
+	failures          []string
+	compacted         string
+
+	results map[string]string // of tool uses that come next: what went wrong, empty for nothing
+	passed  []string          // commands that succeeded, each later than what comes next
+	seen    int               // bytes read record by record
+
+	todoList
+}
+
+// line takes in the next line and says whether more are wanted.
+func (r *reader) line(line []byte) bool {
+	if r.seen < detail {
+		r.seen += len(line) + 1
+		r.record(parse(line), true)
+		return true
+	}
+	// From here on a look at the front of a line has to do.
+	switch {
+	case mayAsk(line):
+		r.record(parse(line), false)
+	case !r.spoken && len(r.requests) < maxRequests,
+		!r.any() && len(line) < maxChecked && bytes.Contains(line, todoWrite):
+		r.record(parse(line), false)
+	}
+	return len(r.requests) < maxRequests || r.answer == "" || r.compacted == ""
+}
+
+// long takes in a line of which only both ends are at hand. It can be a prompt
+// with a picture in it.
+func (r *reader) long(front, back []byte) bool {
+	if mayAsk(front) && !bytes.Contains(back, []byte(`"isMeta":true`)) && !bytes.Contains(back, []byte(`"isSidechain":true`)) {
+		rec := parse(front)
+		rec.raw = nil // it is torn, as we know
+		rec.timestamp = gjson.GetBytes(back[max(bytes.LastIndex(back, []byte(`,"uuid":`)), 0):], "timestamp").Str
+		r.ask(rec.request())
+	}
+	return true
+}
+
+func (r *reader) title(rec record) {
+	switch {
+	case rec.kind == "custom-title" && r.custom == "":
+		r.custom = rec.title
+	case rec.kind == "ai-title" && r.generated == "":
+		r.generated = rec.title
+	}
+}
+
+// ask notes a request. What comes next belongs to the one before it.
+func (r *reader) ask(q Request) {
+	if q.Text == "" {
+		return
+	}
+	if len(r.requests) < maxRequests {
+		q.Answer = r.turn
+		r.requests = append(r.requests, q)
+	}
+	r.turn, r.spoken = "", false
+}
+
+// say notes what the agent said last in a turn.
+func (r *reader) say(text string) {
+	switch {
+	case text == "" || r.spoken:
+		return
+	case r.answer == "":
+		r.answer = text
+	default:
+		r.turn = text
+	}
+	r.spoken = true
+}
+
+// record takes in a record; only what was said where all is false.
+func (r *reader) record(rec record, all bool) {
+	switch {
+	case rec.kind == "custom-title" || rec.kind == "ai-title":
+		r.title(rec)
+	case rec.hidden:
+	case rec.kind == "attachment":
+		r.ask(rec.request())
+		r.reminder(rec.attachment)
+	case rec.compact:
+		if r.compacted == "" {
+			r.compacted = kept(asked(rec.message.Get("content")))
+		}
+	case rec.kind == "user":
+		if all {
+			r.outcomes(rec)
+		}
+		r.ask(rec.request())
+	case rec.apiError:
+		r.fail("", rec.texts())
+	case rec.kind == "assistant" && rec.message.Get("model").Str != "<synthetic>":
+		r.say(rec.texts())
+		r.uses(rec.message.Get("content"), all)
+	}
+}
+
+// kept takes out of a compaction's summary what the client puts around it.
+func kept(s string) string {
+	if _, after, ok := strings.Cut(s, "\nSummary:\n"); ok {
+		s = after
+	}
+	s, _, _ = strings.Cut(s, "\nIf you need specific details from before compaction")
+	s, _, _ = strings.Cut(s, "\nPlease continue the conversation from where we left it off")
+	return strings.TrimSpace(s)
+}
+
+// outcomes notes what came of tool uses, which stand further to the front.
+func (r *reader) outcomes(rec record) {
+	content := rec.message.Get("content")
+	if !content.IsArray() {
+		return
+	}
+	content.ForEach(func(_, b gjson.Result) bool {
+		if b.Get("type").Str != "tool_result" {
+			return true
+		}
+		id, bad := strings.Clone(b.Get("tool_use_id").Str), ""
+		if b.Get("is_error").Bool() {
+			if bad = flat(b.Get("content")); bad == "" {
+				bad = "failed"
+			}
+		} else if res := rec.result; res.IsObject() {
+			r.task(res)
+		}
+		if r.results == nil {
+			r.results = map[string]string{}
+		}
+		r.results[id] = bad
+		return true
+	})
+}
+
+// flat is the text of a tool's result.
+func flat(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var all []string
+	content.ForEach(func(_, b gjson.Result) bool {
+		all = append(all, b.Get("text").Str)
+		return true
+	})
+	return strings.Join(all, "\n")
+}
+
+// uses notes which tools a message used, the last one first.
+func (r *reader) uses(content gjson.Result, all bool) {
+	if !content.IsArray() {
+		return
+	}
+	blocks := content.Array()
+	slices.Reverse(blocks)
+	for _, b := range blocks {
+		if b.Get("type").Str != "tool_use" {
+			continue
+		}
+		name, input := b.Get("name").Str, b.Get("input")
+		if name == "TodoWrite" {
+			r.written(input.Get("todos"))
+		}
+		if !all {
+			continue
+		}
+		id := b.Get("id").Str
+		bad, answered := r.results[id]
+		delete(r.results, id)
+		switch name {
+		case "Edit", "MultiEdit", "Write", "NotebookEdit":
+			path := firstOf(input.Get("file_path").Str, input.Get("notebook_path").Str)
+			if path != "" && bad == "" && len(r.files) < maxFiles && !slices.Contains(r.files, path) {
+				r.files = append(r.files, strings.Clone(path))
+			}
+		case "Bash":
+			r.command(input.Get("command").Str, bad, answered)
+		default:
+			r.fail(name, bad)
+		}
+	}
+}
+
+// command notes a shell command and what went wrong with it.
+func (r *reader) command(text, bad string, answered bool) {
+	text = cutEnd(oneLine(r.clean(text)), commandLength)
+	if text == "" {
+		return
+	}
+	if len(r.commands) < maxCommands {
+		r.commands = append(r.commands, Command{text, bad != ""})
+	}
+	switch {
+	case bad != "" && !slices.Contains(r.passed, text):
+		r.fail(text, bad)
+		r.passed = append(r.passed, text) // that it failed before is no news
+	case bad == "" && answered:
+		r.passed = append(r.passed, text)
+	}
+}
+
+// fail notes a failure, unless the tool only found itself misused, which says
+// something of the agent and nothing of the work.
+func (r *reader) fail(what, bad string) {
+	bad = oneLine(r.clean(bad))
+	if bad == "" || len(r.failures) == maxFailures || strings.HasPrefix(bad, "<tool_use_error>") || strings.Contains(bad, "tool use was rejected") {
+		return
+	}
+	if what != "" {
+		what += ": "
+	}
+	r.failures = append(r.failures, what+Cut(bad, failureLength))
+}

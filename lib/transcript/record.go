@@ -1,0 +1,239 @@
+package transcript
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// record is what is read of one line. Fields that cost nothing until they are
+// looked at are left as they stand in the file.
+type record struct {
+	raw        []byte
+	kind       string // user, assistant, attachment, system, custom-title, …
+	hidden     bool   // a subagent's, or put in by the client itself
+	compact    bool   // the client's summary of what was compacted
+	apiError   bool
+	cwd        string
+	title      string
+	timestamp  string
+	origin     string // empty or human for what a person wrote
+	message    gjson.Result
+	attachment gjson.Result
+	result     gjson.Result // toolUseResult
+}
+
+// parse reads a line in one pass. Of a line that is no record it makes an
+// empty one, or one with what could be understood.
+func parse(line []byte) record {
+	rec := record{raw: line}
+	if len(line) == 0 || line[0] != '{' {
+		return rec
+	}
+	gjson.ParseBytes(line).ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "type":
+			rec.kind = v.Str
+		case "isSidechain", "isMeta":
+			rec.hidden = rec.hidden || v.Type == gjson.True
+		case "isCompactSummary":
+			rec.compact = v.Type == gjson.True
+		case "isApiErrorMessage":
+			rec.apiError = v.Type == gjson.True
+		case "cwd":
+			rec.cwd = v.Str
+		case "customTitle", "aiTitle":
+			rec.title = v.Str
+		case "timestamp":
+			rec.timestamp = v.Str
+		case "origin":
+			rec.origin = v.Get("kind").Str
+		case "message":
+			rec.message = v
+		case "attachment":
+			rec.attachment = v
+		case "toolUseResult":
+			rec.result = v
+		}
+		return true
+	})
+	return rec
+}
+
+var (
+	userMessage = []byte(`{"role":"user"`)
+	queued      = []byte(`{"type":"queued_command"`)
+	titled      = []byte("-title")
+	toolResult  = []byte(`[{"tool_use_id"`)
+	toolResult2 = []byte(`[{"type":"tool_result"`)
+)
+
+// mayAsk says whether a line can hold what a person wrote, or a title, from
+// the look of its front. It may be wrong with yes, and is not with no, as long
+// as the client writes a message's role before its content.
+func mayAsk(line []byte) bool {
+	front := line[:min(len(line), 1024)]
+	if i := bytes.Index(front, userMessage); i >= 0 {
+		content := bytes.TrimPrefix(front[i+len(userMessage):], []byte(`,"content":`))
+		return !bytes.HasPrefix(content, toolResult) && !bytes.HasPrefix(content, toolResult2)
+	}
+	return bytes.Contains(front, queued) || bytes.Contains(front[:min(len(front), 32)], titled)
+}
+
+// request is what the person wrote in this record, with an empty text where
+// it holds nothing of the kind.
+func (rec record) request() Request {
+	var text string
+	switch {
+	case rec.hidden || rec.compact || rec.origin != "" && rec.origin != "human":
+	case rec.kind == "user":
+		text = asked(rec.message.Get("content"))
+		if text == "" {
+			text = answered(rec)
+		}
+	case rec.kind == "attachment":
+		// A prompt that was typed while the agent was at work.
+		a := rec.attachment
+		kind := a.Get("origin.kind").Str
+		if a.Get("type").Str == "queued_command" && a.Get("commandMode").Str == "prompt" &&
+			!a.Get("isMeta").Bool() && (kind == "" || kind == "human") {
+			text = asked(a.Get("prompt"))
+		}
+	}
+	if text == "" || len(rec.raw) <= maxChecked && !gjson.ValidBytes(rec.raw) {
+		return Request{}
+	}
+	when, _ := time.Parse(time.RFC3339, rec.timestamp) // zero where it is none
+	return Request{Text: text, Time: when}
+}
+
+// maxChecked is the longest line that is checked to be JSON as a whole before
+// it is taken for a person's words.
+const maxChecked = 64 << 10
+
+// asked returns what a person wrote, of a message's content: a text, or blocks
+// of which the client puts in some itself.
+func asked(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return said(content.Str)
+	}
+	var all []string
+	if content.IsArray() {
+		content.ForEach(func(_, b gjson.Result) bool {
+			if b.Get("type").Str == "text" {
+				if s := said(b.Get("text").Str); s != "" {
+					all = append(all, s)
+				}
+			}
+			return true
+		})
+	}
+	return strings.Join(all, "\n")
+}
+
+// wrappers are the tags in which the client hides its own words in a person's
+// message.
+var wrappers = []string{
+	"local-command-stdout", "local-command-stderr", "local-command-caveat",
+	"bash-stdout", "bash-stderr", "system-reminder", "user-prompt-submit-hook",
+	"task-notification", "teammate-message", "agent-message", "cross-session-message", "tick",
+	"ide_opened_file", "ide_selection", "ide_diagnostics", "session-start-hook", "new-diagnostics",
+}
+
+// said returns the person's words in a text: as they are, a slash command with
+// its arguments on one line, a shell command after "! ", and nothing for what
+// the client says in the person's name.
+func said(s string) string {
+	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, "[Request interrupted by user") || strings.HasPrefix(s, "[Image: source:") {
+		return ""
+	}
+	if !strings.HasPrefix(s, "<") {
+		return s
+	}
+	name := s[1:]
+	if end := strings.IndexAny(name, "> \n"); end >= 0 {
+		name = name[:end]
+	}
+	switch {
+	case name == "command-name" || name == "command-message":
+		command := strings.TrimSpace(inTag(s, "command-name"))
+		if !strings.HasPrefix(command, "/") {
+			command = "/" + command
+		}
+		if slices.Contains(ownCommands, command[1:]) {
+			return ""
+		}
+		return strings.TrimSpace(command + " " + strings.TrimSpace(inTag(s, "command-args")))
+	case name == "bash-input":
+		return "! " + strings.TrimSpace(inTag(s, name))
+	case slices.Contains(wrappers, name):
+		// What the person wrote may stand behind it.
+		if _, after, ok := strings.Cut(s, "</"+name+">"); ok {
+			return said(after)
+		}
+		return ""
+	}
+	return s
+}
+
+// ownCommands are the slash commands that steer the client and ask the agent
+// for nothing.
+var ownCommands = []string{
+	"", "add-dir", "agents", "bashes", "bug", "clear", "compact", "config", "context", "continue", "copy",
+	"cost", "doctor", "effort", "exit", "export", "fast", "feedback", "help", "hooks", "ide", "keybindings",
+	"login", "logout", "mcp", "memory", "model", "output-style", "permissions", "plugin", "quit",
+	"release-notes", "reload-plugins", "rename", "resume", "rewind", "sandbox", "skills", "stats",
+	"status", "statusline", "tasks", "terminal-setup", "theme", "todos", "upgrade", "usage", "vim",
+}
+
+func inTag(s, name string) string {
+	_, s, ok := strings.Cut(s, "<"+name+">")
+	if !ok {
+		return ""
+	}
+	s, _, _ = strings.Cut(s, "</"+name+">")
+	return s
+}
+
+// refused stands before what a person said when they refused a tool.
+const refused = "To tell you how to proceed, the user said:\n"
+
+// answered returns what a person said by way of a tool's result: why they
+// refused it, or what they chose when the agent asked.
+func answered(rec record) string {
+	if answers := rec.result.Get("answers"); answers.IsObject() {
+		var all []string
+		answers.ForEach(func(q, a gjson.Result) bool {
+			all = append(all, q.Str+" "+a.String())
+			return true
+		})
+		return strings.Join(all, "\n")
+	}
+	if rec.result.Type != gjson.String { // a refusal has no other result
+		return ""
+	}
+	if _, why, ok := strings.Cut(rec.result.Str, refused); ok {
+		return strings.TrimSpace(why)
+	}
+	return ""
+}
+
+// texts returns the text of an assistant's message.
+func (rec record) texts() string {
+	content := rec.message.Get("content")
+	if content.Type == gjson.String {
+		return strings.TrimSpace(content.Str)
+	}
+	var all []string
+	content.ForEach(func(_, b gjson.Result) bool {
+		if b.Get("type").Str == "text" {
+			all = append(all, strings.TrimSpace(b.Get("text").Str))
+		}
+		return true
+	})
+	return strings.Join(all, "\n")
+}
