@@ -24,6 +24,7 @@ type Call struct {
 	Input Input
 	Hook  bool
 	Agent string
+	Dir   string // where the client is
 	Home  home.Home
 	ID    session.ID // empty where no session is known
 	Store session.Store
@@ -52,13 +53,13 @@ func Begin(env *cli.Env, f Flags) *Call {
 		}
 		c.ID = id
 	}
-	dir := env.Dir
+	c.Dir = env.Dir
 	if c.Input.CWD != "" {
 		if info, err := os.Stat(c.Input.CWD); err == nil && info.IsDir() {
-			dir = c.Input.CWD
+			c.Dir = c.Input.CWD
 		}
 	}
-	c.Home = home.Find(env.Getenv, dir, string(c.ID))
+	c.Home = home.Find(env.Getenv, c.Dir, string(c.ID))
 	if c.Home.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is no address and was ignored", c.Home.Ignored)
 	}
@@ -71,7 +72,7 @@ func Begin(env *cli.Env, f Flags) *Call {
 
 // Process is the client's process, unknown where there is none.
 func (c *Call) Process() process.Proc {
-	p, err := process.Agent(os.Getpid(), c.env.Getenv("CLAUDE_PID"))
+	p, err := process.Agent(os.Getpid())
 	if err != nil {
 		return process.Proc{}
 	}
@@ -84,7 +85,7 @@ func (c *Call) Facts() session.Facts {
 	host, _ := os.Hostname() // a nameless machine is noted as such
 	f := session.Facts{
 		ID: c.ID, Source: c.Input.Source, Agent: c.Agent, Process: c.Process(),
-		Transcript: c.Input.Transcript, CWD: c.Home.Dir, Branch: git.Branch(c.Home.Dir),
+		Transcript: c.Input.Transcript, CWD: c.Dir, Branch: git.Branch(c.Home.Dir),
 		Host: host, HookKey: c.Input.Key,
 	}
 	f.TmuxServer, f.TmuxPane = tmux.FromEnv(c.env.Getenv)

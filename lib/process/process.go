@@ -79,20 +79,12 @@ func Ancestors(pid int) []int {
 	return up
 }
 
-// Agent finds the agent that runs the calling program: the process that
-// claimed names (the client's own word, "" for none) when it is an ancestor of
-// pid, else the nearest ancestor that is no shell, for a client may run a hook
-// or a command through one.
-func Agent(pid int, claimed string) (Proc, error) {
-	up := Ancestors(pid)
-	if want, err := strconv.Atoi(claimed); err == nil {
-		for _, a := range up {
-			if a == want {
-				return Find(a)
-			}
-		}
-	}
-	for _, a := range up {
+// Agent finds the agent that runs the process pid: the nearest ancestor that
+// is no shell, for a client may run a hook or a command through one. What a
+// client says of itself in the environment does not count: another client that
+// it starts inherits that.
+func Agent(pid int) (Proc, error) {
+	for _, a := range Ancestors(pid) {
 		if st, err := stat(a); err == nil && !isShell(st.name) {
 			return Find(a)
 		}

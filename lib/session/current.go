@@ -17,17 +17,19 @@ var clientVars = []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI
 // Current says which session the calling program runs in, the first that
 // holds, or "":
 //
-//   - for a command: GT_SESSION_UUID (which gt-prime exports), the client's own
-//     variable, GT_SESSION_ID;
-//   - for a hook without an input: GT_SESSION_ID, which its wiring may set, and
-//     the client's own variable;
+//   - for a command: the client's own variable; GT_SESSION_UUID, which
+//     gt-prime exports; GT_SESSION_ID;
+//   - for a hook without an input: GT_SESSION_ID, which its wiring may set; the
+//     client's own variable;
 //   - for both, the live session of this home whose process is an ancestor.
 //
-// A value that is no session id is passed over.
+// The client's own word comes before ours: a forked session of Claude Code
+// gets a copy of its parent's exports, but its own variable is right. A value
+// that is no session id is passed over.
 func (s Store) Current(getenv func(string) string, hook bool) ID {
-	vars := slices.Concat([]string{"GT_SESSION_UUID"}, clientVars, []string{"GT_SESSION_ID"})
+	vars := append(slices.Clone(clientVars), "GT_SESSION_UUID", "GT_SESSION_ID")
 	if hook {
-		vars = slices.Concat([]string{"GT_SESSION_ID"}, clientVars)
+		vars = append([]string{"GT_SESSION_ID"}, clientVars...)
 	}
 	for _, v := range vars {
 		if id, err := ParseID(getenv(v)); err == nil {

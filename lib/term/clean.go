@@ -78,3 +78,19 @@ func unsafe(r rune) bool {
 	}
 	return false
 }
+
+// Quote makes s one word of a POSIX shell's command line, whatever it holds.
+// A word that needs no quotes gets none.
+func Quote(s string) string {
+	plain := s != ""
+	for _, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("%+,-./:=@_", r)) {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

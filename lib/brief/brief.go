@@ -1,0 +1,219 @@
+// Package brief puts what a session knows into words for the session after
+// it: what was asked, what is open, what went wrong, what was changed. It is
+// the body of a hand-over note, and after a crash it stands in for one.
+package brief
+
+import (
+	"fmt"
+	"strings"
+
+	"gt/lib/git"
+	"gt/lib/mail"
+	"gt/lib/transcript"
+)
+
+// Brief is what there is to say. Its order in Text is that of need: a client
+// may show the model no more than the first 2 KB of a long start-up text.
+type Brief struct {
+	Message string // the session's own words to its successor
+	Session transcript.Summary
+	State   git.State
+	Commits []git.Commit // made during the session, the oldest first
+	Hooked  []mail.Note
+	Unread  []mail.Note
+}
+
+// How much of each is told. The numbers are lines; lengths are characters.
+const (
+	maxRequests = 4
+	maxFiles    = 20
+	maxCommits  = 10
+	maxNotes    = 8
+
+	shortRequest = 280 // one of the last requests
+	firstRequest = 700 // what the session began with
+	lastRequest  = 900 // what it was asked last
+)
+
+// Subject is a line for a note whose writer gave none: the session's title,
+// else the beginning of what it was asked last.
+func (b Brief) Subject() string {
+	s := b.Session.Title
+	if n := len(b.Session.Requests); s == "" && n > 0 {
+		s = b.Session.Requests[n-1].Text
+	}
+	if s == "" {
+		return "hand-over"
+	}
+	return transcript.Cut(oneLine(s), 90)
+}
+
+// Text is the whole brief. The same facts give the same text.
+func (b Brief) Text() string {
+	var parts []string
+	add := func(title string, lines ...string) {
+		body := strings.TrimSpace(strings.Join(lines, "\n"))
+		if body == "" {
+			return
+		}
+		if title != "" {
+			body = "### " + title + "\n" + body
+		}
+		parts = append(parts, body)
+	}
+	s := b.Session
+	add("", b.Message)
+	add("Open to-dos"+done(s.Done), b.todos()...)
+	last := b.lastRequest()
+	add("Asked last", transcript.Cut(last, lastRequest))
+	if first := s.First.Text; first != last {
+		add("The session began with", transcript.Cut(first, firstRequest))
+	}
+	add("Not put right yet", bullets(s.Failures)...)
+	add("The last answer", s.Answer)
+	add("In the worktree", b.worktree()...)
+	add("Files changed in this session, the last one first", strings.Join(firstN(s.Files, maxFiles), ", "))
+	add("Commits of this session", b.commits()...)
+	add("Asked before, and answered", b.turns()...)
+	add("Last commands", commands(s.Commands)...)
+	add("Hooked and unread notes", b.notes()...)
+	add("Kept by the last compaction", s.Compacted)
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// Essentials are the lines that a summary of the conversation must keep: open
+// to-dos, what was asked last, what went wrong, which files were changed.
+func (b Brief) Essentials() string {
+	s := b.Session
+	return Brief{
+		Session: transcript.Summary{
+			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
+			Files:    firstN(s.Files, maxFiles),
+			Requests: s.Requests[max(0, len(s.Requests)-1):], First: transcript.Request{Text: b.lastRequest()},
+		},
+	}.Text()
+}
+
+func done(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d done)", n)
+}
+
+func (b Brief) todos() []string {
+	var lines []string
+	for _, t := range b.Session.Todos {
+		mark := "[ ]"
+		if t.Status == "in_progress" {
+			mark = "[in progress]"
+		}
+		lines = append(lines, "- "+mark+" "+oneLine(t.Text))
+	}
+	return lines
+}
+
+func (b Brief) lastRequest() string {
+	if n := len(b.Session.Requests); n > 0 {
+		return b.Session.Requests[n-1].Text
+	}
+	return ""
+}
+
+// turns are the requests before the last, with what was said to them.
+func (b Brief) turns() []string {
+	rs := b.Session.Requests
+	if len(rs) < 2 {
+		return nil
+	}
+	rs = rs[:len(rs)-1]
+	rs = rs[max(0, len(rs)-maxRequests):]
+	var lines []string
+	for _, r := range rs {
+		if r.Text == b.Session.First.Text {
+			lines = append(lines, "- (the first request)")
+		} else {
+			lines = append(lines, "- "+transcript.Cut(oneLine(r.Text), shortRequest))
+		}
+		if r.Answer != "" {
+			lines = append(lines, "  → "+oneLine(r.Answer))
+		}
+	}
+	return lines
+}
+
+func (b Brief) worktree() []string {
+	if b.State.Branch == "" {
+		return nil
+	}
+	head := b.State.Head
+	if head == "" {
+		head = "no commit yet"
+	} else {
+		head = head[:min(len(head), 10)]
+	}
+	lines := []string{fmt.Sprintf("branch %s at %s: %s", git.Quote(b.State.Branch), head, b.State.Summary())}
+	for i, c := range b.State.Changes {
+		if i == maxFiles {
+			lines = append(lines, fmt.Sprintf("- and %d more: git status", len(b.State.Changes)-i))
+			break
+		}
+		line := "- " + c.XY + " " + git.Quote(c.Path)
+		if c.From != "" {
+			line += " (was " + git.Quote(c.From) + ")"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (b Brief) commits() []string {
+	cs := b.Commits
+	var lines []string
+	if n := len(cs) - maxCommits; n > 0 {
+		lines = append(lines, fmt.Sprintf("- %d earlier ones", n))
+		cs = cs[n:]
+	}
+	for _, c := range cs {
+		lines = append(lines, "- "+c.Hash[:min(len(c.Hash), 10)]+" "+transcript.Cut(oneLine(c.Subject), 120))
+	}
+	return lines
+}
+
+func (b Brief) notes() []string {
+	var lines []string
+	for _, n := range firstN(b.Hooked, maxNotes) {
+		lines = append(lines, "- hooked: "+oneLine(n.Subject)+" (gt-mail read "+n.ID+")")
+	}
+	for _, n := range firstN(b.Unread, maxNotes) {
+		lines = append(lines, "- unread, from "+oneLine(n.From)+": "+oneLine(n.Subject)+" (gt-mail read "+n.ID+")")
+	}
+	if more := len(b.Hooked) + len(b.Unread) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more: gt-mail inbox", more))
+	}
+	return lines
+}
+
+func commands(cs []transcript.Command) []string {
+	var lines []string
+	for _, c := range cs {
+		line := "- `" + oneLine(c.Text) + "`"
+		if c.Failed {
+			line += " failed"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func bullets(texts []string) []string {
+	var lines []string
+	for _, t := range texts {
+		lines = append(lines, "- "+oneLine(t))
+	}
+	return lines
+}
+
+func firstN[T any](s []T, n int) []T { return s[:min(len(s), n)] }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
