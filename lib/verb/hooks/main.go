@@ -234,9 +234,14 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
+// table fits the rows to the terminal, tableOf to width; 0 cuts nothing.
 func (p *printer) table(rows [][]string) {
+	p.tableOf(term.Width(p.env.Stdout, p.env.Getenv), rows)
+}
+
+func (p *printer) tableOf(width int, rows [][]string) {
 	if p.err == nil {
-		p.err = term.Table(p.env.Stdout, term.Width(p.env.Stdout, p.env.Getenv), rows)
+		p.err = term.Table(p.env.Stdout, width, rows)
 	}
 }
 
@@ -249,9 +254,12 @@ func (p *printer) changes(path string, changes []change, dryRun bool) {
 	p.line("%s", path)
 	rows := make([][]string, len(changes))
 	for i, c := range changes {
-		rows[i] = []string{"  -", c.event, c.handler.String()}
-		if c.added {
-			rows[i] = []string{"  +", c.event, c.brief()}
+		rows[i] = []string{"  +", c.event, c.brief()}
+		if !c.added {
+			rows[i] = []string{"  -", c.event, c.brief()}
+			if dir := filepath.Dir(c.program()); c.args != nil && dir != "." {
+				rows[i][2] += " in " + dir
+			}
 		}
 	}
 	p.table(rows)

@@ -275,7 +275,8 @@ func (p *printer) matrix(places []place, want []handler, all []finding) {
 		}
 		overview = append(overview, []string{at.name, state, at.file})
 	}
-	p.table(overview)
+	// A path that is cut tells nobody where to look.
+	p.tableOf(0, overview)
 	if len(hooks[0]) > 2 {
 		p.line("")
 		p.table(hooks)

@@ -35,8 +35,12 @@ func (h handler) String() string {
 	return strings.Join(append([]string{h.command}, h.args...), " ")
 }
 
-// brief is the command line without the folder of the binary.
+// brief is the command line with the binary first, which tells more than the
+// folder that it lies in.
 func (h handler) brief() string {
+	if h.args == nil {
+		return h.command
+	}
 	return strings.Join(append([]string{h.binary}, h.args...), " ")
 }
 
