@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,22 +37,18 @@ type Watcher struct {
 	stop chan struct{}
 	done chan struct{}
 
-	foreign map[process]bool // looked at, and not of this world
+	foreign map[int]bool // looked at, and not of this world
 	ours    map[int]bool
 	seen    map[string]bool
 	found   []Process
 	rounds  int
 }
 
-// process is one process, told from a later one of the same number by its
-// parent: good enough for what lives for the seconds of a test.
-type process struct{ pid, ppid int }
-
 // Watch starts watching the processes whose HOME is home.
 func Watch(home string) *Watcher {
 	w := &Watcher{
-		mark: []byte("HOME=" + home + "\x00"), stop: make(chan struct{}), done: make(chan struct{}),
-		foreign: map[process]bool{}, ours: map[int]bool{}, seen: map[string]bool{},
+		mark: []byte("\x00HOME=" + home + "\x00"), stop: make(chan struct{}), done: make(chan struct{}),
+		foreign: map[int]bool{}, ours: map[int]bool{}, seen: map[string]bool{},
 	}
 	go func() {
 		defer close(w.done)
@@ -63,7 +58,7 @@ func Watch(home string) *Watcher {
 				return
 			default:
 				w.look()
-				time.Sleep(time.Millisecond) // leaves the processor to those it watches
+				time.Sleep(500 * time.Microsecond) // leaves the processor to those it watches
 			}
 		}
 	}()
@@ -86,38 +81,32 @@ func (w *Watcher) look() {
 	}
 	names, _ := proc.Readdirnames(-1)
 	proc.Close()
-	alive := map[int]bool{}
+	foreign, ours := map[int]bool{}, map[int]bool{} // those that are still there
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		dir := filepath.Join("/proc", name)
+		if w.foreign[pid] {
+			foreign[pid] = true
+			continue
+		}
+		dir := "/proc/" + name
 		ppid := parent(dir)
 		if ppid == 0 {
 			continue // gone, or the kernel's own
 		}
-		p := process{pid, ppid}
-		if w.foreign[p] {
+		if !w.ours[pid] && !w.ours[ppid] && !w.has(dir) {
+			// A process shows its parent's environment until it has become
+			// the program that it is to be: the young ones are looked at
+			// again.
+			if !young(dir) {
+				foreign[pid] = true
+			}
 			continue
 		}
-		if !w.ours[pid] && !w.ours[ppid] {
-			env, err := os.ReadFile(filepath.Join(dir, "environ"))
-			if err != nil {
-				continue
-			}
-			if !bytes.Contains(append([]byte{0}, env...), append([]byte{0}, w.mark...)) {
-				// A process shows its parent's environment until it has
-				// become the program that it is to be: the young ones
-				// are looked at again.
-				if len(env) > 0 && !young(dir) {
-					w.foreign[p] = true
-				}
-				continue
-			}
-		}
-		alive[pid] = true
-		cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		ours[pid] = true
+		cmdline, err := os.ReadFile(dir + "/cmdline")
 		if err != nil || len(cmdline) == 0 {
 			continue
 		}
@@ -128,12 +117,18 @@ func (w *Watcher) look() {
 			w.found = append(w.found, Process{pid, ppid, args})
 		}
 	}
-	w.ours = alive
+	w.foreign, w.ours = foreign, ours
+}
+
+// has says whether a process has this world's HOME.
+func (w *Watcher) has(dir string) bool {
+	env, err := os.ReadFile(dir + "/environ")
+	return err == nil && bytes.Contains(append([]byte{0}, env...), w.mark)
 }
 
 // parent is the number of a process's parent, 0 when it cannot be known.
 func parent(dir string) int {
-	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	stat, err := os.ReadFile(dir + "/stat")
 	if err != nil {
 		return 0
 	}

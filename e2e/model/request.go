@@ -191,3 +191,15 @@ func everyString(body []byte) []string {
 		}
 	}
 }
+
+// Told is what the client put into the conversation that neither the person
+// nor the model said: the texts of hooks are there.
+func (r *Request) Told() string {
+	var told []string
+	for _, m := range r.Msgs {
+		if m.Role == "system" {
+			told = append(told, m.Text)
+		}
+	}
+	return strings.Join(told, "\n\n")
+}

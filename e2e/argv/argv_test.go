@@ -1,0 +1,36 @@
+//go:build e2e
+
+package argv
+
+import (
+	"fmt"
+	"os/exec"
+	"testing"
+)
+
+// A process has to live for some milliseconds to be seen; the commands that
+// the stories look for, a tmux client among them, do.
+func TestWatch(t *testing.T) {
+	home := t.TempDir()
+	w := Watch(home)
+	const runs = 100
+	for i := range runs {
+		cmd := exec.Command("tmux", "-L", "gt-e2e-nobody", "has-session", "-t", fmt.Sprint("run-", i))
+		cmd.Env = []string{"HOME=" + home, "TMUX_TMPDIR=" + home}
+		cmd.Run() // there is no such server
+	}
+	found, rounds := w.Stop()
+	seen := 0
+	for i := range runs {
+		for _, p := range found {
+			if p.Has(fmt.Sprint("run-", i)) {
+				seen++
+				break
+			}
+		}
+	}
+	t.Logf("saw %d of %d short processes in %d looks", seen, runs, rounds)
+	if seen == 0 {
+		t.Error("the watch sees nothing")
+	}
+}

@@ -1,0 +1,92 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"gt/e2e/model"
+)
+
+// Before a compaction the session's thread is saved and the summariser is told
+// what to keep; after it the session is told to go on, and not that it is new.
+//
+// S1-46 S1-47 S1-65 S1-69 S1-73
+func TestCompact(t *testing.T) {
+	t.Run("headless", func(t *testing.T) {
+		w := newWorld(t)
+		compactStory(w, w.ask("please build the WIDGET-CANARY parser").SessionID, func(id string) {
+			w.ask("/compact", "--resume", id)
+		}, func(id, prompt string) {
+			w.ask(prompt, "--resume", id)
+		})
+	})
+	t.Run("pane", func(t *testing.T) {
+		w := newWorld(t)
+		p := w.claude("max")
+		p.typ("please build the WIDGET-CANARY parser")
+		id := w.asked("WIDGET-CANARY").Session
+		compactStory(w, id, func(string) {
+			p.typ("/compact")
+			p.awaitScreen("Compacted")
+		}, func(_, prompt string) {
+			p.typ(prompt)
+			w.asked(prompt)
+		})
+	})
+}
+
+func compactStory(w *world, id string, compact func(id string), ask func(id, prompt string)) {
+	t := w.t
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	w.gt("gt-mail", "hook", "--new", "-s", "WORK-CANARY repair the lamp", "-m", "The lamp flickers.")
+
+	var notes, markers []string
+	w.model.Answer(func(r *model.Request) model.Reply {
+		if r.Kind == model.Compaction {
+			notes, markers = w.notes(), w.markers()
+		}
+		return model.Reply{}
+	})
+	compact(id)
+
+	summariser := w.model.All().Kind(model.Compaction).Last()
+	if summariser == nil {
+		t.Fatal("there was no compaction")
+	}
+	saved := strings.Join(notes, "\n")
+	if !strings.Contains(saved, "WIDGET-CANARY") {
+		t.Errorf("when the summariser is asked, no note holds what the person wanted: %q", notes)
+	}
+	if len(markers) != 1 {
+		t.Errorf("when the summariser is asked, the markers are %q", markers)
+	}
+	_, instructions, ok := strings.Cut(summariser.Asked(), "Additional Instructions:")
+	if !ok || !strings.Contains(instructions, "WORK-CANARY") {
+		t.Errorf("the summariser is not told of the hooked work: %q", instructions)
+	}
+	if n := len(w.events("handoff", id)); n != 1 {
+		t.Errorf("the compaction left %d handoff events", n)
+	}
+
+	ask(id, "and now?")
+	after := w.asked("and now?")
+	if after.Session != id {
+		t.Errorf("the session is %s after the compaction, and was %s", after.Session, id)
+	}
+	told := after.Told()
+	if n := strings.Count(strings.ToLower(told), "continue your previous task"); n != 1 {
+		t.Errorf("after the compaction the model is told %d times to go on:\n%s", n, told)
+	}
+	for _, text := range []string{"ROLE-CANARY", "handoff is DONE"} {
+		if strings.Contains(strings.ToLower(told), strings.ToLower(text)) {
+			t.Errorf("after the compaction the model is told %s again:\n%s", text, told)
+		}
+	}
+	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.oneEvent("session_start", id)
+	if r := w.record(id); r.ParentID != "" || r.ChainID != id {
+		t.Errorf("after the compaction the record says %+v", r)
+	}
+}
