@@ -1,0 +1,182 @@
+// Package beads asks bd (Beads, the issue tracker that Gas Town keeps its work
+// in) what is hooked to an agent. It is the only package that runs bd.
+//
+// bd opens a database and may take a second, so it is asked only where the
+// home has a .beads folder, by one process, within a deadline, and never by a
+// hook that runs often. Whatever goes wrong is an error that the caller warns
+// of: what gt itself keeps is complete without bd.
+package beads
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/identity"
+)
+
+// Deadline is how long bd is waited for.
+const Deadline = 700 * time.Millisecond
+
+// Work is one issue that is hooked to an agent.
+type Work struct {
+	ID          string    `json:"id"`
+	Title       string    `json:"title"`
+	Status      string    `json:"status"`
+	Type        string    `json:"issue_type"`
+	Priority    int       `json:"priority"`
+	Assignee    string    `json:"assignee"`
+	Description string    `json:"description"`
+	Updated     time.Time `json:"updated_at"`
+}
+
+// maxOutput bounds what is taken from bd: 8 MiB, some thousand issues.
+const maxOutput = 8 << 20
+
+// Hooked returns the issues with the status hooked that are assigned to the
+// agent, in bd's order. Without a .beads folder in dir, or without bd in PATH,
+// there are none, at the cost of a look.
+//
+// All hooked issues are asked for and the agent's picked here, for the same
+// agent has several names there: its address (demo/crew/joe), the short form
+// that gt uses in places (demo/joe), and either with a slash at the end.
+func Hooked(dir string, who identity.Identity, environ []string, deadline time.Duration) ([]Work, error) {
+	if info, err := os.Stat(filepath.Join(dir, ".beads")); err != nil || !info.IsDir() {
+		return nil, nil
+	}
+	bd := find(environ)
+	if bd == "" {
+		return nil, nil
+	}
+	out, err := run(bd, dir, environ, deadline, "list", "--status=hooked", "--json", "--limit=0")
+	if err != nil {
+		return nil, fmt.Errorf("bd was asked for hooked work: %w", err)
+	}
+	all, err := parse(out)
+	if err != nil {
+		return nil, fmt.Errorf("bd was asked for hooked work: %w", err)
+	}
+	var own []Work
+	for _, w := range all {
+		if w.Status == "hooked" && means(w.Assignee, who) {
+			own = append(own, w)
+		}
+	}
+	return own, nil
+}
+
+// parse reads bd's answer: an array of issues, null where there are none. What
+// stands before it (bd writes some of its warnings to standard output) is
+// passed over.
+func parse(out []byte) ([]Work, error) {
+	for line := out; len(line) > 0; {
+		if line[0] == '[' || bytes.HasPrefix(line, []byte("null")) {
+			var all []Work
+			if err := json.NewDecoder(bytes.NewReader(line)).Decode(&all); err != nil {
+				return nil, fmt.Errorf("its answer is no list of issues: %w", err)
+			}
+			return all, nil
+		}
+		_, line, _ = bytes.Cut(line, []byte("\n"))
+	}
+	if len(bytes.TrimSpace(out)) == 0 {
+		return nil, nil
+	}
+	return nil, errors.New("its answer is no list of issues")
+}
+
+// means says whether the assignee of an issue is that agent.
+func means(assignee string, who identity.Identity) bool {
+	assignee = strings.TrimSuffix(assignee, "/")
+	switch {
+	case assignee == "":
+		return false
+	case assignee == who.Address():
+		return true
+	case who.Role == identity.Boot:
+		return assignee == "deacon/boot"
+	}
+	return (who.Role == identity.Crew || who.Role == identity.Polecat) && assignee == who.Rig+"/"+who.Name
+}
+
+// find looks for bd in the PATH of environ, in absolute folders only: a bd
+// that a repository brings along is not run.
+func find(environ []string) string {
+	path := ""
+	for _, kv := range environ {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = v
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, "bd")
+		if info, err := os.Stat(file); err == nil && filepath.IsAbs(dir) && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
+}
+
+// run runs bd in a process group of its own and kills all of it at the
+// deadline: bd may start others.
+func run(bd, dir string, environ []string, deadline time.Duration, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bd, args...)
+	cmd.Dir = dir
+	// No background process of bd's is to outlive the question.
+	cmd.Env = append(environ[:len(environ):len(environ)], "BEADS_NO_DAEMON=1")
+	out, said := front{max: maxOutput}, front{max: 4096}
+	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 50 * time.Millisecond // for what left the group and holds a pipe open
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("no answer within %v", deadline)
+	case out.over:
+		return nil, fmt.Errorf("its answer is over %d bytes", maxOutput)
+	case errors.Is(err, exec.ErrWaitDelay): // it answered and is gone, though not all that it started
+		return out.data, nil
+	case err != nil:
+		if line := firstError(string(said.data)); line != "" {
+			return nil, fmt.Errorf("%w: %s", err, line)
+		}
+		return nil, err
+	}
+	return out.data, nil
+}
+
+// front keeps the front of what is written to it and drops the rest.
+type front struct {
+	data []byte
+	max  int
+	over bool
+}
+
+func (f *front) Write(p []byte) (int, error) {
+	keep := min(len(p), f.max-len(f.data))
+	f.data = append(f.data, p[:keep]...)
+	f.over = f.over || keep < len(p)
+	return len(p), nil
+}
+
+// firstError is the first line that is an error and no warning, else the first.
+func firstError(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(strings.ToLower(line), "error") {
+			return line
+		}
+	}
+	return lines[0]
+}

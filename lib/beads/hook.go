@@ -1,0 +1,25 @@
+package beads
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gt/lib/identity"
+)
+
+// hookDeadline is how long bd is waited for when it writes.
+const hookDeadline = 5 * time.Second
+
+// Hook hooks an issue to the agent.
+func Hook(dir, id string, who identity.Identity, environ []string) error {
+	bd := find(environ)
+	if bd == "" {
+		return fmt.Errorf("cannot hook '%s': %w", id, errors.New("bd is not on the PATH"))
+	}
+	_, err := run(bd, dir, environ, hookDeadline, "update", id, "--status=hooked", "--assignee="+who.Address())
+	if err != nil {
+		return fmt.Errorf("cannot hook '%s': %w", id, err)
+	}
+	return nil
+}

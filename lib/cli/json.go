@@ -1,0 +1,14 @@
+package cli
+
+import "gt/lib/term"
+
+// JSON writes v to standard output as one line of JSON, the form in which
+// every binary answers --json.
+func (e *Env) JSON(v any) error {
+	line, err := term.JSON(v)
+	if err != nil {
+		return err
+	}
+	_, err = e.Stdout.Write(line)
+	return err
+}

@@ -1,0 +1,33 @@
+package term
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// JSON returns v as one line of JSON, with its line end, that a terminal
+// prints and does not obey: what Clean would take out stands in it as \u….
+// Nothing is lost, save bytes that are no UTF-8.
+func JSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	line := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if isClean(string(line), false) {
+		return b.Bytes(), nil
+	}
+	var safe bytes.Buffer
+	for _, r := range string(line) {
+		if unsafe(r) { // within a string: JSON has such characters nowhere else
+			fmt.Fprintf(&safe, `\u%04x`, r)
+		} else {
+			safe.WriteRune(r)
+		}
+	}
+	safe.WriteByte('\n')
+	return safe.Bytes(), nil
+}

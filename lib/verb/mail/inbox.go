@@ -1,0 +1,191 @@
+package mail
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+
+	"gt/lib/beads"
+	"gt/lib/cli"
+	"gt/lib/mail"
+	"gt/lib/term"
+	"gt/lib/tmux"
+)
+
+type inbox struct {
+	All  bool `help:"List also what was read and what is done."`
+	JSON bool `name:"json" help:"One JSON object a line."`
+}
+
+// row is one line of the list: a note, or an issue that bd has hooked.
+type row struct {
+	mail.Note
+	Status string `json:"status,omitempty"` // of an issue
+	Stale  string `json:"stale,omitempty"`  // why the note may be a predecessor's business
+}
+
+// issueType is the type of a row that is no note of ours but an issue in bd.
+const issueType = "bead"
+
+// Run lists what waits for the agent.
+func (c *inbox) Run(env *cli.Env) error {
+	me := self(env)
+	notes, err := me.box.List()
+	if err != nil {
+		return err
+	}
+	created := sessionCreated(env, len(notes) > 0)
+	var rows []row
+	hidden := 0
+	for _, n := range notes {
+		if !c.All && (n.Done || n.Seen && !n.Hooked) {
+			hidden++
+			continue
+		}
+		r := row{Note: n}
+		if !n.Hooked && !n.Done {
+			_, r.Stale = mail.StaleReason(n.Date, created)
+		}
+		rows = append(rows, r)
+	}
+	work, err := beads.Hooked(me.home.Dir, me.home.Identity, env.Environ, beads.Deadline)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	for _, w := range work {
+		rows = append(rows, row{Status: w.Status, Note: mail.Note{
+			ID: w.ID, Type: issueType, Subject: w.Title, Date: w.Updated, Hooked: true,
+		}})
+	}
+	// Hooked first, then unread; each the newest first, as they came.
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.rank(), b.rank()) })
+
+	if c.JSON {
+		for _, r := range rows {
+			if err := env.JSON(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(rows) > 0 {
+		if err := c.table(env, me, rows); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(rows) == 0 && hidden == 0:
+		env.Hint("no notes for %s", me.home.Identity.Address())
+	case len(rows) == 0:
+		env.Hint("nothing hooked or unread; --all lists %s more", plural(hidden, "note"))
+	case hidden > 0:
+		env.Hint("--all lists %s more, read or done", plural(hidden, "note"))
+	}
+	return nil
+}
+
+func (r row) rank() int {
+	switch {
+	case r.Hooked:
+		return 0
+	case r.Done:
+		return 3
+	case r.Seen:
+		return 2
+	}
+	return 1
+}
+
+// flags are what became of a note, in words.
+func (r row) flags() string {
+	var words []string
+	switch r.rank() {
+	case 0:
+		words = append(words, "hooked")
+	case 1:
+		words = append(words, "new")
+	case 2:
+		words = append(words, "read")
+	case 3:
+		words = append(words, "done")
+	}
+	if r.Stale != "" {
+		words = append(words, "stale")
+	}
+	return strings.Join(words, ",")
+}
+
+// maxFrom is how many columns a sender may take.
+const maxFrom = 22
+
+func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
+	own, now := me.home.Identity.Address(), env.Now()
+	lines := [][]string{{"ID", "FLAGS", "FROM", "DATE", "SUBJECT"}}
+	for _, r := range rows {
+		from := r.From
+		switch {
+		case r.Type == issueType:
+			from = "bd"
+		case from == own:
+			from = "self"
+		}
+		subject := r.Subject
+		if subject == "" && r.Problem != "" {
+			subject = "(" + r.Problem + ")"
+		}
+		lines = append(lines, []string{r.ID, r.flags(), cutFront(term.Clean(from), maxFrom), day(r.Date, now), subject})
+	}
+	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), lines)
+}
+
+// cutFront shortens s to at most width columns and keeps its end, which is
+// what tells paths apart.
+func cutFront(s string, width int) string {
+	cut := false
+	for uniseg.StringWidth(s) > width || cut && uniseg.StringWidth(s) > width-1 {
+		_, s, _, _ = uniseg.FirstGraphemeClusterInString(s, -1)
+		cut = true
+	}
+	if cut {
+		return "…" + s
+	}
+	return s
+}
+
+// day is a time as ls shows it: the hour where it is recent, else the year.
+func day(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	t = t.In(now.Location())
+	if d := now.Sub(t); d > 180*24*time.Hour || d < -24*time.Hour {
+		return t.Format("Jan _2  2006")
+	}
+	return t.Format("Jan _2 15:04")
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// sessionCreated is when the tmux session began that the command runs in; the
+// zero time outside tmux, or where tmux does not say.
+func sessionCreated(env *cli.Env, wanted bool) time.Time {
+	server, pane := tmux.FromEnv(env.Getenv)
+	if !wanted || pane == "" {
+		return time.Time{}
+	}
+	p, err := tmux.Server(server).Pane(pane, 300*time.Millisecond)
+	if err != nil && !errors.Is(err, tmux.ErrNoServer) {
+		env.Warn("which notes are stale is not known: %v", err)
+	}
+	return p.Created
+}

@@ -1,0 +1,65 @@
+package mail
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/mail"
+	"gt/lib/term"
+)
+
+type read struct {
+	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
+	JSON bool   `name:"json" help:"One JSON object, the text under body."`
+}
+
+// Run prints a note. It counts as read once it has been printed.
+func (c *read) Run(env *cli.Env) error {
+	me := self(env)
+	n, err := me.box.Get(c.ID)
+	if err != nil {
+		return unfound(err)
+	}
+	r := row{Note: n}
+	if !n.Hooked && !n.Done {
+		_, r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))
+	}
+	if c.JSON {
+		// As it is from now on, under a name that it does not have yet.
+		r.Seen, r.Path = true, ""
+		err = env.JSON(r)
+	} else {
+		_, err = io.WriteString(env.Stdout, letter(r))
+	}
+	if err != nil {
+		return err
+	}
+	return unfound(me.box.Seen(n.ID))
+}
+
+// letter is a note as a person reads it.
+func letter(r row) string {
+	var b strings.Builder
+	line := func(key, value string) {
+		if value != "" {
+			b.WriteString(key + strings.Repeat(" ", max(1, 9-len(key))) + term.Clean(value) + "\n")
+		}
+	}
+	line("From:", r.From)
+	line("To:", r.To)
+	line("Date:", r.Date.Local().Format(time.RFC1123Z))
+	line("Subject:", r.Subject)
+	line("Session:", r.Session)
+	if r.Hooked || r.Done || r.Stale != "" {
+		line("Flags:", r.flags())
+	}
+	line("Stale:", r.Stale)
+	b.WriteByte('\n')
+	b.WriteString(term.CleanText(r.Body))
+	if r.Body != "" && !strings.HasSuffix(r.Body, "\n") {
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
