@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -73,7 +75,7 @@ func handoverStory(w *world, start func() *pane) {
 		}
 		return model.Reply{}
 	})
-	watch := argv.Watch(w.home)
+	watch, traced := argv.Watch(w.home), w.traceServer()
 	p := start()
 	w.tmux("set-environment", "-t", "=max:", "KEPT", "yes")
 	before := p.get("#{session_id} #{session_name} #{session_created} #{pane_id} #{session_windows} #{window_panes}")
@@ -156,6 +158,7 @@ func handoverStory(w *world, start func() *pane) {
 	}
 
 	seen, rounds := watch.Stop()
+	seen = append(seen, traced()...)
 	typed := 0
 	for _, process := range seen {
 		if process.Has(w.key) {
@@ -174,6 +177,32 @@ func handoverStory(w *world, start func() *pane) {
 		t.Errorf("in %d looks at /proc the command itself was not seen: the watch proves nothing", rounds)
 	}
 	w.noSecretInFiles()
+}
+
+// traceServer starts the world's tmux server under strace, where that is to be
+// had, and returns what reads the programs started below it.
+func (w *world) traceServer() (programs func() []argv.Process) {
+	w.t.Helper()
+	if !argv.Tracing() {
+		w.t.Log("without strace: a process that is very short may pass unseen")
+		return func() []argv.Process { return nil }
+	}
+	trace, prefix := argv.NewTrace(w.root)
+	args := append(prefix, "tmux", "-L", "e2e", "-f", "/dev/null", "-D")
+	server := exec.Command(args[0], args[1:]...)
+	server.Env, server.Dir = w.env, w.root
+	if err := server.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go server.Wait()
+	w.until("the tmux server is up", func() bool { return exists(w.path("tmux", fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")) })
+	return func() []argv.Process {
+		all, err := trace.Programs()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return all
+	}
 }
 
 // noSecretInFiles looks for the key in all that gt keeps.

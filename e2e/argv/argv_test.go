@@ -5,6 +5,7 @@ package argv
 import (
 	"fmt"
 	"os/exec"
+	"slices"
 	"testing"
 )
 
@@ -32,5 +33,24 @@ func TestWatch(t *testing.T) {
 	t.Logf("saw %d of %d short processes in %d looks", seen, runs, rounds)
 	if seen == 0 {
 		t.Error("the watch sees nothing")
+	}
+}
+
+func TestTrace(t *testing.T) {
+	if !Tracing() {
+		t.Skip("strace is not here, or may not trace")
+	}
+	trace, prefix := NewTrace(t.TempDir())
+	args := append(prefix, "sh", "-c", "true \"a b\"; /bin/echo 'x\"y' '1\n2' ä \\\\0")
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	found, err := trace.Programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/bin/echo", `x"y`, "1\n2", "ä", `\0`}
+	if !slices.ContainsFunc(found, func(p Process) bool { return slices.Equal(p.Args, want) }) {
+		t.Errorf("saw %q, and not %q", found, want)
 	}
 }

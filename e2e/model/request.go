@@ -193,12 +193,14 @@ func everyString(body []byte) []string {
 }
 
 // Told is what the client put into the conversation that neither the person
-// nor the model said: the texts of hooks are there.
+// nor the model said, the texts of hooks among it, without the client's own
+// list of what its tools can do.
 func (r *Request) Told() string {
 	var told []string
 	for _, m := range r.Msgs {
 		if m.Role == "system" {
-			told = append(told, m.Text)
+			text, _, _ := strings.Cut(m.Text, "Available agent types")
+			told = append(told, strings.TrimSpace(text))
 		}
 	}
 	return strings.Join(told, "\n\n")
