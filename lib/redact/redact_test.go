@@ -1,0 +1,191 @@
+package redact
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// join keeps this file free of anything that looks like a real token.
+func join(parts ...string) string { return strings.Join(parts, "") }
+
+var (
+	abc  = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF"
+	long = abc + abc + abc
+)
+
+func TestShapes(t *testing.T) {
+	for _, secret := range []string{
+		join("sk-", "ant-api03-", abc, "-", abc, "AA"),
+		join("sk-", "ant-fake-0000000000000000"),
+		join("sk-", "proj-", abc, "_", abc),
+		join("sk-", abc),
+		join("gh", "p_", abc, "1234"), join("gh", "o_", abc), join("gh", "u_", abc), join("gh", "s_", abc), join("gh", "r_", abc),
+		join("github", "_pat_", abc, "_", abc),
+		join("gl", "pat-", abc[:20]),
+		join("xox", "b-1234567890-", abc), join("xox", "p-", abc), join("xox", "a-", abc), join("xox", "r-", abc), join("xox", "s-", abc),
+		join("AK", "IAIOSFODNN7EXAMPLE"), join("AS", "IAIOSFODNN7EXAMPLE"),
+		join("AI", "za", abc, "abc"),
+		join("ya", "29.", abc), join("h", "f_", abc, "ab"), join("np", "m_", abc, "abcd"),
+		join("py", "pi-", abc, abc), join("dop", "_v1_", abc, abc),
+		join("SG", ".", abc[:22], ".", abc, "abcdefghijk"),
+		join("sk", "_live_", abc), join("rk", "_live_", abc),
+		join("ey", "JhbGciOiJIUzI1NiJ9.", "ey", "JzdWIiOiIxMjM0In0.", abc),
+	} {
+		for _, around := range []string{"%", "use %, then go on", "(%)", "a=%", `{"t":"%"}`, "'%'\n", `x\n%\n`, "%."} {
+			text := strings.ReplaceAll(around, "%", secret)
+			want := strings.ReplaceAll(around, "%", Mark)
+			if got := Text(text, nil); got != want {
+				t.Errorf("%q becomes %q, want %q", text, got, want)
+			}
+		}
+	}
+}
+
+func TestForms(t *testing.T) {
+	key := join("-----BEGIN ", "RSA PRIVATE KEY-----\n", abc, "\n", abc, "==\n-----END ", "RSA PRIVATE KEY-----")
+	for text, want := range map[string]string{
+		"before\n" + key + "\nafter":                  "before\n[redacted]\nafter",
+		strings.ReplaceAll("x "+key+" y", "\n", `\n`): "x [redacted] y",
+		key[:70] + "\n\nand more, cut":                "[redacted]\n\nand more, cut",
+		join("-----BEGIN ", "RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES\n\n", abc, "\n"): "[redacted]\n",
+
+		"psql postgres://me:hunter2@db:5432/x":    "psql postgres://me:[redacted]@db:5432/x",
+		"https://u:p@ss@example.org/":             "https://u:[redacted]@example.org/",
+		"https://" + abc + "@example.org/r.git":   "https://[redacted]@example.org/r.git",
+		"https://u:$PASSWORD@example.org":         "https://u:$PASSWORD@example.org",
+		`curl -H "Authorization: Bearer abc123"`:  `curl -H "Authorization: Bearer [redacted]"`,
+		`{"authorization":"Basic dXNlcjpwYXNz"}`:  `{"authorization":"Basic [redacted]"}`,
+		"authorization: " + abc:                   "authorization: [redacted]",
+		"send Bearer " + abc + " with it":         "send Bearer [redacted] with it",
+		"DB_PASSWORD=hunter2 make test":           "DB_PASSWORD=[redacted] make test",
+		"export API_KEY='a b c'\nX=1":             "export API_KEY='[redacted]'\nX=1",
+		`CLIENT_SECRET="x y"`:                     `CLIENT_SECRET="[redacted]"`,
+		`"TOKEN=abc\nNEXT=1"`:                     `"TOKEN=[redacted]\nNEXT=1"`,
+		"MY_CREDENTIALS=a;b":                      "MY_CREDENTIALS=[redacted]",
+		"TOKEN=abc; echo":                         "TOKEN=[redacted]; echo",
+		"NPM_AUTH=xyz":                            "NPM_AUTH=[redacted]",
+		"PGPASSWORD=postgres psql":                "PGPASSWORD=[redacted] psql",
+		"password: s3cr3t-thing":                  "password: [redacted]",
+		`{"apiKey": "a1b2c3d4e5"}`:                `{"apiKey": "[redacted]"}`,
+		`{\"api_key\":\"a1b2c3d4e5\"}`:            `{\"api_key\":\"[redacted]\"}`,
+		"aws_secret_access_key = wJalrX7/K7MDENG": "aws_secret_access_key = [redacted]",
+		"//host/:_authToken=1a2b3c4d5e":           "//host/:_authToken=[redacted]",
+		"run --token a1b2c3d4e5 now":              "run --token [redacted] now",
+		"run --api-key=a1b2c3d4e5":                "run --api-key=[redacted]",
+		"?access_token=a1b2c3d4e5&x=1":            "?access_token=[redacted]",
+	} {
+		if got := Text(text, nil); got != want {
+			t.Errorf("%q becomes\n%q, want\n%q", text, got, want)
+		}
+		if got := Text(want, nil); got != want {
+			t.Errorf("a second time %q becomes %q", want, got)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	environ := []string{
+		"MY_API_KEY=plain-value", `ODD_SECRET=a"b\c d/e&f<`, "PGPASSWORD=postgres", "SHORT_TOKEN=abc", "PATH=/usr/bin:/bin",
+		"LONG_TOKEN=plain-value-and-more", "SSH_AUTH_SOCK=/tmp/ssh-x/agent.1", "AUTHOR=Jane Doe Jr", "MONKEY=banana-split", "EMPTY_KEY=",
+	}
+	for text, want := range map[string]string{
+		"a plain-value here":                              "a [redacted] here",
+		"plain-value-and-more":                            "[redacted]",
+		`say a"b\c d/e&f<`:                                "say [redacted]",
+		`{"x":"a\"b\\c d/e\u0026f\u003c"}`:                `{"x":"[redacted]"}`,
+		`{"x":"a\"b\\c d/e&f<"}`:                          `{"x":"[redacted]"}`,
+		"?q=a%22b%5Cc%20d%2Fe%26f%3C":                     "?q=[redacted]",
+		"?q=a%22b%5Cc+d%2Fe%26f%3C":                       "?q=[redacted]",
+		"postgres, abc, /usr/bin:/bin":                    "postgres, abc, /usr/bin:/bin",
+		"/tmp/ssh-x/agent.1 of Jane Doe Jr, banana-split": "/tmp/ssh-x/agent.1 of Jane Doe Jr, banana-split",
+	} {
+		if got := Text(text, environ); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What looks random or sounds secret and is neither stays.
+func TestLeftAlone(t *testing.T) {
+	for _, text := range []string{
+		"",
+		"commit 458e40cafe0210711a403ea25615827d30cc92eff",
+		"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+		"session 11111111-2222-4333-8444-555555555555, agent-a9e5cd52bca50e9ba",
+		"/home/me/src/project/lib/redact/redact_test.go:120: got 3",
+		"/Users/x/Library/Application Support/sk-thing/a_b_c.go",
+		"the task-list, a risk-assessment-of-2026-and-beyond, disk-usage-report-2026-10",
+		"sk-learn and sk-my-long-branch-name-without-any-number",
+		"Fix the token parser: tokens are now counted, and the key of the map is a string.",
+		"The secret of good code: names. Password reset works; credentials are asked for twice.",
+		"token := lexer.Next()", "password = getPassword()", "apiKey: process.env.API_KEY2", "key=value", "const key = 'a1b2c3d4e5f6'",
+		"set API_KEY=... first, or API_KEY=$OTHER, API_KEY=<your key>, API_KEY=xxxx", "if TOKEN == other { }",
+		"MAX_OUTPUT_TOKENS=16000 TOKEN_LIMIT=12345678 CACHE_KEY=v1-linux-abc123 PUBLIC_KEY=abc123def",
+		"npm_lifecycle_event=test npm_config_user_agent=npm/10", "hf_transfer", "SG.go", "AKIA", "eyJ.eyJ.x",
+		"https://example.org:8080/a@b?x=1", "git@example.org:me/repo.git", "mailto:me@example.org", "http://[::1]:80/@x",
+		"Authorization: required for all requests", "the bearer of this letter", "Basic usage: see below", "authorization",
+		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "-----BEGIN ",
+		"2026-11-21T03:29:23.679Z", "version 2.1.197 (build 20261121)", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg",
+		"h1:GEvBYKDJ8X3qoKTDYQkeT3EvHJbOi7F2dpO9ZOWVvnQ=", "\xff\xfe broken \x80", "日本語 のテキスト。",
+		"ghp_ is how such a token begins, github_pat_ another, sk-ant- a third",
+	} {
+		if got := Text(text, nil); got != text {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
+// No text makes Text look at the same bytes again and again: a megabyte of any
+// of these takes a fraction of a second.
+func TestLinear(t *testing.T) {
+	for _, piece := range []string{
+		"a", "A", "b", " ", "sk-", "eyJ", "eyJ.", "token=", "token:'", `"token":"`, "Bearer ", "bearer:", "authorization=", "Authorization: ", "--token ", "://", "://a:", "@",
+		join("-----BEGIN ", "PRIVATE KEY-----"), join("-----BEGIN ", "PRIVATE KEY-----\n"), "-----END ", "-----", "A_KEY=", "A_KEY='", "\\n", "AKIA", "xoxb-", "ya29.", "SG.",
+	} {
+		text := strings.Repeat(piece, 1<<20/len(piece))
+		start := time.Now()
+		Text(text, []string{"A_TOKEN=aaaaaaaaaaaaaaaaaaab"})
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%q takes %v", piece, took)
+		}
+	}
+}
+
+// The way in which shaped finds its table knows every prefix in it.
+func TestPrefixes(t *testing.T) {
+	for _, sh := range shapes {
+		text := sh.prefix + "1" + long
+		if sh.chars == "U" {
+			text = sh.prefix + strings.ToUpper(strings.ReplaceAll(long, "_", ""))
+		}
+		if from, to := shaped(text, 0); from != 0 || to == 0 {
+			t.Errorf("%q is not found", sh.prefix)
+		}
+	}
+}
+
+func BenchmarkText(b *testing.B) {
+	text := strings.Repeat("The parser reads lib/redact/redact.go: ok, 3 tests failed with `token`. ", 1000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		Text(text, []string{"MY_API_KEY=plain-value"})
+	}
+}
+
+// Once is enough, nothing panics, and a planted value never stays.
+func FuzzText(f *testing.F) {
+	for _, s := range []string{"", "a=b", "X_KEY=abc", "://u:p@h", "-----BEGIN PRIVATE KEY-----\nab", "Authorization: Bearer x1", `"token": "a1b2c3d4e5"`, "eyJa.eyJb.c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		environ := []string{"A_SECRET=planted-value"}
+		once := Text(s+"planted-value"+s, environ)
+		if strings.Contains(once, "planted-value") {
+			t.Errorf("%q keeps the value", s)
+		}
+		if again := Text(once, environ); again != once {
+			t.Errorf("%q becomes %q, then %q", s, once, again)
+		}
+	})
+}
