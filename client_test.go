@@ -4,11 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"github.com/google/uuid"
 )
 
 // client stands for an agent's client where a scenario needs one: a process
@@ -54,7 +60,7 @@ func runClient(args []string) error {
 		path := filepath.Join(os.Getenv("WORK"), args[1])
 		switch args[0] {
 		case "-serve":
-			return serve(path)
+			return serve(path, func(*job) {})
 		case "-kill":
 			var pid int
 			data, err := os.ReadFile(path + ".pid")
@@ -125,13 +131,78 @@ func runClient(args []string) error {
 		return err
 	}
 	var r result
-	if err := json.NewDecoder(c).Decode(&r); err != nil {
-		return err
+	if err := json.NewDecoder(c).Decode(&r); err != nil && !errors.Is(err, io.EOF) {
+		return err // at io.EOF the client is gone: its pane was handed over
 	}
 	return report(r)
 }
 
-func serve(path string) error {
+// claude stands for Claude Code in a tmux pane: it starts a session, runs the
+// hooks that gt wires, and lives on until it is killed. What "client -at
+// claude-N" has it run, it runs in its own environment, as an agent runs a
+// command.
+//
+// The N-th one to start in a script leaves claude-N.args, a line an argument,
+// and claude-N.start, what gt-prime told it, before claude-N is there.
+func claude() {
+	if err := runClaude(); err != nil {
+		fmt.Fprintln(os.Stderr, "claude:", err)
+		os.Exit(99)
+	}
+}
+
+func runClaude() error {
+	var path string
+	for n := 1; ; n++ {
+		path = filepath.Join(os.Getenv("WORK"), fmt.Sprint("claude-", n))
+		f, err := os.OpenFile(path+".args", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		fmt.Fprintln(f, strings.Join(os.Args[1:], "\n"))
+		f.Close()
+		break
+	}
+	id, source := uuid.NewString(), "startup"
+	for i, arg := range os.Args {
+		if arg == "--resume" {
+			id, source = os.Args[i+1], "resume"
+		}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	hook := func(event string, fields map[string]string, command ...string) result {
+		fields["session_id"], fields["hook_event_name"], fields["cwd"] = id, event, dir
+		data, err := json.Marshal(fields)
+		if err != nil {
+			panic(err)
+		}
+		env := append(os.Environ(), "CLAUDE_PROJECT_DIR="+dir, "CLAUDE_CODE_SESSION_ID="+id)
+		return job{Args: command, Env: env, Dir: dir, Stdin: string(data)}.run()
+	}
+	start := hook("SessionStart", map[string]string{"source": source}, "gt-prime", "--hook")
+	if err := os.WriteFile(path+".start", []byte(start.Stdout+start.Stderr), 0o600); err != nil {
+		return err
+	}
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGHUP, syscall.SIGTERM)
+	go func() {
+		<-end
+		hook("SessionEnd", map[string]string{"reason": "other"}, "gt-keepalive", "end", "--hook")
+		os.Exit(0)
+	}()
+	return serve(path, func(j *job) {
+		j.Env = append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID="+id)
+	})
+}
+
+// serve runs what it is asked to over a connection, as children of this
+// process.
+func serve(path string, prepare func(*job)) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -152,6 +223,7 @@ func serve(path string) error {
 		}
 		var j job
 		if err := json.NewDecoder(c).Decode(&j); err == nil {
+			prepare(&j)
 			_ = json.NewEncoder(c).Encode(j.run()) // who asked may be gone
 		}
 		c.Close()

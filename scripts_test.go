@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 		"gt-prime":      program(prime.Main),
 		"gt-seance":     program(seance.Main),
 		"client":        client,
+		"claude":        claude,
 	})
 }
 

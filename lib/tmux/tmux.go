@@ -179,11 +179,11 @@ func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 // and the new one started, which tmux executes without a shell. It says
 // nothing about the new process beyond that tmux accepted it. The caller puts
 // remain-on-exit back.
-func (s Server) Respawn(pane, dir string, command ...string) error {
+func (s Server) Respawn(pane string, command ...string) error {
 	args := []string{
 		"set-option", "-p", "-t", pane, "remain-on-exit", "on", ";",
 		"clear-history", "-t", pane, ";",
-		"respawn-pane", "-k", "-t", pane, "-c", literal(escapeFormat(dir)),
+		"respawn-pane", "-k", "-t", pane, "--",
 	}
 	for _, a := range command {
 		args = append(args, literal(a))
@@ -191,9 +191,6 @@ func (s Server) Respawn(pane, dir string, command ...string) error {
 	_, err := s.run(args...)
 	return err
 }
-
-// escapeFormat keeps tmux from expanding a path: -c takes a format.
-func escapeFormat(s string) string { return strings.ReplaceAll(s, "#", "##") }
 
 // SwitchClient shows the session in the terminal that the caller runs in.
 func (s Server) SwitchClient(session string) error {
