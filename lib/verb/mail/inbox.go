@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rivo/uniseg"
-
 	"gt/lib/beads"
 	"gt/lib/cli"
 	"gt/lib/mail"
@@ -138,35 +136,9 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 		if subject == "" && r.Problem != "" {
 			subject = "(" + r.Problem + ")"
 		}
-		lines = append(lines, []string{r.ID, r.flags(), cutFront(term.Clean(from), maxFrom), day(r.Date, now), subject})
+		lines = append(lines, []string{r.ID, r.flags(), term.CutFront(term.Clean(from), maxFrom), term.Day(r.Date, now), subject})
 	}
 	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), lines)
-}
-
-// cutFront shortens s to at most width columns and keeps its end, which is
-// what tells paths apart.
-func cutFront(s string, width int) string {
-	cut := false
-	for uniseg.StringWidth(s) > width || cut && uniseg.StringWidth(s) > width-1 {
-		_, s, _, _ = uniseg.FirstGraphemeClusterInString(s, -1)
-		cut = true
-	}
-	if cut {
-		return "…" + s
-	}
-	return s
-}
-
-// day is a time as ls shows it: the hour where it is recent, else the year.
-func day(t, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	t = t.In(now.Location())
-	if d := now.Sub(t); d > 180*24*time.Hour || d < -24*time.Hour {
-		return t.Format("Jan _2  2006")
-	}
-	return t.Format("Jan _2 15:04")
 }
 
 func plural(n int, what string) string {

@@ -1,0 +1,32 @@
+package term
+
+import (
+	"time"
+
+	"github.com/rivo/uniseg"
+)
+
+// CutFront shortens s to at most width columns and keeps its end, which is
+// what tells paths and addresses apart; what is cut begins with an ellipsis.
+func CutFront(s string, width int) string {
+	if uniseg.StringWidth(s) <= width {
+		return s
+	}
+	for s != "" && uniseg.StringWidth(s) > width-1 {
+		_, s, _, _ = uniseg.FirstGraphemeClusterInString(s, -1)
+	}
+	return "…" + s
+}
+
+// Day is a time in the width of a column, as ls shows it: with the hour where
+// it is recent, else with the year. It is empty for the zero time.
+func Day(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	t = t.In(now.Location())
+	if age := now.Sub(t); age > 180*24*time.Hour || age < -24*time.Hour {
+		return t.Format("Jan _2  2006")
+	}
+	return t.Format("Jan _2 15:04")
+}
