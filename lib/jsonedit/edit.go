@@ -139,7 +139,6 @@ func (d *Doc) unit() []byte {
 // indentAt is the white space that the line of pos begins with.
 func (d *Doc) indentAt(pos int) []byte {
 	line := d.text[bytes.LastIndexByte(d.text[:pos], '\n')+1 : pos]
-	line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 	return line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 }
 

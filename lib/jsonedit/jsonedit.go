@@ -91,8 +91,8 @@ func Parse(text []byte) (*Doc, error) {
 type parser struct {
 	text    []byte
 	pos     int
-	lines   int // line ends before counted
-	counted int
+	counted int // up to here line has counted
+	lines   int // line ends before that
 }
 
 // check leaves the grammar to the standard library, so that the rest of the
@@ -189,12 +189,9 @@ func (p *parser) space() {
 	}
 }
 
-// line is the line that pos is in. It counts on from the last call, which is
-// seldom behind pos.
+// line is the line that pos is in. It counts on from the last call, so pos must
+// not be before that one's.
 func (p *parser) line(pos int) int {
-	if pos < p.counted {
-		p.lines, p.counted = 0, 0
-	}
 	p.lines += bytes.Count(p.text[p.counted:pos], []byte("\n"))
 	p.counted = pos
 	return p.lines + 1

@@ -31,7 +31,7 @@ func TestParseRefuses(t *testing.T) {
 		"{\n  \"a\": 1,\n  \"\\u0061\": 2\n}": `line 3, column 3: the key "a" stands already in line 2`,
 		"{\"o\": {\"a\": 1, \"a\": 1}}":       `line 1, column 16: the key "a" stands already in line 1`,
 		"{\n  \"a\": 'b'\n}":                  `line 2, column 8: invalid character '\'' looking for beginning of value`,
-		"\ufeff{x}":                           "line 1, column 2: invalid character 'x' looking for beginning of object key string",
+		"\ufeff{\"abc\": x}":                  "line 1, column 9: invalid character 'x' looking for beginning of value",
 		"{\n  \"a\": [1, 2\n":                 "line 3, column 1: unexpected end of JSON input",
 		"":                                    "line 1, column 1: unexpected end of JSON input",
 		"{} {}":                               "line 1, column 4: invalid character '{' after top-level value",

@@ -29,7 +29,7 @@ const (
 )
 
 // Read returns the content of a settings file, following symbolic links; nil
-// where there is no file.
+// where there is no file, which an empty one is not.
 func Read(path string) ([]byte, error) {
 	target, err := follow(path)
 	if err != nil {
@@ -38,9 +38,6 @@ func Read(path string) ([]byte, error) {
 	data, err := atomicfile.Read(target, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	if data == nil && err == nil {
-		data = []byte{} // a file that is empty is a file
 	}
 	return data, err
 }
