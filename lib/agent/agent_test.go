@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRestart(t *testing.T) {
+	fresh := Next{}
+	for name, test := range map[string]struct {
+		args []string
+		next Next
+		want []string
+	}{
+		"nothing known":   {nil, fresh, []string{"claude"}},
+		"as it was typed": {[]string{"claude"}, fresh, []string{"claude"}},
+		"its prompt goes": {[]string{"claude", "fix the bug"}, fresh, []string{"claude"}},
+		"a prompt for the next, behind --, where no flag can take it": {
+			[]string{"/usr/bin/claude", "--add-dir", "/a", "/b c"}, Next{Prompt: "-go on"},
+			[]string{"/usr/bin/claude", "--add-dir", "/a", "/b c", "--", "-go on"},
+		},
+		"choices stay": {
+			[]string{"claude", "--model", "opus", "--permission-mode=plan", "--dangerously-skip-permissions", "--settings", `{"a": "b c"}`,
+				"--plugin-dir", "/p 1", "--plugin-dir", "/p 2", "--mcp-config", "a.json", "b.json", "--allowedTools", "Bash(git *)", "Edit", "-n", "my name", "do it"},
+			fresh,
+			[]string{"claude", "--model", "opus", "--permission-mode=plan", "--dangerously-skip-permissions", "--settings", `{"a": "b c"}`,
+				"--plugin-dir", "/p 1", "--plugin-dir", "/p 2", "--mcp-config", "a.json", "b.json", "--allowedTools", "Bash(git *)", "Edit", "-n", "my name"},
+		},
+		"a flag of several words has the prompt too, as the client reads it": {
+			[]string{"claude", "--tools", "Bash", "fix it"}, fresh,
+			[]string{"claude", "--tools", "Bash", "fix it"},
+		},
+		"the prompt between flags goes": {
+			[]string{"claude", "--verbose", "fix it", "--model", "opus"}, fresh, []string{"claude", "--verbose", "--model", "opus"},
+		},
+		"which conversation it was goes": {
+			[]string{"claude", "--resume", "11111111-2222-4333-8444-555555555555", "--fork-session", "-c", "--session-id", "x", "--from-pr", "12", "--model", "opus"}, fresh,
+			[]string{"claude", "--model", "opus"},
+		},
+		"resume without an id": {[]string{"claude", "-r", "--model", "opus"}, fresh, []string{"claude", "--model", "opus"}},
+		"resume with =":        {[]string{"claude", "--resume=abc", "--model", "opus"}, fresh, []string{"claude", "--model", "opus"}},
+		"a value that looks like a flag": {
+			[]string{"claude", "--append-system-prompt", "--resume is a flag", "--name", "-x"}, fresh,
+			[]string{"claude", "--append-system-prompt", "--resume is a flag", "--name", "-x"},
+		},
+		"short flags in one word": {[]string{"claude", "-cp", "-rabc", "-nNAME", "prompt"}, fresh, []string{"claude", "-nNAME"}},
+		"without a person": {
+			[]string{"claude", "-p", "--output-format", "json", "--max-turns", "3", "--no-session-persistence", "--json-schema", "{}", "--model", "opus", "question"}, fresh,
+			[]string{"claude", "--model", "opus"},
+		},
+		"a worktree is made once":         {[]string{"claude", "-w", "feature", "--tmux", "--model", "opus"}, fresh, []string{"claude", "--model", "opus"}},
+		"what stands behind -- is prompt": {[]string{"claude", "--model", "opus", "--", "--resume"}, fresh, []string{"claude", "--model", "opus"}},
+		"an unknown flag stays":           {[]string{"claude", "--new", "--newer=1", "--newest", "value", "do it"}, fresh, []string{"claude", "--new", "--newer=1", "--newest", "value"}},
+		"with no prompt for its value":    {[]string{"claude", "--new", "do this now"}, fresh, []string{"claude", "--new"}},
+		"odd words":                       {[]string{"claude", "", "-", "--model"}, fresh, []string{"claude", "--model"}},
+
+		"go on":        {[]string{"claude", "--model", "opus", "x"}, Next{Continue: true}, []string{"claude", "--model", "opus", "--continue"}},
+		"go on with":   {[]string{"claude", "-r", "old"}, Next{Resume: "new", Prompt: "p"}, []string{"claude", "--resume", "new", "--", "p"}},
+		"go on a fork": {[]string{"claude"}, Next{Resume: "id", Fork: true}, []string{"claude", "--resume", "id", "--fork-session"}},
+
+		"a script": {
+			[]string{"node", "--max-old-space-size=8192", "-r", "/x.js", "/opt/claude/cli.js", "--model", "opus", "x"}, fresh,
+			[]string{"node", "--max-old-space-size=8192", "-r", "/x.js", "/opt/claude/cli.js", "--model", "opus"},
+		},
+		"a wrapper":                        {[]string{"/bin/sh", "/home/me/bin/my claude", "-c"}, fresh, []string{"/bin/sh", "/home/me/bin/my claude"}},
+		"an interpreter without a script":  {[]string{"node"}, fresh, []string{"claude"}},
+		"a title in place of its own args": {[]string{"claude", "", ""}, fresh, []string{"claude"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := slices.Clone(test.args)
+			if got := Of("claude").Restart(test.args, test.next); !slices.Equal(got, test.want) {
+				t.Errorf("%q\n got %q\nwant %q", test.args, got, test.want)
+			}
+			if !slices.Equal(before, test.args) {
+				t.Errorf("the arguments were changed to %q", test.args)
+			}
+		})
+	}
+}
+
+// A restart of a restart changes nothing but the prompt.
+func TestRestartAgain(t *testing.T) {
+	c := Of("claude")
+	once := c.Restart([]string{"claude", "-c", "--add-dir", "a", "b", "--model", "m"}, Next{Resume: "x", Prompt: "p q"})
+	if got, want := c.Restart(once, Next{}), []string{"claude", "--add-dir", "a", "b", "--model", "m"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestRestartOthers(t *testing.T) {
+	for _, test := range []struct {
+		client string
+		args   []string
+		next   Next
+		want   string
+	}{
+		{"codex", []string{"node", "/x/codex.js", "--model", "m", "old"}, Next{Prompt: "go"}, "node /x/codex.js go"},
+		{"codex", []string{"codex", "fork", "a"}, Next{Resume: "id"}, "codex resume id"},
+		{"gemini", nil, Next{Prompt: "go"}, "gemini --prompt-interactive go"},
+		{"unheard-of", nil, Next{Prompt: "go", Resume: "id"}, "unheard-of go"},
+	} {
+		if got := strings.Join(Of(test.client).Restart(test.args, test.next), " "); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.client, got, test.want)
+		}
+	}
+}
+
+func TestHeadless(t *testing.T) {
+	c := Of("claude")
+	for line, want := range map[string]bool{
+		"claude": false, "claude -p x": true, "claude x --print": true, "claude -cp x": true,
+		"claude --model -p": false, "claude -- -p": false, "node cli.js -p": true, "claude -r -p": true,
+	} {
+		if got := c.Headless(strings.Fields(line)); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}
+
+func TestInherit(t *testing.T) {
+	got := Of("claude").Inherit([]string{
+		"PATH=/bin", "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=x", "CLAUDE_CONFIG_DIR=/c", "CLAUDE_PLUGIN_OPTION_A=1",
+		"ANTHROPIC_API_KEY=k", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_CHILD_SESSION=1", "ODD",
+	})
+	if want := []string{"PATH=/bin", "CLAUDE_CONFIG_DIR=/c", "ANTHROPIC_API_KEY=k", "CLAUDE_CODE_USE_BEDROCK=1", "ODD"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Every client can be found, and no two names are one.
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range clients {
+		if seen[c.Name] || c.Command == "" || len(c.Processes) == 0 || len(c.resume) == 0 || !slices.Contains(c.resume, "ID") {
+			t.Errorf("%+v", c)
+		}
+		seen[c.Name] = true
+	}
+	if c := Of("nobody"); c.Command != "nobody" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Whatever the arguments, there is something to execute, nothing is invented,
+// and a prompt comes last.
+func FuzzRestart(f *testing.F) {
+	f.Add("claude\x00-p\x00--model\x00x\x00--\x00y")
+	f.Add("node\x00-r")
+	f.Add("\x00-cprX\x00--add-dir")
+	f.Fuzz(func(t *testing.T, line string) {
+		args := strings.Split(line, "\x00")
+		got := Of("claude").Restart(args, Next{Prompt: "P"})
+		if got[0] == "" || !slices.Equal(got[len(got)-2:], []string{"--", "P"}) {
+			t.Fatalf("%q", got)
+		}
+		for _, a := range got[1 : len(got)-2] {
+			if !slices.Contains(args, a) && !slices.ContainsFunc(args, func(b string) bool {
+				return len(a) > 1 && a[0] == '-' && strings.HasPrefix(b, "-") && strings.Contains(b, a[1:])
+			}) {
+				t.Fatalf("%q comes from nowhere in %q", a, args)
+			}
+		}
+	})
+}
