@@ -83,9 +83,14 @@ func Ancestors(pid int) []int {
 // client says of itself in the environment does not count: another client that
 // it starts inherits that.
 func Agent(pid int) (Proc, error) {
-	for _, a := range Ancestors(pid) {
-		if st, err := stat(a); err == nil && !isShell(st.name) {
-			return Find(a)
+	for range maxDepth {
+		st, err := stat(pid)
+		if err != nil {
+			return Proc{}, err
+		}
+		pid = st.parent
+		if st, err = stat(pid); err == nil && !isShell(st.name) {
+			return Find(pid)
 		}
 	}
 	return Proc{}, os.ErrProcessDone

@@ -1,13 +1,107 @@
-// Package handoff is the gt-handoff command.
+// Package handoff is the gt-handoff command: it saves what a session knows and
+// then, unless it is told not to, puts a fresh agent into the same pane.
 package handoff
 
-import "gt/lib/cli"
+import (
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"gt/lib/cli"
+	"gt/lib/hook"
+	"gt/lib/identity"
+)
 
 // Main runs gt-handoff and returns its exit code.
 func Main(env *cli.Env) int {
-	return cli.Run(env, cli.Program{Name: "gt-handoff", Grammar: &grammar{}})
+	return cli.Run(env, cli.Program{
+		Name: "gt-handoff",
+		Summary: `
+Hands a session's work to a fresh one in the same tmux pane: writes a note of
+what it knows, then replaces the agent. The successor starts with the note.
+
+  gt-handoff -s 'auth: 2 of 5 done' -m 'next: session.go; do not touch the API'
+  git log -3 | gt-handoff -s 'see the log' -m -
+  gt-handoff gastown/witness            hand another agent over
+  gt-handoff --auto                     save only (Claude's PreCompact hook)
+  gt-handoff --print | ssh box gt-prime --handoff -
+
+Outside tmux it saves the note and says what to type.`,
+		Exits: `
+0  saved, and handed over where that was asked for; with --hook always
+1  there is no such session, role or work`,
+		Grammar: &grammar{},
+	})
 }
 
-type grammar struct{ cli.Flags }
+type grammar struct {
+	cli.Flags
+	Hook  bool   `help:"Run as an agent's hook: read its JSON on standard input, exit 0 whatever happens."`
+	Agent string `help:"The client that runs the hook." placeholder:"NAME"`
 
-func (g *grammar) Run(env *cli.Env) error { return nil }
+	What    string `arg:"" optional:"" help:"Work to hook first (an id), or whom to hand over instead of yourself: a tmux session, a role or an address."`
+	Subject string `short:"s" help:"What the note is about, in a line." placeholder:"TEXT"`
+	Message string `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
+	Collect bool   `short:"c" default:"true" negatable:"" help:"Add what the transcript, git and the inbox say (on by default)."`
+
+	Auto    bool   `help:"Save, and leave the agent alone: for a hook before a compaction." xor:"how"`
+	Cycle   bool   `help:"Go on with the same conversation in a new process." xor:"how"`
+	Reason  string `help:"Why; 'compaction' makes the next start a brief one." placeholder:"WORD"`
+	Print   bool   `help:"Write the note to standard output, and change nothing." xor:"how"`
+	DryRun  bool   `help:"Print what would be done, and change nothing."`
+	Restart bool   `name:"restart-command" help:"Print the command that starts the successor, quoted for a shell, and change nothing." xor:"how"`
+
+	Watch      bool   `short:"w" default:"true" negatable:"" help:"Show the other agent's session after handing it over (on by default)."`
+	NoGitCheck bool   `help:"Do not warn of uncommitted or unpushed work."`
+	Exec       string `hidden:"" help:"Become the agent that this file describes." placeholder:"FILE"`
+}
+
+// Run saves first and touches tmux last.
+func (g *grammar) Run(env *cli.Env) error {
+	if g.Exec != "" {
+		return become(env, g.Exec)
+	}
+	call := hook.Begin(env, hook.Flags{Hook: g.Hook, Agent: g.Agent})
+	if done, err := g.deferPolecat(env, call.Home.Identity); done {
+		return err
+	}
+	return call.End(g.handOver(env, call))
+}
+
+// deferPolecat leaves a polecat's hand-over to Gas Town, whose witness rules
+// its life, where its gt is installed.
+func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, err error) {
+	if who.Role != identity.Polecat || g.What != "" || g.Auto || g.Cycle || g.Print || g.Restart {
+		return false, nil
+	}
+	gt, err := exec.LookPath("gt")
+	if err != nil {
+		return false, nil
+	}
+	if g.DryRun {
+		fmt.Fprintf(env.Stdout, "would run: gt done --status DEFERRED\n")
+		return true, nil
+	}
+	err = syscall.Exec(gt, []string{"gt", "done", "--status", "DEFERRED"}, env.Environ)
+	return true, fmt.Errorf("cannot run '%s': %w", gt, err)
+}
+
+// maxMessage bounds a message: what is longer belongs into a file.
+const maxMessage = 256 << 10
+
+// message returns what the caller wants to tell the successor.
+func (g *grammar) message(env *cli.Env) (string, error) {
+	if g.Message != "-" || g.Hook {
+		return g.Message, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(env.Stdin, maxMessage+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the message: %w", err)
+	}
+	if len(data) > maxMessage {
+		return "", cli.Failf(cli.IO, "the message is over %d KiB", maxMessage>>10)
+	}
+	return strings.TrimRight(string(data), "\n"), nil
+}

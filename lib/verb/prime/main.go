@@ -1,13 +1,99 @@
-// Package prime is the gt-prime command.
+// Package prime is the gt-prime command: it tells a session who it is, what
+// happened before it, and what to do now.
 package prime
 
-import "gt/lib/cli"
+import (
+	"io"
+
+	"gt/lib/cli"
+	"gt/lib/hook"
+)
 
 // Main runs gt-prime and returns its exit code.
 func Main(env *cli.Env) int {
-	return cli.Run(env, cli.Program{Name: "gt-prime", Grammar: &grammar{}})
+	return cli.Run(env, cli.Program{
+		Name: "gt-prime",
+		Summary: `
+Tells a session who it is, what happened before it, and what to do now.
+
+An agent's client runs it when a session starts; gt-hooks install wires it.
+By hand it shows what a session that starts here would be told:
+
+  gt-prime                              the start-up text, changing nothing
+  gt-prime --state                      normal, post-handoff, crash-recovery
+                                        or autonomous
+  gt-handoff --print | ssh box gt-prime --handoff -
+                                        a hand-over to another machine`,
+		Exits:   `0  the text was printed; with --hook always`,
+		Grammar: &grammar{},
+	})
 }
 
-type grammar struct{ cli.Flags }
+type grammar struct {
+	cli.Flags
+	Client hook.Flags `embed:""`
+	State   bool   `help:"Print the situation in one word, and change nothing."`
+	JSON    bool   `name:"json" help:"With --state: print it with every fact behind it."`
+	DryRun  bool   `help:"Print what a session would be told, and change nothing."`
+	Explain bool   `help:"Say on standard error why the text is what it is."`
+	Handoff string `help:"Take this hand-over note instead of the one that waits here; - reads standard input." placeholder:"FILE"`
+}
 
-func (g *grammar) Run(env *cli.Env) error { return nil }
+// Validate refuses flags that do not go together; kong calls it.
+func (g *grammar) Validate() error {
+	switch {
+	case g.State && (g.Client.Hook || g.DryRun || g.Explain || g.Handoff != ""):
+		return cli.Failf(cli.Usage, "--state goes with no other flag but --json")
+	case g.JSON && !g.State:
+		return cli.Failf(cli.Usage, "--json goes with --state")
+	case g.Handoff != "" && g.Client.Hook:
+		return cli.Failf(cli.Usage, "--handoff does not go with --hook")
+	}
+	return nil
+}
+
+// Run looks at the situation, notes the session, prints what it should know,
+// and only when that is out, acknowledges what was delivered.
+func (g *grammar) Run(env *cli.Env) error {
+	call := hook.Begin(env, g.Client)
+	if g.Handoff != "" {
+		return g.tellNote(env, call)
+	}
+	s := newStart(env, call)
+	if g.State {
+		if err := s.look(); err != nil {
+			return err
+		}
+		return s.printState(env.Stdout, g.JSON)
+	}
+	if g.DryRun || !s.acts() {
+		if err := s.look(); err != nil {
+			return err
+		}
+		if !g.DryRun && !g.Client.Hook {
+			defer env.Hint("this is what a session that starts here is told; nothing was changed")
+		}
+	} else if err := s.begin(); err != nil {
+		// What could not be noted is no reason to leave the session blind.
+		defer func() { _ = call.End(err) }()
+		env.Error("%v", err)
+	}
+	if g.Explain {
+		s.explain(env.Stderr)
+	}
+	if s.again {
+		return nil
+	}
+	text := s.text()
+	if g.Client.Hook {
+		text = s.dialect.Reply("SessionStart", text)
+	}
+	if _, err := io.WriteString(env.Stdout, text); err != nil {
+		// It was not delivered, so it stays where it waits.
+		return call.End(err)
+	}
+	if g.DryRun || !s.acts() {
+		return nil
+	}
+	return call.End(s.acknowledge())
+}

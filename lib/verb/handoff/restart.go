@@ -1,0 +1,255 @@
+package handoff
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/agent"
+	"gt/lib/atomicfile"
+	"gt/lib/beacon"
+	"gt/lib/cli"
+	"gt/lib/home"
+	"gt/lib/session"
+	"gt/lib/term"
+	"gt/lib/tmux"
+)
+
+// restart is all that it takes to become the successor. It travels in a file
+// that only its user can read and that its reader deletes: the environment
+// holds keys, and a command line is everybody's to read.
+type restart struct {
+	Dir    string      `json:"dir"`
+	Args   []string    `json:"args"`
+	Env    []string    `json:"env"`
+	Server string      `json:"server"`
+	Pane   string      `json:"pane"`
+	Remain tmux.Remain `json:"remain_on_exit"`
+}
+
+// continuation is the first prompt of a conversation that goes on in a new
+// process.
+const continuation = "Context compacted. Continue your previous task."
+
+// successor describes the agent that takes over: the program, flags, folder
+// and environment of the one before, without what belonged to that one run.
+func (h *handover) successor() (restart, error) {
+	client := h.client()
+	args, err := h.agent.Args()
+	if err != nil || len(args) == 0 {
+		args = []string{client.Command}
+	}
+	next := agent.Next{Prompt: beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())}
+	if h.kind == session.KindCycle {
+		// --continue takes the folder's latest conversation, which need not be
+		// ours; the id cannot be mistaken.
+		next = agent.Next{Prompt: continuation, Resume: string(h.record.ID)}
+	}
+	return restart{
+		Dir:    h.dir(),
+		Args:   client.Restart(args, next),
+		Env:    h.successorEnv(client),
+		Server: string(h.server),
+		Pane:   h.pane.ID,
+	}, nil
+}
+
+// sender is who starts the successor, as its beacon says it.
+func (h *handover) sender() string {
+	if h.remote {
+		return h.call.Home.Identity.Address()
+	}
+	return beacon.Self
+}
+
+func (h *handover) molecule() string {
+	if h.record != nil {
+		return h.record.MoleculeID
+	}
+	return ""
+}
+
+// dir is where the client was started: its conversations belong to that
+// folder.
+func (h *handover) dir() string {
+	if h.record != nil && h.record.CWD != "" {
+		if info, err := os.Stat(h.record.CWD); err == nil && info.IsDir() {
+			return h.record.CWD
+		}
+	}
+	return h.home.Dir
+}
+
+// successorEnv is the environment that the client was started with, with who
+// the successor is, and without what told one run of the client from another.
+func (h *handover) successorEnv(client agent.Client) []string {
+	set := h.identityVars(client)
+	env := slices.DeleteFunc(client.Inherit(h.environ()), func(kv string) bool {
+		key, _, _ := strings.Cut(kv, "=")
+		if key == "TMUX" || key == "TMUX_PANE" || key == "GT_SESSION_UUID" || key == "GT_SESSION_ID" {
+			return true
+		}
+		return slices.ContainsFunc(set, func(kv [2]string) bool { return kv[0] == key })
+	})
+	for _, kv := range set {
+		env = append(env, kv[0]+"="+kv[1])
+	}
+	return env
+}
+
+// identityVars say who the successor is. None of them is secret.
+func (h *handover) identityVars(client agent.Client) [][2]string {
+	vars := [][2]string{
+		{"GT_AGENT", client.Name},
+		{"GT_PROCESS_NAMES", strings.Join(client.Processes, ",")},
+	}
+	if id := h.home.Identity; id.Role != "" {
+		vars = append(vars, [2]string{"GT_ROLE", id.Address()}, [2]string{"BD_ACTOR", id.Address()})
+		if id.Rig != "" {
+			vars = append(vars, [2]string{"GT_RIG", id.Rig})
+		}
+	}
+	if !h.home.Town.Personal {
+		vars = append(vars, [2]string{"GT_ROOT", h.home.Town.Root})
+	}
+	return vars
+}
+
+// write puts r into a file of its own in the home.
+func (r restart) write(h home.Home) (string, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	path := h.Path("restart-" + string(session.NewID()) + ".json")
+	return path, atomicfile.Create(path, data, atomicfile.Unsynced)
+}
+
+// become is the restarted side: it reads and deletes the file, puts the pane's
+// remain-on-exit back and turns into the agent. What keeps it from that stays
+// readable in the pane.
+func become(env *cli.Env, path string) error {
+	if !filepath.IsAbs(path) || !strings.HasPrefix(filepath.Base(path), "restart-") {
+		return cli.Failf(cli.Usage, "'%s' is no restart file", path)
+	}
+	data, err := atomicfile.Read(path, atomicfile.MaxSize)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Remove(path); err != nil {
+		return err
+	}
+	var r restart
+	if err := json.Unmarshal(data, &r); err != nil || len(r.Args) == 0 {
+		return atomicfile.Error("read", path, errors.Join(err, errors.New("it describes no agent")))
+	}
+	if err := os.Chdir(r.Dir); err != nil {
+		return atomicfile.Error("change to", r.Dir, err)
+	}
+	for _, key := range []string{"TMUX", "TMUX_PANE", "TERM", "COLUMNS", "LINES"} { // the pane's own
+		r.Env = slices.DeleteFunc(r.Env, func(kv string) bool { return strings.HasPrefix(kv, key+"=") })
+		if v := env.Getenv(key); v != "" {
+			r.Env = append(r.Env, key+"="+v)
+		}
+	}
+	program, err := lookPath(r.Args[0], r.Env)
+	if err != nil {
+		return err
+	}
+	if err := tmux.Server(r.Server).RestoreRemainOnExit(r.Pane, r.Remain); err != nil {
+		env.Warn("%v", err)
+	}
+	err = syscall.Exec(program, r.Args, r.Env)
+	return fmt.Errorf("cannot run '%s': %w", program, err)
+}
+
+// lookPath finds a program in the PATH of that environment.
+func lookPath(name string, environ []string) (string, error) {
+	for _, kv := range environ {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			os.Setenv("PATH", path)
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("cannot run '%s': it is not on the PATH of the session before", name)
+	}
+	return filepath.Abs(path)
+}
+
+// stopGrace is how long a remote agent has to end by itself.
+const stopGrace = 3 * time.Second
+
+// stopAgent ends another pane's agent on purpose, so that its own end hook
+// can run; what is left then goes with the pane.
+func (h *handover) stopAgent() {
+	if !h.agent.Known() || h.agent.Signal(syscall.SIGTERM) != nil {
+		return
+	}
+	for deadline := time.Now().Add(stopGrace); time.Now().Before(deadline) && h.agent.Alive(); {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// printRestart prints the command that starts the successor, for a shell. The
+// environment stays out of it: a person's own shell has it, and it holds keys.
+func (h *handover) printRestart() error {
+	r, err := h.successor()
+	if err != nil {
+		return err
+	}
+	words := []string{"env"}
+	for _, kv := range h.identityVars(h.client()) {
+		words = append(words, kv[0]+"="+kv[1])
+	}
+	words = append(words, r.Args...)
+	for i, w := range words {
+		words[i] = quote(w)
+	}
+	_, err = fmt.Fprintf(h.env.Stdout, "cd %s && exec %s\n", quote(r.Dir), strings.Join(words, " "))
+	return err
+}
+
+func quote(s string) string { return term.Quote(s) }
+
+// printPlan says what would be done, and does nothing of it.
+func (h *handover) printPlan(work string) error {
+	say := func(format string, args ...any) {
+		fmt.Fprintln(h.env.Stdout, term.Clean(fmt.Sprintf(format, args...)))
+	}
+	if work != "" {
+		say("would hook: %s", work)
+	}
+	say("would write a note to %s: %s", h.home.Identity.Address(), h.note.Subject)
+	for line := range strings.Lines(h.note.Body) {
+		say("    %s", strings.TrimRight(line, "\n"))
+	}
+	say("would leave the marker %s", h.home.Path("handoff"))
+	say("would log a handoff event in %s", h.home.Town.Events())
+	switch {
+	case h.kind == session.KindAuto:
+		say("would leave the agent alone")
+	case !h.respawns():
+		say("would say what to type: no agent runs in a tmux pane here")
+	default:
+		r, err := h.successor()
+		if err != nil {
+			return err
+		}
+		say("would respawn pane %s of tmux session %s in %s", h.pane.ID, h.pane.Session, r.Dir)
+		words := make([]string, len(r.Args))
+		for i, a := range r.Args {
+			words[i] = quote(a)
+		}
+		say("    %s", strings.Join(words, " "))
+	}
+	return nil
+}
+

@@ -1,0 +1,269 @@
+package prime
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"gt/lib/atomicfile"
+	"gt/lib/brief"
+	"gt/lib/cli"
+	"gt/lib/hook"
+	"gt/lib/mail"
+	"gt/lib/marker"
+	"gt/lib/term"
+)
+
+// text is what the session is told. Every sentence depends on the situation
+// alone, never on a clock, a process or a random id, so that a client that
+// sees it twice keeps one.
+func (s *start) text() string {
+	if s.light {
+		return document(s.dialect.Cap, s.continuing())
+	}
+	var sections []section
+	switch s.state {
+	case PostHandoff:
+		sections = s.afterHandoff()
+	case CrashRecovery:
+		sections = s.afterCrash()
+	case Autonomous:
+		sections = s.withWork()
+	default:
+		sections = s.ordinary()
+	}
+	return document(s.dialect.Cap, sections)
+}
+
+// who says who the session is and where.
+func (s *start) who() string {
+	home := s.call.Home
+	id := home.Identity
+	var text string
+	switch {
+	case id.Role == "":
+		text = fmt.Sprintf("You work in %s", line(home.Dir))
+	case id.Address() == id.String():
+		text = fmt.Sprintf("You are the %s, in %s", id, line(home.Dir))
+	default:
+		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), line(home.Dir))
+	}
+	if b := s.facts.Branch; b != "" && b != "HEAD" && !s.light {
+		text += " on branch " + line(b)
+	}
+	return text + "."
+}
+
+// continuing is the light path: the conversation goes on, and must not be
+// made to introduce itself again.
+func (s *start) continuing() []section {
+	text := "Context compacted. Continue your previous task."
+	if s.facts.Source == "resume" && s.marker == nil {
+		text = "Session resumed. Continue your previous task."
+	}
+	text += " " + s.who()
+	for _, n := range s.hooked {
+		if n.Type != mail.Handoff {
+			text += fmt.Sprintf("\nHooked to you: %s (`gt-mail read %s`).", line(n.Subject), n.ID)
+		}
+	}
+	if s.own && s.note != nil {
+		text += fmt.Sprintf("\nWhat stood before the compaction is kept word for word: `gt-mail read %s`.", s.note.ID)
+	}
+	if s.call.Home.Identity.Role == "polecat" {
+		text += "\nWhen your work is finished, run `gt done`."
+	}
+	return []section{{body: text}}
+}
+
+func (s *start) afterHandoff() []section {
+	banner := "# Handoff complete: you are the new session\n\n" +
+		"Your predecessor handed its work to you and is gone. A /handoff or gt-handoff that you find in your surroundings was its own and is done: do not run it again."
+	todo := "Take the work up where the note below leaves it. Check what it says against the files (`git status`) before you build on it, say in one line what you go on with, and go on. Do not start over and do not wait for a confirmation."
+	if s.note == nil {
+		todo = "It left no note. Look at `git status`, at `gt-mail inbox` and, where it helps, at `gt-seance list`, and go on with what you find; if nothing is open, wait for instructions."
+	}
+	sections := []section{
+		{body: banner + "\n\n" + s.who() + s.company()},
+		{title: "What to do now", body: todo},
+	}
+	if s.note != nil {
+		sections = append(sections, noteSection("The note from your predecessor", *s.note))
+	}
+	return append(sections, s.rest()...)
+}
+
+func (s *start) afterCrash() []section {
+	banner := "# Crash recovery: the session before you died without a word\n\n" +
+		"Nothing was handed over. What follows was saved while it worked, so its last minutes may be missing."
+	todo := "Before you change anything, compare this with what is there: `git status`, `git diff`, `git log -3`. Then go on with the task it was at, from the last step that is certainly done. If the files and this text disagree, the files are right."
+	sections := []section{
+		{body: banner + "\n\n" + s.who() + s.company()},
+		{title: "What to do now", body: todo},
+	}
+	if s.crashed != nil {
+		sections = append(sections, section{
+			title: "What it was doing", body: brief.Brief{Session: s.last}.Text(),
+			all: "`gt-seance show " + string(s.crashed.ID) + "`",
+		})
+	}
+	return append(sections, s.rest()...)
+}
+
+func (s *start) withWork() []section {
+	banner := "# Work is hooked to you: start on it now\n\n" + s.who() + s.company()
+	todo := "Say in one line what you start on, and do it. It was given to you on purpose: do not ask whether to begin, do not look for other work first. When it is finished: `gt-mail done ID`."
+	return append([]section{{body: banner}, {title: "What to do now", body: todo}}, s.rest()...)
+}
+
+func (s *start) ordinary() []section {
+	text := s.who() + s.company()
+	text += "\nNothing was handed over and no work is hooked to you: wait for instructions."
+	text += "\nBefore you stop with work unfinished, or when your context runs full, hand over to a fresh session:" +
+		"\n`gt-handoff -s SUBJECT -m 'what is done, what is next, what to watch out for'`"
+	return append([]section{{body: text}}, s.rest()...)
+}
+
+// company names what else is going on here.
+func (s *start) company() string {
+	text := ""
+	if len(s.others) > 0 {
+		text += "\nAnother live session works in this folder under the same name. Do not edit the files that it is at; `gt-seance list` shows it."
+	}
+	switch {
+	case s.unread == 1:
+		text += "\n1 unread note waits: `gt-mail inbox`."
+	case s.unread > 1:
+		text += fmt.Sprintf("\n%d unread notes wait: `gt-mail inbox`.", s.unread)
+	}
+	return text
+}
+
+// rest is what follows in every full text: checkpoint, hooked work, role.
+func (s *start) rest() []section {
+	var sections []section
+	if s.checkpoint != nil {
+		sections = append(sections, section{
+			title: "Checkpoint", body: s.checkpoint.Text(), all: "`gt-checkpoint read`",
+		})
+	}
+	for _, w := range s.work {
+		sections = append(sections, section{
+			title: "Hooked work: " + line(w.ID+" "+w.Title), body: term.CleanText(w.Description),
+			all: "`bd show " + w.ID + "`",
+		})
+	}
+	for _, n := range s.hooked {
+		sections = append(sections, noteSection("Hooked work: "+line(n.Subject), n))
+	}
+	return append(sections, s.role())
+}
+
+// maxRole bounds a role's context, of which a client takes 10,000 characters
+// at most.
+const maxRole = 256 << 10
+
+// role is the context of the agent's role: <town>/roles/<role>.md, else
+// <home>/.runtime/role.md.
+func (s *start) role() section {
+	home := s.call.Home
+	paths := []string{home.Path("role.md")}
+	if r := home.Identity.Role; r != "" {
+		paths = append([]string{filepath.Join(home.Town.Root, "roles", string(r)+".md")}, paths...)
+	}
+	for _, path := range paths {
+		data, err := atomicfile.Read(path, maxRole)
+		if err == nil {
+			return section{title: "Your role", body: term.CleanText(string(data)), all: "`cat " + shellWord(path) + "`"}
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.env.Warn("%v", err)
+		}
+	}
+	return section{}
+}
+
+// noteSection frames a note: it is somebody's words, and information, not an
+// order from the user.
+func noteSection(title string, n mail.Note) section {
+	body := strings.ReplaceAll(term.CleanText(n.Body), "</note", "<\\/note")
+	return section{
+		title: title,
+		body: fmt.Sprintf("<note from=%q subject=%q>\n%s\n</note>",
+			line(n.From), line(n.Subject), strings.Trim(body, "\n")),
+		all: "`gt-mail read " + n.ID + "`",
+	}
+}
+
+// line is one line of somebody else's text.
+func line(s string) string { return term.Cut(term.Clean(s), 200) }
+
+// shellWord quotes s for a POSIX shell.
+func shellWord(s string) string { return term.Quote(s) }
+
+// tellNote prints the start-up text for a note that comes from elsewhere: a
+// file, or another machine.
+func (g *grammar) tellNote(env *cli.Env, call *hook.Call) error {
+	var in io.Reader = env.Stdin
+	if g.Handoff != "-" {
+		path := g.Handoff
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(env.Dir, path)
+		}
+		f, err := atomicfile.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	note, err := mail.Parse(in)
+	if err != nil {
+		return cli.Fail(cli.IO, fmt.Errorf("cannot read the note: %w", err), "gt-handoff --print writes one")
+	}
+	s := newStart(env, call)
+	if err := s.look(); err != nil {
+		env.Warn("%v", err)
+	}
+	s.light, s.state, s.note = false, PostHandoff, &note
+	if s.marker == nil {
+		s.marker = &marker.Marker{From: note.From}
+	}
+	_, err = io.WriteString(env.Stdout, s.text())
+	return err
+}
+
+// explain says why the text is what it is.
+func (s *start) explain(w io.Writer) {
+	say := func(format string, args ...any) {
+		fmt.Fprintf(w, "%s: because: %s\n", s.env.Name, term.Clean(fmt.Sprintf(format, args...)))
+	}
+	home := s.call.Home
+	say("the home is %s, the town %s, the identity %s", home.Dir, home.Town.Root, home.Identity.Address())
+	if s.call.ID != "" {
+		say("the session is %s, source %q", s.call.ID, s.facts.Source)
+	}
+	if s.marker != nil {
+		say("%s: %s handed over, reason %q", home.Path(s.marker.Name), s.marker.From, s.marker.Reason)
+	}
+	if s.crashed != nil {
+		say("session %s has no end and its process is gone", s.crashed.ID)
+	}
+	if s.checkpoint != nil {
+		say("session %s left a checkpoint at %s", s.checkpoint.SessionID, s.checkpoint.Timestamp.Format("2006-01-02 15:04:05"))
+	}
+	for _, n := range s.hooked {
+		say("note %s is hooked: %s", n.ID, n.Subject)
+	}
+	for _, x := range s.work {
+		say("%s is hooked: %s", x.ID, x.Title)
+	}
+	if s.light {
+		say("the conversation goes on, so the text is short")
+	}
+	say("the state is %s", s.state)
+}
+
