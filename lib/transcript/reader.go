@@ -21,6 +21,7 @@ type reader struct {
 	turn              string // what the agent said last to the request that comes next, if that is not answer
 	spoken            bool   // one of the two is known
 	files             []string
+	tracked           []string // files that changed at any time, as the client counts them
 	commands          []Command
 	failures          []string
 	compacted         string
@@ -76,6 +77,10 @@ func (r *reader) ask(q Request) {
 	if q.Text == "" {
 		return
 	}
+	// Said again after an interruption, it is one request.
+	if n := len(r.requests); n > 0 && r.requests[n-1].Text == q.Text {
+		return
+	}
 	if len(r.requests) < maxRequests {
 		q.Answer = r.turn
 		r.requests = append(r.requests, q)
@@ -101,6 +106,8 @@ func (r *reader) record(rec record, all bool) {
 	switch {
 	case rec.kind == "custom-title" || rec.kind == "ai-title":
 		r.title(rec)
+	case rec.kind == "file-history-snapshot":
+		r.changed(rec.snapshot)
 	case rec.hidden:
 	case rec.kind == "attachment":
 		r.ask(rec.request())
@@ -192,6 +199,9 @@ func (r *reader) uses(content gjson.Result, all bool) {
 		id := b.Get("id").Str
 		bad, answered := r.results[id]
 		delete(r.results, id)
+		if strings.Contains(bad, rejected) {
+			continue // the person did not let it happen
+		}
 		switch name {
 		case "Edit", "MultiEdit", "Write", "NotebookEdit":
 			path := firstOf(input.Get("file_path").Str, input.Get("notebook_path").Str)
@@ -204,6 +214,23 @@ func (r *reader) uses(content gjson.Result, all bool) {
 			r.fail(name, bad)
 		}
 	}
+}
+
+// rejected is in the result of every tool that the person refused or stopped.
+const rejected = "The tool use was rejected"
+
+// changed notes the files that the client has seen changed since the session
+// began, which it says in a snapshot. The last snapshot has them all.
+func (r *reader) changed(snapshot gjson.Result) {
+	files := snapshot.Get("trackedFileBackups")
+	if len(r.tracked) > 0 || !files.IsObject() {
+		return
+	}
+	files.ForEach(func(path, _ gjson.Result) bool {
+		r.tracked = append(r.tracked, strings.Clone(path.Str))
+		return true
+	})
+	slices.Reverse(r.tracked)
 }
 
 // command notes a shell command and what went wrong with it.
@@ -228,7 +255,7 @@ func (r *reader) command(text, bad string, answered bool) {
 // something of the agent and nothing of the work.
 func (r *reader) fail(what, bad string) {
 	bad = oneLine(r.clean(bad))
-	if bad == "" || len(r.failures) == maxFailures || strings.HasPrefix(bad, "<tool_use_error>") || strings.Contains(bad, "tool use was rejected") {
+	if bad == "" || len(r.failures) == maxFailures || strings.HasPrefix(bad, "<tool_use_error>") {
 		return
 	}
 	if what != "" {

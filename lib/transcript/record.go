@@ -24,6 +24,7 @@ type record struct {
 	message    gjson.Result
 	attachment gjson.Result
 	result     gjson.Result // toolUseResult
+	snapshot   gjson.Result
 }
 
 // parse reads a line in one pass. Of a line that is no record it makes an
@@ -57,6 +58,8 @@ func parse(line []byte) record {
 			rec.attachment = v
 		case "toolUseResult":
 			rec.result = v
+		case "snapshot":
+			rec.snapshot = v
 		}
 		return true
 	})
@@ -138,14 +141,14 @@ func asked(content gjson.Result) string {
 // message.
 var wrappers = []string{
 	"local-command-stdout", "local-command-stderr", "local-command-caveat",
-	"bash-stdout", "bash-stderr", "system-reminder", "user-prompt-submit-hook",
+	"bash-input", "bash-stdout", "bash-stderr", "system-reminder", "user-prompt-submit-hook",
 	"task-notification", "teammate-message", "agent-message", "cross-session-message", "tick",
 	"ide_opened_file", "ide_selection", "ide_diagnostics", "session-start-hook", "new-diagnostics",
 }
 
 // said returns the person's words in a text: as they are, a slash command with
-// its arguments on one line, a shell command after "! ", and nothing for what
-// the client says in the person's name.
+// its arguments on one line, and nothing for what asks the agent for nothing:
+// what the client says in the person's name, and their own shell commands.
 func said(s string) string {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, "[Request interrupted by user") || strings.HasPrefix(s, "[Image: source:") {
@@ -168,8 +171,6 @@ func said(s string) string {
 			return ""
 		}
 		return strings.TrimSpace(command + " " + strings.TrimSpace(inTag(s, "command-args")))
-	case name == "bash-input":
-		return "! " + strings.TrimSpace(inTag(s, name))
 	case slices.Contains(wrappers, name):
 		// What the person wrote may stand behind it.
 		if _, after, ok := strings.Cut(s, "</"+name+">"); ok {

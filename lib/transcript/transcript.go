@@ -207,11 +207,13 @@ func (r *reader) summary() Summary {
 		s.Requests[i].Text = Cut(r.clean(q.Text), requestLength)
 		s.Requests[i].Answer = Cut(r.clean(q.Answer), turnLength)
 	}
-	for _, path := range r.files {
+	for _, path := range slices.Concat(r.files, r.tracked) {
 		if rel, ok := strings.CutPrefix(path, strings.TrimSuffix(r.cwd, "/")+"/"); ok && r.cwd != "" {
 			path = rel
 		}
-		s.Files = append(s.Files, r.clean(path))
+		if path = r.clean(path); len(s.Files) < maxFiles && !slices.Contains(s.Files, path) {
+			s.Files = append(s.Files, path)
+		}
 	}
 	for _, t := range r.todos() {
 		switch {
