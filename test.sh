@@ -1,0 +1,107 @@
+#!/bin/sh
+# Runs every check that gt has, and ends with the tests. What the tests need and
+# is not here it installs where nobody has to be asked (as root, or with CI=true);
+# elsewhere it prints the one command that does.
+#
+#   GT_E2E=required   a missing Claude Code is a failure, not a reason to skip
+set -eu
+
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+main() {
+	cd "$(dirname -- "$0")"
+	provide
+	forget
+
+	step gofmt
+	unformatted=$(gofmt -l cmd e2e hooks lib ./*.go)
+	[ -z "$unformatted" ] || die "not formatted by gofmt: $unformatted"
+	step go vet, for this system and for macOS
+	go vet ./...
+	go vet -tags e2e ./...
+	GOOS=darwin go vet ./...
+	if command -v shellcheck >/dev/null; then
+		step shellcheck
+		shellcheck install.sh test.sh .ci/run
+	fi
+	step staticcheck
+	if go run $staticcheck -version >/dev/null; then
+		# ST1005: an error may begin with a name that has a capital.
+		go run $staticcheck -checks inherit,-ST1005 -tags e2e ./...
+	elif [ "${CI:-}" = true ]; then
+		die "staticcheck cannot be had"
+	else
+		say "left out: staticcheck cannot be had"
+	fi
+
+	race=-race
+	if ! command -v "${CC:-cc}" >/dev/null; then
+		race=
+		say "without the race detector, which needs a C compiler"
+	fi
+	step go test
+	go test $race -timeout 20m ./...
+	step the stories with the real Claude Code
+	command -v npm >/dev/null || [ -n "${GT_E2E_CLAUDE:-}" ] ||
+		say "no npm to install Claude Code with: skipped unless it is in the cache already"
+	go test -tags e2e -count 1 -timeout 20m ./e2e/...
+}
+
+# provide sees to it that the programs are there that the tests run.
+provide() {
+	command -v go >/dev/null || die "Go is missing; ./install.sh says how to get it"
+	commands='' packages=''
+	lack git git
+	lack tmux tmux
+	lack npm npm
+	lack "${CC:-cc}" gcc libc6-dev
+	[ "$(uname)" != Linux ] || lack strace strace
+	[ -n "$commands" ] || return 0
+
+	if command -v apt-get >/dev/null; then
+		get="apt-get update -q && apt-get install -q -y --no-install-recommends$packages"
+		[ "$(id -u)" = 0 ] || get="sudo sh -c '$get'"
+		if [ "$(id -u)" = 0 ] || [ "${CI:-}" = true ]; then
+			say "installing what the tests need:$packages"
+			DEBIAN_FRONTEND=noninteractive sh -c "$get" </dev/null >/dev/null
+			return
+		fi
+	elif command -v dnf >/dev/null; then
+		get="sudo dnf install$(echo "$packages" | sed 's/ libc6-dev//')"
+	elif command -v brew >/dev/null; then
+		get="brew install$(echo "$packages" | sed 's/ gcc libc6-dev//; s/ npm/ node/')"
+	else
+		get="install with your package manager:$commands"
+	fi
+	say "the tests lack$commands; to get it: $get"
+	case $commands in
+	*' git'* | *' tmux'*) die "nothing works without git and tmux" ;;
+	esac
+}
+
+# lack notes the packages of a command that is not here.
+lack() {
+	command -v "$1" >/dev/null && return
+	commands="$commands $1"
+	shift
+	packages="$packages $*"
+}
+
+# forget drops what a surrounding session would tell the programs under test.
+forget() {
+	for name in $(env | sed -n -E 's/^((GT|CLAUDE|ANTHROPIC|TMUX)[A-Z0-9_]*)=.*/\1/p'); do
+		case $name in
+		GT_E2E*) ;;
+		*) unset "$name" ;;
+		esac
+	done
+}
+
+step() { printf '== %s\n' "$*"; }
+say() { printf '%s\n' "$*"; }
+die() {
+	printf 'test.sh: error: %s\n' "$*" >&2
+	exit 1
+}
+
+main "$@"
