@@ -289,3 +289,8 @@ func checkName(s string) error {
 func nameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
 }
+
+// Works says whether an agent of this role has work of its own that a crash
+// interrupts: crew, polecats, and who works outside a town. The others watch
+// and direct.
+func (r Role) Works() bool { return r == "" || r == Crew || r == Polecat }

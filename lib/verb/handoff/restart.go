@@ -252,4 +252,3 @@ func (h *handover) printPlan(work string) error {
 	}
 	return nil
 }
-

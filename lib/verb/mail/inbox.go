@@ -3,7 +3,6 @@ package mail
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +29,10 @@ type row struct {
 // issueType is the type of a row that is no note of ours but an issue in bd.
 const issueType = "bead"
 
+// patience is how long bd is waited for by who asked to see the list: a first
+// call after a while takes it a second.
+const patience = 2 * time.Second
+
 // Run lists what waits for the agent.
 func (c *inbox) Run(env *cli.Env) error {
 	me := self(env)
@@ -51,7 +54,7 @@ func (c *inbox) Run(env *cli.Env) error {
 		}
 		rows = append(rows, r)
 	}
-	work, err := beads.Hooked(me.home.Dir, me.home.Identity, env.Environ, beads.Deadline)
+	work, err := beads.Hooked(me.home.Dir, me.home.Identity, env.Environ, patience)
 	if err != nil {
 		env.Warn("%v", err)
 	}
@@ -80,9 +83,9 @@ func (c *inbox) Run(env *cli.Env) error {
 	case len(rows) == 0 && hidden == 0:
 		env.Hint("no notes for %s", me.home.Identity.Address())
 	case len(rows) == 0:
-		env.Hint("nothing hooked or unread; --all lists %s more", plural(hidden, "note"))
+		env.Hint("nothing hooked or unread; --all lists %d more", hidden)
 	case hidden > 0:
-		env.Hint("--all lists %s more, read or done", plural(hidden, "note"))
+		env.Hint("--all lists %d more, read or done", hidden)
 	}
 	return nil
 }
@@ -139,13 +142,6 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 		lines = append(lines, []string{r.ID, r.flags(), term.CutFront(term.Clean(from), maxFrom), term.Day(r.Date, now), subject})
 	}
 	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), lines)
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // sessionCreated is when the tmux session began that the command runs in; the

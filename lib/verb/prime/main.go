@@ -31,12 +31,12 @@ By hand it shows what a session that starts here would be told:
 
 type grammar struct {
 	cli.Flags
-	Client hook.Flags `embed:""`
-	State   bool   `help:"Print the situation in one word, and change nothing."`
-	JSON    bool   `name:"json" help:"With --state: print it with every fact behind it."`
-	DryRun  bool   `help:"Print what a session would be told, and change nothing."`
-	Explain bool   `help:"Say on standard error why the text is what it is."`
-	Handoff string `help:"Take this hand-over note instead of the one that waits here; - reads standard input." placeholder:"FILE"`
+	Client  hook.Flags `embed:""`
+	State   bool       `help:"Print the situation in one word, and change nothing."`
+	JSON    bool       `name:"json" help:"With --state: print it with every fact behind it."`
+	DryRun  bool       `help:"Print what a session would be told, and change nothing."`
+	Explain bool       `help:"Say on standard error why the text is what it is."`
+	Handoff string     `help:"Take this hand-over note instead of the one that waits here; - reads standard input." placeholder:"FILE"`
 }
 
 // Validate refuses flags that do not go together; kong calls it.
@@ -61,22 +61,14 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	s := newStart(env, call)
 	if g.State {
-		if err := s.look(); err != nil {
-			return err
-		}
+		s.look()
 		return s.printState(env.Stdout, g.JSON)
 	}
-	if g.DryRun || !s.acts() {
-		if err := s.look(); err != nil {
-			return err
-		}
-		if !g.DryRun && !g.Client.Hook {
-			defer env.Hint("this is what a session that starts here is told; nothing was changed")
-		}
-	} else if err := s.begin(); err != nil {
-		// What could not be noted is no reason to leave the session blind.
-		defer func() { _ = call.End(err) }()
-		env.Error("%v", err)
+	acts := s.acts() && !g.DryRun
+	if acts {
+		s.warn(s.begin()) // what cannot be noted is no reason to leave the session blind
+	} else {
+		s.look()
 	}
 	if g.Explain {
 		s.explain(env.Stderr)
@@ -89,11 +81,13 @@ func (g *grammar) Run(env *cli.Env) error {
 		text = s.dialect.Reply("SessionStart", text)
 	}
 	if _, err := io.WriteString(env.Stdout, text); err != nil {
-		// It was not delivered, so it stays where it waits.
-		return call.End(err)
+		return call.End(err) // it was not delivered, so it stays where it waits
 	}
-	if g.DryRun || !s.acts() {
-		return nil
+	if acts {
+		s.warn(s.acknowledge())
+		_ = call.End(s.problems) // they were said already
+	} else if !g.DryRun && !g.Client.Hook {
+		env.Hint("this is what a session that starts here is told; nothing was changed")
 	}
-	return call.End(s.acknowledge())
+	return nil
 }

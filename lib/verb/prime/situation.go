@@ -14,7 +14,6 @@ import (
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
 	"gt/lib/hook"
-	"gt/lib/identity"
 	"gt/lib/mail"
 	"gt/lib/marker"
 	"gt/lib/redact"
@@ -56,6 +55,8 @@ type start struct {
 	crashed    *session.Record
 	checkpoint *checkpoint.Checkpoint
 	last       transcript.Summary // what the crashed session was about
+
+	problems error // what was gone without
 
 	hooked []mail.Note
 	work   []beads.Work
@@ -129,12 +130,11 @@ func (s *start) begin() error {
 	}
 	lock, err := s.call.Home.Lock()
 	if err != nil {
-		return errors.Join(err, s.look())
-	}
-	defer lock.Unlock()
-	if err := s.look(); err != nil {
+		s.look()
 		return err
 	}
+	defer lock.Unlock()
+	s.look()
 	if s.owner != nil && !s.own {
 		s.facts.Predecessor = s.owner.ID
 	}
@@ -169,25 +169,23 @@ func (s *start) begin() error {
 	return s.export()
 }
 
-// look finds out what there is to tell. It changes nothing.
-func (s *start) look() error {
+// look finds out what there is to tell. It changes nothing. What it cannot
+// read it goes without: a session that is told less is better than one that is
+// told nothing.
+func (s *start) look() {
 	now := s.env.Now()
 	home := s.call.Home
 	box := mail.Of(home, home.Identity.Address())
 
-	var failed error
-	fail := func(err error) { failed = errors.Join(failed, err) }
-
-	fail(s.lookForMarker(now, box))
+	s.warn(s.lookForMarker(now, box))
 	s.light = s.goesOn() || s.marker != nil && s.marker.Reason == marker.Compaction && (s.own || s.owner == nil)
-
 	if !s.light {
-		fail(s.lookForCrash(now))
+		s.warn(s.lookForCrash(now))
 	}
-	fail(s.lookForWork(box))
+	s.warn(s.lookForWork(box))
 	if !s.light {
 		unread, err := box.Unread()
-		fail(err)
+		s.warn(err)
 		s.unread = len(unread)
 		s.lookForBeads()
 	}
@@ -201,7 +199,14 @@ func (s *start) look() error {
 	default:
 		s.state = Normal
 	}
-	return failed
+}
+
+// warn says what could not be done, and remembers it for the event log.
+func (s *start) warn(err error) {
+	if err != nil {
+		s.env.Warn("%v", err)
+		s.problems = errors.Join(s.problems, err)
+	}
 }
 
 // lookForMarker finds the hand-over that is meant for this session, and its
@@ -252,8 +257,11 @@ func (s *start) lookForWork(box mail.Box) error {
 		}
 		if forMarker {
 			s.note = &n
-		} else {
-			s.hooked = append(s.hooked, n)
+			continue
+		}
+		s.hooked = append(s.hooked, n)
+		if n.Type == mail.Handoff && s.marker == nil && s.how == session.Crash {
+			s.crashed = s.parent
 		}
 	}
 	slices.Reverse(s.hooked) // the oldest first
@@ -336,7 +344,7 @@ func (s *start) inside(other *session.Record) bool {
 
 // lookForCrash finds the session that died before this one, and what it left.
 func (s *start) lookForCrash(now time.Time) error {
-	if !works(s.call.Home.Identity.Role) {
+	if !s.call.Home.Identity.Role.Works() {
 		return nil
 	}
 	f := s.facts
@@ -384,18 +392,11 @@ func (s *start) recovers(c *checkpoint.Checkpoint, crashed *session.Record) bool
 	return c.TakenBy == "" && c.SessionID != s.facts.ID && !s.call.Store.Exists(c.SessionID)
 }
 
-// works says whether a role has work of its own that a crash interrupts.
-func works(r identity.Role) bool {
-	return r == "" || r == identity.Crew || r == identity.Polecat
-}
-
 // lookForBeads asks the work store of the home, where there is one. That it
 // does not answer is worth a warning and no more.
 func (s *start) lookForBeads() {
 	work, err := beads.Hooked(s.call.Home.Dir, s.call.Home.Identity, s.env.Environ, beads.Deadline)
-	if err != nil {
-		s.env.Warn("%v", err)
-	}
+	s.warn(err)
 	s.work = work
 }
 

@@ -104,7 +104,7 @@ func (s *start) afterCrash() []section {
 		{body: banner + "\n\n" + s.who() + s.company()},
 		{title: "What to do now", body: todo},
 	}
-	if s.crashed != nil {
+	if s.crashed != nil && len(s.last.Requests) > 0 {
 		sections = append(sections, section{
 			title: "What it was doing", body: brief.Brief{Session: s.last}.Text(),
 			all: "`gt-seance show " + string(s.crashed.ID) + "`",
@@ -157,7 +157,11 @@ func (s *start) rest() []section {
 		})
 	}
 	for _, n := range s.hooked {
-		sections = append(sections, noteSection("Hooked work: "+line(n.Subject), n))
+		title := "Hooked work: " + line(n.Subject)
+		if n.Type == mail.Handoff {
+			title = "What was noted earlier: " + line(n.Subject)
+		}
+		sections = append(sections, noteSection(title, n))
 	}
 	return append(sections, s.role())
 }
@@ -225,9 +229,7 @@ func (g *grammar) tellNote(env *cli.Env, call *hook.Call) error {
 		return cli.Fail(cli.IO, fmt.Errorf("cannot read the note: %w", err), "gt-handoff --print writes one")
 	}
 	s := newStart(env, call)
-	if err := s.look(); err != nil {
-		env.Warn("%v", err)
-	}
+	s.look()
 	s.light, s.state, s.note = false, PostHandoff, &note
 	if s.marker == nil {
 		s.marker = &marker.Marker{From: note.From}
@@ -266,4 +268,3 @@ func (s *start) explain(w io.Writer) {
 	}
 	say("the state is %s", s.state)
 }
-

@@ -1,0 +1,191 @@
+package keepalive
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gt/lib/checkpoint"
+	"gt/lib/cli"
+	"gt/lib/hook"
+	"gt/lib/keepalive"
+	"gt/lib/mail"
+	"gt/lib/session"
+	"gt/lib/term"
+)
+
+// maxCommand bounds the name of a command in a sign of life.
+const maxCommand = 200
+
+type touch struct {
+	hook.Flags
+	Command string `arg:"" optional:"" help:"What the agent does (default: what the hook's input says)."`
+}
+
+// Run gives a sign of life. It runs at every prompt and tool call, so it does
+// no more than that; only for a session that has no record yet it makes one.
+func (t *touch) Run(env *cli.Env) error {
+	call := hook.Begin(env, t.Flags)
+	sign := keepalive.Sign{
+		LastCommand: t.Command, Timestamp: env.Now().UTC(),
+		State: keepalive.Running, SessionID: call.ID,
+	}
+	switch call.Input.Event {
+	case "Stop", "Notification", "StopFailure":
+		sign.State = keepalive.Waiting
+	}
+	if sign.LastCommand == "" {
+		sign.LastCommand = call.Input.Event
+		if tool := call.Input.ToolName; tool != "" {
+			sign.LastCommand = tool
+		}
+	}
+	sign.LastCommand = term.Cut(term.Clean(sign.LastCommand), maxCommand)
+	if t.Hook {
+		if err := call.Adopt(); err != nil {
+			return call.End(err)
+		}
+		if old := keepalive.Read(call.Home); old != nil && old.State == keepalive.Ended && old.SessionID == call.ID {
+			// The session is over, and this hook is late: unless it goes on.
+			if r, err := call.Store.Get(call.ID); err == nil && r != nil && r.Ended() {
+				return nil
+			}
+		}
+	}
+	return call.End(keepalive.Touch(call.Home, sign))
+}
+
+type end struct {
+	hook.Flags
+	Session string `arg:"" optional:"" help:"The session (default: the one that runs this)."`
+	Outcome string `help:"How it ended: done, killed, crash or handoff." default:"done" placeholder:"WORD"`
+	Reason  string `help:"Why." placeholder:"TEXT"`
+}
+
+// Run closes a session's record and logs its end.
+func (e *end) Run(env *cli.Env) error {
+	call := hook.Begin(env, e.Flags)
+	outcome, err := session.ParseOutcome(e.Outcome)
+	if err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	id, reason := call.ID, e.Reason
+	if e.Session != "" {
+		if id, err = session.ParseID(e.Session); err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+	}
+	if e.Hook {
+		outcome, reason = outcomeOf(call.Input.Reason, env.Getenv("CLAUDE_CODE_ENTRYPOINT")), call.Input.Reason
+	}
+	if id == "" {
+		return cli.Failf(cli.No, "no session runs this: name one")
+	}
+	err = e.close(env, call, id, outcome, reason)
+	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
+		if e.Hook {
+			return nil
+		}
+		return cli.Fail(cli.No, err, "gt-seance list shows the sessions")
+	}
+	return call.End(err)
+}
+
+// outcomeOf reads the reason that Claude Code gives with SessionEnd. "other"
+// is what it says when it is sent SIGTERM or SIGHUP, and at the regular end of
+// a run without a person.
+func outcomeOf(reason, entrypoint string) session.Outcome {
+	if reason == "other" && !strings.HasPrefix(entrypoint, "sdk") {
+		return session.Killed
+	}
+	return session.Done
+}
+
+func (e *end) close(env *cli.Env, call *hook.Call, id session.ID, o session.Outcome, reason string) error {
+	if e.Hook && !call.Store.Exists(id) {
+		return nil // nothing is known of it, so there is nothing to close
+	}
+	now := env.Now()
+	lock, err := call.Home.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	r, err := call.Store.Get(id)
+	if err != nil {
+		return err
+	}
+	if e.Hook && r != nil && r.Handoff != nil && r.Handoff.Kind == session.KindCycle {
+		return nil // its conversation goes on in another process
+	}
+	if r, err = call.Store.End(now, id, o, reason); err != nil {
+		return err
+	}
+	if s := keepalive.Read(call.Home); s != nil && s.SessionID == id {
+		s.State, s.Timestamp = keepalive.Ended, now.UTC()
+		err = errors.Join(err, keepalive.Touch(call.Home, *s))
+	}
+	if r.Outcome != session.Done {
+		return err
+	}
+	// It came to its end: what was kept for a successor is not needed.
+	err = errors.Join(err, checkpoint.Clear(call.Home, id))
+	if r.Note != "" {
+		if uerr := mail.Of(call.Home, call.Home.Identity.Address()).Unhook(r.Note); !errors.Is(uerr, mail.ErrNotFound) {
+			err = errors.Join(err, uerr)
+		}
+	}
+	return err
+}
+
+type show struct {
+	JSON bool `name:"json" help:"Print it as one JSON object."`
+}
+
+// Run prints the last sign of life.
+func (s *show) Run(env *cli.Env) error {
+	call := hook.Begin(env, hook.Flags{})
+	sign := keepalive.Read(call.Home)
+	if sign == nil {
+		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
+	}
+	age := sign.Age(env.Now()).Round(time.Second)
+	if s.JSON {
+		data, err := json.Marshal(struct {
+			*keepalive.Sign
+			Age float64 `json:"age_seconds"`
+		}{sign, age.Seconds()})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.Stdout, "%s\n", data)
+		return err
+	}
+	_, err := fmt.Fprintln(env.Stdout, term.Clean(fmt.Sprintf("%s, %v ago: %s (session %s)", sign.State, age, sign.LastCommand, sign.SessionID)))
+	return err
+}
+
+type check struct {
+	MaxAge time.Duration `help:"How old the last sign may be." default:"5m" placeholder:"DURATION"`
+}
+
+// Run says whether the last sign of life is young enough.
+func (c *check) Run(env *cli.Env) error {
+	call := hook.Begin(env, hook.Flags{})
+	sign := keepalive.Read(call.Home)
+	age := sign.Age(env.Now()).Round(time.Second)
+	switch {
+	case sign == nil:
+		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
+	case sign.State == keepalive.Ended:
+		fmt.Fprintf(env.Stdout, "ended %v ago\n", age)
+		return cli.Silent
+	case age > c.MaxAge:
+		fmt.Fprintf(env.Stdout, "idle for %v\n", age)
+		return cli.Silent
+	}
+	_, err := fmt.Fprintf(env.Stdout, "%s, %v ago\n", sign.State, age)
+	return err
+}
