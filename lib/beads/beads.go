@@ -23,7 +23,7 @@ import (
 	"gt/lib/identity"
 )
 
-// Deadline is how long bd is waited for.
+// Deadline is how long a hook waits for bd.
 const Deadline = 700 * time.Millisecond
 
 // Work is one issue that is hooked to an agent.
@@ -56,13 +56,13 @@ func Hooked(dir string, who identity.Identity, environ []string, deadline time.D
 	if bd == "" {
 		return nil, nil
 	}
-	out, err := run(bd, dir, environ, deadline, "list", "--status=hooked", "--json", "--limit=0")
+	out, err := run(bd, dir, environ, deadline, "list", "--status=hooked", "--json", "--limit=0", "--readonly")
 	if err != nil {
-		return nil, fmt.Errorf("bd was asked for hooked work: %w", err)
+		return nil, fmt.Errorf("cannot ask bd for hooked work: %w", err)
 	}
 	all, err := parse(out)
 	if err != nil {
-		return nil, fmt.Errorf("bd was asked for hooked work: %w", err)
+		return nil, fmt.Errorf("cannot ask bd for hooked work: %w", err)
 	}
 	var own []Work
 	for _, w := range all {
@@ -149,7 +149,7 @@ func run(bd, dir string, environ []string, deadline time.Duration, args ...strin
 		return out.data, nil
 	case err != nil:
 		if line := firstError(string(said.data)); line != "" {
-			return nil, fmt.Errorf("%w: %s", err, line)
+			return nil, errors.New(line)
 		}
 		return nil, err
 	}
@@ -170,12 +170,13 @@ func (f *front) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// firstError is the first line that is an error and no warning, else the first.
+// firstError is what bd complains of: the first line that it calls an error,
+// else the first.
 func firstError(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for _, line := range lines {
-		if strings.HasPrefix(strings.ToLower(line), "error") {
-			return line
+		if said, ok := strings.CutPrefix(line, "Error: "); ok {
+			return said
 		}
 	}
 	return lines[0]

@@ -380,6 +380,9 @@ func (b Box) read(e entry, body bool) (Note, error) {
 	}
 	if err != nil {
 		n.Problem = err.Error()
+		if why := errors.Unwrap(err); why != nil {
+			n.Problem = why.Error() // the path is told apart
+		}
 		if !body {
 			err = nil
 		}
