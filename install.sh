@@ -1,0 +1,262 @@
+#!/bin/sh
+# Builds gt from this folder, installs its binaries, wires them into the coding
+# agents that are here, and shows what they do. ./install.sh --help tells more.
+set -eu
+
+usage() {
+	cat <<'END'
+usage: ./install.sh [--hooks claude | --no-hooks] [--no-demo]
+       ./install.sh --uninstall
+
+Builds gt's binaries and puts them into ~/.local/bin, or into $PREFIX/bin where
+PREFIX is set. A second run is an upgrade.
+
+  --hooks claude  wire gt into Claude Code's user settings; the default where
+                  Claude Code is found
+  --no-hooks      leave the settings of every agent alone
+  --no-demo       do not show a hand-over at the end
+  --uninstall     take gt out of the user settings and remove its binaries
+
+Exit status: 0 done, 1 something went wrong and stands on standard error.
+END
+}
+
+main() {
+	here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+	bin=${PREFIX:-$HOME/.local}/bin
+	hooks=auto demo=yes task=install stage='' stall=''
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--hooks) hooks=${2:-}; [ $# -lt 2 ] || shift ;;
+		--hooks=*) hooks=${1#*=} ;;
+		--no-hooks) hooks=none ;;
+		--no-demo) demo=no ;;
+		--uninstall) task=uninstall ;;
+		-h | --help) usage; exit 0 ;;
+		*) die "unknown argument '$1'; see ./install.sh --help" ;;
+		esac
+		shift
+	done
+	case $hooks in
+	auto | none | claude) ;;
+	*) die "gt knows no hooks for '$hooks', only for claude" ;;
+	esac
+	case $bin in
+	/*) ;;
+	*) die "PREFIX has to be an absolute path, not '$PREFIX'" ;;
+	esac
+	[ -f "$here/go.mod" ] || die "run install.sh from the folder that holds gt's source"
+	cd "$here"
+	trap clean EXIT
+	trap 'exit 1' HUP INT TERM
+	$task
+}
+
+install() {
+	check
+	build
+	if [ "$hooks" = auto ]; then
+		hooks=none
+		if command -v claude >/dev/null || [ -d "${CLAUDE_CONFIG_DIR:-$HOME/.claude}" ]; then
+			hooks=claude
+		fi
+		[ "$hooks" = claude ] || say "no coding agent found to wire gt into; later: gt-hooks install claude"
+	fi
+	failed=no
+	if [ "$hooks" = claude ]; then
+		"$bin/gt-hooks" install claude || {
+			failed=yes
+			warn "gt is not wired into Claude Code; correct what stands above, then: gt-hooks install claude"
+		}
+	fi
+	check_path
+	[ $demo = no ] || demonstrate
+	[ $failed = no ]
+}
+
+# clean removes what the installation made for itself, however it ends.
+clean() {
+	[ -z "$stage" ] || rm -rf "$stage"
+	[ -z "$stall" ] || close_stall
+}
+
+# check says what is missing and how to get it. Only Go cannot be done without.
+check() {
+	want=$(sed -n 's/^go //p' go.mod)
+	if ! command -v go >/dev/null; then
+		die "Go $want or newer is missing; install it with: $(how go), or from https://go.dev/dl/"
+	fi
+	# A Go that may fetch the version that go.mod asks for has it after this.
+	if ! have=$(go env GOVERSION) || ! at_least "${have#go}" "$want"; then
+		die "Go $want or newer is needed, and this is ${have:-another}; install it from https://go.dev/dl/"
+	fi
+	command -v git >/dev/null ||
+		warn "git is missing, so gt cannot tell a successor what was changed; install it with: $(how git)"
+	command -v tmux >/dev/null ||
+		warn "tmux is missing, so a hand-over cannot put the successor into the same pane; install it with: $(how tmux)"
+}
+
+# at_least says whether version $1 is $2 or newer.
+at_least() {
+	printf '%s.0.0\n' "$1" "$2" | sed 's/[a-z].*\.0\.0$/.0.0/' | awk -F. '
+		{ for (i = 1; i <= 3; i++) v[NR, i] = $i + 0 }
+		END {
+			for (i = 1; i <= 3; i++)
+				if (v[1, i] != v[2, i]) exit v[1, i] < v[2, i]
+		}'
+}
+
+# how prints the command that installs a program here.
+how() {
+	sudo=
+	[ "$(id -u)" = 0 ] || sudo='sudo '
+	if command -v apt-get >/dev/null; then
+		[ "$1" != go ] || set -- golang-go
+		echo "${sudo}apt-get install $1"
+	elif command -v dnf >/dev/null; then
+		[ "$1" != go ] || set -- golang
+		echo "${sudo}dnf install $1"
+	elif command -v brew >/dev/null; then
+		echo "brew install $1"
+	else
+		echo "your package manager"
+	fi
+}
+
+# build puts the binaries into place, each by a rename: a hook that runs
+# meanwhile has the old one or the new, never half of one.
+build() {
+	version=$(git describe --tags --always --dirty 2>/dev/null) || version=dev
+	old=$("$bin/gt-hooks" --version 2>/dev/null) || old=
+	mkdir -p "$bin" || die "cannot make '$bin'"
+	stage=$(mktemp -d "$bin/.gt-install.XXXXXX") || die "cannot write to '$bin'"
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+		-ldflags "-s -w -X gt/lib/cli.Version=$version" -o "$stage/" ./cmd/... ||
+		die "the build failed; nothing was installed"
+	chmod 755 "$stage"/*
+	mv -f "$stage"/* "$bin/"
+	case $old in
+	'') say "installed gt $version into $bin" ;;
+	"gt-hooks $version") say "installed gt $version into $bin again" ;;
+	*) say "upgraded gt from ${old#gt-hooks } to $version in $bin" ;;
+	esac
+}
+
+check_path() {
+	case :$PATH: in
+	*":$bin:"*) ;;
+	*)
+		warn "$bin is not on PATH; put this into your shell's start-up file: export PATH=\"$bin:\$PATH\""
+		return
+		;;
+	esac
+	found=$(command -v gt-prime) || found=
+	[ "$found" = "$bin/gt-prime" ] || warn "another gt-prime comes first on PATH: $found"
+}
+
+# demonstrate shows a hand-over: in a town, a home folder and a tmux server of
+# its own, which are gone afterwards. A stand-in plays the agent.
+demonstrate() {
+	say ''
+	if ! command -v tmux >/dev/null; then
+		say "A hand-over would be shown here, but it needs tmux."
+		return
+	fi
+	# In /tmp, for the path of a socket has to be short.
+	stall=$(mktemp -d /tmp/gt-demo.XXXXXX) || return 0
+	mkdir "$stall/home" "$stall/town" "$stall/parser"
+	stand_in >"$stall/claude"
+	chmod 755 "$stall/claude"
+
+	subject='the parser is half done'
+	message='Next: empty input. The failing test is TestEmpty in parse_test.go.'
+	if aside new-session -d -s parser -c "$stall/parser" "$stall/claude" && told 1 && before=$(pane) &&
+		aside send-keys -t =parser: "gt-handoff -s '$subject' -m '$message'" Enter && told 2; then
+		say 'What gt does: an agent works in a tmux pane, and before it loses the thread it'
+		say 'runs'
+		say ''
+		say "    gt-handoff -s '$subject' \\"
+		say "        -m '$message'"
+		say ''
+		say "That was ${before#* } in pane ${before%% *}. Now it is $(pane | cut -d ' ' -f 2-), in the same"
+		say 'pane, and this is what gt-prime tells it before anything else:'
+		say ''
+		fold -s -w 72 "$stall/told.2" | sed 's/^/    | /'
+		say ''
+		say 'A stand-in played the agent, in a town of its own that is gone again. With a'
+		say 'real one, the hooks do the same for a compaction, for /clear and for a crash.'
+	else
+		warn "the demonstration did not work here; gt is installed all the same"
+	fi
+	close_stall
+}
+
+# aside runs tmux with a server that nobody else has.
+aside() {
+	env -i PATH="$bin:$PATH" HOME="$stall/home" GT_ROOT="$stall/town" LANG=C.UTF-8 \
+		TERM=screen TMUX_TMPDIR="$stall" tmux -L gt -f /dev/null "$@"
+}
+
+# pane tells which pane that is, and which process runs in it.
+pane() { aside display-message -p -t =parser: '#{pane_id} process #{pane_pid}'; }
+
+close_stall() {
+	aside kill-server 2>/dev/null || :
+	# What ends there may still be writing.
+	rm -rf "$stall" 2>/dev/null || { sleep 1; rm -rf "$stall"; }
+	stall=
+}
+
+# stand_in prints a program that does what a client does with gt: it runs
+# gt-prime as the hook of a session that starts, and then what it is told to.
+stand_in() {
+	cat <<END
+#!/bin/sh
+n=1
+while [ -e '$stall/told.'\$n ]; do n=\$((n + 1)); done
+printf '{"session_id":"00000000-0000-4000-8000-00000000000%s","hook_event_name":"SessionStart","source":"startup","cwd":"%s"}' \$n "\$PWD" |
+	gt-prime --hook --agent claude >'$stall/telling'
+mv '$stall/telling' '$stall/told.'\$n
+while read -r line; do
+	sh -c "\$line"
+done
+END
+}
+
+# told waits until the stand-in that started as the \$1-th was told something.
+told() {
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+		[ ! -s "$stall/told.$1" ] || return 0
+		sleep 0.5 || sleep 1
+	done
+	return 1
+}
+
+uninstall() {
+	if [ -x "$bin/gt-hooks" ]; then
+		"$bin/gt-hooks" uninstall claude ||
+			die "nothing was removed: without its binaries, the hooks that are still wired would only fail"
+	fi
+	rm -f "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json.gt-lock"
+	removed=0
+	for binary in cmd/*/; do
+		binary=$bin/$(basename "$binary")
+		[ -f "$binary" ] || continue
+		rm -f "$binary"
+		removed=$((removed + 1))
+	done
+	say "removed $removed binaries from $bin"
+	say "kept, since it is yours:"
+	say "  ${XDG_STATE_HOME:-$HOME/.local/state}/gt   events and notes of sessions outside a town"
+	say "  .runtime/ and .polecat-checkpoint.json   in each project in which a session ran"
+	say "  settings.json.gt-backup   beside the agent's settings, where gt changed them"
+}
+
+say() { printf '%s\n' "$*"; }
+warn() { printf 'install.sh: warning: %s\n' "$*" >&2; }
+die() {
+	printf 'install.sh: error: %s\n' "$*" >&2
+	exit 1
+}
+
+main "$@"

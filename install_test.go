@@ -1,0 +1,200 @@
+package gt_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// machine is a computer with one user, as far as install.sh sees it.
+type machine struct {
+	t    *testing.T
+	home string
+	path string
+}
+
+func newMachine(t *testing.T) *machine {
+	if testing.Short() {
+		t.Skip("builds all binaries")
+	}
+	return &machine{t: t, home: t.TempDir(), path: os.Getenv("PATH")}
+}
+
+// with makes PATH hold nothing but these programs and what install.sh itself is
+// written with.
+func (m *machine) with(programs ...string) {
+	m.t.Helper()
+	m.path = m.t.TempDir()
+	for _, p := range append(programs, "sh", "awk", "basename", "cat", "chmod", "cut", "dirname", "env", "fold",
+		"id", "mkdir", "mktemp", "mv", "rm", "sed", "sleep") {
+		file, err := exec.LookPath(p)
+		if err == nil {
+			err = os.Symlink(file, filepath.Join(m.path, p))
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// install runs install.sh and returns what it said.
+func (m *machine) install(code int, args ...string) string {
+	m.t.Helper()
+	cmd := exec.Command("/bin/sh", append([]string{"./install.sh"}, args...)...)
+	cmd.Env = []string{"HOME=" + m.home, "PATH=" + m.path}
+	// The build must not have to fetch and compile everything anew.
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOFLAGS").Output()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for i, v := range strings.SplitN(string(out), "\n", 3) {
+		cmd.Env = append(cmd.Env, []string{"GOCACHE=", "GOMODCACHE=", "GOFLAGS="}[i]+strings.TrimSpace(v))
+	}
+	said, err := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		m.t.Fatalf("install.sh %v: exit code %d, not %d (%v)\n%s", args, got, code, err, said)
+	}
+	return string(said)
+}
+
+func (m *machine) file(name string) string { return filepath.Join(m.home, name) }
+
+func (m *machine) write(name, text string) {
+	m.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(m.file(name)), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(m.file(name), []byte(text), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *machine) expect(text string, patterns ...string) {
+	m.t.Helper()
+	for _, p := range patterns {
+		if !regexp.MustCompile("(?m)" + p).MatchString(text) {
+			m.t.Errorf("nothing matches %q in:\n%s", p, text)
+		}
+	}
+}
+
+// list is what lies in a folder, a name a line.
+func (m *machine) list(dir string) string {
+	entries, err := os.ReadDir(m.file(dir))
+	if err != nil && !os.IsNotExist(err) {
+		m.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, "\n")
+}
+
+// A fresh clone needs one command. A second run is an upgrade, and taking gt
+// out again leaves the person's own files as they were.
+func TestInstall(t *testing.T) {
+	m := newMachine(t)
+	m.write(".claude/settings.json", "{}\n")
+	m.write(".local/bin/gt-own", "mine")
+	stages, _ := filepath.Glob("/tmp/gt-demo.*")
+
+	said := m.install(0)
+	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^7 hooks wired, binaries in .*/\.local/bin$`,
+		`is not on PATH; put this into .*: export PATH="`,
+		`^    \| # Handoff complete`, `^    \| Next: empty input\.`)
+	if now, _ := filepath.Glob("/tmp/gt-demo.*"); len(now) > len(stages) {
+		t.Errorf("the demonstration left %v", now)
+	}
+	commands, err := filepath.Glob("cmd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands {
+		file := m.file(".local/bin/" + filepath.Base(c))
+		out, err := exec.Command(file, "--version").Output()
+		if err != nil || strings.HasSuffix(string(out), " dev\n") && hasVersion() {
+			t.Errorf("%s --version says %s (%v)", file, out, err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Size() > 6<<20 {
+			t.Errorf("%s is larger than 6 MB: %d (%v)", file, info.Size(), err)
+		}
+	}
+	if l := m.list(".local/bin"); len(strings.Split(l, "\n")) != len(commands)+1 {
+		t.Errorf("installed were:\n%s", l)
+	}
+
+	m.path = m.file(".local/bin") + ":" + m.path
+	said = m.install(0, "--no-demo")
+	m.expect(said, ` again$`, `all 7 hooks are wired, nothing to change$`)
+	if strings.Contains(said, "warning") || strings.Contains(said, "Handoff") {
+		t.Errorf("a second run says:\n%s", said)
+	}
+
+	m.write(".local/bin/gt-hooks", "#!/bin/sh\necho gt-hooks v0.0.1\n")
+	m.expect(m.install(0, "--no-demo"), `^upgraded gt from v0\.0\.1 to \S+ in `)
+
+	said = m.install(0, "--uninstall")
+	m.expect(said, `^7 hooks removed$`, `^removed 7 binaries from `, `^  .*/\.local/state/gt  `)
+	if l := m.list(".local/bin"); l != "gt-own" {
+		t.Errorf("left in bin:\n%s", l)
+	}
+	if l := m.list(".claude"); l != "settings.json\nsettings.json.gt-backup" {
+		t.Errorf("left of the settings:\n%s", l)
+	}
+	if text, err := os.ReadFile(m.file(".claude/settings.json")); string(text) != "{}\n" {
+		t.Errorf("the settings are %q (%v)", text, err)
+	}
+}
+
+func hasVersion() bool {
+	_, err := exec.Command("git", "describe", "--tags", "--always").Output()
+	return err == nil
+}
+
+// Whose settings are wired is the person's to say.
+func TestInstallHooks(t *testing.T) {
+	m := newMachine(t)
+	m.with("go", "git") // and no claude
+	m.expect(m.install(0, "--no-demo"), `^no coding agent found`)
+	if l := m.list(".claude"); l != "" {
+		t.Errorf("without Claude Code there is:\n%s", l)
+	}
+	m.expect(m.install(0, "--no-demo", "--hooks", "claude"), `^7 hooks wired`)
+	m.install(0, "--uninstall")
+
+	m.write(".claude/settings.json", "// mine\n{}\n")
+	m.install(0, "--no-demo", "--no-hooks")
+	said := m.install(1, "--no-demo")
+	m.expect(said, `line 1, column 1: a comment`, `gt is not wired into Claude Code; .*: gt-hooks install claude$`)
+	m.expect(m.list(".local/bin"), `^gt-prime$`)
+
+	// Hooks without binaries would fail at every turn, so they stay together.
+	said = m.install(1, "--uninstall")
+	m.expect(said, `nothing was removed`)
+	m.expect(m.list(".local/bin"), `^gt-prime$`)
+}
+
+// What is missing is named, with the command that brings it.
+func TestInstallMissing(t *testing.T) {
+	m := newMachine(t)
+	m.with()
+	m.expect(m.install(1), `error: Go 1\.[0-9.]+ or newer is missing; install it with: `)
+
+	m.with("go")
+	said := m.install(0)
+	m.expect(said, `warning: git is missing, .*; install it with: `, `warning: tmux is missing, .*; install it with: `,
+		`^installed gt dev into `, `^A hand-over would be shown here, but it needs tmux\.$`)
+
+	m.with("git")
+	if err := os.WriteFile(filepath.Join(m.path, "go"), []byte("#!/bin/sh\necho go1.9.7\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.expect(m.install(1), `error: Go 1\.[0-9.]+ or newer is needed, and this is go1\.9\.7; `)
+	m.install(1, "--hooks", "emacs")
+	m.install(1, "--frob")
+	m.expect(m.install(0, "--help"), `^usage: \./install\.sh`)
+}
