@@ -44,7 +44,7 @@ main() {
 	step the stories with the real Claude Code
 	command -v npm >/dev/null || [ -n "${GT_E2E_CLAUDE:-}" ] ||
 		say "no npm to install Claude Code with: skipped unless it is in the cache already"
-	go test -tags e2e -count 1 -timeout 20m ./e2e/...
+	go test -tags e2e -count 1 -timeout 20m ./hooks ./e2e/...
 }
 
 # provide sees to it that the programs are there that the tests run.

@@ -87,6 +87,9 @@ func (c *install) Run(env *cli.Env) error {
 		} else {
 			say.line("%d hooks wired, binaries in %s", len(want), dir)
 		}
+		if c.Scope == "project" {
+			env.Hint("the paths are this machine's: share the file only with who has gt in the same place")
+		}
 	}
 	if places, err := survey(env); err == nil && !c.DryRun {
 		for _, advice := range conflicts(places) {

@@ -1,0 +1,30 @@
+//go:build e2e
+
+package hooks_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"gt/e2e/claude"
+)
+
+// The client takes the repository and this folder for plugins without a
+// complaint.
+func TestPlugins(t *testing.T) {
+	client, err := claude.Find()
+	if err != nil {
+		if os.Getenv("GT_E2E") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	for _, dir := range []string{"..", "."} {
+		cmd := exec.Command(client.Path, "plugin", "validate", "--strict", dir)
+		cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", dir, err, out)
+		}
+	}
+}
