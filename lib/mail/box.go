@@ -198,6 +198,7 @@ type entry struct {
 }
 
 func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
+func (e entry) unread() bool       { return !strings.ContainsAny(e.flags, "FST") }
 
 // scan lists the files in the folders, in no order.
 func (b Box) scan(folders ...string) ([]entry, error) {
@@ -256,8 +257,18 @@ func (b Box) List() ([]Note, error) {
 
 // Unread returns the notes that nobody has looked at and that are not hooked,
 // the newest first, without their bodies.
-func (b Box) Unread() ([]Note, error) {
-	return b.notes(func(e entry) bool { return !e.has('S') && !e.has('F') && !e.has('T') })
+func (b Box) Unread() ([]Note, error) { return b.notes(entry.unread) }
+
+// CountUnread is how many notes Unread would return. It looks into none.
+func (b Box) CountUnread() (int, error) {
+	found, err := b.all()
+	n := 0
+	for _, e := range found {
+		if e.unread() {
+			n++
+		}
+	}
+	return n, err
 }
 
 func (b Box) notes(want func(entry) bool) ([]Note, error) {

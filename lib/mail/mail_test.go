@@ -118,6 +118,15 @@ func TestSupersede(t *testing.T) {
 	if unread, err := b.Unread(); err != nil || len(unread) != 0 {
 		t.Errorf("unread: %+v, %v", unread, err)
 	}
+	if _, err := b.Deliver(Note{Subject: "a message"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if unread, err := b.Unread(); err != nil || len(unread) != 1 {
+		t.Errorf("unread: %+v, %v", unread, err)
+	}
+	if n, err := b.CountUnread(); err != nil || n != 1 {
+		t.Errorf("unread: %d, %v", n, err)
+	}
 }
 
 // Flags that many change at once are all there afterwards.

@@ -83,6 +83,7 @@ type event struct {
 		Reason     string          `json:"reason"`
 		Subject    string          `json:"subject"`
 		Note       string          `json:"note"`
+		Kind       string          `json:"kind"`
 		ToSession  json.RawMessage `json:"to_session"`
 	} `json:"payload"`
 }
@@ -169,7 +170,7 @@ func (r *reader) line(line []byte) {
 	case eventlog.Handoff:
 		replace(&s.Subject, p.Subject)
 		replace(&s.Note, p.Note)
-		if toSession(p.ToSession) {
+		if toSession(p.ToSession) && p.Kind != session.KindCycle { // which goes on in a new process
 			s.handedOver = at
 		}
 	}
@@ -179,9 +180,13 @@ func (r *reader) line(line []byte) {
 }
 
 // session finds the session that an event is about. Gas Town's hand-over names
-// none; it is the latest of its actor.
+// none; it is the latest of its actor. Ours, which has a kind, names none where
+// a person handed over.
 func (r *reader) session(e event, at time.Time) *Session {
 	if e.Payload.SessionID == "" && e.Type == eventlog.Handoff {
+		if e.Payload.Kind != "" {
+			return nil
+		}
 		return r.last[e.Actor]
 	}
 	id, err := session.ParseID(e.Payload.SessionID)
@@ -357,15 +362,23 @@ func (r Roll) Short() map[session.ID]string {
 	return short
 }
 
-// Title is what a session was about, in a line: its topic, else the subject of
-// its hand-over, else its work, and the branch.
+// coldStart is the topic of a session that began with nothing to do.
+const coldStart = "cold-start"
+
+// Title is what a session was about, in a line: why it began, the subject of
+// its hand-over or else its work, and the branch.
 func (s *Session) Title() string {
-	title := cmp.Or(s.Topic, s.Subject, s.WorkUnit)
-	switch {
-	case s.Branch == "":
-		return title
-	case title == "":
-		return "(" + s.Branch + ")"
+	var parts []string
+	about := cmp.Or(s.Subject, s.WorkUnit)
+	if s.Topic != "" && (s.Topic != coldStart || about == "") {
+		parts = append(parts, s.Topic)
 	}
-	return title + " (" + s.Branch + ")"
+	if about != "" {
+		parts = append(parts, about)
+	}
+	title := strings.Join(parts, ": ")
+	if s.Branch != "" {
+		title = strings.TrimSpace(title + " (" + s.Branch + ")")
+	}
+	return title
 }

@@ -50,6 +50,8 @@ func TestOutcome(t *testing.T) {
 	over := [3]string{"handoff", "a", `"session_id":"s","to_session":true`}
 	saved := [3]string{"handoff", "a", `"session_id":"s","to_session":false`}
 	foreign := [3]string{"handoff", "a", `"to_session":true`}
+	person := [3]string{"handoff", "a", `"to_session":true,"kind":"handoff"`}
+	cycle := [3]string{"handoff", "a", `"session_id":"s","to_session":true,"kind":"cycle"`}
 	for _, c := range []struct {
 		name   string
 		events [][3]string
@@ -64,6 +66,8 @@ func TestOutcome(t *testing.T) {
 		{"handed over", [][3]string{start, over}, session.Handoff, 1},
 		{"saved only", [][3]string{start, saved}, Gone, -1},
 		{"handed over by Gas Town", [][3]string{start, foreign}, session.Handoff, 1},
+		{"a person handed over", [][3]string{start, person}, Gone, -1},
+		{"cycled", [][3]string{start, cycle}, Gone, -1},
 		{"handed over, came back", [][3]string{start, over, resume}, Gone, -1},
 		{"handed over, then ended", [][3]string{start, over, end}, session.Killed, 2},
 		{"end without a start", [][3]string{end}, session.Killed, 0},
@@ -127,6 +131,24 @@ func TestSettle(t *testing.T) {
 		fits := Filter{Since: at(1000)}.Fits(r[0])
 		if want := c.want == Active; fits != want {
 			t.Errorf("%s: since: %v", c.name, fits)
+		}
+	}
+}
+
+func TestTitle(t *testing.T) {
+	for _, c := range []struct {
+		s    Session
+		want string
+	}{
+		{Session{}, ""},
+		{Session{Branch: "main"}, "(main)"},
+		{Session{Topic: "cold-start", Branch: "main"}, "cold-start (main)"},
+		{Session{Topic: "cold-start", Subject: "Port it", Branch: "main"}, "Port it (main)"},
+		{Session{Topic: "handoff", Subject: "Port it", WorkUnit: "x-1"}, "handoff: Port it"},
+		{Session{Topic: "assigned", WorkUnit: "x-1", Branch: "main"}, "assigned: x-1 (main)"},
+	} {
+		if got := c.s.Title(); got != c.want {
+			t.Errorf("%+v: %q, not %q", c.s, got, c.want)
 		}
 	}
 }
