@@ -155,6 +155,9 @@ func (s *start) begin() error {
 	if err := s.call.Store.Persist(s.facts.ID, now); err != nil {
 		return err
 	}
+	if err := s.dropStale(); err != nil {
+		return err
+	}
 	if s.owner != nil && s.owner.Handoff != nil && !s.own {
 		// Of two that start at once, one is told.
 		s.owner, err = s.call.Store.Get(s.owner.ID)
@@ -169,6 +172,34 @@ func (s *start) begin() error {
 	return s.export()
 }
 
+// dropStale removes the markers that sessions left for themselves, before a
+// compaction or a cycle, and that ended before they came to read them. Their
+// notes stay.
+func (s *start) dropStale() error {
+	markers, err := marker.List(s.call.Home)
+	if err != nil || len(markers) == 0 {
+		return err
+	}
+	records, err := s.call.Store.All()
+	if err != nil {
+		return err
+	}
+	for _, m := range markers {
+		r := ownerOf(m, records)
+		if r == nil || !r.Ended() || r.Handoff.Kind == session.KindHandoff {
+			continue
+		}
+		if err := m.Remove(s.call.Home); err != nil {
+			return err
+		}
+		r.Handoff = nil
+		if err := s.call.Store.Put(r, atomicfile.Unsynced); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // look finds out what there is to tell. It changes nothing. What it cannot
 // read it goes without: a session that is told less is better than one that is
 // told nothing.
@@ -177,7 +208,7 @@ func (s *start) look() {
 	home := s.call.Home
 	box := mail.Of(home, home.Identity.Address())
 
-	s.warn(s.lookForMarker(now, box))
+	s.warn(s.lookForMarker(box))
 	s.light = s.goesOn() || s.marker != nil && s.marker.Reason == marker.Compaction && (s.own || s.owner == nil)
 	if !s.light {
 		s.warn(s.lookForCrash(now))
@@ -211,7 +242,7 @@ func (s *start) warn(err error) {
 
 // lookForMarker finds the hand-over that is meant for this session, and its
 // note.
-func (s *start) lookForMarker(now time.Time, box mail.Box) error {
+func (s *start) lookForMarker(box mail.Box) error {
 	markers, err := marker.List(s.call.Home)
 	if err != nil || len(markers) == 0 {
 		return err
@@ -222,7 +253,7 @@ func (s *start) lookForMarker(now time.Time, box mail.Box) error {
 	}
 	for _, m := range markers {
 		owner := ownerOf(m, records)
-		if !s.takes(m, owner, now) {
+		if !s.takes(m, owner) {
 			continue
 		}
 		s.marker, s.owner, s.own = &m, owner, owner != nil && owner.ID == s.facts.ID
@@ -307,13 +338,13 @@ func ownerOf(m marker.Marker, records []*session.Record) *session.Record {
 // only when who left it is over or has given its pane away: a live session's
 // children find its marker too. It goes into the same pane or tmux session;
 // elsewhere only when that pane is no more.
-func (s *start) takes(m marker.Marker, owner *session.Record, now time.Time) bool {
+func (s *start) takes(m marker.Marker, owner *session.Record) bool {
 	switch {
 	case owner == nil: // Gas Town's, or its session's record is gone
 		return !s.goesOn() || m.Reason == marker.Compaction
 	case owner.ID == s.facts.ID:
 		return owner.Handoff.Kind != session.KindHandoff
-	case s.goesOn() || owner.Handoff.Kind != session.KindHandoff && !owner.Gone(now):
+	case s.goesOn() || owner.Handoff.Kind != session.KindHandoff:
 		return false
 	}
 	p := owner.Handoff

@@ -157,9 +157,9 @@ func (s *start) rest() []section {
 		})
 	}
 	for _, n := range s.hooked {
-		title := "Hooked work: " + line(n.Subject)
+		title := "Hooked work"
 		if n.Type == mail.Handoff {
-			title = "What was noted earlier: " + line(n.Subject)
+			title = "What was noted earlier"
 		}
 		sections = append(sections, noteSection(title, n))
 	}
@@ -195,10 +195,9 @@ func (s *start) role() section {
 func noteSection(title string, n mail.Note) section {
 	body := strings.ReplaceAll(term.CleanText(n.Body), "</note", "<\\/note")
 	return section{
-		title: title,
-		body: fmt.Sprintf("<note from=%q subject=%q>\n%s\n</note>",
-			line(n.From), line(n.Subject), strings.Trim(body, "\n")),
-		all: "`gt-mail read " + n.ID + "`",
+		title: title + ": " + line(n.Subject),
+		body:  fmt.Sprintf("<note from=%q>\n%s\n</note>", line(n.From), strings.Trim(body, "\n")),
+		all:   "`gt-mail read " + n.ID + "`",
 	}
 }
 
