@@ -25,7 +25,7 @@ const (
 	lockSuffix   = ".gt-lock"
 
 	maxSize  = 4 << 20 // far over any settings file
-	lockWait = 10 * time.Second
+	lockWait = 5 * time.Second
 )
 
 // Read returns the content of a settings file, following symbolic links; nil

@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/cli"
+	"gt/lib/flock"
 	"gt/lib/jsonedit"
 	"gt/lib/settings"
 	"gt/lib/term"
@@ -57,11 +58,7 @@ func (c *install) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	dir, err := binDir(env)
-	if err != nil {
-		return err
-	}
-	want, err := wanted(dir)
+	want, err := wiring(env)
 	if err != nil {
 		return err
 	}
@@ -78,23 +75,20 @@ func (c *install) Run(env *cli.Env) error {
 	if len(done.changes) == 0 {
 		say.line("%s: all %d hooks are wired, nothing to change", at, len(want))
 	} else {
-		say.changes(at, done.changes, c.DryRun)
-		if done.backup != "" {
-			say.line("kept as it was: %s", done.backup)
-		}
-		if c.DryRun {
-			say.line("nothing was changed (--dry-run)")
-		} else {
-			say.line("%d hooks wired, binaries in %s", len(want), dir)
-		}
+		say.changes(at, done, c.DryRun, fmt.Sprintf("%d hooks wired, binaries in %s", len(want), filepath.Dir(want[0].command)))
 		if c.Scope == "project" {
 			env.Hint("the paths are this machine's: share the file only with who has gt in the same place")
 		}
 	}
-	if places, err := survey(env); err == nil && !c.DryRun {
-		for _, advice := range conflicts(places) {
-			env.Warn("%s", advice)
-		}
+	if c.DryRun {
+		return say.err
+	}
+	places, err := survey(env)
+	if err != nil {
+		return err
+	}
+	for _, c := range conflicts(places) {
+		env.Warn("%s", c)
 	}
 	return say.err
 }
@@ -116,16 +110,10 @@ func (c *uninstall) Run(env *cli.Env) error {
 		return err
 	}
 	say := &printer{env: env}
-	switch {
-	case len(done.changes) == 0:
+	if len(done.changes) == 0 {
 		say.line("%s: no hooks of gt, nothing to change", at)
-	default:
-		say.changes(at, done.changes, c.DryRun)
-		if c.DryRun {
-			say.line("nothing was changed (--dry-run)")
-		} else {
-			say.line("%d hooks removed", len(done.changes))
-		}
+	} else {
+		say.changes(at, done, c.DryRun, fmt.Sprintf("%d hooks removed", len(done.changes)))
 	}
 	places, err := survey(env)
 	if err != nil {
@@ -179,6 +167,9 @@ func alter(path string, want []handler, dryRun bool) (outcome, error) {
 	}
 	var err error
 	done.backup, err = settings.Update(path, edit)
+	if errors.Is(err, flock.ErrBusy) {
+		err = cli.Fail(cli.Busy, err, "another gt-hooks is at work there")
+	}
 	return done, err
 }
 
@@ -190,6 +181,15 @@ func leftover(path string, text []byte, want []handler) []byte {
 		return nil
 	}
 	return text
+}
+
+// wiring is what this version wires, with the binaries that lie beside this one.
+func wiring(env *cli.Env) ([]handler, error) {
+	dir, err := binDir(env)
+	if err != nil {
+		return nil, err
+	}
+	return wanted(dir)
 }
 
 // binDir is the folder of the running binary, by the name under which PATH
@@ -248,15 +248,21 @@ func (p *printer) tableOf(width int, rows [][]string) {
 	}
 }
 
-// changes shows a plan as a diff would, a line each, and of the file nothing
-// but our own entries: a setting beside them may hold a key.
-func (p *printer) changes(path string, changes []change, dryRun bool) {
-	if dryRun {
-		path = "would change " + path
+// json writes one line.
+func (p *printer) json(v any) {
+	if p.err == nil {
+		p.err = p.env.JSON(v)
 	}
-	p.line("%s", path)
-	rows := make([][]string, len(changes))
-	for i, c := range changes {
+}
+
+// changes shows what was done, or would be, as a diff does, and of the file
+// nothing but our own entries: a setting beside them may hold a key.
+func (p *printer) changes(path string, done outcome, dryRun bool, result string) {
+	if dryRun {
+		path, result = "would change "+path, "nothing was changed (--dry-run)"
+	}
+	rows := make([][]string, len(done.changes))
+	for i, c := range done.changes {
 		rows[i] = []string{"  +", c.event, c.brief()}
 		if !c.added {
 			rows[i] = []string{"  -", c.event, c.brief()}
@@ -265,5 +271,10 @@ func (p *printer) changes(path string, changes []change, dryRun bool) {
 			}
 		}
 	}
+	p.line("%s", path)
 	p.table(rows)
+	if done.backup != "" {
+		p.line("kept as it was: %s", done.backup)
+	}
+	p.line("%s", result)
 }

@@ -1,11 +1,9 @@
 package hooks
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"gt/lib/cli"
 )
@@ -46,11 +44,7 @@ func (f finding) works() bool {
 // Run shows every hook in every place. The answer is yes when each hook that
 // gt has is wired somewhere and works, and nothing switches hooks off.
 func (c *status) Run(env *cli.Env) error {
-	dir, err := binDir(env)
-	if err != nil {
-		return err
-	}
-	want, err := wanted(dir)
+	want, err := wiring(env)
 	if err != nil {
 		return err
 	}
@@ -65,7 +59,9 @@ func (c *status) Run(env *cli.Env) error {
 
 	say := &printer{env: env}
 	if c.JSON {
-		say.json(all)
+		for _, f := range all {
+			say.json(f)
+		}
 	} else {
 		say.matrix(places, want, all)
 	}
@@ -112,29 +108,41 @@ func judge(env *cli.Env, p place, want []handler) []finding {
 	}
 	var all []finding
 	for _, w := range want {
-		f := finding{Scope: p.name, File: p.file, Event: w.event, Hook: w.short(), State: missing, Fix: p.repair()}
+		f := finding{Event: w.event, Hook: w.short(), State: missing}
 		for _, h := range ours {
-			switch {
-			case h.event != w.event || h.binary != w.binary:
-			case f.State != missing:
-				f.State, f.Detail = twice, fmt.Sprintf("in lines %d and %d", f.Line, h.line)
-			default:
-				f.Line, f.Command, f.Timeout = h.line, h.String(), h.timeout
-				f.State, f.Detail = compare(env, h, w)
+			if h.event != w.event || h.binary != w.binary {
+				continue
 			}
-		}
-		if f.State == wired {
-			f.Fix = ""
+			g := found(h)
+			g.State, g.Detail = compare(env, h, w)
+			switch {
+			case f.works() && g.works():
+				f.State, f.Detail = twice, fmt.Sprintf("in lines %d and %d", f.Line, g.Line)
+			case !f.works():
+				f = g
+			}
 		}
 		all = append(all, f)
 	}
 	for _, h := range ours {
 		if !slices.ContainsFunc(want, func(w handler) bool { return h.event == w.event && h.binary == w.binary }) {
-			all = append(all, finding{Scope: p.name, File: p.file, Event: h.event, Hook: h.short(), State: outdated,
-				Line: h.line, Command: h.String(), Timeout: h.timeout, Detail: "this version wires nothing there", Fix: p.repair()})
+			f := found(h)
+			f.State, f.Detail = outdated, "this version wires nothing there"
+			all = append(all, f)
+		}
+	}
+	for i := range all {
+		f := &all[i]
+		f.Scope, f.File = p.name, p.file
+		if f.State != wired {
+			f.Fix = p.repair()
 		}
 	}
 	return all
+}
+
+func found(h handler) finding {
+	return finding{Event: h.event, Hook: h.short(), Line: h.line, Command: h.String(), Timeout: h.timeout}
 }
 
 // compare says how the handler h does what it should do as w.
@@ -170,8 +178,7 @@ func locate(env *cli.Env, program string) (string, error) {
 const suspicious = 1000
 
 func inSeconds(h handler) string {
-	limit := time.Duration(h.timeout * float64(time.Second))
-	return fmt.Sprintf("its timeout of %v is in seconds, %v", h.timeout, limit)
+	return fmt.Sprintf("its timeout of %v is in seconds, %.1f hours", h.timeout, h.timeout/3600)
 }
 
 // advise says what is wrong and what to do about it.
@@ -233,19 +240,9 @@ func (p place) repair() string {
 	case "project", "local":
 		return "gt-hooks install claude --scope " + p.name
 	case "plugin":
-		return "claude plugin update gt, with gt's binaries on PATH"
+		return "claude plugin update " + p.plugin
 	}
 	return "ask who manages '" + p.file + "'"
-}
-
-func (p *printer) json(all []finding) {
-	enc := json.NewEncoder(p.env.Stdout)
-	enc.SetEscapeHTML(false)
-	for _, f := range all {
-		if p.err == nil {
-			p.err = enc.Encode(f)
-		}
-	}
 }
 
 // matrix shows the places, and below them each hook in each place that has any.

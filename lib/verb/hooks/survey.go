@@ -22,8 +22,9 @@ type place struct {
 
 	all []handler
 	off *bool // what it says of disableAllHooks; nil where it says nothing
-	// Plugins that it switches on and off, by their full name.
-	plugins map[string]bool
+
+	plugin  string          // which plugin it is
+	plugins map[string]bool // the plugins that it switches on and off
 }
 
 // survey reads every place, the weakest first: where two of them say something
@@ -91,7 +92,7 @@ func (p place) removal() string {
 	case "project", "local":
 		return "gt-hooks uninstall --scope " + p.name
 	case "plugin":
-		return "claude plugin uninstall gt"
+		return "claude plugin uninstall " + p.plugin
 	}
 	return "ask whoever manages '" + p.file + "'"
 }
@@ -134,7 +135,7 @@ func plugins(env *cli.Env, claude string, places []place) []place {
 				continue
 			}
 			p := look("plugin", pluginHooks(c.InstallPath))
-			if len(p.ours()) > 0 {
+			if p.plugin = name; len(p.ours()) > 0 {
 				found = append(found, p)
 			}
 		}
