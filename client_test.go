@@ -139,8 +139,8 @@ func runClient(args []string) error {
 
 // claude stands for Claude Code in a tmux pane: it starts a session, runs the
 // hooks that gt wires, and lives on until it is killed. What "client -at
-// claude-N" has it run, it runs in its own environment, as an agent runs a
-// command.
+// claude-N" has it run, it runs in its own folder and environment, as an agent
+// runs a command.
 //
 // The N-th one to start in a script leaves claude-N.args, a line an argument,
 // and claude-N.start, what gt-prime told it, before claude-N is there.
@@ -196,7 +196,7 @@ func runClaude() error {
 		os.Exit(0)
 	}()
 	return serve(path, func(j *job) {
-		j.Env = append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID="+id)
+		j.Dir, j.Env = dir, append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID="+id)
 	})
 }
 

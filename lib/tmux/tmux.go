@@ -164,6 +164,12 @@ func (s Server) RemainOnExit(pane string) (Remain, error) {
 	return Remain{Set: true, Value: value}, nil
 }
 
+// Keep tells the pane to stay when its process ends.
+func (s Server) Keep(pane string) error {
+	_, err := s.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+	return err
+}
+
 // RestoreRemainOnExit puts the pane's own setting back.
 func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 	args := []string{"set-option", "-p", "-u", "-t", pane, "remain-on-exit"}

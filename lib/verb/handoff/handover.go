@@ -407,6 +407,10 @@ func (h *handover) restart() error {
 		return err
 	}
 	if h.remote {
+		// The pane must outlive its agent.
+		if err := h.server.Keep(h.pane.ID); err != nil {
+			return err
+		}
 		h.stopAgent()
 	}
 	if err := h.server.Respawn(h.pane.ID, self, "--exec", path); err != nil {
