@@ -158,15 +158,19 @@ func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// encodeAddress writes an agent's name as a mail address, and leaves an
-// address that is one as it is.
+// encodeAddress writes an agent's name as a mail address, and an address that
+// is one, or a name with one, as what it is.
 func encodeAddress(s string) string {
 	s = oneLine(s)
 	if s == "" {
 		return ""
 	}
-	if a, err := mail.ParseAddress(s); err == nil {
-		return a.String()
+	name, bare := "", s
+	if i := strings.LastIndex(s, " <"); i >= 0 && strings.HasSuffix(s, ">") {
+		name, bare = s[:i], s[i+2:len(s)-1]
+	}
+	if a, err := mail.ParseAddress("<" + bare + ">"); err == nil {
+		return (&mail.Address{Name: name, Address: a.Address}).String()
 	}
 	return (&mail.Address{Address: s + "@" + domain}).String()
 }
