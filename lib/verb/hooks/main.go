@@ -80,9 +80,6 @@ func (c *install) Run(env *cli.Env) error {
 			env.Hint("the paths are this machine's: share the file only with who has gt in the same place")
 		}
 	}
-	if c.DryRun {
-		return say.err
-	}
 	places, err := survey(env)
 	if err != nil {
 		return err

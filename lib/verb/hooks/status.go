@@ -118,7 +118,7 @@ func judge(env *cli.Env, p place, want []handler) []finding {
 			switch {
 			case f.works() && g.works():
 				f.State, f.Detail = twice, fmt.Sprintf("in lines %d and %d", f.Line, g.Line)
-			case !f.works():
+			case f.State == missing || g.works():
 				f = g
 			}
 		}
