@@ -23,7 +23,8 @@ const (
 // backward calls each for the lines of the file's first size bytes, the last
 // one first and without their line feeds, until it returns false or maxScan is
 // reached. What stands after the last line feed is not yet a line. Of a line
-// over maxLine only both ends are read, for long.
+// over maxLine only both ends are read, for long. The bytes are only valid
+// during the call.
 //
 // Of a file that is cut short meanwhile, what was seen until then counts.
 func backward(f io.ReaderAt, size int64, each func(line []byte) bool, long func(front, back []byte) bool) error {
@@ -35,9 +36,10 @@ func backward(f io.ReaderAt, size int64, each func(line []byte) bool, long func(
 		scanned, skipped int
 		feeds            []int // where the line feeds of this block are
 	)
+	buf := make([]byte, min(block, size))
 	for pos := size; pos > 0 && scanned < maxScan && skipped < maxSkip; {
 		n := min(block, pos)
-		data := make([]byte, n)
+		data := buf[:n]
 		if got, err := f.ReadAt(data, pos-n); int64(got) < n {
 			if err == io.EOF {
 				err = nil
@@ -89,7 +91,7 @@ func backward(f io.ReaderAt, size int64, each func(line []byte) bool, long func(
 				return nil
 			}
 		}
-		rest, ended, skipping = data[:max(feeds[0], 0)], true, false
+		rest, ended, skipping = slices.Clone(data[:max(feeds[0], 0)]), true, false
 		end = pos + int64(len(rest))
 	}
 	return nil

@@ -17,6 +17,7 @@ type reader struct {
 	cwd               string
 	custom, generated string // titles
 	requests          []Request
+	prompts, replies  int // how many of requests are which
 	answer            string
 	turn              string // what the agent said last to the request that comes next, if that is not answer
 	spoken            bool   // one of the two is known
@@ -29,37 +30,45 @@ type reader struct {
 	results map[string]string // of tool uses that come next: what went wrong, empty for nothing
 	passed  []string          // commands that succeeded, each later than what comes next
 	seen    int               // bytes read record by record
+	looked  int               // bytes only looked at
 
 	todoList
 }
 
 // line takes in the next line and says whether more are wanted.
 func (r *reader) line(line []byte) bool {
-	if r.seen < detail {
+	if r.seen < detailMost && (r.seen < detail || r.prompts < 2 || len(r.commands) < maxCommands) {
 		r.seen += len(line) + 1
 		r.record(parse(line), true)
 		return true
 	}
 	// From here on a look at the front of a line has to do.
-	switch {
-	case mayAsk(line):
+	switch lookAt(line) {
+	case asking:
 		r.record(parse(line), false)
-	case !r.spoken && len(r.requests) < maxRequests,
-		!r.any() && len(line) < maxChecked && bytes.Contains(line, todoWrite):
-		r.record(parse(line), false)
+	case other:
+		if !r.spoken && r.prompts < maxRequests ||
+			!r.any() && len(line) < maxChecked && bytes.Contains(line, todoWrite) {
+			r.record(parse(line), false)
+		}
 	}
-	return len(r.requests) < maxRequests || r.answer == "" || r.compacted == ""
+	r.looked += len(line) + 1
+	return r.prompts < maxRequests || r.answer == "" || r.compacted == "" && r.looked < compactedReach
 }
 
 // long takes in a line of which only both ends are at hand. It can be a prompt
-// with a picture in it.
+// with a picture behind it.
 func (r *reader) long(front, back []byte) bool {
-	if mayAsk(front) && !bytes.Contains(back, []byte(`"isMeta":true`)) && !bytes.Contains(back, []byte(`"isSidechain":true`)) {
-		rec := parse(front)
-		rec.raw = nil // it is torn, as we know
-		rec.timestamp = gjson.GetBytes(back[max(bytes.LastIndex(back, []byte(`,"uuid":`)), 0):], "timestamp").Str
-		r.ask(rec.request())
+	i := bytes.Index(front, userMessage)
+	if i < 0 || lookAt(front) != asking || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
+		return true
 	}
+	// What is cut off ends the message for gjson.
+	rec := record{kind: "user", message: gjson.ParseBytes(front[i:])}
+	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
+		rec.timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
+	}
+	r.ask(rec.request())
 	return true
 }
 
@@ -81,7 +90,16 @@ func (r *reader) ask(q Request) {
 	if n := len(r.requests); n > 0 && r.requests[n-1].Text == q.Text {
 		return
 	}
-	if len(r.requests) < maxRequests {
+	if q.Reply {
+		// The turn goes on across it.
+		if r.replies < maxReplies {
+			r.replies++
+			r.requests = append(r.requests, q)
+		}
+		return
+	}
+	if r.prompts < maxRequests {
+		r.prompts++
 		q.Answer = r.turn
 		r.requests = append(r.requests, q)
 	}
@@ -120,23 +138,15 @@ func (r *reader) record(rec record, all bool) {
 		if all {
 			r.outcomes(rec)
 		}
-		r.ask(rec.request())
+		if lookAt(rec.raw) == asking {
+			r.ask(rec.request())
+		}
 	case rec.apiError:
 		r.fail("", rec.texts())
 	case rec.kind == "assistant" && rec.message.Get("model").Str != "<synthetic>":
 		r.say(rec.texts())
 		r.uses(rec.message.Get("content"), all)
 	}
-}
-
-// kept takes out of a compaction's summary what the client puts around it.
-func kept(s string) string {
-	if _, after, ok := strings.Cut(s, "\nSummary:\n"); ok {
-		s = after
-	}
-	s, _, _ = strings.Cut(s, "\nIf you need specific details from before compaction")
-	s, _, _ = strings.Cut(s, "\nPlease continue the conversation from where we left it off")
-	return strings.TrimSpace(s)
 }
 
 // outcomes notes what came of tool uses, which stand further to the front.
@@ -146,16 +156,15 @@ func (r *reader) outcomes(rec record) {
 		return
 	}
 	content.ForEach(func(_, b gjson.Result) bool {
-		if b.Get("type").Str != "tool_result" {
+		id := strings.Clone(b.Get("tool_use_id").Str)
+		if id == "" {
 			return true
 		}
-		id, bad := strings.Clone(b.Get("tool_use_id").Str), ""
-		if b.Get("is_error").Bool() {
-			if bad = flat(b.Get("content")); bad == "" {
-				bad = "failed"
-			}
-		} else if res := rec.result; res.IsObject() {
-			r.task(res)
+		bad := ""
+		if b.Get("is_error").Type == gjson.True {
+			bad = firstOf(flat(b.Get("content")), "failed")
+		} else {
+			r.task(rec.result)
 		}
 		if r.results == nil {
 			r.results = map[string]string{}

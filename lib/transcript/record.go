@@ -12,7 +12,7 @@ import (
 // record is what is read of one line. Fields that cost nothing until they are
 // looked at are left as they stand in the file.
 type record struct {
-	raw        []byte
+	raw        []byte // nil where only a part of the line is at hand
 	kind       string // user, assistant, attachment, system, custom-title, …
 	hidden     bool   // a subagent's, or put in by the client itself
 	compact    bool   // the client's summary of what was compacted
@@ -66,6 +66,15 @@ func parse(line []byte) record {
 	return rec
 }
 
+// look is what a line is by the look of its front.
+type look int
+
+const (
+	other    look = iota
+	asking        // it may hold what a person wrote, or a title
+	bringing      // it brings a tool's result
+)
+
 var (
 	userMessage = []byte(`{"role":"user"`)
 	queued      = []byte(`{"type":"queued_command"`)
@@ -74,28 +83,48 @@ var (
 	toolResult2 = []byte(`[{"type":"tool_result"`)
 )
 
-// mayAsk says whether a line can hold what a person wrote, or a title, from
-// the look of its front. It may be wrong with yes, and is not with no, as long
-// as the client writes a message's role before its content.
-func mayAsk(line []byte) bool {
+// replies are how the results of tools begin that bring what a person said: to
+// a refusal, and to a question of the agent's.
+var replies = [][]byte{
+	[]byte(`"The user doesn't want to proceed`),
+	[]byte(`"Your questions have been answered`),
+	[]byte(`"The user responded`),
+	[]byte(`"User has answered your questions`),
+}
+
+// lookAt tells lines apart without reading them. It is right as long as the
+// client writes a message's role before its content, and a tool's result under
+// the first two keys that it has had so far; where that is no more so, a line
+// is asking and read.
+func lookAt(line []byte) look {
 	front := line[:min(len(line), 1024)]
 	if i := bytes.Index(front, userMessage); i >= 0 {
 		content := bytes.TrimPrefix(front[i+len(userMessage):], []byte(`,"content":`))
-		return !bytes.HasPrefix(content, toolResult) && !bytes.HasPrefix(content, toolResult2)
+		if !bytes.HasPrefix(content, toolResult) && !bytes.HasPrefix(content, toolResult2) {
+			return asking
+		}
+		for _, reply := range replies {
+			if bytes.Contains(content[:min(len(content), 160)], reply) {
+				return asking
+			}
+		}
+		return bringing
 	}
-	return bytes.Contains(front, queued) || bytes.Contains(front[:min(len(front), 32)], titled)
+	if bytes.Contains(front, queued) || bytes.Contains(front[:min(len(front), 32)], titled) {
+		return asking
+	}
+	return other
 }
 
 // request is what the person wrote in this record, with an empty text where
 // it holds nothing of the kind.
 func (rec record) request() Request {
-	var text string
+	var q Request
 	switch {
 	case rec.hidden || rec.compact || rec.origin != "" && rec.origin != "human":
 	case rec.kind == "user":
-		text = asked(rec.message.Get("content"))
-		if text == "" {
-			text = answered(rec)
+		if q.Text = asked(rec.message.Get("content")); q.Text == "" {
+			q.Text, q.Reply = answered(rec), true
 		}
 	case rec.kind == "attachment":
 		// A prompt that was typed while the agent was at work.
@@ -103,14 +132,14 @@ func (rec record) request() Request {
 		kind := a.Get("origin.kind").Str
 		if a.Get("type").Str == "queued_command" && a.Get("commandMode").Str == "prompt" &&
 			!a.Get("isMeta").Bool() && (kind == "" || kind == "human") {
-			text = asked(a.Get("prompt"))
+			q.Text = asked(a.Get("prompt"))
 		}
 	}
-	if text == "" || len(rec.raw) <= maxChecked && !gjson.ValidBytes(rec.raw) {
+	if q.Text == "" || rec.raw != nil && len(rec.raw) <= maxChecked && !gjson.ValidBytes(rec.raw) {
 		return Request{}
 	}
-	when, _ := time.Parse(time.RFC3339, rec.timestamp) // zero where it is none
-	return Request{Text: text, Time: when}
+	q.Time, _ = time.Parse(time.RFC3339, rec.timestamp) // zero where it is none
+	return q
 }
 
 // maxChecked is the longest line that is checked to be JSON as a whole before
@@ -206,12 +235,15 @@ const refused = "To tell you how to proceed, the user said:\n"
 // answered returns what a person said by way of a tool's result: why they
 // refused it, or what they chose when the agent asked.
 func answered(rec record) string {
-	if answers := rec.result.Get("answers"); answers.IsObject() {
+	if strings.HasPrefix(rec.result.Raw, `{"questions"`) || strings.HasPrefix(rec.result.Raw, `{"answers"`) {
 		var all []string
-		answers.ForEach(func(q, a gjson.Result) bool {
+		rec.result.Get("answers").ForEach(func(q, a gjson.Result) bool {
 			all = append(all, q.Str+" "+a.String())
 			return true
 		})
+		if free := rec.result.Get("response").Str; free != "" {
+			all = append(all, free)
+		}
 		return strings.Join(all, "\n")
 	}
 	if rec.result.Type != gjson.String { // a refusal has no other result

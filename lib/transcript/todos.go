@@ -80,7 +80,8 @@ func (l *todoList) written(todos gjson.Result) {
 // task takes in the structured result of a task tool; of another tool it has
 // none of these keys.
 func (l *todoList) task(result gjson.Result) {
-	if l.complete {
+	// The key stands at the front, and other results are long.
+	if l.complete || len(l.filed) > 0 || !strings.Contains(result.Raw[:min(len(result.Raw), 64)], `"task`) {
 		return
 	}
 	if one := result.Get("task"); one.IsObject() { // TaskCreate, TaskGet

@@ -23,6 +23,7 @@ import (
 	"unicode/utf8"
 
 	"gt/lib/atomicfile"
+	"gt/lib/term"
 )
 
 // Summary is what a successor needs to know of a session. Every text in it is
@@ -36,8 +37,8 @@ type Summary struct {
 	// First is the first thing that the person asked for.
 	First Request
 	// Requests are the last things that the person asked for, at most
-	// maxRequests, the oldest first. A session with few of them has First
-	// among them.
+	// maxRequests and as many replies, the oldest first. A session with few of
+	// them has First among them.
 	Requests []Request
 	// Answer is the last text of the agent.
 	Answer string
@@ -55,18 +56,22 @@ type Summary struct {
 	// the same command later, the oldest first, each in one line.
 	Failures []string
 	// Compacted is what the client's own summary kept when the conversation
-	// was last compacted, where that is not too long ago.
+	// was last compacted, where that is not too long ago: of each of its
+	// sections the beginning, without those that only list code.
 	Compacted string
 }
 
-// Request is something that the person asked for: a prompt, a slash command
-// of their own, an answer to the agent's question, or what they said when they
-// refused a tool.
+// Request is something that the person asked for: a prompt or a slash command
+// of their own.
 type Request struct {
 	Text string
 	Time time.Time // zero where it is not known
-	// Answer is the last text that the agent said to it. It is empty where
-	// that text is Summary.Answer.
+	// Reply says that it was not said of their own accord: it answers the
+	// agent's question, or says why a tool was refused. It belongs to the
+	// request before it.
+	Reply bool
+	// Answer is the last text that the agent said to it, replies included. It
+	// is empty where that text is Summary.Answer.
 	Answer string
 }
 
@@ -85,6 +90,7 @@ type Command struct {
 // How many of each are kept, and how many characters of each.
 const (
 	maxRequests = 6
+	maxReplies  = 6
 	maxFiles    = 30
 	maxCommands = 8
 	maxFailures = 4
@@ -97,7 +103,8 @@ const (
 	todoLength      = 300
 	commandLength   = 160
 	failureLength   = 240
-	compactedLength = 6000
+	compactedLength = 3500
+	sectionLength   = 700 // of what a compaction kept
 )
 
 const (
@@ -105,10 +112,14 @@ const (
 	// first request. What hooks say at a start can stand before it.
 	headFirst = 64 << 10
 	headMost  = 256 << 10
-	// detail is how much of the file's end is read record by record. Before
-	// that only requests and what was said to them are looked for, which is
-	// many times faster.
-	detail = 768 << 10
+	// detail is how much of the file's end is read record by record, and
+	// detailMost where that holds little. Further to the front only requests
+	// and what was said to them are looked for, which is many times faster.
+	detail     = 256 << 10
+	detailMost = 768 << 10
+	// compactedReach is how much of the file before that is searched for the
+	// last compaction when nothing else is wanted.
+	compactedReach = 2 << 20
 )
 
 // Tail returns what the transcript says of its session. A file that does not
@@ -120,7 +131,8 @@ const (
 // file in the end is refused, and never waited for.
 //
 // Every text goes through clean before it is cut, for half a secret is not
-// known for one any more.
+// known for one any more. It is valid UTF-8 without control characters but line
+// feeds and tabs.
 func Tail(path string, clean func(string) string) (Summary, error) {
 	f, err := open(path)
 	if err != nil {
@@ -133,7 +145,7 @@ func Tail(path string, clean func(string) string) (Summary, error) {
 	}
 	// The session may write on meanwhile. What it adds is not looked at.
 	size := info.Size()
-	r := reader{clean: clean}
+	r := reader{clean: func(s string) string { return clean(term.CleanText(s)) }}
 	if err := r.head(f, size); err != nil {
 		return Summary{}, atomicfile.Error("read", path, err)
 	}
@@ -168,7 +180,7 @@ func (r *reader) head(f io.ReaderAt, size int64) error {
 		for rest := buf[:n]; len(rest) > 0 && r.first.Text == ""; {
 			var line []byte
 			line, rest = cutLine(rest)
-			if len(line) == 0 || r.cwd != "" && !mayAsk(line) {
+			if len(line) == 0 || r.cwd != "" && lookAt(line) != asking {
 				continue
 			}
 			rec := parse(line)
@@ -197,7 +209,7 @@ func (r *reader) summary() Summary {
 		Answer:    Cut(r.clean(r.answer), answerLength),
 		Commands:  r.commands,
 		Failures:  r.failures,
-		Compacted: Cut(r.clean(r.compacted), compactedLength),
+		Compacted: Cut(sections(r.clean(r.compacted)), compactedLength),
 	}
 	slices.Reverse(s.Requests)
 	slices.Reverse(s.Commands)
