@@ -221,12 +221,14 @@ func serve(path string, prepare func(*job)) error {
 		if err != nil {
 			return err
 		}
-		var j job
-		if err := json.NewDecoder(c).Decode(&j); err == nil {
-			prepare(&j)
-			_ = json.NewEncoder(c).Encode(j.run()) // who asked may be gone
-		}
-		c.Close()
+		go func() {
+			defer c.Close()
+			var j job
+			if err := json.NewDecoder(c).Decode(&j); err == nil {
+				prepare(&j)
+				_ = json.NewEncoder(c).Encode(j.run()) // who asked may be gone
+			}
+		}()
 	}
 }
 

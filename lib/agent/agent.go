@@ -54,6 +54,11 @@ func Of(name string) Client {
 	return Client{Name: name, Command: name, Processes: []string{name, "node"}}
 }
 
+// IsClient says whether a program of that name is a client that gt knows.
+func IsClient(name string) bool {
+	return slices.ContainsFunc(clients, func(c Client) bool { return c.Processes[0] == name })
+}
+
 // Own says whether a variable belongs to one run of the client: its successor
 // must not inherit it. Claude Code, for one, keeps no transcript of a session
 // that it takes for a child of another.

@@ -61,6 +61,16 @@ func (p Proc) Signal(sig syscall.Signal) error {
 	return handle.Signal(sig)
 }
 
+// Name returns the name of a process's program, at most 15 characters of it;
+// "" for one that is gone.
+func Name(pid int) string {
+	st, err := stat(pid)
+	if err != nil {
+		return ""
+	}
+	return st.name
+}
+
 // maxDepth bounds how far up the tree of processes anything here looks.
 const maxDepth = 64
 
@@ -89,17 +99,17 @@ func Agent(pid int) (Proc, error) {
 			return Proc{}, err
 		}
 		pid = st.parent
-		if st, err = stat(pid); err == nil && !isShell(st.name) {
+		if st, err = stat(pid); err == nil && !IsShell(st.name) {
 			return Find(pid)
 		}
 	}
 	return Proc{}, os.ErrProcessDone
 }
 
-// isShell knows the shells by the name of their executable.
-func isShell(name string) bool {
+// IsShell knows the shells by the name of their program.
+func IsShell(name string) bool {
 	switch strings.TrimPrefix(filepath.Base(name), "-") {
-	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "timeout", "env":
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish":
 		return true
 	}
 	return false

@@ -334,9 +334,27 @@ func (h *handover) reason() string {
 }
 
 // respawns says whether the pane will be given to a fresh agent: only where an
-// agent runs in it. A person's shell is left alone.
+// agent runs in it, and it is that agent's own. A person's shell is left alone,
+// and so is the agent that runs ours as its child.
 func (h *handover) respawns() bool {
-	return h.kind != session.KindAuto && h.pane.ID != "" && h.agent.Known()
+	return h.kind != session.KindAuto && h.pane.ID != "" && h.agent.Known() && h.ownsPane()
+}
+
+// ownsPane says whether the pane began with our agent or with a shell that it
+// was started from, and no other client stands in between.
+func (h *handover) ownsPane() bool {
+	if h.agent.PID == h.pane.PID {
+		return true
+	}
+	for _, pid := range process.Ancestors(h.agent.PID) {
+		switch {
+		case agent.IsClient(process.Name(pid)):
+			return false
+		case pid == h.pane.PID:
+			return true
+		}
+	}
+	return false
 }
 
 // refuseLoop stops a conversation that cycles again as soon as it goes on.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"gt/lib/beacon"
 	"gt/lib/cli"
 	"gt/lib/home"
+	"gt/lib/process"
 	"gt/lib/session"
 	"gt/lib/term"
 	"gt/lib/tmux"
@@ -32,7 +34,14 @@ type restart struct {
 	Server string      `json:"server"`
 	Pane   string      `json:"pane"`
 	Remain tmux.Remain `json:"remain_on_exit"`
+	// Shell is the shell that the agent was started from in this pane, which
+	// comes back when the successor ends; empty where the pane is the agent's.
+	Shell string `json:"shell,omitempty"`
 }
+
+// shellVar tells a successor that runs below us which shell its pane had, for
+// the next hand-over.
+const shellVar = "GT_PANE_SHELL"
 
 // continuation is the first prompt of a conversation that goes on in a new
 // process.
@@ -52,13 +61,45 @@ func (h *handover) successor() (restart, error) {
 		// ours; the id cannot be mistaken.
 		next = agent.Next{Prompt: continuation, Resume: string(h.record.ID)}
 	}
-	return restart{
+	r := restart{
 		Dir:    h.dir(),
 		Args:   client.Restart(args, next),
 		Env:    h.successorEnv(client),
 		Server: string(h.server),
 		Pane:   h.pane.ID,
-	}, nil
+		Shell:  h.shell(),
+	}
+	if r.Shell != "" {
+		r.Env = append(r.Env, shellVar+"="+r.Shell)
+	}
+	return r, nil
+}
+
+// shell is the shell that the pane's agent was started from, if it was: the
+// program that the pane began with, or the one that began before an earlier
+// hand-over.
+func (h *handover) shell() string {
+	for _, kv := range h.environ() {
+		if shell, ok := strings.CutPrefix(kv, shellVar+"="); ok {
+			return shell
+		}
+	}
+	if h.pane.PID == h.agent.PID || !process.IsShell(process.Name(h.pane.PID)) {
+		return ""
+	}
+	p, err := process.Find(h.pane.PID)
+	if err != nil {
+		return ""
+	}
+	args, err := p.Args()
+	if err != nil || len(args) == 0 || slices.Contains(args, "-c") {
+		return "" // a shell that was to run the agent and end with it
+	}
+	program, err := p.Executable()
+	if err != nil {
+		return ""
+	}
+	return program
 }
 
 // sender is who starts the successor, as its beacon says it.
@@ -93,7 +134,8 @@ func (h *handover) successorEnv(client agent.Client) []string {
 	set := h.identityVars(client)
 	env := slices.DeleteFunc(client.Inherit(h.environ()), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
-		if key == "TMUX" || key == "TMUX_PANE" || key == "GT_SESSION_UUID" || key == "GT_SESSION_ID" {
+		switch key {
+		case "TMUX", "TMUX_PANE", "GT_SESSION_UUID", "GT_SESSION_ID", shellVar:
 			return true
 		}
 		return slices.ContainsFunc(set, func(kv [2]string) bool { return kv[0] == key })
@@ -166,8 +208,29 @@ func become(env *cli.Env, path string) error {
 	if err := tmux.Server(r.Server).RestoreRemainOnExit(r.Pane, r.Remain); err != nil {
 		env.Warn("%v", err)
 	}
+	if r.Shell != "" {
+		return r.runThenShell(program)
+	}
 	err = syscall.Exec(program, r.Args, r.Env)
 	return fmt.Errorf("cannot run '%s': %w", program, err)
+}
+
+// runThenShell runs the agent as a child, and when it has ended gives the pane
+// back to the shell that was there.
+func (r restart) runThenShell(program string) error {
+	// What the terminal sends is for the agent; caught and not ignored, so
+	// that the agent does not inherit it.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT)
+	cmd := exec.Cmd{
+		Path: program, Args: r.Args, Env: r.Env, Dir: r.Dir,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	}
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		return fmt.Errorf("cannot run '%s': %w", program, err)
+	}
+	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool { return strings.HasPrefix(kv, shellVar+"=") })
+	err := syscall.Exec(r.Shell, []string{filepath.Base(r.Shell)}, shellEnv)
+	return fmt.Errorf("cannot run '%s': %w", r.Shell, err)
 }
 
 // lookPath finds a program in the PATH of that environment.
