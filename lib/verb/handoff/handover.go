@@ -6,8 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/agent"
@@ -431,6 +433,7 @@ func (h *handover) restart() error {
 		}
 		h.stopAgent()
 	}
+	signal.Ignore(syscall.SIGHUP) // it comes with the respawn to all in the pane, and we have more to say
 	if err := h.server.Respawn(h.pane.ID, self, "--exec", path); err != nil {
 		atomicfile.Remove(path)
 		if rerr := h.server.RestoreRemainOnExit(h.pane.ID, r.Remain); rerr != nil {
