@@ -1,0 +1,276 @@
+package prime
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/atomicfile"
+	"gt/lib/beads"
+	"gt/lib/checkpoint"
+	"gt/lib/cli"
+	"gt/lib/hook"
+	"gt/lib/mail"
+	"gt/lib/marker"
+	"gt/lib/session"
+	"gt/lib/tmux"
+	"gt/lib/transcript"
+)
+
+// start is a session that starts, and what there is to know about it.
+type start struct {
+	env     *cli.Env
+	call    *hook.Call
+	dialect hook.Dialect
+	facts   session.Facts
+	pane    chan tmux.Pane // what tmux says of our pane; nil outside tmux
+	fork    bool           // the client told its parent's id instead of its own
+
+	state  State
+	light  bool // the conversation goes on: who you are, continue, and no more
+	again  bool // the hook is wired twice, and the other has spoken
+	own    bool // the marker is this session's own, from before a compaction
+	marker *marker.Marker
+	owner  *session.Record // who left the marker, nil where that is not known
+	note   *mail.Note      // what was handed over
+
+	parent     *session.Record // whom it follows, and how that one ended
+	how        session.Outcome
+	crashed    *session.Record
+	checkpoint *checkpoint.Checkpoint
+	last       transcript.Summary // what the crashed session was about
+
+	problems error // what was gone without
+
+	hooked []mail.Note
+	work   []beads.Work
+	unread int
+	others []*session.Record
+}
+
+// tmuxWait is how long a start waits for tmux to name its session. The name is
+// good to have and nothing hangs on it.
+const tmuxWait = 250 * time.Millisecond
+
+func newStart(env *cli.Env, call *hook.Call) *start {
+	s := &start{env: env, call: call, dialect: hook.DialectOf(call.Agent), facts: call.Facts()}
+	if s.facts.Source == "" {
+		s.facts.Source = env.Getenv("GT_HOOK_SOURCE")
+	}
+	s.fork = forked(s.facts, call)
+	if s.facts.TmuxPane != "" {
+		s.pane = make(chan tmux.Pane, 1)
+		go func() { // while we read our files
+			p, _ := tmux.Server(s.facts.TmuxServer).Pane(s.facts.TmuxPane, tmuxWait)
+			s.pane <- p
+		}()
+	}
+	if call.ID == "" && call.Hook && !s.fork {
+		s.facts.ID = s.unnamed()
+		call.ID = s.facts.ID
+	}
+	return s
+}
+
+// forked says whether the client forks a session and gives the parent's id
+// for its own (Claude Code until 2.1.213). The fork's id is known with its
+// next hook, which adopts it; until then nothing may be noted under the id of
+// a session that may be alive elsewhere.
+func forked(f session.Facts, call *hook.Call) bool {
+	if !call.Hook || f.Source != "resume" || !f.Process.Known() {
+		return false
+	}
+	args, err := f.Process.Args()
+	return err == nil && slices.Contains(args, "--fork-session")
+}
+
+// unnamed names a session whose client gave no id: the home's latest, when
+// that is what this process runs or nothing is known of it, else a new one.
+func (s *start) unnamed() session.ID {
+	id := s.call.Store.Persisted()
+	if id == "" {
+		return session.NewID()
+	}
+	r, err := s.call.Store.Get(id)
+	if err != nil || r != nil && (r.Ended() || r.Process() != s.facts.Process) {
+		return session.NewID()
+	}
+	return id
+}
+
+// acts says whether this start is a session's: a hook's, or a command that an
+// agent runs. A person who looks changes nothing.
+func (s *start) acts() bool { return s.call.ID != "" && !s.fork }
+
+// goesOn says whether the client lets a conversation go on.
+func (s *start) goesOn() bool { return s.facts.Source == "compact" || s.facts.Source == "resume" }
+
+// begin notes the session, under the home's lock, and finds out what it should
+// be told.
+func (s *start) begin() error {
+	if s.pane != nil {
+		s.facts.TmuxSession = (<-s.pane).Session
+		s.pane = nil
+	}
+	lock, err := s.call.Home.Lock()
+	if err != nil {
+		s.look()
+		return err
+	}
+	defer lock.Unlock()
+	s.look()
+	if s.owner != nil && !s.own {
+		s.facts.Predecessor = s.owner.ID
+	}
+	s.facts.Topic = s.topic()
+	s.facts.WorkUnit = s.workUnit()
+	now := s.env.Now()
+	started, err := s.call.Store.Start(now, s.facts)
+	if err != nil {
+		return err
+	}
+	if s.again = started.Again; s.again {
+		return nil
+	}
+	s.others = started.Others
+	for _, o := range s.others {
+		s.env.Warn("session %s (process %d) is live here as '%s' as well", o.ID, o.PID, o.Actor)
+	}
+	if err := s.call.Store.Persist(s.facts.ID, now); err != nil {
+		return err
+	}
+	if err := s.dropStale(); err != nil {
+		return err
+	}
+	if s.owner != nil && s.owner.Handoff != nil && !s.own {
+		// Of two that start at once, one is told.
+		s.owner, err = s.call.Store.Get(s.owner.ID)
+		if err == nil && s.owner != nil && s.owner.Handoff != nil {
+			s.owner.Handoff.TakenBy = s.facts.ID
+			err = s.call.Store.Put(s.owner, atomicfile.Unsynced)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.export()
+}
+
+// dropStale removes the markers that sessions left for themselves, before a
+// compaction or a cycle, and that ended before they came to read them. Their
+// notes stay.
+func (s *start) dropStale() error {
+	markers, err := s.markers()
+	if err != nil {
+		return err
+	}
+	for _, m := range markers {
+		if m.owner == nil || !m.owner.Ended() || m.owner.Handoff.Kind == session.KindHandoff {
+			continue
+		}
+		if err := m.Remove(s.call.Home); err != nil {
+			return err
+		}
+		m.owner.Handoff = nil
+		if err := s.call.Store.Put(m.owner, atomicfile.Unsynced); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// workUnit is the id of the work that the session is given.
+func (s *start) workUnit() string {
+	if len(s.work) > 0 {
+		return s.work[0].ID
+	}
+	for _, n := range s.hooked {
+		if n.Type != mail.Handoff {
+			return n.ID
+		}
+	}
+	return ""
+}
+
+// topic is what the session is about, as a beacon says it.
+func (s *start) topic() string {
+	switch s.state {
+	case PostHandoff:
+		return "handoff"
+	case Autonomous:
+		return "assigned"
+	}
+	return "cold-start"
+}
+
+// export makes the home and the session known to the commands that the agent
+// will run, where the client offers a file for that.
+func (s *start) export() error {
+	path := s.env.Getenv("CLAUDE_ENV_FILE")
+	if path == "" || !s.call.Hook {
+		return nil
+	}
+	line := fmt.Sprintf("export GT_HOME=%s GT_SESSION_UUID=%s\n", shellWord(s.call.Home.Dir), shellWord(string(s.facts.ID)))
+	if old, err := atomicfile.Read(path, atomicfile.MaxSize); err == nil && strings.Contains(string(old), line) {
+		return nil
+	}
+	f, err := atomicfile.OpenAppend(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(line)
+	return err
+}
+
+// acknowledge takes away what was delivered, now that it was.
+func (s *start) acknowledge() error {
+	if s.again || s.marker == nil && s.checkpoint == nil {
+		return nil
+	}
+	lock, err := s.call.Home.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	store, home := s.call.Store, s.call.Home
+	if s.checkpoint != nil {
+		if err := checkpoint.Take(s.checkpoint, s.facts.ID); err != nil {
+			return err
+		}
+	}
+	if s.marker == nil {
+		return nil
+	}
+	if s.note != nil {
+		if err := mail.Of(home, home.Identity.Address()).Seen(s.note.ID); err != nil {
+			return err
+		}
+		me, err := store.Get(s.facts.ID)
+		if err != nil {
+			return err
+		}
+		if me != nil {
+			me.Note = s.note.ID
+			if s.own {
+				me.Handoff = nil
+			}
+			if err := store.Put(me, atomicfile.Unsynced); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.marker.Remove(home); err != nil {
+		return err
+	}
+	if s.owner != nil && !s.own {
+		owner, err := store.Get(s.owner.ID)
+		if err != nil || owner == nil {
+			return err
+		}
+		owner.Handoff = nil
+		return store.Put(owner, atomicfile.Unsynced)
+	}
+	return nil
+}
