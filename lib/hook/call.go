@@ -2,6 +2,7 @@ package hook
 
 import (
 	"os"
+	"path/filepath"
 
 	"gt/lib/cli"
 	"gt/lib/eventlog"
@@ -54,7 +55,7 @@ func Begin(env *cli.Env, f Flags) *Call {
 		c.ID = id
 	}
 	c.Dir = env.Dir
-	if c.Input.CWD != "" {
+	if filepath.IsAbs(c.Input.CWD) {
 		if info, err := os.Stat(c.Input.CWD); err == nil && info.IsDir() {
 			c.Dir = c.Input.CWD
 		}

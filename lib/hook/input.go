@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"os"
 	"time"
@@ -21,6 +22,12 @@ const MaxInput = 4 << 20
 
 // Deadline is how long Read waits for a client that neither sends nor closes.
 const Deadline = 500 * time.Millisecond
+
+// patience is how many deadlines Read waits for a client that goes on sending.
+const patience = 10
+
+// bom is the mark that some programs begin UTF-8 with.
+var bom = []byte("\xef\xbb\xbf")
 
 // Input is what a client says on standard input, of all its events the fields
 // that gt uses. Unknown fields are no error; a field of the wrong type counts
@@ -44,9 +51,10 @@ type Input struct {
 }
 
 // Read takes a hook's input from r. It never fails and waits at most for the
-// deadline: no input, a terminal, something that is no JSON object and a
-// client that keeps the pipe open all give what was understood, which may be
-// nothing. A whole object is answered at once, also when the pipe stays open.
+// deadline, or ten where more keeps coming: no input, a terminal, something
+// that is no JSON object and a client that keeps the pipe open all give what
+// was understood, which may be nothing. A whole object is answered at once,
+// also when the pipe stays open.
 func Read(r io.Reader, deadline time.Duration) Input {
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
@@ -54,7 +62,7 @@ func Read(r io.Reader, deadline time.Duration) Input {
 		}
 	}
 	data, problem := collect(r, deadline)
-	data = bytes.TrimPrefix(bytes.TrimSpace(data), []byte("\xef\xbb\xbf"))
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, bom))
 	if len(data) == 0 {
 		return Input{Problem: problem}
 	}
@@ -62,7 +70,7 @@ func Read(r io.Reader, deadline time.Duration) Input {
 	switch {
 	case problem != "":
 		in.Problem = problem
-	case data[0] != '{' || !gjson.ValidBytes(data):
+	case data[0] != '{' || !valid(data):
 		return Input{Problem: "the hook's input is no JSON object"}
 	}
 	sum := sha256.Sum256(data)
@@ -92,7 +100,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) 
 			}
 		}
 	}()
-	timeout := time.NewTimer(deadline)
+	timeout, last := time.NewTimer(deadline), time.Now().Add(patience*deadline)
 	defer timeout.Stop()
 	for {
 		select {
@@ -101,7 +109,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) 
 				return data, problem
 			}
 			// Something came, so the client is alive: wait for the rest.
-			timeout.Reset(deadline)
+			timeout.Reset(min(deadline, time.Until(last)))
 			if room := MaxInput - len(data); len(chunk) > room {
 				chunk, problem = chunk[:room], "the hook's input is over 4 MiB, only the front was read"
 			}
@@ -110,7 +118,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) 
 				return data, ""
 			}
 		case <-timeout.C:
-			if !gjson.ValidBytes(data) {
+			if problem == "" && !valid(bytes.TrimPrefix(data, bom)) {
 				problem = "the hook's input did not end in time"
 			}
 			return data, problem
@@ -122,7 +130,20 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) 
 // object's last line is worth the look.
 func whole(data, chunk []byte) bool {
 	end := bytes.TrimRight(chunk, " \t\r\n")
-	return len(end) > 0 && end[len(end)-1] == '}' && len(chunk) < 64<<10 && gjson.ValidBytes(data)
+	return len(end) > 0 && end[len(end)-1] == '}' && len(chunk) < 64<<10 && valid(bytes.TrimPrefix(data, bom))
+}
+
+// maxDepth is how many brackets gjson may see. It calls itself for each that
+// is open, and has no limit of its own: four million take a gigabyte of stack,
+// and some more end the process with code 2.
+const maxDepth = 10_000
+
+// valid says whether data is JSON.
+func valid(data []byte) bool {
+	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > maxDepth {
+		return json.Valid(data) // slower, and never deeper than 10,000
+	}
+	return gjson.ValidBytes(data)
 }
 
 func parse(data []byte) Input {

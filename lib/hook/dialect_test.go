@@ -1,0 +1,71 @@
+package hook
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// Each client takes these bytes and no others.
+func TestReply(t *testing.T) {
+	const text = "# You are \"max\" <x>\n\tto do: é 𝄞"
+	const quoted = `"# You are \"max\" \u003cx\u003e\n\tto do: é 𝄞"`
+	for agent, want := range map[string]string{
+		"claude":  text,
+		"qwen":    text,
+		"unknown": text,
+		"codex":   `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
+		"gemini":  `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
+		"copilot": `{"additionalContext":` + quoted + `}` + "\n",
+		"cursor":  `{"additional_context":` + quoted + `}` + "\n",
+	} {
+		t.Run(agent, func(t *testing.T) {
+			got := DialectOf(agent).Reply("SessionStart", text)
+			if got != want {
+				t.Errorf("\n%s\nwant\n%s", got, want)
+			}
+			if got != text && !json.Valid([]byte(got)) {
+				t.Error("no JSON")
+			}
+			if got := DialectOf(agent).Reply("SessionStart", ""); got != "" {
+				t.Errorf("nothing to say became %q", got)
+			}
+		})
+	}
+}
+
+func TestAgent(t *testing.T) {
+	none := func(string) string { return "" }
+	copilot := func(key string) string { return map[string]string{"COPILOT_CLI": "1"}[key] }
+	for _, c := range []struct {
+		named  string
+		getenv func(string) string
+		want   string
+	}{
+		{"", none, "claude"}, {"codex", none, "codex"}, {"claude", copilot, "copilot"}, {"", copilot, "copilot"},
+	} {
+		if got := Agent(c.named, c.getenv); got != c.want {
+			t.Errorf("%q: %s, not %s", c.named, got, c.want)
+		}
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for _, s := range []string{
+		"", "plain", "äöü", "日本語", "𝄞𝄞", "e\u0301", "👩‍👩‍👧‍👦", "\x00\n", "\ufeff", strings.Repeat("𝄞a", 1000),
+	} {
+		if got, want := Units(s), len(utf16.Encode([]rune(s))); got != want {
+			t.Errorf("%.20q: %d, not %d", s, got, want)
+		}
+	}
+}
+
+func FuzzUnits(f *testing.F) {
+	f.Add("a𝄞\xff\xed\xa0\x80é")
+	f.Fuzz(func(t *testing.T, s string) {
+		if got, want := Units(s), len(utf16.Encode([]rune(s))); got != want {
+			t.Errorf("%q: %d, not %d", s, got, want)
+		}
+	})
+}

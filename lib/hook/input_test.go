@@ -1,0 +1,268 @@
+package hook
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"gt/lib/cli"
+)
+
+func TestReadUnderstands(t *testing.T) {
+	const object = `{"session_id":"s1","hook_event_name":"SessionStart","source":"startup"}`
+	want := Input{SessionID: "s1", Event: "SessionStart", Source: "startup"}
+	for name, text := range map[string]string{
+		"one line":            object,
+		"a line end":          object + "\n",
+		"pretty-printed":      "{\n  \"session_id\": \"s1\",\n  \"hook_event_name\": \"SessionStart\",\n  \"source\": \"startup\"\n}\n",
+		"CR LF":               strings.ReplaceAll("{\n\"session_id\": \"s1\",\n\"hook_event_name\": \"SessionStart\",\n\"source\": \"startup\"\n}\n", "\n", "\r\n"),
+		"a BOM":               "\xef\xbb\xbf" + object,
+		"a BOM and a line":    "\xef\xbb\xbf\n" + object,
+		"blanks around":       "\n\n \t" + object + " \n\n",
+		"unknown fields":      `{"new":{"a":[1,2,{"session_id":"no"}]},` + object[1:],
+		"escapes":             `{"session_id":"\u0073\u0031","hook_event_name":"SessionStart","source":"startup"}`,
+		"other types":         `{"cwd":7,"tool_name":{"a":"b"},"reason":null,"agent_id":["x"],"trigger":true,` + object[1:],
+		"a tool's big result": `{"tool_response":"` + strings.Repeat("x", 300_000) + `",` + object[1:],
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Read(strings.NewReader(text), time.Minute)
+			if got.Key == "" {
+				t.Error("no key")
+			}
+			if got.Key = ""; got != want {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestReadPassesOverWhatIsNoInput(t *testing.T) {
+	const none = "the hook's input is no JSON object"
+	for name, c := range map[string]struct{ text, problem string }{
+		"nothing":          {"", ""},
+		"blanks":           {" \n\t\n", ""},
+		"a BOM alone":      {"\xef\xbb\xbf", ""},
+		"words":            {"hello\n", none},
+		"a list":           {`["session_id","s1"]`, none},
+		"a string":         {`"session_id"`, none},
+		"torn":             {`{"session_id":"s1","cwd":"/x`, none},
+		"trailing garbage": {`{"session_id":"s1"} trailing`, none},
+		"two objects":      {`{"session_id":"s1"}{"session_id":"s2"}`, none},
+		"leading garbage":  {`garbage {"session_id":"s1"}`, none},
+		"NUL":              {"\x00\x00\x00", none},
+		"deep":             {`{"a":` + strings.Repeat("[", MaxInput-100), none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Read(strings.NewReader(c.text), time.Minute)
+			if want := (Input{Problem: c.problem}); got != want {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// Deep nesting must cost neither the stack nor the process.
+func TestValidIsNotDeep(t *testing.T) {
+	deep := func(n int) []byte {
+		return []byte(`{"session_id":"s","a":` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}")
+	}
+	wide := []byte(`{"a":[` + strings.Repeat("[],", 50_000) + `{}]}`)
+	if !valid(deep(9_000)) || !valid(wide) {
+		t.Error("an input that is no deeper than others was refused")
+	}
+	if valid(deep(2_000_000)) {
+		t.Error("two million levels were taken")
+	}
+}
+
+func TestReadDrainsWhatIsOverTheLimit(t *testing.T) {
+	text := `{"session_id":"s1","tool_response":"` + strings.Repeat("x", MaxInput+500_000) + `"}`
+	r := strings.NewReader(text)
+	got := Read(r, time.Minute)
+	if got.SessionID != "s1" || got.Problem == "" || got.Key == "" {
+		t.Errorf("%.200v", got)
+	}
+	if r.Len() > 0 {
+		t.Errorf("%d bytes were not read: the client would see a broken pipe", r.Len())
+	}
+}
+
+func TestReadAnswersAtOnceWhenThePipeStaysOpen(t *testing.T) {
+	for name, text := range map[string]string{
+		"plain":      `{"session_id":"s1"}`,
+		"a line end": "{\n\"session_id\":\"s1\"\n}\n",
+		"a BOM":      "\xef\xbb\xbf{\"session_id\":\"s1\"}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			io.WriteString(w, text)
+			begin := time.Now()
+			got := Read(r, 30*time.Second)
+			if took := time.Since(begin); took > 15*time.Second {
+				t.Errorf("waited %v", took)
+			}
+			if got.SessionID != "s1" || got.Problem != "" {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestReadGivesUpAtTheDeadline(t *testing.T) {
+	for name, text := range map[string]string{"nothing": "", "half": `{"session_id":"s1",`} {
+		t.Run(name, func(t *testing.T) {
+			r, w := io.Pipe()
+			defer w.Close()
+			go io.WriteString(w, text)
+			got := Read(r, 50*time.Millisecond)
+			if got.Problem != "the hook's input did not end in time" {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// A client that sends a little, again and again, does not hold a hook up for
+// ever either.
+func TestReadGivesUpOnADribble(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	go func() {
+		for {
+			if _, err := io.WriteString(w, " "); err != nil {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	done := make(chan Input)
+	go func() { done <- Read(r, 50*time.Millisecond) }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("still reading")
+	}
+}
+
+func TestReadOfADeviceIsNothing(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if got := Read(null, time.Minute); got != (Input{}) {
+		t.Errorf("%+v", got)
+	}
+	null.Close() // as where standard input is closed
+	if got := Read(null, time.Minute); got != (Input{}) {
+		t.Errorf("closed: %+v", got)
+	}
+}
+
+// The key is one for each input, whoever reads it.
+func TestKey(t *testing.T) {
+	key := func(s string) string { return Read(strings.NewReader(s), time.Minute).Key }
+	a, b := `{"session_id":"s1","source":"clear"}`, `{"session_id":"s1","source":"startup"}`
+	if key(a) != key(a) || key(a) != key(a+"\n") || key(a) == key(b) {
+		t.Error(key(a), key(a+"\n"), key(b))
+	}
+}
+
+// Of a key that stands there twice the first counts, and the other fields stay
+// what they are.
+func TestDuplicateKeys(t *testing.T) {
+	got := Read(strings.NewReader(`{"session_id":"first","cwd":"/x","session_id":"second"}`), time.Minute)
+	if got.SessionID != "first" || got.CWD != "/x" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What Read understands is what encoding/json does.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		`{"session_id":"s1","hook_event_name":"SessionStart","source":"startup","cwd":"/x"}`,
+		"{\n \"session_id\" : \"s\\u0031\\ud834\\udd1e\"\n}",
+		`{"session_id":null,"cwd":7,"source":["x"],"reason":{"a":1}}`,
+		`{"a":{"session_id":"inner"},"session_id":"outer"}`,
+		`{"session_id":"a","session_id":"b"}`,
+		`{"\u0063wd":"/x"}`,
+		"\xef\xbb\xbf{}", `{}`, `[]`, `{"cwd":"\xff"}`, "{\"cwd\":\"\x01\"}", `{"cwd":"\ud800"}`, `{"cwd":"x`,
+		`{"transcript_path":"/a/b.jsonl","tool_name":"Bash","agent_id":"x","last_assistant_message":"done","trigger":"auto"}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got := Read(strings.NewReader(string(data)), time.Minute)
+		var want map[string]json.RawMessage
+		if json.Unmarshal([]byte(strings.TrimPrefix(string(data), "\xef\xbb\xbf")), &want) != nil || !utf8.Valid(data) {
+			return // gjson takes some bytes more; that it does not panic is enough
+		}
+		if strings.Contains(strings.ToLower(string(data)), `\ud`) {
+			return // of half a surrogate pair each makes something else
+		}
+		if want == nil { // null
+			return
+		}
+		if got.Problem != "" {
+			t.Fatalf("%q: %s", data, got.Problem)
+		}
+		for key, value := range map[string]string{
+			"session_id": got.SessionID, "hook_event_name": got.Event, "transcript_path": got.Transcript,
+			"cwd": got.CWD, "source": got.Source, "trigger": got.Trigger, "reason": got.Reason,
+			"tool_name": got.ToolName, "agent_id": got.AgentID, "last_assistant_message": got.LastAnswer,
+		} {
+			var s string
+			_ = json.Unmarshal(want[key], &s) // of another type: empty
+			if s != value && strings.Count(string(data), `":`) <= len(want) {
+				t.Errorf("%q: %s is %q, not %q", data, key, value, s)
+			}
+		}
+	})
+}
+
+func TestBegin(t *testing.T) {
+	dir := t.TempDir()
+	other := t.TempDir()
+	for name, c := range map[string]struct {
+		input   string
+		environ []string
+		hook    bool
+		id, dir string
+		warned  string
+	}{
+		"by hand":              {dir: dir},
+		"by hand, in a client": {environ: []string{"CLAUDE_CODE_SESSION_ID=c1"}, id: "c1", dir: dir},
+		"by hand, an input counts for nothing": {
+			input: `{"session_id":"s1"}`, environ: []string{"CLAUDE_CODE_SESSION_ID=c1"}, id: "c1", dir: dir},
+		"a hook's own id":           {input: `{"session_id":"s1","cwd":"` + other + `"}`, environ: []string{"GT_SESSION_ID=p", "CLAUDE_CODE_SESSION_ID=p"}, hook: true, id: "s1", dir: other},
+		"a hook without an input":   {environ: []string{"GT_SESSION_ID=g", "CLAUDE_CODE_SESSION_ID=c"}, hook: true, id: "g", dir: dir},
+		"an id that is none":        {input: `{"session_id":"../x"}`, environ: []string{"GT_SESSION_ID=p"}, hook: true, dir: dir, warned: "no session id"},
+		"a folder that is gone":     {input: `{"session_id":"s1","cwd":"/nowhere/at/all"}`, hook: true, id: "s1", dir: dir},
+		"a relative folder":         {input: `{"session_id":"s1","cwd":"."}`, hook: true, id: "s1", dir: dir},
+		"a GT_ROLE that is none":    {input: `{"session_id":"s1"}`, environ: []string{"GT_ROLE=a/b/c/d"}, hook: true, id: "s1", dir: dir, warned: "GT_ROLE 'a/b/c/d' is no address"},
+		"an input that is no JSON ": {input: `nonsense`, hook: true, dir: dir, warned: "no JSON object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said strings.Builder
+			env := &cli.Env{
+				Name: "x", Stdin: strings.NewReader(c.input), Stderr: &said, Dir: dir, Now: time.Now,
+				Environ: append([]string{"XDG_STATE_HOME=" + t.TempDir()}, c.environ...),
+			}
+			call := Begin(env, Flags{Hook: c.hook})
+			if string(call.ID) != c.id || call.Dir != c.dir {
+				t.Errorf("id %q dir %q", call.ID, call.Dir)
+			}
+			if c.warned == "" && said.Len() > 0 || !strings.Contains(said.String(), c.warned) {
+				t.Errorf("said %q", said.String())
+			}
+		})
+	}
+}
