@@ -217,7 +217,7 @@ func (s *State) header(line string) {
 		}
 	case "branch.upstream":
 		s.Upstream = value
-	case "branch.ab": // +2 -1, or +? -? where status.aheadBehind is off
+	case "branch.ab": // +2 -1; absent where the upstream's branch is gone
 		ahead, behind, _ := strings.Cut(value, " ")
 		s.Ahead, _ = strconv.Atoi(strings.TrimPrefix(ahead, "+"))
 		s.Behind, _ = strconv.Atoi(strings.TrimPrefix(behind, "-"))

@@ -133,10 +133,6 @@ func TestStatusBranch(t *testing.T) {
 	if s.Upstream != "origin/main" || s.Ahead != 1 || s.Behind != 2 || s.Summary() != "1 ahead, 2 behind" {
 		t.Errorf("%+v: %s", s, s.Summary())
 	}
-	run(t, clone, "config", "status.aheadBehind", "false")
-	if s := status(t, clone); s.Ahead != 0 || s.Behind != 0 {
-		t.Errorf("not asked for: %+v", s)
-	}
 
 	run(t, dir, "checkout", "-q", "--detach")
 	if s := status(t, dir); s.Branch != "HEAD" || len(s.Head) != 40 {
@@ -148,6 +144,32 @@ func TestStatusBranch(t *testing.T) {
 	}
 	if s := status(t, repository(t, "a")); s.Summary() != "clean" {
 		t.Errorf("clean: %+v", s)
+	}
+}
+
+// What a person has set for their own git status does not change the answer.
+func TestStatusOfAnyConfiguration(t *testing.T) {
+	dir := repository(t, "old", "sub/f")
+	clone := filepath.Join(t.TempDir(), "clone")
+	run(t, dir, "clone", "-q", dir, clone)
+	run(t, clone, "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", "ours")
+	run(t, clone, "mv", "old", "new")
+	write(t, clone, "sub/f", "changed")
+	write(t, clone, "untracked", "")
+	want := status(t, clone)
+	if len(want.Changes) != 3 || want.Ahead != 1 {
+		t.Fatalf("%+v", want)
+	}
+	for _, c := range []string{
+		"status.aheadBehind=false", "status.showUntrackedFiles=no", "status.renames=false", "diff.renames=false",
+		"status.relativePaths=true", "status.short=true", "status.branch=false", "status.showStash=true",
+		"column.status=always", "color.status=always", "core.quotePath=true", "status.submoduleSummary=true",
+	} {
+		key, value, _ := strings.Cut(c, "=")
+		run(t, clone, "config", key, value)
+		if got := status(t, clone); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", c, got, want)
+		}
 	}
 }
 
