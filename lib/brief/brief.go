@@ -82,10 +82,12 @@ func (b Brief) Text() string {
 }
 
 // Essentials are the lines that a summary of the conversation must keep: open
-// to-dos, what was asked last, what went wrong, which files were changed.
+// to-dos, what was asked last, what went wrong, which files were changed, what
+// work is hooked.
 func (b Brief) Essentials() string {
 	s := b.Session
 	return Brief{
+		Hooked: b.Hooked,
 		Session: transcript.Summary{
 			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),

@@ -1,32 +1,24 @@
 package handoff
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"gt/lib/agent"
 	"gt/lib/atomicfile"
-	"gt/lib/brief"
 	"gt/lib/cli"
-	"gt/lib/eventlog"
 	"gt/lib/git"
 	"gt/lib/home"
 	"gt/lib/hook"
 	"gt/lib/mail"
-	"gt/lib/marker"
 	"gt/lib/process"
-	"gt/lib/redact"
 	"gt/lib/session"
 	"gt/lib/tmux"
-	"gt/lib/transcript"
 )
 
 // handover is one hand-over: whose, in which pane, and what is told.
@@ -141,198 +133,6 @@ func (h *handover) findSelf(changes bool) error {
 	}
 	h.pane = p
 	return nil
-}
-
-// compose writes the note.
-func (h *handover) compose(work string) error {
-	message, err := h.g.message(h.env)
-	if err != nil {
-		return err
-	}
-	if h.remote && message == "" && h.g.Subject == "" {
-		message = "You were handed over by " + h.call.Home.Identity.Address() + "."
-	}
-	state, err := git.Status(h.home.Dir, gitWait)
-	if err != nil && !errors.Is(err, git.ErrNotRepository) {
-		h.env.Warn("%v", err)
-	}
-	h.state = state
-	b := brief.Brief{Message: message}
-	if h.g.Collect {
-		h.collect(&b)
-	}
-	h.essentials = b.Essentials()
-	id := h.home.Identity.Address()
-	h.note = mail.Note{
-		Type: mail.Handoff, From: h.call.Home.Identity.Address(), To: id,
-		Subject: h.g.Subject, Date: h.env.Now(), Body: b.Text(),
-	}
-	if h.record != nil {
-		h.note.Session, h.note.Chain = string(h.record.ID), string(h.record.ChainID)
-	}
-	if h.note.Subject == "" {
-		h.note.Subject = b.Subject()
-	}
-	if work != "" {
-		h.note.Body = "Hooked: " + work + "\n\n" + h.note.Body
-	}
-	environ := h.environ()
-	h.note.Subject = redact.Text(h.note.Subject, environ)
-	h.note.Body = redact.Text(h.note.Body, environ)
-	h.essentials = redact.Text(h.essentials, environ)
-	return nil
-}
-
-// redact takes secrets out of a text.
-func (h *handover) redact(text string) string { return redact.Text(text, h.environ()) }
-
-// collect adds what the transcript, git and the box say. What cannot be read
-// is left out: a hand-over with less is better than none.
-func (h *handover) collect(b *brief.Brief) {
-	warn := func(err error) {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			h.env.Warn("%v", err)
-		}
-	}
-	var err error
-	if path := h.transcript(); path != "" {
-		b.Session, err = transcript.Tail(path, h.redact)
-		warn(err)
-	}
-	b.State = h.state
-	if h.record != nil {
-		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt)
-	}
-	box := mail.Of(h.home, h.home.Identity.Address())
-	hooked, err := box.Hooked()
-	warn(err)
-	b.Hooked = slices.DeleteFunc(hooked, func(n mail.Note) bool { return n.Type == mail.Handoff })
-	b.Unread, err = box.Unread()
-	warn(err)
-}
-
-// gitWait bounds git, which may be slow in a huge worktree.
-const gitWait = 3 * time.Second
-
-// transcript is the path of the session's transcript.
-func (h *handover) transcript() string {
-	if !h.remote && h.call.Input.Transcript != "" {
-		return h.call.Input.Transcript
-	}
-	if h.record != nil {
-		return h.record.Transcript
-	}
-	return ""
-}
-
-// environ is the environment that the client was started with, or ours where
-// that cannot be read.
-func (h *handover) environ() []string {
-	if h.vars == nil {
-		h.vars = h.env.Environ
-		if h.agent.Known() {
-			if vars, err := h.agent.Environ(); err == nil && len(vars) > 0 {
-				h.vars = vars
-			}
-		}
-	}
-	return h.vars
-}
-
-// warnOfGit says what a successor will find half done. It is no reason to
-// refuse: the files stay where they are.
-func (h *handover) warnOfGit() {
-	if h.g.NoGitCheck || h.g.Hook {
-		return
-	}
-	if s := h.state; len(s.Changes) > 0 || s.Ahead > 0 {
-		h.env.Warn("the worktree is left as it is: %s", s.Summary())
-	}
-}
-
-// save makes the hand-over durable: the note, the marker, the record, the
-// event. It reports false when the same hook input was acted on already.
-func (h *handover) save() (bool, error) {
-	now := h.env.Now()
-	lock, err := h.home.Lock()
-	if err != nil {
-		return false, err
-	}
-	defer lock.Unlock()
-
-	id, previous, from := session.ID(""), "", h.pane.Session
-	if h.record != nil {
-		// Another hook may have written it since.
-		if h.record, err = h.store.Get(h.record.ID); err != nil {
-			return false, err
-		}
-	}
-	if r := h.record; r != nil {
-		if h.g.Hook && h.call.Input.Key != "" {
-			first, err := h.store.Claim(now, r, h.call.Input.Key)
-			if err != nil || !first {
-				return false, err
-			}
-		}
-		id = r.ID
-		if r.Handoff != nil {
-			previous = r.Handoff.Marker
-		}
-		if from == "" {
-			from = string(r.ID)
-		}
-	} else {
-		id = session.NewID() // a person hands over to whoever starts here next
-		if from == "" {
-			from = h.home.Identity.Address()
-		}
-	}
-
-	box := mail.Of(h.home, h.home.Identity.Address())
-	note, err := box.Deliver(h.note, true)
-	if err != nil {
-		return false, err
-	}
-	if err := box.Supersede(h.note.Chain, note); err != nil {
-		return false, err
-	}
-	h.note.ID = note
-	reason := h.reason()
-	if h.record != nil {
-		h.record.Handoff = &session.Pending{
-			Kind: h.kind, Note: note, Reason: reason, At: now, Respawn: h.respawns(), Marker: previous,
-		}
-	}
-	name, err := marker.Write(h.home, id, from, reason, previous)
-	if err != nil {
-		return false, err
-	}
-	if h.record != nil {
-		h.record.Handoff.Marker = name
-		if err := h.store.Put(h.record, atomicfile.Synced); err != nil {
-			return false, err
-		}
-	}
-	payload := struct {
-		SessionID session.ID `json:"session_id,omitempty"`
-		Subject   string     `json:"subject"`
-		ToSession bool       `json:"to_session"`
-		Reason    string     `json:"reason,omitempty"`
-		Kind      string     `json:"kind"`
-		Note      string     `json:"note"`
-	}{Subject: h.note.Subject, ToSession: h.respawns(), Reason: reason, Kind: h.kind, Note: note}
-	if h.record != nil {
-		payload.SessionID = h.record.ID
-	}
-	err = eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload)
-	return err == nil, err
-}
-
-func (h *handover) reason() string {
-	if h.g.Reason == "" && h.kind != session.KindHandoff {
-		return marker.Compaction
-	}
-	return h.g.Reason
 }
 
 // respawns says whether the pane will be given to a fresh agent: only where an

@@ -1,0 +1,121 @@
+package handoff
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"gt/lib/brief"
+	"gt/lib/git"
+	"gt/lib/mail"
+	"gt/lib/redact"
+	"gt/lib/transcript"
+)
+
+// compose writes the note.
+func (h *handover) compose(work string) error {
+	message, err := h.g.message(h.env)
+	if err != nil {
+		return err
+	}
+	if h.remote && message == "" && h.g.Subject == "" {
+		message = "You were handed over by " + h.call.Home.Identity.Address() + "."
+	}
+	state, err := git.Status(h.home.Dir, gitWait)
+	if err != nil && !errors.Is(err, git.ErrNotRepository) {
+		h.env.Warn("%v", err)
+	}
+	h.state = state
+	b := brief.Brief{Message: message}
+	if h.g.Collect {
+		h.collect(&b)
+	}
+	h.essentials = b.Essentials()
+	id := h.home.Identity.Address()
+	h.note = mail.Note{
+		Type: mail.Handoff, From: h.call.Home.Identity.Address(), To: id,
+		Subject: h.g.Subject, Date: h.env.Now(), Body: b.Text(),
+	}
+	if h.record != nil {
+		h.note.Session, h.note.Chain = string(h.record.ID), string(h.record.ChainID)
+	}
+	if h.note.Subject == "" {
+		h.note.Subject = b.Subject()
+	}
+	if work != "" {
+		h.note.Body = "Hooked: " + work + "\n\n" + h.note.Body
+	}
+	environ := h.environ()
+	h.note.Subject = redact.Text(h.note.Subject, environ)
+	h.note.Body = redact.Text(h.note.Body, environ)
+	h.essentials = redact.Text(h.essentials, environ)
+	return nil
+}
+
+// redact takes secrets out of a text.
+func (h *handover) redact(text string) string { return redact.Text(text, h.environ()) }
+
+// collect adds what the transcript, git and the box say. What cannot be read
+// is left out: a hand-over with less is better than none.
+func (h *handover) collect(b *brief.Brief) {
+	warn := func(err error) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			h.env.Warn("%v", err)
+		}
+	}
+	var err error
+	if path := h.transcript(); path != "" {
+		b.Session, err = transcript.Tail(path, h.redact)
+		warn(err)
+	}
+	b.State = h.state
+	if h.record != nil {
+		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt)
+	}
+	box := mail.Of(h.home, h.home.Identity.Address())
+	hooked, err := box.Hooked()
+	warn(err)
+	b.Hooked = slices.DeleteFunc(hooked, func(n mail.Note) bool { return n.Type == mail.Handoff })
+	b.Unread, err = box.Unread()
+	warn(err)
+}
+
+// gitWait bounds git, which may be slow in a huge worktree.
+const gitWait = 3 * time.Second
+
+// transcript is the path of the session's transcript.
+func (h *handover) transcript() string {
+	if !h.remote && h.call.Input.Transcript != "" {
+		return h.call.Input.Transcript
+	}
+	if h.record != nil {
+		return h.record.Transcript
+	}
+	return ""
+}
+
+// environ is the environment that the client was started with, or ours where
+// that cannot be read.
+func (h *handover) environ() []string {
+	if h.vars == nil {
+		h.vars = h.env.Environ
+		if h.agent.Known() {
+			if vars, err := h.agent.Environ(); err == nil && len(vars) > 0 {
+				h.vars = vars
+			}
+		}
+	}
+	return h.vars
+}
+
+// warnOfGit says what a successor will find half done. It is no reason to
+// refuse: the files stay where they are.
+func (h *handover) warnOfGit() {
+	if h.g.NoGitCheck || h.g.Hook {
+		return
+	}
+	if s := h.state; len(s.Changes) > 0 || s.Ahead > 0 {
+		h.env.Warn("the worktree is left as it is: %s", s.Summary())
+	}
+}

@@ -1,0 +1,94 @@
+package handoff
+
+import (
+	"gt/lib/atomicfile"
+	"gt/lib/eventlog"
+	"gt/lib/mail"
+	"gt/lib/marker"
+	"gt/lib/session"
+)
+
+// save makes the hand-over durable: the note, the marker, the record, the
+// event. It reports false when the same hook input was acted on already.
+func (h *handover) save() (bool, error) {
+	now := h.env.Now()
+	lock, err := h.home.Lock()
+	if err != nil {
+		return false, err
+	}
+	defer lock.Unlock()
+
+	id, previous, from := session.ID(""), "", h.pane.Session
+	if h.record != nil {
+		// Another hook may have written it since.
+		if h.record, err = h.store.Get(h.record.ID); err != nil {
+			return false, err
+		}
+	}
+	if r := h.record; r != nil {
+		if h.g.Hook && h.call.Input.Key != "" {
+			first, err := h.store.Claim(now, r, h.call.Input.Key)
+			if err != nil || !first {
+				return false, err
+			}
+		}
+		id = r.ID
+		if r.Handoff != nil {
+			previous = r.Handoff.Marker
+		}
+		if from == "" {
+			from = string(r.ID)
+		}
+	} else {
+		id = session.NewID() // a person hands over to whoever starts here next
+		if from == "" {
+			from = h.home.Identity.Address()
+		}
+	}
+
+	box := mail.Of(h.home, h.home.Identity.Address())
+	note, err := box.Deliver(h.note, true)
+	if err != nil {
+		return false, err
+	}
+	if err := box.Supersede(h.note.Chain, note); err != nil {
+		return false, err
+	}
+	h.note.ID = note
+	reason := h.reason()
+	if h.record != nil {
+		h.record.Handoff = &session.Pending{
+			Kind: h.kind, Note: note, Reason: reason, At: now, Respawn: h.respawns(), Marker: previous,
+		}
+	}
+	name, err := marker.Write(h.home, id, from, reason, previous)
+	if err != nil {
+		return false, err
+	}
+	if h.record != nil {
+		h.record.Handoff.Marker = name
+		if err := h.store.Put(h.record, atomicfile.Synced); err != nil {
+			return false, err
+		}
+	}
+	payload := struct {
+		SessionID session.ID `json:"session_id,omitempty"`
+		Subject   string     `json:"subject"`
+		ToSession bool       `json:"to_session"`
+		Reason    string     `json:"reason,omitempty"`
+		Kind      string     `json:"kind"`
+		Note      string     `json:"note"`
+	}{Subject: h.note.Subject, ToSession: h.respawns(), Reason: reason, Kind: h.kind, Note: note}
+	if h.record != nil {
+		payload.SessionID = h.record.ID
+	}
+	err = eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload)
+	return err == nil, err
+}
+
+func (h *handover) reason() string {
+	if h.g.Reason == "" && h.kind != session.KindHandoff {
+		return marker.Compaction
+	}
+	return h.g.Reason
+}
