@@ -28,8 +28,16 @@ const minValue = 8
 // schemes around it stay. environ is "KEY=value" as os.Environ gives it. A text
 // without secrets comes back as it is, and one that went through before does
 // not change. The time it takes is linear in s.
-func Text(s string, environ []string) string {
-	for _, v := range values(environ) {
+func Text(s string, environ []string) string { return Of(environ)(s) }
+
+// Of is Text for many texts and one environment.
+func Of(environ []string) func(string) string {
+	vs := values(environ)
+	return func(s string) string { return text(s, vs) }
+}
+
+func text(s string, values []string) string {
+	for _, v := range values {
 		s = strings.ReplaceAll(s, v, Mark)
 	}
 	var out strings.Builder

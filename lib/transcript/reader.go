@@ -244,31 +244,36 @@ func (r *reader) changed(snapshot gjson.Result) {
 
 // command notes a shell command and what went wrong with it.
 func (r *reader) command(text, bad string, answered bool) {
-	text = cutEnd(oneLine(r.clean(text)), commandLength)
-	if text == "" {
+	if text = strings.TrimSpace(text); text == "" {
 		return
 	}
 	if len(r.commands) < maxCommands {
-		r.commands = append(r.commands, Command{text, bad != ""})
+		r.commands = append(r.commands, Command{cutEnd(oneLine(r.clean(text)), commandLength), bad != ""})
 	}
 	switch {
 	case bad != "" && !slices.Contains(r.passed, text):
-		r.fail(text, bad)
-		r.passed = append(r.passed, text) // that it failed before is no news
+		r.fail(cutEnd(oneLine(r.clean(text)), commandLength), bad)
+		r.passed = append(r.passed, strings.Clone(text)) // that it failed before is no news
 	case bad == "" && answered:
-		r.passed = append(r.passed, text)
+		r.passed = append(r.passed, strings.Clone(text))
 	}
 }
+
+// maxOutput bounds what is looked at of each end of a failure's text, of which
+// far less is kept.
+const maxOutput = 4 << 10
 
 // fail notes a failure, unless the tool only found itself misused, which says
 // something of the agent and nothing of the work.
 func (r *reader) fail(what, bad string) {
-	bad = oneLine(r.clean(bad))
-	if bad == "" || len(r.failures) == maxFailures || strings.HasPrefix(bad, "<tool_use_error>") {
+	if bad = strings.TrimSpace(bad); bad == "" || len(r.failures) == maxFailures || strings.HasPrefix(bad, "<tool_use_error>") {
 		return
+	}
+	if len(bad) > 2*maxOutput {
+		bad = bad[:maxOutput] + "\n" + bad[len(bad)-maxOutput:]
 	}
 	if what != "" {
 		what += ": "
 	}
-	r.failures = append(r.failures, what+Cut(bad, failureLength))
+	r.failures = append(r.failures, what+Cut(oneLine(r.clean(bad)), failureLength))
 }

@@ -220,10 +220,13 @@ func (r *reader) summary() Summary {
 		s.Requests[i].Answer = Cut(r.clean(q.Answer), turnLength)
 	}
 	for _, path := range slices.Concat(r.files, r.tracked) {
+		if len(s.Files) == maxFiles {
+			break
+		}
 		if rel, ok := strings.CutPrefix(path, strings.TrimSuffix(r.cwd, "/")+"/"); ok && r.cwd != "" {
 			path = rel
 		}
-		if path = r.clean(path); len(s.Files) < maxFiles && !slices.Contains(s.Files, path) {
+		if path = r.clean(path); !slices.Contains(s.Files, path) {
 			s.Files = append(s.Files, path)
 		}
 	}
