@@ -27,7 +27,7 @@ func (f *facts) plant(kind string) string {
 			n++
 		}
 	}
-	marker := fmt.Sprintf("%s-heron%d", strings.NewReplacer(" ", "", ",", "", "-", "").Replace(kind), n)
+	marker := fmt.Sprintf("%s-heron%d", strings.NewReplacer(" ", "", ",", "", "-", "", "'", "").Replace(kind), n)
 	*f = append(*f, fact{kind, marker})
 	return marker
 }
