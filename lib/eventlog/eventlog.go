@@ -80,7 +80,7 @@ func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Private(filepath.Dir(string(l))); err != nil {
+	if err := l.prepare(); err != nil {
 		return err
 	}
 	lock, err := flock.Acquire(string(l)+".lock", lockWait)
@@ -104,6 +104,16 @@ func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 		return atomicfile.Error("write", string(l), err)
 	}
 	return nil
+}
+
+// prepare makes the town's folder where it is missing. The town may be reached
+// through a symbolic link: what it leads to has to be the user's.
+func (l Log) prepare() error {
+	dir := filepath.Dir(string(l))
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return atomicfile.Private(dir)
 }
 
 // endsTorn says whether the last line was never finished.
@@ -142,7 +152,9 @@ func (l Log) Last(session string, types ...string) string {
 	}
 	last := ""
 	for line := range bytes.Lines(buf) {
-		if !bytes.Contains(line, []byte(session)) || gjson.GetBytes(line, "payload.session_id").Str != session {
+		// A line without its end was torn: no reader will count it.
+		if !bytes.HasSuffix(line, []byte("\n")) || !bytes.Contains(line, []byte(session)) ||
+			!gjson.ValidBytes(line) || gjson.GetBytes(line, "payload.session_id").Str != session {
 			continue
 		}
 		if kind := gjson.GetBytes(line, "type").Str; slices.Contains(types, kind) {

@@ -1,0 +1,324 @@
+package eventlog
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+var at = time.Date(2026, 1, 17, 1, 0, 0, 123_456_789, time.FixedZone("", 3600))
+
+// TestMain lets the test binary stand for a process that appends.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("EVENTLOG_APPEND"); path != "" {
+		for i := range 20 {
+			if err := Log(path).Append(time.Now(), SessionStart, os.Getenv("EVENTLOG_ACTOR"), map[string]any{"n": i}); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func read(t *testing.T, l Log) []Event {
+	t.Helper()
+	var all []Event
+	if err := l.Read(func(e Event) bool { all = append(all, e); return true }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestAppendWritesGasTownsLine(t *testing.T) {
+	l := Log(filepath.Join(t.TempDir(), "town", ".events.jsonl"))
+	if err := l.Append(at, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s1"}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(string(l))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"ts":"2026-01-17T00:00:00.123Z","source":"gt","type":"session_start","actor":"gastown/crew/max","payload":{"session_id":"s1"},"visibility":"feed"}` + "\n"
+	if string(data) != want {
+		t.Errorf("\n%s\nwant\n%s", data, want)
+	}
+	for _, path := range []string{string(l), string(l) + ".lock"} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Error(path, info.Mode(), err)
+		}
+	}
+}
+
+func TestAppendEndsATornLineFirst(t *testing.T) {
+	l := Log(filepath.Join(t.TempDir(), "log"))
+	if err := os.WriteFile(string(l), []byte(`{"type":"whole"}`+"\n"+`{"type":"session_e`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(at, Handoff, "a", nil); err != nil {
+		t.Fatal(err)
+	}
+	all := read(t, l)
+	if len(all) != 2 || all[0].Type != "whole" || all[1].Type != Handoff {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A town may be a symbolic link to a folder elsewhere; the log itself may not.
+func TestAppendFollowsALinkToTheTownAndNoOther(t *testing.T) {
+	dir := t.TempDir()
+	town := filepath.Join(dir, "town")
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", town); err != nil {
+		t.Fatal(err)
+	}
+	l := Log(filepath.Join(town, ".events.jsonl"))
+	if err := l.Append(at, Handoff, "a", nil); err != nil {
+		t.Fatal(err)
+	}
+	if all := read(t, Log(filepath.Join(dir, "real", ".events.jsonl"))); len(all) != 1 {
+		t.Errorf("%+v", all)
+	}
+	if err := os.Rename(string(l), filepath.Join(dir, "elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "elsewhere"), string(l)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(at, Handoff, "a", nil); err == nil {
+		t.Error("a log that is a link was written")
+	}
+}
+
+// Many processes, each with several goroutines' worth of lines: every line is
+// there, whole.
+func TestAppendOfManyProcesses(t *testing.T) {
+	l := Log(filepath.Join(t.TempDir(), "log"))
+	var wg sync.WaitGroup
+	for p := range 16 {
+		wg.Go(func() {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "EVENTLOG_APPEND="+string(l), fmt.Sprint("EVENTLOG_ACTOR=p", p))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	long := strings.Repeat("x", 9000)
+	for g := range 48 {
+		wg.Go(func() {
+			for i := range 10 {
+				if err := l.Append(time.Now(), SessionStart, fmt.Sprint("g", g), map[string]any{"n": i, "long": long}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	f, err := os.Open(string(l))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines, next := 0, map[string]int{}
+	in := bufio.NewScanner(f)
+	for ; in.Scan(); lines++ {
+		var e struct {
+			Actor   string
+			Payload struct{ N int }
+		}
+		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
+			t.Fatalf("a torn line: %.80s", in.Text())
+		}
+		if next[e.Actor] != e.Payload.N {
+			t.Fatalf("%s: %d came where %d was due", e.Actor, e.Payload.N, next[e.Actor])
+		}
+		next[e.Actor]++
+	}
+	if want := 16*20 + 48*10; lines != want {
+		t.Errorf("%d lines, not %d", lines, want)
+	}
+}
+
+func TestReadPassesOverWhatIsNoEvent(t *testing.T) {
+	l := Log(filepath.Join(t.TempDir(), "log"))
+	text := strings.Join([]string{
+		`{"ts":"2026-01-17T01:00:00Z","type":"one","payload":{"new":[1,{"a":2}]},"unknown":true}`,
+		``, `garbage`, `{"ts":"never","type":"x"}`, `{"type":""}`, `{"type":7}`, `[]`, `null`, "\x00\xff",
+		`{"type":"torn","payload":{"a`,
+		`{"type":"two"}`,
+		`{"type":"no line end"}`,
+	}, "\n")
+	if err := os.WriteFile(string(l), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := read(t, l)
+	if len(all) != 2 || all[0].Type != "one" || all[1].Type != "two" {
+		t.Fatalf("%+v", all)
+	}
+	if string(all[0].Payload) != `{"new":[1,{"a":2}]}` {
+		t.Errorf("the payload became %s", all[0].Payload)
+	}
+}
+
+func TestReadOfNoLog(t *testing.T) {
+	dir := t.TempDir()
+	if all := read(t, Log(filepath.Join(dir, "none"))); len(all) > 0 {
+		t.Error(all)
+	}
+	if err := Log(dir).Read(nil); err == nil {
+		t.Error("a folder was read")
+	}
+	// A reader that has enough stops.
+	l := Log(filepath.Join(dir, "log"))
+	if err := os.WriteFile(string(l), []byte("{\"type\":\"a\"}\n{\"type\":\"b\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	if err := l.Read(func(Event) bool { n++; return false }); err != nil || n != 1 {
+		t.Error(n, err)
+	}
+}
+
+// Lines just under, at and over the size of the buffer, and far over it.
+func TestScanOfLinesOfAnyLength(t *testing.T) {
+	const size = 64 << 10
+	var want []string
+	for i, n := range []int{0, 1, size - 2, size - 1, size, size + 1, 0, 2*size - 1, 2 * size, 5 << 20, 3} {
+		want = append(want, strings.Repeat(string(rune('a'+i)), n))
+	}
+	text := strings.Join(want, "\n") + "\n"
+	for name, end := range map[string]string{"whole": "", "torn": "the rest"} {
+		r := strings.NewReader(text + end)
+		var got []string
+		if err := Scan(r, func(line []byte) bool { got = append(got, string(line)); return true }); err != nil {
+			t.Fatal(name, err)
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("%s: %d lines, not %d", name, len(got), len(want))
+		}
+	}
+	lines := 0
+	short := "a\nbb\n\nccc\ntorn"
+	for _, r := range []func(string) error{
+		func(s string) error {
+			return Scan(iotest.OneByteReader(strings.NewReader(s)), func([]byte) bool { lines++; return true })
+		},
+		func(s string) error {
+			return Scan(iotest.DataErrReader(strings.NewReader(s)), func([]byte) bool { lines++; return true })
+		},
+	} {
+		lines = 0
+		if err := r(short); err != nil || lines != 4 {
+			t.Error(lines, err)
+		}
+	}
+	broken := errors.New("broken")
+	if err := Scan(iotest.ErrReader(broken), func([]byte) bool { return true }); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	f.Add([]byte("a\n\nb\ntorn"), 3)
+	f.Add([]byte("\n"), 1)
+	f.Fuzz(func(t *testing.T, data []byte, n int) {
+		lines := bytes.SplitAfter(data, []byte("\n"))
+		lines = lines[:len(lines)-1] // what has no line end is no line
+		i := 0
+		err := Scan(iotest.HalfReader(bytes.NewReader(data)), func(line []byte) bool {
+			if i >= len(lines) || !bytes.Equal(append(bytes.Clone(line), '\n'), lines[i]) {
+				t.Fatalf("line %d of %q is %q", i, data, line)
+			}
+			i++
+			return i != n
+		})
+		if err != nil || i != len(lines) && i != n {
+			t.Fatalf("%d lines of %d, %v", i, len(lines), err)
+		}
+	})
+}
+
+// Whatever stands in a line, reading an event and writing it again keeps it.
+func FuzzEvent(f *testing.F) {
+	f.Add([]byte(`{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"handoff","actor":"a","payload":{"x":[1]},"visibility":"feed"}`))
+	f.Add([]byte(`{"ts":"2026-01-17T01:00:00+09:00","type":"x","payload":"text"}`))
+	f.Add([]byte(`{"ts":null,"type":"x"}`))
+	f.Add([]byte(`{"ts":"9999-12-31T23:59:59-23:59","type":"x"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var e, again Event
+		if json.Unmarshal(data, &e) != nil || e.Type == "" {
+			return
+		}
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatalf("%q: %v", data, err)
+		}
+		if err := json.Unmarshal(line, &again); err != nil && e.Time.UTC().Year() < 10_000 {
+			t.Fatalf("%q: %v", line, err)
+		}
+	})
+}
+
+func TestLast(t *testing.T) {
+	start := `{"type":"session_start","payload":{"session_id":"s1"}}` + "\n"
+	end := `{"type":"session_end","payload":{"session_id":"s1"}}` + "\n"
+	filler := strings.Repeat(`{"type":"handoff","payload":{"session_id":"s2"}}`+"\n", 2000)
+	for name, c := range map[string]struct{ log, want string }{
+		"empty":                        {"", ""},
+		"one":                          {start, SessionStart},
+		"the last":                     {start + end, SessionEnd},
+		"gone on":                      {end + start, SessionStart},
+		"another type":                 {start + `{"type":"handoff","payload":{"session_id":"s1"}}` + "\n", SessionStart},
+		"another session":              {`{"type":"session_end","payload":{"session_id":"s10"}}` + "\n", ""},
+		"named elsewhere":              {`{"type":"session_end","payload":{"session_id":"x","parent_id":"s1"}}` + "\n", ""},
+		"torn":                         {start + `{"type":"session_end","payload":{"session_id":"s1","outcome":"do`, SessionStart},
+		"torn before its end alone":    {start + strings.TrimSuffix(end, "\n"), SessionStart},
+		"torn and ended by the next":   {start + `{"type":"session_end","payload":{"session_id":"s1","outc` + "\n", SessionStart},
+		"far back":                     {start + filler, ""},
+		"cut by the look at the end":   {end + filler[:tailSize-20], ""},
+		"garbage around":               {"garbage s1\n" + start + "\x00\xff s1\n", SessionStart},
+		"at the very end of much else": {filler + start, SessionStart},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := Log(filepath.Join(t.TempDir(), "log"))
+			if err := os.WriteFile(string(l), []byte(c.log), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := l.Last("s1", SessionStart, SessionEnd); got != c.want {
+				t.Errorf("%q, not %q", got, c.want)
+			}
+		})
+	}
+	if got := Log(filepath.Join(t.TempDir(), "none")).Last("s1", SessionStart); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestAppendSaysWhatIsWrong(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := Log(filepath.Join(file, "log")).Append(at, Handoff, "a", nil)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := Log(filepath.Join(t.TempDir(), "log")).Append(at, Handoff, "a", func() {}); err == nil {
+		t.Error("a function was marshalled")
+	}
+}
