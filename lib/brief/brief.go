@@ -25,14 +25,15 @@ type Brief struct {
 
 // How much of each is told. The numbers are lines; lengths are characters.
 const (
-	maxRequests = 4
+	maxRequests = 6
 	maxFiles    = 20
 	maxCommits  = 10
 	maxNotes    = 8
 
 	shortRequest = 280 // one of the last requests
 	firstRequest = 700 // what the session began with
-	lastRequest  = 900 // what it was asked last
+	lastRequest  = 450 // what it was asked last
+	lastAnswer   = 300 // the beginning and end of the last answer, before all of it
 )
 
 // Subject is a line for a note whose writer gave none: the session's title,
@@ -45,7 +46,7 @@ func (b Brief) Subject() string {
 	if s == "" {
 		return "hand-over"
 	}
-	return transcript.Cut(oneLine(s), 90)
+	return transcript.Cut(oneLine(s), 72)
 }
 
 // Text is the whole brief. The same facts give the same text.
@@ -62,21 +63,25 @@ func (b Brief) Text() string {
 		parts = append(parts, body)
 	}
 	s := b.Session
+	last, first := b.lastRequest(), s.First.Text
+	answer := transcript.Cut(s.Answer, lastAnswer)
 	add("", b.Message)
 	add("Open to-dos"+done(s.Done), b.todos()...)
-	last := b.lastRequest()
 	add("Asked last", transcript.Cut(last, lastRequest))
-	if first := s.First.Text; first != last {
+	add("Not put right yet", bullets(s.Failures)...)
+	add("The last answer", answer)
+	add("In the worktree", b.worktree()...)
+	if first != last {
 		add("The session began with", transcript.Cut(first, firstRequest))
 	}
-	add("Not put right yet", bullets(s.Failures)...)
-	add("The last answer", s.Answer)
-	add("In the worktree", b.worktree()...)
 	add("Files changed in this session, the last one first", strings.Join(firstN(s.Files, maxFiles), ", "))
 	add("Commits of this session", b.commits()...)
 	add("Asked before, and answered", b.turns()...)
-	add("Last commands", commands(s.Commands)...)
+	if answer != s.Answer {
+		add("The last answer in full", s.Answer)
+	}
 	add("Hooked and unread notes", b.notes()...)
+	add("Last commands", commands(s.Commands)...)
 	add("Kept by the last compaction", s.Compacted)
 	return strings.Join(parts, "\n\n") + "\n"
 }
@@ -154,19 +159,20 @@ func (b Brief) worktree() []string {
 	} else {
 		head = head[:min(len(head), 10)]
 	}
-	lines := []string{fmt.Sprintf("branch %s at %s: %s", git.Quote(b.State.Branch), head, b.State.Summary())}
+	text := fmt.Sprintf("branch %s at %s: %s", git.Quote(b.State.Branch), head, b.State.Summary())
+	var changes []string
 	for i, c := range b.State.Changes {
 		if i == maxFiles {
-			lines = append(lines, fmt.Sprintf("- and %d more: git status", len(b.State.Changes)-i))
+			changes = append(changes, fmt.Sprintf("and %d more (git status)", len(b.State.Changes)-i))
 			break
 		}
-		line := "- " + c.XY + " " + git.Quote(c.Path)
+		change := c.XY + " " + git.Quote(c.Path)
 		if c.From != "" {
-			line += " (was " + git.Quote(c.From) + ")"
+			change += " (was " + git.Quote(c.From) + ")"
 		}
-		lines = append(lines, line)
+		changes = append(changes, change)
 	}
-	return lines
+	return []string{text, strings.Join(changes, ", ")}
 }
 
 func (b Brief) commits() []string {

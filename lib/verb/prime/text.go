@@ -11,6 +11,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/brief"
 	"gt/lib/cli"
+	"gt/lib/git"
 	"gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/marker"
@@ -81,8 +82,8 @@ func (s *start) continuing() []section {
 
 func (s *start) afterHandoff() []section {
 	banner := "# Handoff complete: you are the new session\n\n" +
-		"Your predecessor handed its work to you and is gone. A /handoff or gt-handoff that you find in your surroundings was its own and is done: do not run it again."
-	todo := "Take the work up where the note below leaves it. Check what it says against the files (`git status`) before you build on it, say in one line what you go on with, and go on. Do not start over and do not wait for a confirmation."
+		"Your predecessor handed over and is gone. A /handoff or gt-handoff in your surroundings was its own and is done: do not run it again."
+	todo := "Take the work up where the note below leaves it: check it against the files (`git status`), say in one line what you go on with, and go on. Do not start over, do not wait for a confirmation."
 	if s.note == nil {
 		todo = "It left no note. Look at `git status`, at `gt-mail inbox` and, where it helps, at `gt-seance list`, and go on with what you find; if nothing is open, wait for instructions."
 	}
@@ -98,15 +99,18 @@ func (s *start) afterHandoff() []section {
 
 func (s *start) afterCrash() []section {
 	banner := "# Crash recovery: the session before you died without a word\n\n" +
-		"Nothing was handed over. What follows was saved while it worked, so its last minutes may be missing."
-	todo := "Before you change anything, compare this with what is there: `git status`, `git diff`, `git log -3`. Then go on with the task it was at, from the last step that is certainly done. If the files and this text disagree, the files are right."
+		"Nothing was handed over. What follows was saved while it worked; its last minutes may be missing."
+	todo := "First compare this with what is there: `git status`, `git diff`, `git log -3`. Where they disagree, the files are right. Then go on with its task from the last step that is certainly done."
 	sections := []section{
 		{body: banner + "\n\n" + s.who() + s.company()},
 		{title: "What to do now", body: todo},
 	}
 	if s.crashed != nil && len(s.last.Requests) > 0 {
 		sections = append(sections, section{
-			title: "What it was doing", body: brief.Brief{Session: s.last}.Text(),
+			title: "What it was doing",
+			body: brief.Brief{
+				Session: s.last, Commits: git.Commits(s.call.Home.Dir, s.crashed.StartedAt),
+			}.Text(),
 			all: "`gt-seance show " + string(s.crashed.ID) + "`",
 		})
 	}
@@ -160,6 +164,11 @@ func (s *start) rest() []section {
 		title := "Hooked work"
 		if n.Type == mail.Handoff {
 			title = "What was noted earlier"
+			if s.crashed != nil && n.Session == string(s.crashed.ID) && len(s.last.Requests) > 0 {
+				// What it saved of itself; its transcript has said more by now.
+				sections = append(sections, section{body: "It had saved a note before a compaction: `gt-mail read " + n.ID + "`."})
+				continue
+			}
 		}
 		sections = append(sections, noteSection(title, n))
 	}
