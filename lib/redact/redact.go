@@ -328,7 +328,7 @@ loop:
 	switch {
 	case at < 0:
 		return 0, 0
-	case colon >= 0 && colon < at-1 && s[colon+1] != '$':
+	case colon >= 0 && colon < at-1 && !placeholder(s[colon+1:at]):
 		return colon + 1, at
 	case colon < 0 && at-i >= 20 && strings.ContainsAny(s[i:at], "0123456789"):
 		return i, at
@@ -503,7 +503,7 @@ func placeholder(v string) bool {
 // looksSecret says whether a value is more than a word: it has eight
 // characters, letters and digits, and is no name in a program.
 func looksSecret(v string) bool {
-	if len(v) < minValue || strings.ContainsAny(v, " (){}<>") || strings.HasPrefix(v, "/") {
+	if len(v) < minValue || strings.ContainsAny(v, " (){}<>[]") || strings.HasPrefix(v, "/") {
 		return false
 	}
 	letters, digits := false, false

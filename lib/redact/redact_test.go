@@ -119,7 +119,7 @@ func TestLeftAlone(t *testing.T) {
 		"sk-learn and sk-my-long-branch-name-without-any-number",
 		"Fix the token parser: tokens are now counted, and the key of the map is a string.",
 		"The secret of good code: names. Password reset works; credentials are asked for twice.",
-		"token := lexer.Next()", "password = getPassword()", "apiKey: process.env.API_KEY2", "key=value", "const key = 'a1b2c3d4e5f6'",
+		"token := lexer.Next()", "password = getPassword()", "apiKey: process.env.API_KEY2", "key=value", "const key = 'a1b2c3d4e5f6'", "stmt.Token = stmt.Token[1:]", "http://user:***@example.org/",
 		"set API_KEY=... first, or API_KEY=$OTHER, API_KEY=<your key>, API_KEY=xxxx", "if TOKEN == other { }",
 		"MAX_OUTPUT_TOKENS=16000 TOKEN_LIMIT=12345678 CACHE_KEY=v1-linux-abc123 PUBLIC_KEY=abc123def",
 		"npm_lifecycle_event=test npm_config_user_agent=npm/10", "hf_transfer", "SG.go", "AKIA", "eyJ.eyJ.x",
