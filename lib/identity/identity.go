@@ -135,13 +135,12 @@ func FromEnv(getenv func(string) string) (id Identity, ok bool, err error) {
 	if role == "" {
 		return Identity{}, false, nil
 	}
-	switch rig := getenv("GT_RIG"); {
-	case rig == "":
-	case role == "crew":
+	switch rig := getenv("GT_RIG"); role {
+	case "crew":
 		role = rig + "/crew/" + getenv("GT_CREW")
-	case role == "polecat":
+	case "polecat":
 		role = rig + "/polecats/" + getenv("GT_POLECAT")
-	case role == "witness", role == "refinery":
+	case "witness", "refinery":
 		role = rig + "/" + role
 	}
 	id, err = Parse(role)
@@ -229,7 +228,10 @@ func (i Identity) SessionName(p Prefixes) (string, error) {
 	if strings.ContainsAny(name, ".:") {
 		return "", fmt.Errorf("'%s' cannot be a session name: tmux changes '.' and ':'", name)
 	}
-	if back, err := FromSessionName(name, p); err != nil || back != i {
+	switch back, err := FromSessionName(name, p); {
+	case err != nil:
+		return "", fmt.Errorf("'%s' has no session name: %w", i.Address(), err)
+	case back != i:
 		return "", fmt.Errorf("'%s' is ambiguous: the session name '%s' means %s", i.Address(), name, back.Address())
 	}
 	return name, nil
@@ -260,7 +262,8 @@ func FromSessionName(name string, p Prefixes) (Identity, error) {
 	case ok:
 		id = Identity{Role: Crew, Rig: rig, Name: crew}
 	}
-	if id.Name == "" && (id.Role == Crew || id.Role == Polecat) {
+	// A name that is none in an address (empty, "../x") is nobody's.
+	if back, err := Parse(id.Address()); err != nil || back != id {
 		return Identity{}, fmt.Errorf("the session name '%s' names nobody", name)
 	}
 	return id, nil
