@@ -26,7 +26,10 @@ type Home struct {
 // Find returns the home of a session that runs in dir: GT_HOME where it names
 // a folder; in a town the folder of the role; else the top of the git worktree
 // that the client's project folder (CLAUDE_PROJECT_DIR), or else dir, is in;
-// else that folder itself.
+// else that folder itself. A home in a town is never above it.
+//
+// The town is that of the home, so that a command that a session runs in
+// another repository finds its own town's log and notes.
 //
 // own is the id of the session where it is known for certain, as from a hook's
 // input. GT_HOME and GT_SESSION_UUID are set together, by gt-prime, for the
@@ -37,8 +40,7 @@ func Find(getenv func(string) string, dir, own string) Home {
 	if !filepath.IsAbs(project) {
 		project = dir
 	}
-	h := Home{Town: town.Find(getenv, project)}
-
+	var h Home
 	set := getenv("GT_HOME")
 	if uuid := getenv("GT_SESSION_UUID"); own != "" && uuid != "" && uuid != own {
 		set = ""
@@ -47,6 +49,7 @@ func Find(getenv func(string) string, dir, own string) Home {
 		h.Dir = filepath.Clean(set)
 		project = h.Dir
 	}
+	h.Town = town.Find(getenv, project)
 
 	id, ok, err := identity.FromEnv(getenv)
 	if err != nil {
@@ -63,7 +66,7 @@ func Find(getenv func(string) string, dir, own string) Home {
 		}
 	}
 	if h.Dir == "" {
-		h.Dir = worktree(project)
+		h.Dir = worktree(project, h.Town.Root)
 	}
 	if !ok {
 		id = identity.Named(h.Dir)
@@ -78,14 +81,15 @@ func At(t town.Town, id identity.Identity, dir string) Home {
 	return Home{Dir: dir, Town: t, Identity: id}
 }
 
-// worktree returns the nearest folder at or above dir that holds .git, which
-// is a file in a linked worktree; dir itself where there is none.
-func worktree(dir string) string {
+// worktree returns the nearest folder at or above dir, but not above top, that
+// holds .git, which is a file in a linked worktree; dir itself where there is
+// none.
+func worktree(dir, top string) string {
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
 			return d
 		}
-		if d == filepath.Dir(d) {
+		if d == top || d == filepath.Dir(d) {
 			return dir
 		}
 	}
