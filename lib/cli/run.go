@@ -25,7 +25,15 @@ type Program struct {
 	Summary string // what it does and an example or two, wrapped by hand at 80 columns
 	Exits   string // its exit codes, a line each; Run adds those that all binaries share
 	Grammar any    // pointer to a kong grammar, whose selected node has Run(*Env) error
+
+	// Hot reads the arguments that a client calls the binary with at every
+	// prompt or tool call; nil for all others, and for a binary that has none.
+	// To build a grammar costs more than such a command itself.
+	Hot func(args []string) Command
 }
+
+// Command is something that a binary can be told to do.
+type Command interface{ Run(*Env) error }
 
 // Run parses env.Args by p.Grammar, runs what they select and returns the exit
 // code. A panic is reported as a bug and becomes code 70, for Go's own 2 would
@@ -55,6 +63,11 @@ func Run(env *Env, p Program) (code int) {
 		}
 	}()
 
+	if p.Hot != nil {
+		if c := p.Hot(env.Args); c != nil {
+			return report(env, c.Run(env))
+		}
+	}
 	parser, err := kong.New(p.Grammar,
 		kong.Name(p.Name),
 		kong.Description(strings.TrimSpace(p.Summary)),

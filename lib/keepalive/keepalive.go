@@ -47,18 +47,14 @@ type Sign struct {
 // Touch gives a sign. It is whole for every reader; a loss of power may take
 // it. The home's .runtime is made where it is missing.
 func Touch(h home.Home, s Sign) error {
+	if err := h.Prepare(); err != nil {
+		return err
+	}
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	data = append(data, '\n')
-	if err := atomicfile.Write(h.Path(file), data, atomicfile.Unsynced); err == nil {
-		return nil
-	}
-	if err := h.Prepare(); err != nil {
-		return err
-	}
-	return atomicfile.Write(h.Path(file), data, atomicfile.Unsynced)
+	return atomicfile.Write(h.Path(file), append(data, '\n'), atomicfile.Unsynced)
 }
 
 // Read returns the home's last sign of life, nil when there is none or it
@@ -68,6 +64,10 @@ func Read(h home.Home) *Sign {
 	if err != nil {
 		return nil
 	}
+	return parse(data)
+}
+
+func parse(data []byte) *Sign {
 	var s Sign
 	if json.Unmarshal(data, &s) != nil || s.Timestamp.IsZero() {
 		return nil

@@ -2,10 +2,13 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // stat reads /proc/<pid>/stat (proc(5)): number, (name), state, parent, and as
@@ -13,8 +16,11 @@ import (
 // and brackets, so fields are counted from the last bracket.
 func stat(pid int) (status, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH): // ESRCH: it went while we looked
 		return status{}, os.ErrProcessDone
+	case err != nil: // a process that cannot be looked at is not known to be gone
+		return status{}, fmt.Errorf("cannot read the status of process %d: %w", pid, err)
 	}
 	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
 	if open < 0 || end < open {

@@ -47,14 +47,21 @@ func (t *touch) Run(env *cli.Env) error {
 		if err := call.Adopt(); err != nil {
 			return call.End(err)
 		}
-		if old := keepalive.Read(call.Home); old != nil && old.State == keepalive.Ended && old.SessionID == call.ID {
-			// The session is over, and this hook is late: unless it goes on.
-			if r, err := call.Store.Get(call.ID); err == nil && r != nil && r.Ended() {
-				return nil
-			}
+		if late(call) {
+			return nil
 		}
 	}
 	return call.End(keepalive.Touch(call.Home, sign))
+}
+
+// late says whether the session is over already. One whose own sign says that
+// it works is not looked up, which is all but the first of its hooks.
+func late(call *hook.Call) bool {
+	if old := keepalive.Read(call.Home); old != nil && old.SessionID == call.ID && old.State != keepalive.Ended {
+		return false
+	}
+	r, err := call.Store.Get(call.ID)
+	return err == nil && r != nil && r.Ended()
 }
 
 type end struct {

@@ -3,7 +3,11 @@
 package keepalive
 
 import (
+	"slices"
+	"strings"
+
 	"gt/lib/cli"
+	"gt/lib/hook"
 )
 
 // Main runs gt-keepalive and returns its exit code.
@@ -12,16 +16,40 @@ func Main(env *cli.Env) int {
 		Name: "gt-keepalive",
 		Summary: `
 Records that an agent is alive and what it does, and tells how long ago that
-was. Claude's hooks call touch and end; a supervisor asks:
+was. The hooks of Claude Code call touch and end; whoever watches over agents
+asks, in their folder:
 
   gt-keepalive check --max-age 5m || echo idle
-  gt-keepalive pid track gt-crew-max && gt-keepalive pid list
+  gt-keepalive show
+
+It also keeps track of the processes of sessions, by more than their numbers,
+and ends no other:
+
+  gt-keepalive pid track gt-crew-max
+  gt-keepalive pid list
   gt-keepalive pid reap --grace 10s`,
 		Exits: `
-0  done, or alive; with --hook always
-1  idle, not alive, no such session`,
+0   done, or the answer is yes; with --hook always
+1   the answer is no: idle, ended, gone, no such session, something is left`,
 		Grammar: &grammar{},
+		Hot:     wired,
 	})
+}
+
+// wired reads "touch --hook [--agent NAME]", the form in which clients call
+// this binary at every prompt and tool call.
+func wired(args []string) cli.Command {
+	t := &touch{Flags: hook.Flags{Hook: true}}
+	switch {
+	case len(args) < 2 || !slices.Equal(args[:2], []string{"touch", "--hook"}):
+		return nil
+	case len(args) == 2:
+		return t
+	case len(args) == 4 && args[2] == "--agent" && !strings.HasPrefix(args[3], "-"):
+		t.Agent = args[3]
+		return t
+	}
+	return nil
 }
 
 type grammar struct {
@@ -30,4 +58,5 @@ type grammar struct {
 	End   end   `cmd:"" help:"Close a session."`
 	Show  show  `cmd:"" help:"Show the last sign of life."`
 	Check check `cmd:"" help:"Say by the exit code whether the agent is alive."`
+	Pid   pid   `cmd:"" help:"Track the processes of sessions, and end them."`
 }

@@ -1,0 +1,226 @@
+// Package pidfile tracks the processes of a town's sessions, so that they can
+// be found, and ended, by whoever comes later. Each has a file,
+// <town>/.runtime/pids/<session>.pid:
+//
+//	<pid>|<boot id>:<start>
+//
+// with the kernel's id of the boot and its figure for the start of the process
+// (process.Proc): no clock takes part, and a number that was given to another
+// process since is never mistaken for the one that was tracked. Gas Town has a
+// local time after the bar. Such a file is told from ours and taken for what it
+// is: a number, and no proof (docs/pid-files.md).
+package pidfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gt/lib/atomicfile"
+	"gt/lib/flock"
+	"gt/lib/home"
+	"gt/lib/identity"
+	"gt/lib/process"
+	"gt/lib/term"
+	"gt/lib/town"
+)
+
+// State is what has become of a tracked process.
+type State string
+
+const (
+	Alive   State = "alive"   // it runs
+	Gone    State = "gone"    // it does not; its number may be another's now
+	Foreign State = "foreign" // a process has that number, and whether it is the one cannot be told
+	Corrupt State = "corrupt" // the file names no process
+)
+
+// File is what one PID file says.
+type File struct {
+	Session string
+	Process process.Proc // without a start where another program wrote the file
+	State   State
+
+	data []byte
+}
+
+// Dir is the folder of a town's PID files.
+type Dir struct{ town town.Town }
+
+// Of returns the folder of the town.
+func Of(t town.Town) Dir { return Dir{t} }
+
+const (
+	suffix   = ".pid"
+	maxName  = 200
+	maxSize  = 4096
+	lockWait = 3 * time.Second
+)
+
+// CheckName refuses what cannot be the name of a session's file. A tmux
+// session's name and a client's session id can.
+func CheckName(s string) error {
+	switch {
+	case s == "" || len(s) > maxName:
+		return fmt.Errorf("a session's name has 1 to %d bytes, not %d", maxName, len(s))
+	case s[0] == '.' || s[0] == '-':
+		return fmt.Errorf("no name of a session: '%s' begins with '%c'", s, s[0])
+	case strings.Contains(s, "/") || !utf8.ValidString(s) || term.Clean(s) != s:
+		return fmt.Errorf("no name of a session: '%s'", s)
+	}
+	return nil
+}
+
+func (d Dir) path(session string) string {
+	return filepath.Join(d.town.Pids(), session+suffix)
+}
+
+// Track writes the session's file, in the place of what it said before. It
+// does not wait for the disk, for no process outlives a loss of power.
+func (d Dir) Track(session string, p process.Proc) error {
+	if err := CheckName(session); err != nil {
+		return err
+	}
+	lock, err := d.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return atomicfile.Write(d.path(session), format(p), atomicfile.Unsynced)
+}
+
+// Get returns what the session's file says, and how its process is; an error
+// that is fs.ErrNotExist where the session is not tracked.
+func (d Dir) Get(session string) (File, error) {
+	if err := CheckName(session); err != nil {
+		return File{}, err
+	}
+	data, err := atomicfile.Read(d.path(session), maxSize)
+	if err != nil {
+		return File{}, err
+	}
+	f := File{Session: session, data: data}
+	f.Process, f.State = parse(data)
+	if f.State == "" {
+		f.State, err = look(f.Process)
+	}
+	return f, err
+}
+
+// List returns the files by the names of their sessions. One that cannot be
+// read is reported, and the others are returned all the same.
+func (d Dir) List() ([]File, error) {
+	entries, err := os.ReadDir(d.town.Pids())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", d.town.Pids(), err)
+	}
+	var all []File
+	var failed error
+	for _, e := range entries {
+		session, ok := strings.CutSuffix(e.Name(), suffix)
+		if !ok || CheckName(session) != nil {
+			continue
+		}
+		f, err := d.Get(session)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // just removed
+		case err != nil:
+			failed = errors.Join(failed, err)
+		default:
+			all = append(all, f)
+		}
+	}
+	return all, failed
+}
+
+// Remove takes the file away. One that was written anew since it was read says
+// something else, and stays.
+func (d Dir) Remove(f File) error {
+	lock, err := d.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	data, err := atomicfile.Read(d.path(f.Session), maxSize)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(data, f.data) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return atomicfile.Remove(d.path(f.Session))
+}
+
+// lock makes the folder, private and out of git's sight, and the caller the
+// only one to change what is in it.
+func (d Dir) lock() (*flock.Lock, error) {
+	if err := home.At(d.town, identity.Identity{}, d.town.Root).Prepare(); err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Private(d.town.Pids()); err != nil {
+		return nil, err
+	}
+	return flock.Acquire(filepath.Join(d.town.Pids(), ".lock"), lockWait)
+}
+
+func format(p process.Proc) []byte {
+	return fmt.Appendf(nil, "%d|%s:%s\n", p.PID, p.Boot, p.Start)
+}
+
+// parse reads a file. The state is Corrupt where it names no process, else
+// open. Process 1 is the system's own, and nobody's agent.
+func parse(data []byte) (process.Proc, State) {
+	number, start, _ := strings.Cut(strings.TrimSpace(string(data)), "|")
+	pid, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || pid <= 1 || number[0] == '+' || !utf8.Valid(data) {
+		return process.Proc{}, Corrupt
+	}
+	p := process.Proc{PID: int(pid)}
+	if boot, since, ok := strings.Cut(start, ":"); ok && isBoot(boot) && isStart(since) {
+		p.Boot, p.Start = boot, since
+	}
+	return p, ""
+}
+
+// isBoot knows a boot's id, a UUID, and isStart the figure of Linux (clock
+// ticks) or macOS (seconds and microseconds).
+func isBoot(s string) bool {
+	return len(s) == 36 && strings.Trim(s, "0123456789abcdefABCDEF-") == ""
+}
+
+func isStart(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789.") == ""
+}
+
+// look says how the process is. An error where the system does not tell:
+// nothing is known then, and nothing is to be done.
+func look(p process.Proc) (State, error) {
+	now, err := process.Find(p.PID)
+	switch {
+	case errors.Is(err, os.ErrProcessDone):
+		return Gone, nil
+	case err != nil:
+		return "", err
+	case !p.Known():
+		return Foreign, nil
+	case now != p:
+		return Gone, nil
+	}
+	return Alive, nil
+}
+
+// Look says how the process is now.
+func (f File) Look() (State, error) {
+	if f.State == Corrupt {
+		return Corrupt, nil
+	}
+	return look(f.Process)
+}
