@@ -63,8 +63,9 @@ var ways = []way{
 func run(mb int, keep string) error {
 	dir := keep
 	if dir == "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "gt-handover-"); err != nil {
+		// Of the same length each time: it stands in many paths.
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("gt-handover-%08d", os.Getpid()))
+		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
 		defer os.RemoveAll(dir)
