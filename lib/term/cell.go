@@ -9,11 +9,17 @@ import (
 // CutFront shortens s to at most width columns and keeps its end, which is
 // what tells paths and addresses apart; what is cut begins with an ellipsis.
 func CutFront(s string, width int) string {
-	if uniseg.StringWidth(s) <= width {
+	over := uniseg.StringWidth(s) - width
+	if over <= 0 {
 		return s
 	}
-	for s != "" && uniseg.StringWidth(s) > width-1 {
-		_, s, _, _ = uniseg.FirstGraphemeClusterInString(s, -1)
+	if width < 1 {
+		return ""
+	}
+	for state := -1; over >= 0; { // one more than it is over, for the ellipsis
+		var boundaries int
+		_, s, boundaries, state = uniseg.StepString(s, state)
+		over -= boundaries >> uniseg.ShiftWidth
 	}
 	return "…" + s
 }

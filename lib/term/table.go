@@ -81,10 +81,14 @@ func Table(w io.Writer, width int, rows [][]string) error {
 }
 
 // Cut shortens s to at most width columns; what is cut ends in an ellipsis.
-// It never cuts inside what a reader sees as one character.
+// It never cuts inside what a reader sees as one character. Where there is not
+// even room for the ellipsis, nothing is left.
 func Cut(s string, width int) string {
 	if uniseg.StringWidth(s) <= width {
 		return s
+	}
+	if width < 1 {
+		return ""
 	}
 	var b strings.Builder
 	left, state := width-1, -1

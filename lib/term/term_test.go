@@ -1,0 +1,222 @@
+package term
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+func TestClean(t *testing.T) {
+	for name, c := range map[string]struct{ in, line, text string }{
+		"plain":            {"a title, é 日本 👩‍🔬", "a title, é 日本 👩‍🔬", "a title, é 日本 👩‍🔬"},
+		"empty":            {"", "", ""},
+		"lines":            {"a\nb\tc\r\nd\re", "a b c  d e", "a\nb\tc\nd e"},
+		"colours":          {"\x1b[31mred\x1b[0m", "�[31mred�[0m", "�[31mred�[0m"},
+		"a window's title": {"\x1b]0;x\x07", "�]0;x�", "�]0;x�"},
+		"the clipboard":    {"\x1b]52;c;aGk=\x1b\\", "�]52;c;aGk=�\\", "�]52;c;aGk=�\\"},
+		"C1":               {"\u009b31m\u009d0;x\u009c", "�31m�0;x�", "�31m�0;x�"},
+		"C1 as a byte":     {"\x9b31m", "�31m", "�31m"},
+		"backspace, DEL":   {"a\bb\x7fc\x00", "a�b�c�", "a�b�c�"},
+		"bidi":             {"a\u202eb\u2066c\u200fd\u061ce", "a�b�c�d�e", "a�b�c�d�e"},
+		"separators":       {"a\u2028b\u2029c\u0085d", "a�b�c�d", "a�b�c�d"},
+		"no UTF-8":         {"a\xff\xfeb\xed\xa0\x80", "a��b���", "a��b���"},
+		"its own mark":     {"a\uFFFDb", "a�b", "a�b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Clean(c.in); got != c.line {
+				t.Errorf("Clean: %q", got)
+			}
+			if got := CleanText(c.in); got != c.text {
+				t.Errorf("CleanText: %q", got)
+			}
+		})
+	}
+	// A megabyte of each kind comes back as long as it should.
+	for _, c := range []string{"x", "\x1b", "\xff", "é"} {
+		if got := utf8.RuneCountInString(Clean(strings.Repeat(c, 1<<20))); got != 1<<20 {
+			t.Errorf("%q: %d runes", c, got)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a\x1b[31m\r\n\u009b\u202e\xff\u2028")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, got := range []string{Clean(s), strings.NewReplacer("\n", "", "\t", "").Replace(CleanText(s))} {
+			if !utf8.ValidString(got) {
+				t.Fatalf("%q: no UTF-8 in %q", s, got)
+			}
+			for _, r := range got {
+				if unsafe(r) {
+					t.Fatalf("%q: %q is left in %q", s, r, got)
+				}
+			}
+		}
+		if again := Clean(Clean(s)); again != Clean(s) {
+			t.Fatalf("%q: cleaning twice makes %q", s, again)
+		}
+	})
+}
+
+func TestTable(t *testing.T) {
+	rows := [][]string{
+		{"ID", "AGENT", "TITLE"},
+		{"1", "gastown/crew/max", "short"},
+		{"22", "", strings.Repeat("a long title ", 20)},
+		{"3", "中文", strings.Repeat("日本語", 40)},
+		{"4", "e\u0301e\u0301", "\x1b[31mred\nline"},
+		{"5", "👩‍👩‍👧‍👦", ""},
+	}
+	var b bytes.Buffer
+	if err := Table(&b, 80, rows); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) != len(rows) {
+		t.Fatalf("%d lines for %d rows:\n%s", len(lines), len(rows), b.String())
+	}
+	for i, line := range lines {
+		if w := uniseg.StringWidth(line); w > 80 {
+			t.Errorf("%d columns: %s", w, line)
+		}
+		if strings.HasSuffix(line, " ") {
+			t.Errorf("blanks at the end of %q", line)
+		}
+		// The title begins in column 22 of every row that has one.
+		before, _, ok := strings.Cut(line, Clean(rows[i][2])[:min(3, len(Clean(rows[i][2])))])
+		if rows[i][2] != "" && (!ok || uniseg.StringWidth(before) != 22) {
+			t.Errorf("column %d: %s", uniseg.StringWidth(before), line)
+		}
+	}
+	if !strings.HasSuffix(lines[2], "…") || uniseg.StringWidth(lines[2]) != 80 {
+		t.Errorf("not cut at 80: %s", lines[2])
+	}
+	b.Reset()
+	if err := Table(&b, 0, rows); err != nil || strings.Contains(b.String(), "…") {
+		t.Errorf("%v, cut without a limit:\n%s", err, b.String())
+	}
+	if err := Table(&b, 80, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, s := range []string{
+		"", "x", "plain text of some length", "日本語の長い表題", "e\u0301a\u0308o\u0302u\u0300", "👩‍👩‍👧‍👦👍🏽🇩🇪 flags", strings.Repeat("é", 100),
+	} {
+		for width := -1; width < 40; width++ {
+			for name, cut := range map[string]func(string, int) string{"Cut": Cut, "CutFront": CutFront} {
+				got := cut(s, width)
+				if w := uniseg.StringWidth(got); w > max(width, 0) {
+					t.Errorf("%s(%q, %d) = %q has %d columns", name, s, width, got, w)
+				}
+				if uniseg.StringWidth(s) <= width && got != s {
+					t.Errorf("%s(%q, %d) = %q", name, s, width, got)
+				}
+				if kept := strings.Trim(got, "…"); !strings.Contains(s, kept) || !utf8.ValidString(got) {
+					t.Errorf("%s(%q, %d) = %q", name, s, width, got)
+				}
+			}
+		}
+	}
+	for got, want := range map[string]string{
+		Cut("日本語", 4):                   "日…",
+		Cut("e\u0301e\u0301e\u0301", 2): "e\u0301…",
+		CutFront("gastown/crew/max", 9): "…crew/max",
+		CutFront("日本語", 4):              "…語",
+	} {
+		if got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	// What is long costs no more than its length.
+	long := strings.Repeat("/some/folder", 1<<17)
+	if got := CutFront(long, 20); uniseg.StringWidth(got) != 20 {
+		t.Errorf("%q", got)
+	}
+}
+
+// What is quoted comes out of a real shell as it was, and is one word.
+func TestQuoteComesBackFromAShell(t *testing.T) {
+	words := []string{
+		"", "plain", "/a/b-c_d.e", "two words", "it's", `a"b`, "$HOME", "`id`", "$(id)", "a;b", "a&b", "a|b", "*", "?", "[x]", "~", "~root",
+		"{a,b}", "!!", "#x", "-rf", "--", "a\nb", "\n", "a\tb", `\`, `a\b`, "'", "''", "<x>", "=", "a=b", "é日本", "\x1b[31m", "%s", "^", "\xff",
+	}
+	script := "printf '%s\\0'"
+	for _, w := range words {
+		script += " " + Quote(w)
+	}
+	out, err := exec.Command("sh", "-c", script).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	if len(got) != len(words) {
+		t.Fatalf("%d words, not %d", len(got), len(words))
+	}
+	for i, w := range words {
+		if got[i] != w {
+			t.Errorf("%q became %q", w, got[i])
+		}
+	}
+	if Quote("/a/b-c_d.e") != "/a/b-c_d.e" {
+		t.Error("a plain word is quoted")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	in := map[string]string{"a": "\x1b]0;x\x07\u009b\u202e\u2028\x7f<&>é\n\"", "b": strings.Repeat("x", 10)}
+	line, err := JSON(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(line, []byte("\n")) || !isClean(strings.TrimSuffix(string(line), "\n"), false) {
+		t.Errorf("%q", line)
+	}
+	if !bytes.Contains(line, []byte("<&>é")) {
+		t.Errorf("more than needed is escaped: %s", line)
+	}
+	var out map[string]string
+	if err := json.Unmarshal(line, &out); err != nil || fmt.Sprint(out) != fmt.Sprint(in) {
+		t.Errorf("%v %v", out, err)
+	}
+	if _, err := JSON(func() {}); err == nil {
+		t.Error("a function became JSON")
+	}
+}
+
+func TestDay(t *testing.T) {
+	zone := time.FixedZone("", 2*3600)
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, zone)
+	for want, at := range map[string]time.Time{
+		"":             {},
+		"Jul  1 11:00": time.Date(2026, 7, 1, 9, 0, 0, 0, time.UTC),
+		"Jun 30 23:30": time.Date(2026, 6, 30, 21, 30, 0, 0, time.UTC),
+		"Jul  2 11:59": time.Date(2026, 7, 2, 11, 59, 0, 0, zone), // a clock that is a little off
+		"Jul  5  2026": time.Date(2026, 7, 5, 12, 0, 0, 0, zone),
+		"Dec 31  2025": time.Date(2025, 12, 31, 12, 0, 0, 0, zone),
+	} {
+		if got := Day(at, now); got != want {
+			t.Errorf("%v: %q, not %q", at, got, want)
+		}
+	}
+}
+
+func TestWidth(t *testing.T) {
+	env := func(v string) func(string) string { return func(string) string { return v } }
+	for v, want := range map[string]int{"100": 100, "": 0, "0": 0, "-5": 0, "wide": 0} {
+		if got := Width(&bytes.Buffer{}, env(v)); got != want {
+			t.Errorf("COLUMNS=%q: %d", v, got)
+		}
+	}
+	if IsTerminal(&bytes.Buffer{}) {
+		t.Error("a buffer is a terminal")
+	}
+}
