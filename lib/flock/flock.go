@@ -14,7 +14,7 @@ import (
 	"gt/lib/atomicfile"
 )
 
-// ErrBusy is what Lock gives when somebody else held the lock all the time.
+// ErrBusy is what Acquire gives when somebody else held the lock all the time.
 var ErrBusy = errors.New("somebody else holds the lock")
 
 // A Lock is held until Unlock or the end of the process.

@@ -1,0 +1,129 @@
+package flock
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gt/lib/atomicfile"
+)
+
+// TestMain lets the test binary stand for a process that holds a lock until it
+// is killed.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("FLOCK_HOLD"); path != "" {
+		if _, err := Acquire(path, time.Minute); err != nil {
+			os.Stdout.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		os.Stdout.WriteString("held\n")
+		time.Sleep(time.Minute)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func hold(t *testing.T, path string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "FLOCK_HOLD="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatalf("the other process says %q", line)
+	}
+	return cmd
+}
+
+func TestOneProcessAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	other := hold(t, path)
+
+	begin := time.Now()
+	_, err := Acquire(path, 100*time.Millisecond)
+	if !errors.Is(err, ErrBusy) {
+		t.Fatalf("%v", err)
+	}
+	if took := time.Since(begin); took < 100*time.Millisecond {
+		t.Errorf("gave up after %v", took)
+	}
+	if want := "cannot lock '" + path + "': somebody else holds the lock"; err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	if _, err := Acquire(path, 0); !errors.Is(err, ErrBusy) {
+		t.Errorf("without waiting: %v", err)
+	}
+
+	// However the holder dies, its lock is free.
+	if err := other.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := Acquire(path, 30*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Unlock()
+}
+
+func TestOneHolderWithinAProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	var in atomic.Int32
+	done := make(chan error)
+	for range 16 {
+		go func() {
+			lock, err := Acquire(path, time.Minute)
+			if err == nil {
+				if in.Add(1) != 1 {
+					err = errors.New("two hold the lock")
+				}
+				time.Sleep(time.Millisecond)
+				in.Add(-1)
+				lock.Unlock()
+			}
+			done <- err
+		}()
+	}
+	for range 16 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The lock is no way into another file, and its file stays.
+func TestAcquireRefusesWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "elsewhere"), link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Acquire(link, 0); !errors.Is(err, atomicfile.ErrNotRegular) {
+		t.Error(err)
+	}
+	if _, err := Acquire(filepath.Join(dir, "no", "lock"), 0); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Error(entries)
+	}
+	path := filepath.Join(dir, "lock")
+	lock, err := Acquire(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Unlock()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+}
