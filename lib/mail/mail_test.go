@@ -129,6 +129,28 @@ func TestSupersede(t *testing.T) {
 	}
 }
 
+// Two notes with one ID, which chance allows: the newer is meant, and the
+// other can still be listed.
+func TestSameID(t *testing.T) {
+	b := townBox(t)
+	if _, err := b.Deliver(Note{}, false); err != nil {
+		t.Fatal(err)
+	}
+	for second, name := range []string{"1737075600.M1R3f9a01c2.h", "1737075601.M1R3f9a01c2.h"} {
+		text := fmt.Sprintf("Subject: note %d\n\n", second)
+		if err := os.WriteFile(b.file("new", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := b.Get("3f9a01c2"); err != nil || n.Subject != "note 1" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	var many *Ambiguous
+	if _, err := b.Get("3f9a"); !errors.As(err, &many) || len(many.Notes) != 2 {
+		t.Errorf("%v", err)
+	}
+}
+
 // Flags that many change at once are all there afterwards.
 func TestFlagsAtOnce(t *testing.T) {
 	b := townBox(t)
