@@ -1,12 +1,10 @@
 package session
 
 import (
-	"encoding/json"
 	"fmt"
-	"reflect"
-	"strings"
 	"time"
 
+	"gt/lib/openjson"
 	"gt/lib/process"
 )
 
@@ -70,7 +68,7 @@ type Record struct {
 	Handoff *Pending `json:"handoff,omitempty"`
 	Hook    *Seen    `json:"hook,omitempty"`
 
-	unknown map[string]json.RawMessage
+	unknown openjson.Unknown
 }
 
 // Pending is a hand-over that the session has prepared and nobody has taken
@@ -124,34 +122,14 @@ func (r *Record) Gone(now time.Time) bool {
 type plainRecord Record
 
 // UnmarshalJSON reads a record and keeps the fields that it does not know.
-func (r *Record) UnmarshalJSON(data []byte) error {
+func (r *Record) UnmarshalJSON(data []byte) (err error) {
 	var p plainRecord
-	if err := json.Unmarshal(data, &p); err != nil {
-		return err
-	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(data, &all); err != nil {
-		return err
-	}
-	for f := range reflect.TypeFor[plainRecord]().Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		delete(all, name)
-	}
-	p.unknown = all
+	p.unknown, err = openjson.Unmarshal(data, &p)
 	*r = Record(p)
-	return nil
+	return err
 }
 
 // MarshalJSON writes the record and the unknown fields after it.
 func (r *Record) MarshalJSON() ([]byte, error) {
-	data, err := json.Marshal((*plainRecord)(r))
-	if err != nil || len(r.unknown) == 0 {
-		return data, err
-	}
-	extra, err := json.Marshal(r.unknown)
-	if err != nil {
-		return nil, err
-	}
-	// {"id":…} and {"new":…} become {"id":…,"new":…}
-	return append(append(data[:len(data)-1], ','), extra[1:]...), nil
+	return openjson.Marshal((*plainRecord)(r), r.unknown)
 }

@@ -12,6 +12,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/eventlog"
 	"gt/lib/home"
+	"gt/lib/openjson"
 )
 
 // Store holds the records of one home's sessions. Its reading methods need no
@@ -89,11 +90,11 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	if err := atomicfile.Private(s.dir()); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(r, "", "  ")
+	data, err := openjson.File(r)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(s.path(r.ID), append(data, '\n'), d)
+	return atomicfile.Write(s.path(r.ID), data, d)
 }
 
 // prune removes the records of sessions that ended long ago, and of more than

@@ -1,0 +1,73 @@
+// Package openjson reads and writes JSON objects that other programs, and
+// newer versions of this one, may add fields to: what is not known is kept and
+// written back.
+package openjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"strings"
+)
+
+// Unknown holds the fields of an object that its type does not have.
+type Unknown map[string]json.RawMessage
+
+// Unmarshal reads an object into v, a pointer to a struct without an
+// UnmarshalJSON of its own, and returns the fields that the struct does not
+// have. As in encoding/json, a name in other capitals is the same field.
+func Unmarshal(data []byte, v any) (Unknown, error) {
+	if err := json.Unmarshal(data, v); err != nil {
+		return nil, err
+	}
+	var all Unknown
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, err
+	}
+	for f := range reflect.TypeOf(v).Elem().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool {
+			return strings.EqualFold(key, name)
+		})
+	}
+	return all, nil
+}
+
+// Marshal writes v, a struct or a pointer to one, as an object, and the unknown
+// fields after its own.
+func Marshal(v any, unknown Unknown) ([]byte, error) {
+	data, err := object(v)
+	if err != nil || len(unknown) == 0 {
+		return data, err
+	}
+	extra, err := object(unknown)
+	if err != nil {
+		return nil, err
+	}
+	// {"id":…} and {"new":…} become {"id":…,"new":…}
+	data = data[:len(data)-1]
+	if len(data) > 1 {
+		data = append(data, ',')
+	}
+	return append(data, extra[1:]...), nil
+}
+
+// File writes v as a file that a person reads: indented, with < and & as they
+// are, and with a line end.
+func File(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+func object(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
