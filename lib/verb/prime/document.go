@@ -15,12 +15,12 @@ type section struct {
 	all   string // the command that prints the whole; empty where there is none
 }
 
-// pointerRoom is kept free for each section that is still to come, so that
-// every one of them is at least named.
-const pointerRoom = 160
-
 // document puts the sections, the most needed first, into a text of at most
 // limit UTF-16 code units. The same sections give the same text.
+//
+// Every section that cannot be told in full is at least named, and so much
+// room is kept free for it. Of a great many, those at the end are only
+// counted, for the names of all must not crowd out what is needed most.
 func document(limit int, sections []section) string {
 	var kept []section
 	for _, s := range sections {
@@ -28,25 +28,66 @@ func document(limit int, sections []section) string {
 			kept = append(kept, s)
 		}
 	}
+	named, names := 0, 0 // how many sections are named, and the room for it
+	for named < len(kept) && (named == 0 || names+kept[named].least() <= limit/2-countRoom) {
+		names += kept[named].least()
+		named++
+	}
+	room := limit
+	if named < len(kept) {
+		room -= countRoom
+	}
 	var b strings.Builder
-	left := limit
-	for i, s := range kept {
-		head := ""
-		if b.Len() > 0 {
-			head = "\n"
-		}
-		if s.title != "" {
-			head += "## " + s.title + "\n\n"
-		}
-		room := left - hook.Units(head) - pointerRoom*(len(kept)-1-i)
-		part := head + fit(s, room)
-		left -= hook.Units(part)
-		if left < 0 { // not even the pointers have room
-			break
+	for _, s := range kept[:named] {
+		names -= s.least()
+		head := s.head(b.Len() > 0)
+		part := head + fit(s, room-names-hook.Units(head))
+		if room -= hook.Units(part); room < 0 { // not even a name has room
+			return b.String()
 		}
 		b.WriteString(part)
 	}
+	if more := len(kept) - named; more > 0 {
+		fmt.Fprintf(&b, "\n[%d more sections are left out]\n", more)
+	}
 	return b.String()
+}
+
+// countRoom is kept free for the line that counts what is not even named.
+const countRoom = 50
+
+// head is the section's heading, with a blank line before it where something
+// stands there.
+func (s section) head(after bool) string {
+	head := ""
+	if after {
+		head = "\n"
+	}
+	if s.title != "" {
+		head += "## " + s.title + "\n\n"
+	}
+	return head
+}
+
+// least is what the section needs to be named: its heading and the line that
+// says how to print it, or less where it is short.
+func (s section) least() int {
+	body := s.body + "\n"
+	return hook.Units(s.head(true)) + min(hook.Units(body), hook.Units(s.leftOut(body, 0)))
+}
+
+// leftOut is the line that says what is missing of the body after its first n
+// lines.
+func (s section) leftOut(body string, n int) string {
+	left := strings.Count(body, "\n") - n
+	more := fmt.Sprintf("[%d more lines are left out", left)
+	if left == 1 {
+		more = "[1 more line is left out"
+	}
+	if s.all != "" {
+		more += ": " + s.all + " prints all"
+	}
+	return more + "]\n"
 }
 
 // fit returns the section's body, or as many of its lines as have room, with a
@@ -57,26 +98,8 @@ func fit(s section, room int) string {
 		return whole
 	}
 	lines := strings.SplitAfter(whole, "\n")
-	rest := func(n int) string {
-		left := 0
-		for _, l := range lines[n:] {
-			if l != "" {
-				left++
-			}
-		}
-		more := fmt.Sprintf("[%d more lines are left out", left)
-		if left == 1 {
-			more = "[1 more line is left out"
-		}
-		if s.all != "" {
-			more += ": " + s.all + " prints all]\n"
-		} else {
-			more += "]\n"
-		}
-		return more
-	}
-	// The last line names a number that only gets shorter, so this is enough.
-	room -= hook.Units(rest(0))
+	// The number in the last line only gets shorter, so this is enough.
+	room -= hook.Units(s.leftOut(whole, 0))
 	used, n := 0, 0
 	for n < len(lines) && used+hook.Units(lines[n]) <= room {
 		used += hook.Units(lines[n])
@@ -90,7 +113,7 @@ func fit(s section, room int) string {
 			n = 0 // it is the line that is cut which is left out
 		}
 	}
-	return text + rest(n)
+	return text + s.leftOut(whole, n)
 }
 
 // cutUnits returns the longest beginning of s that has at most n UTF-16 code

@@ -50,3 +50,70 @@ func TestFitCountsWhatIsLeftOut(t *testing.T) {
 		t.Fatalf("want the end %q:\n%s", want, text)
 	}
 }
+
+// A box full of hooked notes, each with a long subject, does not crowd out
+// what is needed most.
+func TestDocumentOfManySections(t *testing.T) {
+	for _, many := range []int{3, 30, 61, 300, 3000} {
+		sections := []section{
+			{body: "# Banner\n\nwho"},
+			{title: "What to do now", body: "Go on."},
+			{title: "The note", body: strings.Repeat("a line of the note\n", 100), all: "`gt-mail read x`"},
+		}
+		for i := range many {
+			sections = append(sections, section{
+				title: fmt.Sprintf("Hooked work: %d %s", i, strings.Repeat("long ", 38)),
+				body:  strings.Repeat("line\n", 40),
+				all:   fmt.Sprintf("`gt-mail read %d.`", i),
+			})
+		}
+		text := document(10_000, sections)
+		if n := hook.Units(text); n > 10_000 || n < 3000 && many > 3 {
+			t.Errorf("%d: %d units", many, n)
+		}
+		if !strings.HasPrefix(text, "# Banner\n\nwho\n\n## What to do now\n\nGo on.\n") || strings.Count(text, "a line of the note") != 100 {
+			t.Errorf("%d: the front is cut:\n%.500s", many, text)
+		}
+		named := strings.Count(text, "## Hooked work")
+		if rest := many - named; rest > 0 && !strings.HasSuffix(text, fmt.Sprintf("\n[%d more sections are left out]\n", rest)) {
+			t.Errorf("%d: nothing counts the %d that are left out:\n%s", many, rest, text[len(text)-200:])
+		}
+		if many == 30 && named < 15 {
+			t.Errorf("only %d are named", named)
+		}
+	}
+}
+
+// Whatever the limit and the text, the document stays under it.
+func FuzzDocument(f *testing.F) {
+	f.Add(600, "banner", "a\nlong\nnote", 5)
+	f.Add(0, "x", "", 0)
+	f.Add(200, strings.Repeat("𝄞", 300), "\n\n\n", 100)
+	f.Fuzz(func(t *testing.T, limit int, first, body string, many int) {
+		limit, many = min(limit, 50_000), min(many, 200)
+		sections := []section{{body: first}}
+		for range many {
+			sections = append(sections, section{title: first, body: body, all: "`cat`"})
+		}
+		text := document(limit, sections)
+		if n := hook.Units(text); n > max(limit, 0) {
+			t.Fatalf("%d units of %d", n, limit)
+		}
+		if text != document(limit, sections) {
+			t.Fatal("not the same again")
+		}
+	})
+}
+
+// An exact fit is not cut, one unit less is.
+func TestDocumentAtItsLimit(t *testing.T) {
+	sections := []section{{body: "banner"}, {title: "Note", body: strings.Repeat("line\n", 200), all: "`all`"}}
+	whole := document(1<<20, sections)
+	n := hook.Units(whole)
+	if got := document(n, sections); got != whole {
+		t.Error("cut where it fits")
+	}
+	if got := document(n-1, sections); !strings.HasSuffix(got, "more lines are left out: `all` prints all]\n") {
+		t.Errorf("%s", got[len(got)-80:])
+	}
+}
