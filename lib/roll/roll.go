@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gt/lib/atomicfile"
+	"gt/lib/beacon"
 	"gt/lib/eventlog"
 	"gt/lib/home"
 	"gt/lib/identity"
@@ -362,15 +363,13 @@ func (r Roll) Short() map[session.ID]string {
 	return short
 }
 
-// coldStart is the topic of a session that began with nothing to do.
-const coldStart = "cold-start"
-
-// Title is what a session was about, in a line: why it began, the subject of
-// its hand-over or else its work, and the branch.
+// Title is what a session was about, in a line: why it began (that it began
+// with nothing says little), the subject of its hand-over or else its work, and
+// the branch.
 func (s *Session) Title() string {
 	var parts []string
 	about := cmp.Or(s.Subject, s.WorkUnit)
-	if s.Topic != "" && (s.Topic != coldStart || about == "") {
+	if s.Topic != "" && (s.Topic != beacon.ColdStart || about == "") {
 		parts = append(parts, s.Topic)
 	}
 	if about != "" {

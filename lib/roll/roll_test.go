@@ -135,6 +135,23 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// A parent's child is the first that followed it; nobody is their own.
+func TestChild(t *testing.T) {
+	r := read(t, story(t,
+		[3]string{"session_start", "a", `"session_id":"one","parent_id":"one"`},
+		[3]string{"session_start", "a", `"session_id":"two","parent_id":"one"`},
+		[3]string{"session_start", "a", `"session_id":"three","parent_id":"one"`},
+		[3]string{"session_start", "a", `"session_id":"four","parent_id":"pruned"`},
+	))
+	got := ""
+	for _, s := range r {
+		got += fmt.Sprintf("%s<%s>%s ", s.ParentID, s.ID, s.ChildID)
+	}
+	if want := "pruned<four> one<three> one<two> one<one>two "; got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+}
+
 func TestTitle(t *testing.T) {
 	for _, c := range []struct {
 		s    Session
