@@ -58,7 +58,8 @@ func (s Store) Get(id ID) (*Record, error) {
 	return &r, nil
 }
 
-// All returns the records of the home, the newest first.
+// All returns the records of the home, the newest first. One that cannot be
+// read is passed over, or it would keep every later session from being noted.
 func (s Store) All() ([]*Record, error) {
 	entries, err := os.ReadDir(s.dir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,11 +74,7 @@ func (s Store) All() ([]*Record, error) {
 		if !ok || err != nil {
 			continue
 		}
-		r, err := s.Get(id)
-		if err != nil {
-			return nil, err
-		}
-		if r != nil {
+		if r, err := s.Get(id); err == nil && r != nil {
 			all = append(all, r)
 		}
 	}
