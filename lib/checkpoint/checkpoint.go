@@ -3,18 +3,19 @@
 // <home>/.polecat-checkpoint.json, which Gas Town reads and writes too
 // (docs/checkpoint.md).
 //
-// Where two sessions of one home live at once, the second's checkpoint is
-// <home>/.runtime/checkpoint-<id>.json, so neither overwrites the other's.
+// While that holds what another session of the home may still be missed for,
+// a session's checkpoint is <home>/.runtime/checkpoint-<id>.json, so neither
+// overwrites the other's.
 package checkpoint
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/git"
 	"gt/lib/home"
+	"gt/lib/openjson"
 	"gt/lib/session"
 	"gt/lib/term"
 )
@@ -32,8 +34,11 @@ const File = ".polecat-checkpoint.json"
 // StaleAfter is the age from which on a checkpoint says nothing any more.
 const StaleAfter = 24 * time.Hour
 
-// maxSize bounds a checkpoint, which lists the files that differ.
-const maxSize = 4 << 20
+// maxSize bounds a checkpoint, and maxFiles the bytes of it that list files.
+const (
+	maxSize  = 4 << 20
+	maxFiles = 256 << 10
+)
 
 // Checkpoint is what a session saves. Fields that are empty do not stand in
 // the file, and fields that a newer version wrote survive.
@@ -42,6 +47,7 @@ type Checkpoint struct {
 	CurrentStep   string     `json:"current_step,omitempty"`
 	StepTitle     string     `json:"step_title,omitempty"`
 	ModifiedFiles []string   `json:"modified_files,omitempty"` // as git.Quote writes them
+	MoreFiles     int        `json:"more_files,omitempty"`     // modified ones that are not listed
 	LastCommit    string     `json:"last_commit,omitempty"`
 	Branch        string     `json:"branch,omitempty"`
 	HookedBead    string     `json:"hooked_bead,omitempty"`
@@ -52,49 +58,36 @@ type Checkpoint struct {
 	TakenBy       session.ID `json:"taken_by,omitempty"`    // the session that was told of it
 
 	path    string
-	unknown map[string]json.RawMessage
+	unknown openjson.Unknown
 }
 
 // plain is Checkpoint without its methods.
 type plain Checkpoint
 
 // UnmarshalJSON reads a checkpoint and keeps the fields that it does not know.
-func (c *Checkpoint) UnmarshalJSON(data []byte) error {
+func (c *Checkpoint) UnmarshalJSON(data []byte) (err error) {
 	var p plain
-	if err := json.Unmarshal(data, &p); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, &p.unknown); err != nil {
-		return err
-	}
-	for f := range reflect.TypeFor[plain]().Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		delete(p.unknown, name)
-	}
+	p.unknown, err = openjson.Unmarshal(data, &p)
 	*c = Checkpoint(p)
-	return nil
+	return err
 }
 
 // MarshalJSON writes the checkpoint and the unknown fields after it.
 func (c *Checkpoint) MarshalJSON() ([]byte, error) {
-	data, err := json.Marshal((*plain)(c))
-	if err != nil || len(c.unknown) == 0 {
-		return data, err
-	}
-	extra, err := json.Marshal(c.unknown)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(data[:len(data)-1], ','), extra[1:]...), nil
+	return openjson.Marshal((*plain)(c), c.unknown)
 }
 
-// Stale says whether the checkpoint is too old to go by.
-func (c *Checkpoint) Stale(now time.Time) bool { return now.Sub(c.Timestamp) >= StaleAfter }
+// Stale says whether the checkpoint is too old to go by. One from so far in
+// the future was written under another clock, and is no better.
+func (c *Checkpoint) Stale(now time.Time) bool { return now.Sub(c.Timestamp).Abs() >= StaleAfter }
 
-// List returns the checkpoints that lie in the home, the newest first. One
-// that cannot be parsed is set aside and reported; the others are returned all
-// the same.
-func List(h home.Home) ([]*Checkpoint, error) {
+// List returns the checkpoints that lie in the home, the newest first. It
+// changes nothing: one that cannot be read or understood is reported, and the
+// others are returned all the same.
+func List(h home.Home) ([]*Checkpoint, error) { return list(h, nil) }
+
+// list is List; what cannot be read goes to broken, where that is given.
+func list(h home.Home, broken func(path string, err error) error) ([]*Checkpoint, error) {
 	paths := []string{filepath.Join(h.Dir, File)}
 	entries, err := os.ReadDir(h.Runtime())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -110,11 +103,13 @@ func List(h home.Home) ([]*Checkpoint, error) {
 	for _, path := range paths {
 		c, err := read(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			failed = errors.Join(failed, err)
-		default:
+		case err == nil:
 			all = append(all, c)
+		case errors.Is(err, fs.ErrNotExist):
+		case broken != nil:
+			failed = errors.Join(failed, broken(path, err))
+		default:
+			failed = errors.Join(failed, err)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Checkpoint) int { return b.Timestamp.Compare(a.Timestamp) })
@@ -126,75 +121,135 @@ func read(path string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkpoint{path: path}
-	if err := json.Unmarshal(data, c); err != nil || c.Timestamp.IsZero() {
-		aside, aerr := atomicfile.SetAside(path)
-		if aerr != nil {
-			return nil, aerr
-		}
-		return nil, fmt.Errorf("the checkpoint is no JSON that we understand and was set aside as '%s'", aside)
+	c, err := parse(data)
+	if err != nil {
+		return nil, atomicfile.Error("understand", path, err)
 	}
 	c.path = path
 	return c, nil
 }
 
-// Of returns the checkpoint that the session wrote last, nil where there is
-// none.
-func Of(h home.Home, id session.ID) (*Checkpoint, error) {
-	all, err := List(h)
-	for _, c := range all {
-		if c.SessionID == id {
-			return c, err
-		}
+func parse(data []byte) (*Checkpoint, error) {
+	var c Checkpoint
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, err
 	}
-	return nil, err
+	if c.Timestamp.IsZero() {
+		return nil, errors.New("it has no timestamp")
+	}
+	return &c, nil
 }
 
-// Write saves the checkpoint of c.SessionID. It survives a loss of power. The
-// caller holds the home's lock.
-func Write(h home.Home, c *Checkpoint) error {
+// setAside keeps what cannot be read under another name.
+func setAside(path string, err error) error {
+	aside, aerr := atomicfile.SetAside(path)
+	if aerr != nil {
+		return errors.Join(err, aerr)
+	}
+	return fmt.Errorf("%w: it was set aside as '%s'", err, filepath.Base(aside))
+}
+
+// Open returns the checkpoint of a session, to be changed and written: what
+// the session wrote last, or a new one. What cannot be read is set aside, and
+// what is stale beside the home's own file removed; an error says so, and a
+// checkpoint is returned all the same. The caller holds the home's lock.
+func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
+	all, err := list(h, setAside)
 	path := filepath.Join(h.Dir, File)
-	store := session.Store{Home: h}
-	if old, err := read(path); err == nil && old.SessionID != c.SessionID {
-		if r, err := store.Get(old.SessionID); err == nil && r != nil && r.Live() {
-			path = h.Path("checkpoint-" + string(c.SessionID) + ".json")
+	var own *Checkpoint
+	for _, c := range all {
+		switch {
+		case c.SessionID == id && own == nil:
+			own = c
+		case filepath.Base(c.path) != File:
+			if c.Stale(now) {
+				err = errors.Join(err, atomicfile.Remove(c.path))
+			}
+		case wanted(h, c, id, now):
+			path = h.Path("checkpoint-" + string(id) + ".json")
 		}
 	}
-	if c.path != "" && c.path != path && c.path != filepath.Join(h.Dir, File) {
-		path = c.path // it has a place of its own already
+	if own == nil {
+		own = &Checkpoint{SessionID: id, path: path}
 	}
-	if filepath.Base(path) == File {
+	return own, err
+}
+
+// wanted says whether somebody other than the session id may still need the
+// checkpoint: the session that holds it, which is the one that was told of it
+// or else the one that wrote it, has not ended, or nobody knows it and nobody
+// was told.
+func wanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
+	holder := cmp.Or(c.TakenBy, c.SessionID)
+	if holder == id || c.Stale(now) {
+		return false
+	}
+	r, err := session.Store{Home: h}.Get(holder)
+	if err != nil || r == nil {
+		return c.TakenBy == ""
+	}
+	return !r.Ended()
+}
+
+// Write saves a checkpoint that Open returned. It survives a loss of power.
+// The caller holds the home's lock.
+func (c *Checkpoint) Write(h home.Home) error {
+	if filepath.Base(c.path) == File {
 		// With its temporary file. A worktree that shows them is no reason not to
 		// save.
 		_ = git.Exclude(h.Dir, "*"+File+"*")
 	}
-	return c.put(path)
+	return c.put()
 }
 
-// Take notes that a successor was told of the checkpoint.
+// SetFiles lists the files that differ, as many as a checkpoint may hold, and
+// counts the others.
+func (c *Checkpoint) SetFiles(changes []git.Change) {
+	c.ModifiedFiles, c.MoreFiles = nil, 0
+	size := 0
+	for i, change := range changes {
+		name := git.Quote(change.Path)
+		if size += len(name); size > maxFiles {
+			c.MoreFiles = len(changes) - i
+			return
+		}
+		c.ModifiedFiles = append(c.ModifiedFiles, name)
+	}
+}
+
+// Take notes that a successor was told of the checkpoint. One that is gone or
+// another's by now is left as it is. The caller holds the home's lock.
 func Take(c *Checkpoint, by session.ID) error {
-	c.TakenBy = by
-	return c.put(c.path)
+	now, err := read(c.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && now.SessionID != c.SessionID {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	now.TakenBy = by
+	return now.put()
 }
 
-func (c *Checkpoint) put(path string) error {
-	data, err := json.MarshalIndent(c, "", "  ")
+func (c *Checkpoint) put() error {
+	data, err := openjson.File(c)
 	if err != nil {
 		return err
 	}
-	c.path = path
-	return atomicfile.Write(path, append(data, '\n'), atomicfile.Synced)
+	return atomicfile.Write(c.path, data, atomicfile.Synced)
 }
 
-// Clear removes the session's checkpoint; without an id the home's.
+// Clear removes the session's checkpoint; without an id the home's. What
+// cannot be read stays, for nobody knows whose it is. The caller holds the
+// home's lock.
 func Clear(h home.Home, id session.ID) error {
-	all, err := List(h)
+	all, _ := List(h)
+	var failed error
 	for _, c := range all {
 		if c.SessionID == id || id == "" {
-			err = errors.Join(err, atomicfile.Remove(c.path))
+			failed = errors.Join(failed, atomicfile.Remove(c.path))
 		}
 	}
-	return err
+	return failed
 }
 
 // Text says what the checkpoint holds, a line each.
@@ -217,8 +272,8 @@ func (c *Checkpoint) Text() string {
 	say("branch", c.Branch)
 	say("last commit", c.LastCommit)
 	say("the agent's last words", c.LastAnswer)
-	if n := len(c.ModifiedFiles); n > 0 {
-		shown := c.ModifiedFiles[:min(n, 20)]
+	if n := c.files(); n > 0 {
+		shown := c.ModifiedFiles[:min(len(c.ModifiedFiles), 20)]
 		text := strings.Join(shown, ", ")
 		if n > len(shown) {
 			text += fmt.Sprintf(" and %d more", n-len(shown))
@@ -238,8 +293,10 @@ func (c *Checkpoint) Found(now time.Time) string {
 	if c.CurrentStep != "" {
 		text += " step " + c.CurrentStep + ","
 	}
-	return term.Clean(fmt.Sprintf("%s %d modified %s", text, len(c.ModifiedFiles), plural(len(c.ModifiedFiles), "file")))
+	return term.Clean(fmt.Sprintf("%s %d modified %s", text, c.files(), plural(c.files(), "file")))
 }
+
+func (c *Checkpoint) files() int { return len(c.ModifiedFiles) + max(c.MoreFiles, 0) }
 
 func ago(d time.Duration) string {
 	switch d = max(d, 0); {

@@ -3,11 +3,13 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"gt/lib/beads"
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
 	"gt/lib/git"
@@ -23,15 +25,19 @@ func Main(env *cli.Env) int {
 		Name: "gt-checkpoint",
 		Summary: `
 Saves where a session stands, for the one after it in case it dies without a
-word. Claude's Stop hook writes one after every turn; an agent adds what only
-it knows:
+word: what git says, what is hooked, and the agent's last words. The Stop hook
+of Claude Code writes one after every turn; an agent adds what only it knows,
+and that stays until it says otherwise:
 
   gt-checkpoint write --notes 'tests pass; next: the migration'
   gt-checkpoint write --molecule mol-7 --step p2 --step-title 'parse flags'
-  gt-checkpoint read`,
+  gt-checkpoint read
+
+A checkpoint older than a day counts no more. In a town, crew and polecats have
+work to recover; for the other roles nothing is saved.`,
 		Exits: `
-0  done; with --hook always
-1  read: there is no checkpoint`,
+0   done, also where there is nothing to do; with --hook always
+1   read: there is no checkpoint`,
 		Grammar: &grammar{},
 	})
 }
@@ -39,14 +45,14 @@ it knows:
 type grammar struct {
 	cli.Flags
 	Write write `cmd:"" help:"Save where this session stands."`
-	Read  read  `cmd:"" help:"Show what was saved here last."`
-	Clear clear `cmd:"" help:"Remove what was saved here."`
+	Read  read  `cmd:"" help:"Show what this session, or else the last, saved here."`
+	Clear clear `cmd:"" help:"Remove what this session saved here; for a person, all of it."`
 }
 
 type write struct {
 	hook.Flags
-	Notes     *string `help:"What the successor must know." placeholder:"TEXT"`
-	Molecule  *string `help:"The molecule that is worked on." placeholder:"ID"`
+	Notes     *string `help:"What the successor must know; '' takes it back, here and below." placeholder:"TEXT"`
+	Molecule  *string `help:"The molecule that is worked on (default: the one that the hooked work names)." placeholder:"ID"`
 	Step      *string `help:"The step of it." placeholder:"ID"`
 	StepTitle *string `help:"What that step is called." placeholder:"TEXT"`
 }
@@ -84,24 +90,31 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 		return err
 	}
 	defer lock.Unlock()
-	if r, err := call.Store.Get(call.ID); err == nil && r != nil && r.Ended() && w.Hook {
-		return nil // a hook that was late: the session is over
-	}
-	c, err := checkpoint.Of(call.Home, call.ID)
+	r, err := call.Store.Get(call.ID)
 	if err != nil {
 		env.Warn("%v", err)
 	}
-	if c == nil {
-		c = &checkpoint.Checkpoint{SessionID: call.ID}
+	if w.Hook && r != nil && r.Ended() {
+		return nil // a hook that was late: the session is over
+	}
+	c, err := checkpoint.Open(call.Home, call.ID, env.Now())
+	if err != nil {
+		env.Warn("%v", err)
 	}
 	c.Timestamp, c.TakenBy = env.Now().UTC(), ""
-	c.Branch, c.LastCommit, c.ModifiedFiles = state.Branch, state.Head, nil
-	for _, change := range state.Changes {
-		c.ModifiedFiles = append(c.ModifiedFiles, git.Quote(change.Path))
+	c.Branch, c.LastCommit = state.Branch, state.Head
+	c.SetFiles(state.Changes)
+	before := c.HookedBead
+	if before == "" && r != nil {
+		before = r.WorkUnit
 	}
+	id, molecule := w.work(env, call, before)
+	if c.MoleculeID == "" || id != c.HookedBead && molecule != "" {
+		c.MoleculeID = molecule
+	}
+	c.HookedBead = id
 	w.tell(env, c, call.Input.LastAnswer)
-	c.HookedBead = hooked(call)
-	return checkpoint.Write(call.Home, c)
+	return c.Write(call.Home)
 }
 
 // tell adds what the caller knows.
@@ -118,15 +131,50 @@ func (w *write) tell(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 	}
 }
 
-// hooked is the id of the work that is hooked to the agent.
-func hooked(call *hook.Call) string {
-	notes, err := mail.Of(call.Home, call.Home.Identity.Address()).Hooked()
+// bdWait bounds bd, which is asked only where a person or an agent waits.
+const bdWait = 2 * time.Second
+
+// work is what is hooked to the agent: its id, and the molecule that it names.
+// bd is too slow for a hook, so what it said before stays then.
+func (w *write) work(env *cli.Env, call *hook.Call, before string) (id, molecule string) {
+	box := mail.Of(call.Home, call.Home.Identity.Address())
+	notes, err := box.Hooked()
 	if err != nil {
-		return ""
+		env.Warn("%v", err)
 	}
 	for _, n := range notes {
-		if n.Type != mail.Handoff {
-			return n.ID
+		if n.Type == mail.Handoff {
+			continue
+		}
+		n, err := box.Get(n.ID)
+		if err != nil {
+			continue // closed meanwhile
+		}
+		return n.ID, moleculeIn(n.Body)
+	}
+	if w.Hook {
+		if _, err := box.Get(before); before != "" && errors.Is(err, mail.ErrNotFound) {
+			return before, "" // no note, so it is bd's
+		}
+		return "", ""
+	}
+	issues, err := beads.Hooked(call.Home.Dir, call.Home.Identity, env.Environ, bdWait)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	if len(issues) == 0 {
+		return "", ""
+	}
+	return issues[0].ID, moleculeIn(issues[0].Description)
+}
+
+// moleculeIn finds the molecule that the text of hooked work names in a line
+// of its own, as Gas Town writes it: "attached_molecule: mol-7".
+func moleculeIn(text string) string {
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(line, ":")
+		if key = strings.ToLower(strings.TrimSpace(key)); ok && (key == "attached_molecule" || key == "molecule") {
+			return strings.TrimSpace(value)
 		}
 	}
 	return ""
@@ -136,7 +184,8 @@ type read struct {
 	JSON bool `name:"json" help:"Print the file's fields as one JSON object."`
 }
 
-// Run prints the newest checkpoint of the home.
+// Run prints the checkpoint of this session, or else the one that this session
+// was told of, or else the newest of the home.
 func (r *read) Run(env *cli.Env) error {
 	call := hook.Begin(env, hook.Flags{})
 	all, err := checkpoint.List(call.Home)
@@ -146,19 +195,23 @@ func (r *read) Run(env *cli.Env) error {
 	if len(all) == 0 {
 		return cli.Failf(cli.No, "there is no checkpoint in '%s'", call.Home.Dir)
 	}
-	if r.JSON {
-		data, err := json.Marshal(all[0])
-		if err != nil {
-			return err
+	c := all[0]
+	for _, mine := range []func(*checkpoint.Checkpoint) bool{
+		func(c *checkpoint.Checkpoint) bool { return c.TakenBy == call.ID },
+		func(c *checkpoint.Checkpoint) bool { return c.SessionID == call.ID },
+	} {
+		if i := slices.IndexFunc(all, mine); i >= 0 && call.ID != "" {
+			c = all[i]
 		}
-		_, err = fmt.Fprintf(env.Stdout, "%s\n", data)
-		return err
 	}
-	text := all[0].Found(env.Now())
-	if all[0].Stale(env.Now()) {
+	if r.JSON {
+		return env.JSON(c)
+	}
+	text := c.Found(env.Now())
+	if c.Stale(env.Now()) {
 		text += " (stale: a start ignores it)"
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s\n%s", text, all[0].Text())
+	_, err = fmt.Fprintf(env.Stdout, "%s\n%s", text, c.Text())
 	return err
 }
 

@@ -1,7 +1,7 @@
 package keepalive
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -67,19 +67,22 @@ func late(call *hook.Call) bool {
 type end struct {
 	hook.Flags
 	Session string `arg:"" optional:"" help:"The session (default: the one that runs this)."`
-	Outcome string `help:"How it ended: done, killed, crash or handoff." default:"done" placeholder:"WORD"`
+	Outcome string `help:"How it ended: done (default), killed, crash or handoff; a hook reads it from its input." default:"done" placeholder:"WORD"`
 	Reason  string `help:"Why." placeholder:"TEXT"`
+}
+
+// Validate refuses what is no outcome.
+func (e *end) Validate() error {
+	_, err := session.ParseOutcome(e.Outcome)
+	return err
 }
 
 // Run closes a session's record and logs its end.
 func (e *end) Run(env *cli.Env) error {
 	call := hook.Begin(env, e.Flags)
-	outcome, err := session.ParseOutcome(e.Outcome)
-	if err != nil {
-		return cli.Fail(cli.Usage, err)
-	}
-	id, reason := call.ID, e.Reason
+	id, outcome, reason := call.ID, session.Outcome(e.Outcome), e.Reason
 	if e.Session != "" {
+		var err error
 		if id, err = session.ParseID(e.Session); err != nil {
 			return cli.Fail(cli.Usage, err)
 		}
@@ -90,7 +93,7 @@ func (e *end) Run(env *cli.Env) error {
 	if id == "" {
 		return cli.Failf(cli.No, "no session runs this: name one")
 	}
-	err = e.close(env, call, id, outcome, reason)
+	err := e.close(env, call, id, outcome, reason)
 	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
 		if e.Hook {
 			return nil
@@ -160,22 +163,30 @@ func (s *show) Run(env *cli.Env) error {
 	}
 	age := sign.Age(env.Now()).Round(time.Second)
 	if s.JSON {
-		data, err := json.Marshal(struct {
+		return env.JSON(struct {
 			*keepalive.Sign
 			Age float64 `json:"age_seconds"`
 		}{sign, age.Seconds()})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(env.Stdout, "%s\n", data)
-		return err
 	}
-	_, err := fmt.Fprintln(env.Stdout, term.Clean(fmt.Sprintf("%s, %v ago: %s (session %s)", sign.State, age, sign.LastCommand, sign.SessionID)))
+	text := describeSign(sign, age)
+	if sign.LastCommand != "" {
+		text += ": " + sign.LastCommand
+	}
+	if sign.SessionID != "" {
+		text += fmt.Sprintf(" (session %s)", sign.SessionID)
+	}
+	_, err := fmt.Fprintln(env.Stdout, term.Clean(text))
 	return err
 }
 
+// describeSign says what the agent did and when: "running, 3s ago". Another
+// program's sign may not say what.
+func describeSign(s *keepalive.Sign, age time.Duration) string {
+	return term.Clean(fmt.Sprintf("%s, %v ago", cmp.Or(string(s.State), "alive"), age))
+}
+
 type check struct {
-	MaxAge time.Duration `help:"How old the last sign may be." default:"5m" placeholder:"DURATION"`
+	MaxAge time.Duration `help:"How old the last sign may be (default 5m)." default:"5m" placeholder:"DURATION"`
 }
 
 // Run says whether the last sign of life is young enough.
@@ -187,12 +198,12 @@ func (c *check) Run(env *cli.Env) error {
 	case sign == nil:
 		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
 	case sign.State == keepalive.Ended:
-		fmt.Fprintf(env.Stdout, "ended %v ago\n", age)
+		fmt.Fprintln(env.Stdout, describeSign(sign, age))
 		return cli.Silent
 	case age > c.MaxAge:
 		fmt.Fprintf(env.Stdout, "idle for %v\n", age)
 		return cli.Silent
 	}
-	_, err := fmt.Fprintf(env.Stdout, "%s, %v ago\n", sign.State, age)
+	_, err := fmt.Fprintln(env.Stdout, describeSign(sign, age))
 	return err
 }
