@@ -1,0 +1,232 @@
+package gt_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers are the floors of the house, from the ground up. A package imports
+// packages of its own floor and of those below it, never of one above; a verb
+// imports no other verb.
+//
+// A new package is written in here, or the test fails.
+var layers = []struct {
+	name     string
+	packages []string
+}{
+	// What knows nothing of agents: files, locks, processes, text, the command
+	// line; and who and where one is.
+	{"the ground", []string{
+		"lib/atomicfile", "lib/flock", "lib/process", "lib/term", "lib/cli",
+		"lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
+		"lib/jsonedit", "lib/openjson", "lib/redact",
+	}},
+	// What gt keeps, reads and asks, each an idea with a file format or a
+	// program behind it.
+	{"the things that are kept", []string{
+		"lib/eventlog", "lib/session", "lib/marker", "lib/checkpoint", "lib/keepalive",
+		"lib/mail", "lib/transcript", "lib/roll", "lib/brief", "lib/beacon",
+		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/hook", "lib/settings", "hooks",
+	}},
+	{"the verbs", []string{
+		"lib/verb/checkpoint", "lib/verb/handoff", "lib/verb/hooks", "lib/verb/keepalive",
+		"lib/verb/mail", "lib/verb/prime", "lib/verb/seance",
+	}},
+	{"the binaries", []string{
+		"cmd/gt-checkpoint", "cmd/gt-handoff", "cmd/gt-hooks", "cmd/gt-keepalive",
+		"cmd/gt-mail", "cmd/gt-prime", "cmd/gt-seance",
+	}},
+}
+
+// only says who may import what brings a power or a dependency with it; where
+// nobody is named, nobody may. Tests may import what they like.
+var only = []struct {
+	imported  string
+	importers []string
+	why       string
+}{
+	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
+	{"github.com/natefinch/atomic", []string{"lib/atomicfile"}, "one place that renames"},
+	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/eventlog"},
+		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
+	{"github.com/BurntSushi/toml", []string{"lib/rig"}, "no hook carries a TOML parser"},
+	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},
+	{"golang.org/x/term", []string{"lib/term"}, "so is the terminal's width"},
+	{"github.com/google/uuid", []string{"lib/session"}, "ids are made in one place"},
+	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/verb/handoff"},
+		"other programs are run by the package that is named after them; gt-handoff only looks up the one that it becomes"},
+	{"golang.org/x/sys/unix", []string{"lib/process"}, "what is not portable stays there"},
+	{"unsafe", nil, "nothing here needs it"},
+	{"net", nil, "nothing here talks to a network"},
+	{"net/http", nil, "nothing here talks to a network"},
+}
+
+// calls are functions that only the named packages use, found in the text.
+var calls = []struct {
+	call    string
+	callers []string
+	why     string
+}{
+	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/atomicfile; a rename without a sync, or across folders, loses files"},
+	{`os\.(WriteFile|Create)\(`, nil, "what is written in place is seen half"},
+	{`exec\.Command`, []string{"lib/tmux", "lib/git", "lib/beads"}, "gt-handoff becomes a program and runs none"},
+	{`os\.Exit\(`, nil, "a verb returns its code; only main ends the process"},
+	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/git"}, "the environment comes from Env; git adds to its own"},
+}
+
+// heavy is what no binary that runs in a hook carries, directly or through
+// others: each of its imports would be paid for at every prompt or tool call.
+var heavy = map[string][]string{
+	"cmd/gt-keepalive":  {"net/http", "github.com/BurntSushi/toml", "gt/lib/transcript"},
+	"cmd/gt-checkpoint": {"net/http", "github.com/BurntSushi/toml"},
+	"cmd/gt-prime":      {"net/http", "github.com/BurntSushi/toml"},
+}
+
+// vague are names that say nothing of what is in a package.
+var vague = []string{"util", "utils", "common", "helper", "helpers", "misc", "base", "shared", "lib", "core", "types", "model", "models", "manager", "service"}
+
+// pkg is what go list says of a package.
+type pkg struct {
+	ImportPath, Dir, Name  string
+	GoFiles, Imports, Deps []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	var all []pkg
+	for _, system := range []string{"linux", "darwin"} {
+		cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Name,GoFiles,Imports,Deps", "./cmd/...", "./lib/...", "./hooks")
+		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for dec := json.NewDecoder(out); ; {
+			var p pkg
+			if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			p.ImportPath = strings.TrimPrefix(p.ImportPath, "gt/")
+			all = append(all, p)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func floor(importPath string) int {
+	for i, l := range layers {
+		if slices.Contains(l.packages, importPath) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Arrows point one way: binaries to their verb, verbs to the things that are
+// kept, those to the ground.
+func TestLayout(t *testing.T) {
+	for _, p := range packages(t) {
+		here := floor(p.ImportPath)
+		if here < 0 {
+			t.Errorf("%s has no floor in layers", p.ImportPath)
+			continue
+		}
+		if slices.Contains(vague, path.Base(p.ImportPath)) || slices.Contains(vague, p.Name) {
+			t.Errorf("%s: the name says nothing of what is in it", p.ImportPath)
+		}
+		for _, imported := range p.Imports {
+			ours, ok := strings.CutPrefix(imported, "gt/")
+			if !ok {
+				continue
+			}
+			there := floor(ours)
+			switch {
+			case there > here:
+				t.Errorf("%s, of %s, imports %s, of %s", p.ImportPath, layers[here].name, ours, layers[there].name)
+			case strings.HasPrefix(p.ImportPath, "lib/verb/") && there == here:
+				t.Errorf("%s imports another verb, %s", p.ImportPath, ours)
+			case strings.HasPrefix(p.ImportPath, "cmd/") && ours != "lib/cli" && ours != "lib/verb/"+strings.TrimPrefix(p.ImportPath, "cmd/gt-"):
+				t.Errorf("%s imports %s, and should only call its verb", p.ImportPath, ours)
+			}
+		}
+		for _, rule := range only {
+			if slices.Contains(p.Imports, rule.imported) && !slices.Contains(rule.importers, p.ImportPath) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, rule.imported, rule.why)
+			}
+		}
+		for _, name := range heavy[p.ImportPath] {
+			if slices.Contains(p.Deps, name) {
+				t.Errorf("%s carries %s", p.ImportPath, name)
+			}
+		}
+		for _, name := range p.GoFiles {
+			data, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(data), "\n"); p.Name == "main" && n > 20 {
+				t.Errorf("%s/%s has %d lines, and a main has 20 at most", p.ImportPath, name, n)
+			}
+			if p.Name == "main" {
+				continue
+			}
+			for _, rule := range calls {
+				if m := regexp.MustCompile(rule.call).Find(data); m != nil && !slices.Contains(rule.callers, p.ImportPath) {
+					t.Errorf("%s/%s calls %s): %s", p.ImportPath, name, m, rule.why)
+				}
+			}
+		}
+	}
+}
+
+// A rule that names a package which does not need it is not kept.
+func TestLayoutHasNoIdleRule(t *testing.T) {
+	all := packages(t)
+	has := func(importPath string, ok func(pkg) bool) bool {
+		return slices.ContainsFunc(all, func(p pkg) bool { return p.ImportPath == importPath && ok(p) })
+	}
+	for _, l := range layers {
+		for _, name := range l.packages {
+			if !has(name, func(pkg) bool { return true }) {
+				t.Errorf("layers names %s, which is not there", name)
+			}
+		}
+	}
+	for _, rule := range only {
+		for _, name := range rule.importers {
+			if !has(name, func(p pkg) bool { return slices.Contains(p.Imports, rule.imported) }) {
+				t.Errorf("%s may import %s and does not", name, rule.imported)
+			}
+		}
+	}
+	for _, rule := range calls {
+		for _, name := range rule.callers {
+			if !has(name, func(p pkg) bool {
+				return slices.ContainsFunc(p.GoFiles, func(f string) bool {
+					data, err := os.ReadFile(filepath.Join(p.Dir, f))
+					return err == nil && regexp.MustCompile(rule.call).Match(data)
+				})
+			}) {
+				t.Errorf("%s may call %s and does not", name, rule.call)
+			}
+		}
+	}
+}
