@@ -31,7 +31,7 @@ type event struct {
 		Reason      string
 		Subject     string
 		Note        string
-		ToSession   string `json:"to_session"`
+		ToSession   bool `json:"to_session"`
 		CWD         string
 		TmuxSession string `json:"tmux_session"`
 		Topic       string

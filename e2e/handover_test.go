@@ -59,7 +59,7 @@ func TestHandoverFromShell(t *testing.T) {
 	w.write(filepath.Join(w.home, ".bashrc"), rc)
 	handoverStory(w, func() *pane {
 		p := w.open("max", "bash", "-i")
-		p.awaitScreen("shell> ")
+		p.awaitScreen("shell>")
 		w.tmux("send-keys", "-t", p.id, "claude", "Enter")
 		p.awaitPrompt()
 		return p

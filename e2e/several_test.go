@@ -168,7 +168,9 @@ func TestContinueForkChild(t *testing.T) {
 			t.Errorf("with its children gone the parent's record says %+v", r)
 		}
 
-		// The parent is still itself.
+		// The parent is still itself. What is typed before its turn is over
+		// would be part of that turn.
+		w.until("the parent's turn is over", func() bool { return strings.Contains(p.screen(), "● ok") })
 		p.typ("please hand over")
 		first := w.model.Await(patience, func(all model.Requests) *model.Request {
 			return all.Kind(model.Turn).Where(func(r *model.Request) bool {

@@ -23,7 +23,7 @@ func TestWiredTwice(t *testing.T) {
 	w.oneDocument("startup", w.asked("hello"))
 	w.oneEvent("session_start", first.SessionID)
 	w.oneEvent("session_end", first.SessionID)
-
+	w.ask("and more", "--resume", first.SessionID, "--plugin-dir", plugin)
 	w.ask("/compact", "--resume", first.SessionID, "--plugin-dir", plugin)
 	w.oneEvent("handoff", first.SessionID)
 	if n := len(w.notes()); n != 1 {

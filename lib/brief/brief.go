@@ -5,6 +5,7 @@ package brief
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gt/lib/git"
@@ -30,10 +31,10 @@ const (
 	maxCommits  = 10
 	maxNotes    = 8
 
-	shortRequest = 280 // one of the last requests
-	firstRequest = 700 // what the session began with
-	lastRequest  = 450 // what it was asked last
-	lastAnswer   = 300 // the beginning and end of the last answer, before all of it
+	shortRequest = 280  // one of the last requests
+	firstRequest = 1500 // what the session began with
+	lastRequest  = 450  // what it was asked last
+	lastAnswer   = 300  // the beginning and end of the last answer, before all of it
 )
 
 // Subject is a line for a note whose writer gave none: the session's title,
@@ -121,32 +122,44 @@ func (b Brief) todos() []string {
 }
 
 func (b Brief) lastRequest() string {
-	if n := len(b.Session.Requests); n > 0 {
-		return b.Session.Requests[n-1].Text
+	for _, r := range slices.Backward(b.Session.Requests) {
+		if !r.Reply {
+			return r.Text
+		}
 	}
 	return ""
 }
 
-// turns are the requests before the last, with what was said to them.
+// turns are the requests before the last, with what was said to them, and what
+// the person replied to the agent in between, in the last turn too.
 func (b Brief) turns() []string {
-	rs := b.Session.Requests
-	if len(rs) < 2 {
-		return nil
-	}
-	rs = rs[:len(rs)-1]
-	rs = rs[max(0, len(rs)-maxRequests):]
-	var lines []string
-	for _, r := range rs {
-		if r.Text == b.Session.First.Text {
-			lines = append(lines, "- (the first request)")
-		} else {
-			lines = append(lines, "- "+transcript.Cut(oneLine(r.Text), shortRequest))
+	var turns [][]string // the last one first
+	var replies []string
+	for _, r := range slices.Backward(b.Session.Requests) {
+		if r.Reply {
+			replies = append(replies, "  the person replied: "+transcript.Cut(oneLine(r.Text), shortRequest))
+			continue
 		}
-		if r.Answer != "" {
-			lines = append(lines, "  → "+oneLine(r.Answer))
+		slices.Reverse(replies)
+		var turn []string
+		switch {
+		case len(turns) == 0 && len(replies) > 0:
+			turn = append(turn, "- (the last request)")
+		case len(turns) == 0: // it stands above
+		case r.Text == b.Session.First.Text:
+			turn = append(turn, "- (the first request)")
+		default:
+			turn = append(turn, "- "+transcript.Cut(oneLine(r.Text), shortRequest))
 		}
+		turn = append(turn, replies...)
+		if r.Answer != "" && len(turns) > 0 {
+			turn = append(turn, "  → "+oneLine(r.Answer))
+		}
+		turns, replies = append(turns, turn), nil
 	}
-	return lines
+	turns = firstN(turns, maxRequests)
+	slices.Reverse(turns)
+	return slices.Concat(turns...)
 }
 
 func (b Brief) worktree() []string {
@@ -202,9 +215,13 @@ func (b Brief) notes() []string {
 	return lines
 }
 
+// commands leaves out gt's own: what they said stands elsewhere.
 func commands(cs []transcript.Command) []string {
 	var lines []string
 	for _, c := range cs {
+		if strings.Contains(c.Text, "gt-handoff ") || strings.Contains(c.Text, "gt-checkpoint ") {
+			continue
+		}
 		line := "- `" + oneLine(c.Text) + "`"
 		if c.Failed {
 			line += " failed"
