@@ -27,9 +27,10 @@ func (h *handover) compose(work string) error {
 		h.env.Warn("%v", err)
 	}
 	h.state = state
+	clean := redact.Of(h.environ())
 	b := brief.Brief{Message: message}
 	if h.g.Collect {
-		h.collect(&b)
+		h.collect(&b, clean)
 	}
 	h.essentials = b.Essentials()
 	id := h.home.Identity.Address()
@@ -46,19 +47,16 @@ func (h *handover) compose(work string) error {
 	if work != "" {
 		h.note.Body = "Hooked: " + work + "\n\n" + h.note.Body
 	}
-	environ := h.environ()
-	h.note.Subject = redact.Text(h.note.Subject, environ)
-	h.note.Body = redact.Text(h.note.Body, environ)
-	h.essentials = redact.Text(h.essentials, environ)
+	h.note.Subject = clean(h.note.Subject)
+	h.note.Body = clean(h.note.Body)
+	h.essentials = clean(h.essentials)
 	return nil
 }
 
-// redact takes secrets out of a text.
-func (h *handover) redact(text string) string { return redact.Text(text, h.environ()) }
-
 // collect adds what the transcript, git and the box say. What cannot be read
-// is left out: a hand-over with less is better than none.
-func (h *handover) collect(b *brief.Brief) {
+// is left out: a hand-over with less is better than none. Secrets are taken out
+// before a text is cut, for half of one is not known for one.
+func (h *handover) collect(b *brief.Brief, clean func(string) string) {
 	warn := func(err error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			h.env.Warn("%v", err)
@@ -66,7 +64,7 @@ func (h *handover) collect(b *brief.Brief) {
 	}
 	var err error
 	if path := h.transcript(); path != "" {
-		b.Session, err = transcript.Tail(path, h.redact)
+		b.Session, err = transcript.Tail(path, clean)
 		warn(err)
 	}
 	b.State = h.state

@@ -237,7 +237,7 @@ func (s *start) lookForCrash(now time.Time) error {
 		}
 	}
 	if parent != nil && s.marker == nil {
-		if sum, terr := transcript.Tail(parent.Transcript, s.redact); terr == nil && len(sum.Requests) > 0 {
+		if sum, terr := transcript.Tail(parent.Transcript, redact.Of(s.env.Environ)); terr == nil && len(sum.Requests) > 0 {
 			s.last, s.crashed = sum, parent
 		}
 		if s.checkpoint != nil {
@@ -246,9 +246,6 @@ func (s *start) lookForCrash(now time.Time) error {
 	}
 	return err
 }
-
-// redact keeps secrets out of what the session is told.
-func (s *start) redact(text string) string { return redact.Text(text, s.env.Environ) }
 
 // recovers says whether a checkpoint is of a session that had no clean end:
 // the one that crashed before this start, or one that nobody has a record of
