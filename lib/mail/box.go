@@ -118,8 +118,9 @@ func (b Box) prepare() error {
 			return err
 		}
 	}
-	if info, err := os.Lstat(b.file("cur")); err == nil && info.IsDir() {
-		return b.check()
+	all := []string{"tmp", "new", "cur"} // cur last: it says that all are there
+	if there, _ := look(b.file("cur"), true); there {
+		return b.check(all...) // which says what is wrong with it too
 	}
 	dir := b.root
 	for _, elem := range b.path {
@@ -128,49 +129,53 @@ func (b Box) prepare() error {
 			return err
 		}
 	}
-	for _, elem := range []string{"tmp", "new", "cur"} { // cur last: it says that all are there
-		if err := atomicfile.PrivateSynced(b.file(elem)); err != nil {
+	for _, folder := range all {
+		if err := atomicfile.PrivateSynced(b.file(folder)); err != nil {
+			return err
+		}
+	}
+	return b.check(all...)
+}
+
+// check refuses a box that is reached through a symbolic link, or that others
+// may look into: gt makes none so, but git does where a repository brings one
+// along, and what lies in it is not work that anybody here hooked. A box that
+// does not exist is none.
+func (b Box) check(folders ...string) error {
+	if b.err != nil {
+		return b.err
+	}
+	dir, elems := b.root, b.path
+	if b.root == b.home.Runtime() {
+		dir, elems = b.home.Dir, append([]string{".runtime"}, elems...)
+	}
+	for i, elem := range elems {
+		dir = filepath.Join(dir, elem)
+		if there, err := look(dir, i == len(elems)-1); err != nil || !there {
+			return err
+		}
+	}
+	for _, folder := range folders {
+		if _, err := look(filepath.Join(dir, folder), true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// check refuses a box that is reached through a symbolic link. A box that does
-// not exist is none.
-func (b Box) check() error {
-	if b.err != nil {
-		return b.err
+// look says whether dir is there, and what is wrong with it.
+func look(dir string, private bool) (there bool, err error) {
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+	case !info.IsDir():
+		err = errors.New("not a folder")
+	case private && info.Mode().Perm()&0o077 != 0:
+		err = errors.New("others may look into it; if it is yours, chmod 700 makes it private")
 	}
-	dir := b.root
-	elems := b.path
-	if b.root == b.home.Runtime() {
-		dir, elems = b.home.Dir, append([]string{".runtime"}, elems...)
-	}
-	look := func(dir string) error {
-		info, err := os.Lstat(dir)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return atomicfile.Error("use", dir, err)
-		case !info.IsDir():
-			return atomicfile.Error("use", dir, errors.New("not a folder"))
-		}
-		return nil
-	}
-	for _, elem := range elems {
-		dir = filepath.Join(dir, elem)
-		if err := look(dir); err != nil {
-			return err
-		}
-	}
-	for _, elem := range []string{"tmp", "new", "cur"} {
-		if err := look(filepath.Join(dir, elem)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return true, atomicfile.Error("use", dir, err)
 }
 
 // abandoned is the age at which a file in tmp is nobody's, as Maildir says.
@@ -202,7 +207,7 @@ func (e entry) unread() bool       { return !strings.ContainsAny(e.flags, "FST")
 
 // scan lists the files in the folders, in no order.
 func (b Box) scan(folders ...string) ([]entry, error) {
-	if err := b.check(); err != nil {
+	if err := b.check(folders...); err != nil {
 		return nil, err
 	}
 	var found []entry

@@ -191,11 +191,34 @@ func TestLinksAreRefused(t *testing.T) {
 		if _, err := b.Deliver(Note{Subject: "x"}, true); err == nil {
 			t.Errorf("%s: delivered through a link", at)
 		}
-		if _, err := b.Hooked(); err == nil {
+		if _, err := b.List(); err == nil {
 			t.Errorf("%s: read through a link", at)
 		}
 		if left, _ := os.ReadDir(elsewhere); len(left) > 0 {
 			t.Errorf("%s: wrote %v", at, left)
+		}
+	}
+}
+
+// A box that others may look into was not made by us: git checks one out so
+// that a repository brings along.
+func TestOpenBoxIsRefused(t *testing.T) {
+	for _, at := range []string{".", "new", "cur"} {
+		b := townBox(t)
+		if _, err := b.Deliver(Note{Subject: "x"}, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(b.file(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if notes, err := b.List(); err == nil {
+			t.Errorf("%s: listed %d", at, len(notes))
+		}
+		if _, err := b.Deliver(Note{Subject: "x"}, true); err == nil {
+			t.Errorf("%s: delivered", at)
+		}
+		if hooked, err := b.Hooked(); err == nil && at != "new" {
+			t.Errorf("%s: %d hooked", at, len(hooked))
 		}
 	}
 }
