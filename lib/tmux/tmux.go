@@ -40,6 +40,7 @@ func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 	// Our own death by SIGHUP, when the pane is respawned under us, must not
 	// take the client down before it has told the server.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.WaitDelay = time.Second // what tmux has started may hold its output open
 	err := cmd.Run()
 	switch said := strings.TrimSpace(errs.String()); {
 	case err == nil:
@@ -185,7 +186,15 @@ func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 // and the new one started, which tmux executes without a shell. It says
 // nothing about the new process beyond that tmux accepted it. The caller puts
 // remain-on-exit back.
+//
+// The program needs an argument: a single word tmux would give to a shell.
 func (s Server) Respawn(pane string, command ...string) error {
+	if !isPane(pane) {
+		return fmt.Errorf("'%s' is no pane of tmux", pane)
+	}
+	if len(command) < 2 {
+		return fmt.Errorf("cannot respawn pane '%s': the command has no arguments", pane)
+	}
 	args := []string{
 		"set-option", "-p", "-t", pane, "remain-on-exit", "on", ";",
 		"clear-history", "-t", pane, ";",

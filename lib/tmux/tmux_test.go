@@ -1,0 +1,299 @@
+package tmux
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary stand for what runs in a pane: it writes its
+// arguments to a file and stays.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "in-a-pane" {
+		path := os.Args[2]
+		if err := os.WriteFile(path+".tmp", []byte(strings.Join(os.Args[3:], "\x00")), 0o600); err != nil {
+			os.Exit(1)
+		}
+		if err := os.Rename(path+".tmp", path); err != nil {
+			os.Exit(1)
+		}
+		time.Sleep(time.Minute)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// server starts a real tmux with one session on a socket of its own.
+func server(t *testing.T, session string) (Server, Pane) {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("no tmux")
+	}
+	dir, err := os.MkdirTemp("/tmp", "gt-tmux-") // a socket has a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	t.Setenv("TMUX", "")
+	t.Setenv("TMUX_TMPDIR", dir)
+	s := Server(socket)
+	out, err := exec.Command("tmux", "-S", socket, "-f", os.DevNull, "new-session", "-d", "-s", session, "-x", "80", "-y", "24",
+		"-P", "-F", "#{pane_id}", "sleep", "600").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("tmux", "-S", socket, "kill-server").Run() })
+	p, err := s.Pane(strings.TrimSpace(string(out)), wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, p
+}
+
+func await(t *testing.T, path string) string {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if data, err := os.ReadFile(path); err == nil {
+			return string(data)
+		}
+	}
+	t.Fatal("nothing was started in the pane")
+	return ""
+}
+
+func TestPane(t *testing.T) {
+	s, p := server(t, "gt-crew-max")
+	if p.Session != "gt-crew-max" || p.PID <= 1 || p.Dead || time.Since(p.Created).Abs() > time.Minute || !filepath.IsAbs(p.Path) {
+		t.Errorf("%+v", p)
+	}
+	active, err := s.ActivePane("gt-crew-max")
+	if err != nil || active != p {
+		t.Errorf("%+v %v", active, err)
+	}
+	for _, id := range []string{"%99", "", "0", "%", "gt-crew-max", "%1;kill-server", "-x"} {
+		if got, err := s.Pane(id, wait); err == nil || got != (Pane{}) {
+			t.Errorf("%q: %+v %v", id, got, err)
+		}
+	}
+	if _, err := s.ActivePane("gt-crew"); err == nil {
+		t.Error("the beginning of a name is taken for the name")
+	}
+}
+
+func TestHasIsExact(t *testing.T) {
+	s, _ := server(t, "gt-crew-max")
+	for name, want := range map[string]bool{
+		"gt-crew-max": true, "gt-crew": false, "gt-*": false, "GT-CREW-MAX": false, "": false, "gt-crew-max:": false, "gt-crew-max.0": false,
+		"gt-crew-max:0": false, "a.b": false, "-t": false, "#(touch x)": false, "gt-crew-max;kill-server": false,
+	} {
+		if got := s.Has(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
+// A session's name is data: tmux runs nothing that stands in it.
+func TestNamesAreNotRun(t *testing.T) {
+	canary := filepath.Join(t.TempDir(), "canary")
+	s, p := server(t, "##(touch "+canary+")") // the first # is for new-session, which takes a format
+	if !strings.HasPrefix(p.Session, "#(touch ") {
+		t.Errorf("the session is called %q", p.Session)
+	}
+	if _, err := s.Pane(p.ID, wait); err != nil {
+		t.Error(err)
+	}
+	if active, err := s.ActivePane(p.Session); err != nil || active != p {
+		t.Error(active, err)
+	}
+	s.Has(p.Session)
+	time.Sleep(100 * time.Millisecond)
+	if _, err := os.Stat(canary); err == nil {
+		t.Error("the name was run")
+	}
+}
+
+func TestRespawnGivesTheArgumentsAsTheyAre(t *testing.T) {
+	s, p := server(t, "x")
+	canary := filepath.Join(t.TempDir(), "canary")
+	want := []string{
+		"plain", "two words", "", "it's", `"double"`, "$HOME `id` $(id)", "#(touch " + canary + ")", "#{pane_id}", "#S", "a;b", "ends;", ";", `back\`, `back\;`, ";;",
+		`\;`, "a\nb", "\ttab", "-leading", "--", "-k", "é日本👍", "{a,b}", "~", "*", "%1", "=x:", "\x1b[31m", "touch " + canary,
+	}
+	file := filepath.Join(t.TempDir(), "with space", "args")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Respawn(p.ID, append([]string{os.Args[0], "in-a-pane", file}, want...)...); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(await(t, file), "\x00")
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got), i >= len(want):
+			t.Fatalf("%d arguments, not %d", len(got), len(want))
+		case got[i] != want[i]:
+			t.Errorf("%q became %q", want[i], got[i])
+		}
+	}
+	if _, err := os.Stat(canary); err == nil {
+		t.Error("an argument was run")
+	}
+	after, err := s.Pane(p.ID, wait)
+	if err != nil || after.ID != p.ID || after.Session != p.Session || after.PID == p.PID {
+		t.Errorf("%+v %v", after, err)
+	}
+	if err := syscall.Kill(p.PID, 0); err == nil {
+		// The old process is a child of tmux, which may not have reaped it yet.
+		time.Sleep(200 * time.Millisecond)
+		if err := syscall.Kill(p.PID, 0); err == nil {
+			t.Error("the old process lives")
+		}
+	}
+}
+
+func TestRespawnRefuses(t *testing.T) {
+	s, p := server(t, "x")
+	for name, err := range map[string]error{
+		"a pane that is not there": s.Respawn("%99", "sleep", "1"),
+		"no pane":                  s.Respawn("", "sleep", "1"),
+		"a session":                s.Respawn("x", "sleep", "1"),
+		"a single word":            s.Respawn(p.ID, "sleep 1; touch /tmp/x"),
+		"nothing":                  s.Respawn(p.ID),
+	} {
+		if err == nil {
+			t.Errorf("%s: was respawned", name)
+		}
+	}
+	if now, err := s.Pane(p.ID, wait); err != nil || now != p {
+		t.Errorf("the pane was touched: %+v %v", now, err)
+	}
+}
+
+func TestRemainOnExit(t *testing.T) {
+	s, p := server(t, "x")
+	file := filepath.Join(t.TempDir(), "args")
+	for _, was := range []Remain{{}, {Set: true, Value: "on"}, {Set: true, Value: "off"}} {
+		if err := s.RestoreRemainOnExit(p.ID, was); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.RemainOnExit(p.ID); err != nil || got != was {
+			t.Errorf("%+v, not %+v: %v", got, was, err)
+		}
+		if err := s.Respawn(p.ID, os.Args[0], "in-a-pane", file); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.RemainOnExit(p.ID); err != nil || got != (Remain{Set: true, Value: "on"}) {
+			t.Errorf("while it is handed over: %+v %v", got, err)
+		}
+		if err := s.RestoreRemainOnExit(p.ID, was); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.RemainOnExit(p.ID); err != nil || got != was {
+			t.Errorf("%+v, not %+v again: %v", got, was, err)
+		}
+	}
+	if _, err := s.RemainOnExit("%99"); err == nil {
+		t.Error("a pane that is not there has a setting")
+	}
+	if err := s.RestoreRemainOnExit("%99", Remain{}); err == nil {
+		t.Error("a pane that is not there was set")
+	}
+}
+
+func TestSetEnvironment(t *testing.T) {
+	s, p := server(t, "x")
+	want := map[string]string{"GT_A": "plain", "GT_B": "a;b;", "GT_C": "-x", "GT_D": "#(id) $HOME", "GT_E": "", "GT_F": "two words"}
+	var vars [][2]string
+	for k, v := range want {
+		vars = append(vars, [2]string{k, v})
+	}
+	if err := s.SetEnvironment(p.Session, vars); err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range want {
+		out, err := s.run("show-environment", "-t", "="+p.Session, k)
+		if err != nil || out != k+"="+v {
+			t.Errorf("%s is %q, %v", k, out, err)
+		}
+	}
+	if err := s.SetEnvironment(p.Session, nil); err != nil {
+		t.Error(err)
+	}
+	if err := s.SetEnvironment("none", vars); err == nil {
+		t.Error("a session that is not there has an environment")
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	s := Server(filepath.Join(t.TempDir(), "s"))
+	if _, err := s.Pane("%0", wait); !errors.Is(err, ErrNoServer) {
+		t.Error(err)
+	}
+	if s.Has("x") {
+		t.Error("a session without a server")
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := s.Pane("%0", wait); !errors.Is(err, ErrNoServer) {
+		t.Errorf("without tmux: %v", err)
+	}
+}
+
+// A server that hangs, or a tmux that leaves something behind which holds its
+// output, costs the time given and no more.
+func TestAHangIsBounded(t *testing.T) {
+	for name, script := range map[string]string{
+		"hangs":          "exec sleep 60",
+		"leaves a child": "sleep 60 & exec sleep 60",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			begin := time.Now()
+			_, err := Server("").Pane("%0", 50*time.Millisecond)
+			if err == nil || !strings.Contains(err.Error(), "did not answer within") {
+				t.Error(err)
+			}
+			if took := time.Since(begin); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestFromEnv(t *testing.T) {
+	for _, c := range []struct{ tmux, pane, server, id string }{
+		{"/tmp/tmux-0/default,123,0", "%3", "/tmp/tmux-0/default", "%3"},
+		{"/tmp/s p,1,0", "%0", "/tmp/s p", "%0"},
+		{"", "%3", "", ""},
+		{"/tmp/s,1,0", "", "", ""},
+		{"/tmp/s,1,0", "3", "", ""},
+		{"/tmp/s,1,0", "%3;x", "", ""},
+		{",1,0", "%3", "", ""},
+	} {
+		getenv := func(key string) string { return map[string]string{"TMUX": c.tmux, "TMUX_PANE": c.pane}[key] }
+		if server, id := FromEnv(getenv); server != c.server || id != c.id {
+			t.Errorf("%+v: %q %q", c, server, id)
+		}
+	}
+}
+
+func TestParsePane(t *testing.T) {
+	p, err := parsePane("%3\t42\t1\t1768611600\tgt-crew-max\t/a\tb")
+	if err != nil || p != (Pane{ID: "%3", PID: 42, Dead: true, Created: time.Unix(1768611600, 0), Session: "gt-crew-max", Path: "/a\tb"}) {
+		t.Errorf("%+v %v", p, err)
+	}
+	for _, line := range []string{"", "%3", "%3\tx\t0\t0\ts\t/", "%3\t1\t0\t0\ts"} {
+		if p, err := parsePane(line); err == nil {
+			t.Errorf("%q: %+v", line, p)
+		}
+	}
+}
