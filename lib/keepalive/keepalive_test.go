@@ -1,0 +1,56 @@
+package keepalive
+
+import (
+	"testing"
+	"time"
+
+	"gt/lib/home"
+)
+
+// None is a year old; a sign from the future is new.
+func TestAge(t *testing.T) {
+	now := time.Now()
+	var none *Sign
+	if got := none.Age(now); got != 365*24*time.Hour {
+		t.Errorf("none is %v old", got)
+	}
+	if got := (&Sign{Timestamp: now.Add(-time.Minute)}).Age(now); got != time.Minute {
+		t.Errorf("got %v", got)
+	}
+	if got := (&Sign{Timestamp: now.Add(time.Minute)}).Age(now); got != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestTouch(t *testing.T) {
+	h := home.Home{Dir: t.TempDir()}
+	if s := Read(h); s != nil {
+		t.Errorf("before: %+v", s)
+	}
+	want := Sign{LastCommand: "make", Timestamp: time.Now().UTC().Round(0), State: Waiting, SessionID: "s1"}
+	for range 2 {
+		if err := Touch(h, want); err != nil {
+			t.Fatal(err)
+		}
+		if got := Read(h); got == nil || *got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+// FuzzParse holds that a sign always has its time.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		`{"last_command":"Bash","timestamp":"2026-01-17T01:00:00.123Z","state":"running","session_id":"s1"}`,
+		`{"last_command":"x","timestamp":"2026-01-17T01:00:00+01:00"}`,
+		`{}`, `null`, `[]`, `{"timestamp":0}`, `{"timestamp":"2026-01-17T01:00:00Z","state":"\u001b"}`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	now := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if s := parse(data); s != nil && (s.Timestamp.IsZero() || s.Age(now) < 0) {
+			t.Errorf("%q gave %+v", data, s)
+		}
+	})
+}
