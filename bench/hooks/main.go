@@ -1,0 +1,272 @@
+// Hooks measures what gt costs where it is wired into an agent: each hook as a
+// client runs it, beside a floor and beside what a person would wire instead.
+//
+//	go run ./bench/hooks [-rounds 60] [-run REGEXP]
+//
+// The floor is a Go program that prints one line. Every figure is a multiple of
+// it from the same run: floor and hook take turns, and the ratio is taken turn
+// by turn, for the machine may be busy with other things. So a slow machine
+// makes no row slow.
+//
+// To be over budget is no failure. The exit code is 1 when a hook did the wrong
+// thing: did not exit 0, said something on standard error, answered or wrote
+// something else than it should, lost an event.
+//
+// Everything is written below one temporary folder, some 400 MB of it an event
+// log of a million events.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 60, "how often each hook is run")
+	only := flag.String("run", "", "only the rows whose names match this regular expression")
+	flag.Parse()
+	match, err := regexp.Compile(*only)
+	if err == nil {
+		err = run(max(*rounds, 4), match)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hooks: error:", err)
+		os.Exit(1)
+	}
+}
+
+// The budgets, as docs/benchmarks.md explains them.
+const (
+	touchBudget = 2 // times the floor
+	hookBudget  = 3
+	sizeBudget  = 6.0  // megabytes
+	peakBudget  = 16.0 // MiB
+)
+
+func run(rounds int, match *regexp.Regexp) error {
+	w, err := newWorld()
+	if err != nil {
+		return err
+	}
+	defer w.remove()
+
+	fmt.Printf("%s\n\n", machine())
+	var done []measured
+	for _, r := range w.rows() {
+		if !match.MatchString(r.name) {
+			continue
+		}
+		m, err := w.measure(r, rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		done = append(done, m)
+	}
+	if len(done) > 0 {
+		printRows(done)
+		fmt.Printf("\nThe floor took %s ms, one git status of the repository %s ms.\n", millis(w.floors), millis(w.gits))
+	}
+	for _, s := range w.skipped {
+		fmt.Println("Skipped:", s)
+	}
+	if match.MatchString(together) {
+		if err := w.appends(max(rounds/10, 2)); err != nil {
+			return fmt.Errorf("%s: %w", together, err)
+		}
+	}
+	return w.printBinaries(done)
+}
+
+// row is one line of the table.
+type row struct {
+	name string
+	// prepare brings about the situation that the command is measured in.
+	// What it does is not measured.
+	prepare func() (command, error)
+	// check says whether the command did what it should; nil where that it
+	// exits with 0 and has no complaint is enough.
+	check func(stdout string) error
+
+	budget float64 // at most so many times the floor; 0 for none
+	git    bool    // and one git status on top
+	peer   bool    // none of ours
+}
+
+// measured is a row with its figures.
+type measured struct {
+	row
+	wall  []time.Duration
+	ratio []float64 // to the floor of the same round; where git is allowed for, without it
+	cpu   []float64 // the same of the processor time
+	peak  float64   // MiB
+	bin   string
+}
+
+// warm is how many rounds come before those that count.
+const warm = 2
+
+// measure runs a row's command in turns with the floor and, where the row
+// allows for one, with a git status.
+func (w *world) measure(r row, rounds int) (measured, error) {
+	m := measured{row: r}
+	if r.peer {
+		rounds = max(rounds/4, 4) // they take their time
+	}
+	for i := range warm + rounds {
+		c, err := r.prepare()
+		if err != nil {
+			return m, err
+		}
+		floor, err := w.floor(c).run()
+		if err != nil {
+			return m, err
+		}
+		var git result
+		if r.git {
+			if git, err = w.gitStatus(c).run(); err != nil {
+				return m, err
+			}
+		}
+		ours, err := c.run()
+		if err == nil && r.check != nil {
+			err = r.check(ours.stdout)
+		}
+		if err != nil {
+			return m, err
+		}
+		m.bin = filepath.Base(c.path)
+		if i < warm {
+			continue
+		}
+		w.floors = append(w.floors, floor.wall)
+		if r.git {
+			w.gits = append(w.gits, git.wall)
+		}
+		m.wall = append(m.wall, ours.wall)
+		m.ratio = append(m.ratio, float64(ours.wall-git.wall)/float64(floor.wall))
+		m.cpu = append(m.cpu, float64(ours.cpu-git.cpu)/float64(floor.cpu))
+	}
+	if r.peer {
+		return m, nil
+	}
+	for range 3 {
+		c, err := r.prepare()
+		if err != nil {
+			return m, err
+		}
+		kib, err := w.peak(c)
+		if err != nil {
+			return m, err
+		}
+		m.peak = max(m.peak, kib/1024)
+	}
+	return m, nil
+}
+
+// quartiles returns the values below which a quarter, half and three quarters
+// lie.
+func quartiles[T int64 | float64 | time.Duration](all []T) (low, median, high T) {
+	if len(all) == 0 {
+		return 0, 0, 0
+	}
+	s := slices.Sorted(slices.Values(all))
+	return s[len(s)/4], s[len(s)/2], s[len(s)*3/4]
+}
+
+func millis(d []time.Duration) string {
+	_, m, _ := quartiles(d)
+	return fmt.Sprintf("%.2f", m.Seconds()*1000)
+}
+
+func verdict(value, budget float64) string {
+	switch {
+	case budget == 0:
+		return "-"
+	case value <= budget:
+		return "ok"
+	}
+	return "over"
+}
+
+func printRows(all []measured) {
+	line := "| %-38s | %6s | %-19s | %-7s | %-4s | %5s |\n"
+	fmt.Printf(line, "hook", "ms", "times the floor", "budget", "", "cpu")
+	fmt.Print("|---|--:|---|---|---|--:|\n")
+	for _, m := range all {
+		low, median, high := quartiles(m.ratio)
+		budget := "-"
+		if m.budget > 0 {
+			budget = fmt.Sprintf("%g", m.budget)
+		}
+		if m.git {
+			budget += " + git"
+		}
+		_, cpu, _ := quartiles(m.cpu)
+		fmt.Printf(line, m.name, millis(m.wall), fmt.Sprintf("%.2f (%.2f–%.2f)", median, low, high),
+			budget, verdict(median, m.budget), fmt.Sprintf("%.2f", cpu))
+	}
+}
+
+// printBinaries prints what each binary takes on the disk and in memory.
+func (w *world) printBinaries(done []measured) error {
+	line := "| %-14s | %5s | %6s | %-4s | %8s | %6s | %-4s |\n"
+	fmt.Println()
+	fmt.Printf(line, "binary", "MB", "budget", "", "peak MiB", "budget", "")
+	fmt.Print("|---|--:|--:|---|--:|--:|---|\n")
+	files, err := filepath.Glob(filepath.Join(w.bin, "*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		name := filepath.Base(path)
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		peak := 0.0
+		for _, m := range done {
+			if m.bin == name {
+				peak = max(peak, m.peak)
+			}
+		}
+		switch name {
+		case "peak":
+			continue
+		case "floor":
+			if peak, err = w.peak(w.floor(command{})); err != nil {
+				return err
+			}
+			peak /= 1024
+		}
+		size := float64(info.Size()) / 1e6
+		had, budget, good := "-", "-", "-" // it runs in no hook
+		if peak > 0 {
+			had, budget, good = fmt.Sprintf("%.1f", peak), fmt.Sprint(peakBudget), verdict(peak, peakBudget)
+		}
+		fmt.Printf(line, name, fmt.Sprintf("%.2f", size), fmt.Sprint(sizeBudget), verdict(size, sizeBudget), had, budget, good)
+	}
+	return nil
+}
+
+// machine says in general terms where the figures come from.
+func machine() string {
+	said := []string{fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())}
+	for _, args := range [][]string{{"git", "--version"}, {"tmux", "-V"}, {"jq", "--version"}, {"node", "--version"}, {"python3", "--version"}} {
+		if out, err := exec.Command(args[0], args[1:]...).Output(); err == nil {
+			v := strings.Join(strings.Fields(string(out)), " ")
+			if args[0] == "node" {
+				v = "node " + v
+			}
+			said = append(said, v)
+		}
+	}
+	return strings.Join(said, ", ")
+}
