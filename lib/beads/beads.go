@@ -79,9 +79,22 @@ func Hooked(dir string, who identity.Identity, environ []string, deadline time.D
 func parse(out []byte) ([]Work, error) {
 	for line := out; len(line) > 0; {
 		if line[0] == '[' || bytes.HasPrefix(line, []byte("null")) {
-			var all []Work
-			if err := json.NewDecoder(bytes.NewReader(line)).Decode(&all); err != nil {
+			var issues []json.RawMessage
+			if err := json.NewDecoder(bytes.NewReader(line)).Decode(&issues); err != nil {
 				return nil, fmt.Errorf("its answer is no list of issues: %w", err)
+			}
+			var all []Work
+			for _, raw := range issues {
+				var issue struct {
+					Work
+					Updated string `json:"updated_at"`
+				}
+				// A field that another version writes otherwise is passed over.
+				_ = json.Unmarshal(raw, &issue)
+				if issue.ID != "" {
+					issue.Work.Updated, _ = time.Parse(time.RFC3339, issue.Updated)
+					all = append(all, issue.Work)
+				}
 			}
 			return all, nil
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"gt/lib/term"
 )
 
 // Whatever Parse takes in, it gives back one note whose fields are lines, and
@@ -23,7 +25,7 @@ func FuzzParse(f *testing.F) {
 		"Content-Type: text/html; charset=latin1\nContent-Transfer-Encoding: quoted-printable\n\n=E4=\n=3D\r\n",
 		"Content-Transfer-Encoding: base64\n\n!!!!",
 		"Content-Type: text/plain; charset=\"\n\nx",
-		"Date: 17 Jan 26 01:00 Z\n\n", "\n", "", "no header", ": x\n\n", " folded\n\n", "A:b\r\n\r\nc\r\n",
+		"Date: 17 Jan 26 01:00 Z\n\n", "Date: Fri, 17 Jan 2025 01:00:00 +9959\n\n", "Date: Fri, 31 Dec 9999 23:59:59 -0100\n\n", "\n", "", "no header", ": x\n\n", " folded\n\n", "A:b\r\n\r\nc\r\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -38,6 +40,9 @@ func FuzzParse(f *testing.F) {
 			if strings.ContainsFunc(value, unicode.IsControl) || !utf8.ValidString(value) {
 				t.Fatalf("%s is no line: %q", name, value)
 			}
+		}
+		if _, err := term.JSON(n); err != nil {
+			t.Fatal(err)
 		}
 		var out bytes.Buffer
 		if _, err := n.WriteTo(&out); err != nil {

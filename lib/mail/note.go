@@ -117,8 +117,9 @@ func parseHeader(r io.Reader) (Note, *mail.Message, error) {
 	if get("X-Gt-Type") == Handoff {
 		n.Type = Handoff
 	}
-	if t, err := m.Header.Date(); err == nil {
-		n.Date = t
+	// In UTC, for a zone may be one that no other format can say.
+	if t, err := m.Header.Date(); err == nil && t.UTC().Year() > 0 && t.UTC().Year() <= 9999 {
+		n.Date = t.UTC()
 	}
 	return n, m, nil
 }
