@@ -89,8 +89,8 @@ func Ancestors(pid int) []int {
 }
 
 // Agent finds the agent that runs the process pid: the nearest ancestor that
-// is no shell, for a client may run a hook or a command through one. What a
-// client says of itself in the environment does not count: another client that
+// is no shell and no timeout(1), for a client may run a hook or a command
+// through one. What a client says of itself in the environment does not count: another client that
 // it starts inherits that.
 func Agent(pid int) (Proc, error) {
 	for range maxDepth {
@@ -99,7 +99,7 @@ func Agent(pid int) (Proc, error) {
 			return Proc{}, err
 		}
 		pid = st.parent
-		if st, err = stat(pid); err == nil && !IsShell(st.name) {
+		if st, err = stat(pid); err == nil && !IsShell(st.name) && st.name != "timeout" {
 			return Find(pid)
 		}
 	}
@@ -109,7 +109,7 @@ func Agent(pid int) (Proc, error) {
 // IsShell knows the shells by the name of their program.
 func IsShell(name string) bool {
 	switch strings.TrimPrefix(filepath.Base(name), "-") {
-	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish":
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "yash", "ash", "busybox", "csh", "tcsh", "fish", "nu", "pwsh":
 		return true
 	}
 	return false
