@@ -116,11 +116,11 @@ func exits(own string) string {
 	var b strings.Builder
 	b.WriteString("\nExit status:\n")
 	for _, line := range strings.Split(strings.TrimSpace(own), "\n") {
-		if line = strings.TrimSpace(line); line != "" {
-			fmt.Fprintf(&b, "  %s\n", line)
+		if code, meaning, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			fmt.Fprintf(&b, "  %-2s  %s\n", code, strings.TrimSpace(meaning))
 		}
 	}
-	b.WriteString("  70  a bug    74  cannot read or write    75  busy, try again    80  wrong usage\n")
+	b.WriteString("  70  a bug   74  cannot read or write   75  busy, try again   80  wrong usage\n")
 	return b.String()
 }
 

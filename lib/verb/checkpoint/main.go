@@ -36,10 +36,19 @@ and that stays until it says otherwise:
 A checkpoint older than a day counts no more. In a town, crew and polecats have
 work to recover; for the other roles nothing is saved.`,
 		Exits: `
-0   done, also where there is nothing to do; with --hook always
-1   read: there is no checkpoint`,
+0  done, also where there is nothing to do; with --hook always
+1  read: there is no checkpoint`,
 		Grammar: &grammar{},
+		Hot:     wired,
 	})
+}
+
+// wired reads the write that clients call after every turn.
+func wired(args []string) cli.Command {
+	if f, ok := hook.Wired(args, "write"); ok {
+		return &write{Flags: f}
+	}
+	return nil
 }
 
 type grammar struct {
@@ -51,7 +60,7 @@ type grammar struct {
 
 type write struct {
 	hook.Flags
-	Notes     *string `help:"What the successor must know; '' takes it back, here and below." placeholder:"TEXT"`
+	Notes     *string `help:"What the successor must know. An empty TEXT takes back what was said, here and below." placeholder:"TEXT"`
 	Molecule  *string `help:"The molecule that is worked on (default: the one that the hooked work names)." placeholder:"ID"`
 	Step      *string `help:"The step of it." placeholder:"ID"`
 	StepTitle *string `help:"What that step is called." placeholder:"TEXT"`

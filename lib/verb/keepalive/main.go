@@ -3,9 +3,6 @@
 package keepalive
 
 import (
-	"slices"
-	"strings"
-
 	"gt/lib/cli"
 	"gt/lib/hook"
 )
@@ -29,25 +26,17 @@ and ends no other:
   gt-keepalive pid list
   gt-keepalive pid reap --grace 10s`,
 		Exits: `
-0   done, or the answer is yes; with --hook always
-1   the answer is no: idle, ended, gone, no such session, something is left`,
+0  done, or the answer is yes; with --hook always
+1  the answer is no: idle, ended, gone, no such session, something is left`,
 		Grammar: &grammar{},
 		Hot:     wired,
 	})
 }
 
-// wired reads "touch --hook [--agent NAME]", the form in which clients call
-// this binary at every prompt and tool call.
+// wired reads the touch that clients call at every prompt and tool call.
 func wired(args []string) cli.Command {
-	t := &touch{Flags: hook.Flags{Hook: true}}
-	switch {
-	case len(args) < 2 || !slices.Equal(args[:2], []string{"touch", "--hook"}):
-		return nil
-	case len(args) == 2:
-		return t
-	case len(args) == 4 && args[2] == "--agent" && !strings.HasPrefix(args[3], "-"):
-		t.Agent = args[3]
-		return t
+	if f, ok := hook.Wired(args, "touch"); ok {
+		return &touch{Flags: f}
 	}
 	return nil
 }

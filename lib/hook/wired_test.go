@@ -1,16 +1,15 @@
-package keepalive
+package hook_test
 
 import (
 	"encoding/json"
-	"reflect"
 	"testing"
 
 	"gt/hooks"
 	"gt/lib/hook"
 )
 
-// Every touch that is wired into a client is read without the grammar, and
-// nothing else is.
+// Every touch and write that is wired into a client is read without the
+// grammar, and nothing else is.
 func TestWired(t *testing.T) {
 	var wiring struct {
 		Hooks map[string][]struct {
@@ -23,29 +22,30 @@ func TestWired(t *testing.T) {
 	if err := json.Unmarshal(hooks.Claude, &wiring); err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
+	seen := map[string]bool{}
 	for event, groups := range wiring.Hooks {
 		for _, g := range groups {
 			for _, h := range g.Hooks {
-				if h.Command != "gt-keepalive" || h.Args[0] != "touch" {
+				command := h.Args[0]
+				if command != "touch" && command != "write" {
 					continue
 				}
-				seen++
-				want := &touch{Flags: hook.Flags{Hook: true, Agent: "claude"}}
-				if got := wired(h.Args); !reflect.DeepEqual(got, want) {
-					t.Errorf("%s: %v is read as %+v", event, h.Args, got)
+				seen[command] = true
+				want := hook.Flags{Hook: true, Agent: "claude"}
+				if got, ok := hook.Wired(h.Args, command); got != want || !ok {
+					t.Errorf("%s: %v is read as %+v, %v", event, h.Args, got, ok)
 				}
 			}
 		}
 	}
-	if seen == 0 {
-		t.Error("no touch is wired")
+	if len(seen) != 2 {
+		t.Errorf("wired are %v", seen)
 	}
 	for _, args := range [][]string{
 		nil, {"touch"}, {"end", "--hook"}, {"touch", "--hook", "--help"}, {"touch", "--hook", "Bash"},
 		{"touch", "--hook", "--agent"}, {"touch", "--hook", "--agent", "--help"}, {"touch", "--hook", "--agent", "x", "y"},
 	} {
-		if got := wired(args); got != nil {
+		if got, ok := hook.Wired(args, "touch"); ok {
 			t.Errorf("%v is read as %+v", args, got)
 		}
 	}
