@@ -13,45 +13,51 @@ main() {
 	provide
 	forget
 
+	failed=0
 	step gofmt
-	unformatted=$(gofmt -l cmd e2e hooks lib ./*.go)
-	[ -z "$unformatted" ] || die "not formatted by gofmt: $unformatted"
+	unformatted=$(gofmt -l .)
+	[ -z "$unformatted" ] || fail "not formatted by gofmt: $unformatted"
 	step go vet, for this system and for macOS
-	go vet ./...
-	go vet -tags e2e ./...
-	GOOS=darwin go vet ./...
+	go vet ./... || fail
+	go vet -tags e2e ./... || fail
+	GOOS=darwin go vet ./... || fail
 	if command -v shellcheck >/dev/null; then
 		step shellcheck
-		shellcheck install.sh test.sh .ci/run
+		shellcheck install.sh test.sh .ci/run || fail
 	fi
 	step staticcheck
 	if go run $staticcheck -version >/dev/null; then
 		# ST1005: an error may begin with a name that has a capital.
-		go run $staticcheck -checks inherit,-ST1005 -tags e2e ./...
+		go run $staticcheck -checks inherit,-ST1005 -tags e2e ./... || fail
 	elif [ "${CI:-}" = true ]; then
-		die "staticcheck cannot be had"
+		fail "staticcheck cannot be had"
 	else
 		say "left out: staticcheck cannot be had"
 	fi
 
+	step the scenarios
+	# They start thousands of processes, each of which the race detector slows
+	# down by a factor of ten. What has goroutines has tests of its own.
+	go test -timeout 20m . || fail
+	step all other tests
 	race=-race
 	if ! command -v "${CC:-cc}" >/dev/null; then
 		race=
 		say "without the race detector, which needs a C compiler"
 	fi
-	failed=0
-	step the scenarios
-	# They start thousands of processes, each of which the race detector slows
-	# down by a factor of ten. What has goroutines has tests of its own.
-	go test -timeout 20m . || failed=1
-	step all other tests
 	# shellcheck disable=SC2046 # a word for each package
-	go test $race -timeout 20m $(go list ./... | grep -vx gt) || failed=1
+	go test $race -timeout 20m $(go list ./... | grep -vx gt) || fail
 	step the stories with the real Claude Code
 	command -v npm >/dev/null || [ -n "${GT_E2E_CLAUDE:-}" ] ||
 		say "no npm to install Claude Code with: skipped unless it is in the cache already"
-	go test -tags e2e -count 1 -timeout 20m ./hooks ./e2e/... || failed=1
+	go test -tags e2e -count 1 -timeout 20m ./hooks ./e2e/... || fail
 	return $failed
+}
+
+# fail notes that a check failed, so that the others still run.
+fail() {
+	[ $# = 0 ] || say "$*"
+	failed=1
 }
 
 # provide sees to it that the programs are there that the tests run.
