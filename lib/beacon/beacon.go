@@ -6,6 +6,7 @@ package beacon
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"gt/lib/identity"
@@ -39,7 +40,7 @@ Check your hook and mail, then act on the hook if present:
 // appended to the topic where there is one.
 func Prompt(to identity.Identity, sender string, now time.Time, topic, molecule string) string {
 	subject := topic
-	if molecule != "" {
+	if molecule = strings.Join(strings.Fields(molecule), " "); molecule != "" { // it stays one line
 		subject += ":" + molecule
 	}
 	line := fmt.Sprintf("[GAS TOWN] %s <- %s • %s • %s", to, sender, now.Format("2006-01-02T15:04"), subject)

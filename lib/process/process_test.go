@@ -173,6 +173,7 @@ func TestAgentIsAboveTheShells(t *testing.T) {
 		"with timeout": {"timeout", "60", os.Args[0], "who-is-my-agent"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // the race detector takes a second to end a process
 			if _, err := exec.LookPath(args[0]); err != nil {
 				t.Skip(err)
 			}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"gt/lib/atomicfile"
+)
+
+type grammar struct {
+	Flags
+	Hook bool   `help:"As a hook."`
+	JSON bool   `name:"json" help:"As JSON."`
+	How  string `help:"What to do." default:"well"`
+	Rest string `arg:"" optional:""`
+}
+
+func (g *grammar) Run(env *Env) error {
+	switch g.How {
+	case "panic":
+		panic("oh\x1b[31m")
+	case "no":
+		return Silent
+	case "busy":
+		return Fail(Busy, errors.New("somebody is at it"), "wait", "or do not")
+	case "io":
+		return atomicfile.Error("read", "/x\x1b[31m\ny", fs.ErrPermission)
+	case "wrapped":
+		return WithHint(fmt.Errorf("further: %w", Failf(No, "nothing %s", "found")), "look %s", "elsewhere")
+	}
+	if g.JSON {
+		return env.JSON(map[string]string{"rest": g.Rest})
+	}
+	_, err := fmt.Fprintln(env.Stdout, "well")
+	return err
+}
+
+func run(args ...string) (code int, stdout, stderr string) {
+	var out, errs strings.Builder
+	env := &Env{Args: args, Stdout: &out, Stderr: &errs}
+	code = Run(env, Program{Name: "gt-x", Summary: "\nDoes x.\n", Exits: "0  done\n  1  nothing found", Grammar: &grammar{}})
+	return code, out.String(), errs.String()
+}
+
+func TestRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"well":       {nil, 0, "well\n", ""},
+		"JSON":       {[]string{"--json", "é\x1b\u202e<"}, 0, `{"rest":"é\u001b\u202e<"}` + "\n", ""},
+		"no":         {[]string{"--how", "no"}, 1, "", ""},
+		"busy":       {[]string{"--how=busy"}, 75, "", "gt-x: error: somebody is at it\ngt-x: hint: wait\ngt-x: hint: or do not\n"},
+		"io":         {[]string{"--how=io"}, 74, "", "gt-x: error: cannot read '/x�[31m y': permission denied\n"},
+		"wrapped":    {[]string{"--how=wrapped"}, 1, "", "gt-x: error: further: nothing found\ngt-x: hint: look elsewhere\n"},
+		"a panic":    {[]string{"--how=panic"}, 70, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
+		"wrong":      {[]string{"--no\x1b[31m"}, 80, "", "gt-x: error: unknown flag --no�[31m\ngt-x: hint: gt-x --help shows the usage\n"},
+		"too many":   {[]string{"a", "b\n"}, 80, "", "gt-x: error: unexpected argument b\ngt-x: hint: gt-x --help shows the usage\n"},
+		"a value":    {[]string{"--how", "-rf"}, 0, "well\n", ""},
+		"a version":  {[]string{"--version"}, 0, "gt-x dev\n", ""},
+		"version is": {[]string{"--version", "--how=panic"}, 0, "gt-x dev\n", ""},
+
+		// A hook never harms its agent.
+		"a hook, no":    {[]string{"--hook", "--how=no"}, 0, "", ""},
+		"a hook, io":    {[]string{"--hook", "--how=io"}, 0, "", "gt-x: error: cannot read '/x�[31m y': permission denied\n"},
+		"a hook, wrong": {[]string{"--hook", "--nonsense"}, 0, "", "gt-x: error: unknown flag --nonsense\ngt-x: hint: gt-x --help shows the usage\n"},
+		"a hook, panic": {[]string{"--hook", "--how=panic"}, 0, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := run(c.args...)
+			if code != c.code || stdout != c.stdout || stderr != c.stderr {
+				t.Errorf("code %d\nstdout %q\nstderr %q", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	code, stdout, stderr := run("--help")
+	if code != 0 || stderr != "" {
+		t.Error(code, stderr)
+	}
+	for _, want := range []string{"Usage: gt-x", "\nDoes x.\n", "--how=\"well\"", "\nExit status:\n  0 ", "  1   nothing found\n", "  70  a bug"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "-test.") {
+		t.Error("the tests' own flags are shown")
+	}
+}
+
+// No code of ours is 2, which an agent takes for "block".
+func TestNoCodeBlocks(t *testing.T) {
+	for _, code := range []int{Done, No, Bug, IO, Busy, Usage} {
+		if code == 2 {
+			t.Error(code)
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, Done},
+		{errors.New("x"), IO},
+		{Silent, No},
+		{Fail(Busy, errors.New("x")), Busy},
+		{fmt.Errorf("a: %w", Fail(Busy, errors.New("x"))), Busy},
+		{Fail(Usage, Fail(Busy, errors.New("x"))), Usage},
+		{WithHint(errors.New("x"), "y"), IO},
+		{errors.Join(errors.New("x"), Failf(No, "y")), No},
+		{Fail(Busy, nil), Done},
+		{WithHint(nil, "x"), Done},
+	} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("%v: %d, not %d", c.err, got, c.want)
+		}
+	}
+	if err := Fail(Busy, fs.ErrNotExist); !errors.Is(err, fs.ErrNotExist) || err.Error() != fs.ErrNotExist.Error() {
+		t.Error(err)
+	}
+}
+
+func TestGetenv(t *testing.T) {
+	env := &Env{Environ: []string{"A=1", "EMPTY=", "A=2", "B=x=y", "AB=3", "noise", "=C:=x"}}
+	for key, want := range map[string]string{"A": "2", "EMPTY": "", "B": "x=y", "none": "", "noise": ""} {
+		if got := env.Getenv(key); got != want {
+			t.Errorf("%s is %q", key, got)
+		}
+	}
+}
+
+// Each message is one write, so that those of several hooks do not mix.
+func TestAMessageIsOneWrite(t *testing.T) {
+	var w writes
+	env := &Env{Name: "gt-x", Stderr: &w}
+	env.Warn("a\nb %s", "c\n")
+	env.Hint("d\n")
+	if fmt.Sprint(w) != "[gt-x: warning: a b c\n gt-x: hint: d\n]" {
+		t.Errorf("%q", w)
+	}
+}
+
+type writes []string
+
+func (w *writes) Write(p []byte) (int, error) {
+	*w = append(*w, string(p))
+	return len(p), nil
+}
+
+func TestOS(t *testing.T) {
+	env := OS()
+	if !strings.HasPrefix(env.Dir, "/") || env.Now == nil || env.Stdin == nil || env.Stdout == nil || env.Stderr == nil || len(env.Environ) == 0 {
+		t.Errorf("%+v", env)
+	}
+}
