@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+
+	"gt/lib/flock"
 )
 
 // The exit codes of every gt binary. 2 is never used: an agent that runs a
@@ -52,8 +54,8 @@ func WithHint(err error, format string, args ...any) error {
 // Silent is an answer of "no" that needs no words on standard error.
 var Silent = &failure{code: No, err: errors.New("no")}
 
-// ExitCode is the code that err asks for: Done for nil, IO where nothing was
-// asked for.
+// ExitCode is the code that err asks for: Done for nil; where nothing was asked
+// for, Busy for a lock that somebody else holds and IO for the rest.
 func ExitCode(err error) int {
 	var f *failure
 	switch {
@@ -61,6 +63,8 @@ func ExitCode(err error) int {
 		return Done
 	case errors.As(err, &f):
 		return f.code
+	case errors.Is(err, flock.ErrBusy):
+		return Busy
 	}
 	return IO
 }
