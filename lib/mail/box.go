@@ -196,17 +196,19 @@ func (b Box) sweep(now time.Time) {
 
 // entry is a note's file in the box.
 type entry struct {
-	folder string // "new" or "cur"
-	name   string
-	unique string
-	flags  string
+	folder  string // "new" or "cur"
+	name    string
+	unique  string
+	flags   string
+	arrived time.Time
 }
 
 func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
+func (e entry) hooked() bool       { return e.has('F') && !e.has('T') }
 func (e entry) unread() bool       { return !strings.ContainsAny(e.flags, "FST") }
 
-// scan lists the files in the folders, in no order.
-func (b Box) scan(folders ...string) ([]entry, error) {
+// scan lists the files in the folders that are wanted (nil: all), in no order.
+func (b Box) scan(want func(entry) bool, folders ...string) ([]entry, error) {
 	if err := b.check(folders...); err != nil {
 		return nil, err
 	}
@@ -227,8 +229,12 @@ func (b Box) scan(folders ...string) ([]entry, error) {
 			if strings.HasPrefix(name, ".") {
 				continue
 			}
-			unique, flags := splitName(name)
-			found = append(found, entry{folder, name, unique, flags})
+			e := entry{folder: folder, name: name}
+			e.unique, e.flags = splitName(name)
+			if want == nil || want(e) {
+				e.arrived = arrival(e.unique)
+				found = append(found, e)
+			}
 		}
 	}
 	return found, nil
@@ -238,12 +244,12 @@ func (b Box) scan(folders ...string) ([]entry, error) {
 // one to the other is not missed; one that is met twice counts where it
 // arrived.
 func (b Box) all() ([]entry, error) {
-	found, err := b.scan("new", "cur")
+	found, err := b.scan(nil, "new", "cur")
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(found, func(a, c entry) int {
-		if d := arrival(c.unique).Compare(arrival(a.unique)); d != 0 {
+		if d := c.arrived.Compare(a.arrived); d != 0 {
 			return d
 		}
 		if d := strings.Compare(c.unique, a.unique); d != 0 {
@@ -298,13 +304,12 @@ func (b Box) notes(want func(entry) bool) ([]Note, error) {
 // Hooked returns the notes that are the agent's work, the oldest first,
 // without their bodies. It looks into no file that is not hooked.
 func (b Box) Hooked() ([]Note, error) {
-	found, err := b.scan("cur")
+	found, err := b.scan(entry.hooked, "cur")
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(e entry) bool { return !e.has('F') || e.has('T') })
 	slices.SortFunc(found, func(a, c entry) int {
-		if d := arrival(a.unique).Compare(arrival(c.unique)); d != 0 {
+		if d := a.arrived.Compare(c.arrived); d != 0 {
 			return d
 		}
 		return strings.Compare(a.unique, c.unique)
@@ -404,9 +409,9 @@ func (b Box) read(e entry, body bool) (Note, error) {
 		}
 	}
 	n.ID, n.Path = idOf(e.unique), path
-	n.Hooked, n.Seen, n.Done = e.has('F') && !e.has('T'), e.has('S'), e.has('T')
+	n.Hooked, n.Seen, n.Done = e.hooked(), e.has('S'), e.has('T')
 	if n.Date.IsZero() {
-		n.Date = arrival(e.unique)
+		n.Date = e.arrived
 	}
 	return n, err
 }

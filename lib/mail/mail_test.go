@@ -17,7 +17,7 @@ import (
 	"gt/lib/town"
 )
 
-func townBox(t *testing.T) Box {
+func townBox(t testing.TB) Box {
 	t.Helper()
 	root := t.TempDir()
 	who := identity.Identity{Role: identity.Crew, Rig: "demo", Name: "joe"}
