@@ -3,7 +3,9 @@ package hook
 import (
 	"os"
 	"path/filepath"
+	"time"
 
+	"gt/lib/atomicfile"
 	"gt/lib/cli"
 	"gt/lib/eventlog"
 	"gt/lib/git"
@@ -80,8 +82,9 @@ func (c *Call) Process() process.Proc {
 	return p
 }
 
-// Facts are what this call knows of its session, but for its tmux session's
-// name, its topic and its work.
+// Facts are what this call knows of its session, but for its topic and its
+// work. The tmux session's name is only known where the environment gives it:
+// to ask tmux takes longer than all the rest of a start (see NameTmux).
 func (c *Call) Facts() session.Facts {
 	host, _ := os.Hostname() // a nameless machine is noted as such
 	f := session.Facts{
@@ -90,7 +93,34 @@ func (c *Call) Facts() session.Facts {
 		Host: host, HookKey: c.Input.Key,
 	}
 	f.TmuxServer, f.TmuxPane = tmux.FromEnv(c.env.Getenv)
+	f.TmuxSession = c.env.Getenv("GT_SESSION")
 	return f
+}
+
+// tmuxWait bounds the question for a name.
+const tmuxWait = 250 * time.Millisecond
+
+// NameTmux notes the name of the session's tmux session in its record, where it
+// is not there yet. A hook calls it that has the time, and so once a session.
+func (c *Call) NameTmux() error {
+	r, err := c.Store.Get(c.ID)
+	if err != nil || r == nil || r.TmuxPane == "" || r.TmuxSession != "" {
+		return err
+	}
+	pane, err := tmux.Server(r.TmuxServer).Pane(r.TmuxPane, tmuxWait)
+	if err != nil {
+		return err
+	}
+	lock, err := c.Home.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if r, err = c.Store.Get(c.ID); err != nil || r == nil {
+		return err
+	}
+	r.TmuxSession = pane.Session
+	return c.Store.Put(r, atomicfile.Unsynced)
 }
 
 // Adopt makes sure that the session has a record. One that began before gt was
@@ -107,7 +137,11 @@ func (c *Call) Adopt() error {
 	defer lock.Unlock()
 	f := c.Facts()
 	f.HookKey = "" // this input is another hook's to act on
-	_, err = c.Store.Start(c.env.Now(), f)
+	all, err := c.Store.All()
+	if err != nil {
+		return err
+	}
+	_, err = c.Store.Start(c.env.Now(), all, f)
 	return err
 }
 

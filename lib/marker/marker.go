@@ -41,11 +41,10 @@ type Marker struct {
 	Reason string // empty for a plain hand-over
 }
 
-// Write leaves a marker for the session and returns its name. It survives a
-// loss of power. previous is the name of a marker that the same session left
+// Write leaves a marker for the session and returns its name. previous is the name of a marker that the same session left
 // before, which is replaced; "" where there is none. The caller holds the
 // home's lock.
-func Write(h home.Home, id session.ID, from, reason, previous string) (name string, err error) {
+func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfile.Durability) (name string, err error) {
 	name = previous
 	if name == "" {
 		name = plain
@@ -57,7 +56,7 @@ func Write(h home.Home, id session.ID, from, reason, previous string) (name stri
 	if reason = oneLine(reason); reason != "" {
 		text += reason + "\n"
 	}
-	return name, atomicfile.Write(h.Path(name), []byte(text), atomicfile.Synced)
+	return name, atomicfile.Write(h.Path(name), []byte(text), d)
 }
 
 // List returns the markers that lie in the home.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gt/lib/atomicfile"
 	"gt/lib/home"
 )
 
@@ -27,7 +28,7 @@ func put(t *testing.T, h home.Home, name, text string) {
 
 func TestWrite(t *testing.T) {
 	h := newHome(t)
-	name, err := Write(h, "s1", "gt-crew-max", "", "")
+	name, err := Write(h, "s1", "gt-crew-max", "", "", atomicfile.Synced)
 	if err != nil || name != "handoff" {
 		t.Fatal(name, err)
 	}
@@ -35,7 +36,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%q", data)
 	}
 	// Another session does not overwrite it.
-	second, err := Write(h, "s2", "s2", "because\nof  this", "")
+	second, err := Write(h, "s2", "s2", "because\nof  this", "", atomicfile.Synced)
 	if err != nil || second != "handoff.s2" {
 		t.Fatal(second, err)
 	}
@@ -44,7 +45,7 @@ func TestWrite(t *testing.T) {
 	}
 	// The same one replaces its own.
 	for id, previous := range map[string]string{"s1": "handoff", "s2": "handoff.s2"} {
-		if again, err := Write(h, "any", id, Compaction, previous); err != nil || again != previous {
+		if again, err := Write(h, "any", id, Compaction, previous, atomicfile.Synced); err != nil || again != previous {
 			t.Error(again, err)
 		}
 	}
@@ -131,7 +132,7 @@ func FuzzMarker(f *testing.F) {
 			return
 		}
 		h := newHome(t)
-		if _, err := Write(h, "s", from, reason, ""); err != nil {
+		if _, err := Write(h, "s", from, reason, "", atomicfile.Unsynced); err != nil {
 			t.Fatal(err)
 		}
 		all, err := List(h)

@@ -91,7 +91,11 @@ func events(t *testing.T, s Store) []string {
 
 func start(t *testing.T, s Store, at time.Time, f Facts) Started {
 	t.Helper()
-	st, err := s.Start(at, f)
+	all, err := s.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := s.Start(at, all, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +212,8 @@ func TestWhomASessionFollows(t *testing.T) {
 			f := Facts{ID: "new", Process: mine, TmuxPane: "%1", TmuxServer: "/sock", Predecessor: c.predecessor}
 
 			// Asking changes nothing.
-			r, how, err := s.Follows(now, f)
+			all, err := s.All()
+			r, how := Follows(now, all, f)
 			if err != nil || how != c.how || (r == nil) != (c.parent == "") || r != nil && r.ID != c.parent {
 				t.Errorf("Follows: %+v %q %v", r, how, err)
 			}

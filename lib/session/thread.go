@@ -57,7 +57,8 @@ type Started struct {
 const again = 10 * time.Second
 
 // Start notes that a session begins, or that a known one goes on, and links it
-// into its chain. The caller holds the home's lock.
+// into its chain. all are the home's records, which the caller has read since
+// it took the home's lock.
 //
 // A session follows the one whose hand-over it takes up; else the one that
 // the same process ran until now (/clear); else one that crashed, preferably
@@ -67,16 +68,8 @@ const again = 10 * time.Second
 //
 // Sessions that are found to have lost their process are closed on the way,
 // each with its session_end.
-func (s Store) Start(now time.Time, f Facts) (Started, error) {
-	all, err := s.All()
-	if err != nil {
-		return Started{}, err
-	}
-	var own *Record
-	if i := slices.IndexFunc(all, func(r *Record) bool { return r.ID == f.ID }); i >= 0 {
-		own = all[i]
-		all = slices.Delete(all, i, i+1)
-	}
+func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
+	own, all := apart(all, f.ID)
 	if own != nil && own.seen(f.HookKey, now) {
 		return Started{Record: own, Again: true}, nil
 	}
@@ -85,7 +78,7 @@ func (s Store) Start(now time.Time, f Facts) (Started, error) {
 		st.Record, st.Continued = own, true
 		return st, s.resume(now, own, f)
 	}
-	st.Parent, _ = follows(now, all, f) // before closing: an ended session no longer shows it
+	st.Parent, _ = Follows(now, all, f) // before closing: an ended session no longer shows it
 	if err := s.closeGone(now, all, f); err != nil {
 		return st, err
 	}
@@ -150,21 +143,22 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 	return s.Put(r, atomicfile.Unsynced)
 }
 
-// Follows says whom a session that begins with these facts follows, and how
-// that one ends or ended: by Handoff, as Done when /clear put the new session
-// in its place, by Crash. It changes nothing.
-func (s Store) Follows(now time.Time, f Facts) (*Record, Outcome, error) {
-	all, err := s.All()
-	if err != nil {
-		return nil, "", err
-	}
-	all = slices.DeleteFunc(all, func(r *Record) bool { return r.ID == f.ID })
-	r, how := follows(now, all, f)
-	return r, how, nil
+// apart takes the session's own record out of all.
+func apart(all []*Record, id ID) (own *Record, rest []*Record) {
+	rest = slices.DeleteFunc(slices.Clone(all), func(r *Record) bool {
+		if r.ID == id {
+			own = r
+		}
+		return r.ID == id
+	})
+	return own, rest
 }
 
-// follows does that for records that are sorted newest first.
-func follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
+// Follows says whom a session that begins with these facts follows, and how
+// that one ends or ended: by Handoff, as Done when /clear put the new session
+// in its place, by Crash. all are the home's records, the newest first.
+func Follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
+	_, all = apart(all, f.ID)
 	var cleared, crashed *Record
 	for _, r := range all {
 		switch {

@@ -126,6 +126,10 @@ func (h *handover) findSelf(changes bool) error {
 		return nil
 	}
 	h.server = tmux.Server(server)
+	if r := h.record; h.kind == session.KindAuto && r != nil && r.TmuxPane == pane && r.TmuxSession != "" {
+		h.pane.Session = r.TmuxSession // a hook that touches no pane needs no more
+		return nil
+	}
 	p, err := h.server.Pane(pane, paneWait)
 	if err != nil {
 		h.env.Warn("%v", err)

@@ -22,15 +22,23 @@ func (h *handover) compose(work string) error {
 	if h.remote && message == "" && h.g.Subject == "" {
 		message = "You were handed over by " + h.call.Home.Identity.Address() + "."
 	}
-	state, err := git.Status(h.home.Dir, gitWait)
-	if err != nil && !errors.Is(err, git.ErrNotRepository) {
-		h.env.Warn("%v", err)
-	}
-	h.state = state
+	var failed error
+	asked := make(chan struct{})
+	go func() { // git takes longest; the rest is read meanwhile
+		defer close(asked)
+		h.state, failed = git.Status(h.home.Dir, gitWait)
+	}()
 	clean := redact.Of(h.environ())
 	b := brief.Brief{Message: message}
 	if h.g.Collect {
 		h.collect(&b, clean)
+	}
+	<-asked
+	if failed != nil && !errors.Is(failed, git.ErrNotRepository) {
+		h.env.Warn("%v", failed)
+	}
+	if h.g.Collect {
+		b.State = h.state
 	}
 	h.essentials = b.Essentials()
 	id := h.home.Identity.Address()
@@ -67,7 +75,6 @@ func (h *handover) collect(b *brief.Brief, clean func(string) string) {
 		b.Session, err = transcript.Tail(path, clean)
 		warn(err)
 	}
-	b.State = h.state
 	if h.record != nil {
 		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt)
 	}

@@ -61,13 +61,20 @@ func (h *handover) save() (bool, error) {
 			Kind: h.kind, Note: note, Reason: reason, At: now, Respawn: h.respawns(), Marker: previous,
 		}
 	}
-	name, err := marker.Write(h.home, id, from, reason, previous)
+	durable := atomicfile.Synced
+	if h.kind == session.KindAuto {
+		durable = atomicfile.Unsynced // no process is about to be killed, and the note is on disk
+	}
+	name, err := marker.Write(h.home, id, from, reason, previous, durable)
 	if err != nil {
 		return false, err
 	}
 	if h.record != nil {
 		h.record.Handoff.Marker = name
-		if err := h.store.Put(h.record, atomicfile.Synced); err != nil {
+		if h.pane.Session != "" {
+			h.record.TmuxSession = h.pane.Session
+		}
+		if err := h.store.Put(h.record, durable); err != nil {
 			return false, err
 		}
 	}

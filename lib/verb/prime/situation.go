@@ -34,6 +34,9 @@ func (s *start) look() {
 	home := s.call.Home
 	box := mail.Of(home, home.Identity.Address())
 
+	records, err := s.call.Store.All()
+	s.warn(err)
+	s.records = records
 	s.warn(s.lookForMarker(box))
 	s.light = s.goesOn() || s.marker != nil && s.marker.Reason == marker.Compaction && (s.own || s.owner == nil)
 	if !s.light {
@@ -75,17 +78,13 @@ type left struct {
 // markers are those that lie in the home.
 func (s *start) markers() ([]left, error) {
 	markers, err := marker.List(s.call.Home)
-	if err != nil || len(markers) == 0 {
-		return nil, err
-	}
-	records, err := s.call.Store.All()
 	if err != nil {
 		return nil, err
 	}
 	found := make([]left, len(markers))
 	for i, m := range markers {
 		found[i].Marker = m
-		for _, r := range records {
+		for _, r := range s.records {
 			if r.Handoff != nil && r.Handoff.Marker == m.Name {
 				found[i].owner = r
 			}
@@ -169,6 +168,9 @@ func (s *start) isOurs(n mail.Note) bool {
 	return err == nil && (r == nil || r.Handoff == nil && !r.Live())
 }
 
+// tmuxWait bounds the question whether a pane is still there.
+const tmuxWait = 250 * time.Millisecond
+
 // takes says whether a marker is meant for this session.
 //
 // A session's own, from before a compaction or a cycle, is. One that another
@@ -221,10 +223,7 @@ func (s *start) lookForCrash(now time.Time) error {
 	if s.owner != nil {
 		f.Predecessor = s.owner.ID
 	}
-	var err error
-	if s.parent, s.how, err = s.call.Store.Follows(now, f); err != nil {
-		return err
-	}
+	s.parent, s.how = session.Follows(now, s.records, f)
 	var parent *session.Record
 	if s.how == session.Crash {
 		parent = s.parent

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"gt/lib/atomicfile"
 	"gt/lib/beads"
@@ -14,7 +13,6 @@ import (
 	"gt/lib/mail"
 	"gt/lib/marker"
 	"gt/lib/session"
-	"gt/lib/tmux"
 	"gt/lib/transcript"
 )
 
@@ -24,8 +22,7 @@ type start struct {
 	call    *hook.Call
 	dialect hook.Dialect
 	facts   session.Facts
-	pane    chan tmux.Pane // what tmux says of our pane; nil outside tmux
-	fork    bool           // the client told its parent's id instead of its own
+	fork    bool // the client told its parent's id instead of its own
 
 	state  State
 	light  bool // the conversation goes on: who you are, continue, and no more
@@ -43,15 +40,13 @@ type start struct {
 
 	problems error // what was gone without
 
+	records []*session.Record // of this home, the newest first
+
 	hooked []mail.Note
 	work   []beads.Work
 	unread int
 	others []*session.Record
 }
-
-// tmuxWait is how long a start waits for tmux to name its session. The name is
-// good to have and nothing hangs on it.
-const tmuxWait = 250 * time.Millisecond
 
 func newStart(env *cli.Env, call *hook.Call) *start {
 	s := &start{env: env, call: call, dialect: hook.DialectOf(call.Agent), facts: call.Facts()}
@@ -59,13 +54,6 @@ func newStart(env *cli.Env, call *hook.Call) *start {
 		s.facts.Source = env.Getenv("GT_HOOK_SOURCE")
 	}
 	s.fork = forked(s.facts, call)
-	if s.facts.TmuxPane != "" {
-		s.pane = make(chan tmux.Pane, 1)
-		go func() { // while we read our files
-			p, _ := tmux.Server(s.facts.TmuxServer).Pane(s.facts.TmuxPane, tmuxWait)
-			s.pane <- p
-		}()
-	}
 	if call.ID == "" && call.Hook && !s.fork {
 		s.facts.ID = s.unnamed()
 		call.ID = s.facts.ID
@@ -109,10 +97,6 @@ func (s *start) goesOn() bool { return s.facts.Source == "compact" || s.facts.So
 // begin notes the session, under the home's lock, and finds out what it should
 // be told.
 func (s *start) begin() error {
-	if s.pane != nil {
-		s.facts.TmuxSession = (<-s.pane).Session
-		s.pane = nil
-	}
 	lock, err := s.call.Home.Lock()
 	if err != nil {
 		s.look()
@@ -126,7 +110,7 @@ func (s *start) begin() error {
 	s.facts.Topic = s.topic()
 	s.facts.WorkUnit = s.workUnit()
 	now := s.env.Now()
-	started, err := s.call.Store.Start(now, s.facts)
+	started, err := s.call.Store.Start(now, s.records, s.facts)
 	if err != nil {
 		return err
 	}
@@ -145,12 +129,8 @@ func (s *start) begin() error {
 	}
 	if s.owner != nil && s.owner.Handoff != nil && !s.own {
 		// Of two that start at once, one is told.
-		s.owner, err = s.call.Store.Get(s.owner.ID)
-		if err == nil && s.owner != nil && s.owner.Handoff != nil {
-			s.owner.Handoff.TakenBy = s.facts.ID
-			err = s.call.Store.Put(s.owner, atomicfile.Unsynced)
-		}
-		if err != nil {
+		s.owner.Handoff.TakenBy = s.facts.ID
+		if err := s.call.Store.Put(s.owner, atomicfile.Unsynced); err != nil {
 			return err
 		}
 	}
