@@ -92,12 +92,16 @@ func (b Brief) Text() string {
 // work is hooked.
 func (b Brief) Essentials() string {
 	s := b.Session
+	last := max(0, len(s.Requests)-1)
+	for last > 0 && s.Requests[last].Reply {
+		last--
+	}
 	return Brief{
 		Hooked: b.Hooked,
 		Session: transcript.Summary{
 			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),
-			Requests: s.Requests[max(0, len(s.Requests)-1):], First: transcript.Request{Text: b.lastRequest()},
+			Requests: s.Requests[last:], First: transcript.Request{Text: b.lastRequest()},
 		},
 	}.Text()
 }
