@@ -90,6 +90,9 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 	if err := call.Adopt(); err != nil {
 		return err
 	}
+	if err := call.NameTmux(); err != nil {
+		env.Warn("%v", err)
+	}
 	state, err := git.Status(call.Home.Dir, gitWait)
 	if err != nil && !errors.Is(err, git.ErrNotRepository) {
 		env.Warn("%v", err)

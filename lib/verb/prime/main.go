@@ -26,7 +26,16 @@ By hand it shows what a session that starts here would be told:
                                         a hand-over to another machine`,
 		Exits:   `0  the text was printed; with --hook always`,
 		Grammar: &grammar{},
+		Hot:     wired,
 	})
+}
+
+// wired reads the call that clients make at every start.
+func wired(args []string) cli.Command {
+	if f, ok := hook.Wired(args); ok {
+		return &grammar{Client: f}
+	}
+	return nil
 }
 
 type grammar struct {
