@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -45,6 +47,11 @@ type Command interface{ Run(*Env) error }
 func Run(env *Env, p Program) (code int) {
 	env.Name = p.Name
 	hook := slices.Contains(env.Args, "--hook")
+	if hook {
+		// A client that has closed the other end of our output is told so by
+		// the error of a write, and not by our death.
+		signal.Ignore(syscall.SIGPIPE)
+	}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
