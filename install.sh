@@ -237,7 +237,6 @@ uninstall() {
 		"$bin/gt-hooks" uninstall claude ||
 			die "nothing was removed: without its binaries, the hooks that are still wired would only fail"
 	fi
-	rm -f "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json.gt-lock"
 	removed=0
 	for binary in cmd/*/; do
 		binary=$bin/$(basename "$binary")

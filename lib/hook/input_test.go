@@ -171,7 +171,7 @@ func TestReadOfADeviceIsNothing(t *testing.T) {
 func TestKey(t *testing.T) {
 	key := func(s string) string { return Read(strings.NewReader(s), time.Minute).Key }
 	a, b := `{"session_id":"s1","source":"clear"}`, `{"session_id":"s1","source":"startup"}`
-	if key(a) != key(a) || key(a) != key(a+"\n") || key(a) == key(b) {
+	if again := key(a); again != key(a) || again != key(a+"\n") || again == key(b) {
 		t.Error(key(a), key(a+"\n"), key(b))
 	}
 }

@@ -573,8 +573,9 @@ func TestParseID(t *testing.T) {
 			t.Errorf("%q is taken for %q", s, id)
 		}
 	}
-	if _, err := ParseID(string(NewID())); err != nil || NewID() == NewID() || len(NewID()) != 36 {
-		t.Error(NewID(), err)
+	a, b := NewID(), NewID()
+	if _, err := ParseID(string(a)); err != nil || a == b || len(a) != 36 {
+		t.Error(a, b, err)
 	}
 }
 

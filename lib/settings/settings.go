@@ -67,7 +67,7 @@ func Update(path string, edit func(old []byte) (Edit, error)) (backup string, er
 	if err != nil {
 		return "", err
 	}
-	defer lock.Unlock()
+	defer lock.Remove()
 
 	// Somebody else may have been here before the lock was ours.
 	old, next, err = plan(path, edit)

@@ -44,9 +44,8 @@ func (s *start) look() {
 	}
 	s.warn(s.lookForWork(box))
 	if !s.light {
-		unread, err := box.Unread()
+		s.unread, err = box.CountUnread()
 		s.warn(err)
-		s.unread = len(unread)
 		s.lookForBeads()
 	}
 	switch {
