@@ -88,6 +88,13 @@ func (w *world) gitStatus(c command) command {
 	return c
 }
 
+// askTmux is the question that a hook asks tmux.
+func (w *world) askTmux(c command) command {
+	c.path, c.stdin = w.tmux, ""
+	c.args = []string{"-u", "-S", w.socket, "display-message", "-p", "-t", "%0", "#{session_name}"}
+	return c
+}
+
 // peak runs the command and returns how much memory it had at most, in KiB. A
 // program that it started counts where it had more.
 func (w *world) peak(c command) (float64, error) {

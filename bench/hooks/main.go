@@ -1,7 +1,7 @@
 // Hooks measures what gt costs where it is wired into an agent: each hook as a
 // client runs it, beside a floor and beside what a person would wire instead.
 //
-//	go run ./bench/hooks [-rounds 60] [-run REGEXP]
+//	go run ./bench/hooks [-rounds 60] [-run REGEXP] [-dir FOLDER]
 //
 // The floor is a Go program that prints one line. Every figure is a multiple of
 // it from the same run: floor and hook take turns, and the ratio is taken turn
@@ -12,8 +12,9 @@
 // thing: did not exit 0, said something on standard error, answered or wrote
 // something else than it should, lost an event.
 //
-// Everything is written below one temporary folder, some 400 MB of it an event
-// log of a million events.
+// Everything is written below one temporary folder, some 300 MB of it an event
+// log of a million events. With -dir the folder is made elsewhere: on a file
+// system in memory it shows what waiting for the disk costs.
 package main
 
 import (
@@ -32,10 +33,11 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 60, "how often each hook is run")
 	only := flag.String("run", "", "only the rows whose names match this regular expression")
+	dir := flag.String("dir", "/tmp", "where the temporary folder is made") // TMPDIR may be too long for a socket
 	flag.Parse()
 	match, err := regexp.Compile(*only)
 	if err == nil {
-		err = run(max(*rounds, 4), match)
+		err = run(*dir, max(*rounds, 4), match)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hooks: error:", err)
@@ -51,8 +53,8 @@ const (
 	peakBudget  = 16.0 // MiB
 )
 
-func run(rounds int, match *regexp.Regexp) error {
-	w, err := newWorld()
+func run(dir string, rounds int, match *regexp.Regexp) error {
+	w, err := newWorld(dir)
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,14 @@ func run(rounds int, match *regexp.Regexp) error {
 	}
 	if len(done) > 0 {
 		printRows(done)
-		fmt.Printf("\nThe floor took %s ms, one git status of the repository %s ms.\n", millis(w.floors), millis(w.gits))
+		fmt.Printf("\nThe floor took %s ms", millis(w.floors))
+		if len(w.gits) > 0 {
+			fmt.Printf(", one git status of the repository %s ms", millis(w.gits))
+		}
+		if len(w.tmuxes) > 0 {
+			fmt.Printf(", one call of tmux %s ms", millis(w.tmuxes))
+		}
+		fmt.Println(".")
 	}
 	for _, s := range w.skipped {
 		fmt.Println("Skipped:", s)
@@ -97,6 +106,7 @@ type row struct {
 
 	budget float64 // at most so many times the floor; 0 for none
 	git    bool    // and one git status on top
+	tmux   bool    // it asks tmux, which is measured beside it but not allowed for
 	peer   bool    // none of ours
 }
 
@@ -134,6 +144,13 @@ func (w *world) measure(r row, rounds int) (measured, error) {
 			if git, err = w.gitStatus(c).run(); err != nil {
 				return m, err
 			}
+		}
+		if r.tmux {
+			asked, err := w.askTmux(c).run()
+			if err != nil {
+				return m, err
+			}
+			w.tmuxes = append(w.tmuxes, asked.wall)
 		}
 		ours, err := c.run()
 		if err == nil && r.check != nil {

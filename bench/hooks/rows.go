@@ -152,15 +152,19 @@ func (w *world) rows() []row {
 		rows = append(rows, w.startRow(s.name, place{world: w, dir: w.repo}, s.events))
 	}
 	rows = append(rows, w.manyRow(p))
+	in := p
+	in.vars = []string{"TMUX=" + w.socket + ",1,0", "TMUX_PANE=%0"}
 	if w.socket != "" {
-		in := p
-		in.vars = []string{"TMUX=" + w.socket + ",1,0", "TMUX_PANE=%0"}
 		rows = append(rows, w.startRow("gt-prime, startup in tmux", in, 0))
 	}
 	rows = append(rows,
 		w.resumeRow(p), w.compactRow(p), w.handedOverRow(p), w.crashRow(p),
-		w.endRow(p), w.checkpointRow(p), w.handoffRow(p),
+		w.endRow(p), w.checkpointRow(p),
 	)
+	if w.socket != "" {
+		rows = append(rows, w.namingRow(in))
+	}
+	rows = append(rows, w.handoffRow(p))
 	return append(rows, w.peers(p)...)
 }
 
@@ -203,23 +207,24 @@ func (w *world) startRow(name string, p place, events int) row {
 		check: func(stdout string) error {
 			err := errors.Join(says("ledger")(stdout), p.logged(session, "session_start"))
 			if len(p.vars) > 0 {
-				err = errors.Join(err, p.holds(".runtime/sessions/"+session+".json", `"tmux_session": "bench"`))
+				err = errors.Join(err, p.holds(".runtime/sessions/"+session+".json", `"tmux_pane": "%0"`))
 			}
 			return err
 		},
 	}
 }
 
-// manyRow is a start in a home with as many records as are kept.
+// manyRow is a start in a home that has had more sessions than it keeps
+// records of.
 func (w *world) manyRow(p place) row {
 	session := ""
 	return row{
-		name: "gt-prime, startup, 50 earlier sessions", budget: hookBudget,
+		name: "the same, many sessions before", budget: hookBudget,
 		prepare: func() (command, error) {
 			var err error
 			if session == "" {
 				err = p.reset()
-				for range 51 {
+				for range 60 {
 					s := w.next()
 					_, err1 := p.start(s, "startup").run()
 					_, err2 := p.end(s).run()
@@ -326,6 +331,22 @@ func (w *world) checkpointRow(p place) row {
 			return p.checkpoint(session), p.play(p.start(session, "startup"), p.checkpoint(session))
 		},
 		check: func(string) error { return p.holds(".polecat-checkpoint.json", "changed.go") },
+	}
+}
+
+// namingRow is a session's first checkpoint in a pane, which asks tmux for the
+// name that the records go by.
+func (w *world) namingRow(p place) row {
+	session := ""
+	return row{
+		name: "the same, the first in a tmux pane", budget: hookBudget, git: true, tmux: true,
+		prepare: func() (command, error) {
+			session = w.next()
+			return p.checkpoint(session), p.play(p.start(session, "startup"))
+		},
+		check: func(string) error {
+			return p.holds(".runtime/sessions/"+session+".json", `"tmux_session": "bench"`)
+		},
 	}
 }
 

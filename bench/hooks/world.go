@@ -18,17 +18,17 @@ type world struct {
 	repo       string
 	transcript string
 	git        string
+	tmux       string
 	socket     string // of a tmux server; "" without tmux
 
 	sessions int      // how many ids were given out
 	skipped  []string // what could not be measured, and why
 
-	floors, gits []time.Duration
+	floors, gits, tmuxes []time.Duration
 }
 
-func newWorld() (*world, error) {
-	// Not below TMPDIR, which may be long: a socket's path has to be short.
-	dir, err := os.MkdirTemp("/tmp", "gt-bench-")
+func newWorld(below string) (*world, error) {
+	dir, err := os.MkdirTemp(below, "gt-bench-")
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func newWorld() (*world, error) {
 
 func (w *world) remove() {
 	if w.socket != "" {
-		_ = exec.Command("tmux", "-S", w.socket, "kill-server").Run()
+		_ = exec.Command(w.tmux, "-S", w.socket, "kill-server").Run()
 	}
 	os.RemoveAll(w.dir)
 }
@@ -153,13 +153,13 @@ func logIn(state string) string { return filepath.Join(state, "gt", ".events.jso
 
 // startTmux starts a server of its own with one pane.
 func (w *world) startTmux() error {
-	tmux, err := exec.LookPath("tmux")
-	if err != nil {
-		w.skipped = append(w.skipped, "the row in tmux, for tmux is not installed")
+	var err error
+	if w.tmux, err = exec.LookPath("tmux"); err != nil {
+		w.skipped = append(w.skipped, "the rows in tmux, for tmux is not installed")
 		return nil
 	}
 	socket := filepath.Join(w.dir, "tmux")
-	c := exec.Command(tmux, "-S", socket, "-f", "/dev/null", "new-session", "-d", "-s", "bench", "sleep 86400")
+	c := exec.Command(w.tmux, "-S", socket, "-f", "/dev/null", "new-session", "-d", "-s", "bench", "sleep 86400")
 	c.Dir, c.Env = w.repo, w.environ(w.dir, "TERM=screen-256color")
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("tmux: %w\n%s", err, out)
