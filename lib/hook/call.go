@@ -137,6 +137,7 @@ func (c *Call) Adopt() error {
 	defer lock.Unlock()
 	f := c.Facts()
 	f.HookKey = "" // this input is another hook's to act on
+	f.Adopted = true
 	all, err := c.Store.All()
 	if err != nil {
 		return err

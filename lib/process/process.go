@@ -3,6 +3,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,16 @@ func (p Proc) Alive() bool {
 	}
 	now, err := Find(p.PID)
 	return err == nil && now == p
+}
+
+// Gone says whether exactly this process is known to run no more. Where it
+// cannot be looked at, neither Alive nor Gone holds.
+func (p Proc) Gone() bool {
+	now, err := Find(p.PID)
+	if err != nil {
+		return errors.Is(err, os.ErrProcessDone)
+	}
+	return now != p
 }
 
 // Known says whether p names a process at all.

@@ -115,7 +115,7 @@ func (r *Record) Gone(now time.Time) bool {
 	if !r.Process().Known() {
 		return now.Sub(r.StartedAt) > 24*time.Hour
 	}
-	return !r.Process().Alive()
+	return r.Process().Gone()
 }
 
 // plainRecord is Record without its methods.

@@ -36,6 +36,9 @@ type Facts struct {
 	WorkUnit    string
 	HookKey     string // tells one hook input from the next; "" for none
 	Predecessor ID     // the session whose hand-over it takes up
+	// Adopted says that the session began without our notice: it runs
+	// already, and takes nobody's place.
+	Adopted bool
 }
 
 // Started is what Start found and did.
@@ -61,8 +64,8 @@ const again = 10 * time.Second
 // it took the home's lock.
 //
 // A session follows the one whose hand-over it takes up; else the one that
-// the same process ran until now (/clear); else one that crashed, preferably
-// in its own pane, and else the latest. It inherits the chain; a session that
+// the same process ran until now (/clear); else one that crashed or was killed,
+// preferably in its own pane, and else the latest. It inherits the chain; a session that
 // follows none begins one. A live session in another process is nobody's
 // parent.
 //
@@ -78,11 +81,14 @@ func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 		st.Record, st.Continued = own, true
 		return st, s.resume(now, own, f)
 	}
-	st.Parent, _ = Follows(now, all, f) // before closing: an ended session no longer shows it
+	parent, how := Follows(now, all, f) // before closing: an ended session no longer shows it
 	if err := s.closeGone(now, all, f); err != nil {
 		return st, err
 	}
-	st.Record = s.newRecord(now, f, st.Parent)
+	st.Parent, st.Record = parent, s.newRecord(now, f, parent)
+	if how == Done {
+		st.Record.Note = parent.Note // it is for the chain, which goes on
+	}
 	if err := s.announce(now, st.Record, f.Topic); err != nil {
 		return st, err
 	}
@@ -154,29 +160,48 @@ func apart(all []*Record, id ID) (own *Record, rest []*Record) {
 	return own, rest
 }
 
+// recent is how long ago a session may have been killed for the next one to
+// follow it.
+const recent = 24 * time.Hour
+
 // Follows says whom a session that begins with these facts follows, and how
-// that one ends or ended: by Handoff, as Done when /clear put the new session
-// in its place, by Crash. all are the home's records, the newest first.
+// that one ends or ended: by Handoff; as Done when /clear put the new session
+// in its place; by Crash when its process is gone without an end; as Killed
+// when it was ended from outside, its terminal closed for one, and nobody has
+// followed it yet. all are the home's records, the newest first.
 func Follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
 	_, all = apart(all, f.ID)
-	var cleared, crashed *Record
+	var cleared, broken *Record
 	for _, r := range all {
 		switch {
 		case r.ID == f.Predecessor:
 			return r, Handoff
-		case r.cleared(now, f) && cleared == nil:
-			cleared = r
-		case r.Gone(now) && (crashed == nil || !inPane(crashed, f) && inPane(r, f)):
-			crashed = r
+		case r.cleared(now, f):
+			if cleared == nil {
+				cleared = r
+			}
+		case f.Adopted:
+		case r.Gone(now) || r.killed(now):
+			if broken == nil || !inPane(broken, f) && inPane(r, f) {
+				broken = r
+			}
 		}
 	}
 	switch {
 	case cleared != nil:
 		return cleared, Done
-	case crashed != nil:
-		return crashed, Crash
+	case broken == nil:
+		return nil, ""
+	case broken.Ended():
+		return broken, Killed
 	}
-	return nil, ""
+	return broken, Crash
+}
+
+// killed says whether r was ended from outside a while ago, and nobody has
+// followed it.
+func (r *Record) killed(now time.Time) bool {
+	return r.Outcome == Killed && r.ChildID == "" && now.Sub(r.EndedAt) < recent
 }
 
 // cleared says whether the process of the new session ran r until now.
@@ -197,7 +222,7 @@ func (s Store) closeGone(now time.Time, all []*Record, f Facts) error {
 			err = s.end(now, r, Handoff, "")
 		case r.cleared(now, f):
 			err = s.end(now, r, Done, "clear")
-		case r.Gone(now):
+		case !f.Adopted && r.Gone(now):
 			err = s.end(now, r, Crash, "its process is gone")
 		}
 		if err != nil {

@@ -137,8 +137,8 @@ func (e *end) close(env *cli.Env, call *hook.Call, id session.ID, o session.Outc
 		s.State, s.Timestamp = keepalive.Ended, now.UTC()
 		err = errors.Join(err, keepalive.Touch(call.Home, *s))
 	}
-	if r.Outcome != session.Done {
-		return err
+	if r.Outcome != session.Done || r.Reason == "clear" {
+		return err // who follows it may need what it kept
 	}
 	// It came to its end: what was kept for a successor is not needed.
 	err = errors.Join(err, checkpoint.Clear(call.Home, id))

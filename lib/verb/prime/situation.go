@@ -137,7 +137,7 @@ func (s *start) lookForWork(box mail.Box) error {
 			continue
 		}
 		s.hooked = append(s.hooked, n)
-		if n.Type == mail.Handoff && s.marker == nil && s.how == session.Crash {
+		if n.Type == mail.Handoff && s.marker == nil && s.broken() {
 			s.crashed = s.parent
 		}
 	}
@@ -153,7 +153,7 @@ func (s *start) isOurs(n mail.Note) bool {
 	if n.Type != mail.Handoff {
 		return true
 	}
-	if p := s.parent; p != nil && s.how == session.Crash && (p.Note == n.ID || n.Chain != "" && n.Chain == string(p.ChainID)) {
+	if p := s.parent; p != nil && s.broken() && (p.Note == n.ID || n.Chain != "" && n.Chain == string(p.ChainID)) {
 		return true
 	}
 	if n.Seen || s.goesOn() {
@@ -224,7 +224,7 @@ func (s *start) lookForCrash(now time.Time) error {
 	}
 	s.parent, s.how = session.Follows(now, s.records, f)
 	var parent *session.Record
-	if s.how == session.Crash {
+	if s.broken() {
 		parent = s.parent
 	}
 	all, err := checkpoint.List(s.call.Home)
@@ -244,6 +244,9 @@ func (s *start) lookForCrash(now time.Time) error {
 	}
 	return err
 }
+
+// broken says whether the session before had no clean end.
+func (s *start) broken() bool { return s.how == session.Crash || s.how == session.Killed }
 
 // recovers says whether a checkpoint is of a session that had no clean end:
 // the one that crashed before this start, or one that nobody has a record of

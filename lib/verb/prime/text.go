@@ -15,6 +15,7 @@ import (
 	"gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/marker"
+	"gt/lib/session"
 	"gt/lib/term"
 )
 
@@ -98,9 +99,13 @@ func (s *start) afterHandoff() []section {
 }
 
 func (s *start) afterCrash() []section {
-	banner := "# Crash recovery: the session before you died without a word\n\n" +
+	head := "# Crash recovery: the session before you died without a word"
+	if s.how == session.Killed {
+		head = "# Crash recovery: the session before you was ended from outside, its terminal closed or its process killed"
+	}
+	banner := head + "\n\n" +
 		"Nothing was handed over. What follows was saved while it worked; its last minutes may be missing."
-	todo := "First compare this with what is there: `git status`, `git diff`, `git log -3`. Where they disagree, the files are right. Then go on with its task from the last step that is certainly done."
+	todo := "First compare this with what is there: `git status`, `git diff`, `git log -3`. Where they disagree, the files are right. Then go on with its task from the last step that is certainly done, unless you are asked for something else."
 	sections := []section{
 		{body: banner + "\n\n" + s.who() + s.company()},
 		{title: "What to do now", body: todo},
@@ -126,6 +131,9 @@ func (s *start) withWork() []section {
 func (s *start) ordinary() []section {
 	text := s.who() + s.company()
 	text += "\nNothing was handed over and no work is hooked to you: wait for instructions."
+	if s.how == session.Done {
+		text += "\nThe conversation before this one was cleared on purpose. Where it stood, should it be asked for: `gt-checkpoint read`, `gt-seance show " + string(s.parent.ID) + "`."
+	}
 	text += "\nBefore you stop with work unfinished, or when your context runs full, hand over to a fresh session:" +
 		"\n`gt-handoff -s SUBJECT -m 'what is done, what is next, what to watch out for'`"
 	return append([]section{{body: text}}, s.rest()...)
