@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/git"
 	"gt/lib/mail"
+	"gt/lib/term"
 	"gt/lib/transcript"
 )
 
@@ -47,7 +48,7 @@ func (b Brief) Subject() string {
 	if s == "" {
 		return "hand-over"
 	}
-	return transcript.Cut(oneLine(s), 72)
+	return transcript.Cut(term.OneLine(s), 72)
 }
 
 // Text is the whole brief. The same facts give the same text.
@@ -120,7 +121,7 @@ func (b Brief) todos() []string {
 		if t.Status == "in_progress" {
 			mark = "[in progress]"
 		}
-		lines = append(lines, "- "+mark+" "+oneLine(t.Text))
+		lines = append(lines, "- "+mark+" "+term.OneLine(t.Text))
 	}
 	return lines
 }
@@ -141,7 +142,7 @@ func (b Brief) turns() []string {
 	var replies []string
 	for _, r := range slices.Backward(b.Session.Requests) {
 		if r.Reply {
-			replies = append(replies, "  the person replied: "+transcript.Cut(oneLine(r.Text), shortRequest))
+			replies = append(replies, "  the person replied: "+transcript.Cut(term.OneLine(r.Text), shortRequest))
 			continue
 		}
 		slices.Reverse(replies)
@@ -153,11 +154,11 @@ func (b Brief) turns() []string {
 		case r.Text == b.Session.First.Text:
 			turn = append(turn, "- (the first request)")
 		default:
-			turn = append(turn, "- "+transcript.Cut(oneLine(r.Text), shortRequest))
+			turn = append(turn, "- "+transcript.Cut(term.OneLine(r.Text), shortRequest))
 		}
 		turn = append(turn, replies...)
 		if r.Answer != "" && len(turns) > 0 {
-			turn = append(turn, "  → "+oneLine(r.Answer))
+			turn = append(turn, "  → "+term.OneLine(r.Answer))
 		}
 		turns, replies = append(turns, turn), nil
 	}
@@ -200,7 +201,7 @@ func (b Brief) commits() []string {
 		cs = cs[n:]
 	}
 	for _, c := range cs {
-		lines = append(lines, "- "+c.Hash[:min(len(c.Hash), 10)]+" "+transcript.Cut(oneLine(c.Subject), 120))
+		lines = append(lines, "- "+c.Hash[:min(len(c.Hash), 10)]+" "+transcript.Cut(term.OneLine(c.Subject), 120))
 	}
 	return lines
 }
@@ -208,10 +209,10 @@ func (b Brief) commits() []string {
 func (b Brief) notes() []string {
 	var lines []string
 	for _, n := range firstN(b.Hooked, maxNotes) {
-		lines = append(lines, "- hooked: "+oneLine(n.Subject)+" (gt-mail read "+n.ID+")")
+		lines = append(lines, "- hooked: "+term.OneLine(n.Subject)+" (gt-mail read "+n.ID+")")
 	}
 	for _, n := range firstN(b.Unread, maxNotes) {
-		lines = append(lines, "- unread, from "+oneLine(n.From)+": "+oneLine(n.Subject)+" (gt-mail read "+n.ID+")")
+		lines = append(lines, "- unread, from "+term.OneLine(n.From)+": "+term.OneLine(n.Subject)+" (gt-mail read "+n.ID+")")
 	}
 	if more := len(b.Hooked) + len(b.Unread) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more: gt-mail inbox", more))
@@ -226,7 +227,7 @@ func commands(cs []transcript.Command) []string {
 		if strings.Contains(c.Text, "gt-handoff ") || strings.Contains(c.Text, "gt-checkpoint ") {
 			continue
 		}
-		line := "- `" + oneLine(c.Text) + "`"
+		line := "- `" + term.OneLine(c.Text) + "`"
 		if c.Failed {
 			line += " failed"
 		}
@@ -238,11 +239,9 @@ func commands(cs []transcript.Command) []string {
 func bullets(texts []string) []string {
 	var lines []string
 	for _, t := range texts {
-		lines = append(lines, "- "+oneLine(t))
+		lines = append(lines, "- "+term.OneLine(t))
 	}
 	return lines
 }
 
 func firstN[T any](s []T, n int) []T { return s[:min(len(s), n)] }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

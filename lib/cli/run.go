@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -99,9 +100,26 @@ func Run(env *Env, p Program) (code int) {
 	if err != nil {
 		env.Error("%v", err)
 		env.Hint("%s --help shows the usage", p.Name)
+		if hook && env.Stdin != nil {
+			drain(env.Stdin)
+		}
 		return Usage
 	}
 	return report(env, ctx.Run())
+}
+
+// drain reads what a client sends, for it reports a hook that does not as
+// failed. It gives up on one that does not come to an end.
+func drain(r io.Reader) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(io.Discard, r)
+	}()
+	select {
+	case <-done:
+	case <-time.After(500 * time.Millisecond):
+	}
 }
 
 // exit carries kong's wish to end the process past kong itself, which would

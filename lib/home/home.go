@@ -75,6 +75,18 @@ func Find(getenv func(string) string, dir, own string) Home {
 	return h
 }
 
+// Elsewhere is the home of somebody who works in dir: of our environment only
+// what says where towns are counts, and not who we are.
+func Elsewhere(getenv func(string) string, dir string) Home {
+	return Find(func(key string) string {
+		switch key {
+		case "HOME", "XDG_STATE_HOME", "GT_ROOT", "GT_TOWN_ROOT":
+			return getenv(key)
+		}
+		return ""
+	}, dir, "")
+}
+
 // At is the home that a folder is, whoever asks: for a hand-over to another
 // session, which is read from the folder and not from our own environment.
 func At(t town.Town, id identity.Identity, dir string) Home {

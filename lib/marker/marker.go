@@ -22,6 +22,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/home"
 	"gt/lib/session"
+	"gt/lib/term"
 )
 
 // Compaction is the reason of a marker that was left before a compaction: the
@@ -52,8 +53,8 @@ func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfi
 			name = plain + "." + string(id)
 		}
 	}
-	text := oneLine(from) + "\n"
-	if reason = oneLine(reason); reason != "" {
+	text := term.OneLine(from) + "\n"
+	if reason = term.OneLine(reason); reason != "" {
 		text += reason + "\n"
 	}
 	return name, atomicfile.Write(h.Path(name), []byte(text), d)
@@ -96,9 +97,4 @@ func read(h home.Home, name string) (Marker, error) {
 		m.Reason = strings.TrimSpace(lines[1])
 	}
 	return m, nil
-}
-
-// oneLine keeps a value from becoming two lines of the file.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(s), " ")
 }

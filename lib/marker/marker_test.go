@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/home"
+	"gt/lib/term"
 )
 
 func newHome(t *testing.T) home.Home {
@@ -136,7 +137,7 @@ func FuzzMarker(f *testing.F) {
 			t.Fatal(err)
 		}
 		all, err := List(h)
-		if err != nil || len(all) != 1 || all[0].From != oneLine(from) || all[0].Reason != oneLine(reason) {
+		if err != nil || len(all) != 1 || all[0].From != term.OneLine(from) || all[0].Reason != term.OneLine(reason) {
 			t.Fatalf("%q %q: %+v %v", from, reason, all, err)
 		}
 		data, _ := os.ReadFile(h.Path("handoff"))

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"gt/lib/openjson"
@@ -107,12 +108,14 @@ func (r *Record) Ended() bool { return !r.EndedAt.IsZero() }
 func (r *Record) Live() bool { return !r.Ended() && r.Process().Alive() }
 
 // Gone says whether the session is not over and its process is: it crashed. A
-// record that never knew its process is given a day.
+// record that never knew its process is given a day, and so is one of another
+// host that shares the folder, for its processes cannot be seen from here.
 func (r *Record) Gone(now time.Time) bool {
 	if r.Ended() {
 		return false
 	}
-	if !r.Process().Known() {
+	host, err := os.Hostname()
+	if !r.Process().Known() || err == nil && r.Host != "" && r.Host != host {
 		return now.Sub(r.StartedAt) > 24*time.Hour
 	}
 	return r.Process().Gone()

@@ -449,6 +449,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// A record that cannot be parsed counts as none. Looking leaves it where it
+// is; only a start of that session sets it aside, for it writes a new one.
 func TestACorruptRecordIsSetAside(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "torn": `{"id":"a","started`, "garbage": "\x00\xff", "another's": `{"id":"b","started_at":"2026-01-17T01:00:00Z"}`, "null": "null", "a list": "[]",
@@ -464,11 +466,18 @@ func TestACorruptRecordIsSetAside(t *testing.T) {
 			if r, err := s.Get("a"); r != nil || err != nil {
 				t.Errorf("%+v %v", r, err)
 			}
+			if all, err := s.All(); len(all) > 0 || err != nil {
+				t.Error(all, err)
+			}
+			if data, err := os.ReadFile(s.path("a")); err != nil || string(data) != text {
+				t.Errorf("after a look: %q %v", data, err)
+			}
+			start(t, s, now, Facts{ID: "a"})
 			if data, err := os.ReadFile(s.path("a") + ".bad"); err != nil || string(data) != text {
 				t.Errorf("%q %v", data, err)
 			}
-			if all, err := s.All(); len(all) > 0 || err != nil {
-				t.Error(all, err)
+			if r, err := s.Get("a"); r == nil || err != nil {
+				t.Errorf("%+v %v", r, err)
 			}
 		})
 	}

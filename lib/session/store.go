@@ -42,7 +42,8 @@ func (s Store) Exists(id ID) bool {
 }
 
 // Get returns the record of a session, nil when there is none. A record that
-// cannot be parsed is set aside, and counts as none.
+// cannot be parsed counts as none; it is set aside when the session is noted
+// again.
 func (s Store) Get(id ID) (*Record, error) {
 	data, err := atomicfile.Read(s.path(id), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,8 +53,7 @@ func (s Store) Get(id ID) (*Record, error) {
 	}
 	var r Record
 	if err := json.Unmarshal(data, &r); err != nil || r.ID != id {
-		_, err := atomicfile.SetAside(s.path(id))
-		return nil, err
+		return nil, nil
 	}
 	return &r, nil
 }

@@ -79,11 +79,23 @@ func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 	st := Started{Others: others(all, f, s.Home.Identity.Address())}
 	if own != nil {
 		st.Record, st.Continued = own, true
+		for _, r := range all { // what the same process ran until now
+			if f.Process.Known() && r.Process() == f.Process && !r.Ended() {
+				if err := s.end(now, r, Done, "resume"); err != nil {
+					return st, err
+				}
+			}
+		}
 		return st, s.resume(now, own, f)
 	}
 	parent, how := Follows(now, all, f) // before closing: an ended session no longer shows it
 	if err := s.closeGone(now, all, f); err != nil {
 		return st, err
+	}
+	if s.Exists(f.ID) { // a record that cannot be parsed
+		if _, err := atomicfile.SetAside(s.path(f.ID)); err != nil {
+			return st, err
+		}
 	}
 	st.Parent, st.Record = parent, s.newRecord(now, f, parent)
 	if how == Done {

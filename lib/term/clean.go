@@ -79,6 +79,10 @@ func unsafe(r rune) bool {
 	return false
 }
 
+// OneLine returns s with every run of white space, line ends among it, as one
+// space.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
 // Quote makes s one word of a POSIX shell's command line, whatever it holds.
 // A word that needs no quotes gets none.
 func Quote(s string) string {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"gt/lib/term"
+
 	"github.com/tidwall/gjson"
 )
 
@@ -248,11 +250,11 @@ func (r *reader) command(text, bad string, answered bool) {
 		return
 	}
 	if len(r.commands) < maxCommands {
-		r.commands = append(r.commands, Command{cutEnd(oneLine(r.clean(text)), commandLength), bad != ""})
+		r.commands = append(r.commands, Command{cutEnd(term.OneLine(r.clean(text)), commandLength), bad != ""})
 	}
 	switch {
 	case bad != "" && !slices.Contains(r.passed, text):
-		r.fail(cutEnd(oneLine(r.clean(text)), commandLength), bad)
+		r.fail(cutEnd(term.OneLine(r.clean(text)), commandLength), bad)
 		r.passed = append(r.passed, strings.Clone(text)) // that it failed before is no news
 	case bad == "" && answered:
 		r.passed = append(r.passed, strings.Clone(text))
@@ -275,5 +277,5 @@ func (r *reader) fail(what, bad string) {
 	if what != "" {
 		what += ": "
 	}
-	r.failures = append(r.failures, what+Cut(oneLine(r.clean(bad)), failureLength))
+	r.failures = append(r.failures, what+Cut(term.OneLine(r.clean(bad)), failureLength))
 }

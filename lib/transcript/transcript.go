@@ -235,7 +235,7 @@ func (r *reader) summary() Summary {
 		case t.status == "completed":
 			s.Done++
 		case t.status != "deleted" && len(s.Todos) < maxTodos:
-			s.Todos = append(s.Todos, Todo{cutEnd(oneLine(r.clean(t.text)), todoLength), t.status})
+			s.Todos = append(s.Todos, Todo{cutEnd(term.OneLine(r.clean(t.text)), todoLength), t.status})
 		}
 	}
 	return s
@@ -289,8 +289,6 @@ func backRunes(s string, n int) int {
 	}
 	return i
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func firstOf(all ...string) string {
 	for _, s := range all {

@@ -95,7 +95,7 @@ func (h *handover) target(name string, id identity.Identity) error {
 	if id.Role != "" && id.Dir() != "" {
 		h.home = home.At(town, id, filepath.Join(town.Root, id.Dir()))
 	} else {
-		h.home = home.Find(func(string) string { return "" }, pane.Path, "")
+		h.home = home.Elsewhere(h.env.Getenv, pane.Path)
 	}
 	h.store = session.Store{Home: h.home}
 	all, err := h.store.All()

@@ -105,7 +105,7 @@ func (h *handover) shell() string {
 // sender is who starts the successor, as its beacon says it.
 func (h *handover) sender() string {
 	if h.remote {
-		return h.call.Home.Identity.Address()
+		return h.call.Home.Identity.String()
 	}
 	return beacon.Self
 }

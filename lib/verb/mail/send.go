@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"gt/lib/cli"
@@ -67,7 +66,7 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	info, statErr := os.Stat(dir)
 	switch {
 	case statErr == nil && info.IsDir():
-		h := home.Find(placeOnly(env.Getenv), dir, "")
+		h := home.Elsewhere(env.Getenv, dir)
 		address := h.Identity.Address()
 		if h.Identity.Role == "" {
 			return h.Dir, mail.Of(h, address), nil
@@ -81,17 +80,6 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	}
 	return "", mail.Box{}, cli.Fail(cli.No, fmt.Errorf("there is no folder '%s'", to),
 		"outside a town a recipient is self, or the path of the folder that the agent works in")
-}
-
-// placeOnly hides from a look at another folder what the environment says of
-// our own.
-func placeOnly(getenv func(string) string) func(string) string {
-	return func(key string) string {
-		if slices.Contains([]string{"HOME", "XDG_STATE_HOME", "GT_ROOT", "GT_TOWN_ROOT"}, key) {
-			return getenv(key)
-		}
-		return ""
-	}
 }
 
 type hook struct {

@@ -71,7 +71,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	s := newStart(env, call)
 	if g.State {
 		s.look()
-		return s.printState(env.Stdout, g.JSON)
+		return s.printState(g.JSON)
 	}
 	acts := s.acts() && !g.DryRun
 	if acts {

@@ -76,29 +76,26 @@ type left struct {
 
 // markers are those that lie in the home.
 func (s *start) markers() ([]left, error) {
-	markers, err := marker.List(s.call.Home)
-	if err != nil {
-		return nil, err
-	}
+	markers, err := marker.List(s.call.Home) // one that cannot be read hides no other
 	found := make([]left, len(markers))
 	for i, m := range markers {
 		found[i].Marker = m
 		for _, r := range s.records {
-			if r.Handoff != nil && r.Handoff.Marker == m.Name {
+			// A name is used again: who took it last has it.
+			if r.Handoff != nil && r.Handoff.Marker == m.Name &&
+				(found[i].owner == nil || r.Handoff.At.After(found[i].owner.Handoff.At)) {
 				found[i].owner = r
 			}
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // lookForMarker finds the hand-over that is meant for this session, and its
 // note.
 func (s *start) lookForMarker(box mail.Box) error {
 	markers, err := s.markers()
-	if err != nil {
-		return err
-	}
+	s.warn(err)
 	for _, m := range markers {
 		if s.takes(m) {
 			s.marker, s.owner, s.own = &m.Marker, m.owner, m.owner != nil && m.owner.ID == s.facts.ID

@@ -1,18 +1,16 @@
 package prime
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"time"
 
 	"gt/lib/session"
 )
 
 // printState prints the situation in a word, or with the facts behind it.
-func (s *start) printState(w io.Writer, asJSON bool) error {
+func (s *start) printState(asJSON bool) error {
 	if !asJSON {
-		_, err := fmt.Fprintln(w, s.state)
+		_, err := fmt.Fprintln(s.env.Stdout, s.state)
 		return err
 	}
 	type fact struct {
@@ -58,10 +56,5 @@ func (s *start) printState(w io.Writer, asJSON bool) error {
 	for _, w := range s.work {
 		f.Hooked = append(f.Hooked, w.ID)
 	}
-	data, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
+	return s.env.JSON(f)
 }
