@@ -21,22 +21,21 @@ type place struct {
 	vars  []string
 }
 
-// hook is a hook as a client runs it.
+// hook is a hook as a client runs it. No two inputs are the same.
 func (p place) hook(session, event string, more object, program string, args ...string) command {
-	input := object{
-		"session_id": session, "transcript_path": p.transcript, "cwd": p.dir, "hook_event_name": event,
-		"prompt_id": p.next(), // no two inputs are the same
-	}
-	for k, v := range more {
-		input[k] = v
-	}
-	data, err := json.Marshal(input)
+	// What every hook is told comes first.
+	input := fmt.Sprintf(`{"session_id":%q,"transcript_path":%q,"cwd":%q,"prompt_id":%q,"hook_event_name":%q`,
+		session, p.transcript, p.dir, p.next(), event)
+	rest, err := json.Marshal(more)
 	if err != nil {
-		panic(err) // they are strings
+		panic(err) // they are texts
+	}
+	if len(more) > 0 {
+		input += "," + string(rest[1:len(rest)-1])
 	}
 	return command{
 		path: filepath.Join(p.bin, program), args: append(args, "--agent", "claude"), dir: p.dir,
-		env: p.environ(p.state, append([]string{"CLAUDE_PROJECT_DIR=" + p.dir}, p.vars...)...), stdin: string(data) + "\n",
+		env: p.environ(p.state, append([]string{"CLAUDE_PROJECT_DIR=" + p.dir}, p.vars...)...), stdin: input + "}\n",
 	}
 }
 
@@ -355,8 +354,10 @@ func (w *world) handoffRow(p place) row {
 	return row{
 		name: "gt-handoff --auto", budget: hookBudget, git: true,
 		prepare: func() (command, error) {
+			before := w.next() // whose note made the box
 			session = w.next()
-			return p.handoff(session), p.play(p.start(session, "startup"), p.checkpoint(session))
+			return p.handoff(session), p.play(p.start(before, "startup"), p.handoff(before), p.end(before),
+				p.start(session, "startup"), p.checkpoint(session))
 		},
 		check: func(stdout string) error {
 			return errors.Join(says("gt-mail read")(stdout), p.holds(".runtime/handoff", "compaction"), p.logged(session, "handoff"))

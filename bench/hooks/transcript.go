@@ -12,6 +12,9 @@ import (
 // transcriptSize is what a day of work leaves.
 const transcriptSize = 30 << 20
 
+// compacted is how much comes between two compactions.
+const compacted = 3 << 20
+
 // The records of a transcript, with their keys in the order of Claude Code
 // 2.1.197: a reader that is in a hurry goes by it.
 type (
@@ -23,7 +26,8 @@ type (
 			Role    string `json:"role"`
 			Content any    `json:"content"`
 		} `json:"message"`
-		Result any `json:"toolUseResult,omitempty"`
+		Compact bool `json:"isCompactSummary,omitempty"`
+		Result  any  `json:"toolUseResult,omitempty"`
 		about
 	}
 	answer struct {
@@ -80,6 +84,14 @@ func (w *writer) user(content, result any) {
 	w.put(r)
 }
 
+// compact writes what a compaction leaves behind.
+func (w *writer) compact() {
+	r := request{Parent: id(w.records), Type: "user", Compact: true, about: w.about()}
+	r.Message.Role, r.Message.Content = "user", "This session is being continued from a previous conversation.\n\nSummary:\n"+
+		"1. Primary Request and Intent:\n   Settle each transfer exactly once.\n\n2. Files and Code Sections:\n"+code(100)
+	w.put(r)
+}
+
 func (w *writer) assistant(block object) {
 	a := answer{Parent: id(w.records), Type: "assistant", about: w.about()}
 	a.Message.Model, a.Message.Role, a.Message.Content = "claude", "assistant", []object{block}
@@ -99,7 +111,7 @@ func code(lines int) string {
 
 // writeTranscript writes what the client keeps of a long session: requests,
 // calls of tools with results of some hundred bytes to some hundred kilobytes,
-// to-dos, answers.
+// to-dos, answers, and a compaction now and then.
 func (w *world) writeTranscript() error {
 	if err := os.MkdirAll(filepath.Dir(w.transcript), 0o700); err != nil {
 		return err
@@ -110,7 +122,12 @@ func (w *world) writeTranscript() error {
 	}
 	defer f.Close()
 	t := &writer{out: bufio.NewWriterSize(f, 1<<20), cwd: w.repo}
+	next := compacted / 2 // so that the last is not at the end
 	for turn := 0; t.size < transcriptSize; turn++ {
+		if t.size > next {
+			next += compacted
+			t.compact()
+		}
 		t.user(fmt.Sprintf("Request %d: settle each transfer exactly once.", turn), nil)
 		for step := range 20 {
 			path := fmt.Sprintf("%s/internal/d%d/sub%d/f%d.go", w.repo, step, step%7, turn)
