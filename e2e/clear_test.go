@@ -14,7 +14,7 @@ func TestClear(t *testing.T) {
 	p := w.claude("max")
 	p.typ("good morning")
 	old := w.asked("good morning").Session
-	w.until("the session has its record", func() bool { return w.records()[old].PID != 0 })
+	w.until("the session has its record, and its turn is over", func() bool { return w.records()[old].TmuxSession != "" })
 	pid := w.record(old).PID
 	if pid != p.pid() {
 		t.Errorf("the record says process %d, the client is %d", pid, p.pid())

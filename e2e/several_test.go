@@ -33,6 +33,8 @@ func TestTwoAtOnce(t *testing.T) {
 		id string
 		p  *pane
 	}{{a, anne}, {b, ben}} {
+		// The tmux session's name is noted at the end of the first turn.
+		w.until("the record knows its tmux session", func() bool { return w.record(s.id).TmuxSession != "" })
 		r := w.record(s.id)
 		if r.PID != s.p.pid() || r.TmuxPane != s.p.id || r.TmuxSession != s.p.session || r.ParentID != "" || r.ChainID != s.id || r.EndedAt != "" {
 			t.Errorf("the record of %s in process %d says %+v", s.p.session, s.p.pid(), r)

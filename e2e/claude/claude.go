@@ -54,7 +54,7 @@ func cache() (string, error) {
 func install(dir string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return errors.New("Claude Code is not here, and neither is npm to install it")
+		return errors.New("neither Claude Code is here nor npm to install it")
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err

@@ -283,6 +283,9 @@ func (s Store) newRecord(now time.Time, f Facts, parent *Record) *Record {
 		if r.WorkUnit == "" {
 			r.WorkUnit = parent.WorkUnit
 		}
+		if r.TmuxSession == "" && inPane(parent, f) {
+			r.TmuxSession = parent.TmuxSession // its name is known already
+		}
 	}
 	if f.HookKey != "" {
 		r.Hook = &Seen{Key: f.HookKey, At: now}
