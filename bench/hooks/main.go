@@ -22,11 +22,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -59,18 +61,37 @@ func run(dir string, rounds int, match *regexp.Regexp) error {
 		return err
 	}
 	defer w.remove()
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-stop
+		w.remove()
+		os.Exit(1)
+	}()
 
 	fmt.Printf("%s\n\n", machine())
-	var done []measured
+	var done []*measured
 	for _, r := range w.rows() {
-		if !match.MatchString(r.name) {
-			continue
+		if match.MatchString(r.name) {
+			done = append(done, &measured{row: r})
 		}
-		m, err := w.measure(r, rounds)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
+	}
+	// Row by row in each round, so that what else the machine does meanwhile
+	// meets all of them alike.
+	for i := range warm + rounds {
+		for _, m := range done {
+			if m.peer && i%4 != 0 {
+				continue // they take their time
+			}
+			if err := w.measure(m, i >= warm); err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
 		}
-		done = append(done, m)
+	}
+	for _, m := range done {
+		if err := w.measurePeak(m); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
 	}
 	if len(done) > 0 {
 		printRows(done)
@@ -117,75 +138,72 @@ type measured struct {
 	ratio []float64 // to the floor of the same round; where git is allowed for, without it
 	cpu   []float64 // the same of the processor time
 	peak  float64   // MiB
-	bin   string
+	bin   string    // the binary's name
 }
 
 // warm is how many rounds come before those that count.
 const warm = 2
 
-// measure runs a row's command in turns with the floor and, where the row
-// allows for one, with a git status.
-func (w *world) measure(r row, rounds int) (measured, error) {
-	m := measured{row: r}
-	if r.peer {
-		rounds = max(rounds/4, 4) // they take their time
+// measure runs a row's command once, after the floor and, where the row allows
+// for one, a git status.
+func (w *world) measure(m *measured, counts bool) error {
+	c, err := m.prepare()
+	if err != nil {
+		return err
 	}
-	for i := range warm + rounds {
-		c, err := r.prepare()
-		if err != nil {
-			return m, err
-		}
-		floor, err := w.floor(c).run()
-		if err != nil {
-			return m, err
-		}
-		var git result
-		if r.git {
-			if git, err = w.gitStatus(c).run(); err != nil {
-				return m, err
-			}
-		}
-		if r.tmux {
-			asked, err := w.askTmux(c).run()
-			if err != nil {
-				return m, err
-			}
-			w.tmuxes = append(w.tmuxes, asked.wall)
-		}
-		ours, err := c.run()
-		if err == nil && r.check != nil {
-			err = r.check(ours.stdout)
-		}
-		if err != nil {
-			return m, err
-		}
-		m.bin = filepath.Base(c.path)
-		if i < warm {
-			continue
-		}
-		w.floors = append(w.floors, floor.wall)
-		if r.git {
-			w.gits = append(w.gits, git.wall)
-		}
-		m.wall = append(m.wall, ours.wall)
-		m.ratio = append(m.ratio, float64(ours.wall-git.wall)/float64(floor.wall))
-		m.cpu = append(m.cpu, float64(ours.cpu-git.cpu)/float64(floor.cpu))
+	m.bin = filepath.Base(c.path)
+	floor, err := w.floor(c).run()
+	if err != nil {
+		return err
 	}
-	if r.peer {
-		return m, nil
+	var git, tmux result
+	if m.git {
+		if git, err = w.gitStatus(c).run(); err != nil {
+			return err
+		}
+	}
+	if m.tmux {
+		if tmux, err = w.askTmux(c).run(); err != nil {
+			return err
+		}
+	}
+	ours, err := c.run()
+	if err == nil && m.check != nil {
+		err = m.check(ours.stdout)
+	}
+	if err != nil || !counts {
+		return err
+	}
+	w.floors = append(w.floors, floor.wall)
+	if m.git {
+		w.gits = append(w.gits, git.wall)
+	}
+	if m.tmux {
+		w.tmuxes = append(w.tmuxes, tmux.wall)
+	}
+	m.wall = append(m.wall, ours.wall)
+	m.ratio = append(m.ratio, float64(ours.wall-git.wall)/float64(floor.wall))
+	m.cpu = append(m.cpu, float64(ours.cpu-git.cpu)/float64(floor.cpu))
+	return nil
+}
+
+// measurePeak runs a row's command some times more for the memory it takes.
+func (w *world) measurePeak(m *measured) error {
+	if m.peer {
+		return nil
 	}
 	for range 3 {
-		c, err := r.prepare()
+		c, err := m.prepare()
 		if err != nil {
-			return m, err
+			return err
 		}
 		kib, err := w.peak(c)
 		if err != nil {
-			return m, err
+			return err
 		}
 		m.peak = max(m.peak, kib/1024)
 	}
-	return m, nil
+	return nil
 }
 
 // quartiles returns the values below which a quarter, half and three quarters
@@ -213,7 +231,7 @@ func verdict(value, budget float64) string {
 	return "over"
 }
 
-func printRows(all []measured) {
+func printRows(all []*measured) {
 	line := "| %-38s | %6s | %-19s | %-7s | %-4s | %5s |\n"
 	fmt.Printf(line, "hook", "ms", "times the floor", "budget", "", "cpu")
 	fmt.Print("|---|--:|---|---|---|--:|\n")
@@ -233,7 +251,7 @@ func printRows(all []measured) {
 }
 
 // printBinaries prints what each binary takes on the disk and in memory.
-func (w *world) printBinaries(done []measured) error {
+func (w *world) printBinaries(done []*measured) error {
 	line := "| %-14s | %5s | %6s | %-4s | %8s | %6s | %-4s |\n"
 	fmt.Println()
 	fmt.Printf(line, "binary", "MB", "budget", "", "peak MiB", "budget", "")
