@@ -67,10 +67,16 @@ func (p *pane) awaitScreen(text string) {
 	p.w.until("the screen shows "+strconv.Quote(text), func() bool { return strings.Contains(p.screen(), text) })
 }
 
-// awaitPrompt waits until the client shows its empty input line.
+// awaitPrompt waits until the client shows its empty input line. What newer
+// clients offer at a start is declined.
 func (p *pane) awaitPrompt() {
 	p.w.t.Helper()
 	p.w.until("the client takes a prompt", func() bool {
+		if strings.Contains(p.screen(), "❯ Yes, set auto mode as my default") {
+			p.w.tmux("send-keys", "-t", p.id, "Down")
+			p.awaitScreen("❯ No, keep")
+			p.w.tmux("send-keys", "-t", p.id, "Enter")
+		}
 		return strings.Contains(p.screen(), "\n❯\u00a0\n") || strings.Contains(p.screen(), "\n❯ \n") || strings.Contains(p.screen(), "\n❯\n")
 	})
 }
