@@ -18,6 +18,7 @@ import (
 // may show the model no more than the first 2 KB of a long start-up text.
 type Brief struct {
 	Message string // the session's own words to its successor
+	Noted   string // what it had put into its checkpoint, a line each
 	Session transcript.Summary
 	State   git.State
 	Commits []git.Commit // made during the session, the oldest first
@@ -69,6 +70,7 @@ func (b Brief) Text() string {
 	answer := transcript.Cut(s.Answer, lastAnswer)
 	add("", b.Message)
 	add("Open to-dos"+done(s.Done), b.todos()...)
+	add("Noted on the way", b.Noted)
 	add("Asked last", transcript.Cut(last, lastRequest))
 	add("Not put right yet", bullets(s.Failures)...)
 	add("The last answer", answer)

@@ -252,22 +252,31 @@ func Clear(h home.Home, id session.ID) error {
 	return failed
 }
 
-// Text says what the checkpoint holds, a line each.
-func (c *Checkpoint) Text() string {
-	var b strings.Builder
-	say := func(what, text string) {
-		if text = strings.TrimSpace(term.CleanText(text)); text != "" {
-			fmt.Fprintf(&b, "- %s: %s\n", what, strings.ReplaceAll(text, "\n", "\n  "))
-		}
-	}
-	say("written", c.Timestamp.UTC().Format("2006-01-02 15:04 MST"))
-	say("molecule", c.MoleculeID)
+// Said is what the session itself put into the checkpoint, a line each: its
+// molecule, step and notes.
+func (c *Checkpoint) Said() string {
 	step := c.CurrentStep
 	if c.StepTitle != "" {
 		step = strings.TrimSpace(step + " (" + c.StepTitle + ")")
 	}
-	say("step", step)
-	say("notes", c.Notes)
+	return item("molecule", c.MoleculeID) + item("step", step) + item("notes", c.Notes)
+}
+
+// item is one line of a list, or more for a text of several; nothing for none.
+func item(what, text string) string {
+	text = strings.TrimSpace(term.CleanText(text))
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("- %s: %s\n", what, strings.ReplaceAll(text, "\n", "\n  "))
+}
+
+// Text says what the checkpoint holds, a line each.
+func (c *Checkpoint) Text() string {
+	var b strings.Builder
+	say := func(what, text string) { b.WriteString(item(what, text)) }
+	say("written", c.Timestamp.UTC().Format("2006-01-02 15:04 MST"))
+	b.WriteString(c.Said())
 	say("hooked", c.HookedBead)
 	say("branch", c.Branch)
 	say("last commit", c.LastCommit)

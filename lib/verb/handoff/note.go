@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gt/lib/brief"
+	"gt/lib/checkpoint"
 	"gt/lib/git"
 	"gt/lib/mail"
 	"gt/lib/redact"
@@ -76,6 +77,13 @@ func (h *handover) collect(b *brief.Brief, clean func(string) string) {
 		warn(err)
 	}
 	if h.record != nil {
+		all, err := checkpoint.List(h.home)
+		warn(err)
+		for _, c := range all {
+			if c.SessionID == h.record.ID {
+				b.Noted = c.Said()
+			}
+		}
 		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt)
 	}
 	box := mail.Of(h.home, h.home.Identity.Address())

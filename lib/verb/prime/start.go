@@ -1,6 +1,7 @@
 package prime
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -247,7 +248,8 @@ func (s *start) acknowledge() error {
 			return err
 		}
 		owner.Handoff = nil
-		return store.Put(owner, atomicfile.Unsynced)
+		// What it had noted on the way is in the note.
+		return errors.Join(store.Put(owner, atomicfile.Unsynced), checkpoint.Clear(home, owner.ID))
 	}
 	return nil
 }
