@@ -121,7 +121,12 @@ func WriteMode(path string, data []byte, perm fs.FileMode, d Durability) error {
 // fs.ErrExist where it does. Only one of several processes that call it
 // succeeds, and nobody sees the file before it is whole.
 func Create(path string, data []byte, d Durability) error {
-	return Error("create", path, place(path, data, 0o600, d, os.Link))
+	return Error("create", path, place(path, data, 0o600, d, func(from, to string) error {
+		if err := os.Link(from, to); err != nil { // which a rename would replace
+			return err
+		}
+		return os.Remove(from)
+	}))
 }
 
 // place writes a temporary file beside path and has move give it that name.
@@ -130,7 +135,6 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) // a rename has left nothing there
 	_, err = tmp.Write(data)
 	if err == nil && d == Synced {
 		err = tmp.Sync()
@@ -141,7 +145,11 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	if err == nil {
 		err = move(tmp.Name(), path)
 	}
-	if err == nil && d == Synced {
+	if err != nil {
+		os.Remove(tmp.Name())
+		return err
+	}
+	if d == Synced {
 		err = syncDir(filepath.Dir(path))
 	}
 	return err
@@ -166,7 +174,7 @@ func Deliver(tmp, to string, data []byte) error {
 		os.Remove(tmp)
 		return Error("write", tmp, err)
 	}
-	if err := Rename(tmp, to); err != nil {
+	if err := Rename(tmp, to, Synced); err != nil {
 		os.Remove(tmp) // where only the wait for the disk failed, it is gone
 		return err
 	}
@@ -174,12 +182,13 @@ func Deliver(tmp, to string, data []byte) error {
 }
 
 // Rename gives a file another name within its file system, replacing what
-// stands there, and waits until the new name is on disk.
-func Rename(from, to string) error {
-	if err := atomic.ReplaceFile(from, to); err != nil {
-		return Error("rename", from, err)
+// stands there.
+func Rename(from, to string, d Durability) error {
+	err := atomic.ReplaceFile(from, to)
+	if err == nil && d == Synced {
+		err = syncDir(filepath.Dir(to))
 	}
-	return Error("rename", from, syncDir(filepath.Dir(to)))
+	return Error("rename", from, err)
 }
 
 // Remove deletes the file; that it is already gone is no error.

@@ -171,7 +171,7 @@ func TestErrors(t *testing.T) {
 		{Write(none, nil, Unsynced), fs.ErrNotExist, "cannot write '" + none + "': no such file or directory"},
 		{Create(file, nil, Unsynced), fs.ErrExist, "cannot create '" + file + "': file exists"},
 		{Create(none, nil, Unsynced), fs.ErrNotExist, "cannot create '" + none + "': no such file or directory"},
-		{Rename(none, file), fs.ErrNotExist, "cannot rename '" + none + "': no such file or directory"},
+		{Rename(none, file, Synced), fs.ErrNotExist, "cannot rename '" + none + "': no such file or directory"},
 		{Write(dir, nil, Unsynced), ErrNotRegular, "cannot replace '" + dir + "': not a regular file"},
 		{Private(file), nil, "cannot use '" + file + "': not a folder"},
 		{Private(filepath.Join(file, "x")), syscall.ENOTDIR, "cannot use '" + filepath.Join(file, "x") + "': not a directory"},

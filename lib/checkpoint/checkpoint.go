@@ -199,7 +199,7 @@ func (c *Checkpoint) Write(h home.Home) error {
 		// save.
 		_ = git.Exclude(h.Dir, "*"+File+"*")
 	}
-	return c.put()
+	return c.put(atomicfile.Synced)
 }
 
 // SetFiles lists the files that differ, as many as a checkpoint may hold, and
@@ -227,15 +227,15 @@ func Take(c *Checkpoint, by session.ID) error {
 		return err
 	}
 	now.TakenBy = by
-	return now.put()
+	return now.put(atomicfile.Unsynced) // it was told; at the worst it is told again
 }
 
-func (c *Checkpoint) put() error {
+func (c *Checkpoint) put(d atomicfile.Durability) error {
 	data, err := openjson.File(c)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(c.path, data, atomicfile.Synced)
+	return atomicfile.Write(c.path, data, d)
 }
 
 // Clear removes the session's checkpoint; without an id the home's. What

@@ -44,7 +44,8 @@ type Input struct {
 	AgentID    string // set only inside a subagent
 	LastAnswer string // Stop: last_assistant_message
 
-	// Key tells this input from any other; empty where there was none.
+	// Key tells this input from any other; empty where there was none, or a
+	// long one.
 	Key string
 	// Problem says what was wrong with the input; empty where nothing was.
 	Problem string
@@ -73,10 +74,16 @@ func Read(r io.Reader, deadline time.Duration) Input {
 	case data[0] != '{' || !valid(data):
 		return Input{Problem: "the hook's input is no JSON object"}
 	}
-	sum := sha256.Sum256(data)
-	in.Key = hex.EncodeToString(sum[:8])
+	if len(data) <= maxKeyed {
+		sum := sha256.Sum256(data)
+		in.Key = hex.EncodeToString(sum[:8])
+	}
 	return in
 }
+
+// maxKeyed is how long an input may be to get a key. What is acted on once, a
+// start or a compaction, has some hundred bytes; a tool's result can be huge.
+const maxKeyed = 64 << 10
 
 // collect reads until the end, a whole object, or the deadline.
 func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) {
@@ -147,22 +154,27 @@ func valid(data []byte) bool {
 }
 
 func parse(data []byte) Input {
-	text := func(key string) string {
-		if v := gjson.GetBytes(data, key); v.Type == gjson.String {
-			return v.Str
+	var in Input
+	fields := map[string]*string{
+		"hook_event_name":        &in.Event,
+		"session_id":             &in.SessionID,
+		"transcript_path":        &in.Transcript,
+		"cwd":                    &in.CWD,
+		"source":                 &in.Source,
+		"trigger":                &in.Trigger,
+		"reason":                 &in.Reason,
+		"tool_name":              &in.ToolName,
+		"agent_id":               &in.AgentID,
+		"last_assistant_message": &in.LastAnswer,
+	}
+	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
+		if to, ok := fields[key.Str]; ok {
+			delete(fields, key.Str) // of two, the first counts
+			if value.Type == gjson.String {
+				*to = value.Str
+			}
 		}
-		return ""
-	}
-	return Input{
-		Event:      text("hook_event_name"),
-		SessionID:  text("session_id"),
-		Transcript: text("transcript_path"),
-		CWD:        text("cwd"),
-		Source:     text("source"),
-		Trigger:    text("trigger"),
-		Reason:     text("reason"),
-		ToolName:   text("tool_name"),
-		AgentID:    text("agent_id"),
-		LastAnswer: text("last_assistant_message"),
-	}
+		return true
+	})
+	return in
 }

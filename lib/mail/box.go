@@ -462,7 +462,7 @@ func (b Box) change(id, add, take string) error {
 		}
 		// Somebody else may change the same note: then its name is another
 		// now, and our change is due on top of theirs.
-		err = atomicfile.Rename(from, to)
+		err = atomicfile.Rename(from, to, atomicfile.Unsynced) // a flag that is lost repeats a message
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -25,12 +26,15 @@ func Unmarshal(data []byte, v any) (Unknown, error) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, err
 	}
+	var names []string
 	for f := range reflect.TypeOf(v).Elem().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool {
-			return strings.EqualFold(key, name)
-		})
+		delete(all, name) // all that most objects have
+		names = append(names, name)
 	}
+	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key, name) })
+	})
 	return all, nil
 }
 

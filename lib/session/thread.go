@@ -34,6 +34,7 @@ type Facts struct {
 	Host        string
 	Topic       string
 	WorkUnit    string
+	Note        string // the hand-over note that it is given
 	HookKey     string // tells one hook input from the next; "" for none
 	Predecessor ID     // the session whose hand-over it takes up
 	// Adopted says that the session began without our notice: it runs
@@ -89,8 +90,20 @@ func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 		return st, s.resume(now, own, f)
 	}
 	parent, how := Follows(now, all, f) // before closing: an ended session no longer shows it
+	over := false
+	if parent != nil {
+		over = parent.Ended()
+		if parent.ChildID == "" {
+			parent.ChildID = f.ID
+		}
+	}
 	if err := s.closeGone(now, all, f); err != nil {
 		return st, err
+	}
+	if over { // or it was written when it was closed
+		if err := s.Put(parent, atomicfile.Unsynced); err != nil {
+			return st, err
+		}
 	}
 	if s.Exists(f.ID) { // a record that cannot be parsed
 		if _, err := atomicfile.SetAside(s.path(f.ID)); err != nil {
@@ -98,7 +111,7 @@ func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 		}
 	}
 	st.Parent, st.Record = parent, s.newRecord(now, f, parent)
-	if how == Done {
+	if st.Record.Note == "" && how == Done {
 		st.Record.Note = parent.Note // it is for the chain, which goes on
 	}
 	if err := s.announce(now, st.Record, f.Topic); err != nil {
@@ -106,12 +119,6 @@ func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 	}
 	if err := s.Put(st.Record, atomicfile.Unsynced); err != nil {
 		return st, err
-	}
-	if p := st.Parent; p != nil && p.ChildID == "" {
-		p.ChildID = f.ID
-		if err := s.Put(p, atomicfile.Unsynced); err != nil {
-			return st, err
-		}
 	}
 	s.prune(all, now)
 	return st, nil
@@ -124,13 +131,13 @@ func (r *Record) seen(key string, now time.Time) bool {
 }
 
 // Claim says whether the caller is the first to act on the hook input, and
-// notes it. The caller holds the home's lock.
-func (s Store) Claim(now time.Time, r *Record, key string) (bool, error) {
+// notes it in r, which the caller writes. The caller holds the home's lock.
+func (r *Record) Claim(now time.Time, key string) bool {
 	if r.seen(key, now) {
-		return false, nil
+		return false
 	}
 	r.Hook = &Seen{Key: key, At: now}
-	return true, s.Put(r, atomicfile.Unsynced)
+	return true
 }
 
 // resume lets a known session go on, in whatever process it is now.
@@ -272,7 +279,7 @@ func (s Store) newRecord(now time.Time, f Facts, parent *Record) *Record {
 		Source: f.Source, ChainID: f.ID,
 		TmuxSession: f.TmuxSession, TmuxPane: f.TmuxPane, TmuxServer: f.TmuxServer,
 		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host,
-		StartedAt: now, WorkUnit: f.WorkUnit,
+		StartedAt: now, WorkUnit: f.WorkUnit, Note: f.Note,
 	}
 	r.SetProcess(f.Process)
 	if parent != nil {

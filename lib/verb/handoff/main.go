@@ -33,7 +33,27 @@ Outside tmux it saves the note and says what to type.`,
 0  saved, and handed over where that was asked for; with --hook always
 1  there is no such session, role or work`,
 		Grammar: &grammar{},
+		Hot:     wired,
 	})
+}
+
+// wired reads the call that clients make before a compaction.
+func wired(args []string) cli.Command {
+	if len(args) < 2 || args[0] != "--auto" {
+		return nil
+	}
+	g := &grammar{Auto: true, Collect: true, Watch: true}
+	rest := args[1:]
+	if len(rest) >= 3 && rest[0] == "--hook" && rest[1] == "--reason" && !strings.HasPrefix(rest[2], "-") {
+		g.Reason = rest[2]
+		rest = append([]string{"--hook"}, rest[3:]...)
+	}
+	f, ok := hook.Wired(rest)
+	if !ok {
+		return nil
+	}
+	g.Hook, g.Agent = f.Hook, f.Agent
+	return g
 }
 
 type grammar struct {

@@ -27,9 +27,8 @@ func (h *handover) save() (bool, error) {
 	}
 	if r := h.record; r != nil {
 		if h.g.Hook && h.call.Input.Key != "" {
-			first, err := h.store.Claim(now, r, h.call.Input.Key)
-			if err != nil || !first {
-				return false, err
+			if !r.Claim(now, h.call.Input.Key) {
+				return false, nil
 			}
 		}
 		id = r.ID

@@ -107,6 +107,10 @@ func (s *start) begin() error {
 	s.look()
 	if s.owner != nil && !s.own {
 		s.facts.Predecessor = s.owner.ID
+		s.owner.Handoff.TakenBy = s.facts.ID // of two that start at once, one is told
+	}
+	if s.note != nil {
+		s.facts.Note = s.note.ID
 	}
 	s.facts.Topic = s.topic()
 	s.facts.WorkUnit = s.workUnit()
@@ -127,13 +131,6 @@ func (s *start) begin() error {
 	}
 	if err := s.dropStale(); err != nil {
 		return err
-	}
-	if s.owner != nil && s.owner.Handoff != nil && !s.own {
-		// Of two that start at once, one is told.
-		s.owner.Handoff.TakenBy = s.facts.ID
-		if err := s.call.Store.Put(s.owner, atomicfile.Unsynced); err != nil {
-			return err
-		}
 	}
 	return s.export()
 }
@@ -229,7 +226,7 @@ func (s *start) acknowledge() error {
 		if err != nil {
 			return err
 		}
-		if me != nil {
+		if me != nil && (s.own || me.Note != s.note.ID) {
 			me.Note = s.note.ID
 			if s.own {
 				me.Handoff = nil
