@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"gt/lib/home"
 	"gt/lib/identity"
 )
 
@@ -38,18 +39,33 @@ type Work struct {
 	Updated     time.Time `json:"updated_at"`
 }
 
+// Find returns the folder with the .beads that an agent's work is in: its home,
+// or else the nearest folder above it in its town, for the worktrees of a rig
+// share the rig's. "" where there is none.
+func Find(h home.Home) string {
+	for dir := h.Dir; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(filepath.Join(dir, ".beads")); err == nil && info.IsDir() {
+			return dir
+		}
+		if h.Town.Personal || dir == h.Town.Root || dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
 // maxOutput bounds what is taken from bd: 8 MiB, some thousand issues.
 const maxOutput = 8 << 20
 
 // Hooked returns the issues with the status hooked that are assigned to the
-// agent, in bd's order. Without a .beads folder in dir, or without bd in PATH,
-// there are none, at the cost of a look.
+// agent of that home, in bd's order. Without a .beads folder (see Find), or
+// without bd in PATH, there are none, at the cost of a look.
 //
 // All hooked issues are asked for and the agent's picked here, for the same
 // agent has several names there: its address (demo/crew/joe), the short form
 // that gt uses in places (demo/joe), and either with a slash at the end.
-func Hooked(dir string, who identity.Identity, environ []string, deadline time.Duration) ([]Work, error) {
-	if info, err := os.Stat(filepath.Join(dir, ".beads")); err != nil || !info.IsDir() {
+func Hooked(h home.Home, environ []string, deadline time.Duration) ([]Work, error) {
+	dir := Find(h)
+	if dir == "" {
 		return nil, nil
 	}
 	bd := find(environ)
@@ -66,7 +82,7 @@ func Hooked(dir string, who identity.Identity, environ []string, deadline time.D
 	}
 	var own []Work
 	for _, w := range all {
-		if w.Status == "hooked" && means(w.Assignee, who) {
+		if w.Status == "hooked" && means(w.Assignee, h.Identity) {
 			own = append(own, w)
 		}
 	}

@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"time"
 
-	"gt/lib/identity"
+	"gt/lib/home"
 )
 
 // hookDeadline is how long bd is waited for when it writes.
 const hookDeadline = 5 * time.Second
 
 // Hook hooks an issue to the agent.
-func Hook(dir, id string, who identity.Identity, environ []string) error {
+func Hook(h home.Home, id string, environ []string) error {
 	bd := find(environ)
 	if bd == "" {
 		return fmt.Errorf("cannot hook '%s': %w", id, errors.New("bd is not on the PATH"))
 	}
-	_, err := run(bd, dir, environ, hookDeadline, "update", id, "--status=hooked", "--assignee="+who.Address())
+	_, err := run(bd, Find(h), environ, hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address())
 	if err != nil {
 		return fmt.Errorf("cannot hook '%s': %w", id, err)
 	}

@@ -29,7 +29,7 @@ const keep = 7 * 24 * time.Hour
 const suffix = ".json"
 
 // keepEnded bounds how many of those there are, for a start reads them all.
-const keepEnded = 20
+const keepEnded = 16
 
 func (s Store) dir() string       { return s.Home.Path("sessions") }
 func (s Store) path(id ID) string { return s.Home.Path("sessions", string(id)+suffix) }

@@ -170,7 +170,7 @@ func (w *write) work(env *cli.Env, call *hook.Call, before string) (id, molecule
 		}
 		return "", ""
 	}
-	issues, err := beads.Hooked(call.Home.Dir, call.Home.Identity, env.Environ, bdWait)
+	issues, err := beads.Hooked(call.Home, env.Environ, bdWait)
 	if err != nil {
 		env.Warn("%v", err)
 	}

@@ -3,7 +3,6 @@ package handoff
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -45,7 +44,7 @@ func (h *handover) resolve(what string) (work string, err error) {
 		return note.ID, nil
 	case !errors.Is(err, mail.ErrNotFound):
 		return "", cli.Fail(cli.No, err)
-	case h.hasBeads() && isBead(what):
+	case beads.Find(h.home) != "" && isBead(what):
 		return what, nil
 	}
 	return "", cli.Fail(cli.No, fmt.Errorf("there is no session, role or work '%s'", what),
@@ -58,11 +57,6 @@ func isBead(s string) bool {
 	prefix, rest, ok := strings.Cut(s, "-")
 	return ok && prefix != "" && rest != "" &&
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
-}
-
-func (h *handover) hasBeads() bool {
-	info, err := os.Stat(filepath.Join(h.home.Dir, ".beads"))
-	return err == nil && info.IsDir()
 }
 
 // roleOf reads an address, or the name of a role in the town or in our own
@@ -119,5 +113,5 @@ func (h *handover) hookWork(work string) error {
 	if err := box.Hook(work); !errors.Is(err, mail.ErrNotFound) {
 		return err
 	}
-	return beads.Hook(h.home.Dir, work, h.home.Identity, h.env.Environ)
+	return beads.Hook(h.home, work, h.env.Environ)
 }

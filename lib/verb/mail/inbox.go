@@ -54,7 +54,7 @@ func (c *inbox) Run(env *cli.Env) error {
 		}
 		rows = append(rows, r)
 	}
-	work, err := beads.Hooked(me.home.Dir, me.home.Identity, env.Environ, patience)
+	work, err := beads.Hooked(me.home, env.Environ, patience)
 	if err != nil {
 		env.Warn("%v", err)
 	}

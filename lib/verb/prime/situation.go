@@ -260,7 +260,7 @@ func (s *start) recovers(c *checkpoint.Checkpoint, crashed *session.Record) bool
 // lookForBeads asks the work store of the home, where there is one. That it
 // does not answer is worth a warning and no more.
 func (s *start) lookForBeads() {
-	work, err := beads.Hooked(s.call.Home.Dir, s.call.Home.Identity, s.env.Environ, beads.Deadline)
+	work, err := beads.Hooked(s.call.Home, s.env.Environ, beads.Deadline)
 	s.warn(err)
 	s.work = work
 }

@@ -3,6 +3,7 @@ package prime
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -186,7 +187,11 @@ func (s *start) export() error {
 	if path == "" || !s.call.Hook {
 		return nil
 	}
-	line := fmt.Sprintf("export GT_HOME=%s GT_SESSION_UUID=%s\n", shellWord(s.call.Home.Dir), shellWord(string(s.facts.ID)))
+	line := fmt.Sprintf("export GT_HOME=%s GT_SESSION_UUID=%s", shellWord(s.call.Home.Dir), shellWord(string(s.facts.ID)))
+	if dir := beads.Find(s.call.Home); dir != "" && dir != s.call.Home.Dir {
+		line += " BEADS_DIR=" + shellWord(filepath.Join(dir, ".beads")) // the rig's, which bd is to use
+	}
+	line += "\n"
 	if old, err := atomicfile.Read(path, atomicfile.MaxSize); err == nil && strings.Contains(string(old), line) {
 		return nil
 	}
