@@ -75,10 +75,10 @@ func (b Brief) Text() string {
 	add("Not put right yet", bullets(s.Failures)...)
 	add("The last answer", answer)
 	add("In the worktree", b.worktree()...)
+	add("Files changed in this session, the last one first", strings.Join(firstN(s.Files, maxFiles), ", "))
 	if first != last {
 		add("The session began with", transcript.Cut(first, firstRequest))
 	}
-	add("Files changed in this session, the last one first", strings.Join(firstN(s.Files, maxFiles), ", "))
 	add("Commits of this session", b.commits()...)
 	add("Asked before, and answered", b.turns()...)
 	if answer != s.Answer {
