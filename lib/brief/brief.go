@@ -34,9 +34,10 @@ const (
 	maxNotes    = 8
 
 	shortRequest = 280  // one of the last requests
-	firstRequest = 1500 // what the session began with
-	lastRequest  = 450  // what it was asked last
-	lastAnswer   = 300  // the beginning and end of the last answer, before all of it
+	shortGoal    = 180  // the beginning and end of what the session began with
+	firstRequest = 1500 // all of it
+	lastRequest  = 300  // what it was asked last
+	lastAnswer   = 220  // the beginning and end of the last answer, before all of it
 )
 
 // Subject is a line for a note whose writer gave none: the session's title,
@@ -71,13 +72,21 @@ func (b Brief) Text() string {
 	add("", b.Message)
 	add("Open to-dos"+done(s.Done), b.todos()...)
 	add("Noted on the way", b.Noted)
-	add("Asked last", transcript.Cut(last, lastRequest))
+	asked := transcript.Cut(last, lastRequest)
+	add("Asked last", asked)
+	goal := transcript.Cut(first, shortGoal)
+	if first != last {
+		add("The session began with", goal)
+	}
 	add("Not put right yet", bullets(s.Failures)...)
 	add("The last answer", answer)
 	add("In the worktree", b.worktree()...)
 	add("Files changed in this session, the last one first", strings.Join(firstN(s.Files, maxFiles), ", "))
-	if first != last {
-		add("The session began with", transcript.Cut(first, firstRequest))
+	if asked != last {
+		add("What was asked last, in full", last)
+	}
+	if first != last && first != goal {
+		add("What it began with, in full", transcript.Cut(first, firstRequest))
 	}
 	add("Commits of this session", b.commits()...)
 	add("Asked before, and answered", b.turns()...)
