@@ -35,7 +35,7 @@ const (
 
 	shortRequest = 280  // one of the last requests
 	shortGoal    = 180  // the beginning and end of what the session began with
-	firstRequest = 1500 // all of it
+	fullRequest  = 1500 // a request, where there is room
 	lastRequest  = 300  // what it was asked last
 	lastAnswer   = 220  // the beginning and end of the last answer, before all of it
 )
@@ -83,10 +83,10 @@ func (b Brief) Text() string {
 	add("In the worktree", b.worktree()...)
 	add("Files changed in this session, the last one first", strings.Join(firstN(s.Files, maxFiles), ", "))
 	if asked != last {
-		add("What was asked last, in full", last)
+		add("What was asked last, in full", transcript.Cut(last, fullRequest))
 	}
 	if first != last && first != goal {
-		add("What it began with, in full", transcript.Cut(first, firstRequest))
+		add("What it began with, in full", transcript.Cut(first, fullRequest))
 	}
 	add("Commits of this session", b.commits()...)
 	add("Asked before, and answered", b.turns()...)
