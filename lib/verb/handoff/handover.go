@@ -140,10 +140,15 @@ func (h *handover) findSelf(changes bool) error {
 }
 
 // respawns says whether the pane will be given to a fresh agent: only where an
-// agent runs in it, and it is that agent's own. A person's shell is left alone,
-// and so is the agent that runs ours as its child.
+// agent runs in it, it is that agent's own, and a person can be in front of it.
+// A person's shell is left alone, and so are the agent that runs ours as its
+// child and a script that runs ours for one answer.
 func (h *handover) respawns() bool {
-	return h.kind != session.KindAuto && h.pane.ID != "" && h.agent.Known() && h.ownsPane()
+	if h.kind == session.KindAuto || h.pane.ID == "" || !h.agent.Known() || !h.ownsPane() {
+		return false
+	}
+	args, err := h.agent.Args()
+	return err != nil || !h.client().Headless(args)
 }
 
 // ownsPane says whether the pane began with our agent or with a shell that it

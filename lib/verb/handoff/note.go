@@ -9,6 +9,7 @@ import (
 	"gt/lib/brief"
 	"gt/lib/checkpoint"
 	"gt/lib/git"
+	"gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/redact"
 	"gt/lib/transcript"
@@ -102,10 +103,13 @@ func (h *handover) transcript() string {
 	if !h.remote && h.call.Input.Transcript != "" {
 		return h.call.Input.Transcript
 	}
-	if h.record != nil {
-		return h.record.Transcript
+	if h.record == nil {
+		return ""
 	}
-	return ""
+	if h.record.Transcript == "" && h.client().Name == hook.DefaultAgent { // it was met late, by a command
+		return transcript.Path(h.env.Getenv, h.dir(), string(h.record.ID))
+	}
+	return h.record.Transcript
 }
 
 // environ is the environment that the client was started with, or ours where
