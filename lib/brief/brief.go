@@ -40,12 +40,16 @@ const (
 	lastAnswer   = 220  // the beginning and end of the last answer, before all of it
 )
 
-// Subject is a line for a note whose writer gave none: the session's title,
-// else the beginning of what it was asked last.
+// Subject is a line for a note whose writer gave none: the first line of the
+// message, else the session's title, else the beginning of what it was asked
+// last.
 func (b Brief) Subject() string {
-	s := b.Session.Title
-	if n := len(b.Session.Requests); s == "" && n > 0 {
-		s = b.Session.Requests[n-1].Text
+	s, _, _ := strings.Cut(strings.TrimSpace(b.Message), "\n")
+	if s == "" {
+		s = b.Session.Title
+	}
+	if s == "" {
+		s = b.lastRequest()
 	}
 	if s == "" {
 		return "hand-over"

@@ -170,7 +170,7 @@ func (r restart) write(h home.Home) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := h.Path("restart-" + string(session.NewID()) + ".json")
+	path := h.Restart(string(session.NewID()))
 	return path, atomicfile.Create(path, data, atomicfile.Unsynced)
 }
 
@@ -178,7 +178,7 @@ func (r restart) write(h home.Home) (string, error) {
 // remain-on-exit back and turns into the agent. What keeps it from that stays
 // readable in the pane.
 func become(env *cli.Env, path string) error {
-	if !filepath.IsAbs(path) || !strings.HasPrefix(filepath.Base(path), "restart-") {
+	if !home.IsRestart(path) {
 		return cli.Failf(cli.Usage, "'%s' is no restart file", path)
 	}
 	data, err := atomicfile.Read(path, atomicfile.MaxSize)

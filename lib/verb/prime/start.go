@@ -140,6 +140,7 @@ func (s *start) begin() error {
 // compaction or a cycle, and that ended before they came to read them. Their
 // notes stay.
 func (s *start) dropStale() error {
+	s.call.Home.SweepRestarts(s.env.Now())
 	markers, _ := s.markers() // what cannot be read was said already
 	for _, m := range markers {
 		if m.owner == nil || !m.owner.Ended() || m.owner.Handoff.Kind == session.KindHandoff {
