@@ -203,6 +203,16 @@ func Remove(path string) error {
 // name is free again. It returns the new path, "<path>.bad" or, where that is
 // taken, "<path>.bad.<n>".
 func SetAside(path string) (string, error) {
+	to, err := aside(path)
+	if err != nil {
+		return "", Error("set aside", path, err)
+	}
+	return to, Remove(path) // nothing, where it was moved
+}
+
+// aside gives a file the name of one that cannot be used: beside its own, and
+// where the file system has no links, in its place.
+func aside(path string) (string, error) {
 	for n := 0; ; n++ {
 		to := path + ".bad"
 		if n > 0 {
@@ -210,13 +220,23 @@ func SetAside(path string) (string, error) {
 		}
 		// Link fails where the name is taken; rename would replace.
 		err := os.Link(path, to)
-		switch {
-		case err == nil:
-			return to, Remove(path)
-		case errors.Is(err, fs.ErrExist) && n < 99:
-		default:
-			return "", Error("set aside", path, err)
+		if err == nil || same(path, to) { // or one who did this was killed at the next step
+			return to, nil
 		}
+		if _, lerr := os.Lstat(to); lerr == nil {
+			if n < 99 {
+				continue
+			}
+			return "", err
+		}
+		// A folder stays where it is, for what is in it is not ours.
+		if info, lerr := os.Lstat(path); lerr != nil || info.IsDir() {
+			return "", err
+		}
+		if err := atomic.ReplaceFile(path, to); err != nil {
+			return "", err
+		}
+		return to, nil
 	}
 }
 
