@@ -26,6 +26,30 @@ type Brief struct {
 	Unread  []mail.Note
 }
 
+// Clean returns the brief with all that is not from the transcript, which was
+// read with a clean of its own, gone through clean.
+func (b Brief) Clean(clean func(string) string) Brief {
+	b.Message, b.Noted = clean(b.Message), clean(b.Noted)
+	b.State.Branch = clean(b.State.Branch)
+	b.State.Changes = slices.Clone(b.State.Changes)
+	for i, c := range b.State.Changes {
+		b.State.Changes[i].Path, b.State.Changes[i].From = clean(c.Path), clean(c.From)
+	}
+	b.Commits = slices.Clone(b.Commits)
+	for i, c := range b.Commits {
+		b.Commits[i].Subject = clean(c.Subject)
+	}
+	notes := func(all []mail.Note) []mail.Note {
+		all = slices.Clone(all)
+		for i, n := range all {
+			all[i].From, all[i].Subject = clean(n.From), clean(n.Subject)
+		}
+		return all
+	}
+	b.Hooked, b.Unread = notes(b.Hooked), notes(b.Unread)
+	return b
+}
+
 // How much of each is told. The numbers are lines; lengths are characters.
 const (
 	maxRequests = 6

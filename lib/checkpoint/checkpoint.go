@@ -202,6 +202,19 @@ func (c *Checkpoint) Write(h home.Home) error {
 	return c.put(atomicfile.Synced)
 }
 
+// Clean has every text of the checkpoint go through clean.
+func (c *Checkpoint) Clean(clean func(string) string) {
+	for _, text := range []*string{
+		&c.MoleculeID, &c.CurrentStep, &c.StepTitle, &c.Branch, &c.HookedBead, &c.Notes, &c.LastAnswer,
+	} {
+		*text = clean(*text)
+	}
+	for i, name := range c.ModifiedFiles {
+		c.ModifiedFiles[i] = clean(name)
+	}
+	c.unknown.Clean(clean)
+}
+
 // SetFiles lists the files that differ, as many as a checkpoint may hold, and
 // counts the others.
 func (c *Checkpoint) SetFiles(changes []git.Change) {

@@ -17,8 +17,10 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
+	"gt/lib/redact"
 	"gt/lib/term"
 )
 
@@ -34,6 +36,9 @@ type Env struct {
 	Environ []string         // "KEY=value", as os.Environ gives it
 	Dir     string           // the working directory, absolute
 	Now     func() time.Time // the clock
+
+	cleaning sync.Once
+	clean    func(string) string
 }
 
 // OS is the world as the operating system presents it.
@@ -64,6 +69,15 @@ func (e *Env) Getenv(key string) string {
 	return ""
 }
 
+// Redact takes the secrets out of a text, the values of this environment's own
+// among them. Whatever came from outside goes through it before it is written
+// to a file, told to an agent or printed, and before it is cut: half a secret
+// is not known for one.
+func (e *Env) Redact(s string) string {
+	e.cleaning.Do(func() { e.clean = redact.Of(e.Environ) })
+	return e.clean(s)
+}
+
 // Warn writes a warning; the binary goes on.
 func (e *Env) Warn(format string, args ...any) { e.say("warning", format, args...) }
 
@@ -74,6 +88,6 @@ func (e *Env) Hint(format string, args ...any) { e.say("hint", format, args...) 
 func (e *Env) Error(format string, args ...any) { e.say("error", format, args...) }
 
 func (e *Env) say(kind, format string, args ...any) {
-	text := term.Clean(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+	text := term.Clean(e.Redact(strings.TrimRight(fmt.Sprintf(format, args...), "\n")))
 	io.WriteString(e.Stderr, e.Name+": "+kind+": "+text+"\n")
 }

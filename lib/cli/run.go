@@ -89,7 +89,7 @@ func Run(env *Env, p Program) (code int) {
 		}),
 		kong.WithHyphenPrefixedParameters(true),
 		kong.Vars{"version": p.Name + " " + Version},
-		kong.Writers(env.Stdout, cleanWriter{env.Stderr}),
+		kong.Writers(env.Stdout, cleanWriter{env}),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.Bind(env),
 	)
@@ -149,11 +149,11 @@ func exits(own string) string {
 	return b.String()
 }
 
-// cleanWriter takes control characters out of what kong echoes.
-type cleanWriter struct{ w io.Writer }
+// cleanWriter takes control characters and secrets out of what kong echoes.
+type cleanWriter struct{ env *Env }
 
 func (c cleanWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(c.w, term.CleanText(string(p))); err != nil {
+	if _, err := io.WriteString(c.env.Stderr, term.CleanText(c.env.Redact(string(p)))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

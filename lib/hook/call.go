@@ -88,8 +88,8 @@ func (c *Call) Process() process.Proc {
 func (c *Call) Facts() session.Facts {
 	host, _ := os.Hostname() // a nameless machine is noted as such
 	f := session.Facts{
-		ID: c.ID, Source: c.Input.Source, Agent: c.Agent, Process: c.Process(),
-		Transcript: c.Input.Transcript, CWD: c.Dir, Branch: git.Branch(c.Home.Dir),
+		ID: c.ID, Source: c.env.Redact(c.Input.Source), Agent: c.Agent, Process: c.Process(),
+		Transcript: c.Input.Transcript, CWD: c.Dir, Branch: c.env.Redact(git.Branch(c.Home.Dir)),
 		Host: host, HookKey: c.Input.Key,
 	}
 	f.TmuxServer, f.TmuxPane = tmux.FromEnv(c.env.Getenv)
@@ -152,7 +152,7 @@ func (c *Call) End(err error) error {
 	if err != nil && c.Hook {
 		// That the log cannot be written either is on standard error only.
 		_ = eventlog.Log(c.Home.Town.Events()).Append(c.env.Now(), eventlog.HookError, c.Home.Identity.Address(), map[string]any{
-			"session_id": c.ID, "program": c.env.Name, "event": c.Input.Event, "error": err.Error(),
+			"session_id": c.ID, "program": c.env.Name, "event": c.Input.Event, "error": c.env.Redact(err.Error()),
 		})
 	}
 	return err

@@ -42,6 +42,13 @@ type Note struct {
 	messageID string
 }
 
+// Clean returns the note with its texts gone through clean.
+func (n Note) Clean(clean func(string) string) Note {
+	n.From, n.To, n.Subject, n.Body = clean(n.From), clean(n.To), clean(n.Subject), clean(n.Body)
+	n.Type, n.Session, n.Chain = clean(n.Type), clean(n.Session), clean(n.Chain)
+	return n
+}
+
 // domain makes an address a mail address. It is reserved never to exist, so
 // no reply leaves the machine.
 const domain = "gt.invalid"

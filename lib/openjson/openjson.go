@@ -6,10 +6,13 @@ package openjson
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+
+	"gt/lib/redact"
 )
 
 // Unknown holds the fields of an object that its type does not have.
@@ -36,6 +39,23 @@ func Unmarshal(data []byte, v any) (Unknown, error) {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key, name) })
 	})
 	return all, nil
+}
+
+// Clean has every field go through clean, by its name and value as they stand
+// in JSON. What is no JSON any more after that is replaced whole.
+func (u Unknown) Clean(clean func(string) string) {
+	for key, raw := range u {
+		field := fmt.Sprintf("%q:%s", key, raw)
+		cleaned := clean(field)
+		if cleaned == field {
+			continue
+		}
+		value, ok := strings.CutPrefix(cleaned, fmt.Sprintf("%q:", key))
+		if !ok || !json.Valid([]byte(value)) {
+			value = `"` + redact.Mark + `"`
+		}
+		u[key] = json.RawMessage(value)
+	}
 }
 
 // Marshal writes v, a struct or a pointer to one, as an object, and the unknown

@@ -15,7 +15,6 @@ import (
 	"gt/lib/git"
 	"gt/lib/hook"
 	"gt/lib/mail"
-	"gt/lib/redact"
 	"gt/lib/transcript"
 )
 
@@ -126,6 +125,7 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 	}
 	c.HookedBead = id
 	w.tell(env, c, call.Input.LastAnswer)
+	c.Clean(env.Redact)
 	return c.Write(call.Home)
 }
 
@@ -135,11 +135,11 @@ func (w *write) tell(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 		&c.Notes: w.Notes, &c.MoleculeID: w.Molecule, &c.CurrentStep: w.Step, &c.StepTitle: w.StepTitle,
 	} {
 		if given != nil {
-			*to = redact.Text(*given, env.Environ)
+			*to = *given
 		}
 	}
 	if answer != "" {
-		c.LastAnswer = transcript.Cut(redact.Text(answer, env.Environ), lastAnswer)
+		c.LastAnswer = transcript.Cut(env.Redact(answer), lastAnswer)
 	}
 }
 
@@ -216,6 +216,7 @@ func (r *read) Run(env *cli.Env) error {
 			c = all[i]
 		}
 	}
+	c.Clean(env.Redact) // another program may have written it
 	if r.JSON {
 		return env.JSON(c)
 	}

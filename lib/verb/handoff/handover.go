@@ -36,7 +36,8 @@ type handover struct {
 	server tmux.Server
 	pane   tmux.Pane // empty outside tmux
 	remote bool
-	vars   []string // see environ
+	vars   []string            // see environ
+	clean  func(string) string // see redact
 
 	state      git.State
 	note       mail.Note

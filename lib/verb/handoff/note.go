@@ -30,7 +30,7 @@ func (h *handover) compose(work string) error {
 		defer close(asked)
 		h.state, failed = git.Status(h.home.Dir, gitWait)
 	}()
-	clean := redact.Of(h.environ())
+	clean := h.redact()
 	b := brief.Brief{Message: message}
 	if h.g.Collect {
 		h.collect(&b, clean)
@@ -42,11 +42,12 @@ func (h *handover) compose(work string) error {
 	if h.g.Collect {
 		b.State = h.state
 	}
+	b = b.Clean(clean)
 	h.essentials = b.Essentials()
 	id := h.home.Identity.Address()
 	h.note = mail.Note{
 		Type: mail.Handoff, From: h.call.Home.Identity.Address(), To: id,
-		Subject: h.g.Subject, Date: h.env.Now(), Body: b.Text(),
+		Subject: clean(h.g.Subject), Date: h.env.Now(), Body: b.Text(),
 	}
 	if h.record != nil {
 		h.note.Session, h.note.Chain = string(h.record.ID), string(h.record.ChainID)
@@ -57,6 +58,8 @@ func (h *handover) compose(work string) error {
 	if work != "" {
 		h.note.Body = "Hooked: " + work + "\n\n" + h.note.Body
 	}
+	// All was cleaned piece by piece, before it was cut; what comes together only
+	// now is looked at as well.
 	h.note.Subject = clean(h.note.Subject)
 	h.note.Body = clean(h.note.Body)
 	h.essentials = clean(h.essentials)
@@ -124,6 +127,15 @@ func (h *handover) environ() []string {
 		}
 	}
 	return h.vars
+}
+
+// redact takes secrets out of a text: those of the agent's environment, and of
+// the one that we were called with, which a command may have added to.
+func (h *handover) redact() func(string) string {
+	if h.clean == nil {
+		h.clean = redact.Of(slices.Concat(h.environ(), h.env.Environ))
+	}
+	return h.clean
 }
 
 // warnOfGit says what a successor will find half done. It is no reason to

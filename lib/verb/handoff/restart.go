@@ -19,6 +19,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/home"
 	"gt/lib/process"
+	"gt/lib/redact"
 	"gt/lib/session"
 	"gt/lib/term"
 	"gt/lib/tmux"
@@ -112,7 +113,7 @@ func (h *handover) sender() string {
 
 func (h *handover) molecule() string {
 	if h.record != nil {
-		return h.record.MoleculeID
+		return h.redact()(h.record.MoleculeID) // it goes into the first prompt, which is an argument
 	}
 	return ""
 }
@@ -263,6 +264,7 @@ func (h *handover) stopAgent() {
 
 // printRestart prints the command that starts the successor, for a shell. The
 // environment stays out of it: a person's own shell has it, and it holds keys.
+// So does a key that stands in the flags that the agent was started with.
 func (h *handover) printRestart() error {
 	r, err := h.successor()
 	if err != nil {
@@ -276,7 +278,12 @@ func (h *handover) printRestart() error {
 	for i, w := range words {
 		words[i] = quote(w)
 	}
-	_, err = fmt.Fprintf(h.env.Stdout, "cd %s && exec %s\n", quote(r.Dir), strings.Join(words, " "))
+	line := strings.Join(words, " ")
+	if clean := h.redact()(line); clean != line {
+		line = clean
+		h.env.Warn("the agent was started with a secret among its arguments: put it back where %s stands", redact.Mark)
+	}
+	_, err = fmt.Fprintf(h.env.Stdout, "cd %s && exec %s\n", quote(r.Dir), line)
 	return err
 }
 
@@ -285,7 +292,7 @@ func quote(s string) string { return term.Quote(s) }
 // printPlan says what would be done, and does nothing of it.
 func (h *handover) printPlan(work string) error {
 	say := func(format string, args ...any) {
-		fmt.Fprintln(h.env.Stdout, term.Clean(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(h.env.Stdout, term.Clean(h.redact()(fmt.Sprintf(format, args...))))
 	}
 	if work != "" {
 		say("would hook: %s", work)

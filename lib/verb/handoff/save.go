@@ -96,5 +96,5 @@ func (h *handover) reason() string {
 	if h.g.Reason == "" && h.kind != session.KindHandoff {
 		return marker.Compaction
 	}
-	return h.g.Reason
+	return h.redact()(h.g.Reason)
 }

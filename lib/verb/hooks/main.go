@@ -230,7 +230,7 @@ type printer struct {
 
 func (p *printer) line(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.env.Stdout, term.Clean(fmt.Sprintf(format, args...)))
+		_, p.err = fmt.Fprintln(p.env.Stdout, term.Clean(p.env.Redact(fmt.Sprintf(format, args...))))
 	}
 }
 
@@ -260,9 +260,9 @@ func (p *printer) changes(path string, done outcome, dryRun bool, result string)
 	}
 	rows := make([][]string, len(done.changes))
 	for i, c := range done.changes {
-		rows[i] = []string{"  +", c.event, c.brief()}
+		rows[i] = []string{"  +", c.event, p.env.Redact(c.brief())}
 		if !c.added {
-			rows[i] = []string{"  -", c.event, c.brief()}
+			rows[i] = []string{"  -", c.event, p.env.Redact(c.brief())}
 			if dir := filepath.Dir(c.program()); c.args != nil && dir != "." {
 				rows[i][2] += " in " + dir
 			}

@@ -56,6 +56,9 @@ func (c *status) Run(env *cli.Env) error {
 	for _, p := range places {
 		all = append(all, judge(env, p, want)...)
 	}
+	for i := range all { // a command line may hold a key
+		all[i].Command, all[i].Detail = env.Redact(all[i].Command), env.Redact(all[i].Detail)
+	}
 
 	say := &printer{env: env}
 	if c.JSON {

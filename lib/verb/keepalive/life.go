@@ -42,7 +42,7 @@ func (t *touch) Run(env *cli.Env) error {
 			sign.LastCommand = tool
 		}
 	}
-	sign.LastCommand = term.Cut(term.Clean(sign.LastCommand), maxCommand)
+	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	if t.Hook {
 		if err := call.Adopt(); err != nil {
 			return call.End(err)
@@ -93,6 +93,7 @@ func (e *end) Run(env *cli.Env) error {
 	if id == "" {
 		return cli.Failf(cli.No, "no session runs this: name one")
 	}
+	reason = env.Redact(reason)
 	err := e.close(env, call, id, outcome, reason)
 	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
 		if e.Hook {
@@ -162,6 +163,7 @@ func (s *show) Run(env *cli.Env) error {
 		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
 	}
 	age := sign.Age(env.Now()).Round(time.Second)
+	sign.LastCommand = env.Redact(sign.LastCommand) // another program may have written it
 	if s.JSON {
 		return env.JSON(struct {
 			*keepalive.Sign

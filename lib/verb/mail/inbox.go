@@ -48,7 +48,7 @@ func (c *inbox) Run(env *cli.Env) error {
 			hidden++
 			continue
 		}
-		r := row{Note: n}
+		r := row{Note: n.Clean(env.Redact)} // another program may have written it
 		if !n.Hooked && !n.Done {
 			_, r.Stale = mail.StaleReason(n.Date, created)
 		}
@@ -60,7 +60,7 @@ func (c *inbox) Run(env *cli.Env) error {
 	}
 	for _, w := range work {
 		rows = append(rows, row{Status: w.Status, Note: mail.Note{
-			ID: w.ID, Type: issueType, Subject: w.Title, Date: w.Updated, Hooked: true,
+			ID: w.ID, Type: issueType, Subject: env.Redact(w.Title), Date: w.Updated, Hooked: true,
 		}})
 	}
 	// Hooked first, then unread; each the newest first, as they came.

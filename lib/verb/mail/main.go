@@ -62,9 +62,11 @@ func self(env *cli.Env) agent {
 	return agent{h, mail.Of(h, h.Identity.Address())}
 }
 
-// signed adds to a note who writes it, and in which session.
+// signed adds to a note who writes it, and in which session, and takes secrets
+// out of it: a note is read by others, and kept.
 func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 	n.From, n.Date = a.home.Identity.Address(), env.Now()
+	n.Subject, n.Body = env.Redact(n.Subject), env.Redact(n.Body)
 	store := session.Store{Home: a.home}
 	id := store.Current(env.Getenv, false)
 	if id == "" {
@@ -136,10 +138,11 @@ func unfound(err error) error {
 
 // say answers for a note that was changed: its ID and what became of it.
 func say(env *cli.Env, asJSON bool, n mail.Note, format string, args ...any) error {
+	n = n.Clean(env.Redact) // another program may have written it
 	if asJSON {
 		n.Body = ""
 		return env.JSON(n)
 	}
-	_, err := fmt.Fprintf(env.Stdout, "%s  %s\n", n.ID, term.Clean(fmt.Sprintf(format, args...)))
+	_, err := fmt.Fprintf(env.Stdout, "%s  %s\n", n.ID, term.Clean(env.Redact(fmt.Sprintf(format, args...))))
 	return err
 }

@@ -22,7 +22,7 @@ func (c *read) Run(env *cli.Env) error {
 	if err != nil {
 		return unfound(err)
 	}
-	r := row{Note: n}
+	r := row{Note: n.Clean(env.Redact)} // another program may have written it
 	if !n.Hooked && !n.Done {
 		_, r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))
 	}

@@ -9,7 +9,6 @@ import (
 	"gt/lib/checkpoint"
 	"gt/lib/mail"
 	"gt/lib/marker"
-	"gt/lib/redact"
 	"gt/lib/session"
 	"gt/lib/tmux"
 	"gt/lib/transcript"
@@ -227,12 +226,13 @@ func (s *start) lookForCrash(now time.Time) error {
 	all, err := checkpoint.List(s.call.Home)
 	for _, c := range all {
 		if !c.Stale(now) && s.recovers(c, parent) {
+			c.Clean(s.env.Redact) // another program may have written it
 			s.checkpoint = c
 			break
 		}
 	}
 	if parent != nil && s.marker == nil {
-		if sum, terr := transcript.Tail(parent.Transcript, redact.Of(s.env.Environ)); terr == nil && len(sum.Requests) > 0 {
+		if sum, terr := transcript.Tail(parent.Transcript, s.env.Redact); terr == nil && len(sum.Requests) > 0 {
 			s.last, s.crashed = sum, parent
 		}
 		if s.checkpoint != nil {

@@ -38,7 +38,7 @@ func (s *start) printState(asJSON bool) error {
 		Home: s.call.Home.Dir, Town: s.call.Home.Town.Root, Session: s.call.ID, Unread: s.unread,
 	}
 	if s.marker != nil {
-		f.Prev, f.Reason = s.marker.From, s.marker.Reason
+		f.Prev, f.Reason = s.env.Redact(s.marker.From), s.env.Redact(s.marker.Reason)
 	}
 	if s.note != nil {
 		f.Note = s.note.ID

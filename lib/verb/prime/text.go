@@ -22,6 +22,9 @@ import (
 // text is what the session is told. Every sentence depends on the situation
 // alone, never on a clock, a process or a random id, so that a client that
 // sees it twice keeps one.
+//
+// What others wrote passes words or line, which take out secrets: a note may
+// be another program's, and a role or an issue was never looked through.
 func (s *start) text() string {
 	if s.light {
 		return document(s.dialect.Cap, s.continuing())
@@ -47,14 +50,14 @@ func (s *start) who() string {
 	var text string
 	switch {
 	case id.Role == "":
-		text = fmt.Sprintf("You work in %s", line(home.Dir))
+		text = fmt.Sprintf("You work in %s", s.line(home.Dir))
 	case id.Address() == id.String():
-		text = fmt.Sprintf("You are the %s, in %s", id, line(home.Dir))
+		text = fmt.Sprintf("You are the %s, in %s", id, s.line(home.Dir))
 	default:
-		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), line(home.Dir))
+		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), s.line(home.Dir))
 	}
 	if b := s.facts.Branch; b != "" && b != "HEAD" && !s.light {
-		text += " on branch " + line(b)
+		text += " on branch " + s.line(b)
 	}
 	return text + "."
 }
@@ -69,7 +72,7 @@ func (s *start) continuing() []section {
 	text += " " + s.who()
 	for _, n := range s.hooked {
 		if n.Type != mail.Handoff {
-			text += fmt.Sprintf("\nHooked to you: %s (`gt-mail read %s`).", line(n.Subject), n.ID)
+			text += fmt.Sprintf("\nHooked to you: %s (`gt-mail read %s`).", s.line(n.Subject), n.ID)
 		}
 	}
 	if s.own && s.note != nil {
@@ -93,7 +96,7 @@ func (s *start) afterHandoff() []section {
 		{title: "What to do now", body: todo},
 	}
 	if s.note != nil {
-		sections = append(sections, noteSection("The note from your predecessor", *s.note))
+		sections = append(sections, s.noteSection("The note from your predecessor", *s.note))
 	}
 	return append(sections, s.rest()...)
 }
@@ -115,7 +118,7 @@ func (s *start) afterCrash() []section {
 			title: "What it was doing",
 			body: brief.Brief{
 				Session: s.last, Commits: git.Commits(s.call.Home.Dir, s.crashed.StartedAt),
-			}.Text(),
+			}.Clean(s.env.Redact).Text(),
 			all: "`gt-seance show " + string(s.crashed.ID) + "`",
 		})
 	}
@@ -164,7 +167,7 @@ func (s *start) rest() []section {
 	}
 	for _, w := range s.work {
 		sections = append(sections, section{
-			title: "Hooked work: " + line(w.ID+" "+w.Title), body: term.CleanText(w.Description),
+			title: "Hooked work: " + s.line(w.ID+" "+w.Title), body: s.words(w.Description),
 			all: "`bd show " + w.ID + "`",
 		})
 	}
@@ -178,7 +181,7 @@ func (s *start) rest() []section {
 				continue
 			}
 		}
-		sections = append(sections, noteSection(title, n))
+		sections = append(sections, s.noteSection(title, n))
 	}
 	return append(sections, s.role())
 }
@@ -198,7 +201,7 @@ func (s *start) role() section {
 	for _, path := range paths {
 		data, err := atomicfile.Read(path, maxRole)
 		if err == nil {
-			return section{title: "Your role", body: term.CleanText(string(data)), all: "`cat " + shellWord(path) + "`"}
+			return section{title: "Your role", body: s.words(string(data)), all: "`cat " + shellWord(path) + "`"}
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			s.env.Warn("%v", err)
@@ -209,17 +212,20 @@ func (s *start) role() section {
 
 // noteSection frames a note: it is somebody's words, and information, not an
 // order from the user.
-func noteSection(title string, n mail.Note) section {
-	body := strings.ReplaceAll(term.CleanText(n.Body), "</note", "<\\/note")
+func (s *start) noteSection(title string, n mail.Note) section {
+	body := strings.ReplaceAll(s.words(n.Body), "</note", "<\\/note")
 	return section{
-		title: title + ": " + line(n.Subject),
-		body:  fmt.Sprintf("<note from=%q>\n%s\n</note>", line(n.From), strings.Trim(body, "\n")),
+		title: title + ": " + s.line(n.Subject),
+		body:  fmt.Sprintf("<note from=%q>\n%s\n</note>", s.line(n.From), strings.Trim(body, "\n")),
 		all:   "`gt-mail read " + n.ID + "`",
 	}
 }
 
+// words is somebody else's text, of several lines.
+func (s *start) words(text string) string { return s.env.Redact(term.CleanText(text)) }
+
 // line is one line of somebody else's text.
-func line(s string) string { return term.Cut(term.Clean(s), 200) }
+func (s *start) line(text string) string { return term.Cut(term.Clean(s.env.Redact(text)), 200) }
 
 // shellWord quotes s for a POSIX shell.
 func shellWord(s string) string { return term.Quote(s) }
@@ -257,7 +263,7 @@ func (g *grammar) tellNote(env *cli.Env, call *hook.Call) error {
 // explain says why the text is what it is.
 func (s *start) explain(w io.Writer) {
 	say := func(format string, args ...any) {
-		fmt.Fprintf(w, "%s: because: %s\n", s.env.Name, term.Clean(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(w, "%s: because: %s\n", s.env.Name, term.Clean(s.env.Redact(fmt.Sprintf(format, args...))))
 	}
 	home := s.call.Home
 	say("the home is %s, the town %s, the identity %s", home.Dir, home.Town.Root, home.Identity.Address())

@@ -77,6 +77,9 @@ func (c *list) Run(env *cli.Env) error {
 	now := env.Now()
 	f := roll.Filter{Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Since: c.Since.before(now)}
 	found := all.Select(f, c.Recent)
+	for _, s := range found {
+		s.Clean(env.Redact) // another program may have logged it
+	}
 	if c.JSON {
 		for _, s := range found {
 			if err := env.JSON(s); err != nil {
@@ -149,6 +152,7 @@ func (c *show) Run(env *cli.Env) error {
 	case 1:
 		s := found[0]
 		s.Settle()
+		s.Clean(env.Redact)
 		if c.JSON {
 			return env.JSON(s)
 		}
