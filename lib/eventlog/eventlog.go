@@ -133,10 +133,18 @@ func endsTorn(f *os.File) (bool, error) {
 const tailSize = 64 << 10
 
 // Last returns the type of the last event of the session at the end of the
-// log, its last 64 KiB, among the given types; "" when there is none. It is
-// how what was killed between an event and its record is not logged twice. It
-// never fails, for a log that cannot be read has nothing.
+// log, its last 64 KiB, among the given types; where there is none, the same of
+// the archive, to which a prune or a rotation may just have moved it; else "".
+// It is how what was killed between an event and its record is not logged
+// twice. It never fails, for a log that cannot be read has nothing.
 func (l Log) Last(session string, types ...string) string {
+	if last := l.last(session, types); last != "" {
+		return last
+	}
+	return l.Archive().last(session, types)
+}
+
+func (l Log) last(session string, types []string) string {
 	f, err := atomicfile.Open(string(l))
 	if err != nil {
 		return ""

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +23,11 @@ var at = time.Date(2026, 1, 17, 1, 0, 0, 123_456_789, time.FixedZone("", 3600))
 // TestMain lets the test binary stand for a process that appends.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("EVENTLOG_APPEND"); path != "" {
-		for i := range 20 {
+		each, err := strconv.Atoi(os.Getenv("EVENTLOG_EACH"))
+		if err != nil {
+			each = 20
+		}
+		for i := range each {
 			if err := Log(path).Append(time.Now(), SessionStart, os.Getenv("EVENTLOG_ACTOR"), map[string]any{"n": i}); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
