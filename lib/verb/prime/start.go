@@ -138,11 +138,15 @@ func (s *start) begin() error {
 
 // dropStale removes the markers that sessions left for themselves, before a
 // compaction or a cycle, and that ended before they came to read them. Their
-// notes stay.
+// notes stay. It finishes, too, what a start left that was killed after it had
+// taken a marker away: the hand-over of a session that is over and whose marker
+// is gone was taken up.
 func (s *start) dropStale() error {
 	s.call.Home.SweepRestarts(s.env.Now())
-	markers, _ := s.markers() // what cannot be read was said already
+	markers, failed := s.markers() // what cannot be read was said already
+	there := map[string]bool{}
 	for _, m := range markers {
+		there[m.Name] = true
 		if m.owner == nil || !m.owner.Ended() || m.owner.Handoff.Kind == session.KindHandoff {
 			continue
 		}
@@ -154,7 +158,26 @@ func (s *start) dropStale() error {
 			return err
 		}
 	}
+	if failed != nil {
+		return nil
+	}
+	for _, r := range s.records {
+		if r.Handoff == nil || there[r.Handoff.Marker] || !r.Ended() {
+			continue
+		}
+		if err := s.takenUp(r); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// takenUp notes that the session's hand-over has reached its successor. What it
+// had noted on the way is in the note.
+func (s *start) takenUp(owner *session.Record) error {
+	owner.Handoff = nil
+	err := s.call.Store.Put(owner, atomicfile.Unsynced)
+	return errors.Join(err, checkpoint.Clear(s.call.Home, owner.ID))
 }
 
 // workUnit is the id of the work that the session is given.
@@ -250,9 +273,7 @@ func (s *start) acknowledge() error {
 		if err != nil || owner == nil {
 			return err
 		}
-		owner.Handoff = nil
-		// What it had noted on the way is in the note.
-		return errors.Join(store.Put(owner, atomicfile.Unsynced), checkpoint.Clear(home, owner.ID))
+		return s.takenUp(owner)
 	}
 	return nil
 }
