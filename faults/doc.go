@@ -1,0 +1,17 @@
+// Package faults proves that nothing is lost (docs/reliability.md): it kills
+// every command that writes before each of its system calls, and lets each of
+// them fail in every way that a file system fails, and then looks at what is
+// left with the readers that gt itself uses. It is all tests:
+//
+//	go test ./faults         a sample of the points, in about a minute and a half
+//	go test ./faults -full   every point
+//
+// It needs Linux, strace and the right to trace; without them it is skipped,
+// or fails where GT_FAULTS=required says that it must run.
+//
+// The binaries are built with the tag faults, by which the whole program runs
+// on one thread (lib/cli/thread_faults.go): strace counts the calls of each
+// thread by itself, and so counts always the same. What the start-up of the Go
+// runtime does before the program begins is left out; the program says where
+// that is by asking for a path that nobody has.
+package faults

@@ -1,0 +1,285 @@
+//go:build linux
+
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gt/lib/checkpoint"
+	"gt/lib/eventlog"
+	"gt/lib/keepalive"
+	"gt/lib/mail"
+	"gt/lib/marker"
+	"gt/lib/pidfile"
+	"gt/lib/session"
+)
+
+// A snapshot is what lies in a world: the content of each file by its path,
+// with what differs from run to run taken out. Locks and temporary files, and
+// what is git's own, are no state.
+type snapshot struct {
+	state  map[string]string // state files, and the notes by their box
+	log    map[string][]byte // event logs, as they are
+	litter []string          // temporary files
+	locks  []string
+}
+
+const tmpMark = ".gt-tmp-"
+
+func isLock(name string) bool {
+	return name == "lock" || strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".gt-lock")
+}
+
+// inBox says whether a path is that of a note, and in which folder of a box.
+func inBox(rel string) (box, folder string, ok bool) {
+	dir := filepath.Dir(rel)
+	folder = filepath.Base(dir)
+	box = filepath.Dir(dir)
+	return box, folder, (folder == "tmp" || folder == "new" || folder == "cur") && strings.Contains("/"+box+"/", "/mail/")
+}
+
+func (w *world) look() (snapshot, error) {
+	s := snapshot{state: map[string]string{}, log: map[string][]byte{}}
+	err := filepath.WalkDir(w.root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() && (e.Name() == ".git" || path == w.path("tmp")) {
+			if err == nil {
+				if data, rerr := os.ReadFile(filepath.Join(path, "info", "exclude")); rerr == nil {
+					rel, _ := filepath.Rel(w.root, path)
+					s.state[rel+"/info/exclude"] = string(data)
+				}
+				return fs.SkipDir
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // git's own, in a process that outlives a kill
+			}
+			return err
+		}
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		rel, err := filepath.Rel(w.root, path)
+		if err != nil {
+			return err
+		}
+		if isLock(e.Name()) {
+			s.locks = append(s.locks, path)
+			return nil
+		}
+		box, folder, note := inBox(rel)
+		if strings.Contains(e.Name(), tmpMark) || note && folder == "tmp" {
+			s.litter = append(s.litter, path)
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.Name() == ".events.jsonl":
+			s.log[rel] = data
+		case note:
+			_, flags, _ := strings.Cut(e.Name(), ":")
+			key := box + "/notes"
+			all := append(strings.Split(s.state[key], "\x00"), folder+" "+flags+"\n"+normal(string(data)))
+			slices.Sort(all)
+			s.state[key] = strings.TrimPrefix(strings.Join(all, "\x00"), "\x00")
+		default:
+			s.state[rel] = normal(string(data))
+		}
+		return nil
+	})
+	return s, err
+}
+
+var differing = []struct {
+	what *regexp.Regexp
+	by   string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?`), "TIME"},
+	{regexp.MustCompile(`\w{3}, \d\d? \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`), "TIME"},
+	{regexp.MustCompile(`\d{9,}\.M\d{6}R[0-9a-f]{8}`), "NOTE"},
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UUID"},
+	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), "KEY"},
+	{regexp.MustCompile(`\b[0-9a-f]{8}\b`), "NOTE"},
+	{regexp.MustCompile(`"(pid|pid_start)": ?"?\d+"?`), `"$1": 0`},
+	{regexp.MustCompile(`-\d+","cwd"`), `-0","cwd"`},
+	{regexp.MustCompile(`process \d+`), "process 0"},
+	{regexp.MustCompile(`"age_seconds":[\d.]+`), `"age_seconds":0`},
+}
+
+// normal takes out of a text what differs from one run to the next: times,
+// processes, and ids that are made by chance.
+func normal(text string) string {
+	for _, d := range differing {
+		text = d.what.ReplaceAllString(text, d.by)
+	}
+	return text
+}
+
+// An entry is an event as far as two of them are the same.
+type entry struct{ kind, session, note string }
+
+// entries reads a log: its whole events, and what is wrong with it.
+func entries(log []byte) (all []entry, problems []string) {
+	lines := bytes.SplitAfter(log, []byte("\n"))
+	for i, line := range lines {
+		if len(line) == 0 {
+			continue
+		}
+		var e struct {
+			Type    string
+			TS      string
+			Payload struct {
+				SessionID string `json:"session_id"`
+				Note      string
+			}
+		}
+		whole := bytes.HasSuffix(line, []byte("\n"))
+		if err := json.Unmarshal(line, &e); err != nil || e.Type == "" || e.TS == "" {
+			if whole && len(bytes.TrimSpace(line)) > 0 {
+				problems = append(problems, fmt.Sprintf("line %d of the log is no event: %q", i+1, line))
+			}
+			continue
+		}
+		if whole {
+			all = append(all, entry{e.Type, e.Payload.SessionID, e.Payload.Note})
+		}
+	}
+	return all, problems
+}
+
+// doubled are the events that tell the same thing twice.
+func doubled(all []entry) (problems []string) {
+	state := map[string]string{}
+	notes := map[entry]bool{}
+	for _, e := range all {
+		switch e.kind {
+		case eventlog.SessionStart, eventlog.SessionEnd, eventlog.SessionResume:
+			if state[e.session] == e.kind && e.kind != eventlog.SessionResume {
+				problems = append(problems, fmt.Sprintf("the log has %s of %s twice", e.kind, e.session))
+			}
+			state[e.session] = e.kind
+		case eventlog.Handoff:
+			if notes[e] {
+				problems = append(problems, fmt.Sprintf("the log has the hand-over with note %s twice", e.note))
+			}
+			notes[e] = true
+		}
+	}
+	return problems
+}
+
+// sound looks at a world with the readers of gt, and says what is wrong:
+// anything that is half, a lock that is held, a note that a record or a marker
+// promises and that cannot be read. before is the world as it was.
+func (w *world) sound(dir string, before snapshot) (now snapshot, problems []string) {
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	now, err := w.look()
+	if err != nil {
+		wrong("%v", err)
+		return now, problems
+	}
+	for _, lock := range now.locks {
+		if err := free(lock); err != nil {
+			wrong("%v", err)
+		}
+	}
+	for path, old := range before.log {
+		if !bytes.HasPrefix(now.log[path], old) {
+			wrong("events were lost from %s:\n%s\nis now\n%s", path, old, now.log[path])
+		}
+	}
+	for path, log := range now.log {
+		all, p := entries(log)
+		problems = append(problems, p...)
+		problems = append(problems, doubled(all)...)
+		n := 0
+		if err := eventlog.Log(w.path(path)).Read(func(eventlog.Event) bool { n++; return true }); err != nil || n != len(all) {
+			wrong("eventlog.Read finds %d of %d events: %v", n, len(all), err)
+		}
+	}
+
+	h := w.home(dir)
+	box := mail.Of(h, h.Identity.Address())
+	store := session.Store{Home: h}
+	records, err := store.All()
+	if err != nil {
+		wrong("records: %v", err)
+	}
+	files, _ := filepath.Glob(h.Path("sessions", "*.json"))
+	if len(files) != len(records) {
+		wrong("%d of %d records can be read", len(records), len(files))
+	}
+	named := map[string]*session.Record{}
+	for _, r := range records {
+		if r.Handoff == nil {
+			continue
+		}
+		named[r.Handoff.Marker] = r
+		if n, err := box.Get(r.Handoff.Note); err != nil || n.Body == "" {
+			wrong("the note %s, which %s handed over, cannot be read: %v", r.Handoff.Note, r.ID, err)
+		}
+	}
+	if _, err := marker.List(h); err != nil {
+		wrong("markers: %v", err)
+	}
+	if _, err := checkpoint.List(h); err != nil {
+		wrong("checkpoints: %v", err)
+	}
+	if _, err := os.Lstat(h.Path("keepalive.json")); err == nil && keepalive.Read(h) == nil {
+		wrong("the sign of life cannot be read")
+	}
+	if _, err := os.Lstat(h.Path("session_id")); err == nil && store.Persisted() == "" {
+		wrong("session_id cannot be read")
+	}
+	notes, err := box.List()
+	if err != nil {
+		wrong("notes: %v", err)
+	}
+	for _, n := range notes {
+		if n.Problem != "" {
+			wrong("the note %s cannot be read: %s", n.Path, n.Problem)
+		}
+	}
+	pids, err := pidfile.Of(h.Town).List()
+	if err != nil {
+		wrong("PID files: %v", err)
+	}
+	for _, p := range pids {
+		if p.State == pidfile.Corrupt {
+			wrong("the PID file of %s cannot be read", p.Session)
+		}
+	}
+	for path, text := range now.state {
+		if strings.HasSuffix(path, ".json") && !json.Valid([]byte(text)) {
+			wrong("%s is no JSON: %q", path, text)
+		}
+	}
+	return now, problems
+}
+
+// free says whether a lock can be taken at once.
+func free(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("the lock %s is held: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+//go:build linux
+
+package faults
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var full = flag.Bool("full", false, "try every point instead of a sample")
+
+// bin is the folder of the binaries under test, scratch where the worlds are.
+var bin, scratch string
+
+// unusable says why nothing can be traced here; empty where it can.
+var unusable string
+
+func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case "client":
+		client()
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	flag.Parse()
+	dir, err := os.MkdirTemp(memory(), "gt-faults-")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	scratch, bin = dir, filepath.Join(dir, "bin")
+	if err := build(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if err := traceable(); err != nil {
+		unusable = "strace cannot be used: " + err.Error()
+		if os.Getenv("GT_FAULTS") == "required" {
+			fmt.Println(unusable)
+			return 1
+		}
+	}
+	code := m.Run()
+	if sum := totals.String(); sum != "" {
+		fmt.Println(sum)
+	}
+	return code
+}
+
+// memory is a folder in memory where there is one: the loops are about the
+// order of calls, and not about how long a disk takes.
+func memory() string {
+	const shm = "/dev/shm"
+	f, err := os.CreateTemp(shm, "gt-faults-")
+	if err != nil {
+		return ""
+	}
+	f.Close()
+	os.Remove(f.Name())
+	return shm
+}
+
+// build makes the binaries, and the stand-ins for a client.
+func build() error {
+	cmd := exec.Command("go", "build", "-tags", "faults", "-o", bin+"/", "./cmd/...")
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as install.sh builds them
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build the binaries: %w\n%s", err, out)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Symlink(self, filepath.Join(bin, "client")), os.Symlink(self, filepath.Join(bin, "claude")))
+}
+
+// traceable tries whether strace kills a program at a chosen call.
+func traceable() error {
+	cmd := exec.Command("strace", "-D", "-qq", "-o", os.DevNull, "-e", "trace=exit_group", "-e", "inject=exit_group:signal=KILL:when=1", "true")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && !exit.Exited():
+		return nil
+	case err == nil:
+		err = errors.New("it injects nothing")
+	}
+	return errors.Join(err, errors.New(strings.TrimSpace(string(out))))
+}
+
+// needsTrace skips a test that cannot run here.
+func needsTrace(t *testing.T) {
+	t.Helper()
+	if unusable != "" {
+		t.Skip(unusable)
+	}
+}
+
+// totals are the figures of all tests together.
+var totals tally
+
+// A tally counts what was tried and what came of it.
+type tally struct {
+	mu                              sync.Mutex
+	kills, faults, cases, violation int
+}
+
+func (t *tally) add(kills, faults, violations int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cases++
+	t.kills, t.faults, t.violation = t.kills+kills, t.faults+faults, t.violation+violations
+}
+
+func (t *tally) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cases == 0 {
+		return ""
+	}
+	return fmt.Sprintf("faults: %d kill points, %d faults, %d violations", t.kills, t.faults, t.violation)
+}

@@ -1,0 +1,190 @@
+//go:build linux
+
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/home"
+)
+
+// A world is a person's surroundings: a home folder, a repository to work in,
+// and what gt has left there. It lies always at the same path, for the paths in
+// it are absolute; a copy is kept to begin from again.
+type world struct {
+	root string
+	env  []string // on top of the base
+}
+
+func newWorld(t *testing.T, name string) *world {
+	t.Helper()
+	w := &world{root: filepath.Join(scratch, strings.ReplaceAll(name, "/", "-"))}
+	must(t, os.MkdirAll(w.path("home"), 0o700))
+	must(t, os.WriteFile(w.path("home", ".gitconfig"), []byte("[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600))
+	must(t, os.MkdirAll(w.path("tmp"), 0o700))
+	return w
+}
+
+func (w *world) path(elem ...string) string {
+	return filepath.Join(append([]string{w.root}, elem...)...)
+}
+
+// repository makes a git repository with a commit and a changed file.
+func (w *world) repository(t *testing.T, dir string) {
+	t.Helper()
+	w.must(t, "", ".", "git", "init", "-q", "--template=", dir)
+	must(t, os.WriteFile(w.path(dir, "parser.go"), []byte("package parser\n"), 0o600))
+	w.must(t, "", dir, "git", "add", ".")
+	w.must(t, "", dir, "git", "commit", "-q", "-m", "the parser")
+	must(t, os.WriteFile(w.path(dir, "parser.go"), []byte("package parser // changed\n"), 0o600))
+}
+
+func (w *world) environ() []string {
+	return append([]string{
+		"PATH=" + bin + ":" + os.Getenv("PATH"),
+		"HOME=" + w.path("home"),
+		"TMPDIR=" + w.path("tmp"),
+		"GIT_CONFIG_GLOBAL=" + w.path("home", ".gitconfig"),
+		"GIT_CONFIG_NOSYSTEM=1",
+		"LANG=C.UTF-8", "TERM=screen-256color", "COLUMNS=80", "SHELL=/bin/sh", "TZ=UTC",
+		"WORLD=" + w.root,
+	}, w.env...)
+}
+
+func (w *world) getenv(key string) string {
+	env := w.environ()
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], key+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// home is what gt takes a folder of the world to be.
+func (w *world) home(dir string) home.Home { return home.Find(w.getenv, w.path(dir), "") }
+
+// command is a program in a folder of the world.
+func (w *world) command(dir string, args ...string) *exec.Cmd {
+	name := args[0]
+	if strings.HasPrefix(name, "gt-") || name == "client" {
+		name = filepath.Join(bin, name)
+	}
+	cmd := exec.Command(name, args[1:]...)
+	cmd.Args[0] = args[0]
+	cmd.Dir, cmd.Env = w.path(dir), w.environ()
+	return cmd
+}
+
+// run runs a program undisturbed.
+func (w *world) run(t *testing.T, stdin, dir string, args ...string) result {
+	t.Helper()
+	return runs(t, w.command(dir, args...), stdin)
+}
+
+// must is run, for what has to work.
+func (w *world) must(t *testing.T, stdin, dir string, args ...string) result {
+	t.Helper()
+	r := w.run(t, stdin, dir, args...)
+	if r.code != 0 {
+		t.Fatalf("%v: %v", args, r)
+	}
+	return r
+}
+
+// gone runs a hook of a client that is gone afterwards, as after a crash.
+func (w *world) gone(t *testing.T, stdin, dir string, args ...string) result {
+	t.Helper()
+	return w.must(t, stdin, dir, append([]string{"client"}, args...)...)
+}
+
+// client runs a command as its child, and ends with it.
+func client() {
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// keep remembers the world as it is, and restore brings it back.
+func (w *world) keep(t *testing.T) {
+	t.Helper()
+	must(t, os.RemoveAll(w.root+".kept"))
+	must(t, copyTree(w.root, w.root+".kept"))
+}
+
+func (w *world) restore(t *testing.T) {
+	t.Helper()
+	must(t, removeAll(w.root))
+	must(t, copyTree(w.root+".kept", w.root))
+}
+
+// removeAll waits for who still writes there: a program that a killed one had
+// started.
+func removeAll(dir string) error {
+	for n := 0; ; n++ {
+		err := os.RemoveAll(dir)
+		if err == nil || n == 20 {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// copyTree copies files, folders and links with their modes and times.
+func copyTree(from, to string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	case info.Mode().IsRegular():
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, data, info.Mode().Perm()); err != nil {
+			return err
+		}
+	case info.IsDir():
+		if err := os.Mkdir(to, 0o700); err != nil {
+			return err
+		}
+		entries, err := os.ReadDir(from)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := copyTree(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+				return err
+			}
+		}
+	default:
+		return nil // a socket
+	}
+	return errors.Join(os.Chmod(to, info.Mode().Perm()), os.Chtimes(to, info.ModTime(), info.ModTime()))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
