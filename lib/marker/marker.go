@@ -42,12 +42,13 @@ type Marker struct {
 	Reason string // empty for a plain hand-over
 }
 
-// Write leaves a marker for the session and returns its name. previous is the name of a marker that the same session left
-// before, which is replaced; "" where there is none. The caller holds the
-// home's lock.
+// Write leaves a marker for the session and returns its name. previous is the
+// name of a marker that the same session left before, which is replaced; "" or
+// what is no marker's name where there is none. A name that something other
+// than a file has is taken. The caller holds the home's lock.
 func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfile.Durability) (name string, err error) {
 	name = previous
-	if name == "" {
+	if !is(name) || name == foreign || !replaceable(h.Path(name)) {
 		name = plain
 		if _, err := os.Lstat(h.Path(plain)); err == nil {
 			name = plain + "." + string(id)
@@ -58,6 +59,18 @@ func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfi
 		text += reason + "\n"
 	}
 	return name, atomicfile.Write(h.Path(name), []byte(text), d)
+}
+
+// is says whether a file of that name, which may come from a record that
+// somebody else wrote, is a marker in .runtime.
+func is(name string) bool {
+	return name == plain || name == foreign || strings.HasPrefix(name, plain+".") && !strings.Contains(name, "/")
+}
+
+// replaceable says whether a file can be written in that place.
+func replaceable(path string) bool {
+	info, err := os.Lstat(path)
+	return err != nil || info.Mode().IsRegular()
 }
 
 // List returns the markers that lie in the home.
@@ -71,7 +84,7 @@ func List(h home.Home) ([]Marker, error) {
 	var found []Marker
 	var failed error
 	for _, e := range entries {
-		if n := e.Name(); n == plain || n == foreign || strings.HasPrefix(n, plain+".") {
+		if n := e.Name(); is(n) {
 			m, err := read(h, n)
 			if err != nil {
 				failed = err

@@ -1,9 +1,11 @@
 package marker
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"gt/lib/atomicfile"
@@ -60,6 +62,39 @@ func TestWrite(t *testing.T) {
 		}
 		if info, err := os.Stat(h.Path(m.Name)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Error(info, err)
+		}
+	}
+}
+
+// What is no file keeps a marker from its name and not from being written, and a
+// name from a record that somebody else wrote leads nowhere.
+func TestWriteInAHostileHome(t *testing.T) {
+	for _, taken := range []string{"folder", "link", "fifo"} {
+		h := newHome(t)
+		canary := filepath.Join(h.Dir, "canary")
+		for _, err := range map[string]error{
+			"folder": os.Mkdir(canary+"-folder", 0o700),
+			"link":   os.Symlink(canary, canary+"-link"),
+			"fifo":   syscall.Mkfifo(canary+"-fifo", 0o600),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Rename(canary+"-"+taken, h.Path("handoff")); err != nil {
+			t.Fatal(err)
+		}
+		for _, previous := range []string{"", "handoff", "../canary", "handoff./../../canary", "handoff_to_successor", "session_id"} {
+			name, err := Write(h, "s1", "s1", "", previous, atomicfile.Unsynced)
+			if err != nil || name != "handoff.s1" {
+				t.Errorf("a %s, %q: '%s', %v", taken, previous, name, err)
+			}
+		}
+		if all, err := List(h); len(all) != 1 || !errors.Is(err, atomicfile.ErrNotRegular) {
+			t.Errorf("a %s: %v, %v", taken, all, err)
+		}
+		if _, err := os.Lstat(canary); err == nil {
+			t.Errorf("a %s: the canary was made", taken)
 		}
 	}
 }

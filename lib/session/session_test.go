@@ -483,6 +483,28 @@ func TestACorruptRecordIsSetAside(t *testing.T) {
 	}
 }
 
+// Ids stand in files that others write too: what is none leads to no file.
+func TestNoIDHasNoRecord(t *testing.T) {
+	store := newStore(t)
+	for _, id := range []ID{"", "../x", "../../canary", "a/b", "x\x00", ".", "-rf"} {
+		path := filepath.Clean(store.Home.Path("sessions", string(id)+".json"))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		text := []byte(fmt.Sprintf(`{"id":%q,"started_at":"2026-01-17T01:00:00Z"}`, id))
+		_ = os.WriteFile(path, text, 0o600) // a name with NUL is none at all
+		if r, err := store.Get(id); r != nil || err != nil {
+			t.Errorf("%q: %+v, %v", id, r, err)
+		}
+		if store.Exists(id) {
+			t.Errorf("%q exists", id)
+		}
+		if err := store.Put(&Record{ID: id}, atomicfile.Unsynced); err == nil {
+			t.Errorf("%q was written", id)
+		}
+	}
+}
+
 // What cannot be read hides no other record, and stops no start.
 func TestAnUnreadableRecordHidesNoOther(t *testing.T) {
 	s := newStore(t)

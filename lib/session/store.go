@@ -35,8 +35,13 @@ func (s Store) dir() string       { return s.Home.Path("sessions") }
 func (s Store) path(id ID) string { return s.Home.Path("sessions", string(id)+suffix) }
 func (s Store) log() eventlog.Log { return eventlog.Log(s.Home.Town.Events()) }
 
-// Exists says whether there is a record of that session.
+// Exists says whether there is a record of that session. Like Get it takes any
+// id, for some come from files that others write: one that is none has no
+// record.
 func (s Store) Exists(id ID) bool {
+	if _, err := ParseID(string(id)); err != nil {
+		return false
+	}
 	_, err := os.Lstat(s.path(id))
 	return err == nil
 }
@@ -45,6 +50,9 @@ func (s Store) Exists(id ID) bool {
 // cannot be parsed counts as none; it is set aside when the session is noted
 // again.
 func (s Store) Get(id ID) (*Record, error) {
+	if _, err := ParseID(string(id)); err != nil {
+		return nil, nil
+	}
 	data, err := atomicfile.Read(s.path(id), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -84,6 +92,9 @@ func (s Store) All() ([]*Record, error) {
 
 // Put writes the record. d is Synced where the next step must not outlive it.
 func (s Store) Put(r *Record, d atomicfile.Durability) error {
+	if _, err := ParseID(string(r.ID)); err != nil {
+		return err
+	}
 	if err := atomicfile.Private(s.dir()); err != nil {
 		return err
 	}
