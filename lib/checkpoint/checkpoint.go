@@ -156,6 +156,9 @@ func setAside(path string, err error) error {
 func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	all, err := list(h, setAside)
 	path := filepath.Join(h.Dir, File)
+	if info, lerr := os.Lstat(path); lerr == nil && !info.Mode().IsRegular() {
+		path = h.Path("checkpoint-" + string(id) + ".json") // it could not be set aside either
+	}
 	var own *Checkpoint
 	for _, c := range all {
 		switch {

@@ -45,6 +45,30 @@ func TestSetFiles(t *testing.T) {
 	}
 }
 
+// A folder in the place of the home's checkpoint keeps nobody from saving.
+func TestOpenPastAFolder(t *testing.T) {
+	h := home.Home{Dir: t.TempDir()}
+	if err := h.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(h.Dir, File, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, notes := range []string{"one", "two"} {
+		c, err := Open(h, "s1", time.Now())
+		if err == nil {
+			t.Error("the folder is not mentioned")
+		}
+		c.Timestamp, c.Notes = time.Now(), notes
+		if err := c.Write(h); err != nil {
+			t.Fatal(err)
+		}
+		if all, _ := List(h); len(all) != 1 || all[0].Notes != notes {
+			t.Errorf("%v", all)
+		}
+	}
+}
+
 // Stale is from a day on, to the nanosecond, both ways.
 func TestStale(t *testing.T) {
 	now := time.Now()
