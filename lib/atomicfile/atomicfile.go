@@ -86,8 +86,8 @@ func OpenAppend(path string) (*os.File, error) {
 func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, perm)
 	if err != nil {
-		if errors.Is(err, syscall.ELOOP) {
-			err = ErrNotRegular
+		if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EOPNOTSUPP) {
+			err = ErrNotRegular // a symbolic link, and a socket
 		}
 		return nil, Error("open", path, err)
 	}

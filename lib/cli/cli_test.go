@@ -149,6 +149,16 @@ func TestAMessageIsOneWrite(t *testing.T) {
 	}
 }
 
+// Errors that were joined are a line each.
+func TestJoinedErrorsAreALineEach(t *testing.T) {
+	var w writes
+	env := &Env{Name: "gt-x", Stderr: &w}
+	env.Warn("%v", errors.Join(errors.New("a\nb"), errors.Join(errors.New("c"), errors.New("d"))))
+	if fmt.Sprint(w) != "[gt-x: warning: a b\n gt-x: warning: c\n gt-x: warning: d\n]" {
+		t.Errorf("%q", w)
+	}
+}
+
 type writes []string
 
 func (w *writes) Write(p []byte) (int, error) {

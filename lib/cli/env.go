@@ -87,7 +87,17 @@ func (e *Env) Hint(format string, args ...any) { e.say("hint", format, args...) 
 // Error writes an error; the caller decides what becomes of the exit code.
 func (e *Env) Error(format string, args ...any) { e.say("error", format, args...) }
 
+// say writes a message in a line, and several errors that were joined in a line
+// each.
 func (e *Env) say(kind, format string, args ...any) {
+	if len(args) == 1 && format == "%v" {
+		if joined, ok := args[0].(interface{ Unwrap() []error }); ok {
+			for _, err := range joined.Unwrap() {
+				e.say(kind, format, err)
+			}
+			return
+		}
+	}
 	text := term.Clean(e.Redact(strings.TrimRight(fmt.Sprintf(format, args...), "\n")))
 	io.WriteString(e.Stderr, e.Name+": "+kind+": "+text+"\n")
 }
