@@ -86,8 +86,8 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 		}
 		return nil
 	}
-	if err := call.Adopt(); err != nil {
-		return err
+	if err := call.End(call.Adopt()); err != nil {
+		env.Warn("%v", err) // what is saved of a session without a record is worth having
 	}
 	if err := call.NameTmux(); err != nil {
 		env.Warn("%v", err)

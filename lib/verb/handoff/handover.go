@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,6 +39,7 @@ type handover struct {
 	remote bool
 	vars   []string            // see environ
 	clean  func(string) string // see redact
+	said   []string            // see warn
 
 	state      git.State
 	note       mail.Note
@@ -104,20 +106,24 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Call) error {
 	return h.restart()
 }
 
+// warn says what is gone without, each once.
+func (h *handover) warn(err error) {
+	if err != nil && !slices.Contains(h.said, err.Error()) {
+		h.said = append(h.said, err.Error())
+		h.env.Warn("%v", err)
+	}
+}
+
 // findSelf finds the session that runs us, its process and its pane.
 func (h *handover) findSelf(changes bool) error {
 	h.home, h.store = h.call.Home, h.call.Store
 	if changes && h.call.ID != "" {
-		if err := h.call.Adopt(); err != nil {
-			return err
-		}
+		h.warn(h.call.Adopt()) // what the session knows is worth saving all the same
 	}
 	if h.call.ID != "" {
-		r, err := h.store.Get(h.call.ID)
-		if err != nil {
-			return err
-		}
-		h.record = r
+		var err error
+		h.record, err = h.store.Get(h.call.ID)
+		h.warn(err)
 	}
 	if h.record != nil && h.record.Process().Alive() {
 		h.agent = h.record.Process()

@@ -71,8 +71,8 @@ func (h *handover) compose(work string) error {
 // before a text is cut, for half of one is not known for one.
 func (h *handover) collect(b *brief.Brief, clean func(string) string) {
 	warn := func(err error) {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			h.env.Warn("%v", err)
+		if !errors.Is(err, fs.ErrNotExist) {
+			h.warn(err)
 		}
 	}
 	var err error

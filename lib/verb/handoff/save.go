@@ -22,7 +22,7 @@ func (h *handover) save() (bool, error) {
 	if h.record != nil {
 		// Another hook may have written it since.
 		if h.record, err = h.store.Get(h.record.ID); err != nil {
-			return false, err
+			h.warn(err)
 		}
 	}
 	if r := h.record; r != nil {
@@ -40,6 +40,9 @@ func (h *handover) save() (bool, error) {
 		}
 	} else {
 		id = session.NewID() // a person hands over to whoever starts here next
+		if h.call.ID != "" && !h.remote {
+			id = h.call.ID // a session whose record cannot be read
+		}
 		if from == "" {
 			from = h.home.Identity.Address()
 		}
@@ -85,8 +88,8 @@ func (h *handover) save() (bool, error) {
 		Kind      string     `json:"kind"`
 		Note      string     `json:"note"`
 	}{Subject: h.note.Subject, ToSession: h.respawns(), Reason: reason, Kind: h.kind, Note: note}
-	if h.record != nil {
-		payload.SessionID = h.record.ID
+	if h.record != nil || h.call.ID != "" && !h.remote {
+		payload.SessionID = id
 	}
 	err = eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload)
 	return err == nil, err

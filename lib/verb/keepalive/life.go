@@ -43,15 +43,14 @@ func (t *touch) Run(env *cli.Env) error {
 		}
 	}
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
+	var err error
 	if t.Hook {
-		if err := call.Adopt(); err != nil {
-			return call.End(err)
-		}
+		err = call.Adopt() // a session without a record lives all the same
 		if late(call) {
 			return nil
 		}
 	}
-	return call.End(keepalive.Touch(call.Home, sign))
+	return call.End(errors.Join(err, keepalive.Touch(call.Home, sign)))
 }
 
 // late says whether the session is over already. One whose own sign says that

@@ -59,9 +59,11 @@ func (s *start) look() {
 	}
 }
 
-// warn says what could not be done, and remembers it for the event log.
+// warn says what could not be done, each once, and remembers it for the event
+// log.
 func (s *start) warn(err error) {
-	if err != nil {
+	if err != nil && !slices.Contains(s.said, err.Error()) {
+		s.said = append(s.said, err.Error())
 		s.env.Warn("%v", err)
 		s.problems = errors.Join(s.problems, err)
 	}

@@ -40,7 +40,8 @@ type start struct {
 	checkpoint *checkpoint.Checkpoint
 	last       transcript.Summary // what the crashed session was about
 
-	problems error // what was gone without
+	problems error    // what was gone without
+	said     []string // the same, as it was said
 
 	records []*session.Record // of this home, the newest first
 
@@ -127,13 +128,8 @@ func (s *start) begin() error {
 	for _, o := range s.others {
 		s.env.Warn("session %s (process %d) is live here as '%s' as well", o.ID, o.PID, o.Actor)
 	}
-	if err := s.call.Store.Persist(s.facts.ID, now); err != nil {
-		return err
-	}
-	if err := s.dropStale(); err != nil {
-		return err
-	}
-	return s.export()
+	// None of these needs the others.
+	return errors.Join(s.call.Store.Persist(s.facts.ID, now), s.dropStale(), s.export())
 }
 
 // dropStale removes the markers that sessions left for themselves, before a
