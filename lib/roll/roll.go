@@ -6,12 +6,12 @@
 package roll
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
-	"path/filepath"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +19,6 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/beacon"
 	"gt/lib/eventlog"
-	"gt/lib/home"
 	"gt/lib/identity"
 	"gt/lib/session"
 )
@@ -92,26 +91,55 @@ type event struct {
 // Roll is the sessions of a town, the newest first.
 type Roll []*Session
 
-// Read puts the roll together from the log. A session whose start is no longer
-// in the log is known by what is. An event whose session_id is no id is passed
-// over, as is one of a type that says nothing of a session's life.
+// Read puts the roll together from the log, and from the archive to which a
+// prune or a rotation carried over what told of sessions. A session whose start
+// is no longer there is known by what is. An event whose session_id is no id is
+// passed over, as is one of a type that says nothing of a session's life.
 func Read(log eventlog.Log) (Roll, error) {
-	f, err := atomicfile.Open(string(log))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
+	// The log is opened first: what leaves it from now on is still in this file,
+	// and what left it before is in the archive.
+	var files []*os.File
+	for _, path := range []eventlog.Log{log, log.Archive()} {
+		f, err := atomicfile.Open(string(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		files = append(files, f)
 	}
-	defer f.Close()
+	// In the order of their times: what tells of sessions leaves the log for the
+	// archive by its type, and so not in the order in which it happened.
+	var told []spot
+	for _, f := range slices.Backward(files) {
+		err := eventlog.ScanHeads(f, func(h eventlog.Head, at, size int64) {
+			if h.Lifecycle() && !h.Time.IsZero() {
+				told = append(told, spot{h.Time.UnixNano(), f, at, size})
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(told, func(a, b spot) int { return cmp.Compare(a.time, b.time) })
 	r := reader{byID: map[session.ID]*Session{}, last: map[string]*Session{}}
-	err = eventlog.Scan(f, func(line []byte) bool {
+	var line []byte
+	for _, s := range told {
+		line = slices.Grow(line[:0], int(s.size))[:s.size]
+		if _, err := s.file.ReadAt(line, s.at); err != nil && err != io.EOF {
+			return nil, atomicfile.Error("read", s.file.Name(), err)
+		}
 		r.line(line)
-		return true
-	})
-	if err != nil {
-		return nil, atomicfile.Error("read", string(log), err)
 	}
 	return r.finish(), nil
+}
+
+// spot is where a line lies that tells of a session.
+type spot struct {
+	time     int64 // in nanoseconds
+	file     *os.File
+	at, size int64
 }
 
 // reader collects sessions while it meets their events.
@@ -122,10 +150,6 @@ type reader struct {
 }
 
 func (r *reader) line(line []byte) {
-	// Most lines of a log are about something else, and parsing costs.
-	if !bytes.Contains(line, []byte(`"session_`)) && !bytes.Contains(line, []byte(`"handoff"`)) {
-		return
-	}
 	var e event
 	var wrongType *json.UnmarshalTypeError // the rest of the event is there all the same
 	if err := json.Unmarshal(line, &e); err != nil && !errors.As(err, &wrongType) {
@@ -249,7 +273,7 @@ func (s *Session) Settle() {
 	if s.Outcome != "" {
 		return
 	}
-	if r := s.record(); r != nil {
+	if r := session.Lookup(s.CWD, s.ID); r != nil {
 		fill(&s.Transcript, r.Transcript)
 		fill(&s.ChildID, r.ChildID)
 		fill(&s.Note, r.Note)
@@ -265,28 +289,6 @@ func (s *Session) Settle() {
 	s.Outcome = Gone
 	if !s.handedOver.IsZero() {
 		s.EndedAt, s.Outcome = s.handedOver, session.Handoff
-	}
-}
-
-func (s *Session) record() *session.Record {
-	if !filepath.IsAbs(s.CWD) {
-		return nil
-	}
-	r, err := session.Store{Home: home.Home{Dir: s.CWD}}.Get(s.ID)
-	if err != nil {
-		return nil // what cannot be read says nothing
-	}
-	return r
-}
-
-// Clean has every text that an event can bring go through clean. Ids, times and
-// outcomes are no texts, and folders have to stay what they are.
-func (s *Session) Clean(clean func(string) string) {
-	for _, text := range []*string{
-		&s.Actor, &s.Agent, &s.Role, &s.Rig, &s.Source, &s.Reason, &s.Branch, &s.WorkUnit, &s.Topic, &s.Subject,
-		&s.Note, &s.TmuxSession, &s.Host,
-	} {
-		*text = clean(*text)
 	}
 }
 
