@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 type grammar struct {
 	Flags
+	Task bool   `help:"In a goroutine."`
 	Hook bool   `help:"As a hook."`
 	JSON bool   `name:"json" help:"As JSON."`
 	How  string `help:"What to do." default:"well"`
@@ -21,7 +23,12 @@ type grammar struct {
 func (g *grammar) Run(env *Env) error {
 	switch g.How {
 	case "panic":
+		if g.Task {
+			Go(func() { panic("oh\x1b[31m") }).Wait()
+		}
 		panic("oh\x1b[31m")
+	case "worse":
+		panic(worse{})
 	case "no":
 		return Silent
 	case "busy":
@@ -36,6 +43,53 @@ func (g *grammar) Run(env *Env) error {
 	}
 	_, err := fmt.Fprintln(env.Stdout, "well")
 	return err
+}
+
+// worse panics once more when it is told of.
+type worse struct{}
+
+func (worse) Format(fmt.State, rune) { panic(nil) }
+
+// What cannot even be told of ends with a code all the same, and so does what a
+// client sends to a hook that is called wrongly.
+func TestAPanicNeverBlocks(t *testing.T) {
+	program := Program{Name: "gt-x", Grammar: &grammar{}}
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"--how=worse"}, Bug},
+		{[]string{"--how=worse", "--hook"}, Done},
+		{[]string{"--how=panic", "--hook"}, Done},
+		{[]string{"--nonsense", "--hook"}, Done},
+	} {
+		env := &Env{Args: c.args, Stdin: breaking{}, Stdout: io.Discard, Stderr: breaking{}}
+		if code := Run(env, program); code != c.want {
+			t.Errorf("%v: %d", c.args, code)
+		}
+	}
+}
+
+// breaking is a stream that panics.
+type breaking struct{}
+
+func (breaking) Read([]byte) (int, error)  { panic("read") }
+func (breaking) Write([]byte) (int, error) { panic("write") }
+
+func TestATaskIsWaitedFor(t *testing.T) {
+	said := 0
+	task := Go(func() { said++ })
+	<-task.Done()
+	if task.Wait(); said != 1 {
+		t.Error(said)
+	}
+	defer func() {
+		f, ok := recover().(*failed)
+		if !ok || f.value != "oh" || !strings.Contains(string(f.stack), "TestATaskIsWaitedFor") {
+			t.Errorf("%+v", f)
+		}
+	}()
+	Go(func() { panic("oh") }).Wait()
 }
 
 func run(args ...string) (code int, stdout, stderr string) {
@@ -58,6 +112,7 @@ func TestRun(t *testing.T) {
 		"io":         {[]string{"--how=io"}, 74, "", "gt-x: error: cannot read '/x�[31m y': permission denied\n"},
 		"wrapped":    {[]string{"--how=wrapped"}, 1, "", "gt-x: error: further: nothing found\ngt-x: hint: look elsewhere\n"},
 		"a panic":    {[]string{"--how=panic"}, 70, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
+		"in a task":  {[]string{"--how=panic", "--task"}, 70, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
 		"wrong":      {[]string{"--no\x1b[31m"}, 80, "", "gt-x: error: unknown flag --no�[31m\ngt-x: hint: gt-x --help shows the usage\n"},
 		"too many":   {[]string{"a", "b\n"}, 80, "", "gt-x: error: unexpected argument b\ngt-x: hint: gt-x --help shows the usage\n"},
 		"a value":    {[]string{"--how", "-rf"}, 0, "well\n", ""},

@@ -49,9 +49,10 @@ func Run(env *Env, p Program) (code int) {
 	env.Name = p.Name
 	hook := slices.Contains(env.Args, "--hook")
 	if hook {
-		// A client that has closed the other end of our output is told so by
-		// the error of a write, and not by our death.
-		signal.Ignore(syscall.SIGPIPE)
+		// Where the client has closed the other end of our output, and where a
+		// file must not grow any more (ulimit -f), a write fails, and we do not
+		// die of it: of the second with 2, which would block the agent.
+		signal.Ignore(syscall.SIGPIPE, syscall.SIGXFSZ)
 	}
 	defer func() {
 		switch r := recover().(type) {
@@ -59,11 +60,7 @@ func Run(env *Env, p Program) (code int) {
 		case exit: // --help and --version end this way
 			code = int(r)
 		default:
-			env.Error("internal error: %v", r)
-			if env.Getenv("GT_TRACE") != "" {
-				os.Stderr.Write(debug.Stack())
-			}
-			env.Hint("this is a bug in %s; GT_TRACE=1 shows where", p.Name)
+			apologize(env, r)
 			code = Bug
 		}
 		if hook {
@@ -108,16 +105,26 @@ func Run(env *Env, p Program) (code int) {
 	return report(env, ctx.Run())
 }
 
+// apologize reports a panic. That it panics itself, for what it calls may be
+// what is broken, is told to nobody.
+func apologize(env *Env, r any) {
+	defer func() { _ = recover() }()
+	stack := debug.Stack()
+	if f, ok := r.(*failed); ok { // in a goroutine
+		r, stack = f.value, f.stack
+	}
+	if env.Getenv("GT_TRACE") != "" {
+		os.Stderr.Write(stack)
+	}
+	env.Error("internal error: %v", r)
+	env.Hint("this is a bug in %s; GT_TRACE=1 shows where", env.Name)
+}
+
 // drain reads what a client sends, for it reports a hook that does not as
 // failed. It gives up on one that does not come to an end.
 func drain(r io.Reader) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = io.Copy(io.Discard, r)
-	}()
 	select {
-	case <-done:
+	case <-Go(func() { _, _ = io.Copy(io.Discard, r) }).Done():
 	case <-time.After(500 * time.Millisecond):
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"gt/lib/cli"
 )
 
 // MaxInput bounds what is kept of a hook's input: 4 MiB. A client sends a
@@ -90,7 +92,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) 
 	chunks := make(chan []byte)
 	done := make(chan struct{})
 	defer close(done)
-	go func() {
+	reader := cli.Go(func() {
 		defer close(chunks)
 		for {
 			buf := make([]byte, 64<<10)
@@ -106,13 +108,14 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) 
 				return
 			}
 		}
-	}()
+	})
 	timeout, last := time.NewTimer(deadline), time.Now().Add(patience*deadline)
 	defer timeout.Stop()
 	for {
 		select {
 		case chunk, more := <-chunks:
 			if !more {
+				reader.Wait()
 				return data, problem
 			}
 			// Something came, so the client is alive: wait for the rest.

@@ -152,6 +152,20 @@ func TestReadGivesUpOnADribble(t *testing.T) {
 	}
 }
 
+// A panic while the input is read is the caller's, who recovers from it.
+func TestReadPanicsInItsCaller(t *testing.T) {
+	defer func() {
+		if r := recover(); r == nil {
+			t.Error("the panic is gone")
+		}
+	}()
+	Read(breaking{}, time.Minute)
+}
+
+type breaking struct{}
+
+func (breaking) Read([]byte) (int, error) { panic("oh") }
+
 func TestReadOfADeviceIsNothing(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/brief"
 	"gt/lib/checkpoint"
+	"gt/lib/cli"
 	"gt/lib/git"
 	"gt/lib/hook"
 	"gt/lib/mail"
@@ -25,17 +26,15 @@ func (h *handover) compose(work string) error {
 		message = "You were handed over by " + h.call.Home.Identity.Address() + "."
 	}
 	var failed error
-	asked := make(chan struct{})
-	go func() { // git takes longest; the rest is read meanwhile
-		defer close(asked)
+	asked := cli.Go(func() { // git takes longest; the rest is read meanwhile
 		h.state, failed = git.Status(h.home.Dir, gitWait)
-	}()
+	})
 	clean := h.redact()
 	b := brief.Brief{Message: message}
 	if h.g.Collect {
 		h.collect(&b, clean)
 	}
-	<-asked
+	asked.Wait()
 	if failed != nil && !errors.Is(failed, git.ErrNotRepository) {
 		h.env.Warn("%v", failed)
 	}
