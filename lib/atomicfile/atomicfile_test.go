@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary stand for a process that writes or creates.
+// TestMain lets the test binary stand for a process that writes, creates or
+// rolls.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("ATOMICFILE_CREATE"); path != "" {
 		if err := Create(path, []byte(fmt.Sprint(os.Getpid())), Unsynced); err != nil {
@@ -33,6 +34,9 @@ func TestMain(m *testing.M) {
 				os.Exit(2)
 			}
 		}
+	}
+	if what := os.Getenv("ATOMICFILE_ROLLING"); what != "" {
+		os.Exit(rollingChild(what))
 	}
 	os.Exit(m.Run())
 }

@@ -87,11 +87,14 @@ func (r Rolling) Mend() ([]byte, error) {
 		}
 		return nil, Error("open", r.Path, fs.ErrNotExist)
 	}
-	aside, err := r.keepAside()
-	if err == nil {
-		// A copy and no link: who writes it in place would write both.
-		err = Write(r.Path, f.data, Synced)
-	}
+	var aside string
+	// A copy and no link: who writes it in place would write both.
+	err = place(r.Path, f.data, 0o600, Synced, func(from, to string) (err error) {
+		if aside, err = r.keepAside(); err != nil {
+			return err
+		}
+		return atomic.ReplaceFile(from, to)
+	})
 	r.warn(fmt.Errorf("%w; %s", told(f.bad[0].err, aside, err), f.instead()))
 	return f.data, nil
 }
@@ -149,8 +152,7 @@ func (r Rolling) drop() error {
 // up an older one.
 func (r Rolling) rotate(old []byte) error {
 	first, second, third := r.backup(generations[0]), r.backup(generations[1]), r.backup(generations[2])
-	err := os.Link(r.Path, first)
-	if errors.Is(err, fs.ErrExist) {
+	if _, err := os.Lstat(first); err == nil {
 		if same(r.Path, first) {
 			return nil // a write was killed after this point
 		}
@@ -160,8 +162,8 @@ func (r Rolling) rotate(old []byte) error {
 		if err := atomic.ReplaceFile(first, second); err != nil {
 			return Error("rename", first, err)
 		}
-		err = os.Link(r.Path, first)
 	}
+	err := os.Link(r.Path, first)
 	if err != nil { // not every file system has links, and none has them to another
 		return Error("write", first, place(first, old, 0o600, Unsynced, atomic.ReplaceFile))
 	}
