@@ -28,21 +28,21 @@ var layers = []struct {
 	{"the ground", []string{
 		"lib/atomicfile", "lib/flock", "lib/process", "lib/term", "lib/cli",
 		"lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
-		"lib/jsonedit", "lib/openjson", "lib/redact",
+		"lib/jsonedit", "lib/openjson", "lib/redact", "lib/span",
 	}},
 	// What gt keeps, reads and asks, each an idea with a file format or a
 	// program behind it.
 	{"the things that are kept", []string{
-		"lib/eventlog", "lib/session", "lib/marker", "lib/checkpoint", "lib/keepalive",
+		"lib/eventlog", "lib/retention", "lib/session", "lib/marker", "lib/checkpoint", "lib/keepalive",
 		"lib/mail", "lib/transcript", "lib/roll", "lib/brief", "lib/beacon",
 		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/hook", "lib/settings", "hooks",
 	}},
 	{"the verbs", []string{
 		"lib/verb/checkpoint", "lib/verb/handoff", "lib/verb/hooks", "lib/verb/keepalive",
-		"lib/verb/mail", "lib/verb/prime", "lib/verb/seance",
+		"lib/verb/krc", "lib/verb/mail", "lib/verb/prime", "lib/verb/seance",
 	}},
 	{"the binaries", []string{
-		"cmd/gt-checkpoint", "cmd/gt-handoff", "cmd/gt-hooks", "cmd/gt-keepalive",
+		"cmd/gt-checkpoint", "cmd/gt-handoff", "cmd/gt-hooks", "cmd/gt-keepalive", "cmd/gt-krc",
 		"cmd/gt-mail", "cmd/gt-prime", "cmd/gt-seance",
 	}},
 }

@@ -23,6 +23,7 @@ import (
 	"gt/lib/verb/handoff"
 	"gt/lib/verb/hooks"
 	"gt/lib/verb/keepalive"
+	"gt/lib/verb/krc"
 	"gt/lib/verb/mail"
 	"gt/lib/verb/prime"
 	"gt/lib/verb/seance"
@@ -37,6 +38,7 @@ func TestMain(m *testing.M) {
 		"gt-handoff":    program(handoff.Main),
 		"gt-hooks":      program(hooks.Main),
 		"gt-keepalive":  program(keepalive.Main),
+		"gt-krc":        program(krc.Main),
 		"gt-mail":       program(mail.Main),
 		"gt-prime":      program(prime.Main),
 		"gt-seance":     program(seance.Main),

@@ -172,6 +172,15 @@ func (l Log) last(session string, types []string) string {
 	return last
 }
 
+// Size is the log's size in bytes, 0 where there is none.
+func (l Log) Size() int64 {
+	info, err := os.Lstat(string(l))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
 // Read calls each for every whole event in the log, oldest first, until it
 // returns false. What is no event is passed over: a torn last line, bytes that
 // are no JSON, an object without a type. Lines may be of any length; memory

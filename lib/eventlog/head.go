@@ -58,12 +58,16 @@ func (l Log) Heads(each func(h Head, at, size int64)) error {
 		return err
 	}
 	defer f.Close()
+	return ScanHeads(f, each)
+}
+
+// ScanHeads is Heads for a file that is open.
+func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
 	info, err := f.Stat()
-	if err != nil {
-		return atomicfile.Error("read", string(l), err)
+	if err == nil {
+		_, err = heads(f, 0, info.Size(), each)
 	}
-	_, err = heads(f, 0, info.Size(), each)
-	return atomicfile.Error("read", string(l), err)
+	return atomicfile.Error("read", f.Name(), err)
 }
 
 // heads is Heads for the bytes of f from one offset to another; it returns

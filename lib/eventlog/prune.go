@@ -368,6 +368,9 @@ func (l Log) intentPath() string { return string(l) + ".pruning.json" }
 // Whether 4 happened is told by the new log's own name: the rename takes it
 // away.
 func (l Log) replace(decide func(*rewrite) (bool, error)) (err error) {
+	if missing(string(l)) && missing(l.intentPath()) && missing(l.newPath()) {
+		return nil
+	}
 	busy, err := flock.Acquire(string(l)+".prune.lock", turnWait)
 	if err != nil {
 		return err
@@ -396,6 +399,11 @@ func (l Log) replace(decide func(*rewrite) (bool, error)) (err error) {
 		return errors.Join(err, l.undo())
 	}
 	return atomicfile.Remove(l.intentPath())
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // undo takes back what a killed prune, or one that failed, left half done.

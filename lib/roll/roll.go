@@ -292,6 +292,17 @@ func (s *Session) Settle() {
 	}
 }
 
+// Clean has every text that an event can bring go through clean. Ids, times and
+// outcomes are no texts, and folders have to stay what they are.
+func (s *Session) Clean(clean func(string) string) {
+	for _, text := range []*string{
+		&s.Actor, &s.Agent, &s.Role, &s.Rig, &s.Source, &s.Reason, &s.Branch, &s.WorkUnit, &s.Topic, &s.Subject,
+		&s.Note, &s.TmuxSession, &s.Host,
+	} {
+		*text = clean(*text)
+	}
+}
+
 // Filter says which sessions are wanted: those that fit every field that is
 // set.
 type Filter struct {

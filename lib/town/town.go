@@ -53,6 +53,9 @@ func Find(getenv func(string) string, dir string) Town {
 // Events is the path of the event log.
 func (t Town) Events() string { return filepath.Join(t.Root, ".events.jsonl") }
 
+// Feed is the path of Gas Town's excerpt of the event log, for people to read.
+func (t Town) Feed() string { return filepath.Join(t.Root, ".feed.jsonl") }
+
 // Pids is the folder of the PID files.
 func (t Town) Pids() string { return filepath.Join(t.Root, ".runtime", "pids") }
 

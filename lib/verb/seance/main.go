@@ -4,7 +4,6 @@ package seance
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"gt/lib/eventlog"
 	"gt/lib/home"
 	"gt/lib/roll"
+	"gt/lib/span"
 	"gt/lib/term"
 )
 
@@ -224,16 +224,8 @@ func (s *since) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	for unit, hours := range map[string]int{"d": 24, "w": 7 * 24} {
-		if number, ok := strings.CutSuffix(word, unit); ok {
-			if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < 1e5 {
-				s.ago = max(time.Duration(n*hours)*time.Hour, 1) // 0d is a moment too
-				return nil
-			}
-		}
-	}
-	if d, err := time.ParseDuration(word); err == nil && d >= 0 {
-		s.ago = max(d, 1)
+	if d, err := span.Parse(word); err == nil {
+		s.ago = max(d, 1) // 0d is a moment too
 		return nil
 	}
 	return fmt.Errorf("'%s' is no time: it is like 24h, 7d, 2026-01-17 or 2026-01-17T15:04:05Z", word)

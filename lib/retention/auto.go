@@ -1,0 +1,111 @@
+package retention
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"gt/lib/atomicfile"
+	"gt/lib/flock"
+	"gt/lib/openjson"
+)
+
+// State is what the town remembers of its prunes, in <town>/.krc-autoprune.json,
+// in Gas Town's form.
+type State struct {
+	LastPrune  time.Time       `json:"last_prune_time"`
+	LastResult json.RawMessage `json:"last_result,omitempty"`
+	Prunes     int             `json:"prune_count"`
+	Removed    int             `json:"total_pruned"`
+	Freed      int64           `json:"total_bytes_freed"`
+
+	unknown openjson.Unknown
+}
+
+// Result is what a prune did, as the state has it.
+type Result struct {
+	Processed int            `json:"events_processed"`
+	Pruned    int            `json:"events_pruned"`
+	Retained  int            `json:"events_retained"`
+	Before    int64          `json:"bytes_before"`
+	After     int64          `json:"bytes_after"`
+	ByType    map[string]int `json:"pruned_by_type"`
+	Carried   int            `json:"sessions_carried,omitempty"` // lines, to the archive
+	Duration  time.Duration  `json:"duration"`                   // in nanoseconds
+}
+
+// Due says whether the interval has passed since the last prune. A last prune
+// in the future is a clock's mistake and hinders nobody.
+func (s *State) Due(now time.Time, interval TTL) bool {
+	since := now.Sub(s.LastPrune)
+	return since >= time.Duration(interval) || since < 0
+}
+
+// Record adds a prune.
+func (s *State) Record(now time.Time, r Result) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	s.LastPrune, s.LastResult = now.UTC(), data
+	s.Prunes++
+	s.Removed += r.Pruned
+	s.Freed += r.Before - r.After
+	return nil
+}
+
+func stateFile(root string, warn func(error)) atomicfile.Rolling {
+	return atomicfile.Rolling{Path: filepath.Join(root, ".krc-autoprune.json"), Limit: 1 << 20, Warn: warn, Valid: func(data []byte) error {
+		_, err := parseState(data)
+		return err
+	}}
+}
+
+func parseState(data []byte) (s State, err error) {
+	s.unknown, err = openjson.Unmarshal(data, &s)
+	return s, err
+}
+
+// LoadState reads what the town remembers; nothing where no prune was yet.
+func LoadState(root string, warn func(error)) (State, error) {
+	data, err := stateFile(root, warn).Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}, nil
+	} else if err != nil {
+		return State{}, err
+	}
+	return parseState(data)
+}
+
+// MendState is LoadState for who holds the lock: what is no use is set aside.
+func MendState(root string, warn func(error)) (State, error) {
+	data, err := stateFile(root, warn).Mend()
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}, nil
+	} else if err != nil {
+		return State{}, err
+	}
+	return parseState(data)
+}
+
+// Store writes what the town remembers, and keeps three generations of it. The
+// caller holds the lock.
+func (s *State) Store(root string, warn func(error)) error {
+	type plain State
+	data, err := openjson.Marshal((*plain)(s), s.unknown)
+	if err != nil {
+		return err
+	}
+	if data, err = openjson.File(json.RawMessage(data)); err != nil {
+		return err
+	}
+	return stateFile(root, warn).Write(data, atomicfile.Synced)
+}
+
+// Lock is taken by who changes the town's policy or state, or prunes. Another
+// who comes meanwhile gets flock.ErrBusy.
+func Lock(root string) (*flock.Lock, error) {
+	return flock.Acquire(filepath.Join(root, ".krc.lock"), 500*time.Millisecond)
+}

@@ -1,0 +1,78 @@
+package term
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Progress shows on a terminal how far something is that takes long, in one
+// line that is gone when it is done. It writes nothing where nobody watches, nor
+// in the first second.
+type Progress struct {
+	w     io.Writer
+	width int
+	label string
+	now   func() time.Time
+	begun time.Time
+	shown time.Time // zero before the first
+}
+
+const (
+	patience = time.Second            // before a bar is worth looking at
+	redraw   = 100 * time.Millisecond // between two
+	barWidth = 24
+)
+
+// NewProgress shows progress on w, where that is a terminal. label says what is
+// being done.
+func NewProgress(w io.Writer, getenv func(string) string, label string, now func() time.Time) *Progress {
+	p := &Progress{label: Clean(label), now: now, begun: now()}
+	if IsTerminal(w) && getenv("TERM") != "dumb" {
+		p.w, p.width = w, Width(w, getenv)
+	}
+	return p
+}
+
+// Show says that so much of all is done.
+func (p *Progress) Show(done, total int64) {
+	if p.w == nil || total <= 0 {
+		return
+	}
+	now := p.now()
+	if now.Sub(p.begun) < patience || now.Sub(p.shown) < redraw {
+		return
+	}
+	p.shown = now
+	done = min(max(done, 0), total)
+	full := int(done * barWidth / total)
+	line := fmt.Sprintf("%s [%s%s] %d%%", p.label, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), done*100/total)
+	if p.width > 0 {
+		line = Cut(line, p.width-1)
+	}
+	io.WriteString(p.w, "\r"+line+"\x1b[K")
+}
+
+// Done takes the line away.
+func (p *Progress) Done() {
+	if !p.shown.IsZero() {
+		io.WriteString(p.w, "\r\x1b[K")
+		p.shown = time.Time{}
+	}
+}
+
+// Size is a number of bytes as a person reads it: 812 B, 4.1 MiB.
+func Size(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f := float64(n)
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		f /= 1024
+		if f < 1023.95 || u == "TiB" {
+			return fmt.Sprintf("%.1f %s", f, u)
+		}
+	}
+	return ""
+}
