@@ -2,11 +2,12 @@
 // event, a note or a start-up text.
 //
 // It knows the values of the variables around it whose names say secret, the
-// tokens that services mark with a prefix of their own, private keys, passwords
-// in URLs and headers, and settings whose name says secret. It cannot know a
-// secret that looks like any other word. It leaves alone what only looks
-// random: hashes, UUIDs, paths. A later issue weighs a library with a full
-// rule set against this table.
+// tokens that services mark with a form of their own (shape.go), private keys,
+// passwords in URLs and headers, and settings whose name says secret. It cannot
+// know a secret that looks like any other word. It leaves alone what only looks
+// random: hashes, UUIDs, paths.
+//
+// Why it is no library, and what it catches of what one does: docs/security.md.
 package redact
 
 import (
@@ -24,6 +25,10 @@ const Mark = "[redacted]"
 // everywhere; a shorter one stands in too many words.
 const minValue = 8
 
+// minPassword is minValue for a password, which has to have letters and digits
+// then.
+const minPassword = 6
+
 // Text returns s with every secret replaced by Mark; the names, users and
 // schemes around it stay. environ is "KEY=value" as os.Environ gives it. A text
 // without secrets comes back as it is, and one that went through before does
@@ -36,28 +41,62 @@ func Of(environ []string) func(string) string {
 	return func(s string) string { return text(s, vs) }
 }
 
+// maxPasses bounds how often a text is looked through.
+const maxPasses = 8
+
+// text looks through s until there is nothing more to find: where a secret was
+// taken out of a long word, what is left of it can have become a known form.
 func text(s string, values []string) string {
+	for range maxPasses {
+		next := pass(s, values)
+		if next == s {
+			break
+		}
+		s = next
+	}
+	return s
+}
+
+func pass(s string, values []string) string {
 	for _, v := range values {
 		s = strings.ReplaceAll(s, v, Mark)
 	}
 	var out strings.Builder
-	done := 0
-	sc := scanner{s: s, end: -1}
+	written := 0
+	replace := func(from, to int) {
+		out.WriteString(s[written:from])
+		out.WriteString(Mark)
+		written = to
+	}
+	sc := scanner{s: s, end: -1, index: shapeIndex()}
 	for i := 0; i < len(s); {
+		if s[i] == Mark[0] && strings.HasPrefix(s[i:], Mark) {
+			// As if it had been put there now: a second time changes nothing.
+			i += len(Mark)
+			sc.done = i
+			continue
+		}
 		from, to := sc.at(i)
 		if to <= i {
 			i++
 			continue
 		}
-		out.WriteString(s[done:from])
-		out.WriteString(Mark)
-		i, done = to, to
-		sc.done = to
+		for i < from { // also a name can be a secret
+			f, t := sc.shaped(i)
+			if t <= i || t > from {
+				i++
+				continue
+			}
+			replace(f, t)
+			i, sc.done = t, t
+		}
+		replace(from, to)
+		i, sc.done = to, to
 	}
-	if done == 0 {
+	if written == 0 {
 		return s
 	}
-	out.WriteString(s[done:])
+	out.WriteString(s[written:])
 	return out.String()
 }
 
@@ -72,8 +111,21 @@ func values(environ []string) []string {
 	var all []string
 	for _, kv := range environ {
 		name, v, ok := strings.Cut(kv, "=")
-		v = strings.TrimSpace(v)
-		if !ok || len(v) < minValue || !secretName(name) || slices.Contains(words, strings.ToLower(v)) || strings.Contains(Mark, v) {
+		if !ok {
+			continue
+		}
+		chosen := passwordName(name)
+		if v = strings.TrimSpace(v); !secretName(name) {
+			// A variable of any name may hold a URL with a password.
+			i := strings.Index(v, "://")
+			if i < 0 {
+				continue
+			}
+			from, to := password(v, i+len("://"))
+			v, chosen = v[from:to], true
+		}
+		if len(v) < minValue && !(chosen && looksSecret(v, minPassword)) ||
+			slices.Contains(words, strings.ToLower(v)) || strings.Contains(Mark, v) {
 			continue
 		}
 		quoted, _ := json.Marshal(v) // a string always marshals
@@ -107,9 +159,10 @@ func escape(v, blank string) string {
 
 // scanner finds secrets by their form.
 type scanner struct {
-	s    string
-	done int // what is before this is written already
-	end  int // the next end of a private key, -1 where that was not looked for
+	s     string
+	done  int // what is before this is replaced, or not part of anything
+	end   int // the next end of a private key, -1 where that was not looked for
+	index *index
 }
 
 // at returns where the secret lies that shows itself at s[i]; to is 0 when
@@ -121,120 +174,75 @@ func (sc *scanner) at(i int) (from, to int) {
 		if strings.HasPrefix(s[i:], "://") {
 			return password(s, i+3)
 		}
-		return setting(s, sc.done, i)
-	case '-':
-		if strings.HasPrefix(s[i:], beginKey) {
-			return sc.privateKey(i)
+		if from, to = sc.setting(i); to == 0 && c == ':' {
+			from, to = sc.numbered(i)
 		}
-		if strings.HasPrefix(s[i:], "--") && begins(s, i) {
-			return flag(s, i)
+		return from, to
+	case ',':
+		return sc.argument(i)
+	case '>':
+		return sc.element(i)
+	case '-':
+		switch {
+		case strings.HasPrefix(s[i:], beginKey):
+			return sc.privateKey(i)
+		case strings.HasPrefix(s[i:], endKey):
+			return sc.keyEnd(i)
+		case strings.HasPrefix(s[i:], "-us"):
+			return sc.mailchimp(i)
+		case sc.begins(i):
+			return sc.flag(i)
 		}
 		return 0, 0
-	case 'A', 'a', 'B', 'b':
-		if from, to = header(s, i); to > 0 {
+	case 'A', 'a', 'B', 'b', 'C', 'c', 'S', 's':
+		if from, to = sc.header(i); to > 0 {
 			return from, to
 		}
 	case 'e':
-		return jwt(s, i)
+		if from, to = sc.jwt(i); to > 0 {
+			return from, to
+		}
+	case '|', 'Q', '.', '_':
+		if from, to = sc.marked(i); to > 0 {
+			return from, to
+		}
 	}
-	return shaped(s, i)
+	return sc.shaped(i)
 }
 
-// shape is the form of the tokens of one service.
-type shape struct {
-	prefix string
-	chars  string // what may follow, by class (see in)
-	min    int    // how many of them must
-	bare   bool   // the prefix can be part of other words, so it has to begin one, and a digit follows
-}
-
-// shapes are looked through in this order: the longer of two prefixes stands
-// first. How each begins stands in shaped, too.
-var shapes = [...]shape{
-	{"sk-ant-", "w-", 8, false},
-	{"sk-", "w-", 20, true},
-	{"sk_live_", "w", 10, false}, {"sk_test_", "w", 10, false}, {"rk_live_", "w", 10, false}, {"rk_test_", "w", 10, false},
-	{"ghp_", "w", 20, false}, {"gho_", "w", 20, false}, {"ghu_", "w", 20, false}, {"ghs_", "w", 20, false}, {"ghr_", "w", 20, false},
-	{"github_pat_", "w", 20, false},
-	{"glpat-", "w-.", 16, false}, {"gldt-", "w-", 16, true}, {"glrt-", "w-", 16, true}, {"glptt-", "w-", 16, true},
-	{"gsk_", "w", 32, true},
-	{"xoxa-", "w-", 10, false}, {"xoxb-", "w-", 10, false}, {"xoxe-", "w-", 10, false}, {"xoxp-", "w-", 10, false},
-	{"xoxr-", "w-", 10, false}, {"xoxs-", "w-", 10, false}, {"xapp-", "w-", 10, true}, {"xai-", "w", 32, true},
-	{"AKIA", "U", 16, true}, {"ASIA", "U", 16, true},
-	{"AIza", "w-", 35, true},
-	{"AGE-SECRET-KEY-1", "U", 40, false},
-	{"ya29.", "w-.", 20, true},
-	{"hf_", "w", 30, true}, {"hvs.", "w-", 24, true},
-	{"npm_", "a", 36, true}, {"nvapi-", "w-", 32, true},
-	{"pypi-", "w-", 50, true},
-	{"dop_v1_", "w", 40, false}, {"doo_v1_", "w", 40, false}, {"dor_v1_", "w", 40, false}, {"dckr_pat_", "w-", 20, false},
-	{"SG.", "w-.", 40, true},
-	{"shpat_", "w", 32, false}, {"lin_api_", "w", 32, false},
-}
-
-// shaped finds a token of one of the shapes.
-func shaped(s string, i int) (from, to int) {
-	if i+1 == len(s) {
-		return 0, 0
-	}
-	switch uint16(s[i])<<8 | uint16(s[i+1]) { // how the prefixes begin
-	case 's'<<8 | 'k', 'r'<<8 | 'k', 'g'<<8 | 'h', 'g'<<8 | 'i', 'g'<<8 | 'l', 'g'<<8 | 's', 'x'<<8 | 'o', 'x'<<8 | 'a',
-		'A'<<8 | 'K', 'A'<<8 | 'S', 'A'<<8 | 'I', 'A'<<8 | 'G', 'y'<<8 | 'a', 'h'<<8 | 'f', 'h'<<8 | 'v', 'n'<<8 | 'p',
-		'n'<<8 | 'v', 'p'<<8 | 'y', 'd'<<8 | 'o', 'd'<<8 | 'c', 'S'<<8 | 'G', 's'<<8 | 'h', 'l'<<8 | 'i':
-	default:
-		return 0, 0
-	}
-	for k := range shapes {
-		sh := &shapes[k]
-		if sh.prefix[0] != s[i] || !strings.HasPrefix(s[i:], sh.prefix) || sh.bare && !begins(s, i) {
-			continue
-		}
-		end, digit := i+len(sh.prefix), false
-		for end < len(s) && in(s[end], sh.chars) {
-			// A digit that comes very late is no token's.
-			digit = digit || isDigit(s[end]) && end-i < 100
-			end++
-			if !digit && sh.bare && end-i > 100 {
-				return 0, 0
-			}
-		}
-		// A full stop ends the sentence, not the token.
-		for s[end-1] == '.' {
-			end--
-		}
-		if end-i-len(sh.prefix) >= sh.min && (digit || !sh.bare) {
-			return i, end
-		}
-	}
-	return 0, 0
+// begins says whether no word runs on across s[i]. The n of an escaped line
+// feed is no letter, and what was replaced no part of a word.
+func (sc *scanner) begins(i int) bool {
+	s := sc.s
+	return i == sc.done || !isWord(s[i-1]) && s[i-1] != '-' ||
+		i > 1 && s[i-2] == '\\' && (s[i-1] == 'n' || s[i-1] == 't' || s[i-1] == 'r')
 }
 
 // in says whether c belongs to one of the classes: w a letter, a digit or '_';
-// a a letter or a digit; U a capital or a digit; else the character itself.
+// a a letter or a digit; 0 a digit; U a capital or a digit; x a hexadecimal
+// digit; else
+// the character itself.
 func in(c byte, classes string) bool {
 	for _, k := range []byte(classes) {
 		switch {
 		case k == 'w' && isWord(c),
 			k == 'a' && isWord(c) && c != '_',
+			k == '0' && isDigit(c),
 			k == 'U' && (c >= 'A' && c <= 'Z' || isDigit(c)),
-			k == c && (c == '-' || c == '.'):
+			k == 'x' && (isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'),
+			k == c && !isWord(c):
 			return true
 		}
 	}
 	return false
 }
 
-// begins says whether no word runs on across s[i]. The n of an escaped line
-// feed is no letter.
-func begins(s string, i int) bool {
-	return i == 0 || !isWord(s[i-1]) && s[i-1] != '-' ||
-		i > 1 && s[i-2] == '\\' && (s[i-1] == 'n' || s[i-1] == 't' || s[i-1] == 'r')
-}
-
-// jwt finds a JSON Web Token: three parts in base64 with dots between, of
-// which the first two begin as the base64 of a JSON object does.
-func jwt(s string, i int) (from, to int) {
-	if !strings.HasPrefix(s[i:], "eyJ") || !begins(s, i) {
+// jwt finds a JSON Web Token: parts in base64 with dots between, of which the
+// first two begin as the base64 of a JSON object does. One that was cut off
+// after them is one too.
+func (sc *scanner) jwt(i int) (from, to int) {
+	s := sc.s
+	if !strings.HasPrefix(s[i:], "eyJ") || !sc.begins(i) {
 		return 0, 0
 	}
 	head := run(s, i, "w-")
@@ -242,8 +250,11 @@ func jwt(s string, i int) (from, to int) {
 		return 0, 0
 	}
 	body := run(s, head+1, "w-")
-	if body == len(s) || s[body] != '.' || head-i < 10 || body-head < 10 {
+	if head-i < 10 || body-head < 10 {
 		return 0, 0
+	}
+	if body == len(s) || s[body] != '.' {
+		return i, body
 	}
 	return i, run(s, body+1, "w-")
 }
@@ -290,9 +301,7 @@ func (sc *scanner) privateKey(i int) (from, to int) {
 	// encrypted key has.
 	to = body
 	for p := body; p < len(s); {
-		for p < len(s) && (s[p] == '\n' || s[p] == '\r') {
-			p++
-		}
+		p = keyLine(s, p)
 		q := p
 		if strings.HasPrefix(s[p:], "Proc-Type:") || strings.HasPrefix(s[p:], "DEK-Info:") {
 			for q < len(s) && s[q] != '\n' {
@@ -308,6 +317,63 @@ func (sc *scanner) privateKey(i int) (from, to int) {
 		p, to = q, q
 	}
 	return i, to
+}
+
+// keyLine passes over line ends, and what a program that shows a file puts
+// before its lines: blanks, a number, a bar or arrow, the sign of a diff.
+func keyLine(s string, p int) int {
+	start := p
+	for p < len(s) && (s[p] == '\n' || s[p] == '\r' || s[p] == ' ' || s[p] == '\t') {
+		p++
+	}
+	if p == start {
+		return p
+	}
+	q := run(s[:min(p+8, len(s))], p, "0")
+	blank := q
+	for blank < len(s) && (s[blank] == ' ' || s[blank] == '\t') && blank-q < 4 {
+		blank++
+	}
+	for _, bar := range []string{"→", "│", "|", ":", "+", "-", ">"} {
+		if strings.HasPrefix(s[blank:], bar) {
+			for p = blank + len(bar); p < len(s) && s[p] == ' '; p++ {
+			}
+			return p
+		}
+	}
+	if q > p && blank > q {
+		return blank
+	}
+	return p
+}
+
+// keyEnd finds what is left of a private key whose beginning was cut off: the
+// lines of base64 before the end that is s[i].
+func (sc *scanner) keyEnd(i int) (from, to int) {
+	s := sc.s
+	name := s[i+len(endKey) : min(i+len(endKey)+64, len(s))]
+	end := strings.Index(name, dashes)
+	if end < 0 || !strings.Contains(name[:end], "PRIVATE KEY") {
+		return 0, 0
+	}
+	from = i
+	for p := i; p > sc.done && i-p < maxKey; {
+		q := p
+		for q > sc.done && strings.IndexByte("\r\n \t", s[q-1]) >= 0 {
+			q--
+		}
+		start := q
+		for start > sc.done && (isWord(s[start-1]) || strings.IndexByte(`+/=\`, s[start-1]) >= 0) {
+			start--
+		}
+		if n := q - start; n >= 16 { // and with it a short line below
+			from = start
+		} else if n == 0 || p != i {
+			break
+		}
+		p = start
+	}
+	return from, i + len(endKey) + end + len(dashes)
 }
 
 // password finds the password in the user part of a URL whose host begins at
@@ -336,22 +402,32 @@ loop:
 	return 0, 0
 }
 
-// header finds the value of an Authorization header, or what follows Bearer.
-func header(s string, i int) (from, to int) {
-	if !begins(s, i) {
+// header finds the value of an Authorization or Cookie header, or what follows
+// Bearer.
+func (sc *scanner) header(i int) (from, to int) {
+	s := sc.s
+	if i+2 >= len(s) {
 		return 0, 0
 	}
-	word := run(s[:min(len(s), i+16)], i, "w")
+	switch s[i+1] | 0x20 {
+	case 'u', 'e', 'o': // Authorization, Bearer, Set-Cookie, Cookie
+	default:
+		return 0, 0
+	}
+	if !sc.begins(i) {
+		return 0, 0
+	}
+	word := run(s[:min(len(s), i+16)], i, "w-")
 	switch {
 	case equalFold(s[i:word], "authorization"):
 		p := word
-		for p < len(s) && strings.IndexByte("\"'\\: =", s[p]) >= 0 {
+		for p < len(s) && strings.IndexByte("\"'\\: =", s[p]) >= 0 && p-word < maxName {
 			p++
 		}
 		if p == word {
 			return 0, 0
 		}
-		scheme := run(s, p, "w-")
+		scheme := run(s[:min(len(s), p+16)], p, "w-")
 		switch strings.ToLower(s[p:scheme]) {
 		case "bearer", "basic", "token", "apikey", "digest", "negotiate":
 			return credential(s, scheme, 1)
@@ -359,18 +435,41 @@ func header(s string, i int) (from, to int) {
 		return credential(s, p, 16)
 	case equalFold(s[i:word], "bearer") && strings.HasPrefix(s[word:], " "):
 		return credential(s, word, 16)
+	case (equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie")) && strings.HasPrefix(s[word:], ": "):
+		return cookies(s, word+2)
 	}
 	return 0, 0
+}
+
+// cookies finds the values of a Cookie header that begin at s[i]: all of the
+// line, where that is of the form name=value.
+func cookies(s string, i int) (from, to int) {
+	name := run(s[:min(len(s), i+maxName)], i, "w-.")
+	if name == i || name == len(s) || s[name] != '=' {
+		return 0, 0
+	}
+	first, _, _ := strings.Cut(s[name+1:min(len(s), name+maxLook)], ";")
+	if first == "" || placeholder(first) {
+		return 0, 0
+	}
+	for to = name; to < len(s) && s[to] >= ' ' && strings.IndexByte("\"'`\\", s[to]) < 0; to++ {
+	}
+	if to-name < minValue {
+		return 0, 0
+	}
+	return i, to
 }
 
 // credential finds the word that stands at s[i] after blanks. One that is not
 // sure to be a credential has at least least characters, and a digit among the
 // first.
 func credential(s string, i, least int) (from, to int) {
-	for i < len(s) && s[i] == ' ' {
-		i++
+	for n := i; i < len(s) && s[i] == ' ' && i-n < maxName; i++ {
 	}
-	stop := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'`\\<>,;", c) >= 0 }
+	stop := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'`\\<>,;[", c) >= 0 }
+	if i == len(s) || placeholder(s[i:min(len(s), i+maxLook)]) {
+		return 0, 0
+	}
 	digit := least == 1
 	for to = i; to < len(s) && !stop(s[to]); to++ {
 		digit = digit || isDigit(s[to])
@@ -392,59 +491,182 @@ const maxLook = 512
 const maxName = 64
 
 // setting finds the value of a setting whose name ends at the '=' or ':' that
-// is s[i]. done is what the name must not reach into.
+// is s[i].
 //
 // NAME=value in capitals, as in a .env file or before a command, is taken at
 // its word. For any other form (password: x, "apiKey": "x", token = x) the
 // value has to look like a secret too, for code and prose are full of those.
-func setting(s string, done, i int) (from, to int) {
+func (sc *scanner) setting(i int) (from, to int) {
+	s := sc.s
 	n := i
-	for n > done && (s[n-1] == ' ' || s[n-1] == '"' || s[n-1] == '\'' || s[n-1] == '\\') && i-n < 4 {
+	if s[i] == '=' && n > sc.done && strings.IndexByte("?+.", s[n-1]) >= 0 { // NAME ?= value
 		n--
 	}
-	name := nameBefore(s, done, n)
-	if name == "" || !secretName(name) {
+	n = sc.unquote(n)
+	name := sc.nameBefore(n)
+	switch name {
+	case "":
+		return 0, 0
+	case "string", "String", "str": // var token string = "x", token: string = "x"
+		if s[i] == '=' {
+			n = sc.unquote(n - len(name))
+			if n > sc.done && s[n-1] == ':' {
+				n--
+			}
+			name = sc.nameBefore(n)
+		}
+	case "value", "Value": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
+		name = sc.named(n - len(name))
+		n = -1
+	}
+	if name == "" || !secretName(name) && !sc.inQuery(n, name) {
 		return 0, 0
 	}
 	v := i + 1
 	if s[i] == '=' && n == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[v:], "=") {
-		if from, to = value(s, v); from == to || placeholder(s[from:to]) {
+		if from, to = value(s[:min(len(s), v+maxLook)], v); from >= to || placeholder(s[from:to]) {
 			return 0, 0
 		}
-		return from, to
+		return value(s, v)
 	}
-	for v < len(s) && (s[v] == ' ' || s[v] == '=') && v-i < 4 {
+	if s[i] == '=' && strings.HasPrefix(s[v:], ">") { // name => value
 		v++
 	}
-	if !sureName(name) {
+	for n := v; v < len(s) && strings.IndexByte(" =:", s[v]) >= 0 && v-n < 4; v++ {
+	}
+	if !sureName(name) && !sc.inQuery(n, name) {
 		return 0, 0
 	}
-	return likely(s, v)
+	return likely(s, v, name)
+}
+
+// unquote goes back from s[n] over blanks and quotes.
+func (sc *scanner) unquote(n int) int {
+	for end := n; n > sc.done && strings.IndexByte(" \"'\\", sc.s[n-1]) >= 0 && end-n < 4; n-- {
+	}
+	return n
+}
+
+// inQuery says whether a name that ends at s[n] is one of those by which a URL
+// is signed.
+func (sc *scanner) inQuery(n int, name string) bool {
+	switch start := n - len(name); strings.ToLower(name) {
+	case "sig", "signature", "x-amz-signature", "x-goog-signature":
+		return start > sc.done && (sc.s[start-1] == '?' || sc.s[start-1] == '&')
+	}
+	return false
+}
+
+// named returns the name in name="TOKEN" value="x", of which the word value
+// begins at s[n].
+func (sc *scanner) named(n int) string {
+	s := sc.s
+	back := func(chars string) {
+		for end := n; n > sc.done && strings.IndexByte(chars, s[n-1]) >= 0 && end-n < 24; n-- {
+		}
+	}
+	back(" \t\n\r,\"'\\")
+	name := sc.nameBefore(n)
+	n -= len(name)
+	back(" \"'=:\\")
+	switch strings.ToLower(sc.nameBefore(n)) {
+	case "name", "key":
+		return name
+	}
+	return ""
+}
+
+// argument finds the value in ("TOKEN", "x"), of which s[i] is the comma.
+func (sc *scanner) argument(i int) (from, to int) {
+	s := sc.s
+	n := sc.unquote(i)
+	if n == i {
+		return 0, 0
+	}
+	name := sc.nameBefore(n)
+	if name == "" || n-len(name) <= sc.done || strings.IndexByte("\"'", s[n-len(name)-1]) < 0 || !sureName(name) {
+		return 0, 0
+	}
+	v := i + 1
+	for v < len(s) && (s[v] == ' ' || s[v] == '\\') && v-i < 4 {
+		v++
+	}
+	if v == len(s) || s[v] != '"' && s[v] != '\'' {
+		return 0, 0
+	}
+	return likely(s, v, name)
+}
+
+// element finds the text of <token>x</token>, whose first tag ends with s[i].
+func (sc *scanner) element(i int) (from, to int) {
+	s := sc.s
+	name := sc.nameBefore(i)
+	if name == "" || i-len(name) <= sc.done || s[i-len(name)-1] != '<' || !sureName(name) {
+		return 0, 0
+	}
+	from = i + 1
+	for from < len(s) && strings.IndexByte(" \t\r\n", s[from]) >= 0 && from-i < maxName {
+		from++
+	}
+	for to = from; to < len(s) && s[to] > ' ' && s[to] != '<' && to-from < maxLook; to++ {
+	}
+	if to == len(s) || s[to] > ' ' && s[to] != '<' || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) {
+		return 0, 0
+	}
+	return from, to
 }
 
 // likely is value for one that has to look like a secret.
-func likely(s string, i int) (from, to int) {
+func likely(s string, i int, name string) (from, to int) {
+	if i < len(s) && s[i] == '`' { // a string in Go and JavaScript
+		i++
+	}
 	from, to = value(s[:min(len(s), i+maxLook)], i)
-	if from >= to || placeholder(s[from:to]) || !looksSecret(s[from:to]) {
+	if from >= to || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) {
 		return 0, 0
 	}
 	return value(s, i)
 }
 
-// flag finds the value of --some-token value, whose name begins at s[i].
-func flag(s string, i int) (from, to int) {
+// flag finds the value of --some-token value, whose name begins at s[i], and
+// the password that curl is given with -u.
+func (sc *scanner) flag(i int) (from, to int) {
+	s := sc.s
 	end := i
 	for end < len(s) && end-i < maxName && (isWord(s[end]) || s[end] == '-') {
 		end++
 	}
-	if end == len(s) || s[end] != ' ' || !sureName(s[i:end]) {
+	if end == len(s) || s[end] != ' ' && s[end] != '=' {
 		return 0, 0
 	}
-	return likely(s, end+1)
+	switch name := s[i:end]; {
+	case name == "-u" || name == "--user":
+		return sc.user(i, end+1)
+	case s[end] == ' ' && strings.HasPrefix(name, "--") && sureName(name):
+		return likely(s, end+1, name)
+	}
+	return 0, 0
+}
+
+// user finds the password in user:password, which begins at s[v] and belongs
+// to a flag at s[i], where curl stands before it in the line.
+func (sc *scanner) user(i, v int) (from, to int) {
+	s := sc.s
+	line := s[max(sc.done, i-maxLook):i]
+	if !strings.Contains(line[strings.LastIndexByte(line, '\n')+1:], "curl") {
+		return 0, 0
+	}
+	from, to = value(s[:min(len(s), v+maxLook)], v)
+	colon := strings.IndexByte(s[from:to], ':')
+	if colon < 0 || from+colon+1 == to || placeholder(s[from+colon+1:to]) {
+		return 0, 0
+	}
+	return from + colon + 1, to
 }
 
 // nameBefore returns the name that ends at s[end].
-func nameBefore(s string, done, end int) string {
+func (sc *scanner) nameBefore(end int) string {
+	s, done := sc.s, sc.done
 	start := end
 	for start > done && end-start < maxName && (isWord(s[start-1]) || s[start-1] == '-' || s[start-1] == '.') {
 		start--
@@ -475,12 +697,22 @@ func value(s string, i int) (from, to int) {
 		if s[to] == '\\' && to+1 < len(s) && strings.IndexByte("nrt\"'", s[to+1]) >= 0 {
 			break
 		}
+		if s[to] == ';' && nextSetting(s, to+1) {
+			break
+		}
 	}
 	// Between a command and the next, and at the end of a sentence.
 	for to > i && strings.IndexByte(";,.)&|", s[to-1]) >= 0 {
 		to--
 	}
 	return i, to
+}
+
+// nextSetting says whether another setting begins at s[i], as in the strings by
+// which databases are connected to: Password=x;Timeout=3.
+func nextSetting(s string, i int) bool {
+	end := run(s[:min(len(s), i+24)], i, "w")
+	return end > i && end < len(s) && s[end] == '='
 }
 
 // placeholder says whether a value only stands for a secret.
@@ -500,10 +732,19 @@ func placeholder(v string) bool {
 	return false
 }
 
-// looksSecret says whether a value is more than a word: it has eight
+// least is how many characters the value of a setting of that name has, unless
+// it is a word like any other.
+func least(name string) int {
+	if passwordName(name) {
+		return minPassword
+	}
+	return minValue
+}
+
+// looksSecret says whether a value is more than a word: it has that many
 // characters, letters and digits, and is no name in a program.
-func looksSecret(v string) bool {
-	if len(v) < minValue || strings.ContainsAny(v, " (){}<>[]") || strings.HasPrefix(v, "/") {
+func looksSecret(v string, least int) bool {
+	if len(v) < least || strings.ContainsAny(v, " (){}<>[]") || strings.HasPrefix(v, "/") {
 		return false
 	}
 	letters, digits := false, false
@@ -543,9 +784,9 @@ func secretName(name string) bool {
 			return false
 		}
 		return true
-	case "auth", "pat", "pwd":
+	case "auth", "pat", "pwd", "pass", "cookie":
 		return len(parts) > 1 || name == "AUTH"
-	case "authorization":
+	case "authorization", "jwt", "creds", "mnemonic":
 		return true
 	}
 	return parts[0] == "auth" || slices.ContainsFunc(parts, func(p string) bool {
@@ -553,13 +794,27 @@ func secretName(name string) bool {
 		case "secrets", "credential", "credentials":
 			return true
 		}
-		for _, end := range []string{"secret", "password", "passwd", "passphrase", "token", "apikey"} {
+		for _, end := range []string{
+			"secret", "password", "passwd", "passphrase", "token", "apikey", "secretkey", "privatekey", "accesskey", "authkey",
+		} {
 			if strings.HasSuffix(p, end) { // PGPASSWORD
 				return true
 			}
 		}
 		return false
 	})
+}
+
+// passwordName says whether a name is a password's, which people choose and
+// keep short.
+func passwordName(name string) bool {
+	name = strings.ToLower(name)
+	for _, end := range []string{"password", "passwd", "pass", "pwd", "passphrase"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // sureName is secretName for names that stand in code and prose, where auth
@@ -577,7 +832,11 @@ func sureName(name string) bool {
 		}
 		return false
 	}
-	return last != "auth" && parts[0] != "auth" || slices.Contains(parts, "token")
+	switch last {
+	case "auth", "cookie", "jwt", "creds":
+		return false
+	}
+	return parts[0] != "auth" || slices.Contains(parts, "token")
 }
 
 // split takes a name apart into its words, in lower case: API_KEY, api-key and

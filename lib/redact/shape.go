@@ -1,0 +1,212 @@
+package redact
+
+import (
+	"strings"
+	"sync"
+)
+
+// shape is the form of the tokens of one service: a prefix of its own, and what
+// follows it.
+type shape struct {
+	prefix string
+	chars  string // what may follow, by class (see in)
+	min    int    // how many of them must
+	max    int    // how many may, and no word runs on behind them; 0 for any number
+	how    int
+}
+
+// How a shape is known.
+const (
+	word  = 1 << iota // the prefix can be part of other words, so it has to begin one
+	digit             // and other words can begin with it, so a digit follows
+	tail              // the prefix is the public part of a URL, which stays
+	bare  = word | digit
+)
+
+// shapes are looked through in this order: the longer of two prefixes stands
+// first. They are the services' own documented forms; bench/redact compares
+// them with the rules of a scanner that is kept up to date.
+var shapes = [...]shape{
+	// Models.
+	{"sk-ant-", "w-", 8, 0, 0}, {"sk-", "w-", 20, 0, bare}, {"gsk_", "w", 32, 0, bare}, {"xai-", "w", 32, 0, bare},
+	{"AIza", "w-", 35, 0, bare}, {"pplx-", "a", 40, 0, bare}, {"nvapi-", "w-", 32, 0, bare}, {"r8_", "a", 36, 0, bare},
+	{"hf_", "a", 30, 40, word}, {"api_org_", "a", 30, 40, word}, {"lsv2_pt_", "w", 30, 0, 0}, {"lsv2_sk_", "w", 30, 0, 0},
+	{"pcsk_", "w", 40, 0, bare}, {"tgp_v1_", "w-", 30, 0, 0}, {"ABSK", "a+/=", 100, 0, bare},
+	{"bedrock-api-key-", "w-+/=", 20, 0, 0}, {"key_", "x", 64, 64, word},
+
+	// Code and packages.
+	{"ghp_", "w", 20, 0, 0}, {"gho_", "w", 20, 0, 0}, {"ghu_", "w", 20, 0, 0}, {"ghs_", "w", 20, 0, 0}, {"ghr_", "w", 20, 0, 0},
+	{"github_pat_", "w", 20, 0, 0},
+	{"glpat-", "w-.", 16, 0, 0}, {"gldt-", "w-", 16, 0, bare}, {"glrt-", "w-.", 16, 0, bare}, {"glptt-", "w-", 16, 0, bare},
+	{"glcbt-", "w-", 20, 0, bare}, {"glffct-", "w-", 16, 0, bare}, {"glft-", "w-", 16, 0, bare}, {"glimt-", "w-", 16, 0, bare},
+	{"glagent-", "w-", 40, 0, bare}, {"gloas-", "w-", 40, 0, bare}, {"glsoat-", "w-", 16, 0, bare}, {"GR1348941", "w-", 20, 0, word},
+	{"_gitlab_session=", "a", 32, 0, tail},
+	{"npm_", "a", 36, 0, bare}, {"pypi-", "w-", 50, 0, bare}, {"rubygems_", "x", 48, 0, word}, {"CLOJARS_", "a", 50, 0, word},
+	{"dckr_pat_", "w-", 20, 0, 0}, {"dckr_oat_", "w-", 20, 0, 0}, {"AKCp", "a", 60, 0, bare}, {"cmVmd", "a", 55, 70, bare},
+	{"sgp_", "w", 40, 0, bare}, {"sntryu_", "x", 40, 0, word}, {"sntrys_", "w+/=", 60, 0, word}, {"CCIPAT_", "w", 30, 0, word},
+	{"bkua_", "x", 40, 0, word}, {"lin_api_", "w", 32, 0, 0}, {"lin_oauth_", "w", 32, 0, 0}, {"figd_", "w-", 30, 0, bare},
+	{"ATATT3x", "w-=", 60, 0, bare}, {"ATCTT3x", "w-=", 60, 0, bare}, {"ATBB", "a", 24, 40, bare}, {"API-", "U", 26, 26, word},
+	{"pul-", "x", 40, 40, word}, {"pnu_", "a", 36, 0, bare}, {"rdme_", "a", 60, 0, bare}, {"PMAK-", "a-", 50, 0, bare},
+	{"ntn_", "a", 40, 0, bare}, {"secret_", "a", 40, 50, bare}, {"CFPAT-", "w-", 40, 0, bare}, {"fio-u-", "w-=", 60, 0, bare},
+	{"pat-na1-", "x-", 32, 0, word}, {"pat-eu1-", "x-", 32, 0, word}, {"pat.", "w-.", 60, 0, bare}, {"sat.", "w-.", 60, 0, bare},
+	{"pat", "a.", 79, 79, bare}, {"p8e-", "a", 32, 32, bare}, {"NRAK-", "U", 27, 27, word},
+
+	// Clouds and what runs in them.
+	{"AKIA", "U", 16, 0, bare}, {"ASIA", "U", 16, 0, bare}, {"ABIA", "U", 16, 0, bare}, {"ACCA", "U", 16, 0, bare},
+	{"LTAI", "a", 20, 24, bare}, {"ya29.", "w-.", 20, 0, bare}, {"GOCSPX-", "w-", 20, 0, word}, {"1//0", "w-", 40, 0, bare},
+	{"dop_v1_", "w", 40, 0, 0}, {"doo_v1_", "w", 40, 0, 0}, {"dor_v1_", "w", 40, 0, 0}, {"v1.0-", "x-", 150, 0, word},
+	{"dapi", "x-", 32, 34, word}, {"dt0c01.", "a.", 60, 0, word}, {"dt0s01.", "a.", 60, 0, word}, {"HRKU-AA", "w-", 50, 0, word},
+	{"fo1_", "w-", 40, 0, bare}, {"fm1a_", "w+/=", 60, 0, bare}, {"fm1r_", "w+/=", 60, 0, bare}, {"fm2_", "w+/=", 60, 0, bare},
+	{"hvs.", "w-", 24, 0, bare}, {"hvb.", "w-", 60, 0, bare}, {"hvr.", "w-", 24, 0, bare}, {"sha256~", "w-", 43, 0, word},
+	{"pscale_tkn_", "w-=.", 32, 0, 0}, {"pscale_oauth_", "w-=.", 32, 0, 0}, {"pscale_pw_", "w-=.", 32, 0, 0},
+	{"sbp_", "x", 40, 0, word}, {"sb_secret_", "w-", 20, 0, word}, {"napi_", "a", 60, 0, bare}, {"nfp_", "a", 36, 0, bare},
+	{"rnd_", "a", 32, 0, bare}, {"tskey-", "w-", 20, 0, bare}, {"tk-us-", "w-", 40, 0, bare}, {"ico-", "a", 32, 32, bare},
+	{"glc_", "a+/=", 32, 0, bare}, {"glsa_", "w", 40, 0, bare}, {"eyJrIjoi", "a=", 60, 0, word}, {"4b1d", "a", 38, 38, word},
+	{"dp.pt.", "a", 40, 0, word}, {"dp.st.", "w-.", 40, 0, word}, {"dp.ct.", "a", 40, 0, word}, {"dp.sa.", "a", 40, 0, word},
+	{"A3-", "U-", 30, 0, bare}, {"ops_eyJ", "w+/=-", 50, 0, word}, {"AGE-SECRET-KEY-1", "U", 40, 0, 0}, {"ZXlK", "w+/=-", 60, 0, bare},
+	{"sdk-", "x-", 36, 36, bare}, {"aio_", "a", 28, 28, bare},
+	{"scauth_", "w-.+/=", 60, 0, bare}, {"authress_", "w-.+/=", 60, 0, bare}, {"ext_", "w-.+/=", 80, 0, bare}, {"sc_", "w-.+/=", 80, 0, bare},
+
+	// Money, mail and messages.
+	{"sk_live_", "w", 10, 0, 0}, {"sk_test_", "w", 10, 0, 0}, {"sk_prod_", "w", 10, 0, 0}, {"sk_", "x", 48, 48, word},
+	{"rk_live_", "w", 10, 0, 0}, {"rk_test_", "w", 10, 0, 0}, {"rk_prod_", "w", 10, 0, 0}, {"whsec_", "a+/=", 24, 0, bare},
+	{"sq0atp-", "w-", 20, 0, word}, {"sq0csp-", "w-", 20, 0, word}, {"EAAA", "w-", 22, 60, bare}, {"EAA", "a", 100, 0, bare},
+	{"EZAK", "a", 54, 54, word}, {"EZTK", "a", 54, 54, word}, {"FLWSECK", "w-", 12, 0, word}, {"duffel_live_", "w-=", 40, 0, word},
+	{"duffel_test_", "w-=", 40, 0, word}, {"shippo_live_", "x", 40, 0, word}, {"shippo_test_", "x", 40, 0, word},
+	{"shpat_", "w", 32, 0, 0}, {"shpca_", "w", 32, 0, 0}, {"shppa_", "w", 32, 0, 0}, {"shpss_", "w", 32, 0, 0},
+	{"sm_aat_", "a", 16, 0, word}, {"sm_pat_", "a", 16, 0, word}, {"sm_sat_", "a", 16, 0, word},
+	{"s-s4t2ud-", "x", 64, 0, word}, {"s-s4t2af-", "x", 64, 0, word},
+	{"SG.", "w-.=", 40, 0, bare}, {"key-", "x", 32, 32, word}, {"xkeysib-", "a-", 60, 0, word}, {"SK", "x", 32, 32, word},
+	{"xoxa-", "w-", 10, 0, 0}, {"xoxb-", "w-", 10, 0, 0}, {"xoxe-", "w-", 10, 0, 0}, {"xoxo-", "w-", 10, 0, 0},
+	{"xoxp-", "w-", 10, 0, 0}, {"xoxr-", "w-", 10, 0, 0}, {"xoxs-", "w-", 10, 0, 0}, {"xapp-", "w-", 10, 0, bare},
+	{"hooks.slack.com/services/", "w/", 24, 0, tail}, {"hooks.slack.com/workflows/", "w/", 24, 0, tail},
+	{"hooks.slack.com/triggers/", "w/", 24, 0, tail}, {"discord.com/api/webhooks/", "w-/", 40, 0, tail},
+	{"discordapp.com/api/webhooks/", "w-/", 40, 0, tail}, {"webhook.office.com/webhookb2/", "w-/@", 40, 0, tail},
+	{"hooks.zapier.com/hooks/catch/", "w/", 12, 0, tail}, {"api.telegram.org/bot", "w-:", 35, 0, tail},
+}
+
+// index finds the shapes that begin with two characters: by their pair the
+// number of the first of them, and by each the next; 0 for none, and one more
+// than the place in shapes otherwise.
+type index struct {
+	first [1 << 14]uint8
+	next  [len(shapes)]uint8
+}
+
+var _ [255 - len(shapes)]struct{} // so that a number fits
+
+// shapeIndex is made when it is first needed: a program that hands no text on
+// does not pay for it.
+var shapeIndex = sync.OnceValue(func() *index {
+	x := new(index)
+	for i := len(shapes) - 1; i >= 0; i-- {
+		p := shapes[i].prefix
+		first := &x.first[int(p[0])<<7|int(p[1])]
+		x.next[i], *first = *first, uint8(i+1)
+	}
+	return x
+})
+
+// maxDigit is how far behind its prefix a token has its first digit.
+const maxDigit = 100
+
+// shaped finds a token of one of the shapes.
+func (sc *scanner) shaped(i int) (from, to int) {
+	s := sc.s
+	if i+1 >= len(s) || s[i]|s[i+1] >= 1<<7 {
+		return 0, 0
+	}
+	n := sc.index.first[int(s[i])<<7|int(s[i+1])]
+	if n == 0 {
+		return 0, 0
+	}
+	begins := sc.begins(i)
+	for ; n > 0; n = sc.index.next[n-1] {
+		sh := &shapes[n-1]
+		if sh.how&word != 0 && !begins || !strings.HasPrefix(s[i:], sh.prefix) {
+			continue
+		}
+		start := i + len(sh.prefix)
+		end, found := start, sh.how&digit == 0
+		for end < len(s) && in(s[end], sh.chars) {
+			found = found || isDigit(s[end])
+			end++
+			if !found && end-start > maxDigit || sh.max > 0 && end-start > sh.max {
+				break
+			}
+		}
+		// A full stop ends the sentence, not the token.
+		for end > start && s[end-1] == '.' {
+			end--
+		}
+		switch n := end - start; {
+		case n < sh.min || !found:
+		case sh.max > 0 && (n > sh.max || end < len(s) && isWord(s[end])):
+		case sh.how&tail != 0:
+			return start, end
+		default:
+			return i, end
+		}
+	}
+	return 0, 0
+}
+
+// marked finds the tokens that are known by what stands within them, of which
+// s[i] is the first character that says so.
+func (sc *scanner) marked(i int) (from, to int) {
+	s := sc.s
+	switch {
+	case strings.HasPrefix(s[i:], "Q~"): // Azure: abc8Q~ and 31 to 34 more
+		to = run(s[:min(len(s), i+64)], i+2, "w-.~")
+		if from = sc.back(i, "w.~", 4); i-from != 4 || !isDigit(s[i-1]) || to-i-2 < 31 || to-i-2 > 34 {
+			return 0, 0
+		}
+	case strings.HasPrefix(s[i:], ".atlasv1."): // Terraform
+		to = run(s, i+len(".atlasv1."), "w-=")
+		if from = sc.back(i, "a", 14); i-from != 14 || to-i < 60 {
+			return 0, 0
+		}
+	case strings.HasPrefix(s[i:], "_mmk"): // MaxMind
+		to = i + len("_mmk")
+		if from = sc.back(i, "w", 36); i-from != 36 || to < len(s) && isWord(s[to]) {
+			return 0, 0
+		}
+	case s[i] == '|': // an app's token of Facebook's
+		to = run(s[:min(len(s), i+64)], i+1, "w-")
+		if from = sc.back(i, "0", 17); i-from < 15 || i-from > 16 || to-i-1 < 27 || to-i-1 > 40 {
+			return 0, 0
+		}
+	}
+	return from, to
+}
+
+// numbered finds a token that is a number and a word, of which s[i] is the
+// colon: a bot's of Telegram.
+func (sc *scanner) numbered(i int) (from, to int) {
+	s := sc.s
+	if !strings.HasPrefix(s[i:], ":AA") {
+		return 0, 0
+	}
+	to = run(s[:min(len(s), i+48)], i+1, "w-")
+	if from = sc.back(i, "0", 11); i-from < 8 || i-from > 10 || to-i-1 != 35 {
+		return 0, 0
+	}
+	return from, to
+}
+
+// mailchimp finds a key of 32 hexadecimal digits, of which s[i] begins the name
+// of its data centre, "-us12".
+func (sc *scanner) mailchimp(i int) (from, to int) {
+	to = run(sc.s[:min(len(sc.s), i+6)], i+3, "0")
+	if from = sc.back(i, "x", 33); i-from != 32 || to == i+3 {
+		return 0, 0
+	}
+	return from, to
+}
+
+// back goes back from s[i] over at most most characters of the classes.
+func (sc *scanner) back(i int, classes string, most int) int {
+	for n := i; i > sc.done && n-i < most && in(sc.s[i-1], classes); i-- {
+	}
+	return i
+}
