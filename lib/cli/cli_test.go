@@ -204,11 +204,11 @@ func TestAMessageIsOneWrite(t *testing.T) {
 	}
 }
 
-// Errors that were joined are a line each.
+// Errors that were joined are a line each, and each is told once.
 func TestJoinedErrorsAreALineEach(t *testing.T) {
 	var w writes
 	env := &Env{Name: "gt-x", Stderr: &w}
-	env.Warn("%v", errors.Join(errors.New("a\nb"), errors.Join(errors.New("c"), errors.New("d"))))
+	env.Warn("%v", errors.Join(errors.New("a\nb"), errors.Join(errors.New("c"), errors.New("d")), errors.New("c")))
 	if fmt.Sprint(w) != "[gt-x: warning: a b\n gt-x: warning: c\n gt-x: warning: d\n]" {
 		t.Errorf("%q", w)
 	}

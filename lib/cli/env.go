@@ -88,16 +88,39 @@ func (e *Env) Hint(format string, args ...any) { e.say("hint", format, args...) 
 func (e *Env) Error(format string, args ...any) { e.say("error", format, args...) }
 
 // say writes a message in a line, and several errors that were joined in a line
-// each.
+// each, but none twice.
 func (e *Env) say(kind, format string, args ...any) {
 	if len(args) == 1 && format == "%v" {
-		if joined, ok := args[0].(interface{ Unwrap() []error }); ok {
-			for _, err := range joined.Unwrap() {
-				e.say(kind, format, err)
+		if err, ok := args[0].(error); ok {
+			if all := apart(err); len(all) > 1 {
+				e.each(kind, all)
+				return
 			}
-			return
 		}
 	}
 	text := term.Clean(e.Redact(strings.TrimRight(fmt.Sprintf(format, args...), "\n")))
 	io.WriteString(e.Stderr, e.Name+": "+kind+": "+text+"\n")
+}
+
+func (e *Env) each(kind string, all []error) {
+	said := map[string]bool{}
+	for _, err := range all {
+		if !said[err.Error()] {
+			said[err.Error()] = true
+			e.say(kind, "%v", err)
+		}
+	}
+}
+
+// apart returns the errors that were joined to err; itself where none were.
+func apart(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, err := range joined.Unwrap() {
+		all = append(all, apart(err)...)
+	}
+	return all
 }

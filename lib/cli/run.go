@@ -49,10 +49,9 @@ func Run(env *Env, p Program) (code int) {
 	env.Name = p.Name
 	hook := slices.Contains(env.Args, "--hook")
 	if hook {
-		// Where the client has closed the other end of our output, and where a
-		// file must not grow any more (ulimit -f), a write fails, and we do not
-		// die of it: of the second with 2, which would block the agent.
-		signal.Ignore(syscall.SIGPIPE, syscall.SIGXFSZ)
+		// A client that has closed the other end of our output is told so by
+		// the error of a write, and not by our death.
+		signal.Ignore(syscall.SIGPIPE)
 	}
 	defer func() {
 		switch r := recover().(type) {

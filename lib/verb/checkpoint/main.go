@@ -86,9 +86,7 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 		}
 		return nil
 	}
-	if err := call.End(call.Adopt()); err != nil {
-		env.Warn("%v", err) // what is saved of a session without a record is worth having
-	}
+	adopted := call.Adopt() // what is saved of a session without a record is worth having
 	if err := call.NameTmux(); err != nil {
 		env.Warn("%v", err)
 	}
@@ -98,7 +96,7 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 	}
 	lock, err := call.Home.Lock()
 	if err != nil {
-		return err
+		return errors.Join(adopted, err)
 	}
 	defer lock.Unlock()
 	r, err := call.Store.Get(call.ID)
@@ -126,7 +124,7 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 	c.HookedBead = id
 	w.tell(env, c, call.Input.LastAnswer)
 	c.Clean(env.Redact)
-	return c.Write(call.Home)
+	return errors.Join(adopted, c.Write(call.Home))
 }
 
 // tell adds what the caller knows.
