@@ -106,7 +106,18 @@ func (r Rolling) Mend() ([]byte, error) {
 // Where there was no file, generations that are left are of one that somebody
 // took away, and go. That a generation cannot be kept is no reason not to write
 // the file, and only warned of.
-func (r Rolling) Write(data []byte, d Durability) error {
+func (r Rolling) Write(data []byte, d Durability) error { return r.write(data, d, r.rotate) }
+
+// WriteAnew is Write for a content that nothing from before may ever stand in
+// for: the generations go first, and what was there becomes none.
+func (r Rolling) WriteAnew(data []byte, d Durability) error {
+	if err := r.drop(); err != nil {
+		return err
+	}
+	return r.write(data, d, func([]byte) error { return nil })
+}
+
+func (r Rolling) write(data []byte, d Durability, keep func(old []byte) error) error {
 	old, bad := r.read(r.Path)
 	switch {
 	case errors.Is(bad, fs.ErrNotExist):
@@ -120,7 +131,7 @@ func (r Rolling) Write(data []byte, d Durability) error {
 		switch {
 		case errors.Is(bad, fs.ErrNotExist), bad == nil && bytes.Equal(old, data):
 		case bad == nil:
-			if err := r.rotate(old); err != nil {
+			if err := keep(old); err != nil {
 				r.warn(err)
 			}
 		default:

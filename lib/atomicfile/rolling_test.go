@@ -113,6 +113,21 @@ func TestRollingKeepsThree(t *testing.T) {
 	if err := r.Remove(); err != nil {
 		t.Error("of nothing:", err)
 	}
+	// Nor does what was written before an end, whatever is left of it.
+	for i := range 3 {
+		if err := r.Write(good(i), Unsynced); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.WriteAnew(good(3), Unsynced); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.state(t), [4]string{"good 3 end"}; got != want {
+		t.Errorf("%q", got)
+	}
+	if err := r.Remove(); err != nil {
+		t.Fatal(err)
+	}
 	// What somebody else took away does not come back, whatever is left of it.
 	for i := range 3 {
 		if err := r.Write(good(i), Unsynced); err != nil {
@@ -316,6 +331,8 @@ func rollingChild(what string) int {
 		err = r.Write(good(100), Synced)
 	case "mend":
 		_, err = r.Mend()
+	case "anew":
+		err = r.WriteAnew(good(100), Synced)
 	case "remove":
 		err = r.Remove()
 	}
@@ -359,6 +376,7 @@ func TestRollingFaults(t *testing.T) {
 	}{
 		"write":  {after: []string{old, "good 100 end"}},
 		"mend":   {torn: true, after: []string{older}},
+		"anew":   {after: []string{old, "good 100 end"}},
 		"remove": {after: []string{old, ""}},
 	} {
 		t.Run(op, func(t *testing.T) {
@@ -405,6 +423,9 @@ func TestRollingFaults(t *testing.T) {
 						}
 						if code == 0 && string(data) != is.after[len(is.after)-1] {
 							fail("it said that it was done, and it reads %q", data)
+						}
+						if state := r.state(t); op == "anew" && state[0] == "good 100 end" && state != [4]string{state[0]} {
+							fail("something from before stands behind it")
 						}
 						if is.torn && !slices.Contains(slices.Collect(maps.Values(r.tree(t))), "torn") {
 							fail("the bad file is gone")
