@@ -93,7 +93,7 @@ func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 	over := false
 	if parent != nil {
 		over = parent.Ended()
-		if parent.ChildID == "" {
+		if parent.ChildID == "" || how == Crash || how == Killed {
 			parent.ChildID = f.ID
 		}
 	}
@@ -143,7 +143,11 @@ func (r *Record) Claim(now time.Time, key string) bool {
 // resume lets a known session go on, in whatever process it is now.
 func (s Store) resume(now time.Time, r *Record, f Facts) error {
 	moved := f.Process.Known() && r.Process() != f.Process
-	if r.Ended() || moved {
+	if r.Ended() {
+		// A resume that was killed between the event and the record has logged it.
+		moved = s.lastEvent(r.ID) != eventlog.SessionResume
+	}
+	if moved {
 		err := s.log().Append(now, eventlog.SessionResume, r.Actor, map[string]any{
 			"session_id": r.ID, "agent": f.Agent, "source": f.Source, "cwd": f.CWD,
 		})
@@ -187,7 +191,8 @@ const recent = 24 * time.Hour
 // that one ends or ended: by Handoff; as Done when /clear put the new session
 // in its place; by Crash when its process is gone without an end; as Killed
 // when it was ended from outside, its terminal closed for one, and nobody has
-// followed it yet. all are the home's records, the newest first.
+// followed it yet. One that was found to have crashed by a start that was
+// killed itself is followed all the same. all are the home's records, the newest first.
 func Follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
 	_, all = apart(all, f.ID)
 	var cleared, broken *Record
@@ -200,7 +205,7 @@ func Follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
 				cleared = r
 			}
 		case f.Adopted:
-		case r.Gone(now) || r.killed(now):
+		case r.Gone(now) || r.brokeOff(now, all, f.ID):
 			if broken == nil || !inPane(broken, f) && inPane(r, f) {
 				broken = r
 			}
@@ -212,15 +217,21 @@ func Follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
 	case broken == nil:
 		return nil, ""
 	case broken.Ended():
-		return broken, Killed
+		return broken, broken.Outcome
 	}
 	return broken, Crash
 }
 
-// killed says whether r was ended from outside a while ago, and nobody has
-// followed it.
-func (r *Record) killed(now time.Time) bool {
-	return r.Outcome == Killed && r.ChildID == "" && now.Sub(r.EndedAt) < recent
+// brokeOff says whether r ended without a word, or was ended from outside, a
+// while ago, and nobody else than the session id has followed it. all are the
+// home's records: a start that was killed after it had named itself as the one
+// that follows has left none.
+func (r *Record) brokeOff(now time.Time, all []*Record, id ID) bool {
+	if r.Outcome != Killed && r.Outcome != Crash || now.Sub(r.EndedAt) >= recent {
+		return false
+	}
+	return r.ChildID == "" || r.ChildID == id ||
+		!slices.ContainsFunc(all, func(c *Record) bool { return c.ID == r.ChildID })
 }
 
 // cleared says whether the process of the new session ran r until now.

@@ -1,6 +1,8 @@
 package handoff
 
 import (
+	"slices"
+
 	"gt/lib/atomicfile"
 	"gt/lib/eventlog"
 	"gt/lib/mail"
@@ -63,6 +65,9 @@ func (h *handover) save() (bool, error) {
 			Kind: h.kind, Note: note, Reason: reason, At: now, Respawn: h.respawns(), Marker: previous,
 		}
 	}
+	if h.record != nil && previous == "" {
+		previous = h.unclaimed(from)
+	}
 	durable := atomicfile.Synced
 	if h.kind == session.KindAuto {
 		durable = atomicfile.Unsynced // no process is about to be killed, and the note is on disk
@@ -93,6 +98,26 @@ func (h *handover) save() (bool, error) {
 	}
 	err = eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload)
 	return err == nil, err
+}
+
+// unclaimed is the marker that an earlier hand-over of this session wrote and
+// was killed before it came to note: it names us, and no record owns it. The
+// new one takes its place, or a second start would be told of the same note.
+func (h *handover) unclaimed(from string) string {
+	markers, _ := marker.List(h.home) // what cannot be read is not taken for ours
+	for _, m := range markers {
+		if m.From != from {
+			continue
+		}
+		records, err := h.store.All()
+		owned := slices.ContainsFunc(records, func(r *session.Record) bool {
+			return r.Handoff != nil && r.Handoff.Marker == m.Name
+		})
+		if err == nil && !owned {
+			return m.Name
+		}
+	}
+	return ""
 }
 
 func (h *handover) reason() string {

@@ -130,18 +130,29 @@ func (e *end) close(env *cli.Env, call *hook.Call, id session.ID, o session.Outc
 	if e.Hook && r != nil && r.Handoff != nil && r.Handoff.Kind == session.KindCycle {
 		return nil // its conversation goes on in another process
 	}
-	if r, err = call.Store.End(now, id, o, reason); err != nil {
+	// One that has ended already gets the rest all the same, which an end that
+	// was killed has not come to.
+	r, ended := call.Store.End(now, id, o, reason)
+	if ended != nil && !errors.Is(ended, session.ErrEnded) {
+		return ended
+	}
+	if err := e.finish(call, r, now); err != nil {
 		return err
 	}
-	if s := keepalive.Read(call.Home); s != nil && s.SessionID == id {
+	return ended
+}
+
+// finish puts away what a session that has ended leaves.
+func (e *end) finish(call *hook.Call, r *session.Record, now time.Time) (err error) {
+	if s := keepalive.Read(call.Home); s != nil && s.SessionID == r.ID && s.State != keepalive.Ended {
 		s.State, s.Timestamp = keepalive.Ended, now.UTC()
-		err = errors.Join(err, keepalive.Touch(call.Home, *s))
+		err = keepalive.Touch(call.Home, *s)
 	}
 	if r.Outcome != session.Done || r.Reason == "clear" {
 		return err // who follows it may need what it kept
 	}
 	// It came to its end: what was kept for a successor is not needed.
-	err = errors.Join(err, checkpoint.Clear(call.Home, id))
+	err = errors.Join(err, checkpoint.Clear(call.Home, r.ID))
 	if r.Note != "" {
 		if uerr := mail.Of(call.Home, call.Home.Identity.Address()).Unhook(r.Note); !errors.Is(uerr, mail.ErrNotFound) {
 			err = errors.Join(err, uerr)

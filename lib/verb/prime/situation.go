@@ -248,15 +248,23 @@ func (s *start) lookForCrash(now time.Time) error {
 func (s *start) broken() bool { return s.how == session.Crash || s.how == session.Killed }
 
 // recovers says whether a checkpoint is of a session that had no clean end:
-// the one that crashed before this start, or one that nobody has a record of
-// and nobody was told of yet.
+// the one that crashed before this start, or one that nobody was told of yet,
+// because nobody has a record of it or the start that was to tell was killed.
 func (s *start) recovers(c *checkpoint.Checkpoint, crashed *session.Record) bool {
 	for _, id := range []session.ID{c.SessionID, c.TakenBy} {
 		if crashed != nil && id == crashed.ID {
 			return true
 		}
 	}
-	return c.TakenBy == "" && c.SessionID != s.facts.ID && !s.call.Store.Exists(c.SessionID)
+	if c.TakenBy != "" || c.SessionID == s.facts.ID {
+		return false
+	}
+	for _, r := range s.records {
+		if r.ID == c.SessionID {
+			return r.Outcome == session.Crash || r.Outcome == session.Killed
+		}
+	}
+	return !s.call.Store.Exists(c.SessionID)
 }
 
 // lookForBeads asks the work store of the home, where there is one. That it

@@ -149,8 +149,7 @@ func (s *start) dropStale() error {
 		if err := m.Remove(s.call.Home); err != nil {
 			return err
 		}
-		m.owner.Handoff = nil
-		if err := s.call.Store.Put(m.owner, atomicfile.Unsynced); err != nil {
+		if err := s.takenUp(m.owner); err != nil {
 			return err
 		}
 	}
@@ -168,12 +167,16 @@ func (s *start) dropStale() error {
 	return nil
 }
 
-// takenUp notes that the session's hand-over has reached its successor. What it
-// had noted on the way is in the note.
+// takenUp notes that the session's hand-over has reached its successor. What a
+// session that handed over had noted on the way is in the note. The record
+// comes last, for it says that something is left to do.
 func (s *start) takenUp(owner *session.Record) error {
+	var err error
+	if owner.Handoff.Kind == session.KindHandoff {
+		err = checkpoint.Clear(s.call.Home, owner.ID)
+	}
 	owner.Handoff = nil
-	err := s.call.Store.Put(owner, atomicfile.Unsynced)
-	return errors.Join(err, checkpoint.Clear(s.call.Home, owner.ID))
+	return errors.Join(err, s.call.Store.Put(owner, atomicfile.Unsynced))
 }
 
 // workUnit is the id of the work that the session is given.
@@ -266,7 +269,7 @@ func (s *start) acknowledge() error {
 	}
 	if s.owner != nil && !s.own {
 		owner, err := store.Get(s.owner.ID)
-		if err != nil || owner == nil {
+		if err != nil || owner == nil || owner.Handoff == nil {
 			return err
 		}
 		return s.takenUp(owner)
