@@ -87,6 +87,9 @@ func (e *Env) Hint(format string, args ...any) { e.say("hint", format, args...) 
 // Error writes an error; the caller decides what becomes of the exit code.
 func (e *Env) Error(format string, args ...any) { e.say("error", format, args...) }
 
+// maxMessage bounds a message: it says what is wrong, and repeats no megabyte.
+const maxMessage = 5000
+
 // say writes a message in a line, and several errors that were joined in a line
 // each, but none twice.
 func (e *Env) say(kind, format string, args ...any) {
@@ -98,7 +101,7 @@ func (e *Env) say(kind, format string, args ...any) {
 			}
 		}
 	}
-	text := term.Clean(e.Redact(strings.TrimRight(fmt.Sprintf(format, args...), "\n")))
+	text := term.Cut(term.Clean(e.Redact(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))), maxMessage)
 	io.WriteString(e.Stderr, e.Name+": "+kind+": "+text+"\n")
 }
 

@@ -2,6 +2,7 @@ package term
 
 import (
 	"time"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 )
@@ -9,14 +10,20 @@ import (
 // CutFront shortens s to at most width columns and keeps its end, which is
 // what tells paths and addresses apart; what is cut begins with an ellipsis.
 func CutFront(s string, width int) string {
-	over := uniseg.StringWidth(s) - width
-	if over <= 0 {
+	if fits(s, width) {
 		return s
 	}
 	if width < 1 {
 		return ""
 	}
-	for state := -1; over >= 0; { // one more than it is over, for the ellipsis
+	if most := bytesPerColumn * width; len(s) > most {
+		s = s[len(s)-most:]
+		for s != "" && !utf8.RuneStart(s[0]) {
+			s = s[1:]
+		}
+	}
+	over := uniseg.StringWidth(s) - width
+	for state := -1; over >= 0 && s != ""; { // one more than it is over, for the ellipsis
 		var boundaries int
 		_, s, boundaries, state = uniseg.StepString(s, state)
 		over -= boundaries >> uniseg.ShiftWidth

@@ -36,20 +36,28 @@ func IsTerminal(v any) bool {
 
 // Table writes rows in columns two spaces apart, every cell cleaned (see
 // Clean). The last column takes what is left of width and is cut there with
-// an ellipsis; width 0 cuts nothing. The first row is the heading.
+// an ellipsis. Should the others leave it less than minLast, they are cut too,
+// the widest first. Width 0 cuts nothing. The first row is the heading.
 func Table(w io.Writer, width int, rows [][]string) error {
-	var widths []int
+	var widths []int // of all columns but each row's last
 	cleaned := make([][]string, len(rows))
 	for i, row := range rows {
 		cleaned[i] = make([]string, len(row))
 		for j, cell := range row {
-			cell = Clean(cell)
-			cleaned[i][j] = cell
+			cleaned[i][j] = Clean(cell)
+			if j == len(row)-1 {
+				break
+			}
 			if j == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[j] = max(widths[j], uniseg.StringWidth(cell))
+			if n := columns(cleaned[i][j], max(width, maxColumn)); width > 0 || n < maxColumn {
+				widths[j] = max(widths[j], n)
+			}
 		}
+	}
+	if width > 0 {
+		shrink(widths, width)
 	}
 	var b strings.Builder
 	for _, row := range cleaned {
@@ -66,8 +74,11 @@ func Table(w io.Writer, width int, rows [][]string) error {
 				b.WriteString(cell)
 				break
 			}
+			if width > 0 {
+				cell = Cut(cell, widths[j])
+			}
 			b.WriteString(cell)
-			b.WriteString(strings.Repeat(" ", widths[j]-uniseg.StringWidth(cell)))
+			b.WriteString(strings.Repeat(" ", max(widths[j]-columns(cell, maxColumn), 0)))
 			used += widths[j]
 		}
 		// A heading or cell that is empty leaves no blanks behind.
@@ -80,11 +91,57 @@ func Table(w io.Writer, width int, rows [][]string) error {
 	return nil
 }
 
+const (
+	// maxColumn is how wide a column gets where nothing is cut. A cell that is
+	// wider stands out in its own row, and fills no other with blanks.
+	maxColumn = 200
+	// minLast is what the last column gets of a line at least.
+	minLast = 8
+)
+
+// shrink cuts the widest columns until the last one, which is none of them, has
+// room in the line.
+func shrink(widths []int, width int) {
+	for {
+		over, widest := minLast-width, 0
+		for j, n := range widths {
+			over += n + len(columnGap)
+			if n > widths[widest] {
+				widest = j
+			}
+		}
+		if len(widths) == 0 || over <= 0 || widths[widest] <= 1 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// bytesPerColumn is the most that a character needs for a column of a terminal,
+// with all that is put onto it. What has more, such as a megabyte of accents on
+// one letter, is no text.
+const bytesPerColumn = 32
+
+// fits says whether s takes at most width columns, at no cost for what is far
+// too long.
+func fits(s string, width int) bool {
+	return len(s) <= bytesPerColumn*(max(width, 0)+1) && uniseg.StringWidth(s) <= width
+}
+
+// columns is the width of s, or most where that is less.
+func columns(s string, most int) int {
+	if len(s) > bytesPerColumn*(most+1) {
+		return most
+	}
+	return min(uniseg.StringWidth(s), most)
+}
+
 // Cut shortens s to at most width columns; what is cut ends in an ellipsis.
-// It never cuts inside what a reader sees as one character. Where there is not
-// even room for the ellipsis, nothing is left.
+// It never cuts inside what a reader sees as one character, unless that has
+// more bytes than any has. Where there is not even room for the ellipsis,
+// nothing is left.
 func Cut(s string, width int) string {
-	if uniseg.StringWidth(s) <= width {
+	if fits(s, width) {
 		return s
 	}
 	if width < 1 {
@@ -93,14 +150,14 @@ func Cut(s string, width int) string {
 	var b strings.Builder
 	left, state := width-1, -1
 	for s != "" {
-		var cluster string
-		var boundaries int
-		cluster, s, boundaries, state = uniseg.StepString(s, state)
+		// A character can be as long as the text, and no terminal shows it.
+		front := s[:min(len(s), bytesPerColumn*(width+1))]
+		cluster, _, boundaries, next := uniseg.StepString(front, state)
 		w := boundaries >> uniseg.ShiftWidth
-		if w > left {
+		if w > left || b.Len()+len(cluster) > bytesPerColumn*width {
 			break
 		}
-		left -= w
+		state, left, s = next, left-w, s[len(cluster):]
 		b.WriteString(cluster)
 	}
 	return b.String() + "…"

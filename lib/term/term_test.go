@@ -107,6 +107,52 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// However long and strange the cells are, a line has the width that it may have
+// and no more bytes than that needs, and a cell fills no other row with blanks.
+func TestTableOfHostileCells(t *testing.T) {
+	huge := map[string]string{
+		"long":      strings.Repeat("x", 1<<20),
+		"wide":      strings.Repeat("日", 1<<18),
+		"accents":   "e" + strings.Repeat("\u0301", 1<<19),
+		"invisible": strings.Repeat("\u200b", 1<<18),
+		"joined":    strings.Repeat("👩\u200d", 1<<17),
+		"escapes":   strings.Repeat("\x1b[31m", 1<<17),
+		"lines":     strings.Repeat("\n", 1<<20),
+	}
+	for name, cell := range huge {
+		for column := range 4 {
+			row := []string{"id", "actor", "done", "title"}
+			row[column] = cell
+			for _, width := range []int{1, 20, 80, 200} {
+				var b bytes.Buffer
+				if err := Table(&b, width, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}); err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(b.String()) {
+					line = strings.TrimSuffix(line, "\n")
+					if w := uniseg.StringWidth(line); w > max(width, 4+3*len(columnGap)) || len(line) > 40*(width+20) {
+						t.Errorf("%s in column %d of %d columns: %d columns, %d bytes", name, column, width, w, len(line))
+					}
+				}
+				if b.Len() == 0 || strings.Count(b.String(), "\n") != 3 {
+					t.Errorf("%s: %d lines", name, strings.Count(b.String(), "\n"))
+				}
+			}
+			var b bytes.Buffer
+			if err := Table(&b, 0, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}); err != nil || b.Len() > len(Clean(cell))+4*maxColumn {
+				t.Errorf("%s in column %d, not cut: %d bytes of %d, %v", name, column, b.Len(), len(cell), err)
+			}
+		}
+		for _, width := range []int{0, 1, 22, 80} {
+			for fn, cut := range map[string]func(string, int) string{"Cut": Cut, "CutFront": CutFront} {
+				if got := cut(Clean(cell), width); uniseg.StringWidth(got) > width || len(got) > 40*(width+1) || !utf8.ValidString(got) {
+					t.Errorf("%s(%s, %d): %d columns, %d bytes", fn, name, width, uniseg.StringWidth(got), len(got))
+				}
+			}
+		}
+	}
+}
+
 func TestCut(t *testing.T) {
 	for _, s := range []string{
 		"", "x", "plain text of some length", "日本語の長い表題", "e\u0301a\u0308o\u0302u\u0300", "👩‍👩‍👧‍👦👍🏽🇩🇪 flags", strings.Repeat("é", 100),
