@@ -6,6 +6,9 @@
 // While that holds what another session of the home may still be missed for,
 // a session's checkpoint is <home>/.runtime/checkpoint-<id>.json, so neither
 // overwrites the other's.
+//
+// What the file held before stands in .runtime, three times, and is used where
+// the file is no use (atomicfile.Rolling).
 package checkpoint
 
 import (
@@ -57,7 +60,7 @@ type Checkpoint struct {
 	LastAnswer    string     `json:"last_answer,omitempty"` // the agent's, at its last stop
 	TakenBy       session.ID `json:"taken_by,omitempty"`    // the session that was told of it
 
-	path    string
+	file    atomicfile.Rolling
 	unknown openjson.Unknown
 }
 
@@ -82,12 +85,16 @@ func (c *Checkpoint) MarshalJSON() ([]byte, error) {
 func (c *Checkpoint) Stale(now time.Time) bool { return now.Sub(c.Timestamp).Abs() >= StaleAfter }
 
 // List returns the checkpoints that lie in the home, the newest first. It
-// changes nothing: one that cannot be read or understood is reported, and the
-// others are returned all the same.
-func List(h home.Home) ([]*Checkpoint, error) { return list(h, nil) }
+// changes nothing: one that cannot be read or understood is reported, with what
+// is used in its place, and the others are returned all the same.
+func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Read) }
 
-// list is List; what cannot be read goes to broken, where that is given.
-func list(h home.Home, broken func(path string, err error) error) ([]*Checkpoint, error) {
+// Mend is List, and sets right what cannot be read: it is set aside, and what
+// is used in its place becomes the checkpoint. The caller holds the home's
+// lock.
+func Mend(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Mend) }
+
+func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
 	paths := []string{filepath.Join(h.Dir, File)}
 	entries, err := os.ReadDir(h.Runtime())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,32 +108,47 @@ func list(h home.Home, broken func(path string, err error) error) ([]*Checkpoint
 	var all []*Checkpoint
 	var failed error
 	for _, path := range paths {
-		c, err := read(path)
-		switch {
-		case err == nil:
+		c, err := read(rolling(h, path), load)
+		if c != nil {
 			all = append(all, c)
-		case errors.Is(err, fs.ErrNotExist):
-		case broken != nil:
-			failed = errors.Join(failed, broken(path, err))
-		default:
-			failed = errors.Join(failed, err)
 		}
+		failed = errors.Join(failed, err)
 	}
 	slices.SortStableFunc(all, func(a, b *Checkpoint) int { return b.Timestamp.Compare(a.Timestamp) })
 	return all, failed
 }
 
-func read(path string) (*Checkpoint, error) {
-	data, err := atomicfile.Read(path, maxSize)
-	if err != nil {
-		return nil, err
+// rolling is the checkpoint of that path. The generations of the home's own
+// stand in .runtime, where git sees none and nobody looks for more than one.
+func rolling(h home.Home, path string) atomicfile.Rolling {
+	r := atomicfile.Rolling{Path: path, Limit: maxSize, Valid: func(data []byte) error {
+		_, err := parse(data)
+		return err
+	}}
+	if filepath.Base(path) == File {
+		r.Backups = h.Path(File)
+	}
+	return r
+}
+
+// read returns the checkpoint, nil where there is none, and what had to be got
+// over.
+func read(file atomicfile.Rolling, load func(atomicfile.Rolling) ([]byte, error)) (*Checkpoint, error) {
+	var warned error
+	file.Warn = func(err error) { warned = errors.Join(warned, err) }
+	data, err := load(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, warned
+	} else if err != nil {
+		return nil, errors.Join(warned, err)
 	}
 	c, err := parse(data)
-	if err != nil {
-		return nil, atomicfile.Error("understand", path, err)
+	if err != nil { // it was valid a moment ago
+		return nil, atomicfile.Error("understand", file.Path, err)
 	}
-	c.path = path
-	return c, nil
+	file.Warn = nil
+	c.file = file
+	return c, warned
 }
 
 func parse(data []byte) (*Checkpoint, error) {
@@ -140,21 +162,12 @@ func parse(data []byte) (*Checkpoint, error) {
 	return &c, nil
 }
 
-// setAside keeps what cannot be read under another name.
-func setAside(path string, err error) error {
-	aside, aerr := atomicfile.SetAside(path)
-	if aerr != nil {
-		return errors.Join(err, aerr)
-	}
-	return fmt.Errorf("%w: it was set aside as '%s'", err, filepath.Base(aside))
-}
-
 // Open returns the checkpoint of a session, to be changed and written: what
 // the session wrote last, or a new one. What cannot be read is set aside, and
 // what is stale beside the home's own file removed; an error says so, and a
 // checkpoint is returned all the same. The caller holds the home's lock.
 func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
-	all, err := list(h, setAside)
+	all, err := Mend(h)
 	path := filepath.Join(h.Dir, File)
 	if info, lerr := os.Lstat(path); lerr == nil && !info.Mode().IsRegular() {
 		path = h.Path("checkpoint-" + string(id) + ".json") // it could not be set aside either
@@ -164,16 +177,16 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 		switch {
 		case c.SessionID == id && own == nil:
 			own = c
-		case filepath.Base(c.path) != File:
+		case filepath.Base(c.file.Path) != File:
 			if c.Stale(now) {
-				err = errors.Join(err, atomicfile.Remove(c.path))
+				err = errors.Join(err, c.file.Remove())
 			}
 		case wanted(h, c, id, now):
 			path = h.Path("checkpoint-" + string(id) + ".json")
 		}
 	}
 	if own == nil {
-		own = &Checkpoint{SessionID: id, path: path}
+		own = &Checkpoint{SessionID: id, file: rolling(h, path)}
 	}
 	return own, err
 }
@@ -197,7 +210,7 @@ func wanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
 // Write saves a checkpoint that Open returned. It survives a loss of power.
 // The caller holds the home's lock.
 func (c *Checkpoint) Write(h home.Home) error {
-	if filepath.Base(c.path) == File {
+	if filepath.Base(c.file.Path) == File {
 		// With its temporary file. A worktree that shows them is no reason not to
 		// save.
 		_ = git.Exclude(h.Dir, "*"+File+"*")
@@ -236,34 +249,42 @@ func (c *Checkpoint) SetFiles(changes []git.Change) {
 // Take notes that a successor was told of the checkpoint. One that is gone or
 // another's by now is left as it is. The caller holds the home's lock.
 func Take(c *Checkpoint, by session.ID) error {
-	now, err := read(c.path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && now.SessionID != c.SessionID {
-		return nil
-	} else if err != nil {
+	now, err := read(c.file, atomicfile.Rolling.Read)
+	if now == nil || now.SessionID != c.SessionID {
 		return err
 	}
 	now.TakenBy = by
-	return now.put(atomicfile.Unsynced) // it was told; at the worst it is told again
+	return errors.Join(err, now.put(atomicfile.Unsynced)) // it was told; at the worst it is told again
 }
 
+// put writes the checkpoint. Also what was got over on the way is an error.
 func (c *Checkpoint) put(d atomicfile.Durability) error {
 	data, err := openjson.File(c)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(c.path, data, d)
+	var warned error
+	file := c.file
+	file.Warn = func(err error) { warned = errors.Join(warned, err) }
+	return errors.Join(warned, file.Write(data, d))
 }
 
-// Clear removes the session's checkpoint; without an id the home's. What
-// cannot be read stays, for nobody knows whose it is. The caller holds the
-// home's lock.
-func Clear(h home.Home, id session.ID) error {
-	all, _ := List(h)
+// Clear removes the session's checkpoint; without an id the home's. What it
+// held before goes first, so that nothing comes back. What cannot be read is
+// set aside, for nobody knows whose it is, and warn is told. The caller holds
+// the home's lock.
+func Clear(h home.Home, id session.ID, warn func(error)) error {
+	all, err := Mend(h)
+	warn(err)
 	var failed error
 	for _, c := range all {
 		if c.SessionID == id || id == "" {
-			failed = errors.Join(failed, atomicfile.Remove(c.path))
+			failed = errors.Join(failed, c.file.Remove())
 		}
+	}
+	own := rolling(h, filepath.Join(h.Dir, File))
+	if _, err := os.Lstat(own.Path); errors.Is(err, fs.ErrNotExist) {
+		failed = errors.Join(failed, own.Remove()) // what is left of one that somebody else took away
 	}
 	return failed
 }

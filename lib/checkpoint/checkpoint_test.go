@@ -17,6 +17,9 @@ import (
 // be read again, and none is uncounted.
 func TestSetFiles(t *testing.T) {
 	h := home.Home{Dir: t.TempDir()}
+	if err := h.Prepare(); err != nil {
+		t.Fatal(err)
+	}
 	now := time.Now()
 	for _, name := range []string{"f", strings.Repeat("x", 4000), strings.Repeat("\x01", 4000)} {
 		for _, n := range []int{0, 1, 3000} {

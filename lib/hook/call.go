@@ -1,8 +1,10 @@
 package hook
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gt/lib/atomicfile"
@@ -33,6 +35,7 @@ type Call struct {
 	Store session.Store
 
 	env *cli.Env
+	got []error // what was got over, each once
 }
 
 // Begin reads the hook's input and finds out where it is and for which
@@ -66,7 +69,7 @@ func Begin(env *cli.Env, f Flags) *Call {
 	if c.Home.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is no address and was ignored", c.Home.Ignored)
 	}
-	c.Store = session.Store{Home: c.Home}
+	c.Store = session.Store{Home: c.Home, Warn: c.Warn}
 	if c.ID == "" && c.Input.SessionID == "" {
 		c.ID = c.Store.Current(env.Getenv, f.Hook)
 	}
@@ -138,7 +141,7 @@ func (c *Call) Adopt() error {
 	f := c.Facts()
 	f.HookKey = "" // this input is another hook's to act on
 	f.Adopted = true
-	all, err := c.Store.All()
+	all, err := c.Store.Mend()
 	if err != nil {
 		return err
 	}
@@ -146,13 +149,29 @@ func (c *Call) Adopt() error {
 	return err
 }
 
-// End is how a hook ends: err, if there is one, becomes an event as well, for
-// nobody reads a hook's standard error. A command's error is only returned.
+// Warn says what was got over, once. Nobody reads a hook's standard error, so
+// End tells it to the log as well.
+func (c *Call) Warn(err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range joined.Unwrap() {
+			c.Warn(err)
+		}
+		return
+	}
+	if err == nil || slices.ContainsFunc(c.got, func(old error) bool { return old.Error() == err.Error() }) {
+		return
+	}
+	c.got = append(c.got, err)
+	c.env.Warn("%v", err)
+}
+
+// End is how a hook ends: what was warned of and err, if there is one, become
+// an event as well. A command's error is only returned.
 func (c *Call) End(err error) error {
-	if err != nil && c.Hook {
+	if all := errors.Join(errors.Join(c.got...), err); all != nil && c.Hook {
 		// That the log cannot be written either is on standard error only.
 		_ = eventlog.Log(c.Home.Town.Events()).Append(c.env.Now(), eventlog.HookError, c.Home.Identity.Address(), map[string]any{
-			"session_id": c.ID, "program": c.env.Name, "event": c.Input.Event, "error": c.env.Redact(err.Error()),
+			"session_id": c.ID, "program": c.env.Name, "event": c.Input.Event, "error": c.env.Redact(all.Error()),
 		})
 	}
 	return err

@@ -70,6 +70,9 @@ type Record struct {
 	Hook    *Seen    `json:"hook,omitempty"`
 
 	unknown openjson.Unknown
+	// ended says whether the session was over when the record was read, or
+	// last written.
+	ended bool
 }
 
 // Pending is a hand-over that the session has prepared and nobody has taken

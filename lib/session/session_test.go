@@ -37,7 +37,7 @@ func newStore(t *testing.T) Store {
 	if err := h.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	return Store{h}
+	return Store{Home: h}
 }
 
 // agent is a process that lives until the test ends or kill is called.
@@ -527,8 +527,86 @@ func TestAnUnreadableRecordHidesNoOther(t *testing.T) {
 		t.Errorf("%v %v", all, err)
 	}
 	start(t, s, now, Facts{ID: "new"})
-	if _, err := s.Get("link"); !errors.Is(err, atomicfile.ErrNotRegular) {
-		t.Error(err)
+	var warned error
+	s.Warn = func(err error) { warned = errors.Join(warned, err) }
+	if r, err := s.Get("link"); r != nil || err != nil || !errors.Is(warned, atomicfile.ErrNotRegular) {
+		t.Errorf("%v %v %v", r, err, warned)
+	}
+}
+
+// A record that is no use is set aside, and the one before it takes its place;
+// but never one from before the session ended, nor from before it went on
+// again, for it would say the contrary.
+func TestATornRecordIsMended(t *testing.T) {
+	s := newStore(t)
+	var warned []string
+	s.Warn = func(err error) { warned = append(warned, err.Error()) }
+	p, _ := agent(t)
+	r := start(t, s, now, Facts{ID: "a", Process: p}).Record
+	tear := func() {
+		t.Helper()
+		if err := os.WriteFile(s.path("a"), []byte(`{"id":"a","star`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func() {
+		t.Helper()
+		if err := s.Put(r, atomicfile.Unsynced); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Branch = "one"
+	put()
+	r.Branch = "two"
+	put()
+	tear()
+	if got := get(t, s, "a"); got.Branch != "one" || len(warned) != 1 || !strings.Contains(warned[0], "using the generation before it, 'a.json.bak', from 20") {
+		t.Errorf("%v %q", got, warned)
+	}
+	warned = nil
+	for range 2 {
+		all, err := s.Mend()
+		if err != nil || len(all) != 1 || all[0].Branch != "one" {
+			t.Errorf("%v %v", all, err)
+		}
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], "it was set aside as 'a.json.bad'; using") {
+		t.Errorf("%q", warned)
+	}
+
+	// It ends: nothing says any more that it lives.
+	if _, err := s.End(now, "a", Done, ""); err != nil {
+		t.Fatal(err)
+	}
+	tear()
+	if got, err := s.Get("a"); got != nil || err != nil {
+		t.Errorf("an ended session came back: %+v, %v", got, err)
+	}
+	if all, err := s.Mend(); err != nil || len(all) > 0 {
+		t.Error(all, err)
+	}
+
+	// It goes on after an end: nothing says any more that it is over.
+	r = start(t, s, now, Facts{ID: "b", Process: p}).Record
+	if _, err := s.End(now, "b", Done, ""); err != nil {
+		t.Fatal(err)
+	}
+	start(t, s, now, Facts{ID: "b", Process: p, Source: "resume"})
+	if left, _ := filepath.Glob(s.path("b") + ".bak*"); len(left) > 0 {
+		t.Error(left)
+	}
+
+	// What is pruned is gone with all that was before it.
+	r = get(t, s, "b")
+	r.Branch = "three"
+	put()
+	r.EndedAt, r.Outcome = now.Add(-2*keep), Done
+	put()
+	r.Branch = "four"
+	put()
+	start(t, s, now, Facts{ID: "c"})
+	if left, _ := filepath.Glob(s.path("b") + "*"); len(left) > 0 {
+		t.Error(left)
 	}
 }
 

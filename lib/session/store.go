@@ -3,10 +3,12 @@ package session
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/atomicfile"
@@ -17,7 +19,12 @@ import (
 
 // Store holds the records of one home's sessions. Its reading methods need no
 // lock; whoever changes a record holds the home's lock.
-type Store struct{ Home home.Home }
+type Store struct {
+	Home home.Home
+	// Warn is told of records that are no use, and what became of them. It may
+	// be nil.
+	Warn func(error)
+}
 
 // maxRecord bounds a record, which has some hundred bytes.
 const maxRecord = 1 << 20
@@ -46,29 +53,70 @@ func (s Store) Exists(id ID) bool {
 	return err == nil
 }
 
-// Get returns the record of a session, nil when there is none. A record that
-// cannot be parsed counts as none; it is set aside when the session is noted
-// again.
-func (s Store) Get(id ID) (*Record, error) {
+// Get returns the record of a session, nil when there is none. Where it is no
+// use, the one that was there before it is returned (atomicfile.Rolling); where
+// that cannot be had either, it counts as none.
+func (s Store) Get(id ID) (*Record, error) { return s.load(id, atomicfile.Rolling.Read) }
+
+func (s Store) load(id ID, load func(atomicfile.Rolling) ([]byte, error)) (*Record, error) {
 	if _, err := ParseID(string(id)); err != nil {
 		return nil, nil
 	}
-	data, err := atomicfile.Read(s.path(id), maxRecord)
-	if errors.Is(err, fs.ErrNotExist) {
+	var r *Record
+	f := s.file(id)
+	f.Valid = func(data []byte) (err error) {
+		r, err = parse(id, data)
+		return err
+	}
+	_, err := load(f)
+	var system syscall.Errno
+	switch {
+	case err == nil:
+		return r, nil
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	} else if err != nil {
+	case errors.As(err, &system):
+		return nil, err // nobody knows what it holds
+	}
+	s.warn(err)
+	return nil, nil
+}
+
+func (s Store) warn(err error) {
+	if s.Warn != nil {
+		s.Warn(err)
+	}
+}
+
+// file is the record of that session with the three that were there before it.
+func (s Store) file(id ID) atomicfile.Rolling {
+	return atomicfile.Rolling{Path: s.path(id), Limit: maxRecord, Warn: s.Warn, Valid: func(data []byte) error {
+		_, err := parse(id, data)
+		return err
+	}}
+}
+
+func parse(id ID, data []byte) (*Record, error) {
+	r := new(Record)
+	if err := json.Unmarshal(data, r); err != nil {
 		return nil, err
 	}
-	var r Record
-	if err := json.Unmarshal(data, &r); err != nil || r.ID != id {
-		return nil, nil
+	if r.ID != id {
+		return nil, fmt.Errorf("it is the record of '%.40s'", r.ID)
 	}
-	return &r, nil
+	r.ended = r.Ended()
+	return r, nil
 }
 
 // All returns the records of the home, the newest first. One that cannot be
 // read is passed over, or it would keep every later session from being noted.
-func (s Store) All() ([]*Record, error) {
+func (s Store) All() ([]*Record, error) { return s.all(atomicfile.Rolling.Read) }
+
+// Mend is All, and sets right what cannot be read: it is set aside, and what is
+// used in its place becomes the record. The caller holds the home's lock.
+func (s Store) Mend() ([]*Record, error) { return s.all(atomicfile.Rolling.Mend) }
+
+func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, error) {
 	entries, err := os.ReadDir(s.dir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -82,7 +130,10 @@ func (s Store) All() ([]*Record, error) {
 		if !ok || err != nil {
 			continue
 		}
-		if r, err := s.Get(id); err == nil && r != nil {
+		r, err := s.load(id, load)
+		if err != nil {
+			s.warn(err)
+		} else if r != nil {
 			all = append(all, r)
 		}
 	}
@@ -91,6 +142,8 @@ func (s Store) All() ([]*Record, error) {
 }
 
 // Put writes the record. d is Synced where the next step must not outlive it.
+// Where the session ended with it, or goes on after an end, no generation from
+// before may stand in for it.
 func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	if _, err := ParseID(string(r.ID)); err != nil {
 		return err
@@ -102,7 +155,15 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(s.path(r.ID), data, d)
+	write := atomicfile.Rolling.Write
+	if r.ended != r.Ended() {
+		write = atomicfile.Rolling.WriteAnew
+	}
+	if err := write(s.file(r.ID), data, d); err != nil {
+		return err
+	}
+	r.ended = r.Ended()
+	return nil
 }
 
 // prune removes the records of sessions that ended long ago, and of more than
@@ -116,7 +177,7 @@ func (s Store) prune(all []*Record, now time.Time) {
 		}
 		ended++
 		if ended > keepEnded || now.Sub(r.EndedAt) > keep {
-			atomicfile.Remove(s.path(r.ID))
+			_ = s.file(r.ID).Remove()
 		}
 	}
 	atomicfile.Sweep(s.dir(), now)

@@ -105,11 +105,6 @@ func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 			return st, err
 		}
 	}
-	if s.Exists(f.ID) { // a record that cannot be parsed
-		if _, err := atomicfile.SetAside(s.path(f.ID)); err != nil {
-			return st, err
-		}
-	}
 	st.Parent, st.Record = parent, s.newRecord(now, f, parent)
 	if st.Record.Note == "" && how == Done {
 		st.Record.Note = parent.Note // it is for the chain, which goes on

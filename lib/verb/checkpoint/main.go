@@ -100,16 +100,12 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 	}
 	defer lock.Unlock()
 	r, err := call.Store.Get(call.ID)
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	call.Warn(err)
 	if w.Hook && r != nil && r.Ended() {
 		return nil // a hook that was late: the session is over
 	}
 	c, err := checkpoint.Open(call.Home, call.ID, env.Now())
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	call.Warn(err)
 	c.Timestamp, c.TakenBy = env.Now().UTC(), ""
 	c.Branch, c.LastCommit = state.Branch, state.Head
 	c.SetFiles(state.Changes)
@@ -237,5 +233,5 @@ func (*clear) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	return checkpoint.Clear(call.Home, call.ID)
+	return checkpoint.Clear(call.Home, call.ID, call.Warn)
 }

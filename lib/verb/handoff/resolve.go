@@ -91,7 +91,7 @@ func (h *handover) target(name string, id identity.Identity) error {
 	} else {
 		h.home = home.Elsewhere(h.env.Getenv, pane.Path)
 	}
-	h.store = session.Store{Home: h.home}
+	h.store = session.Store{Home: h.home, Warn: h.call.Warn}
 	all, err := h.store.All()
 	if err != nil {
 		return err

@@ -152,7 +152,7 @@ func (e *end) finish(call *hook.Call, r *session.Record, now time.Time) (err err
 		return err // who follows it may need what it kept
 	}
 	// It came to its end: what was kept for a successor is not needed.
-	err = errors.Join(err, checkpoint.Clear(call.Home, r.ID))
+	err = errors.Join(err, checkpoint.Clear(call.Home, r.ID, call.Warn))
 	if r.Note != "" {
 		if uerr := mail.Of(call.Home, call.Home.Identity.Address()).Unhook(r.Note); !errors.Is(uerr, mail.ErrNotFound) {
 			err = errors.Join(err, uerr)

@@ -67,7 +67,7 @@ func self(env *cli.Env) agent {
 func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 	n.From, n.Date = a.home.Identity.Address(), env.Now()
 	n.Subject, n.Body = env.Redact(n.Subject), env.Redact(n.Body)
-	store := session.Store{Home: a.home}
+	store := session.Store{Home: a.home, Warn: func(err error) { env.Warn("%v", err) }}
 	id := store.Current(env.Getenv, false)
 	if id == "" {
 		return n

@@ -1,7 +1,6 @@
 package prime
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -25,7 +24,8 @@ const (
 	Normal        State = "normal"
 )
 
-// look finds out what there is to tell. It changes nothing. What it cannot
+// look finds out what there is to tell. It changes nothing, but that under the
+// home's lock what is no use is set aside. What it cannot
 // read it goes without: a session that is told less is better than one that is
 // told nothing.
 func (s *start) look() {
@@ -33,7 +33,11 @@ func (s *start) look() {
 	home := s.call.Home
 	box := mail.Of(home, home.Identity.Address())
 
-	records, err := s.call.Store.All()
+	all := s.call.Store.All
+	if s.locked {
+		all = s.call.Store.Mend
+	}
+	records, err := all()
 	s.warn(err)
 	s.records = records
 	s.warn(s.lookForMarker(box))
@@ -59,15 +63,8 @@ func (s *start) look() {
 	}
 }
 
-// warn says what could not be done, each once, and remembers it for the event
-// log.
-func (s *start) warn(err error) {
-	if err != nil && !slices.Contains(s.said, err.Error()) {
-		s.said = append(s.said, err.Error())
-		s.env.Warn("%v", err)
-		s.problems = errors.Join(s.problems, err)
-	}
-}
+// warn says what could not be done.
+func (s *start) warn(err error) { s.call.Warn(err) }
 
 // left is a marker with the session that left it, nil where that is not known.
 type left struct {
@@ -225,7 +222,11 @@ func (s *start) lookForCrash(now time.Time) error {
 	if s.broken() {
 		parent = s.parent
 	}
-	all, err := checkpoint.List(s.call.Home)
+	list := checkpoint.List
+	if s.locked {
+		list = checkpoint.Mend
+	}
+	all, err := list(s.call.Home)
 	for _, c := range all {
 		if !c.Stale(now) && s.recovers(c, parent) {
 			c.Clean(s.env.Redact) // another program may have written it

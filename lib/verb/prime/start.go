@@ -27,6 +27,7 @@ type start struct {
 	fork    bool // the client told its parent's id instead of its own
 
 	state  State
+	locked bool // the home is ours alone
 	light  bool // the conversation goes on: who you are, continue, and no more
 	again  bool // the hook is wired twice, and the other has spoken
 	own    bool // the marker is this session's own, from before a compaction
@@ -39,9 +40,6 @@ type start struct {
 	crashed    *session.Record
 	checkpoint *checkpoint.Checkpoint
 	last       transcript.Summary // what the crashed session was about
-
-	problems error    // what was gone without
-	said     []string // the same, as it was said
 
 	records []*session.Record // of this home, the newest first
 
@@ -106,6 +104,7 @@ func (s *start) begin() error {
 		return err
 	}
 	defer lock.Unlock()
+	s.locked = true
 	s.look()
 	if s.owner != nil && !s.own {
 		s.facts.Predecessor = s.owner.ID
@@ -173,7 +172,7 @@ func (s *start) dropStale() error {
 func (s *start) takenUp(owner *session.Record) error {
 	var err error
 	if owner.Handoff.Kind == session.KindHandoff {
-		err = checkpoint.Clear(s.call.Home, owner.ID)
+		err = checkpoint.Clear(s.call.Home, owner.ID, s.warn)
 	}
 	owner.Handoff = nil
 	return errors.Join(err, s.call.Store.Put(owner, atomicfile.Unsynced))
@@ -239,9 +238,7 @@ func (s *start) acknowledge() error {
 	defer lock.Unlock()
 	store, home := s.call.Store, s.call.Home
 	if s.checkpoint != nil {
-		if err := checkpoint.Take(s.checkpoint, s.facts.ID); err != nil {
-			return err
-		}
+		s.warn(checkpoint.Take(s.checkpoint, s.facts.ID)) // at the worst it is told again
 	}
 	if s.marker == nil {
 		return nil
