@@ -202,7 +202,7 @@ func (sc *scanner) at(i int) (from, to int) {
 		if from, to = sc.jwt(i); to > 0 {
 			return from, to
 		}
-	case '|', 'Q', '.', '_':
+	case '|', '%', 'Q', '.', '_':
 		if from, to = sc.marked(i); to > 0 {
 			return from, to
 		}
@@ -238,19 +238,23 @@ func in(c byte, classes string) bool {
 }
 
 // jwt finds a JSON Web Token: parts in base64 with dots between, of which the
-// first two begin as the base64 of a JSON object does. One that was cut off
-// after them is one too.
+// first two begin as the base64 of a JSON object does (eyJ is {"). One that was
+// cut off after them is one too.
 func (sc *scanner) jwt(i int) (from, to int) {
 	s := sc.s
-	if !strings.HasPrefix(s[i:], "eyJ") || !sc.begins(i) {
+	if !strings.HasPrefix(s[i:], "ey") || !sc.begins(i) {
 		return 0, 0
 	}
 	head := run(s, i, "w-")
-	if !strings.HasPrefix(s[head:], ".eyJ") {
+	if !strings.HasPrefix(s[head:], ".ey") {
 		return 0, 0
 	}
 	body := run(s, head+1, "w-")
-	if head-i < 10 || body-head < 10 {
+	least := 20 // where white space follows the brace
+	if strings.HasPrefix(s[i:], "eyJ") && strings.HasPrefix(s[head:], ".eyJ") {
+		least = 10
+	}
+	if head-i < least || body-head < least {
 		return 0, 0
 	}
 	if body == len(s) || s[body] != '.' {
@@ -421,7 +425,7 @@ func (sc *scanner) header(i int) (from, to int) {
 	switch {
 	case equalFold(s[i:word], "authorization"):
 		p := word
-		for p < len(s) && strings.IndexByte("\"'\\: =", s[p]) >= 0 && p-word < maxName {
+		for p < len(s) && strings.IndexByte("\"'\\: =\t", s[p]) >= 0 && p-word < maxName {
 			p++
 		}
 		if p == word {
@@ -432,7 +436,13 @@ func (sc *scanner) header(i int) (from, to int) {
 		case "bearer", "basic", "token", "apikey", "digest", "negotiate":
 			return credential(s, scheme, 1)
 		}
-		return credential(s, p, 16)
+		if from, to = credential(s, p, 16); to > 0 {
+			return from, to
+		}
+		if scheme < len(s) && (s[scheme] == ' ' || s[scheme] == '\t') { // a scheme of its own
+			return credential(s, scheme, 10)
+		}
+		return 0, 0
 	case equalFold(s[i:word], "bearer") && strings.HasPrefix(s[word:], " "):
 		return credential(s, word, 16)
 	case (equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie")) && strings.HasPrefix(s[word:], ": "):
@@ -464,7 +474,7 @@ func cookies(s string, i int) (from, to int) {
 // sure to be a credential has at least least characters, and a digit among the
 // first.
 func credential(s string, i, least int) (from, to int) {
-	for n := i; i < len(s) && s[i] == ' ' && i-n < maxName; i++ {
+	for n := i; i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-n < maxName; i++ {
 	}
 	stop := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'`\\<>,;[", c) >= 0 }
 	if i == len(s) || placeholder(s[i:min(len(s), i+maxLook)]) {
@@ -532,7 +542,7 @@ func (sc *scanner) setting(i int) (from, to int) {
 	if s[i] == '=' && strings.HasPrefix(s[v:], ">") { // name => value
 		v++
 	}
-	for n := v; v < len(s) && strings.IndexByte(" =:", s[v]) >= 0 && v-n < 4; v++ {
+	for n := v; v < len(s) && strings.IndexByte(" =:\t", s[v]) >= 0 && v-n < 8; v++ {
 	}
 	if !sureName(name) && !sc.inQuery(n, name) {
 		return 0, 0
@@ -636,7 +646,7 @@ func (sc *scanner) flag(i int) (from, to int) {
 	for end < len(s) && end-i < maxName && (isWord(s[end]) || s[end] == '-') {
 		end++
 	}
-	if end == len(s) || s[end] != ' ' && s[end] != '=' {
+	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 {
 		return 0, 0
 	}
 	switch name := s[i:end]; {
@@ -649,14 +659,25 @@ func (sc *scanner) flag(i int) (from, to int) {
 }
 
 // user finds the password in user:password, which begins at s[v] and belongs
-// to a flag at s[i], where curl stands before it in the line.
+// to a flag at s[i], where curl stands before it in the command.
 func (sc *scanner) user(i, v int) (from, to int) {
 	s := sc.s
-	line := s[max(sc.done, i-maxLook):i]
-	if !strings.Contains(line[strings.LastIndexByte(line, '\n')+1:], "curl") {
+	before := s[max(sc.done, i-maxLook):i]
+	curl := strings.LastIndex(before, "curl")
+	if curl < 0 {
 		return 0, 0
 	}
+	before = strings.ReplaceAll(before[curl:], "\\\n", "") // a command of several lines
+	if strings.Contains(before, "\n") {
+		return 0, 0
+	}
+	for v < len(s) && (s[v] == ' ' || s[v] == '\t') && v-i < maxName {
+		v++
+	}
 	from, to = value(s[:min(len(s), v+maxLook)], v)
+	if from >= to {
+		return 0, 0
+	}
 	colon := strings.IndexByte(s[from:to], ':')
 	if colon < 0 || from+colon+1 == to || placeholder(s[from+colon+1:to]) {
 		return 0, 0
@@ -742,9 +763,16 @@ func least(name string) int {
 }
 
 // looksSecret says whether a value is more than a word: it has that many
-// characters, letters and digits, and is no name in a program.
+// characters, is mixed or has both letters and digits, and is no name in a
+// program.
 func looksSecret(v string, least int) bool {
 	if len(v) < least || strings.ContainsAny(v, " (){}<>[]") || strings.HasPrefix(v, "/") {
+		return false
+	}
+	if mixed(v) {
+		return true
+	}
+	if isName(v) {
 		return false
 	}
 	letters, digits := false, false
@@ -759,6 +787,53 @@ func looksSecret(v string, least int) bool {
 	return len(parts) == 1 || slices.ContainsFunc(parts, func(p string) bool {
 		return p == "" || isDigit(p[0]) || run(p, 0, "w") < len(p)
 	})
+}
+
+// isName says whether v is a name in a program that has a number in it:
+// testRSA2048PrivateKey.
+func isName(v string) bool {
+	humps, numbers := 0, 0
+	for i := range len(v) {
+		switch {
+		case !isWord(v[i]):
+			return false
+		case i == 0:
+		case isDigit(v[i]) && !isDigit(v[i-1]):
+			numbers++
+		case v[i] >= 'A' && v[i] <= 'Z' && !(v[i-1] >= 'A' && v[i-1] <= 'Z'):
+			humps++
+		}
+	}
+	return humps > 1 && numbers == 1
+}
+
+// mixed says whether capitals, small letters and digits change as often as no
+// name in a program has it: in a random word they do so at every second
+// character, in theNamesOfAProgram at every third at most.
+func mixed(v string) bool {
+	const least = 12
+	if len(v) < least {
+		return false
+	}
+	kind := func(c byte) int {
+		switch {
+		case c >= 'a' && c <= 'z':
+			return 1
+		case c >= 'A' && c <= 'Z':
+			return 2
+		case isDigit(c):
+			return 3
+		}
+		return 0
+	}
+	changes, upper, lower := 0, false, false
+	for i := range len(v) {
+		upper, lower = upper || kind(v[i]) == 2, lower || kind(v[i]) == 1
+		if i > 0 && kind(v[i]) != kind(v[i-1]) && kind(v[i]) > 0 && kind(v[i-1]) > 0 {
+			changes++
+		}
+	}
+	return upper && lower && changes*5 >= (len(v)-1)*2
 }
 
 // secretName says whether the name of a variable or setting says that its
@@ -836,7 +911,7 @@ func sureName(name string) bool {
 	case "auth", "cookie", "jwt", "creds":
 		return false
 	}
-	return parts[0] != "auth" || slices.Contains(parts, "token")
+	return parts[0] != "auth" || len(parts) > 1 && secretName(strings.Join(parts[1:], "_"))
 }
 
 // split takes a name apart into its words, in lower case: API_KEY, api-key and

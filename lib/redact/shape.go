@@ -17,10 +17,11 @@ type shape struct {
 
 // How a shape is known.
 const (
-	word  = 1 << iota // the prefix can be part of other words, so it has to begin one
-	digit             // and other words can begin with it, so a digit follows
-	tail              // the prefix is the public part of a URL, which stays
-	bare  = word | digit
+	word   = 1 << iota // the prefix can be part of other words, so it has to begin one
+	digit              // and other words can begin with it, so a digit follows, or what is as mixed as no word
+	random             // it follows in any case that is so mixed
+	tail               // the prefix is the public part of a URL, which stays
+	bare   = word | digit
 )
 
 // shapes are looked through in this order: the longer of two prefixes stands
@@ -52,12 +53,13 @@ var shapes = [...]shape{
 	{"pat", "a.", 79, 79, bare}, {"p8e-", "a", 32, 32, bare}, {"NRAK-", "U", 27, 27, word},
 
 	// Clouds and what runs in them.
-	{"AKIA", "U", 16, 0, bare}, {"ASIA", "U", 16, 0, bare}, {"ABIA", "U", 16, 0, bare}, {"ACCA", "U", 16, 0, bare},
+	{"AKIA", "U", 16, 16, word}, {"ASIA", "U", 16, 16, word}, {"ABIA", "U", 16, 16, word}, {"ACCA", "U", 16, 16, word},
+	{"A3T", "U", 17, 17, word},
 	{"LTAI", "a", 20, 24, bare}, {"ya29.", "w-.", 20, 0, bare}, {"GOCSPX-", "w-", 20, 0, word}, {"1//0", "w-", 40, 0, bare},
 	{"dop_v1_", "w", 40, 0, 0}, {"doo_v1_", "w", 40, 0, 0}, {"dor_v1_", "w", 40, 0, 0}, {"v1.0-", "x-", 150, 0, word},
 	{"dapi", "x-", 32, 34, word}, {"dt0c01.", "a.", 60, 0, word}, {"dt0s01.", "a.", 60, 0, word}, {"HRKU-AA", "w-", 50, 0, word},
 	{"fo1_", "w-", 40, 0, bare}, {"fm1a_", "w+/=", 60, 0, bare}, {"fm1r_", "w+/=", 60, 0, bare}, {"fm2_", "w+/=", 60, 0, bare},
-	{"hvs.", "w-", 24, 0, bare}, {"hvb.", "w-", 60, 0, bare}, {"hvr.", "w-", 24, 0, bare}, {"sha256~", "w-", 43, 0, word},
+	{"hvs.", "w-", 24, 0, bare}, {"hvb.", "w-", 60, 0, bare}, {"hvr.", "w-", 24, 0, bare}, {"s.", "a", 24, 24, word | random}, {"sha256~", "w-", 43, 0, word},
 	{"pscale_tkn_", "w-=.", 32, 0, 0}, {"pscale_oauth_", "w-=.", 32, 0, 0}, {"pscale_pw_", "w-=.", 32, 0, 0},
 	{"sbp_", "x", 40, 0, word}, {"sb_secret_", "w-", 20, 0, word}, {"napi_", "a", 60, 0, bare}, {"nfp_", "a", 36, 0, bare},
 	{"rnd_", "a", 32, 0, bare}, {"tskey-", "w-", 20, 0, bare}, {"tk-us-", "w-", 40, 0, bare}, {"ico-", "a", 32, 32, bare},
@@ -77,10 +79,10 @@ var shapes = [...]shape{
 	{"sm_aat_", "a", 16, 0, word}, {"sm_pat_", "a", 16, 0, word}, {"sm_sat_", "a", 16, 0, word},
 	{"s-s4t2ud-", "x", 64, 0, word}, {"s-s4t2af-", "x", 64, 0, word},
 	{"SG.", "w-.=", 40, 0, bare}, {"key-", "x", 32, 32, word}, {"xkeysib-", "a-", 60, 0, word}, {"SK", "x", 32, 32, word},
-	{"xoxa-", "w-", 10, 0, 0}, {"xoxb-", "w-", 10, 0, 0}, {"xoxe-", "w-", 10, 0, 0}, {"xoxo-", "w-", 10, 0, 0},
+	{"xoxa-", "w-", 10, 0, 0}, {"xoxb-", "w-", 10, 0, 0}, {"xoxe-", "w-", 10, 0, 0}, {"xoxe.", "w-.", 10, 0, word}, {"xoxo-", "w-", 10, 0, 0},
 	{"xoxp-", "w-", 10, 0, 0}, {"xoxr-", "w-", 10, 0, 0}, {"xoxs-", "w-", 10, 0, 0}, {"xapp-", "w-", 10, 0, bare},
-	{"hooks.slack.com/services/", "w/", 24, 0, tail}, {"hooks.slack.com/workflows/", "w/", 24, 0, tail},
-	{"hooks.slack.com/triggers/", "w/", 24, 0, tail}, {"discord.com/api/webhooks/", "w-/", 40, 0, tail},
+	{"hooks.slack.com/services/", "w/+", 24, 0, tail}, {"hooks.slack.com/workflows/", "w/+", 24, 0, tail},
+	{"hooks.slack.com/triggers/", "w/+", 24, 0, tail}, {"discord.com/api/webhooks/", "w-/", 40, 0, tail},
 	{"discordapp.com/api/webhooks/", "w-/", 40, 0, tail}, {"webhook.office.com/webhookb2/", "w-/@", 40, 0, tail},
 	{"hooks.zapier.com/hooks/catch/", "w/", 12, 0, tail}, {"api.telegram.org/bot", "w-:", 35, 0, tail},
 }
@@ -135,12 +137,19 @@ func (sc *scanner) shaped(i int) (from, to int) {
 				break
 			}
 		}
+		if !found && mixed(s[start:min(end, start+maxDigit)]) {
+			found = true
+			if sh.max == 0 {
+				end = run(s, end, sh.chars)
+			}
+		}
 		// A full stop ends the sentence, not the token.
 		for end > start && s[end-1] == '.' {
 			end--
 		}
 		switch n := end - start; {
-		case n < sh.min || !found:
+		case n < sh.min, !found,
+			sh.how&random != 0 && !mixed(s[start:end]):
 		case sh.max > 0 && (n > sh.max || end < len(s) && isWord(s[end])):
 		case sh.how&tail != 0:
 			return start, end
@@ -171,7 +180,7 @@ func (sc *scanner) marked(i int) (from, to int) {
 		if from = sc.back(i, "w", 36); i-from != 36 || to < len(s) && isWord(s[to]) {
 			return 0, 0
 		}
-	case s[i] == '|': // an app's token of Facebook's
+	case s[i] == '|' || s[i] == '%': // an app's token of Facebook's
 		to = run(s[:min(len(s), i+64)], i+1, "w-")
 		if from = sc.back(i, "0", 17); i-from < 15 || i-from > 16 || to-i-1 < 27 || to-i-1 > 40 {
 			return 0, 0

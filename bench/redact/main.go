@@ -1,0 +1,122 @@
+// Redact weighs gt's own table of secrets against the rules of gitleaks, a
+// scanner that is kept up to date: how many of its rules' secrets the table
+// catches, what either makes of text without secrets, and what it costs to
+// start a program with either.
+//
+//	cd bench/redact && go run . [-v] [-start] [FOLDER...]
+//
+// It is a module of its own, so that gt itself depends on none of this.
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zricethezav/gitleaks/v8/detect"
+
+	"gt/lib/redact"
+)
+
+func main() {
+	verbose := flag.Bool("v", false, "show every sample that is not caught, and everything that is replaced in the folders")
+	start := flag.Bool("start", false, "measure what it costs to start a program (a minute)")
+	flag.Parse()
+	if err := run(*verbose, *start, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "redact: error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(verbose, start bool, folders []string) error {
+	if start {
+		return starts()
+	}
+	d, err := detect.NewDetectorDefaultConfig()
+	if err != nil {
+		return err
+	}
+	all, without := samples(d, rand.New(rand.NewPCG(1, 2)))
+	by := compare(all)
+	whole, partly, caught := 0, 0, 0
+	for _, rule := range sortedKeys(by) {
+		t := by[rule]
+		caught += t.caught
+		switch {
+		case t.caught == t.of:
+			whole++
+			continue
+		case t.caught > 0:
+			partly++
+		}
+		fmt.Printf("%-45s %v\n", rule, t)
+	}
+	if verbose {
+		for _, s := range all {
+			if !s.caught() {
+				fmt.Printf("%s: %q in %q becomes %q\n", s.rule, s.secret, s.text, redact.Text(s.text, nil))
+			}
+		}
+	}
+	fmt.Printf("rules: %d caught whole, %d partly, %d not; %d of %d samples; no sample could be made of %v\n",
+		whole, partly, len(by)-whole-partly, caught, len(all), without)
+	if len(folders) == 0 {
+		return nil
+	}
+	return plain(d, folders, verbose)
+}
+
+// plain counts what is replaced in text that holds no secrets, and how long
+// that takes.
+func plain(d *detect.Detector, folders []string, verbose bool) error {
+	var size, ours, theirs int
+	var took, tookThem time.Duration
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() || strings.Contains(path, "/.git/") {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil || len(data) > 256<<10 || !utf8.Valid(data) {
+				return err
+			}
+			text := string(data)
+			size += len(text)
+			begin := time.Now()
+			clean := redact.Text(text, nil)
+			took += time.Since(begin)
+			ours += strings.Count(clean, redact.Mark) - strings.Count(text, redact.Mark)
+			if verbose && clean != text {
+				was, is := strings.Split(text, "\n"), strings.Split(clean, "\n")
+				for i := range min(len(was), len(is)) {
+					if was[i] != is[i] {
+						fmt.Printf("%s:%d: %.200s\n    %.200s\n", path, i+1, was[i], is[i])
+					}
+				}
+			}
+			begin = time.Now()
+			theirs += len(d.DetectString(text))
+			tookThem += time.Since(begin)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	mb := float64(size) / (1 << 20)
+	fmt.Printf("%.1f MB of plain text\n", mb)
+	fmt.Printf("  gt        %5d replaced, %6.1f a MB, %6.1f ms for 256 KB\n", ours, float64(ours)/mb, took.Seconds()*1000/mb/4)
+	fmt.Printf("  gitleaks  %5d found,    %6.1f a MB, %6.1f ms for 256 KB\n", theirs, float64(theirs)/mb, tookThem.Seconds()*1000/mb/4)
+	return nil
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,11 @@
+// Ours prints one line that has gone through gt's table.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"gt/lib/redact"
+)
+
+func main() { fmt.Println(redact.Text("one line", os.Environ())) }
