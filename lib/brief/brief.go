@@ -60,8 +60,9 @@ const (
 	shortRequest = 280  // one of the last requests
 	shortGoal    = 180  // the beginning and end of what the session began with
 	fullRequest  = 1500 // a request, where there is room
-	lastRequest  = 300  // what it was asked last
-	lastAnswer   = 220  // the beginning and end of the last answer, before all of it
+	maxNoted     = 64 << 10
+	lastRequest  = 300 // what it was asked last
+	lastAnswer   = 220 // the beginning and end of the last answer, before all of it
 )
 
 // Subject is a line for a note whose writer gave none: the first line of the
@@ -99,7 +100,7 @@ func (b Brief) Text() string {
 	answer := transcript.Cut(s.Answer, lastAnswer)
 	add("", b.Message)
 	add("Open to-dos"+done(s.Done), b.todos()...)
-	add("Noted on the way", b.Noted)
+	add("Noted on the way", transcript.Cut(b.Noted, maxNoted))
 	asked := transcript.Cut(last, lastRequest)
 	add("Asked last", asked)
 	goal := transcript.Cut(first, shortGoal)
@@ -240,18 +241,21 @@ func (b Brief) commits() []string {
 		cs = cs[n:]
 	}
 	for _, c := range cs {
-		lines = append(lines, "- "+c.Hash[:min(len(c.Hash), 10)]+" "+transcript.Cut(term.OneLine(c.Subject), 120))
+		lines = append(lines, "- "+line(c.Hash[:min(len(c.Hash), 10)])+" "+line(c.Subject))
 	}
 	return lines
 }
 
+// line is the beginning and end of somebody else's line, which may hold anything.
+func line(s string) string { return transcript.Cut(term.OneLine(term.Clean(s)), 120) }
+
 func (b Brief) notes() []string {
 	var lines []string
 	for _, n := range firstN(b.Hooked, maxNotes) {
-		lines = append(lines, "- hooked: "+term.OneLine(n.Subject)+" (gt-mail read "+n.ID+")")
+		lines = append(lines, "- hooked: "+line(n.Subject)+" (gt-mail read "+n.ID+")")
 	}
 	for _, n := range firstN(b.Unread, maxNotes) {
-		lines = append(lines, "- unread, from "+term.OneLine(n.From)+": "+term.OneLine(n.Subject)+" (gt-mail read "+n.ID+")")
+		lines = append(lines, "- unread, from "+line(n.From)+": "+line(n.Subject)+" (gt-mail read "+n.ID+")")
 	}
 	if more := len(b.Hooked) + len(b.Unread) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more: gt-mail inbox", more))

@@ -7,6 +7,7 @@ import (
 
 	"gt/lib/git"
 	"gt/lib/mail"
+	"gt/lib/term"
 	"gt/lib/transcript"
 )
 
@@ -132,6 +133,33 @@ func TestEssentials(t *testing.T) {
 	for _, not := range []string{"half done", "branch main", "use a table", "go vet", "Kept:", "began with"} {
 		if strings.Contains(text, not) {
 			t.Errorf("%q in\n%s", not, text)
+		}
+	}
+}
+
+// Whatever is in what others wrote, the brief fits a note and leaves a terminal
+// in peace.
+func TestHostileBrief(t *testing.T) {
+	for name, text := range map[string]string{
+		"long":    strings.Repeat("x", 1<<20),
+		"escapes": strings.Repeat("\x1b[31m\u202e\u009b", 1<<15),
+		"accents": "e" + strings.Repeat("\u0301", 1<<19),
+		"lines":   strings.Repeat("a\n", 1<<19),
+	} {
+		b := full()
+		clean := term.CleanText(text)
+		b.Noted = clean // as the checkpoint and the transcript give it
+		b.State.Branch = text[:4096]
+		for i := range 100 {
+			b.State.Changes = append(b.State.Changes, git.Change{Path: text[:4096], XY: "??"})
+			b.Commits = append(b.Commits, git.Commit{Hash: text[:7], Subject: text})
+			b.Hooked = append(b.Hooked, mail.Note{ID: fmt.Sprint(i), Subject: text, From: text})
+			b.Unread = b.Hooked
+		}
+		for _, got := range []string{b.Text(), b.Essentials(), b.Subject()} {
+			if len(got) > mail.MaxBody/2 || term.CleanText(got) != got {
+				t.Errorf("%s: %d bytes, %.300q", name, len(got), got)
+			}
 		}
 	}
 }

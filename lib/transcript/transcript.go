@@ -97,6 +97,7 @@ const (
 	maxTodos    = 50
 
 	titleLength     = 200
+	pathLength      = 1000
 	requestLength   = 1500
 	answerLength    = 2500
 	turnLength      = 400 // Request.Answer
@@ -226,7 +227,7 @@ func (r *reader) summary() Summary {
 		if rel, ok := strings.CutPrefix(path, strings.TrimSuffix(r.cwd, "/")+"/"); ok && r.cwd != "" {
 			path = rel
 		}
-		if path = r.clean(path); !slices.Contains(s.Files, path) {
+		if path = Cut(r.clean(path), pathLength); !slices.Contains(s.Files, path) {
 			s.Files = append(s.Files, path)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"gt/lib/mail"
 	"gt/lib/process"
 	"gt/lib/session"
+	"gt/lib/term"
 	"gt/lib/tmux"
 )
 
@@ -84,6 +85,7 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Call) error {
 		return err
 	}
 	if g.Print {
+		h.note.Body = term.CleanText(h.note.Body) // a terminal may be at the other end
 		_, err := h.note.WriteTo(env.Stdout)
 		return err
 	}

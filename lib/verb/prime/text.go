@@ -168,7 +168,7 @@ func (s *start) rest() []section {
 	for _, w := range s.work {
 		sections = append(sections, section{
 			title: "Hooked work: " + s.line(w.ID+" "+w.Title), body: s.words(w.Description),
-			all: "`bd show " + w.ID + "`",
+			all: "`bd show " + s.line(w.ID) + "`",
 		})
 	}
 	for _, n := range s.hooked {
