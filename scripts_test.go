@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gt/lib/cli"
+	"gt/lib/span"
 	"gt/lib/verb/checkpoint"
 	"gt/lib/verb/handoff"
 	"gt/lib/verb/hooks"
@@ -62,6 +63,10 @@ func TestScripts(t *testing.T) {
 			"await":  await,
 			"append": appendLine,
 			"bytes":  writeBytes,
+			"plant":  plant,
+			"leaks":  leaks,
+			"spied":  spied,
+			"events": writeEvents,
 		},
 	})
 }
@@ -165,6 +170,40 @@ func appendLine(ts *testscript.TestScript, neg bool, args []string) {
 	defer f.Close()
 	_, err = f.WriteString(args[1] + "\n")
 	ts.Check(err)
+}
+
+// writeEvents writes a log of events that are as old as the list says, whose
+// lines are "age[*times] type payload": "36h*50 nudge" or "4d session_end
+// "session_id":"s1"". A day is d. Other lines, which begin with =, stand in the log
+// as they are.
+func writeEvents(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: events log list")
+	}
+	now := time.Now()
+	var b strings.Builder
+	for line := range strings.Lines(ts.ReadFile(args[1])) {
+		line = strings.TrimSuffix(line, "\n")
+		if raw, ok := strings.CutPrefix(line, "="); ok {
+			b.WriteString(raw + "\n")
+			continue
+		}
+		words := append(strings.SplitN(line, " ", 3), "")
+		age, times, many := strings.Cut(words[0], "*")
+		n := 1
+		if many {
+			var err error
+			n, err = strconv.Atoi(times)
+			ts.Check(err)
+		}
+		ago, err := span.Parse(age)
+		ts.Check(err)
+		for i := range n {
+			fmt.Fprintf(&b, `{"ts":%q,"source":"gt","type":%q,"actor":"demo/crew/max","payload":{%s},"visibility":"feed"}`+"\n",
+				now.Add(-ago).UTC().Format("2006-01-02T15:04:05.000Z"), words[1], strings.ReplaceAll(words[2], "#", strconv.Itoa(i)))
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o600))
 }
 
 // writeBytes writes what a txtar file cannot hold, as a Go string: bytes file

@@ -249,7 +249,7 @@ func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, e
 		report := reporter(progress, info.Size(), 0)
 		carry := func(h Head, at int64) fate {
 			report(at)
-			if h.Type != "" {
+			if h.Type != "" && !h.Time.IsZero() {
 				r.Events++
 			}
 			if !h.Lifecycle() {

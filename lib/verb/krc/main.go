@@ -247,6 +247,9 @@ func (c *decay) Run(env *cli.Env) error {
 		}
 		kinds := []kind{}
 		for _, k := range t.Fading() {
+			if k.Events == k.Expired {
+				k.Lowest = 0
+			}
 			kinds = append(kinds, kind{k.Type, k.Events, int64(k.TTL), string(k.Curve), k.Mean(), k.Lowest, k.Waning, k.Expired})
 		}
 		return env.JSON(struct {
@@ -292,17 +295,9 @@ func (c *prune) Run(env *cli.Env) error {
 		return err
 	}
 	begun := env.Now()
-	state, err := retention.LoadState(p.town.Root, p.warn)
-	if err != nil {
-		return err
-	}
-	if c.Auto && !state.Due(begun, p.policy.Interval) {
-		if c.JSON {
-			return env.JSON(map[string]any{"ran": false, "last_prune_time": state.LastPrune})
-		}
-		return nil
-	}
-	if !c.DryRun && p.logs()[0].Size()+p.logs()[1].Size() > 0 {
+	var state retention.State
+	act := !c.DryRun && p.logs()[0].Size()+p.logs()[1].Size() > 0 // else there may not even be a folder
+	if act {
 		lock, err := retention.Lock(p.town.Root)
 		if errors.Is(err, flock.ErrBusy) && c.Auto {
 			return nil // another is at it
@@ -310,6 +305,15 @@ func (c *prune) Run(env *cli.Env) error {
 			return err
 		}
 		defer lock.Unlock()
+		if state, err = retention.MendState(p.town.Root, p.warn); err != nil {
+			return err
+		}
+		if c.Auto && !state.Due(begun, p.policy.Interval) {
+			if c.JSON {
+				return env.JSON(map[string]any{"ran": false, "last_prune_time": state.LastPrune})
+			}
+			return nil
+		}
 	}
 	result := retention.Result{ByType: map[string]int{}}
 	for i, l := range p.logs() {
@@ -337,14 +341,11 @@ func (c *prune) Run(env *cli.Env) error {
 	}
 	result.Retained = result.Processed - result.Pruned
 	result.Duration = env.Now().Sub(begun)
-	if !c.DryRun && result.Before > 0 {
-		if state, err = retention.MendState(p.town.Root, p.warn); err == nil {
-			err = state.Record(begun, result)
+	if act {
+		if err := state.Record(begun, result); err != nil {
+			return err
 		}
-		if err == nil {
-			err = state.Store(p.town.Root, p.warn)
-		}
-		if err != nil {
+		if err := state.Store(p.town.Root, p.warn); err != nil {
 			return cli.WithHint(err, "the prune itself is done")
 		}
 	}
