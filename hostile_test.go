@@ -1,0 +1,916 @@
+package gt_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"mime"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/rivo/uniseg"
+)
+
+// world is a person's surroundings: a home folder with Claude's settings, a git
+// repository with a session in it that has left all that sessions leave, and a
+// town with an agent of its own. Everything in it can be put back as it was.
+type world struct {
+	t    *testing.T
+	root string // all of it
+	copy string // how it was
+	env  []string
+	told int // inputs that hooks were given, none of them twice
+}
+
+// The places in a world.
+const (
+	home  = "home"
+	state = "home/.local/state/gt"
+	work  = "work"
+	town  = "town"
+	crew  = "town/demo/crew/max"
+)
+
+// at is a path in the world.
+func (w *world) at(elem ...string) string {
+	return filepath.Join(append([]string{w.root}, elem...)...)
+}
+
+// put writes a file.
+func (w *world) put(path, text string) {
+	w.t.Helper()
+	path = w.at(path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// read returns a file's content, empty where there is none.
+func (w *world) read(path string) string {
+	data, err := os.ReadFile(w.at(path))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		w.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// answer is what became of a command.
+type answer struct {
+	command string
+	code    int
+	out     string
+	errs    string
+	memory  int64 // the most that it held, in bytes
+}
+
+// patience is how long a command may take before it counts as hung.
+const patience = 20 * time.Second
+
+// run runs a command in a folder of the world, as a shell or a client does.
+func (w *world) run(dir string, stdin io.Reader, args ...string) answer {
+	w.t.Helper()
+	return w.runWith(nil, dir, stdin, args...)
+}
+
+func (w *world) runWith(env []string, dir string, stdin io.Reader, args ...string) answer {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir, cmd.Env = w.at(dir), append(slices.Clone(w.env), env...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errs
+	err := cmd.Run()
+	a := answer{command: strings.Join(args[slices.Index(args, "--")+1:], " "), out: out.String(), errs: errs.String()}
+	switch {
+	case ctx.Err() != nil:
+		w.t.Fatalf("%s: hangs", a.command)
+	case err != nil && cmd.ProcessState == nil:
+		w.t.Fatalf("%s: %v", a.command, err)
+	}
+	a.code = cmd.ProcessState.ExitCode()
+	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		a.memory = used.Maxrss << 10
+	}
+	w.sane(a)
+	return a
+}
+
+// said is the form of every line on standard error.
+var said = regexp.MustCompile(`^gt-[a-z]+: (error|warning|hint|because): \S`)
+
+// sane checks what holds of every command, whatever it met: a code that is in
+// the help, 0 for a hook; nothing for a terminal to obey; clear words.
+func (w *world) sane(a answer) {
+	w.t.Helper()
+	switch {
+	case strings.Contains(a.command, "--hook") && a.code != 0:
+		w.t.Errorf("%s: a hook ends with %d\n%s", a.command, a.code, a.errs)
+	case !slices.Contains([]int{0, 1, 74, 75, 80}, a.code):
+		w.t.Errorf("%s: ends with %d\n%s", a.command, a.code, a.errs)
+	case a.code == 74 && !strings.Contains(a.errs, ": error: "):
+		w.t.Errorf("%s: ends with 74 and says no why: %q", a.command, a.errs)
+	}
+	if r := obeyed(a.out); r >= 0 {
+		w.t.Errorf("%s: %q is in its output: %.500q", a.command, r, a.out)
+	}
+	if r := obeyed(a.errs); r >= 0 {
+		w.t.Errorf("%s: %q is in its messages: %.500q", a.command, r, a.errs)
+	}
+	for line := range strings.Lines(a.errs) {
+		if !said.MatchString(line) {
+			w.t.Errorf("%s: says %q", a.command, line)
+		}
+	}
+}
+
+// obeyed is the first character in s that a terminal would obey, or that turns
+// text around; -1 where there is none.
+func obeyed(s string) rune {
+	for _, r := range s {
+		switch {
+		case r == '\n', r == '\t':
+		case r < ' ', r >= 0x7f && r < 0xa0,
+			r == 0x2028, r == 0x2029, r == 0x061c, r == 0x200e, r == 0x200f,
+			r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			return r
+		}
+	}
+	return -1
+}
+
+// hook runs a command as the hook of a session. The client of session s1 is
+// this test; every other has one of its own, which is gone when the hook is.
+func (w *world) hook(dir, session, event string, args ...string) answer {
+	w.t.Helper()
+	w.told++
+	input := map[string]string{
+		"session_id": session, "hook_event_name": event, "cwd": w.at(dir),
+		"transcript_path": w.at("transcript.jsonl"), "last_assistant_message": fmt.Sprintf("turn %d is over", w.told),
+	}
+	if event == "SessionStart" {
+		input["source"] = "startup"
+	}
+	if session == "s1" {
+		data, err := json.Marshal(input)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return w.run(dir, bytes.NewReader(data), args...)
+	}
+	call := []string{"client"}
+	for key, value := range input {
+		call = append(call, key+"="+value)
+	}
+	return w.run(dir, nil, append(append(call, "--"), args...)...)
+}
+
+// ok fails the test where a command did not end with 0.
+func (w *world) ok(a answer) answer {
+	w.t.Helper()
+	if a.code != 0 {
+		w.t.Fatalf("%s: ends with %d\n%s", a.command, a.code, a.errs)
+	}
+	return a
+}
+
+// newWorld makes a world in which sessions have left what they leave.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	root := t.TempDir()
+	w := &world{t: t, root: filepath.Join(root, "w"), copy: filepath.Join(root, "copy")}
+	w.env = []string{
+		"HOME=" + w.at(home), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "COLUMNS=80", "GOMAXPROCS=2",
+		"GIT_CONFIG_NOSYSTEM=1", "CLAUDE_ENV_FILE=" + w.at("env"), "TMUX_TMPDIR=" + root,
+	}
+	w.put(home+"/.gitconfig", "[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n")
+	w.put("transcript.jsonl", `{"type":"user","cwd":"/x","message":{"role":"user","content":"do it"}}`+"\n")
+	w.put("env", "")
+	w.put(town+"/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
+	w.put(town+"/mayor/town.json", "{}")
+	w.put(town+"/roles/crew.md", "ROLE of the town\n")
+	w.put(work+"/a.go", "package a\n")
+	w.put(crew+"/a.go", "package a\n")
+	w.put(work+"/.claude/settings.json", "{}\n")
+	for _, dir := range []string{work, crew} {
+		for _, args := range [][]string{{"init", "-q", "--template="}, {"add", "."}, {"commit", "-q", "-m", "one"}} {
+			w.ok(w.run(dir, nil, append([]string{"git"}, args...)...))
+		}
+		// s1 lives, s2 worked beside it until it died without a word; both have
+		// saved what they know.
+		for _, id := range []string{"s1", "s2"} {
+			w.ok(w.hook(dir, id, "SessionStart", "gt-prime", "--hook"))
+			w.ok(w.hook(dir, id, "Stop", "gt-checkpoint", "write", "--hook"))
+			w.ok(w.hook(dir, id, "PreCompact", "gt-handoff", "--auto", "--hook"))
+		}
+		w.ok(w.run(dir, nil, "gt-mail", "send", "self", "-s", "a note", "-m", "for later"))
+		w.ok(w.run(dir, nil, "gt-mail", "hook", "--new", "-s", "the work", "-m", "to do"))
+		w.ok(w.hook(dir, "s1", "PostToolUse", "gt-keepalive", "touch", "--hook"))
+		w.ok(w.run(dir, nil, "gt-keepalive", "pid", "track", "gt-s1", fmt.Sprint(os.Getpid())))
+		w.put(dir+"/.runtime/role.md", "ROLE of the home\n")
+		w.put(dir+"/.runtime/last_handoff_ts", "1\n")
+	}
+	w.ok(w.run(work, nil, "gt-seance"))
+	if out, err := exec.Command("cp", "-a", w.root, w.copy).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return w
+}
+
+// restore puts everything back.
+func (w *world) restore() {
+	w.t.Helper()
+	if err := os.RemoveAll(w.root); err != nil {
+		w.t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "-a", w.copy, w.root).CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// places are all files and folders of the world that gt opens or writes: what
+// is there after it was at work, and what else a client or a person may have.
+func (w *world) places() []string {
+	found := map[string]bool{"transcript.jsonl": true, "env": true, "town/mayor/rigs.json": true}
+	for _, p := range []string{"settings.json", "settings.local.json", "settings.json.gt-backup", "settings.json.gt-lock", "plugins/installed_plugins.json"} {
+		found[home+"/.claude/"+p], found[work+"/.claude/"+p] = true, true
+	}
+	err := filepath.WalkDir(w.copy, func(path string, _ fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(w.copy, path)
+		for _, ours := range []string{
+			"home/.local/state/gt*", "work/.runtime*", "work/.polecat*", "work/.git/HEAD", "work/.git/logs/HEAD", "work/.git/info/exclude",
+			// Of the town what only a town has.
+			"town/.events*", "town/mail*", "town/roles*", "town/mayor*", "town/town.toml",
+		} {
+			if begin, ok := strings.CutSuffix(ours, "*"); rel == ours || ok && strings.HasPrefix(rel, begin) {
+				found[rel] = true
+			}
+		}
+		if len(notes(found, filepath.Dir(rel))) > 1 { // one says as much as all
+			delete(found, rel)
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// notes are the files of a mail box's folder.
+func notes(found map[string]bool, dir string) (all []string) {
+	for path := range found {
+		if name := filepath.Base(dir); filepath.Dir(path) == dir && (name == "cur" || name == "new") {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// hostile things take the place of a file.
+var hostile = map[string]func(w *world, path string) error{
+	"a link": func(w *world, path string) error { return os.Symlink(w.at("canary", "file"), path) },
+	"a link to nothing": func(w *world, path string) error {
+		return os.Symlink(w.at("canary", "new"), path)
+	},
+	"a link to a folder": func(w *world, path string) error { return os.Symlink(w.at("canary"), path) },
+	"a link to zeros":    func(w *world, path string) error { return os.Symlink("/dev/zero", path) },
+	"a link to itself":   func(w *world, path string) error { return os.Symlink(path, path) },
+	"a fifo":             func(w *world, path string) error { return syscall.Mkfifo(path, 0o600) },
+	"a folder":           func(w *world, path string) error { return os.Mkdir(path, 0o700) },
+	"a file":             func(w *world, path string) error { return os.WriteFile(path, []byte("\x1b[31m{"), 0o600) },
+	"a socket": func(w *world, path string) error {
+		// Its path may be longer than a socket's may be.
+		dir, err := os.MkdirTemp("/tmp", "gt-hostile-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unix"})
+		if err != nil {
+			return err
+		}
+		l.SetUnlinkOnClose(false)
+		l.Close()
+		return os.Rename(filepath.Join(dir, "s"), path)
+	},
+}
+
+const canary = "CANARY\n"
+
+// full runs what is sampled otherwise: every kind of thing in every place.
+var full = flag.Bool("full", false, "run the loops in full that are sampled by default")
+
+// Whatever stands in the place of a file or folder that gt opens: nothing hangs,
+// nothing is written where a link leads, or told from there; the agent gets its
+// start-up text; a command that cannot do what it should says so; and whatever
+// has a place of its own is saved all the same. What a person may keep behind a
+// link of their own is followed: settings, a transcript, the town.
+// Lines: S0-23 S1-117.
+func TestHostileFiles(t *testing.T) {
+	w := newWorld(t)
+	kinds := slices.Sorted(maps.Keys(hostile))
+	for i, place := range w.places() {
+		for j, kind := range kinds {
+			slow := kind == "a fifo" && (strings.Contains(place, ".git")) // git waits for it, and we for git
+			if sampled := j == i%len(kinds) || kind == "a fifo"; !*full && (!sampled || slow) {
+				continue
+			}
+			t.Run(place+" is "+kind, func(t *testing.T) {
+				w.t = t
+				w.restore()
+				w.put("canary/file", canary)
+				if err := os.RemoveAll(w.at(place)); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.MkdirAll(filepath.Dir(w.at(place)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := hostile[kind](w, w.at(place)); err != nil {
+					t.Fatal(err)
+				}
+				w.livesWith(place, kind)
+			})
+		}
+	}
+}
+
+// livesWith lets sessions begin, work and end in a world with a hostile place,
+// and looks at what is kept of that.
+func (w *world) livesWith(place, kind string) {
+	w.t.Helper()
+	if strings.Contains(place, "/.claude/") {
+		for _, args := range [][]string{
+			{"gt-hooks", "status"}, {"gt-hooks", "install", "claude"}, {"gt-hooks", "install", "claude", "--scope", "project"},
+			{"gt-hooks", "status", "--json"}, {"gt-hooks", "uninstall"}, {"gt-hooks", "uninstall", "--scope", "project"},
+		} {
+			w.run(work, nil, args...)
+		}
+		w.canaryLives(place)
+		return
+	}
+	dir, log, box := work, state, work+"/.runtime/mail"
+	if strings.HasPrefix(place, town) {
+		dir, log, box = crew, town, town+"/mail/demo/crew/max"
+	}
+	in := func(names ...string) bool { return slices.Contains(names, place) }
+	var all []answer
+	do := func(a answer) answer {
+		w.t.Helper()
+		all = append(all, a)
+		if strings.Contains(a.out+a.errs, strings.TrimSpace(canary)) {
+			w.t.Errorf("%s: tells what a link leads to", a.command)
+		}
+		return a
+	}
+	s1 := []string{"GT_SESSION_UUID=s1"}
+
+	if start := do(w.hook(dir, "s3", "SessionStart", "gt-prime", "--hook")); start.out == "" {
+		w.t.Errorf("the agent was told %q", start.out)
+	}
+	w.told += 100
+	do(w.hook(dir, "s1", "PostToolUse", "gt-keepalive", "touch", "--hook"))
+	do(w.hook(dir, "s1", "Stop", "gt-checkpoint", "write", "--hook"))
+	turn := fmt.Sprintf("turn %d is over", w.told)
+	do(w.hook(dir, "s1", "PreCompact", "gt-handoff", "--auto", "--hook"))
+	printed := do(w.runWith(s1, dir, nil, "gt-handoff", "--print"))
+	sent := do(w.run(dir, nil, "gt-mail", "send", "self", "-s", "late", "-m", "x"))
+	tracked := do(w.run(dir, nil, "gt-keepalive", "pid", "track", "gt-s9", fmt.Sprint(os.Getpid())))
+	do(w.hook(dir, "s3", "SessionEnd", "gt-keepalive", "end", "--hook"))
+
+	// What has no place of its own stands here by the place that it needs.
+	lock := in(dir+"/.runtime", dir+"/.runtime/lock") && kind != "a folder" && kind != "a file"
+	switch place {
+	case dir + "/.runtime":
+		lock = kind != "a folder"
+	case dir + "/.runtime/lock":
+		lock = kind != "a file"
+	}
+	noBox := strings.HasPrefix(box+"/", place+"/") && kind != "a folder" || in(box+"/cur", box+"/new", box+"/tmp") && kind != "a folder"
+	noLog := in(log, log+"/.events.jsonl", log+"/.events.jsonl.lock") && !(place == log && (kind == "a folder" || kind == "a link to a folder")) &&
+		!(place != log && kind == "a file")
+	for what, is := range map[string]struct{ kept, lost bool }{
+		"the sign of life": {
+			strings.Contains(do(w.run(dir, nil, "gt-keepalive", "show")).out, "PostToolUse"),
+			in(dir+"/.runtime") && lock || in(dir+"/.runtime/keepalive.json") && kind != "a file",
+		},
+		"the checkpoint": {strings.Contains(do(w.runWith(s1, dir, nil, "gt-checkpoint", "read")).out, turn), lock},
+		"the note": {
+			strings.Contains(do(w.run(dir, nil, "gt-mail", "inbox", "--all", "--json")).out, `"subject":"do it"`), lock || noBox,
+		},
+		"the mail":      {sent.code == 0, lock && dir == work && place == dir+"/.runtime" || noBox},
+		"the event":     {strings.Contains(w.readNow(log+"/.events.jsonl"), turn), true},
+		"the hand-over": {strings.Count(w.readNow(log+"/.events.jsonl"), `"type":"handoff"`) > 0, lock || noBox || noLog || place == log},
+		"the process":   {tracked.code == 0, strings.HasPrefix(log+"/.runtime/pids/.lock", place) && (kind != "a folder" || strings.HasSuffix(place, ".lock"))},
+		"the printed note": {
+			strings.Contains(printed.out, "Subject: "), false,
+		},
+	} {
+		if !is.kept && !is.lost {
+			w.t.Errorf("%s is lost", what)
+		}
+	}
+	for _, args := range [][]string{
+		{"gt-mail"}, {"gt-seance"}, {"gt-seance", "show", "s1"}, {"gt-keepalive", "pid", "list"}, {"gt-prime", "--state", "--json"},
+	} {
+		do(w.run(dir, nil, args...))
+	}
+	w.canaryLives(place)
+	if w.t.Failed() {
+		for _, a := range all {
+			w.t.Logf("%s: %d\n%s", a.command, a.code, a.errs)
+		}
+	}
+}
+
+// readNow is read for a place that may be hostile.
+func (w *world) readNow(path string) string {
+	if info, err := os.Lstat(w.at(path)); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return w.read(path)
+}
+
+// canaryLives checks that nothing was written where a link leads.
+func (w *world) canaryLives(place string) {
+	w.t.Helper()
+	entries, err := os.ReadDir(w.at("canary"))
+	if err != nil || w.read("canary/file") != canary {
+		w.t.Errorf("the canary is dead: %v", err)
+	}
+	for _, e := range entries {
+		followed := place == state || strings.Contains(place, ".claude")
+		if e.Name() != "file" && !followed {
+			w.t.Errorf("'%s' was made beside the canary", e.Name())
+		}
+	}
+}
+
+// ids are no session ids, but for the last two.
+var ids = []string{
+	"../../canary/x", "/etc/passwd", "a/b", ".", "..", "a\x00b", "a\nb", strings.Repeat("x", 4096), "-rf", "-", "--", " s1", "s1 ",
+	"$(touch canary/x)", "`touch canary/x`", ";touch canary/x", "%s%n", "\x1b[31m", "\u202eabc", "é", "\xff", "*", "~", "s1.json/../../../canary/x",
+	"s1.json", strings.Repeat("x", 128),
+}
+
+// An id that comes from outside leads nowhere but to a session: no file is made
+// for one that is none, the agent gets its text all the same, and every command
+// that takes one says what is wrong with it.
+// Lines: S0-1 S1-117.
+func TestHostileIDs(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range ids {
+		t.Run(fmt.Sprintf("%.40q", id), func(t *testing.T) {
+			w.t = t
+			w.restore()
+			w.put("canary/file", canary)
+			good := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`).MatchString(id)
+			for i, args := range [][]string{
+				{"gt-prime", "--hook"}, {"gt-keepalive", "touch", "--hook"}, {"gt-checkpoint", "write", "--hook"},
+				{"gt-handoff", "--auto", "--hook"}, {"gt-keepalive", "end", "--hook"},
+			} {
+				input, err := json.Marshal(map[string]any{"session_id": id, "cwd": w.at(work), "hook_event_name": "x", "source": "startup", "n": i})
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := w.run(work, bytes.NewReader(input), args...)
+				if i == 0 && a.out == "" {
+					t.Errorf("the agent was told nothing: %s", a.errs)
+				}
+				if !good && strings.Count(a.errs, "no session id")+strings.Count(a.errs, "a session id has") != 1 {
+					t.Errorf("%s: says %q", a.command, a.errs)
+				}
+			}
+			if env := []string{"GT_SESSION_ID=" + id, "GT_SESSION_UUID=" + id, "CLAUDE_CODE_SESSION_ID=" + id}; !strings.Contains(id, "\x00") {
+				for _, args := range [][]string{
+					{"gt-prime", "--hook"}, {"gt-checkpoint", "write"}, {"gt-checkpoint", "read"}, {"gt-mail", "send", "self", "-s", "x", "-m", "y"},
+					{"gt-handoff", "--print"}, {"gt-keepalive", "touch"}, {"gt-checkpoint", "clear"},
+				} {
+					if a := w.runWith(env, work, nil, args...); a.code != 0 && args[1] != "read" {
+						t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+					}
+				}
+				for _, name := range []string{"GT_ROLE", "GT_RIG", "GT_CREW", "GT_HOME", "GT_ROOT", "CLAUDE_PROJECT_DIR", "TMUX", "TMUX_PANE", "CLAUDE_CONFIG_DIR", "XDG_STATE_HOME", "GT_AGENT", "GT_SESSION", "BEADS_DIR"} {
+					if id == "." || id == ".." || strings.HasPrefix(id, "/") {
+						continue // a folder, as some of these should be
+					}
+					if a := w.runWith([]string{name + "=" + id}, work, nil, "gt-prime", "--hook"); a.out == "" {
+						t.Errorf("%s: the agent was told nothing: %s", name, a.errs)
+					}
+				}
+				for _, c := range []struct {
+					args  []string
+					codes []int
+				}{
+					{[]string{"gt-keepalive", "end"}, []int{1, 80}},
+					{[]string{"gt-seance", "show"}, []int{1, 80}},
+					{[]string{"gt-mail", "read"}, []int{1, 80}},
+					{[]string{"gt-mail", "done"}, []int{1, 80}},
+					{[]string{"gt-mail", "hook"}, []int{1, 80}},
+					{[]string{"gt-keepalive", "pid", "check"}, []int{1, 80}},
+					{[]string{"gt-keepalive", "pid", "reap"}, []int{1, 80}},
+					{[]string{"gt-handoff"}, []int{1, 80}},
+					{[]string{"gt-prime", "--handoff"}, []int{74, 80}},
+				} {
+					if good || id == "--" || id == "/etc/passwd" && c.args[0] == "gt-prime" {
+						continue // one that is known, no argument at all, and a file to be read
+					}
+					a := w.run(work, nil, append(c.args, id)...)
+					if !slices.Contains(c.codes, a.code) || !strings.Contains(a.errs, ": error: ") || strings.Count(a.errs, ": error: ") != 1 || a.out != "" {
+						t.Errorf("%.100s: %d, %q, %q", a.command, a.code, a.out, a.errs)
+					}
+				}
+			}
+			w.canaryLives("")
+			w.onlyOurs(regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.json$`))
+		})
+	}
+}
+
+// onlyOurs checks that what was made is in the places that gt writes, under
+// names that are fit for a file.
+func (w *world) onlyOurs(record *regexp.Regexp) {
+	w.t.Helper()
+	err := filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(w.root, path)
+		if _, lerr := os.Lstat(filepath.Join(w.copy, rel)); lerr == nil || rel == "canary" || rel == "canary/file" {
+			return err
+		}
+		base := filepath.Base(rel)
+		switch {
+		case filepath.Dir(rel) == work+"/.runtime/sessions" && record.MatchString(base):
+		case strings.HasPrefix(rel, work+"/.runtime/mail/"):
+		case strings.HasPrefix(rel, work+"/.runtime/checkpoint-") && record.MatchString(base):
+		case strings.HasPrefix(rel, work+"/.runtime/handoff"):
+		case strings.HasPrefix(rel, work+"/.polecat-checkpoint.json"), strings.HasPrefix(rel, work+"/.git/"):
+		default:
+			w.t.Errorf("'%s' was made", rel)
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// spell is what no terminal is to obey and no line to be turned around by: CSI,
+// OSC 52 (the clipboard), OSC 8 (a link), the title, a bell, C1, bidi controls;
+// and characters that take two columns, or none.
+const spell = "\x1b[31mred\x1b]52;c;aGk=\x07\x1b]8;;http://x\x1b\\link\x1b]0;title\x07\u009b2J\u202egnp\u2066x\u2069\u200f\u2028" +
+	"日本e\u0301\u0301👩\u200d👩\u200d👧\u200b\r\n\tend"
+
+// Escape sequences, bidi controls and megabytes in all that gt shows: in every
+// table, text and error of every command nothing is left that a terminal obeys
+// or that turns text around, no line of a table is wider than the terminal, no
+// start-up text is longer than its client takes; and --json gives the data as
+// it was.
+// Lines: S1-117.
+func TestHostileTitles(t *testing.T) {
+	for name, text := range map[string]string{
+		"spell":      spell,
+		"long spell": strings.Repeat(spell, 1<<20/len(spell)),
+		"accents":    "e" + strings.Repeat("\u0301", 1<<19),
+		"one line":   strings.Repeat("x", 1<<20),
+		"lines":      strings.Repeat("\n", 1<<20),
+		"bytes":      strings.Repeat("\xff\xfe\x9b", 1<<18),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !*full && !strings.Contains(text, spell) && name != "accents" {
+				t.Skip("only with -full")
+			}
+			w := newWorld(t)
+			w.curse(text)
+			w.put("home/.claude/settings.json", "{}")
+			env := []string{"GT_SESSION_UUID=s1"}
+			for _, terminal := range []string{"COLUMNS=80", "COLUMNS=", "NO_COLOR=1", "COLUMNS=20"} {
+				for _, args := range [][]string{
+					{"gt-seance"}, {"gt-seance", "show", "s1"}, {"gt-seance", "show", "cursed"}, {"gt-seance", "list", "--recent", "0"},
+					{"gt-mail"}, {"gt-mail", "inbox", "--all"}, {"gt-mail", "read", "0000000a"}, {"gt-mail", "read", "0000000b"}, {"gt-mail", "read", "0000000c"},
+					{"gt-checkpoint", "read"}, {"gt-keepalive", "show"}, {"gt-keepalive", "check"}, {"gt-keepalive", "pid", "list"},
+					{"gt-keepalive", "pid", "reap", "--dry-run"},
+					{"gt-prime"}, {"gt-prime", "--state"}, {"gt-prime", "--explain"}, {"gt-handoff", "--print"}, {"gt-handoff", "--dry-run"},
+					{"gt-krc"}, {"gt-krc", "decay"}, {"gt-krc", "prune", "--dry-run"}, {"gt-hooks", "status"},
+				} {
+					if terminal != "COLUMNS=80" && len(text) > len(spell) && args[0] != "gt-seance" {
+						continue
+					}
+					a := w.runWith(append(env, terminal), work, nil, args...)
+					table := len(args) == 1 && args[0] != "gt-prime" || slices.Contains([]string{"inbox", "list", "decay"}, args[len(args)-1])
+					for line := range strings.Lines(a.out) {
+						columns := uniseg.StringWidth(strings.TrimSuffix(line, "\n"))
+						if table && terminal == "COLUMNS=80" && (columns > 80 || len(line) > 80*32) {
+							t.Errorf("%s: a line has %d columns and %d bytes: %.200q", a.command, columns, len(line), line)
+						}
+					}
+				}
+			}
+			for _, args := range [][]string{
+				{"gt-seance", "--json"}, {"gt-seance", "show", "cursed", "--json"}, {"gt-mail", "inbox", "--all", "--json"},
+				{"gt-mail", "read", "0000000a", "--json"}, {"gt-checkpoint", "read", "--json"}, {"gt-keepalive", "show", "--json"},
+				{"gt-keepalive", "pid", "list", "--json"}, {"gt-prime", "--state", "--json"}, {"gt-krc", "--json"}, {"gt-hooks", "status", "--json"},
+			} {
+				a := w.runWith(env, work, nil, args...)
+				for line := range strings.Lines(a.out) {
+					if !json.Valid([]byte(line)) {
+						t.Errorf("%s: %.200q is no JSON", a.command, line)
+					}
+				}
+				if args[0] == "gt-seance" {
+					var s struct {
+						ID    string `json:"id"`
+						Topic string `json:"topic"`
+					}
+					for line := range strings.Lines(a.out) {
+						if err := json.Unmarshal([]byte(line), &s); err == nil && s.ID == "cursed" && s.Topic != strings.ToValidUTF8(text, "\ufffd") && name != "bytes" {
+							t.Errorf("%s: the topic became %.100q", a.command, s.Topic)
+						}
+					}
+				}
+			}
+			for _, source := range []string{"startup", "compact", "resume"} {
+				w.told++
+				input := fmt.Sprintf(`{"session_id":"new-%s","source":%q,"cwd":%q,"n":%d}`, source, source, w.at(work), w.told)
+				a := w.run(work, strings.NewReader(input), "gt-prime", "--hook")
+				if n := len(utf16.Encode([]rune(a.out))); n == 0 || n > 10_000 {
+					t.Errorf("a session that starts by %s is told %d characters", source, n)
+				}
+			}
+			if a := w.hook(work, "new-startup", "PreCompact", "gt-handoff", "--auto", "--hook"); len(a.out) > 64<<10 || !strings.Contains(a.out, "gt-mail read") {
+				t.Errorf("the summariser is told %d bytes\n%s", len(a.out), a.errs)
+			}
+		})
+	}
+}
+
+// curse puts a text into all that gt reads.
+func (w *world) curse(text string) {
+	w.t.Helper()
+	encode := func(v any) string {
+		var b strings.Builder
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			w.t.Fatal(err)
+		}
+		return b.String()
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	payload := map[string]any{"session_id": "cursed"}
+	for _, key := range []string{
+		"role", "actor_pid", "cwd", "topic", "agent", "source", "parent_id", "chain_id", "transcript_path", "branch", "tmux_session",
+		"work_unit", "host", "outcome", "reason", "subject", "note", "kind", "to_session", "program", "event", "error",
+	} {
+		payload[key] = text
+	}
+	log := w.read(state + "/.events.jsonl")
+	for _, kind := range []string{"session_start", "handoff", "session_end", "hook_error", text} {
+		log += encode(map[string]any{"ts": now, "source": text, "type": kind, "actor": text, "visibility": text, "payload": payload})
+	}
+	w.put(state+"/.events.jsonl", log)
+
+	most := func(n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }
+	record := map[string]any{"id": "s1", "started_at": now, "pid": os.Getpid(), "pid_start": "1", "boot_id": "x", "new": most(1000)}
+	for _, key := range []string{"actor", "agent", "role", "rig", "source", "tmux_session", "tmux_pane", "tmux_server", "cwd", "branch", "host", "reason", "work_unit", "molecule_id", "step_ref", "note"} {
+		record[key] = most(10_000)
+	}
+	record["handoff"] = map[string]any{"kind": "auto", "note": most(1000), "marker": most(1000), "reason": most(1000), "at": now}
+	w.put(work+"/.runtime/sessions/s1.json", encode(record))
+	saved := map[string]any{"timestamp": now, "session_id": "s1", "modified_files": []string{most(1000), most(1000)}}
+	for _, key := range []string{"molecule_id", "current_step", "step_title", "last_commit", "branch", "hooked_bead", "notes", "last_answer", "new"} {
+		saved[key] = most(100_000)
+	}
+	w.put(work+"/.polecat-checkpoint.json", encode(saved))
+	w.put(work+"/.runtime/keepalive.json", encode(map[string]any{"last_command": most(5000), "timestamp": now, "state": most(5000), "session_id": most(5000)}))
+	w.put(work+"/.runtime/handoff", most(2000)+"\n"+most(1000)+"\n")
+	w.put(work+"/.runtime/session_id", most(2000))
+	w.put(work+"/.runtime/role.md", most(200_000))
+	w.put(work+"/.git/HEAD", "ref: refs/heads/"+most(3000))
+	w.put("transcript.jsonl", encode(map[string]any{
+		"type": "user", "cwd": text, "message": map[string]any{"role": "user", "content": text},
+	})+encode(map[string]any{
+		"type": "assistant", "message": map[string]any{"role": "assistant", "content": []any{
+			map[string]any{"type": "text", "text": text},
+			map[string]any{"type": "tool_use", "name": text, "id": "1", "input": map[string]any{"command": text, "file_path": text}},
+			map[string]any{"type": "tool_use", "name": "Edit", "id": "2", "input": map[string]any{"file_path": text}},
+			map[string]any{"type": "tool_use", "name": "Bash", "id": "3", "input": map[string]any{"command": text}},
+			map[string]any{"type": "tool_use", "name": "TodoWrite", "id": "4", "input": map[string]any{"todos": []any{map[string]any{"content": text, "status": text}}}},
+		}},
+	}))
+	pids := state + "/.runtime/pids/"
+	w.put(pids+"plain.pid", text)
+	if name := strings.NewReplacer("/", "", "\x00", "").Replace(most(100)); name != "" {
+		w.put(pids+name+".pid", "1|x")
+		w.put(work+"/"+name, "")
+	}
+	// Notes: as they are, in encoded words, and as gt-mail writes them.
+	box := work + "/.runtime/mail/"
+	raw := strings.NewReplacer("\n", " ", "\r", " ").Replace(text)
+	w.put(box+"new/1737075600.M1R0000000a.h", "From: "+raw+"\nSubject: "+raw+"\nX-Gt-Session: "+raw+"\n\n"+text)
+	w.put(box+"cur/1737075600.M2R0000000b.h:2,F", "From: =?utf-8?q?=1B[2J?= <a@x>\nSubject: =?utf-8?q?=1B[31m=0D=0Atwo=E2=80=AElines?=\n\n"+text)
+	w.put(box+"cur/1737075600.M3R0000000c.h:2,F", "From: x\nX-Gt-Type: handoff\nSubject: "+mime.BEncoding.Encode("utf-8", most(500))+"\n\n"+most(1<<20))
+	w.run(work, strings.NewReader(most(1<<20)), "gt-mail", "send", "self", "-s", strings.ReplaceAll(most(300), "\x00", ""), "-m", "-")
+	w.run(work, nil, "gt-checkpoint", "write", "--notes", strings.ReplaceAll(most(100_000), "\x00", ""))
+	w.run(work, nil, "gt-mail", "hook", "--new", "-s", strings.ReplaceAll(most(300), "\x00", ""), "-m", "x")
+}
+
+// nested opens a million brackets.
+const depth = 1_000_000
+
+// Whatever comes on standard input, a hook ends with 0, soon and without
+// holding it all in memory, and the agent is told what it would be told; a
+// command that wants a text says what is wrong with it.
+// Lines: S1-39 S1-117.
+func TestHostileInput(t *testing.T) {
+	w := newWorld(t)
+	hooks := [][]string{
+		{"gt-prime", "--hook"}, {"gt-keepalive", "touch", "--hook"}, {"gt-checkpoint", "write", "--hook"},
+		{"gt-handoff", "--auto", "--hook"}, {"gt-keepalive", "end", "--hook"}, {"gt-prime", "--hook", "--nonsense"},
+	}
+	texts := [][]string{
+		{"gt-mail", "send", "self", "-s", "x", "-m", "-"}, {"gt-handoff", "-m", "-"}, {"gt-handoff", "--print", "-m", "-"}, {"gt-prime", "--handoff", "-"},
+	}
+	// A gigabyte, of which a file system keeps nothing but the front and the end.
+	big := w.at("big")
+	const front = `{"session_id":"big","source":"startup","hook_event_name":"SessionStart","tool_response":"`
+	if err := os.WriteFile(big, []byte(front), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("a gigabyte", func(t *testing.T) {
+		w.t = t
+		for _, args := range slices.Concat(hooks, texts) {
+			f, err := os.Open(big)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := w.run(work, f, args...)
+			f.Close()
+			if a.memory > 128<<20 {
+				t.Errorf("%s: held %d MiB", a.command, a.memory>>20)
+			}
+			if !strings.Contains(a.command, "--hook") && a.code == 0 {
+				t.Errorf("%s: ends with 0", a.command)
+			}
+		}
+		if !strings.Contains(w.read(work+"/.runtime/session_id"), "big") {
+			t.Error("what stood in front of the gigabyte was not read")
+		}
+	})
+	t.Run("a gigabyte in a pipe", func(t *testing.T) {
+		w.t = t
+		w.restore()
+		script := `(printf '` + front + `'; head -c 1073741824 /dev/zero; echo $? >../wrote) | "$@"`
+		if a := w.run(work, nil, "sh", "-c", script, "sh", "gt-prime", "--hook"); a.out == "" || !strings.Contains(a.errs, "over 4 MiB") {
+			t.Errorf("%q, %s", a.out, a.errs)
+		}
+		if w.read("wrote") != "0\n" {
+			t.Error("the client could not write it all")
+		}
+	})
+	t.Run("nothing ever comes", func(t *testing.T) {
+		w.t = t
+		for _, said := range []string{"", `{"session_id":"open"`, `{"session_id":"open"}`} {
+			for _, args := range hooks {
+				r, out, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := out.WriteString(said); err != nil {
+					t.Fatal(err)
+				}
+				a := w.run(work, r, args...)
+				out.Close()
+				r.Close()
+				if args[0] == "gt-prime" && len(args) == 2 && a.out == "" {
+					t.Errorf("%q: the agent was told nothing: %s", said, a.errs)
+				}
+			}
+		}
+	})
+	t.Run("no stream", func(t *testing.T) {
+		w.t = t
+		dir, err := os.Open(w.root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		for _, args := range hooks {
+			w.run(work, dir, args...)
+			for _, closed := range []string{"<&-", "<&- 2>&-", "<&- >&- 2>&-", "</dev/null >/dev/full", "</dev/full 2>/dev/full"} {
+				w.run(work, nil, "sh", "-c", `"$@" `+closed, "sh", "env", args[0], args[1], args[len(args)-1])
+			}
+		}
+		for _, args := range texts {
+			w.run(work, dir, args...)
+			w.run(work, nil, "sh", "-c", `"$@" <&-`, "sh", args[0], args[1], args[len(args)-1])
+		}
+	})
+	for name, input := range map[string]string{
+		"nested arrays":   strings.Repeat("[", depth),
+		"nested objects":  strings.Repeat(`{"a":`, depth),
+		"nested in one":   `{"session_id":"deep","x":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "}",
+		"closed":          strings.Repeat("[", depth) + strings.Repeat("]", depth),
+		"twice":           `{"session_id":"one","session_id":"../two","session_id":"three"}`,
+		"a mark":          "\xef\xbb\xbf" + `{"session_id":"bom"}`,
+		"no UTF-8":        "{\"session_id\":\"s\xff\xfe\",\"cwd\":\"\xff\"}",
+		"UTF-16":          "\xff\xfe{\x00\"\x00a\x00\"\x00:\x001\x00}\x00",
+		"NUL":             "\x00\x00\x00",
+		"large numbers":   `{"session_id":9007199254740993,"source":1e400,"cwd":-0}`,
+		"wrong types":     `{"session_id":["x"],"source":{"a":1},"cwd":false,"transcript_path":null,"hook_event_name":3,"last_assistant_message":[]}`,
+		"a string":        `"session_id"`,
+		"half of a pair":  `{"session_id":"\ud800","cwd":"\udc00"}`,
+		"two objects":     `{"session_id":"first"}{"session_id":"second"}`,
+		"a relative path": `{"session_id":"rel","cwd":"../..","transcript_path":"../../x"}`,
+		"devices":         `{"session_id":"dev","cwd":"/dev","transcript_path":"/dev/zero"}`,
+		"no folder":       `{"session_id":"none","cwd":"/none/` + strings.Repeat("x", 5000) + `","transcript_path":"` + strings.Repeat("/x", 5000) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.t = t
+			for _, args := range hooks {
+				a := w.run(work, strings.NewReader(input), args...)
+				if args[0] == "gt-prime" && len(args) == 2 && a.out == "" {
+					t.Errorf("the agent was told nothing: %s", a.errs)
+				}
+				if a.memory > 256<<20 {
+					t.Errorf("%s: held %d MiB", a.command, a.memory>>20)
+				}
+			}
+		})
+	}
+}
+
+// The same in every file that gt reads: what cannot be understood is passed
+// over, or set aside, and nothing ends by it.
+// Lines: S0-23.
+func TestHostileContent(t *testing.T) {
+	w := newWorld(t)
+	now := time.Now().UTC().Format(time.RFC3339)
+	files := []string{
+		state + "/.events.jsonl", "transcript.jsonl", work + "/.runtime/sessions/s1.json", work + "/.polecat-checkpoint.json", work + "/.runtime/keepalive.json",
+		work + "/.runtime/handoff", work + "/.runtime/session_id", work + "/.runtime/role.md", work + "/.runtime/mail/new/1.M1R0000000a.h", work + "/.runtime/mail/cur/1.M1R0000000b.h:2,F",
+		state + "/.runtime/pids/gt-s1.pid", home + "/.claude/settings.json", work + "/.claude/settings.json", home + "/.claude/plugins/installed_plugins.json",
+		work + "/.git/HEAD", work + "/.git/logs/HEAD", work + "/.git/info/exclude", state + "/.krc.json", state + "/.krc-autoprune.json", "env",
+	}
+	contents := map[string]string{
+		"nothing":        "",
+		"nested arrays":  strings.Repeat("[", depth) + "\n",
+		"nested objects": `{"ts":"` + now + `","type":"session_start","timestamp":"` + now + `","id":"s1","payload":` + strings.Repeat(`{"a":`, depth) + "\n",
+		"nested":         `{"id":"s1","session_id":"s1","timestamp":"` + now + `","hooks":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "}\n",
+		"wrong types":    `{"id":1,"session_id":{},"timestamp":[],"started_at":7,"pid":"x","handoff":[],"hook":"","hooks":[1],"plugins":3,"payload":7,"message":9,"type":{},"ts":1e999}` + "\n",
+		"large numbers":  `{"id":"s1","timestamp":"` + now + `","pid":99999999999999999999,"more_files":1e400,"handoff":{"at":"9999999-01-01T00:00:00Z"}}` + "\n",
+		"no UTF-8":       "\xff\xfe\x00\x9b\n" + `{"id":"s1` + "\xff" + `","timestamp":"` + now + `"}`,
+		"CR LF":          "{\r\n}\r\n\r\nFrom: x\r\n\r\n",
+		"zeros":          strings.Repeat("\x00", 1<<20),
+	}
+	commands := [][]string{
+		{"gt-prime", "--state"}, {"gt-checkpoint", "read"}, {"gt-keepalive", "show"}, {"gt-keepalive", "pid", "list"}, {"gt-mail", "--all"}, {"gt-mail", "read", "0000000b"},
+		{"gt-seance"}, {"gt-krc"}, {"gt-krc", "prune", "--dry-run"}, {"gt-hooks", "status"}, {"gt-handoff", "--print"},
+		{"gt-hooks", "install", "claude", "--scope", "project"}, {"gt-keepalive", "pid", "reap", "--grace", "0s", "gone"},
+	}
+	for name, content := range contents {
+		t.Run(name, func(t *testing.T) {
+			w.t = t
+			w.restore()
+			for _, path := range files { // each alone would say no more, and take twenty times as long
+				w.put(path, content)
+			}
+			for _, args := range commands {
+				if a := w.run(work, nil, args...); a.memory > 256<<20 {
+					t.Errorf("%s: held %d MiB", a.command, a.memory>>20)
+				}
+			}
+			if a := w.hook(work, "s4", "SessionStart", "gt-prime", "--hook"); a.out == "" {
+				t.Errorf("the agent was told nothing: %s", a.errs)
+			}
+			w.hook(work, "s4", "Stop", "gt-checkpoint", "write", "--hook")
+			w.hook(work, "s4", "PreCompact", "gt-handoff", "--auto", "--hook")
+			if a := w.runWith([]string{"GT_SESSION_UUID=s4"}, work, nil, "gt-checkpoint", "read"); !strings.Contains(a.out, fmt.Sprintf("turn %d is over", w.told-1)) {
+				t.Errorf("the checkpoint is lost: %q %s", a.out, a.errs)
+			}
+			w.hook(work, "s1", "PostToolUse", "gt-keepalive", "touch", "--hook")
+			if a := w.run(work, nil, "gt-keepalive", "show"); !strings.Contains(a.out, "PostToolUse") {
+				t.Errorf("the sign of life is lost: %q %s", a.out, a.errs)
+			}
+		})
+	}
+}
