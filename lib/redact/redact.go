@@ -210,11 +210,12 @@ func (sc *scanner) at(i int) (from, to int) {
 	return sc.shaped(i)
 }
 
-// begins says whether no word runs on across s[i]. The n of an escaped line
-// feed is no letter, and what was replaced no part of a word.
+// begins says whether no word runs on across s[i]. A dash goes on with a word,
+// and begins none: a list, a flag and a line of a diff begin with it. The n of
+// an escaped line feed is no letter, and what was replaced no part of a word.
 func (sc *scanner) begins(i int) bool {
 	s := sc.s
-	return i == sc.done || !isWord(s[i-1]) && s[i-1] != '-' ||
+	return i == sc.done || !isWord(s[i-1]) && (s[i-1] != '-' || i == 1 || !isWord(s[i-2])) ||
 		i > 1 && s[i-2] == '\\' && (s[i-1] == 'n' || s[i-1] == 't' || s[i-1] == 'r')
 }
 
@@ -486,6 +487,9 @@ func credential(s string, i, least int) (from, to int) {
 		if !digit && to-i == maxLook {
 			return 0, 0
 		}
+	}
+	for to > i && s[to-1] == '.' { // the end of the sentence
+		to--
 	}
 	if !digit || to-i < least || placeholder(s[i:to]) {
 		return 0, 0

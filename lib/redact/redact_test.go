@@ -29,7 +29,7 @@ func TestShapes(t *testing.T) {
 		join("sk", "_live_", abc), join("rk", "_live_", abc),
 		join("ey", "JhbGciOiJIUzI1NiJ9.", "ey", "JzdWIiOiIxMjM0In0.", abc),
 	} {
-		for _, around := range []string{"%", "use %, then go on", "(%)", "a=%", `{"t":"%"}`, "'%'\n", `x\n%\n`, "%."} {
+		for _, around := range []string{"%", "use %, then go on", "(%)", "a=%", `{"t":"%"}`, "'%'\n", `x\n%\n`, "%.", "-%\n+%\n", "- %"} {
 			text := strings.ReplaceAll(around, "%", secret)
 			want := strings.ReplaceAll(around, "%", Mark)
 			if got := Text(text, nil); got != want {
