@@ -548,3 +548,36 @@ func TestFollowBeginsWithTheLast(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPrune takes two of three events out of a log of 200,000, as a ratio
+// to what merely reading the same log by the line takes.
+func BenchmarkPrune(b *testing.B) {
+	var text strings.Builder
+	for i := range 200_000 {
+		text.WriteString(line(1+i%3*30, []string{"nudge", SessionStart, "mail"}[i%3], fmt.Sprintf(`"session_id":"s%d","text":%q`, i, strings.Repeat("x", 100))))
+	}
+	l := Log(filepath.Join(b.TempDir(), ".events.jsonl"))
+	var reading, pruning time.Duration
+	for b.Loop() {
+		if err := os.WriteFile(string(l), []byte(text.String()), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		begun := time.Now()
+		f, err := os.Open(string(l))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := Scan(f, func([]byte) bool { return true }); err != nil {
+			b.Fatal(err)
+		}
+		f.Close()
+		reading += time.Since(begun)
+		begun = time.Now()
+		if p, err := l.Prune(Pruning{Expired: older, Archive: true}); err != nil || p.Total() == 0 {
+			b.Fatal(p, err)
+		}
+		pruning += time.Since(begun)
+	}
+	b.ReportMetric(pruning.Seconds()/reading.Seconds(), "x-reading")
+	b.ReportMetric(float64(text.Len())*float64(b.N)/pruning.Seconds()/1e6, "MB/s")
+}
