@@ -47,6 +47,7 @@ var inEnv = map[string]string{
 	"DEPLOY_SECRET":         "correcthorse" + "batterystaple",
 	"ADMIN_PASSWORD":        `quo"te\and` + "slash-under-bridge",
 	"AWS_SECRET_ACCESS_KEY": "wPzLqXv/K7MtRnBg" + "+bHsYdFcUoJiEaTeWq/Zk",
+	"LATE_TOKEN":            "mushroomsoup" + "inthemorning",
 	"CACHE_URL":             "redis://:" + "mellonmellonmellon" + "@cache.example.org/1",
 }
 
