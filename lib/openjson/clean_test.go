@@ -25,4 +25,13 @@ func TestClean(t *testing.T) {
 		}
 	}
 	Unknown(nil).Clean(strings.ToUpper)
+
+	clean := func(s string) string { return strings.NewReplacer("secret", "***", ` tear"`, "").Replace(s) }
+	for object, want := range map[string]string{
+		`{"b": "secret", "a":1}`: `{"b": "***", "a":1}`, `{"b":"a tear","a":1}`: `{"a":1,"b":"[redacted]"}`, `{secret`: `null`,
+	} {
+		if got := string(Clean([]byte(object), clean)); got != want {
+			t.Errorf("%s becomes %s, want %s", object, got, want)
+		}
+	}
 }

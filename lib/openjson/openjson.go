@@ -41,6 +41,24 @@ func Unmarshal(data []byte, v any) (Unknown, error) {
 	return all, nil
 }
 
+// Clean has an object go through clean, as it stands.
+func Clean(object []byte, clean func(string) string) json.RawMessage {
+	cleaned := []byte(clean(string(object)))
+	if bytes.Equal(cleaned, object) || json.Valid(cleaned) {
+		return cleaned
+	}
+	var fields Unknown
+	if json.Unmarshal(object, &fields) != nil {
+		return json.RawMessage("null")
+	}
+	fields.Clean(clean)
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return data
+}
+
 // Clean has every field go through clean, by its name and value as they stand
 // in JSON. What is no JSON any more after that is replaced whole.
 func (u Unknown) Clean(clean func(string) string) {

@@ -17,6 +17,7 @@ import (
 	"gt/lib/eventlog"
 	"gt/lib/flock"
 	"gt/lib/home"
+	"gt/lib/openjson"
 	"gt/lib/retention"
 	"gt/lib/session"
 	"gt/lib/span"
@@ -461,9 +462,9 @@ func (c *follow) Run(env *cli.Env) error {
 			return true
 		}
 		if c.JSON {
-			failed = env.JSON(json.RawMessage(line))
+			failed = env.JSON(openjson.Clean(line, env.Redact)) // another program may have logged it
 		} else {
-			_, failed = fmt.Fprintln(env.Stdout, told(e))
+			_, failed = fmt.Fprintln(env.Stdout, told(e, env.Redact))
 		}
 		return failed == nil
 	})
@@ -471,8 +472,8 @@ func (c *follow) Run(env *cli.Env) error {
 }
 
 // told is an event as a person reads it: when, what, who, and the most telling
-// of the rest.
-func told(e eventlog.Event) string {
+// of the rest, gone through clean.
+func told(e eventlog.Event, clean func(string) string) string {
 	var p struct {
 		Session string `json:"session_id"`
 		Topic   string `json:"topic"`
@@ -486,7 +487,7 @@ func told(e eventlog.Event) string {
 	words := []string{e.Time.Local().Format("Jan _2 15:04:05"), e.Type, e.Actor}
 	for _, w := range []string{p.Session, p.Outcome, p.Source, p.Topic, p.Subject, p.Reason, p.Error} {
 		if w != "" {
-			words = append(words, term.Cut(term.Clean(w), maxWord))
+			words = append(words, term.Cut(term.Clean(clean(w)), maxWord))
 		}
 	}
 	return term.Clean(strings.Join(words, "  "))
