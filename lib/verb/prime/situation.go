@@ -170,8 +170,9 @@ const tmuxWait = 250 * time.Millisecond
 // A session's own, from before a compaction or a cycle, is. One that another
 // session left goes to a session that starts (not to one that goes on), and
 // only when who left it is over or has given its pane away: a live session's
-// children find its marker too. It goes into the same pane or tmux session;
-// elsewhere only when that pane is no more.
+// children find its marker too. It goes into the same pane; elsewhere only when
+// that pane is no more, or, for who starts outside tmux, when it was not given
+// to a successor, who may still be on its way.
 func (s *start) takes(m left) bool {
 	owner := m.owner
 	switch {
@@ -191,7 +192,7 @@ func (s *start) takes(m left) bool {
 	if owner.Live() && !p.Respawn || s.inside(owner) {
 		return false
 	}
-	if owner.TmuxPane == "" || s.facts.TmuxPane == "" && !owner.Live() {
+	if owner.TmuxPane == "" || s.facts.TmuxPane == "" && !owner.Live() && !p.Respawn {
 		return true
 	}
 	if owner.TmuxServer == s.facts.TmuxServer {
