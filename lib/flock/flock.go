@@ -20,31 +20,65 @@ var ErrBusy = errors.New("somebody else holds the lock")
 type Lock struct{ f *os.File }
 
 // Acquire takes the lock on path, creating the file where it is missing, and
-// waits for it at most as long as wait; then ErrBusy.
+// waits for it at most as long as wait; then ErrBusy. Those who wait get it in
+// the order in which they came.
 func Acquire(path string, wait time.Duration) (*Lock, error) {
 	deadline := time.Now().Add(wait)
-	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
+	for {
 		f, err := atomicfile.OpenAppend(path)
 		if err != nil {
 			return nil, err
 		}
-		for {
-			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-			if !errors.Is(err, syscall.EINTR) {
-				break
-			}
+		if err := lock(f, time.Until(deadline)); err != nil {
+			return nil, atomicfile.Error("lock", path, err)
 		}
-		if err == nil && names(path, f) {
+		if names(path, f) {
 			return &Lock{f}, nil
 		}
 		f.Close()
-		switch {
-		case err != nil && !errors.Is(err, syscall.EWOULDBLOCK):
-			return nil, atomicfile.Error("lock", path, err)
-		case time.Now().After(deadline):
-			return nil, atomicfile.Error("lock", path, ErrBusy)
+	}
+}
+
+// lock waits for the lock on f, which it closes where it does not get it. The
+// kernel lets those who wait in it come in turn, as trying again and again
+// would not: who had waited long was passed by who came just then.
+func lock(f *os.File, wait time.Duration) error {
+	fd := int(f.Fd())
+	err := flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, syscall.EWOULDBLOCK):
+		f.Close()
+		return err
+	case wait <= 0:
+		f.Close()
+		return ErrBusy
+	}
+	got := make(chan error, 1)
+	go func() { got <- flock(fd, syscall.LOCK_EX) }()
+	select {
+	case err := <-got:
+		if err != nil {
+			f.Close()
 		}
-		time.Sleep(pause)
+		return err
+	case <-time.After(wait):
+		// It cannot be called back: if it gets the lock after all, it gives it
+		// back at once.
+		go func() {
+			<-got
+			f.Close()
+		}()
+		return ErrBusy
+	}
+}
+
+func flock(fd, how int) error {
+	for {
+		if err := syscall.Flock(fd, how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
 	}
 }
 

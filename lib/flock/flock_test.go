@@ -3,10 +3,13 @@ package flock
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,5 +128,59 @@ func TestAcquireRefusesWhatIsNoFile(t *testing.T) {
 	lock.Unlock()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info, err)
+	}
+}
+
+// Nobody who comes later is served before who has waited, so that none waits
+// until it gives up while others come and go.
+func TestInTurn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := Acquire(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inode := fmt.Sprintf(":%d 0 EOF", info.Sys().(*syscall.Stat_t).Ino)
+	waiting := func() (n int) {
+		data, err := os.ReadFile("/proc/locks")
+		if err != nil {
+			t.Skip("no kernel that says who waits")
+		}
+		for line := range strings.Lines(string(data)) {
+			if strings.Contains(line, "-> FLOCK") && strings.Contains(line, inode) {
+				n++
+			}
+		}
+		return n
+	}
+	const all = 16
+	order := make(chan int, all)
+	for i := range all {
+		go func() {
+			lock, err := Acquire(path, time.Minute)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			order <- i
+			lock.Unlock()
+		}()
+		for deadline := time.Now().Add(time.Minute); waiting() <= i; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Skip("the kernel does not say who waits")
+			}
+		}
+	}
+	if _, err := Acquire(path, time.Millisecond); !errors.Is(err, ErrBusy) { // who gives up is in nobody's way
+		t.Error(err)
+	}
+	first.Unlock()
+	for i := range all {
+		if got := <-order; got != i {
+			t.Errorf("%d came %dth", got, i)
+		}
 	}
 }
