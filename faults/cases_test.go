@@ -3,24 +3,44 @@
 package faults
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A scenario is one command that writes, in a world in which it has something
 // to do. The table below is what the loops go through: a new command is a new
 // entry.
 type scenario struct {
-	name    string
-	args    []string // the command line
-	input   string   // its standard input, WORLD standing for the world's path
-	dir     string   // where it runs, in the world; "work" where empty
-	env     []string
+	name  string
+	args  []string // the command line
+	input string   // its standard input
+	env   []string
+	dir   string // where it runs, in the world; "work" where empty
+
+	// prepare makes the world. What differs from world to world it puts in vars,
+	// by whose names it can be used in args, input and env: WORLD is one.
 	prepare func(t *testing.T, w *world)
 
-	// grows says that a command which is run again does its work again, so that
-	// after a run that was killed there may be one note or event more.
-	grows bool
+	// live starts what the command meets and what a copy of the world cannot
+	// hold, a process for one. It is called before every run, and what it
+	// returns after it.
+	live func(t *testing.T, w *world) (stop func())
+
+	// next is what is done after a hand-over: the session that follows, and what
+	// it has to be told where there is a marker.
+	next string
+
+	// drops are files that a start takes away without a word, because nobody
+	// needs to be told of them.
+	drops []string
+
+	again int // the exit code of the command when it is run again
 }
 
 func (s scenario) folder() string {
@@ -31,57 +51,234 @@ func (s scenario) folder() string {
 }
 
 // hook says whether a client runs it, and asks for the exit code 0.
-func (s scenario) hook() bool {
-	for _, a := range s.args {
-		if a == "--hook" {
-			return true
-		}
-	}
-	return false
-}
+func (s scenario) hook() bool { return slices.Contains(s.args, "--hook") }
 
-// again is the input of the same command when it is run another time: hooks
+// later is the input of the same command when it is run another time: hooks
 // that bring the same input twice are taken for one that is wired twice.
-func (s scenario) again() string {
-	if strings.HasPrefix(s.input, "{") {
-		return `{"again":true,` + s.input[1:]
+func later(input string) string {
+	if strings.HasPrefix(input, "{") {
+		return `{"again":true,` + input[1:]
 	}
-	return s.input
+	return input
 }
 
-func input(w *world, text string) string { return strings.ReplaceAll(text, "WORLD", w.root) }
+// event is a hook's input.
+func event(session, event string, more ...string) string {
+	text := fmt.Sprintf(`{"session_id":%q,"hook_event_name":%q,"cwd":"WORLD/work","transcript_path":"WORLD/t.jsonl"`, session, event)
+	for i := 0; i < len(more); i += 2 {
+		text += fmt.Sprintf(",%q:%q", more[i], more[i+1])
+	}
+	return text + "}"
+}
 
-const (
-	startOld = `{"session_id":"s-old","hook_event_name":"SessionStart","source":"startup","cwd":"WORLD/work","transcript_path":"WORLD/t.jsonl"}`
-	startNew = `{"session_id":"s-new","hook_event_name":"SessionStart","source":"startup","cwd":"WORLD/work"}`
-	stopOld  = `{"session_id":"s-old","hook_event_name":"Stop","cwd":"WORLD/work","last_assistant_message":"The lexer is done, the parser is next."}`
-	prompt   = `{"session_id":"s-old","hook_event_name":"UserPromptSubmit","cwd":"WORLD/work"}`
-	compact  = `{"session_id":"s-old","hook_event_name":"PreCompact","trigger":"auto","cwd":"WORLD/work","transcript_path":"WORLD/t.jsonl"}`
+func start(session, source string) string { return event(session, "SessionStart", "source", source) }
+
+var (
+	prime     = []string{"gt-prime", "--hook", "--agent", "claude"}
+	touch     = []string{"gt-keepalive", "touch", "--hook", "--agent", "claude"}
+	ends      = []string{"gt-keepalive", "end", "--hook", "--agent", "claude"}
+	write     = []string{"gt-checkpoint", "write", "--hook", "--agent", "claude"}
+	auto      = []string{"gt-handoff", "--auto", "--hook", "--reason", "compaction", "--agent", "claude"}
+	message   = "the parser is next"
+	lastWords = "The lexer is done"
+	handoff   = []string{"gt-handoff", "-s", "half done", "-m", message}
+	stop      = event("s-old", "Stop", "last_assistant_message", lastWords+", and all of it.")
+	compact   = event("s-old", "PreCompact", "trigger", "auto")
+	asOld     = []string{"CLAUDE_CODE_SESSION_ID=s-old"}
 )
 
-func repository(t *testing.T, w *world) { w.repository(t, "work") }
+// transcript is the conversation of s-old.
+const transcript = `{"type":"user","uuid":"1","sessionId":"s-old","cwd":"/w","timestamp":"2026-01-17T01:00:00.000Z","message":{"role":"user","content":"Add the export command, but never touch the schema"}}
+{"type":"assistant","uuid":"2","parentUuid":"1","sessionId":"s-old","timestamp":"2026-01-17T01:01:00.000Z","message":{"role":"assistant","content":[{"type":"text","text":"The command parses its flags now."}]}}
+`
+
+// The worlds. In each a session s-old works, or worked, in work/.
+
+func empty(t *testing.T, w *world) {
+	w.repository(t, "work")
+	must(t, os.WriteFile(w.path("t.jsonl"), []byte(transcript), 0o600))
+}
+
+// lives has s-old alive, for its client is the test itself.
+func lives(t *testing.T, w *world) {
+	empty(t, w)
+	w.must(t, start("s-old", "startup"), "work", prime...)
+}
+
+// saved has s-old alive with a checkpoint, a note that is hooked and a hand-over
+// from before a compaction.
+func saved(t *testing.T, w *world) {
+	lives(t, w)
+	w.must(t, stop, "work", write...)
+	w.must(t, "", "work", "gt-mail", "hook", "--new", "-s", "fix the lamp", "-m", "It flickers.")
+	w.must(t, compact, "work", auto...)
+}
+
+// crashed has s-old gone without a word, and a checkpoint of it.
+func crashed(t *testing.T, w *world) {
+	empty(t, w)
+	w.gone(t, start("s-old", "startup"), "work", prime...)
+	w.must(t, stop, "work", write...)
+}
+
+// handed has s-old gone after a hand-over.
+func handed(t *testing.T, w *world) {
+	crashed(t, w)
+	w.with(asOld...).gone(t, "", "work", handoff...)
+}
+
+// noted has a note for the agent, NOTE.
+func noted(t *testing.T, w *world) {
+	empty(t, w)
+	r := w.must(t, "", "work", "gt-mail", "send", "self", "-s", "fix the lamp", "-m", "It flickers.")
+	w.vars["NOTE"] = strings.Fields(r.stdout)[0]
+}
+
+// hooked has that note hooked.
+func hooked(t *testing.T, w *world) {
+	noted(t, w)
+	w.must(t, "", "work", "gt-mail", "hook", w.vars["NOTE"])
+}
+
+// town has a town with two agents, max and joe of the rig gastown.
+func town(t *testing.T, w *world) {
+	for _, dir := range []string{"max", "joe"} {
+		must(t, os.MkdirAll(w.path("town/gastown/crew", dir), 0o700))
+	}
+	must(t, os.WriteFile(w.path("town/town.toml"), []byte("[rigs.gastown]\nprefix = \"gt\"\n"), 0o600))
+	w.must(t, "", "town/gastown/crew/joe", "gt-mail", "hook", "--new", "-s", "the tests", "-m", "Make them pass.")
+}
+
+// worn has what others left there: a torn log, a record that cannot be parsed,
+// a checkpoint that is none, temporary files and a restart file that nobody
+// came for.
+func worn(t *testing.T, w *world) {
+	crashed(t, w)
+	h := w.home("work")
+	old := time.Now().Add(-48 * time.Hour)
+	for path, text := range map[string]string{
+		h.Path("sessions", "s-new.json"):                 `{"id":"s-n`,
+		h.Path("checkpoint-s-new.json"):                  `{"notes":`,
+		h.Path("restart-1.json"):                         `{"env":["KEY=x"]}`,
+		h.Path(".session_id.gt-tmp-0000000000000000"):    "s-",
+		h.Path("sessions", ".x.gt-tmp-0000000000000000"): "{",
+	} {
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must(t, os.Chtimes(path, old, old))
+	}
+	log := h.Town.Events()
+	data, err := os.ReadFile(log)
+	must(t, err)
+	must(t, os.WriteFile(log, append(data, `{"ts":"2026-01-17T01:0`...), 0o600))
+}
+
+// settings has a person's own settings file, with hooks of another's.
+func settings(t *testing.T, w *world) {
+	w.repository(t, "work")
+	must(t, os.MkdirAll(w.path("home/.claude"), 0o700))
+	must(t, os.WriteFile(w.path("home/.claude/settings.json"), []byte(`{
+  "model": "opus",
+  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}
+}
+`), 0o644))
+}
+
+func installed(t *testing.T, w *world) {
+	settings(t, w)
+	w.must(t, "", "work", "gt-hooks", "install", "claude")
+}
+
+// linked has the settings in a dotfile manager's folder, behind a link.
+func linked(t *testing.T, w *world) {
+	settings(t, w)
+	must(t, os.Rename(w.path("home/.claude/settings.json"), w.path("home/dotfiles.json")))
+	must(t, os.Symlink("../dotfiles.json", w.path("home/.claude/settings.json")))
+}
+
+// tracked tracks a process that is gone.
+func tracked(t *testing.T, w *world) {
+	w.repository(t, "work")
+	w.must(t, "", "work", "client", "gt-keepalive", "pid", "track", "gone")
+}
+
+// sleeper starts a process and tracks it.
+func sleeper(t *testing.T, w *world) func() {
+	cmd := exec.Command("sleep", "600")
+	must(t, cmd.Start())
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	w.must(t, "", "work", "gt-keepalive", "pid", "track", "sleeper", strconv.Itoa(cmd.Process.Pid))
+	return func() {
+		_ = cmd.Process.Kill() // unless it was reaped
+		<-ended
+	}
+}
 
 var scenarios = []scenario{
-	{
-		name: "prime-first", args: []string{"gt-prime", "--hook", "--agent", "claude"}, input: startNew,
-		prepare: repository,
-	},
-	{
-		name: "prime-handed-over", args: []string{"gt-prime", "--hook", "--agent", "claude"}, input: startNew,
-		prepare: func(t *testing.T, w *world) {
-			repository(t, w)
-			w.gone(t, input(w, startOld), "work", "gt-prime", "--hook")
-			w.env = []string{"CLAUDE_CODE_SESSION_ID=s-old"}
-			w.gone(t, "", "work", "gt-handoff", "-s", "half done", "-m", "the parser is next")
-			w.env = nil
-		},
-	},
-	{
-		name: "keepalive-touch", args: []string{"gt-keepalive", "touch", "--hook", "--agent", "claude"}, input: prompt,
-		prepare: func(t *testing.T, w *world) {
-			repository(t, w)
-			w.must(t, input(w, startOld), "work", "gt-prime", "--hook")
-			w.must(t, input(w, strings.Replace(prompt, "UserPromptSubmit", "Stop", 1)), "work", "gt-keepalive", "touch", "--hook")
-		},
-	},
+	{name: "prime-first", args: prime, input: start("s-new", "startup"), prepare: empty},
+	{name: "prime-handed-over", args: prime, input: start("s-new", "startup"), prepare: handed},
+	{name: "prime-crash", args: prime, input: start("s-new", "startup"), prepare: crashed},
+	{name: "prime-clear", args: prime, input: start("s-new", "clear"), prepare: saved,
+		drops: []string{"handoff"}},
+	{name: "prime-compact", args: prime, input: start("s-old", "compact"), prepare: saved},
+	{name: "prime-resume", args: prime, input: start("s-old", "resume"), prepare: func(t *testing.T, w *world) {
+		saved(t, w)
+		w.must(t, event("s-old", "SessionEnd", "reason", "logout"), "work", ends...)
+	}},
+	{name: "prime-worn", args: prime, input: start("s-new", "startup"), prepare: worn,
+		env: []string{"CLAUDE_ENV_FILE=WORLD/env.sh"}},
+	{name: "prime-by-agent", args: []string{"gt-prime"}, env: []string{"CLAUDE_CODE_SESSION_ID=s-new"}, prepare: handed},
+	{name: "prime-town", args: prime, input: strings.Replace(start("s-new", "startup"), "WORLD/work", "WORLD/town/gastown/crew/joe", 1),
+		dir: "town/gastown/crew/joe", prepare: town},
+
+	{name: "handoff-auto", args: auto, input: compact, prepare: lives},
+	{name: "handoff-auto-again", args: auto, input: event("s-old", "PreCompact", "trigger", "manual"), prepare: saved},
+	{name: "handoff-save", args: handoff, env: asOld, prepare: func(t *testing.T, w *world) {
+		empty(t, w)
+		w.gone(t, start("s-old", "startup"), "work", prime...)
+	}, next: message},
+	{name: "handoff-by-person", args: handoff, prepare: empty, next: message},
+	{name: "handoff-work", args: append(slices.Clone(handoff), "NOTE"), prepare: noted, next: message},
+
+	{name: "checkpoint-first", args: write, input: stop, prepare: empty},
+	{name: "checkpoint-hook", args: write, input: stop, prepare: saved},
+	{name: "checkpoint-second", args: write, input: event("s-new", "Stop"), prepare: saved},
+	{name: "checkpoint-notes", args: []string{"gt-checkpoint", "write", "--notes", "tests pass", "--step", "p2"}, env: asOld, prepare: worn},
+	{name: "checkpoint-clear", args: []string{"gt-checkpoint", "clear"}, env: asOld, prepare: saved},
+
+	{name: "keepalive-first", args: touch, input: event("s-old", "UserPromptSubmit"), prepare: empty},
+	{name: "keepalive-touch", args: touch, input: event("s-old", "UserPromptSubmit"), prepare: func(t *testing.T, w *world) {
+		lives(t, w)
+		w.must(t, event("s-old", "Stop"), "work", touch...)
+	}},
+	{name: "keepalive-by-hand", args: []string{"gt-keepalive", "touch", "make"}, env: asOld, prepare: lives},
+	{name: "keepalive-end", args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
+		handed(t, w)
+		w.must(t, start("s-old", "resume"), "work", prime...)
+		w.must(t, stop, "work", touch...)
+		w.must(t, stop, "work", write...)
+	}},
+	{name: "keepalive-killed", args: []string{"gt-keepalive", "end", "s-old", "--outcome", "killed"}, prepare: lives, again: 1},
+	{name: "pid-track", args: []string{"gt-keepalive", "pid", "track", "gone", "PID"}, prepare: func(t *testing.T, w *world) {
+		tracked(t, w)
+		w.vars["PID"] = strconv.Itoa(os.Getpid())
+	}},
+	{name: "pid-reap", args: []string{"gt-keepalive", "pid", "reap"}, prepare: tracked, live: sleeper},
+
+	{name: "mail-first", args: []string{"gt-mail", "send", "self", "-s", "work", "-m", "text"}, prepare: empty},
+	{name: "mail-send", args: []string{"gt-mail", "send", "self", "-s", "work", "-m", "text"}, prepare: noted},
+	{name: "mail-send-town", args: []string{"gt-mail", "send", "gastown/crew/joe", "-s", "work", "-m", "text"}, dir: "town/gastown/crew/max", prepare: town},
+	{name: "mail-hook-new", args: []string{"gt-mail", "hook", "--new", "-s", "work", "-m", "text"}, prepare: noted},
+	{name: "mail-hook", args: []string{"gt-mail", "hook", "NOTE"}, prepare: noted},
+	{name: "mail-unhook", args: []string{"gt-mail", "unhook", "NOTE"}, prepare: hooked},
+	{name: "mail-read", args: []string{"gt-mail", "read", "NOTE"}, prepare: noted},
+	{name: "mail-done", args: []string{"gt-mail", "done", "NOTE"}, prepare: hooked},
+
+	{name: "hooks-install-first", args: []string{"gt-hooks", "install", "claude"}, prepare: repository},
+	{name: "hooks-install", args: []string{"gt-hooks", "install", "claude"}, prepare: settings},
+	{name: "hooks-install-linked", args: []string{"gt-hooks", "install", "claude"}, prepare: linked},
+	{name: "hooks-install-project", args: []string{"gt-hooks", "install", "claude", "--scope", "project"}, prepare: settings},
+	{name: "hooks-uninstall", args: []string{"gt-hooks", "uninstall"}, prepare: installed},
 }
+
+func repository(t *testing.T, w *world) { w.repository(t, "work") }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,12 +22,14 @@ import (
 // it are absolute; a copy is kept to begin from again.
 type world struct {
 	root string
-	env  []string // on top of the base
+	env  []string          // on top of the base
+	vars map[string]string // what stands in a scenario for something of this world
 }
 
 func newWorld(t *testing.T, name string) *world {
 	t.Helper()
-	w := &world{root: filepath.Join(scratch, strings.ReplaceAll(name, "/", "-"))}
+	w := &world{root: filepath.Join(scratch, name)}
+	w.vars = map[string]string{"WORLD": w.root}
 	must(t, os.MkdirAll(w.path("home"), 0o700))
 	must(t, os.WriteFile(w.path("home", ".gitconfig"), []byte("[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600))
 	must(t, os.MkdirAll(w.path("tmp"), 0o700))
@@ -59,6 +62,19 @@ func (w *world) environ() []string {
 	}, w.env...)
 }
 
+// with is the same world under other variables.
+func (w *world) with(env ...string) *world {
+	return &world{w.root, append(slices.Clone(w.env), env...), w.vars}
+}
+
+// fill puts what is of this world into a text.
+func (w *world) fill(text string) string {
+	for name, value := range w.vars {
+		text = strings.ReplaceAll(text, name, value)
+	}
+	return text
+}
+
 func (w *world) getenv(key string) string {
 	env := w.environ()
 	for i := len(env) - 1; i >= 0; i-- {
@@ -74,20 +90,28 @@ func (w *world) home(dir string) home.Home { return home.Find(w.getenv, w.path(d
 
 // command is a program in a folder of the world.
 func (w *world) command(dir string, args ...string) *exec.Cmd {
+	filled := make([]string, len(args))
+	for i, a := range args {
+		filled[i] = w.fill(a)
+	}
+	args = filled
 	name := args[0]
 	if strings.HasPrefix(name, "gt-") || name == "client" {
 		name = filepath.Join(bin, name)
 	}
 	cmd := exec.Command(name, args[1:]...)
 	cmd.Args[0] = args[0]
-	cmd.Dir, cmd.Env = w.path(dir), w.environ()
+	cmd.Dir = w.path(dir)
+	for _, kv := range w.environ() {
+		cmd.Env = append(cmd.Env, w.fill(kv))
+	}
 	return cmd
 }
 
 // run runs a program undisturbed.
 func (w *world) run(t *testing.T, stdin, dir string, args ...string) result {
 	t.Helper()
-	return runs(t, w.command(dir, args...), stdin)
+	return runs(t, w.command(dir, args...), w.fill(stdin))
 }
 
 // must is run, for what has to work.
