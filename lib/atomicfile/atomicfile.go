@@ -263,6 +263,21 @@ func Private(dir string) error {
 	return nil
 }
 
+// Own says what is wrong with a file or folder that another user made, who may
+// have meant it for us to read: nil for what is ours or the system's (root's),
+// or is not there. In /tmp, and wherever else anybody may write, a path alone
+// says nothing of who speaks.
+func Own(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil // whoever opens it says why
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return Error("use", path, errors.New("it belongs to another user"))
+	}
+	return nil
+}
+
 // PrivateSynced is Private, and waits until a folder that it made is on disk.
 // The folder above it must exist.
 func PrivateSynced(dir string) error {

@@ -108,6 +108,10 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 	var all []*Checkpoint
 	var failed error
 	for _, path := range paths {
+		if err := atomicfile.Own(path); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
 		c, err := read(rolling(h, path), load)
 		if c != nil {
 			all = append(all, c)

@@ -122,10 +122,16 @@ func (h Home) Path(elem ...string) string {
 }
 
 // Prepare makes Runtime: private to the user, and invisible to git. It refuses
-// a symbolic link, and a folder that is somebody else's.
+// a symbolic link, and a folder that is somebody else's; one that others may
+// write to, as a loose umask makes it, is theirs no more.
 func (h Home) Prepare() error {
 	if err := atomicfile.Private(h.Runtime()); err != nil {
 		return err
+	}
+	if info, err := os.Lstat(h.Runtime()); err == nil && info.Mode().Perm()&0o022 != 0 {
+		if err := os.Chmod(h.Runtime(), info.Mode().Perm()&^0o022); err != nil {
+			return atomicfile.Error("make private", h.Runtime(), err)
+		}
 	}
 	ignore := h.Path(".gitignore")
 	if _, err := os.Lstat(ignore); err == nil {

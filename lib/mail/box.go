@@ -172,6 +172,8 @@ func look(dir string, private bool) (there bool, err error) {
 	case err != nil:
 	case !info.IsDir():
 		err = errors.New("not a folder")
+	case private && atomicfile.Own(dir) != nil:
+		return true, atomicfile.Own(dir)
 	case private && info.Mode().Perm()&0o077 != 0:
 		err = errors.New("others may look into it; if it is yours, chmod 700 makes it private")
 	}

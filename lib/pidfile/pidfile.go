@@ -102,6 +102,10 @@ func (d Dir) Get(session string) (File, error) {
 	if err := CheckName(session); err != nil {
 		return File{}, err
 	}
+	// Whoever made the folder says which processes are ours to end.
+	if err := atomicfile.Own(d.town.Pids()); err != nil {
+		return File{}, err
+	}
 	data, err := atomicfile.Read(d.path(session), maxSize)
 	if err != nil {
 		return File{}, err
@@ -117,6 +121,9 @@ func (d Dir) Get(session string) (File, error) {
 // List returns the files by the names of their sessions. One that cannot be
 // read is reported, and the others are returned all the same.
 func (d Dir) List() ([]File, error) {
+	if err := atomicfile.Own(d.town.Pids()); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(d.town.Pids())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -24,6 +24,7 @@ type start struct {
 	call    *hook.Call
 	dialect hook.Dialect
 	facts   session.Facts
+	foreign bool // the home's state is another user's
 	fork    bool // the client told its parent's id instead of its own
 
 	state  State

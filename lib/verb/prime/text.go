@@ -194,7 +194,10 @@ const maxRole = 256 << 10
 // <home>/.runtime/role.md.
 func (s *start) role() section {
 	home := s.call.Home
-	paths := []string{home.Path("role.md")}
+	var paths []string
+	if !s.foreign {
+		paths = []string{home.Path("role.md")}
+	}
 	if r := home.Identity.Role; r != "" {
 		paths = append([]string{filepath.Join(home.Town.Root, "roles", string(r)+".md")}, paths...)
 	}
