@@ -11,6 +11,7 @@ import (
 	"gt/lib/git"
 	"gt/lib/home"
 	"gt/lib/openjson"
+	"gt/lib/term"
 )
 
 // However many files differ and whatever they are called, what is written can
@@ -120,7 +121,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, text := range []string{c.Found(now), c.Text()} {
-			if strings.ContainsAny(text, "\x1b\x07\x00\u202e") {
+			if term.CleanText(text) != text {
 				t.Errorf("%q says %q", data, text)
 			}
 		}

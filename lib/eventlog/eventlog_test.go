@@ -16,6 +16,7 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+	"unicode/utf8"
 )
 
 var at = time.Date(2026, 1, 17, 1, 0, 0, 123_456_789, time.FixedZone("", 3600))
@@ -326,4 +327,42 @@ func TestAppendSaysWhatIsWrong(t *testing.T) {
 	if err := Log(filepath.Join(t.TempDir(), "log")).Append(at, Handoff, "a", func() {}); err == nil {
 		t.Error("a function was marshalled")
 	}
+}
+
+// Whatever a log ends with, what is appended to it is a line of its own, nothing
+// before it changes, and its session's last event is found.
+func FuzzAppend(f *testing.F) {
+	for _, seed := range []string{"", "torn", "{}\n", `{"type":"session_start","payload":{"session_id":"s"}}`, "\x00\n\xff", "\n\n", strings.Repeat("[", 20_000)} {
+		f.Add([]byte(seed), "a\n\x1b\u2028", "s")
+	}
+	path := filepath.Join(f.TempDir(), ".events.jsonl")
+	f.Fuzz(func(t *testing.T, before []byte, actor, session string) {
+		if err := os.WriteFile(path, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log := Log(path)
+		err := log.Append(time.Now(), SessionEnd, actor, map[string]string{"session_id": session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := os.ReadFile(path)
+		if err != nil || !bytes.HasPrefix(after, before) {
+			t.Fatalf("%q became %q, %v", before, after, err)
+		}
+		added := bytes.TrimPrefix(after, before)
+		if len(before) > 0 && before[len(before)-1] != '\n' {
+			added = bytes.TrimPrefix(added, []byte("\n"))
+		}
+		if bytes.Count(added, []byte("\n")) != 1 || !json.Valid(added) {
+			t.Fatalf("to %q was added %q", before, added)
+		}
+		var last Event
+		if err := log.Read(func(e Event) bool { last = e; return true }); err != nil || last.Type != SessionEnd ||
+			last.Actor != strings.ToValidUTF8(actor, "\ufffd") && utf8.ValidString(actor) {
+			t.Fatalf("%+v, %v", last, err)
+		}
+		if got := log.Last("s", SessionEnd); session == "s" && got != SessionEnd {
+			t.Fatalf("after %q the last event is %q", before, got)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gt/lib/home"
+	"gt/lib/term"
 )
 
 // None is a year old; a sign from the future is new.
@@ -49,8 +50,20 @@ func FuzzParse(f *testing.F) {
 	}
 	now := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if s := parse(data); s != nil && (s.Timestamp.IsZero() || s.Age(now) < 0) {
+		s := parse(data)
+		if s == nil {
+			return
+		}
+		if s.Timestamp.IsZero() || s.Age(now) < 0 {
 			t.Errorf("%q gave %+v", data, s)
+		}
+		line, err := term.JSON(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := parse(line); again == nil || !again.Timestamp.Equal(s.Timestamp) || again.State != s.State ||
+			again.LastCommand != s.LastCommand || again.SessionID != s.SessionID {
+			t.Errorf("%q gave %+v, then %+v", data, s, again)
 		}
 	})
 }

@@ -2,10 +2,12 @@ package pidfile
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"gt/lib/process"
+	"gt/lib/term"
 	"gt/lib/town"
 )
 
@@ -127,6 +129,23 @@ func FuzzParse(f *testing.F) {
 			if again, state := parse(format(p)); state != "" || again != p {
 				t.Errorf("%q: %+v became %+v", data, p, again)
 			}
+		}
+	})
+}
+
+// A name that passes is that of one file in the folder, and shows as it is.
+func FuzzCheckName(f *testing.F) {
+	for _, seed := range []string{"gt-crew-max", "my project", "..", "a/b", "", "-rf", ".lock", "a\x00b", "a\nb", "\u202ea", "é", "\xff", strings.Repeat("x", 201)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if CheckName(name) != nil {
+			return
+		}
+		path := Of(town.Town{Root: "/town"}).path(name)
+		if filepath.Dir(path) != "/town/.runtime/pids" || filepath.Base(path) != name+".pid" || strings.HasPrefix(name, ".") ||
+			len(name)+len(".pid") > 255 || term.Clean(name) != name {
+			t.Fatalf("%q leads to %q", name, path)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -790,4 +791,28 @@ func TestEveryFieldHasAName(t *testing.T) {
 			t.Errorf("%s has none", f.Name)
 		}
 	}
+}
+
+// Whatever stands in the file of the latest session, what is taken from it is
+// an id.
+func FuzzPersisted(f *testing.F) {
+	for _, seed := range []string{"a-b\n2026-01-17T01:00:00Z\n", "", "\n", "../x\n", " a \r\n", "\xef\xbb\xbfa", "a\x00", strings.Repeat("x", 200)} {
+		f.Add([]byte(seed))
+	}
+	s := Store{Home: home.Home{Dir: f.TempDir()}}
+	if err := s.Home.Prepare(); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(s.Home.Path(idFile), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		id := s.Persisted()
+		if _, err := ParseID(string(id)); id != "" && err != nil {
+			t.Fatalf("%q gave %q", data, id)
+		}
+		if id != "" && !bytes.HasPrefix(bytes.TrimSpace(data), []byte(id)) {
+			t.Fatalf("%q gave %q", data, id)
+		}
+	})
 }

@@ -73,7 +73,9 @@ func TestSparseFile(t *testing.T) {
 func TestTailOfALiveFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.jsonl")
-	ask := func(n int) string { return lines("", prompt(fmt.Sprintf("request %d %s", n, strings.Repeat("x", n%5000)))) }
+	ask := func(n int) string {
+		return lines("", prompt(fmt.Sprintf("request %d %s", n, strings.Repeat("x", n%5000))))
+	}
 	if err := os.WriteFile(path, []byte(ask(0)), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"gt/lib/atomicfile"
+	"gt/lib/term"
 )
 
 func same(s string) string { return s }
@@ -659,8 +660,16 @@ func FuzzTail(f *testing.F) {
 		if n := len(s.Requests); n == 0 || s.Requests[n-1].Text != "the end" {
 			t.Fatalf("the last request is lost: %+v", s)
 		}
-		for _, text := range append(texts(s.Requests), s.First.Text, s.Answer, s.Compacted, s.Title) {
-			if utf8.RuneCountInString(text) > compactedLength || !utf8.ValidString(text) {
+		all := append(texts(s.Requests), s.First.Text, s.Answer, s.Compacted, s.Title)
+		all = slices.Concat(all, s.Files, s.Failures)
+		for _, c := range s.Commands {
+			all = append(all, c.Text)
+		}
+		for _, todo := range s.Todos {
+			all = append(all, todo.Text)
+		}
+		for _, text := range all {
+			if utf8.RuneCountInString(text) > compactedLength || term.CleanText(text) != text {
 				t.Fatalf("%q", text)
 			}
 		}

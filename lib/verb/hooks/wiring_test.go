@@ -125,50 +125,80 @@ func TestShapes(t *testing.T) {
 func TestRewireRandom(t *testing.T) {
 	w := want(t, "/opt/gt <&> bin")
 	for seed := range uint64(700) {
-		r := rand.New(rand.NewPCG(seed, 2))
-		text := randomSettings(r)
-		doc, err := jsonedit.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		others := foreign(t, doc, text)
-
-		wired, _, err := rewire(text, w)
-		if err != nil {
-			t.Fatalf("seed %d: %v in\n%s", seed, err, text)
-		}
-		doc, err = jsonedit.Parse(wired)
-		if err != nil {
-			t.Fatalf("seed %d: %v in\n%s", seed, err, wired)
-		}
-		have := ours(doc)
-		if len(have) != len(w) {
-			t.Fatalf("seed %d: %d entries of ours in\n%s", seed, len(have), wired)
-		}
-		for _, h := range have {
-			if !slices.ContainsFunc(w, func(w handler) bool { return h.command == w.command && h.same(w) }) {
-				t.Fatalf("seed %d: %s is not wanted in\n%s", seed, h, wired)
-			}
-		}
-		if got := foreign(t, doc, wired); got != others {
-			t.Fatalf("seed %d: of others' settings\n%s\nbecame\n%s", seed, others, got)
-		}
-		again, changes, err := rewire(wired, w)
-		if err != nil || changes != nil || string(again) != string(wired) {
-			t.Fatalf("seed %d: a second time: %v, %v", seed, changes, err)
-		}
-		bare, _, err := rewire(wired, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err = jsonedit.Parse(bare)
-		if err != nil || len(ours(doc)) != 0 {
-			t.Fatalf("seed %d: still there:\n%s\n%v", seed, bare, err)
-		}
-		if got := foreign(t, doc, bare); got != others {
-			t.Fatalf("seed %d: of others' settings\n%s\nbecame\n%s", seed, others, got)
+		text := randomSettings(rand.New(rand.NewPCG(seed, 2)))
+		if err := rewires(t, text, w); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
+}
+
+// The same of whatever a file may hold: what is no settings file is refused and
+// left alone.
+func FuzzRewire(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(randomSettings(rand.New(rand.NewPCG(seed, 2))))
+	}
+	for _, text := range []string{
+		``, `null`, `[]`, `{}`, `{"hooks":null}`, `{"hooks":{}}`, `{"hooks":{"Stop":null}}`, `{"hooks":{"Stop":{}}}`, `{"hooks":{"Stop":[]}}`,
+		`{"hooks":{"Stop":[[]]}}`, `{"hooks":{"Stop":[{"hooks":{}}]}}`, `{"hooks":{"Stop":[{"hooks":[null,1,{"type":"command","command":"gt-prime","args":[],"x":1}],"matcher":7,"y":2}]}}`,
+		"\ufeff{\r\n}\r\n", `{"hooks":[{"type":"command","command":"gt-prime"}]}`, `{"hooks":{"":[{"hooks":[{"type":"command","command":"\u0000/gt-prime"}]}]}}`,
+		`{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"gt-checkpoint write --hook"}]},{"hooks":[]}],"Stop ":[]}}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := rewires(t, text, want(t, "/opt/gt <&> bin")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// rewires checks what holds of every settings file that is rewired; one that
+// cannot be is none.
+func rewires(t *testing.T, text []byte, w []handler) error {
+	t.Helper()
+	doc, err := jsonedit.Parse(text)
+	if err != nil {
+		return nil
+	}
+	others := foreign(t, doc, text)
+	wired, _, err := rewire(text, w)
+	if err != nil {
+		if hooks := doc.Root.Get("hooks"); doc.Root.IsObject() && (hooks == nil || hooks.IsObject() && !slices.ContainsFunc(hooks.Items, func(e *jsonedit.Node) bool { return !e.IsArray() })) {
+			return fmt.Errorf("%w in\n%s", err, text)
+		}
+		return nil
+	}
+	if doc, err = jsonedit.Parse(wired); err != nil {
+		return fmt.Errorf("%w in\n%s", err, wired)
+	}
+	have := ours(doc)
+	if len(have) != len(w) {
+		return fmt.Errorf("%d entries of ours in\n%s", len(have), wired)
+	}
+	for _, h := range have {
+		if !slices.ContainsFunc(w, func(w handler) bool { return h.command == w.command && h.same(w) }) {
+			return fmt.Errorf("%s is not wanted in\n%s", h, wired)
+		}
+	}
+	if got := foreign(t, doc, wired); got != others {
+		return fmt.Errorf("of others' settings\n%s\nbecame\n%s\nin\n%s", others, got, wired)
+	}
+	again, changes, err := rewire(wired, w)
+	if err != nil || changes != nil || string(again) != string(wired) {
+		return fmt.Errorf("a second time: %v, %w", changes, err)
+	}
+	bare, _, err := rewire(wired, nil)
+	if err != nil {
+		return err
+	}
+	if doc, err = jsonedit.Parse(bare); err != nil || len(ours(doc)) != 0 {
+		return fmt.Errorf("still there:\n%s\n%w", bare, err)
+	}
+	if got := foreign(t, doc, bare); got != others {
+		return fmt.Errorf("of others' settings\n%s\nbecame without ours\n%s", others, got)
+	}
+	return nil
 }
 
 // foreign is every value of the text but what is ours, in order, as it is
