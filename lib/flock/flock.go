@@ -6,6 +6,7 @@ package flock
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -32,10 +33,14 @@ func Acquire(path string, wait time.Duration) (*Lock, error) {
 		if err := lock(f, time.Until(deadline)); err != nil {
 			return nil, atomicfile.Error("lock", path, err)
 		}
-		if names(path, f) {
+		named, err := names(path, f)
+		if named {
 			return &Lock{f}, nil
 		}
 		f.Close()
+		if err != nil {
+			return nil, atomicfile.Error("lock", path, err)
+		}
 	}
 }
 
@@ -84,13 +89,16 @@ func flock(fd, how int) error {
 
 // names says whether the file that is locked still has that name: who held the
 // lock before may have taken it away (Remove).
-func names(path string, f *os.File) bool {
+func names(path string, f *os.File) (bool, error) {
 	locked, err := f.Stat()
 	if err != nil {
-		return false
+		return false, err
 	}
 	named, err := os.Lstat(path)
-	return err == nil && os.SameFile(locked, named)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(locked, named), err
 }
 
 // Unlock gives the lock back.
