@@ -69,6 +69,9 @@ func Begin(env *cli.Env, f Flags) *Call {
 	if c.Home.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is no address and was ignored", c.Home.Ignored)
 	}
+	if foreign := c.Home.Town.Foreign; foreign != "" {
+		env.Warn("'%s' is not yours alone and makes no town; GT_ROOT would", foreign)
+	}
 	c.Store = session.Store{Home: c.Home, Warn: c.Warn}
 	if c.ID == "" && c.Input.SessionID == "" {
 		c.ID = c.Store.Current(env.Getenv, f.Hook)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"gt/lib/atomicfile"
 )
 
 // Town is the folder that sessions share.
@@ -14,6 +16,9 @@ type Town struct {
 	// Personal says that it is the user's own, outside any project: it has
 	// no roles, and notes stay in each home.
 	Personal bool
+	// Foreign is a file that would make a folder the town, were it ours (see
+	// Find); empty where none was passed over.
+	Foreign string
 }
 
 // Find returns the town of dir, the first that holds: GT_ROOT, else
@@ -22,6 +27,11 @@ type Town struct {
 // $XDG_STATE_HOME/gt (~/.local/state/gt, and without a HOME a folder of the
 // user's in the temporary folder). The folder of a personal town may
 // not exist yet.
+//
+// A town.toml or town.json that another user than us and root could have
+// written makes no town, or who can write to a folder above ours, such as
+// /tmp, would read what we log and say what our agents are told. A variable
+// is our own word, and is taken.
 func Find(getenv func(string) string, dir string) Town {
 	for _, key := range []string{"GT_ROOT", "GT_TOWN_ROOT"} {
 		if root := getenv(key); root != "" {
@@ -30,9 +40,17 @@ func Find(getenv func(string) string, dir string) Town {
 			}
 		}
 	}
+	foreign := ""
 	for d := dir; ; d = filepath.Dir(d) {
-		if isFile(filepath.Join(d, "town.toml")) || isFile(filepath.Join(d, "mayor", "town.json")) {
-			return Town{Root: d}
+		for _, path := range []string{filepath.Join(d, "town.toml"), filepath.Join(d, "mayor", "town.json")} {
+			info, err := os.Stat(path)
+			switch {
+			case err != nil || !info.Mode().IsRegular():
+			case info.Mode().Perm()&0o002 == 0 && atomicfile.Own(path) == nil:
+				return Town{Root: d, Foreign: foreign}
+			case foreign == "":
+				foreign = path
+			}
 		}
 		if d == filepath.Dir(d) {
 			break
@@ -43,11 +61,11 @@ func Find(getenv func(string) string, dir string) Town {
 		home := getenv("HOME")
 		if home == "" {
 			// A service without a home still has a thread to keep.
-			return Town{Root: filepath.Join(os.TempDir(), fmt.Sprintf("gt-%d", os.Getuid())), Personal: true}
+			return Town{Root: filepath.Join(os.TempDir(), fmt.Sprintf("gt-%d", os.Getuid())), Personal: true, Foreign: foreign}
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
-	return Town{Root: filepath.Join(state, "gt"), Personal: true}
+	return Town{Root: filepath.Join(state, "gt"), Personal: true, Foreign: foreign}
 }
 
 // Events is the path of the event log.
@@ -58,8 +76,3 @@ func (t Town) Feed() string { return filepath.Join(t.Root, ".feed.jsonl") }
 
 // Pids is the folder of the PID files.
 func (t Town) Pids() string { return filepath.Join(t.Root, ".runtime", "pids") }
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}

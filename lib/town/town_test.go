@@ -97,3 +97,37 @@ func TestPaths(t *testing.T) {
 		t.Error(town.Events(), town.Pids())
 	}
 }
+
+// What another user could have written makes no town, and hides none above it.
+func TestForeign(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "a", "b")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	planted := filepath.Join(top, "a", "town.toml")
+	for _, path := range []string{filepath.Join(top, "town.toml"), planted} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none := func(string) string { return "" }
+	if got := Find(none, dir); got.Root != filepath.Dir(planted) || got.Foreign != "" {
+		t.Errorf("%+v", got)
+	}
+	if err := os.Chmod(planted, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := Find(none, dir); got.Root != top || got.Foreign != planted {
+		t.Errorf("%+v", got)
+	}
+	env := func(key string) string {
+		if key == "GT_ROOT" {
+			return filepath.Dir(planted)
+		}
+		return ""
+	}
+	if got := Find(env, dir); got.Root != filepath.Dir(planted) || got.Foreign != "" {
+		t.Errorf("%+v", got)
+	}
+}
