@@ -89,7 +89,11 @@ func (p *plan) lookOrDie(t *testing.T) snapshot {
 
 // sound looks at the world, and says what has become wrong in it.
 func (p *plan) sound() (snapshot, []string) {
-	now, problems := p.w.sound(p.folder(), p.before)
+	before := p.before
+	if p.args[0] == "gt-krc" { // which takes events out of the log; see prune_test.go
+		before.log = nil
+	}
+	now, problems := p.w.sound(p.folder(), before)
 	return now, slices.DeleteFunc(problems, func(s string) bool { return slices.Contains(p.known, s) })
 }
 

@@ -173,12 +173,14 @@ func (l Log) last(session string, types []string) string {
 }
 
 // Size is the log's size in bytes, 0 where there is none.
-func (l Log) Size() int64 {
+func (l Log) Size() (int64, error) {
 	info, err := os.Lstat(string(l))
-	if err != nil {
-		return 0
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	} else if err != nil {
+		return 0, atomicfile.Error("look at", string(l), err)
 	}
-	return info.Size()
+	return info.Size(), nil
 }
 
 // Read calls each for every whole event in the log, oldest first, until it

@@ -86,7 +86,10 @@ func (p place) logs() []eventlog.Log {
 func (p place) tally(l eventlog.Log, to ...*retention.Tally) error {
 	bar := term.NewProgress(p.env.Stderr, p.env.Getenv, "reading "+filepath.Base(string(l)), p.env.Now)
 	defer bar.Done()
-	total := l.Size()
+	total, err := l.Size()
+	if err != nil {
+		return err
+	}
 	return l.Heads(func(h eventlog.Head, at, size int64) {
 		for _, t := range to {
 			t.Add(h, size)
@@ -128,14 +131,22 @@ func (c *stats) Run(env *cli.Env) error {
 		if err := p.tally(l, counted...); err != nil {
 			return err
 		}
-		if size := l.Size(); size > 0 || i == 0 {
+		size, err := l.Size()
+		if err != nil {
+			return err
+		}
+		if size > 0 || i == 0 {
 			all = append(all, file{string(l), size, own.Events, own.Other, own.Oldest, own.Newest})
 		}
 	}
 	var aside int64
 	segments := logs[0].Segments()
 	for _, s := range segments {
-		aside += eventlog.Log(s).Size()
+		size, err := eventlog.Log(s).Size()
+		if err != nil {
+			return err
+		}
+		aside += size
 	}
 	state, err := retention.LoadState(p.town.Root, p.warn)
 	if err != nil {
@@ -297,7 +308,15 @@ func (c *prune) Run(env *cli.Env) error {
 	}
 	begun := env.Now()
 	var state retention.State
-	act := !c.DryRun && p.logs()[0].Size()+p.logs()[1].Size() > 0 // else there may not even be a folder
+	size := int64(0)
+	for _, l := range p.logs() {
+		n, err := l.Size()
+		if err != nil {
+			return err
+		}
+		size += n
+	}
+	act := !c.DryRun && size > 0 // else there may not even be a folder
 	if act {
 		lock, err := retention.Lock(p.town.Root)
 		if errors.Is(err, flock.ErrBusy) && c.Auto {
@@ -412,7 +431,11 @@ func (c *rotate) Run(env *cli.Env) error {
 	}
 	l := p.logs()[0]
 	var done eventlog.Rotated
-	if n := l.Size(); n > 0 && n > int64(c.Over) {
+	n, err := l.Size()
+	if err != nil {
+		return err
+	}
+	if n > 0 && n > int64(c.Over) {
 		bar := term.NewProgress(env.Stderr, env.Getenv, "rotating "+filepath.Base(string(l)), env.Now)
 		done, err = l.Rotate(env.Now(), bar.Show)
 		bar.Done()

@@ -1,0 +1,301 @@
+//go:build linux
+
+package faults
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/eventlog"
+	"gt/lib/roll"
+	"gt/lib/term"
+)
+
+// What gt-krc does to the event log has invariants of its own: an event may
+// leave the log, but only when its time is over, and what tells of a session
+// only for the archive.
+var pruning = []scenario{
+	{
+		name: "krc-prune", args: []string{"gt-krc", "prune"}, dir: "town",
+		prepare: func(t *testing.T, w *world) { pruneable(t, w, "") },
+	},
+	{
+		name: "krc-prune-torn", args: []string{"gt-krc", "prune", "--auto"}, dir: "town",
+		prepare: func(t *testing.T, w *world) {
+			pruneable(t, w, `{"ts":"2020-01-01T00:00:00Z","type":"session_end","payl`)
+		},
+	},
+	{
+		name: "krc-prune-again", args: []string{"gt-krc", "prune"}, dir: "town",
+		prepare: func(t *testing.T, w *world) {
+			pruneable(t, w, "")
+			w.must(t, "", "town", "gt-krc", "prune")
+			put(t, w.path("town/.events.jsonl"), events(t, w, 2))
+		},
+	},
+	{
+		name: "krc-rotate", args: []string{"gt-krc", "rotate"}, dir: "town",
+		prepare: func(t *testing.T, w *world) { pruneable(t, w, "") },
+	},
+	{
+		name: "krc-config", args: []string{"gt-krc", "config", "set", "sling", "2d"}, dir: "town",
+		prepare: func(t *testing.T, w *world) {
+			pruneable(t, w, "")
+			w.must(t, "", "town", "gt-krc", "config", "set", "sling", "1d")
+		},
+	},
+}
+
+// pruneable makes a town whose log has events of every age.
+func pruneable(t *testing.T, w *world, torn string) {
+	t.Helper()
+	must(t, os.MkdirAll(w.path("town"), 0o700))
+	put(t, w.path("town/town.toml"), "")
+	put(t, w.path("town/.events.jsonl"), events(t, w, 1)+torn)
+	put(t, w.path("town/.krc.yaml"), `{"min_retain_count":3}`)
+}
+
+// events are those of 40 sessions, and others.
+func events(t *testing.T, w *world, generation int) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range 40 {
+		age := time.Duration(240-i*6) * time.Hour
+		for k, kind := range []string{"session_start", "nudge", "handoff", "session_end", "mail"} {
+			fmt.Fprintf(&b, `{"ts":%q,"source":"gt","type":%q,"actor":"demo/crew/max","payload":{"session_id":"s%d-%d","n":%d,"cwd":"/nowhere"},"visibility":"feed"}`+"\n",
+				time.Now().Add(-age+time.Duration(k)*time.Minute).UTC().Format("2006-01-02T15:04:05.000Z"), kind, generation, i, k)
+		}
+	}
+	return b.String()
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// chronicle is all that is told of a town: its events, wherever they are.
+type chronicle struct {
+	log, archive, aside map[string]int // each line, and how often it is there
+	roll                string         // what gt-seance lists
+}
+
+func (w *world) chronicle() (c chronicle, problems []string) {
+	l := eventlog.Log(w.path("town/.events.jsonl"))
+	count := func(paths ...string) map[string]int {
+		lines := map[string]int{}
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				continue
+			}
+			for line := range strings.Lines(string(data)) {
+				lines[strings.TrimSuffix(line, "\n")]++
+			}
+		}
+		return lines
+	}
+	c.log, c.archive, c.aside = count(string(l)), count(string(l.Archive())), count(l.Segments()...)
+	all, err := roll.Read(l)
+	if err != nil {
+		return c, []string{err.Error()}
+	}
+	var b strings.Builder
+	for _, s := range all {
+		line, err := term.JSON(s)
+		if err != nil {
+			return c, []string{err.Error()}
+		}
+		b.Write(line)
+	}
+	c.roll = b.String()
+	return c, nil
+}
+
+// kept says what of the events was lost, or is there twice. healed is after the
+// next run, when nothing may be left half done.
+func (c chronicle) kept(was chronicle, healed bool) (problems []string) {
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	for line := range was.log {
+		lifecycle := strings.Contains(line, `"type":"session_`) || strings.Contains(line, `"type":"handoff"`)
+		switch torn := !strings.HasSuffix(line, "}"); {
+		case c.log[line] > 1 || c.archive[line] > 1 || c.aside[line] > 1:
+			wrong("it is there %d, %d and %d times: %s", c.log[line], c.archive[line], c.aside[line], line)
+		case torn:
+		case c.log[line]+c.aside[line] > 1 && healed:
+			wrong("it is in the log, and set aside: %s", line)
+		case healed && c.log[line]+c.archive[line] > 1:
+			wrong("it is in the log, and carried over: %s", line)
+		case lifecycle && c.log[line]+c.archive[line] == 0:
+			wrong("it is lost: %s", line)
+		case !lifecycle && c.log[line]+c.aside[line] == 0 && young(line):
+			wrong("it is lost, and young: %s", line)
+		}
+	}
+	for line := range c.archive {
+		if was.archive[line] == 0 && was.log[line] == 0 && (healed || strings.HasSuffix(line, "}")) {
+			wrong("the archive has what never was: %s", line)
+		}
+	}
+	for line := range was.archive {
+		if c.archive[line] != was.archive[line] {
+			wrong("the archive lost it: %s", line)
+		}
+	}
+	if c.roll != was.roll {
+		wrong("the sessions are told as\n%s\nand were\n%s", c.roll, was.roll)
+	}
+	return problems
+}
+
+// young says of a nudge or mail of events whether its time is not over.
+func young(line string) bool {
+	at, err := time.Parse(time.RFC3339, line[len(`{"ts":"`):][:len("2006-01-02T15:04:05.000Z")])
+	ttl := 30 * 24 * time.Hour
+	if strings.Contains(line, `"nudge"`) {
+		ttl = 3 * 24 * time.Hour
+	}
+	return err == nil && time.Since(at) < ttl
+}
+
+// left says which files a prune left behind that are not meant to stay.
+func (w *world) left() (problems []string) {
+	for _, dir := range []string{"town", "town/.sessions", "town/.sessions/archive"} {
+		entries, _ := os.ReadDir(w.path(dir))
+		for _, e := range entries {
+			if strings.Contains(e.Name(), ".pruning") || strings.Contains(e.Name(), tmpMark) {
+				problems = append(problems, filepath.Join(dir, e.Name())+" was left behind")
+			}
+		}
+	}
+	return problems
+}
+
+// soundPrune is what holds after a disturbed run, and after the next one.
+func (p *plan) soundPrune(t *testing.T, was chronicle) []string {
+	t.Helper()
+	now, problems := p.w.chronicle()
+	problems = append(problems, now.kept(was, false)...)
+	for _, lock := range []string{".events.jsonl.lock", ".events.jsonl.prune.lock", ".krc.lock"} {
+		if err := free(p.w.path("town", lock)); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	// The next command is another one, and has something to do.
+	next := []string{"gt-krc", "prune"}
+	if p.args[1] == "prune" {
+		if r := p.w.run(t, "", "town", "gt-krc", "config"); r.code != 0 {
+			problems = append(problems, r.String())
+		}
+	}
+	if r := p.w.run(t, "", "town", next...); r.code != 0 || strings.Contains(r.stderr, "error") {
+		problems = append(problems, fmt.Sprintf("the next run: %v", r))
+	}
+	now, more := p.w.chronicle()
+	problems = append(problems, more...)
+	problems = append(problems, now.kept(was, true)...)
+	_, more = p.w.sound("town", snapshot{})
+	problems = append(problems, more...)
+	return append(problems, slices.DeleteFunc(p.w.left(), func(s string) bool { return strings.Contains(s, tmpMark) })...)
+}
+
+// TestKillPrune kills gt-krc before each of its system calls.
+func TestKillPrune(t *testing.T) {
+	needsTrace(t)
+	for _, s := range pruning {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlan(t, s)
+			p.w.restore(t)
+			was, problems := p.w.chronicle()
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			kills, violations := 0, 0
+			for _, c := range p.points() {
+				kills++
+				p.w.restore(t)
+				if r := p.trace(t, "trace="+c.name, fmt.Sprintf("inject=%s:signal=KILL:when=%d", c.name, c.nth)); !r.killed {
+					t.Errorf("it was not killed before %v: %v", c, r)
+				}
+				if problems := p.soundPrune(t, was); len(problems) > 0 {
+					violations++
+					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
+				}
+			}
+			totals.add(kills, 0, violations)
+			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
+		})
+	}
+}
+
+// failing are the calls that a file system lets fail.
+var failing = []string{
+	"openat", "read", "pread64", "write", "fsync", "ftruncate", "rename", "renameat", "renameat2", "link", "linkat",
+	"unlink", "unlinkat", "mkdir", "mkdirat", "flock", "close", "fchmod", "fstat", "newfstatat", "getdents64",
+}
+
+// TestErrorsPrune lets each of gt-krc's calls fail.
+func TestErrorsPrune(t *testing.T) {
+	needsTrace(t)
+	errnos := []string{"EIO", "ENOSPC", "EDQUOT", "EACCES", "EROFS", "EMFILE"}
+	for _, s := range pruning {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlan(t, s)
+			p.w.restore(t)
+			was, problems := p.w.chronicle()
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			faults, violations := 0, 0
+			for i, c := range p.calls {
+				if !slices.Contains(failing, c.name) || !*full && i%4 != 0 {
+					continue
+				}
+				errs := []string{errnos[i%len(errnos)]}
+				if *full {
+					errs = errnos
+				}
+				for _, errno := range errs {
+					for _, when := range []string{"", "+"} { // this one, or from here on
+						if when != "" && errno != "EIO" && errno != "ENOSPC" {
+							continue
+						}
+						faults++
+						p.w.restore(t)
+						r := p.trace(t, "trace="+c.name, fmt.Sprintf("inject=%s:error=%s:when=%d%s", c.name, errno, c.nth, when))
+						var problems []string
+						// Which town one is in cannot be asked for of a disk that does not
+						// answer; another one has nothing to prune.
+						lost := strings.HasSuffix(c.path(), "town.toml")
+						if now, err := p.w.look(); err != nil || !lost && r.code == 0 && told(now.log["town/.events.jsonl"]) != told(p.once.log["town/.events.jsonl"]) {
+							problems = append(problems, fmt.Sprintf("it did not do its work, and said nothing of it: %v, %v", r, err))
+						}
+						problems = append(problems, p.soundPrune(t, was)...)
+						switch r.code {
+						case 0, 74:
+						default:
+							problems = append(problems, r.String())
+						}
+						mute := when != "" && c.name == "write" // standard error, too
+						if r.code != 0 && !mute && !strings.Contains(r.stderr, "gt-krc: error: ") {
+							problems = append(problems, "no word about it: "+r.String())
+						}
+						if len(problems) > 0 {
+							violations++
+							t.Errorf("%s%s at %v:\n%s", errno, when, c, strings.Join(problems, "\n"))
+						}
+					}
+				}
+			}
+			totals.add(0, faults, violations)
+			t.Logf("%s: %d faults, %d violations", s.name, faults, violations)
+		})
+	}
+}
