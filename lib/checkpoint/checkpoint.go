@@ -250,11 +250,11 @@ func (c *Checkpoint) SetFiles(changes []git.Change) {
 	}
 }
 
-// Take notes that a successor was told of the checkpoint. One that is gone or
-// another's by now is left as it is. The caller holds the home's lock.
+// Take notes that a successor was told of the checkpoint. One that is gone by
+// now, another's, or told to another, is left as it is. The caller holds the home's lock.
 func Take(c *Checkpoint, by session.ID) error {
 	now, err := read(c.file, atomicfile.Rolling.Read)
-	if now == nil || now.SessionID != c.SessionID {
+	if now == nil || now.SessionID != c.SessionID || now.TakenBy != c.TakenBy {
 		return err
 	}
 	now.TakenBy = by

@@ -176,9 +176,13 @@ const lockWait = 3 * time.Second
 
 // Lock makes the caller the only one to change this home's state. It prepares
 // Runtime first.
-func (h Home) Lock() (*flock.Lock, error) {
+func (h Home) Lock() (*flock.Lock, error) { return h.LockWithin(lockWait) }
+
+// LockWithin is Lock with another patience: where what is done under the lock
+// is worth more of the time that a hook has, or less.
+func (h Home) LockWithin(wait time.Duration) (*flock.Lock, error) {
 	if err := h.Prepare(); err != nil {
 		return nil, err
 	}
-	return flock.Acquire(h.Path("lock"), lockWait)
+	return flock.Acquire(h.Path("lock"), wait)
 }

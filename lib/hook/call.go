@@ -10,6 +10,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/cli"
 	"gt/lib/eventlog"
+	"gt/lib/flock"
 	"gt/lib/git"
 	"gt/lib/home"
 	"gt/lib/process"
@@ -117,8 +118,10 @@ func (c *Call) NameTmux() error {
 	if err != nil {
 		return err
 	}
-	lock, err := c.Home.Lock()
-	if err != nil {
+	lock, err := c.Home.LockWithin(tmuxWait)
+	if errors.Is(err, flock.ErrBusy) {
+		return nil // the next hook has the time
+	} else if err != nil {
 		return err
 	}
 	defer lock.Unlock()

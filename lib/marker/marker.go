@@ -86,6 +86,9 @@ func List(h home.Home) ([]Marker, error) {
 	for _, e := range entries {
 		if n := e.Name(); is(n) {
 			m, err := read(h, n)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // taken away meanwhile
+			}
 			if err != nil {
 				failed = err
 				continue

@@ -21,6 +21,9 @@ const wait = 5 * time.Second
 // is not installed.
 var ErrNoServer = errors.New("no tmux server runs there")
 
+// ErrNoAnswer is what a server gives that is too busy: nothing is known then.
+var ErrNoAnswer = errors.New("tmux did not answer")
+
 // run gives tmux one or several commands, separated by ";", and returns what
 // it printed.
 func (s Server) run(args ...string) (string, error) {
@@ -46,7 +49,7 @@ func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 	case err == nil:
 		return strings.TrimRight(out.String(), "\n"), nil
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("tmux did not answer within %v", limit)
+		return "", fmt.Errorf("%w within %v", ErrNoAnswer, limit)
 	case errors.Is(err, exec.ErrNotFound), strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"):
 		return "", ErrNoServer
 	case said != "":

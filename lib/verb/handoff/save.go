@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"slices"
+	"time"
 
 	"gt/lib/atomicfile"
 	"gt/lib/eventlog"
@@ -10,11 +11,16 @@ import (
 	"gt/lib/session"
 )
 
+// saveWait is how long a hand-over waits for others that work in the same home:
+// half of the time that a client gives the hook before a compaction. What it
+// gives up is lost.
+const saveWait = 15 * time.Second
+
 // save makes the hand-over durable: the note, the marker, the record, the
 // event. It reports false when the same hook input was acted on already.
 func (h *handover) save() (bool, error) {
 	now := h.env.Now()
-	lock, err := h.home.Lock()
+	lock, err := h.home.LockWithin(saveWait)
 	if err != nil {
 		return false, err
 	}

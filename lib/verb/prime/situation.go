@@ -1,6 +1,7 @@
 package prime
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -101,6 +102,16 @@ func (s *start) markers() ([]left, error) {
 func (s *start) lookForMarker(box mail.Box) error {
 	markers, err := s.markers()
 	s.warn(err)
+	rank := func(m left) int { // its own first, and one that nobody is known to have left last
+		switch {
+		case m.owner == nil:
+			return 2
+		case m.owner.ID == s.facts.ID:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(markers, func(a, b left) int { return rank(a) - rank(b) })
 	for _, m := range markers {
 		if s.takes(m) {
 			s.marker, s.owner, s.own = &m.Marker, m.owner, m.owner != nil && m.owner.ID == s.facts.ID
@@ -183,6 +194,8 @@ const tmuxWait = 250 * time.Millisecond
 func (s *start) takes(m left) bool {
 	owner := m.owner
 	switch {
+	case owner == nil && s.blind:
+		return false // who leaves it may be about to note that
 	case owner == nil: // Gas Town's, or its session's record is gone
 		return !s.goesOn() || m.Reason == marker.Compaction
 	case owner.ID == s.facts.ID:
@@ -208,7 +221,7 @@ func (s *start) takes(m left) bool {
 		}
 	}
 	_, err := tmux.Server(owner.TmuxServer).Pane(owner.TmuxPane, tmuxWait)
-	return err != nil
+	return err != nil && !errors.Is(err, tmux.ErrNoAnswer)
 }
 
 // inside says whether this session's process runs below the other's.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"gt/lib/atomicfile"
 	"gt/lib/beads"
@@ -29,6 +30,7 @@ type start struct {
 
 	state  State
 	locked bool // the home is ours alone
+	blind  bool // it was not to be had: what lies there may be half done
 	light  bool // the conversation goes on: who you are, continue, and no more
 	again  bool // the hook is wired twice, and the other has spoken
 	own    bool // the marker is this session's own, from before a compaction
@@ -96,17 +98,28 @@ func (s *start) acts() bool { return s.call.ID != "" && !s.fork }
 // goesOn says whether the client lets a conversation go on.
 func (s *start) goesOn() bool { return s.facts.Source == "compact" || s.facts.Source == "resume" }
 
+// startWait is how long a start waits for others that work in the same home:
+// before it tells the session anything, and then again.
+const startWait = 4 * time.Second
+
 // begin notes the session, under the home's lock, and finds out what it should
-// be told.
+// be told. Where others keep the home busy, it is told without: acknowledge
+// notes it then.
 func (s *start) begin() error {
-	lock, err := s.call.Home.Lock()
+	lock, err := s.call.Home.LockWithin(startWait)
 	if err != nil {
+		s.blind = true
 		s.look()
 		return err
 	}
 	defer lock.Unlock()
 	s.locked = true
 	s.look()
+	return s.enter()
+}
+
+// enter notes the session in its home. The caller holds the lock.
+func (s *start) enter() error {
 	if s.owner != nil && !s.own {
 		s.facts.Predecessor = s.owner.ID
 		s.owner.Handoff.TakenBy = s.facts.ID // of two that start at once, one is told
@@ -165,6 +178,27 @@ func (s *start) dropStale() error {
 		}
 	}
 	return nil
+}
+
+// lookAgain looks, now that the home is ours, at what was told while it was
+// not. A marker that is there no more was told by another as well.
+func (s *start) lookAgain() {
+	s.locked, s.blind = true, false
+	records, err := s.call.Store.Mend()
+	s.warn(err)
+	s.records = records
+	if s.marker == nil {
+		return
+	}
+	markers, err := s.markers()
+	s.warn(err)
+	for _, m := range markers {
+		if m.Marker == *s.marker && s.takes(m) {
+			s.owner = m.owner
+			return
+		}
+	}
+	s.marker, s.owner, s.own, s.note = nil, nil, false, nil
 }
 
 // takenUp notes that the session's hand-over has reached its successor. What a
@@ -229,14 +263,20 @@ func (s *start) export() error {
 
 // acknowledge takes away what was delivered, now that it was.
 func (s *start) acknowledge() error {
-	if s.again || s.marker == nil && s.checkpoint == nil {
+	if !s.blind && s.marker == nil && s.checkpoint == nil {
 		return nil
 	}
-	lock, err := s.call.Home.Lock()
+	lock, err := s.call.Home.LockWithin(startWait)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
+	if s.blind {
+		s.lookAgain()
+		if err := s.enter(); err != nil || s.again {
+			return err
+		}
+	}
 	store, home := s.call.Store, s.call.Home
 	if s.checkpoint != nil {
 		s.warn(checkpoint.Take(s.checkpoint, s.facts.ID)) // at the worst it is told again

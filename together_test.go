@@ -1,0 +1,539 @@
+package gt_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A crowd is many sessions at work in one home at once: live clients, each a
+// process of its own, agents in tmux panes, and clients that die after one
+// hook.
+type crowd struct {
+	t    *testing.T
+	work string // WORK; the home is work/repo
+	repo string
+	env  []string
+}
+
+func newCrowd(t *testing.T) *crowd {
+	t.Helper()
+	work := t.TempDir()
+	tmux, err := os.MkdirTemp("/tmp", "gt-tmux-") // a socket's path has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &crowd{t: t, work: work, repo: filepath.Join(work, "repo"), env: []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(work, "home"), "WORK=" + work, "TMUX_TMPDIR=" + tmux,
+		"TERM=screen-256color", "LANG=C.UTF-8", "SHELL=/bin/sh", "GOMAXPROCS=2", "GIT_CONFIG_NOSYSTEM=1",
+	}}
+	t.Cleanup(func() {
+		kill := exec.Command("tmux", "kill-server")
+		kill.Env = c.env
+		_ = kill.Run()
+		os.RemoveAll(tmux)
+	})
+	if err := errors.Join(os.Mkdir(filepath.Join(work, "home"), 0o700), os.Mkdir(c.repo, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	c.must("git", "init", "-q")
+	c.must("git", "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", "first")
+	return c
+}
+
+// must runs a command of nobody's in the home.
+func (c *crowd) must(args ...string) string {
+	c.t.Helper()
+	r := job{Args: args, Env: c.env, Dir: c.repo}.run()
+	if r.Code != 0 {
+		c.t.Fatalf("%q: exit code %d\n%s%s", args, r.Code, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// client starts a client that lives until the test ends.
+func (c *crowd) client(name string) {
+	cmd := exec.Command("client", "-serve", name)
+	cmd.Env, cmd.Dir = c.env, c.repo
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	c.await(filepath.Join(c.work, name))
+}
+
+func (c *crowd) await(path string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("waited a minute for %s", path)
+		}
+	}
+}
+
+// at has a client run a command, as its hook where there is an input.
+func (c *crowd) at(name string, input map[string]string, args ...string) result {
+	j := job{Args: args, Env: append(slices.Clone(c.env), "CLAUDE_CODE_SESSION_ID="+name), Dir: c.repo}
+	if input != nil {
+		input["session_id"], input["cwd"] = name, c.repo
+		data, err := json.Marshal(input)
+		if err != nil {
+			panic(err)
+		}
+		j.Stdin = string(data)
+	}
+	conn, err := net.Dial("tcp", addressOf(filepath.Join(c.work, name)))
+	if err != nil {
+		return result{Stderr: err.Error(), Code: 99}
+	}
+	defer conn.Close()
+	if err := json.NewEncoder(conn).Encode(j); err != nil {
+		return result{Stderr: err.Error(), Code: 99}
+	}
+	var r result
+	if err := json.NewDecoder(conn).Decode(&r); err != nil && !errors.Is(err, io.EOF) {
+		return result{Stderr: err.Error(), Code: 99}
+	}
+	return r
+}
+
+// company is the one thing that a start may warn of in a crowd.
+var company = regexp.MustCompile(`(?m)^gt-prime: warning: session \S+ \(process \d+\) is live here as '\S+' as well\n`)
+
+// fine holds that a hook did its work, and complained of nothing.
+func (c *crowd) fine(what string, r result) {
+	c.t.Helper()
+	if said := company.ReplaceAllString(r.Stderr, ""); r.Code != 0 || said != "" {
+		c.t.Errorf("%s: exit code %d, %q", what, r.Code, said)
+	}
+}
+
+// all runs the functions at once and waits for them.
+func all(each ...func()) {
+	var wg sync.WaitGroup
+	for _, f := range each {
+		wg.Go(f)
+	}
+	wg.Wait()
+}
+
+// Some forty programs at once in one home, again and again: sessions that
+// start by doubly wired hooks, that write checkpoints, give signs of life, send
+// notes, are compacted and hand over in their panes, while others come and die
+// and everything is read. Each session begins once and is noted once; each note
+// that was acknowledged is there once; each marker tells its own session, once;
+// nobody reads half a file; and nothing is left behind. Lines: S0-16 S0-23
+// S3-15.
+func TestTogetherInOneHome(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("no tmux")
+	}
+	const clients, panes, strangers = 16, 3, 4
+	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
+	c := newCrowd(t)
+	names := make([]string, clients)
+	begin := make([]func(), clients)
+	for i := range clients {
+		names[i] = fmt.Sprintf("s%02d", i)
+		begin[i] = func() { c.client(names[i]) }
+	}
+	all(begin...)
+
+	// Readers find every file whole, whenever they look.
+	var stop atomic.Bool
+	var reads atomic.Int32
+	var readers sync.WaitGroup
+	for _, args := range [][]string{
+		{"gt-seance", "list", "--json"}, {"gt-mail", "--all", "--json"}, {"gt-checkpoint", "read", "--json"}, {"gt-prime", "--state", "--json"},
+	} {
+		readers.Go(func() {
+			for ; !stop.Load(); reads.Add(1) {
+				r := job{Args: args, Env: c.env, Dir: c.repo}.run()
+				none := args[0] == "gt-checkpoint" && r.Code == 1 && strings.Contains(r.Stderr, "there is no checkpoint")
+				if (r.Code != 0 || r.Stderr != "") && !none {
+					t.Errorf("%q: exit code %d, %q", args, r.Code, r.Stderr)
+				}
+				for line := range strings.Lines(r.Stdout) {
+					if !json.Valid([]byte(line)) || !strings.HasSuffix(line, "\n") {
+						t.Errorf("%q: %q is no line of JSON", args, line)
+					}
+				}
+			}
+		})
+	}
+
+	// What every client does, one after the other; they do not keep step, so
+	// that all of it goes on at once.
+	var mu sync.Mutex
+	sent := map[string]bool{}      // subjects of notes that were acknowledged
+	saved := map[string][]string{} // the notes that each session left before compactions
+	noteID := regexp.MustCompile("`gt-mail read (\\S+)`")
+	told := func(texts ...string) (found []string) { // the notes that a start names
+		for _, text := range texts {
+			for _, m := range noteID.FindAllStringSubmatch(text, -1) {
+				found = append(found, m[1])
+			}
+		}
+		return found
+	}
+	act := func(name string, n int) {
+		hook := func(event, source string) map[string]string {
+			return map[string]string{"hook_event_name": event, "source": source, "prompt_id": fmt.Sprint(n)}
+		}
+		var one, two result
+		switch {
+		case n == 0:
+			all(func() { one = c.at(name, hook("SessionStart", "startup"), "gt-prime", "--hook") },
+				func() { two = c.at(name, hook("SessionStart", "startup"), "gt-prime", "--hook") })
+			c.fine(name+" starts", one)
+			c.fine(name+" starts again", two)
+			if (one.Stdout == "") == (two.Stdout == "") {
+				t.Errorf("%s was told by one of two hooks: %q, %q", name, one.Stdout, two.Stdout)
+			}
+			if text := one.Stdout + two.Stdout; strings.Contains(text, "Handoff complete") {
+				t.Errorf("%s got a hand-over of somebody else's: %q", name, text)
+			}
+		case n%4 == 1:
+			all(func() {
+				one = c.at(name, hook("Stop", ""), "gt-checkpoint", "write", "--hook", "--notes", "words of "+name)
+			}, func() { two = c.at(name, hook("PostToolUse", ""), "gt-keepalive", "touch", "--hook") })
+			c.fine(name+" saves", one)
+			c.fine(name+" lives", two)
+		case n%4 == 2:
+			all(func() {
+				one = c.at(name, hook("PreCompact", ""), "gt-handoff", "--auto", "--hook", "--reason", "compaction")
+			}, func() {
+				two = c.at(name, hook("PreCompact", ""), "gt-handoff", "--auto", "--hook", "--reason", "compaction")
+			})
+			c.fine(name+" is compacted", one)
+			c.fine(name+" is compacted again", two)
+			notes := told(one.Stdout, two.Stdout)
+			if len(notes) != 1 {
+				t.Errorf("%s was saved %d times before one compaction", name, len(notes))
+			}
+			mu.Lock()
+			saved[name] = append(saved[name], notes...)
+			mu.Unlock()
+		case n%4 == 3:
+			subject := fmt.Sprintf("note %d of %s", n, name)
+			all(func() { one = c.at(name, hook("SessionStart", "compact"), "gt-prime", "--hook") },
+				func() { two = c.at(name, hook("SessionStart", "compact"), "gt-prime", "--hook") },
+				func() { c.fine(name+" writes", c.at(name, nil, "gt-mail", "send", "self", "-s", subject, "-m", "x")) })
+			c.fine(name+" goes on", one)
+			c.fine(name+" goes on again", two)
+			mu.Lock()
+			sent[subject] = true
+			last := saved[name][max(len(saved[name])-1, 0):]
+			mu.Unlock()
+			if notes := told(one.Stdout, two.Stdout); !slices.Equal(notes, last) {
+				t.Errorf("%s was told of %q and left %q", name, notes, last)
+			}
+		default:
+			// A command of the agent's may find the home busy, says so, and is run again.
+			for {
+				one = c.at(name, nil, "gt-checkpoint", "write", "--notes", "words of "+name, "--step", fmt.Sprint("p", n))
+				if one.Code != 75 {
+					break
+				}
+			}
+			c.fine(name+" notes", one)
+			c.fine(name+" prompts", c.at(name, hook("UserPromptSubmit", ""), "gt-keepalive", "touch", "--hook"))
+		}
+	}
+
+	// Meanwhile agents hand over in their panes, each to the next in its own.
+	var handovers sync.WaitGroup
+	var begun []string // files of the agents
+	c.must("tmux", "-f", "/dev/null", "new-session", "-d", "-s", "keep", "sleep", "600")
+	for p := range panes {
+		c.must("tmux", "new-session", "-d", "-s", fmt.Sprint("pane", p), "claude")
+		begun = append(begun, fmt.Sprint("claude-", p+1))
+		c.await(filepath.Join(c.work, begun[p]))
+	}
+	word := func(p, n int) string { return fmt.Sprintf("the word of pane %d in hand-over %d.", p, n) }
+	for p, name := range begun {
+		handovers.Go(func() {
+			for n := range rounds {
+				for {
+					r := c.at(name, nil, "gt-handoff", "--no-git-check", "-s", fmt.Sprintf("pane %d, %d", p, n), "-m", word(p, n))
+					if r.Code == 0 { // or its pane is gone, and it with it
+						if r.Stderr != "" {
+							t.Errorf("pane %d: %q", p, r.Stderr)
+						}
+						break
+					}
+					if r.Code != 75 {
+						t.Errorf("pane %d: exit code %d, %q", p, r.Code, r.Stderr)
+						return
+					}
+				}
+				for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+					if next := c.toldOf(word(p, n)); len(next) > 0 {
+						name = next[0]
+						break
+					}
+					if time.Now().After(deadline) {
+						t.Errorf("nobody was told %q", word(p, n))
+						return
+					}
+				}
+				c.await(filepath.Join(c.work, name))
+			}
+		})
+	}
+
+	var met []string // strangers
+	for step := range 4*rounds + 4 {
+		var at []func()
+		for i, name := range names {
+			if n := step - i%4; n >= 0 && n <= 4*rounds {
+				at = append(at, func() { act(name, n) })
+			}
+		}
+		for k := range strangers {
+			id := fmt.Sprintf("stranger-%d-%d", step, k)
+			met = append(met, id)
+			at = append(at, func() {
+				r := job{Args: []string{"client", "session_id=" + id, "source=startup", "--", "gt-prime", "--hook"}, Env: c.env, Dir: c.repo}.run()
+				c.fine(id, r)
+				if strings.Contains(r.Stdout, "Handoff complete") || strings.Contains(r.Stdout, "compaction") {
+					t.Errorf("%s took a hand-over that was not meant for it: %q", id, r.Stdout)
+				}
+				if k%2 == 0 {
+					r := job{Args: []string{"client", "session_id=" + id, "reason=other", "--", "gt-keepalive", "end", "--hook"}, Env: c.env, Dir: c.repo}.run()
+					c.fine(id+" ends", r)
+				}
+			})
+		}
+		all(at...)
+	}
+	handovers.Wait()
+	stop.Store(true)
+	readers.Wait()
+	t.Logf("%d reads meanwhile", reads.Load())
+
+	for p := range panes {
+		for n := range rounds {
+			if next := c.toldOf(word(p, n)); len(next) != 1 {
+				t.Errorf("%q was told to %q", word(p, n), next)
+			}
+		}
+	}
+	c.events(append(slices.Clone(names), met...), clients*rounds+panes*rounds)
+	c.checkpoints(names)
+	c.notes(sent, saved, c.records(names))
+	c.leftovers()
+}
+
+// toldOf names the agents in panes that were told a text when they started.
+func (c *crowd) toldOf(text string) (names []string) {
+	starts, err := filepath.Glob(filepath.Join(c.work, "claude-*.start"))
+	if err != nil {
+		c.t.Error(err)
+	}
+	for _, path := range starts {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), text) {
+			names = append(names, strings.TrimSuffix(filepath.Base(path), ".start"))
+		}
+	}
+	return names
+}
+
+// events holds that every line of the log is whole, that each session starts
+// once and ends at most once, and that so many hand-overs were noted, each once.
+func (c *crowd) events(ids []string, handovers int) {
+	c.t.Helper()
+	data, err := os.ReadFile(filepath.Join(c.work, "home/.local/state/gt/.events.jsonl"))
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	starts, ends, notes := map[string]int{}, map[string]int{}, map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		var e struct {
+			Type    string
+			Payload struct {
+				ID   string `json:"session_id"`
+				Note string
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil || !strings.HasSuffix(line, "\n") {
+			c.t.Errorf("a line of the log is torn: %q", line)
+		}
+		switch e.Type {
+		case "session_start":
+			starts[e.Payload.ID]++
+		case "session_end":
+			ends[e.Payload.ID]++
+		case "handoff":
+			notes[e.Payload.Note]++
+		case "session_resume":
+		default:
+			c.t.Errorf("an event that nobody waits for: %s", line)
+		}
+	}
+	for _, id := range ids {
+		if starts[id] != 1 {
+			c.t.Errorf("%s started %d times", id, starts[id])
+		}
+	}
+	for id, n := range starts {
+		if n != 1 || ends[id] > 1 {
+			c.t.Errorf("%s started %d times and ended %d times", id, n, ends[id])
+		}
+	}
+	if len(notes) != handovers {
+		c.t.Errorf("%d hand-overs in the log, not %d", len(notes), handovers)
+	}
+	for id, n := range notes {
+		if n != 1 {
+			c.t.Errorf("hand-over %s is in the log %d times", id, n)
+		}
+	}
+}
+
+// records holds that each live session is noted, under its own name, and that
+// every record can be read. It returns the sessions' chains.
+func (c *crowd) records(names []string) map[string]string {
+	c.t.Helper()
+	chains := map[string]string{}
+	type record struct {
+		ID, Outcome string
+		Chain       string `json:"chain_id"`
+		Handoff     json.RawMessage
+	}
+	found := map[string]record{}
+	paths, _ := filepath.Glob(filepath.Join(c.repo, ".runtime/sessions/*.json"))
+	for _, path := range paths {
+		var r record
+		data, err := os.ReadFile(path)
+		if err != nil || json.Unmarshal(data, &r) != nil || r.ID+".json" != filepath.Base(path) {
+			c.t.Errorf("%s: %q, %v", path, data, err)
+		}
+		found[r.ID] = r
+		if r.Handoff != nil {
+			c.t.Errorf("%s waits for somebody to take up %s", r.ID, r.Handoff)
+		}
+	}
+	for _, name := range names {
+		if r := found[name]; r.ID != name || r.Outcome != "" || r.Chain == "" {
+			c.t.Errorf("%s is noted as %+v", name, r)
+		}
+		chains[name] = found[name].Chain
+	}
+	return chains
+}
+
+// checkpoints holds that each session has one, with its own words.
+func (c *crowd) checkpoints(names []string) {
+	c.t.Helper()
+	paths, _ := filepath.Glob(filepath.Join(c.repo, ".runtime/checkpoint-*.json"))
+	var found []string
+	for _, path := range append(paths, filepath.Join(c.repo, ".polecat-checkpoint.json")) {
+		var p struct {
+			ID    string `json:"session_id"`
+			Notes string
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || json.Unmarshal(data, &p) != nil || p.Notes != "words of "+p.ID {
+			c.t.Errorf("%s: %q, %v", path, data, err)
+		}
+		if base := filepath.Base(path); base != ".polecat-checkpoint.json" && base != "checkpoint-"+p.ID+".json" {
+			c.t.Errorf("%s is of %s", path, p.ID)
+		}
+		found = append(found, p.ID)
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, names) {
+		c.t.Errorf("checkpoints of %q", found)
+	}
+}
+
+// notes holds that each note is there once, and that of each session the last
+// that it left for itself is the one that is hooked.
+func (c *crowd) notes(sent map[string]bool, saved map[string][]string, chains map[string]string) {
+	c.t.Helper()
+	type note struct {
+		ID, Subject, Session, Chain string
+		Hooked                      bool
+	}
+	subjects := map[string]int{}
+	byID := map[string]note{}
+	for line := range strings.Lines(c.must("gt-mail", "--all", "--json")) {
+		var n note
+		if err := json.Unmarshal([]byte(line), &n); err != nil {
+			c.t.Error(err)
+		}
+		subjects[n.Subject]++
+		byID[n.ID] = n
+	}
+	for subject := range sent {
+		if subjects[subject] != 1 {
+			c.t.Errorf("%q is there %d times", subject, subjects[subject])
+		}
+	}
+	for name, ids := range saved {
+		for i, id := range ids {
+			n, ok := byID[id]
+			if !ok || n.Session != name || n.Chain != chains[name] || n.Hooked != (i == len(ids)-1) {
+				c.t.Errorf("note %d of %d of %s: %+v", i+1, len(ids), name, n)
+			}
+		}
+	}
+}
+
+// leftovers holds that nothing lies about: no marker, no temporary or restart
+// file, nothing set aside; that nobody holds a lock; and that git sees nothing.
+func (c *crowd) leftovers() {
+	c.t.Helper()
+	err := filepath.WalkDir(c.work, func(path string, d os.DirEntry, err error) error {
+		name := d.Name()
+		if strings.Contains(name, ".gt-tmp-") || strings.Contains(name, ".bad") || strings.HasPrefix(name, "restart-") || strings.HasPrefix(name, "handoff") ||
+			strings.HasSuffix(filepath.Dir(path), "mail/tmp") {
+			c.t.Errorf("left over: %s", path)
+		}
+		if err == nil && (name == "lock" || strings.HasSuffix(name, ".lock")) && !strings.Contains(path, "/.git/") {
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+				c.t.Errorf("somebody holds %s", path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		c.t.Error(err)
+	}
+	data, err := os.ReadFile(filepath.Join(c.repo, ".runtime/session_id"))
+	if lines := strings.Split(string(data), "\n"); err != nil || len(lines) != 3 || lines[2] != "" {
+		c.t.Errorf("session_id: %q, %v", data, err)
+	}
+	if out := c.must("git", "status", "--porcelain"); out != "" {
+		c.t.Errorf("git shows %s", out)
+	}
+}
