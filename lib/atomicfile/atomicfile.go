@@ -300,7 +300,7 @@ func Sweep(dir string, now time.Time) {
 		if !strings.HasPrefix(e.Name(), ".") || !strings.Contains(e.Name(), tmpMark) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > time.Hour {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()).Abs() > time.Hour {
 			os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}

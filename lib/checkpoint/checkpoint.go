@@ -37,6 +37,11 @@ const File = ".polecat-checkpoint.json"
 // StaleAfter is the age from which on a checkpoint says nothing any more.
 const StaleAfter = 24 * time.Hour
 
+// forget is the age from which on a checkpoint beside the home's own is removed.
+// It is far over StaleAfter: a clock that is wrong for an hour makes all of them
+// stale, and must not cost any.
+const forget = 7 * StaleAfter
+
 // maxSize bounds a checkpoint, and maxFiles the bytes of it that list files.
 const (
 	maxSize  = 4 << 20
@@ -168,7 +173,7 @@ func parse(data []byte) (*Checkpoint, error) {
 
 // Open returns the checkpoint of a session, to be changed and written: what
 // the session wrote last, or a new one. What cannot be read is set aside, and
-// what is stale beside the home's own file removed; an error says so, and a
+// what is forgotten beside the home's own file removed; an error says so, and a
 // checkpoint is returned all the same. The caller holds the home's lock.
 func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	all, err := Mend(h)
@@ -182,7 +187,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 		case c.SessionID == id && own == nil:
 			own = c
 		case filepath.Base(c.file.Path) != File:
-			if c.Stale(now) {
+			if _, pending := pending(h, c, id); !pending && now.Sub(c.Timestamp) > forget {
 				err = errors.Join(err, c.file.Remove())
 			}
 		case wanted(h, c, id, now):
@@ -200,15 +205,26 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 // or else the one that wrote it, has not ended, or nobody knows it and nobody
 // was told.
 func wanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
-	holder := cmp.Or(c.TakenBy, c.SessionID)
-	if holder == id || c.Stale(now) {
+	if c.Stale(now) {
 		return false
+	}
+	known, pending := pending(h, c, id)
+	return pending || !known && c.TakenBy == ""
+}
+
+// pending says whether the session that holds the checkpoint, other than the
+// session id, is known here and has not ended: nobody has found it dead, and
+// nobody was told.
+func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
+	holder := cmp.Or(c.TakenBy, c.SessionID)
+	if holder == id {
+		return true, false
 	}
 	r, err := session.Store{Home: h}.Get(holder)
 	if err != nil || r == nil {
-		return c.TakenBy == ""
+		return false, false
 	}
-	return !r.Ended()
+	return true, !r.Ended()
 }
 
 // Write saves a checkpoint that Open returned. It survives a loss of power.

@@ -164,7 +164,7 @@ func (h Home) SweepRestarts(now time.Time) {
 		if !strings.HasPrefix(e.Name(), restart) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > time.Minute {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()).Abs() > time.Minute {
 			os.Remove(h.Path(e.Name()))
 		}
 	}

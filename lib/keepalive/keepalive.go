@@ -30,6 +30,11 @@ const Idle = 5 * time.Minute
 // never is the age of a sign that was never given.
 const never = 365 * 24 * time.Hour
 
+// ahead is how far in the future a sign may be that a clock was set back after.
+// What is further ahead was written under a clock that was wrong, and would be
+// new for years.
+const ahead = 24 * time.Hour
+
 // file is the sign's name in .runtime; maxSize is far over what it has.
 const (
 	file    = "keepalive.json"
@@ -76,10 +81,15 @@ func parse(data []byte) *Sign {
 }
 
 // Age is how long ago the sign was given; a year where there is none, so that
-// whoever compares needs no case for it. A sign from the future is new.
+// whoever compares needs no case for it. A sign from the future is new, for a
+// clock was set back; but see ahead.
 func (s *Sign) Age(now time.Time) time.Duration {
 	if s == nil {
 		return never
 	}
-	return max(now.Sub(s.Timestamp), 0)
+	age := now.Sub(s.Timestamp)
+	if age < -ahead {
+		return never
+	}
+	return max(age, 0)
 }

@@ -21,6 +21,12 @@ func TestAge(t *testing.T) {
 	if got := (&Sign{Timestamp: now.Add(time.Minute)}).Age(now); got != 0 {
 		t.Errorf("got %v", got)
 	}
+	// A clock that was wrong when a sign was given makes no dead agent alive.
+	for _, wrong := range []time.Time{now.Add(25 * time.Hour), now.AddDate(80, 0, 0), now.AddDate(7000, 0, 0)} {
+		if got := (&Sign{Timestamp: wrong}).Age(now); got != 365*24*time.Hour {
+			t.Errorf("%v: got %v", wrong, got)
+		}
+	}
 }
 
 func TestTouch(t *testing.T) {

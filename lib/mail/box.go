@@ -190,7 +190,7 @@ func (b Box) sweep(now time.Time) {
 		return
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > abandoned {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()).Abs() > abandoned {
 			os.Remove(b.file("tmp", e.Name()))
 		}
 	}

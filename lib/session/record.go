@@ -119,7 +119,7 @@ func (r *Record) Gone(now time.Time) bool {
 	}
 	host, err := os.Hostname()
 	if !r.Process().Known() || err == nil && r.Host != "" && r.Host != host {
-		return now.Sub(r.StartedAt) > 24*time.Hour
+		return now.Sub(r.StartedAt).Abs() > 24*time.Hour // a wrong clock's future is no better
 	}
 	return r.Process().Gone()
 }

@@ -222,7 +222,7 @@ func Follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
 // home's records: a start that was killed after it had named itself as the one
 // that follows has left none.
 func (r *Record) brokeOff(now time.Time, all []*Record, id ID) bool {
-	if r.Outcome != Killed && r.Outcome != Crash || now.Sub(r.EndedAt) >= recent {
+	if r.Outcome != Killed && r.Outcome != Crash || now.Sub(r.EndedAt).Abs() >= recent {
 		return false
 	}
 	return r.ChildID == "" || r.ChildID == id ||

@@ -48,7 +48,7 @@ func (s *start) printState(asJSON bool) error {
 	}
 	if c := s.checkpoint; c != nil {
 		f.Checkpoint, f.Written = c.SessionID, c.Timestamp.UTC().Format(time.RFC3339)
-		f.Age = s.env.Now().Sub(c.Timestamp).Round(time.Second).String()
+		f.Age = max(s.env.Now().Sub(c.Timestamp), 0).Round(time.Second).String()
 	}
 	for _, n := range s.hooked {
 		f.Hooked = append(f.Hooked, n.ID)
