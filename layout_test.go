@@ -80,7 +80,8 @@ var calls = []struct {
 	{`os\.(WriteFile|Create)\(`, nil, "what is written in place is seen half"},
 	{`exec\.Command`, []string{"lib/tmux", "lib/git", "lib/beads"}, "gt-handoff becomes a program and runs none"},
 	{`os\.Exit\(`, nil, "a verb returns its code; only main ends the process"},
-	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli"}, "a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back"},
+	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/flock"},
+		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},
 	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/git"}, "the environment comes from Env; git adds to its own"},
 }
 
