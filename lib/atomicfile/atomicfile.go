@@ -139,7 +139,7 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	if err == nil && d == Synced {
 		err = tmp.Sync()
 	}
-	if cerr := tmp.Close(); err == nil {
+	if cerr := closed(tmp); err == nil {
 		err = cerr
 	}
 	if err == nil {
@@ -151,6 +151,16 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	}
 	if d == Synced {
 		err = syncDir(filepath.Dir(path))
+	}
+	return err
+}
+
+// closed closes a file that was written. One whose close is interrupted is
+// closed all the same.
+func closed(f *os.File) error {
+	err := f.Close()
+	if errors.Is(err, syscall.EINTR) {
+		return nil
 	}
 	return err
 }
@@ -167,7 +177,7 @@ func Deliver(tmp, to string, data []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
+	if cerr := closed(f); err == nil {
 		err = cerr
 	}
 	if err != nil {
@@ -184,11 +194,13 @@ func Deliver(tmp, to string, data []byte) error {
 // Rename gives a file another name within its file system, replacing what
 // stands there.
 func Rename(from, to string, d Durability) error {
-	err := atomic.ReplaceFile(from, to)
-	if err == nil && d == Synced {
-		err = syncDir(filepath.Dir(to))
+	if err := atomic.ReplaceFile(from, to); err != nil {
+		return Error("rename", from, err)
 	}
-	return Error("rename", from, err)
+	if d == Synced {
+		return Error("write", filepath.Dir(to), syncDir(filepath.Dir(to)))
+	}
+	return nil
 }
 
 // Remove deletes the file; that it is already gone is no error.

@@ -221,7 +221,10 @@ func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
 		return true, false
 	}
 	r, err := session.Store{Home: h}.Get(holder)
-	if err != nil || r == nil {
+	switch {
+	case err != nil:
+		return true, true // for all we know
+	case r == nil:
 		return false, false
 	}
 	return true, !r.Ended()

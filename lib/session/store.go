@@ -50,7 +50,7 @@ func (s Store) Exists(id ID) bool {
 		return false
 	}
 	_, err := os.Lstat(s.path(id))
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist) // one that cannot be looked at is no reason to make another
 }
 
 // Get returns the record of a session, nil when there is none. Where it is no
@@ -108,6 +108,11 @@ func parse(id ID, data []byte) (*Record, error) {
 	return r, nil
 }
 
+// errShared is what keeps a folder of records from being believed: gt makes none
+// so, but git clone does where a repository brings one along, and no repository
+// is to say whom a session follows.
+var errShared = errors.New("others may look into it; if it is yours, chmod 700 makes it private")
+
 // All returns the records of the home, the newest first. One that cannot be
 // read is passed over, or it would keep every later session from being noted.
 func (s Store) All() ([]*Record, error) { return s.all(atomicfile.Rolling.Read) }
@@ -122,6 +127,9 @@ func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, er
 		return nil, nil
 	} else if err != nil {
 		return nil, atomicfile.Error("read", s.dir(), err)
+	}
+	if info, err := os.Lstat(s.dir()); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil, atomicfile.Error("use", s.dir(), errShared)
 	}
 	var all []*Record
 	for _, e := range entries {

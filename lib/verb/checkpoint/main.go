@@ -152,16 +152,22 @@ func (w *write) work(env *cli.Env, call *hook.Call, before string) (id, molecule
 		if n.Type == mail.Handoff {
 			continue
 		}
-		n, err := box.Get(n.ID)
-		if err != nil {
+		whole, err := box.Get(n.ID)
+		switch {
+		case errors.Is(err, mail.ErrNotFound):
 			continue // closed meanwhile
+		case err != nil:
+			env.Warn("%v", err)
 		}
-		return n.ID, moleculeIn(n.Body)
+		return n.ID, moleculeIn(whole.Body)
+	}
+	if w.Hook && before != "" {
+		// What is no note is bd's. Of what cannot be looked up nothing new is known.
+		if _, lookup := box.Get(before); lookup != nil || err != nil {
+			return before, ""
+		}
 	}
 	if w.Hook {
-		if _, err := box.Get(before); before != "" && errors.Is(err, mail.ErrNotFound) {
-			return before, "" // no note, so it is bd's
-		}
 		return "", ""
 	}
 	issues, err := beads.Hooked(call.Home, env.Environ, bdWait)

@@ -39,11 +39,14 @@ func (h *handover) resolve(what string) (work string, err error) {
 	}
 	box := mail.Of(h.home, h.home.Identity.Address())
 	note, err := box.Get(what)
+	var many *mail.Ambiguous
 	switch {
 	case err == nil:
 		return note.ID, nil
-	case !errors.Is(err, mail.ErrNotFound):
+	case errors.As(err, &many):
 		return "", cli.Fail(cli.No, err)
+	case !errors.Is(err, mail.ErrNotFound):
+		return "", err
 	case beads.Find(h.home) != "" && isBead(what):
 		return what, nil
 	}

@@ -61,9 +61,7 @@ func (h *handover) save() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := box.Supersede(h.note.Chain, note); err != nil {
-		return false, err
-	}
+	h.warn(box.Supersede(h.note.Chain, note)) // at the worst it is told again
 	h.note.ID = note
 	reason := h.reason()
 	if h.record != nil {

@@ -2,6 +2,7 @@ package prime
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -123,6 +124,7 @@ func (s *start) lookForMarker(box mail.Box) error {
 	}
 	note, err := box.Get(s.owner.Handoff.Note)
 	if err != nil {
+		s.withheld = !errors.Is(err, mail.ErrNotFound)
 		return err
 	}
 	s.note = &note
@@ -135,6 +137,7 @@ func (s *start) lookForMarker(box mail.Box) error {
 func (s *start) lookForWork(box mail.Box) error {
 	hooked, err := box.Hooked()
 	if err != nil {
+		s.withheld = s.withheld || s.marker != nil && s.owner == nil
 		return err
 	}
 	for _, n := range slices.Backward(hooked) {
@@ -143,6 +146,7 @@ func (s *start) lookForWork(box mail.Box) error {
 			continue
 		}
 		if n, err = box.Get(n.ID); err != nil {
+			s.withheld = s.withheld || forMarker
 			return err
 		}
 		if forMarker {
@@ -256,8 +260,11 @@ func (s *start) lookForCrash(now time.Time) error {
 		}
 	}
 	if parent != nil && s.marker == nil {
-		if sum, terr := transcript.Tail(parent.Transcript, s.env.Redact); terr == nil && len(sum.Requests) > 0 {
+		switch sum, terr := transcript.Tail(parent.Transcript, s.env.Redact); {
+		case terr == nil && len(sum.Requests) > 0:
 			s.last, s.crashed = sum, parent
+		case parent.Transcript != "" && !errors.Is(terr, fs.ErrNotExist):
+			s.warn(terr)
 		}
 		if s.checkpoint != nil {
 			s.crashed = parent

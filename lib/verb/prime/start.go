@@ -28,15 +28,16 @@ type start struct {
 	foreign bool // the home's state is another user's
 	fork    bool // the client told its parent's id instead of its own
 
-	state  State
-	locked bool // the home is ours alone
-	blind  bool // it was not to be had: what lies there may be half done
-	light  bool // the conversation goes on: who you are, continue, and no more
-	again  bool // the hook is wired twice, and the other has spoken
-	own    bool // the marker is this session's own, from before a compaction
-	marker *marker.Marker
-	owner  *session.Record // who left the marker, nil where that is not known
-	note   *mail.Note      // what was handed over
+	state    State
+	locked   bool // the home is ours alone
+	blind    bool // it was not to be had: what lies there may be half done
+	light    bool // the conversation goes on: who you are, continue, and no more
+	again    bool // the hook is wired twice, and the other has spoken
+	own      bool // the marker is this session's own, from before a compaction
+	marker   *marker.Marker
+	withheld bool            // its note is there and could not be read: it waits for the next start
+	owner    *session.Record // who left the marker, nil where that is not known
+	note     *mail.Note      // what was handed over
 
 	parent     *session.Record // whom it follows, and how that one ended
 	how        session.Outcome
@@ -167,6 +168,7 @@ func (s *start) dropStale() error {
 		}
 	}
 	if failed != nil {
+		s.warn(failed)
 		return nil
 	}
 	for _, r := range s.records {
@@ -183,7 +185,7 @@ func (s *start) dropStale() error {
 // lookAgain looks, now that the home is ours, at what was told while it was
 // not. A marker that is there no more was told by another as well.
 func (s *start) lookAgain() {
-	s.locked, s.blind = true, false
+	s.locked, s.blind, s.withheld = true, false, false
 	records, err := s.call.Store.Mend()
 	s.warn(err)
 	s.records = records
@@ -258,7 +260,7 @@ func (s *start) export() error {
 	}
 	defer f.Close()
 	_, err = f.WriteString(line)
-	return err
+	return atomicfile.Error("write", path, err)
 }
 
 // acknowledge takes away what was delivered, now that it was.
@@ -281,7 +283,7 @@ func (s *start) acknowledge() error {
 	if s.checkpoint != nil {
 		s.warn(checkpoint.Take(s.checkpoint, s.facts.ID)) // at the worst it is told again
 	}
-	if s.marker == nil {
+	if s.marker == nil || s.withheld {
 		return nil
 	}
 	if s.note != nil {
