@@ -41,6 +41,16 @@ func newCrowd(t *testing.T) *crowd {
 		"TERM=screen-256color", "LANG=C.UTF-8", "SHELL=/bin/sh", "GOMAXPROCS=2", "GIT_CONFIG_NOSYSTEM=1",
 	}}
 	t.Cleanup(func() {
+		// At once, or they would say on the way out that they end.
+		pids, _ := filepath.Glob(filepath.Join(work, "claude-*.pid"))
+		for _, path := range pids {
+			var pid int
+			if data, err := os.ReadFile(path); err != nil {
+				t.Error(err)
+			} else if _, err := fmt.Sscan(string(data), &pid); err == nil && ofTest(pid, work) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
 		kill := exec.Command("tmux", "kill-server")
 		kill.Env = c.env
 		_ = kill.Run()
@@ -52,6 +62,12 @@ func newCrowd(t *testing.T) *crowd {
 	c.must("git", "init", "-q")
 	c.must("git", "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", "first")
 	return c
+}
+
+// ofTest says whether the process is one of ours still, by its environment.
+func ofTest(pid int, work string) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && strings.Contains("\x00"+string(data), "\x00WORK="+work+"\x00")
 }
 
 // must runs a command of nobody's in the home.
