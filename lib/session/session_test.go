@@ -816,3 +816,24 @@ func FuzzPersisted(f *testing.F) {
 		}
 	})
 }
+
+// A record that git put there, and not gt, is nobody's predecessor.
+func TestClonedRecord(t *testing.T) {
+	var warned []error
+	s := Store{Home: home.Home{Dir: t.TempDir()}, Warn: func(err error) { warned = append(warned, err) }}
+	if err := atomicfile.Private(s.dir()); err != nil {
+		t.Fatal(err)
+	}
+	for id, mode := range map[ID]os.FileMode{"cloned": 0o644, "ours": 0o600} {
+		if err := os.WriteFile(s.path(id), fmt.Appendf(nil, `{"id":%q,"pid":1}`, id), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(s.path(id), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := s.All()
+	if err != nil || len(all) != 1 || all[0].ID != "ours" || len(warned) != 1 {
+		t.Errorf("%v, %v, %v", all, warned, err)
+	}
+}

@@ -108,10 +108,10 @@ func parse(id ID, data []byte) (*Record, error) {
 	return r, nil
 }
 
-// errShared is what keeps a folder of records from being believed: gt makes none
-// so, but git clone does where a repository brings one along, and no repository
-// is to say whom a session follows.
-var errShared = errors.New("others may look into it; if it is yours, chmod 700 makes it private")
+// errShared is what keeps a record from being believed: gt makes none so, but
+// git clone does where a repository brings one along, and no repository is to
+// say whom a session follows.
+var errShared = errors.New("others may look into it; if it is yours, chmod 600 makes it private")
 
 // All returns the records of the home, the newest first. One that cannot be
 // read is passed over, or it would keep every later session from being noted.
@@ -128,14 +128,15 @@ func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, er
 	} else if err != nil {
 		return nil, atomicfile.Error("read", s.dir(), err)
 	}
-	if info, err := os.Lstat(s.dir()); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, atomicfile.Error("use", s.dir(), errShared)
-	}
 	var all []*Record
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), suffix)
 		id, err := ParseID(name)
 		if !ok || err != nil {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().Perm()&0o077 != 0 {
+			s.warn(atomicfile.Error("use", s.path(id), errShared))
 			continue
 		}
 		r, err := s.load(id, load)
