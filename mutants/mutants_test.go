@@ -1,0 +1,244 @@
+package mutants
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var wanted = flag.Bool("mutants", false, "put mistakes back and see the tests fail (takes minutes)")
+
+// A mutant is a mistake.
+type mutant struct {
+	name  string // the mistake
+	file  string
+	right string // what stands there, once
+	wrong string // what is put in its place
+	pkg   string // whose tests notice it
+	run   string // the test that does
+}
+
+var mutants = []mutant{
+	{
+		name: "the marker is removed before its text is out",
+		file: "lib/verb/prime/main.go",
+		right: `	text := s.text()
+	if g.Client.Hook {`,
+		wrong: `	text := s.text()
+	if acts {
+		s.warn(s.acknowledge())
+	}
+	if g.Client.Hook {`,
+		pkg: "./faults", run: "TestKill/prime-handed-over",
+	},
+	{
+		name: "an event is appended without the lock",
+		file: "lib/eventlog/eventlog.go",
+		right: `	lock, err := flock.Acquire(string(l)+".lock", lockWait)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	f, err`,
+		wrong: `	_, _ = flock.Acquire, lockWait
+	f, err`,
+		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations",
+	},
+	{
+		name: "a torn line of the log is not ended before the next",
+		file: "lib/eventlog/eventlog.go",
+		right: `	if torn {
+		line`,
+		wrong: `	if false && torn {
+		line`,
+		pkg: "./lib/eventlog", run: "TestAppendEndsATornLineFirst",
+	},
+	{
+		name: "a file is renamed into its place before its content is on disk",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `	if err == nil && d == Synced {
+		err = tmp.Sync()
+	}`,
+		wrong: ``,
+		pkg:   "./faults", run: "TestProtocol",
+	},
+	{
+		name: "a rename is not waited for",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `	if d == Synced {
+		err = syncDir(filepath.Dir(path))
+	}
+	return err
+}
+
+// Deliver`,
+		wrong: `	return err
+}
+
+// Deliver`,
+		pkg: "./faults", run: "TestProtocol",
+	},
+	{
+		name: "a state file is written in place",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `	if err == nil {
+		err = move(tmp.Name(), path)
+	}`,
+		wrong: `	if err == nil && d == Unsynced {
+		_ = os.Remove(tmp.Name())
+		if in, oerr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm); oerr == nil {
+			_, err = in.Write(data)
+			in.Close()
+		}
+	} else if err == nil {
+		err = move(tmp.Name(), path)
+	}`,
+		pkg: "./faults", run: "TestKill/keepalive-touch",
+	},
+	{
+		name: "a title reaches the terminal as it is",
+		file: "lib/term/clean.go",
+		right: `	if isClean(s, lines) {
+		return s
+	}`,
+		wrong: `	if isClean("", lines) {
+		return s
+	}`,
+		pkg: ".", run: "TestScripts/seance_hostile|TestScripts/hostile",
+	},
+	{
+		name:  "a prune forgets what was appended while it ran",
+		file:  "lib/eventlog/prune.go",
+		right: `		err = w.copyTo(info.Size())`,
+		wrong: `		err = nil`,
+		pkg:   "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations",
+	},
+	{
+		name: "a prune takes the log's lock only after it has looked how long the log is",
+		file: "lib/eventlog/prune.go",
+		right: `	defer lock.Unlock()
+	info, err := w.old.Stat()`,
+		wrong: `	lock.Unlock()
+	info, err := w.old.Stat()`,
+		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations",
+	},
+	{
+		name: "a killed prune is not taken back",
+		file: "lib/eventlog/prune.go",
+		right: `	if f, err := atomicfile.OpenAppend(string(l.Archive())); err == nil {
+		err = errors.Join(cut(f, i.Archive), f.Close())`,
+		wrong: `	if f, err := atomicfile.OpenAppend(string(l.Archive())); err == nil {
+		_ = cut
+		err = f.Close()`,
+		pkg: "./faults", run: "TestKillPrune/krc-prune$",
+	},
+	{
+		name:  "what tells of sessions leaves the log for nowhere",
+		file:  "lib/verb/krc/main.go",
+		right: `			Archive:  i == 0,`,
+		wrong: `			Archive:  i < 0,`,
+		pkg:   ".", run: "TestScripts/krc_prune",
+	},
+	{
+		name:  "a prune keeps no minimum",
+		file:  "lib/verb/krc/main.go",
+		right: `			Keep:     p.policy.Keep,`,
+		wrong: `			Keep:     0 * p.policy.Keep,`,
+		pkg:   ".", run: "TestScripts/krc_keep",
+	},
+	{
+		name: "a hook exits with what went wrong",
+		file: "lib/cli/run.go",
+		right: `		if hook {
+			code = Done
+		}`,
+		wrong: `		_ = hook`,
+		pkg:   ".", run: "TestScripts/every_binary_help|TestScripts/checkpoint_guard",
+	},
+	{
+		name:  "a process is known by its number alone",
+		file:  "lib/process/process.go",
+		right: `func (p Proc) Known() bool { return p.PID > 0 && p.Start != "" }`,
+		wrong: `func (p Proc) Known() bool { p.Start = "" ; return p.PID > 0 }`,
+		pkg:   "./lib/pidfile ./lib/process .", run: "TestScripts/pid_reap|TestScripts/hostile_pids|Test.*Reuse|Test.*Known|TestAlive",
+	},
+	{
+		name:  "secrets are left in a note",
+		file:  "lib/redact/redact.go",
+		right: "func Of(",
+		wrong: "func Of(environ []string) func(string) string { return func(s string) string { return s } }\n\nfunc unused(",
+		pkg:   ".", run: "TestScripts/secrets",
+	},
+}
+
+// TestMutants runs for each mistake the test that is to notice it.
+func TestMutants(t *testing.T) {
+	if !*wanted {
+		t.Skip("only with -mutants: it takes minutes")
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		t.Run(strings.ReplaceAll(m.name, " ", "-"), func(t *testing.T) {
+			path := filepath.Join(root, filepath.FromSlash(m.file))
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := bytes.Count(source, []byte(m.right)); n != 1 {
+				t.Fatalf("what is to be changed in %s is there %d times", m.file, n)
+			}
+			dir := t.TempDir()
+			changed := filepath.Join(dir, "changed.go")
+			if err := os.WriteFile(changed, bytes.Replace(source, []byte(m.right), []byte(m.wrong), 1), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := filepath.Join(dir, "overlay.json")
+			if err := os.WriteFile(list, overlay, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			// By the environment, so that a test which builds programs builds
+			// those with the mistake, too.
+			env := append(os.Environ(), "GOFLAGS=-overlay="+list)
+			build := exec.Command("go", "vet", "-unusedresult", "./"+filepath.Dir(m.file))
+			build.Dir, build.Env = root, env
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("it does not even build: %v\n%s", err, out)
+			}
+			cmd := exec.Command("go", append([]string{"test", "-count=1", "-timeout=5m", "-run", m.run}, strings.Fields(m.pkg)...)...)
+			cmd.Dir, cmd.Env = root, env
+			out, err := cmd.CombinedOutput()
+			switch {
+			case err == nil:
+				t.Errorf("no test noticed that %s:\n%s", m.name, out)
+			case !bytes.Contains(out, []byte("--- FAIL")):
+				t.Errorf("it failed for another reason: %v\n%s", err, out)
+			default:
+				t.Logf("noticed: %s", firstFailure(out))
+			}
+		})
+	}
+}
+
+// firstFailure is the line that names the test which failed.
+func firstFailure(out []byte) string {
+	found := ""
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "--- FAIL") {
+			found = strings.TrimSpace(line) // the innermost comes last
+		}
+	}
+	return fmt.Sprint(found)
+}
