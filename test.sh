@@ -46,6 +46,15 @@ main() {
 	fi
 	# shellcheck disable=SC2046 # a word for each package
 	go test $race -timeout 20m $(go list ./... | grep -vx gt) || fail
+	step the table of secrets, judged by the rules of a scanner
+	# A module of its own, so that gt does not depend on the scanner.
+	if (cd bench/redact && go mod download); then
+		(cd bench/redact && go vet ./... && go test ./...) || fail
+	elif [ "${CI:-}" = true ]; then
+		fail "the scanner cannot be had"
+	else
+		say "left out: the scanner cannot be had"
+	fi
 	step the stories with the real Claude Code
 	command -v npm >/dev/null || [ -n "${GT_E2E_CLAUDE:-}" ] ||
 		say "no npm to install Claude Code with: skipped unless it is in the cache already"
