@@ -13,8 +13,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
+
+	"gt/lib/process"
 )
 
 // client stands for an agent's client where a scenario needs one: a process
@@ -77,14 +80,19 @@ func runClient(args []string) error {
 			if err := p.Kill(); err != nil {
 				return err
 			}
-			// Its end is over when nobody listens any more.
+			// Its end is over when nobody listens any more, and a little later:
+			// the kernel closes what a process has before it says that it is dead.
 			for {
 				c, err := net.Dial("tcp", addressOf(path))
 				if err != nil {
-					return nil
+					break
 				}
 				c.Close()
 			}
+			for p, err := process.Find(pid); err == nil && p.Alive(); {
+				time.Sleep(time.Millisecond)
+			}
+			return nil
 		}
 	}
 	at := ""
