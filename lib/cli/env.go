@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -45,7 +46,7 @@ type Env struct {
 func OS() *Env {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "/" // the working directory was deleted; what needs it says so
+		dir = left(os.Getenv("PWD"))
 	}
 	return &Env{
 		Args:    os.Args[1:],
@@ -56,6 +57,18 @@ func OS() *Env {
 		Dir:     dir,
 		Now:     time.Now,
 	}
+}
+
+// left is what is left of a working directory that was deleted: the nearest
+// folder above it.
+func left(dir string) string {
+	for filepath.IsAbs(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return "/"
 }
 
 // Getenv returns the value of a variable, empty when it is unset. As in a

@@ -38,7 +38,7 @@ type Home struct {
 // GT_HOME was inherited from a parent and does not count.
 func Find(getenv func(string) string, dir, own string) Home {
 	project := getenv("CLAUDE_PROJECT_DIR")
-	if !filepath.IsAbs(project) {
+	if !filepath.IsAbs(project) || !isDir(project) {
 		project = dir
 	}
 	var h Home
@@ -124,7 +124,13 @@ func (h Home) Path(elem ...string) string {
 // Prepare makes Runtime: private to the user, and invisible to git. It refuses
 // a symbolic link, and a folder that is somebody else's; one that others may
 // write to, as a loose umask makes it, is theirs no more.
+//
+// It makes no folder for the home itself: a worktree that was removed under a
+// session does not come back.
 func (h Home) Prepare() error {
+	if _, err := os.Stat(h.Dir); err != nil {
+		return atomicfile.Error("use", h.Dir, err)
+	}
 	if err := atomicfile.Private(h.Runtime()); err != nil {
 		return err
 	}

@@ -169,6 +169,9 @@ func (d Dir) Remove(f File) error {
 // lock makes the folder, private and out of git's sight, and the caller the
 // only one to change what is in it.
 func (d Dir) lock() (*flock.Lock, error) {
+	if err := os.MkdirAll(d.town.Root, 0o700); err != nil {
+		return nil, atomicfile.Error("create", d.town.Root, err)
+	}
 	if err := home.At(d.town, identity.Identity{}, d.town.Root).Prepare(); err != nil {
 		return nil, err
 	}

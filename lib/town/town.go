@@ -59,7 +59,7 @@ func Find(getenv func(string) string, dir string) Town {
 	state := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		home := getenv("HOME")
-		if home == "" {
+		if !filepath.IsAbs(home) {
 			// A service without a home still has a thread to keep.
 			return Town{Root: filepath.Join(os.TempDir(), fmt.Sprintf("gt-%d", os.Getuid())), Personal: true, Foreign: foreign}
 		}

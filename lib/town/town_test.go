@@ -70,6 +70,7 @@ func TestFind(t *testing.T) {
 		"XDG_STATE_HOME":               {append(personal, "XDG_STATE_HOME="+at("state")), "plain", at("state/gt"), true},
 		"XDG_STATE_HOME is relative":   {append(personal, "XDG_STATE_HOME=state"), "plain", at("home/.local/state/gt"), true},
 		"XDG_STATE_HOME without HOME":  {[]string{"XDG_STATE_HOME=" + at("state")}, "plain", at("state/gt"), true},
+		"HOME is relative":             {[]string{"HOME=home"}, "plain", filepath.Join(os.TempDir(), fmt.Sprint("gt-", os.Getuid())), true},
 		"no HOME":                      {nil, "plain", filepath.Join(os.TempDir(), fmt.Sprint("gt-", os.Getuid())), true},
 	} {
 		t.Run(name, func(t *testing.T) {

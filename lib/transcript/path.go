@@ -22,7 +22,7 @@ func Path(getenv func(string) string, cwd, id string) string {
 	root := getenv("CLAUDE_CONFIG_DIR")
 	if root == "" {
 		home := getenv("HOME")
-		if home == "" {
+		if !filepath.IsAbs(home) {
 			return ""
 		}
 		root = filepath.Join(home, ".claude")

@@ -100,8 +100,11 @@ func (h *handover) save() (bool, error) {
 	if h.record != nil || h.call.ID != "" && !h.remote {
 		payload.SessionID = id
 	}
+	// A town that cannot be written to keeps nobody from handing over: note,
+	// marker and record are there.
 	err = eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload)
-	return err == nil, err
+	h.warn(h.call.End(err))
+	return true, nil
 }
 
 // unclaimed is the marker that an earlier hand-over of this session wrote and
