@@ -65,34 +65,14 @@ func (r *reader) long(front, back []byte) bool {
 	if i < 0 || lookAt(front) != asking || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
 		return true
 	}
-	// What is cut off ends the message for gjson.
-	rec := record{kind: "user", message: gjson.ParseBytes(wholeWords(front[i:]))}
+	// What is cut off ends the message for gjson, and a text that is cut is none:
+	// half a secret would not be known for one.
+	rec := record{kind: "user", message: gjson.ParseBytes(front[i:])}
 	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
 		rec.timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
 	}
 	r.ask(rec.request())
 	return true
-}
-
-// wholeWords drops the last word of a text that ends within a JSON string, for
-// the half of a secret would not be known for one.
-func wholeWords(front []byte) []byte {
-	start := -1 // of the string that has no end
-	for i := 0; i < len(front); i++ {
-		switch c := front[i]; {
-		case c == '\\' && start >= 0:
-			i++
-		case c == '"' && start >= 0:
-			start = -1
-		case c == '"':
-			start = i
-		}
-	}
-	if start < 0 {
-		return front
-	}
-	end := max(bytes.LastIndexByte(front, ' '), bytes.LastIndex(front, []byte(`\n`)))
-	return front[:max(end, start+1)]
 }
 
 func (r *reader) title(rec record) {

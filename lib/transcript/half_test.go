@@ -1,0 +1,33 @@
+package transcript
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Of a line that is too long to be held only both ends are looked at, and a text
+// that is cut there is not told: half a secret is not known for one.
+func TestHalfSecret(t *testing.T) {
+	const secret = "correct-horse-battery-staple"
+	clean := func(s string) string { return strings.ReplaceAll(s, secret, "***") }
+	for cut := peek - 200; cut < peek; cut += 7 {
+		text := quote(strings.Repeat("word ", cut/5) + secret + strings.Repeat(" more", 1<<18))
+		for _, content := range []string{text, `[{"type":"text","text":"first"},{"type":"text","text":` + text + `}]`} {
+			path := filepath.Join(t.TempDir(), "x.jsonl")
+			if err := os.WriteFile(path, []byte(lines(prompt("before"), user(content))), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Tail(path, clean)
+			if err != nil || len(s.Requests) == 0 {
+				t.Fatal(s.Requests, err)
+			}
+			for _, r := range s.Requests {
+				if strings.Contains(r.Text, secret[:8]) {
+					t.Errorf("%d: %.40q", cut, r.Text)
+				}
+			}
+		}
+	}
+}
