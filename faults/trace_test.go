@@ -138,8 +138,8 @@ func (c call) String() string {
 }
 
 // parseTrace reads a log of strace. Lines that are no whole call are passed
-// over.
-func parseTrace(log []byte) []call {
+// over, and so is what the Go runtime does when it likes, unless all are wanted.
+func parseTrace(log []byte, all bool) []call {
 	var calls []call
 	open := map[string]string{} // what a process has begun and not yet returned from
 	count := map[string]int{}
@@ -167,7 +167,7 @@ func parseTrace(log []byte) []call {
 		c.pid, _ = strconv.Atoi(pid)
 		count[pid+c.name]++
 		c.nth = count[pid+c.name]
-		if c.runtimes() {
+		if c.runtimes() && !all {
 			continue
 		}
 		c.at = place{name: pid + c.name, path: plain(c.path()), to: plain(c.to())}
@@ -327,7 +327,7 @@ func readLog(t *testing.T, log string) ([]call, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parseTrace(data), bytes.Contains(data, []byte("(INJECTED)"))
+	return parseTrace(data, false), bytes.Contains(data, []byte("(INJECTED)"))
 }
 
 // programBegins is what lib/cli/thread_faults.go asks for.
