@@ -31,7 +31,7 @@ type crowd struct {
 
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
-	work := t.TempDir()
+	work := inMemory(t)
 	tmux, err := os.MkdirTemp("/tmp", "gt-tmux-") // a socket's path has to be short
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +62,23 @@ func newCrowd(t *testing.T) *crowd {
 	c.must("git", "init", "-q")
 	c.must("git", "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", "first")
 	return c
+}
+
+// inMemory is a folder in memory, where the machine has such a thing: a disk
+// that needs a second for every sync would have forty programs wait longer for
+// each other than any of them does (together_busy shows what happens then).
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "gt-together-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // ofTest says whether the process is one of ours still, by its environment.
