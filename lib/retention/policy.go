@@ -204,6 +204,17 @@ func (p *Policy) Set(kind string, ttl TTL) error {
 	return nil
 }
 
+// Over returns the types and patterns that a pattern fits, too, and whose own
+// TTL counts before its.
+func (p *Policy) Over(kind string) []string {
+	if !strings.Contains(kind, "*") {
+		return nil
+	}
+	return slices.DeleteFunc(p.Patterns(), func(other string) bool {
+		return other == kind || !Fits(kind, other) || strings.Contains(other, "*") && len(other) <= len(kind)
+	})
+}
+
 // Unset has events of a type kept as long as the default says. It returns
 // whether the policy said anything else.
 func (p *Policy) Unset(kind string) bool {

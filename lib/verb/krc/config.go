@@ -72,7 +72,12 @@ func (c *configSet) Run(env *cli.Env) error {
 		case "interval":
 			p.Interval = ttl
 		default:
-			return p.Set(c.What, ttl)
+			if err := p.Set(c.What, ttl); err != nil {
+				return err
+			}
+			if own := p.Over(c.What); len(own) > 0 {
+				env.Hint("%s: kept by a time of their own, which counts before that of a shorter pattern", strings.Join(own, ", "))
+			}
 		}
 		return nil
 	})
