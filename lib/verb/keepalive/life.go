@@ -113,12 +113,16 @@ func outcomeOf(reason, entrypoint string) session.Outcome {
 	return session.Done
 }
 
+// endWait is how long an end waits for others that work in the same home: a
+// session whose end is not noted is taken for one that crashed.
+const endWait = 6 * time.Second
+
 func (e *end) close(env *cli.Env, call *hook.Call, id session.ID, o session.Outcome, reason string) error {
 	if e.Hook && !call.Store.Exists(id) {
 		return nil // nothing is known of it, so there is nothing to close
 	}
 	now := env.Now()
-	lock, err := call.Home.Lock()
+	lock, err := call.Home.LockWithin(endWait)
 	if err != nil {
 		return err
 	}
