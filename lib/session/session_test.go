@@ -288,6 +288,20 @@ func TestResumeReopensWithoutASecondStart(t *testing.T) {
 	}
 	want(t, s, "session_start a a", "session_end a done", "session_resume a")
 
+	// A command of the agent's own says neither how it began nor what tmux calls it.
+	r.TmuxSession = "name"
+	if err := s.Put(r, atomicfile.Unsynced); err != nil {
+		t.Fatal(err)
+	}
+	start(t, s, now.Add(2*time.Hour), Facts{ID: "a", Process: q, TmuxPane: "%1", TmuxServer: "/sock"})
+	if r := get(t, s, "a"); r.Source != "resume" || r.TmuxSession != "name" {
+		t.Errorf("%+v", r)
+	}
+	start(t, s, now.Add(2*time.Hour), Facts{ID: "a", Process: q, TmuxPane: "%2", TmuxServer: "/sock"})
+	if r := get(t, s, "a"); r.TmuxSession != "" {
+		t.Errorf("in another pane: %+v", r)
+	}
+
 	// It ends again, and that is logged again.
 	if _, err := s.End(now.Add(3*time.Hour), "a", Killed, ""); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -151,11 +152,14 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 		}
 	}
 	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
-	r.Source = f.Source
+	r.Source = cmp.Or(f.Source, r.Source) // a command's says nothing
 	if f.Process.Known() {
 		r.SetProcess(f.Process)
 	}
 	if f.TmuxPane != "" {
+		if inPane(r, f) {
+			f.TmuxSession = cmp.Or(f.TmuxSession, r.TmuxSession) // its name is known already
+		}
 		r.TmuxSession, r.TmuxPane, r.TmuxServer = f.TmuxSession, f.TmuxPane, f.TmuxServer
 	}
 	if f.Transcript != "" {
