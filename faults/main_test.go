@@ -26,6 +26,8 @@ func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "client":
 		client()
+	case "claude":
+		claude()
 	}
 	os.Exit(run(m))
 }

@@ -58,7 +58,7 @@ func (w *world) environ() []string {
 		"GIT_CONFIG_GLOBAL=" + w.path("home", ".gitconfig"),
 		"GIT_CONFIG_NOSYSTEM=1",
 		"LANG=C.UTF-8", "TERM=screen-256color", "COLUMNS=80", "SHELL=/bin/sh", "TZ=UTC",
-		"WORLD=" + w.root,
+		"SCENE=" + w.root,
 	}, w.env...)
 }
 
