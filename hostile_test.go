@@ -247,6 +247,9 @@ func newWorld(t *testing.T) *world {
 		w.put(dir+"/.runtime/role.md", "ROLE of the home\n")
 		w.put(dir+"/.runtime/last_handoff_ts", "1\n")
 	}
+	for _, args := range [][]string{{"config", "set", "x_*", "1h"}, {"rotate"}, {"prune", "--auto"}} {
+		w.ok(w.run(work, nil, append([]string{"gt-krc"}, args...)...))
+	}
 	w.ok(w.run(work, nil, "gt-seance"))
 	if out, err := exec.Command("cp", "-a", w.root, w.copy).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -451,6 +454,11 @@ func (w *world) livesWith(place, kind string) {
 		{"gt-mail"}, {"gt-seance"}, {"gt-seance", "show", "s1"}, {"gt-keepalive", "pid", "list"}, {"gt-prime", "--state", "--json"},
 	} {
 		do(w.run(dir, nil, args...))
+	}
+	if strings.HasPrefix(place, state) {
+		for _, args := range [][]string{{"stats"}, {"decay"}, {"prune", "--dry-run"}, {"prune", "--auto"}, {"prune"}, {"rotate"}, {"config"}} {
+			do(w.run(dir, nil, append([]string{"gt-krc"}, args...)...))
+		}
 	}
 	w.canaryLives(place)
 	if w.t.Failed() {
