@@ -160,7 +160,9 @@ func entries(log []byte) (all []entry, problems []string) {
 		whole := bytes.HasSuffix(line, []byte("\n"))
 		if err := json.Unmarshal(line, &e); err != nil || e.Type == "" || e.TS == "" {
 			// One that was torn was ended by the next who wrote.
-			torn := bytes.HasPrefix(line, []byte(`{"ts":`)) && !json.Valid(line)
+			const begin = `{"ts":"`
+			stump := strings.TrimSuffix(string(line), "\n")
+			torn := (strings.HasPrefix(stump, begin) || strings.HasPrefix(begin, stump)) && !json.Valid(line)
 			if whole && len(bytes.TrimSpace(line)) > 0 && !torn {
 				problems = append(problems, fmt.Sprintf("line %d of the log is no event: %q", i+1, line))
 			}

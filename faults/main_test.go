@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 		client()
 	case "claude":
 		claude()
+	case "limit":
+		limit()
 	}
 	os.Exit(run(m))
 }
@@ -87,7 +89,12 @@ func build() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.Symlink(self, filepath.Join(bin, "client")), os.Symlink(self, filepath.Join(bin, "claude")))
+	for _, name := range []string{"client", "claude", "limit"} {
+		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // traceable tries whether strace kills a program at a chosen call.

@@ -96,7 +96,7 @@ func (w *world) command(dir string, args ...string) *exec.Cmd {
 	}
 	args = filled
 	name := args[0]
-	if strings.HasPrefix(name, "gt-") || name == "client" {
+	if strings.HasPrefix(name, "gt-") || name == "client" || name == "limit" {
 		name = filepath.Join(bin, name)
 	}
 	cmd := exec.Command(name, args[1:]...)
