@@ -73,16 +73,9 @@ var mutants = []mutant{
 		file: "lib/atomicfile/atomicfile.go",
 		right: `	if d == Synced {
 		err = syncDir(filepath.Dir(path))
-	}
-	return err
-}
-
-// Deliver`,
-		wrong: `	return err
-}
-
-// Deliver`,
-		pkg: "./faults", run: "TestProtocol",
+	}`,
+		wrong: ``,
+		pkg:   "./faults", run: "TestProtocol",
 	},
 	{
 		name: "a state file is written in place",
