@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -106,7 +107,7 @@ func (w *world) runWith(env []string, dir string, stdin io.Reader, args ...strin
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	command := args
-	if w.frugal {
+	if w.frugal && runtime.GOOS == "linux" {
 		// A quarter of a gigabyte, half of which Go only reserves.
 		command = append([]string{"sh", "-c", `ulimit -d 262144; exec "$@"`, "sh"}, args...)
 	}
@@ -850,6 +851,9 @@ func TestHostileInput(t *testing.T) {
 		for _, args := range hooks {
 			w.run(work, dir, args...)
 			for _, closed := range []string{"<&-", "<&- 2>&-", "<&- >&- 2>&-", "</dev/null >/dev/full", "</dev/full 2>/dev/full"} {
+				if _, err := os.Stat("/dev/full"); err != nil && strings.Contains(closed, "full") {
+					continue
+				}
 				w.run(work, nil, "sh", "-c", `"$@" `+closed, "sh", "env", args[0], args[1], args[len(args)-1])
 			}
 		}

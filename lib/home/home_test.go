@@ -2,6 +2,7 @@ package home
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,4 +184,31 @@ func TestLockIsForOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock.Unlock()
+}
+
+// A home that was removed does not come back, and one that others may write to
+// is theirs no more.
+func TestPrepareOfAHostileHome(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := (Home{Dir: gone}).Prepare(); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(gone); err == nil {
+		t.Error("it is back")
+	}
+	h := Home{Dir: t.TempDir()}
+	if err := os.Mkdir(h.Runtime(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[os.FileMode]os.FileMode{0o777: 0o755, 0o770: 0o750, 0o755: 0o755, 0o700: 0o700} {
+		if err := os.Chmod(h.Runtime(), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Prepare(); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Stat(h.Runtime()); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%o: %v, %v", mode, info.Mode(), err)
+		}
+	}
 }
