@@ -237,6 +237,7 @@ func (c *Checkpoint) Write(h home.Home) error {
 		// With its temporary file. A worktree that shows them is no reason not to
 		// save.
 		_ = git.Exclude(h.Dir, "*"+File+"*")
+		atomicfile.Sweep(h.Dir, time.Now()) // where nobody else does
 	}
 	return c.put(atomicfile.Synced)
 }

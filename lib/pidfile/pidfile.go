@@ -178,7 +178,11 @@ func (d Dir) lock() (*flock.Lock, error) {
 	if err := atomicfile.Private(d.town.Pids()); err != nil {
 		return nil, err
 	}
-	return flock.Acquire(filepath.Join(d.town.Pids(), ".lock"), lockWait)
+	lock, err := flock.Acquire(filepath.Join(d.town.Pids(), ".lock"), lockWait)
+	if err == nil {
+		atomicfile.Sweep(d.town.Pids(), time.Now())
+	}
+	return lock, err
 }
 
 func format(p process.Proc) []byte {

@@ -68,6 +68,7 @@ func Update(path string, edit func(old []byte) (Edit, error)) (backup string, er
 		return "", err
 	}
 	defer lock.Remove()
+	atomicfile.Sweep(filepath.Dir(path), time.Now())
 
 	// Somebody else may have been here before the lock was ours.
 	old, next, err = plan(path, edit)
@@ -98,6 +99,7 @@ func replace(path string, text []byte) error {
 	if text == nil {
 		return atomicfile.Remove(target)
 	}
+	atomicfile.Sweep(filepath.Dir(target), time.Now())
 	perm := fs.FileMode(0o600)
 	info, err := os.Stat(target)
 	if err == nil {
