@@ -384,7 +384,27 @@ func (p *plan) kill(t *testing.T, c call) (problems []string) {
 func (p *plan) heals(t *testing.T, now snapshot) []string {
 	t.Helper()
 	after, problems := p.runsAgain(t, now)
-	return append(problems, p.healed(after)...)
+	problems = append(problems, p.healed(after)...)
+	return append(problems, p.swept(t, now.litter)...)
+}
+
+// swept says which temporary files a later run does not take away: the same
+// command's, or else the next session's in the same folder.
+func (p *plan) swept(t *testing.T, litter []string) (problems []string) {
+	t.Helper()
+	left := func() []string {
+		return slices.DeleteFunc(litter, func(path string) bool { _, err := os.Lstat(path); return err != nil })
+	}
+	if litter = left(); len(litter) == 0 {
+		return nil
+	}
+	cwd := "WORLD/" + p.folder()
+	p.w.run(t, strings.Replace(start("s-sweeps", "startup"), "WORLD/work", cwd, 1), p.folder(), prime...)
+	p.w.run(t, strings.Replace(event("s-sweeps", "Stop"), "WORLD/work", cwd, 1), p.folder(), write...)
+	if litter = left(); len(litter) > 0 {
+		problems = append(problems, fmt.Sprintf("nothing takes away %v", litter))
+	}
+	return problems
 }
 
 // runsAgain runs the command again, undisturbed, when what was left is old.
