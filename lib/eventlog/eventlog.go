@@ -132,41 +132,41 @@ func endsTorn(f *os.File) (bool, error) {
 // tailSize is how much of the log Last looks at.
 const tailSize = 64 << 10
 
-// Last returns the type of the last event of the session at the end of the
-// log, its last 64 KiB, among the given types; where there is none, the same of
-// the archive, to which a prune or a rotation may just have moved it; else "".
-// It is how what was killed between an event and its record is not logged
-// twice. It never fails, for a log that cannot be read has nothing.
-func (l Log) Last(session string, types ...string) string {
-	if last := l.last(session, types); last != "" {
-		return last
+// Last returns the last event of the session at the end of the log, its last
+// 64 KiB, among the given types; where there is none, the same of the archive,
+// to which a prune or a rotation may just have moved it; else the zero Event. It
+// is how what was killed between an event and its record is not logged twice. It
+// never fails, for a log that cannot be read has nothing.
+func (l Log) Last(session string, types ...string) Event {
+	if e := l.last(session, types); e.Type != "" {
+		return e
 	}
 	return l.Archive().last(session, types)
 }
 
-func (l Log) last(session string, types []string) string {
+func (l Log) last(session string, types []string) (last Event) {
 	f, err := atomicfile.Open(string(l))
 	if err != nil {
-		return ""
+		return Event{}
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return ""
+		return Event{}
 	}
 	buf := make([]byte, min(info.Size(), tailSize))
 	if _, err := f.ReadAt(buf, info.Size()-int64(len(buf))); err != nil && err != io.EOF {
-		return ""
+		return Event{}
 	}
-	last := ""
 	for line := range bytes.Lines(buf) {
 		// A line without its end was torn: no reader will count it.
 		if !bytes.HasSuffix(line, []byte("\n")) || !bytes.Contains(line, []byte(session)) ||
 			!gjson.ValidBytes(line) || gjson.GetBytes(line, "payload.session_id").Str != session {
 			continue
 		}
-		if kind := gjson.GetBytes(line, "type").Str; slices.Contains(types, kind) {
-			last = kind
+		var e Event
+		if slices.Contains(types, gjson.GetBytes(line, "type").Str) && json.Unmarshal(line, &e) == nil {
+			last = e
 		}
 	}
 	return last

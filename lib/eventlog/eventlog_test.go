@@ -305,12 +305,12 @@ func TestLast(t *testing.T) {
 			if err := os.WriteFile(string(l), []byte(c.log), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := l.Last("s1", SessionStart, SessionEnd); got != c.want {
+			if got := l.Last("s1", SessionStart, SessionEnd).Type; got != c.want {
 				t.Errorf("%q, not %q", got, c.want)
 			}
 		})
 	}
-	if got := Log(filepath.Join(t.TempDir(), "none")).Last("s1", SessionStart); got != "" {
+	if got := Log(filepath.Join(t.TempDir(), "none")).Last("s1", SessionStart).Type; got != "" {
 		t.Error(got)
 	}
 }
@@ -361,7 +361,7 @@ func FuzzAppend(f *testing.F) {
 			last.Actor != strings.ToValidUTF8(actor, "\ufffd") && utf8.ValidString(actor) {
 			t.Fatalf("%+v, %v", last, err)
 		}
-		if got := log.Last("s", SessionEnd); session == "s" && got != SessionEnd {
+		if got := log.Last("s", SessionEnd); session == "s" && got.Type != SessionEnd {
 			t.Fatalf("after %q the last event is %q", before, got)
 		}
 	})

@@ -851,3 +851,27 @@ func TestClonedRecord(t *testing.T) {
 		t.Errorf("%v, %v, %v", all, warned, err)
 	}
 }
+
+// An end that was killed after it was logged and before it was noted is what
+// the log says, whatever the next start takes it for.
+func TestAnEndThatWasLoggedIsNotDecidedAgain(t *testing.T) {
+	s := newStore(t)
+	p, kill := agent(t)
+	start(t, s, now, Facts{ID: "a", Process: p})
+	before := get(t, s, "a")
+	if _, err := s.End(now.Add(time.Minute), "a", Done, "logout"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(before, atomicfile.Synced); err != nil { // as if it had not come to that
+		t.Fatal(err)
+	}
+	kill()
+	q, _ := agent(t)
+	start(t, s, now.Add(time.Hour), Facts{ID: "b", Process: q})
+	if r := get(t, s, "a"); r.Outcome != Done || r.Reason != "logout" || !r.EndedAt.Equal(now.Add(time.Minute).Truncate(time.Millisecond)) {
+		t.Errorf("%+v", r)
+	}
+	// It looked like a crash until then, and is followed like one: what it left
+	// is told once too often and not lost.
+	want(t, s, "session_start a a", "session_end a done", "session_start b a a")
+}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -141,7 +142,7 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 	moved := f.Process.Known() && r.Process() != f.Process
 	if r.Ended() {
 		// A resume that was killed between the event and the record has logged it.
-		moved = s.lastEvent(r.ID) != eventlog.SessionResume
+		moved = s.lastEvent(r.ID).Type != eventlog.SessionResume
 	}
 	if moved {
 		err := s.log().Append(now, eventlog.SessionResume, r.Actor, map[string]any{
@@ -332,7 +333,7 @@ type startPayload struct {
 // announce logs the start of a session, once: a start that was killed between
 // the event and the record finds its event at the end of the log.
 func (s Store) announce(now time.Time, r *Record, topic string) error {
-	if s.lastEvent(r.ID) == eventlog.SessionStart {
+	if s.lastEvent(r.ID).Type == eventlog.SessionStart {
 		return nil
 	}
 	return s.log().Append(now, eventlog.SessionStart, r.Actor, startPayload{
@@ -344,7 +345,7 @@ func (s Store) announce(now time.Time, r *Record, topic string) error {
 }
 
 // lastEvent is the last that the log says of the session's life.
-func (s Store) lastEvent(id ID) string {
+func (s Store) lastEvent(id ID) eventlog.Event {
 	return s.log().Last(string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
 }
 
@@ -370,6 +371,13 @@ func (s Store) End(now time.Time, id ID, o Outcome, reason string) (*Record, err
 	return r, s.end(now, r, o, reason)
 }
 
+// endPayload is the payload of session_end.
+type endPayload struct {
+	SessionID ID      `json:"session_id"`
+	Outcome   Outcome `json:"outcome"`
+	Reason    string  `json:"reason,omitempty"`
+}
+
 func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	if r.Ended() {
 		return fmt.Errorf("cannot end '%s': %w", r.ID, ErrEnded)
@@ -377,20 +385,23 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	if r.Handoff != nil && r.Handoff.Kind == KindHandoff {
 		o, reason = Handoff, r.Handoff.Reason
 	}
-	r.EndedAt, r.Outcome, r.Reason = now, o, reason
+	told := endPayload{SessionID: r.ID, Outcome: o, Reason: reason}
+	// An end that was killed between the event and the record is what the log
+	// says, and not what we take it for.
+	if e := s.lastEvent(r.ID); e.Type == eventlog.SessionEnd {
+		was := endPayload{}
+		if json.Unmarshal(e.Payload, &was) == nil {
+			if _, err := ParseOutcome(string(was.Outcome)); err == nil {
+				now, told = e.Time.Time, was
+			}
+		}
+	} else if err := s.log().Append(now, eventlog.SessionEnd, r.Actor, told); err != nil {
+		return err
+	}
+	r.EndedAt, r.Outcome, r.Reason = now, told.Outcome, told.Reason
 	r.Commits = nil
 	for _, c := range git.Commits(s.Home.Dir, r.StartedAt) {
 		r.Commits = append(r.Commits, c.Hash)
-	}
-	if s.lastEvent(r.ID) != eventlog.SessionEnd {
-		err := s.log().Append(now, eventlog.SessionEnd, r.Actor, struct {
-			SessionID ID      `json:"session_id"`
-			Outcome   Outcome `json:"outcome"`
-			Reason    string  `json:"reason,omitempty"`
-		}{r.ID, o, reason})
-		if err != nil {
-			return err
-		}
 	}
 	return s.Put(r, atomicfile.Unsynced)
 }
