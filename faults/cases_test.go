@@ -40,6 +40,10 @@ type scenario struct {
 	// needs to be told of them.
 	drops []string
 
+	// unsure is the exit code of an answer that is no where nothing can be found
+	// out; 0 for none.
+	unsure int
+
 	again int // the exit code of the command when it is run again
 }
 
@@ -125,6 +129,15 @@ func crashed(t *testing.T, w *world) {
 func handed(t *testing.T, w *world) {
 	crashed(t, w)
 	w.with(asOld...).gone(t, "", "work", handoff...)
+}
+
+// restarted has a hand-over saved, and its restart file: the agent that it
+// starts is true(1).
+func restarted(t *testing.T, w *world) {
+	handed(t, w)
+	must(t, os.WriteFile(w.home("work").Path("restart-1.json"), fmt.Appendf(nil,
+		`{"dir":%q,"args":["true","x"],"env":["PATH=%s"],"server":"","pane":"%%0","remain_on_exit":{"set":false}}`,
+		w.path("work"), os.Getenv("PATH")), 0o600))
 }
 
 // noted has a note for the agent, NOTE.
@@ -240,6 +253,8 @@ var scenarios = []scenario{
 	{name: "handoff-by-person", args: handoff, prepare: empty, next: message},
 	{name: "handoff-work", args: append(slices.Clone(handoff), "NOTE"), prepare: noted, next: message},
 
+	{name: "handoff-exec", args: []string{"gt-handoff", "--exec", "WORLD/work/.runtime/restart-1.json"}, prepare: restarted, again: 74},
+
 	{name: "checkpoint-first", args: write, input: stop, prepare: empty},
 	{name: "checkpoint-hook", args: write, input: stop, prepare: saved},
 	{name: "checkpoint-second", args: write, input: event("s-new", "Stop"), prepare: saved},
@@ -263,7 +278,7 @@ var scenarios = []scenario{
 		tracked(t, w)
 		w.vars["PID"] = strconv.Itoa(os.Getpid())
 	}},
-	{name: "pid-reap", args: []string{"gt-keepalive", "pid", "reap"}, prepare: tracked, live: sleeper},
+	{name: "pid-reap", args: []string{"gt-keepalive", "pid", "reap"}, prepare: tracked, live: sleeper, unsure: 1},
 
 	{name: "mail-first", args: []string{"gt-mail", "send", "self", "-s", "work", "-m", "text"}, prepare: empty},
 	{name: "mail-send", args: []string{"gt-mail", "send", "self", "-s", "work", "-m", "text"}, prepare: noted},

@@ -5,6 +5,7 @@ package faults
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,9 @@ func newPlan(t *testing.T, s scenario) *plan {
 		p.count[c.name] = c.nth
 	}
 	p.calls = p.clean.calls[from:]
+	if i := slices.IndexFunc(p.calls, func(c call) bool { return c.name == "execve" && !c.failed() }); i >= 0 {
+		p.calls = p.calls[:i] // it has become another program
+	}
 	p.once = p.lookOrDie(t)
 	p.noteWrites()
 	if r := p.runAgain(t); r.code != p.again {
@@ -376,7 +380,27 @@ func (p *plan) kill(t *testing.T, c call) (problems []string) {
 	now, problems := p.sound()
 	problems = append(problems, p.oldOrNew(now)...)
 	problems = append(problems, p.delivered(now, r.stdout)...)
+	problems = append(problems, p.follows(t)...)
 	return append(problems, p.heals(t, now)...)
+}
+
+// follows has the next session start after a hand-over, in a world that is put
+// back afterwards: where there is a marker, it is told.
+func (p *plan) follows(t *testing.T) (problems []string) {
+	t.Helper()
+	markers, _ := filepath.Glob(p.w.home(p.folder()).Path("handoff*"))
+	if p.next == "" || len(markers) == 0 {
+		return nil
+	}
+	must(t, copyTree(p.w.root, p.w.root+".killed"))
+	r := p.w.run(t, start("s-next", "startup"), p.folder(), prime...)
+	if !strings.Contains(r.stdout, p.next) {
+		problems = append(problems, fmt.Sprintf("there is a marker, and the next session is not told: %v", r))
+	}
+	must(t, removeAll(p.w.root))
+	must(t, copyTree(p.w.root+".killed", p.w.root))
+	must(t, removeAll(p.w.root+".killed"))
+	return problems
 }
 
 // heals runs the command again, undisturbed, and looks whether all is as if
