@@ -86,7 +86,10 @@ func (h *handover) save() (bool, error) {
 			h.record.TmuxSession = h.pane.Session
 		}
 		if err := h.store.Put(h.record, durable); err != nil {
-			return false, err
+			if h.respawns() {
+				return false, err // an agent that could go on is not ended for this
+			}
+			h.warn(h.call.End(err)) // who starts next finds note and marker all the same
 		}
 	}
 	payload := struct {
