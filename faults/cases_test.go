@@ -278,7 +278,7 @@ var scenarios = []scenario{
 		tracked(t, w)
 		w.vars["PID"] = strconv.Itoa(os.Getpid())
 	}},
-	{name: "pid-reap", args: []string{"gt-keepalive", "pid", "reap"}, prepare: tracked, live: sleeper, unsure: 1},
+	{name: "pid-reap", args: []string{"gt-keepalive", "pid", "reap", "--grace", "300ms"}, prepare: tracked, live: sleeper, unsure: 1},
 
 	{name: "mail-first", args: []string{"gt-mail", "send", "self", "-s", "work", "-m", "text"}, prepare: empty},
 	{name: "mail-send", args: []string{"gt-mail", "send", "self", "-s", "work", "-m", "text"}, prepare: noted},

@@ -4,6 +4,7 @@ package faults
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -333,10 +334,36 @@ func TestKill(t *testing.T) {
 					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
 				}
 			}
+			if !p.ends(t) {
+				t.Error("the sweep is not complete: behind its last point the command does not end by itself")
+			}
 			totals.add(kills, 0, violations)
 			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
 		})
 	}
+}
+
+// ends says whether the command comes to its end, twice, when it is to be killed
+// at the call after the last of each name.
+func (p *plan) ends(t *testing.T) bool {
+	t.Helper()
+	names := slices.Sorted(maps.Keys(p.count))
+	expressions := []string{"trace=" + strings.Join(names, ",")}
+	for _, name := range names {
+		expressions = append(expressions, fmt.Sprintf("inject=%s:signal=KILL:when=%d", name, p.count[name]+1))
+	}
+	ended := 0
+	for range tries { // the runtime may have made a call more
+		stop := p.set(t)
+		if r := p.trace(t, expressions...); r.code == 0 {
+			ended++
+		}
+		stop()
+		if ended == 2 {
+			return true
+		}
+	}
+	return false
 }
 
 // tries is how often a call is looked for.
