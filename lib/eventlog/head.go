@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -18,11 +19,15 @@ import (
 // the rest of a longer line is passed on without being held in memory.
 const maxHead = 1 << 20
 
+// maxType is how much of a type is looked at: types are counted by name, and a
+// hostile log may have a megabyte of each.
+const maxType = 200
+
 // Head is what the beginning of a line says: enough to tell how much longer the
 // line is worth keeping.
 type Head struct {
 	Time    time.Time // zero where the line says none that can be read
-	Type    string    // "" where it is no event
+	Type    string    // "" where it is no event; of a longer one its first 200 bytes
 	Session string    // payload.session_id
 	CWD     string    // payload.cwd: where that session's own record lies
 }
@@ -40,6 +45,9 @@ func (h Head) Lifecycle() bool {
 func head(line []byte) Head {
 	v := gjson.GetManyBytes(line, "ts", "type", "payload.session_id", "payload.cwd")
 	h := Head{Type: v[1].Str, Session: v[2].Str, CWD: v[3].Str}
+	if len(h.Type) > maxType {
+		h.Type = strings.Clone(h.Type[:maxType]) // the rest need not stay in memory
+	}
 	if t, err := time.Parse(time.RFC3339, v[0].Str); err == nil {
 		h.Time = t
 	}
