@@ -371,6 +371,9 @@ func (l Log) replace(decide func(*rewrite) (bool, error)) (err error) {
 	if missing(string(l)) && missing(l.intentPath()) && missing(l.newPath()) {
 		return nil
 	}
+	if err := l.prepare(); err != nil {
+		return err
+	}
 	busy, err := flock.Acquire(string(l)+".prune.lock", turnWait)
 	if err != nil {
 		return err

@@ -104,8 +104,22 @@ func (s *State) Store(root string, warn func(error)) error {
 	return stateFile(root, warn).Write(data, atomicfile.Synced)
 }
 
-// Lock is taken by who changes the town's policy or state, or prunes. Another
-// who comes meanwhile gets flock.ErrBusy.
+// Lock is taken by who changes the town's policy or state, prunes or rotates.
+// Another who comes meanwhile gets flock.ErrBusy. The town's folder is made
+// where it is missing, and has to be the user's own: what root would leave in
+// somebody else's, that user could neither read nor lock any more. What killed
+// ones left half written in it is cleared away.
 func Lock(root string) (*flock.Lock, error) {
-	return flock.Acquire(filepath.Join(root, ".krc.lock"), 500*time.Millisecond)
+	dir := root
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		dir = real
+	}
+	if err := atomicfile.Private(dir); err != nil {
+		return nil, err
+	}
+	lock, err := flock.Acquire(filepath.Join(root, ".krc.lock"), 500*time.Millisecond)
+	if err == nil {
+		atomicfile.Sweep(dir, time.Now())
+	}
+	return lock, err
 }
