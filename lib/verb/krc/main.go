@@ -319,8 +319,11 @@ func (c *prune) Run(env *cli.Env) error {
 	act := !c.DryRun && size > 0 // else there may not even be a folder
 	if act {
 		lock, err := retention.Lock(p.town.Root)
-		if errors.Is(err, flock.ErrBusy) && c.Auto {
-			return nil // another is at it
+		if errors.Is(err, flock.ErrBusy) && c.Auto { // another is at it
+			if c.JSON {
+				return env.JSON(map[string]any{"ran": false})
+			}
+			return nil
 		} else if err != nil {
 			return err
 		}
@@ -348,7 +351,7 @@ func (c *prune) Run(env *cli.Env) error {
 		})
 		bar.Done()
 		if err != nil {
-			return err
+			return again(err)
 		}
 		result.Processed += done.Events
 		result.Pruned += done.Total()
@@ -418,6 +421,14 @@ func live(h eventlog.Head, now time.Time) bool {
 	return r != nil && !r.Ended() && !r.Gone(now)
 }
 
+// again has the caller try once more where another program came between.
+func again(err error) error {
+	if errors.Is(err, eventlog.ErrReplaced) {
+		return cli.Fail(cli.Busy, err)
+	}
+	return err
+}
+
 type rotate struct {
 	Over size `placeholder:"SIZE" help:"Only a log that is larger: 64MiB, 1GB, …"`
 	JSON bool `name:"json" help:"One JSON object."`
@@ -436,11 +447,18 @@ func (c *rotate) Run(env *cli.Env) error {
 		return err
 	}
 	if n > 0 && n > int64(c.Over) {
+		lock, err := retention.Lock(p.town.Root)
+		if errors.Is(err, flock.ErrBusy) && c.Over > 0 && !c.JSON {
+			return nil // another is at it, and for a crontab there is a next time
+		} else if err != nil {
+			return err
+		}
+		defer lock.Unlock()
 		bar := term.NewProgress(env.Stderr, env.Getenv, "rotating "+filepath.Base(string(l)), env.Now)
 		done, err = l.Rotate(env.Now(), bar.Show)
 		bar.Done()
 		if err != nil {
-			return err
+			return again(err)
 		}
 	}
 	switch {
