@@ -83,6 +83,7 @@ type panes struct {
 	w          *world
 	args       []string
 	pane, told string
+	pid        string // of what ran in the pane before
 }
 
 func (p *panes) tmux(t *testing.T, args ...string) result {
@@ -101,6 +102,7 @@ func (p *panes) run(t *testing.T, expressions ...string) []byte {
 		}
 		await(t, p.w.path("tmp", fmt.Sprintf("claude-%d.start", i+1)), "")
 	}
+	p.pid, _ = p.inPane(t)
 	log := p.w.path("tmp/log")
 	// The tracer is in a session of its own: the pane's end is not its own.
 	args := []string{"strace", "-DDD", "-y", "-s", "64", "-o", log}
@@ -157,16 +159,20 @@ func (p *panes) check(t *testing.T, whole bool) (problems []string) {
 	old := map[string]string{"work": "claude-1", "other": "claude-2"}[p.pane]
 	successor := p.w.path("tmp/claude-3.start")
 
-	// What tmux was told to do takes a while.
-	alive := func() bool { return p.lives(old) }
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		r := p.tmux(t, "list-panes", "-t", "="+p.pane+":", "-F", "#{pane_dead}")
-		dead := strings.TrimSpace(r.stdout) != "0"
+	// What tmux was told takes a while, and so does an agent that begins or ends.
+	alive, settled := false, 0
+	for deadline := time.Now().Add(20 * time.Second); settled < 10; time.Sleep(20 * time.Millisecond) {
+		pid, dead := p.inPane(t)
 		_, err := os.Stat(successor)
-		if err == nil || dead || alive() || time.Now().After(deadline) {
-			if !alive() && err != nil && !dead {
-				wrong("neither the old agent nor a new one runs in the pane: %v", r)
-			}
+		alive = pid == p.pid && !dead && p.lives(old)
+		if err == nil && !p.lives(old) {
+			break
+		}
+		if settled++; !alive && !dead {
+			settled = 0
+		}
+		if time.Now().After(deadline) {
+			wrong("neither the old agent nor a new one runs in the pane")
 			break
 		}
 	}
@@ -183,8 +189,8 @@ func (p *panes) check(t *testing.T, whole bool) (problems []string) {
 		}
 	case whole:
 		wrong("no successor started")
-	case alive() && len(markers) == 0: // nothing was handed over
-	case alive() && p.args[1] == "--cycle": // its own, and it goes on
+	case alive && len(markers) == 0: // nothing was handed over
+	case alive && p.args[1] == "--cycle": // its own, and it goes on
 	default:
 		if len(markers) == 0 {
 			wrong("the agent is gone, and there is no marker: %v", now.state)
@@ -197,6 +203,14 @@ func (p *panes) check(t *testing.T, whole bool) (problems []string) {
 	}
 	p.stop(t)
 	return problems
+}
+
+// inPane is the process of the pane, and whether it is dead.
+func (p *panes) inPane(t *testing.T) (pid string, dead bool) {
+	t.Helper()
+	r := p.tmux(t, "list-panes", "-t", "="+p.pane+":", "-F", "#{pane_pid} #{pane_dead}")
+	pid, state, _ := strings.Cut(strings.TrimSpace(r.stdout), " ")
+	return pid, state != "0"
 }
 
 // lives says whether an agent does.
