@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -40,7 +39,6 @@ type handover struct {
 	remote bool
 	vars   []string            // see environ
 	clean  func(string) string // see redact
-	said   []string            // see warn
 
 	state      git.State
 	note       mail.Note
@@ -108,13 +106,8 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Call) error {
 	return h.restart()
 }
 
-// warn says what is gone without, each once.
-func (h *handover) warn(err error) {
-	if err != nil && !slices.Contains(h.said, err.Error()) {
-		h.said = append(h.said, err.Error())
-		h.env.Warn("%v", err)
-	}
-}
+// warn says what is gone without.
+func (h *handover) warn(err error) { h.call.Warn(err) }
 
 // findSelf finds the session that runs us, its process and its pane.
 func (h *handover) findSelf(changes bool) error {

@@ -89,7 +89,7 @@ func (h *handover) save() (bool, error) {
 			if h.respawns() {
 				return false, err // an agent that could go on is not ended for this
 			}
-			h.warn(h.call.End(err)) // who starts next finds note and marker all the same
+			h.warn(err) // who starts next finds note and marker all the same
 		}
 	}
 	payload := struct {
@@ -105,8 +105,7 @@ func (h *handover) save() (bool, error) {
 	}
 	// A town that cannot be written to keeps nobody from handing over: note,
 	// marker and record are there.
-	err = eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload)
-	h.warn(h.call.End(err))
+	h.warn(eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload))
 	return true, nil
 }
 
