@@ -15,6 +15,7 @@ import (
 	"gt/lib/home"
 	"gt/lib/process"
 	"gt/lib/session"
+	"gt/lib/term"
 	"gt/lib/tmux"
 )
 
@@ -171,13 +172,18 @@ func (c *Call) Warn(err error) {
 	c.env.Warn("%v", err)
 }
 
+// maxError bounds what an event says of what went wrong, in characters. A home
+// may hold any number of files that are no use, and who looks for a session's
+// last event reads the end of the log.
+const maxError = 4000
+
 // End is how a hook ends: what was warned of and err, if there is one, become
 // an event as well. A command's error is only returned.
 func (c *Call) End(err error) error {
-	if all := errors.Join(errors.Join(c.got...), err); all != nil && c.Hook {
+	if all := errors.Join(err, errors.Join(c.got...)); all != nil && c.Hook {
 		// That the log cannot be written either is on standard error only.
 		_ = eventlog.Log(c.Home.Town.Events()).Append(c.env.Now(), eventlog.HookError, c.Home.Identity.Address(), map[string]any{
-			"session_id": c.ID, "program": c.env.Name, "event": c.Input.Event, "error": c.env.Redact(all.Error()),
+			"session_id": c.ID, "program": c.env.Name, "event": c.Input.Event, "error": term.Cut(c.env.Redact(all.Error()), maxError),
 		})
 	}
 	return err

@@ -129,6 +129,7 @@ func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, er
 		return nil, atomicfile.Error("read", s.dir(), err)
 	}
 	var all []*Record
+	var shared []string // as many as a repository brings: one line tells of all
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), suffix)
 		id, err := ParseID(name)
@@ -136,7 +137,7 @@ func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, er
 			continue
 		}
 		if info, err := e.Info(); err == nil && info.Mode().Perm()&0o077 != 0 {
-			s.warn(atomicfile.Error("use", s.path(id), errShared))
+			shared = append(shared, s.path(id))
 			continue
 		}
 		r, err := s.load(id, load)
@@ -145,6 +146,13 @@ func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, er
 		} else if r != nil {
 			all = append(all, r)
 		}
+	}
+	if n := len(shared); n > 0 {
+		err := atomicfile.Error("use", shared[0], errShared)
+		if n > 1 {
+			err = fmt.Errorf("%w; and so with %d more", err, n-1)
+		}
+		s.warn(err)
 	}
 	slices.SortStableFunc(all, func(a, b *Record) int { return b.StartedAt.Compare(a.StartedAt) })
 	return all, nil
