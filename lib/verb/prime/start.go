@@ -185,7 +185,7 @@ func (s *start) dropStale() error {
 // lookAgain looks, now that the home is ours, at what was told while it was
 // not. A marker that is there no more was told by another as well.
 func (s *start) lookAgain() {
-	s.locked, s.blind, s.withheld = true, false, false
+	s.locked, s.blind = true, false
 	records, err := s.call.Store.Mend()
 	s.warn(err)
 	s.records = records
