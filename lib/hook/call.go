@@ -2,6 +2,7 @@ package hook
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,7 +64,10 @@ func Begin(env *cli.Env, f Flags) *Call {
 	}
 	c.Dir = env.Dir
 	if filepath.IsAbs(c.Input.CWD) {
-		if info, err := os.Stat(c.Input.CWD); err == nil && info.IsDir() {
+		// One that was removed under the session stays where it is: what it would
+		// leave in the folder above would be told to whoever works there.
+		info, err := os.Stat(c.Input.CWD)
+		if err == nil && info.IsDir() || errors.Is(err, fs.ErrNotExist) {
 			c.Dir = c.Input.CWD
 		}
 	}
