@@ -592,7 +592,11 @@ func (w *rewrite) finish() error {
 	if err != nil {
 		return atomicfile.Error("read", string(w.log), err)
 	}
-	if named, err := os.Lstat(string(w.log)); err != nil || !os.SameFile(named, info) || info.Size() < w.end {
+	named, err := os.Lstat(string(w.log))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return atomicfile.Error("look at", string(w.log), err)
+	}
+	if err != nil || !os.SameFile(named, info) || info.Size() < w.end {
 		return atomicfile.Error("prune", string(w.log), ErrReplaced)
 	}
 	if w.tail != nil {
