@@ -198,7 +198,7 @@ const tmuxWait = 250 * time.Millisecond
 func (s *start) takes(m left) bool {
 	owner := m.owner
 	switch {
-	case owner == nil && s.blind:
+	case owner == nil && s.busy:
 		return false // who leaves it may be about to note that
 	case owner == nil: // Gas Town's, or its session's record is gone
 		return !s.goesOn() || m.Reason == marker.Compaction

@@ -12,6 +12,7 @@ import (
 	"gt/lib/beads"
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
+	"gt/lib/flock"
 	"gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/marker"
@@ -30,7 +31,8 @@ type start struct {
 
 	state    State
 	locked   bool // the home is ours alone
-	blind    bool // it was not to be had: what lies there may be half done
+	blind    bool // it was not to be had
+	busy     bool // others had it: what lies there may be half done
 	light    bool // the conversation goes on: who you are, continue, and no more
 	again    bool // the hook is wired twice, and the other has spoken
 	own      bool // the marker is this session's own, from before a compaction
@@ -109,7 +111,7 @@ const startWait = 4 * time.Second
 func (s *start) begin() error {
 	lock, err := s.call.Home.LockWithin(startWait)
 	if err != nil {
-		s.blind = true
+		s.blind, s.busy = true, errors.Is(err, flock.ErrBusy)
 		s.look()
 		return err
 	}
@@ -185,7 +187,7 @@ func (s *start) dropStale() error {
 // lookAgain looks, now that the home is ours, at what was told while it was
 // not. A marker that is there no more was told by another as well.
 func (s *start) lookAgain() {
-	s.locked, s.blind = true, false
+	s.locked, s.blind, s.busy = true, false, false
 	records, err := s.call.Store.Mend()
 	s.warn(err)
 	s.records = records
