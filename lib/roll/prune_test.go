@@ -13,6 +13,27 @@ import (
 	"gt/lib/term"
 )
 
+// Gas Town's times are of a second, and its hand-over, which names no session, is
+// kept for longer than the start of the session that follows.
+func TestReadAfterAPruneOfOneSecond(t *testing.T) {
+	start := `{"ts":"2026-01-17T01:00:%02dZ","type":"session_start","actor":"a","payload":{"session_id":"s%d"}}` + "\n"
+	handoff := `{"ts":"2026-01-17T01:00:07Z","type":"handoff","actor":"a","payload":{"subject":"from s1","to_session":true}}` + "\n"
+	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
+	if err := os.WriteFile(string(log), []byte(fmt.Sprintf(start, 5, 1)+handoff+fmt.Sprintf(start, 7, 2)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		all := read(t, log)
+		if len(all) != 2 || all[0].Subject != "" || all[1].Subject != "from s1" {
+			t.Errorf("%+v\n%+v", all[0], all[1])
+		}
+		_, err := log.Prune(eventlog.Pruning{Archive: true, Expired: func(h eventlog.Head) bool { return h.Type == "session_start" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Whatever is pruned, and however often the log is rotated, the roll stays what
 // it was: nothing that it tells of a session leaves with the log.
 func TestReadAfterPrunesAndRotations(t *testing.T) {

@@ -115,14 +115,24 @@ func Read(log eventlog.Log) (Roll, error) {
 	for _, f := range slices.Backward(files) {
 		err := eventlog.ScanHeads(f, func(h eventlog.Head, at, size int64) {
 			if h.Lifecycle() && !h.Time.IsZero() {
-				told = append(told, spot{h.Time.UnixNano(), f, at, size})
+				told = append(told, spot{h.Time.UnixNano(), f, at, size, h.Type == eventlog.Handoff && h.Session == ""})
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(told, func(a, b spot) int { return cmp.Compare(a.time, b.time) })
+	slices.SortStableFunc(told, func(a, b spot) int {
+		switch {
+		case a.time != b.time:
+			return cmp.Compare(a.time, b.time)
+		case a.unnamed != b.unnamed && a.unnamed:
+			return -1
+		case a.unnamed != b.unnamed:
+			return 1
+		}
+		return 0
+	})
 	r := reader{byID: map[session.ID]*Session{}, last: map[string]*Session{}}
 	var line []byte
 	for _, s := range told {
@@ -140,6 +150,10 @@ type spot struct {
 	time     int64 // in nanoseconds
 	file     *os.File
 	at, size int64
+	// unnamed is a hand-over of Gas Town's, whose times are of a second: it is
+	// of the session that was there before those that begin in that second, which
+	// may have left the log before it.
+	unnamed bool
 }
 
 // reader collects sessions while it meets their events.
