@@ -17,18 +17,19 @@ import (
 // notice of a change that works on every file system.
 const pollEvery = 100 * time.Millisecond
 
-// Follow calls each for the last lines of the log, recent of them at most, and
-// then for every line as it is appended, without its line feed, until ctx is
-// done or each returns false. The bytes are only valid during the call.
+// Follow calls each for the last lines of the log, and then for every line as it
+// is appended, without its line feed, until ctx is done or each returns false.
+// The bytes are only valid during the call. It begins where recent lines follow,
+// or, where wanted is not nil, so many of those that are wanted.
 //
 // Each line comes once and in order, also when the log is pruned or rotated
 // meanwhile, however often: what a prune left in the new log is known by the old
 // one, which is read to its end first. A log that does not exist yet is waited
 // for.
-func (l Log) Follow(ctx context.Context, recent int, each func(line []byte) bool) error {
+func (l Log) Follow(ctx context.Context, recent int, wanted func(Head) bool, each func(line []byte) bool) error {
 	f := follower{log: l, each: each}
 	defer f.close()
-	if err := f.start(recent); err != nil {
+	if err := f.start(recent, wanted); err != nil {
 		return err
 	}
 	tick := time.NewTicker(pollEvery)
@@ -55,6 +56,7 @@ type follower struct {
 	enough   bool
 	file     *os.File // nil while there is none
 	at       int64    // what was told of it
+	size     int64    // that it had when it was last read
 	segments []string // of the archive that were there already
 }
 
@@ -65,7 +67,7 @@ func (f *follower) close() {
 }
 
 // start opens the log and stands recent lines before its end.
-func (f *follower) start(recent int) error {
+func (f *follower) start(recent int, wanted func(Head) bool) error {
 	f.segments = f.log.Segments()
 	file, err := atomicfile.Open(string(f.log))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +77,9 @@ func (f *follower) start(recent int) error {
 	}
 	f.file = file
 	info, err := file.Stat()
-	if err == nil {
+	if err == nil && wanted != nil {
+		f.at, err = lastWanted(file, info.Size(), recent, wanted)
+	} else if err == nil {
 		f.at, err = lastLines(file, info.Size(), recent)
 	}
 	return atomicfile.Error("read", string(f.log), err)
@@ -102,6 +106,23 @@ func lastLines(r io.ReaderAt, size int64, n int) (int64, error) {
 		end = begin
 	}
 	return 0, nil
+}
+
+// lastWanted returns where the last n lines before size that are wanted begin.
+func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64, error) {
+	var begins []int64 // of the last n
+	end, err := heads(r, 0, size, func(h Head, at, _ int64) {
+		if !wanted(h) {
+			return
+		}
+		if begins = append(begins, at); len(begins) > n {
+			begins = begins[1:]
+		}
+	})
+	if err != nil || len(begins) == 0 {
+		return end, err
+	}
+	return begins[0], nil
 }
 
 // catchUp tells all that was appended since, also to logs that have taken this
@@ -178,7 +199,7 @@ func (f *follower) catchUp() error {
 			pruned = false
 		}
 		f.close()
-		f.file, f.at = n, at
+		f.file, f.at, f.size = n, at, 0
 		if err := f.tell(); err != nil {
 			return err
 		}
@@ -192,6 +213,10 @@ func (f *follower) tell() error {
 	if err != nil {
 		return atomicfile.Error("read", string(f.log), err)
 	}
+	if info.Size() == f.size {
+		return nil // what it ends with was torn, and stays so; it need not be read again
+	}
+	f.size = info.Size()
 	if info.Size() < f.at { // emptied in place
 		f.at = 0
 	}

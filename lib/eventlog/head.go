@@ -80,7 +80,7 @@ func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
 
 // heads is Heads for the bytes of f from one offset to another; it returns
 // where the last whole line ends.
-func heads(f *os.File, from, to int64, each func(h Head, at, size int64)) (int64, error) {
+func heads(f io.ReaderAt, from, to int64, each func(h Head, at, size int64)) (int64, error) {
 	r := newLines(f, from, to)
 	for {
 		begin, err := r.next()

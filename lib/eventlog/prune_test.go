@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -344,7 +345,7 @@ func TestAppendDuringPrunesAndRotations(t *testing.T) {
 	var watching, pruning sync.WaitGroup
 	told := map[string]int{}
 	watching.Go(func() {
-		if err := l.Follow(ctx, 1, func(b []byte) bool {
+		if err := l.Follow(ctx, 1, nil, func(b []byte) bool {
 			if told[string(b)]++; len(told) == 1 {
 				ready <- true
 			}
@@ -453,7 +454,7 @@ func TestFollow(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := l.Follow(ctx, 2, func(b []byte) bool { lines <- string(b) + "\n"; return true }); err != nil {
+		if err := l.Follow(ctx, 2, nil, func(b []byte) bool { lines <- string(b) + "\n"; return true }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -537,7 +538,7 @@ func TestFollowBeginsWithTheLast(t *testing.T) {
 	for _, n := range []int{1, 7, 500, 2999, 3000, 5000} {
 		var got []string
 		want := all[max(0, len(all)-n):]
-		if err := l.Follow(t.Context(), n, func(b []byte) bool {
+		if err := l.Follow(t.Context(), n, nil, func(b []byte) bool {
 			got = append(got, string(b)+"\n")
 			return len(got) < len(want)
 		}); err != nil {
@@ -546,6 +547,75 @@ func TestFollowBeginsWithTheLast(t *testing.T) {
 		if strings.Join(got, "") != strings.Join(want, "") {
 			t.Errorf("%d lines are told as %d", n, len(got))
 		}
+	}
+}
+
+// Where only some lines are wanted, it begins with the last of those, and what
+// stands between them is told as well.
+func TestFollowBeginsWithTheLastThatAreWanted(t *testing.T) {
+	text := ""
+	for i := range 40 {
+		text += line(1, []string{"mail", "nudge", "nudge", "nudge"}[i%4], fmt.Sprintf(`"n":%d`, i))
+	}
+	text += "no event\n"
+	all := strings.SplitAfter(text, "\n")
+	l := newLog(t, text+"torn")
+	for n, want := range map[int][]string{1: all[36:41], 3: all[28:41], 10: all[:41], 50: all[:41]} {
+		var got []string
+		mail := func(h Head) bool { return h.Type == "mail" }
+		if err := l.Follow(t.Context(), n, mail, func(b []byte) bool {
+			got = append(got, string(b)+"\n")
+			return len(got) < len(want)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(got, "") != strings.Join(want, "") {
+			t.Errorf("%d of them are told as\n%s", n, strings.Join(got, ""))
+		}
+	}
+	none := func(Head) bool { return false }
+	if at, err := lastWanted(strings.NewReader(text), int64(len(text)), 3, none); err != nil || at != int64(len(text)) {
+		t.Error(at, err)
+	}
+}
+
+// A line that was torn and stays so is not read again with every look.
+func TestFollowReadsATornLineOnce(t *testing.T) {
+	l := newLog(t, line(1, "mail", "")+strings.Repeat("x", 4<<20))
+	told := 0
+	f := follower{log: l, each: func([]byte) bool { told++; return true }}
+	defer f.close()
+	if err := f.start(1, nil); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		if err := f.catchUp(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; told != 1 || used > 64<<20 {
+		t.Errorf("%d lines are told, for %d bytes", told, used)
+	}
+	add := func(text string) {
+		t.Helper()
+		g, err := os.OpenFile(string(l), os.O_WRONLY|os.O_APPEND, 0)
+		if err == nil {
+			_, err = g.WriteString(text)
+			g.Close()
+		}
+		if err == nil {
+			err = f.catchUp()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("x")
+	if add("\n"); told != 2 {
+		t.Errorf("%d lines are told once it was ended", told)
 	}
 }
 

@@ -497,7 +497,11 @@ func (c *follow) Validate() error {
 func (c *follow) Run(env *cli.Env) error {
 	log := eventlog.Log(home.Find(env.Getenv, env.Dir, "").Town.Events())
 	var failed error
-	err := log.Follow(context.Background(), c.Lines, func(line []byte) bool {
+	var wanted func(eventlog.Head) bool // all
+	if c.Type != "" {
+		wanted = func(h eventlog.Head) bool { return h.Type != "" && retention.Fits(c.Type, h.Type) }
+	}
+	err := log.Follow(context.Background(), c.Lines, wanted, func(line []byte) bool {
 		var e eventlog.Event
 		if json.Unmarshal(line, &e) != nil || e.Type == "" || c.Type != "" && !retention.Fits(c.Type, e.Type) {
 			return true
