@@ -60,7 +60,7 @@ func (h *handover) successor() (restart, error) {
 	if h.kind == session.KindCycle {
 		// --continue takes the folder's latest conversation, which need not be
 		// ours; the id cannot be mistaken.
-		next = agent.Next{Prompt: continuation, Resume: string(h.record.ID)}
+		next = agent.Next{Prompt: continuation, Resume: string(h.call.ID)}
 	}
 	r := restart{
 		Dir:    h.dir(),
