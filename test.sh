@@ -3,7 +3,10 @@
 # is not here it installs where nobody has to be asked (as root, or with CI=true);
 # elsewhere it prints the one command that does.
 #
-#   GT_E2E=required   a missing Claude Code is a failure, not a reason to skip
+#   GT_E2E=required      a missing Claude Code is a failure, not a reason to skip
+#   GT_FAULTS=required   the same for strace and the right to trace
+#   GT_THOROUGH=1        every kill and fault, not a sample; and mistakes put back,
+#                        each of which a test has to notice
 set -eu
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -45,7 +48,13 @@ main() {
 		say "without the race detector, which needs a C compiler"
 	fi
 	# shellcheck disable=SC2046 # a word for each package
-	go test $race -timeout 20m $(go list ./... | grep -vx gt) || fail
+	go test $race -timeout 20m $(go list ./... | grep -vx -e gt -e gt/faults -e gt/mutants) || fail
+	step every command, killed and failed at its system calls
+	go test -v -timeout 25m ./faults ${GT_THOROUGH:+-full} || fail
+	if [ -n "${GT_THOROUGH:-}" ]; then
+		step mistakes, put back one at a time
+		go test -v -timeout 25m ./mutants -mutants || fail
+	fi
 	step the table of secrets, judged by the rules of a scanner
 	# A module of its own, so that gt does not depend on the scanner.
 	if (cd bench/redact && go mod download); then
@@ -112,7 +121,7 @@ lack() {
 forget() {
 	for name in $(env | sed -n -E 's/^((GT|CLAUDE|ANTHROPIC|TMUX)[A-Z0-9_]*)=.*/\1/p'); do
 		case $name in
-		GT_E2E*) ;;
+		GT_E2E* | GT_FAULTS | GT_THOROUGH) ;;
 		*) unset "$name" ;;
 		esac
 	done

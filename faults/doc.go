@@ -3,8 +3,8 @@
 // them fail in every way that a file system fails, and then looks at what is
 // left with the readers that gt itself uses. It is all tests:
 //
-//	go test ./faults         a sample of the points, in about a minute and a half
-//	go test ./faults -full   every point
+//	go test ./faults         a sample of the points, in about two minutes
+//	go test ./faults -full   every point, in a quarter of an hour
 //
 // It needs Linux, strace and the right to trace; without them it is skipped,
 // or fails where GT_FAULTS=required says that it must run.
