@@ -469,12 +469,18 @@ func (w *rewrite) begin() error {
 	if err != nil {
 		return atomicfile.Error("create", w.log.newPath(), err)
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-		// root prunes a user's log, which has to stay the user's.
-		err = w.new.Chown(int(st.Uid), int(st.Gid))
+	mode := info.Mode().Perm()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		if int(st.Uid) != os.Geteuid() {
+			// root prunes a user's log, which has to stay the user's.
+			err = w.new.Chown(int(st.Uid), int(st.Gid))
+		} else if w.new.Chown(-1, int(st.Gid)) != nil {
+			// It becomes another group's, which gets no more than everybody has.
+			mode &= ^fs.FileMode(0o070) | mode&0o007<<3
+		}
 	}
 	if err == nil {
-		err = w.new.Chmod(info.Mode().Perm())
+		err = w.new.Chmod(mode)
 	}
 	w.toNew = bufio.NewWriterSize(w.new, 256<<10)
 	return atomicfile.Error("create", w.log.newPath(), err)

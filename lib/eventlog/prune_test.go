@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -221,6 +222,30 @@ func TestRotateSetsTheLogAside(t *testing.T) {
 	}
 	if all := l.Segments(); len(all) != 2 || all[0] != r.Path && filepath.Base(all[0])[:13] != "events-000001" || filepath.Base(all[1])[:13] != "events-000002" {
 		t.Error(all)
+	}
+}
+
+// The log stays its group's, with which it may be shared.
+func TestPruneKeepsTheGroup(t *testing.T) {
+	groups, err := os.Getgroups()
+	other := slices.IndexFunc(groups, func(g int) bool { return g != os.Getegid() })
+	group := 12345
+	switch {
+	case err == nil && other >= 0:
+		group = groups[other]
+	case os.Geteuid() != 0:
+		t.Skip("we are of one group only")
+	}
+	l := newLog(t, line(48, "nudge", ""))
+	if err := errors.Join(os.Chown(string(l), -1, group), os.Chmod(string(l), 0o660)); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := l.Prune(Pruning{Expired: older}); err != nil || p.Total() != 1 {
+		t.Fatal(p, err)
+	}
+	info, err := os.Stat(string(l))
+	if err != nil || int(info.Sys().(*syscall.Stat_t).Gid) != group || info.Mode().Perm() != 0o660 {
+		t.Errorf("%v, %+v, %v", info.Mode(), info.Sys(), err)
 	}
 }
 
