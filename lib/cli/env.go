@@ -36,6 +36,7 @@ type Env struct {
 	Stderr  io.Writer
 	Environ []string         // "KEY=value", as os.Environ gives it
 	Dir     string           // the working directory, absolute
+	Gone    bool             // it was deleted, and Dir is what is left of it
 	Now     func() time.Time // the clock
 
 	cleaning sync.Once
@@ -45,7 +46,8 @@ type Env struct {
 // OS is the world as the operating system presents it.
 func OS() *Env {
 	dir, err := os.Getwd()
-	if err != nil {
+	gone := err != nil
+	if gone {
 		dir = left(os.Getenv("PWD"))
 	}
 	return &Env{
@@ -55,6 +57,7 @@ func OS() *Env {
 		Stderr:  os.Stderr,
 		Environ: os.Environ(),
 		Dir:     dir,
+		Gone:    gone,
 		Now:     time.Now,
 	}
 }

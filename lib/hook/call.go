@@ -64,10 +64,10 @@ func Begin(env *cli.Env, f Flags) *Call {
 	}
 	c.Dir = env.Dir
 	if filepath.IsAbs(c.Input.CWD) {
-		// One that was removed under the session stays where it is: what it would
-		// leave in the folder above would be told to whoever works there.
+		// One that was removed under the session, and under us, stays where it is:
+		// what we would leave in the folder above is told to whoever works there.
 		info, err := os.Stat(c.Input.CWD)
-		if err == nil && info.IsDir() || errors.Is(err, fs.ErrNotExist) {
+		if err == nil && info.IsDir() || env.Gone && errors.Is(err, fs.ErrNotExist) {
 			c.Dir = c.Input.CWD
 		}
 	}
