@@ -343,6 +343,8 @@ type rewrite struct {
 // intent is written before anything is changed, as <log>.pruning.json, so that
 // what a killed process left half done can be undone.
 type intent struct {
+	// Log is the inode of the old log.
+	Log uint64 `json:"log"`
 	// Archive is the size that the archive had before, in bytes.
 	Archive int64 `json:"archive"`
 	// Segment is the second name that the old log gets.
@@ -427,6 +429,15 @@ func (l Log) undo() error {
 	} else if err != nil {
 		return atomicfile.Error("look at", l.newPath(), err)
 	}
+	info, err := os.Lstat(string(l))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return atomicfile.Error("look at", string(l), err)
+	}
+	if err != nil || inode(info) != i.Log {
+		// Another program has replaced the log since, and may have left out what
+		// was carried over or set aside: better twice than not at all.
+		return errors.Join(atomicfile.Remove(l.newPath()), atomicfile.Remove(l.intentPath()))
+	}
 	if i.Segment != "" && filepath.Dir(i.Segment) == l.archiveDir() {
 		if err := atomicfile.Remove(i.Segment); err != nil {
 			return err
@@ -445,6 +456,13 @@ func (l Log) undo() error {
 		return err
 	}
 	return atomicfile.Remove(l.intentPath())
+}
+
+func inode(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Ino
+	}
+	return 0
 }
 
 // cut shortens a file to size; it never makes one longer.
@@ -513,7 +531,11 @@ func (w *rewrite) carry() error {
 	if err != nil {
 		return atomicfile.Error("read", archive, err)
 	}
-	w.begun = intent{Archive: info.Size(), Segment: w.segment}
+	log, err := w.old.Stat()
+	if err != nil {
+		return atomicfile.Error("read", string(w.log), err)
+	}
+	w.begun = intent{Log: inode(log), Archive: info.Size(), Segment: w.segment}
 	if err := w.intend(); err != nil {
 		return err
 	}

@@ -288,7 +288,8 @@ func TestPruneGivesWayToOthers(t *testing.T) {
 	if !errors.Is(err, ErrReplaced) {
 		t.Error(err)
 	}
-	if got := get(t, string(l)) + get(t, string(l.Archive())); got != "another\n" {
+	// What was carried over is kept: the other one may have left it out.
+	if got := get(t, string(l)) + get(t, string(l.Archive())); got != "another\n"+text {
 		t.Errorf("%q", got)
 	}
 	tidy(t, l)
@@ -299,7 +300,8 @@ func TestPruneGivesWayToOthers(t *testing.T) {
 func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 	old, kept := line(48, SessionEnd, `"session_id":"s1"`), line(1, "nudge", "")
 	was := line(90, SessionStart, `"session_id":"s1"`)
-	intent := fmt.Sprintf(`{"archive":%d}`, len(was))
+	// LOG stands for the inode of the log.
+	intent := fmt.Sprintf(`{"log":LOG,"archive":%d}`, len(was))
 	for name, c := range map[string]struct{ log, archive, new, intent, segment string }{
 		"only the new log":          {log: old + kept, archive: was, new: kept[:20]},
 		"the intent":                {log: old + kept, archive: was, new: kept[:20], intent: intent},
@@ -314,7 +316,7 @@ func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 			put(t, string(l.Archive()), c.archive)
 			segment := filepath.Join(l.archiveDir(), "events-000001-20261121T000000Z.jsonl")
 			if c.intent == "segment" {
-				c.intent = fmt.Sprintf(`{"archive":%d,"segment":%q}`, len(was), segment)
+				c.intent = fmt.Sprintf(`{"log":LOG,"archive":%d,"segment":%q}`, len(was), segment)
 				if err := os.Link(string(l), segment); err != nil {
 					t.Fatal(err)
 				}
@@ -324,7 +326,11 @@ func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 				put(t, l.newPath(), c.new)
 			}
 			if c.intent != "" {
-				put(t, l.intentPath(), c.intent)
+				info, err := os.Lstat(string(l))
+				if err != nil {
+					t.Fatal(err)
+				}
+				put(t, l.intentPath(), strings.ReplaceAll(c.intent, "LOG", fmt.Sprint(inode(info))))
 			}
 			if _, err := l.Prune(Pruning{Expired: older, Archive: true}); err != nil {
 				t.Fatal(err)
@@ -341,6 +347,24 @@ func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 			tidy(t, l)
 		})
 	}
+}
+
+// Another program's prune came after one of ours that was killed, and left out
+// what ours had carried over: it stays in the archive, which is the last to have
+// it.
+func TestPruneAfterAnothersPrune(t *testing.T) {
+	old, kept := line(48, SessionEnd, `"session_id":"s1"`), line(1, "nudge", "")
+	l := newLog(t, kept)
+	put(t, string(l.Archive()), old)
+	put(t, l.newPath(), kept)
+	put(t, l.intentPath(), `{"log":1,"archive":0}`)
+	if _, err := l.Prune(Pruning{Expired: older, Archive: true}); err != nil {
+		t.Fatal(err)
+	}
+	if get(t, string(l)) != kept || get(t, string(l.Archive())) != old {
+		t.Errorf("%q, %q", get(t, string(l)), get(t, string(l.Archive())))
+	}
+	tidy(t, l)
 }
 
 // An intent that cannot be read stops everything, for nobody knows what to take

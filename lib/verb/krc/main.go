@@ -44,6 +44,7 @@ In a crontab:
 
 const exitCodes = `
    0  done; prune --auto: or not due yet
+   1  config unset: nothing was set
 `
 
 // Main runs gt-krc and returns its exit code.
