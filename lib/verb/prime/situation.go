@@ -187,6 +187,11 @@ func (s *start) isOurs(n mail.Note) bool {
 // tmuxWait bounds the question whether a pane is still there.
 const tmuxWait = 250 * time.Millisecond
 
+// onItsWay is how long a pane's successor is waited for: a client may ask a
+// person something before it runs its hooks. Some never come, and the pane may
+// stand for weeks.
+const onItsWay = 10 * time.Minute
+
 // takes says whether a marker is meant for this session.
 //
 // A session's own, from before a compaction or a cycle, is. One that another
@@ -194,7 +199,7 @@ const tmuxWait = 250 * time.Millisecond
 // only when who left it is over or has given its pane away: a live session's
 // children find its marker too. It goes into the same pane; elsewhere only when
 // that pane is no more, or, for who starts outside tmux, when it was not given
-// to a successor, who may still be on its way.
+// to a successor, who may still be on its way, or that one did not come.
 func (s *start) takes(m left) bool {
 	owner := m.owner
 	switch {
@@ -216,7 +221,8 @@ func (s *start) takes(m left) bool {
 	if owner.Live() && !p.Respawn || s.inside(owner) {
 		return false
 	}
-	if owner.TmuxPane == "" || s.facts.TmuxPane == "" && !owner.Live() && !p.Respawn {
+	expected := p.Respawn && s.env.Now().Sub(p.At).Abs() < onItsWay
+	if owner.TmuxPane == "" || s.facts.TmuxPane == "" && !owner.Live() && !expected {
 		return true
 	}
 	if owner.TmuxServer == s.facts.TmuxServer {
