@@ -24,9 +24,9 @@ func CutFront(s string, width int) string {
 	}
 	over := uniseg.StringWidth(s) - width
 	for state := -1; over >= 0 && s != ""; { // one more than it is over, for the ellipsis
-		var boundaries int
-		_, s, boundaries, state = uniseg.StepString(s, state)
-		over -= boundaries >> uniseg.ShiftWidth
+		var w int
+		_, s, w, state = uniseg.FirstGraphemeClusterInString(s, state)
+		over -= w
 	}
 	return "…" + s
 }

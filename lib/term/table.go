@@ -152,8 +152,9 @@ func Cut(s string, width int) string {
 	for s != "" {
 		// A character can be as long as the text, and no terminal shows it.
 		front := s[:min(len(s), bytesPerColumn*(width+1))]
-		cluster, _, boundaries, next := uniseg.StepString(front, state)
-		w := boundaries >> uniseg.ShiftWidth
+		// StepString would link its tables of words, sentences and lines as well,
+		// a quarter of a megabyte into every program.
+		cluster, _, w, next := uniseg.FirstGraphemeClusterInString(front, state)
 		if w > left || b.Len()+len(cluster) > bytesPerColumn*width {
 			break
 		}
