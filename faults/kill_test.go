@@ -401,6 +401,9 @@ func (p *plan) kill(t *testing.T, c call) (problems []string) {
 	t.Helper()
 	r, stop, met := p.disturb(t, c, "signal=KILL")
 	defer stop()
+	if !met && !c.changes() && strings.HasPrefix(c.path(), "/proc/") {
+		return nil // how often a program looks whether another has ended differs
+	}
 	if !met {
 		return []string{fmt.Sprintf("it was not killed there in %d runs: %v", tries, r)}
 	}
