@@ -162,6 +162,18 @@ var mutants = []mutant{
 		pkg:   "./lib/pidfile ./lib/process .", run: "TestScripts/pid_reap|TestScripts/hostile_pids|Test.*Reuse|Test.*Known|TestAlive",
 	},
 	{
+		name: "a pane is given away before the note is saved",
+		file: "lib/verb/handoff/handover.go",
+		right: `	saved, err := h.save()
+	if err != nil || !saved {`,
+		wrong: `	if h.kind != session.KindAuto && h.respawns() {
+		_ = h.restart()
+	}
+	saved, err := h.save()
+	if err != nil || !saved {`,
+		pkg: "./faults", run: "TestPane/pane-handoff",
+	},
+	{
 		name:  "secrets are left in a note",
 		file:  "lib/redact/redact.go",
 		right: "func Of(",
