@@ -50,10 +50,10 @@ main() {
 	# shellcheck disable=SC2046 # a word for each package
 	go test $race -timeout 20m $(go list ./... | grep -vx -e gt -e gt/faults -e gt/mutants) || fail
 	step every command, killed and failed at its system calls
-	go test -v -timeout 25m ./faults ${GT_THOROUGH:+-full} || fail
+	figures ./faults ${GT_THOROUGH:+-full} || fail
 	if [ -n "${GT_THOROUGH:-}" ]; then
 		step mistakes, put back one at a time
-		go test -v -timeout 25m ./mutants -mutants || fail
+		figures ./mutants -mutants || fail
 	fi
 	step the table of secrets, judged by the rules of a scanner
 	# A module of its own, so that gt does not depend on the scanner.
@@ -69,6 +69,17 @@ main() {
 		say "no npm to install Claude Code with: skipped unless it is in the cache already"
 	go test -tags e2e -count 1 -timeout 20m ./hooks ./e2e/... || fail
 	return $failed
+}
+
+# figures runs tests whose figures are wanted also where all is well, without the
+# comings and goings of go test -v.
+figures() {
+	report=$(mktemp)
+	code=0
+	go test -v -timeout 25m "$@" >"$report" 2>&1 || code=$?
+	grep -v -e '^=== ' -e '^ *--- PASS' "$report" || :
+	rm -f "$report"
+	return $code
 }
 
 # fail notes that a check failed, so that the others still run.
