@@ -5,8 +5,8 @@
 #
 #   GT_E2E=required      a missing Claude Code is a failure, not a reason to skip
 #   GT_FAULTS=required   the same for strace and the right to trace
-#   GT_THOROUGH=1        every kill and fault, not a sample; and mistakes put back,
-#                        each of which a test has to notice
+#   GT_THOROUGH=1        every kill and fault, not a sample; and, as with CI=true,
+#                        mistakes put back, each of which a test has to notice
 set -eu
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -51,7 +51,7 @@ main() {
 	go test $race -timeout 20m $(go list ./... | grep -vx -e gt -e gt/faults -e gt/mutants) || fail
 	step every command, killed and failed at its system calls
 	figures ./faults ${GT_THOROUGH:+-full} || fail
-	if [ -n "${GT_THOROUGH:-}" ]; then
+	if [ -n "${GT_THOROUGH:-}" ] || [ "${CI:-}" = true ]; then
 		step mistakes, put back one at a time
 		figures ./mutants -mutants || fail
 	fi

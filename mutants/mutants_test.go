@@ -22,6 +22,7 @@ type mutant struct {
 	wrong string // what is put in its place
 	pkg   string // whose tests notice it
 	run   string // the test that does
+	count int    // how often it runs, where it takes a race to notice; 0 is once
 }
 
 var mutants = []mutant{
@@ -48,7 +49,7 @@ var mutants = []mutant{
 	f, err`,
 		wrong: `	_, _ = flock.Acquire, lockWait
 	f, err`,
-		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations",
+		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations", count: 5,
 	},
 	{
 		name: "a torn line of the log is not ended before the next",
@@ -119,7 +120,7 @@ var mutants = []mutant{
 	info, err := w.old.Stat()`,
 		wrong: `	lock.Unlock()
 	info, err := w.old.Stat()`,
-		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations",
+		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations", count: 5,
 	},
 	{
 		name: "a killed prune is not taken back",
@@ -222,7 +223,7 @@ func TestMutants(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("it does not even build: %v\n%s", err, out)
 			}
-			cmd := exec.Command("go", append([]string{"test", "-count=1", "-timeout=5m", "-run", m.run}, strings.Fields(m.pkg)...)...)
+			cmd := exec.Command("go", append([]string{"test", fmt.Sprint("-count=", max(m.count, 1)), "-timeout=5m", "-run", m.run}, strings.Fields(m.pkg)...)...)
 			cmd.Dir, cmd.Env = root, env
 			out, err := cmd.CombinedOutput()
 			switch {
