@@ -348,17 +348,23 @@ func TestKill(t *testing.T) {
 func (p *plan) ends(t *testing.T) bool {
 	t.Helper()
 	names := slices.Sorted(maps.Keys(p.count))
-	expressions := []string{"trace=" + strings.Join(names, ",")}
-	for _, name := range names {
-		expressions = append(expressions, fmt.Sprintf("inject=%s:signal=KILL:when=%d", name, p.count[name]+1))
-	}
+	most := maps.Clone(p.count)
 	ended := 0
-	for range tries { // the runtime may have made a call more
-		stop := p.set(t)
-		if r := p.trace(t, expressions...); r.code == 0 {
-			ended++
+	for range tries {
+		expressions := []string{"trace=" + strings.Join(names, ",")}
+		for _, name := range names {
+			expressions = append(expressions, fmt.Sprintf("inject=%s:signal=KILL:when=%d", name, most[name]+1))
 		}
+		stop := p.set(t)
+		r := p.trace(t, expressions...)
 		stop()
+		if r.code == 0 {
+			ended++
+		} else if n := len(r.calls); n > 0 && (!r.calls[n-1].changes() || strings.HasPrefix(r.calls[n-1].path(), "anon_inode")) {
+			// The runtime, or who waits, looked once more than in the run that the
+			// points are from; that changes nothing.
+			most[r.calls[n-1].name]++
+		}
 		if ended == 2 {
 			return true
 		}
