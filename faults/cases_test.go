@@ -253,7 +253,7 @@ var scenarios = []scenario{
 	{name: "handoff-by-person", args: handoff, prepare: empty, next: message},
 	{name: "handoff-work", args: append(slices.Clone(handoff), "NOTE"), prepare: noted, next: message},
 
-	{name: "handoff-exec", args: []string{"gt-handoff", "--exec", "WORLD/work/.runtime/restart-1.json"}, prepare: restarted, again: 74},
+	{name: "handoff-exec", args: []string{"gt-handoff", "--exec", "WORLD/work" + "/.runtime/restart-1.json"}, prepare: restarted, again: 74},
 
 	{name: "checkpoint-first", args: write, input: stop, prepare: empty},
 	{name: "checkpoint-hook", args: write, input: stop, prepare: saved},
