@@ -204,18 +204,25 @@ func (p *plan) soundPrune(t *testing.T, was chronicle) []string {
 	return append(problems, slices.DeleteFunc(p.w.left(), func(s string) bool { return strings.Contains(s, tmpMark) })...)
 }
 
+// planPrune is newPlan, and what is told of the town before the command.
+func planPrune(t *testing.T, s scenario) (*plan, chronicle) {
+	t.Helper()
+	p := newPlan(t, s)
+	p.w.restore(t)
+	was, problems := p.w.chronicle()
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return p, was
+}
+
 // TestKillPrune kills gt-krc before each of its system calls.
 func TestKillPrune(t *testing.T) {
 	needsTrace(t)
 	for _, s := range pruning {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlan(t, s)
-			p.w.restore(t)
-			was, problems := p.w.chronicle()
-			if len(problems) > 0 {
-				t.Fatal(problems)
-			}
+			p, was := planPrune(t, s)
 			kills, violations := 0, 0
 			for _, c := range p.points() {
 				kills++
@@ -240,12 +247,7 @@ func TestErrorsPrune(t *testing.T) {
 	for _, s := range pruning {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlan(t, s)
-			p.w.restore(t)
-			was, problems := p.w.chronicle()
-			if len(problems) > 0 {
-				t.Fatal(problems)
-			}
+			p, was := planPrune(t, s)
 			faults, violations := 0, 0
 			for i, c := range p.calls {
 				errs := c.failures()
