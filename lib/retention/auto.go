@@ -70,18 +70,15 @@ func parseState(data []byte) (s State, err error) {
 
 // LoadState reads what the town remembers; nothing where no prune was yet.
 func LoadState(root string, warn func(error)) (State, error) {
-	data, err := stateFile(root, warn).Read()
-	if errors.Is(err, fs.ErrNotExist) {
-		return State{}, nil
-	} else if err != nil {
-		return State{}, err
-	}
-	return parseState(data)
+	return stateOf(stateFile(root, warn).Read())
 }
 
 // MendState is LoadState for who holds the lock: what is no use is set aside.
 func MendState(root string, warn func(error)) (State, error) {
-	data, err := stateFile(root, warn).Mend()
+	return stateOf(stateFile(root, warn).Mend())
+}
+
+func stateOf(data []byte, err error) (State, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return State{}, nil
 	} else if err != nil {
@@ -93,12 +90,8 @@ func MendState(root string, warn func(error)) (State, error) {
 // Store writes what the town remembers, and keeps three generations of it. The
 // caller holds the lock.
 func (s *State) Store(root string, warn func(error)) error {
-	type plain State
-	data, err := openjson.Marshal((*plain)(s), s.unknown)
+	data, err := content(s, s.unknown)
 	if err != nil {
-		return err
-	}
-	if data, err = openjson.File(json.RawMessage(data)); err != nil {
 		return err
 	}
 	return stateFile(root, warn).Write(data, atomicfile.Synced)

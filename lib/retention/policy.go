@@ -263,18 +263,15 @@ const MaxKeep = 1_000_000
 // Load reads the town's policy. warn is told when the file was no use and an
 // older one is used.
 func Load(root string, warn func(error)) (Policy, error) {
-	data, err := file(root, warn).Read()
-	if errors.Is(err, fs.ErrNotExist) {
-		return Default(), nil
-	} else if err != nil {
-		return Policy{}, err
-	}
-	return parse(data)
+	return policyOf(file(root, warn).Read())
 }
 
 // Mend is Load for who holds the lock: what is no use is set aside.
 func Mend(root string, warn func(error)) (Policy, error) {
-	data, err := file(root, warn).Mend()
+	return policyOf(file(root, warn).Mend())
+}
+
+func policyOf(data []byte, err error) (Policy, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Default(), nil
 	} else if err != nil {
@@ -286,15 +283,21 @@ func Mend(root string, warn func(error)) (Policy, error) {
 // Store writes the town's policy, and keeps three generations of it. The caller
 // holds the policy's lock (Lock).
 func (p *Policy) Store(root string, warn func(error)) error {
-	type plain Policy
-	data, err := openjson.Marshal((*plain)(p), p.unknown)
+	data, err := content(p, p.unknown)
 	if err != nil {
 		return err
 	}
-	if data, err = openjson.File(json.RawMessage(data)); err != nil {
-		return err
-	}
 	return file(root, warn).Write(data, atomicfile.Synced)
+}
+
+// content is a policy or a state as its file holds it, with the keys that we do
+// not know.
+func content(v any, unknown openjson.Unknown) ([]byte, error) {
+	data, err := openjson.Marshal(v, unknown)
+	if err != nil {
+		return nil, err
+	}
+	return openjson.File(json.RawMessage(data))
 }
 
 // Reset takes the town's policy away, so that the default holds. The caller
