@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/home"
 	"gt/lib/retention"
 	"gt/lib/term"
 )
@@ -101,7 +100,7 @@ type configReset struct{}
 
 // Run goes back to the defaults.
 func (c *configReset) Run(env *cli.Env) error {
-	p := place{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
+	p := here(env)
 	lock, err := retention.Lock(p.town.Root)
 	if err != nil {
 		return err
@@ -112,7 +111,7 @@ func (c *configReset) Run(env *cli.Env) error {
 
 // change reads the policy, has it changed and writes it.
 func change(env *cli.Env, by func(*retention.Policy) error) error {
-	p := place{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
+	p := here(env)
 	lock, err := retention.Lock(p.town.Root)
 	if err != nil {
 		return err

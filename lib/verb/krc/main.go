@@ -69,8 +69,13 @@ type place struct {
 	policy retention.Policy
 }
 
+// here is the town that one is in, its policy not read.
+func here(env *cli.Env) place {
+	return place{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
+}
+
 func open(env *cli.Env) (place, error) {
-	p := place{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
+	p := here(env)
 	var err error
 	p.policy, err = retention.Load(p.town.Root, p.warn)
 	return p, cli.WithHint(err, "gt-krc config reset brings back the default")
@@ -496,7 +501,7 @@ func (c *follow) Validate() error {
 
 // Run prints events until it is stopped.
 func (c *follow) Run(env *cli.Env) error {
-	log := eventlog.Log(home.Find(env.Getenv, env.Dir, "").Town.Events())
+	log := eventlog.Log(here(env).town.Events())
 	var failed error
 	var wanted func(eventlog.Head) bool // all
 	if c.Type != "" {
