@@ -5,7 +5,7 @@
 //
 //	go test -tags e2e ./e2e/...
 //
-// The client is taken from GT_E2E_CLAUDE (the path of its executable), else it
+// A client is taken from GT_E2E_<NAME> (the path of its executable), else it
 // is installed with npm, once, into GT_E2E_CACHE or the user's cache folder.
 // Where it cannot be had the tests are skipped, unless GT_E2E=required.
 // GT_E2E_KEEP=1 leaves the folder of each test for a look.

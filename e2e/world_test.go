@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/e2e/claude"
+	"gt/e2e/client"
 	"gt/e2e/model"
 )
 
@@ -29,8 +29,8 @@ const patience = 60 * time.Second
 // bin is the folder of the gt binaries that this run built.
 var bin string
 
-// client is the Claude Code that all tests of this run use.
-var client = sync.OnceValues(claude.Find)
+// claude is the Claude Code that all tests of this run use.
+var claude = sync.OnceValues(func() (client.Client, error) { return client.Find("claude") })
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "record" {
@@ -71,7 +71,7 @@ type world struct {
 	home    string
 	project string
 	model   *model.Server
-	client  claude.Client
+	client  client.Client
 	key     string // the API key; made up, and nowhere else in the world
 	env     []string
 }
@@ -90,7 +90,7 @@ func newWorld(t *testing.T) *world {
 func newBareWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
-	c, err := client()
+	c, err := claude()
 	if err != nil {
 		if os.Getenv("GT_E2E") == "required" {
 			t.Fatal(err)

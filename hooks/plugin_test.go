@@ -7,13 +7,13 @@ import (
 	"os/exec"
 	"testing"
 
-	"gt/e2e/claude"
+	"gt/e2e/client"
 )
 
 // The client takes the repository and this folder for plugins without a
 // complaint.
 func TestPlugins(t *testing.T) {
-	client, err := claude.Find()
+	claude, err := client.Find("claude")
 	if err != nil {
 		if os.Getenv("GT_E2E") == "required" {
 			t.Fatal(err)
@@ -21,7 +21,7 @@ func TestPlugins(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, dir := range []string{"..", "."} {
-		cmd := exec.Command(client.Path, "plugin", "validate", "--strict", dir)
+		cmd := exec.Command(claude.Path, "plugin", "validate", "--strict", dir)
 		cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1"}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", dir, err, out)

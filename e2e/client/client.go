@@ -1,10 +1,9 @@
-// Package claude finds the Claude Code client for the end-to-end tests, and
-// installs it where there is none.
-package claude
+// Package client finds the real clients for the end-to-end tests, and installs
+// those that are not there.
+package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,25 +12,43 @@ import (
 	"time"
 )
 
-// Client is an installed Claude Code.
+// Client is an installed client.
 type Client struct {
 	Path    string // of its executable
 	Version string // "2.1.197"
 }
 
-// Find returns the client that GT_E2E_CLAUDE names, else the one in the cache,
-// which it fills with npm the first time.
-func Find() (Client, error) {
-	if path := os.Getenv("GT_E2E_CLAUDE"); path != "" {
+// packages are what the clients are called at npm, and by which name each is
+// run.
+var packages = map[string]struct{ pkg, command string }{
+	"claude":   {"@anthropic-ai/claude-code", "claude"},
+	"codex":    {"@openai/codex", "codex"},
+	"gemini":   {"@google/gemini-cli", "gemini"},
+	"qwen":     {"@qwen-code/qwen-code", "qwen"},
+	"copilot":  {"@github/copilot", "copilot"},
+	"opencode": {"opencode-ai", "opencode"},
+	"pi":       {"@mariozechner/pi-coding-agent", "pi"},
+}
+
+// Find returns the client that GT_E2E_<NAME> names (GT_E2E_CLAUDE is the path
+// of an executable), else the one in the cache, which it fills with npm the
+// first time: a folder a client.
+func Find(name string) (Client, error) {
+	p, known := packages[name]
+	if !known {
+		return Client{}, fmt.Errorf("no package is known for %s", name)
+	}
+	if path := os.Getenv("GT_E2E_" + strings.ToUpper(name)); path != "" {
 		return at(path)
 	}
 	dir, err := cache()
 	if err != nil {
 		return Client{}, err
 	}
-	path := filepath.Join(dir, "node_modules", ".bin", "claude")
+	dir = filepath.Join(dir, name)
+	path := filepath.Join(dir, "node_modules", ".bin", p.command)
 	if _, err := os.Stat(path); err != nil {
-		if err := install(dir); err != nil {
+		if err := install(dir, p.pkg); err != nil {
 			return Client{}, err
 		}
 	}
@@ -51,10 +68,10 @@ func cache() (string, error) {
 
 // install fills the cache: in a folder beside it that takes its place when it
 // is complete, so that two at once, or one that is cut off, do no harm.
-func install(dir string) error {
+func install(dir, pkg string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return errors.New("neither Claude Code is here nor npm to install it")
+		return fmt.Errorf("neither %s is here nor npm to install it", pkg)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -66,9 +83,9 @@ func install(dir string) error {
 	defer os.RemoveAll(fresh)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", fresh, "--no-audit", "--no-fund", "@anthropic-ai/claude-code")
+	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", fresh, "--no-audit", "--no-fund", pkg)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm cannot install Claude Code: %w\n%s", err, out)
+		return fmt.Errorf("npm cannot install %s: %w\n%s", pkg, err, out)
 	}
 	if err := os.Rename(fresh, dir); err != nil {
 		if _, missing := os.Stat(filepath.Join(dir, "node_modules")); missing != nil {
