@@ -27,7 +27,7 @@ var packages = map[string]struct{ pkg, command string }{
 	"qwen":     {"@qwen-code/qwen-code", "qwen"},
 	"copilot":  {"@github/copilot", "copilot"},
 	"opencode": {"opencode-ai", "opencode"},
-	"pi":       {"@mariozechner/pi-coding-agent", "pi"},
+	"pi":       {"@earendil-works/pi-coding-agent", "pi"},
 }
 
 // Find returns the client that GT_E2E_<NAME> names (GT_E2E_CLAUDE is the path
