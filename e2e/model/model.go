@@ -1,7 +1,7 @@
 // Package model is a model server for tests: it speaks enough of the Anthropic
-// Messages API on loopback that the real Claude Code client takes it for the
-// real thing, answers as the test tells it to, and keeps every request, so that
-// a test can read what reached the model.
+// Messages API, and of the protocols of other clients (a file each), on loopback
+// that the real client takes it for the real thing, answers as the test tells it
+// to, and keeps every request, so that a test can read what reached the model.
 package model
 
 import (
@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"time"
 )
@@ -22,6 +23,29 @@ type Reply struct {
 	Text   string
 	Tools  []ToolUse
 	Tokens int // the input tokens that the reply claims were used; 0 for a small number
+
+	Thought string // what the model thought before; said only where the protocol has words for it
+}
+
+// A protocol is one in which clients ask, other than Anthropic's.
+type protocol struct {
+	path  string         // what a request's path ends in
+	parse func(*Request) // fills in what the body says
+	send  func(http.ResponseWriter, *Request, Reply)
+}
+
+var protocols = []protocol{
+	{"/responses", parseResponses, sendResponses},
+}
+
+// protocolOf returns the protocol of a request, nil for Anthropic's.
+func protocolOf(r *http.Request) *protocol {
+	for i, p := range protocols {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, p.path) {
+			return &protocols[i]
+		}
+	}
+	return nil
 }
 
 // A ToolUse is one call of a tool.
@@ -113,7 +137,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client hung up
 	}
-	req := parse(r, body)
+	req, proto := parse(r, body), protocolOf(r)
+	if proto != nil {
+		proto.parse(req)
+	}
 	s.mu.Lock()
 	req.N = len(s.seen)
 	s.seen = append(s.seen, req)
@@ -125,7 +152,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages/count_tokens":
 		writeJSON(w, http.StatusOK, map[string]int{"input_tokens": 100})
-	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages":
+	case proto != nil || r.Method == http.MethodPost && r.URL.Path == "/v1/messages":
 		var reply Reply
 		if answer != nil && req.Kind != Side { // a script is about conversations
 			reply = answer(req)
@@ -133,7 +160,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		if reply.Text == "" && len(reply.Tools) == 0 {
 			reply.Text = req.plain()
 		}
-		s.send(w, req, reply)
+		if proto != nil {
+			proto.send(w, req, reply)
+		} else {
+			s.send(w, req, reply)
+		}
 	case r.URL.Path == "/" || r.Method == http.MethodHead:
 		w.WriteHeader(http.StatusOK)
 	default:
