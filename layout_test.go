@@ -56,7 +56,7 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/eventlog"},
+	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/history", "lib/eventlog"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
 	{"github.com/BurntSushi/toml", []string{"lib/rig"}, "no hook carries a TOML parser"},
 	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},

@@ -43,7 +43,8 @@ type Reader interface {
 }
 
 // readers are the clients that gt can read.
-var readers = []Reader{}
+var readers = []Reader{
+	claude{}}
 
 // File is where a conversation lies.
 type File struct {
@@ -69,6 +70,10 @@ type Facts struct {
 	Parent session.ID `json:"subagent_of,omitempty"` // the session whose subagent it is
 	ForkOf session.ID `json:"fork_of,omitempty"`     // the session whose history it begins with
 
+	// First is the ID of the first entry. The conversations of a client that have
+	// the same one are forks: the one that started first is what the others copied.
+	First string `json:"first,omitempty"`
+
 	CWD     string `json:"cwd,omitempty"`    // the folder that it works in, the last that is known
 	Branch  string `json:"branch,omitempty"` // of git
 	Model   string `json:"model,omitempty"`
@@ -81,7 +86,7 @@ type Facts struct {
 	Title  string `json:"title,omitempty"`
 	Prompt string `json:"prompt,omitempty"`
 
-	Started time.Time `json:"started,omitzero"` // the first record's time
+	Started time.Time `json:"started,omitzero"` // the first record's time, of what a fork did not copy
 	Last    time.Time `json:"last,omitzero"`    // the last record's
 
 	// Headless says that no person sat in front of it: claude -p, codex exec.

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"gt/lib/atomicfile"
+	"gt/lib/transcript"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // without a line feed is not yet one. It returns where the line after the last
 // that was given begins. The bytes are valid only during the call.
 func Lines(path string, from int64, each func(line []byte, at int64) bool) (next int64, err error) {
-	f, err := atomicfile.Open(path)
+	f, err := transcript.Open(path)
 	if err != nil {
 		return from, err
 	}
@@ -66,7 +67,7 @@ func Lines(path string, from int64, each func(line []byte, at int64) bool) (next
 // given as far as it goes, and whole is false. A file that is smaller is given
 // to both.
 func Ends(path string, first func(line []byte, whole bool) bool, last func(line []byte) bool) error {
-	f, err := atomicfile.Open(path)
+	f, err := transcript.Open(path)
 	if err != nil {
 		return err
 	}

@@ -41,17 +41,17 @@ type reader struct {
 func (r *reader) line(line []byte) bool {
 	if r.seen < detailMost && (r.seen < detail || r.prompts < 2 || len(r.commands) < maxCommands) {
 		r.seen += len(line) + 1
-		r.record(parse(line), true)
+		r.record(Parse(line), true)
 		return true
 	}
 	// From here on a look at the front of a line has to do.
 	switch lookAt(line) {
 	case asking:
-		r.record(parse(line), false)
+		r.record(Parse(line), false)
 	case other:
 		if !r.spoken && r.prompts < maxRequests ||
 			!r.any() && len(line) < maxChecked && bytes.Contains(line, todoWrite) {
-			r.record(parse(line), false)
+			r.record(Parse(line), false)
 		}
 	}
 	r.looked += len(line) + 1
@@ -67,20 +67,20 @@ func (r *reader) long(front, back []byte) bool {
 	}
 	// What is cut off ends the message for gjson, and a text that is cut is none:
 	// half a secret would not be known for one.
-	rec := record{kind: "user", message: gjson.ParseBytes(front[i:])}
+	rec := Record{Kind: "user", Message: gjson.ParseBytes(front[i:])}
 	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
-		rec.timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
+		rec.Timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
 	}
-	r.ask(rec.request())
+	r.ask(rec.Request())
 	return true
 }
 
-func (r *reader) title(rec record) {
+func (r *reader) title(rec Record) {
 	switch {
-	case rec.kind == "custom-title" && r.custom == "":
-		r.custom = rec.title
-	case rec.kind == "ai-title" && r.generated == "":
-		r.generated = rec.title
+	case rec.Kind == "custom-title" && r.custom == "":
+		r.custom = rec.Title
+	case rec.Kind == "ai-title" && r.generated == "":
+		r.generated = rec.Title
 	}
 }
 
@@ -123,38 +123,38 @@ func (r *reader) say(text string) {
 }
 
 // record takes in a record; only what was said where all is false.
-func (r *reader) record(rec record, all bool) {
+func (r *reader) record(rec Record, all bool) {
 	switch {
-	case rec.kind == "custom-title" || rec.kind == "ai-title":
+	case rec.Kind == "custom-title" || rec.Kind == "ai-title":
 		r.title(rec)
-	case rec.kind == "file-history-snapshot":
+	case rec.Kind == "file-history-snapshot":
 		r.changed(rec.snapshot)
-	case rec.hidden:
-	case rec.kind == "attachment":
-		r.ask(rec.request())
+	case rec.Hidden:
+	case rec.Kind == "attachment":
+		r.ask(rec.Request())
 		r.reminder(rec.attachment)
-	case rec.compact:
+	case rec.Compacted:
 		if r.compacted == "" {
-			r.compacted = kept(asked(rec.message.Get("content")))
+			r.compacted = rec.Summary()
 		}
-	case rec.kind == "user":
+	case rec.Kind == "user":
 		if all {
 			r.outcomes(rec)
 		}
 		if lookAt(rec.raw) == asking {
-			r.ask(rec.request())
+			r.ask(rec.Request())
 		}
-	case rec.apiError:
-		r.fail("", rec.texts())
-	case rec.kind == "assistant" && rec.message.Get("model").Str != "<synthetic>":
-		r.say(rec.texts())
-		r.uses(rec.message.Get("content"), all)
+	case rec.APIError:
+		r.fail("", rec.Texts())
+	case rec.Kind == "assistant" && rec.Message.Get("model").Str != "<synthetic>":
+		r.say(rec.Texts())
+		r.uses(rec.Message.Get("content"), all)
 	}
 }
 
 // outcomes notes what came of tool uses, which stand further to the front.
-func (r *reader) outcomes(rec record) {
-	content := rec.message.Get("content")
+func (r *reader) outcomes(rec Record) {
+	content := rec.Message.Get("content")
 	if !content.IsArray() {
 		return
 	}
@@ -165,9 +165,9 @@ func (r *reader) outcomes(rec record) {
 		}
 		bad := ""
 		if b.Get("is_error").Type == gjson.True {
-			bad = firstOf(flat(b.Get("content")), "failed")
+			bad = firstOf(Flat(b.Get("content")), "failed")
 		} else {
-			r.task(rec.result)
+			r.task(rec.Result)
 		}
 		if r.results == nil {
 			r.results = map[string]string{}
@@ -177,8 +177,8 @@ func (r *reader) outcomes(rec record) {
 	})
 }
 
-// flat is the text of a tool's result.
-func flat(content gjson.Result) string {
+// Flat is the text of a tool's result.
+func Flat(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return content.Str
 	}

@@ -9,55 +9,80 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// record is what is read of one line. Fields that cost nothing until they are
-// looked at are left as they stand in the file.
-type record struct {
+// Record is what is read of one line. Fields that cost nothing until they are
+// looked at are left as they stand in the file, and are valid as long as its
+// bytes are.
+type Record struct {
 	raw        []byte // nil where only a part of the line is at hand
-	kind       string // user, assistant, attachment, system, custom-title, …
-	hidden     bool   // a subagent's, or put in by the client itself
-	compact    bool   // the client's summary of what was compacted
-	apiError   bool
-	cwd        string
-	title      string
-	timestamp  string
+	Kind       string // user, assistant, attachment, system, custom-title, …
+	ID         string // uuid: the same in the copy that a fork begins with
+	Session    string // the id that the record says it belongs to
+	ForkedFrom string // the session that it was copied from, where the client says
+	Hidden     bool   // a subagent's, or put in by the client itself
+	Sidechain  bool   // a subagent's
+	meta       bool
+	Compacted  bool // the client's summary of what was compacted
+	APIError   bool
+	CWD        string
+	Branch     string // "HEAD" where there is none
+	Version    string // of the client
+	Entrypoint string // cli, or how it was run without a person: sdk-cli, sdk-ts, …
+	Title      string // of a custom-title or an ai-title
+	Timestamp  string // RFC 3339
 	origin     string // empty or human for what a person wrote
-	message    gjson.Result
+	Message    gjson.Result
 	attachment gjson.Result
-	result     gjson.Result // toolUseResult
+	Result     gjson.Result // toolUseResult
 	snapshot   gjson.Result
 }
 
-// parse reads a line in one pass. Of a line that is no record it makes an
+// Parse reads a line in one pass. Of a line that is no record it makes an
 // empty one, or one with what could be understood.
-func parse(line []byte) record {
-	rec := record{raw: line}
+func Parse(line []byte) Record {
+	rec := Record{raw: line}
 	if len(line) == 0 || line[0] != '{' {
 		return rec
 	}
 	gjson.ParseBytes(line).ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "type":
-			rec.kind = v.Str
-		case "isSidechain", "isMeta":
-			rec.hidden = rec.hidden || v.Type == gjson.True
+			rec.Kind = v.Str
+		case "uuid":
+			rec.ID = v.Str
+		case "sessionId":
+			rec.Session = v.Str
+		case "forkedFrom":
+			rec.ForkedFrom = v.Get("sessionId").Str
+		case "isMeta":
+			rec.meta = v.Type == gjson.True
+			rec.Hidden = rec.Hidden || rec.meta
+		case "isSidechain":
+			rec.Sidechain = v.Type == gjson.True
+			rec.Hidden = rec.Hidden || rec.Sidechain
 		case "isCompactSummary":
-			rec.compact = v.Type == gjson.True
+			rec.Compacted = v.Type == gjson.True
 		case "isApiErrorMessage":
-			rec.apiError = v.Type == gjson.True
+			rec.APIError = v.Type == gjson.True
 		case "cwd":
-			rec.cwd = v.Str
+			rec.CWD = v.Str
+		case "gitBranch":
+			rec.Branch = v.Str
+		case "version":
+			rec.Version = v.Str
+		case "entrypoint":
+			rec.Entrypoint = v.Str
 		case "customTitle", "aiTitle":
-			rec.title = v.Str
+			rec.Title = v.Str
 		case "timestamp":
-			rec.timestamp = v.Str
+			rec.Timestamp = v.Str
 		case "origin":
 			rec.origin = v.Get("kind").Str
 		case "message":
-			rec.message = v
+			rec.Message = v
 		case "attachment":
 			rec.attachment = v
 		case "toolUseResult":
-			rec.result = v
+			rec.Result = v
 		case "snapshot":
 			rec.snapshot = v
 		}
@@ -116,17 +141,34 @@ func lookAt(line []byte) look {
 	return other
 }
 
-// request is what the person wrote in this record, with an empty text where
+// Own returns the record as one of the conversation itself: in a subagent's
+// transcript every record is marked as a subagent's.
+func (rec Record) Own() Record {
+	if rec.Sidechain {
+		rec.Sidechain, rec.Hidden = false, rec.meta
+	}
+	return rec
+}
+
+// Summary is what the client kept of what it compacted, where the record is such
+// a summary, without what the client puts around it.
+func (rec Record) Summary() string { return kept(asked(rec.Message.Get("content"))) }
+
+// Asking says, by the look of its front, that a line may hold what a person
+// wrote, or a title. Of every other line Request is empty.
+func Asking(line []byte) bool { return lookAt(line) == asking }
+
+// Request is what the person wrote in this record, with an empty text where
 // it holds nothing of the kind.
-func (rec record) request() Request {
+func (rec Record) Request() Request {
 	var q Request
 	switch {
-	case rec.hidden || rec.compact || rec.origin != "" && rec.origin != "human":
-	case rec.kind == "user":
-		if q.Text = asked(rec.message.Get("content")); q.Text == "" {
+	case rec.Hidden || rec.Compacted || rec.origin != "" && rec.origin != "human":
+	case rec.Kind == "user":
+		if q.Text = asked(rec.Message.Get("content")); q.Text == "" {
 			q.Text, q.Reply = answered(rec), true
 		}
-	case rec.kind == "attachment":
+	case rec.Kind == "attachment":
 		// A prompt that was typed while the agent was at work.
 		a := rec.attachment
 		kind := a.Get("origin.kind").Str
@@ -138,7 +180,7 @@ func (rec record) request() Request {
 	if q.Text == "" || rec.raw != nil && len(rec.raw) <= maxChecked && !gjson.ValidBytes(rec.raw) {
 		return Request{}
 	}
-	q.Time, _ = time.Parse(time.RFC3339, rec.timestamp) // zero where it is none
+	q.Time, _ = time.Parse(time.RFC3339, rec.Timestamp) // zero where it is none
 	return q
 }
 
@@ -234,30 +276,30 @@ const refused = "To tell you how to proceed, the user said:\n"
 
 // answered returns what a person said by way of a tool's result: why they
 // refused it, or what they chose when the agent asked.
-func answered(rec record) string {
-	if strings.HasPrefix(rec.result.Raw, `{"questions"`) || strings.HasPrefix(rec.result.Raw, `{"answers"`) {
+func answered(rec Record) string {
+	if strings.HasPrefix(rec.Result.Raw, `{"questions"`) || strings.HasPrefix(rec.Result.Raw, `{"answers"`) {
 		var all []string
-		rec.result.Get("answers").ForEach(func(q, a gjson.Result) bool {
+		rec.Result.Get("answers").ForEach(func(q, a gjson.Result) bool {
 			all = append(all, q.Str+" "+a.String())
 			return true
 		})
-		if free := rec.result.Get("response").Str; free != "" {
+		if free := rec.Result.Get("response").Str; free != "" {
 			all = append(all, free)
 		}
 		return strings.Join(all, "\n")
 	}
-	if rec.result.Type != gjson.String { // a refusal has no other result
+	if rec.Result.Type != gjson.String { // a refusal has no other result
 		return ""
 	}
-	if _, why, ok := strings.Cut(rec.result.Str, refused); ok {
+	if _, why, ok := strings.Cut(rec.Result.Str, refused); ok {
 		return strings.TrimSpace(why)
 	}
 	return ""
 }
 
-// texts returns the text of an assistant's message.
-func (rec record) texts() string {
-	content := rec.message.Get("content")
+// Texts returns the text of an assistant's message.
+func (rec Record) Texts() string {
+	content := rec.Message.Get("content")
 	if content.Type == gjson.String {
 		return strings.TrimSpace(content.Str)
 	}

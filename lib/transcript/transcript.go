@@ -135,7 +135,7 @@ const (
 // known for one any more. It is valid UTF-8 without control characters but line
 // feeds and tabs.
 func Tail(path string, clean func(string) string) (Summary, error) {
-	f, err := open(path)
+	f, err := Open(path)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -157,7 +157,9 @@ func Tail(path string, clean func(string) string) (Summary, error) {
 	return r.summary(), nil
 }
 
-func open(path string) (*os.File, error) {
+// Open opens a transcript for reading; Tail says what becomes of a symbolic
+// link.
+func Open(path string) (*os.File, error) {
 	f, err := atomicfile.Open(path)
 	if !errors.Is(err, atomicfile.ErrNotRegular) {
 		return f, err
@@ -184,14 +186,14 @@ func (r *reader) head(f io.ReaderAt, size int64) error {
 			if len(line) == 0 || r.cwd != "" && lookAt(line) != asking {
 				continue
 			}
-			rec := parse(line)
+			rec := Parse(line)
 			if r.cwd == "" {
-				r.cwd = rec.cwd
+				r.cwd = rec.CWD
 			}
-			if rec.kind == "ai-title" || rec.kind == "custom-title" {
+			if rec.Kind == "ai-title" || rec.Kind == "custom-title" {
 				r.title(rec)
 			}
-			r.first = rec.request()
+			r.first = rec.Request()
 		}
 		if r.first.Text != "" || length >= size {
 			break

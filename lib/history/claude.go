@@ -1,0 +1,325 @@
+package history
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/atomicfile"
+	"gt/lib/session"
+	"gt/lib/transcript"
+)
+
+// claude reads Claude Code's transcripts, as 2.1.197 and 2.1.329 write them:
+//
+//	<store>/projects/<folder>/<id>.jsonl
+//	<store>/projects/<folder>/<id>/subagents/agent-<id>.jsonl
+//	<store>/projects/<folder>/agent-<id>.jsonl   a subagent's, of older versions
+//
+// The folder's name is made from the path that the session began in, and cannot
+// be turned back; a folder that was renamed keeps its sessions under its old
+// name. So the path is read from the records.
+type claude struct{}
+
+func (claude) Client() string { return "claude" }
+
+// Stores are the config folder of the environment, the usual one, and those of
+// other accounts, which people keep beside it.
+func (claude) Stores(getenv func(string) string) []string {
+	var places []string
+	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		places = append(places, dir)
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		places = append(places, filepath.Join(home, ".claude"))
+		for _, pattern := range []string{".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"} {
+			others, _ := filepath.Glob(filepath.Join(escape(home), pattern))
+			places = append(places, others...)
+		}
+	}
+	return stores(places, "projects")
+}
+
+// escape makes a path that filepath.Glob takes as it is.
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// stores returns those of the places that have a folder of that name in them,
+// each once, whatever links lead to it.
+func stores(places []string, folder string) []string {
+	var found, real []string
+	for _, place := range places {
+		target, err := filepath.EvalSymlinks(filepath.Join(place, folder))
+		if err != nil || slices.Contains(real, target) {
+			continue
+		}
+		if info, err := os.Stat(target); err == nil && info.IsDir() {
+			found, real = append(found, filepath.Clean(place)), append(real, target)
+		}
+	}
+	return found
+}
+
+// Find lists the projects' folders.
+func (c claude) Find(store string, each func(File)) error {
+	projects, err := os.ReadDir(filepath.Join(store, "projects"))
+	if err != nil {
+		return atomicfile.Error("read", filepath.Join(store, "projects"), err)
+	}
+	for _, p := range projects {
+		dir := filepath.Join(store, "projects", p.Name())
+		entries, err := os.ReadDir(dir) // a link to a folder is as good
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
+				c.file(store, filepath.Join(dir, e.Name()), id, "", each)
+			} else if e.IsDir() {
+				c.subagents(store, filepath.Join(dir, e.Name(), "subagents"), e.Name(), each)
+			}
+		}
+	}
+	return nil
+}
+
+// subagents lists the folder of one session's.
+func (c claude) subagents(store, dir, parent string, each func(File)) {
+	id, err := session.ParseID(parent)
+	if err != nil {
+		return
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
+			c.file(store, filepath.Join(dir, e.Name()), name, id, each)
+		}
+	}
+}
+
+func (claude) file(store, path, name string, parent session.ID, each func(File)) {
+	id, err := session.ParseID(name)
+	if err != nil {
+		return
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	each(File{
+		Client: "claude", Store: store, Path: path, ID: id, Parent: parent,
+		Size: info.Size(), Changed: info.ModTime().UnixNano(),
+	})
+}
+
+// headMost is how much of a file's front is read for the first prompt, before
+// which the client can put much of its own.
+const headMost = 256 << 10
+
+// Look follows the client's own rule for titles: the person's, then the
+// client's, then its older summary.
+func (claude) Look(f File) (Facts, error) {
+	facts := Facts{ID: f.ID, Parent: f.Parent}
+	old := f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
+	var own time.Time // of a record that is never copied
+	front := func(rec transcript.Record) {
+		if at := moment(rec.Timestamp); !at.IsZero() {
+			if rec.Kind == "queue-operation" && own.IsZero() {
+				own = at
+			}
+			if facts.Started.IsZero() {
+				facts.Started = at
+			}
+		}
+		if rec.ID != "" && facts.First == "" {
+			facts.First = rec.ID
+		}
+		if id, err := session.ParseID(rec.ForkedFrom); err == nil && facts.ForkOf == "" {
+			facts.ForkOf = id
+		}
+		if id, err := session.ParseID(rec.Session); err == nil && old && rec.Sidechain && facts.Parent == "" {
+			facts.Parent = id
+		}
+		if rec.Entrypoint != "" {
+			facts.Headless = strings.HasPrefix(rec.Entrypoint, "sdk-")
+		}
+		keep(&facts.CWD, rec.CWD)
+		keep(&facts.Version, rec.Version)
+		if facts.Parent != "" {
+			rec = rec.Own()
+		}
+		if q := rec.Request(); q.Text != "" && facts.Prompt == "" && !q.Reply {
+			facts.Prompt = beginning(q.Text)
+		}
+	}
+	begun := func() bool { return facts.Prompt != "" && facts.CWD != "" && facts.First != "" }
+
+	var custom, generated, summary, branch, cwd string
+	err := Ends(f.Path, func(line []byte, whole bool) bool {
+		front(transcript.Parse(line))
+		return whole && !begun()
+	}, func(line []byte) bool {
+		rec := transcript.Parse(line)
+		switch rec.Kind {
+		case "custom-title":
+			keep(&custom, rec.Title)
+		case "ai-title":
+			keep(&generated, rec.Title)
+		case "summary":
+			keep(&summary, gjson.GetBytes(line, "summary").Str)
+		}
+		keep(&branch, rec.Branch)
+		keep(&cwd, rec.CWD)
+		if at := moment(rec.Timestamp); facts.Last.IsZero() {
+			facts.Last = at
+		}
+		if rec.Kind == "assistant" && facts.Model == "" {
+			if m := rec.Message.Get("model").Str; m != "<synthetic>" {
+				facts.Model = strings.Clone(m)
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return Facts{}, err
+	}
+	if !begun() && f.Size > end {
+		_, err = Lines(f.Path, 0, func(line []byte, at int64) bool {
+			if transcript.Asking(line) || facts.CWD == "" || facts.First == "" {
+				front(transcript.Parse(line))
+			}
+			return !begun() && at < headMost
+		})
+		if err != nil {
+			return Facts{}, err
+		}
+	}
+	// A fork begins with a copy, times and all, behind what is its own.
+	if own.After(facts.Started) {
+		facts.Started = own
+	}
+	if cwd != "" {
+		facts.CWD = cwd
+	}
+	if branch != "HEAD" {
+		facts.Branch = branch
+	}
+	facts.Title = beginning(first(custom, generated, summary))
+	return facts, nil
+}
+
+// Read gives the records of the file in their order. What a person took back
+// (/rewind) stands in it all the same.
+func (claude) Read(f File, o Options, each func(Entry) bool) (int64, error) {
+	side := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
+	return Lines(f.Path, o.From, func(line []byte, at int64) bool {
+		if o.Skip != nil && !transcript.Asking(line) && o.Skip(line) {
+			return true
+		}
+		rec := transcript.Parse(line)
+		if side {
+			rec = rec.Own()
+		}
+		return entries(rec, at, each)
+	})
+}
+
+// entries calls each for what a record says.
+func entries(rec transcript.Record, at int64, each func(Entry) bool) bool {
+	e := Entry{Time: moment(rec.Timestamp), ID: strings.Clone(rec.ID), At: at}
+	give := func(kind Kind, text string) bool {
+		e.Kind, e.Text = kind, text
+		return each(e)
+	}
+	switch {
+	case rec.Hidden && rec.Kind != "assistant", rec.Sidechain:
+		return true
+	case rec.Compacted:
+		return give(Summary, rec.Summary())
+	case rec.Kind == "attachment":
+		if q := rec.Request(); q.Text != "" {
+			return give(Prompt, q.Text)
+		}
+	case rec.Kind == "user":
+		if q := rec.Request(); q.Text != "" {
+			kind := Prompt
+			if q.Reply {
+				kind = Reply
+			}
+			if !give(kind, q.Text) {
+				return false
+			}
+		}
+		return blocks(rec, func(b gjson.Result) bool {
+			if b.Get("type").Str != "tool_result" {
+				return true
+			}
+			return give(Result, transcript.Flat(b.Get("content")))
+		})
+	case rec.Kind == "assistant":
+		e.Model = strings.Clone(rec.Message.Get("model").Str)
+		if e.Model == "<synthetic>" { // the client's own words: an error, an interruption
+			e.Model = ""
+		} else if !spent(e, rec, each) {
+			return false
+		}
+		if id := rec.Message.Get("id").Str; id != "" {
+			e.ID = strings.Clone(id)
+		}
+		if s := rec.Message.Get("content"); s.Type == gjson.String {
+			return give(Answer, s.Str)
+		}
+		return blocks(rec, func(b gjson.Result) bool {
+			switch b.Get("type").Str {
+			case "text":
+				return give(Answer, b.Get("text").Str)
+			case "thinking":
+				if t := b.Get("thinking").Str; t != "" {
+					return give(Thought, t)
+				}
+			case "tool_use":
+				e.Tool = strings.Clone(b.Get("name").Str)
+				defer func() { e.Tool = "" }()
+				return give(Call, arguments(b.Get("input")))
+			}
+			return true
+		})
+	}
+	return true
+}
+
+// spent gives what a message cost. The client writes a record for each block of
+// a message and the whole message's usage into every one, so it is counted by
+// the message's id.
+func spent(e Entry, rec transcript.Record, each func(Entry) bool) bool {
+	u := rec.Message.Get("usage")
+	if !u.IsObject() {
+		return true
+	}
+	e.Kind = Spent
+	if id := rec.Message.Get("id").Str; id != "" {
+		e.ID = strings.Clone(id)
+	}
+	e.Usage = Usage{
+		Input: count(u.Get("input_tokens")), Output: count(u.Get("output_tokens")),
+		CacheRead: count(u.Get("cache_read_input_tokens")), CacheWrite: count(u.Get("cache_creation_input_tokens")),
+	}
+	return each(e)
+}
+
+// blocks goes through a message's content until each returns false.
+func blocks(rec transcript.Record, each func(gjson.Result) bool) bool {
+	more := true
+	if content := rec.Message.Get("content"); content.IsArray() {
+		content.ForEach(func(_, b gjson.Result) bool {
+			more = each(b)
+			return more
+		})
+	}
+	return more
+}
