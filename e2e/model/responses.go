@@ -34,6 +34,7 @@ func parseResponses(r *Request) {
 	if id := r.Header.Get("Session_id"); id != "" {
 		r.Session = id
 	}
+	r.Tools, r.Msgs = nil, nil
 	for _, t := range wire.Tools {
 		if t.Name == "" {
 			t.Name = t.Type
@@ -45,7 +46,6 @@ func parseResponses(r *Request) {
 		Type, Role      string
 		Content, Output json.RawMessage
 	}
-	r.Msgs = nil
 	if json.Unmarshal(wire.Input, &text) == nil {
 		r.Msgs = []Message{{Role: "user", Text: text}}
 	} else {
@@ -80,7 +80,8 @@ func injected(text string) bool {
 }
 
 // sendResponses writes the reply as the Responses API streams it. A tool whose
-// input is a string is a custom tool, which takes no JSON.
+// input is a string is a custom tool, which takes no JSON; one whose name has a
+// dot in it is in the namespace before the dot.
 func sendResponses(w http.ResponseWriter, req *Request, reply Reply) {
 	type object = map[string]any
 	var items []object
@@ -108,6 +109,9 @@ func sendResponses(w http.ResponseWriter, req *Request, reply Reply) {
 			}
 			delete(item, "input")
 			item["type"], item["arguments"] = "function_call", string(input)
+			if space, name, ok := strings.Cut(tool.Name, "."); ok {
+				item["namespace"], item["name"] = space, name
+			}
 		}
 		items = append(items, item)
 	}
