@@ -11,10 +11,11 @@ import (
 	"gt/lib/term"
 )
 
-// moment reads a record's time; what is none is the zero time.
+// moment reads a record's time; what is none, or of no year in which there were
+// agents, is the zero time.
 func moment(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
+	if err != nil || t.Year() < 1980 || t.Year() > 2200 {
 		return time.Time{}
 	}
 	return t

@@ -1,0 +1,109 @@
+package history
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"gt/lib/cli"
+)
+
+// Conversation is a conversation on this machine, and what a list has to say of
+// it.
+type Conversation struct {
+	File  File
+	Facts Facts
+}
+
+// Scan finds every conversation that a client keeps on this machine. What was
+// looked at before and has not changed since comes from the cache, and the cache
+// is written anew where that saves something next time; "" is no cache, with
+// which the answer is the same.
+//
+// progress, if not nil, is told how many of the conversations that had to be
+// looked at have been. What cannot be read is left out: errs says of which
+// stores that is so.
+func Scan(getenv func(string) string, cache string, progress func(done, total int64)) (all []Conversation, errs []error) {
+	type found struct {
+		reader Reader
+		store  string
+		files  []File
+		err    error
+	}
+	var stores []*found
+	for _, r := range readers {
+		for _, store := range r.Stores(getenv) {
+			stores = append(stores, &found{reader: r, store: store})
+		}
+	}
+	var known index
+	loading := cli.Go(func() { known = load(cache) })
+	spread(stores, func(s *found) {
+		s.err = s.reader.Find(s.store, func(f File) { s.files = append(s.files, f) })
+	})
+	loading.Wait()
+
+	type new struct {
+		reader Reader
+		at     int
+	}
+	var fresh []new
+	for _, s := range stores {
+		if s.err != nil {
+			errs = append(errs, s.err)
+		}
+		all = slices.Grow(all, len(s.files))
+		for _, f := range s.files {
+			facts, ok := known.facts(f)
+			if !ok {
+				fresh = append(fresh, new{s.reader, len(all)})
+			}
+			all = append(all, Conversation{f, facts})
+		}
+	}
+	var done atomic.Int64
+	spread(fresh, func(n new) {
+		// Of what cannot be read (any more) no more is known than where it lies.
+		facts, _ := n.reader.Look(all[n.at].File)
+		all[n.at].Facts = facts.valid()
+		if n := done.Add(1); progress != nil {
+			progress(n, int64(len(fresh)))
+		}
+	})
+	if known.outdated(len(all), len(fresh)) {
+		save(cache, all)
+	}
+	return all, errs
+}
+
+// valid is the facts with what is no UTF-8 replaced, as in the cache.
+func (f Facts) valid() Facts {
+	for _, s := range []*string{&f.First, &f.CWD, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt} {
+		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
+	return f
+}
+
+// spread calls do for each of all, on every processor.
+func spread[T any](all []T, do func(T)) {
+	workers := min(runtime.GOMAXPROCS(0), len(all))
+	if workers < 2 {
+		for _, v := range all {
+			do(v)
+		}
+		return
+	}
+	var next atomic.Int64
+	var tasks []*cli.Task
+	for range workers {
+		tasks = append(tasks, cli.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
+				do(all[i])
+			}
+		}))
+	}
+	for _, t := range tasks {
+		t.Wait()
+	}
+}
