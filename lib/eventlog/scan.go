@@ -1,0 +1,125 @@
+package eventlog
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/tidwall/gjson"
+)
+
+const (
+	// scanBlock is how much of a file is read at once: it fits in a processor's
+	// own memory, and a larger one is slower.
+	scanBlock = 128 << 10
+	// maxLifecycle is the longest line that can tell of a session's life. A
+	// longer one is passed over without being held in memory.
+	maxLifecycle = 16 << 20
+)
+
+// ScanLifecycle calls each for the whole lines that begin in a part of f, from
+// one offset to another, and tell of a session's life by their type, the oldest
+// first: without the line feed, and with where each begins. size is where f
+// ends. The bytes are valid only during the call.
+//
+// It returns where the last whole line that it saw ends, from where it saw none.
+// Neighbouring parts, which several may scan at once, together see each line
+// once, wherever the border between them lies.
+func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, at int64)) (end int64, err error) {
+	end = from
+	passing := false // over the rest of a line that is another's, or too long
+	if from > 0 {
+		var before [1]byte
+		if _, err := f.ReadAt(before[:], from-1); err != nil {
+			return end, ignoreEOF(err)
+		}
+		passing = before[0] != '\n'
+	}
+	buf := make([]byte, min(scanBlock, max(size-from, 1)))
+	at, have := from, 0 // where buf begins in f, and how much is in it
+	for at < to {
+		more := min(int64(len(buf)-have), size-at-int64(have))
+		n, err := f.ReadAt(buf[have:have+int(more)], at+int64(have))
+		if err != nil && err != io.EOF {
+			return end, err
+		}
+		seen := have // without a line feed
+		have += n
+		pos := 0
+		for at+int64(pos) < to {
+			skip := max(pos, seen)
+			i := bytes.IndexByte(buf[skip:have], '\n')
+			if i < 0 {
+				break
+			}
+			feed := skip + i
+			if !passing && lifecycle(buf[pos:feed]) {
+				each(buf[pos:feed], at+int64(pos))
+			}
+			passing = false
+			pos = feed + 1
+			end = at + int64(pos)
+		}
+		if pos == 0 && have == len(buf) && !passing { // a line that is longer than the buffer
+			if passing = have >= maxHead && !lifecycle(buf[:maxHead]) || have >= maxLifecycle; !passing {
+				buf = append(buf, make([]byte, len(buf))...)
+				continue
+			}
+		}
+		if passing {
+			pos = have
+		}
+		copy(buf, buf[pos:have])
+		at, have = at+int64(pos), have-pos
+		if n == 0 { // the end of the file
+			break
+		}
+	}
+	return end, nil
+}
+
+// lifecycle says whether a line tells of a session's life. Most lines have the
+// form that gt and Gas Town write, and show their type at its place; of all
+// others the JSON is read. The answer is the same.
+func lifecycle(line []byte) bool {
+	kind, ok := kindInPlace(line)
+	if !ok {
+		if len(line) > maxHead {
+			line = line[:maxHead]
+		}
+		kind = []byte(gjson.GetBytes(line, "type").Str)
+	}
+	switch string(kind) {
+	case SessionStart, SessionResume, SessionEnd, Handoff:
+		return true
+	}
+	return false
+}
+
+// kindInPlace reads the type of a line that begins with time, source and type,
+// where it needs no escape.
+func kindInPlace(line []byte) (kind []byte, ok bool) {
+	const ts, source, typ = `{"ts":"`, `,"source":"`, `,"type":"`
+	if len(line) < len(ts) || string(line[:len(ts)]) != ts {
+		return nil, false
+	}
+	_, rest, ok := quoted(line[len(ts):])
+	if !ok || len(rest) < len(source) || string(rest[:len(source)]) != source {
+		return nil, false
+	}
+	_, rest, ok = quoted(rest[len(source):])
+	if !ok || len(rest) < len(typ) || string(rest[:len(typ)]) != typ {
+		return nil, false
+	}
+	kind, _, ok = quoted(rest[len(typ):])
+	return kind, ok && bytes.IndexByte(kind, '\\') < 0
+}
+
+// quoted cuts a text at its closing quote. Where a backslash stands before that,
+// it may be none.
+func quoted(text []byte) (value, rest []byte, ok bool) {
+	end := bytes.IndexByte(text, '"')
+	if end < 0 || end > 0 && text[end-1] == '\\' {
+		return nil, nil, false
+	}
+	return text[:end], text[end+1:], true
+}
