@@ -1,0 +1,137 @@
+package roll
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/history"
+	"gt/lib/session"
+)
+
+// Merge adds to the roll what the clients keep themselves: to the sessions that
+// the log knows their conversations, and the sessions that it does not know. run
+// is who runs now.
+//
+// The log is the better witness of when a session began, who it was and how it
+// ended; the conversation of what it was about and when it was last at work. Of
+// two conversations with one id, as after a store was copied, the one that was
+// changed last is taken.
+func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run) Roll {
+	byID := make(map[session.ID]*Session, len(r)+len(found))
+	for _, s := range r {
+		byID[s.ID] = s
+	}
+	all := slices.Clone(r)
+	for _, c := range found {
+		id := c.Facts.ID
+		if id == "" {
+			id = c.File.ID
+		}
+		if id == "" || c.Facts.Started.IsZero() && byID[id] == nil {
+			continue // nothing was ever said in it
+		}
+		s := byID[id]
+		if s == nil {
+			s = &Session{ID: id, native: true}
+			byID[id] = s
+			all = append(all, s)
+		}
+		if s.File.Path == "" || s.File.Changed < c.File.Changed {
+			s.converse(c)
+		}
+	}
+	for id, p := range run {
+		if s := byID[id]; s != nil {
+			s.run, s.Outcome, s.EndedAt, s.Reason = &p, Active, time.Time{}, ""
+		}
+	}
+	all.forks(byID)
+	return all.sorted(byID)
+}
+
+// converse takes over what the conversation says.
+func (s *Session) converse(c history.Conversation) {
+	f := c.Facts
+	s.File, s.first = c.File, f.First
+	s.Store, s.Transcript = c.File.Store, c.File.Path
+	s.Title, s.Prompt, s.Model, s.Version, s.Headless = f.Title, f.Prompt, f.Model, f.Version, f.Headless
+	s.ForkOf, s.SubagentOf = f.ForkOf, f.Parent
+	fill(&s.SubagentOf, c.File.Parent)
+	fill(&s.Agent, c.File.Client)
+	fill(&s.CWD, f.CWD)
+	fill(&s.Branch, f.Branch)
+	if s.native || s.Source == "resume" && f.Started.Before(s.StartedAt) {
+		s.StartedAt = f.Started
+	}
+	if f.Last.After(s.LastAt) {
+		s.LastAt = f.Last
+	}
+}
+
+// forks finds out which conversations began with a copy of which: those of a
+// client with the same first entry, of which the one that started first is the
+// original. Of two that started at the same time nothing is said.
+func (r Roll) forks(byID map[session.ID]*Session) {
+	type family struct{ client, first string }
+	original := map[family]*Session{}
+	for _, s := range r {
+		if s.first == "" || s.SubagentOf != "" {
+			continue
+		}
+		f := family{s.Agent, s.first}
+		if o := original[f]; o == nil || s.StartedAt.Before(o.StartedAt) {
+			original[f] = s
+		}
+	}
+	for _, s := range r {
+		if s.first == "" || s.SubagentOf != "" || s.ForkOf != "" {
+			continue
+		}
+		if o := original[family{s.Agent, s.first}]; o != s && o.StartedAt.Before(s.StartedAt) {
+			s.ForkOf = o.ID
+		}
+	}
+}
+
+// sorted puts the newest session first, and tells parents of their children.
+func (r Roll) sorted(byID map[session.ID]*Session) Roll {
+	for _, s := range r {
+		p := byID[s.ParentID]
+		if p == nil || p == s {
+			continue
+		}
+		if c := byID[p.ChildID]; c == nil || newer(c, s) {
+			p.ChildID = s.ID
+		}
+	}
+	slices.SortFunc(r, func(a, b *Session) int {
+		switch {
+		case newer(a, b):
+			return -1
+		case newer(b, a):
+			return 1
+		}
+		return 0
+	})
+	return r
+}
+
+// newer says whether a stands before b: it began later, or at the same time and
+// its id is the lesser.
+func newer(a, b *Session) bool {
+	if !a.StartedAt.Equal(b.StartedAt) {
+		return a.StartedAt.After(b.StartedAt)
+	}
+	return a.ID < b.ID
+}
+
+// Folder is the last part of the folder that the session worked in, which names
+// it where nobody gave it an address.
+func (s *Session) Folder() string {
+	if s.CWD == "" {
+		return ""
+	}
+	return filepath.Base(strings.TrimRight(s.CWD, "/"))
+}
