@@ -44,7 +44,9 @@ type Reader interface {
 
 // readers are the clients that gt can read.
 var readers = []Reader{
-	claude{}}
+	claude{},
+	&codex{},
+}
 
 // File is where a conversation lies.
 type File struct {
