@@ -302,6 +302,7 @@ type codexState struct {
 	model  string
 	total  codexTokens     // of the conversation, as it was last told
 	anew   bool            // the client has said that it knows of no tokens
+	told   codexTokens     // the last request that a record of its own told of
 	held   []Entry         // an answer, until it is sure that it is no summary, and what follows it
 	missed int64           // the first record that had been read, but not given
 	asking map[string]bool // the calls that are questions to the person
