@@ -29,8 +29,14 @@ const patience = 60 * time.Second
 // bin is the folder of the gt binaries that this run built.
 var bin string
 
-// claude is the Claude Code that all tests of this run use.
-var claude = sync.OnceValues(func() (client.Client, error) { return client.Find("claude") })
+// found are the clients that this run has looked for.
+var found sync.Map // name → func() (client.Client, error)
+
+// find returns a client, which all tests of this run use.
+func find(name string) (client.Client, error) {
+	once, _ := found.LoadOrStore(name, sync.OnceValues(func() (client.Client, error) { return client.Find(name) }))
+	return once.(func() (client.Client, error))()
+}
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "record" {
@@ -89,8 +95,22 @@ func newWorld(t *testing.T) *world {
 // the binaries are on PATH.
 func newBareWorld(t *testing.T) *world {
 	t.Helper()
+	w := newWorldOf(t, "claude")
+	w.env = append(w.env,
+		"ANTHROPIC_API_KEY="+w.key, "ANTHROPIC_BASE_URL="+w.model.URL,
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+	)
+	w.trust(w.project)
+	w.writeJSON(w.userSettings(), map[string]any{"permissions": permissions})
+	return w
+}
+
+// newWorldOf makes a world in which a client is on PATH under its name, and
+// knows of nothing yet: where its model is has to be written as its user would.
+func newWorldOf(t *testing.T, name string) *world {
+	t.Helper()
 	t.Parallel()
-	c, err := claude()
+	c, err := find(name)
 	if err != nil {
 		if os.Getenv("GT_E2E") == "required" {
 			t.Fatal(err)
@@ -119,7 +139,7 @@ func newBareWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(c.Path, w.path("bin", "claude")); err != nil {
+	if err := os.Symlink(c.Path, w.path("bin", name)); err != nil {
 		t.Fatal(err)
 	}
 	w.env = []string{
@@ -129,12 +149,7 @@ func newBareWorld(t *testing.T) *world {
 		"TMUX_TMPDIR=" + w.path("tmux"),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Max", "GIT_AUTHOR_EMAIL=max@example.com",
 		"GIT_COMMITTER_NAME=Max", "GIT_COMMITTER_EMAIL=max@example.com",
-		"ANTHROPIC_API_KEY=" + w.key,
-		"ANTHROPIC_BASE_URL=" + w.model.URL,
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 	}
-	w.trust(w.project)
-	w.writeJSON(w.userSettings(), map[string]any{"permissions": permissions})
 	w.git("init", "-q", "-b", "main")
 	w.write(filepath.Join(w.project, "README.md"), "a project\n")
 	w.git("add", "-A")
