@@ -138,7 +138,7 @@ func TestInstall(t *testing.T) {
 	m.expect(m.install(0, "--no-demo"), `^upgraded gt from v0\.0\.1 to \S+ in `)
 
 	said = m.install(0, "--uninstall")
-	m.expect(said, `^7 hooks removed$`, `^removed 8 binaries from `, `^  .*/\.local/state/gt  `)
+	m.expect(said, `^7 hooks removed$`, `^removed 9 binaries from `, `^  .*/\.local/state/gt  `)
 	if l := m.list(".local/bin"); l != "gt-own" {
 		t.Errorf("left in bin:\n%s", l)
 	}

@@ -39,11 +39,11 @@ var layers = []struct {
 	}},
 	{"the verbs", []string{
 		"lib/verb/checkpoint", "lib/verb/handoff", "lib/verb/hooks", "lib/verb/keepalive",
-		"lib/verb/krc", "lib/verb/mail", "lib/verb/prime", "lib/verb/seance",
+		"lib/verb/krc", "lib/verb/mail", "lib/verb/pick", "lib/verb/prime", "lib/verb/seance",
 	}},
 	{"the binaries", []string{
 		"cmd/gt-checkpoint", "cmd/gt-handoff", "cmd/gt-hooks", "cmd/gt-keepalive", "cmd/gt-krc",
-		"cmd/gt-mail", "cmd/gt-prime", "cmd/gt-seance",
+		"cmd/gt-mail", "cmd/gt-pick", "cmd/gt-prime", "cmd/gt-seance",
 	}},
 }
 
@@ -62,6 +62,7 @@ var only = []struct {
 	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},
 	{"golang.org/x/term", []string{"lib/term"}, "so is the terminal's width"},
 	{"github.com/google/uuid", []string{"lib/session"}, "ids are made in one place"},
+	{"github.com/junegunn/fzf/src", []string{"lib/verb/pick"}, "a finder is as large as all the rest, and slow to start"},
 	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/verb/handoff"},
 		"other programs are run by the package that is named after them; gt-handoff only looks up the one that it becomes"},
 	{"golang.org/x/sys/unix", []string{"lib/process"}, "what is not portable stays there"},

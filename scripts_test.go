@@ -26,6 +26,7 @@ import (
 	"gt/lib/verb/keepalive"
 	"gt/lib/verb/krc"
 	"gt/lib/verb/mail"
+	"gt/lib/verb/pick"
 	"gt/lib/verb/prime"
 	"gt/lib/verb/seance"
 )
@@ -41,6 +42,7 @@ func TestMain(m *testing.M) {
 		"gt-keepalive":  program(keepalive.Main),
 		"gt-krc":        program(krc.Main),
 		"gt-mail":       program(mail.Main),
+		"gt-pick":       program(pick.Main),
 		"gt-prime":      program(prime.Main),
 		"gt-seance":     program(seance.Main),
 		"client":        client,

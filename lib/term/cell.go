@@ -1,6 +1,7 @@
 package term
 
 import (
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -29,6 +30,12 @@ func CutFront(s string, width int) string {
 		over -= w
 	}
 	return "…" + s
+}
+
+// Pad cuts s to width columns (see Cut), or fills it with blanks up to them.
+func Pad(s string, width int) string {
+	s = Cut(s, width)
+	return s + strings.Repeat(" ", max(width-uniseg.StringWidth(s), 0))
 }
 
 // Day is a time in the width of a column, as ls shows it: with the hour where
