@@ -36,6 +36,9 @@ type protocol struct {
 
 var protocols = []protocol{
 	{"/responses", parseResponses, sendResponses},
+	{":streamGenerateContent", parseGemini, sendGemini},
+	{":generateContent", parseGemini, sendGemini},
+	{":countTokens", parseGemini, countGemini},
 }
 
 // protocolOf returns the protocol of a request, nil for Anthropic's.
