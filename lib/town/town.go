@@ -56,17 +56,29 @@ func Find(getenv func(string) string, dir string) Town {
 			break
 		}
 	}
+	t := Personal(getenv)
+	t.Foreign = foreign
+	return t
+}
+
+// Personal is the town of this user, of which every folder is that is in no
+// other.
+func Personal(getenv func(string) string) Town {
 	state := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		home := getenv("HOME")
 		if !filepath.IsAbs(home) {
 			// A service without a home still has a thread to keep.
-			return Town{Root: filepath.Join(os.TempDir(), fmt.Sprintf("gt-%d", os.Getuid())), Personal: true, Foreign: foreign}
+			return Town{Root: filepath.Join(os.TempDir(), fmt.Sprintf("gt-%d", os.Getuid())), Personal: true}
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
-	return Town{Root: filepath.Join(state, "gt"), Personal: true, Foreign: foreign}
+	return Town{Root: filepath.Join(state, "gt"), Personal: true}
 }
+
+// Transcripts is the cache of what is known of the clients' own transcripts. It
+// lies in a personal town, for it is of all folders of the user's.
+func (t Town) Transcripts() string { return filepath.Join(t.Root, ".sessions", "transcripts.jsonl") }
 
 // Events is the path of the event log.
 func (t Town) Events() string { return filepath.Join(t.Root, ".events.jsonl") }
