@@ -107,3 +107,13 @@ func spread[T any](all []T, do func(T)) {
 		t.Wait()
 	}
 }
+
+// Of returns the reader of a client's conversations; nil where gt knows none.
+func Of(client string) Reader {
+	for _, r := range readers {
+		if r.Client() == client {
+			return r
+		}
+	}
+	return nil
+}
