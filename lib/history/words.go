@@ -73,7 +73,11 @@ func arguments(input gjson.Result) string {
 	}
 	var lines []string
 	input.ForEach(func(key, v gjson.Result) bool {
-		lines = append(lines, key.Str+": "+v.String())
+		value := v.String()
+		if v.Type == gjson.Number {
+			value = v.Raw // as it stands in the file
+		}
+		lines = append(lines, key.Str+": "+value)
 		return true
 	})
 	if len(lines) == 1 {
