@@ -115,6 +115,10 @@ func at(path string) (Client, error) {
 	if err != nil {
 		return Client{}, fmt.Errorf("%s does not run: %w", path, err)
 	}
-	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	return Client{path, version}, nil
+	for _, word := range strings.Fields(string(out)) { // "codex-cli 0.169.0", "2.1.197 (Claude Code)"
+		if word[0] >= '0' && word[0] <= '9' {
+			return Client{path, strings.TrimRight(word, ".")}, nil
+		}
+	}
+	return Client{}, fmt.Errorf("%s has no version: '%.100s'", path, out)
 }
