@@ -1,6 +1,7 @@
 package roll
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -134,4 +135,32 @@ func (s *Session) Folder() string {
 		return ""
 	}
 	return filepath.Base(strings.TrimRight(s.CWD, "/"))
+}
+
+// Conversation is where the session's conversation lies. Where no client's store
+// has it, it is the transcript that the log names; its Path is empty where there
+// is none.
+func (s *Session) Conversation() history.File {
+	if s.File.Path != "" || s.Transcript == "" {
+		return s.File
+	}
+	info, err := os.Stat(s.Transcript)
+	if err != nil || !info.Mode().IsRegular() {
+		return history.File{}
+	}
+	return history.File{
+		Client: s.Agent, Store: s.Store, Path: s.Transcript, ID: s.ID,
+		Size: info.Size(), Changed: info.ModTime().UnixNano(),
+	}
+}
+
+// Subagents returns the sessions that worked for that one, the oldest first.
+func (r Roll) Subagents(id session.ID) []*Session {
+	var found []*Session
+	for _, s := range slices.Backward(r) {
+		if s.SubagentOf == id && s.ID != id {
+			found = append(found, s)
+		}
+	}
+	return found
 }

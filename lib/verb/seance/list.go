@@ -1,0 +1,187 @@
+package seance
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/roll"
+	"gt/lib/session"
+	"gt/lib/term"
+)
+
+type list struct {
+	selection
+	Limit  int    `short:"n" aliases:"recent" default:"20" placeholder:"N" help:"At most so many, the newest (default 20); 0 lists all."`
+	JSON   bool   `name:"json" xor:"form" help:"One JSON object a line."`
+	Format string `placeholder:"TEMPLATE" xor:"form" help:"Each session by a Go template: '{{.ID}} {{.Title}}'; --json shows the fields."`
+}
+
+// Validate refuses a negative number of sessions.
+func (c *list) Validate() error {
+	if c.Limit < 0 {
+		return fmt.Errorf("--limit wants a number from 0 on")
+	}
+	return nil
+}
+
+// Run lists the sessions that fit.
+func (c *list) Run(env *cli.Env) error {
+	form, err := format(c.Format)
+	if err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	if c.All {
+		c.Limit = 0
+	}
+	found, all, err := c.sessions(env, c.Limit)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.JSON:
+		for _, s := range found {
+			if err := env.JSON(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	case all.Len() == 0:
+		env.Hint(noSessions)
+		return nil
+	case len(found) == 0:
+		env.Hint("none of %s fits", number(all.Len(), "session"))
+		return nil
+	case form != nil:
+		return formatted(env.Stdout, form, found)
+	}
+	return table(env, all, found)
+}
+
+// format reads a template, in which \t and \n are what they look like.
+func format(text string) (*template.Template, error) {
+	if text == "" {
+		return nil, nil
+	}
+	t, err := template.New("--format").Option("missingkey=error").Funcs(template.FuncMap{
+		"local": func(t time.Time) string { return t.Local().Format(time.DateTime) },
+	}).Parse(strings.NewReplacer(`\t`, "\t", `\n`, "\n").Replace(text))
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// formatted writes a line for each session, which a terminal shows and does not
+// obey.
+func formatted(w io.Writer, t *template.Template, found []*roll.Session) error {
+	for _, s := range found {
+		var b strings.Builder
+		if err := t.Execute(&b, s); err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+		if _, err := io.WriteString(w, term.CleanText(strings.TrimSuffix(b.String(), "\n"))+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	maxActor = 22  // columns of an address
+	wide     = 100 // columns from which on more is shown
+)
+
+func table(env *cli.Env, all roll.Roll, found []*roll.Session) error {
+	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
+	narrow := width > 0 && width < wide
+	// Which client it was says something where there are several.
+	agents := !narrow
+	for _, s := range found {
+		agents = agents || s.Agent != found[0].Agent
+	}
+	short := all.Short()
+	rows := [][]string{{"SESSION", "ACTOR", "AGENT", "STARTED", "OUTCOME", "TOPIC"}}
+	for _, s := range found {
+		actor, agent := term.Clean(who(s)), term.Clean(client(s))
+		if width > 0 {
+			actor, agent = term.CutFront(actor, maxActor), term.Cut(agent, maxActor)
+		}
+		if narrow && agents {
+			actor = term.CutFront(actor, maxActor-6)
+		}
+		rows = append(rows, []string{short[s.ID], actor, agent, term.Day(s.StartedAt, now), string(s.Outcome), topic(s, short)})
+	}
+	if !agents {
+		for i, r := range rows {
+			rows[i] = append(r[:2:2], r[3:]...)
+		}
+	}
+	return term.Table(env.Stdout, width, rows)
+}
+
+// client is the session's client, as it was run.
+func client(s *roll.Session) string {
+	if s.Headless {
+		return s.Agent + " -p"
+	}
+	return s.Agent
+}
+
+// topic is what the session was about, and what it came from where that is not
+// its chain.
+func topic(s *roll.Session, short map[session.ID]string) string {
+	name := func(id session.ID) string {
+		if s, ok := short[id]; ok {
+			return s
+		}
+		return string(id[:min(len(id), 8)])
+	}
+	switch about := s.About(); {
+	case s.SubagentOf != "":
+		return "subagent of " + name(s.SubagentOf) + ": " + about
+	case s.ForkOf != "":
+		return "fork of " + name(s.ForkOf) + ": " + about
+	default:
+		return about
+	}
+}
+
+type find struct {
+	selection
+	Limit int  `short:"n" placeholder:"N" help:"At most so many, the newest."`
+	JSON  bool `name:"json" help:"One JSON object a line."`
+}
+
+// Validate refuses a negative number of sessions.
+func (c *find) Validate() error {
+	if c.Limit < 0 {
+		return fmt.Errorf("--limit wants a number from 0 on")
+	}
+	return nil
+}
+
+// Run prints the ids of the sessions that fit, for a pipeline.
+func (c *find) Run(env *cli.Env) error {
+	found, _, err := c.sessions(env, c.Limit)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return cli.Silent
+	}
+	for _, s := range found {
+		if c.JSON {
+			err = env.JSON(s)
+		} else {
+			_, err = fmt.Fprintln(env.Stdout, s.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

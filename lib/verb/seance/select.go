@@ -1,0 +1,215 @@
+package seance
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/eventlog"
+	"gt/lib/history"
+	"gt/lib/home"
+	"gt/lib/roll"
+	"gt/lib/session"
+	"gt/lib/span"
+	"gt/lib/term"
+	"gt/lib/town"
+)
+
+// selection is which sessions are meant: those that fit everything that is
+// given.
+type selection struct {
+	Agent   string `placeholder:"NAME" help:"Of this client (claude) or agent: an address or its end (gastown/crew/max, crew/max)." group:"Which sessions"`
+	Role    string `placeholder:"ROLE" help:"Of agents in this role: crew, polecat, witness, refinery, mayor, …" group:"Which sessions"`
+	Rig     string `placeholder:"RIG" help:"Of agents in this rig." group:"Which sessions"`
+	Work    string `placeholder:"UNIT" help:"That worked on this unit." group:"Which sessions"`
+	Chain   string `placeholder:"ID" help:"Of this chain, by its id, that of any session in it, or the beginning of one." group:"Which sessions"`
+	Outcome string `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"That ended so, or have not: handoff, done, crash, killed, active, gone." group:"Which sessions"`
+	Host    string `placeholder:"NAME" help:"That ran on this machine." group:"Which sessions"`
+	Since   moment `placeholder:"WHEN" help:"At work then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions"`
+	Until   moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions"`
+	CWD     string `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions"`
+	Here    bool   `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions"`
+	Live    bool   `help:"That run now." group:"Which sessions"`
+	All     bool   `short:"a" help:"Subagents too, and without a limit." group:"Which sessions"`
+
+	Log []string `placeholder:"FILE" type:"path" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions"`
+}
+
+// filter is the selection as of now. all are the sessions to choose from.
+func (c *selection) filter(env *cli.Env, all roll.Roll) (roll.Filter, error) {
+	now := env.Now()
+	f := roll.Filter{
+		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host,
+		Outcome: session.Outcome(c.Outcome), Since: c.Since.before(now), Until: c.Until.before(now), Subagents: c.All,
+	}
+	if c.Live {
+		if f.Outcome != "" && f.Outcome != roll.Active {
+			return f, cli.Fail(cli.Usage, fmt.Errorf("no session is %s and runs", c.Outcome))
+		}
+		f.Outcome = roll.Active
+	}
+	if c.Chain != "" {
+		chain, err := all.Chain(c.Chain)
+		if err != nil {
+			return f, cli.Fail(cli.No, err)
+		}
+		f.Chain = chain
+	}
+	switch {
+	case c.Here:
+		f.CWD = home.Find(env.Getenv, env.Dir, "").Dir
+	case filepath.IsAbs(c.CWD):
+		f.CWD = filepath.Clean(c.CWD)
+	case c.CWD != "":
+		f.CWD = filepath.Join(env.Dir, c.CWD)
+	}
+	return f, nil
+}
+
+// sessions returns the newest sessions that are meant, at most limit of them (0:
+// all), settled and clean, out of all there are.
+func (c *selection) sessions(env *cli.Env, limit int) (found []*roll.Session, all roll.Roll, err error) {
+	if all, err = open(env, c.Log...); err != nil {
+		return nil, all, err
+	}
+	f, err := c.filter(env, all)
+	if err != nil {
+		return nil, all, err
+	}
+	found = all.Select(f, limit)
+	for _, s := range found {
+		s.Clean(env.Redact) // another program may have logged it
+	}
+	return found, all, nil
+}
+
+// open reads all that is known of sessions: the log of the town that the command
+// runs in, more logs, and what the clients keep on this machine.
+func open(env *cli.Env, logs ...string) (roll.Roll, error) {
+	h := home.Find(env.Getenv, env.Dir, "")
+	reading := term.NewProgress(env.Stderr, env.Getenv, "reading the event log", env.Now)
+	all, err := roll.Read(eventlog.Log(h.Town.Events()), reading.Show)
+	reading.Done()
+	if err != nil {
+		return all, err
+	}
+	reading = term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
+	found, errs := history.Scan(env.Getenv, town.Personal(env.Getenv).Transcripts(), reading.Show)
+	reading.Done()
+	for _, err := range errs {
+		env.Warn("%v", err)
+	}
+	return all.Merge(found, history.Running(env.Getenv)), nil
+}
+
+const noSessions = "no session was recorded here yet; gt-hooks install wires gt into an agent"
+
+// maxCandidates bounds how many sessions an ambiguous beginning is answered
+// with.
+const maxCandidates = 10
+
+// one finds the session that an id, or the beginning of one, names.
+func one(env *cli.Env, id string) (*roll.Session, error) {
+	all, err := open(env)
+	if err != nil {
+		return nil, err
+	}
+	return named(env, all, id)
+}
+
+func named(env *cli.Env, all roll.Roll, name string) (*roll.Session, error) {
+	if len(all) == 0 {
+		return nil, cli.Failf(cli.No, noSessions)
+	}
+	// What a table cut, here or elsewhere, ends in an ellipsis.
+	id := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	found := all.Find(id)
+	switch len(found) {
+	case 0:
+		return nil, cli.Fail(cli.No, fmt.Errorf("no session '%s'", name), "gt-seance list --limit 0 lists all")
+	case 1:
+		s := found[0]
+		s.Settle()
+		s.Clean(env.Redact)
+		return s, nil
+	}
+	err := cli.Failf(cli.No, "'%s' means %d sessions", name, len(found))
+	for i, s := range found {
+		if i == maxCandidates {
+			err = cli.WithHint(err, "and %d more", len(found)-i)
+			break
+		}
+		err = cli.WithHint(err, "%s  %s  %s  %s", s.ID, term.Day(s.StartedAt, env.Now()), who(s), s.About())
+	}
+	return nil, err
+}
+
+// these finds a session, those of a chain, or those that worked on a unit, the
+// oldest first.
+func these(env *cli.Env, id, chain, work string) ([]*roll.Session, error) {
+	if id != "" {
+		s, err := one(env, id)
+		return []*roll.Session{s}, err
+	}
+	c := selection{Chain: chain, Work: work}
+	found, _, err := c.sessions(env, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, cli.Fail(cli.No, errors.New("no session fits"), "gt-seance list shows what there is")
+	}
+	oldest := make([]*roll.Session, 0, len(found))
+	for i := len(found) - 1; i >= 0; i-- {
+		oldest = append(oldest, found[i])
+	}
+	return oldest, nil
+}
+
+// who is the agent's address, or else the folder that it worked in.
+func who(s *roll.Session) string {
+	if s.Actor != "" {
+		return s.Actor
+	}
+	return s.Folder()
+}
+
+// number says how many there are of something.
+func number(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// moment is a time, given as one or as how long before now it was.
+type moment struct {
+	at  time.Time
+	ago time.Duration
+}
+
+// UnmarshalText reads 24h, 7d, 2w, a date (of local time), or an RFC 3339 time.
+func (m *moment) UnmarshalText(text []byte) error {
+	word := string(text)
+	for _, layout := range []string{time.RFC3339, "2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if t, err := time.ParseInLocation(layout, word, time.Local); err == nil {
+			m.at = t
+			return nil
+		}
+	}
+	if d, err := span.Parse(word); err == nil {
+		m.ago = max(d, 1) // 0d is a moment too
+		return nil
+	}
+	return fmt.Errorf("'%s' is no time: it is like 24h, 7d, 2026-01-17 or 2026-01-17T15:04:05Z", word)
+}
+
+func (m moment) before(now time.Time) time.Time {
+	if m.ago > 0 {
+		return now.Add(-m.ago)
+	}
+	return m.at
+}

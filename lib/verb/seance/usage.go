@@ -1,0 +1,117 @@
+package seance
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"gt/lib/cli"
+	"gt/lib/history"
+	"gt/lib/roll"
+	"gt/lib/term"
+)
+
+type usage struct {
+	ID    string `arg:"" optional:"" help:"The session, by its id or the beginning of it; without one, all that fit."`
+	Chain string `placeholder:"ID" help:"All sessions of this chain."`
+	Work  string `placeholder:"UNIT" help:"All sessions that worked on this unit."`
+	Each  bool   `help:"A line for each session, too."`
+	JSON  bool   `name:"json" help:"One JSON object a line."`
+}
+
+// spending is what a session, or all, spent on a model.
+type spending struct {
+	Session string `json:"session_id,omitempty"`
+	history.Spending
+}
+
+// Run adds up what the transcripts report. A session's subagents are counted
+// with it, and what a fork copied is counted once.
+func (c *usage) Run(env *cli.Env) error {
+	if c.ID != "" && c.Chain+c.Work != "" {
+		return cli.Fail(cli.Usage, errors.New("usage wants a session's id, or --chain, or --work"))
+	}
+	found, err := these(env, c.ID, c.Chain, c.Work)
+	if err != nil {
+		return err
+	}
+	all, err := open(env)
+	if err != nil {
+		return err
+	}
+	var bill history.Bill
+	var lines []spending
+	read := 0
+	for _, s := range found {
+		own := history.Bill{}
+		for _, s := range append([]*roll.Session{s}, all.Subagents(s.ID)...) {
+			f, err := conversation(s)
+			if err != nil {
+				continue
+			}
+			added, err := bill.Add(f)
+			if err != nil {
+				env.Warn("%v", err)
+				continue
+			}
+			own.Put(added)
+			read++
+		}
+		for _, sp := range own.Sum() {
+			lines = append(lines, spending{string(s.ID), sp})
+		}
+	}
+	if read == 0 {
+		return cli.Failf(cli.No, "no transcript of %s is on this machine", number(len(found), "session"))
+	}
+	if !c.Each {
+		lines = nil
+	}
+	for _, sp := range bill.Sum() {
+		lines = append(lines, spending{"", sp})
+	}
+	for i := range lines {
+		lines[i].Model = env.Redact(lines[i].Model)
+	}
+	if c.JSON {
+		for _, l := range lines {
+			if err := env.JSON(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rows := [][]string{{"MODEL", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT"}}
+	costs := slices.ContainsFunc(lines, func(l spending) bool { return l.Cost > 0 })
+	if costs {
+		rows[0] = append(rows[0], "COST")
+	}
+	if c.Each {
+		rows[0] = append([]string{"SESSION"}, rows[0]...)
+	}
+	for _, l := range lines {
+		row := []string{l.Model, grouped(l.Input), grouped(l.CacheRead), grouped(l.CacheWrite), grouped(l.Output)}
+		if costs {
+			row = append(row, fmt.Sprintf("$%.4f", l.Cost))
+		}
+		if c.Each {
+			row = append([]string{cmp.Or(l.Session, "all")}, row...)
+		}
+		rows = append(rows, row)
+	}
+	if read < len(found) {
+		env.Hint("%d of %s left no transcript here", len(found)-read, number(len(found), "session"))
+	}
+	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows)
+}
+
+// grouped is a number with its thousands apart.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
