@@ -1,6 +1,7 @@
 package seance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -99,9 +100,10 @@ func table(env *cli.Env, all roll.Roll, found []*roll.Session) error {
 	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
 	narrow := width > 0 && width < wide
 	// Which client it was says something where there are several.
-	agents := !narrow
+	agents, one := !narrow, ""
 	for _, s := range found {
-		agents = agents || s.Agent != found[0].Agent
+		agents = agents || s.Agent != "" && one != "" && s.Agent != one
+		one = cmp.Or(one, s.Agent)
 	}
 	short := all.Short()
 	rows := [][]string{{"SESSION", "ACTOR", "AGENT", "STARTED", "OUTCOME", "TOPIC"}}

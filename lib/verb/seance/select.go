@@ -142,7 +142,8 @@ func named(env *cli.Env, all roll.Roll, name string) (*roll.Session, error) {
 			err = cli.WithHint(err, "and %d more", len(found)-i)
 			break
 		}
-		err = cli.WithHint(err, "%s  %s  %s  %s", s.ID, term.Day(s.StartedAt, env.Now()), who(s), s.About())
+		about := fmt.Sprintf("%s  %s  %s  %s", s.ID, term.Day(s.StartedAt, env.Now()), who(s), s.About())
+		err = cli.WithHint(err, "%s", strings.TrimRight(about, " "))
 	}
 	return nil, err
 }
