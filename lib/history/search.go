@@ -18,6 +18,7 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/cli"
+	"gt/lib/session"
 	"gt/lib/transcript"
 )
 
@@ -93,15 +94,6 @@ type Line struct {
 type plain interface{ plain(f File) bool }
 
 func (claude) plain(File) bool { return true }
-
-// readerOf is the reader of a client's conversations.
-func readerOf(client string) Reader {
-	i := slices.IndexFunc(readers, func(r Reader) bool { return r.Client() == client })
-	if i < 0 {
-		return nil
-	}
-	return readers[i]
-}
 
 // Search looks for q in conversations, in several at once, and calls each for
 // the hits until it returns false: conversation by conversation in their order
@@ -278,13 +270,25 @@ func (s *search) copied(i int, buf []byte) map[copyKey]bool {
 // families returns of each conversation those that have the same history and
 // began before it.
 func families(all []Conversation) [][]int {
-	type name struct{ client, first string }
+	type name struct {
+		client string
+		id     session.ID
+	}
+	from := make(map[name]session.ID, len(all))
+	for _, c := range all {
+		from[name{c.File.Client, c.Facts.ID}] = c.Facts.ForkOf
+	}
 	members := map[name][]int{}
 	for i, c := range all {
-		if c.Facts.First != "" {
-			n := name{c.File.Client, c.Facts.First}
-			members[n] = append(members[n], i)
+		root := name{c.File.Client, c.Facts.ID}
+		for range maxForks { // and no longer, should they be each other's
+			id := from[root]
+			if id == "" {
+				break
+			}
+			root.id = id
 		}
+		members[root] = append(members[root], i)
 	}
 	older := make([][]int, len(all))
 	for _, of := range members {
@@ -301,6 +305,9 @@ func families(all []Conversation) [][]int {
 	}
 	return older
 }
+
+// maxForks is how many times a fork of a fork is followed to the original.
+const maxForks = 100
 
 // blockSize is how much of a file is searched at once. It fits into a
 // processor's own memory.
@@ -322,7 +329,7 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 			done.Add(f.Size - counted)
 		}
 	}()
-	r := readerOf(f.Client)
+	r := Of(f.Client)
 	if r == nil {
 		return nil
 	}

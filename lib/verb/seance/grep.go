@@ -170,10 +170,9 @@ type printer struct {
 
 	session  *roll.Session // of the latest hit
 	subagent *roll.Session
-	count    int // of the session's lines
-	line     int // the last that was written of
-	entry    int // this entry, in the session
-	entries  int
+	count    int // of its lines that match
+	lines    int // that were written of it
+	headings int
 }
 
 func (c *grep) printer(env *cli.Env, q *history.Query, all roll.Roll) *printer {
@@ -255,7 +254,7 @@ func (p *printer) end() {
 func (p *printer) heading() {
 	s := p.session
 	gap := "\n"
-	if p.sessions++; p.sessions == 1 {
+	if p.headings++; p.headings == 1 {
 		gap = ""
 	}
 	id := p.short[s.ID]
