@@ -101,7 +101,7 @@ func (w *world) chronicle() (c chronicle, problems []string) {
 		return lines
 	}
 	c.log, c.archive, c.aside = count(string(l)), count(string(l.Archive())), count(l.Segments()...)
-	all, err := roll.Read(l)
+	all, err := roll.Read(l, nil)
 	if err != nil {
 		return c, []string{err.Error()}
 	}

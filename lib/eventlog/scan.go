@@ -3,6 +3,7 @@ package eventlog
 import (
 	"bytes"
 	"io"
+	"sync"
 
 	"github.com/tidwall/gjson"
 )
@@ -15,6 +16,9 @@ const (
 	// longer one is passed over without being held in memory.
 	maxLifecycle = 16 << 20
 )
+
+// blocks are what scans read into; a large log has many parts.
+var blocks = sync.Pool{New: func() any { return new([scanBlock]byte) }}
 
 // ScanLifecycle calls each for the whole lines that begin in a part of f, from
 // one offset to another, and tell of a session's life by their type, the oldest
@@ -34,7 +38,9 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 		}
 		passing = before[0] != '\n'
 	}
-	buf := make([]byte, min(scanBlock, max(size-from, 1)))
+	block := blocks.Get().(*[scanBlock]byte)
+	defer blocks.Put(block)
+	buf := block[:]
 	at, have := from, 0 // where buf begins in f, and how much is in it
 	for at < to {
 		more := min(int64(len(buf)-have), size-at-int64(have))

@@ -28,7 +28,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Read(eventlog.Log(path))
+		r, err := Read(eventlog.Log(path), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,19 +7,12 @@ package roll
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"gt/lib/atomicfile"
 	"gt/lib/beacon"
-	"gt/lib/eventlog"
-	"gt/lib/identity"
+	"gt/lib/history"
 	"gt/lib/session"
 )
 
@@ -56,227 +49,27 @@ type Session struct {
 	TmuxSession string `json:"tmux_session,omitempty"`
 	Host        string `json:"host,omitempty"`
 
-	seen       time.Time // its last event
-	handedOver time.Time // to a successor, by its last event
-}
+	// What its conversation says of it, where there is one on this machine.
+	LastAt     time.Time  `json:"last_at,omitzero"` // the last sign of life: an event, or a word in the conversation
+	Title      string     `json:"title,omitempty"`  // the conversation's name
+	Prompt     string     `json:"prompt,omitempty"` // the beginning of what was asked first
+	Model      string     `json:"model,omitempty"`
+	Version    string     `json:"version,omitempty"`  // of the client
+	Headless   bool       `json:"headless,omitempty"` // nobody sat in front of it
+	ForkOf     session.ID `json:"fork_of,omitempty"`
+	SubagentOf session.ID `json:"subagent_of,omitempty"`
+	Store      string     `json:"store,omitempty"` // the client's folder, ~/.claude
 
-// event is what a line of the log may say of a session.
-type event struct {
-	Time    string `json:"ts"`
-	Type    string `json:"type"`
-	Actor   string `json:"actor"`
-	Payload struct {
-		SessionID  string          `json:"session_id"`
-		Role       string          `json:"role"`
-		CWD        string          `json:"cwd"`
-		Topic      string          `json:"topic"`
-		Agent      string          `json:"agent"`
-		Source     string          `json:"source"`
-		ParentID   string          `json:"parent_id"`
-		ChainID    string          `json:"chain_id"`
-		Transcript string          `json:"transcript_path"`
-		Branch     string          `json:"branch"`
-		Tmux       string          `json:"tmux_session"`
-		WorkUnit   string          `json:"work_unit"`
-		Host       string          `json:"host"`
-		Outcome    string          `json:"outcome"`
-		Reason     string          `json:"reason"`
-		Subject    string          `json:"subject"`
-		Note       string          `json:"note"`
-		Kind       string          `json:"kind"`
-		ToSession  json.RawMessage `json:"to_session"`
-	} `json:"payload"`
+	File history.File `json:"-"` // the conversation; its zero value where there is none
+
+	handedOver time.Time    // to a successor, by its last event
+	native     bool         // only its client knows of it
+	first      string       // the conversation's first entry
+	run        *history.Run // it runs
 }
 
 // Roll is the sessions of a town, the newest first.
 type Roll []*Session
-
-// Read puts the roll together from the log, and from the archive to which a
-// prune or a rotation carried over what told of sessions. A session whose start
-// is no longer there is known by what is. An event whose session_id is no id is
-// passed over, as is one of a type that says nothing of a session's life.
-func Read(log eventlog.Log) (Roll, error) {
-	// The log is opened first: what leaves it from now on is still in this file,
-	// and what left it before is in the archive.
-	var files []*os.File
-	for _, path := range []eventlog.Log{log, log.Archive()} {
-		f, err := atomicfile.Open(string(path))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		files = append(files, f)
-	}
-	// In the order of their times: what tells of sessions leaves the log for the
-	// archive by its type, and so not in the order in which it happened.
-	var told []spot
-	for _, f := range slices.Backward(files) {
-		err := eventlog.ScanHeads(f, func(h eventlog.Head, at, size int64) {
-			if h.Lifecycle() && !h.Time.IsZero() {
-				told = append(told, spot{h.Time.UnixNano(), f, at, size, h.Type == eventlog.Handoff && h.Session == ""})
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	slices.SortStableFunc(told, func(a, b spot) int {
-		switch {
-		case a.time != b.time:
-			return cmp.Compare(a.time, b.time)
-		case a.unnamed != b.unnamed && a.unnamed:
-			return -1
-		case a.unnamed != b.unnamed:
-			return 1
-		}
-		return 0
-	})
-	r := reader{byID: map[session.ID]*Session{}, last: map[string]*Session{}}
-	var line []byte
-	for _, s := range told {
-		line = slices.Grow(line[:0], int(s.size))[:s.size]
-		if _, err := s.file.ReadAt(line, s.at); err != nil && err != io.EOF {
-			return nil, atomicfile.Error("read", s.file.Name(), err)
-		}
-		r.line(line)
-	}
-	return r.finish(), nil
-}
-
-// spot is where a line lies that tells of a session.
-type spot struct {
-	time     int64 // in nanoseconds
-	file     *os.File
-	at, size int64
-	// unnamed is a hand-over of Gas Town's, whose times are of a second: it is
-	// of the session that was there before those that begin in that second, which
-	// may have left the log before it.
-	unnamed bool
-}
-
-// reader collects sessions while it meets their events.
-type reader struct {
-	order Roll // as they are met
-	byID  map[session.ID]*Session
-	last  map[string]*Session // of each actor, the one that was met last
-}
-
-func (r *reader) line(line []byte) {
-	var e event
-	var wrongType *json.UnmarshalTypeError // the rest of the event is there all the same
-	if err := json.Unmarshal(line, &e); err != nil && !errors.As(err, &wrongType) {
-		return
-	}
-	switch e.Type {
-	case eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd, eventlog.Handoff:
-	default:
-		return
-	}
-	at, err := time.Parse(time.RFC3339, e.Time)
-	if err != nil {
-		return
-	}
-	s := r.session(e, at)
-	if s == nil {
-		return
-	}
-	p := &e.Payload
-	switch e.Type {
-	case eventlog.SessionStart, eventlog.SessionResume:
-		fill(&s.Role, p.Role)
-		fill(&s.Topic, p.Topic)
-		fill(&s.Agent, p.Agent)
-		fill(&s.CWD, p.CWD)
-		fill(&s.Branch, p.Branch)
-		fill(&s.WorkUnit, p.WorkUnit)
-		fill(&s.Host, p.Host)
-		fill(&s.ParentID, session.ID(p.ParentID))
-		fill(&s.ChainID, session.ID(p.ChainID))
-		replace(&s.Source, p.Source)
-		replace(&s.Transcript, p.Transcript)
-		replace(&s.TmuxSession, p.Tmux)
-		if !at.Before(s.EndedAt) { // it goes on
-			s.EndedAt, s.Outcome, s.Reason = time.Time{}, "", ""
-		}
-		s.handedOver = time.Time{}
-	case eventlog.SessionEnd:
-		s.EndedAt, s.Outcome, s.Reason = at, session.Outcome(p.Outcome), p.Reason
-		if s.Outcome == "" {
-			s.Outcome = session.Done
-		}
-	case eventlog.Handoff:
-		replace(&s.Subject, p.Subject)
-		replace(&s.Note, p.Note)
-		if toSession(p.ToSession) && p.Kind != session.KindCycle { // which goes on in a new process
-			s.handedOver = at
-		}
-	}
-	if at.After(s.seen) {
-		s.seen = at
-	}
-}
-
-// session finds the session that an event is about. Gas Town's hand-over names
-// none; it is the latest of its actor. Ours, which has a kind, names none where
-// a person handed over.
-func (r *reader) session(e event, at time.Time) *Session {
-	if e.Payload.SessionID == "" && e.Type == eventlog.Handoff {
-		if e.Payload.Kind != "" {
-			return nil
-		}
-		return r.last[e.Actor]
-	}
-	id, err := session.ParseID(e.Payload.SessionID)
-	if err != nil {
-		return nil
-	}
-	s := r.byID[id]
-	if s == nil {
-		s = &Session{ID: id, Actor: e.Actor, StartedAt: at}
-		if who, err := identity.Parse(e.Actor); err == nil {
-			s.Role, s.Rig = string(who.Role), who.Rig
-		}
-		r.byID[id] = s
-		r.order = append(r.order, s)
-	}
-	r.last[s.Actor] = s
-	return s
-}
-
-// finish sorts the sessions, the newest first, and tells parents of their
-// children.
-func (r *reader) finish() Roll {
-	for _, s := range r.order {
-		if p := r.byID[s.ParentID]; p != nil && p != s && p.ChildID == "" {
-			p.ChildID = s.ID
-		}
-	}
-	slices.Reverse(r.order)
-	slices.SortStableFunc(r.order, func(a, b *Session) int { return b.StartedAt.Compare(a.StartedAt) })
-	return r.order
-}
-
-// fill keeps what was said first.
-func fill[T ~string](to *T, value T) {
-	if *to == "" {
-		*to = value
-	}
-}
-
-// replace takes what was said last.
-func replace(to *string, value string) {
-	if value != "" {
-		*to = value
-	}
-}
-
-// toSession reads a hand-over's to_session: Gas Town writes true or false.
-func toSession(raw json.RawMessage) bool {
-	v := string(raw)
-	return v != "" && v != "false" && v != "null" && v != `""`
-}
 
 // Settle looks up what the log does not say: whether a session that has not
 // ended still runs. Its own record knows, in the folder that it worked from;
@@ -311,50 +104,10 @@ func (s *Session) Settle() {
 func (s *Session) Clean(clean func(string) string) {
 	for _, text := range []*string{
 		&s.Actor, &s.Agent, &s.Role, &s.Rig, &s.Source, &s.Reason, &s.Branch, &s.WorkUnit, &s.Topic, &s.Subject,
-		&s.Note, &s.TmuxSession, &s.Host,
+		&s.Note, &s.TmuxSession, &s.Host, &s.Title, &s.Prompt, &s.Model, &s.Version,
 	} {
 		*text = clean(*text)
 	}
-}
-
-// Filter says which sessions are wanted: those that fit every field that is
-// set.
-type Filter struct {
-	Agent string    // the client's name, the address, or the address's end (crew/max)
-	Role  string    // crew, polecat, witness, …
-	Rig   string    // gastown
-	Since time.Time // at work then or later
-}
-
-// Fits says whether the session is wanted. It settles the session where that
-// decides.
-func (f Filter) Fits(s *Session) bool {
-	switch {
-	case f.Agent != "" && s.Agent != f.Agent && s.Actor != f.Agent && !strings.HasSuffix(s.Actor, "/"+f.Agent),
-		f.Role != "" && s.Role != f.Role,
-		f.Rig != "" && s.Rig != f.Rig:
-		return false
-	case f.Since.IsZero() || !s.seen.Before(f.Since):
-		return true
-	}
-	s.Settle()
-	return s.Outcome == Active || !s.EndedAt.Before(f.Since)
-}
-
-// Select returns the newest sessions that fit, at most limit of them (0: all),
-// and settles each.
-func (r Roll) Select(f Filter, limit int) Roll {
-	var found Roll
-	for _, s := range r {
-		if limit > 0 && len(found) == limit {
-			break
-		}
-		if f.Fits(s) {
-			s.Settle()
-			found = append(found, s)
-		}
-	}
-	return found
 }
 
 // Find returns the session with that id, else all whose id begins with it.
@@ -401,12 +154,12 @@ func (r Roll) Short() map[session.ID]string {
 	return short
 }
 
-// Title is what a session was about, in a line: why it began (that it began
-// with nothing says little), the subject of its hand-over or else its work, and
-// the branch.
-func (s *Session) Title() string {
+// About is what a session was about, in a line: why it began (that it began
+// with nothing says little), the subject of its hand-over or else its work, its
+// conversation's name or else what was asked first, and the branch.
+func (s *Session) About() string {
 	var parts []string
-	about := cmp.Or(s.Subject, s.WorkUnit)
+	about := cmp.Or(s.Subject, s.WorkUnit, s.Title, s.Prompt)
 	if s.Topic != "" && (s.Topic != beacon.ColdStart || about == "") {
 		parts = append(parts, s.Topic)
 	}

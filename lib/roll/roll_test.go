@@ -35,7 +35,7 @@ func story(t *testing.T, events ...[3]string) eventlog.Log {
 
 func read(t *testing.T, log eventlog.Log) Roll {
 	t.Helper()
-	r, err := Read(log)
+	r, err := Read(log, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-func TestTitle(t *testing.T) {
+func TestAbout(t *testing.T) {
 	for _, c := range []struct {
 		s    Session
 		want string
@@ -164,7 +164,7 @@ func TestTitle(t *testing.T) {
 		{Session{Topic: "handoff", Subject: "Port it", WorkUnit: "x-1"}, "handoff: Port it"},
 		{Session{Topic: "assigned", WorkUnit: "x-1", Branch: "main"}, "assigned: x-1 (main)"},
 	} {
-		if got := c.s.Title(); got != c.want {
+		if got := c.s.About(); got != c.want {
 			t.Errorf("%+v: %q, not %q", c.s, got, c.want)
 		}
 	}
@@ -216,7 +216,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		r, err := Read(log)
+		r, err := Read(log, nil)
 		if err != nil || len(r) != 10_000 {
 			b.Fatal(len(r), err)
 		}

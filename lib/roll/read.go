@@ -1,0 +1,184 @@
+package roll
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+
+	"gt/lib/atomicfile"
+	"gt/lib/cli"
+	"gt/lib/eventlog"
+)
+
+// Progress hears from time to time how many bytes of how many were read; it may
+// be nil.
+type Progress func(done, total int64)
+
+// Read puts the roll together from the log, and from the archive to which a
+// prune or a rotation carried over what told of sessions. A session whose start
+// is no longer there is known by what is. An event whose session_id is no id is
+// passed over, as is one of a type that says nothing of a session's life.
+func Read(log eventlog.Log, progress Progress) (Roll, error) {
+	// The log is opened first: what leaves it from now on is still in this file,
+	// and what left it before is in the archive.
+	var files sources
+	for _, path := range []eventlog.Log{log, log.Archive()} {
+		f, err := atomicfile.Open(string(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, atomicfile.Error("read", string(path), err)
+		}
+		files = append(files, &source{File: f, size: info.Size()})
+	}
+	slices.Reverse(files)
+	b, err := files.read(progress)
+	if err != nil {
+		return nil, err
+	}
+	return b.roll(), nil
+}
+
+// source is a file that is read, as far as it went when it was opened.
+type source struct {
+	*os.File
+	size int64
+	end  int64 // of the last whole line that was read
+}
+
+// sources are the archive and the log, those that are there, in the order in
+// which lines went into them.
+type sources []*source
+
+const (
+	// chunk is how much one task scans at a time, and what it finds there is held
+	// in memory.
+	chunk = 1 << 20
+	// maxTasks bounds how many scan at once.
+	maxTasks = 4
+)
+
+// read reads all from the beginning.
+//
+// Events are told as they stand, which is their order in all but a few logs:
+// there what tells of sessions left for the archive by its type. Where one
+// should have been told before, all are told again, in the order of their times.
+func (all sources) read(progress Progress) (*book, error) {
+	b, inOrder := newBook(), true
+	var places []place
+	err := all.scan(progress, func(in int, e *found) {
+		places = append(places, place{e.event.at.UnixNano(), in, e.at, e.size, e.unnamed()})
+		inOrder = inOrder && b.add(&e.event)
+	})
+	if err != nil || inOrder {
+		return b, err
+	}
+	slices.SortStableFunc(places, inTime)
+	b = newBook()
+	var line []byte
+	var e event
+	for _, p := range places {
+		line = slices.Grow(line[:0], p.size)[:p.size]
+		in := all[p.in]
+		if _, err := in.ReadAt(line, p.at); err != nil && err != io.EOF {
+			return nil, atomicfile.Error("read", in.Name(), err)
+		}
+		if e.parse(line) {
+			b.add(&e)
+		}
+	}
+	return b, nil
+}
+
+// place is where an event stands.
+type place struct {
+	time    int64 // in nanoseconds
+	in      int   // which of the sources
+	at      int64
+	size    int
+	unnamed bool
+}
+
+// inTime sorts events into the order in which they happened: by their times, and
+// those of one time as they stand. But a hand-over of Gas Town's, whose times are
+// of a second, is of the session that was there before those that begin in that
+// second, which may have left the log before it.
+func inTime(a, b place) int {
+	switch {
+	case a.time != b.time:
+		return cmp.Compare(a.time, b.time)
+	case a.unnamed == b.unnamed:
+		return 0
+	case a.unnamed:
+		return -1
+	}
+	return 1
+}
+
+// found is an event and where it stands.
+type found struct {
+	event
+	at   int64
+	size int
+}
+
+// scan calls each for the events of all, as they stand there. What it is given
+// is valid only during the call.
+func (all sources) scan(progress Progress, each func(in int, e *found)) error {
+	var done, total int64
+	for _, in := range all {
+		total += in.size - in.end
+	}
+	tasks := min(runtime.GOMAXPROCS(0), maxTasks)
+	events := make([][]found, tasks)
+	ends := make([]int64, tasks)
+	errs := make([]error, tasks)
+	for nr, in := range all {
+		for from := in.end; from < in.size; {
+			// A small rest is not worth a second task.
+			n := min(tasks, int((in.size-from+chunk-1)/chunk))
+			begun := make([]*cli.Task, n)
+			for i := range n {
+				begin := from + int64(i)*chunk
+				begun[i] = cli.Go(func() {
+					events[i] = events[i][:0]
+					ends[i], errs[i] = eventlog.ScanLifecycle(in, begin, min(begin+chunk, in.size), in.size, func(line []byte, at int64) {
+						events[i] = append(events[i], found{at: at, size: len(line)})
+						if last := &events[i][len(events[i])-1]; !last.parse(line) {
+							events[i] = events[i][:len(events[i])-1]
+						}
+					})
+				})
+			}
+			for _, t := range begun {
+				t.Wait()
+			}
+			for i := range begun {
+				if errs[i] != nil {
+					return atomicfile.Error("read", in.Name(), errs[i])
+				}
+				if ends[i] > from+int64(i)*chunk {
+					in.end = ends[i]
+				}
+				for j := range events[i] {
+					each(nr, &events[i][j])
+				}
+			}
+			read := min(int64(n)*chunk, in.size-from)
+			from, done = from+read, done+read
+			if progress != nil {
+				progress(done, total)
+			}
+		}
+	}
+	return nil
+}
