@@ -38,6 +38,9 @@ func Pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-uniseg.StringWidth(s), 0))
 }
 
+// Columns is how many columns s takes.
+func Columns(s string) int { return uniseg.StringWidth(s) }
+
 // Day is a time in the width of a column, as ls shows it: with the hour where
 // it is recent, else with the year. It is empty for the zero time.
 func Day(t, now time.Time) string {

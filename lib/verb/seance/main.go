@@ -32,11 +32,12 @@ func Main(env *cli.Env) int {
 
 type grammar struct {
 	cli.Flags
-	List   list   `cmd:"" default:"withargs" help:"List sessions, the newest first (the default)."`
-	Find   find   `cmd:"" help:"Print the ids of sessions, for a pipeline."`
-	Show   show   `cmd:"" help:"Show all that is known of one session."`
-	Grep   grep   `cmd:"" help:"Search what was said, in all sessions or some."`
-	Read   read   `cmd:"" help:"Print what was said in a session, or in a chain of them."`
-	Follow follow `cmd:"" help:"Show what is said in a session while it goes on."`
-	Usage  usage  `cmd:"" help:"Add up the tokens that were spent."`
+	List   list    `cmd:"" default:"withargs" help:"List sessions, the newest first (the default)."`
+	Find   find    `cmd:"" help:"Print the ids of sessions, for a pipeline."`
+	Show   show    `cmd:"" help:"Show all that is known of one session."`
+	Grep   grep    `cmd:"" help:"Search what was said, in all sessions or some."`
+	Chain  chainOf `cmd:"" help:"Show the line of sessions that one is in, or that worked on something."`
+	Read   read    `cmd:"" help:"Print what was said in a session, or in a chain of them."`
+	Follow follow  `cmd:"" help:"Show what is said in a session while it goes on."`
+	Usage  usage   `cmd:"" help:"Add up the tokens that were spent."`
 }

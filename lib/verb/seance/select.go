@@ -136,6 +136,11 @@ func named(env *cli.Env, all roll.Roll, name string) (*roll.Session, error) {
 		s.Clean(env.Redact)
 		return s, nil
 	}
+	return nil, several(env, name, found)
+}
+
+// several says which sessions a beginning can mean.
+func several(env *cli.Env, name string, found []*roll.Session) error {
 	err := cli.Failf(cli.No, "'%s' means %d sessions", name, len(found))
 	for i, s := range found {
 		if i == maxCandidates {
@@ -145,7 +150,7 @@ func named(env *cli.Env, all roll.Roll, name string) (*roll.Session, error) {
 		about := fmt.Sprintf("%s  %s  %s  %s", s.ID, term.Day(s.StartedAt, env.Now()), who(s), s.About())
 		err = cli.WithHint(err, "%s", strings.TrimRight(about, " "))
 	}
-	return nil, err
+	return err
 }
 
 // these finds a session, those of a chain, or those that worked on a unit, the
