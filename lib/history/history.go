@@ -46,6 +46,8 @@ type Reader interface {
 var readers = []Reader{
 	claude{},
 	&codex{},
+	gemini{},
+	qwen{},
 }
 
 // File is where a conversation lies.
