@@ -34,8 +34,8 @@ var layers = []struct {
 	// program behind it.
 	{"the things that are kept", []string{
 		"lib/eventlog", "lib/retention", "lib/session", "lib/marker", "lib/checkpoint", "lib/keepalive",
-		"lib/mail", "lib/transcript", "lib/history", "lib/roll", "lib/brief", "lib/beacon",
-		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/hook", "lib/settings", "hooks",
+		"lib/mail", "lib/transcript", "lib/history", "lib/roll", "lib/chain", "lib/palette", "lib/brief", "lib/beacon",
+		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/ask", "lib/hook", "lib/settings", "hooks",
 	}},
 	{"the verbs", []string{
 		"lib/verb/checkpoint", "lib/verb/handoff", "lib/verb/hooks", "lib/verb/keepalive",
@@ -58,12 +58,12 @@ var only = []struct {
 	{"github.com/natefinch/atomic", []string{"lib/atomicfile"}, "one place that renames"},
 	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/history", "lib/eventlog"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
-	{"github.com/BurntSushi/toml", []string{"lib/rig"}, "no hook carries a TOML parser"},
+	{"github.com/BurntSushi/toml", []string{"lib/rig", "lib/ask"}, "no hook carries a TOML parser"},
 	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},
 	{"golang.org/x/term", []string{"lib/term"}, "so is the terminal's width"},
 	{"github.com/google/uuid", []string{"lib/session"}, "ids are made in one place"},
 	{"github.com/junegunn/fzf/src", []string{"lib/verb/pick"}, "a finder is as large as all the rest, and slow to start"},
-	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/verb/handoff"},
+	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/verb/handoff"},
 		"other programs are run by the package that is named after them; gt-handoff only looks up the one that it becomes"},
 	{"golang.org/x/sys/unix", []string{"lib/process"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
@@ -79,7 +79,7 @@ var calls = []struct {
 }{
 	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/atomicfile; a rename without a sync, or across folders, loses files"},
 	{`os\.(WriteFile|Create)\(`, nil, "what is written in place is seen half"},
-	{`exec\.Command`, []string{"lib/tmux", "lib/git", "lib/beads"}, "gt-handoff becomes a program and runs none"},
+	{`exec\.Command`, []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask"}, "gt-handoff becomes a program and runs none"},
 	{`os\.Exit\(`, nil, "a verb returns its code; only main ends the process"},
 	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/flock"},
 		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},

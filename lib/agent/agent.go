@@ -23,9 +23,12 @@ type Client struct {
 	run []string
 
 	// The arguments that go on with a conversation: the last one of this
-	// folder, or the one whose id takes the place of "ID". fork makes it a
-	// copy of that one.
+	// folder, or the one whose id takes the place of "ID", or a copy of that
+	// one; nil where the client cannot.
 	proceed, resume, fork []string
+
+	account account
+	ask     *Ask
 
 	// prompt stands before the first prompt.
 	prompt []string
@@ -39,7 +42,7 @@ type Client struct {
 type Next struct {
 	Resume   string // the id of the session to go on with
 	Continue bool   // go on with the last session of the folder
-	Fork     bool   // with a copy of it
+	Fork     bool   // with a copy of Resume
 	Prompt   string // what is said first
 }
 
@@ -82,6 +85,20 @@ func (c Client) Inherit(environ []string) []string {
 	return kept
 }
 
+// Outside returns what of an environment belongs to no run of any client: what a
+// client gets that is started from within another.
+func Outside(environ []string) []string {
+	for _, c := range clients {
+		environ = c.Inherit(environ)
+	}
+	return environ
+}
+
+// CanResume and CanFork say whether the client can go on with a session, or with
+// a copy of it.
+func (c Client) CanResume() bool { return c.resume != nil }
+func (c Client) CanFork() bool   { return c.fork != nil }
+
 // Headless says whether a client that was started with these arguments answers
 // one prompt and ends, without a person in front of it.
 func (c Client) Headless(args []string) bool {
@@ -115,20 +132,13 @@ func (c Client) Restart(args []string, next Next) []string {
 			out = append(out, words...)
 		}
 	})
-	on := c.proceed
-	if next.Resume != "" {
-		on = c.resume
-	}
-	if next.Resume != "" || next.Continue {
-		for _, a := range on {
-			if a == "ID" {
-				a = next.Resume
-			}
-			out = append(out, a)
-		}
-		if next.Fork {
-			out = append(out, c.fork...)
-		}
+	switch {
+	case next.Resume != "" && next.Fork:
+		out = append(out, fill(c.fork, "ID", next.Resume)...)
+	case next.Resume != "":
+		out = append(out, fill(c.resume, "ID", next.Resume)...)
+	case next.Continue:
+		out = append(out, c.proceed...)
 	}
 	if next.Prompt != "" {
 		out = append(out, c.prompt...)

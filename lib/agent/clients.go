@@ -17,14 +17,19 @@ var clients = []Client{
 		},
 		proceed: []string{"--continue"},
 		resume:  []string{"--resume", "ID"},
-		fork:    []string{"--fork-session"},
+		fork:    []string{"--resume", "ID", "--fork-session"},
+		account: account{"CLAUDE_CONFIG_DIR", ".claude"},
+		ask:     claudeAsk,
 		// A flag that takes several words would take the prompt as well.
 		prompt: []string{"--"},
 		flags:  claudeFlags,
 	},
 	{
 		Name: "codex", Command: "codex", Processes: []string{"codex", "node"},
-		proceed: []string{"resume", "--last"}, resume: []string{"resume", "ID"},
+		run:     []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI"},
+		proceed: []string{"resume", "--last"}, resume: []string{"resume", "ID"}, fork: []string{"fork", "ID"},
+		account: account{"CODEX_HOME", ".codex"},
+		ask:     codexAsk,
 	},
 	{
 		Name: "gemini", Command: "gemini", Processes: []string{"gemini", "node"},
@@ -39,6 +44,7 @@ var clients = []Client{
 		Name: "copilot", Command: "copilot", Processes: []string{"copilot", "node"},
 		run:     []string{"COPILOT_CLI"},
 		proceed: []string{"--continue"}, resume: []string{"--resume", "ID"}, prompt: []string{"--interactive"},
+		account: account{"COPILOT_HOME", ".copilot"},
 	},
 	{
 		Name: "cursor", Command: "cursor-agent", Processes: []string{"cursor-agent", "node"},
@@ -46,7 +52,7 @@ var clients = []Client{
 	},
 	{
 		Name: "opencode", Command: "opencode", Processes: []string{"opencode"},
-		proceed: []string{"--continue"}, resume: []string{"--session", "ID"}, fork: []string{"--fork"}, prompt: []string{"--prompt"},
+		proceed: []string{"--continue"}, resume: []string{"--session", "ID"}, fork: []string{"--session", "ID", "--fork"}, prompt: []string{"--prompt"},
 	},
 	{
 		Name: "pi", Command: "pi", Processes: []string{"pi", "node"},

@@ -202,7 +202,7 @@ func become(env *cli.Env, path string) error {
 			r.Env = append(r.Env, key+"="+v)
 		}
 	}
-	program, err := lookPath(r.Args[0], r.Env)
+	program, err := process.LookPath(r.Args[0], r.Env)
 	if err != nil {
 		return err
 	}
@@ -232,20 +232,6 @@ func (r restart) runThenShell(program string) error {
 	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool { return strings.HasPrefix(kv, shellVar+"=") })
 	err := syscall.Exec(r.Shell, []string{filepath.Base(r.Shell)}, shellEnv)
 	return fmt.Errorf("cannot run '%s': %w", r.Shell, err)
-}
-
-// lookPath finds a program in the PATH of that environment.
-func lookPath(name string, environ []string) (string, error) {
-	for _, kv := range environ {
-		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
-			os.Setenv("PATH", path)
-		}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("cannot run '%s': it is not on the PATH of the session before", name)
-	}
-	return filepath.Abs(path)
 }
 
 // stopGrace is how long a remote agent has to end by itself.

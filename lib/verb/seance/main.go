@@ -14,6 +14,8 @@ event log says of it, and by the conversation that the agent itself keeps.
   gt-seance grep 'connection refused' --here
   gt-seance read 4f2c81d0 --last 3
   gt-seance usage --work gt-42
+  gt-seance talk 4f2c81d0 'why did you drop the index?'
+  gt-seance resume 4f2c81d0
   gt-seance find --outcome crash | xargs -n1 gt-seance show
 
 An outcome is handoff, done, crash or killed; a session that did not end is
@@ -40,4 +42,6 @@ type grammar struct {
 	Read   read    `cmd:"" help:"Print what was said in a session, or in a chain of them."`
 	Follow follow  `cmd:"" help:"Show what is said in a session while it goes on."`
 	Usage  usage   `cmd:"" help:"Add up the tokens that were spent."`
+	Talk   talk    `cmd:"" help:"Ask a session what it knows, and leave no trace of it."`
+	Resume resume  `cmd:"" help:"Go on with a session, in its folder and by its own agent."`
 }

@@ -1,0 +1,180 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+)
+
+// Conversation is several questions, of which each is asked with those before it
+// in mind.
+type Conversation struct {
+	p   *Predecessor
+	ctx context.Context
+
+	// Of a client that takes many questions in one process.
+	call   *call
+	cmd    *exec.Cmd
+	events *json.Decoder
+	stderr tail
+	mu     sync.Mutex // who writes to stdin
+	stdin  io.WriteCloser
+	asked  int
+
+	// Of one that does not.
+	before []exchange
+}
+
+// exchange is a question and its answer.
+type exchange struct{ question, answer string }
+
+// Open begins a conversation; Close ends it, as does the end of ctx.
+func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
+	c := &Conversation{p: p, ctx: ctx}
+	if p.Client.Ask().Stream == nil {
+		return c, nil
+	}
+	var err error
+	if c.call, err = p.call(true); err != nil {
+		return nil, err
+	}
+	if c.cmd, err = c.call.start(ctx); err != nil {
+		return nil, errors.Join(err, c.call.end())
+	}
+	c.cmd.Stderr = &c.stderr
+	stdout, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, errors.Join(err, c.call.end())
+	}
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		return nil, errors.Join(err, c.call.end())
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot run '%s': %w", c.cmd.Path, err), c.call.end())
+	}
+	c.events = json.NewDecoder(stdout)
+	return c, nil
+}
+
+// Ask asks a question and has say called with each piece of the answer. When ctx
+// ends, the answer is called off, with ErrInterrupted, and the conversation goes
+// on.
+func (c *Conversation) Ask(ctx context.Context, question string, say func(text string)) error {
+	if c.cmd == nil {
+		return c.again(ctx, question, say)
+	}
+	type object = map[string]any
+	c.asked++
+	if err := c.send(object{"type": "user", "message": object{"role": "user", "content": question}}); err != nil {
+		return c.broken(err)
+	}
+	id := fmt.Sprintf("interrupt-%d", c.asked)
+	defer context.AfterFunc(ctx, func() {
+		_ = c.send(object{"type": "control_request", "request_id": id, "request": object{"subtype": "interrupt"}})
+	})()
+	said := false
+	for {
+		var e event
+		if err := c.events.Decode(&e); err != nil {
+			return c.broken(err)
+		}
+		switch {
+		case e.Parent != nil: // a subagent's
+		case e.Type == "stream_event" && e.Event.Delta.Type == "text_delta":
+			say(e.Event.Delta.Text)
+			said = true
+		case e.Type == "stream_event" && e.Event.Type == "content_block_stop" && said:
+			say("\n\n")
+			said = false
+		case e.Type == "result" && ctx.Err() != nil:
+			return ErrInterrupted
+		case e.Type == "result" && e.IsError:
+			return c.p.failed(c.ctx, errors.New(e.Subtype), strings.Join(e.Errors, "\n"), e.Result)
+		case e.Type == "result":
+			return nil
+		}
+	}
+}
+
+// event is what of the client's stream is looked at.
+type event struct {
+	Type    string  `json:"type"`
+	Subtype string  `json:"subtype"`
+	Parent  *string `json:"parent_tool_use_id"`
+	Event   struct {
+		Type  string `json:"type"`
+		Delta struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"delta"`
+	} `json:"event"`
+	IsError bool     `json:"is_error"`
+	Result  string   `json:"result"`
+	Errors  []string `json:"errors"`
+}
+
+func (c *Conversation) send(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err = c.stdin.Write(append(data, '\n'))
+	return err
+}
+
+// broken is the error of a client that went away.
+func (c *Conversation) broken(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
+		err = errors.New("it ended")
+	}
+	if werr := c.end(); werr != nil {
+		err = werr
+	}
+	return c.p.failed(c.ctx, err, c.stderr.String())
+}
+
+// again asks a process of its own, which is told what was said before.
+func (c *Conversation) again(ctx context.Context, question string, say func(text string)) error {
+	var b strings.Builder
+	for i, e := range c.before {
+		if i == 0 {
+			b.WriteString("Since your last turn you were asked, and answered:\n\n")
+		}
+		fmt.Fprintf(&b, "Question: %s\n\nYour answer: %s\n\n", e.question, e.answer)
+	}
+	if b.Len() > 0 {
+		b.WriteString("Now answer this:\n\n")
+	}
+	answer, err := c.p.Once(ctx, b.String()+question)
+	if err != nil {
+		return err
+	}
+	c.before = append(c.before, exchange{question, answer})
+	say(answer)
+	return nil
+}
+
+// end closes the client's input, which ends it, and waits.
+func (c *Conversation) end() error {
+	if c.cmd == nil {
+		return nil
+	}
+	c.stdin.Close()
+	return c.cmd.Wait()
+}
+
+// Close ends the conversation.
+func (c *Conversation) Close() error {
+	if c.cmd == nil {
+		return nil
+	}
+	_ = c.end() // what it answered is told; how it ended matters to nobody
+	return c.call.end()
+}

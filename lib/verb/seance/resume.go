@@ -1,0 +1,165 @@
+package seance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/agent"
+	"gt/lib/ask"
+	"gt/lib/cli"
+	"gt/lib/history"
+	"gt/lib/identity"
+	"gt/lib/process"
+	"gt/lib/roll"
+	"gt/lib/session"
+	"gt/lib/term"
+)
+
+type resume struct {
+	ID     string `arg:"" help:"The session, by its id or the beginning of it."`
+	Fork   bool   `help:"Go on with a copy, and leave the session as it is."`
+	Force  bool   `short:"f" help:"Also when the session runs: both then write into one conversation."`
+	DryRun bool   `short:"n" help:"Print the command and do nothing."`
+}
+
+// Run turns into the session's agent.
+func (c *resume) Run(env *cli.Env) error {
+	s, err := one(env, c.ID)
+	if err != nil {
+		return err
+	}
+	on := comeback(env, s, c.Fork)
+	if c.DryRun {
+		if len(on.args) == 0 {
+			return on.impossible(s, c.Fork)
+		}
+		_, err := fmt.Fprintln(env.Stdout, env.Redact(on.String()))
+		return err
+	}
+	if !c.Fork && !c.Force {
+		if where := running(env, s); where != "" {
+			return cli.Fail(cli.No, fmt.Errorf("session %s runs already, %s", s.ID, where),
+				"--fork goes on with a copy of it", "--force opens it a second time: both then write into one conversation")
+		}
+	}
+	switch info, err := os.Stat(on.dir); {
+	case len(on.args) == 0:
+		return on.impossible(s, c.Fork)
+	case on.dir == "":
+		return cli.Fail(cli.No, fmt.Errorf("it is not known in which folder session %s worked", s.ID),
+			fmt.Sprintf("gt-seance talk %s asks it from any folder", s.ID))
+	case err != nil || !info.IsDir():
+		return cli.Fail(cli.No, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.dir),
+			"make it anew (git worktree add, git clone), or", fmt.Sprintf("gt-seance talk %s asks the session from any folder", s.ID))
+	}
+	return process.Become(on.dir, on.args, on.environ(env))
+}
+
+// goingOn is how a session goes on: in which folder, by which command, and with
+// what in the environment.
+type goingOn struct {
+	dir  string
+	args []string // the program first; none where the client cannot
+	set  []string // "NAME=value", or "NAME" for one that is taken away
+}
+
+// comeback says how a session, or a copy of it, goes on.
+func comeback(env *cli.Env, s *roll.Session, fork bool) goingOn {
+	c := clientOf(s)
+	on := goingOn{dir: s.CWD}
+	if fork && c.CanFork() || !fork && c.CanResume() {
+		on.args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
+	}
+	if change := c.Account(env.Getenv, store(s)); change != "" {
+		on.set = append(on.set, change)
+	}
+	if id, err := identity.Parse(s.Actor); err == nil && id.Role != "" {
+		on.set = append(on.set, "GT_ROLE="+id.Address(), "BD_ACTOR="+id.Address())
+		if id.Rig != "" {
+			on.set = append(on.set, "GT_RIG="+id.Rig)
+		}
+	}
+	return on
+}
+
+// environ is what the session's agent gets: the caller's environment, without
+// what is of the caller's own session, but in its pane.
+func (g goingOn) environ(env *cli.Env) []string {
+	out := ask.Environ(env.Environ)
+	for _, change := range g.set {
+		out = ask.Account(out, change)
+	}
+	for _, name := range []string{"TMUX", "TMUX_PANE"} {
+		if v := env.Getenv(name); v != "" {
+			out = append(out, name+"="+v)
+		}
+	}
+	return append(slices.DeleteFunc(out, func(kv string) bool { return strings.HasPrefix(kv, "PWD=") }), "PWD="+g.dir)
+}
+
+// String is the command for a shell.
+func (g goingOn) String() string {
+	var words []string
+	if len(g.set) > 0 {
+		words = append(words, "env")
+	}
+	for _, change := range g.set {
+		if !strings.Contains(change, "=") {
+			words = append(words, "-u")
+		}
+		words = append(words, term.Quote(change))
+	}
+	for _, a := range g.args {
+		words = append(words, term.Quote(a))
+	}
+	return "cd " + term.Quote(g.dir) + " && exec " + strings.Join(words, " ")
+}
+
+func (g goingOn) impossible(s *roll.Session, fork bool) error {
+	what := "go on with a session"
+	if fork {
+		what = "go on with a copy of a session"
+	}
+	return cli.Fail(cli.No, fmt.Errorf("%s cannot %s, as far as gt knows", clientOf(s).Name, what),
+		fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID))
+}
+
+// running says where the session runs; empty when nothing shows that it does.
+func running(env *cli.Env, s *roll.Session) string {
+	r := session.Lookup(s.CWD, s.ID)
+	var pid int
+	switch run, ok := history.Running(env.Getenv)[s.ID]; {
+	case ok:
+		pid = run.Process.PID
+	case r != nil && r.Live():
+		pid = r.PID
+	default:
+		return ""
+	}
+	where := fmt.Sprintf("as process %d", pid)
+	if r != nil && r.PID == pid && r.TmuxPane != "" {
+		where += " in tmux pane " + r.TmuxPane
+		if r.TmuxSession != "" {
+			where += " of " + r.TmuxSession
+		}
+	}
+	return where
+}
+
+// store is the client's folder that the session's conversation lies in, by
+// itself or by the place of its transcript.
+func store(s *roll.Session) string {
+	if s.Store != "" {
+		return s.Store
+	}
+	for dir := filepath.Dir(s.Transcript); filepath.IsAbs(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		switch filepath.Base(dir) {
+		case "projects", "sessions", "archived_sessions", "session-state":
+			return filepath.Dir(dir)
+		}
+	}
+	return ""
+}
