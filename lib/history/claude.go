@@ -263,10 +263,15 @@ func entries(rec transcript.Record, at int64, each func(Entry) bool) bool {
 		})
 	case rec.Kind == "assistant":
 		e.Model = strings.Clone(rec.Message.Get("model").Str)
-		if e.Model == "<synthetic>" { // the client's own words: an error, an interruption
+		switch {
+		case e.Model != "<synthetic>":
+			if !spent(e, rec, each) {
+				return false
+			}
+		case rec.APIError: // which the person was told
 			e.Model = ""
-		} else if !spent(e, rec, each) {
-			return false
+		default: // the client's own words, to fill a gap
+			return true
 		}
 		if id := rec.Message.Get("id").Str; id != "" {
 			e.ID = strings.Clone(id)

@@ -4,7 +4,10 @@ import "strings"
 
 // kept takes out of a compaction's summary what the client puts around it.
 func kept(s string) string {
+	const preface = "The summary below covers the earlier portion of the conversation."
 	if _, after, ok := strings.Cut(s, "\nSummary:\n"); ok {
+		s = after
+	} else if _, after, ok := strings.Cut(s, preface); ok {
 		s = after
 	}
 	s, _, _ = strings.Cut(s, "\nIf you need specific details from before compaction")
