@@ -17,7 +17,7 @@ import (
 	"gt/lib/session"
 )
 
-// codex reads Codex's rollouts, as 0.44, 0.94, 0.124 and 0.169 write them:
+// codex reads Codex's rollouts, as 0.20, 0.44, 0.94, 0.124 and 0.169 write them:
 //
 //	<store>/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl
 //	<store>/sessions/rollout-<time>-<id>.jsonl             of older versions
@@ -221,7 +221,7 @@ func (c *codex) Look(f File) (Facts, error) {
 			return false
 		}
 		front(line)
-		return facts.Prompt == ""
+		return facts.Prompt == "" || s.model == ""
 	}, func(line []byte) bool {
 		rec := parseCodex(line)
 		if facts.Last.IsZero() {
@@ -321,7 +321,8 @@ func (c *codex) Read(f File, o Options, each func(Entry) bool) (int64, error) {
 	}
 	more := true
 	next, err := Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		if o.Skip != nil && s.pass(line) && o.Skip(line) {
+		if o.Skip != nil && s.passable(line) && o.Skip(line) {
+			s.pass(line)
 			return true
 		}
 		more = s.read(parseCodex(line), at, each)
@@ -339,7 +340,9 @@ func (c *codex) Read(f File, o Options, each func(Entry) bool) (int64, error) {
 // catchUp makes the state that there was at an offset.
 func (s *codexState) catchUp(from int64) error {
 	_, err := Lines(s.file.Path, 0, func(line []byte, at int64) bool {
-		if at < from && !s.pass(line) {
+		if at < from && s.passable(line) {
+			s.pass(line)
+		} else if at < from {
 			s.read(parseCodex(line), at, func(Entry) bool { return true })
 		}
 		return at < from
@@ -348,19 +351,25 @@ func (s *codexState) catchUp(from int64) error {
 	return err
 }
 
-// pass says whether a record can be passed over without being read: it is
-// counted, and that is all that the state needs of it. Codex writes what a record
-// is to its beginning.
-func (s *codexState) pass(line []byte) bool {
-	front := line[:min(len(line), 200)]
-	if !bytes.Contains(front, []byte(`"type":"response_item"`)) {
+// passable says whether the state needs no more of a record than that it was
+// there. Codex writes what a record is to its beginning.
+func (s *codexState) passable(line []byte) bool {
+	if !isItem(line) {
+		front := line[:min(len(line), 200)]
 		return bytes.Contains(front, []byte(`"type":"world_state"`)) || bytes.Contains(front, []byte(`"type":"item_completed"`))
 	}
-	if bytes.Contains(line, []byte(`"role":"user"`)) || bytes.Contains(line, []byte(`request_user_input`)) || !s.said {
-		return false
+	return s.said && !bytes.Contains(line, []byte(`"role":"user"`)) && !bytes.Contains(line, []byte(`request_user_input`))
+}
+
+// pass takes in that a record was there.
+func (s *codexState) pass(line []byte) {
+	if isItem(line) {
+		s.items++
 	}
-	s.items++
-	return true
+}
+
+func isItem(line []byte) bool {
+	return bytes.Contains(line[:min(len(line), 200)], []byte(`"type":"response_item"`))
 }
 
 // read calls each for what a record says.
@@ -398,7 +407,7 @@ func (s *codexState) read(rec codexRecord, at int64, each func(Entry) bool) bool
 			text = after
 		}
 		if len(s.held) > 0 && s.held[0].Text == text {
-			e.ID, s.held = s.held[0].ID, s.held[1:]
+			s.held = s.held[1:]
 		}
 		if !s.release(at, each) {
 			return false
@@ -406,8 +415,7 @@ func (s *codexState) read(rec codexRecord, at int64, each func(Entry) bool) bool
 		if text == "" {
 			return true // what a server made of it can only be read by the server
 		}
-		e.Kind, e.Text = Summary, text
-		e.ID = first(e.ID, s.id("compacted", text))
+		e.Kind, e.Text, e.ID = Summary, text, s.id("compacted", text)
 		return each(e)
 	case "response_item":
 		s.items++
@@ -625,8 +633,11 @@ func codexCall(kind string, p gjson.Result) (tool, args string) {
 		return tool, p.Get("input").Str
 	}
 	input := gjson.Parse(p.Get("arguments").Str)
+	if !input.IsObject() {
+		return tool, p.Get("arguments").Str
+	}
 	for _, key := range []string{"cmd", "command"} { // of a shell only the command is of interest
-		if c := input.Get(key); c.Exists() && input.IsObject() {
+		if c := input.Get(key); c.Exists() {
 			return tool, codexCommand(c)
 		}
 	}

@@ -1,0 +1,225 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/e2e/model"
+	"gt/lib/history"
+)
+
+// newCodex makes a world with a Codex that asks the world's model, as its user
+// would set it up.
+func newCodex(t *testing.T) *world {
+	t.Helper()
+	w := newWorldOf(t, "codex")
+	w.env = append(w.env, "E2E_KEY="+w.key,
+		// Whatever else it may want to reach is not there.
+		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1")
+	w.write(filepath.Join(w.home, ".codex", "config.toml"), fmt.Sprintf(`
+model = "e2e-model"
+model_provider = "e2e"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.e2e]
+name = "e2e"
+base_url = "%s/v1"
+wire_api = "responses"
+env_key = "E2E_KEY"
+
+[projects.%q]
+trust_level = "trusted"
+`, w.model.URL, w.project))
+	w.model.Answer(func(r *model.Request) model.Reply {
+		asked := r.Asked()
+		switch {
+		case r.Kind == model.Compaction:
+			return model.Say("SUMMARY-CANARY")
+		case strings.Contains(asked, "delegate"):
+			return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{
+				Name: "multi_agent_v1.spawn_agent", Input: map[string]any{"message": "You are the child.", "fork_context": false},
+			}}}
+		case strings.Contains(asked, "echo"):
+			return codexShell(r, "echo E2E-OUTPUT")
+		case r.Result() != "" && strings.Contains(r.Result(), "agent_id"):
+			var out struct {
+				ID string `json:"agent_id"`
+			}
+			json.Unmarshal([]byte(r.Result()), &out)
+			return model.Reply{Text: "I wait.", Tools: []model.ToolUse{{
+				Name: "multi_agent_v1.wait_agent", Input: map[string]any{"targets": []string{out.ID}, "timeout_ms": 20000},
+			}}}
+		case r.Result() != "":
+			return model.Say("It is done.")
+		}
+		return model.Say("ANSWER to " + asked)
+	})
+	return w
+}
+
+// codexShell replies with a command for the shell tool that this version has.
+func codexShell(r *model.Request, command string) model.Reply {
+	tool := model.ToolUse{Name: "shell", Input: map[string]any{"command": []string{"bash", "-lc", command}}}
+	if slices.Contains(r.Tools, "exec_command") {
+		tool = model.ToolUse{Name: "exec_command", Input: map[string]any{"cmd": command}}
+	}
+	return model.Reply{Thought: "A thought.", Text: "I run a command.", Tools: []model.ToolUse{tool}}
+}
+
+// codex runs Codex headless.
+func (w *world) codex(args ...string) string {
+	w.t.Helper()
+	out, err := w.run(w.project, nil, "codex", args...)
+	if err != nil {
+		w.t.Fatalf("codex %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// requests is what n requests to the model of the Responses API cost.
+func requests(n int) history.Usage {
+	return history.Usage{
+		Input: int64(n * (100 - model.Cached)), CacheRead: int64(n * model.Cached), Output: int64(n * model.Output),
+	}
+}
+
+// Codex's conversations are found and read as they were held: headless ones,
+// resumed, forked and put into the archive, and those of subagents.
+//
+// S0-17 S0-28
+func TestCodexConversations(t *testing.T) {
+	w := newCodex(t)
+	w.write(filepath.Join(w.project, "AGENTS.md"), "# AGENTS-CANARY\n")
+	w.codex("exec", "please echo")
+	first := w.conversations("codex")
+	if len(first) != 1 {
+		t.Fatalf("one conversation was held, %d are found", len(first))
+	}
+	id := string(first[0].Facts.ID)
+	w.codex("exec", "resume", id, "second prompt")
+	w.codex("exec", "fork", id, "asked in the fork")
+	w.codex("exec", "delegate this")
+	w.codex("archive", id)
+
+	all := w.conversations("codex")
+	if len(all) != 4 {
+		t.Fatalf("%d conversations are found, want 4", len(all))
+	}
+	for _, c := range all {
+		f := c.Facts
+		if f.Version != w.client.Version || f.CWD != w.project || f.Branch != "main" || f.Model != "e2e-model" || !f.Headless ||
+			f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour {
+			t.Errorf("a conversation's facts are %+v", f)
+		}
+	}
+	c := all[0]
+	if f := c.Facts; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" || !strings.Contains(c.File.Path, "archived_sessions") {
+		t.Errorf("the first conversation in %s is %+v", c.File.Path, f)
+	}
+	if want := "prompt thought answer call spent result answer spent prompt answer spent"; c.kinds() != want {
+		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
+	}
+	for kind, want := range map[history.Kind][]string{
+		history.Prompt: {"please echo", "second prompt"}, history.Call: {"echo E2E-OUTPUT"}, history.Thought: {"A thought."},
+		history.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	} {
+		if got := c.said(kind); !slices.Equal(got, want) {
+			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
+		}
+	}
+	if got := c.said(history.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
+		t.Errorf("the command's result is %q", got)
+	}
+
+	fork := all[1]
+	if string(fork.Facts.ForkOf) != id || !slices.Contains(fork.said(history.Prompt), "asked in the fork") {
+		t.Errorf("the fork is %+v, with %q", fork.Facts, fork.said(history.Prompt))
+	}
+	parent, child := all[2], all[3]
+	if parent.Facts.Parent != "" || child.Facts.Parent != parent.Facts.ID || child.Facts.Prompt != "You are the child." {
+		t.Errorf("who delegated is %+v, the subagent %+v", parent.Facts, child.Facts)
+	}
+	if got, want := w.spent(all), requests(len(w.model.Turns())); got != want {
+		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
+	}
+	w.keepFixture("codex", "exec", filepath.Join(w.home, ".codex"), paths(all)...)
+}
+
+// A conversation in front of a person has its name, and what a compaction left.
+//
+// S0-17 S0-28
+func TestCodexInPane(t *testing.T) {
+	w := newCodex(t)
+	p := w.open("cx", "codex", "please echo")
+	w.until("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
+	p.codex("/rename A fine name", "A fine name")
+	p.codex("/compact", "Context compacted")
+	p.codex("after the compaction", "ANSWER to after")
+	p.codex("/quit", "")
+	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
+
+	all := w.conversations("codex")
+	if len(all) != 1 {
+		t.Fatalf("%d conversations are found, want 1", len(all))
+	}
+	c := all[0]
+	if f := c.Facts; f.Headless || f.Title != "A fine name" || f.Prompt != "please echo" || f.Parent != "" {
+		t.Errorf("the conversation's facts are %+v", f)
+	}
+	if got := c.said(history.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
+		t.Errorf("the person asked %q", got)
+	}
+	if got := c.said(history.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
+		t.Errorf("the compactions left %q", got)
+	}
+	if slices.Contains(c.said(history.Answer), "SUMMARY-CANARY") {
+		t.Error("a summary counts as an answer")
+	}
+	n := len(w.model.Turns()) + len(w.model.All().Kind(model.Compaction))
+	if got, want := w.spent(all), requests(n); got != want {
+		t.Errorf("%d requests cost %+v, want %+v", n, got, want)
+	}
+	w.keepFixture("codex", "pane", filepath.Join(w.home, ".codex"), append(paths(all), filepath.Join(w.home, ".codex", "session_index.jsonl"))...)
+}
+
+// codex types a line into Codex, and waits until the screen shows what follows.
+// Codex takes an Enter that comes at once for a line break of something pasted.
+func (p *pane) codex(line, then string) {
+	p.w.t.Helper()
+	p.w.tmux("send-keys", "-t", p.id, "-l", line)
+	p.awaitScreen("› " + line)
+	last := time.Time{}
+	p.w.until("Codex has taken "+line, func() bool {
+		screen := p.screen()
+		if then == "" && screen == "" || then != "" && strings.Contains(screen, then) && !strings.Contains(screen, "› "+line+"\n\n  ") {
+			return true
+		}
+		if time.Since(last) > 2*time.Second {
+			last = time.Now()
+			time.Sleep(300 * time.Millisecond)
+			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
+		}
+		return false
+	})
+}
+
+// paths are the conversations' files.
+func paths(all []told) []string {
+	var paths []string
+	for _, c := range all {
+		paths = append(paths, c.File.Path)
+	}
+	return paths
+}

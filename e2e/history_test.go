@@ -1,0 +1,183 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/lib/history"
+)
+
+// told is a conversation as gt reads it.
+type told struct {
+	history.Conversation
+	entries []history.Entry
+}
+
+// said are the texts of one kind, in their order.
+func (c told) said(kind history.Kind) []string {
+	var all []string
+	for _, e := range c.entries {
+		if e.Kind == kind {
+			all = append(all, e.Text)
+		}
+	}
+	return all
+}
+
+// kinds is what the conversation is made of, in its order, as one line.
+func (c told) kinds() string {
+	var all []string
+	for _, e := range c.entries {
+		all = append(all, string(e.Kind))
+	}
+	return strings.Join(all, " ")
+}
+
+// conversations are those of one client in this world, the oldest first. That
+// they were read must not show in the person's home.
+func (w *world) conversations(client string) []told {
+	w.t.Helper()
+	before := snapshot(w.t, w.home)
+	all, errs := history.Scan(w.getenv, "", nil)
+	if len(errs) > 0 {
+		w.t.Fatal(errs)
+	}
+	var found []told
+	for _, c := range all {
+		if c.File.Client != client {
+			continue
+		}
+		t := told{Conversation: c}
+		next, err := history.Of(client).Read(c.File, history.Options{}, func(e history.Entry) bool {
+			t.entries = append(t.entries, e)
+			return true
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if again, err := history.Of(client).Read(c.File, history.Options{From: next}, func(e history.Entry) bool {
+			w.t.Errorf("behind the end of %s stands %+v", c.File.Path, e)
+			return true
+		}); err != nil || again != next {
+			w.t.Errorf("%s: from %d on reading went to %d (%v)", c.File.Path, next, again, err)
+		}
+		found = append(found, t)
+	}
+	slices.SortFunc(found, func(a, b told) int { return a.Facts.Started.Compare(b.Facts.Started) })
+	for path, data := range snapshot(w.t, w.home) {
+		if was, ok := before[path]; !ok || was != data {
+			w.t.Errorf("reading changed %s", path)
+		}
+	}
+	return found
+}
+
+// getenv is the world's environment.
+func (w *world) getenv(name string) string {
+	for _, kv := range slices.Backward(w.env) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// spent is what the conversations cost together, what forks copied only once.
+func (w *world) spent(all []told) history.Usage {
+	w.t.Helper()
+	var bill history.Bill
+	for _, c := range all {
+		if _, err := bill.Add(c.File); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	var sum history.Usage
+	for _, s := range bill.Sum() {
+		sum.Input += s.Input
+		sum.CacheRead += s.CacheRead
+		sum.CacheWrite += s.CacheWrite
+		sum.Output += s.Output
+	}
+	return sum
+}
+
+// snapshot is everything below a folder: content, size and time of each file.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		all[path] = fmt.Sprint(info.Mode(), info.ModTime(), info.Size())
+		if info.Mode().IsRegular() && info.Size() < 16<<20 {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			all[path] += string(data)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// keepFixture puts what the client wrote into the testdata of lib/history, as
+// the fixture of this version, where GT_E2E_RECORD says so: without the machine's
+// paths and the key, and long texts cut, for they are the client's instructions.
+func (w *world) keepFixture(client, name, store string, files ...string) {
+	w.t.Helper()
+	if os.Getenv("GT_E2E_RECORD") == "" {
+		return
+	}
+	to := filepath.Join("..", "lib", "history", "testdata", client, w.client.Version+"-"+name)
+	if err := os.RemoveAll(to); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, file := range files {
+		rel, err := filepath.Rel(store, file)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		rel = ownFolder.ReplaceAllString(rel, "-home-max-project")
+		w.write(filepath.Join(to, rel), string(w.anonymous([]byte(w.read(file)))))
+	}
+}
+
+var (
+	// ownFolder is how Claude Code names the world's project.
+	ownFolder = regexp.MustCompile(`-[^/]*gt-e2e-\d+-max-s-project--x`)
+	longText  = regexp.MustCompile(`"(?:[^"\\]|\\.){1000,}"`)
+	escape   = regexp.MustCompile(`\\[^"\\]{0,5}$`)
+)
+
+// anonymous is a client's text without what only this machine or this run has.
+func (w *world) anonymous(data []byte) []byte {
+	for _, r := range [][2]string{{w.project, "/home/max/project"}, {w.home, "/home/max"}, {w.root, "/home"}, {w.key, "KEY"}} {
+		data = bytes.ReplaceAll(data, []byte(r[0]), []byte(r[1]))
+	}
+	host, err := os.Hostname()
+	if err == nil && len(host) > 3 {
+		data = bytes.ReplaceAll(data, []byte(host), []byte("host"))
+	}
+	return longText.ReplaceAllFunc(data, func(s []byte) []byte {
+		s = escape.ReplaceAll(s[:200], nil)
+		return append(bytes.TrimRight(s, `\`), `…"`...)
+	})
+}
