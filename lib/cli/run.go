@@ -33,6 +33,10 @@ type Program struct {
 	// prompt or tool call; nil for all others, and for a binary that has none.
 	// To build a grammar costs more than such a command itself.
 	Hot func(args []string) Command
+
+	// Complete tells a shell what can stand for the fields of the grammar that
+	// name it in their tag: complete:"session".
+	Complete map[string]Completer
 }
 
 // Command is something that a binary can be told to do.
@@ -47,7 +51,8 @@ type Command interface{ Run(*Env) error }
 // stands on standard error.
 func Run(env *Env, p Program) (code int) {
 	env.Name = p.Name
-	hook := slices.Contains(env.Args, "--hook")
+	// That a hook is being typed makes no hook.
+	hook := slices.Contains(env.Args, "--hook") && env.Args[0] != completeCommand
 	if hook {
 		// A client that has closed the other end of our output is told so by
 		// the error of a write, and not by our death.
@@ -72,23 +77,10 @@ func Run(env *Env, p Program) (code int) {
 			return report(env, c.Run(env))
 		}
 	}
-	parser, err := kong.New(p.Grammar,
-		kong.Name(p.Name),
-		kong.Description(strings.TrimSpace(p.Summary)),
-		kong.ConfigureHelp(kong.HelpOptions{NoAppDescFormat: true, NoExpandSubcommands: true, WrapUpperBound: 80}),
-		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
-			if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
-				return err
-			}
-			_, err := io.WriteString(ctx.Stdout, exits(p.Exits))
-			return err
-		}),
-		kong.WithHyphenPrefixedParameters(true),
-		kong.Vars{"version": p.Name + " " + Version},
-		kong.Writers(env.Stdout, cleanWriter{env}),
-		kong.Exit(func(code int) { panic(exit(code)) }),
-		kong.Bind(env),
-	)
+	if code, asked := completing(env, p); asked {
+		return code
+	}
+	parser, err := newParser(env, p)
 	if err != nil {
 		panic(err) // a mistake in the grammar itself
 	}
@@ -102,6 +94,27 @@ func Run(env *Env, p Program) (code int) {
 		return Usage
 	}
 	return report(env, ctx.Run())
+}
+
+// newParser builds the grammar.
+func newParser(env *Env, p Program) (*kong.Kong, error) {
+	return kong.New(p.Grammar,
+		kong.Name(p.Name),
+		kong.Description(strings.TrimSpace(p.Summary)),
+		kong.ConfigureHelp(kong.HelpOptions{NoAppDescFormat: true, NoExpandSubcommands: true, WrapUpperBound: 80}),
+		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
+			if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
+				return err
+			}
+			_, err := io.WriteString(ctx.Stdout, exits(p.Exits)+"\nIn a shell: "+p.Name+" completion bash|zsh|fish prints what completes it.\n")
+			return err
+		}),
+		kong.WithHyphenPrefixedParameters(true),
+		kong.Vars{"version": p.Name + " " + Version},
+		kong.Writers(env.Stdout, cleanWriter{env}),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Bind(env),
+	)
 }
 
 // apologize reports a panic. That it panics itself, for what it calls may be

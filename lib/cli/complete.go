@@ -1,0 +1,340 @@
+package cli
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"gt/lib/term"
+)
+
+// Every binary completes its command line in a shell:
+//
+//	gt-x completion bash|zsh|fish    prints what the shell has to be told
+//	gt-x __complete WORD...          what that asks at every <Tab>
+//
+// The words are those of the command line up to the cursor, without the
+// program's name, the last of them the one to be completed, empty where it is
+// not begun yet. The answer is a line for each word that fits, with what it
+// means behind a tab; with exit code 1, the names of files fit.
+//
+// Neither is in a grammar: a hook pays for no command that it never calls.
+const (
+	completionCommand = "completion"
+	completeCommand   = "__complete"
+)
+
+// Candidate is a word that a command line can go on with, and what it means.
+type Candidate struct{ Word, About string }
+
+// Completer tells what can stand for a value that begins with begin, the best
+// first. It need not leave out what does not begin so, and it says nothing of
+// what goes wrong: nobody asked it.
+type Completer func(env *Env, begin string) []Candidate
+
+// maxAbout bounds what is said of a candidate, in columns.
+const maxAbout = 70
+
+// completing does what a shell asks for, and says whether that was asked.
+func completing(env *Env, p Program) (code int, asked bool) {
+	switch args := env.Args; {
+	case len(args) == 2 && args[0] == completionCommand:
+		text := script(p.Name, args[1])
+		if text == "" {
+			return 0, false
+		}
+		_, err := io.WriteString(env.Stdout, text)
+		return report(env, err), true
+	case len(args) > 1 && args[0] == completeCommand:
+		parser, err := newParser(env, p)
+		if err != nil {
+			return Bug, true
+		}
+		fit, files := complete(env, p, parser.Model.Node, args[1:])
+		var b strings.Builder
+		for _, c := range fit {
+			b.WriteString(c.Word + "\t" + term.Cut(term.OneLine(term.Clean(env.Redact(c.About))), maxAbout) + "\n")
+		}
+		if _, err := io.WriteString(env.Stdout, b.String()); err != nil || files {
+			return No, true
+		}
+		return Done, true
+	}
+	return 0, false
+}
+
+// line is a command line as far as it was typed.
+type line struct {
+	node  *kong.Node
+	flag  *kong.Flag // whose value comes next
+	args  int        // positional arguments that are there
+	rest  bool       // behind --: no flags any more
+	given map[*kong.Flag]bool
+}
+
+// complete returns what can stand for the last of the words, and whether that
+// can be the name of a file.
+func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candidate, files bool) {
+	words, value := joined(words)
+	begin := words[len(words)-1]
+	l := &line{node: app, given: map[*kong.Flag]bool{}}
+	for _, word := range words[:len(words)-1] {
+		l.take(word)
+	}
+	name, text, assigned := strings.Cut(begin, "=")
+	var found []Candidate
+	switch {
+	case l.flag != nil:
+		found, files = values(env, p, l.flag.Value, begin)
+	case !l.rest && assigned && strings.HasPrefix(begin, "--"):
+		f := l.find(name[2:])
+		if f == nil || f.IsBool() {
+			return nil, false
+		}
+		found, files = values(env, p, f.Value, text)
+		if value {
+			begin = text
+			break
+		}
+		for i := range found {
+			found[i].Word = name + "=" + found[i].Word
+		}
+	case !l.rest && strings.HasPrefix(begin, "-"):
+		found = l.flags()
+	case len(words) == 2 && words[0] == completionCommand:
+		found = []Candidate{{Word: "bash"}, {Word: "zsh"}, {Word: "fish"}}
+	default:
+		found, files = l.words(env, p, app, begin)
+	}
+	for _, c := range found {
+		// What a shell would read is no candidate: bash inserts it as it is.
+		if strings.HasPrefix(c.Word, begin) && term.Quote(c.Word) == c.Word {
+			fit = append(fit, c)
+		}
+	}
+	return fit, files && len(fit) == 0
+}
+
+// joined puts together what bash takes apart: --flag=value comes as three words.
+// value says that the last word was, and that only what stands behind the = is
+// to be completed.
+func joined(words []string) (whole []string, value bool) {
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if value = false; strings.HasPrefix(word, "--") && i+1 < len(words) && words[i+1] == "=" {
+			word, value = word+"=", true
+			if i++; i+1 < len(words) {
+				i++
+				word += words[i]
+			}
+		}
+		whole = append(whole, word)
+	}
+	return whole, value
+}
+
+// take goes on over a word that is there.
+func (l *line) take(word string) {
+	switch {
+	case l.flag != nil:
+		l.flag = nil
+	case l.rest || word == "-" || !strings.HasPrefix(word, "-"):
+		if l.args == 0 && !l.rest {
+			for _, child := range l.node.Children {
+				if child.Name == word || slices.Contains(child.Aliases, word) {
+					l.node = child
+					return
+				}
+			}
+		}
+		if l.args == 0 && len(l.node.Positional) == 0 && l.node.DefaultCmd != nil {
+			l.node = l.node.DefaultCmd
+		}
+		l.args++
+	case word == "--":
+		l.rest = true
+	case strings.HasPrefix(word, "--"):
+		name, _, assigned := strings.Cut(word[2:], "=")
+		l.takeFlag(l.find(name), !assigned)
+	default: // the letters of flags, of which the last can have its value behind it
+		for i, r := range word[1:] {
+			f := l.short(r)
+			l.takeFlag(f, 1+i+len(string(r)) == len(word))
+			if f == nil || !f.IsBool() {
+				return
+			}
+		}
+	}
+}
+
+// takeFlag notes a flag; bare says that its value is no part of its own word.
+func (l *line) takeFlag(f *kong.Flag, bare bool) {
+	if f == nil {
+		return
+	}
+	l.given[f] = !f.IsCumulative()
+	if bare && !f.IsBool() && !f.IsCounter() {
+		l.flag = f
+	}
+}
+
+// all are the flags that can be given here: those of the command, of what it is
+// a command of, and of the one that is meant where none is named.
+func (l *line) all() []*kong.Flag {
+	var all []*kong.Flag
+	for n := l.node.DefaultCmd; n != nil && l.args == 0; n = n.DefaultCmd {
+		all = append(all, n.Flags...)
+	}
+	for n := l.node; n != nil; n = n.Parent {
+		all = append(all, n.Flags...)
+	}
+	return all
+}
+
+func (l *line) find(name string) *kong.Flag {
+	for _, f := range l.all() {
+		if f.Name == name || slices.Contains(f.Aliases, name) || f.Negated && "no-"+f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+func (l *line) short(letter rune) *kong.Flag {
+	for _, f := range l.all() {
+		if f.Short == letter {
+			return f
+		}
+	}
+	return nil
+}
+
+// flags are those that can still be given.
+func (l *line) flags() []Candidate {
+	var found []Candidate
+	for _, f := range l.all() {
+		if !f.Hidden && !l.given[f] {
+			found = append(found, Candidate{"--" + f.Name, f.Help})
+		}
+	}
+	return found
+}
+
+// words are what can stand here that is no flag: a command, or an argument;
+// flags, where nothing else can.
+func (l *line) words(env *Env, p Program, app *kong.Node, begin string) (found []Candidate, files bool) {
+	node := l.node
+	if l.args == 0 && !l.rest {
+		for _, child := range node.Children {
+			if !child.Hidden {
+				found = append(found, Candidate{child.Name, child.Help})
+			}
+		}
+		if node == app && len(node.Children) > 0 {
+			found = append(found, Candidate{completionCommand, "Print what a shell needs to complete " + p.Name + "."})
+		}
+	}
+	for len(node.Positional) == 0 && node.DefaultCmd != nil && l.args == 0 {
+		node = node.DefaultCmd
+	}
+	if n := len(node.Positional); n > 0 {
+		at := min(l.args, n-1)
+		if at == l.args || node.Positional[at].IsCumulative() {
+			var more []Candidate
+			more, files = values(env, p, node.Positional[at], begin)
+			found = append(found, more...)
+		}
+	}
+	if found == nil && !files && begin == "" && !l.rest {
+		found = l.flags()
+	}
+	return found, files
+}
+
+// values are what can stand for a value, and whether a file's name can. A field
+// of the grammar says it by its enum, by complete:"NAME", which is one of the
+// program's completers, or by its type or placeholder, FILE or DIR.
+func values(env *Env, p Program, v *kong.Value, begin string) (found []Candidate, files bool) {
+	if c := p.Complete[v.Tag.Get("complete")]; c != nil {
+		return c(env, begin), false
+	}
+	for _, word := range v.EnumSlice() {
+		if word != "" {
+			found = append(found, Candidate{word, ""})
+		}
+	}
+	switch {
+	case v.Tag.PlaceHolder == "FILE", v.Tag.PlaceHolder == "DIR",
+		strings.HasSuffix(v.Tag.Type, "file"), strings.HasSuffix(v.Tag.Type, "dir"), v.Tag.Type == "path":
+		files = true
+	}
+	return found, files
+}
+
+// script is what a shell has to be told, empty for one that is not known.
+func script(program, shell string) string {
+	text := ""
+	switch shell {
+	case "bash":
+		text = bash
+	case "zsh":
+		text = zsh
+	case "fish":
+		text = fish
+	}
+	return strings.NewReplacer("PROGRAM", program, "FUNCTION", "_"+strings.ReplaceAll(program, "-", "_")).Replace(text)
+}
+
+const bash = `# Completes PROGRAM in bash. In ~/.bashrc: eval "$(PROGRAM completion bash)"
+FUNCTION() {
+	local IFS=$'\n' out line
+	COMPREPLY=()
+	if ! out=$(PROGRAM __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null); then
+		compopt -o default 2>/dev/null # the names of files
+		return 0
+	fi
+	while read -r line; do
+		[ -z "$line" ] || COMPREPLY+=("${line%%$'\t'*}")
+	done <<<"$out"
+}
+complete -o nosort -F FUNCTION PROGRAM 2>/dev/null || complete -F FUNCTION PROGRAM
+`
+
+const zsh = `#compdef PROGRAM
+# Completes PROGRAM in zsh. In ~/.zshrc, behind compinit: eval "$(PROGRAM completion zsh)"
+FUNCTION() {
+	local out line
+	local -a fit
+	if ! out=$(PROGRAM __complete "${(@Q)words[2,CURRENT]}" 2>/dev/null); then
+		_files
+		return
+	fi
+	for line in "${(@f)out}"; do
+		[[ -z $line ]] || fit+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+	done
+	_describe -V PROGRAM fit
+}
+if [ "$funcstack[1]" = FUNCTION ]; then
+	FUNCTION "$@"
+else
+	compdef FUNCTION PROGRAM
+fi
+`
+
+const fish = `# Completes PROGRAM in fish. In ~/.config/fish/completions/PROGRAM.fish, or by:
+# PROGRAM completion fish | source
+function FUNCTION
+	set -l words (commandline -opc)
+	set -e words[1]
+	set -l begin (commandline -ct)
+	set -l out (PROGRAM __complete $words "$begin" 2>/dev/null)
+	if test $status = 0
+		printf '%s\n' $out
+	else
+		__fish_complete_path "$begin"
+	end
+end
+complete -c PROGRAM -f -k -a '(FUNCTION)'
+`

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+type tree struct {
+	Flags
+	List list `cmd:"" default:"withargs" help:"List."`
+	Show struct {
+		ID   string   `arg:"" complete:"id" help:"The one."`
+		More []string `arg:"" optional:"" complete:"id"`
+	} `cmd:"" aliases:"see" help:"Show $(one)\x1b."`
+	Set struct {
+		Place string `arg:"" enum:"here,there" help:"Where."`
+	} `cmd:"" hidden:""`
+	Read struct {
+		From string `placeholder:"FILE"`
+		File string `arg:"" type:"existingfile"`
+	} `cmd:""`
+}
+
+type list struct {
+	Outcome string   `short:"o" enum:"crash,done," default:""`
+	Agent   []string `complete:"id" sep:","`
+	All     bool     `short:"a" help:"All."`
+	Color   bool     `negatable:"" hidden:""`
+	N       int      `short:"n" name:"limit"`
+}
+
+func (tree) Run(*Env) error { return nil }
+
+// What is offered is what the grammar takes there: in the order in which it
+// stands in it, and nothing that a shell would read.
+func TestComplete(t *testing.T) {
+	program := Program{Name: "gt-x", Grammar: &tree{}, Complete: map[string]Completer{
+		"id": func(_ *Env, begin string) []Candidate {
+			return []Candidate{{"b2", "the second\tof\nthem"}, {"a1", "first"}, {"$(x)", ""}, {"b 3", ""}, {"b'", ""}, {"", ""}}
+		},
+	}}
+	complete := func(words ...string) (string, int) {
+		var out, errs strings.Builder
+		env := &Env{Args: append([]string{"__complete"}, words...), Stdout: &out, Stderr: &errs}
+		code := Run(env, program)
+		if errs.String() != "" {
+			t.Errorf("%q: %s", words, &errs)
+		}
+		return out.String(), code
+	}
+	for name, c := range map[string]struct {
+		typed string // words, a | between them
+		want  string // words, a blank behind each
+	}{
+		"all":                        {"", "list show read completion "},
+		"a beginning":                {"l", "list "},
+		"none":                       {"x", ""},
+		"shells":                     {"completion|", "bash zsh fish "},
+		"shells, below a command":    {"list|completion|", "--outcome --agent --all --limit --help --version "},
+		"a hidden command":           {"set|", "here there "},
+		"an alias":                   {"see|b", "b2 "},
+		"the second argument":        {"show|a1|", "b2 a1 "},
+		"flags":                      {"-", "--outcome --agent --all --limit --help --version "},
+		"flags of a command":         {"read|--", "--from --help --version "},
+		"what was given":             {"--all|--agent|a1|--", "--outcome --agent --limit --help --version "},
+		"given by its letter":        {"-a|--", "--outcome --agent --limit --help --version "},
+		"letters":                    {"-ao|", "crash done "},
+		"a letter with its value":    {"-n5|list|--o", "--outcome "},
+		"a value":                    {"--outcome|c", "crash "},
+		"a value with its flag":      {"list|--outcome=d", "--outcome=done "},
+		"a value, bash":              {"list|--outcome|=|d", "done "},
+		"a value not begun, bash":    {"list|--outcome|=", "crash done "},
+		"behind a value, bash":       {"list|--outcome|=|done|--al", "--all "},
+		"a value that looks so":      {"--limit|show|--al", "--all "},
+		"a value of no known flag":   {"--nonsense=", ""},
+		"a value of a switch":        {"--all=", ""},
+		"behind --":                  {"list|--|-", ""},
+		"a value behind --":          {"show|--|a", "a1 "},
+		"an argument is no command":  {"show|show|l", ""},
+		"the command after flags":    {"--all|sh", "show "},
+		"a hook that is being typed": {"--hook|--a", "--agent --all "},
+		"a file":                     {"read|", "files"},
+		"a file, for a flag":         {"read|--from|", "files"},
+		"no file":                    {"list|x|", "--outcome --agent --all --limit --help --version "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, code := complete(strings.Split(c.typed, "|")...)
+			got := ""
+			for line := range strings.Lines(out) {
+				word, _, _ := strings.Cut(line, "\t")
+				got += word + " "
+			}
+			if code == No {
+				got += "files"
+			} else if code != Done {
+				t.Error(code)
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	if out, _ := complete("show", ""); out != "b2\tthe second of them\na1\tfirst\n" {
+		t.Errorf("%q", out)
+	}
+	if out, _ := complete("sh"); out != "show\tShow $(one)�.\n" {
+		t.Errorf("%q", out)
+	}
+}
+
+// A shell takes the script as it is, and what is no shell gets none.
+func TestCompletionScript(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		code, script, stderr := run("completion", shell)
+		if code != Done || stderr != "" || !strings.Contains(script, "_gt_x") || strings.Contains(script, "PROGRAM") || strings.Contains(script, "FUNCTION") {
+			t.Errorf("%s: %d %s%s", shell, code, stderr, script)
+		}
+		if _, err := exec.LookPath(shell); err != nil {
+			t.Logf("no %s here", shell)
+			continue
+		}
+		cmd := exec.Command(shell, "-n")
+		cmd.Stdin = strings.NewReader(script)
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v\n%s", shell, err, out)
+		}
+	}
+	// Elsewhere it is a word like any other.
+	if code, stdout, _ := run("completion"); code != Done || stdout != "well\n" {
+		t.Error(code, stdout)
+	}
+	if code, _, _ := run("completion", "tcsh"); code != Usage {
+		t.Error(code)
+	}
+}
