@@ -164,7 +164,7 @@ var (
 	// ownFolder is how Claude Code names the world's project.
 	ownFolder = regexp.MustCompile(`-[^/]*gt-e2e-\d+-max-s-project--x`)
 	longText  = regexp.MustCompile(`"(?:[^"\\]|\\.){1000,}"`)
-	escape   = regexp.MustCompile(`\\[^"\\]{0,5}$`)
+	escape    = regexp.MustCompile(`\\[^"\\]{0,5}$`)
 )
 
 // anonymous is a client's text without what only this machine or this run has.
