@@ -89,3 +89,16 @@ func (p Proc) procargs() (path string, args, environ []string, err error) {
 		environ = append(environ, s)
 	}
 }
+
+// parents returns the parent of each process.
+func parents() map[int]int {
+	procs, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
+	all := make(map[int]int, len(procs))
+	for _, k := range procs {
+		all[int(k.Proc.P_pid)] = int(k.Eproc.Ppid)
+	}
+	return all
+}
+
+// Files is not known here.
+func (p Proc) Files() []string { return nil }

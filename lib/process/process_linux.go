@@ -70,3 +70,31 @@ func (p Proc) strings(file string) ([]string, error) {
 func (p Proc) Executable() (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/exe")
 }
+
+// parents returns the parent of each process.
+func parents() map[int]int {
+	entries, _ := os.ReadDir("/proc")
+	all := make(map[int]int, len(entries))
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if st, err := stat(pid); err == nil {
+				all[pid] = st.parent
+			}
+		}
+	}
+	return all
+}
+
+// Files returns the regular files that a process has open, as far as it may be
+// looked at.
+func (p Proc) Files() []string {
+	dir := "/proc/" + strconv.Itoa(p.PID) + "/fd"
+	entries, _ := os.ReadDir(dir)
+	var files []string
+	for _, e := range entries {
+		if path, err := os.Readlink(dir + "/" + e.Name()); err == nil && strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "/dev/") {
+			files = append(files, path)
+		}
+	}
+	return files
+}

@@ -215,3 +215,18 @@ func (s Server) SwitchClient(session string) error {
 	_, err := s.run("switch-client", "-t", "="+session)
 	return err
 }
+
+// Panes returns all panes of the server, in one call.
+func (s Server) Panes() ([]Pane, error) {
+	out, err := s.run("list-panes", "-a", "-F", paneFormat)
+	if err != nil {
+		return nil, err
+	}
+	var all []Pane
+	for line := range strings.Lines(out) {
+		if p, err := parsePane(strings.TrimSuffix(line, "\n")); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
