@@ -64,6 +64,14 @@ main() {
 	else
 		say "left out: the scanner cannot be had"
 	fi
+	step the reader of SQLite files, judged by SQLite
+	if (cd bench/sqlite && go mod download); then
+		(cd bench/sqlite && go vet ./... && go test ./...) || fail
+	elif [ "${CI:-}" = true ]; then
+		fail "SQLite cannot be had"
+	else
+		say "left out: SQLite cannot be had"
+	fi
 	step the stories with the real Claude Code
 	command -v npm >/dev/null || [ -n "${GT_E2E_CLAUDE:-}" ] ||
 		say "no npm to install Claude Code with: skipped unless it is in the cache already"

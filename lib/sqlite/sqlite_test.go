@@ -1,0 +1,295 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// How rows are read in general is judged by SQLite itself, in bench/sqlite. The
+// files in testdata are SQLite's.
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, path string) *DB {
+	t.Helper()
+	db, err := Open(path)
+	must(t, err)
+	t.Cleanup(db.Close)
+	return db
+}
+
+// copyOf copies a database of testdata, with its log, to where it can be changed.
+func copyOf(t testing.TB, name string) string {
+	path := filepath.Join(t.TempDir(), name)
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name+suffix))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path+suffix, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+func texts(t *testing.T, db *DB, table, column string) (all []string) {
+	t.Helper()
+	must(t, db.Scan(table, func(r Row) bool {
+		all = append(all, r.Text(column))
+		return true
+	}))
+	return all
+}
+
+func TestRows(t *testing.T) {
+	db := open(t, "testdata/plain.db")
+	if got := db.Tables(); !slices.Equal(got, []string{"notes", "numbered"}) {
+		t.Errorf("tables %q", got)
+	}
+	if got := db.Columns("NOTES"); !slices.Equal(got, []string{"the id", "session_id", "size, in bytes", "data", "n", "late"}) {
+		t.Errorf("columns %q", got)
+	}
+	var got []string
+	must(t, db.Where("notes", "session_id", "ses_1", func(r Row) bool {
+		blob, _ := r.Value("data").([]byte)
+		got = append(got, fmt.Sprintf("%s %v %d %v %s", r.Text("the id"), r.Value("size, in bytes"), len(blob), r.Value("n"), r.Text("late")))
+		return true
+	}))
+	want := []string{"new <nil> 0 <nil> mine", "id 01 1 18 -29 it's", "id 08 8 144 -22 it's", "id 22 22 396 -8 it's",
+		"id 29 29 522 -1 it's", "id 36 36 648 6 it's", "id 43 43 774 13 it's", "id 57 57 1026 27 it's"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+	n := 0
+	must(t, db.Scan("numbered", func(r Row) bool {
+		if r.Int("id") != int64(n)*1000 || r.ID != r.Int("id") || r.Text("t") != strings.Repeat("é", n) {
+			t.Errorf("row %d: %d %q", n, r.Int("id"), r.Text("t"))
+		}
+		n++
+		return n < 50
+	}))
+	if n != 50 {
+		t.Errorf("%d rows", n)
+	}
+	for column, text := range map[string]string{"the id": "id 07", "data": "x", "t": ""} {
+		n := 0
+		err := db.Where("notes", column, text, func(Row) bool { n++; return true })
+		if wrong := column == "t"; wrong != (err != nil) || (n == 1) != (column == "the id") {
+			t.Errorf("%s: %d rows, %v", column, n, err)
+		}
+	}
+	if err := db.Scan("nothing", nil); err == nil || !strings.Contains(err.Error(), "it has no table 'nothing'") {
+		t.Error(err)
+	}
+}
+
+// A log counts up to its last commit, and up to where somebody damaged it.
+func TestLog(t *testing.T) {
+	if got := texts(t, open(t, "testdata/wal.db"), "a", "b"); !slices.Equal(got, []string{"new", "second"}) {
+		t.Errorf("%q", got)
+	}
+	path := copyOf(t, "wal.db")
+	log, err := os.ReadFile(path + "-wal")
+	must(t, err)
+	for what, damage := range map[string]func([]byte) []byte{
+		"a bit":        func(b []byte) []byte { b[200] ^= 1; return b },
+		"torn":         func(b []byte) []byte { return b[:900] },
+		"another salt": func(b []byte) []byte { b[17] ^= 1; return b },
+		"empty":        func(b []byte) []byte { return nil },
+	} {
+		must(t, os.WriteFile(path+"-wal", damage(bytes.Clone(log)), 0o600))
+		if got := texts(t, open(t, path), "a", "b"); !slices.Equal(got, []string{"old"}) {
+			t.Errorf("%s: %q", what, got)
+		}
+	}
+}
+
+// To read leaves no trace: no file is made, none is changed, none is needed that
+// can be written.
+func TestNoTrace(t *testing.T) {
+	path := copyOf(t, "wal.db")
+	dir := filepath.Dir(path)
+	before := tree(t, dir)
+	must(t, os.Chmod(path, 0o400))
+	must(t, os.Chmod(dir, 0o500))
+	defer os.Chmod(dir, 0o700)
+	texts(t, open(t, path), "a", "b")
+	must(t, os.Chmod(dir, 0o700))
+	if after := tree(t, dir); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+}
+
+func tree(t *testing.T, dir string) (all string) {
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		info, err := e.Info()
+		must(t, err)
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		must(t, err)
+		all += fmt.Sprintln(e.Name(), info.Size(), info.ModTime(), len(data))
+	}
+	return all
+}
+
+// A database that changes each time that it is read is given up, and what is
+// open is closed.
+func TestBusy(t *testing.T) {
+	path := copyOf(t, "plain.db")
+	db := open(t, path)
+	n := 0
+	err := db.Do(func() error {
+		n++
+		data, err := os.ReadFile(path)
+		must(t, err)
+		data[27]++ // the count of changes
+		must(t, os.WriteFile(path, data, 0o600))
+		return nil
+	})
+	if !errors.Is(err, ErrBusy) || n != attempts || !strings.HasPrefix(err.Error(), "cannot read '"+path+"': ") {
+		t.Errorf("%d times: %v", n, err)
+	}
+	err = db.Do(func() error { return errors.New("mine") })
+	if err == nil || err.Error() != "mine" {
+		t.Error(err)
+	}
+	// What is replaced by another file is read from that.
+	must(t, os.Rename(copyOf(t, "wal.db"), path))
+	if err := db.Do(func() error { return nil }); err != nil || !slices.Equal(db.Tables(), []string{"a"}) {
+		t.Error(db.Tables(), err)
+	}
+}
+
+func TestNoDatabase(t *testing.T) {
+	dir := t.TempDir()
+	for name, data := range map[string]string{
+		"text":  strings.Repeat("no database at all ", 100),
+		"short": "SQLite format 3\x00",
+		"zeros": "SQLite format 3\x00" + strings.Repeat("\x00", 4096),
+	} {
+		path := filepath.Join(dir, name)
+		must(t, os.WriteFile(path, []byte(data), 0o600))
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "cannot read '"+path+"': it is ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	path := filepath.Join(dir, "empty")
+	must(t, os.WriteFile(path, nil, 0o600))
+	if db := open(t, path); len(db.Tables()) != 0 {
+		t.Error("an empty file has tables")
+	}
+	if _, err := Open(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	if _, err := Open(filepath.Join(dir, "folder")); err == nil {
+		t.Error("a folder is read")
+	}
+}
+
+// A tree that bites its tail ends.
+func TestCircle(t *testing.T) {
+	path := copyOf(t, "plain.db")
+	data, err := os.ReadFile(path)
+	must(t, err)
+	// Each inner page of a table leads to itself, or to the one before.
+	for at := 512; at < len(data); at += 512 {
+		if data[at] == tableInner || data[at] == indexInner {
+			n := at/512 + 1
+			copy(data[at+8:], []byte{0, 0, byte(n >> 8), byte(n)})
+		}
+	}
+	must(t, os.WriteFile(path, data, 0o600))
+	db := open(t, path)
+	for _, table := range db.Tables() {
+		if err := db.Scan(table, func(Row) bool { return true }); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", table, err)
+		}
+	}
+	if err := db.Where("notes", "session_id", "zzz", func(Row) bool { return true }); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+// Whatever a file says, it is read in bounded time and memory, or refused. The
+// edits are of four bytes: where, and what; of the log where the first bit is set.
+func FuzzOpen(f *testing.F) {
+	type files struct{ main, log []byte }
+	var all []files
+	for _, name := range []string{"plain.db", "wal.db"} {
+		main, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		log, _ := os.ReadFile(filepath.Join("testdata", name+"-wal"))
+		all = append(all, files{main, log})
+	}
+	for _, at := range []byte{16, 20, 28, 56, 100, 103, 108} {
+		f.Add(false, []byte{0, 0, at, 0xff, 0, 2, 8, 0})
+		f.Add(true, []byte{0, 0, at, 0xff, 0x80, 0, at, 1})
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, second bool, edits []byte) {
+		chosen := all[0]
+		if second {
+			chosen = all[1]
+		}
+		main, log := bytes.Clone(chosen.main), bytes.Clone(chosen.log)
+		for ; len(edits) >= 4; edits = edits[4:] {
+			into, at := main, int(edits[0]&0x7f)<<16|int(edits[1])<<8|int(edits[2])
+			if edits[0]&0x80 != 0 {
+				into = log
+			}
+			if len(into) > 0 {
+				into[at%len(into)] = edits[3]
+			}
+		}
+		path := filepath.Join(dir, fmt.Sprint(os.Getpid(), ".db"))
+		must(t, os.WriteFile(path, main, 0o600))
+		must(t, os.WriteFile(path+"-wal", log, 0o600))
+		db, err := Open(path)
+		if err != nil {
+			return
+		}
+		defer db.Close()
+		for _, table := range db.Tables() {
+			columns := db.Columns(table)
+			db.Scan(table, func(r Row) bool {
+				for _, c := range columns {
+					r.Value(c)
+					r.Int(c)
+					r.Text(c)
+				}
+				return true
+			})
+			for _, c := range columns {
+				db.Where(table, c, "ses_1", func(r Row) bool { r.Text(c); return true })
+			}
+		}
+	})
+}
+
+func FuzzSchema(f *testing.F) {
+	f.Add("CREATE TABLE a (\"x\" text PRIMARY KEY, [y z] real DEFAULT -1.5, CHECK (x <> ')'), UNIQUE (x, y))")
+	f.Add("CREATE INDEX i ON a (x ASC) WHERE x")
+	f.Add("CREATE TABLE a (b AS (c) STORED, -- what\n d /* e */ default")
+	f.Fuzz(func(t *testing.T, sql string) {
+		parseTable(sql)
+		parseIndex(sql)
+	})
+}

@@ -1,0 +1,251 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+)
+
+// What a page of a tree is.
+const (
+	indexInner = 2
+	tableInner = 5
+	indexLeaf  = 10
+	tableLeaf  = 13
+)
+
+// errStop ends a walk of which the caller has enough.
+var errStop = errors.New("enough")
+
+// node is a page of a tree.
+type node struct {
+	data  []byte
+	kind  byte
+	cells []byte // where the cells are, two bytes each
+	right uint32 // the last child of an inner node
+}
+
+func (db *DB) node(n uint32, budget *int64) (node, error) {
+	data, err := db.take(n, budget)
+	if err != nil {
+		return node{}, err
+	}
+	data = data[:db.usable]
+	h := data
+	if n == 1 {
+		h = data[headerSize:]
+	}
+	p := node{data: data, kind: h[0]}
+	size := 8
+	switch p.kind {
+	case indexInner, tableInner:
+		size = 12
+		p.right = binary.BigEndian.Uint32(h[8:])
+	case indexLeaf, tableLeaf:
+	default:
+		return node{}, corrupt("page %d is of no tree", n)
+	}
+	count := 2 * int(binary.BigEndian.Uint16(h[3:]))
+	if count > len(h)-size {
+		return node{}, corrupt("page %d holds %d cells", n, count/2)
+	}
+	p.cells = h[size : size+count]
+	return p, nil
+}
+
+func (p node) len() int { return len(p.cells) / 2 }
+
+// cell returns what begins at a cell, up to the end of the page.
+func (p node) cell(i int) ([]byte, error) {
+	at := int(binary.BigEndian.Uint16(p.cells[2*i:]))
+	if at+4 > len(p.data) {
+		return nil, corrupt("a cell at %d", at)
+	}
+	return p.data[at:], nil
+}
+
+// inner reads the child of an inner cell, and what follows it.
+func inner(cell []byte) (child uint32, rest []byte) {
+	return binary.BigEndian.Uint32(cell), cell[4:]
+}
+
+// varint reads a number of one to nine bytes; n is 0 where there is none.
+func varint(b []byte) (v uint64, n int) {
+	for i, c := range b[:min(len(b), 9)] {
+		if i == 8 {
+			return v<<8 | uint64(c), 9
+		}
+		if v = v<<7 | uint64(c&0x7f); c < 0x80 {
+			return v, i + 1
+		}
+	}
+	return 0, 0
+}
+
+// payload reads a cell's payload with all that lies in other pages; nil where it
+// is longer than MaxRow. The bytes may be those of a page.
+func (db *DB) payload(cell []byte, size uint64, kind byte, budget *int64) ([]byte, error) {
+	if size > MaxRow {
+		return nil, nil
+	}
+	u, p := db.usable, int(size)
+	most := u - 35
+	if kind != tableLeaf {
+		most = (u-12)*64/255 - 23
+	}
+	if p <= most {
+		if p > len(cell) {
+			return nil, corrupt("a row over the end of its page")
+		}
+		return cell[:p:p], nil
+	}
+	least := (u-12)*32/255 - 23
+	local := least + (p-least)%(u-4)
+	if local > most {
+		local = least
+	}
+	if local+4 > len(cell) {
+		return nil, corrupt("a row over the end of its page")
+	}
+	// What a row claims to be long is believed a page at a time.
+	all := append(make([]byte, 0, min(p, local+4*u)), cell[:local]...)
+	for next := binary.BigEndian.Uint32(cell[local:]); len(all) < p; {
+		data, err := db.take(next, budget)
+		if err != nil {
+			return nil, err
+		}
+		next = binary.BigEndian.Uint32(data)
+		all = append(all, data[4:min(u, 4+p-len(all))]...)
+	}
+	return all, nil
+}
+
+// walk calls each for the rows of a table's tree in the order of their numbers,
+// from the first that is not below from.
+func (db *DB) walk(root uint32, from int64, budget *int64, depth int, each func(rowid int64, payload []byte) error) error {
+	if depth > maxDepth {
+		return corrupt("a tree that is too deep")
+	}
+	p, err := db.node(root, budget)
+	if err != nil {
+		return err
+	}
+	if p.kind == indexInner || p.kind == indexLeaf {
+		return corrupt("an index where a table should be")
+	}
+	for i := range p.len() {
+		cell, err := p.cell(i)
+		if err != nil {
+			return err
+		}
+		if p.kind == tableInner {
+			child, rest := inner(cell)
+			key, n := varint(rest)
+			if n == 0 {
+				return corrupt("a number without an end")
+			}
+			if int64(key) >= from {
+				if err := db.walk(child, from, budget, depth+1, each); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		size, n := varint(cell)
+		rowid, m := varint(cell[n:])
+		if n == 0 || m == 0 {
+			return corrupt("a number without an end")
+		}
+		if int64(rowid) < from {
+			continue
+		}
+		payload, err := db.payload(cell[n+m:], size, tableLeaf, budget)
+		if err != nil {
+			return err
+		}
+		if payload == nil {
+			continue
+		}
+		if err := each(int64(rowid), payload); err != nil {
+			return err
+		}
+	}
+	if p.kind == tableInner {
+		return db.walk(p.right, from, budget, depth+1, each)
+	}
+	return nil
+}
+
+// seek calls each for the rows' numbers under which an index has a text as the
+// first of its columns, in the index' order.
+func (db *DB) seek(root uint32, text []byte, budget *int64, depth int, each func(rowid int64) error) error {
+	if depth > maxDepth {
+		return corrupt("a tree that is too deep")
+	}
+	p, err := db.node(root, budget)
+	if err != nil {
+		return err
+	}
+	if p.kind == tableInner || p.kind == tableLeaf {
+		return corrupt("a table where an index should be")
+	}
+	for i := range p.len() {
+		cell, err := p.cell(i)
+		if err != nil {
+			return err
+		}
+		var child uint32
+		if p.kind == indexInner {
+			child, cell = inner(cell)
+		}
+		size, n := varint(cell)
+		if n == 0 {
+			return corrupt("a number without an end")
+		}
+		payload, err := db.payload(cell[n:], size, p.kind, budget)
+		if err != nil {
+			return err
+		}
+		if payload == nil {
+			return corrupt("a key of %d bytes", size)
+		}
+		r, err := record(payload)
+		if err != nil {
+			return err
+		}
+		order := r.compare(text)
+		if order < 0 {
+			continue // and so is what lies before it
+		}
+		if p.kind == indexInner {
+			if err := db.seek(child, text, budget, depth+1, each); err != nil {
+				return err
+			}
+		}
+		if order > 0 {
+			return errStop
+		}
+		if len(r) < 2 {
+			return corrupt("a key without a row")
+		}
+		if err := each(r[len(r)-1].int()); err != nil {
+			return err
+		}
+	}
+	if p.kind == indexInner {
+		return db.seek(p.right, text, budget, depth+1, each)
+	}
+	return nil
+}
+
+// compare compares a key's first column with a text, as SQLite orders them:
+// nothing, numbers, texts, bytes.
+func (r fields) compare(text []byte) int {
+	switch {
+	case len(r) == 0 || r[0].kind < 12:
+		return -1
+	case r[0].kind%2 == 0:
+		return 1
+	}
+	return bytes.Compare(r[0].data, text)
+}
