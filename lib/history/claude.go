@@ -150,6 +150,8 @@ func (claude) Look(f File) (Facts, error) {
 		}
 		keep(&facts.CWD, rec.CWD)
 		keep(&facts.Version, rec.Version)
+		keep(&facts.Branch, rec.Branch)
+		keep(&facts.Model, model(rec))
 		if facts.Parent != "" {
 			rec = rec.Own()
 		}
@@ -159,7 +161,7 @@ func (claude) Look(f File) (Facts, error) {
 	}
 	begun := func() bool { return facts.Prompt != "" && facts.CWD != "" && facts.First != "" }
 
-	var custom, generated, summary, branch, cwd string
+	var custom, generated, summary, branch, cwd, last string
 	err := Ends(f.Path, func(line []byte, whole bool) bool {
 		front(transcript.Parse(line))
 		return whole && !begun()
@@ -178,22 +180,18 @@ func (claude) Look(f File) (Facts, error) {
 		if at := moment(rec.Timestamp); facts.Last.IsZero() {
 			facts.Last = at
 		}
-		if rec.Kind == "assistant" && facts.Model == "" {
-			if m := rec.Message.Get("model").Str; m != "<synthetic>" {
-				facts.Model = strings.Clone(m)
-			}
-		}
+		keep(&last, model(rec))
 		return true
 	})
 	if err != nil {
 		return Facts{}, err
 	}
-	if !begun() && f.Size > end {
+	if (!begun() || last == "" && facts.Model == "") && f.Size > end {
 		_, err = Lines(f.Path, 0, func(line []byte, at int64) bool {
-			if transcript.Asking(line) || facts.CWD == "" || facts.First == "" {
+			if transcript.Asking(line) || facts.CWD == "" || facts.First == "" || last == "" {
 				front(transcript.Parse(line))
 			}
-			return !begun() && at < headMost
+			return (!begun() || last == "" && facts.Model == "") && at < headMost
 		})
 		if err != nil {
 			return Facts{}, err
@@ -203,14 +201,24 @@ func (claude) Look(f File) (Facts, error) {
 	if own.After(facts.Started) {
 		facts.Started = own
 	}
-	if cwd != "" {
-		facts.CWD = cwd
-	}
-	if branch != "HEAD" {
-		facts.Branch = branch
+	// What was said last holds, where the end of the file says anything.
+	facts.CWD, facts.Branch, facts.Model = first(cwd, facts.CWD), first(branch, facts.Branch), first(last, facts.Model)
+	if facts.Branch == "HEAD" { // in no repository
+		facts.Branch = ""
 	}
 	facts.Title = beginning(first(custom, generated, summary))
 	return facts, nil
+}
+
+// model is the model that wrote an answer.
+func model(rec transcript.Record) string {
+	if rec.Kind != "assistant" {
+		return ""
+	}
+	if m := rec.Message.Get("model").Str; m != "<synthetic>" {
+		return m
+	}
+	return ""
 }
 
 // Read gives the records of the file in their order. What a person took back
