@@ -2,6 +2,8 @@ package history
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -12,7 +14,8 @@ import (
 type needle struct {
 	word string // in small letters, where they do not matter
 	fold bool   // small and capital letters are the same
-	rare int    // where in word its rarest byte is
+
+	rare, second int // where in word its rarest bytes are
 }
 
 // needles returns words of which every text that the pattern matches holds one;
@@ -125,6 +128,15 @@ func newNeedle(word string, fold bool) needle {
 			n.rare = i
 		}
 	}
+	// Letters that stand together go together: q and u.
+	away := func(i int) int { return max(i-n.rare, n.rare-i) }
+	n.second = n.rare
+	for i := range len(word) {
+		better := rareness(word[i]) > rareness(word[n.second])
+		if away(i) > 1 && (away(n.second) < 2 || better) || away(n.second) < 2 && away(i) > away(n.second) {
+			n.second = i
+		}
+	}
 	return n
 }
 
@@ -135,34 +147,94 @@ func (n needle) rarity() int { return 12*len(n.word) + rareness(n.word[n.rare]) 
 func (n needle) in(b []byte) bool { return n.index(b) >= 0 }
 
 // index is where the needle begins in b, -1 where it does not. It goes from one
-// of its rarest byte to the next, which the processor finds by itself.
+// of its rarest byte to the next, which the processor finds by itself, unless they
+// come too often: then it looks for its two rarest.
 func (n needle) index(b []byte) int {
-	rest := len(n.word) - n.rare // from the rarest byte on
-	c := n.word[n.rare]
-	capital := c
-	if n.fold && c >= 'a' && c <= 'z' {
-		capital = c &^ 0x20
+	if n.fold {
+		return n.pairs(b, 0)
 	}
-	for at := n.rare; at+rest <= len(b); at++ {
-		i := bytes.IndexByte(b[at:], c)
-		if capital != c {
-			end := len(b)
-			if i >= 0 {
-				end = at + i
-			}
-			if j := bytes.IndexByte(b[at:end], capital); j >= 0 {
-				i = j
-			}
+	rest := len(n.word) - n.rare
+	at := n.rare // of the rarest byte
+	for seen := 0; at+rest <= len(b); seen++ {
+		if seen*often > at+often*8 {
+			return n.pairs(b, at-n.rare)
 		}
+		i := bytes.IndexByte(b[at:], n.word[n.rare])
 		if i < 0 {
 			return -1
 		}
-		at += i
-		if from := at - n.rare; from+len(n.word) <= len(b) && n.is(b[from:from+len(n.word)]) {
-			return from
+		if at += i; n.at(b, at-n.rare) {
+			return at - n.rare
+		}
+		at++
+	}
+	return -1
+}
+
+// often is in how many bytes the rarest has to be for looking at each to cost more
+// than looking for two.
+const often = 96
+
+// pairs is index from a place on.
+func (n needle) pairs(b []byte, at int) int {
+	var small uint64
+	if n.fold {
+		small = ones * 0x20
+	}
+	one, two := ones*uint64(n.word[n.rare])|small, ones*uint64(n.word[n.second])|small
+	for at+len(n.word)+stride <= len(b) {
+		x := b[at+n.rare : len(b)-len(n.word)+n.rare]
+		y := b[at+n.second : len(b)-len(n.word)+n.second]
+		at += pair(x, y, one, two, small)
+		// Where one seems to be, it need not be: a zero makes the byte above it look
+		// like one.
+		for end := min(at+stride, len(b)-len(n.word)-7); at < end; at += 8 {
+			v := ((binary.LittleEndian.Uint64(b[at+n.rare:]) | small) ^ one) | ((binary.LittleEndian.Uint64(b[at+n.second:]) | small) ^ two)
+			for z := (v - ones) &^ v & highs; z != 0; z &= z - 1 {
+				if from := at + bits.TrailingZeros64(z)/8; n.at(b, from) {
+					return from
+				}
+			}
+		}
+	}
+	for ; at+len(n.word) <= len(b); at++ {
+		if n.at(b, at) {
+			return at
 		}
 	}
 	return -1
+}
+
+const (
+	ones   = 0x0101010101010101
+	highs  = 0x8080808080808080
+	stride = 32
+)
+
+// pair is how many bytes of x and y can be passed over, in strides, until one
+// comes that may be the one in x and the other in y at the same place. It looks
+// at eight places at once: a byte of a number is zero where both are.
+func pair(x, y []byte, one, two, small uint64) int {
+	all := len(x)
+	for len(x) >= stride && len(y) >= stride {
+		v0 := ((binary.LittleEndian.Uint64(x) | small) ^ one) | ((binary.LittleEndian.Uint64(y) | small) ^ two)
+		v1 := ((binary.LittleEndian.Uint64(x[8:]) | small) ^ one) | ((binary.LittleEndian.Uint64(y[8:]) | small) ^ two)
+		v2 := ((binary.LittleEndian.Uint64(x[16:]) | small) ^ one) | ((binary.LittleEndian.Uint64(y[16:]) | small) ^ two)
+		v3 := ((binary.LittleEndian.Uint64(x[24:]) | small) ^ one) | ((binary.LittleEndian.Uint64(y[24:]) | small) ^ two)
+		if ((v0-ones)&^v0|(v1-ones)&^v1|(v2-ones)&^v2|(v3-ones)&^v3)&highs != 0 {
+			break
+		}
+		x, y = x[stride:], y[stride:]
+	}
+	return all - len(x)
+}
+
+// at says whether b holds the needle at a place.
+func (n needle) at(b []byte, from int) bool {
+	if from+len(n.word) > len(b) {
+		return false
+	}
+	return n.is(b[from : from+len(n.word)])
 }
 
 func (n needle) is(b []byte) bool {
