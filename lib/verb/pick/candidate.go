@@ -25,7 +25,8 @@ type candidate struct {
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
 	LastAt    time.Time `json:"last_at"`
-	Outcome   string    `json:"outcome"`
+
+	Branch string `json:"branch"`
 
 	// The first that is there says what it was about.
 	Title    string `json:"title"`
@@ -104,9 +105,18 @@ func (c *candidates) line(s candidate) (string, bool) {
 		term.Pad(age(c.now, s.last()), ageWidth),
 		term.Pad(clean(s.Agent), agentWidth),
 		term.Pad(term.CutFront(who, whoWidth), whoWidth),
-		clean(cmp.Or(s.Title, s.Subject, s.Prompt, s.WorkUnit, s.Topic)),
+		clean(s.about()),
 	}, " ")
 	return s.ID + "\t" + strings.TrimRight(shown, " "), true
+}
+
+// about is what the session was about, and on which branch.
+func (s candidate) about() string {
+	about := cmp.Or(s.Title, s.Subject, s.Prompt, s.WorkUnit, s.Topic)
+	if s.Branch != "" {
+		about += " (" + s.Branch + ")"
+	}
+	return about
 }
 
 // last is when something was last heard of the session.

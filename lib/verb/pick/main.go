@@ -8,14 +8,13 @@ package pick
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
 	fzf "github.com/junegunn/fzf/src"
 
 	"gt/lib/cli"
+	"gt/lib/process"
 	"gt/lib/term"
 )
 
@@ -154,7 +153,7 @@ func (g *grammar) arguments(env *cli.Env) []string {
 		args = append(args, "--expect="+strings.Join(keys, ","))
 	}
 	header = append(header, "ctrl-d/u scroll", "ctrl-/ hide")
-	return append(args, "--header="+strings.Join(header, " · "), "--preview="+preview(seance()),
+	return append(args, "--header="+strings.Join(header, " · "), "--preview="+preview(process.Beside("gt-seance")),
 		"--preview-window=right,50%,border-left,wrap,<70(down,55%,border-top,wrap)")
 }
 
@@ -165,15 +164,4 @@ func preview(seance string) string {
 	// A brace in the path must not be taken for a place to fill.
 	seance = strings.ReplaceAll(term.Quote(seance), "{", "{''")
 	return seance + " show {1}; echo; " + seance + " read --last 3 {1} 2>/dev/null"
-}
-
-// seance finds gt-seance: beside this program, or else by the shell, on PATH.
-func seance() string {
-	if self, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(self), "gt-seance")
-		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return beside
-		}
-	}
-	return "gt-seance"
 }

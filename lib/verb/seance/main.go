@@ -29,7 +29,7 @@ const exitCodes = `
 
 // Main runs gt-seance and returns its exit code.
 func Main(env *cli.Env) int {
-	return cli.Run(env, cli.Program{Name: "gt-seance", Summary: summary, Exits: exitCodes, Grammar: &grammar{}})
+	return cli.Run(env, cli.Program{Name: "gt-seance", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()})
 }
 
 type grammar struct {
@@ -44,4 +44,5 @@ type grammar struct {
 	Usage  usage   `cmd:"" help:"Add up the tokens that were spent."`
 	Talk   talk    `cmd:"" help:"Ask a session what it knows, and leave no trace of it."`
 	Resume resume  `cmd:"" help:"Go on with a session, in its folder and by its own agent."`
+	Pick   picking `cmd:"" help:"Find a session by its name, folder or age, and go on with it."`
 }

@@ -1,0 +1,71 @@
+package seance
+
+import (
+	"errors"
+	"fmt"
+
+	"gt/lib/cli"
+	"gt/lib/pick"
+	"gt/lib/roll"
+	"gt/lib/term"
+)
+
+type picking struct {
+	selection
+	Force bool `short:"f" help:"Resume also what runs already: both then write into one conversation."`
+}
+
+// screenful is more sessions than a screen shows at once.
+const screenful = 200
+
+// Run lets a person take a session, and goes on with it.
+func (c *picking) Run(env *cli.Env) error {
+	if !term.IsTerminal(env.Stderr) {
+		return cli.Fail(cli.Usage, errors.New("nobody can pick without a terminal on standard error"), "gt-seance list prints the sessions")
+	}
+	all, err := open(env, c.Log...)
+	if err != nil {
+		return err
+	}
+	f, err := c.filter(env, all)
+	if err != nil {
+		return err
+	}
+	first := all.Select(f, screenful)
+	if len(first) == 0 {
+		return cli.Fail(cli.No, errors.New("no session fits"), "gt-seance list shows what there is")
+	}
+	keys := []pick.Key{{Key: "enter", Action: "resume"}, {Key: "ctrl-f", Action: "fork"}, {Key: "ctrl-y", Action: "print"}}
+	// The rest is settled and written while the first are looked at.
+	action, id, err := pick.One(env, keys, func(show func(*roll.Session) bool) {
+		for _, s := range first {
+			s.Clean(env.Redact)
+			if !show(s) {
+				return
+			}
+		}
+		if len(first) < screenful {
+			return
+		}
+		for _, s := range all.Select(f, 0)[len(first):] {
+			s.Clean(env.Redact)
+			if !show(s) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	then := resume{ID: string(id), Force: c.Force}
+	switch action {
+	case "resume":
+	case "fork":
+		then.Fork = true
+	case "print":
+		then.DryRun = true
+	default:
+		return fmt.Errorf("gt-pick said '%s'", action)
+	}
+	return then.Run(env)
+}
