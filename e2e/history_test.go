@@ -155,7 +155,7 @@ func (w *world) keepFixture(client, name, store string, files ...string) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		rel = ownFolder.ReplaceAllString(rel, "-home-max-project")
+		rel = ownFolder.ReplaceAllString(string(w.anonymous([]byte(rel))), "-home-max-project")
 		w.write(filepath.Join(to, rel), string(w.anonymous([]byte(w.read(file)))))
 	}
 }
@@ -167,9 +167,19 @@ var (
 	escape    = regexp.MustCompile(`\\[^"\\]{0,5}$`)
 )
 
+// hash is what some clients call a folder.
+func hash(t *testing.T, dir string) string {
+	t.Helper()
+	name, err := history.GeminiProject(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // anonymous is a client's text without what only this machine or this run has.
 func (w *world) anonymous(data []byte) []byte {
-	for _, r := range [][2]string{{w.project, "/home/max/project"}, {w.home, "/home/max"}, {w.root, "/home"}, {w.key, "KEY"}} {
+	for _, r := range [][2]string{{hash(w.t, w.project), hash(w.t, "/home/max/project")}, {w.project, "/home/max/project"}, {w.home, "/home/max"}, {w.root, "/home"}, {w.key, "KEY"}} {
 		data = bytes.ReplaceAll(data, []byte(r[0]), []byte(r[1]))
 	}
 	host, err := os.Hostname()

@@ -24,7 +24,7 @@ var packages = map[string]struct{ pkg, command string }{
 	"claude":   {"@anthropic-ai/claude-code", "claude"},
 	"codex":    {"@openai/codex", "codex"},
 	"gemini":   {"@google/gemini-cli", "gemini"},
-	"qwen":     {"@qwen-code/qwen-code", "qwen"},
+	"qwen":     {"@qwen-code/qwen-code@latest", "qwen"}, // else npm takes an older one for an older node
 	"copilot":  {"@github/copilot", "copilot"},
 	"opencode": {"opencode-ai", "opencode"},
 	"pi":       {"@earendil-works/pi-coding-agent", "pi"},

@@ -1,0 +1,245 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/e2e/model"
+	"gt/lib/history"
+)
+
+// offline is the environment in which a client can reach nothing but this
+// machine.
+var offline = []string{"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1"}
+
+// newGemini makes a world with a Gemini CLI that asks the world's model, as its
+// user would set it up. The model knows the client's tools.
+func newGemini(t *testing.T) *world {
+	t.Helper()
+	w := newWorldOf(t, "gemini")
+	w.env = append(w.env, "GEMINI_API_KEY="+w.key, "GOOGLE_GEMINI_BASE_URL="+w.model.URL)
+	w.env = append(w.env, offline...)
+	w.writeJSON(filepath.Join(w.home, ".gemini", "settings.json"), map[string]any{
+		"security": map[string]any{
+			"auth":        map[string]any{"selectedType": "gemini-api-key"},
+			"folderTrust": map[string]any{"enabled": false},
+		},
+		"privacy": map[string]any{"usageStatisticsEnabled": false},
+		"general": map[string]any{"enableAutoUpdate": false},
+		"ui":      map[string]any{"hideTips": true},
+	})
+	w.model.Answer(func(r *model.Request) model.Reply {
+		asked := r.Asked()
+		switch {
+		case r.Kind == model.Compaction:
+			return model.Say("<state_snapshot>SUMMARY-CANARY</state_snapshot>")
+		case strings.Contains(asked, "delegate"):
+			return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{
+				Name: "invoke_agent", Input: map[string]any{"agent_name": "generalist", "prompt": "You are the child."},
+			}}}
+		case strings.Contains(asked, "You are the child"):
+			return model.Reply{Tools: []model.ToolUse{{
+				Name: "complete_task", Input: map[string]any{"result": "CHILD-DONE"},
+			}}}
+		case strings.Contains(asked, "echo"):
+			return shellCommand("echo E2E-OUTPUT")
+		case r.Result() != "":
+			return model.Say("It is done.")
+		case strings.Contains(asked, "much"):
+			return model.Reply{Text: "ANSWER to " + asked, Tokens: 900_000}
+		}
+		return model.Say("ANSWER to " + asked)
+	})
+	return w
+}
+
+// shellCommand replies with a command for the shell tool of Gemini CLI, which
+// Qwen Code has, too.
+func shellCommand(command string) model.Reply {
+	return model.Reply{Thought: "**Plan** A thought.", Text: "I run a command.", Tools: []model.ToolUse{{
+		Name: "run_shell_command", Input: map[string]any{"command": command, "description": "Run a command", "is_background": false},
+	}}}
+}
+
+// headless runs a client that answers a prompt and ends.
+func (w *world) headless(name string, args ...string) string {
+	w.t.Helper()
+	out, err := w.run(w.project, nil, name, args...)
+	if err != nil {
+		w.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+// line types a line into a client that shows what is typed behind mark, and
+// waits until the screen shows what follows. An Enter that comes at once would
+// be taken for a line break of something pasted.
+func (p *pane) line(mark, line, then string) {
+	p.w.t.Helper()
+	p.awaitScreen(mark)
+	p.w.tmux("send-keys", "-t", p.id, "-l", line)
+	p.awaitScreen(line)
+	var last time.Time
+	p.w.until("the client has taken "+line, func() bool {
+		screen := p.screen()
+		if then == "" && screen == "" || then != "" && strings.Contains(screen, then) {
+			return true
+		}
+		if time.Since(last) > 2*time.Second {
+			last = time.Now()
+			time.Sleep(300 * time.Millisecond)
+			if then == "" || !strings.Contains(p.screen(), then) {
+				p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
+			}
+		}
+		return false
+	})
+}
+
+// ended waits until the client in the only pane has ended.
+func (w *world) ended() {
+	w.t.Helper()
+	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
+}
+
+// real are the conversations in which something was said: of the others their
+// reader says nothing.
+func real(all []told) []told {
+	return slices.DeleteFunc(all, func(c told) bool { return c.Facts.ID == "" })
+}
+
+// geminiSpent is what n requests cost, of which the n-th read so many tokens.
+func geminiSpent(input ...int) (u history.Usage) {
+	for _, n := range input {
+		u.Input += int64(n - model.GeminiCached)
+		u.CacheRead += model.GeminiCached
+		u.Output += model.GeminiOutput + model.GeminiThoughts
+	}
+	return u
+}
+
+// Gemini CLI's conversations are found and read as they were held: headless
+// ones, those that went on, and those of subagents.
+//
+// S0-17 S0-28 S2-45
+func TestGeminiConversations(t *testing.T) {
+	w := newGemini(t)
+	w.headless("gemini", "-y", "-p", "please echo")
+	first := real(w.conversations("gemini"))
+	if len(first) != 1 {
+		t.Fatalf("one conversation was held, %d are found", len(first))
+	}
+	id := string(first[0].Facts.ID)
+	// The client loses what stands in the file where it goes on within the minute.
+	w.headless("gemini", "-y", "-r", id, "-p", "second prompt")
+	w.headless("gemini", "-y", "-p", "delegate this")
+
+	all := real(w.conversations("gemini"))
+	if len(all) != 3 {
+		t.Fatalf("%d conversations are found, want 3: %+v", len(all), all)
+	}
+	for _, c := range all {
+		f := c.Facts
+		if f.CWD != w.project || !strings.HasPrefix(f.Model, "gemini-") || f.Headless != (f.Parent == "") ||
+			f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour {
+			t.Errorf("a conversation's facts are %+v", f)
+		}
+	}
+	c := all[0]
+	if f := c.Facts; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" {
+		t.Errorf("the first conversation is %+v", f)
+	}
+	if want := "prompt spent thought answer call result spent answer prompt spent answer"; c.kinds() != want {
+		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
+	}
+	for kind, want := range map[history.Kind][]string{
+		history.Prompt: {"please echo", "second prompt"}, history.Thought: {"Plan\nA thought."},
+		history.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	} {
+		if got := c.said(kind); !slices.Equal(got, want) {
+			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
+		}
+	}
+	if got := c.said(history.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
+		t.Errorf("the call is %q", got)
+	}
+	if got := c.said(history.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
+		t.Errorf("the command's result is %q", got)
+	}
+	parent, child := all[1], all[2]
+	if parent.Facts.Parent != "" || child.Facts.Parent != parent.Facts.ID || child.Facts.Prompt != "You are the child." {
+		t.Errorf("who delegated is %+v, the subagent %+v", parent.Facts, child.Facts)
+	}
+	if got, want := w.spent(all), geminiSpent(slices.Repeat([]int{model.GeminiInput}, len(w.model.Turns()))...); got != want {
+		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
+	}
+	w.keepFixture("gemini", "headless", filepath.Join(w.home, ".gemini"), geminiFiles(w, all)...)
+}
+
+// geminiFiles are the conversations' files and what else tells of them.
+func geminiFiles(w *world, all []told) []string {
+	files := append(paths(all), filepath.Join(w.home, ".gemini", "projects.json"))
+	for _, pattern := range []string{"logs.json", ".project_root"} {
+		more, _ := filepath.Glob(filepath.Join(w.home, ".gemini", "tmp", "*", pattern))
+		files = append(files, more...)
+	}
+	return files
+}
+
+// A conversation in front of a person has what a compaction left, and not what
+// they took back.
+//
+// S0-17 S0-28 S2-45
+func TestGeminiInPane(t *testing.T) {
+	w := newGemini(t)
+	p := w.open("g", "gemini", "-y")
+	const mark = "Type your message"
+	p.line(mark, "please echo", "It is done.")
+	p.line(mark, "this is much", "ANSWER to this is much")
+	p.line(mark, "/compress", "compressed from")
+	p.line(mark, "after the compaction", "ANSWER to after")
+	p.line(mark, "taken back", "ANSWER to taken back")
+	p.line(mark, "/rewind", "Stay at current position")
+	p.w.tmux("send-keys", "-t", p.id, "Up")
+	p.awaitScreen("● taken back")
+	p.w.tmux("send-keys", "-t", p.id, "Enter")
+	p.awaitScreen("Confirm Rewind")
+	p.w.tmux("send-keys", "-t", p.id, "Enter")
+	p.awaitScreen("* taken back") // it is put into the input line, to be changed
+	w.until("the input line is empty", func() bool {
+		p.w.tmux("send-keys", "-t", p.id, "C-u")
+		time.Sleep(100 * time.Millisecond)
+		return strings.Contains(p.screen(), mark)
+	})
+	p.line(mark, "at last", "ANSWER to at last")
+	p.line(mark, "/quit", "")
+	w.ended()
+
+	all := real(w.conversations("gemini"))
+	if len(all) != 1 {
+		t.Fatalf("%d conversations are found, want 1", len(all))
+	}
+	c := all[0]
+	if f := c.Facts; f.Headless || f.Prompt != "please echo" || f.Parent != "" || f.CWD != w.project {
+		t.Errorf("the conversation's facts are %+v", f)
+	}
+	if got, want := c.said(history.Prompt), []string{"please echo", "this is much", "after the compaction", "at last"}; !slices.Equal(got, want) {
+		t.Errorf("the person asked %q, want %q", got, want)
+	}
+	if got := c.said(history.Summary); !slices.Equal(got, []string{"<state_snapshot>SUMMARY-CANARY</state_snapshot>"}) {
+		t.Errorf("the compactions left %q", got)
+	}
+	if got, want := c.said(history.Answer), []string{"I run a command.", "It is done.", "ANSWER to this is much",
+		"ANSWER to after the compaction", "ANSWER to at last"}; !slices.Equal(got, want) {
+		t.Errorf("the answers are %q, want %q", got, want)
+	}
+	if got, want := w.spent(all), geminiSpent(100, 100, 900_000, 100, 100, 100); got != want {
+		t.Errorf("it cost %+v, want %+v", got, want)
+	}
+	w.keepFixture("gemini", "pane", filepath.Join(w.home, ".gemini"), geminiFiles(w, all)...)
+}

@@ -1,0 +1,178 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/e2e/model"
+	"gt/lib/history"
+)
+
+// newQwen makes a world with a Qwen Code that asks the world's model, as its
+// user would set it up. The model knows the client's tools.
+func newQwen(t *testing.T) *world {
+	t.Helper()
+	w := newWorldOf(t, "qwen")
+	w.model.Close()
+	w.model = model.StartChat(func(r *model.Request) model.Reply {
+		asked := r.Asked()
+		switch {
+		case r.Kind == model.Compaction:
+			return model.Reply{Text: "<state_snapshot>SUMMARY-CANARY</state_snapshot>", Tokens: 600_000}
+		case strings.Contains(asked, "task-notification"), strings.Contains(asked, "SUGGESTION MODE"):
+			return model.Say("Noted.")
+		case strings.Contains(asked, "delegate"):
+			return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{
+				Name: "agent", Input: map[string]any{"description": "a child", "prompt": "You are the child.", "subagent_type": "general-purpose"},
+			}}}
+		case strings.Contains(asked, "echo"):
+			return shellCommand("echo E2E-OUTPUT")
+		case r.Result() != "":
+			return model.Say("It is done.")
+		case strings.Contains(asked, "much"):
+			return model.Reply{Text: "ANSWER to " + asked, Tokens: 600_000}
+		}
+		return model.Say("ANSWER to " + asked)
+	})
+	w.env = append(w.env, "OPENAI_API_KEY="+w.key, "OPENAI_BASE_URL="+w.model.URL, "OPENAI_MODEL=e2e-model",
+		"QWEN_CODE_SUPPRESS_YOLO_WARNING=1")
+	w.writeJSON(filepath.Join(w.home, ".qwen", "settings.json"), map[string]any{
+		"security": map[string]any{
+			"auth":        map[string]any{"selectedType": "openai"},
+			"folderTrust": map[string]any{"enabled": false},
+		},
+		"privacy": map[string]any{"usageStatisticsEnabled": false},
+		"general": map[string]any{"enableAutoUpdate": false, "disableAutoUpdate": true},
+	})
+	return w
+}
+
+// Qwen Code's conversations are found and read as they were held: headless
+// ones, those that went on, forks, and those of subagents.
+//
+// S0-17 S0-28
+func TestQwenConversations(t *testing.T) {
+	w := newQwen(t)
+	w.headless("qwen", "-y", "-p", "please echo")
+	first := real(w.conversations("qwen"))
+	if len(first) != 1 {
+		t.Fatalf("one conversation was held, %d are found", len(first))
+	}
+	id := string(first[0].Facts.ID)
+	w.headless("qwen", "-y", "-r", id, "-p", "second prompt")
+	forks := strings.Contains(w.headless("qwen", "--help"), "--fork-session")
+	if forks {
+		w.headless("qwen", "-y", "-r", id, "--fork-session", "-p", "asked in the fork")
+	}
+	w.headless("qwen", "-y", "-p", "delegate this")
+
+	all := real(w.conversations("qwen"))
+	if want := map[bool]int{true: 4, false: 2}[forks]; len(all) < want {
+		t.Fatalf("%d conversations are found, want %d", len(all), want)
+	}
+	for _, c := range all {
+		f := c.Facts
+		if f.Version != w.client.Version || f.CWD != w.project || f.Branch != "main" || f.Model != "e2e-model" ||
+			f.Headless != (f.Parent == "") || f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour {
+			t.Errorf("a conversation's facts are %+v", f)
+		}
+	}
+	c := all[0]
+	if f := c.Facts; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" {
+		t.Errorf("the first conversation is %+v", f)
+	}
+	if want := "prompt spent answer call result spent answer prompt spent answer"; c.kinds() != want {
+		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
+	}
+	for kind, want := range map[history.Kind][]string{
+		history.Prompt: {"please echo", "second prompt"},
+		history.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	} {
+		if got := c.said(kind); !slices.Equal(got, want) {
+			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
+		}
+	}
+	if got := c.said(history.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
+		t.Errorf("the call is %q", got)
+	}
+	if got := c.said(history.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
+		t.Errorf("the command's result is %q", got)
+	}
+	if forks {
+		fork, parent, child := all[1], all[2], all[3]
+		if string(fork.Facts.ForkOf) != id || fork.Facts.First != c.Facts.First || !fork.Facts.Started.After(c.Facts.Last) ||
+			!slices.Equal(fork.said(history.Prompt), []string{"please echo", "second prompt", "asked in the fork"}) {
+			t.Errorf("the fork is %+v, with %q", fork.Facts, fork.said(history.Prompt))
+		}
+		for i, e := range c.entries {
+			if f := fork.entries[i]; f.ID != e.ID || f.Text != e.Text {
+				t.Errorf("the fork's copy of %+v is %+v", e, f)
+			}
+		}
+		if parent.Facts.Parent != "" || child.Facts.Parent != parent.Facts.ID || child.Facts.Prompt != "You are the child." {
+			t.Errorf("who delegated is %+v, the subagent %+v", parent.Facts, child.Facts)
+		}
+		// What it asks to keep its own notes is in no transcript.
+		n := int64(len(w.model.Turns().Where(func(r *model.Request) bool { return !strings.Contains(r.Asked(), "Managed memory") })))
+		if got, want := w.spent(all), qwenSpent(n*model.ChatTokens, n); got != want {
+			t.Errorf("%d requests cost %+v, want %+v", n, got, want)
+		}
+	}
+	w.keepFixture("qwen", "headless", filepath.Join(w.home, ".qwen"), qwenFiles(w, all)...)
+}
+
+// qwenSpent is what n requests cost that read so many tokens together.
+func qwenSpent(tokens, n int64) history.Usage {
+	return history.Usage{Input: tokens - n*model.ChatCached, CacheRead: n * model.ChatCached, Output: n * model.ChatOutput}
+}
+
+// qwenFiles are the conversations' files and what else tells of them.
+func qwenFiles(w *world, all []told) []string {
+	files := paths(all)
+	for _, pattern := range []string{"projects/*/subagents/*/*.meta.json", "tmp/*/logs.json"} {
+		more, _ := filepath.Glob(filepath.Join(w.home, ".qwen", pattern))
+		files = append(files, more...)
+	}
+	return files
+}
+
+// A conversation in front of a person has its name, what a compaction left, and
+// not what they took back.
+//
+// S0-17 S0-28
+func TestQwenInPane(t *testing.T) {
+	w := newQwen(t)
+	p := w.open("q", "qwen", "-y")
+	const mark = "Type your message"
+	p.line(mark, "please echo", "It is done.")
+	p.line(mark, "this is much", "ANSWER to this is much")
+	p.line(mark, "/compress", "compressed from")
+	p.line(mark, "after the compaction", "ANSWER to after")
+	p.line(mark, "/rename A fine name", "renamed to")
+	p.line(mark, "/quit", "")
+	w.ended()
+
+	all := real(w.conversations("qwen"))
+	if len(all) != 1 {
+		t.Fatalf("%d conversations are found, want 1", len(all))
+	}
+	c := all[0]
+	if f := c.Facts; f.Headless || f.Prompt != "please echo" || f.Title != "A fine name" || f.Parent != "" || f.CWD != w.project {
+		t.Errorf("the conversation's facts are %+v", f)
+	}
+	if got, want := c.said(history.Prompt), []string{"please echo", "this is much", "after the compaction"}; !slices.Equal(got, want) {
+		t.Errorf("the person asked %q, want %q", got, want)
+	}
+	if got := c.said(history.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "<state_snapshot>SUMMARY-CANARY</state_snapshot>") {
+		t.Errorf("the compactions left %q", got)
+	}
+	if got, want := w.spent(all), qwenSpent(600_300, 4); got != want {
+		t.Errorf("it cost %+v, want %+v", got, want)
+	}
+	w.keepFixture("qwen", "pane", filepath.Join(w.home, ".qwen"), qwenFiles(w, all)...)
+}
