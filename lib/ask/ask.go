@@ -251,7 +251,7 @@ func (p *Predecessor) Once(ctx context.Context, question string) (answer string,
 		return "", err
 	}
 	var stdout, stderr tail
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(question+"\n"), &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(question), &stdout, &stderr
 	if err := cmd.Run(); err != nil || ctx.Err() != nil {
 		return "", p.failed(ctx, err, stderr.String(), stdout.String())
 	}

@@ -79,10 +79,12 @@ func (c *Conversation) Ask(ctx context.Context, question string, say func(text s
 	})()
 	said := false
 	for {
-		var e event
-		if err := c.events.Decode(&e); err != nil {
+		var raw json.RawMessage
+		if err := c.events.Decode(&raw); err != nil {
 			return c.broken(err)
 		}
+		var e event
+		_ = json.Unmarshal(raw, &e) // what it has of another type is not what we look at
 		switch {
 		case e.Parent != nil: // a subagent's
 		case e.Type == "stream_event" && e.Event.Delta.Type == "text_delta":

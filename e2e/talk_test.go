@@ -1,0 +1,310 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gt/e2e/model"
+)
+
+// A predecessor that is asked, in one question or in a conversation, from any
+// folder and by any account, knows all that it knew; nothing that its client
+// keeps, nothing in the project and nothing in the event log differs afterwards,
+// and what the model tries to do is not done.
+//
+// S1-76 S1-79 S1-80 S1-81
+func TestTalkToClaude(t *testing.T) {
+	w := newWorld(t)
+	w.model.Answer(talkative(w, model.ToolUse{Name: "Bash", Input: map[string]any{"command": "touch EVIL"}},
+		model.ToolUse{Name: "Write", Input: map[string]any{"file_path": filepath.Join(w.project, "EVIL"), "content": "x"}}))
+	id := w.ask("the HISTORY-CANARY").SessionID
+	// The client tidies up once a day, in any process that lives for five seconds.
+	w.write(filepath.Join(w.home, ".claude", ".last-cleanup"), "")
+	w.testTalk(id, filepath.Join(w.home, ".claude"))
+
+	w.part("by another account", func(t *testing.T) {
+		account := w.path("account")
+		env := []string{"CLAUDE_CONFIG_DIR=" + account}
+		w.askIn(w.elsewhere(), env, "my first question")
+		w.write(filepath.Join(account, ".last-cleanup"), "")
+		w.traceless(func() {
+			out := w.talk(w.elsewhere(), env, id, "asked by the other account")
+			if !strings.Contains(out, "ANSWER to asked by the other account") {
+				t.Errorf("the answer is %q", out)
+			}
+		})
+		w.heard("asked by the other account", "HISTORY-CANARY")
+	})
+	w.part("from within an agent", func(t *testing.T) {
+		env := []string{
+			"CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=11111111-2222-4333-8444-555555555555", "CLAUDE_CODE_CHILD_SESSION=1",
+			"CLAUDE_CODE_FORCE_SESSION_PERSISTENCE=1", "GT_SESSION_UUID=11111111-2222-4333-8444-555555555555", "GT_HOME=" + w.project,
+		}
+		w.traceless(func() { w.talk(w.elsewhere(), env, id, "asked by an agent") })
+		w.heard("asked by an agent", "HISTORY-CANARY")
+	})
+	w.part("of a folder that is gone", func(t *testing.T) {
+		aside := w.project + " moved"
+		if err := os.Rename(w.project, aside); err != nil {
+			t.Fatal(err)
+		}
+		w.traceless(func() { w.talk(w.elsewhere(), nil, id, "asked of nowhere") })
+		w.heard("asked of nowhere", "HISTORY-CANARY")
+		if err := os.Rename(aside, w.project); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Codex is asked without a trace too.
+//
+// S1-76 S1-81
+func TestTalkToCodex(t *testing.T) {
+	w := newCodex(t)
+	config := filepath.Join(w.home, ".codex", "config.toml")
+	w.write(config, "notify = [\"touch\", \"NOTIFIED\"]\n"+w.read(config)+fmt.Sprintf(`
+[mcp_servers.evil]
+command = "touch"
+args = [%q]
+`, w.path("SERVER-STARTED")))
+	w.model.Answer(talkative(w, model.ToolUse{Name: "exec_command", Input: map[string]any{"cmd": "touch EVIL"}},
+		model.ToolUse{Name: "shell", Input: map[string]any{"command": []string{"touch", "EVIL"}}}))
+	w.codex("exec", "the HISTORY-CANARY")
+	for _, left := range []string{filepath.Join(w.project, "NOTIFIED"), w.path("SERVER-STARTED")} {
+		if err := os.Remove(left); err != nil {
+			t.Fatalf("what the person has configured does not run: %v", err)
+		}
+	}
+	id := strings.TrimSpace(w.gt("gt-seance", "find", "--agent", "codex"))
+	w.testTalk(id, filepath.Join(w.home, ".codex"))
+	if exists(w.path("SERVER-STARTED")) {
+		t.Error("a question started an MCP server")
+	}
+}
+
+// talkative answers what it is asked, after it has tried to use the tools where
+// the person said so.
+func talkative(w *world, tools ...model.ToolUse) model.Answer {
+	return func(r *model.Request) model.Reply {
+		asked := r.Asked()
+		switch {
+		case r.Result() != "":
+			return model.Say("It answered: " + r.Result())
+		case strings.Contains(asked, "try"):
+			return model.Reply{Text: "I try.", Tools: tools}
+		case strings.Contains(asked, "slow"):
+			w.until("the answer is called off", func() bool { return exists(w.path("go on")) })
+		}
+		lines := strings.Split(strings.TrimSpace(asked), "\n")
+		return model.Say("ANSWER to " + lines[len(lines)-1])
+	}
+}
+
+// part runs a part of the world's test.
+func (w *world) part(name string, f func(t *testing.T)) {
+	w.t.Run(name, func(t *testing.T) {
+		defer func(whole *testing.T) { w.t = whole }(w.t)
+		w.t = t
+		f(t)
+	})
+}
+
+// elsewhere is a folder that no session worked in.
+func (w *world) elsewhere() string {
+	w.t.Helper()
+	dir := w.path("elsewhere")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	return dir
+}
+
+// talk asks a session from a folder.
+func (w *world) talk(dir string, env []string, args ...string) string {
+	w.t.Helper()
+	out, err := w.run(dir, env, "gt-seance", append([]string{"talk"}, args...)...)
+	if err != nil {
+		w.t.Fatalf("gt-seance talk %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// testTalk asks the session id in each way that there is.
+func (w *world) testTalk(id, store string) {
+	w.part("a question", func(t *testing.T) {
+		w.traceless(func() {
+			if out := w.talk(w.elsewhere(), nil, id[:13], "what was it?"); out != "ANSWER to what was it?\n" {
+				t.Errorf("the answer is %q", out)
+			}
+		})
+		w.heard("what was it?", "HISTORY-CANARY")
+	})
+	w.part("what the model tries", func(t *testing.T) {
+		w.traceless(func() { w.talk(w.elsewhere(), nil, id, "try it") })
+		for _, dir := range []string{w.project, w.elsewhere()} {
+			if exists(filepath.Join(dir, "EVIL")) {
+				t.Errorf("in %s was done what the model wanted", dir)
+			}
+		}
+	})
+	w.part("a conversation", func(t *testing.T) {
+		w.traceless(func() {
+			p := w.open("talk", "bash", "-c", "cd ../elsewhere && gt-seance talk "+id+`; echo "ended: $?"; sleep 600`)
+			p.awaitScreen(">")
+			p.say("the first question", "ANSWER to the first question")
+			p.say("and the second", "and the second\n")
+			p.w.tmux("send-keys", "-t", p.id, "-l", "a slow one")
+			p.w.tmux("send-keys", "-t", p.id, "Enter")
+			w.asked("a slow one")
+			p.w.tmux("send-keys", "-t", p.id, "C-c")
+			p.awaitScreen("warning: interrupted")
+			w.write(w.path("go on"), "")
+			p.say("the last one", "the last one\n")
+			p.w.tmux("send-keys", "-t", p.id, "C-d")
+			p.awaitScreen("ended: 0")
+			p.w.tmux("kill-session", "-t", "="+p.session)
+		})
+		os.Remove(w.path("go on"))
+		w.heard("the first question", "HISTORY-CANARY")
+		w.heard("and the second", "HISTORY-CANARY", "the first question", "ANSWER to the first question")
+		w.heard("the last one", "HISTORY-CANARY", "the first question", "ANSWER to and the second")
+	})
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		w.part(sig.String(), func(t *testing.T) {
+			w.traceless(func() {
+				cmd := exec.Command(w.look("gt-seance"), "talk", id, "slow until "+sig.String())
+				cmd.Dir, cmd.Env = w.elsewhere(), w.env
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				w.asked("slow until " + sig.String())
+				cmd.Process.Signal(sig)
+				if cmd.Wait(); cmd.ProcessState.ExitCode() != 1 {
+					t.Errorf("it ended with %v", cmd.ProcessState)
+				}
+			})
+			w.write(w.path("go on"), "")
+		})
+	}
+}
+
+// say types a question, and waits until the screen shows what follows.
+func (p *pane) say(line, then string) {
+	p.w.t.Helper()
+	p.w.tmux("send-keys", "-t", p.id, "-l", line)
+	p.w.tmux("send-keys", "-t", p.id, "Enter")
+	p.w.until("the answer to "+line, func() bool {
+		_, after, found := strings.Cut(p.screen(), "> "+line)
+		return found && strings.Contains(after, strings.TrimSpace(then)) && strings.Contains(after, "\n>")
+	})
+}
+
+// heard asserts that the model was asked a question once, in a request that has
+// all that it should know, each once.
+func (w *world) heard(question string, known ...string) {
+	w.t.Helper()
+	asked := w.model.Turns().Where(func(r *model.Request) bool { return strings.HasSuffix(strings.TrimSpace(r.Asked()), question) })
+	if len(asked) != 1 {
+		w.t.Errorf("the model was asked %q %d times", question, len(asked))
+		return
+	}
+	for _, text := range append(known, question) {
+		if n := asked[0].Count(text); n == 0 {
+			w.t.Errorf("who was asked %q knew nothing of %q", question, text)
+		}
+	}
+	if n := asked[0].Count(question); n != 1 {
+		w.t.Errorf("%q stands %d times in what the model reads", question, n)
+	}
+}
+
+// traceless asserts that nothing in the world differs after act, and that
+// nothing that it started runs on.
+func (w *world) traceless(act func()) {
+	w.t.Helper()
+	if _, err := w.run(w.elsewhere(), nil, "gt-seance", "list"); err != nil { // nothing of ours is left to be made
+		w.t.Fatal(err)
+	}
+	before, events, running := w.bytes(), w.read0(filepath.Join(w.town(), ".events.jsonl")), w.processes()
+	act()
+	w.until("nothing more runs", func() bool {
+		return !slices.ContainsFunc(w.processes(), func(pid int) bool { return !slices.Contains(running, pid) && !w.isTmux(pid) })
+	})
+	after := w.bytes()
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		if after[path] != before[path] {
+			w.t.Errorf("%s was %s and is %s", path, before[path], after[path])
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(after)) {
+		if before[path] == "" {
+			w.t.Errorf("%s is new: %s", path, after[path])
+		}
+	}
+	if now := w.read0(filepath.Join(w.town(), ".events.jsonl")); now != events {
+		w.t.Errorf("the event log was\n%s and is\n%s", events, now)
+	}
+}
+
+func (w *world) isTmux(pid int) bool {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return strings.HasPrefix(string(name), "tmux")
+}
+
+// read0 is read for a file that need not be there.
+func (w *world) read0(path string) string {
+	data, _ := os.ReadFile(path)
+	return string(data)
+}
+
+// bytes is the state of all files in the world: kind and mode, when it changed,
+// and what stands in it. What gt itself keeps to be faster is left out; and so
+// is when the client last noted in a folder made for that which of its
+// processes run, for it takes such a note back.
+func (w *world) bytes() map[string]string {
+	w.t.Helper()
+	all := map[string]string{}
+	for _, top := range []string{w.home, w.project, w.path("elsewhere"), w.path("account")} {
+		filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil {
+				return nil
+			}
+			if path == filepath.Join(w.home, ".local") {
+				return fs.SkipDir
+			}
+			state := fmt.Sprint(info.Mode())
+			if !(d.IsDir() && (d.Name() == "sessions" && filepath.Base(filepath.Dir(path)) != ".codex" || d.Name() == "arg0-linux")) {
+				state += info.ModTime().Format(" 15:04:05.000000000")
+			}
+			switch {
+			case info.Mode().IsRegular():
+				data, err := os.ReadFile(path)
+				if err != nil {
+					w.t.Error(err)
+				}
+				state += fmt.Sprintf(" %d %x", len(data), sha256.Sum256(data))
+			case info.Mode()&fs.ModeSymlink != 0:
+				target, _ := os.Readlink(path)
+				state += " -> " + target
+			}
+			all[path] = state
+			return nil
+		})
+	}
+	return all
+}
