@@ -77,6 +77,12 @@ func TestScripts(t *testing.T) {
 // git identity, and a tmux server that dies with the script. The town is the
 // personal one, $HOME/.local/state/gt, unless the script makes another.
 func setup(env *testscript.Env) error {
+	// What real clients wrote, see e2e.
+	fixtures, err := filepath.Abs(filepath.Join("lib", "history", "testdata"))
+	if err != nil {
+		return err
+	}
+	env.Setenv("FIXTURES", fixtures)
 	home := filepath.Join(env.WorkDir, "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err

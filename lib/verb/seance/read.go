@@ -178,6 +178,7 @@ type said struct {
 	Session string         `json:"session_id"`
 	Turn    int            `json:"turn"`
 	Kind    history.Kind   `json:"kind"`
+	ID      string         `json:"id,omitempty"` // of a Spent: what stands twice is counted once
 	Time    time.Time      `json:"time,omitzero"`
 	Model   string         `json:"model,omitempty"`
 	Tool    string         `json:"tool,omitempty"`
@@ -188,7 +189,7 @@ type said struct {
 func (p *page) entry(e history.Entry) {
 	clean := func(s string) string { return p.env.Redact(s) }
 	if p.json {
-		j := said{string(p.session.ID), p.turn, e.Kind, e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}
+		j := said{string(p.session.ID), p.turn, e.Kind, clean(e.ID), e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}
 		if e.Kind == history.Spent {
 			j.Usage = &e.Usage
 		}
@@ -222,7 +223,7 @@ func (p *page) entry(e history.Entry) {
 			break
 		}
 		p.head(agent, p.style.Green, e.Time)
-		line := "> " + tool + ": " + term.OneLine(text)
+		line := "> " + tool + ": " + term.OneLine(gist(text))
 		if p.width > 0 {
 			line = term.Cut(line, p.width)
 		} else {
@@ -234,6 +235,30 @@ func (p *page) entry(e history.Entry) {
 			p.say("result", p.style.Dim, e.Time, text)
 		}
 	}
+}
+
+// gist is the first of a call's arguments where there are several ("name: value",
+// each from a line of its own on): it says what the call is about, such as the
+// command or the file.
+func gist(text string) string {
+	name, value, ok := strings.Cut(text, ": ")
+	if !ok || !isName(name) {
+		return text
+	}
+	for at := 0; ; {
+		i := strings.IndexByte(value[at:], '\n')
+		if i < 0 {
+			return text // it is the only one, and has no name
+		}
+		at += i + 1
+		if next, _, ok := strings.Cut(value[at:], ": "); ok && isName(next) {
+			return value[:at]
+		}
+	}
+}
+
+func isName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
 }
 
 // callWidth is what is shown of a tool's call where there is no terminal.
