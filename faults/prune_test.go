@@ -106,7 +106,7 @@ func (w *world) chronicle() (c chronicle, problems []string) {
 		return c, []string{err.Error()}
 	}
 	var b strings.Builder
-	for _, s := range all {
+	for s := range all.All() {
 		line, err := term.JSON(s)
 		if err != nil {
 			return c, []string{err.Error()}

@@ -18,9 +18,9 @@ import (
 // control characters are taken out here.
 type View struct {
 	Style palette.Style
-	Width int                   // in columns; 0 cuts nothing
-	Now   time.Time             // until when a session lasts that is at work
-	Short map[session.ID]string // what a session is called in short
+	Width int                     // in columns; 0 cuts nothing
+	Now   time.Time               // until when a session lasts that is at work
+	Short func(session.ID) string // what a session is called in short, "" where that is not known
 }
 
 const (
@@ -177,8 +177,10 @@ func plural(n int, what string) string {
 
 // name is what a session is called in short.
 func (v View) name(id session.ID) string {
-	if short := v.Short[id]; short != "" {
-		return short
+	if v.Short != nil {
+		if short := v.Short(id); short != "" {
+			return short
+		}
 	}
 	return string(id)
 }

@@ -74,9 +74,9 @@ func below(dir, top string) bool {
 
 // Select returns the newest sessions that fit, at most limit of them (0: all),
 // and settles each.
-func (r Roll) Select(f Filter, limit int) Roll {
-	var found Roll
-	for _, s := range r {
+func (r Roll) Select(f Filter, limit int) []*Session {
+	var found []*Session
+	for s := range r.All() {
 		if limit > 0 && len(found) == limit {
 			break
 		}
@@ -97,7 +97,7 @@ func (r Roll) Chain(name string) (session.ID, error) {
 			chains = append(chains, c)
 		}
 	}
-	for _, s := range r {
+	for s := range r.All() {
 		if string(s.ID) == name || string(s.ChainID) == name {
 			return s.chain(), nil
 		}
@@ -125,9 +125,10 @@ func (s *Session) chain() session.ID {
 
 // Len is how many sessions there are, without subagents.
 func (r Roll) Len() (n int) {
-	for _, s := range r {
-		if s.SubagentOf == "" {
-			n++
+	n = len(r.entries)
+	for s := range r.met() {
+		if s.SubagentOf != "" {
+			n--
 		}
 	}
 	return n
@@ -136,10 +137,11 @@ func (r Roll) Len() (n int) {
 // Forks returns the sessions that began as a copy of that one, the oldest
 // first.
 func (r Roll) Forks(id session.ID) (found []*Session) {
-	for _, s := range slices.Backward(r) {
+	for s := range r.met() {
 		if s.ForkOf == id {
 			found = append(found, s)
 		}
 	}
+	slices.Reverse(found)
 	return found
 }

@@ -3,7 +3,6 @@ package roll
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"gt/lib/eventlog"
@@ -14,9 +13,10 @@ import (
 // book collects sessions while it is told their events, and notices an event
 // that comes too late to be told after the others.
 type book struct {
-	sessions map[session.ID]*Session
-	met      Roll // the same, in the order in which they were met
-	actors   map[string]*actor
+	entries []entry
+	known   int                // how many of them were there at first
+	at      map[session.ID]int // where in entries a session is
+	actors  map[string]*actor
 }
 
 // actor is what a hand-over that names no session has to know of who handed
@@ -29,8 +29,29 @@ type actor struct {
 
 const never = math.MinInt64
 
-func newBook() *book {
-	return &book{sessions: map[session.ID]*Session{}, actors: map[string]*actor{}}
+// newBook is a book in which the sessions of a roll stand already.
+func newBook(r Roll) *book {
+	b := &book{
+		entries: slices.Clip(r.entries), known: len(r.entries),
+		at: make(map[session.ID]int, len(r.entries)), actors: map[string]*actor{},
+	}
+	for i := range b.entries {
+		b.at[b.entries[i].id()] = i
+	}
+	return b
+}
+
+// session returns the session with that id, nil where there is none.
+func (b *book) session(id session.ID) *Session {
+	if i, ok := b.at[id]; ok {
+		return b.entries[i].session()
+	}
+	return nil
+}
+
+func (b *book) enter(s *Session) {
+	b.at[s.ID] = len(b.entries)
+	b.entries = append(b.entries, entry{known: s})
 }
 
 // add adds an event to its session. It is false, and nothing is added, where
@@ -45,32 +66,37 @@ func (b *book) add(e *event) bool {
 			return false
 		}
 		a.Unnamed = at
-		if s := b.sessions[a.Last]; s != nil {
+		if s := b.session(a.Last); s != nil {
 			s.take(e)
 		}
 		return true
 	}
-	s := b.sessions[session.ID(e.Payload.SessionID)]
+	s := b.session(session.ID(e.Payload.SessionID))
 	fresh := s == nil
 	if fresh {
-		s = &Session{ID: session.ID(strings.Clone(e.Payload.SessionID)), Actor: e.Actor, StartedAt: e.at}
-		if who, err := identity.Parse(e.Actor); err == nil {
-			s.Role, s.Rig = string(who.Role), who.Rig
-		}
+		s = newSession(e)
 	}
 	a := b.actor(s.Actor)
 	if e.at.Before(s.LastAt) || at < a.Unnamed {
 		return false
 	}
 	if fresh {
-		b.sessions[s.ID] = s
-		b.met = append(b.met, s)
+		b.enter(s)
 	}
 	if at >= a.Named {
 		a.Named, a.Last = at, s.ID
 	}
 	s.take(e)
 	return true
+}
+
+// newSession is a session as its first event has it.
+func newSession(e *event) *Session {
+	s := &Session{ID: session.ID(e.Payload.SessionID), Actor: e.Actor, StartedAt: e.at}
+	if who, err := identity.Parse(e.Actor); err == nil {
+		s.Role, s.Rig = string(who.Role), who.Rig
+	}
+	return s
 }
 
 func (b *book) actor(name string) *actor {
@@ -116,10 +142,41 @@ func (s *Session) take(e *event) {
 	s.LastAt = e.at
 }
 
-// roll is the sessions, with parents told of their children.
+// roll is the sessions, the newest first, with parents told of their children.
+// The book is not used any more.
 func (b *book) roll() Roll {
-	slices.Reverse(b.met) // which is in order, or nearly so
-	return b.met.sorted(b.sessions)
+	// Who was there at first, and was not looked at since, has its child already,
+	// unless its parent has come now.
+	for i := range b.entries {
+		if e := &b.entries[i]; e.known != nil {
+			b.link(e.known)
+		} else if len(b.entries) == b.known {
+			continue
+		} else if p, ok := b.at[e.parent()]; ok && p >= b.known {
+			b.link(e.session())
+		}
+	}
+	slices.Reverse(b.entries[b.known:]) // which were met in their order, or nearly so
+	all := slices.Concat(b.entries[b.known:], b.entries[:b.known])
+	if !slices.IsSortedFunc(all, newestFirst) {
+		for i := range all {
+			all[i].start = all[i].started()
+		}
+		slices.SortFunc(all, newestFirst)
+	}
+	return Roll{all}
+}
+
+// link tells the session's parent of it, which has the first that followed as
+// its child.
+func (b *book) link(s *Session) {
+	p := b.session(s.ParentID)
+	if p == nil || p == s {
+		return
+	}
+	if c := b.session(p.ChildID); c == nil || newer(c, s) {
+		p.ChildID = s.ID
+	}
 }
 
 // fill keeps what was said first.

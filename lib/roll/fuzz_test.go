@@ -33,15 +33,12 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		short := r.Short()
-		if len(short) != len(r) {
-			t.Fatalf("%d ids of %d sessions", len(short), len(r))
-		}
 		for _, s := range r.Select(Filter{}, 0) {
 			if _, err := session.ParseID(string(s.ID)); err != nil {
 				t.Fatal(err)
 			}
-			if found := r.Find(short[s.ID]); len(found) != 1 || found[0] != s {
-				t.Fatalf("'%s' finds %d sessions", short[s.ID], len(found))
+			if found := r.Find(short(s.ID)); len(found) != 1 || found[0] != s {
+				t.Fatalf("'%s' finds %d sessions", short(s.ID), len(found))
 			}
 			if s.Outcome == "" {
 				t.Fatalf("'%s' has no outcome", s.ID)

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"gt/lib/history"
 	"gt/lib/session"
@@ -20,36 +19,35 @@ import (
 // two conversations with one id, as after a store was copied, the one that was
 // changed last is taken.
 func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run) Roll {
-	byID := make(map[session.ID]*Session, len(r)+len(found))
-	for _, s := range r {
-		byID[s.ID] = s
+	if len(found) == 0 && len(run) == 0 {
+		return r
 	}
-	all := slices.Clone(r)
+	b := newBook(r)
 	for _, c := range found {
 		id := c.Facts.ID
 		if id == "" {
 			id = c.File.ID
 		}
-		if id == "" || c.Facts.Started.IsZero() && byID[id] == nil {
+		if id == "" || c.Facts.Started.IsZero() && b.session(id) == nil {
 			continue // nothing was ever said in it
 		}
-		s := byID[id]
+		s := b.session(id)
 		if s == nil {
 			s = &Session{ID: id, native: true}
-			byID[id] = s
-			all = append(all, s)
+			b.enter(s)
 		}
 		if s.File.Path == "" || s.File.Changed < c.File.Changed {
 			s.converse(c)
 		}
 	}
 	for id, p := range run {
-		if s := byID[id]; s != nil {
-			s.run, s.Outcome, s.EndedAt, s.Reason = &p, Active, time.Time{}, ""
+		if s := b.session(id); s != nil {
+			s.Run(p.Process.PID)
 		}
 	}
-	all.forks(byID)
-	return all.sorted(byID)
+	all := b.roll()
+	all.forks()
+	return all
 }
 
 // converse takes over what the conversation says.
@@ -74,10 +72,10 @@ func (s *Session) converse(c history.Conversation) {
 // forks finds out which conversations began with a copy of which: those of a
 // client with the same first entry, of which the one that started first is the
 // original. Of two that started at the same time nothing is said.
-func (r Roll) forks(byID map[session.ID]*Session) {
+func (r Roll) forks() {
 	type family struct{ client, first string }
 	original := map[family]*Session{}
-	for _, s := range r {
+	for s := range r.met() {
 		if s.first == "" || s.SubagentOf != "" {
 			continue
 		}
@@ -86,7 +84,7 @@ func (r Roll) forks(byID map[session.ID]*Session) {
 			original[f] = s
 		}
 	}
-	for _, s := range r {
+	for s := range r.met() {
 		if s.first == "" || s.SubagentOf != "" || s.ForkOf != "" {
 			continue
 		}
@@ -94,29 +92,6 @@ func (r Roll) forks(byID map[session.ID]*Session) {
 			s.ForkOf = o.ID
 		}
 	}
-}
-
-// sorted puts the newest session first, and tells parents of their children.
-func (r Roll) sorted(byID map[session.ID]*Session) Roll {
-	for _, s := range r {
-		p := byID[s.ParentID]
-		if p == nil || p == s {
-			continue
-		}
-		if c := byID[p.ChildID]; c == nil || newer(c, s) {
-			p.ChildID = s.ID
-		}
-	}
-	slices.SortFunc(r, func(a, b *Session) int {
-		switch {
-		case newer(a, b):
-			return -1
-		case newer(b, a):
-			return 1
-		}
-		return 0
-	})
-	return r
 }
 
 // newer says whether a stands before b: it began later, or at the same time and
@@ -157,10 +132,11 @@ func (s *Session) Conversation() history.File {
 // Subagents returns the sessions that worked for that one, the oldest first.
 func (r Roll) Subagents(id session.ID) []*Session {
 	var found []*Session
-	for _, s := range slices.Backward(r) {
+	for s := range r.met() {
 		if s.SubagentOf == id && s.ID != id {
 			found = append(found, s)
 		}
 	}
+	slices.Reverse(found)
 	return found
 }

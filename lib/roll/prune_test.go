@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestReadAfterAPruneOfOneSecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		all := read(t, log)
+		all := slices.Collect(read(t, log).All())
 		if len(all) != 2 || all[0].Subject != "" || all[1].Subject != "from s1" {
 			t.Errorf("%+v\n%+v", all[0], all[1])
 		}

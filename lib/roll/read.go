@@ -19,33 +19,37 @@ import (
 type Progress func(done, total int64)
 
 // Read puts the roll together from the log, and from the archive to which a
-// prune or a rotation carried over what told of sessions. A session whose start
-// is no longer there is known by what is. An event whose session_id is no id is
+// prune or a rotation carried over what told of sessions; and from more logs,
+// such as those of other machines, with their archives. A session whose start is
+// no longer there is known by what is. An event whose session_id is no id is
 // passed over, as is one of a type that says nothing of a session's life.
-func Read(log eventlog.Log, progress Progress) (Roll, error) {
-	// The log is opened first: what leaves it from now on is still in this file,
-	// and what left it before is in the archive.
-	var files sources
-	for _, path := range []eventlog.Log{log, log.Archive()} {
-		f, err := atomicfile.Open(string(path))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		info, err := f.Stat()
+//
+// What the log and its archive said the last time is in the index, and only what
+// is new in them is read. The answer is that of reading all.
+func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Roll, error) {
+	var all sources
+	defer func() { all.close() }()
+	for _, l := range append([]eventlog.Log{log}, more...) {
+		// The log is opened first: what leaves it from now on is still in this
+		// file, and what left it before is in the archive.
+		newer, err := open(l)
 		if err != nil {
-			return nil, atomicfile.Error("read", string(path), err)
+			return Roll{}, err
 		}
-		files = append(files, &source{File: f, size: info.Size()})
+		older, err := open(l.Archive())
+		all = append(all, older, newer)
+		if err != nil {
+			return Roll{}, err
+		}
 	}
-	slices.Reverse(files)
-	b, err := files.read(progress)
-	if err != nil {
-		return nil, err
+	if len(more) > 0 || all[0] == nil && all[1] == nil {
+		b, err := all.read(progress)
+		if err != nil {
+			return Roll{}, err
+		}
+		return b.roll(), nil
 	}
-	return b.roll(), nil
+	return all.readIndexed(indexPath(log), progress)
 }
 
 // source is a file that is read, as far as it went when it was opened.
@@ -55,17 +59,39 @@ type source struct {
 	end  int64 // of the last whole line that was read
 }
 
-// sources are the archive and the log, those that are there, in the order in
-// which lines went into them.
+// open opens a log; it is nil where there is none.
+func open(path eventlog.Log) (*source, error) {
+	f, err := atomicfile.Open(string(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, atomicfile.Error("read", string(path), err)
+	}
+	return &source{File: f, size: info.Size()}, nil
+}
+
+// sources are an archive and its log, and so on: nil for what is not there.
 type sources []*source
 
-const (
-	// chunk is how much one task scans at a time, and what it finds there is held
-	// in memory.
-	chunk = 1 << 20
-	// maxTasks bounds how many scan at once.
-	maxTasks = 4
-)
+func (all sources) close() {
+	for _, f := range all {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// chunk is how much one task scans at a time, and what it finds there is held in
+// memory. Tests have smaller ones.
+var chunk int64 = 1 << 20
+
+// maxTasks bounds how many scan at once.
+const maxTasks = 4
 
 // read reads all from the beginning.
 //
@@ -73,7 +99,12 @@ const (
 // there what tells of sessions left for the archive by its type. Where one
 // should have been told before, all are told again, in the order of their times.
 func (all sources) read(progress Progress) (*book, error) {
-	b, inOrder := newBook(), true
+	for _, in := range all {
+		if in != nil {
+			in.end = 0
+		}
+	}
+	b, inOrder := newBook(Roll{}), true
 	var places []place
 	err := all.scan(progress, func(in int, e *found) {
 		places = append(places, place{e.event.at.UnixNano(), in, e.at, e.size, e.unnamed()})
@@ -83,7 +114,7 @@ func (all sources) read(progress Progress) (*book, error) {
 		return b, err
 	}
 	slices.SortStableFunc(places, inTime)
-	b = newBook()
+	b = newBook(Roll{})
 	var line []byte
 	var e event
 	for _, p := range places {
@@ -136,16 +167,21 @@ type found struct {
 func (all sources) scan(progress Progress, each func(in int, e *found)) error {
 	var done, total int64
 	for _, in := range all {
-		total += in.size - in.end
+		if in != nil {
+			total += in.size - in.end
+		}
 	}
 	tasks := min(runtime.GOMAXPROCS(0), maxTasks)
 	events := make([][]found, tasks)
 	ends := make([]int64, tasks)
 	errs := make([]error, tasks)
 	for nr, in := range all {
+		if in == nil {
+			continue
+		}
 		for from := in.end; from < in.size; {
 			// A small rest is not worth a second task.
-			n := min(tasks, int((in.size-from+chunk-1)/chunk))
+			n := int(min(int64(tasks), (in.size-from+chunk-1)/chunk))
 			begun := make([]*cli.Task, n)
 			for i := range n {
 				begin := from + int64(i)*chunk

@@ -7,7 +7,6 @@ package roll
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +46,8 @@ type Session struct {
 	Note        string `json:"note,omitempty"`    // the hand-over note's ID
 	Transcript  string `json:"transcript_path,omitempty"`
 	TmuxSession string `json:"tmux_session,omitempty"`
+	TmuxPane    string `json:"tmux_pane,omitempty"` // while it runs
+	PID         int    `json:"pid,omitempty"`       // of its process, while it runs
 	Host        string `json:"host,omitempty"`
 
 	// What its conversation says of it, where there is one on this machine.
@@ -62,14 +63,10 @@ type Session struct {
 
 	File history.File `json:"-"` // the conversation; its zero value where there is none
 
-	handedOver time.Time    // to a successor, by its last event
-	native     bool         // only its client knows of it
-	first      string       // the conversation's first entry
-	run        *history.Run // it runs
+	handedOver time.Time // to a successor, by its last event
+	native     bool      // only its client knows of it
+	first      string    // the conversation's first entry
 }
-
-// Roll is the sessions of a town, the newest first.
-type Roll []*Session
 
 // Settle looks up what the log does not say: whether a session that has not
 // ended still runs. Its own record knows, in the folder that it worked from;
@@ -89,7 +86,8 @@ func (s *Session) Settle() {
 			s.EndedAt, s.Outcome, s.Reason = r.EndedAt, r.Outcome, r.Reason
 			return
 		case r.Live():
-			s.Outcome = Active
+			s.Run(r.PID)
+			s.TmuxPane = r.TmuxPane
 			return
 		}
 	}
@@ -97,6 +95,11 @@ func (s *Session) Settle() {
 	if !s.handedOver.IsZero() {
 		s.EndedAt, s.Outcome = s.handedOver, session.Handoff
 	}
+}
+
+// Run notes that the session runs, whatever is said of its end.
+func (s *Session) Run(pid int) {
+	s.Outcome, s.EndedAt, s.Reason, s.PID = Active, time.Time{}, "", pid
 }
 
 // Clean has every text that an event can bring go through clean. Ids, times and
@@ -108,50 +111,6 @@ func (s *Session) Clean(clean func(string) string) {
 	} {
 		*text = clean(*text)
 	}
-}
-
-// Find returns the session with that id, else all whose id begins with it.
-func (r Roll) Find(prefix string) Roll {
-	var found Roll
-	for _, s := range r {
-		switch {
-		case string(s.ID) == prefix:
-			return Roll{s}
-		case prefix != "" && strings.HasPrefix(string(s.ID), prefix):
-			found = append(found, s)
-		}
-	}
-	return found
-}
-
-// minShort is how short an id gets.
-const minShort = 8
-
-// Short returns for each id in the roll its shortest beginning, of eight
-// characters at least, that no other id in the roll shares.
-func (r Roll) Short() map[session.ID]string {
-	ids := make([]string, len(r))
-	for i, s := range r {
-		ids[i] = string(s.ID)
-	}
-	slices.Sort(ids)
-	shared := func(i, j int) int {
-		if i < 0 || j == len(ids) {
-			return 0
-		}
-		a, b := ids[i], ids[j]
-		n := 0
-		for n < len(a) && n < len(b) && a[n] == b[n] {
-			n++
-		}
-		return n
-	}
-	short := make(map[session.ID]string, len(ids))
-	for i, id := range ids {
-		n := max(minShort, shared(i-1, i)+1, shared(i, i+1)+1)
-		short[session.ID(id)] = id[:min(n, len(id))]
-	}
-	return short
 }
 
 // About is what a session was about, in a line: why it began (that it began

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,7 @@ func TestOutcome(t *testing.T) {
 		{"handed over, then ended", [][3]string{start, over, end}, session.Killed, 2},
 		{"end without a start", [][3]string{end}, session.Killed, 0},
 	} {
-		r := read(t, story(t, c.events...))
+		r := slices.Collect(read(t, story(t, c.events...)).All())
 		if len(r) != 1 {
 			t.Fatalf("%s: %d sessions", c.name, len(r))
 		}
@@ -122,7 +123,7 @@ func TestSettle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := read(t, story(t, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":"s","cwd":%q`, dir)}))
+		r := slices.Collect(read(t, story(t, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":"s","cwd":%q`, dir)})).All())
 		r[0].Settle()
 		if r[0].Outcome != c.want {
 			t.Errorf("%s: %s", c.name, r[0].Outcome)
@@ -137,12 +138,12 @@ func TestSettle(t *testing.T) {
 
 // A parent's child is the first that followed it; nobody is their own.
 func TestChild(t *testing.T) {
-	r := read(t, story(t,
+	r := slices.Collect(read(t, story(t,
 		[3]string{"session_start", "a", `"session_id":"one","parent_id":"one"`},
 		[3]string{"session_start", "a", `"session_id":"two","parent_id":"one"`},
 		[3]string{"session_start", "a", `"session_id":"three","parent_id":"one"`},
 		[3]string{"session_start", "a", `"session_id":"four","parent_id":"pruned"`},
-	))
+	)).All())
 	got := ""
 	for _, s := range r {
 		got += fmt.Sprintf("%s<%s>%s ", s.ParentID, s.ID, s.ChildID)
@@ -180,10 +181,10 @@ func TestFindAndShort(t *testing.T) {
 	short := r.Short()
 	want := []string{"0198a1b2-aaa", "0198a1b2-aabb", "0198a1b2-aabbc", "short", "77777777"}
 	for i, id := range ids {
-		if got := short[session.ID(id)]; got != want[i] {
+		if got := short(session.ID(id)); got != want[i] {
 			t.Errorf("%s: %s, not %s", id, got, want[i])
 		}
-		if found := r.Find(short[session.ID(id)]); len(found) != 1 || string(found[0].ID) != id {
+		if found := r.Find(short(session.ID(id))); len(found) != 1 || string(found[0].ID) != id {
 			t.Errorf("%s: its short form finds %d", id, len(found))
 		}
 	}
@@ -217,8 +218,8 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r, err := Read(log, nil)
-		if err != nil || len(r) != 10_000 {
-			b.Fatal(len(r), err)
+		if err != nil || r.Len() != 10_000 {
+			b.Fatal(r.Len(), err)
 		}
 		r.Short()
 	}

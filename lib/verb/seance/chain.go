@@ -2,6 +2,7 @@ package seance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gt/lib/chain"
@@ -23,11 +24,11 @@ func (c *chainOf) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 {
+	if all.Len() == 0 {
 		return cli.Failf(cli.No, noSessions)
 	}
 	word := strings.TrimSuffix(strings.TrimSuffix(c.Of, "…"), "...")
-	found, candidates := chain.Find(all, word)
+	found, candidates := chain.Find(slices.Collect(all.All()), word)
 	switch {
 	case candidates != nil:
 		return several(env, c.Of, candidates)

@@ -64,7 +64,7 @@ func (c *grep) Run(env *cli.Env) error {
 	}
 	places := together(all, f)
 	if len(places) == 0 {
-		if len(all) == 0 {
+		if all.Len() == 0 {
 			env.Hint(noSessions)
 		}
 		return cli.Silent
@@ -113,9 +113,9 @@ type place struct {
 // together returns the conversations of the sessions that fit, the newest session
 // first, each followed by those of its subagents.
 func together(all roll.Roll, f roll.Filter) []place {
-	byID := make(map[session.ID]*roll.Session, len(all))
+	byID := make(map[session.ID]*roll.Session, all.Len())
 	subagents := map[session.ID][]*roll.Session{}
-	for _, s := range all {
+	for s := range all.All() {
 		byID[s.ID] = s
 		if s.SubagentOf != "" && s.SubagentOf != s.ID {
 			subagents[s.SubagentOf] = append(subagents[s.SubagentOf], s)
@@ -143,7 +143,7 @@ func together(all roll.Roll, f roll.Filter) []place {
 			take(sub, of)
 		}
 	}
-	for _, s := range all {
+	for s := range all.All() {
 		if !f.Fits(s) {
 			continue
 		}
@@ -165,7 +165,7 @@ type printer struct {
 	style    term.Style
 	terminal bool
 	width    int
-	short    map[session.ID]string
+	short    func(session.ID) string
 	err      error
 
 	session  *roll.Session // of the latest hit
@@ -220,7 +220,7 @@ func (p *printer) hit(at place, h history.Hit) {
 		if p.subagent = at.subagent; p.subagent != nil {
 			p.subagent.Clean(p.env.Redact)
 			if p.terminal && !p.JSON {
-				p.put(p.style.Dim(term.Cut(term.Clean("subagent "+p.short[p.subagent.ID]+"  "+p.subagent.About()), p.width)) + "\n")
+				p.put(p.style.Dim(term.Cut(term.Clean("subagent "+p.short(p.subagent.ID)+"  "+p.subagent.About()), p.width)) + "\n")
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func (p *printer) heading() {
 	if p.headings++; p.headings == 1 {
 		gap = ""
 	}
-	id := p.short[s.ID]
+	id := p.short(s.ID)
 	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(who(s)), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.About())},
 		func(word string) bool { return word == "" }), "  ")
 	p.put(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")

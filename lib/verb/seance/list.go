@@ -115,7 +115,7 @@ func table(env *cli.Env, all roll.Roll, found []*roll.Session) error {
 		if narrow && agents {
 			actor = term.CutFront(actor, maxActor-6)
 		}
-		rows = append(rows, []string{short[s.ID], actor, agent, term.Day(s.StartedAt, now), string(s.Outcome), topic(s, short)})
+		rows = append(rows, []string{short(s.ID), actor, agent, term.Day(s.StartedAt, now), string(s.Outcome), topic(s, short)})
 	}
 	if !agents {
 		for i, r := range rows {
@@ -135,9 +135,9 @@ func client(s *roll.Session) string {
 
 // topic is what the session was about, and what it came from where that is not
 // its chain.
-func topic(s *roll.Session, short map[session.ID]string) string {
+func topic(s *roll.Session, short func(session.ID) string) string {
 	name := func(id session.ID) string {
-		if s, ok := short[id]; ok {
+		if s := short(id); s != "" {
 			return s
 		}
 		return string(id[:min(len(id), 8)])

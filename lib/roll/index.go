@@ -1,0 +1,256 @@
+package roll
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"hash/crc32"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/atomicfile"
+	"gt/lib/eventlog"
+)
+
+// The index is what a log and its archive said when they were last read to their
+// ends: .sessions/index.jsonl, a header, a line a session, the newest first, and
+// a line of what is needed to go on. It saves reading them again and is nothing
+// that anybody has to keep: what cannot be believed is made anew.
+//
+// It is believed where it is whole (a checksum), ours alone, and of this log and
+// this archive, to which nothing but new lines has been added. Several processes
+// may write it at once, for each writes a whole one in the place of another.
+
+// indexVersion changes with the form of the index and with what take makes of an
+// event.
+const indexVersion = 1
+
+// The header begins with this and eight digits of the checksum of all that
+// follows them.
+var indexBegin = []byte(`{"version":` + strconv.Itoa(indexVersion) + `,"sum":"`)
+
+const (
+	sumDigits = 8
+	maxIndex  = 1 << 30
+	// guarded is how much at the beginning of a file, and before the end of what
+	// was read, has to be the same.
+	guarded = 4 << 10
+)
+
+// worthWriting is how much has to be new in the log before the index is written
+// again: less is read faster than that is done. In tests it is less.
+var worthWriting int64 = 256 << 10
+
+// header says of what the index is the index.
+type header struct {
+	Log      covered `json:"log"`
+	Archive  covered `json:"archive"` // nothing where there was none
+	Sessions int     `json:"sessions"`
+}
+
+// covered is a file as far as it was read.
+type covered struct {
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
+	Size   int64  `json:"size"`  // that it had
+	Read   int64  `json:"read"`  // the end of its last whole line
+	Guard  string `json:"guard"` // checksum of its beginning and of what stands before that end
+}
+
+// afterwards is the last line: what is needed to go on.
+type afterwards struct {
+	Actors map[string]*actor `json:"actors"`
+}
+
+// index is a cache that was read.
+type index struct {
+	header
+	entries []entry
+	rest    []byte // the last line
+}
+
+func indexPath(log eventlog.Log) string {
+	return filepath.Join(filepath.Dir(string(log)), ".sessions", "index.jsonl")
+}
+
+// load reads the index; it is nil where that cannot be believed.
+func load(path string) *index {
+	f, err := atomicfile.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() > maxIndex || info.Mode().Perm()&0o022 != 0 || !own(info) {
+		return nil
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil
+	}
+	at := len(indexBegin) + sumDigits
+	if len(data) < at || !bytes.HasPrefix(data, indexBegin) || string(data[len(indexBegin):at]) != sum(data[at:]) {
+		return nil
+	}
+	first, lines, _ := bytes.Cut(data, []byte("\n"))
+	x := &index{}
+	if json.Unmarshal(first, &x.header) != nil || x.Sessions < 0 || x.Sessions > len(lines) {
+		return nil
+	}
+	x.entries = make([]entry, x.Sessions)
+	for i := range x.entries {
+		x.entries[i].line, lines, _ = bytes.Cut(lines, []byte("\n"))
+		if lineID(x.entries[i].line) == nil {
+			return nil
+		}
+	}
+	x.rest = lines
+	return x
+}
+
+func sum(data []byte) string {
+	s := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+	return hex.EncodeToString([]byte{byte(s >> 24), byte(s >> 16), byte(s >> 8), byte(s)})
+}
+
+func own(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// readIndexed reads what is new since the index was written, where that can be
+// believed, and else all.
+func (all sources) readIndexed(path string, progress Progress) (Roll, error) {
+	if x := load(path); x != nil && x.covers(all) {
+		if r, done, err := x.readOn(path, all, progress); done || err != nil {
+			return r, err
+		}
+	}
+	b, err := all.read(progress)
+	if err != nil {
+		return Roll{}, err
+	}
+	r := b.roll()
+	if last, err := json.Marshal(afterwards{b.actors}); err == nil {
+		all.save(path, r, last)
+	}
+	return r, nil
+}
+
+// covers says whether the index is of these files, and where in them it ends.
+func (x *index) covers(all sources) bool {
+	for i, c := range []covered{x.Archive, x.Log} {
+		f := all[i]
+		if f == nil {
+			if c != (covered{}) {
+				return false
+			}
+			continue
+		}
+		if f.size < c.Read {
+			return false
+		}
+		now, err := f.covered(c.Read)
+		if now.Size = c.Size; err != nil || now != c {
+			return false
+		}
+		f.end = c.Read
+	}
+	// What is new in the archive belongs before the log.
+	return all[0] == nil || all[0].size == x.Archive.Size
+}
+
+// readOn reads what is new. It is not done where that should have been told
+// before what was told already.
+func (x *index) readOn(path string, all sources, progress Progress) (r Roll, done bool, err error) {
+	r, last := Roll{x.entries}, x.rest
+	var b *book
+	inOrder := true
+	err = all.scan(progress, func(_ int, e *found) {
+		if b == nil {
+			var then afterwards
+			b = newBook(r)
+			inOrder = json.Unmarshal(x.rest, &then) == nil && then.Actors != nil
+			b.actors = then.Actors
+		}
+		inOrder = inOrder && b.add(&e.event)
+	})
+	if err != nil || !inOrder {
+		return Roll{}, false, err
+	}
+	if b != nil {
+		r = b.roll()
+		last, err = json.Marshal(afterwards{b.actors})
+	}
+	if log := all[1]; err == nil && log != nil && log.end-x.Log.Read >= worthWriting {
+		all.save(path, r, last)
+	}
+	return r, true, nil
+}
+
+// save writes the index, last as its last line. That it cannot be written costs
+// time and no more.
+func (all sources) save(path string, r Roll, last []byte) {
+	dir := filepath.Dir(path)
+	if atomicfile.Private(dir) != nil {
+		return
+	}
+	h := header{Sessions: len(r.entries)}
+	for i, c := range []*covered{&h.Archive, &h.Log} {
+		if f := all[i]; f != nil {
+			var err error
+			if *c, err = f.covered(f.end); err != nil {
+				return
+			}
+		}
+	}
+	first, err := json.Marshal(h)
+	if err != nil {
+		return
+	}
+	data := slices.Concat(indexBegin, []byte(strings.Repeat("0", sumDigits)), []byte(`",`), first[1:], []byte("\n"))
+	data = slices.Grow(data, len(r.entries)*512)
+	for i := range r.entries {
+		if e := &r.entries[i]; e.known == nil {
+			data = append(append(data, e.line...), '\n')
+		} else {
+			data = e.known.encode(data)
+		}
+	}
+	data = append(append(data, last...), '\n')
+	at := len(indexBegin) + sumDigits
+	copy(data[len(indexBegin):], sum(data[at:]))
+	atomicfile.Sweep(dir, time.Now())
+	_ = atomicfile.Write(path, data, atomicfile.Unsynced)
+}
+
+// covered describes the file as far as it was read.
+func (f *source) covered(read int64) (covered, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return covered{}, err
+	}
+	c := covered{Size: f.size, Read: read}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		c.Device, c.Inode = uint64(st.Dev), st.Ino //nolint:unconvert // it is signed elsewhere
+	}
+	hash := fnv.New64a()
+	var part [guarded]byte
+	for _, from := range []int64{0, max(read-guarded, 0)} {
+		n, err := f.ReadAt(part[:min(guarded, read-from)], from)
+		if err != nil {
+			return covered{}, err
+		}
+		hash.Write(part[:n])
+	}
+	c.Guard = hex.EncodeToString(hash.Sum(nil))
+	return c, nil
+}
