@@ -1,0 +1,225 @@
+package timeline
+
+import (
+	"slices"
+	"sort"
+	"time"
+)
+
+// scale is the axis: where a moment lies between 0 and 1. Where nobody worked for
+// long, time is left out.
+type scale struct {
+	zone   *time.Location
+	pieces []piece // one after the other; a gap is never the first or the last
+	worked float64 // seconds that are not left out
+}
+
+// piece is a part of the axis on which time passes evenly.
+type piece struct {
+	from, to time.Time
+	at, end  float64
+	gap      bool // nobody worked
+}
+
+const (
+	longGap   = 0.02      // of all time at work, a gap that is left out
+	shortest  = time.Hour // and how long it is at least
+	gapWidth  = 0.022     // what is left of one
+	gapsWidth = 0.3       // what is left of all at most
+	margin    = 0.006     // of the time in a piece, before and after it
+)
+
+func seconds(from, to time.Time) float64 {
+	return float64(to.Unix()-from.Unix()) + float64(to.Nanosecond()-from.Nanosecond())/1e9
+}
+
+// newScale makes an axis for bars, which are in the order of their start.
+func newScale(bars []bar, zone *time.Location) scale {
+	s := scale{zone: zone}
+	if len(bars) == 0 {
+		return s
+	}
+	// When anybody was at work.
+	var work []piece
+	for _, b := range bars {
+		if n := len(work) - 1; n >= 0 && !b.from.After(work[n].to) {
+			if b.to.After(work[n].to) {
+				work[n].to = b.to
+			}
+			continue
+		}
+		work = append(work, piece{from: b.from, to: b.to})
+	}
+	busy := 0.0
+	for _, w := range work {
+		busy += seconds(w.from, w.to)
+	}
+	least := max(busy*longGap, shortest.Seconds())
+	joined := work[:1]
+	for _, w := range work[1:] {
+		last := &joined[len(joined)-1]
+		if seconds(last.to, w.from) <= least {
+			last.to = w.to
+			continue
+		}
+		joined = append(joined, w)
+	}
+	for _, w := range joined {
+		s.worked += seconds(w.from, w.to)
+	}
+	// A little air on both sides of each piece, a minute at least.
+	air := max(s.worked*margin, 60)
+	s.worked = 0
+	for i := range joined {
+		w := &joined[i]
+		w.from, w.to = w.from.Add(-time.Duration(air)*time.Second), w.to.Add(time.Duration(air)*time.Second)
+		s.worked += seconds(w.from, w.to)
+	}
+	gap := 0.0
+	if n := len(joined) - 1; n > 0 {
+		gap = min(gapWidth, gapsWidth/float64(n))
+	}
+	left := 1 - gap*float64(len(joined)-1)
+	at := 0.0
+	for i, w := range joined {
+		if i > 0 {
+			s.pieces = append(s.pieces, piece{from: joined[i-1].to, to: w.from, at: at, end: at + gap, gap: true})
+			at += gap
+		}
+		w.at, w.end = at, at+left*seconds(w.from, w.to)/s.worked
+		at = w.end
+		s.pieces = append(s.pieces, w)
+	}
+	return s
+}
+
+// at is where a moment lies.
+func (s scale) at(t time.Time) float64 {
+	i := sort.Search(len(s.pieces), func(i int) bool { return !s.pieces[i].to.Before(t) })
+	if i == len(s.pieces) {
+		return 1
+	}
+	p := s.pieces[i]
+	all := seconds(p.from, p.to)
+	if !t.After(p.from) || all <= 0 {
+		return p.at
+	}
+	return p.at + (p.end-p.at)*seconds(p.from, t)/all
+}
+
+// tick is a mark on the axis.
+type tick struct {
+	at   float64
+	text string
+}
+
+// step is how far apart ticks are, in the calendar.
+type step struct {
+	minutes, days, months int
+	tick, above           string // what stands at a tick, and above it where it changes
+}
+
+var steps = []step{
+	{1, 0, 0, "15:04", "Mon 2 Jan"}, {2, 0, 0, "15:04", "Mon 2 Jan"}, {5, 0, 0, "15:04", "Mon 2 Jan"}, {15, 0, 0, "15:04", "Mon 2 Jan"},
+	{30, 0, 0, "15:04", "Mon 2 Jan"}, {60, 0, 0, "15:04", "Mon 2 Jan"}, {120, 0, 0, "15:04", "Mon 2 Jan"}, {180, 0, 0, "15:04", "Mon 2 Jan"},
+	{360, 0, 0, "15:04", "Mon 2 Jan"}, {720, 0, 0, "15:04", "Mon 2 Jan"},
+	{0, 1, 0, "2", "Jan 2006"}, {0, 2, 0, "2", "Jan 2006"}, {0, 7, 0, "2", "Jan 2006"}, {0, 14, 0, "2", "Jan 2006"},
+	{0, 0, 1, "Jan", "2006"}, {0, 0, 3, "Jan", "2006"}, {0, 0, 12, "2006", ""}, {0, 0, 60, "2006", ""}, {0, 0, 240, "2006", ""},
+	{0, 0, 1200, "2006", ""},
+}
+
+func (s step) seconds() float64 {
+	return 60*float64(s.minutes) + 86400*float64(s.days) + 2629746*float64(s.months)
+}
+
+// first is the last tick that is not after t.
+func (s step) first(t time.Time) time.Time {
+	y, m, d := t.Date()
+	switch {
+	case s.minutes > 0:
+		minute := t.Hour()*60 + t.Minute()
+		return time.Date(y, m, d, 0, minute-minute%s.minutes, 0, 0, t.Location())
+	case s.days >= 7: // Mondays
+		return time.Date(y, m, d-int(t.Weekday()+6)%7, 0, 0, 0, 0, t.Location())
+	case s.days > 0:
+		return time.Date(y, m, d-(d-1)%s.days, 0, 0, 0, 0, t.Location())
+	}
+	month := y*12 + int(m) - 1
+	month -= month % s.months
+	return time.Date(month/12, time.Month(month%12+1), 1, 0, 0, 0, 0, t.Location())
+}
+
+// next is the tick after t, which is one.
+func (s step) next(t time.Time) time.Time {
+	y, m, d := t.Date()
+	switch {
+	case s.minutes >= 60: // by the clock on the wall, also where it is set in the night
+		n := time.Date(y, m, d, t.Hour()+s.minutes/60, t.Minute(), 0, 0, t.Location())
+		if !n.After(t) {
+			n = t.Add(time.Duration(s.minutes) * time.Minute)
+		}
+		return n
+	case s.minutes > 0:
+		return t.Add(time.Duration(s.minutes) * time.Minute)
+	case s.days == 2:
+		if n := time.Date(y, m, d+2, 0, 0, 0, 0, t.Location()); n.Day() > 2 {
+			return n
+		}
+		return time.Date(y, m+1, 1, 0, 0, 0, 0, t.Location())
+	case s.days > 0:
+		return time.Date(y, m, d+s.days, 0, 0, 0, 0, t.Location())
+	}
+	return time.Date(y, m+time.Month(s.months), 1, 0, 0, 0, 0, t.Location())
+}
+
+// maxTicks bounds what is counted on an axis.
+const maxTicks = 20000
+
+// ticks are about n marks on the axis, and above them what they have in common:
+// the day, the month, the year, where it changes. No two are nearer to one another
+// than near, and no two above than wide.
+func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) {
+	if len(s.pieces) == 0 {
+		return nil, nil
+	}
+	k := slices.IndexFunc(steps, func(st step) bool { return st.seconds() >= s.worked/float64(n) })
+	if k < 0 {
+		k = len(steps) - 1
+	}
+	st := steps[k]
+	date := st.above
+	if date == "Mon 2 Jan" && (s.pieces[0].from.In(s.zone).Year() != year || s.pieces[len(s.pieces)-1].to.In(s.zone).Year() != year) {
+		date = "Mon 2 Jan 2006"
+		wide *= 1.4
+	}
+	last, count, common := -1.0, 0, ""
+	mark := func(t time.Time, at float64) {
+		text := ""
+		if date != "" {
+			text = t.Format(date)
+		}
+		if text != common && (len(above) == 0 || at-above[len(above)-1].at >= wide) {
+			common = text
+			above = append(above, tick{at, text})
+		}
+	}
+	for _, p := range s.pieces {
+		if p.gap {
+			continue
+		}
+		mark(p.from.In(s.zone), p.at)
+		for t := st.first(p.from.In(s.zone)); !t.After(p.to) && count < maxTicks; t = st.next(t) {
+			count++
+			if t.Before(p.from) {
+				continue
+			}
+			at := s.at(t)
+			mark(t, at)
+			if last < 0 || at-last >= near {
+				below = append(below, tick{at, t.Format(st.tick)})
+				last = at
+			}
+		}
+	}
+	return below, above
+}
