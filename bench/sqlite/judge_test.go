@@ -339,6 +339,15 @@ func TestAppendedWhileRead(t *testing.T) {
 	}); err != nil || times != 1 {
 		t.Error(times, err)
 	}
+	// Who begins to read sees it.
+	if err := ours.Do(func() error {
+		if got := column(t, ours, "a"); !slices.Equal(got, []string{"2"}) {
+			t.Errorf("%q", got)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
 }
 
 // What cannot be read says so.

@@ -46,8 +46,10 @@ type Reader interface {
 var readers = []Reader{
 	claude{},
 	&codex{},
+	copilot{},
 	gemini{},
 	qwen{},
+	&opencode{},
 }
 
 // File is where a conversation lies.

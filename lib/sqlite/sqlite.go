@@ -40,13 +40,15 @@ const (
 	cacheSize       = 1 << 20 // of pages, in bytes
 )
 
-// DB is a database as it was when Open or the last attempt of Do began.
+// DB is a database as it was when Open or the last attempt of Do began. Only one
+// goroutine may use it.
 type DB struct {
 	path string
 	main *os.File
 	wal  *os.File // nil where there is none
 
 	state    state
+	written  written
 	pageSize int
 	usable   int              // of a page
 	pages    uint32           // that the database has
@@ -93,11 +95,14 @@ func (db *DB) Close() {
 	db.main, db.wal = nil, nil
 }
 
-// Do calls read, which reads from the database, and once more from the beginning
+// Do calls read, which reads from the database as it is now, and once more from the beginning
 // where the database was changed in a way that makes what it has read no one
 // state: then what it got may be nonsense, and errors say nothing. What read gave
 // out counts only when Do returns nil, or the error of read.
 func (db *DB) Do(read func() error) error {
+	if db.tables != nil && (db.lookLog() != db.written || db.stale()) {
+		db.tables = nil
+	}
 	for range attempts {
 		if db.tables == nil {
 			if err := db.open(); err != nil {
@@ -135,7 +140,7 @@ func (db *DB) open() (err error) {
 		db.Close()
 		return err
 	}
-	db.state = db.look()
+	db.state, db.written = db.look(), db.lookLog()
 	if err := db.readHeader(); err != nil {
 		return db.failed(err)
 	}
@@ -175,6 +180,27 @@ func (db *DB) look() (s state) {
 		f.Close()
 	}
 	return s
+}
+
+// written tells whether the log was appended to, which does not concern who is
+// reading, but who begins to.
+type written struct {
+	size, changed int64
+	head          [48]byte // of the -shm file, which counts the changes
+}
+
+func (db *DB) lookLog() (w written) {
+	if db.wal == nil {
+		return w
+	}
+	if info, err := db.wal.Stat(); err == nil {
+		w.size, w.changed = info.Size(), info.ModTime().UnixNano()
+	}
+	if f, err := atomicfile.Open(db.path + "-shm"); err == nil {
+		f.ReadAt(w.head[:], 0)
+		f.Close()
+	}
+	return w
 }
 
 // stale says whether what was read may be no one state of the database.
