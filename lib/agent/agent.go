@@ -62,6 +62,24 @@ func IsClient(name string) bool {
 	return slices.ContainsFunc(clients, func(c Client) bool { return c.Processes[0] == name })
 }
 
+// ByProcess returns the client that runs under that name, as IsClient takes it.
+func ByProcess(name string) Client {
+	for _, c := range clients {
+		if c.Processes[0] == name {
+			return c
+		}
+	}
+	return Of(name)
+}
+
+// ProgramName is the name of the program that a command line runs: of a script,
+// that of the script.
+func ProgramName(args []string) string {
+	program, _ := Client{}.program(args)
+	name := filepath.Base(program[len(program)-1])
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".js"), ".mjs")
+}
+
 // Own says whether a variable belongs to one run of the client: its successor
 // must not inherit it. Claude Code, for one, keeps no transcript of a session
 // that it takes for a child of another.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -42,6 +43,7 @@ func (c *list) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	found = slices.Concat(c.strangers, found)
 	switch {
 	case c.JSON:
 		for _, s := range found {
@@ -50,7 +52,7 @@ func (c *list) Run(env *cli.Env) error {
 			}
 		}
 		return nil
-	case all.Len() == 0:
+	case all.Len()+len(found) == 0:
 		env.Hint(noSessions)
 		return nil
 	case len(found) == 0:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,8 @@ type selection struct {
 	Here    bool   `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions"`
 	Live    bool   `help:"That run now." group:"Which sessions"`
 	All     bool   `short:"a" help:"Subagents too, and without a limit." group:"Which sessions"`
+
+	strangers []*roll.Session // that run, and of which no more is known; see discover
 
 	Log []string `placeholder:"FILE" type:"path" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions"`
 }
@@ -75,12 +78,16 @@ func (c *selection) sessions(env *cli.Env, limit int) (found []*roll.Session, al
 	if all, err = open(env, c.Log...); err != nil {
 		return nil, all, err
 	}
+	if c.Live {
+		c.strangers = discover(env, all)
+	}
 	f, err := c.filter(env, all)
 	if err != nil {
 		return nil, all, err
 	}
+	c.strangers = slices.DeleteFunc(c.strangers, func(s *roll.Session) bool { return !f.Fits(s) })
 	found = all.Select(f, limit)
-	for _, s := range found {
+	for _, s := range slices.Concat(found, c.strangers) {
 		s.Clean(env.Redact) // another program may have logged it
 	}
 	return found, all, nil
@@ -121,7 +128,7 @@ func one(env *cli.Env, id string) (*roll.Session, error) {
 }
 
 func named(env *cli.Env, all roll.Roll, name string) (*roll.Session, error) {
-	if len(all) == 0 {
+	if all.Len() == 0 {
 		return nil, cli.Failf(cli.No, noSessions)
 	}
 	// What a table cut, here or elsewhere, ends in an ellipsis.

@@ -84,6 +84,12 @@ func look(env *cli.Env, all roll.Roll, s *roll.Session) detail {
 	if f := s.Conversation(); f.Path != "" && history.Of(f.Client) != nil {
 		d.Turns, _ = count(f)
 	}
+	if on := comeback(env, s, false); len(on.args) > 0 {
+		d.Resume = env.Redact(on.String())
+	}
+	if on := comeback(env, s, true); len(on.args) > 0 {
+		d.Fork = env.Redact(on.String())
+	}
 	for _, w := range workers {
 		d.Subagents = append(d.Subagents, w.ID)
 	}
@@ -167,7 +173,10 @@ func portrait(env *cli.Env, d detail) string {
 		line("Tokens", spent(u, len(d.Usage) > 1))
 	}
 	line("Transcript", s.Transcript)
-	line("Tmux", s.TmuxSession)
+	line("Tmux", strings.TrimSpace(s.TmuxSession+" "+s.TmuxPane))
+	if s.PID > 0 {
+		line("Process", fmt.Sprint(s.PID))
+	}
 	line("Host", s.Host)
 	line("Resume", d.Resume)
 	line("Fork", d.Fork)

@@ -1,0 +1,95 @@
+package seance
+
+import (
+	"path/filepath"
+	"strings"
+
+	"gt/lib/agent"
+	"gt/lib/cli"
+	"gt/lib/process"
+	"gt/lib/roll"
+	"gt/lib/tmux"
+)
+
+// discover looks for agents in the panes of tmux, in one call of it: it notes that
+// a session runs which nobody noted, and where; and returns the agents of which
+// no session is known.
+//
+// A session is told by its process, else by the transcript that the process has
+// open. It is never guessed: two agents of one folder look alike.
+func discover(env *cli.Env, all roll.Roll) (strangers []*roll.Session) {
+	server, _ := tmux.FromEnv(env.Getenv)
+	panes, err := tmux.Server(server).Panes()
+	if err != nil || len(panes) == 0 {
+		return nil // without tmux there is nothing to find in it
+	}
+	byPID, byFile := map[int]*roll.Session{}, map[string]*roll.Session{}
+	for s := range all.All() {
+		if s.Settle(); s.PID > 0 {
+			byPID[s.PID] = s
+		}
+		if s.Transcript != "" {
+			byFile[s.Transcript] = s
+		}
+	}
+	table := process.Snapshot()
+	for _, pane := range panes {
+		if pane.Dead {
+			continue
+		}
+		p, client := inPane(table, pane.PID)
+		if client == "" {
+			continue
+		}
+		s := byPID[p.PID]
+		if s == nil {
+			s = writing(table, p, byFile)
+		}
+		if s == nil {
+			s = &roll.Session{Agent: client, CWD: pane.Path}
+			all = all.With(s)
+		}
+		s.Run(p.PID)
+		s.TmuxSession, s.TmuxPane = pane.Session, pane.ID
+	}
+	return strangers
+}
+
+// inPane finds the agent that runs in a pane: of one that was started by another,
+// the other.
+func inPane(table process.Table, pid int) (process.Proc, string) {
+	for _, pid := range table.Below(pid) {
+		p, err := process.Find(pid)
+		if err != nil {
+			continue
+		}
+		name := process.Name(pid)
+		if args, err := p.Args(); err == nil {
+			name = agent.ProgramName(args)
+		}
+		if agent.IsClient(name) {
+			return p, agent.ByProcess(name).Name
+		}
+	}
+	return process.Proc{}, ""
+}
+
+// writing finds the session whose transcript a process, or one below it, has
+// open.
+func writing(table process.Table, p process.Proc, byFile map[string]*roll.Session) *roll.Session {
+	for _, pid := range table.Below(p.PID) {
+		q, err := process.Find(pid)
+		if err != nil {
+			continue
+		}
+		for _, path := range q.Files() {
+			if !strings.HasSuffix(path, ".jsonl") {
+				continue
+			}
+			if s := byFile[filepath.Clean(path)]; s != nil {
+				return s
+			}
+		}
+	}
+	return nil
+}
