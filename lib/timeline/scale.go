@@ -26,7 +26,7 @@ const (
 	shortest  = time.Hour // and how long it is at least
 	gapWidth  = 0.022     // what is left of one
 	gapsWidth = 0.3       // what is left of all at most
-	margin    = 0.006     // of the time in a piece, before and after it
+	margin    = 0.012     // of the time in a piece, before and after it
 )
 
 func seconds(from, to time.Time) float64 {
@@ -153,14 +153,15 @@ func (s step) first(t time.Time) time.Time {
 func (s step) next(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch {
-	case s.minutes >= 60: // by the clock on the wall, also where it is set in the night
-		n := time.Date(y, m, d, t.Hour()+s.minutes/60, t.Minute(), 0, 0, t.Location())
-		if !n.After(t) {
-			n = t.Add(time.Duration(s.minutes) * time.Minute)
-		}
-		return n
 	case s.minutes > 0:
-		return t.Add(time.Duration(s.minutes) * time.Minute)
+		// By the clock on the wall: an hour that is left out in spring has no tick.
+		minute := t.Hour()*60 + t.Minute()
+		for minute += s.minutes - minute%s.minutes; ; minute += s.minutes {
+			n := time.Date(y, m, d, 0, minute, 0, 0, t.Location())
+			if n.After(t) && n.Hour()*60+n.Minute() == minute%(24*60) {
+				return n
+			}
+		}
 	case s.days == 2:
 		if n := time.Date(y, m, d+2, 0, 0, 0, 0, t.Location()); n.Day() > 2 {
 			return n

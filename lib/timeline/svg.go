@@ -240,9 +240,12 @@ func (p *Picture) heading() string {
 	}
 	zone := p.Now.Location()
 	first, last := p.first.In(zone), p.last.In(zone)
-	days := first.Format("2 Jan 2006")
-	if to := last.Format("2 Jan 2006"); to != days {
-		days += " to " + to
+	days := last.Format("2 Jan 2006")
+	switch {
+	case first.Year() != last.Year():
+		days = first.Format("2 Jan 2006") + " to " + days
+	case first.YearDay() != last.YearDay():
+		days = first.Format("2 Jan") + " to " + days
 	}
 	name, _ := last.Zone()
 	agents := map[string]int{}

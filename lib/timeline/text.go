@@ -104,7 +104,7 @@ func (p *Picture) Text(style palette.Style, width int) string {
 	}
 	p.left(line, style, width)
 	line("")
-	line(p.legend(style))
+	p.legend(line, style, width)
 	return b.String()
 }
 
@@ -133,7 +133,7 @@ func (p *Picture) left(line func(string), style palette.Style, width int) {
 // dense says whether there are so many sessions that no end of one could be told
 // from another's.
 func (p *Picture) dense(columns int) bool {
-	return p.By != Session && len(p.bars) > len(p.lanes)*columns/2 && len(p.bars) > 3*columns
+	return p.By != Session && columns >= leastBar+countWidth && len(p.bars) > len(p.lanes)*columns/2 && len(p.bars) > 3*columns
 }
 
 // density draws how many sessions were at work rather than each, and how many of
@@ -183,7 +183,7 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 	}
 	p.left(line, style, width)
 	line("")
-	line(fmt.Sprintf("%c 1 to %c %d sessions at work; at the end how many there were and how many crashed", steps[0], steps[len(steps)-1], most))
+	line(style.Plain(term.Cut(fmt.Sprintf("%c 1 to %c %d at work; behind: all sessions, and the crashed", steps[0], steps[len(steps)-1], most), width)))
 }
 
 // marksLine writes the marks of an axis where there is room.
@@ -301,16 +301,28 @@ func paint(row []cell, style palette.Style) string {
 }
 
 // legend says what the marks mean, those that there are.
-func (p *Picture) legend(style palette.Style) string {
+func (p *Picture) legend(line func(string), style palette.Style, width int) {
 	there := map[string]bool{}
 	for _, b := range p.bars {
 		there[b.look.Letter] = true
 	}
-	var parts []string
+	text, used := "", 0
 	for _, l := range palette.Looks {
-		if there[l.Letter] {
-			parts = append(parts, style.Paint(l, style.MarkOf(l))+" "+string(l.Outcome))
+		if !there[l.Letter] {
+			continue
 		}
+		const gap = "   "
+		n := 2 + len(l.Outcome)
+		switch {
+		case used == 0:
+		case used+len(gap)+n > width:
+			line(text)
+			text, used = "", 0
+		default:
+			text, used = text+gap, used+len(gap)
+		}
+		text += style.Paint(l, style.MarkOf(l)) + " " + string(l.Outcome)
+		used += n
 	}
-	return strings.Join(parts, "   ")
+	line(text)
 }

@@ -126,7 +126,7 @@ func (p *Picture) thread() {
 		b := &p.bars[i]
 		id, link := chain.Above(b.Session)
 		before, there := at[id]
-		if !there && b.ChainID != "" {
+		if !there && b.ChainID != "" && link != chain.Subagent && link != chain.Fork {
 			before, there = latest[b.ChainID]
 			link = chain.Follows
 		}
