@@ -253,11 +253,11 @@ func (l *line) words(env *Env, p Program, app *kong.Node, begin string) (found [
 	return found, files
 }
 
-// values are what can stand for a value, and whether a file's name can. A field
-// of the grammar says it by its enum, by complete:"NAME", which is one of the
-// program's completers, or by its type or placeholder, FILE or DIR.
+// values are what can stand for the value of a flag or an argument, and whether
+// a file's name can: what the program says of one of that name, the words of an
+// enum; or files, by its type or placeholder, FILE or DIR.
 func values(env *Env, p Program, v *kong.Value, begin string) (found []Candidate, files bool) {
-	if c := p.Complete[v.Tag.Get("complete")]; c != nil {
+	if c := p.Complete[v.Name]; c != nil {
 		return c(env, begin), false
 	}
 	for _, word := range v.EnumSlice() {

@@ -10,8 +10,8 @@ type tree struct {
 	Flags
 	List list `cmd:"" default:"withargs" help:"List."`
 	Show struct {
-		ID   string   `arg:"" complete:"id" help:"The one."`
-		More []string `arg:"" optional:"" complete:"id"`
+		ID   string   `arg:"" help:"The one."`
+		More []string `arg:"" optional:""`
 	} `cmd:"" aliases:"see" help:"Show $(one)\x1b."`
 	Set struct {
 		Place string `arg:"" enum:"here,there" help:"Where."`
@@ -35,11 +35,10 @@ func (tree) Run(*Env) error { return nil }
 // What is offered is what the grammar takes there: in the order in which it
 // stands in it, and nothing that a shell would read.
 func TestComplete(t *testing.T) {
-	program := Program{Name: "gt-x", Grammar: &tree{}, Complete: map[string]Completer{
-		"id": func(_ *Env, begin string) []Candidate {
-			return []Candidate{{"b2", "the second\tof\nthem"}, {"a1", "first"}, {"$(x)", ""}, {"b 3", ""}, {"b'", ""}, {"", ""}}
-		},
-	}}
+	ids := func(_ *Env, begin string) []Candidate {
+		return []Candidate{{"b2", "the second\tof\nthem"}, {"a1", "first"}, {"$(x)", ""}, {"b 3", ""}, {"b'", ""}, {"", ""}}
+	}
+	program := Program{Name: "gt-x", Grammar: &tree{}, Complete: map[string]Completer{"id": ids, "more": ids, "agent": ids}}
 	complete := func(words ...string) (string, int) {
 		var out, errs strings.Builder
 		env := &Env{Args: append([]string{"__complete"}, words...), Stdout: &out, Stderr: &errs}

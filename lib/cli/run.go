@@ -34,8 +34,8 @@ type Program struct {
 	// To build a grammar costs more than such a command itself.
 	Hot func(args []string) Command
 
-	// Complete tells a shell what can stand for the fields of the grammar that
-	// name it in their tag: complete:"session".
+	// Complete tells a shell what can stand for the value of a flag or an
+	// argument, by its name, where the grammar alone does not say it.
 	Complete map[string]Completer
 }
 

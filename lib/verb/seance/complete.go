@@ -8,15 +8,19 @@ import (
 	"gt/lib/term"
 )
 
-// completers are what a shell offers for fields of the grammar.
+// completers are what a shell is offered for the value of a flag or an argument,
+// by its name.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{
-		"session": sessionIDs,
-		"agent":   seen(func(s *roll.Session) []string { return []string{s.Agent, s.Actor} }),
-		"role":    seen(func(s *roll.Session) []string { return []string{s.Role} }),
-		"rig":     seen(func(s *roll.Session) []string { return []string{s.Rig} }),
-		"work":    seen(func(s *roll.Session) []string { return []string{s.WorkUnit} }),
-		"host":    seen(func(s *roll.Session) []string { return []string{s.Host} }),
+		"id":         sessionIDs,
+		"id-or-work": sessionIDs,
+		"chain":      sessionIDs,
+
+		"agent": seen(func(s *roll.Session) []string { return []string{s.Agent, s.Actor} }),
+		"role":  seen(func(s *roll.Session) []string { return []string{s.Role} }),
+		"rig":   seen(func(s *roll.Session) []string { return []string{s.Rig} }),
+		"work":  seen(func(s *roll.Session) []string { return []string{s.WorkUnit} }),
+		"host":  seen(func(s *roll.Session) []string { return []string{s.Host} }),
 	}
 }
 
@@ -34,7 +38,7 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	var offered []cli.Candidate
 	offer := func(s *roll.Session) {
 		s.Clean(env.Redact)
-		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, who(s), s.About()}, "  ")
+		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, who(s), s.About()}, " · ")
 		offered = append(offered, cli.Candidate{Word: string(s.ID), About: about})
 	}
 	if begin == "" {
