@@ -76,8 +76,11 @@ func (p *Picture) Text(style palette.Style, width int) string {
 	lead := strings.Repeat(" ", widest+2)
 
 	below, above := p.scale.ticks(max(columns/8, 2), 7/float64(columns), 13/float64(columns), p.Now.Year())
-	line(lead + style.Dim(marksLine(above, columns, col)))
-	line(lead + style.Dim(marksLine(below, columns, col)))
+	for i, marks := range [][]tick{above, below} {
+		if text := marksLine(marks, columns, col, i == 0); text != "" {
+			line(lead + style.Dim(text))
+		}
+	}
 
 	if dense {
 		p.density(line, labels, widest, columns, width, style)
@@ -186,12 +189,16 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 	line(style.Plain(term.Cut(fmt.Sprintf("%c 1 to %c %d at work; behind: all sessions, and the crashed", steps[0], steps[len(steps)-1], most), width)))
 }
 
-// marksLine writes the marks of an axis where there is room.
-func marksLine(marks []tick, columns int, col func(float64) int) string {
+// marksLine writes the marks of an axis where there is room, where it is loose
+// also a little before their place.
+func marksLine(marks []tick, columns int, col func(float64) int, loose bool) string {
 	line, used := "", 0
 	for _, t := range marks {
 		at := col(t.at)
 		n := term.Columns(t.text)
+		if loose {
+			at = min(at, columns-n)
+		}
 		if at < used || at+n > columns {
 			continue
 		}
