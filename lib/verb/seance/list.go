@@ -145,6 +145,8 @@ func topic(s *roll.Session, short func(session.ID) string) string {
 		return string(id[:min(len(id), 8)])
 	}
 	switch about := s.About(); {
+	case s.ID == "":
+		return "in tmux session " + s.TmuxSession
 	case s.SubagentOf != "":
 		return "subagent of " + name(s.SubagentOf) + ": " + about
 	case s.ForkOf != "":

@@ -47,7 +47,7 @@ func discover(env *cli.Env, all roll.Roll) (strangers []*roll.Session) {
 		}
 		if s == nil {
 			s = &roll.Session{Agent: client, CWD: pane.Path}
-			all = all.With(s)
+			strangers = append(strangers, s)
 		}
 		s.Run(p.PID)
 		s.TmuxSession, s.TmuxPane = pane.Session, pane.ID
