@@ -70,6 +70,7 @@ install() {
 		}
 	fi
 	check_path
+	say "for <Tab> in your shell: gt-seance completion bash, zsh or fish; docs/seance.md says where it goes"
 	[ $demo = no ] || demonstrate
 	[ $failed = no ]
 }

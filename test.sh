@@ -105,6 +105,8 @@ provide() {
 	lack npm npm
 	lack "${CC:-cc}" gcc libc6-dev
 	[ "$(uname)" != Linux ] || lack strace strace
+	lack zsh zsh
+	lack fish fish
 	[ -n "$commands" ] || return 0
 
 	if command -v apt-get >/dev/null; then
