@@ -155,17 +155,17 @@ func (x *index) covers(all sources) bool {
 			}
 			continue
 		}
-		if f.size < c.Read {
-			return false
-		}
 		now, err := f.covered(c.Read)
-		if now.Size = c.Size; err != nil || now != c {
+		if err != nil || i == 0 && now.Size != c.Size { // what is new in the archive belongs before the log
 			return false
 		}
-		f.end = c.Read
+		// Who wrote the index may have come later, and read more.
+		f.size, f.end = now.Size, c.Read
+		if now.Size = c.Size; now != c {
+			return false
+		}
 	}
-	// What is new in the archive belongs before the log.
-	return all[0] == nil || all[0].size == x.Archive.Size
+	return true
 }
 
 // readOn reads what is new. It is not done where that should have been told
@@ -210,6 +210,7 @@ func (all sources) save(path string, r Roll, last []byte) {
 			if *c, err = f.covered(f.end); err != nil {
 				return
 			}
+			c.Size = f.size // it may have grown since
 		}
 	}
 	first, err := json.Marshal(h)
@@ -232,15 +233,15 @@ func (all sources) save(path string, r Roll, last []byte) {
 	_ = atomicfile.Write(path, data, atomicfile.Unsynced)
 }
 
-// covered describes the file as far as it was read.
+// covered describes the file as it is now, as far as it was read.
 func (f *source) covered(read int64) (covered, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return covered{}, err
 	}
-	c := covered{Size: f.size, Read: read}
+	c := covered{Size: info.Size(), Read: read}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		c.Device, c.Inode = uint64(st.Dev), st.Ino //nolint:unconvert // it is signed elsewhere
+		c.Device, c.Inode = uint64(st.Dev), st.Ino // signed elsewhere
 	}
 	hash := fnv.New64a()
 	var part [guarded]byte

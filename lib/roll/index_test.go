@@ -328,6 +328,27 @@ func TestIndexIsWhole(t *testing.T) {
 		check("changed", at, other)
 	}
 	check("longer", 0, append(bytes.Clone(index), index...))
+
+	// Nor is one believed that another could have written.
+	write(t, path, index, 0o644)
+	if load(path) == nil {
+		t.Fatal("the whole one is not believed")
+	}
+	for _, mode := range []os.FileMode{0o620, 0o602} {
+		write(t, path, index, mode)
+		if load(path) != nil {
+			t.Errorf("it is believed with mode %o", mode)
+		}
+	}
+	if os.Geteuid() == 0 {
+		write(t, path, index, 0o600)
+		if err := os.Chown(path, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		if load(path) != nil {
+			t.Error("another's is believed")
+		}
+	}
 }
 
 // The index holds a session a line, in the order of a list, for jq and for
