@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -53,43 +54,44 @@ func findGemini(client, store string, each func(File)) error {
 	if err != nil {
 		return atomicfile.Error("read", filepath.Join(store, "tmp"), err)
 	}
+	// A client that gave a project a name copied what stood under its hash.
+	slices.SortStableFunc(projects, func(a, b os.DirEntry) int {
+		return cmp.Compare(len(a.Name())/hashLength, len(b.Name())/hashLength)
+	})
+	seen := map[string]bool{}
 	for _, p := range projects {
-		chats := filepath.Join(store, "tmp", p.Name(), "chats")
-		entries, err := os.ReadDir(chats)
-		if err != nil {
-			continue
-		}
-		for i, e := range entries {
-			name := e.Name()
-			if e.IsDir() {
-				if parent, err := session.ParseID(name); err == nil {
-					geminiSubagents(client, store, filepath.Join(chats, name), parent, each)
+		list := func(folder string, parent session.ID) (folders []string) {
+			entries, _ := os.ReadDir(filepath.Join(store, "tmp", p.Name(), folder))
+			for i, e := range entries {
+				name, form := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())), filepath.Ext(e.Name())
+				f := File{Client: client, Store: store, Path: filepath.Join(store, "tmp", p.Name(), folder, e.Name()), Parent: parent}
+				if parent != "" {
+					f.ID, _ = session.ParseID(name)
 				}
-				continue
+				switch {
+				case e.IsDir():
+					folders = append(folders, e.Name())
+				case form != ".json" && form != ".jsonl", parent == "" && !strings.HasPrefix(name, "session-"), parent != "" && f.ID == "":
+				case i+1 < len(entries) && entries[i+1].Name() == e.Name()+"l":
+					// What began as .json went on as .jsonl, with all that was in it.
+				case len(p.Name()) != hashLength || !seen[folder+name]:
+					seen[folder+name] = true
+					geminiFile(f, each)
+				}
 			}
-			// A session that began as .json goes on as .jsonl, with all that was in it.
-			again := i+1 < len(entries) && entries[i+1].Name() == name+"l"
-			if strings.HasPrefix(name, "session-") && geminiForm(name) && !again {
-				geminiFile(File{Client: client, Store: store, Path: filepath.Join(chats, name)}, each)
+			return folders
+		}
+		for _, name := range list("chats", "") {
+			if parent, err := session.ParseID(name); err == nil {
+				list(filepath.Join("chats", name), parent)
 			}
 		}
 	}
 	return nil
 }
 
-func geminiForm(name string) bool {
-	return strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl")
-}
-
-func geminiSubagents(client, store, dir string, parent session.ID, each func(File)) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		id, err := session.ParseID(strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())))
-		if err == nil && geminiForm(e.Name()) {
-			geminiFile(File{Client: client, Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Parent: parent}, each)
-		}
-	}
-}
+// hashLength is how long a GeminiProject's name is.
+const hashLength = 2 * sha256.Size
 
 func geminiFile(f File, each func(File)) {
 	if info, err := os.Stat(f.Path); err == nil && info.Mode().IsRegular() {
@@ -113,6 +115,7 @@ func (gemini) Look(f File) (Facts, error) {
 		return Facts{}, err
 	}
 	facts := l.facts
+	facts.Model = first(facts.Model, l.model)
 	if facts.Last.IsZero() {
 		facts.Last = time.Unix(0, f.Changed).UTC()
 	}
@@ -142,6 +145,7 @@ type geminiLook struct {
 	facts Facts
 	hash  string
 	said  bool
+	model string   // of the first answer
 	paths []string // that were worked on, a few
 }
 
@@ -174,6 +178,7 @@ func (l *geminiLook) front(m gjson.Result) {
 		}
 	case "gemini":
 		l.said = true
+		keep(&l.model, m.Get("model").Str)
 	}
 	if len(l.paths) < 64 {
 		m.Get("toolCalls").ForEach(func(_, c gjson.Result) bool {
@@ -226,7 +231,7 @@ func (l *geminiLook) lines(f File) error {
 		if whole {
 			front(line)
 		}
-		return whole && (!begun() || l.facts.CWD == "" && len(l.paths) == 0)
+		return whole && (!begun() || l.model == "" || l.facts.CWD == "" && len(l.paths) == 0)
 	}, func(line []byte) bool {
 		if gjson.ValidBytes(line) {
 			l.back(gjson.ParseBytes(line))
@@ -247,7 +252,7 @@ func (l *geminiLook) lines(f File) error {
 // JavaScript indents them.
 func (l *geminiLook) document(f File) error {
 	last := gjson.Result{}
-	err := geminiDocument(f.Path, headMost, func(key string, v gjson.Result) {
+	err := geminiDocument(f.Path, maxRecord, func(key string, v gjson.Result) {
 		switch key {
 		case "summary":
 			l.facts.Title = beginning(v.Str)
@@ -256,13 +261,13 @@ func (l *geminiLook) document(f File) error {
 		default:
 			l.header(gjson.Parse(`{"` + key + `":` + v.Raw + `}`))
 		}
-	}, func(raw []byte, _ int64) bool {
+	}, func(raw []byte, at int64) bool {
 		m := gjson.ParseBytes(raw)
 		l.front(m)
 		if geminiKind(m.Get("type").Str) == "gemini" {
 			last = gjson.Parse(strings.Clone(m.Raw))
 		}
-		return true
+		return at < headMost
 	})
 	if err != nil {
 		return err
@@ -418,7 +423,11 @@ func (gemini) Read(f File, o Options, each func(Entry) bool) (int64, error) {
 			// What is left was written elsewhere, perhaps before this one.
 			next := log.next
 			for _, m := range log.messages[i+1:] {
-				if m.last.line >= o.From && m.state != geminiCopy {
+				switch {
+				case m.state == geminiCopy || m.last.line < o.From:
+				case m.first >= o.From:
+					next = min(next, m.first)
+				default:
 					next = min(next, m.last.line)
 				}
 			}
@@ -564,7 +573,7 @@ func geminiText(content gjson.Result) string {
 var geminiInjected = []string{
 	"<session_context>", "This is the Gemini CLI. We are setting up the context",
 	"Here is the user's editor context", "Here is a summary of changes in the user's editor context",
-	"System: Please continue.",
+	"System: Please continue.", "You have stopped calling tools without finishing.",
 }
 
 // geminiAsked is what the person said in a message: as they typed it, where the

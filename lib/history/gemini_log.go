@@ -35,6 +35,7 @@ const (
 // geminiMessage is what the first reading notes of a message.
 type geminiMessage struct {
 	key       uint64 // of its id
+	first     int64  // where its first record begins
 	last, old geminiPlace
 	state     int
 	kind      string // user, gemini, or "" for what is neither's
@@ -146,7 +147,7 @@ func (l *geminiLog) add(key uint64, kind string, at geminiPlace) (int, bool) {
 	if len(l.messages) == maxMessages {
 		return 0, false
 	}
-	l.messages = append(l.messages, geminiMessage{key: key, kind: kind, last: at})
+	l.messages = append(l.messages, geminiMessage{key: key, kind: kind, first: at.line, last: at})
 	l.byKey[key] = len(l.messages) - 1
 	return len(l.messages) - 1, true
 }
@@ -206,10 +207,10 @@ func (l *geminiLog) set(line []byte, at int64, list gjson.Result) {
 		in[e.key] = true
 		if i, ok := l.byKey[e.key]; !ok || l.messages[i].state == geminiGone {
 			e.from = new
-			if text := geminiText(m.Get("content")); e.kind == "user" && geminiAsked(m) == "" && text != "" {
+			if e.kind == "user" && geminiAsked(m) == "" {
 				e.from = own
 			} else {
-				e.summary = e.kind == "user" && strings.Contains(text, "<state_snapshot>")
+				e.summary = e.kind == "user" && strings.Contains(geminiText(m.Get("content")), "<state_snapshot>")
 				fresh = true
 			}
 		}

@@ -89,7 +89,7 @@ func (q qwen) Look(f File) (Facts, error) {
 		return gemini{}.Look(f)
 	}
 	facts := Facts{ID: f.ID, Parent: f.Parent}
-	root, said := "", false
+	root, model, said := "", "", false
 	front := func(line []byte) {
 		if !gjson.ValidBytes(line) {
 			return
@@ -113,6 +113,7 @@ func (q qwen) Look(f File) (Facts, error) {
 			said = true
 		case "assistant":
 			said = true
+			keep(&model, v.Get("model").Str)
 		case "system":
 			if id, err := session.ParseID(v.Get("systemPayload.parentSessionId").Str); err == nil &&
 				v.Get("subtype").Str == "parent_session" && facts.Parent == "" {
@@ -127,7 +128,7 @@ func (q qwen) Look(f File) (Facts, error) {
 		if whole {
 			front(line)
 		}
-		return whole && !begun()
+		return whole && (!begun() || model == "")
 	}, func(line []byte) bool {
 		if !gjson.ValidBytes(line) {
 			return true
@@ -172,7 +173,7 @@ func (q qwen) Look(f File) (Facts, error) {
 		facts.Started = facts.Last // a fork in which nothing was said yet
 	}
 	facts.CWD = first(facts.CWD, root)
-	facts.Model = first(facts.Model, q.model(f))
+	facts.Model = first(facts.Model, model, q.model(f))
 	if facts.Branch == "HEAD" {
 		facts.Branch = ""
 	}
