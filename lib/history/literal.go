@@ -163,7 +163,8 @@ func (n needle) index(b []byte) int {
 		if i < 0 {
 			return -1
 		}
-		if at += i; n.at(b, at-n.rare) {
+		at += i
+		if j := at + n.second - n.rare; j < len(b) && b[j] == n.word[n.second] && n.at(b, at-n.rare) {
 			return at - n.rare
 		}
 		at++

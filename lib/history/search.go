@@ -112,22 +112,22 @@ func (q *Query) Search(all []Conversation, each func(i int, h Hit) bool, idle fu
 	for _, c := range all {
 		total += c.File.Size
 	}
-	// Those that are being searched and those that wait for it, in their order.
+	// Portions that are being searched and those that wait for it, in their order.
 	// The hits of the first are given on, the others stop when they are full.
-	type running struct {
-		i    int
-		hits chan Hit
-	}
 	workers := runtime.GOMAXPROCS(0)
-	queue, work := make(chan running, 64*workers), make(chan running)
+	queue, work := make(chan portion, 16*workers), make(chan portion)
 	tasks := []*cli.Task{cli.Go(func() {
 		defer close(queue)
 		defer close(work)
-		for i := range all {
-			r := running{i, make(chan Hit, 8)}
-			for _, to := range []chan running{queue, work} {
+		for i := 0; i < len(all); {
+			p := portion{from: i, hits: make(chan located, 8)}
+			for size := int64(0); i < len(all) && (i == p.from || size+all[i].File.Size <= portionSize); i++ {
+				size += all[i].File.Size
+			}
+			p.to = i
+			for _, to := range []chan portion{queue, work} {
 				select {
-				case to <- r:
+				case to <- p:
 				case <-s.stop:
 					return
 				}
@@ -143,9 +143,11 @@ func (q *Query) Search(all []Conversation, each func(i int, h Hit) bool, idle fu
 				}
 			}()
 			buf := make([]byte, blockSize)
-			for r := range work {
-				s.failed(s.conversation(r.i, buf, r.hits))
-				close(r.hits)
+			for p := range work {
+				for i := p.from; i < p.to; i++ {
+					s.failed(s.conversation(i, buf, p.hits))
+				}
+				close(p.hits)
 			}
 			whole = true
 		}))
@@ -159,28 +161,44 @@ func (q *Query) Search(all []Conversation, each func(i int, h Hit) bool, idle fu
 
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for r := range queue {
+	for p := range queue {
 		for more := true; more; {
-			var h Hit
+			var h located
 			select {
-			case h, more = <-r.hits:
+			case h, more = <-p.hits:
 			default:
 				idle(s.done.Load(), total)
 				select {
-				case h, more = <-r.hits:
+				case h, more = <-p.hits:
 				case <-tick.C:
 					continue
 				case <-s.stop:
 					return nil
 				}
 			}
-			if more && !each(r.i, h) {
+			if more && !each(h.i, h.Hit) {
 				return nil
 			}
 		}
 	}
 	slices.SortFunc(s.errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return errors.Join(s.errs...)
+}
+
+// portion is some conversations that are searched one after the other.
+type portion struct {
+	from, to int
+	hits     chan located
+}
+
+// portionSize is how many bytes are searched at a time: to hand on more of them
+// less often costs nothing, and a few at the end still keep all processors busy.
+const portionSize = 8 << 20
+
+// located is a hit and the place of its conversation.
+type located struct {
+	i int
+	Hit
 }
 
 // search is a Search that runs.
@@ -220,7 +238,7 @@ func (s *search) failed(err error) {
 }
 
 // conversation gives the hits of one, without what it copied.
-func (s *search) conversation(i int, buf []byte, to chan<- Hit) error {
+func (s *search) conversation(i int, buf []byte, to chan<- located) error {
 	n := 0
 	return s.in(i, buf, &s.done, func(h Hit) bool {
 		for _, j := range s.older[i] {
@@ -229,7 +247,7 @@ func (s *search) conversation(i int, buf []byte, to chan<- Hit) error {
 			}
 		}
 		select {
-		case to <- h:
+		case to <- located{i, h}:
 		case <-s.stop:
 			return false
 		}

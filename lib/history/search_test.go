@@ -381,6 +381,26 @@ func TestNeedles(t *testing.T) {
 	}
 }
 
+// A word that lies over the border of what is read at once is found.
+func TestASearchOverTheBorderOfABlock(t *testing.T) {
+	q, err := NewQuery("quiescence", true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	front, back := `{"type":"user","message":{"role":"user","content":"`, `"},"uuid":"x","timestamp":"2026-03-02T08:00:00Z"}`+"\n"
+	for shift := range 12 {
+		text := strings.Repeat("x", 2*blockSize-len(front)-shift) + "quiescence"
+		if err := os.WriteFile(path, []byte(front+text+back), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := gathered(q, []Conversation{{File: File{Client: "claude", Path: path, ID: "s"}}})
+		if err != nil || len(got) != 1 {
+			t.Errorf("%d before the border: %d, %v", shift, len(got), err)
+		}
+	}
+}
+
 // What grows while it is searched, is gone, or cannot be read harms nobody else.
 func TestASearchInWhatChanges(t *testing.T) {
 	dir := t.TempDir()
