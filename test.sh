@@ -3,7 +3,8 @@
 # is not here it installs where nobody has to be asked (as root, or with CI=true);
 # elsewhere it prints the one command that does.
 #
-#   GT_E2E=required      a missing Claude Code is a failure, not a reason to skip
+#   GT_E2E=required      a missing Claude Code, or Chromium, is a failure, not a
+#                        reason to skip
 #   GT_FAULTS=required   the same for strace and the right to trace
 #   GT_THOROUGH=1        every kill and fault, not a sample; and, as with CI=true,
 #                        mistakes put back, each of which a test has to notice
@@ -105,6 +106,8 @@ provide() {
 	lack npm npm
 	lack "${CC:-cc}" gcc libc6-dev
 	[ "$(uname)" != Linux ] || lack strace strace
+	# A browser, for the page of gt-seance timeline: any Chrome will do.
+	[ "$(uname)" != Linux ] || command -v google-chrome >/dev/null || lack chromium chromium
 	lack zsh zsh
 	lack fish fish
 	[ -n "$commands" ] || return 0
