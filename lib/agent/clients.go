@@ -38,7 +38,8 @@ var clients = []Client{
 	},
 	{
 		Name: "qwen", Command: "qwen", Processes: []string{"qwen", "node"},
-		proceed: []string{"--continue"}, resume: []string{"--resume", "ID"}, prompt: []string{"--prompt-interactive"},
+		proceed: []string{"--continue"}, resume: []string{"--resume", "ID"}, fork: []string{"--resume", "ID", "--fork-session"},
+		prompt: []string{"--prompt-interactive"},
 	},
 	{
 		Name: "copilot", Command: "copilot", Processes: []string{"copilot", "node"},
