@@ -50,6 +50,7 @@ var readers = []Reader{
 	gemini{},
 	qwen{},
 	&opencode{},
+	pi{},
 }
 
 // File is where a conversation lies.
