@@ -16,7 +16,8 @@ const (
 	Reasoning = 4
 )
 
-// parseResponses reads a request of OpenAI's Responses API, as Codex sends it.
+// parseResponses reads a request of OpenAI's Responses API, as Codex and
+// Copilot send it.
 func parseResponses(r *Request) {
 	var wire struct {
 		Model        string
@@ -66,7 +67,8 @@ func parseResponses(r *Request) {
 		}
 	}
 	switch {
-	case strings.Contains(r.newest().Text, "CONTEXT CHECKPOINT COMPACTION"):
+	case strings.Contains(r.newest().Text, "CONTEXT CHECKPOINT COMPACTION"), // Codex
+		strings.Contains(r.newest().Text, "create a detailed summary"): // Copilot
 		r.Kind = Compaction
 	case len(r.Tools) > 0:
 		r.Kind = Turn

@@ -133,6 +133,9 @@ func (copilot) Look(f File) (Facts, error) {
 			keep(&facts.Version, e.data.Get("copilotVersion").Str)
 			keep(&folder, e.data.Get("context.cwd").Str)
 			keep(&branch, e.data.Get("context.branch").Str)
+			keep(&facts.Model, e.data.Get("selectedModel").Str)
+		case "session.model_change":
+			keep(&facts.Model, e.data.Get("newModel").Str)
 		case "session.info":
 			keep((*string)(&facts.ForkOf), string(copilotOrigin(e.data, facts.ID)))
 		case "system.message":
@@ -174,8 +177,6 @@ func (copilot) Look(f File) (Facts, error) {
 			keep(&last.Branch, e.data.Get("branch").Str)
 		case "session.info":
 			keep((*string)(&last.ForkOf), string(copilotOrigin(e.data, facts.ID)))
-		case "session.start":
-			keep(&last.Model, e.data.Get("selectedModel").Str)
 		case "session.model_change":
 			keep(&last.Model, e.data.Get("newModel").Str)
 		case "assistant.message":
@@ -194,7 +195,7 @@ func (copilot) Look(f File) (Facts, error) {
 			return Facts{}, err
 		}
 	}
-	facts.Last, facts.Model = last.Last, last.Model
+	facts.Last, facts.Model = last.Last, first(last.Model, facts.Model)
 	keep((*string)(&facts.ForkOf), string(last.ForkOf))
 	ws := copilotWorkspace(f)
 	facts.CWD = first(last.CWD, folder, ws["cwd"])
@@ -349,15 +350,13 @@ func (used copilotUsed) read(ev copilotEvent, at int64, each func(Entry) bool) b
 		e.Model = ""
 		for _, call := range d.Get("toolRequests").Array() {
 			e.Tool = strings.Clone(call.Get("name").Str)
-			input := call.Get("arguments")
-			args := arguments(input)
-			if c := input.Get("command"); input.IsObject() && c.Type == gjson.String { // of a shell only the command is of interest
-				args = c.Str
-			}
-			if e.Tool != "" && !give(Call, args) {
+			if e.Tool != "" && !give(Call, copilotArguments(call.Get("arguments"))) {
 				return false
 			}
 		}
+	case "tool.user_requested": // the person's own command
+		e.Tool = strings.Clone(d.Get("toolName").Str)
+		return give(Call, copilotArguments(d.Get("arguments")))
 	case "tool.execution_complete":
 		text := d.Get("result.content").Str
 		if text == "" {
@@ -379,6 +378,14 @@ func (used copilotUsed) read(ev copilotEvent, at int64, each func(Entry) bool) b
 		return give(Summary, d.Get("summaryContent").Str)
 	}
 	return true
+}
+
+// copilotArguments are a call's; of a shell's only the command is of interest.
+func copilotArguments(input gjson.Result) string {
+	if c := input.Get("command"); input.IsObject() && c.Type == gjson.String {
+		return c.Str
+	}
+	return arguments(input)
 }
 
 // shutdown gives what versions tell of a run at its end that do not tell of each

@@ -1,0 +1,186 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/e2e/model"
+	"gt/lib/history"
+)
+
+// newCopilot makes a world with a Copilot that asks the world's model, as its
+// user would set it up: with a provider of one's own it needs no account.
+func newCopilot(t *testing.T) *world {
+	t.Helper()
+	w := newWorldOf(t, "copilot")
+	w.env = append(w.env,
+		"COPILOT_PROVIDER_BASE_URL="+w.model.URL+"/v1", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_PROVIDER_WIRE_API=responses",
+		"COPILOT_PROVIDER_API_KEY="+w.key, "COPILOT_MODEL=gpt-5.4", "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false",
+		// Whatever else it may want to reach is not there.
+		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1")
+	w.writeJSON(filepath.Join(w.home, ".copilot", "config.json"), map[string]any{"trustedFolders": []string{w.project}})
+	w.model.Answer(func(r *model.Request) model.Reply {
+		asked := r.Asked()
+		asked = asked[strings.LastIndexByte(asked, '\n')+1:] // behind what Copilot adds
+		switch {
+		case r.Kind == model.Compaction:
+			return model.Say("<summary>SUMMARY-CANARY</summary>")
+		case strings.Contains(asked, "delegate"):
+			return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{Name: "task", Input: map[string]any{
+				"agent_type": "task", "name": "child", "description": "a child", "prompt": "You are the child.", "mode": "sync",
+			}}}}
+		case strings.Contains(asked, "echo"):
+			return model.Reply{Thought: "A thought.", Text: "I run a command.", Tools: []model.ToolUse{{
+				Name: "bash", Input: map[string]any{"command": "echo E2E-OUTPUT", "description": "Say it"},
+			}}}
+		case r.Result() != "":
+			return model.Say("It is done.")
+		}
+		return model.Say("ANSWER to " + asked)
+	})
+	return w
+}
+
+// copilot runs Copilot headless.
+func (w *world) copilot(args ...string) string {
+	w.t.Helper()
+	out, err := w.run(w.project, nil, "copilot", append(args, "--allow-all-tools")...)
+	if err != nil {
+		w.t.Fatalf("copilot %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// Copilot's conversations are found and read as they were held: headless ones,
+// resumed ones, and what subagents cost.
+//
+// S0-17 S0-28
+func TestCopilotConversations(t *testing.T) {
+	w := newCopilot(t)
+	w.copilot("-p", "please echo")
+	first := w.conversations("copilot")
+	if len(first) != 1 {
+		t.Fatalf("one conversation was held, %d are found", len(first))
+	}
+	w.copilot("--resume="+string(first[0].Facts.ID), "-p", "second prompt")
+	w.copilot("-p", "delegate this")
+
+	all := w.conversations("copilot")
+	if len(all) != 2 {
+		t.Fatalf("%d conversations are found, want 2", len(all))
+	}
+	for _, c := range all {
+		f := c.Facts
+		if f.Version != w.client.Version || f.CWD != w.project || f.Branch != "main" || f.Model != "gpt-5.4" || !f.Headless || f.Title != "" ||
+			f.ID != c.File.ID || f.Parent != "" || f.ForkOf != "" || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour {
+			t.Errorf("a conversation's facts are %+v", f)
+		}
+	}
+	c := all[0]
+	if c.Facts.ID != first[0].Facts.ID || c.Facts.Prompt != "please echo" {
+		t.Errorf("the first conversation is %+v", c.Facts)
+	}
+	if want := "prompt spent thought answer call result spent answer prompt spent answer"; c.kinds() != want {
+		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
+	}
+	for kind, want := range map[history.Kind][]string{
+		history.Prompt: {"please echo", "second prompt"}, history.Call: {"echo E2E-OUTPUT"}, history.Thought: {"A thought."},
+		history.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	} {
+		if got := c.said(kind); !slices.Equal(got, want) {
+			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
+		}
+	}
+	if got := c.said(history.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
+		t.Errorf("the command's result is %q", got)
+	}
+	if got := all[1].said(history.Prompt); !slices.Equal(got, []string{"delegate this"}) {
+		t.Errorf("who delegated was asked %q", got)
+	}
+	if got, want := w.spent(all), requests(len(w.model.Turns())); got != want {
+		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
+	}
+	w.keepFixture("copilot", "prompt", filepath.Join(w.home, ".copilot"), withWorkspaces(all)...)
+}
+
+// A conversation in front of a person has its name, what a compaction left, and
+// its forks.
+//
+// S0-17 S0-28
+func TestCopilotInPane(t *testing.T) {
+	w := newCopilot(t)
+	p := w.open("cp", "copilot", "--allow-all-tools", "-i", "please echo")
+	w.until("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
+	p.copilot("/rename A fine name", "renamed to: A fine name")
+	p.copilot("/compact", "Compaction completed")
+	p.copilot("after the compaction", "ANSWER to after")
+	p.copilot("/fork", "Forked from")
+	p.copilot("asked in the fork", "ANSWER to asked in the fork")
+	p.copilot("/exit", "Forked this session into") // back to where it was forked from
+	p.copilot("/exit", "")
+	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
+
+	all := w.conversations("copilot")
+	if len(all) != 2 {
+		t.Fatalf("%d conversations are found, want 2", len(all))
+	}
+	c, fork := all[0], all[1]
+	if f := c.Facts; f.Headless || f.Title != "A fine name" || f.Prompt != "please echo" || f.ForkOf != "" {
+		t.Errorf("the conversation's facts are %+v", f)
+	}
+	if f := fork.Facts; f.Headless || f.ForkOf != c.Facts.ID || f.First != c.Facts.First || f.Started.Equal(c.Facts.Started) {
+		t.Errorf("the fork's facts are %+v", f)
+	}
+	if got := c.said(history.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
+		t.Errorf("the person asked %q", got)
+	}
+	if got := fork.said(history.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction", "asked in the fork"}) {
+		t.Errorf("in the fork the person asked %q", got)
+	}
+	if got := c.said(history.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
+		t.Errorf("the compaction left %q", got)
+	}
+	n := len(w.model.Turns())
+	if got, want := w.spent(all), requests(n+len(w.model.All().Kind(model.Compaction))); got != want {
+		t.Errorf("%d requests and a compaction cost %+v, want %+v", n, got, want)
+	}
+	w.keepFixture("copilot", "pane", filepath.Join(w.home, ".copilot"), withWorkspaces(all)...)
+}
+
+// copilot types a line into Copilot, and waits until the screen shows what
+// follows.
+func (p *pane) copilot(line, then string) {
+	p.w.t.Helper()
+	p.w.until("Copilot takes a prompt", func() bool {
+		return strings.Contains(p.screen(), "\n❯") && !strings.Contains(p.screen(), "Working ·")
+	})
+	p.w.tmux("send-keys", "-t", p.id, "-l", line)
+	p.awaitScreen("❯ " + line)
+	last := time.Time{}
+	p.w.until("Copilot has taken "+line, func() bool {
+		screen := p.screen()
+		if then == "" && screen == "" || then != "" && strings.Contains(screen, then) {
+			return true
+		}
+		if time.Since(last) > 3*time.Second {
+			last = time.Now()
+			time.Sleep(300 * time.Millisecond) // an Enter that comes at once is taken for a part of a paste
+			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
+		}
+		return false
+	})
+}
+
+// withWorkspaces are the conversations' files, and what lies beside them.
+func withWorkspaces(all []told) []string {
+	var files []string
+	for _, path := range paths(all) {
+		files = append(files, path, filepath.Join(filepath.Dir(path), "workspace.yaml"))
+	}
+	return files
+}
