@@ -175,7 +175,7 @@ func checkHostile(t *testing.T, r Reader, h held) {
 		read(fmt.Sprint("without the first ", n), data[n:])
 		read(fmt.Sprint("with a hole at ", n), append(slices.Clone(data[:n]), data[min(n+700, len(data)):]...))
 	}
-	for _, kind := range []string{"null", "true", "-1", "1e999", `"x"`, "[]", "{}", `[[{"text":7}]]`, strings.Repeat("[", 500)} {
+	for _, kind := range []string{"null", "-1e999", `"x"`, "{}", `[[{"text":7}]]`, strings.Repeat("[", 500)} {
 		for _, key := range keys(data) {
 			read(key+" is "+kind, bytes.ReplaceAll(data, []byte(key), []byte(key+kind+`,"was":`)))
 		}
