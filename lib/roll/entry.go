@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,10 +18,16 @@ import (
 // stay as they stand in the index.
 type Roll struct{ entries []entry }
 
-// entry is a session, or the line of the index that tells of it.
+// entry is a session, or a line of the index that tells of it.
 type entry struct {
 	known *Session
-	line  []byte
+
+	head     string // the line's id, start and parent
+	headSize int
+	in       *os.File
+	at       int64
+	size     int
+
 	start time.Time // see started; may be zero
 }
 
@@ -74,11 +81,6 @@ func (r Roll) Find(prefix string) []*Session {
 
 // minShort is how short an id gets.
 const minShort = 8
-
-// With is the roll with a session more, as the last.
-func (r Roll) With(s *Session) Roll {
-	return Roll{append(slices.Clip(r.entries), entry{known: s})}
-}
 
 // Short returns what shortens an id: to its shortest beginning, of eight
 // characters at least, that no other id in the roll shares. Of an id that is not
@@ -137,7 +139,7 @@ func shared(a, b string) int {
 
 // newestFirst orders entries by when the sessions started.
 func newestFirst(a, b entry) int {
-	return cmp.Or(b.started().Compare(a.started()), bytes.Compare([]byte(a.id()), []byte(b.id())))
+	return cmp.Or(b.started().Compare(a.started()), cmp.Compare(a.id(), b.id()))
 }
 
 // A line begins with these, so that they can be found without reading all of it.
@@ -147,21 +149,24 @@ const (
 	keyParent  = `","parent_id":"`
 )
 
+// headOf is what stands in a line between the first of these and the end of the
+// last one's value.
+func headOf(line []byte) []byte {
+	line = line[len(keyID):]
+	at := bytes.Index(line, []byte(keyParent))
+	if at < 0 {
+		return nil
+	}
+	end := bytes.IndexByte(line[at+len(keyParent):], '"')
+	return line[:at+len(keyParent)+max(end, 0)]
+}
+
 func (e *entry) id() session.ID {
 	if e.known != nil {
 		return e.known.ID
 	}
-	return session.ID(lineID(e.line))
-}
-
-// lineID is the id in a line of the index, nil where there is none.
-func lineID(line []byte) []byte {
-	rest, ok := bytes.CutPrefix(line, []byte(keyID))
-	end := bytes.IndexByte(rest, '"')
-	if !ok || end < 0 {
-		return nil
-	}
-	return rest[:end]
+	id, _, _ := strings.Cut(e.head, `"`)
+	return session.ID(id)
 }
 
 // started is when the session started.
@@ -172,9 +177,9 @@ func (e *entry) started() time.Time {
 	case !e.start.IsZero():
 		return e.start
 	}
-	_, rest, _ := bytes.Cut(e.line, []byte(keyStarted))
-	moment, _, _ := bytes.Cut(rest, []byte(`"`))
-	at, _ := time.Parse(time.RFC3339, string(moment))
+	_, rest, _ := strings.Cut(e.head, keyStarted)
+	moment, _, _ := strings.Cut(rest, `"`)
+	at, _ := time.Parse(time.RFC3339, moment)
 	return at
 }
 
@@ -183,17 +188,25 @@ func (e *entry) parent() session.ID {
 	if e.known != nil {
 		return e.known.ParentID
 	}
-	_, rest, _ := bytes.Cut(e.line, []byte(keyParent))
-	id, _, _ := bytes.Cut(rest, []byte(`"`))
+	_, id, _ := strings.Cut(e.head, keyParent)
 	return session.ID(id)
 }
 
 // session reads the line, the first time.
 func (e *entry) session() *Session {
 	if e.known == nil {
-		e.known, e.line = decode(e.line), nil
+		line, err := e.line()
+		if e.known = decode(line); err != nil { // it could be read a moment ago
+			e.known = &Session{ID: e.id(), ParentID: e.parent(), StartedAt: e.started()}
+		}
 	}
 	return e.known
+}
+
+func (e *entry) line() ([]byte, error) {
+	line := make([]byte, e.size)
+	_, err := e.in.ReadAt(line, e.at)
+	return line, err
 }
 
 // fact is one thing that the log says of a session.

@@ -24,6 +24,7 @@ type Filter struct {
 	Since   time.Time       // at work then or later
 	Until   time.Time       // began before then
 
+	Logged    bool // an event log knows it
 	Subagents bool // the sessions of subagents, too
 }
 
@@ -32,6 +33,7 @@ type Filter struct {
 func (f Filter) Fits(s *Session) bool {
 	switch {
 	case s.SubagentOf != "" && !f.Subagents,
+		f.Logged && s.native,
 		f.Agent != "" && s.Agent != f.Agent && s.Actor != f.Agent && !strings.HasSuffix(s.Actor, "/"+f.Agent),
 		f.Role != "" && s.Role != f.Role,
 		f.Rig != "" && s.Rig != f.Rig,

@@ -94,6 +94,26 @@ func (r Roll) forks() {
 	}
 }
 
+// Join adds the sessions of another town. Of one that both know, what the first
+// says holds.
+func (r Roll) Join(other Roll) Roll {
+	if len(other.entries) == 0 {
+		return r
+	}
+	known := make(map[session.ID]bool, len(r.entries))
+	for i := range r.entries {
+		known[r.entries[i].id()] = true
+	}
+	all := slices.Clone(r.entries)
+	for _, e := range other.entries {
+		if !known[e.id()] {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, newestFirst)
+	return Roll{all}
+}
+
 // newer says whether a stands before b: it began later, or at the same time and
 // its id is the lesser.
 func newer(a, b *Session) bool {

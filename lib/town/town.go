@@ -4,6 +4,7 @@ package town
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -42,15 +43,11 @@ func Find(getenv func(string) string, dir string) Town {
 	}
 	foreign := ""
 	for d := dir; ; d = filepath.Dir(d) {
-		for _, path := range []string{filepath.Join(d, "town.toml"), filepath.Join(d, "mayor", "town.json")} {
-			info, err := os.Stat(path)
-			switch {
-			case err != nil || !info.Mode().IsRegular():
-			case info.Mode().Perm()&0o002 == 0 && atomicfile.Own(path) == nil:
-				return Town{Root: d, Foreign: foreign}
-			case foreign == "":
-				foreign = path
-			}
+		switch is, other := at(d); {
+		case is:
+			return Town{Root: d, Foreign: foreign}
+		case foreign == "":
+			foreign = other
 		}
 		if d == filepath.Dir(d) {
 			break
@@ -59,6 +56,41 @@ func Find(getenv func(string) string, dir string) Town {
 	t := Personal(getenv)
 	t.Foreign = foreign
 	return t
+}
+
+// at says whether a folder is a town, and which file makes it none because
+// another user could have written it.
+func at(dir string) (is bool, foreign string) {
+	for _, path := range []string{filepath.Join(dir, "town.toml"), filepath.Join(dir, "mayor", "town.json")} {
+		info, err := os.Stat(path)
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+		case info.Mode().Perm()&0o002 == 0 && atomicfile.Own(path) == nil:
+			return true, foreign
+		case foreign == "":
+			foreign = path
+		}
+	}
+	return false, foreign
+}
+
+// Above returns the towns that folders are in, each once. A folder may be gone.
+func Above(dirs iter.Seq[string]) []Town {
+	var towns []Town
+	seen := map[string]bool{}
+	for dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		for d := filepath.Clean(dir); !seen[d]; d = filepath.Dir(d) {
+			seen[d] = true
+			if is, _ := at(d); is {
+				towns = append(towns, Town{Root: d})
+				break
+			}
+		}
+	}
+	return towns
 }
 
 // Personal is the town of this user, of which every folder is that is in no

@@ -54,11 +54,7 @@ func (c *grep) Run(env *cli.Env) error {
 	if c.List {
 		q.Limit = 1
 	}
-	all, err := open(env, c.Log...)
-	if err != nil {
-		return err
-	}
-	f, err := c.filter(env, all)
+	all, f, err := c.open(env)
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,7 @@ func (c *picking) Run(env *cli.Env) error {
 	if !term.IsTerminal(env.Stderr) {
 		return cli.Fail(cli.Usage, errors.New("nobody can pick without a terminal on standard error"), "gt-seance list prints the sessions")
 	}
-	all, err := open(env, c.Log...)
-	if err != nil {
-		return err
-	}
-	f, err := c.filter(env, all)
+	all, f, err := c.open(env)
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,14 @@ package seance
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"gt/lib/atomicfile"
 	"gt/lib/cli"
 	"gt/lib/eventlog"
 	"gt/lib/history"
@@ -34,6 +37,7 @@ type selection struct {
 	CWD     string `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions"`
 	Here    bool   `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions"`
 	Live    bool   `help:"That run now." group:"Which sessions"`
+	Town    bool   `help:"That the event log of this town knows." group:"Which sessions"`
 	All     bool   `short:"a" help:"Subagents too, and without a limit." group:"Which sessions"`
 
 	strangers []*roll.Session // that run, and of which no more is known; see discover
@@ -46,7 +50,7 @@ func (c *selection) filter(env *cli.Env, all roll.Roll) (roll.Filter, error) {
 	now := env.Now()
 	f := roll.Filter{
 		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host,
-		Outcome: session.Outcome(c.Outcome), Since: c.Since.before(now), Until: c.Until.before(now), Subagents: c.All,
+		Outcome: session.Outcome(c.Outcome), Since: c.Since.before(now), Until: c.Until.before(now), Subagents: c.All, Logged: c.Town,
 	}
 	if c.Live {
 		if f.Outcome != "" && f.Outcome != roll.Active {
@@ -72,20 +76,26 @@ func (c *selection) filter(env *cli.Env, all roll.Roll) (roll.Filter, error) {
 	return f, nil
 }
 
-// sessions returns the newest sessions that are meant, at most limit of them (0:
-// all), settled and clean, out of all there are.
-func (c *selection) sessions(env *cli.Env, limit int) (found []*roll.Session, all roll.Roll, err error) {
-	if all, err = open(env, c.Log...); err != nil {
-		return nil, all, err
+// open reads the sessions to choose from, and says which are meant.
+func (c *selection) open(env *cli.Env) (all roll.Roll, f roll.Filter, err error) {
+	if all, err = gather(env, c.Town, c.Log); err != nil {
+		return all, f, err
 	}
 	if c.Live {
 		c.strangers = discover(env, all)
 	}
-	f, err := c.filter(env, all)
+	f, err = c.filter(env, all)
+	c.strangers = slices.DeleteFunc(c.strangers, func(s *roll.Session) bool { return !f.Fits(s) })
+	return all, f, err
+}
+
+// sessions returns the newest sessions that are meant, at most limit of them (0:
+// all), settled and clean, out of all there are.
+func (c *selection) sessions(env *cli.Env, limit int) (found []*roll.Session, all roll.Roll, err error) {
+	all, f, err := c.open(env)
 	if err != nil {
 		return nil, all, err
 	}
-	c.strangers = slices.DeleteFunc(c.strangers, func(s *roll.Session) bool { return !f.Fits(s) })
 	found = all.Select(f, limit)
 	for _, s := range slices.Concat(found, c.strangers) {
 		s.Clean(env.Redact) // another program may have logged it
@@ -93,23 +103,64 @@ func (c *selection) sessions(env *cli.Env, limit int) (found []*roll.Session, al
 	return found, all, nil
 }
 
-// open reads all that is known of sessions: the log of the town that the command
-// runs in, more logs, and what the clients keep on this machine.
-func open(env *cli.Env, logs ...string) (roll.Roll, error) {
-	h := home.Find(env.Getenv, env.Dir, "")
-	reading := term.NewProgress(env.Stderr, env.Getenv, "reading the event log", env.Now)
-	all, err := roll.Read(eventlog.Log(h.Town.Events()), reading.Show)
-	reading.Done()
-	if err != nil {
-		return all, err
-	}
-	reading = term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
-	found, errs := history.Scan(env.Getenv, town.Personal(env.Getenv).Transcripts(), reading.Show)
+// open reads all that is known of sessions.
+func open(env *cli.Env) (roll.Roll, error) { return gather(env, false, nil) }
+
+// gather reads the log of the town that the command runs in, and more logs; those
+// of this user and of every town in which an agent worked, unless only that town
+// is meant; and what the clients keep on this machine.
+func gather(env *cli.Env, only bool, logs []string) (roll.Roll, error) {
+	here, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
+	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
+	found, errs := history.Scan(env.Getenv, personal.Transcripts(), reading.Show)
 	reading.Done()
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
+	var more []eventlog.Log
+	for _, path := range logs {
+		if _, err := os.Stat(path); err != nil {
+			return roll.Roll{}, atomicfile.Error("read", path, err) // who names one means one
+		}
+		more = append(more, eventlog.Log(path))
+	}
+	reading = term.NewProgress(env.Stderr, env.Getenv, "reading the event log", env.Now)
+	defer reading.Done()
+	all, err := roll.Read(eventlog.Log(here.Events()), reading.Show, more...)
+	if err != nil {
+		return all, err
+	}
+	if only {
+		return all.Merge(found, history.Running(env.Getenv)), nil
+	}
+	read := []string{here.Root}
+	for _, t := range append([]town.Town{personal}, town.Above(folders(found))...) {
+		if slices.Contains(read, t.Root) {
+			continue
+		}
+		read = append(read, t.Root)
+		theirs, err := roll.Read(eventlog.Log(t.Events()), reading.Show)
+		if err != nil {
+			env.Warn("%v", err) // what is here is told all the same
+			continue
+		}
+		all = all.Join(theirs)
+	}
 	return all.Merge(found, history.Running(env.Getenv)), nil
+}
+
+// folders are those that the conversations are of.
+func folders(found []history.Conversation) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		last := ""
+		for _, c := range found {
+			if dir := c.Facts.CWD; dir != last {
+				if last = dir; !yield(dir) {
+					return
+				}
+			}
+		}
+	}
 }
 
 const noSessions = "no session was recorded here yet; gt-hooks install wires gt into an agent"
