@@ -39,7 +39,6 @@ var indexBegin = []byte(`{"version":` + strconv.Itoa(indexVersion) + `,"sum":"`)
 
 const (
 	sumDigits = 8
-	maxIndex  = 1 << 30
 	// guarded is how much at the beginning of a file, and before the end of what
 	// was read, has to be the same.
 	guarded = 4 << 10
@@ -70,7 +69,7 @@ type afterwards struct {
 	Actors map[string]*actor `json:"actors"`
 }
 
-// index is a cache that was read.
+// index is a cache that was read. Of its lines the beginnings are in memory.
 type index struct {
 	header
 	entries []entry
@@ -81,44 +80,98 @@ func indexPath(log eventlog.Log) string {
 	return filepath.Join(filepath.Dir(string(log)), ".sessions", "index.jsonl")
 }
 
-// load reads the index; it is nil where that cannot be believed.
+// load reads the index; it is nil where that cannot be believed. The file stays
+// open, for nobody changes one that has the name, and its lines are read when
+// they are wanted.
 func load(path string) *index {
 	f, err := atomicfile.Open(path)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || info.Size() > maxIndex || info.Mode().Perm()&0o022 != 0 || !own(info) {
-		return nil
+	if x := readIndex(f); x != nil {
+		return x
 	}
-	data := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, data); err != nil {
-		return nil
-	}
-	at := len(indexBegin) + sumDigits
-	if len(data) < at || !bytes.HasPrefix(data, indexBegin) || string(data[len(indexBegin):at]) != sum(data[at:]) {
-		return nil
-	}
-	first, lines, _ := bytes.Cut(data, []byte("\n"))
-	x := &index{}
-	if json.Unmarshal(first, &x.header) != nil || x.Sessions < 0 || x.Sessions > len(lines) {
-		return nil
-	}
-	x.entries = make([]entry, x.Sessions)
-	for i := range x.entries {
-		x.entries[i].line, lines, _ = bytes.Cut(lines, []byte("\n"))
-		if lineID(x.entries[i].line) == nil {
-			return nil
-		}
-	}
-	x.rest = lines
-	return x
+	f.Close()
+	return nil
 }
 
-func sum(data []byte) string {
-	s := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
-	return hex.EncodeToString([]byte{byte(s >> 24), byte(s >> 16), byte(s >> 8), byte(s)})
+func readIndex(f *os.File) *index {
+	info, err := f.Stat()
+	if err != nil || info.Mode().Perm()&0o022 != 0 || !own(info) {
+		return nil
+	}
+	x := &index{}
+	var wanted string // the checksum
+	var got uint32
+	buf := make([]byte, 256<<10)
+	for at, have := int64(0), 0; ; {
+		n, err := f.ReadAt(buf[have:], at+int64(have))
+		if err != nil && err != io.EOF {
+			return nil
+		}
+		fresh := buf[have : have+n]
+		have += n
+		if wanted == "" { // the beginning
+			begin := len(indexBegin) + sumDigits
+			if have < begin || !bytes.HasPrefix(buf, indexBegin) {
+				return nil
+			}
+			wanted, fresh = string(buf[len(indexBegin):begin]), buf[begin:have]
+		}
+		got = crc32.Update(got, castagnoli(), fresh)
+		pos := x.lines(f, buf[:have], at)
+		switch {
+		case n == 0:
+			if x.rest == nil || have > pos || len(x.entries) != x.Sessions || digits(got) != wanted {
+				return nil
+			}
+			return x
+		case pos == 0 && have == len(buf):
+			buf = append(buf, make([]byte, len(buf))...) // a long line
+		}
+		have = copy(buf, buf[pos:have])
+		at += int64(pos)
+	}
+}
+
+// lines takes in the lines that begin at an offset in f, as far as they are
+// whole, and returns how long they are. What is no line of an index, the checksum
+// tells.
+func (x *index) lines(f *os.File, data []byte, at int64) (pos int) {
+	heads := make([]byte, 0, len(data)/4)
+	first := len(x.entries)
+	for {
+		end := bytes.IndexByte(data[pos:], '\n')
+		if end < 0 {
+			break
+		}
+		line := data[pos : pos+end]
+		switch {
+		case at+int64(pos) == 0:
+			_ = json.Unmarshal(line, &x.header)
+		case bytes.HasPrefix(line, []byte(keyID)):
+			e := entry{in: f, at: at + int64(pos), size: end}
+			n := len(heads)
+			heads = append(heads, headOf(line)...)
+			e.headSize = len(heads) - n
+			x.entries = append(x.entries, e)
+		default:
+			x.rest = bytes.Clone(line)
+		}
+		pos += end + 1
+	}
+	all := string(heads)
+	for i := first; i < len(x.entries); i++ {
+		e := &x.entries[i]
+		e.head, all = all[:e.headSize], all[e.headSize:]
+	}
+	return pos
+}
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+func digits(sum uint32) string {
+	return hex.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 }
 
 func own(info fs.FileInfo) bool {
@@ -221,14 +274,18 @@ func (all sources) save(path string, r Roll, last []byte) {
 	data = slices.Grow(data, len(r.entries)*512)
 	for i := range r.entries {
 		if e := &r.entries[i]; e.known == nil {
-			data = append(append(data, e.line...), '\n')
+			line, err := e.line()
+			if err != nil {
+				return
+			}
+			data = append(append(data, line...), '\n')
 		} else {
 			data = e.known.encode(data)
 		}
 	}
 	data = append(append(data, last...), '\n')
 	at := len(indexBegin) + sumDigits
-	copy(data[len(indexBegin):], sum(data[at:]))
+	copy(data[len(indexBegin):], digits(crc32.Checksum(data[at:], castagnoli())))
 	atomicfile.Sweep(dir, time.Now())
 	_ = atomicfile.Write(path, data, atomicfile.Unsynced)
 }
