@@ -163,6 +163,7 @@ func (w *world) keepFixture(client, name, store string, files ...string) {
 var (
 	// ownFolder is how Claude Code names the world's project.
 	ownFolder = regexp.MustCompile(`-[^/]*gt-e2e-\d+-max-s-project--x`)
+	noAlnum   = regexp.MustCompile(`[^a-zA-Z0-9]`)
 	longText  = regexp.MustCompile(`"(?:[^"\\]|\\.){1000,}"`)
 	escape    = regexp.MustCompile(`\\[^"\\]{0,5}$`)
 )
@@ -179,7 +180,10 @@ func hash(t *testing.T, dir string) string {
 
 // anonymous is a client's text without what only this machine or this run has.
 func (w *world) anonymous(data []byte) []byte {
-	for _, r := range [][2]string{{hash(w.t, w.project), hash(w.t, "/home/max/project")}, {w.project, "/home/max/project"}, {w.home, "/home/max"}, {w.root, "/home"}, {w.key, "KEY"}} {
+	for _, r := range [][2]string{
+		{noAlnum.ReplaceAllString(w.project, "-"), "-home-max-project"}, {hash(w.t, w.project), hash(w.t, "/home/max/project")},
+		{w.project, "/home/max/project"}, {w.home, "/home/max"}, {w.root, "/home"}, {w.key, "KEY"},
+	} {
 		data = bytes.ReplaceAll(data, []byte(r[0]), []byte(r[1]))
 	}
 	host, err := os.Hostname()

@@ -59,7 +59,7 @@ func newQwen(t *testing.T) *world {
 func TestQwenConversations(t *testing.T) {
 	w := newQwen(t)
 	w.headless("qwen", "-y", "-p", "please echo")
-	first := real(w.conversations("qwen"))
+	first := spoken(w.conversations("qwen"))
 	if len(first) != 1 {
 		t.Fatalf("one conversation was held, %d are found", len(first))
 	}
@@ -71,7 +71,7 @@ func TestQwenConversations(t *testing.T) {
 	}
 	w.headless("qwen", "-y", "-p", "delegate this")
 
-	all := real(w.conversations("qwen"))
+	all := spoken(w.conversations("qwen"))
 	if want := map[bool]int{true: 4, false: 2}[forks]; len(all) < want {
 		t.Fatalf("%d conversations are found, want %d", len(all), want)
 	}
@@ -157,7 +157,7 @@ func TestQwenInPane(t *testing.T) {
 	p.line(mark, "/quit", "")
 	w.ended()
 
-	all := real(w.conversations("qwen"))
+	all := spoken(w.conversations("qwen"))
 	if len(all) != 1 {
 		t.Fatalf("%d conversations are found, want 1", len(all))
 	}

@@ -196,7 +196,9 @@ func (l *geminiLook) front(m gjson.Result) {
 // back takes a record from the end of a session, the last one first.
 func (l *geminiLook) back(v gjson.Result) {
 	set := v.Get("$set")
-	keep(&l.facts.Title, beginning(first(set.Get("summary").Str, v.Get("summary").Str)))
+	if l.facts.Parent == "" { // a subagent's is what it came to
+		keep(&l.facts.Title, beginning(first(set.Get("summary").Str, v.Get("summary").Str)))
+	}
 	for _, at := range []string{set.Get("lastUpdated").Str, v.Get("timestamp").Str} {
 		if t := moment(at); t.After(l.facts.Last) {
 			l.facts.Last = t

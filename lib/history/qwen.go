@@ -89,7 +89,7 @@ func (q qwen) Look(f File) (Facts, error) {
 		return gemini{}.Look(f)
 	}
 	facts := Facts{ID: f.ID, Parent: f.Parent}
-	root, model, said := "", "", false
+	root, branch, model, said := "", "", "", false
 	front := func(line []byte) {
 		if !gjson.ValidBytes(line) {
 			return
@@ -104,6 +104,7 @@ func (q qwen) Look(f File) (Facts, error) {
 			facts.Started = at
 		}
 		keep(&root, v.Get("cwd").Str)
+		keep(&branch, v.Get("gitBranch").Str)
 		keep(&facts.Version, v.Get("version").Str)
 		switch v.Get("type").Str {
 		case "user":
@@ -174,7 +175,7 @@ func (q qwen) Look(f File) (Facts, error) {
 	}
 	facts.CWD = first(facts.CWD, root)
 	facts.Model = first(facts.Model, model, q.model(f))
-	if facts.Branch == "HEAD" {
+	if facts.Branch = first(facts.Branch, branch); facts.Branch == "HEAD" {
 		facts.Branch = ""
 	}
 	facts.Headless = facts.Parent == "" && root != "" &&
