@@ -125,9 +125,33 @@
     let level = Math.min(Math.floor(Math.log(to * 1.01) / Math.log(4)), 4);
     while (level && !chart.querySelector('.t' + level)) level--;
     for (let i = 0; i < 5; i++) sheet.classList.toggle('z' + i, i === level);
+    where();
   };
 
-  $('q').addEventListener('input', filter);
+  // What day it is at the left edge, where the mark that says so is out of sight.
+  let asleep = false;
+  const where = () => {
+    if (asleep) return;
+    asleep = true;
+    requestAnimationFrame(() => {
+      asleep = false;
+      const level = /z(\d)/.exec(sheet.className)[1], left = 100 * view.scrollLeft / (sheet.clientWidth - $('names').clientWidth);
+      let day = '';
+      for (const t of document.querySelectorAll(`#axis .t${level} .day`)) {
+        if (t.x.baseVal[0].valueInSpecifiedUnits > left) break;
+        day = t.textContent;
+      }
+      $('corner').textContent = zoom > 1 ? day : '';
+    });
+  };
+  view.addEventListener('scroll', where, {passive: true});
+
+  // Ten thousand take a moment, which nobody wants to wait for at each letter.
+  let typing = 0;
+  $('q').addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = setTimeout(filter, bars.length > 1500 ? 200 : 0);
+  });
   for (const k of document.querySelectorAll('button.key')) k.addEventListener('click', () => {
     $('q').value = $('q').value.trim().toLowerCase() === k.dataset.q ? '' : k.dataset.q;
     filter();

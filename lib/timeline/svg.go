@@ -151,7 +151,7 @@ func (p *Picture) threads(b *strings.Builder, tops []int) {
 		if s.link != chain.Follows { // it began while the other was at work
 			x1 = min(max(p.scale.at(above.from), x2-0.006), x1)
 		}
-		bend := max((x2-x1)/2, 0.008)
+		bend := max((x2-x1)/2, 0.0025)
 		y1, y2 := tops[above.lane]+above.middle(), tops[s.lane]+s.middle()
 		x := func(f float64) int { return int(f * unit) }
 		fmt.Fprintf(d, "M%d,%dC%d,%d %d,%d %d,%d", x(x1), y1, x(x1+bend), y1, x(x2-bend), y2, x(x2), y2)

@@ -215,7 +215,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 		above := p.bars[b.above]
 		turn := col(p.scale.at(above.to))
 		if b.link != chain.Follows {
-			turn = col(p.scale.at(above.from))
+			turn = max(col(p.scale.at(above.from)), from-3)
 		}
 		for i := turn; i < from; i++ {
 			row[i] = cell{text: g.thread, force: 1}
