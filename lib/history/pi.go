@@ -160,6 +160,7 @@ func (c pi) Look(f File) (Facts, error) {
 		}
 	}
 
+	var early, chosen string // a name and a model at the front of a large file
 	var err error
 	if f.Size <= piWhole {
 		var all []string // the records that back is about; they are short, but for one
@@ -181,7 +182,14 @@ func (c pi) Look(f File) (Facts, error) {
 	} else {
 		err = Ends(f.Path, func(line []byte, whole bool) bool {
 			if whole {
-				front(gjson.ParseBytes(line))
+				r := gjson.ParseBytes(line)
+				front(r)
+				if r.Get("type").Str == "session_info" {
+					early = beginning(r.Get("name").String())
+				}
+				if model := first(r.Get("modelId").Str, r.Get("message.model").Str); model != "" {
+					chosen = strings.Clone(model)
+				}
 			}
 			return whole
 		}, func(line []byte) bool {
@@ -198,7 +206,10 @@ func (c pi) Look(f File) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	facts.Title, facts.Model = title, model
+	if !named {
+		title = early
+	}
+	facts.Title, facts.Model = title, first(model, chosen)
 	if !copied {
 		facts.ForkOf = "" // it names where it came from, and began anew
 	}
@@ -275,13 +286,10 @@ func piTree(path string, from int64) (left map[string]bool, model string, err er
 		}
 		return true
 	})
-	for id, n := last, 0; id != "" && n <= len(parents); n++ {
-		parent, ok := parents[id]
-		if !ok {
-			break
-		}
+	for id, ok := last, true; ok; { // each is taken once, so that a circle ends
+		parent, known := parents[id]
 		delete(parents, id)
-		id = parent
+		id, ok = parent, known
 	}
 	left = map[string]bool{}
 	for id := range parents {

@@ -1,0 +1,199 @@
+package history
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// piStore are sessions that a real pi wrote, see e2e/pi_test.go; in 1.5.2's there
+// is one in which a person went back, compacted, and gave a command by hand.
+func piStore(version string) string { return filepath.Join("testdata", "pi", version) }
+
+func TestPi(t *testing.T) {
+	const turn = "prompt answer call spent result answer spent"
+	for _, test := range []struct {
+		version, kinds, prompts, title string
+		fork                           bool
+		requests                       int64
+	}{
+		{"0.74.2", turn + " prompt answer spent", "run: echo hi from tool|second prompt", "", false, 3},
+		{"1.5.2", turn + " prompt answer spent", "run: echo hi from tool|second prompt", "", false, 3},
+		{"1.5.2", turn + " prompt answer spent prompt answer spent", "run: echo hi from tool|second prompt|asked in the fork", "", true, 1},
+		{"1.5.2", "prompt answer spent", "named", "A fine name", false, 1},
+		{"1.5.2", "prompt answer spent spent prompt answer spent summary spent prompt answer spent call result",
+			"hello from the tui|another way|after the compaction", "Given name", false, 6},
+	} {
+		var bill Bill
+		all := readStore(t, pi{}, piStore(test.version))
+		i := slices.IndexFunc(all, func(h held) bool {
+			if _, err := bill.Add(h.file); err != nil {
+				t.Fatal(err)
+			}
+			return strings.Join(h.texts(Prompt), "|") == test.prompts
+		})
+		if i < 0 {
+			t.Errorf("%s: nobody asked %q", test.version, test.prompts)
+			continue
+		}
+		h := all[i]
+		if h.kinds() != test.kinds {
+			t.Errorf("%s: %q is\n%s, want\n%s", test.version, test.prompts, h.kinds(), test.kinds)
+		}
+		f := h.facts
+		first, _, _ := strings.Cut(test.prompts, "|")
+		if f.ID != h.file.ID || f.Prompt != first || f.Title != test.title || f.CWD != "/home/max/project" || f.Model != "m1" || f.Started.Year() != 2026 ||
+			f.Last.Before(f.Started) || f.First != h.entries[0].ID || (f.ForkOf != "") != test.fork || test.fork && (f.ForkOf != all[0].facts.ID || f.First != all[0].facts.First) {
+			t.Errorf("%s: the facts are %+v", test.version, f)
+		}
+		var own Bill
+		for _, h := range all[:i] {
+			own.Add(h.file)
+		}
+		var u Usage
+		spent, err := own.Add(h.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range spent {
+			u = s.Usage
+		}
+		if cost := u.Cost; cost < 0.00008*float64(test.requests) || cost > 0.00009*float64(test.requests) {
+			t.Errorf("%s: %q cost %f", test.version, test.prompts, cost)
+		}
+		u.Cost = 0
+		if n := test.requests; u != (Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}) {
+			t.Errorf("%s: %d requests cost %+v", test.version, n, u)
+		}
+		checkGoesOn(t, pi{}, h)
+		checkSkips(t, pi{}, h)
+		checkHostile(t, pi{}, h)
+	}
+}
+
+// Records of sessions of the first version have no ids; and one record can hide
+// no other.
+func TestPiVersions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "2025-01-01T00-00-00-000Z_old.jsonl")
+	write := func(lines ...string) held {
+		t.Helper()
+		data := []byte(strings.Join(lines, "\n") + "\n")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := File{Client: "pi", Path: path, ID: piID(filepath.Base(path)), Size: int64(len(data))}
+		facts, err := pi{}.Look(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, _ := readFrom(t, pi{}, f, 0, -1)
+		return held{f, facts, entries}
+	}
+	h := write(`{"type":"session","id":"old","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/p","provider":"x","modelId":"m0","parentSession":"/x/2024-01-01T00-00-00-000Z_before.jsonl"}`,
+		`{"type":"message","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"user","content":"asked"}}`,
+		`{"type":"message","timestamp":"2025-01-01T00:00:02.000Z","message":{"role":"assistant","model":"m1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"said"}],"usage":{"input":1,"output":2}}}`,
+		`{"type":"compaction","timestamp":"2025-01-01T00:00:03.000Z","summary":"in short"}`,
+		`{"type":"message","timestamp":"2025-01-01T00:00:04.000Z","message":{"role":"hookMessage","content":"injected"}}`,
+		`{"type":"usage","id":"a","parentId":null,"kind":"cache_warm","model":"m2","usage":{"cacheRead":5}}`)
+	if want := "prompt thought answer spent summary spent"; h.kinds() != want || h.file.ID != "old" {
+		t.Errorf("%s is %s", h.file.ID, h.kinds())
+	}
+	// It names a session that it holds nothing of: it is no fork.
+	if f := h.facts; f.ID != "old" || f.Prompt != "asked" || f.Model != "m1" || f.ForkOf != "" || f.Started.IsZero() {
+		t.Errorf("the facts are %+v", f)
+	}
+	// Parents in a circle, of their own, or of nobody.
+	h = write(`{"type":"session","id":"../../x","timestamp":"now"}`,
+		`{"type":"message","id":"a","parentId":"b","message":{"role":"user","content":"one"}}`,
+		`{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":[{"type":"image"},{"type":"text","text":"two"}]}}`,
+		`{"type":"message","id":"c","parentId":"gone","message":{"role":"user","content":"left"}}`,
+		`{"type":"message","id":"d","parentId":"a","message":{"role":"user","content":"three"}}`,
+		`{"type":"session_info","id":"e","parentId":"d","name":""}`)
+	if got := h.texts(Prompt); !slices.Equal(got, []string{"one", "[image]\ntwo", "three"}) || h.facts.ID != "old" {
+		t.Errorf("%q, %+v", got, h.facts)
+	}
+}
+
+// A name is found wherever it was given, in a large file at its ends.
+func TestPiLarge(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "2025-01-01T00-00-00-000Z_big.jsonl")
+	var b bytes.Buffer
+	b.WriteString(`{"type":"session","version":3,"id":"big","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/p"}` + "\n")
+	fmt.Fprintf(&b, `{"type":"message","id":"0","parentId":null,"timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"system","content":"%s"}}`+"\n", strings.Repeat("x", 100<<10))
+	b.WriteString(`{"type":"message","id":"1","parentId":"0","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"user","content":"asked"}}` + "\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, `{"type":"message","id":"%d","parentId":"%d","timestamp":"2025-01-01T00:01:00.000Z","message":{"role":"assistant","model":"m%d","content":"%s"}}`+"\n", i+2, i+1, i, strings.Repeat("y", 50<<10))
+	}
+	b.WriteString(`{"type":"session_info","id":"n","parentId":"41","timestamp":"2025-01-01T00:02:00.000Z","name":"A name"}` + "\n")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := pi{}.Look(File{Path: path, Size: int64(b.Len())})
+	if err != nil || facts.Title != "A name" || facts.Prompt != "asked" || facts.Model != "m39" || facts.CWD != "/p" || facts.Last.Minute() != 2 || facts.ID != "big" {
+		t.Errorf("%+v, %v", facts, err)
+	}
+}
+
+// The places where sessions can lie are each found once, by whatever names them.
+func TestPiStores(t *testing.T) {
+	home := t.TempDir()
+	mkdir := func(elem ...string) string {
+		dir := filepath.Join(append([]string{home}, elem...)...)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	mkdir(".pi", "agent", "sessions", "--p--")
+	other, flat, named := mkdir("other"), mkdir("flat"), mkdir("named")
+	mkdir("other", "sessions")
+	os.WriteFile(filepath.Join(home, ".pi", "agent", "settings.json"), []byte(`{"sessionDir":"~/named"}`), 0o600)
+	vars := map[string]string{"HOME": home, "PI_CODING_AGENT_DIR": other, "PI_CODING_AGENT_SESSION_DIR": flat}
+	getenv := func(name string) string { return vars[name] }
+	if got, want := (pi{}).Stores(getenv), []string{other, filepath.Join(home, ".pi", "agent"), flat, named}; !slices.Equal(got, want) {
+		t.Errorf("stores %q, want %q", got, want)
+	}
+	vars["PI_CODING_AGENT_SESSION_DIR"] = filepath.Join(other, "sessions")
+	if got := (pi{}).Stores(getenv); len(got) != 3 {
+		t.Errorf("stores %q", got)
+	}
+	for _, name := range []string{"2025-01-01T00-00-00-000Z_one.jsonl", "2025-01-01T00-00-00-000Z_..jsonl", "notes.jsonl", "my_notes.jsonl"} {
+		os.WriteFile(filepath.Join(flat, name), nil, 0o600)
+	}
+	var found []string
+	if err := (pi{}).Find(flat, func(f File) { found = append(found, string(f.ID)) }); err != nil || !slices.Equal(found, []string{"one"}) {
+		t.Errorf("%q, %v", found, err)
+	}
+	if err := (pi{}).Find(filepath.Join(home, "gone"), func(File) {}); err == nil {
+		t.Error("a folder that is gone can be listed")
+	}
+}
+
+func FuzzPi(f *testing.F) {
+	for _, pattern := range []string{"1.5.2", "0.74.2"} {
+		all, _ := filepath.Glob(filepath.Join(piStore(pattern), "sessions", "*", "*.jsonl"))
+		for _, path := range all {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	path := filepath.Join(f.TempDir(), fmt.Sprint(os.Getpid(), ".jsonl"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file := File{Path: path, Size: int64(len(data))}
+		if _, err := (pi{}).Look(file); err != nil {
+			t.Fatal(err)
+		}
+		readFrom(t, pi{}, file, 0, -1)
+		readFrom(t, pi{}, file, int64(len(data)/2), -1)
+	})
+}
