@@ -37,9 +37,7 @@ func percent(f float64) string {
 	return strconv.FormatFloat(100*f, 'f', 4, 64) + "%"
 }
 
-func (p *Picture) number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-
-// top is where each lane begins; the last is where the picture ends.
+// tops are where each lane begins; the last is where the picture ends.
 func (p *Picture) tops() []int {
 	tops := make([]int, 0, len(p.lanes)+1)
 	y := 0

@@ -111,9 +111,6 @@ func Layout(sessions []*roll.Session, o Options) *Picture {
 	return p
 }
 
-// Len is how many sessions are in the picture.
-func (p *Picture) Len() int { return len(p.bars) }
-
 // thread joins the bars of a chain. A session whose predecessor is not in the
 // picture is joined to the one that was before it in its chain.
 func (p *Picture) thread() {
