@@ -1,0 +1,168 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/e2e/model"
+	"gt/lib/history"
+)
+
+// newOpenCode makes a world with an OpenCode that asks the world's model, as its
+// user would set it up.
+func newOpenCode(t *testing.T) *world {
+	t.Helper()
+	w := newWorldOf(t, "opencode")
+	w.speakChat(func(r *model.Request) model.Reply {
+		asked := r.Asked()
+		switch {
+		case r.Kind == model.Compaction:
+			return model.Say("SUMMARY-CANARY")
+		case strings.Contains(asked, "please echo"):
+			return model.Reply{Text: "I run a command.", Tools: []model.ToolUse{{
+				Name: "bash", Input: map[string]string{"command": "echo E2E-OUTPUT", "description": "Echo"},
+			}}}
+		case strings.Contains(asked, "delegate this"):
+			return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{
+				Name: "task", Input: map[string]string{"description": "A part", "prompt": "You are the child.", "subagent_type": "general"},
+			}}}
+		case r.Result() != "":
+			return model.Say("It is done.")
+		}
+		return model.Say("ANSWER to " + strings.Trim(asked, `"`))
+	})
+	w.env = append(w.env, "E2E_KEY="+w.key,
+		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "npm_config_fetch_retries=0",
+		// Whatever else it may want to reach is not there.
+		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost")
+	w.writeJSON(filepath.Join(w.home, ".config", "opencode", "opencode.json"), map[string]any{
+		"model": "e2e/e2e-model", "small_model": "e2e/e2e-model", "autoupdate": false, "share": "disabled",
+		"permission": map[string]string{"bash": "allow", "task": "allow"},
+		"provider": map[string]any{"e2e": map[string]any{
+			"npm": "@ai-sdk/openai-compatible", "name": "e2e",
+			"options": map[string]string{"baseURL": w.model.URL, "apiKey": "{env:E2E_KEY}"},
+			"models":  map[string]any{"e2e-model": map[string]any{"name": "E2E", "limit": map[string]int{"context": 100000, "output": 4000}}},
+		}},
+	})
+	return w
+}
+
+// speakChat gives the world a model that speaks chat completions.
+func (w *world) speakChat(answer model.Answer) {
+	w.model.Close()
+	w.model = model.StartChat(answer)
+}
+
+// chats is what n requests to the model of the Chat Completions API cost.
+func chats(n int) history.Usage {
+	return history.Usage{
+		Input: int64(n * (model.ChatTokens - model.ChatCached)), CacheRead: int64(n * model.ChatCached), Output: int64(n * model.ChatOutput),
+	}
+}
+
+// opencode runs OpenCode headless.
+func (w *world) opencode(args ...string) {
+	w.t.Helper()
+	if out, err := w.run(w.project, nil, "opencode", append([]string{"run"}, args...)...); err != nil {
+		w.t.Fatalf("opencode run %q: %v\n%s", args, err, out)
+	}
+}
+
+// OpenCode's conversations are found in its database and read as they were held:
+// headless ones, resumed and forked, and those of subagents.
+//
+// S0-17 S0-28
+func TestOpenCodeConversations(t *testing.T) {
+	w := newOpenCode(t)
+	w.opencode("please echo")
+	w.opencode("--continue", "delegate this")
+	w.opencode("--continue", "--fork", "asked in the fork")
+	w.opencode("--title", "A fine name", "another")
+
+	all := w.conversations("opencode")
+	if len(all) != 4 {
+		t.Fatalf("%d conversations are found, want 4", len(all))
+	}
+	for _, c := range all {
+		f := c.Facts
+		if f.Version != w.client.Version || f.CWD != w.project || f.Model != "e2e-model" ||
+			f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.First != c.entries[0].ID {
+			t.Errorf("a conversation's facts are %+v", f)
+		}
+	}
+	first, child, fork, named := all[0], all[1], all[2], all[3]
+	if want := "prompt answer call result spent answer spent"; first.kinds() != want+" "+want {
+		t.Errorf("the first conversation is\n%s", first.kinds())
+	}
+	if f := first.Facts; !strings.Contains(f.Prompt, "please echo") || f.Title == "" || f.Parent != "" || !f.Headless {
+		t.Errorf("the first conversation is %+v", f)
+	}
+	if got := first.said(history.Answer); !slices.Equal(got, []string{"I run a command.", "It is done.", "I delegate.", "It is done."}) {
+		t.Errorf("the answers are %q", got)
+	}
+	if got := first.said(history.Call); got[0] != "echo E2E-OUTPUT" || !strings.Contains(got[1], "You are the child.") {
+		t.Errorf("the calls are %q", got)
+	}
+	if got := first.said(history.Result); got[0] != "E2E-OUTPUT\n" || !strings.Contains(got[1], "ANSWER to You are the child.") {
+		t.Errorf("the results are %q", got)
+	}
+	if f := child.Facts; f.Parent != first.Facts.ID || f.Prompt != "You are the child." || child.File.Parent != f.Parent || f.Headless {
+		t.Errorf("the subagent is %+v", f)
+	}
+	if f := fork.Facts; f.First != first.Facts.First || f.Parent != "" || len(fork.said(history.Prompt)) != 3 {
+		t.Errorf("the fork is %+v, and asked %q", f, fork.said(history.Prompt))
+	}
+	if f := named.Facts; f.Title != "A fine name" || f.First == first.Facts.First {
+		t.Errorf("the conversation with a name is %+v", f)
+	}
+	if got, want := w.spent(all), chats(len(w.model.Turns())); got != want {
+		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
+	}
+}
+
+// A conversation in front of a person has what a compaction left, and not what
+// the person took back.
+//
+// S0-17 S0-28
+func TestOpenCodeInPane(t *testing.T) {
+	w := newOpenCode(t)
+	p := w.open("oc", "opencode", "--prompt", "please echo")
+	w.until("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
+	p.opencode("/compact", "SUMMARY-CANARY")
+	p.opencode("after the compaction", "ANSWER to after the compaction")
+	p.opencode("to be taken back", "ANSWER to to be taken back")
+	p.opencode("/undo", "reverted")
+	w.tmux("kill-server")
+	w.until("the client has ended", func() bool { return len(w.processes()) == 0 })
+
+	all := w.conversations("opencode")
+	if len(all) != 1 {
+		t.Fatalf("%d conversations are found, want 1", len(all))
+	}
+	c := all[0]
+	if f := c.Facts; f.Headless || f.Prompt != "please echo" || f.Parent != "" || f.Title == "" {
+		t.Errorf("the conversation's facts are %+v", f)
+	}
+	if got := c.said(history.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
+		t.Errorf("the person asked %q", got)
+	}
+	if got := c.said(history.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
+		t.Errorf("the compactions left %q", got)
+	}
+}
+
+// opencode types a line into OpenCode, and waits until the screen shows what
+// follows.
+func (p *pane) opencode(line, then string) {
+	p.w.t.Helper()
+	p.w.tmux("send-keys", "-t", p.id, "-l", line)
+	p.awaitScreen(line)
+	time.Sleep(300 * time.Millisecond) // the menu of commands opens
+	p.w.tmux("send-keys", "-t", p.id, "Enter")
+	p.awaitScreen(then)
+}
