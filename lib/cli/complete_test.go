@@ -81,6 +81,7 @@ func TestComplete(t *testing.T) {
 		"a hook that is being typed": {"--hook|--a", "--agent --all "},
 		"a file":                     {"read|", "files"},
 		"a file, for a flag":         {"read|--from|", "files"},
+		"a file, for a hook":         {"read|--hook|--from|", "files"},
 		"no file":                    {"list|x|", "--outcome --agent --all --limit --help --version "},
 	} {
 		t.Run(name, func(t *testing.T) {
