@@ -99,6 +99,29 @@ func TestALongChain(t *testing.T) {
 	}
 }
 
+// Of two that followed, the line goes on with the one that the session itself
+// names, and else with the one that came first.
+func TestWhoFollowed(t *testing.T) {
+	all := []*roll.Session{
+		{ID: "one", Outcome: "crash", Reason: "gone"}, {ID: "two", ParentID: "one", StartedAt: noon},
+		{ID: "three", ParentID: "one", StartedAt: noon.Add(time.Hour)},
+	}
+	next := func() session.ID {
+		found, _ := Find(all, "one")
+		if n := found[0].Roots[0]; len(n.Side) == 1 && n.Side[0].Link == Follows {
+			return n.Next.ID
+		}
+		return ""
+	}
+	if got := next(); got != "two" {
+		t.Error(got)
+	}
+	all[0].ChildID = "three"
+	if got := next(); got != "three" {
+		t.Error(got)
+	}
+}
+
 // A branch of a branch of a branch runs out of no width, and the more subagents
 // there are the less they are worth a line.
 func TestBranches(t *testing.T) {

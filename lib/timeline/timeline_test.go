@@ -112,7 +112,7 @@ func TestAnySessionsCanBeDrawn(t *testing.T) {
 				t.Fatalf("seed %d: %d times %s", seed, n, tag)
 			}
 		}
-		if bad := regexp.MustCompile(`<img|<b>|<!--|\x1b|\x00|"NaN|%!`).FindString(page + image); bad != "" {
+		if bad := regexp.MustCompile(`<img|<b>|<!--|\x1b|\x00|"NaN|%!|[\x{202e}\x{2028}]`).FindString(page + image); bad != "" {
 			t.Fatalf("seed %d: %q", seed, bad)
 		}
 		for _, width := range []int{20, 40, 80, 213} {
