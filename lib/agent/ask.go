@@ -29,6 +29,11 @@ type Ask struct {
 	Servers                 []string
 	ServersFile, ServersKey string
 
+	// Seed are databases in the account's folder, by patterns, of which a copy in
+	// SCRATCH saves the client from reading all of its transcripts. It can do
+	// without, and does when it fails with one of the words Unseed.
+	Seed, Unseed []string
+
 	// OwnAccount says that a session is found in its own account only, and not
 	// by the path of its transcript from any.
 	OwnAccount bool
@@ -157,7 +162,8 @@ var claudeAsk = &Ask{
 // session in spite of --ephemeral.
 //
 // Its databases are opened by every process of it, and change by that alone; in
-// a folder of their own they are made from the transcripts.
+// a folder of their own they are made from the transcripts, some seconds for
+// each thousand of those, or from a copy.
 var codexAsk = &Ask{
 	Args: []string{"exec", "--ephemeral", "--skip-git-repo-check", "--ignore-rules", "--sandbox", "read-only",
 		"-c", "features.hooks=false", "-c", "notify=[]",
@@ -166,6 +172,8 @@ var codexAsk = &Ask{
 		"-c", "features.shell_tool=false", "-c", "features.unified_exec=false",
 		"fork", "ID", "-"},
 	Set:        []string{"CODEX_SQLITE_HOME=SCRATCH"},
+	Seed:       []string{"state_*.sqlite", "thread_history_*.sqlite"},
+	Unseed:     []string{"thread/", "database", "sqlite"},
 	Drop:       []string{"CODEX_ROLLOUT_TRACE_ROOT", "CODEX_TUI_RECORD_SESSION", "CODEX_TUI_SESSION_LOG_PATH", "RUST_LOG"},
 	Servers:    []string{"-c", "mcp_servers.NAME.enabled=false"},
 	OwnAccount: true, ServersFile: "config.toml", ServersKey: "mcp_servers",

@@ -108,14 +108,18 @@ func (p *Predecessor) account() string {
 	return p.Client.Account(p.env.Getenv, p.Store)
 }
 
-// call describes a run; stream says that it takes any number of questions.
-func (p *Predecessor) call(stream bool) (*call, error) {
+// call describes a run; stream says that it takes any number of questions,
+// seeded that it gets copies of what would take it long to make.
+func (p *Predecessor) call(stream, seeded bool) (*call, error) {
 	a := p.Client.Ask()
 	c := &call{dir: p.Dir}
 	if a.Scratch() {
 		var err error
 		if c.scratch, err = scratch(cmp.Or(p.env.Getenv("TMPDIR"), "/tmp")); err != nil {
 			return nil, err
+		}
+		if folder, _ := p.Client.Folder(p.env.Getenv); seeded {
+			seed(cmp.Or(p.Store, folder), a.Seed, c.scratch)
 		}
 	}
 	c.args = append([]string{p.Client.Command}, p.words(c.scratch, stream)...)
@@ -240,22 +244,31 @@ func (c *call) end() error {
 }
 
 // Once asks one question and returns the answer, as it came.
-func (p *Predecessor) Once(ctx context.Context, question string) (answer string, err error) {
-	c, err := p.call(false)
+func (p *Predecessor) Once(ctx context.Context, question string) (string, error) {
+	a := p.Client.Ask()
+	answer, complaint, err := p.once(ctx, question, true)
+	if err != nil && ctx.Err() == nil && slices.ContainsFunc(a.Unseed, func(word string) bool { return strings.Contains(complaint, word) }) {
+		answer, _, err = p.once(ctx, question, false)
+	}
+	return answer, err
+}
+
+func (p *Predecessor) once(ctx context.Context, question string, seeded bool) (answer, complaint string, err error) {
+	c, err := p.call(false, seeded)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer func() { err = errors.Join(err, c.end()) }()
 	cmd, err := c.start(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	var stdout, stderr tail
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(question), &stdout, &stderr
 	if err := cmd.Run(); err != nil || ctx.Err() != nil {
-		return "", p.failed(ctx, err, stderr.String(), stdout.String())
+		return "", stderr.String(), p.failed(ctx, err, stderr.String(), stdout.String())
 	}
-	return strings.Trim(stdout.String(), "\n"), nil
+	return strings.Trim(stdout.String(), "\n"), "", nil
 }
 
 // failed is the error of a client that did not answer: in its own words, for it

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,4 +56,63 @@ func sweep(dir string) {
 		}
 		_ = os.RemoveAll(path) // what cannot be removed hurts nobody
 	}
+}
+
+// maxSeed bounds what is copied for a client, in bytes; a folder for the time of a
+// question may lie in memory.
+const maxSeed = 256 << 20
+
+// seed copies SQLite databases that fit the patterns, each with the log that
+// belongs to it, as far as nobody writes to them meanwhile. A client goes on
+// without those that are missing.
+func seed(from string, patterns []string, to string) {
+	left := int64(maxSeed)
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(filepath.Join(from, pattern))
+		for _, path := range found {
+			before := look(path)
+			if before.size > left {
+				continue
+			}
+			copied := filepath.Join(to, filepath.Base(path))
+			if copyFile(path, copied) && (before.log == 0 || copyFile(path+"-wal", copied+"-wal")) && look(path) == before {
+				left -= before.size
+				continue
+			}
+			_ = os.Remove(copied)
+			_ = os.Remove(copied + "-wal")
+		}
+	}
+}
+
+// database is what shows that a database has changed.
+type database struct {
+	size, log       int64 // log is that of its write-ahead log, which size counts too
+	changed, logged int64
+}
+
+func look(path string) database {
+	var d database
+	if info, err := os.Lstat(path); err == nil {
+		d.size, d.changed = info.Size(), info.ModTime().UnixNano()
+	}
+	if info, err := os.Lstat(path + "-wal"); err == nil {
+		d.log, d.logged = info.Size(), info.ModTime().UnixNano()
+		d.size += d.log
+	}
+	return d
+}
+
+func copyFile(from, to string) bool {
+	in, err := atomicfile.Open(from)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(out, in)
+	return out.Close() == nil && err == nil
 }

@@ -52,3 +52,37 @@ func TestScratch(t *testing.T) {
 		}
 	}
 }
+
+// A database is copied with its log; a link, and what does not fit, is not.
+func TestSeed(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	for name, size := range map[string]int64{"state_5.sqlite": 9, "state_5.sqlite-wal": 7, "state_6.sqlite": maxSeed, "logs_2.sqlite": 1, "x": 1} {
+		path := filepath.Join(from, name)
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("x", filepath.Join(from, "state_7.sqlite")); err != nil {
+		t.Fatal(err)
+	}
+	seed(from, []string{"state_*.sqlite", "none_*"}, to)
+	entries, err := os.ReadDir(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[e.Name()] = info.Size()
+	}
+	if len(got) != 2 || got["state_5.sqlite"] != 9 || got["state_5.sqlite-wal"] != 7 {
+		t.Errorf("%v", got)
+	}
+	seed(filepath.Join(from, "nowhere"), []string{"*"}, to)
+}
