@@ -125,6 +125,7 @@ func save(path string, all []Conversation) {
 		encode(&lines, c)
 	}
 	h, _ := json.Marshal(header{len(all), cacheVersion, sum(lines.Bytes())}) // three numbers
+	atomicfile.Sweep(filepath.Dir(path), time.Now()) // what a writer left that was killed
 	_ = atomicfile.Write(path, slices.Concat(h, []byte("\n"), lines.Bytes()), atomicfile.Unsynced)
 }
 

@@ -77,6 +77,10 @@ func (s *Session) Settle() {
 	if s.Outcome != "" {
 		return
 	}
+	if s.native { // no hook of ours ran in it, so there is no record
+		s.Outcome = Gone
+		return
+	}
 	if r := session.Lookup(s.CWD, s.ID); r != nil {
 		fill(&s.Transcript, r.Transcript)
 		fill(&s.ChildID, r.ChildID)

@@ -115,7 +115,11 @@ func (g goingOn) String() string {
 	for _, a := range g.args {
 		words = append(words, term.Quote(a))
 	}
-	return "cd " + term.Quote(g.dir) + " && exec " + strings.Join(words, " ")
+	command := "exec " + strings.Join(words, " ")
+	if g.dir == "" { // where it worked is not known
+		return command
+	}
+	return "cd " + term.Quote(g.dir) + " && " + command
 }
 
 func (g goingOn) impossible(s *roll.Session, fork bool) error {

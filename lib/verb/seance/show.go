@@ -188,7 +188,7 @@ func spent(u history.Spending, named bool) string {
 	text := fmt.Sprintf("%s in, %s from cache, %s to cache, %s out",
 		grouped(u.Input), grouped(u.CacheRead), grouped(u.CacheWrite), grouped(u.Output))
 	if u.Cost > 0 {
-		text += fmt.Sprintf(", $%.4f", u.Cost)
+		text += ", " + cost(u.Cost)
 	}
 	if named {
 		text += " (" + u.Model + ")"

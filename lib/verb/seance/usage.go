@@ -94,7 +94,7 @@ func (c *usage) Run(env *cli.Env) error {
 	for _, l := range lines {
 		row := []string{l.Model, grouped(l.Input), grouped(l.CacheRead), grouped(l.CacheWrite), grouped(l.Output)}
 		if costs {
-			row = append(row, fmt.Sprintf("$%.4f", l.Cost))
+			row = append(row, cost(l.Cost))
 		}
 		if c.Each {
 			row = append([]string{cmp.Or(l.Session, "all")}, row...)
@@ -105,6 +105,14 @@ func (c *usage) Run(env *cli.Env) error {
 		env.Hint("%d of %s left no transcript here", len(found)-read, number(len(found), "session"))
 	}
 	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows)
+}
+
+// cost is what a transcript says it cost; empty where it says nothing.
+func cost(dollars float64) string {
+	if dollars == 0 {
+		return ""
+	}
+	return fmt.Sprintf("$%.4f", dollars)
 }
 
 // grouped is a number with its thousands apart.
