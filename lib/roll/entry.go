@@ -22,13 +22,10 @@ type Roll struct{ entries []entry }
 type entry struct {
 	known *Session
 
-	head     string // the line's id, start and parent
-	headSize int
-	in       *os.File
-	at       int64
-	size     int
-
-	start time.Time // see started; may be zero
+	head string // the line's id, start and parent
+	in   *os.File
+	at   int64
+	size int
 }
 
 // All goes through the sessions, the newest first.
@@ -137,9 +134,27 @@ func shared(a, b string) int {
 	return n
 }
 
-// newestFirst orders entries by when the sessions started.
-func newestFirst(a, b entry) int {
-	return cmp.Or(b.started().Compare(a.started()), cmp.Compare(a.id(), b.id()))
+// sort orders entries by when the sessions started, the newest first.
+func sort(all []entry) {
+	type key struct {
+		start time.Time
+		id    session.ID
+		entry entry
+	}
+	keys := make([]key, len(all))
+	for i := range all {
+		keys[i] = key{all[i].started(), all[i].id(), all[i]}
+	}
+	order := func(a, b key) int {
+		return cmp.Or(b.start.Compare(a.start), cmp.Compare(a.id, b.id))
+	}
+	if slices.IsSortedFunc(keys, order) { // as is nearly always so
+		return
+	}
+	slices.SortFunc(keys, order)
+	for i := range keys {
+		all[i] = keys[i].entry
+	}
 }
 
 // A line begins with these, so that they can be found without reading all of it.
@@ -171,11 +186,8 @@ func (e *entry) id() session.ID {
 
 // started is when the session started.
 func (e *entry) started() time.Time {
-	switch {
-	case e.known != nil:
+	if e.known != nil {
 		return e.known.StartedAt
-	case !e.start.IsZero():
-		return e.start
 	}
 	_, rest, _ := strings.Cut(e.head, keyStarted)
 	moment, _, _ := strings.Cut(rest, `"`)

@@ -158,12 +158,7 @@ func (b *book) roll() Roll {
 	}
 	slices.Reverse(b.entries[b.known:]) // which were met in their order, or nearly so
 	all := slices.Concat(b.entries[b.known:], b.entries[:b.known])
-	if !slices.IsSortedFunc(all, newestFirst) {
-		for i := range all {
-			all[i].start = all[i].started()
-		}
-		slices.SortFunc(all, newestFirst)
-	}
+	sort(all)
 	return Roll{all}
 }
 

@@ -74,6 +74,9 @@ type index struct {
 	header
 	entries []entry
 	rest    []byte // the last line
+
+	heads []byte // for lines
+	sizes []int
 }
 
 func indexPath(log eventlog.Log) string {
@@ -103,7 +106,7 @@ func readIndex(f *os.File) *index {
 	x := &index{}
 	var wanted string // the checksum
 	var got uint32
-	buf := make([]byte, 256<<10)
+	buf := make([]byte, 64<<10)
 	for at, have := int64(0), 0; ; {
 		n, err := f.ReadAt(buf[have:], at+int64(have))
 		if err != nil && err != io.EOF {
@@ -138,8 +141,7 @@ func readIndex(f *os.File) *index {
 // whole, and returns how long they are. What is no line of an index, the checksum
 // tells.
 func (x *index) lines(f *os.File, data []byte, at int64) (pos int) {
-	heads := make([]byte, 0, len(data)/4)
-	first := len(x.entries)
+	heads, sizes, first := x.heads[:0], x.sizes[:0], len(x.entries)
 	for {
 		end := bytes.IndexByte(data[pos:], '\n')
 		if end < 0 {
@@ -149,22 +151,21 @@ func (x *index) lines(f *os.File, data []byte, at int64) (pos int) {
 		switch {
 		case at+int64(pos) == 0:
 			_ = json.Unmarshal(line, &x.header)
+			x.entries = make([]entry, 0, min(max(x.Sessions, 0), 1<<20))
 		case bytes.HasPrefix(line, []byte(keyID)):
-			e := entry{in: f, at: at + int64(pos), size: end}
-			n := len(heads)
-			heads = append(heads, headOf(line)...)
-			e.headSize = len(heads) - n
-			x.entries = append(x.entries, e)
+			head := headOf(line)
+			heads, sizes = append(heads, head...), append(sizes, len(head))
+			x.entries = append(x.entries, entry{in: f, at: at + int64(pos), size: end})
 		default:
 			x.rest = bytes.Clone(line)
 		}
 		pos += end + 1
 	}
 	all := string(heads)
-	for i := first; i < len(x.entries); i++ {
-		e := &x.entries[i]
-		e.head, all = all[:e.headSize], all[e.headSize:]
+	for i, size := range sizes {
+		x.entries[first+i].head, all = all[:size], all[size:]
 	}
+	x.heads, x.sizes = heads, sizes
 	return pos
 }
 

@@ -110,7 +110,7 @@ func (r Roll) Join(other Roll) Roll {
 			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, newestFirst)
+	sort(all)
 	return Roll{all}
 }
 
