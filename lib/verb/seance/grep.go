@@ -282,7 +282,7 @@ func (p *printer) text(h history.Hit, l history.Line) {
 	switch {
 	case h.Time.IsZero():
 	case p.width >= wide:
-		when = term.Day(h.Time.Local(), p.env.Now())
+		when = h.Time.Local().Format("2006-01-02 15:04")
 	default:
 		when = h.Time.Local().Format("15:04")
 	}
