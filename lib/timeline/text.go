@@ -28,6 +28,7 @@ type cell struct {
 	text  string
 	look  *palette.Look // nil: faint
 	force int           // what is stronger stays
+	words bool          // to be read, and in no colour
 }
 
 // glyphs are what lines are drawn with.
@@ -182,7 +183,7 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 		if all > 0 {
 			count += fmt.Sprintf(" %s%d", style.MarkOf(crash), all)
 		}
-		line(term.Pad(style.Plain(labels[n]), widest) + "  " + paint(append(row, cell{text: count}), style))
+		line(term.Pad(style.Plain(labels[n]), widest) + "  " + paint(append(row, cell{text: count, words: true}), style))
 	}
 	p.left(line, style, width)
 	line("")
@@ -229,7 +230,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 	}
 	put := func(i int, text string, force int) {
 		if c := &row[i]; force >= c.force {
-			*c = cell{text, &b.look, force}
+			*c = cell{text: text, look: &b.look, force: force}
 		}
 	}
 	body := g.one
@@ -238,7 +239,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 	}
 	for i := from; i < to; i++ {
 		if row[i].force == 2 && row[i].look != nil {
-			row[i] = cell{g.several, &b.look, 2}
+			row[i] = cell{text: g.several, look: &b.look, force: 2}
 			continue
 		}
 		put(i, body, 2)
@@ -271,30 +272,32 @@ func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(floa
 	text = style.Plain(term.Cut(text, room))
 	n := term.Columns(text)
 	for i := at; i < at+n; i++ {
-		row[i] = cell{}
+		row[i] = cell{words: true}
 	}
-	row[at] = cell{text: text}
+	row[at].text = text
 }
 
 // paint joins cells to a line, in as few colours as it takes.
 func paint(row []cell, style palette.Style) string {
 	var b, run strings.Builder
 	var look *palette.Look
+	words := false
 	flush := func() {
 		text := run.String()
 		run.Reset()
 		switch {
 		case look != nil:
 			text = style.Paint(*look, text)
-		case strings.TrimSpace(text) != "":
+		case !words && strings.TrimSpace(text) != "":
 			text = style.Dim(text)
 		}
 		b.WriteString(text)
 	}
 	for _, c := range row {
-		if same := c.look == look || c.look != nil && look != nil && c.look.Letter == look.Letter; !same {
+		same := c.look == look || c.look != nil && look != nil && c.look.Letter == look.Letter
+		if !same || c.words != words {
 			flush()
-			look = c.look
+			look, words = c.look, c.words
 		}
 		run.WriteString(c.text)
 	}
