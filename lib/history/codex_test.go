@@ -383,3 +383,19 @@ func TestCodexTools(t *testing.T) {
 		}
 	}
 }
+
+// An older version begins to count anew where a conversation goes on, and may
+// come to the same number; the same number told again is no other request.
+func TestCodexCountsAnew(t *testing.T) {
+	const usage = `{"input_tokens":100,"cached_input_tokens":40,"output_tokens":10,"total_tokens":110}`
+	const told = `{"timestamp":"2026-11-21T09:19:38.332Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":` + usage + `,"last_token_usage":` + usage + `}}}` + "\n"
+	const none = `{"timestamp":"2026-11-21T09:19:38.332Z","type":"event_msg","payload":{"type":"token_count","info":null}}` + "\n"
+	path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
+	if err := os.WriteFile(path, []byte(none+told+told+none+told+told), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := readFrom(t, &codex{}, File{Path: path}, 0, -1)
+	if got := (held{entries: all}).kinds(); got != "spent spent" {
+		t.Errorf("two requests are %s", got)
+	}
+}
