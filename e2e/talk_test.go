@@ -91,6 +91,35 @@ args = [%q]
 	if exists(w.path("SERVER-STARTED")) {
 		t.Error("a question started an MCP server")
 	}
+	for _, r := range w.model.Turns()[1:] {
+		if slices.Contains(r.Tools, "exec_command") || slices.Contains(r.Tools, "shell") {
+			t.Errorf("who was asked %q could run commands: %q", r.Asked(), r.Tools)
+		}
+	}
+}
+
+// A session goes on where it worked, in the account that it is of, from any
+// folder; while it runs it is not opened a second time, but a copy of it is.
+//
+// S1-79 S1-80
+func TestResume(t *testing.T) {
+	w := newWorld(t)
+	w.model.Answer(talkative(w))
+	id := w.ask("the HISTORY-CANARY").SessionID
+	p := w.open("resumed", "bash", "-c", "cd '"+w.elsewhere()+"' && GT_SESSION_UUID=another CLAUDECODE=1 gt-seance resume "+id[:13])
+	p.typ("what comes now?")
+	if r := w.asked("what comes now?"); r.Session != id || r.Count("HISTORY-CANARY") == 0 {
+		t.Errorf("the model was asked by %s", r)
+	}
+	out, err := w.run(w.elsewhere(), nil, "gt-seance", "resume", id)
+	if err == nil || !strings.Contains(err.Error(), "runs already, as process ") || !strings.Contains(err.Error(), " in tmux pane "+p.id) {
+		t.Errorf("it was resumed a second time: %v\n%s", err, out)
+	}
+	copied := w.open("copied", "bash", "-c", "cd '"+w.elsewhere()+"' && gt-seance resume --fork "+id)
+	copied.typ("and in the copy?")
+	if r := w.asked("and in the copy?"); r.Session == id || r.Count("HISTORY-CANARY") == 0 || r.Count("what comes now?") == 0 {
+		t.Errorf("the model was asked by %s", r)
+	}
 }
 
 // talkative answers what it is asked, after it has tried to use the tools where
