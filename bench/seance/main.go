@@ -1,0 +1,224 @@
+// Seance measures how long gt-seance takes to answer, on stores as they are
+// after years, beside a floor and beside what a person would use instead.
+//
+//	go run ./bench/seance [-rounds 30] [-run REGEXP] [-dir FOLDER] [-events 1000000]
+//
+// Each row is a ratio from the same run: the command and what it is measured
+// against take turns, and the ratio is formed turn by turn, for the machine may
+// be busy with other things. The floor is a Go program that prints one line.
+//
+// To be over budget is no failure. The exit code is 1 when a command gives a
+// wrong answer.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 30, "how often each command is run")
+	only := flag.String("run", "", "only the rows whose names match this regular expression")
+	dir := flag.String("dir", os.TempDir(), "where the temporary folder is made")
+	events := flag.Int("events", 1_000_000, "how many events the log has")
+	flag.Parse()
+	match, err := regexp.Compile(*only)
+	if err == nil {
+		err = run(*dir, max(*rounds, 4), *events, match)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "seance: error:", err)
+		os.Exit(1)
+	}
+}
+
+// rows are the lines of the table. A new subject is a function more here, and a
+// file of its own.
+var rows = []func(*world) ([]row, error){eventRows}
+
+// row is one line of the table.
+type row struct {
+	name string
+	// run is what is measured, and against what.
+	run, against command
+	budget       float64 // at most so many times against; 0 for none
+	// prepare brings about what is measured; it may be nil, and is not measured.
+	prepare func() error
+	// check says what is wrong with an answer; it may be nil.
+	check func(stdout string) error
+	// rare is for what takes so long that it is run only in every tenth round.
+	rare bool
+}
+
+// command is a program as a shell starts it.
+type command struct {
+	name string // what the table calls it
+	args []string
+	dir  string
+}
+
+// warm is how many rounds are run before it counts.
+const warm = 2
+
+// world is the folder that all is made in.
+type world struct {
+	dir, bin string
+	events   int
+}
+
+func run(below string, rounds, events int, match *regexp.Regexp) error {
+	dir, err := os.MkdirTemp(below, "gt-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-stop
+		os.RemoveAll(dir)
+		os.Exit(1)
+	}()
+	w := &world{dir: dir, bin: filepath.Join(dir, "bin"), events: events}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.bin+"/", "gt/cmd/gt-seance", "gt/bench/hooks/floor")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build: %w\n%s", err, out)
+	}
+	var all []*measured
+	for _, subject := range rows {
+		some, err := subject(w)
+		if err != nil {
+			return err
+		}
+		for _, r := range some {
+			if match.MatchString(r.name) {
+				all = append(all, &measured{row: r})
+			}
+		}
+	}
+	for i := range warm + rounds {
+		for _, m := range all {
+			if m.rare && i%10 != 0 {
+				continue
+			}
+			if err := w.measure(m, i >= warm || m.rare); err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+		}
+	}
+	fmt.Printf("%d cores, %s/%s, %s\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return table(all)
+}
+
+// measured is a row with its figures.
+type measured struct {
+	row
+	wall, against, cpu []float64 // milliseconds, milliseconds, and times against
+	ratio              []float64
+}
+
+func (w *world) measure(m *measured, counts bool) error {
+	if m.prepare != nil {
+		if err := m.prepare(); err != nil {
+			return err
+		}
+	}
+	base, err := w.exec(m.row.against)
+	if err != nil {
+		return err
+	}
+	it, err := w.exec(m.run)
+	if err != nil {
+		return err
+	}
+	if m.check != nil {
+		if err := m.check(it.stdout); err != nil {
+			return err
+		}
+	}
+	if counts {
+		m.wall = append(m.wall, it.wall.Seconds()*1000)
+		m.against = append(m.against, base.wall.Seconds()*1000)
+		m.ratio = append(m.ratio, float64(it.wall)/float64(base.wall))
+		m.cpu = append(m.cpu, float64(it.cpu)/float64(max(base.cpu, 1)))
+	}
+	return nil
+}
+
+type result struct {
+	stdout    string
+	wall, cpu time.Duration
+}
+
+func (w *world) exec(c command) (result, error) {
+	p := exec.Command(c.args[0], c.args[1:]...)
+	p.Dir = c.dir
+	p.Env = []string{
+		"HOME=" + filepath.Join(w.dir, "home"), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC",
+		"XDG_STATE_HOME=" + filepath.Join(w.dir, "state"),
+	}
+	var out, errs bytes.Buffer
+	p.Stdout, p.Stderr = &out, &errs
+	began := time.Now()
+	err := p.Run()
+	r := result{stdout: out.String(), wall: time.Since(began)}
+	if err != nil || errs.Len() > 0 {
+		return r, fmt.Errorf("%s: %w", strings.Join(c.args, " "), errors.Join(err, errors.New(errs.String())))
+	}
+	r.cpu = p.ProcessState.UserTime() + p.ProcessState.SystemTime()
+	return r, nil
+}
+
+func table(all []*measured) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', tabwriter.Debug)
+	fmt.Fprintln(t, "| what\t ms\t against\t ms\t times that\t budget\t \t cpu\t")
+	fmt.Fprintln(t, "|---\t--:\t---\t--:\t---\t---\t---\t--:\t")
+	for _, m := range all {
+		low, ratio, high := quartiles(m.ratio)
+		_, cpu, _ := quartiles(m.cpu)
+		_, wall, _ := quartiles(m.wall)
+		_, against, _ := quartiles(m.against)
+		budget, verdict := "-", "-"
+		if m.budget > 0 {
+			budget, verdict = fmt.Sprint(m.budget), "ok"
+			if ratio > m.budget {
+				verdict = "over"
+			}
+		}
+		fmt.Fprintf(t, "| %s\t %.2f\t %s\t %.2f\t %.2f (%.2f–%.2f)\t %s\t %s\t %.2f\t\n",
+			m.name, wall, m.row.against.name, against, ratio, low, high, budget, verdict, cpu)
+	}
+	return t.Flush()
+}
+
+func quartiles(all []float64) (low, median, high float64) {
+	if len(all) == 0 {
+		return 0, 0, 0
+	}
+	s := slices.Sorted(slices.Values(all))
+	return s[len(s)/4], s[len(s)/2], s[len(s)*3/4]
+}
+
+// floor is the floor, run where c is.
+func (w *world) floor(dir string) command {
+	return command{"the floor", []string{filepath.Join(w.bin, "floor")}, dir}
+}
+
+// seance is gt-seance, run in a folder.
+func (w *world) seance(dir string, args ...string) command {
+	return command{"gt-seance", append([]string{filepath.Join(w.bin, "gt-seance")}, args...), dir}
+}
