@@ -26,7 +26,7 @@ active while its process runs, and gone when nothing of it can be found.
 
 const exitCodes = `
    0  done
-   1  no such session, or several; nothing found
+   1  no such session, or several; nothing found; talk: no answer
 `
 
 // Main runs gt-seance and returns its exit code.
