@@ -207,11 +207,17 @@ func TestCircle(t *testing.T) {
 	path := copyOf(t, "plain.db")
 	data, err := os.ReadFile(path)
 	must(t, err)
-	// Each inner page of a table leads to itself, or to the one before.
+	// Each inner page leads to itself, and to nothing else: a way for each of its
+	// cells, on each floor.
 	for at := 512; at < len(data); at += 512 {
-		if data[at] == tableInner || data[at] == indexInner {
-			n := at/512 + 1
-			copy(data[at+8:], []byte{0, 0, byte(n >> 8), byte(n)})
+		if data[at] != tableInner && data[at] != indexInner {
+			continue
+		}
+		self := []byte{0, 0, byte((at/512 + 1) >> 8), byte(at/512 + 1)}
+		copy(data[at+8:], self)
+		for i := range int(data[at+4]) {
+			cell := data[at+12+2*i:]
+			copy(data[at+(int(cell[0])<<8|int(cell[1])):], self)
 		}
 	}
 	must(t, os.WriteFile(path, data, 0o600))
@@ -222,6 +228,37 @@ func TestCircle(t *testing.T) {
 		}
 	}
 	if err := db.Where("notes", "session_id", "zzz", func(Row) bool { return true }); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+// A small file can claim to have more rows than anybody can read.
+func TestMaze(t *testing.T) {
+	path := copyOf(t, "plain.db")
+	data, err := os.ReadFile(path)
+	must(t, err)
+	root := int(open(t, path).tables["notes"].root)
+	first := len(data)/512 + 1
+	floor := func(next int) []byte { // an inner page of 40 ways to the same place
+		page := make([]byte, 512)
+		page[0], page[4], page[10], page[11] = tableInner, 40, byte(next>>8), byte(next)
+		for i := range 40 {
+			cell := 100 + 5*i
+			page[12+2*i], page[13+2*i] = byte(cell>>8), byte(cell)
+			page[cell+2], page[cell+3], page[cell+4] = byte(next>>8), byte(next), 127
+		}
+		return page
+	}
+	copy(data[(root-1)*512:], floor(first))
+	for n := range 10 {
+		data = append(data, floor(first+n+1)...)
+	}
+	leaf := make([]byte, 512)
+	leaf[0] = tableLeaf
+	data = append(data, leaf...)
+	data[30], data[31] = byte(len(data)/512>>8), byte(len(data)/512)
+	must(t, os.WriteFile(path, data, 0o600))
+	if err := open(t, path).Scan("notes", func(Row) bool { return true }); !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
 	}
 }
