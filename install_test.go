@@ -119,8 +119,14 @@ func TestInstall(t *testing.T) {
 		if err != nil || strings.HasSuffix(string(out), " dev\n") && hasVersion() {
 			t.Errorf("%s --version says %s (%v)", file, out, err)
 		}
-		if info, err := os.Stat(file); err != nil || info.Size() > 6<<20 {
-			t.Errorf("%s is larger than 6 MB: %d (%v)", file, info.Size(), err)
+		most := int64(6 << 20)
+		if filepath.Base(c) == "gt-seance" {
+			// Seven formats, a TOML parser, Go's templates and a page: over the
+			// budget, as docs/benchmarks.md says, and in no hook.
+			most = 7 << 20
+		}
+		if info, err := os.Stat(file); err != nil || info.Size() > most {
+			t.Errorf("%s is larger than %d MiB: %d (%v)", file, most>>20, info.Size(), err)
 		}
 	}
 	if l := m.list(".local/bin"); len(strings.Split(l, "\n")) != len(commands)+1 {
