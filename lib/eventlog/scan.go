@@ -87,6 +87,9 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 // form that gt and Gas Town write, and show their type at its place; of all
 // others the JSON is read. The answer is the same.
 func lifecycle(line []byte) bool {
+	if othersInPlace(line) {
+		return false
+	}
 	kind, ok := kindInPlace(line)
 	if !ok {
 		if len(line) > maxHead {
@@ -99,6 +102,26 @@ func lifecycle(line []byte) bool {
 		return true
 	}
 	return false
+}
+
+// othersInPlace says that a line is surely another's: of gt's or Gas Town's own
+// form, with a type that begins like none of a session's life.
+func othersInPlace(line []byte) bool {
+	const (
+		begin = `{"ts":"`
+		ts    = len("2026-01-17T01:00:00.000Z")
+		rest  = `","source":"gt","type":"`
+		at    = len(begin) + ts + len(rest)
+	)
+	if len(line) <= at || string(line[len(begin)+ts:at]) != rest || string(line[:len(begin)]) != begin {
+		return false
+	}
+	for _, c := range line[len(begin) : len(begin)+ts] {
+		if c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return line[at] != SessionStart[0] && line[at] != Handoff[0] && line[at] != '\\'
 }
 
 // kindInPlace reads the type of a line that begins with time, source and type,

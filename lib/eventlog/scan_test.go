@@ -26,6 +26,12 @@ var pieces = []string{
 	`{"ts":"x","source":"gt","type":"handoff`, `{"ts":"x","source":"gt","type":"`, `{"ts":"x","source":"`, `{"ts":"x`, `{"ts":"`,
 	`{"ts":"x","source":"gt","type":5,"actor":"handoff"}`, `{"ts":"x","source":{"type":"nudge"},"type":"handoff"}`,
 	`{"payload":{"type":"handoff"},"type":"nudge"}`, `{"payload":{"type":"nudge"},"type":"handoff"}`,
+	`{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"nudge","actor":"a"}`,
+	`{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"handoff","actor":"a"}`,
+	`{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"\u0068andoff","actor":"a"}`,
+	`{"ts":"2026\",\"T01:00:00.1234Z","source":"gt","type":"nudge","type":"handoff"}`,
+	`{"ts":"2026","type":"handoff"}`, `{"ts":"2026","type":"handoff","source":"gt","type":"nudge"}`,
+	`{"ts":"","type":"handoff","x":"","source":"gt","type":"nudge"}`,
 	`"session_start"`, `[{"type":"handoff"}]`, "", " ", "\r", "\x00\xff", `{}`, "null",
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"gt/lib/session"
 )
@@ -286,14 +285,13 @@ func (s *Session) encode(line []byte) []byte {
 
 // appendText appends a text as JSON has it.
 func appendText(line []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			quoted, _ := json.Marshal(text) // a string cannot fail
-			return append(line, quoted...)
-		}
-	}
 	line = append(line, '"')
+	begin := len(line)
 	line = append(line, text...)
+	if as := line[begin:]; hasControl(as) || bytes.IndexByte(as, '"') >= 0 || bytes.IndexByte(as, '\\') >= 0 {
+		quoted, _ := json.Marshal(text) // a string cannot fail
+		return append(line[:begin-1], quoted...)
+	}
 	return append(line, '"')
 }
 
