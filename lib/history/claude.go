@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -335,4 +336,27 @@ func blocks(rec transcript.Record, each func(gjson.Result) bool) bool {
 		})
 	}
 	return more
+}
+
+// plain: JSON.stringify escapes nothing that it need not.
+func (claude) plain(File) bool { return true }
+
+// quiet knows what the client writes for itself, and what it attaches to tell the
+// model: most of a short transcript.
+func (claude) quiet(record []byte, tools bool) bool {
+	front := record[:min(len(record), 512)]
+	if kind, ok := bytes.CutPrefix(front, []byte(`{"type":"`)); ok {
+		kind, _, _ = bytes.Cut(kind, []byte(`"`))
+		return slices.Contains(noted, string(kind))
+	}
+	if i := bytes.Index(front, []byte(`"attachment":{"type":"`)); i >= 0 {
+		return !bytes.Contains(front[:i], []byte(`"message":`)) && !transcript.Asking(record)
+	}
+	return !tools && transcript.Bringing(record)
+}
+
+// noted are the kinds of records that the client writes for itself.
+var noted = []string{
+	"api-request", "api-request-shape", "api-request-blob", "last-prompt", "queue-operation", "ai-title", "custom-title",
+	"file-history-snapshot", "file-history-delta", "cost-state", "tools-used", "mode", "permission-mode",
 }

@@ -143,28 +143,45 @@ func newNeedle(word string, fold bool) needle {
 // rarity is the greater, the fewer places there will be that hold the needle.
 func (n needle) rarity() int { return 12*len(n.word) + rareness(n.word[n.rare]) }
 
-// in says whether b holds the needle.
-func (n needle) in(b []byte) bool { return n.index(b) >= 0 }
-
 // index is where the needle begins in b, -1 where it does not. It goes from one
 // of its rarest byte to the next, which the processor finds by itself, unless they
 // come too often: then it looks for its two rarest.
 func (n needle) index(b []byte) int {
-	if n.fold {
-		return n.pairs(b, 0)
+	c := n.word[n.rare]
+	capital := c
+	if n.fold && c >= 'a' && c <= 'z' {
+		capital = c &^ 0x20
 	}
 	rest := len(n.word) - n.rare
-	at := n.rare // of the rarest byte
+	at := n.rare           // of the rarest byte
+	small, large := -1, -1 // where the next of each is
 	for seen := 0; at+rest <= len(b); seen++ {
 		if seen*often > at+often*8 {
 			return n.pairs(b, at-n.rare)
 		}
-		i := bytes.IndexByte(b[at:], n.word[n.rare])
-		if i < 0 {
+		if small < at {
+			if small = bytes.IndexByte(b[at:], c); small < 0 {
+				small = len(b)
+			} else {
+				small += at
+			}
+		}
+		next := small
+		if capital != c {
+			if large < at {
+				if large = bytes.IndexByte(b[at:], capital); large < 0 {
+					large = len(b)
+				} else {
+					large += at
+				}
+			}
+			next = min(small, large)
+		}
+		if next == len(b) {
 			return -1
 		}
-		at += i
-		if j := at + n.second - n.rare; j < len(b) && b[j] == n.word[n.second] && n.at(b, at-n.rare) {
+		at = next
+		if j := at + n.second - n.rare; j < len(b) && b[j]|0x20 == n.word[n.second]|0x20 && n.at(b, at-n.rare) {
 			return at - n.rare
 		}
 		at++
@@ -252,4 +269,12 @@ func (n needle) is(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// longest is the length of the longest of them.
+func longest(all []needle) (length int) {
+	for _, n := range all {
+		length = max(length, len(n.word))
+	}
+	return length
 }

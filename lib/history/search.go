@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"hash/maphash"
@@ -87,13 +88,17 @@ type Line struct {
 	Match  bool
 }
 
-// plain is a Reader of files in which a conversation's words stand as an encoder
-// of JSON writes them: each run of characters without blanks that no encoder
-// escapes, in an entry's text, stands in the entry's own record in the same way.
-// Such a file is searched before it is read.
-type plain interface{ plain(f File) bool }
+// plain is a Reader of files of a record a line, in which a conversation's words
+// stand as an encoder of JSON writes them: each run of characters without blanks
+// that no encoder escapes, in an entry's text, stands in the entry's own record in
+// the same way. Such a file is searched before it is read.
+type plain interface {
+	plain(f File) bool
 
-func (claude) plain(File) bool { return true }
+	// quiet says, by the look of its front, that nothing is said in a record; with
+	// tools, nothing by tools either. What may say something is not quiet.
+	quiet(record []byte, tools bool) bool
+}
 
 // Search looks for q in conversations, in several at once, and calls each for
 // the hits until it returns false: conversation by conversation in their order
@@ -353,10 +358,11 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 	}
 	var o Options
 	if p, ok := r.(plain); ok && len(s.needles) > 0 && p.plain(f) {
-		if held, err := s.held(f.Path, buf, count); !held {
+		quiet := func(record []byte) bool { return p.quiet(record, s.Tools) }
+		if held, err := s.held(f.Path, buf, quiet, count); !held {
 			return err
 		}
-		o.Skip = func(record []byte) bool { return !s.holds(record) }
+		o.Skip = func(record []byte) bool { return quiet(record) || s.index(record) < 0 }
 	}
 	turn := 0
 	_, err := r.Read(f, o, func(e Entry) bool {
@@ -376,27 +382,24 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 	return err
 }
 
-// held says whether one of the needles is in a file. It ends, with false, when
-// the search does.
-func (s *search) held(path string, buf []byte, count func(int)) (bool, error) {
+// held says whether one of the needles is in a file, in a record that is not
+// quiet. It ends, with false, when the search does.
+func (s *search) held(path string, buf []byte, quiet func([]byte) bool, count func(int)) (bool, error) {
 	f, err := transcript.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	tail := 0 // what is left of the block before, in which a needle can begin
-	for _, n := range s.needles {
-		tail = max(tail, len(n.word)-1)
-	}
+	tail := longest(s.needles) - 1 // what is left of the block before, in which a needle can begin
 	if tail >= len(buf)/2 {
 		return true, nil // nobody looks for this
 	}
-	kept := 0
-	for !s.halted() {
+	b := block{begins: true}
+	for kept := 0; !s.halted(); {
 		n, err := f.Read(buf[kept:])
 		count(n)
-		block := buf[:kept+n]
-		if s.holds(block) {
+		b.bytes = buf[:kept+n]
+		if s.says(b, quiet) {
 			return true, nil
 		}
 		if err == io.EOF {
@@ -404,13 +407,85 @@ func (s *search) held(path string, buf []byte, count func(int)) (bool, error) {
 		} else if err != nil {
 			return false, atomicfile.Error("read", path, err)
 		}
-		kept = copy(buf, block[max(0, len(block)-tail):])
+		from := max(0, len(b.bytes)-tail)
+		b = b.from(from, quiet)
+		kept = copy(buf, b.bytes)
 	}
 	return false, nil
 }
 
-func (s *search) holds(b []byte) bool {
-	return slices.ContainsFunc(s.needles, func(n needle) bool { return n.in(b) })
+// block is a part of a file.
+type block struct {
+	bytes  []byte
+	begins bool // it begins with a record
+	quiet  bool // it begins within a record that is quiet
+}
+
+// frontSize is how much of a record has to be seen to say that it is quiet.
+const frontSize = 2 << 10
+
+// record returns where the record begins and ends that holds a place; -1 is not in
+// the block.
+func (b block) record(at int) (from, to int) {
+	from = bytes.LastIndexByte(b.bytes[:at], '\n') + 1
+	if from == 0 && !b.begins {
+		from = -1
+	}
+	if to = bytes.IndexByte(b.bytes[at:], '\n'); to >= 0 {
+		to += at
+	}
+	return from, to
+}
+
+// isQuiet says whether the record that holds a place is, as far as one sees.
+func (b block) isQuiet(at int, quiet func([]byte) bool) bool {
+	switch from, to := b.record(at); {
+	case from < 0:
+		return b.quiet
+	case to >= 0:
+		return quiet(b.bytes[from:to])
+	default:
+		return len(b.bytes)-from >= frontSize && quiet(b.bytes[from:])
+	}
+}
+
+// from is the rest of the block from a place on.
+func (b block) from(at int, quiet func([]byte) bool) block {
+	rest := block{bytes: b.bytes[at:], begins: b.begins}
+	if at > 0 {
+		rest.begins = b.bytes[at-1] == '\n'
+	}
+	rest.quiet = !rest.begins && b.isQuiet(at, quiet)
+	return rest
+}
+
+// says looks for the needles in what is not quiet.
+func (s *search) says(b block, quiet func([]byte) bool) bool {
+	for at := 0; ; {
+		i := s.index(b.bytes[at:])
+		if i < 0 {
+			return false
+		}
+		if i += at; !b.isQuiet(i, quiet) {
+			return true
+		}
+		_, to := b.record(i)
+		if to < 0 {
+			return false
+		}
+		at = to
+	}
+}
+
+// index is the first place that holds one of the needles, or -1.
+func (s *search) index(b []byte) int {
+	first := -1
+	for _, n := range s.needles {
+		if i := n.index(b); i >= 0 {
+			first, b = i, b[:min(i+longest(s.needles), len(b))]
+		}
+	}
+	return first
 }
 
 // look finds the lines of an entry that match.

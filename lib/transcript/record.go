@@ -158,6 +158,10 @@ func (rec Record) Summary() string { return kept(asked(rec.Message.Get("content"
 // wrote, or a title. Of every other line Request is empty.
 func Asking(line []byte) bool { return lookAt(line) == asking }
 
+// Bringing says, by the look of its front, that a line brings a tool's result, and
+// nothing that a person said by it.
+func Bringing(line []byte) bool { return lookAt(line) == bringing }
+
 // Request is what the person wrote in this record, with an empty text where
 // it holds nothing of the kind.
 func (rec Record) Request() Request {
