@@ -2,6 +2,7 @@
 // after years, beside a floor and beside what a person would use instead.
 //
 //	go run ./bench/seance [-rounds 30] [-run REGEXP] [-dir FOLDER] [-events 1000000]
+//		[-transcripts 10000] [-size 2000000000]
 //
 // Each row is a ratio from the same run: the command and what it is measured
 // against take turns, and the ratio is formed turn by turn, for the machine may
@@ -34,10 +35,12 @@ func main() {
 	only := flag.String("run", "", "only the rows whose names match this regular expression")
 	dir := flag.String("dir", os.TempDir(), "where the temporary folder is made")
 	events := flag.Int("events", 1_000_000, "how many events the log has")
+	transcripts := flag.Int("transcripts", 10_000, "how many conversations there are")
+	size := flag.Int64("size", 2_000_000_000, "how many bytes they have")
 	flag.Parse()
 	match, err := regexp.Compile(*only)
 	if err == nil {
-		err = run(*dir, max(*rounds, 4), *events, match)
+		err = run(world{dir: *dir, events: max(*events, 1), transcripts: max(*transcripts, 100), size: *size}, max(*rounds, 4), match)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "seance: error:", err)
@@ -47,7 +50,7 @@ func main() {
 
 // rows are the lines of the table. A new subject is a function more here, and a
 // file of its own.
-var rows = []func(*world) ([]row, error){eventRows}
+var rows = []func(*world) ([]row, error){eventRows, transcriptRows}
 
 // row is one line of the table.
 type row struct {
@@ -77,10 +80,13 @@ const warm = 2
 type world struct {
 	dir, bin string
 	events   int
+
+	transcripts int
+	size        int64 // of all of them
 }
 
-func run(below string, rounds, events int, match *regexp.Regexp) error {
-	dir, err := os.MkdirTemp(below, "gt-bench-")
+func run(w world, rounds int, match *regexp.Regexp) error {
+	dir, err := os.MkdirTemp(w.dir, "gt-bench-")
 	if err != nil {
 		return err
 	}
@@ -92,7 +98,7 @@ func run(below string, rounds, events int, match *regexp.Regexp) error {
 		os.RemoveAll(dir)
 		os.Exit(1)
 	}()
-	w := &world{dir: dir, bin: filepath.Join(dir, "bin"), events: events}
+	w.dir, w.bin = dir, filepath.Join(dir, "bin")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.bin+"/", "gt/cmd/gt-seance", "gt/bench/hooks/floor")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -100,7 +106,7 @@ func run(below string, rounds, events int, match *regexp.Regexp) error {
 	}
 	var all []*measured
 	for _, subject := range rows {
-		some, err := subject(w)
+		some, err := subject(&w)
 		if err != nil {
 			return err
 		}

@@ -11,15 +11,6 @@ import (
 	"time"
 )
 
-// store is a folder of transcripts as Claude Code 2.1.329 leaves them: what the
-// client notes for itself (snapshots of its prompt, the shape of its requests)
-// makes most of a short one, the results of tools most of a long one.
-type store struct {
-	dir   string // HOME
-	files int
-	bytes int64
-}
-
 // What is looked for: rare is said in a few conversations, common in most, and
 // own is a word that stands in every file, and that nobody said.
 const (
@@ -36,9 +27,11 @@ const (
 	chunkSize = 128 << 10
 )
 
-// newStore writes files transcripts of size bytes altogether.
-func newStore(dir string, files int, size int64) (store, error) {
-	s := store{dir: dir, files: files}
+// newStore writes so many transcripts as Claude Code 2.1.329 leaves them, of some
+// size bytes altogether: what the client notes for itself (snapshots of its prompt,
+// the shape of its requests) makes most of a short one, the results of tools most
+// of a long one.
+func newStore(dir string, files int, size int64) error {
 	r := rand.New(rand.NewPCG(1, 2))
 	say := &speaker{r}
 	var pool [][]byte
@@ -51,42 +44,39 @@ func newStore(dir string, files int, size int64) (store, error) {
 		project := fmt.Sprintf("-home-me-src-project-%d", i%40)
 		folder := filepath.Join(dir, ".claude", "projects", project)
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return s, err
+			return err
 		}
 		id := fmt.Sprintf("%08x-0000-4000-8000-%012x", r.Uint32(), i)
 		// Many are short, a few long: the size is that of an average one times -ln x.
 		n := int(r.ExpFloat64()*float64(size)/float64(files)) - len(front)
 		f, err := os.OpenFile(filepath.Join(folder, id+".jsonl"), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 		if err != nil {
-			return s, err
+			return err
 		}
 		w := bufio.NewWriterSize(f, 64<<10)
 		at := began.Add(time.Duration(i) * 37 * time.Minute)
-		s.bytes += int64(say.begin(w, id, fmt.Sprintf("/home/me/src/project-%d", i%40), at, i))
+		say.begin(w, id, fmt.Sprintf("/home/me/src/project-%d", i%40), at, i)
 		w.Write(front)
-		s.bytes += int64(len(front))
 		for n > 0 {
 			c := pool[r.IntN(len(pool))]
 			w.Write(c)
 			n -= len(c)
-			s.bytes += int64(len(c))
 		}
 		if i%(files/rareFiles+1) == 3 {
 			line := say.line(say.answer(say.text(40) + " until " + rare + " is reached " + say.text(20)))
 			w.Write(line)
-			s.bytes += int64(len(line))
 		}
 		if err := w.Flush(); err != nil {
-			return s, err
+			return err
 		}
 		if err := f.Close(); err != nil {
-			return s, err
+			return err
 		}
 		if err := os.Chtimes(f.Name(), at, at); err != nil {
-			return s, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // speaker makes words.
@@ -275,12 +265,10 @@ func (s *speaker) front() (all []byte) {
 }
 
 // begin writes what tells one conversation from the other.
-func (s *speaker) begin(w *bufio.Writer, id, cwd string, at time.Time, n int) int {
+func (s *speaker) begin(w *bufio.Writer, id, cwd string, at time.Time, n int) {
 	r := s.prompt(fmt.Sprintf("Task %d: %s", n, s.text(20)))
 	r.CWD, r.Session, r.Time = cwd, id, at.Format("2006-01-02T15:04:05.000Z")
-	line := s.line(r)
 	title := fmt.Sprintf(`{"type":"ai-title","aiTitle":"Task %d","sessionId":%q}`+"\n", n, id)
-	w.Write(line)
+	w.Write(s.line(r))
 	w.WriteString(title)
-	return len(line) + len(title)
 }
