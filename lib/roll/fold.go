@@ -15,9 +15,14 @@ import (
 type book struct {
 	entries []entry
 	known   int                // how many of them were there at first
-	at      map[session.ID]int // where in entries a session is
+	at      map[session.ID]int // where in entries a session is, of those that were looked for or are new
+	looks   int                // how often all had to be looked through
 	actors  map[string]*actor
 }
+
+// maxLooks is how often all entries are looked through before their places are
+// noted: most often only a few sessions have anything new.
+const maxLooks = 20
 
 // actor is what a hand-over that names no session has to know of who handed
 // over. Both times are in nanoseconds, and never where there was none.
@@ -31,22 +36,35 @@ const never = math.MinInt64
 
 // newBook is a book in which the sessions of a roll stand already.
 func newBook(r Roll) *book {
-	b := &book{
+	return &book{
 		entries: slices.Clip(r.entries), known: len(r.entries),
-		at: make(map[session.ID]int, len(r.entries)), actors: map[string]*actor{},
+		at: map[session.ID]int{}, actors: map[string]*actor{},
 	}
-	for i := range b.entries {
-		b.at[b.entries[i].id()] = i
-	}
-	return b
 }
 
 // session returns the session with that id, nil where there is none.
 func (b *book) session(id session.ID) *Session {
-	if i, ok := b.at[id]; ok {
-		return b.entries[i].session()
+	if id == "" {
+		return nil
 	}
-	return nil
+	i, ok := b.at[id]
+	if !ok && b.looks < maxLooks {
+		b.looks++
+		i = slices.IndexFunc(b.entries[:b.known], func(e entry) bool { return e.id() == id })
+		if ok = i >= 0; ok {
+			b.at[id] = i
+		}
+	} else if !ok && b.looks == maxLooks {
+		b.looks++
+		for i := range b.entries {
+			b.at[b.entries[i].id()] = i
+		}
+		i, ok = b.at[id]
+	}
+	if !ok {
+		return nil
+	}
+	return b.entries[i].session()
 }
 
 func (b *book) enter(s *Session) {
@@ -152,13 +170,17 @@ func (b *book) roll() Roll {
 			b.link(e.known)
 		} else if len(b.entries) == b.known {
 			continue
-		} else if p, ok := b.at[e.parent()]; ok && p >= b.known {
+		} else if p, ok := b.at[e.parent()]; ok && p >= b.known { // those that came are all there
 			b.link(e.session())
 		}
 	}
-	slices.Reverse(b.entries[b.known:]) // which were met in their order, or nearly so
-	all := slices.Concat(b.entries[b.known:], b.entries[:b.known])
-	sort(all)
+	old, fresh := b.entries[:b.known], b.entries[b.known:]
+	slices.Reverse(fresh) // which were met in their order, or nearly so
+	sort(fresh)
+	all := slices.Concat(fresh, old)
+	if n := len(fresh); n > 0 && len(old) > 0 && !fresh[n-1].started().After(old[0].started()) {
+		sort(all)
+	}
 	return Roll{all}
 }
 

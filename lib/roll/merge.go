@@ -46,6 +46,7 @@ func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run
 		}
 	}
 	all := b.roll()
+	sort(all.entries) // a conversation can tell of an earlier start
 	all.forks()
 	return all
 }
