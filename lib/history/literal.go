@@ -203,7 +203,11 @@ func (n needle) pairs(b []byte, at int) int {
 	for at+len(n.word)+stride <= len(b) {
 		x := b[at+n.rare : len(b)-len(n.word)+n.rare]
 		y := b[at+n.second : len(b)-len(n.word)+n.second]
-		at += pair(x, y, one, two, small)
+		if n.fold {
+			at += pair(x, y, one, two, small)
+		} else {
+			at += exactPair(x, y, one, two)
+		}
 		// Where one seems to be, it need not be: a zero makes the byte above it look
 		// like one.
 		for end := min(at+stride, len(b)-len(n.word)-7); at < end; at += 8 {
@@ -247,6 +251,22 @@ func pair(x, y []byte, one, two, small uint64) int {
 	return all - len(x)
 }
 
+// exactPair is pair where small and capital letters are told apart, for a fifth less.
+func exactPair(x, y []byte, one, two uint64) int {
+	all := len(x)
+	for len(x) >= stride && len(y) >= stride {
+		v0 := (binary.LittleEndian.Uint64(x) ^ one) | (binary.LittleEndian.Uint64(y) ^ two)
+		v1 := (binary.LittleEndian.Uint64(x[8:]) ^ one) | (binary.LittleEndian.Uint64(y[8:]) ^ two)
+		v2 := (binary.LittleEndian.Uint64(x[16:]) ^ one) | (binary.LittleEndian.Uint64(y[16:]) ^ two)
+		v3 := (binary.LittleEndian.Uint64(x[24:]) ^ one) | (binary.LittleEndian.Uint64(y[24:]) ^ two)
+		if ((v0-ones)&^v0|(v1-ones)&^v1|(v2-ones)&^v2|(v3-ones)&^v3)&highs != 0 {
+			break
+		}
+		x, y = x[stride:], y[stride:]
+	}
+	return all - len(x)
+}
+
 // at says whether b holds the needle at a place.
 func (n needle) at(b []byte, from int) bool {
 	if from+len(n.word) > len(b) {
@@ -277,4 +297,17 @@ func longest(all []needle) (length int) {
 		length = max(length, len(n.word))
 	}
 	return length
+}
+
+// lastLine is where the last line of b begins, and 0 where b has only one.
+func lastLine(b []byte) int {
+	const feeds = ones * '\n'
+	for len(b) >= 8 {
+		v := binary.LittleEndian.Uint64(b[len(b)-8:]) ^ feeds
+		if (v-ones)&^v&highs != 0 {
+			break
+		}
+		b = b[:len(b)-8]
+	}
+	return bytes.LastIndexByte(b, '\n') + 1
 }

@@ -427,7 +427,7 @@ const frontSize = 2 << 10
 // record returns where the record begins and ends that holds a place; -1 is not in
 // the block.
 func (b block) record(at int) (from, to int) {
-	from = bytes.LastIndexByte(b.bytes[:at], '\n') + 1
+	from = lastLine(b.bytes[:at])
 	if from == 0 && !b.begins {
 		from = -1
 	}
