@@ -161,8 +161,8 @@ func (w *world) keepFixture(client, name, store string, files ...string) {
 }
 
 var (
-	// ownFolder is how Claude Code names the world's project.
-	ownFolder = regexp.MustCompile(`-[^/]*gt-e2e-\d+-max-s-project--x`)
+	// ownFolder is how Claude Code names the world's project, and how pi does.
+	ownFolder = regexp.MustCompile(`-[^/"\s]*gt-e2e-\d+-max(-s-project--x|'s project \$x)`)
 	noAlnum   = regexp.MustCompile(`[^a-zA-Z0-9]`)
 	longText  = regexp.MustCompile(`"(?:[^"\\]|\\.){1000,}"`)
 	escape    = regexp.MustCompile(`\\[^"\\]{0,5}$`)
@@ -186,6 +186,7 @@ func (w *world) anonymous(data []byte) []byte {
 	} {
 		data = bytes.ReplaceAll(data, []byte(r[0]), []byte(r[1]))
 	}
+	data = ownFolder.ReplaceAll(data, []byte("-home-max-project"))
 	host, err := os.Hostname()
 	if err == nil && len(host) > 3 {
 		data = bytes.ReplaceAll(data, []byte(host), []byte("host"))

@@ -3,6 +3,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -111,9 +112,14 @@ func at(path string) (Client, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1"}
+	var stderr bytes.Buffer // where pi says it
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return Client{}, fmt.Errorf("%s does not run: %w", path, err)
+	}
+	if len(bytes.TrimSpace(out)) == 0 {
+		out = stderr.Bytes()
 	}
 	for _, word := range strings.Fields(string(out)) { // "codex-cli 0.169.0", "2.1.197 (Claude Code)"
 		if word[0] >= '0' && word[0] <= '9' {

@@ -197,3 +197,22 @@ func FuzzPi(f *testing.F) {
 		readFrom(t, pi{}, file, int64(len(data)/2), -1)
 	})
 }
+
+// What e2e/pi_test.go recorded of several versions is read alike.
+func TestPiRecorded(t *testing.T) {
+	all, err := filepath.Glob(filepath.Join("testdata", "pi", "*-print"))
+	if err != nil || len(all) < 2 {
+		t.Fatal(all, err)
+	}
+	for _, store := range all {
+		h := readStore(t, pi{}, store)
+		const turn, more = "prompt answer call spent result answer spent", " prompt answer spent"
+		if len(h) != 2 || h[0].kinds() != turn+more || h[1].kinds() != turn+more+more || h[1].facts.ForkOf != h[0].facts.ID || h[1].facts.First != h[0].facts.First {
+			t.Errorf("%s: %+v", store, h)
+		}
+		h = readStore(t, pi{}, strings.TrimSuffix(store, "print")+"pane")
+		if len(h) != 1 || h[0].facts.Title != "A fine name" || strings.Join(h[0].texts(Prompt), "|") != "please echo|the right way|after the compaction" || len(h[0].texts(Summary)) != 1 {
+			t.Errorf("%s: %+v", store, h)
+		}
+	}
+}
