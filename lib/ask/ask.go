@@ -277,7 +277,10 @@ func (p *Predecessor) failed(ctx context.Context, err error, words ...string) er
 	if ctx.Err() != nil {
 		return ErrInterrupted
 	}
-	failure := cli.Failf(cli.No, "%s did not answer: %v", p.Client.Name, err)
+	failure := cli.Failf(cli.No, "%s did not answer", p.Client.Name)
+	if err != nil {
+		failure = cli.Failf(cli.No, "%s did not answer: %v", p.Client.Name, err)
+	}
 	for _, w := range words {
 		if lines := strings.Split(strings.TrimSpace(w), "\n"); lines[0] != "" {
 			for _, line := range lines[max(0, len(lines)-maxLines):] {

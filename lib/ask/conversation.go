@@ -96,7 +96,7 @@ func (c *Conversation) Ask(ctx context.Context, question string, say func(text s
 		case e.Type == "result" && ctx.Err() != nil:
 			return ErrInterrupted
 		case e.Type == "result" && e.IsError:
-			return c.p.failed(c.ctx, errors.New(e.Subtype), strings.Join(e.Errors, "\n"), e.Result)
+			return c.p.failed(c.ctx, nil, strings.Join(e.Errors, "\n"), e.Result)
 		case e.Type == "result":
 			return nil
 		}
@@ -105,10 +105,9 @@ func (c *Conversation) Ask(ctx context.Context, question string, say func(text s
 
 // event is what of the client's stream is looked at.
 type event struct {
-	Type    string  `json:"type"`
-	Subtype string  `json:"subtype"`
-	Parent  *string `json:"parent_tool_use_id"`
-	Event   struct {
+	Type   string  `json:"type"`
+	Parent *string `json:"parent_tool_use_id"`
+	Event  struct {
 		Type  string `json:"type"`
 		Delta struct {
 			Type string `json:"type"`
