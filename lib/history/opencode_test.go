@@ -310,3 +310,18 @@ func FuzzOpencode(f *testing.F) {
 		}
 	})
 }
+
+// Thoughts are part of what the model wrote; a message of an early version, which
+// noted no steps, tells by itself what it cost.
+func TestOpencodeSpent(t *testing.T) {
+	const tokens = `"cost":0.25,"tokens":{"input":1,"output":2,"reasoning":3,"cache":{"read":4,"write":5}}`
+	want := Usage{Input: 1, Output: 5, CacheRead: 4, CacheWrite: 5, Cost: 0.25}
+	message := `{"role":"assistant","modelID":"m","time":{"created":1795252787229,"completed":1795252787230},` + tokens + `}`
+	step := opencodePart{"prt_1", `{"type":"step-finish",` + tokens + `}`}
+	for n, parts := range [][]opencodePart{nil, {step}, {step, step}} {
+		all := opencodeEntries(message, parts, true)
+		if len(all) != max(n, 1) || all[0].Kind != Spent || all[0].Usage != want || all[0].Model != "m" || n == 2 && all[0].ID == all[1].ID {
+			t.Errorf("%d steps cost %+v", n, all)
+		}
+	}
+}
