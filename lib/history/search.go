@@ -92,11 +92,12 @@ type Line struct {
 // stand as an encoder of JSON writes them: each run of characters without blanks
 // that no encoder escapes, in an entry's text, stands in the entry's own record in
 // the same way. Such a file is searched before it is read.
-type plain interface {
-	plain(f File) bool
+type plain interface{ plain(f File) bool }
 
-	// quiet says, by the look of its front, that nothing is said in a record; with
-	// tools, nothing by tools either. What may say something is not quiet.
+// terse is a Reader of plain files who can say, by the look of its front, that
+// nothing is said in a record; with tools, nothing by tools either. What may say
+// something is not quiet.
+type terse interface {
 	quiet(record []byte, tools bool) bool
 }
 
@@ -358,7 +359,10 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 	}
 	var o Options
 	if p, ok := r.(plain); ok && len(s.needles) > 0 && p.plain(f) {
-		quiet := func(record []byte) bool { return p.quiet(record, s.Tools) }
+		quiet := func([]byte) bool { return false }
+		if t, ok := r.(terse); ok {
+			quiet = func(record []byte) bool { return t.quiet(record, s.Tools) }
+		}
 		if held, err := s.held(f.Path, buf, quiet, count); !held {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -54,6 +55,52 @@ func TestASearchFindsWhatReadingFinds(t *testing.T) {
 	}
 }
 
+// The same for what the real clients wrote, of every reader.
+func TestASearchOfRealConversations(t *testing.T) {
+	var all []Conversation
+	for _, r := range readers {
+		places, _ := filepath.Glob(filepath.Join("testdata", r.Client(), "*"))
+		for _, store := range places {
+			// Each by itself: some are in several of the stores.
+			each := func(f File) {
+				all = append(all, Conversation{File: f, Facts: Facts{ID: session.ID(fmt.Sprint(len(all)))}})
+			}
+			if err := r.Find(store, each); err != nil {
+				t.Log(err) // of another form
+			}
+		}
+	}
+	words := map[string]bool{}
+	for _, c := range all {
+		if _, err := Of(c.File.Client).Read(c.File, Options{}, func(e Entry) bool {
+			for _, w := range strings.Fields(e.Text) {
+				words[w] = true
+			}
+			return true
+		}); err != nil {
+			t.Error(c.File.Path, err)
+		}
+	}
+	if len(all) < 5 || len(words) < 50 {
+		t.Fatalf("%d conversations of %d words", len(all), len(words))
+	}
+	n := 0
+	for _, w := range slices.Sorted(maps.Keys(words)) {
+		if n++; n%(len(words)/80+1) != 0 {
+			continue
+		}
+		q, err := NewQuery(w, true, n%3 == 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Tools = n%2 == 0
+		got, err := gathered(q, all)
+		if want := naive(t, q, all); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q, tools %v: %d hits, not %d: %v\ngot %.2000s\nwant %.2000s", w, q.Tools, len(got), len(want), err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
 // place is the conversation of a hit that was told.
 func place(told string) string {
 	name, _, _ := strings.Cut(told, " ")
@@ -98,7 +145,7 @@ func naive(t *testing.T, q *Query, all []Conversation) (told []string) {
 	}
 	read := func(c Conversation) (hits []Entry, turns []int) {
 		turn := 0
-		if _, err := (claude{}).Read(c.File, Options{}, func(e Entry) bool {
+		if _, err := Of(c.File.Client).Read(c.File, Options{}, func(e Entry) bool {
 			if e.Kind == Prompt {
 				turn++
 			}
