@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"hash/crc32"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -63,6 +64,9 @@ func load(path string) index {
 	none := index{}
 	if path == "" || atomicfile.Own(path) != nil {
 		return none
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode().Perm()&0o022 != 0 {
+		return none // others may have written it
 	}
 	data, err := atomicfile.Read(path, maxCache)
 	if err != nil {
@@ -125,7 +129,7 @@ func save(path string, all []Conversation) {
 		encode(&lines, c)
 	}
 	h, _ := json.Marshal(header{len(all), cacheVersion, sum(lines.Bytes())}) // three numbers
-	atomicfile.Sweep(filepath.Dir(path), time.Now()) // what a writer left that was killed
+	atomicfile.Sweep(filepath.Dir(path), time.Now())                         // what a writer left that was killed
 	_ = atomicfile.Write(path, slices.Concat(h, []byte("\n"), lines.Bytes()), atomicfile.Unsynced)
 }
 

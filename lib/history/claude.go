@@ -56,10 +56,15 @@ func stores(places []string, folder string) []string {
 	var found, real []string
 	for _, place := range places {
 		target, err := filepath.EvalSymlinks(filepath.Join(place, folder))
-		if err != nil || slices.Contains(real, target) {
+		if err != nil && !absent(err) {
+			target = filepath.Join(place, folder) // Find says why it cannot be read
+		} else if err != nil {
 			continue
 		}
-		if info, err := os.Stat(target); err == nil && info.IsDir() {
+		if slices.Contains(real, target) {
+			continue
+		}
+		if info, err := os.Stat(target); err == nil && info.IsDir() || err != nil && !absent(err) {
 			found, real = append(found, filepath.Clean(place)), append(real, target)
 		}
 	}
@@ -68,48 +73,44 @@ func stores(places []string, folder string) []string {
 
 // Find lists the projects' folders.
 func (c claude) Find(store string, each func(File)) error {
+	var lost Unread
 	projects, err := os.ReadDir(filepath.Join(store, "projects"))
 	if err != nil {
 		return atomicfile.Error("read", filepath.Join(store, "projects"), err)
 	}
 	for _, p := range projects {
 		dir := filepath.Join(store, "projects", p.Name())
-		entries, err := os.ReadDir(dir) // a link to a folder is as good
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
+		for _, e := range lost.list(dir) {
 			if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
-				c.file(store, filepath.Join(dir, e.Name()), id, "", each)
+				c.file(store, filepath.Join(dir, e.Name()), id, "", &lost, each)
 			} else if e.IsDir() {
-				c.subagents(store, filepath.Join(dir, e.Name(), "subagents"), e.Name(), each)
+				c.subagents(store, filepath.Join(dir, e.Name(), "subagents"), e.Name(), &lost, each)
 			}
 		}
 	}
-	return nil
+	return lost.Err()
 }
 
 // subagents lists the folder of one session's.
-func (c claude) subagents(store, dir, parent string, each func(File)) {
+func (c claude) subagents(store, dir, parent string, lost *Unread, each func(File)) {
 	id, err := session.ParseID(parent)
 	if err != nil {
 		return
 	}
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
+	for _, e := range lost.list(dir) {
 		if name, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
-			c.file(store, filepath.Join(dir, e.Name()), name, id, each)
+			c.file(store, filepath.Join(dir, e.Name()), name, id, lost, each)
 		}
 	}
 }
 
-func (claude) file(store, path, name string, parent session.ID, each func(File)) {
+func (claude) file(store, path, name string, parent session.ID, lost *Unread, each func(File)) {
 	id, err := session.ParseID(name)
 	if err != nil {
 		return
 	}
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	info, ok := lost.file(path)
+	if !ok {
 		return
 	}
 	each(File{

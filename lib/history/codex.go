@@ -78,31 +78,38 @@ func (*codex) Stores(getenv func(string) string) []string {
 
 // Find lists the folders of all days.
 func (c *codex) Find(store string, each func(File)) error {
-	names := c.named(store)
-	err := c.walk(store, filepath.Join(store, "sessions"), 3, names, each)
-	if other := c.walk(store, filepath.Join(store, "archived_sessions"), 0, names, each); other == nil {
-		return nil
+	var lost Unread
+	names, _ := c.named(store) // Look says why there are none
+	there, err := false, error(nil)
+	for folder, depth := range map[string]int{"sessions": 3, "archived_sessions": 0} {
+		dir := filepath.Join(store, folder)
+		entries, failed := os.ReadDir(dir)
+		if lost.Add(atomicfile.Error("read", dir, failed)); failed == nil {
+			there = true
+		} else {
+			err = atomicfile.Error("read", dir, failed)
+		}
+		c.walk(store, dir, entries, depth, names, &lost, each)
 	}
-	return err
+	if !there {
+		return err
+	}
+	return lost.Err()
 }
 
-// walk lists a folder and those that are depth levels below.
-func (c *codex) walk(store, dir string, depth int, names map[session.ID]codexName, each func(File)) error {
-	entries, err := os.ReadDir(dir) // a link to a folder is as good
-	if err != nil {
-		return atomicfile.Error("read", dir, err)
-	}
+// walk goes through what is in a folder, and in those that are depth levels below.
+func (c *codex) walk(store, dir string, entries []os.DirEntry, depth int, names map[session.ID]codexName, lost *Unread, each func(File)) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
 		if !ok || !strings.HasPrefix(name, "rollout-") {
 			if depth > 0 && !e.Type().IsRegular() {
-				c.walk(store, path, depth-1, names, each)
+				c.walk(store, path, lost.list(path), depth-1, names, lost, each)
 			}
 			continue
 		}
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() {
+		info, ok := lost.file(path)
+		if !ok {
 			continue
 		}
 		f := File{Client: "codex", Store: store, Path: path, Size: info.Size(), Changed: info.ModTime().UnixNano()}
@@ -118,24 +125,23 @@ func (c *codex) walk(store, dir string, depth int, names map[session.ID]codexNam
 		}
 		each(f)
 	}
-	return nil
 }
 
 // named returns the names that people gave to the conversations of a store, of
 // several the last.
-func (c *codex) named(store string) map[session.ID]codexName {
+func (c *codex) named(store string) (map[session.ID]codexName, error) {
 	path := filepath.Join(store, "session_index.jsonl")
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil
+		return nil, known(path, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.names[store]; known != nil && known.size == info.Size() && known.changed.Equal(info.ModTime()) {
-		return known.names
+		return known.names, nil
 	}
 	fresh := &codexNames{info.Size(), info.ModTime(), map[session.ID]codexName{}}
-	Lines(path, 0, func(line []byte, _ int64) bool {
+	_, err = Lines(path, 0, func(line []byte, _ int64) bool {
 		rec := gjson.ParseBytes(line)
 		id, err := session.ParseID(rec.Get("id").Str)
 		if name := rec.Get("thread_name").Str; err == nil && name != "" {
@@ -143,11 +149,14 @@ func (c *codex) named(store string) map[session.ID]codexName {
 		}
 		return true
 	})
+	if err != nil {
+		return nil, known(path, err)
+	}
 	if c.names == nil {
 		c.names = map[string]*codexNames{}
 	}
 	c.names[store] = fresh
-	return fresh.names
+	return fresh.names, nil
 }
 
 // codexRecord is one line of a rollout.
@@ -259,10 +268,11 @@ func (c *codex) Look(f File) (Facts, error) {
 		facts.CWD = cwd
 	}
 	keep(&facts.Model, s.model)
-	if n, ok := c.named(f.Store)[facts.ID]; ok {
+	names, err := c.named(f.Store)
+	if n, ok := names[facts.ID]; ok {
 		facts.Title = n.name
 	}
-	return facts, nil
+	return facts, err
 }
 
 // meta takes what the first record says.

@@ -54,23 +54,24 @@ func (copilot) Find(store string, each func(File)) error {
 	if err != nil {
 		return atomicfile.Error("read", dir, err)
 	}
+	var lost Unread
 	for _, e := range entries {
 		id, err := session.ParseID(e.Name())
 		if err != nil || e.Type().IsRegular() {
 			continue
 		}
 		path := filepath.Join(dir, e.Name(), "events.jsonl")
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() {
+		info, ok := lost.file(path)
+		if !ok {
 			continue
 		}
 		f := File{Client: "copilot", Store: store, Path: path, ID: id, Size: info.Size(), Changed: info.ModTime().UnixNano()}
-		if w, err := os.Stat(workspace(f)); err == nil {
+		if w, ok := lost.file(workspace(f)); ok {
 			f.Changed = max(f.Changed, w.ModTime().UnixNano())
 		}
 		each(f)
 	}
-	return nil
+	return lost.Err()
 }
 
 // workspace is the file beside the events that says what a list shows of them.
@@ -197,13 +198,13 @@ func (copilot) Look(f File) (Facts, error) {
 	}
 	facts.Last, facts.Model = last.Last, first(last.Model, facts.Model)
 	keep((*string)(&facts.ForkOf), string(last.ForkOf))
-	ws := copilotWorkspace(f)
+	ws, err := copilotWorkspace(f)
 	facts.CWD = first(last.CWD, folder, ws["cwd"])
 	facts.Branch = first(last.Branch, branch, ws["branch"])
 	if name := beginning(first(ws["name"], ws["summary"])); ws["user_named"] == "true" || !strings.HasPrefix(facts.Prompt, name) {
 		facts.Title = name
 	}
-	return facts, nil
+	return facts, err
 }
 
 // copilotOrigin is the session that a fork says it is of.
@@ -227,12 +228,12 @@ func copilotOrigin(data gjson.Result, own session.ID) session.ID {
 }
 
 // copilotWorkspace reads the file beside the events.
-func copilotWorkspace(f File) map[string]string {
+func copilotWorkspace(f File) (map[string]string, error) {
 	data, err := atomicfile.Read(workspace(f), 1<<20)
 	if err != nil {
-		return nil
+		return nil, known(workspace(f), err)
 	}
-	return flatYAML(string(data))
+	return flatYAML(string(data)), nil
 }
 
 // flatYAML reads the keys at the left edge of a YAML text, and their values

@@ -59,9 +59,10 @@ func findGemini(client, store string, each func(File)) error {
 		return cmp.Compare(len(a.Name())/hashLength, len(b.Name())/hashLength)
 	})
 	seen := map[string]bool{}
+	var lost Unread
 	for _, p := range projects {
 		list := func(folder string, parent session.ID) (folders []string) {
-			entries, _ := os.ReadDir(filepath.Join(store, "tmp", p.Name(), folder))
+			entries := lost.list(filepath.Join(store, "tmp", p.Name(), folder))
 			for i, e := range entries {
 				name, form := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())), filepath.Ext(e.Name())
 				f := File{Client: client, Store: store, Path: filepath.Join(store, "tmp", p.Name(), folder, e.Name()), Parent: parent}
@@ -76,7 +77,7 @@ func findGemini(client, store string, each func(File)) error {
 					// What began as .json went on as .jsonl, with all that was in it.
 				case len(p.Name()) != hashLength || !seen[folder+name]:
 					seen[folder+name] = true
-					geminiFile(f, each)
+					geminiFile(f, &lost, each)
 				}
 			}
 			return folders
@@ -87,14 +88,14 @@ func findGemini(client, store string, each func(File)) error {
 			}
 		}
 	}
-	return nil
+	return lost.Err()
 }
 
 // hashLength is how long a GeminiProject's name is.
 const hashLength = 2 * sha256.Size
 
-func geminiFile(f File, each func(File)) {
-	if info, err := os.Stat(f.Path); err == nil && info.Mode().IsRegular() {
+func geminiFile(f File, lost *Unread, each func(File)) {
+	if info, ok := lost.file(f.Path); ok {
 		f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
 		each(f)
 	}
@@ -123,18 +124,19 @@ func (gemini) Look(f File) (Facts, error) {
 	if f.Parent != "" {
 		dir = filepath.Dir(dir)
 	}
+	var lost Unread
 	if facts.CWD == "" {
-		facts.CWD = geminiFolder(f.Store, dir, l.hash, l.paths)
+		facts.CWD = geminiFolder(f.Store, dir, l.hash, l.paths, &lost)
 	}
-	facts.Headless = f.Parent == "" && !typed(dir, facts.ID)
-	return facts, nil
+	facts.Headless = f.Parent == "" && !typed(dir, facts.ID, &lost)
+	return facts, lost.Err()
 }
 
 // typed says whether a person typed something in a session: the client writes
 // it into a file of its own, for the arrow key to bring it back.
-func typed(dir string, id session.ID) bool {
+func typed(dir string, id session.ID, lost *Unread) bool {
 	logs, err := atomicfile.Read(filepath.Join(dir, "logs.json"), maxRecord)
-	if err != nil {
+	if lost.Add(err); err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	return bytes.Contains(logs, []byte(`"`+string(id)+`"`))
@@ -324,11 +326,11 @@ func geminiHash(path string) string {
 // the project's own file says, what the list of projects says, or else which of
 // the paths that are known has the hash, of those that the session worked on
 // and all above them. "" where nothing does.
-func geminiFolder(store, dir, hash string, paths []string) string {
-	if root, err := atomicfile.Read(filepath.Join(dir, ".project_root"), 16<<10); err == nil {
-		if path := strings.TrimSpace(string(root)); filepath.IsAbs(path) {
-			return path
-		}
+func geminiFolder(store, dir, hash string, paths []string, lost *Unread) string {
+	root, err := atomicfile.Read(filepath.Join(dir, ".project_root"), 16<<10)
+	lost.Add(err)
+	if path := strings.TrimSpace(string(root)); filepath.IsAbs(path) {
+		return path
 	}
 	if hash == "" {
 		hash = filepath.Base(dir)
@@ -336,7 +338,7 @@ func geminiFolder(store, dir, hash string, paths []string) string {
 	folder := ""
 	for file, key := range map[string]string{"projects.json": "projects", "trustedFolders.json": "@this"} {
 		data, err := atomicfile.Read(filepath.Join(store, file), 4<<20)
-		if err != nil || !gjson.ValidBytes(data) {
+		if lost.Add(err); err != nil || !gjson.ValidBytes(data) {
 			continue
 		}
 		gjson.GetBytes(data, key).ForEach(func(path, name gjson.Result) bool {

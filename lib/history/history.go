@@ -27,13 +27,14 @@ type Reader interface {
 
 	// Find calls each for every conversation in a store. It opens no transcript
 	// and takes a listing and a stat of each (a client that keeps a database has
-	// it read). What cannot be read is passed over; an error means that nothing
-	// could be.
+	// it read). What cannot be read is passed over, and the error names the
+	// first of it.
 	Find(store string, each func(File)) error
 
 	// Look reads what a list has to say of a conversation, from the front and
 	// the end of it (Ends). A file without anything that is understood gives
-	// the zero Facts and no error.
+	// the zero Facts and no error. With an error come the facts that could be
+	// read; what lacks them is looked at again the next time.
 	Look(f File) (Facts, error)
 
 	// Read calls each for the entries of a conversation from o.From on, in

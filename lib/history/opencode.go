@@ -78,8 +78,7 @@ func opencodeDatabases(dir string) []string {
 // in none.
 func (c *opencode) Find(store string, each func(File)) error {
 	seen := map[session.ID]bool{}
-	var failed error
-	ok := false
+	var lost Unread
 	for _, path := range opencodeDatabases(store) {
 		var files []File
 		err := c.with(path, func(db *sqlite.DB) error {
@@ -96,11 +95,12 @@ func (c *opencode) Find(store string, each func(File)) error {
 				return true
 			})
 		})
-		if err != nil {
-			failed = err
+		if errors.Is(err, atomicfile.ErrNotRegular) {
+			err = fmt.Errorf("%v", err) // it has the name of a database
+		}
+		if lost.Add(err); err != nil {
 			continue
 		}
-		ok = true
 		for _, f := range files {
 			if !seen[f.ID] {
 				seen[f.ID] = true
@@ -108,23 +108,22 @@ func (c *opencode) Find(store string, each func(File)) error {
 			}
 		}
 	}
-	paths, _ := filepath.Glob(filepath.Join(escape(store), "storage", "session", "*", "*.json"))
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() {
-			continue
+	projects := filepath.Join(store, "storage", "session")
+	for _, p := range lost.list(projects) {
+		for _, e := range lost.list(filepath.Join(projects, p.Name())) {
+			name, ok := strings.CutSuffix(e.Name(), ".json")
+			id, err := session.ParseID(name)
+			if !ok || err != nil || seen[id] {
+				continue
+			}
+			path := filepath.Join(projects, p.Name(), e.Name())
+			if info, ok := lost.file(path); ok {
+				seen[id] = true
+				each(File{Client: "opencode", Store: store, Path: path, ID: id, Changed: info.ModTime().UnixNano()})
+			}
 		}
-		id, err := session.ParseID(strings.TrimSuffix(filepath.Base(path), ".json"))
-		if err != nil || seen[id] {
-			continue
-		}
-		ok, seen[id] = true, true
-		each(File{Client: "opencode", Store: store, Path: path, ID: id, Changed: info.ModTime().UnixNano()})
 	}
-	if ok {
-		return nil
-	}
-	return failed
+	return lost.Err()
 }
 
 // opencodeTables says whether a database is OpenCode's.

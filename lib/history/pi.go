@@ -67,34 +67,35 @@ func (pi) Stores(getenv func(string) string) []string {
 // Find lists the folders' folders.
 func (c pi) Find(store string, each func(File)) error {
 	dir := filepath.Join(store, "sessions")
+	var lost Unread
 	folders, err := os.ReadDir(dir)
+	lost.Add(atomicfile.Error("read", dir, err))
 	for _, folder := range folders {
 		if !folder.Type().IsRegular() {
-			c.list(store, filepath.Join(dir, folder.Name()), each)
+			below := filepath.Join(dir, folder.Name())
+			c.list(store, below, lost.list(below), &lost, each)
 		}
 	}
-	if flat := c.list(store, store, each); err != nil {
-		return flat
+	flat, failed := os.ReadDir(store)
+	if err != nil && failed != nil {
+		return atomicfile.Error("read", store, failed)
 	}
-	return nil
+	lost.Add(atomicfile.Error("read", store, failed))
+	c.list(store, store, flat, &lost, each)
+	return lost.Err()
 }
 
-func (pi) list(store, dir string, each func(File)) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return atomicfile.Error("read", dir, err)
-	}
+func (pi) list(store, dir string, entries []os.DirEntry, lost *Unread, each func(File)) {
 	for _, e := range entries {
 		id := piID(e.Name())
 		if id == "" {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		if info, ok := lost.file(path); ok {
 			each(File{Client: "pi", Store: store, Path: path, ID: id, Size: info.Size(), Changed: info.ModTime().UnixNano()})
 		}
 	}
-	return nil
 }
 
 // piID is the id in a file's name; empty where it is no session's.

@@ -46,33 +46,35 @@ func (qwen) Stores(getenv func(string) string) []string {
 
 // Find lists the projects' folders.
 func (q qwen) Find(store string, each func(File)) error {
+	var lost Unread
 	old := findGemini("qwen", store, each)
-	projects, err := os.ReadDir(filepath.Join(store, "projects"))
-	if err != nil {
-		return old
+	dir := filepath.Join(store, "projects")
+	projects, err := os.ReadDir(dir)
+	if err != nil && old != nil && absent(old) {
+		return atomicfile.Error("read", dir, err)
 	}
+	lost.Add(old)
+	lost.Add(atomicfile.Error("read", dir, err))
 	for _, p := range projects {
 		dir := filepath.Join(store, "projects", p.Name())
 		// Those that the person put away are still theirs.
 		for _, chats := range []string{filepath.Join(dir, "chats"), filepath.Join(dir, "chats", "archive")} {
-			q.folder(store, chats, "", each)
+			q.folder(store, chats, "", &lost, each)
 		}
-		parents, _ := os.ReadDir(filepath.Join(dir, "subagents"))
-		for _, e := range parents {
+		for _, e := range lost.list(filepath.Join(dir, "subagents")) {
 			if parent, err := session.ParseID(e.Name()); err == nil {
-				q.folder(store, filepath.Join(dir, "subagents", e.Name()), parent, each)
+				q.folder(store, filepath.Join(dir, "subagents", e.Name()), parent, &lost, each)
 			}
 		}
 	}
-	return nil
+	return lost.Err()
 }
 
-func (qwen) folder(store, dir string, parent session.ID, each func(File)) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
+func (qwen) folder(store, dir string, parent session.ID, lost *Unread, each func(File)) {
+	for _, e := range lost.list(dir) {
 		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
 		if id, err := session.ParseID(name); ok && err == nil {
-			geminiFile(File{Client: "qwen", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Parent: parent}, each)
+			geminiFile(File{Client: "qwen", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Parent: parent}, lost, each)
 		}
 	}
 }
@@ -174,23 +176,24 @@ func (q qwen) Look(f File) (Facts, error) {
 		facts.Started = facts.Last // a fork in which nothing was said yet
 	}
 	facts.CWD = first(facts.CWD, root)
-	facts.Model = first(facts.Model, model, q.model(f))
+	var lost Unread
+	facts.Model = first(facts.Model, model, q.model(f, &lost))
 	if facts.Branch = first(facts.Branch, branch); facts.Branch == "HEAD" {
 		facts.Branch = ""
 	}
 	facts.Headless = facts.Parent == "" && root != "" &&
-		!typed(filepath.Join(f.Store, "tmp", geminiHash(root)), facts.ID)
-	return facts, nil
+		!typed(filepath.Join(f.Store, "tmp", geminiHash(root)), facts.ID, &lost)
+	return facts, lost.Err()
 }
 
 // model is what a subagent's own file says of its model, for its records do not.
-func (qwen) model(f File) string {
+func (qwen) model(f File, lost *Unread) string {
 	path, ok := strings.CutSuffix(f.Path, ".jsonl")
 	if f.Parent == "" || !ok {
 		return ""
 	}
 	meta, err := atomicfile.Read(path+".meta.json", 1<<20)
-	if err != nil || !gjson.ValidBytes(meta) {
+	if lost.Add(err); err != nil || !gjson.ValidBytes(meta) {
 		return ""
 	}
 	return strings.Clone(gjson.GetBytes(meta, "model").Str)
@@ -202,7 +205,7 @@ func (q qwen) Read(f File, o Options, each func(Entry) bool) (int64, error) {
 	if q.old(f) {
 		return gemini{}.Read(f, o, each)
 	}
-	model := q.model(f)
+	model := q.model(f, new(Unread))
 	gone, err := qwenRewound(f.Path)
 	if err != nil {
 		return o.From, err

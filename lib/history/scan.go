@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"gt/lib/cli"
@@ -22,14 +23,16 @@ type Conversation struct {
 // which the answer is the same.
 //
 // progress, if not nil, is told how many of the conversations that had to be
-// looked at have been. What cannot be read is left out: errs says of which
-// stores that is so.
+// looked at have been. What cannot be read is left out, or told of as far as it
+// could be, and errs says of each store what that is.
 func Scan(getenv func(string) string, cache string, progress func(done, total int64)) (all []Conversation, errs []error) {
 	type found struct {
 		reader Reader
 		store  string
 		files  []File
 		err    error
+		mu     sync.Mutex
+		lost   Unread // of its conversations
 	}
 	var stores []*found
 	for _, r := range readers {
@@ -45,34 +48,52 @@ func Scan(getenv func(string) string, cache string, progress func(done, total in
 	loading.Wait()
 
 	type new struct {
-		reader Reader
-		at     int
+		of *found
+		at int
 	}
 	var fresh []new
 	for _, s := range stores {
-		if s.err != nil {
-			errs = append(errs, s.err)
-		}
 		all = slices.Grow(all, len(s.files))
 		for _, f := range s.files {
 			facts, ok := known.facts(f)
 			if !ok {
-				fresh = append(fresh, new{s.reader, len(all)})
+				fresh = append(fresh, new{s, len(all)})
 			}
 			all = append(all, Conversation{f, facts})
 		}
 	}
 	var done atomic.Int64
+	failed := make([]bool, len(all))
 	spread(fresh, func(n new) {
-		// Of what cannot be read (any more) no more is known than where it lies.
-		facts, _ := n.reader.Look(all[n.at].File)
+		facts, err := n.of.reader.Look(all[n.at].File)
 		all[n.at].Facts = facts.valid()
+		if err != nil {
+			failed[n.at] = true
+			n.of.mu.Lock()
+			n.of.lost.Add(err)
+			n.of.mu.Unlock()
+		}
 		if n := done.Add(1); progress != nil {
 			progress(n, int64(len(fresh)))
 		}
 	})
-	if known.outdated(len(all), len(fresh)) {
-		save(cache, all)
+	for _, s := range stores {
+		for _, err := range []error{s.err, s.lost.Err()} {
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	// What could not be read is looked at again the next time, though it does not
+	// change by that it can be.
+	looked := make([]Conversation, 0, len(all))
+	for i, c := range all {
+		if !failed[i] {
+			looked = append(looked, c)
+		}
+	}
+	if known.outdated(len(looked), len(fresh)-(len(all)-len(looked))) {
+		save(cache, looked)
 	}
 	return all, errs
 }

@@ -1,0 +1,67 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"gt/lib/atomicfile"
+)
+
+// Unread is what could not be read, so that it can be told in a line, however
+// much it is: the first of it, and how much more there is. What is not there
+// (any more), or is no file or folder at all, is nothing that could be read.
+type Unread struct {
+	first error
+	more  int
+}
+
+// Add notes an error; nil is none.
+func (u *Unread) Add(err error) {
+	switch {
+	case err == nil || absent(err):
+	case u.first == nil:
+		u.first = err
+	default:
+		u.more++
+	}
+}
+
+// Err is what to tell; nil where all was read.
+func (u *Unread) Err() error {
+	if u.more > 0 {
+		return fmt.Errorf("%w (and %d more)", u.first, u.more)
+	}
+	return u.first
+}
+
+// absent says of an error whether there is nothing that could be read.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
+		errors.Is(err, atomicfile.ErrNotRegular)
+}
+
+// list returns what is in a folder, as far as it can be listed.
+func (u *Unread) list(dir string) []os.DirEntry {
+	entries, err := os.ReadDir(dir) // a link to a folder is as good
+	u.Add(atomicfile.Error("read", dir, err))
+	return entries
+}
+
+// file describes a file that has the path, or to which it leads; ok is false for
+// all else.
+func (u *Unread) file(path string) (info os.FileInfo, ok bool) {
+	info, err := os.Stat(path)
+	u.Add(atomicfile.Error("read", path, err))
+	return info, err == nil && info.Mode().IsRegular()
+}
+
+// known is the error of a file that is there and cannot be read.
+func known(path string, err error) error {
+	if err == nil || absent(err) {
+		return nil
+	}
+	return atomicfile.Error("read", path, err)
+}
