@@ -169,7 +169,7 @@ func TestRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := Running(s.getenv); len(got) != 1 || got["runs"].Process != me || got["runs"].Status != "busy" {
+	if got, errs := Running(s.getenv); errs != nil || len(got) != 1 || got["runs"].Process != me || got["runs"].Status != "busy" {
 		t.Errorf("%+v", got)
 	}
 }

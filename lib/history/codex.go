@@ -81,7 +81,7 @@ func (c *codex) Find(store string, each func(File)) error {
 	var lost Unread
 	names, _ := c.named(store) // Look says why there are none
 	there, err := false, error(nil)
-	for folder, depth := range map[string]int{"sessions": 3, "archived_sessions": 0} {
+	for i, folder := range []string{"sessions", "archived_sessions"} {
 		dir := filepath.Join(store, folder)
 		entries, failed := os.ReadDir(dir)
 		if lost.Add(atomicfile.Error("read", dir, failed)); failed == nil {
@@ -89,6 +89,7 @@ func (c *codex) Find(store string, each func(File)) error {
 		} else {
 			err = atomicfile.Error("read", dir, failed)
 		}
+		depth := 3 * (1 - i) // the archive has no folders
 		c.walk(store, dir, entries, depth, names, &lost, each)
 	}
 	if !there {

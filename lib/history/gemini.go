@@ -336,7 +336,8 @@ func geminiFolder(store, dir, hash string, paths []string, lost *Unread) string 
 		hash = filepath.Base(dir)
 	}
 	folder := ""
-	for file, key := range map[string]string{"projects.json": "projects", "trustedFolders.json": "@this"} {
+	for _, place := range [][2]string{{"projects.json", "projects"}, {"trustedFolders.json", "@this"}} {
+		file, key := place[0], place[1]
 		data, err := atomicfile.Read(filepath.Join(store, file), 4<<20)
 		if lost.Add(err); err != nil || !gjson.ValidBytes(data) {
 			continue

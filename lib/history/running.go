@@ -1,7 +1,6 @@
 package history
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -21,28 +20,32 @@ type Run struct {
 // registry is a Reader whose client notes which of its sessions run.
 type registry interface {
 	// running calls each for what the client says runs; it need not be so any
-	// more.
-	running(store string, each func(id session.ID, pid int, start, status string))
+	// more. The error names the first of what could not be read.
+	running(store string, each func(id session.ID, pid int, start, status string)) error
 }
 
 // Running returns the sessions that run now, of the clients that note it: those
-// whose process is there and is no other that got its number.
-func Running(getenv func(string) string) map[session.ID]Run {
-	runs := map[session.ID]Run{}
+// whose process is there and is no other that got its number. errs says of each
+// store what could not be read: what runs by that looks as if it did not.
+func Running(getenv func(string) string) (runs map[session.ID]Run, errs []error) {
+	runs = map[session.ID]Run{}
 	for _, r := range readers {
 		reg, ok := r.(registry)
 		if !ok {
 			continue
 		}
 		for _, store := range r.Stores(getenv) {
-			reg.running(store, func(id session.ID, pid int, start, status string) {
+			err := reg.running(store, func(id session.ID, pid int, start, status string) {
 				if p, err := process.Find(pid); err == nil && (start == "" || start == p.Start) {
 					runs[id] = Run{p, status}
 				}
 			})
+			if err != nil {
+				errs = append(errs, err)
+			}
 		}
 	}
-	return runs
+	return runs, errs
 }
 
 // maxNote is far more than the client notes of a process.
@@ -50,15 +53,15 @@ const maxNote = 64 << 10
 
 // running reads <store>/sessions/<pid>.json. One that is left behind by a process
 // that was killed stays there.
-func (claude) running(store string, each func(id session.ID, pid int, start, status string)) {
+func (claude) running(store string, each func(id session.ID, pid int, start, status string)) error {
+	var lost Unread
 	dir := filepath.Join(store, "sessions")
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
+	for _, e := range lost.list(dir) {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue // beside it lie keys
 		}
 		data, err := atomicfile.Read(filepath.Join(dir, e.Name()), maxNote)
-		if err != nil {
+		if lost.Add(err); err != nil {
 			continue
 		}
 		v := gjson.GetManyBytes(data, "sessionId", "pid", "procStart", "status")
@@ -66,4 +69,5 @@ func (claude) running(store string, each func(id session.ID, pid int, start, sta
 			each(id, int(v[1].Int()), v[2].String(), v[3].Str)
 		}
 	}
+	return lost.Err()
 }

@@ -135,7 +135,8 @@ func (g goingOn) impossible(s *roll.Session, fork bool) error {
 func running(env *cli.Env, s *roll.Session) string {
 	r := session.Lookup(s.CWD, s.ID)
 	var pid int
-	switch run, ok := history.Running(env.Getenv)[s.ID]; {
+	runs, _ := history.Running(env.Getenv) // what could not be read was told of
+	switch run, ok := runs[s.ID]; {
 	case ok:
 		pid = run.Process.PID
 	case r != nil && r.Live():

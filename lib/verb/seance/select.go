@@ -130,8 +130,12 @@ func gather(env *cli.Env, only bool, logs []string) (roll.Roll, error) {
 	if err != nil {
 		return all, err
 	}
+	run, errs := history.Running(env.Getenv)
+	for _, err := range errs {
+		env.Warn("%v", err)
+	}
 	if only {
-		return all.Merge(found, history.Running(env.Getenv)), nil
+		return all.Merge(found, run), nil
 	}
 	read := []string{here.Root}
 	for _, t := range append([]town.Town{personal}, town.Above(folders(found))...) {
@@ -146,7 +150,7 @@ func gather(env *cli.Env, only bool, logs []string) (roll.Roll, error) {
 		}
 		all = all.Join(theirs)
 	}
-	return all.Merge(found, history.Running(env.Getenv)), nil
+	return all.Merge(found, run), nil
 }
 
 // folders are those that the conversations are of.
