@@ -11,7 +11,7 @@ import (
 const (
 	// scanBlock is how much of a file is read at once: it fits in a processor's
 	// own memory, and a larger one is slower.
-	scanBlock = 128 << 10
+	scanBlock = 64 << 10
 	// maxLifecycle is the longest line that can tell of a session's life. A
 	// longer one is passed over without being held in memory.
 	maxLifecycle = 16 << 20

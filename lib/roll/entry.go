@@ -38,17 +38,6 @@ func (r Roll) All() iter.Seq[*Session] {
 	}
 }
 
-// Backward goes through the sessions, the oldest first.
-func (r Roll) Backward() iter.Seq[*Session] {
-	return func(yield func(*Session) bool) {
-		for i := range r.entries {
-			if !yield(r.entries[len(r.entries)-1-i].session()) {
-				return
-			}
-		}
-	}
-}
-
 // met goes through the sessions that somebody asked for, the newest first: among
 // them all of which there is a conversation.
 func (r Roll) met() iter.Seq[*Session] {

@@ -18,6 +18,7 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/eventlog"
+	"gt/lib/redact"
 )
 
 // The index is what a log and its archive said when they were last read to their
@@ -250,8 +251,8 @@ func (x *index) readOn(path string, all sources, progress Progress) (r Roll, don
 	return r, true, nil
 }
 
-// save writes the index, last as its last line. That it cannot be written costs
-// time and no more.
+// save writes the index, last as its last line; but none where a secret stands in
+// what the log says of a session. That it is not written costs time and no more.
 func (all sources) save(path string, r Roll, last []byte) {
 	dir := filepath.Dir(path)
 	if atomicfile.Private(dir) != nil {
@@ -273,6 +274,7 @@ func (all sources) save(path string, r Roll, last []byte) {
 	}
 	data := slices.Concat(indexBegin, []byte(strings.Repeat("0", sumDigits)), []byte(`",`), first[1:], []byte("\n"))
 	data = slices.Grow(data, len(r.entries)*512)
+	clean := redact.Of(nil)
 	for i := range r.entries {
 		if e := &r.entries[i]; e.known == nil {
 			line, err := e.line()
@@ -281,7 +283,11 @@ func (all sources) save(path string, r Roll, last []byte) {
 			}
 			data = append(append(data, line...), '\n')
 		} else {
+			begin := len(data)
 			data = e.known.encode(data)
+			if line := string(data[begin:]); clean(line) != line {
+				return // what another program logged without care is not written once more
+			}
 		}
 	}
 	data = append(append(data, last...), '\n')

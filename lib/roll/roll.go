@@ -1,8 +1,8 @@
 // Package roll is the roll of a town's sessions: all that the event log says
 // of each, put together from its events.
 //
-// It is read from the log each time and kept nowhere, so it is never out of
-// date. What it holds in memory grows with the sessions, not with the events.
+// What the log said before is in an index, which only saves time. What is held in
+// memory grows with what tells of sessions, not with the rest of the log.
 package roll
 
 import (
@@ -66,6 +66,7 @@ type Session struct {
 	handedOver time.Time // to a successor, by its last event
 	native     bool      // only its client knows of it
 	first      string    // the conversation's first entry
+	spoken     bool      // something was said in it
 }
 
 // Settle looks up what the log does not say: whether a session that has not
