@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -132,5 +133,35 @@ func TestCompletionScript(t *testing.T) {
 	}
 	if code, _, _ := run("completion", "tcsh"); code != Usage {
 		t.Error(code)
+	}
+}
+
+// What is wrong with a command line is said in words that need no knowledge of
+// the parser, and a value that is not there is not taken for an empty one.
+func TestWrongUsage(t *testing.T) {
+	for typed, want := range map[string]string{
+		"list --agent":        "--agent wants a value",
+		"--agent":             "--agent wants a value",
+		"list --limit":        "--limit wants a value",
+		"list -an":            "--limit wants a value",
+		"read x --from":       "--from wants a value",
+		"list --limit x":      `--limit: "x" is no number`,
+		"list --outcome gone": `--outcome must be one of "crash","done" but got "gone"`,
+		"show":                "<id> is missing",
+		"lst":                 "no command 'lst': there are list, show, read",
+		"completion":          "completion wants a shell: bash, zsh or fish",
+		"completion tcsh":     "completion wants a shell: bash, zsh or fish",
+		"list x":              "unexpected argument x",
+		"show -- --agent":     "",
+		"show a --agent":      "unknown flag --agent",
+		"list -n 5 --agent a": "",
+	} {
+		var errs strings.Builder
+		env := &Env{Args: strings.Fields(typed), Stdout: io.Discard, Stderr: &errs}
+		code := Run(env, Program{Name: "gt-x", Grammar: &tree{}})
+		got, _, _ := strings.Cut(strings.TrimPrefix(errs.String(), "gt-x: error: "), "\n")
+		if got != want || (code == Usage) != (want != "") {
+			t.Errorf("%s: %d %q", typed, code, got)
+		}
 	}
 }

@@ -85,8 +85,11 @@ func Run(env *Env, p Program) (code int) {
 		panic(err) // a mistake in the grammar itself
 	}
 	ctx, err := parser.Parse(env.Args)
+	if f := lacking(parser.Model.Node, env.Args); f != nil {
+		err = fmt.Errorf("--%s wants a value", f.Name)
+	}
 	if err != nil {
-		env.Error("%v", err)
+		env.Error("%s", wrong(err, parser.Model.Node, env.Args))
 		env.Hint("%s --help shows the usage", p.Name)
 		if hook && env.Stdin != nil {
 			drain(env.Stdin)
@@ -94,6 +97,45 @@ func Run(env *Env, p Program) (code int) {
 		return Usage
 	}
 	return report(env, ctx.Run())
+}
+
+// lacking is the flag whose value is not there, at the end of a command line.
+// The parser takes it for an empty one, which for a filter would mean all.
+func lacking(app *kong.Node, args []string) *kong.Flag {
+	l := &line{node: app, given: map[*kong.Flag]bool{}}
+	for _, arg := range args {
+		l.take(arg)
+	}
+	return l.flag
+}
+
+// wrong says what is wrong with a command line, in words for those who do not
+// know the parser.
+func wrong(err error, app *kong.Node, args []string) string {
+	said := err.Error()
+	if len(app.Children) > 0 && len(args) > 0 && said == "unexpected argument "+args[0] {
+		word := args[0]
+		if word == completionCommand {
+			return "completion wants a shell: bash, zsh or fish"
+		}
+		var names []string
+		for _, child := range app.Children {
+			if !child.Hidden {
+				names = append(names, child.Name)
+			}
+		}
+		return fmt.Sprintf("no command '%s': there are %s", word, strings.Join(names, ", "))
+	}
+	if name, ok := strings.CutPrefix(said, "expected \""); ok {
+		name, _, _ = strings.Cut(name, "\"")
+		return name + " is missing"
+	}
+	if flag, got, ok := strings.Cut(said, "expected a valid "); ok {
+		if _, got, ok = strings.Cut(got, " but got "); ok {
+			return flag + got + " is no number"
+		}
+	}
+	return strings.NewReplacer(`one of "",`, "one of ", `,"" but`, " but").Replace(said)
 }
 
 // newParser builds the grammar.
