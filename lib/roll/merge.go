@@ -15,9 +15,10 @@ import (
 // is who runs now.
 //
 // The log is the better witness of when a session began, who it was and how it
-// ended; the conversation of what it was about and when it was last at work. Of
-// two conversations with one id, as after a store was copied, the one that was
-// changed last is taken.
+// ended; the conversation of what it was about and when it was last at work, and
+// of when it began where the log came to know it later. Of two conversations with
+// one id, as after a store was copied, the one that was changed last is taken; but
+// none in which nothing was said for one in which something was.
 func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run) Roll {
 	if len(found) == 0 && len(run) == 0 {
 		return r
@@ -36,7 +37,8 @@ func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run
 			s = &Session{ID: id, native: true}
 			b.enter(s)
 		}
-		if s.File.Path == "" || s.File.Changed < c.File.Changed {
+		spoken := !c.Facts.Started.IsZero()
+		if s.File.Path == "" || spoken && (!s.spoken || s.File.Changed < c.File.Changed) {
 			s.converse(c)
 		}
 	}
@@ -54,21 +56,32 @@ func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run
 // converse takes over what the conversation says.
 func (s *Session) converse(c history.Conversation) {
 	f := c.Facts
-	s.File, s.first = c.File, f.First
+	s.File, s.first, s.spoken = c.File, f.First, !f.Started.IsZero()
 	s.Store, s.Transcript = c.File.Store, c.File.Path
 	s.Title, s.Prompt, s.Model, s.Version, s.Headless = f.Title, f.Prompt, f.Model, f.Version, f.Headless
 	s.ForkOf, s.SubagentOf = f.ForkOf, f.Parent
 	fill(&s.SubagentOf, c.File.Parent)
+	if s.native { // there is no other witness
+		s.Agent, s.CWD, s.Branch, s.StartedAt = c.File.Client, f.CWD, f.Branch, f.Started
+	} else if s.spoken && f.Started.Before(s.StartedAt) && s.metLater() {
+		s.StartedAt = f.Started
+	}
 	fill(&s.Agent, c.File.Client)
 	fill(&s.CWD, f.CWD)
 	fill(&s.Branch, f.Branch)
-	if s.native || s.Source == "resume" && f.Started.Before(s.StartedAt) {
-		s.StartedAt = f.Started
-	}
 	if f.Last.After(s.LastAt) {
 		s.LastAt = f.Last
 	}
 }
+
+// metLater says that the log may have come to know the session when it was at
+// work already: it was resumed or compacted, or nothing is said of a start.
+func (s *Session) metLater() bool {
+	return s.Source == "resume" || s.Source == "compact" || !s.begun()
+}
+
+// begun says whether the log told of a start or a resume: these name a folder.
+func (s *Session) begun() bool { return s.Source != "" || s.CWD != "" }
 
 // forks finds out which conversations began with a copy of which: those of a
 // client with the same first entry, of which the one that started first is the
@@ -95,24 +108,71 @@ func (r Roll) forks() {
 	}
 }
 
-// Join adds the sessions of another town. Of one that both know, what the first
-// says holds.
+// Join adds the sessions of another town. Of one that both know, as of one in
+// whose folder a town was made meanwhile, each tells a part; the answer does not
+// depend on which of the two is asked.
 func (r Roll) Join(other Roll) Roll {
 	if len(other.entries) == 0 {
 		return r
 	}
-	known := make(map[session.ID]bool, len(r.entries))
-	for i := range r.entries {
-		known[r.entries[i].id()] = true
-	}
 	all := slices.Clone(r.entries)
+	at := make(map[session.ID]int, len(all)+len(other.entries))
+	for i := range all {
+		at[all[i].id()] = i
+	}
+	both := map[int]bool{}
 	for _, e := range other.entries {
-		if !known[e.id()] {
-			all = append(all, e)
+		if i, there := at[e.id()]; there {
+			all[i] = entry{known: joined(all[i].session(), e.session())}
+			both[i] = true
+			continue
+		}
+		at[e.id()] = len(all)
+		all = append(all, e)
+	}
+	// A session can follow one of the other town.
+	for i := range all {
+		p, ok := at[all[i].parent()]
+		if !ok || p == i || !both[p] && !both[i] && (p < len(r.entries)) == (i < len(r.entries)) {
+			continue // its own town has told
+		}
+		parent, s := all[p].session(), all[i].session()
+		if c, ok := at[parent.ChildID]; !ok || newer(all[c].session(), s) {
+			parent.ChildID = s.ID
 		}
 	}
 	sort(all)
 	return Roll{all}
+}
+
+// joined is a session of which two logs tell: as its events would have it if one
+// log had them.
+func joined(a, b *Session) *Session {
+	if b.StartedAt.Before(a.StartedAt) {
+		a, b = b, a
+	}
+	s := *a
+	for i, to := range s.facts() {
+		if from := b.facts()[i]; to.text != nil {
+			fill(to.text, *from.text)
+		}
+	}
+	if b.LastAt.Before(a.LastAt) {
+		return &s
+	}
+	s.LastAt = b.LastAt
+	replace(&s.Source, b.Source)
+	replace(&s.Transcript, b.Transcript)
+	replace(&s.TmuxSession, b.TmuxSession)
+	replace(&s.Subject, b.Subject)
+	replace(&s.Note, b.Note)
+	if b.Outcome != "" || b.begun() { // it ended, or went on
+		s.EndedAt, s.Outcome, s.Reason = b.EndedAt, b.Outcome, b.Reason
+	}
+	if !b.handedOver.IsZero() || b.begun() {
+		s.handedOver = b.handedOver
+	}
+	return &s
 }
 
 // newer says whether a stands before b: it began later, or at the same time and
@@ -150,14 +210,38 @@ func (s *Session) Conversation() history.File {
 	}
 }
 
-// Subagents returns the sessions that worked for that one, the oldest first.
-func (r Roll) Subagents(id session.ID) []*Session {
-	var found []*Session
+// Subagents returns what tells of a session which others worked for it, and for
+// those in turn: the oldest first, each followed by its own.
+func (r Roll) Subagents() func(session.ID) []*Session {
+	of := map[session.ID][]*Session{}
 	for s := range r.met() {
-		if s.SubagentOf == id && s.ID != id {
-			found = append(found, s)
+		if s.SubagentOf != "" && s.SubagentOf != s.ID {
+			of[s.SubagentOf] = append(of[s.SubagentOf], s)
 		}
 	}
-	slices.Reverse(found)
-	return found
+	return func(id session.ID) (found []*Session) {
+		taken := map[session.ID]bool{id: true}
+		var below func(session.ID)
+		below = func(id session.ID) {
+			for _, s := range slices.Backward(of[id]) {
+				if !taken[s.ID] { // should they be each other's
+					taken[s.ID] = true
+					found = append(found, s)
+					below(s.ID)
+				}
+			}
+		}
+		below(id)
+		return found
+	}
+}
+
+// Orphan says whether the session is a subagent's and the one that it worked for
+// is not known any more.
+func (r Roll) Orphan() func(*Session) bool {
+	known := make(map[session.ID]bool, len(r.entries))
+	for i := range r.entries {
+		known[r.entries[i].id()] = true
+	}
+	return func(s *Session) bool { return s.SubagentOf != "" && !known[s.SubagentOf] }
 }

@@ -107,24 +107,14 @@ type place struct {
 }
 
 // together returns the conversations of the sessions that fit, the newest session
-// first, each followed by those of its subagents.
+// first, each followed by those of its subagents. A subagent whose session is gone
+// stands for itself.
 func together(all roll.Roll, f roll.Filter) []place {
-	byID := make(map[session.ID]*roll.Session, all.Len())
-	subagents := map[session.ID][]*roll.Session{}
-	for s := range all.All() {
-		byID[s.ID] = s
-		if s.SubagentOf != "" && s.SubagentOf != s.ID {
-			subagents[s.SubagentOf] = append(subagents[s.SubagentOf], s)
-		}
-	}
+	own := f
+	own.Subagents = true
+	orphan, workers := all.Orphan(), all.Subagents()
 	var found []place
-	taken := map[*roll.Session]bool{}
-	var take func(s, of *roll.Session)
-	take = func(s, of *roll.Session) {
-		if taken[s] {
-			return
-		}
-		taken[s] = true
+	take := func(s, of *roll.Session) {
 		at := place{session: of, conversation: history.Conversation{
 			File:  s.Conversation(),
 			Facts: history.Facts{ID: s.ID, ForkOf: s.ForkOf, Started: s.StartedAt},
@@ -135,18 +125,25 @@ func together(all roll.Roll, f roll.Filter) []place {
 		if at.conversation.File.Path != "" {
 			found = append(found, at)
 		}
-		for _, sub := range slices.Backward(subagents[s.ID]) {
-			take(sub, of)
+	}
+	var fit []*roll.Session
+	below := map[*roll.Session]bool{}
+	for s := range all.All() {
+		if f.Fits(s) || orphan(s) && own.Fits(s) {
+			fit = append(fit, s)
+			for _, sub := range workers(s.ID) {
+				below[sub] = true
+			}
 		}
 	}
-	for s := range all.All() {
-		if !f.Fits(s) {
-			continue
-		}
-		if parent := byID[s.SubagentOf]; parent != nil && parent != s && f.Fits(parent) {
-			continue // comes with it
+	for _, s := range fit {
+		if below[s] {
+			continue // comes with its session
 		}
 		take(s, s)
+		for _, sub := range workers(s.ID) {
+			take(sub, s)
+		}
 	}
 	return found
 }

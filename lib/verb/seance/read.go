@@ -66,7 +66,7 @@ func (c *read) Validate() error {
 
 // Run prints conversations.
 func (c *read) Run(env *cli.Env) error {
-	found, err := these(env, c.ID, c.Chain, c.Work)
+	found, _, err := these(env, c.ID, c.Chain, c.Work)
 	if err != nil {
 		return err
 	}

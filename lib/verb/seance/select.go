@@ -216,25 +216,24 @@ func several(env *cli.Env, name string, found []*roll.Session) error {
 }
 
 // these finds a session, those of a chain, or those that worked on a unit, the
-// oldest first.
-func these(env *cli.Env, id, chain, work string) ([]*roll.Session, error) {
+// oldest first, out of all there are.
+func these(env *cli.Env, id, chain, work string) (found []*roll.Session, all roll.Roll, err error) {
 	if id != "" {
-		s, err := one(env, id)
-		return []*roll.Session{s}, err
+		if all, err = open(env); err != nil {
+			return nil, all, err
+		}
+		s, err := named(env, all, id)
+		return []*roll.Session{s}, all, err
 	}
 	c := selection{Chain: chain, Work: work}
-	found, _, err := c.sessions(env, 0)
-	if err != nil {
-		return nil, err
+	if found, all, err = c.sessions(env, 0); err != nil {
+		return nil, all, err
 	}
 	if len(found) == 0 {
-		return nil, cli.Fail(cli.No, errors.New("no session fits"), "gt-seance list shows what there is")
+		return nil, all, cli.Fail(cli.No, errors.New("no session fits"), "gt-seance list shows what there is")
 	}
-	oldest := make([]*roll.Session, 0, len(found))
-	for i := len(found) - 1; i >= 0; i-- {
-		oldest = append(oldest, found[i])
-	}
-	return oldest, nil
+	slices.Reverse(found)
+	return found, all, nil
 }
 
 // who is the agent's address, or else the folder that it worked in.

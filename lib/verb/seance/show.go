@@ -70,7 +70,7 @@ func look(env *cli.Env, all roll.Roll, s *roll.Session) detail {
 		}
 	}
 	var bill history.Bill
-	workers := all.Subagents(s.ID)
+	workers := all.Subagents()(s.ID)
 	for _, w := range append([]*roll.Session{s}, workers...) {
 		if f := w.Conversation(); f.Path != "" && history.Of(f.Client) != nil {
 			// What can be read counts, and whoever reads the conversation is told the rest.

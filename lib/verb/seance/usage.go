@@ -28,25 +28,30 @@ type spending struct {
 }
 
 // Run adds up what the transcripts report. A session's subagents are counted
-// with it, and what a fork copied is counted once.
+// with it, those whose session is gone by themselves, and what a fork copied is
+// counted once.
 func (c *usage) Run(env *cli.Env) error {
 	if c.ID != "" && c.Chain+c.Work != "" {
 		return cli.Fail(cli.Usage, errors.New("usage wants a session's id, or --chain, or --work"))
 	}
-	found, err := these(env, c.ID, c.Chain, c.Work)
+	found, all, err := these(env, c.ID, c.Chain, c.Work)
 	if err != nil {
 		return err
 	}
-	all, err := open(env)
-	if err != nil {
-		return err
+	if c.ID+c.Chain+c.Work == "" {
+		orphan := all.Orphan()
+		for s := range all.All() {
+			if orphan(s) {
+				found = append(found, s)
+			}
+		}
 	}
 	var bill history.Bill
 	var lines []spending
-	read := 0
+	read, workers := 0, all.Subagents()
 	for _, s := range found {
 		own := history.Bill{}
-		for _, s := range append([]*roll.Session{s}, all.Subagents(s.ID)...) {
+		for _, s := range append([]*roll.Session{s}, workers(s.ID)...) {
 			f, err := conversation(s)
 			if err != nil {
 				continue
