@@ -63,15 +63,22 @@ func (*opencode) Stores(getenv func(string) string) []string {
 		places = append(places, filepath.Dir(db))
 	}
 	return slices.DeleteFunc(stores(places, "."), func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, "storage", "session"))
-		return err != nil && len(opencodeDatabases(dir)) == 0
+		if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !absent(err) {
+			return false
+		}
+		var lost Unread
+		return len(opencodeDatabases(dir, &lost)) == 0 && lost.Err() == nil
 	})
 }
 
 // opencodeDatabases are the databases of a folder.
-func opencodeDatabases(dir string) []string {
-	all, _ := filepath.Glob(filepath.Join(escape(dir), "*.db"))
-	return all
+func opencodeDatabases(dir string, lost *Unread) (paths []string) {
+	for _, e := range lost.list(dir) {
+		if strings.HasSuffix(e.Name(), ".db") {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
 }
 
 // Find reads the sessions of all databases, and lists the files of those that are
@@ -79,7 +86,7 @@ func opencodeDatabases(dir string) []string {
 func (c *opencode) Find(store string, each func(File)) error {
 	seen := map[session.ID]bool{}
 	var lost Unread
-	for _, path := range opencodeDatabases(store) {
+	for _, path := range opencodeDatabases(store, &lost) {
 		var files []File
 		err := c.with(path, func(db *sqlite.DB) error {
 			files = nil

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/atomicfile"
+	"gt/lib/history"
 	"gt/lib/session"
 )
 
@@ -196,11 +198,25 @@ func (e *entry) parent() session.ID {
 func (e *entry) session() *Session {
 	if e.known == nil {
 		line, err := e.line()
-		if e.known = decode(line); err != nil { // it could be read a moment ago
-			e.known = &Session{ID: e.id(), ParentID: e.parent(), StartedAt: e.started()}
+		if err != nil { // it could be read a moment ago
+			e.known = &Session{
+				ID: e.id(), ParentID: e.parent(), StartedAt: e.started(), unread: atomicfile.Error("read", e.in.Name(), err),
+			}
+		} else {
+			e.known = decode(line)
 		}
 	}
 	return e.known
+}
+
+// Unread says what of the sessions that were asked for could not be read, so that
+// less is told of them than there is; nil where all was.
+func (r Roll) Unread() error {
+	var lost history.Unread
+	for s := range r.met() {
+		lost.Add(s.unread)
+	}
+	return lost.Err()
 }
 
 func (e *entry) line() ([]byte, error) {

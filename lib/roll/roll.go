@@ -66,6 +66,7 @@ type Session struct {
 	handedOver time.Time // to a successor, by its last event
 	native     bool      // only its client knows of it
 	first      string    // the conversation's first entry
+	unread     error     // what of it could not be read
 	spoken     bool      // something was said in it
 }
 
@@ -82,7 +83,11 @@ func (s *Session) Settle() {
 		s.Outcome = Gone
 		return
 	}
-	if r := session.Lookup(s.CWD, s.ID); r != nil {
+	r, err := session.Lookup(s.CWD, s.ID)
+	if err != nil {
+		s.unread = err
+	}
+	if r != nil {
 		fill(&s.Transcript, r.Transcript)
 		fill(&s.ChildID, r.ChildID)
 		fill(&s.Note, r.Note)

@@ -7,14 +7,10 @@ import (
 )
 
 // Lookup returns the record of a session that works, or worked, in dir; nil
-// where there is none that can be read.
-func Lookup(dir string, id ID) *Record {
+// where there is none. An error says that nobody knows what it holds.
+func Lookup(dir string, id ID) (*Record, error) {
 	if !filepath.IsAbs(dir) {
-		return nil
+		return nil, nil
 	}
-	r, err := Store{Home: home.Home{Dir: dir}}.Get(id)
-	if err != nil {
-		return nil // what cannot be read says nothing
-	}
-	return r
+	return Store{Home: home.Home{Dir: dir}}.Get(id)
 }

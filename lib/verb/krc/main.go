@@ -423,7 +423,7 @@ func live(h eventlog.Head, now time.Time) bool {
 	if err != nil {
 		return false
 	}
-	r := session.Lookup(h.CWD, id)
+	r, _ := session.Lookup(h.CWD, id) // what cannot be read says nothing
 	return r != nil && !r.Ended() && !r.Gone(now)
 }
 

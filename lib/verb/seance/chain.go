@@ -41,6 +41,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 			s.Clean(env.Redact)
 		}
 	}
+	unread(env, all)
 	v := chain.View{
 		Style: palette.StyleFor(env.Stdout, env.Getenv), Width: term.Width(env.Stdout, env.Getenv),
 		Now: env.Now(), Short: all.Short(),

@@ -59,6 +59,7 @@ func (c *grep) Run(env *cli.Env) error {
 		return err
 	}
 	places := together(all, f)
+	unread(env, all)
 	if len(places) == 0 {
 		if all.Len() == 0 {
 			env.Hint(noSessions)

@@ -133,7 +133,7 @@ func (g goingOn) impossible(s *roll.Session, fork bool) error {
 
 // running says where the session runs; empty when nothing shows that it does.
 func running(env *cli.Env, s *roll.Session) string {
-	r := session.Lookup(s.CWD, s.ID)
+	r, _ := session.Lookup(s.CWD, s.ID)
 	var pid int
 	runs, _ := history.Running(env.Getenv) // what could not be read was told of
 	switch run, ok := runs[s.ID]; {

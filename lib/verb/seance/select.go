@@ -100,7 +100,15 @@ func (c *selection) sessions(env *cli.Env, limit int) (found []*roll.Session, al
 	for _, s := range slices.Concat(found, c.strangers) {
 		s.Clean(env.Redact) // another program may have logged it
 	}
+	unread(env, all)
 	return found, all, nil
+}
+
+// unread says that less is told of a session than there is.
+func unread(env *cli.Env, all roll.Roll) {
+	if err := all.Unread(); err != nil {
+		env.Warn("%v", err)
+	}
 }
 
 // open reads all that is known of sessions.
@@ -195,6 +203,7 @@ func named(env *cli.Env, all roll.Roll, name string) (*roll.Session, error) {
 	case 1:
 		s := found[0]
 		s.Settle()
+		unread(env, all)
 		s.Clean(env.Redact)
 		return s, nil
 	}

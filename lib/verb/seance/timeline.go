@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -101,5 +102,6 @@ func write(env *cli.Env, path, text string) error {
 		_, err := io.WriteString(env.Stdout, text)
 		return err
 	}
+	atomicfile.Sweep(filepath.Dir(path), env.Now()) // what one left that was killed
 	return atomicfile.Write(path, []byte(text), atomicfile.Unsynced)
 }

@@ -1,0 +1,414 @@
+//go:build linux
+
+package faults
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What gt-seance promises has nothing to do with sessions at work: it reads what
+// others wrote, and touches none of it; it writes two caches, which change no
+// answer, and pictures. Whatever becomes of a call, the next one answers as if
+// nothing had been.
+var reading = []scenario{
+	{
+		name: "seance-first", args: seanceList, dir: "town",
+		prepare: func(t *testing.T, w *world) { conversations(t, w, true) },
+	},
+	{
+		name: "seance-known", args: seanceList, dir: "town",
+		prepare: func(t *testing.T, w *world) {
+			conversations(t, w, true)
+			w.must(t, "", "town", seanceList...)
+		},
+	},
+	{
+		name: "seance-grown", args: seanceList, dir: "town",
+		prepare: func(t *testing.T, w *world) {
+			conversations(t, w, false)
+			w.must(t, "", "town", seanceList...)
+			// Over 256 KiB of events, and more transcripts than are read again each
+			// time.
+			f, err := os.OpenFile(w.path("town/.events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+			must(t, err)
+			_, err = f.WriteString(strings.Repeat(`{"ts":"2026-02-01T00:00:00Z","type":"nudge","payload":{"text":"`+strings.Repeat("x", 30<<10)+`"}}`+"\n", 9) +
+				`{"ts":"2026-02-01T00:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"late","cwd":"/nowhere"}}` + "\n")
+			must(t, err)
+			must(t, f.Close())
+			for i := range 10 {
+				converse(t, w, fmt.Sprint("new-", i))
+			}
+		},
+	},
+	{
+		name: "seance-damaged", args: seanceList, dir: "town",
+		prepare: func(t *testing.T, w *world) {
+			conversations(t, w, false)
+			w.must(t, "", "town", seanceList...)
+			for _, path := range caches {
+				data, err := os.ReadFile(w.path(path))
+				must(t, err)
+				put(t, w.path(path), strings.Replace(string(data), "demo", "DEMO", 1)+"{")
+			}
+		},
+	},
+	{
+		name: "seance-page", args: []string{"gt-seance", "timeline", "--all", "--html", "WORLD/out/page.html"}, dir: "town",
+		prepare: func(t *testing.T, w *world) {
+			conversations(t, w, false)
+			w.must(t, "", "town", seanceList...)
+			must(t, os.Mkdir(w.path("out"), 0o700))
+			put(t, w.path(page), "<p>an old page</p>\n")
+		},
+	},
+}
+
+var seanceList = []string{"gt-seance", "list", "--json", "--limit", "0"}
+
+// What gt-seance writes.
+var caches = []string{"town/.sessions/index.jsonl", "home/.local/state/gt/.sessions/transcripts.jsonl"}
+
+const page = "out/page.html"
+
+// conversations makes a town with a log and an archive, and a home in which
+// agents keep conversations: one of each client, where all are wanted, one of
+// which runs, and a dozen of Claude Code's.
+func conversations(t *testing.T, w *world, all bool) {
+	t.Helper()
+	must(t, os.MkdirAll(w.path("town/.sessions/archive"), 0o700))
+	put(t, w.path("town/town.toml"), "")
+	var log [2]strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&log[i%2], `{"ts":"2026-01-%02dT01:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"log-%d","cwd":"WORLD/town/crew","branch":"main"}}`+"\n", i/2+1+10*(1-i%2), i)
+	}
+	put(t, w.path("town/.events.jsonl"), w.fill(log[0].String()))
+	put(t, w.path("town/.sessions/archive/events.jsonl"), w.fill(log[1].String()))
+	must(t, os.MkdirAll(w.path("town/crew/.runtime/sessions"), 0o700))
+	put(t, w.path("town/crew/.runtime/sessions/log-0.json"), `{"id":"log-0","outcome":"done","started_at":"2026-01-11T01:00:00Z","ended_at":"2026-01-11T02:00:00Z"}`)
+	for i := range 10 {
+		converse(t, w, fmt.Sprint("old-", i))
+	}
+	if !all {
+		return
+	}
+	for from, to := range map[string]string{
+		"codex/0.169.0-pane": ".codex", "gemini/0.61.0-pane": ".gemini", "qwen/0.24.4-headless": ".qwen",
+		"copilot/1.0.102-pane": ".copilot", "opencode/1.18.33-run": ".local/share/opencode", "pi/1.5.2-pane": ".pi/agent",
+	} {
+		to = w.path("home", to)
+		must(t, os.MkdirAll(filepath.Dir(to), 0o700))
+		must(t, os.CopyFS(to, os.DirFS(filepath.Join("../lib/history/testdata", from))))
+	}
+	must(t, os.MkdirAll(w.path("home/.claude/sessions"), 0o700))
+	put(t, w.path("home/.claude/sessions/1.json"), fmt.Sprintf(`{"pid":%d,"sessionId":"old-1","status":"busy"}`, os.Getpid()))
+}
+
+// converse writes a conversation of Claude Code's, with a subagent.
+func converse(t *testing.T, w *world, id string) {
+	t.Helper()
+	dir := w.path("home/.claude/projects/-demo")
+	text := fmt.Sprintf(`{"type":"user","uuid":"1-%[1]s","sessionId":"%[1]s","cwd":"/nowhere","timestamp":"2026-01-17T01:00:00.000Z","message":{"role":"user","content":"the demo of %[1]s"}}`+"\n", id)
+	must(t, os.MkdirAll(filepath.Join(dir, id, "subagents"), 0o700))
+	put(t, filepath.Join(dir, id+".jsonl"), text)
+	if strings.HasSuffix(id, "-1") {
+		put(t, filepath.Join(dir, id, "subagents", "agent-"+id+".jsonl"), text)
+	}
+}
+
+// A reader is a plan for a command that reads.
+type reader struct {
+	plan
+	others string            // all that it has no business to touch
+	was    map[string]string // what it writes, as it was
+	left   map[string]string // what it leaves of that
+	next   map[string]string // what was wrong with the next call, by what the one before left
+}
+
+// written are the files that gt-seance writes, those that are there, and what it
+// left behind besides.
+func (r *reader) written(t *testing.T) (files map[string]string, litter []string) {
+	t.Helper()
+	files = map[string]string{}
+	for _, path := range append([]string{page}, caches...) {
+		if data, err := os.ReadFile(r.w.path(path)); err == nil {
+			files[path] = string(data)
+		}
+		entries, _ := os.ReadDir(filepath.Dir(r.w.path(path)))
+		for _, e := range entries {
+			if strings.Contains(e.Name(), tmpMark) {
+				litter = append(litter, filepath.Join(filepath.Dir(r.w.path(path)), e.Name()))
+			}
+		}
+	}
+	return files, litter
+}
+
+// untouched is all that it has no business to touch: content, mode and time.
+func (r *reader) untouched(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	must(t, filepath.WalkDir(r.w.root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(r.w.root, path)
+		info, err := e.Info()
+		switch {
+		case err != nil:
+			return err
+		case rel == page || slices.Contains(caches, rel) || strings.Contains(rel, tmpMark):
+		case e.IsDir():
+			if strings.HasPrefix(rel, "home/.local/state") || rel == "town/.sessions" || rel == "town" {
+				return nil
+			}
+			fmt.Fprintln(&b, rel, info.Mode())
+		default:
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "%s %v %v %q\n", rel, info.Mode(), info.ModTime().UnixNano(), data)
+		}
+		return nil
+	}))
+	return b.String()
+}
+
+// reset puts back what it writes. The rest stays, as the cache knows a log by its
+// inode; that it was not touched is looked at each time.
+func (r *reader) reset(t *testing.T) {
+	t.Helper()
+	_, litter := r.written(t)
+	for _, path := range litter {
+		must(t, os.Remove(path))
+	}
+	for _, path := range append([]string{page}, caches...) {
+		if text, ok := r.was[path]; ok {
+			put(t, r.w.path(path), text)
+		} else {
+			must(t, os.RemoveAll(r.w.path(path)))
+		}
+	}
+	if _, ok := r.was[caches[1]]; !ok {
+		must(t, os.RemoveAll(r.w.path("home/.local/state")))
+	}
+}
+
+func newReader(t *testing.T, s scenario) *reader {
+	t.Helper()
+	r := &reader{plan: plan{scenario: s, w: newWorld(t, s.name), count: map[string]int{}}, next: map[string]string{}}
+	t.Cleanup(func() { removeAll(r.w.root) })
+	s.prepare(t, r.w)
+	r.was, _ = r.written(t)
+	r.others = r.untouched(t)
+	r.clean = r.trace(t, "trace="+watched)
+	if r.clean.code != 0 || r.clean.stderr != "" {
+		t.Fatalf("undisturbed: %v", r.clean)
+	}
+	from := begins(r.clean.calls)
+	if from < 0 {
+		t.Fatal("the trace does not show where the program begins")
+	}
+	r.calls = r.clean.calls[from:]
+	r.left, _ = r.written(t)
+	for path, text := range r.left {
+		if s.name != "seance-known" && text == r.was[path] && (path == page || s.name != "seance-page") {
+			t.Fatalf("%s was not written", path)
+		}
+	}
+	return r
+}
+
+// disturbed runs the command with an injection at the call.
+func (r *reader) disturbed(t *testing.T, c call, what string) (res result, met bool) {
+	t.Helper()
+	n := c.nth
+	for range tries {
+		r.reset(t)
+		res = r.trace(t, "trace="+c.name, fmt.Sprintf("inject=%s:%s:when=%d", c.name, what, n))
+		passed := 0
+		for _, d := range res.calls {
+			if d.at != c.at {
+				continue
+			}
+			if strings.Contains(d.ret, "INJECTED") || res.killed && strings.HasPrefix(d.ret, "?") {
+				return res, true
+			}
+			passed = d.nth
+		}
+		if n++; passed > 0 {
+			n = passed
+		}
+	}
+	return res, false
+}
+
+// sound says what a disturbed run broke: of what is others', of what it writes
+// itself, and of the answer to who asks next.
+func (r *reader) sound(t *testing.T) (problems []string) {
+	t.Helper()
+	if is := r.untouched(t); is != r.others {
+		problems = append(problems, "it touched what is others':\n"+difference(r.others, is))
+	}
+	files, litter := r.written(t)
+	if text := files[page]; text != r.was[page] && !strings.HasSuffix(text, "</html>\n") {
+		problems = append(problems, fmt.Sprintf("the page is neither old nor new: %q", text))
+	}
+	key := fmt.Sprint(slices.Sorted(maps.Keys(files)), len(litter) > 0)
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		key += files[path]
+	}
+	if said, ok := r.next[key]; ok { // as it was after another fault
+		if said != "" {
+			problems = append(problems, said)
+		}
+		return problems
+	}
+	age(litter)
+	next := r.w.with(r.env...).run(t, "", r.folder(), r.args...)
+	said := ""
+	if next.code != 0 || next.stderr != "" || next.stdout != r.clean.stdout {
+		said = fmt.Sprintf("the next call ends with %d and answers otherwise:\n%s\n%s", next.code, difference(r.clean.stdout, next.stdout), next.stderr)
+	}
+	after, left := r.written(t)
+	if after[page] != r.left[page] {
+		said += "the next call's page is another"
+	}
+	// What lies about is swept by who writes there next.
+	if len(left) > 0 {
+		for _, path := range caches {
+			os.Remove(r.w.path(path))
+		}
+		r.w.run(t, "", r.folder(), seanceList...)
+		if _, left = r.written(t); len(left) > 0 {
+			said += fmt.Sprintf("nothing takes away %q", left)
+		}
+	}
+	if r.next[key] = said; said != "" {
+		problems = append(problems, said)
+	}
+	return problems
+}
+
+// TestSeanceKill kills gt-seance before each of its system calls.
+func TestSeanceKill(t *testing.T) {
+	needsTrace(t)
+	for _, s := range reading {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := newReader(t, s)
+			kills, violations := 0, 0
+			for _, c := range r.points() {
+				kills++
+				res, met := r.disturbed(t, c, "signal=KILL")
+				if !met && (c.changes() || !strings.HasPrefix(c.path(), "/proc/")) {
+					t.Errorf("it was not killed before %v: %v", c, res)
+				}
+				var problems []string
+				if files, _ := r.written(t); files[page] != r.was[page] && files[page] != r.left[page] {
+					problems = append(problems, "the page is neither old nor new")
+				}
+				if problems = append(problems, r.sound(t)...); len(problems) > 0 {
+					violations++
+					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
+				}
+			}
+			totals.add(kills, 0, violations)
+			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
+		})
+	}
+}
+
+// TestSeanceErrors lets each of gt-seance's calls fail: the answer is the right
+// one, or what could not be read is said.
+func TestSeanceErrors(t *testing.T) {
+	needsTrace(t)
+	for _, s := range reading {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := newReader(t, s)
+			faults, violations := 0, 0
+			for i, c := range r.calls {
+				errs := c.failures()
+				if len(errs) == 0 || !*full && i%4 != 0 && !c.changes() {
+					continue
+				}
+				if !*full {
+					errs = errs[i/4%len(errs):][:1]
+				}
+				for _, err := range errs {
+					faults++
+					f := fault{c, err}
+					res, met := r.disturbed(t, c, "error="+err)
+					if !met && f.at.path == "/proc" {
+						continue
+					}
+					problems := r.sound(t)
+					if !met {
+						problems = append(problems, "it did not fail there")
+					}
+					problems = append(problems, r.answered(f, res)...)
+					if len(problems) > 0 {
+						violations++
+						t.Errorf("%v:\n%s\n%s", f, strings.Join(problems, "\n"), res.stderr)
+					}
+				}
+			}
+			totals.add(0, faults, violations)
+			t.Logf("%s: %d faults, %d violations", s.name, faults, violations)
+		})
+	}
+}
+
+// answered says what is wrong with an answer under a fault.
+func (r *reader) answered(f fault, res result) (problems []string) {
+	missing := ""
+	if res.stdout != r.clean.stdout {
+		missing = difference(r.clean.stdout, res.stdout)
+	}
+	if data, _ := os.ReadFile(r.w.path(page)); string(data) != r.left[page] {
+		missing += "\nthe page is not written"
+	}
+	switch {
+	case res.code == 0 && missing == "":
+		return nil
+	case f.err == "EINTR":
+		return []string{"an interrupted call is no failure"}
+	case res.code != 0 && res.code != 74:
+		return []string{"the exit code is of no failure"}
+	case f.at.path == "pipe": // nothing can be said there
+		return nil
+	case f.unseen() != "" || f.told(r.w.root, res.stderr):
+		return nil
+	}
+	return []string{"nothing is said of it, and this is missing:\n" + missing}
+}
+
+// unseen says why a fault may change an answer without a word.
+func (f fault) unseen() string {
+	for _, s := range mayBeUnseen {
+		if slices.Contains(s.calls, f.name) && s.path.MatchString(strings.TrimPrefix(f.path(), scratch)) {
+			return s.reason
+		}
+	}
+	return ""
+}
+
+var mayBeUnseen = []struct {
+	calls  []string
+	path   *regexp.Regexp
+	reason string
+}{
+	{[]string{"openat", "read"}, regexp.MustCompile(`^/proc/`),
+		"what the system does not tell of a process is not known of it"},
+	{[]string{"newfstatat"}, regexp.MustCompile(`/(town\.toml|town\.json)$`),
+		"where no town can be looked for, the personal one is it"},
+}
