@@ -50,12 +50,20 @@ func (c *resume) Run(env *cli.Env) error {
 		return on.impossible(s, c.Fork)
 	case on.dir == "":
 		return cli.Fail(cli.No, fmt.Errorf("it is not known in which folder session %s worked", s.ID),
-			fmt.Sprintf("gt-seance talk %s asks it from any folder", s.ID))
+			elsewhere(s))
 	case err != nil || !info.IsDir():
 		return cli.Fail(cli.No, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.dir),
-			"make it anew (git worktree add, git clone), or", fmt.Sprintf("gt-seance talk %s asks the session from any folder", s.ID))
+			"make it anew (git worktree add, git clone), or", elsewhere(s))
 	}
 	return process.Become(on.dir, on.args, on.environ(env))
+}
+
+// elsewhere says what can be done with a session whose folder is not there.
+func elsewhere(s *roll.Session) string {
+	if clientOf(s).Ask() != nil {
+		return fmt.Sprintf("gt-seance talk %s asks the session from any folder", s.ID)
+	}
+	return fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID)
 }
 
 // goingOn is how a session goes on: in which folder, by which command, and with
@@ -70,7 +78,8 @@ type goingOn struct {
 func comeback(env *cli.Env, s *roll.Session, fork bool) goingOn {
 	c := clientOf(s)
 	on := goingOn{dir: s.CWD}
-	if fork && c.CanFork() || !fork && c.CanResume() {
+	// A subagent's conversation is none that a client opens by its id.
+	if s.SubagentOf == "" && (fork && c.CanFork() || !fork && c.CanResume()) {
 		on.args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
 	}
 	if change := c.Account(env.Getenv, store(s)); change != "" {
@@ -115,7 +124,7 @@ func (g goingOn) String() string {
 	for _, a := range g.args {
 		words = append(words, term.Quote(a))
 	}
-	command := "exec " + strings.Join(words, " ")
+	command := strings.Join(words, " ") // no exec: who pastes it keeps the shell
 	if g.dir == "" { // where it worked is not known
 		return command
 	}
@@ -123,6 +132,10 @@ func (g goingOn) String() string {
 }
 
 func (g goingOn) impossible(s *roll.Session, fork bool) error {
+	if s.SubagentOf != "" {
+		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, with which its client cannot go on", s.ID),
+			fmt.Sprintf("gt-seance resume %s goes on with the session that it worked for", s.SubagentOf))
+	}
 	what := "go on with a session"
 	if fork {
 		what = "go on with a copy of a session"

@@ -105,7 +105,7 @@ func portrait(env *cli.Env, d detail) string {
 	style := term.StyleFor(env.Stdout, env.Getenv)
 	line := func(key, value string) {
 		if value != "" {
-			b.WriteString(style.Dim(fmt.Sprintf("%-12s", key+":")) + term.Clean(value) + "\n")
+			b.WriteString(style.Dim(fmt.Sprintf("%-11s ", key+":")) + term.Clean(value) + "\n")
 		}
 	}
 	instant := func(t time.Time) string {
