@@ -89,8 +89,8 @@ type Facts struct {
 
 	// Title is the conversation's name, the person's or else the client's; Prompt
 	// is the beginning of the first thing that the person asked. Both are one
-	// line of titleLength characters at most, as they stand in the file: not
-	// clean, and not without secrets.
+	// line of titleLength characters at most, not clean, and only without the
+	// secrets that have a form of their own: a variable's value can be in them.
 	Title  string `json:"title,omitempty"`
 	Prompt string `json:"prompt,omitempty"`
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"gt/lib/cli"
+	"gt/lib/redact"
 )
 
 // Conversation is a conversation on this machine, and what a list has to say of
@@ -98,10 +99,14 @@ func Scan(getenv func(string) string, cache string, progress func(done, total in
 	return all, errs
 }
 
-// valid is the facts with what is no UTF-8 replaced, as in the cache.
+// valid is the facts as they may stand in the cache: with what is no UTF-8
+// replaced, and without the secrets that have a form of their own.
 func (f Facts) valid() Facts {
 	for _, s := range []*string{&f.First, &f.CWD, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
+	for _, s := range []*string{&f.Branch, &f.Model, &f.Version} { // of the rest it was taken out before it was cut
+		*s = redact.Text(*s, nil)
 	}
 	return f
 }

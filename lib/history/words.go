@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/redact"
 	"gt/lib/term"
 )
 
@@ -48,13 +49,14 @@ func first(all ...string) string {
 }
 
 // beginning is what a list shows of a text: its first titleLength characters, in
-// one line.
+// one line, without the secrets that have a form of their own: those are taken out
+// before it is cut, for half a secret is not known for one.
 func beginning(s string) string {
 	const enough = 4 * titleLength * utf8.UTFMax // however many blanks are in it
 	if len(s) > enough {
 		s = s[:enough]
 	}
-	s = term.OneLine(strings.ToValidUTF8(s, "\uFFFD"))
+	s = term.OneLine(redact.Text(strings.ToValidUTF8(s, "\uFFFD"), nil))
 	n := 0
 	for i := range s {
 		if n == titleLength {

@@ -138,8 +138,8 @@ func (s *Session) take(e *event) {
 		fill(&s.Branch, p.Branch)
 		fill(&s.WorkUnit, p.WorkUnit)
 		fill(&s.Host, p.Host)
-		fill(&s.ParentID, session.ID(p.ParentID))
-		fill(&s.ChainID, session.ID(p.ChainID))
+		fill(&s.ParentID, valid(p.ParentID))
+		fill(&s.ChainID, valid(p.ChainID))
 		replace(&s.Source, p.Source)
 		replace(&s.Transcript, p.Transcript)
 		replace(&s.TmuxSession, p.Tmux)
@@ -158,6 +158,12 @@ func (s *Session) take(e *event) {
 		}
 	}
 	s.LastAt = e.at
+}
+
+// valid is an id that an event names, where it is one.
+func valid(id string) session.ID {
+	checked, _ := session.ParseID(id)
+	return checked
 }
 
 // roll is the sessions, the newest first, with parents told of their children.

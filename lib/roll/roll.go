@@ -112,12 +112,12 @@ func (s *Session) Run(pid int) {
 	s.Outcome, s.EndedAt, s.Reason, s.PID = Active, time.Time{}, "", pid
 }
 
-// Clean has every text that an event can bring go through clean. Ids, times and
-// outcomes are no texts, and folders have to stay what they are.
+// Clean has every text that an event can bring go through clean. Ids and times are
+// no texts, and folders have to stay what they are.
 func (s *Session) Clean(clean func(string) string) {
 	for _, text := range []*string{
 		&s.Actor, &s.Agent, &s.Role, &s.Rig, &s.Source, &s.Reason, &s.Branch, &s.WorkUnit, &s.Topic, &s.Subject,
-		&s.Note, &s.TmuxSession, &s.Host, &s.Title, &s.Prompt, &s.Model, &s.Version,
+		&s.Note, &s.TmuxSession, &s.Host, &s.Title, &s.Prompt, &s.Model, &s.Version, (*string)(&s.Outcome),
 	} {
 		*text = clean(*text)
 	}

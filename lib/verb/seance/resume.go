@@ -36,7 +36,7 @@ func (c *resume) Run(env *cli.Env) error {
 		if len(on.args) == 0 {
 			return on.impossible(s, c.Fork)
 		}
-		_, err := fmt.Fprintln(env.Stdout, env.Redact(on.String()))
+		_, err := fmt.Fprintln(env.Stdout, term.Clean(env.Redact(on.String())))
 		return err
 	}
 	if !c.Fork && !c.Force {
@@ -125,7 +125,7 @@ func (g goingOn) String() string {
 		words = append(words, term.Quote(a))
 	}
 	command := strings.Join(words, " ") // no exec: who pastes it keeps the shell
-	if g.dir == "" { // where it worked is not known
+	if g.dir == "" {                    // where it worked is not known
 		return command
 	}
 	return "cd " + term.Quote(g.dir) + " && " + command

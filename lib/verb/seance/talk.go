@@ -51,7 +51,7 @@ func (c *talk) Run(env *cli.Env) error {
 		return err
 	}
 	if c.DryRun {
-		_, err := fmt.Fprintln(env.Stdout, env.Redact(p.Command(c.Prompt == "")))
+		_, err := fmt.Fprintln(env.Stdout, term.Clean(env.Redact(p.Command(c.Prompt == ""))))
 		return err
 	}
 	if c.Prompt == "" {
