@@ -25,7 +25,7 @@ import (
 // whole one.
 
 // cacheVersion changes with the fields, and with what a reader makes of a file.
-const cacheVersion = 2
+const cacheVersion = 1
 
 // maxCache is the largest cache that is read, for some 500,000 conversations.
 const maxCache = 512 << 20

@@ -32,7 +32,7 @@ import (
 
 // indexVersion changes with the form of the index and with what take makes of an
 // event.
-const indexVersion = 2
+const indexVersion = 1
 
 // The header begins with this and eight digits of the checksum of all that
 // follows them.
