@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"text/template"
@@ -17,31 +18,41 @@ import (
 
 type list struct {
 	selection
-	Limit  int    `short:"n" aliases:"recent" default:"20" placeholder:"N" help:"At most so many, the newest (default 20); 0 lists all."`
+	Limit  *int   `short:"n" aliases:"recent" placeholder:"N" help:"At most so many, the newest (default 20); 0 lists all."`
 	JSON   bool   `name:"json" xor:"form" help:"One JSON object a line."`
 	Format string `placeholder:"TEMPLATE" xor:"form" help:"Each session by a Go template: '{{.ID}} {{.Title}}'; --json shows the fields."`
 }
 
 // Validate refuses a negative number of sessions.
 func (c *list) Validate() error {
-	if c.Limit < 0 {
+	if c.Limit != nil && *c.Limit < 0 {
 		return fmt.Errorf("--limit wants a number from 0 on")
 	}
 	return nil
 }
 
+// usual is how many sessions are listed where nothing is said of it.
+const usual = 20
+
 // Run lists the sessions that fit.
 func (c *list) Run(env *cli.Env) error {
 	form, err := format(c.Format)
 	if err != nil {
-		return cli.Fail(cli.Usage, err)
+		return err
 	}
-	if c.All {
-		c.Limit = 0
+	most, more := 0, false
+	switch {
+	case c.Limit != nil:
+		most = *c.Limit
+	case !c.All:
+		most = usual + 1 // one more tells that there are more
 	}
-	found, all, err := c.sessions(env, c.Limit)
+	found, all, err := c.sessions(env, most)
 	if err != nil {
 		return err
+	}
+	if c.Limit == nil && len(found) > usual && !c.All {
+		found, more = found[:usual], true
 	}
 	found = slices.Concat(c.strangers, found)
 	switch {
@@ -61,7 +72,13 @@ func (c *list) Run(env *cli.Env) error {
 	case form != nil:
 		return formatted(env.Stdout, form, found)
 	}
-	return table(env, all, found)
+	if err := table(env, all, found); err != nil {
+		return err
+	}
+	if more && term.IsTerminal(env.Stdout) { // a person may look for one that is not there
+		env.Hint("the newest %d; --limit 0 lists all, gt-seance pick finds one", usual)
+	}
+	return nil
 }
 
 // format reads a template, in which \t and \n are what they look like.
@@ -70,12 +87,30 @@ func format(text string) (*template.Template, error) {
 		return nil, nil
 	}
 	t, err := template.New("--format").Option("missingkey=error").Funcs(template.FuncMap{
-		"local": func(t time.Time) string { return t.Local().Format(time.DateTime) },
+		"local": func(t time.Time) string {
+			if t.IsZero() {
+				return ""
+			}
+			return t.Local().Format(time.DateTime)
+		},
 	}).Parse(strings.NewReplacer(`\t`, "\t", `\n`, "\n").Replace(text))
 	if err != nil {
-		return nil, err
+		return nil, misformed(err)
 	}
 	return t, nil
+}
+
+// misformed says what is wrong with a template, and what can stand in one.
+func misformed(err error) error {
+	var fields []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[roll.Session]()) {
+		if name := f.Tag.Get("json"); f.IsExported() && name != "" && name != "-" {
+			fields = append(fields, f.Name)
+		}
+	}
+	said := strings.TrimPrefix(err.Error(), "template: --format:")
+	said = strings.NewReplacer(` in type *roll.Session`, "", ` executing "--format"`, "").Replace(said)
+	return cli.Fail(cli.Usage, fmt.Errorf("--format, line %s", said), "the fields are "+strings.Join(fields, ", "))
 }
 
 // formatted writes a line for each session, which a terminal shows and does not
@@ -84,7 +119,7 @@ func formatted(w io.Writer, t *template.Template, found []*roll.Session) error {
 	for _, s := range found {
 		var b strings.Builder
 		if err := t.Execute(&b, s); err != nil {
-			return cli.Fail(cli.Usage, err)
+			return misformed(err)
 		}
 		if _, err := io.WriteString(w, term.CleanText(strings.TrimSuffix(b.String(), "\n"))+"\n"); err != nil {
 			return err

@@ -19,7 +19,7 @@ import (
 
 type picture struct {
 	selection
-	Limit int    `short:"n" default:"200" placeholder:"N" help:"At most so many, the newest (default 200); 0 draws all."`
+	Limit *int   `short:"n" placeholder:"N" help:"At most so many, the newest (default 200); 0 draws all."`
 	By    string `enum:",actor,folder,agent,session" default:"" placeholder:"WHAT" help:"What a lane is for: actor, folder, agent or session. Without it an actor; in a terminal a session, where there are few."`
 	HTML  string `name:"html" placeholder:"FILE" type:"path" help:"As a page that opens in a browser; - is standard output."`
 	SVG   string `name:"svg" placeholder:"FILE" type:"path" help:"As an image; - is standard output."`
@@ -28,7 +28,7 @@ type picture struct {
 // Validate refuses what cannot be drawn.
 func (c *picture) Validate() error {
 	switch {
-	case c.Limit < 0:
+	case c.Limit != nil && *c.Limit < 0:
 		return fmt.Errorf("--limit wants a number from 0 on")
 	case c.HTML == "-" && c.SVG == "-":
 		return errors.New("--html and --svg cannot both go to standard output")
@@ -40,12 +40,19 @@ func (c *picture) Validate() error {
 // little of a day.
 const recent = 7 * 24 * time.Hour
 
+// drawn is how many sessions are drawn where nothing is said of it.
+const drawn = 200
+
 // Run draws who worked when.
 func (c *picture) Run(env *cli.Env) error {
-	if c.All {
-		c.Limit = 0
+	most := 0
+	switch {
+	case c.Limit != nil:
+		most = *c.Limit
+	case !c.All:
+		most = drawn
 	}
-	found, all, err := c.sessions(env, c.Limit)
+	found, all, err := c.sessions(env, most)
 	if err != nil {
 		return err
 	}
@@ -54,8 +61,8 @@ func (c *picture) Run(env *cli.Env) error {
 		By: timeline.By(c.By), Now: now, Since: c.Since.before(now),
 		Short: all.Short(), About: (*roll.Session).About,
 	}
-	cut := c.Limit > 0 && len(found) == c.Limit
-	if o.Since.IsZero() && c.Until.before(now).IsZero() && c.Chain == "" && c.Work == "" && !c.All && c.Limit == 200 {
+	cut := most > 0 && len(found) == most
+	if o.Since.IsZero() && c.Until.before(now).IsZero() && c.Chain == "" && c.Work == "" && !c.All && c.Limit == nil {
 		week := now.Add(-recent)
 		latest := slices.DeleteFunc(slices.Clone(found), func(s *roll.Session) bool { return chain.End(s, now).Before(week) })
 		if len(latest) > 0 {
