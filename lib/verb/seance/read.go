@@ -57,7 +57,7 @@ type read struct {
 func (c *read) Validate() error {
 	switch {
 	case (c.ID != "") == (c.Chain+c.Work != ""):
-		return errors.New("read wants a session's id, --chain or --work")
+		return errors.New("give a session's id, --chain or --work")
 	case c.Last < 0:
 		return errors.New("--last wants a number from 1 on")
 	}
@@ -97,6 +97,9 @@ func (c *read) Run(env *cli.Env) error {
 		}
 		if _, err = p.pages(f, history.Options{}, from, to); err != nil {
 			return err
+		}
+		if len(found) == 1 && from > max(p.turn, 1) {
+			return cli.Failf(cli.No, "session '%s' has %s", s.ID, number(p.turn, "turn"))
 		}
 	}
 	return out.Flush()

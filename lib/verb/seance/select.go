@@ -175,7 +175,7 @@ func folders(found []history.Conversation) iter.Seq[string] {
 	}
 }
 
-const noSessions = "no session was recorded here yet; gt-hooks install wires gt into an agent"
+const noSessions = "no session was found, in no agent's folder and in no event log"
 
 // maxCandidates bounds how many sessions an ambiguous beginning is answered
 // with.
@@ -237,6 +237,9 @@ func these(env *cli.Env, id, chain, work string) (found []*roll.Session, all rol
 	c := selection{Chain: chain, Work: work}
 	if found, all, err = c.sessions(env, 0); err != nil {
 		return nil, all, err
+	}
+	if all.Len() == 0 {
+		return nil, all, cli.Failf(cli.No, noSessions)
 	}
 	if len(found) == 0 {
 		return nil, all, cli.Fail(cli.No, errors.New("no session fits"), "gt-seance list shows what there is")
