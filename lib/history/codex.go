@@ -53,6 +53,10 @@ type codexName struct {
 
 func (*codex) Client() string { return "codex" }
 
+// plain: serde_json escapes nothing that it need not. What is JSON in the JSON, as
+// a call's arguments are, has its words in it all the same.
+func (*codex) plain(File) bool { return true }
+
 // Stores are the folder of the environment, the usual one, and those that people
 // keep beside it for other accounts.
 func (*codex) Stores(getenv func(string) string) []string {

@@ -29,6 +29,8 @@ type copilot struct{}
 
 func (copilot) Client() string { return "copilot" }
 
+func (copilot) plain(File) bool { return true }
+
 // Stores are the folder of the environment, the usual one, and those that people
 // keep beside it for other accounts.
 func (copilot) Stores(getenv func(string) string) []string {
