@@ -152,7 +152,7 @@ func table(env *cli.Env, all roll.Roll, found []*roll.Session) error {
 		if narrow && agents {
 			actor = term.CutFront(actor, maxActor-6)
 		}
-		rows = append(rows, []string{short(s.ID), actor, agent, term.Day(s.StartedAt, now), string(s.Outcome), topic(s, short)})
+		rows = append(rows, []string{short(s.ID), actor, agent, term.Day(s.StartedAt, now), string(s.Outcome), topic(s, short, narrow)})
 	}
 	if !agents {
 		for i, r := range rows {
@@ -171,21 +171,24 @@ func client(s *roll.Session) string {
 }
 
 // topic is what the session was about, and what it came from where that is not
-// its chain.
-func topic(s *roll.Session, short func(session.ID) string) string {
-	name := func(id session.ID) string {
-		if s := short(id); s != "" {
-			return s
+// its chain; where there is little room, only that it did.
+func topic(s *roll.Session, short func(session.ID) string, narrow bool) string {
+	of := func(id session.ID) string {
+		if narrow {
+			return ": "
 		}
-		return string(id[:min(len(id), 8)])
+		if s := short(id); s != "" {
+			return " of " + s + ": "
+		}
+		return " of " + string(id[:min(len(id), 8)]) + ": "
 	}
 	switch about := s.About(); {
 	case s.ID == "":
 		return "in tmux session " + s.TmuxSession
 	case s.SubagentOf != "":
-		return "subagent of " + name(s.SubagentOf) + ": " + about
+		return "subagent" + of(s.SubagentOf) + about
 	case s.ForkOf != "":
-		return "fork of " + name(s.ForkOf) + ": " + about
+		return "fork" + of(s.ForkOf) + about
 	default:
 		return about
 	}

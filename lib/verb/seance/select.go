@@ -273,7 +273,7 @@ type moment struct {
 // UnmarshalText reads 24h, 7d, 2w, a date (of local time), or an RFC 3339 time.
 func (m *moment) UnmarshalText(text []byte) error {
 	word := string(text)
-	for _, layout := range []string{time.RFC3339, "2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04"} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02T15:04:05"} {
 		if t, err := time.ParseInLocation(layout, word, time.Local); err == nil {
 			m.at = t
 			return nil
