@@ -78,7 +78,7 @@ type goingOn struct {
 func comeback(env *cli.Env, s *roll.Session, fork bool) goingOn {
 	c := clientOf(s)
 	on := goingOn{dir: s.CWD}
-	// A subagent's conversation is none that a client opens by its id.
+	// A subagent's conversation is none that Claude Code opens by its id.
 	if s.SubagentOf == "" && (fork && c.CanFork() || !fork && c.CanResume()) {
 		on.args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
 	}
@@ -133,7 +133,7 @@ func (g goingOn) String() string {
 
 func (g goingOn) impossible(s *roll.Session, fork bool) error {
 	if s.SubagentOf != "" {
-		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, with which its client cannot go on", s.ID),
+		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, and goes on with its session only", s.ID),
 			fmt.Sprintf("gt-seance resume %s goes on with the session that it worked for", s.SubagentOf))
 	}
 	what := "go on with a session"

@@ -38,7 +38,7 @@ type selection struct {
 	Here    bool   `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions"`
 	Live    bool   `help:"That run now." group:"Which sessions"`
 	Town    bool   `help:"That the event log of this town knows." group:"Which sessions"`
-	All     bool   `short:"a" help:"Subagents too, and without a limit." group:"Which sessions"`
+	All     bool   `short:"a" help:"Subagents too, and as many as there are." group:"Which sessions"`
 
 	strangers []*roll.Session // that run, and of which no more is known; see discover
 

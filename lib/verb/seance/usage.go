@@ -14,7 +14,7 @@ import (
 )
 
 type usage struct {
-	ID    string `arg:"" optional:"" help:"The session, by its id or the beginning of it; without one, all that fit."`
+	ID    string `arg:"" optional:"" help:"The session, by its id or the beginning of it; without one, all there are."`
 	Chain string `placeholder:"ID" help:"All sessions of this chain."`
 	Work  string `placeholder:"UNIT" help:"All sessions that worked on this unit."`
 	Each  bool   `help:"A line for each session, too."`
