@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 		"gt-seance":     program(seance.Main),
 		"client":        client,
 		"claude":        claude,
+		"measure":       measure,
 	})
 }
 

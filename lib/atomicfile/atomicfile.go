@@ -61,11 +61,18 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	info, err := f.Stat()
 	if err != nil {
 		return nil, Error("read", path, err)
 	}
-	if int64(len(data)) > limit {
+	var data []byte
+	if info.Size() <= limit { // or none of it is held
+		data, err = io.ReadAll(io.LimitReader(f, limit+1))
+	}
+	if err != nil {
+		return nil, Error("read", path, err)
+	}
+	if info.Size() > limit || int64(len(data)) > limit {
 		return nil, Error("read", path, fmt.Errorf("%w (over %d bytes)", ErrTooLarge, limit))
 	}
 	return data, nil

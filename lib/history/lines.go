@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"gt/lib/atomicfile"
 	"gt/lib/transcript"
@@ -37,15 +38,17 @@ func Lines(path string, from int64, each func(line []byte, at int64) bool) (next
 		line, err := r.ReadSlice('\n')
 		size := int64(len(line))
 		if errors.Is(err, bufio.ErrBufferFull) {
-			long = append(long[:0], line...)
-			for errors.Is(err, bufio.ErrBufferFull) {
+			for errors.Is(err, bufio.ErrBufferFull) { // how long it is, before any of it is held
 				line, err = r.ReadSlice('\n')
 				size += int64(len(line))
-				if len(long) <= maxRecord {
-					long = append(long, line...)
+			}
+			if err == nil && size <= maxRecord {
+				long = slices.Grow(long[:0], int(size))
+				line = long[:size]
+				if n, rerr := f.ReadAt(line, at); int64(n) < size {
+					err = rerr // it may have been cut off since
 				}
 			}
-			line = long
 		}
 		switch {
 		case err == io.EOF:

@@ -162,7 +162,7 @@ func TestPiStores(t *testing.T) {
 		t.Errorf("stores %q", got)
 	}
 	for _, name := range []string{"2025-01-01T00-00-00-000Z_one.jsonl", "2025-01-01T00-00-00-000Z_..jsonl", "notes.jsonl", "my_notes.jsonl"} {
-		os.WriteFile(filepath.Join(flat, name), nil, 0o600)
+		os.WriteFile(filepath.Join(flat, name), []byte("{}\n"), 0o600)
 	}
 	var found []string
 	if err := (pi{}).Find(flat, func(f File) { found = append(found, string(f.ID)) }); err != nil || !slices.Equal(found, []string{"one"}) {

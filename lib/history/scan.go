@@ -87,10 +87,13 @@ func Scan(getenv func(string) string, cache string, progress func(done, total in
 	}
 	// What could not be read is looked at again the next time, though it does not
 	// change by that it can be.
-	looked := make([]Conversation, 0, len(all))
-	for i, c := range all {
-		if !failed[i] {
-			looked = append(looked, c)
+	looked := all
+	if slices.Contains(failed, true) {
+		looked = nil
+		for i, c := range all {
+			if !failed[i] {
+				looked = append(looked, c)
+			}
 		}
 	}
 	if known.outdated(len(looked), len(fresh)-(len(all)-len(looked))) {

@@ -27,15 +27,30 @@ func (u *Unread) Add(err error) {
 	default:
 		u.more++
 	}
+	if several, ok := u.first.(unread); ok {
+		u.first, u.more = several.error, u.more+several.more
+	} else if several, ok := err.(unread); ok {
+		u.more += several.more
+	}
 }
 
 // Err is what to tell; nil where all was read.
 func (u *Unread) Err() error {
 	if u.more > 0 {
-		return fmt.Errorf("%w (and %d more)", u.first, u.more)
+		return unread{u.first, u.more}
 	}
 	return u.first
 }
+
+// unread is an error of several.
+type unread struct {
+	error
+	more int
+}
+
+func (u unread) Error() string { return fmt.Sprintf("%v (and %d more)", u.error, u.more) }
+
+func (u unread) Unwrap() error { return u.error }
 
 // absent says of an error whether there is nothing that could be read.
 func absent(err error) bool {
@@ -51,11 +66,11 @@ func (u *Unread) list(dir string) []os.DirEntry {
 }
 
 // file describes a file that has the path, or to which it leads; ok is false for
-// all else.
+// all else, and where nothing is in it.
 func (u *Unread) file(path string) (info os.FileInfo, ok bool) {
 	info, err := os.Stat(path)
 	u.Add(atomicfile.Error("read", path, err))
-	return info, err == nil && info.Mode().IsRegular()
+	return info, err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
 // known is the error of a file that is there and cannot be read.
