@@ -18,6 +18,7 @@ const (
 	Few      = 30
 	maxLanes = 50 // lines of lanes in a text
 	maxLabel = 22 // columns of a lane's name
+	maxID    = 16 // columns of a session's id, as short as it may be
 	// countWidth is what the numbers behind a line of density take.
 	countWidth = 11
 	leastBar   = 20 // columns that the chart gets at least
@@ -58,12 +59,15 @@ func (p *Picture) Text(style palette.Style, width int) string {
 	}
 
 	labels := make([]string, len(p.lanes))
-	widest := 0
+	widest, id := 0, 10
+	for _, l := range p.lanes { // ids that were begun in one minute are alike for long
+		id = max(id, min(term.Columns(l.name), maxID))
+	}
 	for i, l := range p.lanes {
 		labels[i] = term.CutFront(l.name, maxLabel)
 		if p.By == Session {
 			s := p.bars[l.bars[0]]
-			labels[i] = term.Pad(l.name, 10) + " " + term.CutFront(term.Clean(cmp.Or(s.Actor, s.Folder())), maxLabel-6)
+			labels[i] = term.Pad(l.name, id) + " " + term.CutFront(term.Clean(cmp.Or(s.Actor, s.Folder())), maxLabel-6)
 		}
 		widest = max(widest, term.Columns(labels[i]))
 	}

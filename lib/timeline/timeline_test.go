@@ -183,3 +183,21 @@ func TestTicksWhereTheClockIsSet(t *testing.T) {
 		}
 	}
 }
+
+// An id that has to be long to be told from others stands whole in its line: it
+// is what a person types next.
+func TestIDsStandWhole(t *testing.T) {
+	o := options(Session, time.UTC)
+	o.Short = func(id session.ID) string { return string(id) }
+	var all []*roll.Session
+	for i, id := range []session.ID{"01a1fd9d-2c23", "01a1fd9d-2c37", "4f2c"} {
+		start := now.Add(time.Duration(i-10) * time.Minute)
+		all = append(all, &roll.Session{ID: id, StartedAt: start, LastAt: start, Outcome: "gone", Actor: "demo/crew/max"})
+	}
+	text := Layout(all, o).Text(palette.Style{}, 80)
+	for _, line := range []string{"01a1fd9d-2c23 demo/crew/max ", "01a1fd9d-2c37 demo/crew/max ", "4f2c          demo/crew/max "} {
+		if !strings.Contains(text, "\n"+line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+}
