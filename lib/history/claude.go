@@ -71,22 +71,38 @@ func stores(places []string, folder string) []string {
 	return found
 }
 
-// Find lists the projects' folders.
+// Find lists the projects' folders, on every processor: a year of sessions are
+// thousands of files, and the kernel's word on each is most of what a list costs.
 func (c claude) Find(store string, each func(File)) error {
-	var lost Unread
-	projects, err := os.ReadDir(filepath.Join(store, "projects"))
+	entries, err := os.ReadDir(filepath.Join(store, "projects"))
 	if err != nil {
 		return atomicfile.Error("read", filepath.Join(store, "projects"), err)
 	}
-	for _, p := range projects {
-		dir := filepath.Join(store, "projects", p.Name())
-		for _, e := range lost.list(dir) {
+	type project struct {
+		dir   string
+		files []File
+		lost  Unread
+	}
+	projects := make([]*project, len(entries))
+	for i, e := range entries {
+		projects[i] = &project{dir: filepath.Join(store, "projects", e.Name())}
+	}
+	spread(projects, func(p *project) {
+		add := func(f File) { p.files = append(p.files, f) }
+		for _, e := range p.lost.list(p.dir) {
 			if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
-				c.file(store, filepath.Join(dir, e.Name()), id, "", &lost, each)
+				c.file(store, filepath.Join(p.dir, e.Name()), id, "", &p.lost, add)
 			} else if e.IsDir() {
-				c.subagents(store, filepath.Join(dir, e.Name(), "subagents"), e.Name(), &lost, each)
+				c.subagents(store, filepath.Join(p.dir, e.Name(), "subagents"), e.Name(), &p.lost, add)
 			}
 		}
+	})
+	var lost Unread
+	for _, p := range projects {
+		for _, f := range p.files {
+			each(f)
+		}
+		lost.Add(p.lost.Err())
 	}
 	return lost.Err()
 }
