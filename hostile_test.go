@@ -840,10 +840,10 @@ func TestHostileInput(t *testing.T) {
 			"big": "", "deep": strings.Repeat("[", depth), "open": strings.Repeat(`{"id":`, depth), "bytes": strings.Repeat("\xff\x00\x9b\n", 1<<20),
 			"many": strings.Repeat(line, 10_000), "long": `{"id":"s1","title":"` + strings.Repeat("x", 20<<20) + "\"}\n" + line,
 		} {
-			path := big
-			if input != "" {
-				w.put("input/"+name, input)
-				path = w.at("input", name)
+			w.put("input/"+name, input)
+			path := w.at("input", name)
+			if name == "big" {
+				path = big
 			}
 			code := w.at("input", name+".code")
 			w.ok(w.run(work, nil, "tmux", "-f", "/dev/null", "new-session", "-d", "-s", name, "-x", "80", "-y", "24",
