@@ -35,6 +35,20 @@ func Branch(dir string) string {
 	return "HEAD"
 }
 
+// Top returns the top of the worktree that dir is in: the nearest folder at or
+// above it that holds .git, which is a file in a linked worktree; dir itself where
+// there is none.
+func Top(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return dir
+		}
+	}
+}
+
 // Dir returns the git directory of the worktree whose top is dir: .git, or
 // where a .git file points in a linked worktree or submodule.
 func Dir(dir string) (string, error) {

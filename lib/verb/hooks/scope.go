@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"gt/lib/cli"
+	"gt/lib/git"
 )
 
 // settingsOf is the settings file of a scope.
@@ -15,7 +16,7 @@ func settingsOf(env *cli.Env, scope string) (string, error) {
 		return filepath.Join(dir, "settings.json"), err
 	}
 	name := map[string]string{"project": "settings.json", "local": "settings.local.json"}[scope]
-	return filepath.Join(projectDir(env.Dir), ".claude", name), nil
+	return filepath.Join(git.Top(env.Dir), ".claude", name), nil
 }
 
 // claudeDir is where Claude Code keeps what belongs to the user.
@@ -31,18 +32,6 @@ func claudeDir(env *cli.Env) (string, error) {
 		return "", cli.Failf(cli.IO, "cannot find the user's settings: HOME is not set")
 	}
 	return filepath.Join(home, ".claude"), nil
-}
-
-// projectDir is the top level of the git work tree that dir is in, or dir.
-func projectDir(dir string) string {
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		if at == filepath.Dir(at) {
-			return dir
-		}
-	}
 }
 
 // sameFile says whether two paths name one file, whether it exists or not.

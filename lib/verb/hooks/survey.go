@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/cli"
+	"gt/lib/git"
 	"gt/lib/jsonedit"
 	"gt/lib/settings"
 )
@@ -131,7 +132,7 @@ func plugins(env *cli.Env, claude string, places []place) []place {
 	var found []place
 	for _, name := range slices.Sorted(maps.Keys(installed.Plugins)) {
 		for _, c := range installed.Plugins[name] {
-			if !on[name] || c.ProjectPath != "" && c.ProjectPath != projectDir(env.Dir) {
+			if !on[name] || c.ProjectPath != "" && c.ProjectPath != git.Top(env.Dir) {
 				continue
 			}
 			p := look("plugin", pluginHooks(c.InstallPath))
