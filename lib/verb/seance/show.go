@@ -63,7 +63,7 @@ func look(env *cli.Env, all roll.Roll, s *roll.Session) detail {
 		end = env.Now()
 	}
 	if s.CWD != "" && !s.StartedAt.IsZero() {
-		for _, c := range git.Commits(s.CWD, s.StartedAt) {
+		for _, c := range git.Commits(git.Top(s.CWD), s.StartedAt) {
 			if !c.At.After(end) {
 				d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
 			}
