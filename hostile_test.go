@@ -843,7 +843,7 @@ func TestHostileInput(t *testing.T) {
 			w.put("input/"+name, input)
 			path := w.at("input", name)
 			if name == "big" {
-				path = big
+				w.sparse("input/big", front)
 			}
 			code := w.at("input", name+".code")
 			w.ok(w.run(work, nil, "tmux", "-f", "/dev/null", "new-session", "-d", "-s", name, "-x", "80", "-y", "24",
