@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -162,6 +163,13 @@ func TestWrongUsage(t *testing.T) {
 		got, _, _ := strings.Cut(strings.TrimPrefix(errs.String(), "gt-x: error: "), "\n")
 		if got != want || (code == Usage) != (want != "") {
 			t.Errorf("%s: %d %q", typed, code, got)
+		}
+		hint := "hint: gt-x --help"
+		if command, _, _ := strings.Cut(typed, " "); slices.Contains([]string{"list", "show", "read"}, command) {
+			hint = "hint: gt-x " + command + " --help"
+		}
+		if code == Usage && !strings.Contains(errs.String(), hint) {
+			t.Errorf("%s: no %q in %s", typed, hint, errs.String())
 		}
 	}
 }

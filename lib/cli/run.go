@@ -90,7 +90,7 @@ func Run(env *Env, p Program) (code int) {
 	}
 	if err != nil {
 		env.Error("%s", wrong(err, parser.Model.Node, env.Args))
-		env.Hint("%s --help shows the usage", p.Name)
+		env.Hint("%s --help shows the usage", meant(parser.Model.Node, env.Args))
 		if hook && env.Stdin != nil {
 			drain(env.Stdin)
 		}
@@ -107,6 +107,16 @@ func lacking(app *kong.Node, args []string) *kong.Flag {
 		l.take(arg)
 	}
 	return l.flag
+}
+
+// meant is the program and, where the command line begins with one, its command.
+func meant(app *kong.Node, args []string) string {
+	for _, child := range app.Children {
+		if len(args) > 0 && args[0] == child.Name {
+			return app.Name + " " + child.Name
+		}
+	}
+	return app.Name
 }
 
 // wrong says what is wrong with a command line, in words for those who do not

@@ -13,6 +13,7 @@ event log says of it, and by the conversation that the agent itself keeps.
   gt-seance show 4f2c81d0                    the beginning of an id will do
   gt-seance grep 'connection refused' --here
   gt-seance read 4f2c81d0 --last 3
+  gt-seance pick --here                      find one by eye; Enter resumes it
   gt-seance usage --work gt-42
   gt-seance chain gt-42                      who worked on it, and who handed over
   gt-seance timeline --html week.html
@@ -20,8 +21,8 @@ event log says of it, and by the conversation that the agent itself keeps.
   gt-seance resume 4f2c81d0
   gt-seance find --outcome crash | xargs -n1 gt-seance show
 
-An outcome is handoff, done, crash or killed; a session that did not end is
-active while its process runs, and gone when nothing of it can be found.
+An outcome is handoff, done, crash or killed; a session whose end nobody noted
+is active while its process runs, and gone when it does not.
 `
 
 const exitCodes = `
