@@ -2,9 +2,11 @@ package seance
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -55,6 +57,7 @@ func (c *follow) Run(env *cli.Env) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
+	seen := ""
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	for {
@@ -63,6 +66,11 @@ func (c *follow) Run(env *cli.Env) error {
 			return nil
 		case <-tick.C:
 		}
+		now := state(f)
+		if now == seen && now != "" {
+			continue
+		}
+		seen = now
 		if o.From, err = p.pages(f, o, 1, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return cli.Failf(cli.No, "the transcript of session '%s' is gone", s.ID)
@@ -70,4 +78,27 @@ func (c *follow) Run(env *cli.Env) error {
 			return err
 		}
 	}
+}
+
+// state is what shows that a conversation has not changed, so that a long one need
+// not be read again: some readers begin at its front to understand what is new. It
+// is empty where only reading tells: what is kept in many files, or is gone.
+func state(f history.File) (state string) {
+	paths := []string{f.Path}
+	switch filepath.Ext(f.Path) {
+	case ".jsonl":
+	case ".db":
+		paths = append(paths, f.Path+"-wal")
+	default:
+		return ""
+	}
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil && i == 0 {
+			return ""
+		} else if err == nil {
+			state += fmt.Sprintln(info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return state
 }
