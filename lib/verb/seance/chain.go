@@ -16,11 +16,13 @@ type chainOf struct {
 	DOT     bool   `name:"dot" xor:"form" help:"As a graph for Graphviz: gt-seance chain ID --dot | dot -Tsvg."`
 	Mermaid bool   `xor:"form" help:"As a Mermaid flowchart, for Markdown."`
 	JSON    bool   `name:"json" xor:"form" help:"One JSON object a session and line, in the order in which they began."`
+
+	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
 
 // Run shows the chains that a session or a unit of work is in.
 func (c *chainOf) Run(env *cli.Env) error {
-	all, err := open(env)
+	all, err := gather(env, false, c.Log)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type selection struct {
 
 	strangers []*roll.Session // that run, and of which no more is known; see discover
 
-	Log []string `placeholder:"FILE" type:"path" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions"`
+	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions"`
 }
 
 // filter is the selection as of now. all are the sessions to choose from.

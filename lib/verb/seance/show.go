@@ -17,6 +17,8 @@ import (
 type show struct {
 	ID   string `arg:"" help:"The session, by its id or the beginning of it."`
 	JSON bool   `name:"json" help:"One JSON object."`
+
+	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
 
 // detail is all that is known of a session.
@@ -39,7 +41,7 @@ type commit struct {
 
 // Run shows one session.
 func (c *show) Run(env *cli.Env) error {
-	all, err := open(env)
+	all, err := gather(env, false, c.Log)
 	if err != nil {
 		return err
 	}
