@@ -5,18 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"gt/lib/eventlog"
 )
 
 // A crowd is many sessions at work in one home at once: live clients, each a
@@ -569,4 +573,161 @@ func (c *crowd) leftovers() {
 	if out := c.must("git", "status", "--porcelain"); out != "" {
 		c.t.Errorf("git shows %s", out)
 	}
+}
+
+// Several lists at once, while sessions begin and end, conversations begin and
+// grow, the log is rotated, and the caches that the lists write are deleted,
+// damaged, and put back as they were earlier: each answer was true at some
+// moment between its beginning and its end, and nobody complains. Lines: S0-22
+// S0-23.
+func TestTogetherInSeance(t *testing.T) {
+	work := inMemory(t)
+	town, projects := filepath.Join(work, "town"), filepath.Join(work, "home/.claude/projects/p")
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(work, "home"), "LANG=C.UTF-8", "GOMAXPROCS=2", "TMUX_TMPDIR=" + work}
+	if err := errors.Join(os.MkdirAll(town, 0o700), os.MkdirAll(projects, 0o700), os.WriteFile(filepath.Join(town, "town.toml"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	log := eventlog.Log(filepath.Join(town, ".events.jsonl"))
+	started := time.Now().Add(-time.Hour)
+
+	// What there was at least, and what there can be.
+	type mark struct{ least, most atomic.Int64 }
+	var logged, ended, begun, grown mark
+	var stop atomic.Bool
+	var writers, readers sync.WaitGroup
+	add := func(m *mark, do func(n int64) error) {
+		n := m.most.Add(1) - 1
+		if err := do(n); err != nil {
+			t.Error(err)
+		}
+		m.least.Store(n + 1)
+	}
+	event := func(kind string, n int64, more map[string]string) error {
+		payload := map[string]string{"session_id": fmt.Sprintf("log-%d", n)}
+		maps.Copy(payload, more)
+		return log.Append(started.Add(time.Duration(n)*time.Second), kind, "demo/crew/max", payload)
+	}
+	forever := func(do func(n int)) {
+		writers.Go(func() {
+			for n := 0; !stop.Load() && !t.Failed(); n++ {
+				do(n)
+			}
+		})
+	}
+	forever(func(n int) {
+		add(&logged, func(n int64) error { return event("session_start", n, map[string]string{"cwd": "/nowhere", "agent": "claude"}) })
+		add(&ended, func(n int64) error { return event("session_end", n, map[string]string{"outcome": "done"}) })
+		if n%8 == 0 { // so that the index is worth writing again
+			if err := event("nudge", int64(n), map[string]string{"text": strings.Repeat("x", 60<<10)}); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(time.Millisecond)
+	})
+	line := func(id, kind string, more string) string {
+		return fmt.Sprintf(`{"type":%q,"uuid":"u-%s","sessionId":%q,"timestamp":%q%s}`+"\n", kind, id, id, started.UTC().Format(time.RFC3339), more)
+	}
+	asked := `,"message":{"role":"user","content":"ask"}`
+	forever(func(int) {
+		add(&begun, func(n int64) error {
+			id := fmt.Sprintf("talk-%d", n)
+			return os.WriteFile(filepath.Join(projects, id+".jsonl"), []byte(line(id, "user", asked)), 0o600)
+		})
+		time.Sleep(2 * time.Millisecond)
+	})
+	if err := os.WriteFile(filepath.Join(projects, "grows.jsonl"), []byte(line("grows", "user", asked)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	forever(func(int) {
+		add(&grown, func(n int64) error {
+			f, err := os.OpenFile(filepath.Join(projects, "grows.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString(line("grows", "custom-title", fmt.Sprintf(`,"customTitle":"title %d"`, n+1)))
+			return errors.Join(err, f.Close())
+		})
+		time.Sleep(time.Millisecond)
+	})
+	caches := []string{filepath.Join(town, ".sessions/index.jsonl"), filepath.Join(work, "home/.local/state/gt/.sessions/transcripts.jsonl")}
+	earlier := make([][]byte, len(caches))
+	forever(func(n int) {
+		i := n % len(caches)
+		data, _ := os.ReadFile(caches[i])
+		put := func(data []byte) { // whole, as any writer does
+			if err := os.WriteFile(caches[i]+".new", data, 0o600); err == nil {
+				_ = os.Rename(caches[i]+".new", caches[i])
+			}
+		}
+		switch {
+		case len(data) == 0:
+		case n/2%4 == 0:
+			_ = os.Remove(caches[i])
+		case n/2%4 == 1:
+			put(data[:len(data)/2])
+		case n/2%4 == 2 && earlier[i] != nil:
+			put(earlier[i])
+		default:
+			earlier[i] = data
+		}
+		time.Sleep(20 * time.Millisecond)
+	})
+	forever(func(int) {
+		if r := (job{Args: []string{"gt-krc", "rotate"}, Env: env, Dir: town}).run(); r.Code != 0 && r.Code != 75 {
+			t.Errorf("gt-krc rotate: %d, %q", r.Code, r.Stderr)
+		}
+		time.Sleep(100 * time.Millisecond)
+	})
+
+	lists := 30
+	if testing.Short() {
+		lists = 4
+	}
+	for range 4 {
+		readers.Go(func() {
+			for range lists {
+				l, e, b, g := logged.least.Load(), ended.least.Load(), begun.least.Load(), grown.least.Load()
+				r := job{Args: []string{"gt-seance", "list", "--json", "--limit", "0"}, Env: env, Dir: town}.run()
+				if r.Code != 0 || r.Stderr != "" {
+					t.Errorf("exit code %d, %q", r.Code, r.Stderr)
+				}
+				seen, done, title := map[string]int64{}, int64(0), int64(0)
+				for text := range strings.Lines(r.Stdout) {
+					var s struct{ ID, Outcome, Title string }
+					if err := json.Unmarshal([]byte(text), &s); err != nil {
+						t.Errorf("%q: %v", text, err)
+					}
+					kind, number, _ := strings.Cut(s.ID, "-")
+					n, _ := strconv.ParseInt(number, 10, 64)
+					seen[kind]++
+					seen["last "+kind] = max(seen["last "+kind], n+1)
+					if kind == "talk" && n < b {
+						seen["old talk"]++
+					}
+					if s.Outcome == "done" {
+						done++
+					}
+					fmt.Sscanf(s.Title, "title %d", &title)
+				}
+				// Of the log all up to some line; of a folder what was there, and some of
+				// what came meanwhile.
+				if n := seen["log"]; n != seen["last log"] || n < l || n > logged.most.Load() {
+					t.Errorf("%d sessions of the log, up to the %dth, where there were %d to %d", n, seen["last log"], l, logged.most.Load())
+				}
+				if done < e || done > seen["log"] || seen["log"]-done > 1 {
+					t.Errorf("%d of %d have ended, where %d to %d had", done, seen["log"], e, ended.most.Load())
+				}
+				if seen["old talk"] != b || seen["last talk"] > begun.most.Load() || seen["grows"] != 1 {
+					t.Errorf("%d of the %d conversations that there were, up to the %dth of %d", seen["old talk"], b, seen["last talk"], begun.most.Load())
+				}
+				if title < g || title > grown.most.Load() {
+					t.Errorf("title %d, where it was %d to %d", title, g, grown.most.Load())
+				}
+			}
+		})
+	}
+	readers.Wait()
+	stop.Store(true)
+	writers.Wait()
+	t.Logf("%d sessions in the log, %d conversations, %d titles", logged.least.Load(), begun.least.Load(), grown.least.Load())
 }
