@@ -274,7 +274,7 @@ func (all sources) save(path string, r Roll, last []byte) {
 	}
 	data := slices.Concat(indexBegin, []byte(strings.Repeat("0", sumDigits)), []byte(`",`), first[1:], []byte("\n"))
 	data = slices.Grow(data, len(r.entries)*512)
-	clean := redact.Of(nil)
+	secret := secrets()
 	for i := range r.entries {
 		if e := &r.entries[i]; e.known == nil {
 			line, err := e.line()
@@ -283,11 +283,10 @@ func (all sources) save(path string, r Roll, last []byte) {
 			}
 			data = append(append(data, line...), '\n')
 		} else {
-			begin := len(data)
-			data = e.known.encode(data)
-			if line := string(data[begin:]); clean(line) != line {
+			if secret(e.known) {
 				return // what another program logged without care is not written once more
 			}
+			data = e.known.encode(data)
 		}
 	}
 	data = append(append(data, last...), '\n')
@@ -295,6 +294,30 @@ func (all sources) save(path string, r Roll, last []byte) {
 	copy(data[len(indexBegin):], digits(crc32.Checksum(data[at:], castagnoli())))
 	atomicfile.Sweep(dir, time.Now())
 	_ = atomicfile.Write(path, data, atomicfile.Unsynced)
+}
+
+// secrets returns what says whether a secret stands in what the log says of a
+// session. To look for one costs as much as all else; but folders, branches and
+// names are the same in many sessions, and looked at once.
+func secrets() func(*Session) bool {
+	clean := redact.Of(nil)
+	secret := map[string]bool{}
+	return func(s *Session) bool {
+		for _, f := range s.facts() {
+			if f.text == nil || *f.text == "" {
+				continue
+			}
+			is, seen := secret[*f.text]
+			if !seen {
+				is = clean(*f.text) != *f.text
+				secret[*f.text] = is
+			}
+			if is {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // covered describes the file as it is now, as far as it was read.
