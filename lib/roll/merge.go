@@ -1,6 +1,7 @@
 package roll
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,13 @@ func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run
 			continue // nothing was ever said in it
 		}
 		s := b.session(id)
+		if parent := cmp.Or(c.Facts.Parent, c.File.Parent); s != nil && parent != "" && s.SubagentOf != "" && s.SubagentOf != parent {
+			// Some clients call a subagent by its call, and some models count calls
+			// anew in every session.
+			if own, err := session.ParseID(string(id + "." + parent)); err == nil {
+				id, s = own, b.session(own)
+			}
+		}
 		if s == nil {
 			s = &Session{ID: id, native: true}
 			b.enter(s)
@@ -157,6 +165,7 @@ func joined(a, b *Session) *Session {
 			fill(to.text, *from.text)
 		}
 	}
+	s.unread = cmp.Or(a.unread, b.unread)
 	if b.LastAt.Before(a.LastAt) {
 		return &s
 	}

@@ -101,6 +101,22 @@ func TestMergeStart(t *testing.T) {
 	}
 }
 
+// Two subagents of one name are two, where they worked for two sessions, and a
+// copy of either is none more.
+func TestMergeNamesakes(t *testing.T) {
+	of := func(path, parent string) history.Conversation {
+		return conversation("agent-call_1", path, 1, history.Facts{Started: at(1), Parent: session.ID(parent)})
+	}
+	all := Roll{}.Merge([]history.Conversation{of("/one", "p1"), of("/two", "p2"), of("/two again", "p2"), of("/one again", "p1")}, nil)
+	below, n := all.Subagents(), 0
+	for range all.All() {
+		n++
+	}
+	if one, two := below("p1"), below("p2"); n != 2 || len(one) != 1 || one[0].File.Path != "/one" || len(two) != 1 || two[0].File.Path != "/two" || one[0].ID == two[0].ID {
+		t.Errorf("%d sessions, %+v, %+v", n, one, two)
+	}
+}
+
 // Subagents hang below their session, also those of subagents, and what names
 // itself as the one that it works for is no loop. One whose session is gone is
 // an orphan.
