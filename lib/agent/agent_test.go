@@ -98,6 +98,7 @@ func TestRestartOthers(t *testing.T) {
 		{"codex", []string{"node", "/x/codex.js", "--model", "m", "old"}, Next{Prompt: "go"}, "node /x/codex.js go"},
 		{"codex", []string{"codex", "fork", "a"}, Next{Resume: "id"}, "codex resume id"},
 		{"gemini", nil, Next{Prompt: "go"}, "gemini --prompt-interactive go"},
+		{"pi", nil, Next{Resume: "id", Fork: true}, "pi --fork id"}, // as e2e/pi_test.go forks
 		{"unheard-of", nil, Next{Prompt: "go", Resume: "id"}, "unheard-of go"},
 	} {
 		if got := strings.Join(Of(test.client).Restart(test.args, test.next), " "); got != test.want {

@@ -57,7 +57,7 @@ var clients = []Client{
 	},
 	{
 		Name: "pi", Command: "pi", Processes: []string{"pi", "node"},
-		proceed: []string{"--continue"}, resume: []string{"--session", "ID"},
+		proceed: []string{"--continue"}, resume: []string{"--session", "ID"}, fork: []string{"--fork", "ID"},
 	},
 }
 
