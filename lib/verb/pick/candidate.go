@@ -82,7 +82,7 @@ func (c *candidates) next() (string, error) {
 
 // Columns of what is shown of a session, before its title.
 const (
-	idWidth    = 8
+	idWidth    = 13 // of ids that begin with a time (Codex, pi) the part that tells one from the next
 	ageWidth   = 3
 	agentWidth = 8
 	whoWidth   = 18
