@@ -42,11 +42,13 @@ func Scan(getenv func(string) string, cache string, progress func(done, total in
 		}
 	}
 	var known index
-	loading := cli.Go(func() { known = load(cache) })
-	spread(stores, func(s *found) {
-		s.err = s.reader.Find(s.store, func(f File) { s.files = append(s.files, f) })
-	})
-	loading.Wait()
+	begin := []func(){func() { known = load(cache) }}
+	for _, s := range stores {
+		begin = append(begin, func() {
+			s.err = s.reader.Find(s.store, func(f File) { s.files = append(s.files, f) })
+		})
+	}
+	spread(begin, func(do func()) { do() })
 
 	type new struct {
 		of *found

@@ -185,7 +185,7 @@ func (all sources) scan(progress Progress, each func(in int, e *found)) error {
 			begun := make([]*cli.Task, n)
 			for i := range n {
 				begin := from + int64(i)*chunk
-				begun[i] = cli.Go(func() {
+				part := func() {
 					events[i] = events[i][:0]
 					ends[i], errs[i] = eventlog.ScanLifecycle(in, begin, min(begin+chunk, in.size), in.size, func(line []byte, at int64) {
 						events[i] = append(events[i], found{at: at, size: len(line)})
@@ -193,10 +193,17 @@ func (all sources) scan(progress Progress, each func(in int, e *found)) error {
 							events[i] = events[i][:len(events[i])-1]
 						}
 					})
-				})
+				}
+				if n == 1 {
+					part()
+				} else {
+					begun[i] = cli.Go(part)
+				}
 			}
 			for _, t := range begun {
-				t.Wait()
+				if t != nil {
+					t.Wait()
+				}
 			}
 			for i := range begun {
 				if errs[i] != nil {
