@@ -181,6 +181,55 @@ var mutants = []mutant{
 		wrong: "func Of(environ []string) func(string) string { return func(s string) string { return s } }\n\nfunc unused(",
 		pkg:   ".", run: "TestScripts/secrets",
 	},
+	{
+		name:  "an index of the log is believed though its checksum is another",
+		file:  "lib/roll/index.go",
+		right: ` || digits(got) != wanted {`,
+		wrong: ` || wanted != digits(got) && wanted == "" {`,
+		pkg:   ".", run: "TestScripts/seance_cache",
+	},
+	{
+		name:  "a cache that others may write is believed",
+		file:  "lib/history/cache.go",
+		right: `err != nil || info.Mode().Perm()&0o022 != 0 {`,
+		wrong: `err != nil || info.Mode().Perm()&0 != 0 {`,
+		pkg:   ".", run: "TestHostileStores/a_cache_that_is_open_to_all",
+	},
+	{
+		name:  "a transcript that could not be read is kept as one in which nothing stands",
+		file:  "lib/history/scan.go",
+		right: `			failed[n.at] = true`,
+		wrong: `			failed[n.at] = false`,
+		pkg:   "./faults", run: "TestSeanceErrors/seance-first",
+	},
+	{
+		name:  "an event that comes late is told after the others",
+		file:  "lib/roll/fold.go",
+		right: `	if e.at.Before(s.LastAt) || at < a.Unnamed {`,
+		wrong: `	if at < a.Unnamed {`,
+		pkg:   "./lib/roll", run: "TestIndexChangesNoAnswer",
+	},
+	{
+		name:  "what a fork copied is counted twice",
+		file:  "lib/history/usage.go",
+		right: `			b.seen[id] = true`,
+		wrong: `			b.seen[id] = false`,
+		pkg:   ".", run: "TestScripts/seance_conversations",
+	},
+	{
+		name:  "a question to a session runs its hooks",
+		file:  "lib/agent/ask.go",
+		right: `{"disableAllHooks":true,`,
+		wrong: `{`,
+		pkg:   ".", run: "TestScripts/seance_talk",
+	},
+	{
+		name:  "the beginning of several ids means the first of them",
+		file:  "lib/roll/entry.go",
+		right: `			found = append(found, r.entries[i].session())`,
+		wrong: `			return []*Session{r.entries[i].session()}`,
+		pkg:   ".", run: "TestScripts/seance_show",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.
