@@ -96,10 +96,10 @@ func (c *codex) Find(store string, each func(File)) error {
 		depth := 3 * (1 - i) // the archive has no folders
 		c.walk(store, dir, entries, depth, names, &lost, each)
 	}
-	if !there {
-		return err
+	if lost := lost.Err(); lost != nil || there {
+		return lost
 	}
-	return lost.Err()
+	return err // there is neither folder
 }
 
 // walk goes through what is in a folder, and in those that are depth levels below.
