@@ -1300,7 +1300,7 @@ func TestHostileStores(t *testing.T) {
 				t.Errorf("%s: says too much: %s", a.command, a.errs)
 			}
 			var peak int64
-			if _, err := fmt.Sscan(w.read("peak"), &peak); err != nil || peak > 100<<20 {
+			if _, err := fmt.Sscan(w.read("peak"), &peak); err != nil || peak > 160<<20 {
 				t.Errorf("%s: took %d MiB of memory, %v", a.command, peak>>20, err)
 			}
 		}
