@@ -66,7 +66,7 @@ func (c *read) Validate() error {
 
 // Run prints conversations.
 func (c *read) Run(env *cli.Env) error {
-	found, _, err := these(env, c.ID, c.Chain, c.Work)
+	found, all, err := these(env, c.ID, c.Chain, c.Work)
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,9 @@ func (c *read) Run(env *cli.Env) error {
 				return err
 			}
 			from = max(n-c.Last+1, 1)
+		}
+		if origin := all.Apart(s); origin != nil && from == 1 && c.Last == 0 {
+			env.Hint("it goes on from session %s; gt-seance read %s prints what was said before", origin.ID, origin.ID)
 		}
 		p := c.page(env, s, out)
 		if len(found) > 1 && !c.JSON {
