@@ -53,7 +53,10 @@ func Of(env *cli.Env, client agent.Client, id session.ID, cwd, path, store strin
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || !filepath.IsAbs(cwd) {
 		p.Dir = env.Dir
 	}
-	if path == "" && client.Name == "claude" {
+	if !filepath.IsAbs(path) { // it becomes an argument
+		p.Transcript = ""
+	}
+	if p.Transcript == "" && client.Name == "claude" {
 		p.Transcript = transcript.Path(env.Getenv, cwd, string(id))
 	}
 	if p.Transcript != "" {

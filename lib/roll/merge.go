@@ -206,7 +206,7 @@ func (s *Session) Folder() string {
 // has it, it is the transcript that the log names; its Path is empty where there
 // is none.
 func (s *Session) Conversation() history.File {
-	if s.File.Path != "" || s.Transcript == "" {
+	if s.File.Path != "" || !filepath.IsAbs(s.Transcript) {
 		return s.File
 	}
 	info, err := os.Stat(s.Transcript)

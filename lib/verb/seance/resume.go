@@ -77,7 +77,10 @@ type goingOn struct {
 // comeback says how a session, or a copy of it, goes on.
 func comeback(env *cli.Env, s *roll.Session, fork bool) goingOn {
 	c := clientOf(s)
-	on := goingOn{dir: s.CWD}
+	var on goingOn
+	if filepath.IsAbs(s.CWD) { // or it would be another folder wherever one stands
+		on.dir = s.CWD
+	}
 	// A subagent's conversation is none that Claude Code opens by its id.
 	if s.SubagentOf == "" && (fork && c.CanFork() || !fork && c.CanResume()) {
 		on.args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})

@@ -2,6 +2,7 @@ package seance
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func look(env *cli.Env, all roll.Roll, s *roll.Session) detail {
 	if s.Outcome == roll.Active {
 		end = env.Now()
 	}
-	if s.CWD != "" && !s.StartedAt.IsZero() {
+	if filepath.IsAbs(s.CWD) && !s.StartedAt.IsZero() {
 		for _, c := range git.Commits(git.Top(s.CWD), s.StartedAt) {
 			if !c.At.After(end) {
 				d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
