@@ -4,7 +4,7 @@
 // left with the readers that gt itself uses. It is all tests:
 //
 //	go test ./faults         a sample of the points, in about two minutes
-//	go test ./faults -full   every point, in a quarter of an hour
+//	go test ./faults -full   every point, in twenty minutes
 //
 // It needs Linux, strace and the right to trace; without them it is skipped,
 // or fails where GT_FAULTS=required says that it must run.
