@@ -33,7 +33,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 	found, candidates := chain.Find(slices.Collect(all.All()), word)
 	switch {
 	case candidates != nil:
-		return several(env, c.Of, candidates)
+		return several(env, all, c.Of, candidates)
 	case len(found) == 0:
 		return cli.Fail(cli.No, fmt.Errorf("no session and no work '%s'", c.Of), "gt-seance list --limit 0 lists all sessions")
 	}

@@ -207,18 +207,22 @@ func named(env *cli.Env, all roll.Roll, name string) (*roll.Session, error) {
 		s.Clean(env.Redact)
 		return s, nil
 	}
-	return nil, several(env, name, found)
+	return nil, several(env, all, name, found)
 }
 
 // several says which sessions a beginning can mean.
-func several(env *cli.Env, name string, found []*roll.Session) error {
+func several(env *cli.Env, all roll.Roll, name string, found []*roll.Session) error {
 	err := cli.Failf(cli.No, "'%s' means %d sessions", name, len(found))
+	short := all.Short()
 	for i, s := range found {
 		if i == maxCandidates {
 			err = cli.WithHint(err, "and %d more", len(found)-i)
 			break
 		}
-		about := fmt.Sprintf("%s  %s  %s  %s", s.ID, term.Day(s.StartedAt, env.Now()), who(s), s.About())
+		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), who(s), s.About())
+		if width := term.Width(env.Stderr, env.Getenv); width > 0 { // a line each
+			about = term.Cut(term.Clean(env.Redact(about)), max(width-len("gt-seance: hint: "), minText))
+		}
 		err = cli.WithHint(err, "%s", strings.TrimRight(about, " "))
 	}
 	return err
