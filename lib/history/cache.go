@@ -163,6 +163,7 @@ func encode(b *bytes.Buffer, c Conversation) {
 	text(`,"fork_of":`, string(f.ForkOf))
 	text(`,"first":`, f.First)
 	text(`,"cwd":`, f.CWD)
+	text(`,"moved":`, f.Moved)
 	text(`,"branch":`, f.Branch)
 	text(`,"model":`, f.Model)
 	text(`,"version":`, f.Version)
@@ -177,7 +178,7 @@ func decode(line string) (Facts, bool) {
 	f := Facts{
 		ID: session.ID(s.text(`,"id":`)), Started: s.moment(`,"started":`), Last: s.moment(`,"last":`),
 		Parent: session.ID(s.text(`,"subagent_of":`)), ForkOf: session.ID(s.text(`,"fork_of":`)), First: s.text(`,"first":`),
-		CWD: s.text(`,"cwd":`), Branch: s.text(`,"branch":`), Model: s.text(`,"model":`), Version: s.text(`,"version":`),
+		CWD: s.text(`,"cwd":`), Moved: s.text(`,"moved":`), Branch: s.text(`,"branch":`), Model: s.text(`,"model":`), Version: s.text(`,"version":`),
 		Headless: s.number(`,"headless":`) == 1, Title: s.text(`,"title":`), Prompt: s.text(`,"prompt":`),
 	}
 	return f, !s.failed && s.rest == "}"

@@ -220,7 +220,10 @@ func (claude) Look(f File) (Facts, error) {
 		facts.Started = own
 	}
 	// What was said last holds, where the end of the file says anything.
-	facts.CWD, facts.Branch, facts.Model = first(cwd, facts.CWD), first(branch, facts.Branch), first(last, facts.Model)
+	facts.Branch, facts.Model = first(branch, facts.Branch), first(last, facts.Model)
+	if cwd != facts.CWD {
+		facts.Moved = cwd
+	}
 	if facts.Branch == "HEAD" { // in no repository
 		facts.Branch = ""
 	}

@@ -82,7 +82,8 @@ type Facts struct {
 	// the same one are forks: the one that started first is what the others copied.
 	First string `json:"first,omitempty"`
 
-	CWD     string `json:"cwd,omitempty"`    // the folder that it works in, the last that is known
+	CWD     string `json:"cwd,omitempty"`    // the folder that it began in
+	Moved   string `json:"moved,omitempty"`  // the folder that it was in last, where that is another: it went there, or the folder has another name now
 	Branch  string `json:"branch,omitempty"` // of git
 	Model   string `json:"model,omitempty"`
 	Version string `json:"version,omitempty"` // of the client

@@ -107,7 +107,7 @@ func Scan(getenv func(string) string, cache string, progress func(done, total in
 // valid is the facts as they may stand in the cache: with what is no UTF-8
 // replaced, and without the secrets that have a form of their own.
 func (f Facts) valid() Facts {
-	for _, s := range []*string{&f.First, &f.CWD, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt} {
+	for _, s := range []*string{&f.First, &f.CWD, &f.Moved, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
 	}
 	for _, s := range []*string{&f.Branch, &f.Model, &f.Version} { // of the rest it was taken out before it was cut

@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"errors"
+	"hash/maphash"
 	"slices"
 )
 
@@ -10,8 +11,10 @@ import (
 // conversations, because a fork copied it, is counted in the first.
 type Bill struct {
 	models map[string]*Usage
-	seen   map[string]bool
+	seen   map[uint64]struct{} // their ids, hashed: a year has millions
 }
+
+var seed = maphash.MakeSeed()
 
 // Add adds what a conversation and its forks' common past spent, where no
 // conversation before had it. It returns what the conversation added.
@@ -21,7 +24,7 @@ func (b *Bill) Add(f File) ([]Spending, error) {
 		return nil, errors.New("the conversations of " + f.Client + " cannot be read")
 	}
 	if b.models == nil {
-		b.models, b.seen = map[string]*Usage{}, map[string]bool{}
+		b.models, b.seen = map[string]*Usage{}, map[uint64]struct{}{}
 	}
 	// The last word counts: a client may write of a message while it comes in.
 	type spent struct {
@@ -46,8 +49,9 @@ func (b *Bill) Add(f File) ([]Spending, error) {
 		return true
 	})
 	for _, id := range order {
-		if !b.seen[id] {
-			b.seen[id] = true
+		key := maphash.String(seed, id)
+		if _, again := b.seen[key]; !again {
+			b.seen[key] = struct{}{}
 			add(own, last[id].model, last[id].usage)
 		}
 	}
@@ -60,7 +64,7 @@ func (b *Bill) Add(f File) ([]Spending, error) {
 // Put adds what Add of another Bill returned.
 func (b *Bill) Put(all []Spending) {
 	if b.models == nil {
-		b.models, b.seen = map[string]*Usage{}, map[string]bool{}
+		b.models, b.seen = map[string]*Usage{}, map[uint64]struct{}{}
 	}
 	for _, s := range all {
 		add(b.models, s.Model, s.Usage)

@@ -40,7 +40,7 @@ func (f Filter) Fits(s *Session) bool {
 		f.Work != "" && s.WorkUnit != f.Work,
 		f.Chain != "" && s.ChainID != f.Chain && s.ID != f.Chain,
 		f.Host != "" && s.Host != f.Host,
-		f.CWD != "" && !below(s.CWD, f.CWD),
+		f.CWD != "" && !below(s.CWD, f.CWD) && !below(s.Moved, f.CWD),
 		!f.Until.IsZero() && !s.StartedAt.Before(f.Until):
 		return false
 	}
@@ -56,8 +56,8 @@ func (f Filter) Fits(s *Session) bool {
 	return s.Outcome == Active || !s.EndedAt.Before(f.Since)
 }
 
-// below says whether a folder is another, or lies in it; also where either is
-// reached by links.
+// below says whether a folder is top, or lies in it; also where links lead to
+// top.
 func below(dir, top string) bool {
 	inside := func(dir, top string) bool {
 		return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/")

@@ -76,6 +76,9 @@ func (s *Session) converse(c history.Conversation) {
 	}
 	fill(&s.Agent, c.File.Client)
 	fill(&s.CWD, f.CWD)
+	if s.Moved = f.Moved; s.Moved == "" && f.CWD != s.CWD {
+		s.Moved = f.CWD
+	}
 	fill(&s.Branch, f.Branch)
 	if f.Last.After(s.LastAt) {
 		s.LastAt = f.Last

@@ -39,6 +39,7 @@ type Session struct {
 	Reason    string          `json:"reason,omitempty"` // of the end
 
 	CWD         string `json:"cwd,omitempty"`
+	Moved       string `json:"moved,omitempty"` // the folder that it was in last, where that is another
 	Branch      string `json:"branch,omitempty"`
 	WorkUnit    string `json:"work_unit,omitempty"`
 	Topic       string `json:"topic,omitempty"`

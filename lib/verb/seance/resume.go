@@ -1,6 +1,7 @@
 package seance
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -77,10 +78,7 @@ type goingOn struct {
 // comeback says how a session, or a copy of it, goes on.
 func comeback(env *cli.Env, s *roll.Session, fork bool) goingOn {
 	c := clientOf(s)
-	var on goingOn
-	if filepath.IsAbs(s.CWD) { // or it would be another folder wherever one stands
-		on.dir = s.CWD
-	}
+	on := goingOn{dir: folder(s)}
 	// A subagent's conversation is none that Claude Code opens by its id.
 	if s.SubagentOf == "" && (fork && c.CanFork() || !fork && c.CanResume()) {
 		on.args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
@@ -95,6 +93,23 @@ func comeback(env *cli.Env, s *roll.Session, fork bool) goingOn {
 		}
 	}
 	return on
+}
+
+// folder is where the session goes on: where it began, for there its client finds
+// it; else where it went, which can be the same folder under another name. What
+// is not absolute would be another folder wherever one stands.
+func folder(s *roll.Session) string {
+	named := ""
+	for _, dir := range []string{s.CWD, s.Moved} {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+		named = cmp.Or(named, dir)
+	}
+	return named
 }
 
 // environ is what the session's agent gets: the caller's environment, without

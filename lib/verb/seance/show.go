@@ -155,6 +155,7 @@ func portrait(env *cli.Env, d detail) string {
 	line("Hand-over", s.Subject)
 	line("Note", s.Note)
 	line("Folder", s.CWD)
+	line("Moved to", s.Moved)
 	line("Branch", s.Branch)
 	for i, c := range d.Commits {
 		key := ""
