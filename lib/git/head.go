@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,12 +82,25 @@ type Commit struct {
 	At      time.Time
 }
 
-// maxReflog is how much of the reflog's end Commits reads.
-const maxReflog = 256 << 10
+const (
+	// recent is how much of the reflog's end Commits reads; it runs in hooks.
+	recent = 256 << 10
+	// maxReflog is how much CommitsBetween reads.
+	maxReflog = 64 << 20
+)
 
 // Commits returns the commits that were made in the worktree dir since then,
 // the oldest first, from the end of its reflog. Amended ones count once more.
-func Commits(dir string, since time.Time) []Commit {
+func Commits(dir string, since time.Time) []Commit { return reflog(dir, since, recent) }
+
+// CommitsBetween returns those that were made in a time that can be long ago, as
+// far as the reflog goes back.
+func CommitsBetween(dir string, from, to time.Time) []Commit {
+	return slices.DeleteFunc(reflog(dir, from, maxReflog), func(c Commit) bool { return c.At.After(to) })
+}
+
+// reflog reads at most so much of the reflog's end.
+func reflog(dir string, since time.Time, most int64) []Commit {
 	gitDir, err := Dir(dir)
 	if err != nil {
 		return nil
@@ -96,12 +110,12 @@ func Commits(dir string, since time.Time) []Commit {
 		return nil
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > maxReflog {
-		if _, err := f.Seek(-maxReflog, io.SeekEnd); err != nil {
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
 			return nil
 		}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxReflog))
+	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
 		return nil
 	}

@@ -90,6 +90,23 @@ func (r Roll) Select(f Filter, limit int) []*Session {
 	return found
 }
 
+// ByActivity puts first who was at work last: those that run, and then by the last
+// sign of life.
+func ByActivity(all []*Session) {
+	slices.SortStableFunc(all, func(a, b *Session) int {
+		if runs := a.Outcome == Active; runs != (b.Outcome == Active) {
+			if runs {
+				return -1
+			}
+			return 1
+		}
+		return b.LastAt.Compare(a.LastAt)
+	})
+}
+
+// Logged says whether an event log knows the session; else only its client does.
+func (s *Session) Logged() bool { return !s.native }
+
 // Chain returns the chain that a name means: that of the session, or of all the
 // sessions, whose id, or chain's id, begins with it.
 func (r Roll) Chain(name string) (session.ID, error) {

@@ -19,6 +19,7 @@ import (
 type list struct {
 	selection
 	Limit  *int   `short:"n" aliases:"recent" placeholder:"N" help:"At most so many, the newest (default 20); 0 lists all."`
+	Active bool   `help:"Those first that were at work last, and when that was."`
 	JSON   bool   `name:"json" xor:"form" help:"One JSON object a line."`
 	Format string `placeholder:"TEMPLATE" xor:"form" help:"Each session by a Go template: '{{.ID}} {{.Title}}'; --json shows the fields."`
 }
@@ -47,7 +48,7 @@ func (c *list) Run(env *cli.Env) error {
 	case !c.All:
 		most = usual + 1 // one more tells that there are more
 	}
-	found, all, err := c.sessions(env, most)
+	found, all, err := c.ordered(env, most, c.Active)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (c *list) Run(env *cli.Env) error {
 	case form != nil:
 		return formatted(env.Stdout, form, found)
 	}
-	if err := table(env, all, found); err != nil {
+	if err := c.table(env, all, found); err != nil {
 		return err
 	}
 	if more && term.IsTerminal(env.Stdout) { // a person may look for one that is not there
@@ -133,7 +134,7 @@ const (
 	wide     = 100 // columns from which on more is shown
 )
 
-func table(env *cli.Env, all roll.Roll, found []*roll.Session) error {
+func (c *list) table(env *cli.Env, all roll.Roll, found []*roll.Session) error {
 	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
 	narrow := width > 0 && width < wide
 	// Which client it was says something where there are several.
@@ -144,7 +145,17 @@ func table(env *cli.Env, all roll.Roll, found []*roll.Session) error {
 	}
 	short := all.Short()
 	rows := [][]string{{"SESSION", "ACTOR", "AGENT", "STARTED", "OUTCOME", "TOPIC"}}
+	if c.Active {
+		rows[0][3] = "LAST"
+	}
 	for _, s := range found {
+		at, outcome := s.StartedAt, string(s.Outcome)
+		if c.Active {
+			at = s.LastAt
+		}
+		if s.Outcome == roll.Gone && !s.Logged() {
+			outcome = "-" // no hook ran in it, so nothing can be known of its end
+		}
 		actor, agent := term.Clean(who(s)), term.Clean(client(s))
 		if width > 0 {
 			actor, agent = term.CutFront(actor, maxActor), term.Cut(agent, maxActor)
@@ -152,7 +163,7 @@ func table(env *cli.Env, all roll.Roll, found []*roll.Session) error {
 		if narrow && agents {
 			actor = term.CutFront(actor, maxActor-6)
 		}
-		rows = append(rows, []string{short(s.ID), actor, agent, term.Day(s.StartedAt, now), string(s.Outcome), topic(s, short, narrow)})
+		rows = append(rows, []string{short(s.ID), actor, agent, term.Day(at, now), outcome, topic(s, short, narrow)})
 	}
 	if !agents {
 		for i, r := range rows {
@@ -196,8 +207,9 @@ func topic(s *roll.Session, short func(session.ID) string, narrow bool) string {
 
 type find struct {
 	selection
-	Limit int  `short:"n" placeholder:"N" help:"At most so many, the newest."`
-	JSON  bool `name:"json" help:"One JSON object a line."`
+	Limit  int  `short:"n" placeholder:"N" help:"At most so many, the newest."`
+	Active bool `help:"Those first that were at work last."`
+	JSON   bool `name:"json" help:"One JSON object a line."`
 }
 
 // Validate refuses a negative number of sessions.
@@ -210,7 +222,7 @@ func (c *find) Validate() error {
 
 // Run prints the ids of the sessions that fit, for a pipeline.
 func (c *find) Run(env *cli.Env) error {
-	found, _, err := c.sessions(env, c.Limit)
+	found, _, err := c.ordered(env, c.Limit, c.Active)
 	if err != nil {
 		return err
 	}

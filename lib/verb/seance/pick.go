@@ -15,36 +15,24 @@ type picking struct {
 	Force bool `short:"f" help:"Resume also what runs already: both then write into one conversation."`
 }
 
-// screenful is more sessions than a screen shows at once.
-const screenful = 200
-
 // Run lets a person take a session, and goes on with it.
 func (c *picking) Run(env *cli.Env) error {
 	if !term.IsTerminal(env.Stderr) {
 		return cli.Fail(cli.Usage, errors.New("nobody can pick without a terminal on standard error"), "gt-seance list prints the sessions")
 	}
-	all, f, err := c.open(env)
+	if len(c.Log) > 0 {
+		return cli.Fail(cli.Usage, errors.New("who is picked is gone on with, and so of this machine: no --log"), "gt-seance list --log lists another machine's")
+	}
+	found, _, err := c.ordered(env, 0, true)
 	if err != nil {
 		return err
 	}
-	first := all.Select(f, screenful)
-	if len(first) == 0 {
+	if len(found) == 0 {
 		return cli.Fail(cli.No, errors.New("no session fits"), "gt-seance list shows what there is")
 	}
 	keys := []pick.Key{{Key: "enter", Action: "resume"}, {Key: "ctrl-f", Action: "fork"}, {Key: "ctrl-y", Action: "print"}}
-	// The rest is settled and written while the first are looked at.
 	action, id, err := pick.One(env, keys, func(show func(*roll.Session) bool) {
-		for _, s := range first {
-			s.Clean(env.Redact)
-			if !show(s) {
-				return
-			}
-		}
-		if len(first) < screenful {
-			return
-		}
-		for _, s := range all.Select(f, 0)[len(first):] {
-			s.Clean(env.Redact)
+		for _, s := range found {
 			if !show(s) {
 				return
 			}

@@ -104,6 +104,21 @@ func (c *selection) sessions(env *cli.Env, limit int) (found []*roll.Session, al
 	return found, all, nil
 }
 
+// ordered is sessions in the order that a person asked for.
+func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*roll.Session, all roll.Roll, err error) {
+	if !active {
+		return c.sessions(env, limit)
+	}
+	if found, all, err = c.sessions(env, 0); err != nil {
+		return nil, all, err
+	}
+	roll.ByActivity(found)
+	if limit > 0 && len(found) > limit {
+		found = found[:limit]
+	}
+	return found, all, nil
+}
+
 // unread says that less is told of a session than there is.
 func unread(env *cli.Env, all roll.Roll) {
 	if err := all.Unread(); err != nil {

@@ -66,10 +66,8 @@ func look(env *cli.Env, all roll.Roll, s *roll.Session) detail {
 		end = env.Now()
 	}
 	if filepath.IsAbs(s.CWD) && !s.StartedAt.IsZero() {
-		for _, c := range git.Commits(git.Top(s.CWD), s.StartedAt) {
-			if !c.At.After(end) {
-				d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
-			}
+		for _, c := range git.CommitsBetween(git.Top(s.CWD), s.StartedAt, end) {
+			d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
 		}
 	}
 	var bill history.Bill

@@ -46,6 +46,10 @@ func (c *talk) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	if s.SubagentOf != "" {
+		return cli.Fail(cli.No, fmt.Errorf("session %s is a subagent, and none that can be asked", s.ID),
+			fmt.Sprintf("gt-seance talk %s asks the session that it worked for", s.SubagentOf))
+	}
 	p, err := ask.Of(env, clientOf(s), s.ID, s.CWD, s.Transcript, store(s))
 	if err != nil {
 		return err
