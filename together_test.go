@@ -615,7 +615,9 @@ func TestTogetherInSeance(t *testing.T) {
 		})
 	}
 	forever(func(n int) {
-		add(&logged, func(n int64) error { return event("session_start", n, map[string]string{"cwd": "/nowhere", "agent": "claude"}) })
+		add(&logged, func(n int64) error {
+			return event("session_start", n, map[string]string{"cwd": "/nowhere", "agent": "claude"})
+		})
 		add(&ended, func(n int64) error { return event("session_end", n, map[string]string{"outcome": "done"}) })
 		if n%8 == 0 { // so that the index is worth writing again
 			if err := event("nudge", int64(n), map[string]string{"text": strings.Repeat("x", 60<<10)}); err != nil {
