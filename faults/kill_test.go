@@ -325,17 +325,25 @@ func TestKill(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlan(t, s)
 			kills, violations := 0, 0
-			for _, c := range p.points() {
-				kills++
-				if problems := p.kill(t, c); len(problems) > 0 {
-					violations++
-					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
+			for again := false; ; again = true {
+				p := newPlan(t, s)
+				for _, c := range p.points() {
+					kills++
+					if problems := p.kill(t, c); len(problems) > 0 {
+						violations++
+						t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
+					}
 				}
-			}
-			if !p.ends(t) {
-				t.Error("the sweep is not complete: behind its last point the command does not end by itself")
+				if p.ends(t) {
+					break
+				}
+				// On a busy machine the one run that the points are from can be the odd
+				// one; two are not.
+				if again {
+					t.Error("the sweep is not complete: behind its last point the command does not end by itself")
+					break
+				}
 			}
 			totals.add(kills, 0, violations)
 			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
