@@ -80,6 +80,15 @@ func Run(env *Env, p Program) (code int) {
 	if code, asked := completing(env, p); asked {
 		return code
 	}
+	if g := part(p.Grammar, env.Args); g != nil {
+		one := p
+		one.Grammar = g
+		if parser, err := newParser(env, one); err == nil {
+			if ctx, err := parser.Parse(env.Args); err == nil && lacking(parser.Model.Node, env.Args) == nil {
+				return report(env, ctx.Run())
+			}
+		}
+	}
 	parser, err := newParser(env, p)
 	if err != nil {
 		panic(err) // a mistake in the grammar itself

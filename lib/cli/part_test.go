@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+type listing struct {
+	Agent string
+	Limit int `short:"n"`
+	All   bool
+}
+
+func (l listing) Run(e *Env) error {
+	return e.JSON(map[string]any{"list": l.Agent, "limit": l.Limit, "all": l.All})
+}
+
+type showing struct {
+	ID string `arg:""`
+}
+
+func (s showing) Run(e *Env) error { return e.JSON(map[string]any{"show": s.ID}) }
+
+type branches struct {
+	Flags
+	Verbose bool
+	List    listing `cmd:"" default:"withargs" help:"List."`
+	Show    showing `cmd:"" help:"Show."`
+	Other   showing `cmd:"" name:"another" help:"Show too."`
+}
+
+// Whatever is typed, the answer is that of the whole grammar, though a part of it
+// reads what is plain.
+func TestPartReadsAsTheWhole(t *testing.T) {
+	parts := 0
+	for _, typed := range []string{
+		"", "list", "--agent a", "list --agent a -n 3", "-n3 --all", "--all -n", "show", "show a", "show a b", "show list", "another x",
+		"--agent list", "--agent show", "--agent a show b", "list show", "--verbose show a", "show --verbose a", "lst", "other a", "Show a",
+		"--help", "show --help", "--version", "show --version", "-h", "--nonsense", "show --agent x", "list -- show", "show -- --agent", "--",
+	} {
+		args := strings.Fields(typed)
+		ask := func(grammar any) (string, int) {
+			var out, errs strings.Builder
+			code := Run(&Env{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}, Program{Name: "gt-x", Grammar: grammar})
+			return out.String() + errs.String(), code
+		}
+		if part(&branches{}, args) != nil {
+			parts++
+		}
+		got, code := ask(&branches{})
+		want, wanted := ask(&struct {
+			branches
+			whole
+		}{})
+		if got != want || code != wanted {
+			t.Errorf("%q: %d\n%s\nnot %d\n%s", typed, code, got, wanted, want)
+		}
+	}
+	if parts < 10 {
+		t.Errorf("a part was taken %d times", parts)
+	}
+}
+
+// whole keeps a grammar from being taken in parts, for it has a method.
+type whole struct{}
+
+func (whole) Whole() {}
+
+// A grammar that has methods, or no commands, is never taken apart.
+func TestNoPart(t *testing.T) {
+	for _, g := range []any{&struct{ Flags }{}, &struct{ branches }{}, &struct {
+		whole
+		List listing `cmd:""`
+		Show showing `cmd:""`
+	}{}} {
+		if got := part(g, []string{"list"}); got != nil {
+			t.Errorf("%T: %v", g, reflect.TypeOf(got))
+		}
+	}
+}
