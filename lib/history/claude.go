@@ -31,44 +31,7 @@ func (claude) Client() string { return "claude" }
 // Stores are the config folder of the environment, the usual one, and those of
 // other accounts, which people keep beside it.
 func (claude) Stores(getenv func(string) string) []string {
-	var places []string
-	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
-		places = append(places, dir)
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, filepath.Join(home, ".claude"))
-		for _, pattern := range []string{".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"} {
-			others, _ := filepath.Glob(filepath.Join(escape(home), pattern))
-			places = append(places, others...)
-		}
-	}
-	return stores(places, "projects")
-}
-
-// escape makes a path that filepath.Glob takes as it is.
-func escape(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
-// stores returns those of the places that have a folder of that name in them,
-// each once, whatever links lead to it.
-func stores(places []string, folder string) []string {
-	var found, real []string
-	for _, place := range places {
-		target, err := filepath.EvalSymlinks(filepath.Join(place, folder))
-		if err != nil && !absent(err) {
-			target = filepath.Join(place, folder) // Find says why it cannot be read
-		} else if err != nil {
-			continue
-		}
-		if slices.Contains(real, target) {
-			continue
-		}
-		if info, err := os.Stat(target); err == nil && info.IsDir() || err != nil && !absent(err) {
-			found, real = append(found, filepath.Clean(place)), append(real, target)
-		}
-	}
-	return found
+	return stores(accounts(getenv, "CLAUDE_CONFIG_DIR", ".claude", ".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"), "projects")
 }
 
 // Find lists the projects' folders, on every processor: a year of sessions are

@@ -60,24 +60,7 @@ func (*codex) plain(File) bool { return true }
 // Stores are the folder of the environment, the usual one, and those that people
 // keep beside it for other accounts.
 func (*codex) Stores(getenv func(string) string) []string {
-	var places []string
-	if dir := getenv("CODEX_HOME"); dir != "" {
-		places = append(places, dir)
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, filepath.Join(home, ".codex"))
-		for _, pattern := range []string{".codex-*", ".codex_*"} {
-			others, _ := filepath.Glob(filepath.Join(escape(home), pattern))
-			places = append(places, others...)
-		}
-	}
-	found := stores(places, "sessions")
-	for _, dir := range stores(places, "archived_sessions") {
-		if !slices.Contains(found, dir) {
-			found = append(found, dir)
-		}
-	}
-	return found
+	return stores(accounts(getenv, "CODEX_HOME", ".codex", ".codex-*", ".codex_*"), "sessions", "archived_sessions")
 }
 
 // Find lists the folders of all days.

@@ -34,18 +34,7 @@ func (copilot) plain(File) bool { return true }
 // Stores are the folder of the environment, the usual one, and those that people
 // keep beside it for other accounts.
 func (copilot) Stores(getenv func(string) string) []string {
-	var places []string
-	if dir := getenv("COPILOT_HOME"); dir != "" {
-		places = append(places, dir)
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, filepath.Join(home, ".copilot"))
-		for _, pattern := range []string{".copilot-*", ".copilot_*"} {
-			others, _ := filepath.Glob(filepath.Join(escape(home), pattern))
-			places = append(places, others...)
-		}
-	}
-	return stores(places, "session-state")
+	return stores(accounts(getenv, "COPILOT_HOME", ".copilot", ".copilot-*", ".copilot_*"), "session-state")
 }
 
 // Find lists the sessions' folders. A name that was given later changes only the

@@ -35,13 +35,7 @@ func (qwen) Stores(getenv func(string) string) []string {
 	if home := getenv("HOME"); filepath.IsAbs(home) {
 		places = append(places, filepath.Join(home, ".qwen"))
 	}
-	found := stores(places, "projects")
-	for _, old := range stores(places, "tmp") {
-		if !slices.Contains(found, old) {
-			found = append(found, old)
-		}
-	}
-	return found
+	return stores(places, "projects", "tmp")
 }
 
 // Find lists the projects' folders.
