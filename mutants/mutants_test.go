@@ -212,8 +212,8 @@ var mutants = []mutant{
 	{
 		name:  "what a fork copied is counted twice",
 		file:  "lib/history/usage.go",
-		right: `			b.seen[id] = true`,
-		wrong: `			b.seen[id] = false`,
+		right: `if _, again := b.seen[key]; !again {`,
+		wrong: `if _, again := b.seen[key]; !again || again {`,
 		pkg:   ".", run: "TestScripts/seance_conversations",
 	},
 	{
