@@ -325,17 +325,28 @@ func TestKill(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlan(t, s)
 			kills, violations := 0, 0
-			for _, c := range p.points() {
-				kills++
-				if problems := p.kill(t, c); len(problems) > 0 {
-					violations++
-					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
+			for again := false; ; again = true {
+				p := newPlan(t, s)
+				for _, c := range p.points() {
+					kills++
+					if problems := p.kill(t, c); len(problems) > 0 {
+						violations++
+						t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
+					}
 				}
-			}
-			if more := p.ends(t); len(more) > 0 {
-				t.Errorf("the sweep is not complete: behind its last point the command does not end by itself, but makes\n%v", more)
+				more := p.ends(t)
+				if len(more) == 0 {
+					break
+				}
+				if again {
+					t.Errorf("the sweep is not complete: behind its last point the command does not end by itself, but makes\n%v", more)
+					break
+				}
+				// The one run that the points are from can be the odd one; two are not.
+				t.Logf("%s: once more, for the run that the points are from lacks %v", s.name, more)
+				removeAll(p.w.root)
+				removeAll(p.w.root + ".kept")
 			}
 			totals.add(kills, 0, violations)
 			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
