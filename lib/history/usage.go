@@ -23,8 +23,8 @@ func (b *Bill) Add(f File) ([]Spending, error) {
 	if r == nil {
 		return nil, errors.New("the conversations of " + f.Client + " cannot be read")
 	}
-	if b.models == nil {
-		b.models, b.seen = map[string]*Usage{}, map[uint64]struct{}{}
+	if b.seen == nil {
+		b.seen = map[uint64]struct{}{}
 	}
 	// The last word counts: a client may write of a message while it comes in.
 	type spent struct {
@@ -55,16 +55,15 @@ func (b *Bill) Add(f File) ([]Spending, error) {
 			add(own, last[id].model, last[id].usage)
 		}
 	}
-	for model, u := range own {
-		add(b.models, model, *u)
-	}
-	return sorted(own), err
+	added := sorted(own)
+	b.Put(added)
+	return added, err
 }
 
 // Put adds what Add of another Bill returned.
 func (b *Bill) Put(all []Spending) {
 	if b.models == nil {
-		b.models, b.seen = map[string]*Usage{}, map[uint64]struct{}{}
+		b.models = map[string]*Usage{}
 	}
 	for _, s := range all {
 		add(b.models, s.Model, s.Usage)
