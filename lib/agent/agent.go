@@ -9,32 +9,96 @@ import (
 	"strings"
 )
 
-// Client is what is known of one client.
+// Client is what is known of one agent: its block in the table, whose keys are
+// those of the TOML files. docs/agents.md tells what each is for.
 type Client struct {
-	Name    string // claude, codex, … as in a session's record
-	Command string // how it is started where nothing better is known
+	Name string `toml:"-"` // claude, codex, … as in a session's record
+
+	// Command is how it is started where nothing better is known, Env what it
+	// gets into its environment besides.
+	Command Words             `toml:"command"`
+	Env     map[string]string `toml:"env"`
+	Icon    string            `toml:"icon"`
 
 	// Processes are the names under which it runs, as tmux shows them and as
-	// Gas Town has them in GT_PROCESS_NAMES.
-	Processes []string
+	// Gas Town has them in GT_PROCESS_NAMES. The first is its own.
+	Processes []string `toml:"processes"`
 
-	// run are the variables that belong to one run of the client or to one
+	// RunVars are the variables that belong to one run of the agent or to one
 	// of its commands; a name that ends in * stands for all that begin so.
-	run []string
+	RunVars []string `toml:"run_vars"`
+
+	// StoreEnv is the variable by which it is told the folder that it keeps its
+	// sessions and settings in, Store that folder below HOME without.
+	StoreEnv string `toml:"store_env"`
+	Store    string `toml:"store"`
 
 	// The arguments that go on with a conversation: the last one of this
-	// folder, or the one whose id takes the place of "ID", or a copy of that
-	// one; nil where the client cannot.
-	proceed, resume, fork []string
+	// folder, the one of an id, a copy of that one; that begin a new one with
+	// an id; and that stand before the first prompt. The id takes the place of
+	// {id}, else it comes behind. nil where the agent cannot.
+	ContinueFlag  Words `toml:"continue_flag"`
+	ResumeFlag    Words `toml:"resume_flag"`
+	ForkFlag      Words `toml:"fork_flag"`
+	SessionIDFlag Words `toml:"session_id_flag"`
+	PromptFlag    Words `toml:"prompt_flag"`
 
-	account account
-	ask     *Ask
+	// The arguments that answer one prompt and end, and that print the answer
+	// as JSON, in which the session's id stands at SessionIDJSONPath (".a.b").
+	PrintFlag         Words  `toml:"print_flag"`
+	OutputFormatFlag  Words  `toml:"output_format_flag"`
+	SessionIDJSONPath string `toml:"session_id_json_path"`
+	// SessionIDEnv is the variable that holds it.
+	SessionIDEnv string `toml:"session_id_env"`
 
-	// prompt stands before the first prompt.
-	prompt []string
+	// DangerousFlag has it ask for no permission; gt uses it only where
+	// DangerousMode says so, which a person sets.
+	DangerousFlag Words `toml:"dangerous_flag"`
+	DangerousMode bool  `toml:"dangerous_mode"`
 
-	// flags are the client's flags, nil where they are not known.
+	// Dialect is how its hooks take an answer, by the name of the client that
+	// it was seen with; empty where it has no hooks. ContextCap is how much it
+	// takes whole; 0 leaves that to the dialect.
+	Dialect    string `toml:"dialect"`
+	ContextCap int    `toml:"context_cap"`
+	Hooks      Hooks  `toml:"hooks"`
+
+	// What its screen shows; see Look and Detect.
+	ReadyPrompt    string   `toml:"ready_prompt"`
+	BusyPatterns   []string `toml:"busy_patterns"`
+	PromptPatterns []string `toml:"prompt_patterns"`
+	DetectPatterns []string `toml:"detect_patterns"`
+
+	// Flags are the flags of the agent, nil where they are not known, and then
+	// the next run gets none of them.
+	Flags *Flags `toml:"flags"`
 	flags map[string]flag
+
+	// Ask is how it is asked what one of its sessions knows, nil where it cannot
+	// be without a trace.
+	Ask *Ask `toml:"ask"`
+}
+
+// Flags are an agent's flags by what becomes of them in its next run, each as
+// its help shows it: "-c, --continue", "--model NAME", "-r [ID]" where the value
+// may be left out, "--file PATH..." where it may be several. One without a dash
+// is a command, the first word that is no flag.
+type Flags struct {
+	Kept     []string `toml:"kept"`     // the person's choices
+	Once     []string `toml:"once"`     // for that one run
+	Headless []string `toml:"headless"` // the same, and that no person is there
+}
+
+// Hooks are where an agent's hooks are wired.
+type Hooks struct {
+	// Format is whose wiring it takes; empty for its own.
+	Format string `toml:"format"`
+	// The files of the person's own settings, of a project's, and of the
+	// person's in a project. A path begins with $NAME, a variable, or is below
+	// HOME, the first, and below the project's top folder, the others.
+	User    string `toml:"user"`
+	Project string `toml:"project"`
+	Local   string `toml:"local"`
 }
 
 // Next says how the next run of a client begins. With none of the fields set
@@ -46,36 +110,13 @@ type Next struct {
 	Prompt   string // what is said first
 }
 
-// Of returns what is known of a client; of one that is not known, that its
-// command is its name.
-func Of(name string) Client {
-	for _, c := range clients {
-		if c.Name == name {
-			return c
-		}
-	}
-	return Client{Name: name, Command: name, Processes: []string{name, "node"}}
-}
-
-// IsClient says whether a program of that name is a client that gt knows.
-func IsClient(name string) bool {
-	return slices.ContainsFunc(clients, func(c Client) bool { return c.Processes[0] == name })
-}
-
-// ByProcess returns the client that runs under that name, as IsClient takes it.
-func ByProcess(name string) Client {
-	for _, c := range clients {
-		if c.Processes[0] == name {
-			return c
-		}
-	}
-	return Of(name)
-}
-
 // ProgramName is the name of the program that a command line runs: of a script,
 // that of the script.
 func ProgramName(args []string) string {
 	program, _ := Client{}.program(args)
+	if len(program) == 0 {
+		return ""
+	}
 	name := filepath.Base(program[len(program)-1])
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".js"), ".mjs")
 }
@@ -84,7 +125,7 @@ func ProgramName(args []string) string {
 // must not inherit it. Claude Code, for one, keeps no transcript of a session
 // that it takes for a child of another.
 func (c Client) Own(name string) bool {
-	return slices.ContainsFunc(c.run, func(own string) bool {
+	return slices.ContainsFunc(c.RunVars, func(own string) bool {
 		if prefix, ok := strings.CutSuffix(own, "*"); ok {
 			return strings.HasPrefix(name, prefix)
 		}
@@ -103,19 +144,10 @@ func (c Client) Inherit(environ []string) []string {
 	return kept
 }
 
-// Outside returns what of an environment belongs to no run of any client: what a
-// client gets that is started from within another.
-func Outside(environ []string) []string {
-	for _, c := range clients {
-		environ = c.Inherit(environ)
-	}
-	return environ
-}
-
 // CanResume and CanFork say whether the client can go on with a session, or with
 // a copy of it.
-func (c Client) CanResume() bool { return c.resume != nil }
-func (c Client) CanFork() bool   { return c.fork != nil }
+func (c Client) CanResume() bool { return len(c.ResumeFlag) > 0 }
+func (c Client) CanFork() bool   { return len(c.ForkFlag) > 0 }
 
 // Headless says whether a client that was started with these arguments answers
 // one prompt and ends, without a person in front of it.
@@ -126,6 +158,16 @@ func (c Client) Headless(args []string) bool {
 		found = found || f.kind&headless != 0
 	})
 	return found
+}
+
+// contains says whether the words stand in args, one behind the other.
+func contains(args, words []string) bool {
+	for i := range len(args) - len(words) + 1 {
+		if slices.Equal(args[i:i+len(words)], words) {
+			return true
+		}
+	}
+	return false
 }
 
 // Restart returns the arguments, the program first, that start the next run of
@@ -150,16 +192,19 @@ func (c Client) Restart(args []string, next Next) []string {
 			out = append(out, words...)
 		}
 	})
+	if c.DangerousMode && !contains(out, c.DangerousFlag) {
+		out = append(out, c.DangerousFlag...)
+	}
 	switch {
 	case next.Resume != "" && next.Fork:
-		out = append(out, fill(c.fork, "ID", next.Resume)...)
+		out = append(out, c.ForkFlag.with(next.Resume)...)
 	case next.Resume != "":
-		out = append(out, fill(c.resume, "ID", next.Resume)...)
+		out = append(out, c.ResumeFlag.with(next.Resume)...)
 	case next.Continue:
-		out = append(out, c.proceed...)
+		out = append(out, c.ContinueFlag...)
 	}
 	if next.Prompt != "" {
-		out = append(out, c.prompt...)
+		out = append(out, c.PromptFlag...)
 		out = append(out, next.Prompt)
 	}
 	return out
@@ -169,7 +214,7 @@ func (c Client) Restart(args []string, next Next) []string {
 // arguments.
 func (c Client) program(args []string) (program, rest []string) {
 	if len(args) == 0 || args[0] == "" {
-		return []string{c.Command}, nil
+		return slices.Clone(c.Command), nil
 	}
 	if !interpreter(args[0]) {
 		return args[:1], args[1:]
@@ -182,7 +227,7 @@ func (c Client) program(args []string) (program, rest []string) {
 			return args[:i+1], args[i+1:]
 		}
 	}
-	return []string{c.Command}, nil // an interpreter without a script is no client
+	return slices.Clone(c.Command), nil // an interpreter without a script is no client
 }
 
 // interpreter knows the programs that run a client which is a script.
@@ -220,17 +265,23 @@ const (
 )
 
 // walk calls each for every flag with the words that belong to it, as the
-// client would read them. Operands, which are prompts, are left out.
+// client would read them, and for a command. Operands, which are prompts, are
+// left out.
 func (c Client) walk(args []string, each func(f flag, words []string)) {
 	if c.flags == nil {
 		return
 	}
+	operands := 0
 	for i := 0; i < len(args); {
 		a := args[i]
 		if a == "--" {
 			return // what follows are operands
 		}
 		if !isFlag(a) {
+			if f, command := c.flags[a]; command && operands == 0 {
+				each(f, args[i:i+1])
+			}
+			operands++
 			i++
 			continue
 		}

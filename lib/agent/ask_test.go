@@ -14,7 +14,7 @@ func TestAskLeavesNoTrace(t *testing.T) {
 		"claude": {"--no-session-persistence", "--fork-session", "--strict-mcp-config", "/t/x.jsonl"},
 		"codex":  {"--ephemeral", "fork", "the-id", "features.hooks=false"},
 	} {
-		words := Of(name).Ask().Words("/t/x.jsonl", "the-id", "/scratch", false)
+		words := Builtin().Of(name).Ask.Words("/t/x.jsonl", "the-id", "/scratch", false)
 		for _, w := range want {
 			if !slices.Contains(words, w) {
 				t.Errorf("%s is asked by %q, without %s", name, words, w)
@@ -22,27 +22,27 @@ func TestAskLeavesNoTrace(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"gemini", "qwen", "copilot", "cursor", "opencode", "pi", "unknown"} {
-		if Of(name).Ask() != nil {
+		if Builtin().Of(name).Ask != nil {
 			t.Errorf("nobody has seen that %s can be asked without a trace", name)
 		}
 	}
-	claude := Of("claude").Ask()
+	claude := Builtin().Of("claude").Ask
 	if got := claude.Words("t", "i", "s", true); !slices.Contains(got, "stream-json") || slices.Contains(claude.Args, "stream-json") {
 		t.Errorf("for a conversation the words are %q", got)
 	}
-	if claude.Scratch() || !Of("codex").Ask().Scratch() {
+	if claude.Scratch() || !Builtin().Of("codex").Ask.Scratch() {
 		t.Error("only Codex takes a folder of its own")
 	}
 }
 
 func TestAskEnviron(t *testing.T) {
-	got := Of("codex").Ask().Environ([]string{"A=1", "RUST_LOG=trace", "B=SCRATCH"}, "/s")
-	if want := []string{"A=1", "B=SCRATCH", "CODEX_SQLITE_HOME=/s"}; !slices.Equal(got, want) {
+	got := Builtin().Of("codex").Ask.Environ([]string{"A=1", "RUST_LOG=trace", "B={scratch}"}, "/s")
+	if want := []string{"A=1", "B={scratch}", "CODEX_SQLITE_HOME=/s"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	// No client's own run reaches another.
 	environ := []string{"HOME=/h", "CLAUDECODE=1", "GEMINI_CLI=1", "COPILOT_CLI=1", "CODEX_THREAD_ID=x", "CLAUDE_CONFIG_DIR=/c"}
-	if got := Outside(environ); strings.Join(got, " ") != "HOME=/h CLAUDE_CONFIG_DIR=/c" {
+	if got := Builtin().Outside(environ); strings.Join(got, " ") != "HOME=/h CLAUDE_CONFIG_DIR=/c" {
 		t.Errorf("%q", got)
 	}
 }
@@ -74,11 +74,11 @@ func TestAccount(t *testing.T) {
 		getenv := func(key string) string {
 			return map[string]string{"HOME": home, "CLAUDE_CONFIG_DIR": c.now}[key]
 		}
-		if got := Of("claude").Account(getenv, c.store); got != c.want {
+		if got := Builtin().Of("claude").Account(getenv, c.store); got != c.want {
 			t.Errorf("with %q, for %s: %q, want %q", c.now, c.store, got, c.want)
 		}
 	}
-	if got := Of("gemini").Account(func(string) string { return home }, other); got != "" {
+	if got := Builtin().Of("gemini").Account(func(string) string { return home }, other); got != "" {
 		t.Errorf("%q", got)
 	}
 }

@@ -38,18 +38,19 @@ type Predecessor struct {
 	Transcript string
 	Store      string // the client's folder that it lies in; empty where that is not known
 
-	env *cli.Env
+	env    *cli.Env
+	agents *agent.Table
 }
 
-// Of says how to ask the session id of a client, that worked in cwd. What is not
+// Of says how to ask the session id of one of the agents, that worked in cwd. What is not
 // known may be empty. It fails for a client that cannot be asked without a trace
 // and for a session of which nothing is left.
-func Of(env *cli.Env, client agent.Client, id session.ID, cwd, path, store string) (*Predecessor, error) {
-	if client.Ask() == nil {
+func Of(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, cwd, path, store string) (*Predecessor, error) {
+	if client.Ask == nil {
 		return nil, cli.Fail(cli.No, fmt.Errorf("%s cannot be asked without leaving a trace", client.Name),
 			fmt.Sprintf("gt-seance read %s prints the conversation, for yourself or for another agent", id))
 	}
-	p := &Predecessor{Client: client, ID: id, Dir: cwd, Transcript: path, Store: store, env: env}
+	p := &Predecessor{Client: client, ID: id, Dir: cwd, Transcript: path, Store: store, env: env, agents: agents}
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || !filepath.IsAbs(cwd) {
 		p.Dir = env.Dir
 	}
@@ -82,9 +83,10 @@ var own = []string{
 	"GT_PANE_SHELL", "TMUX", "TMUX_PANE",
 }
 
-// Environ returns what of an environment is not the calling session's own.
-func Environ(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(agent.Outside(environ)), func(kv string) bool {
+// Environ returns what of an environment is not the calling session's own,
+// whichever of the agents that is.
+func Environ(agents *agent.Table, environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(agents.Outside(environ)), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(own, name)
 	})
@@ -105,7 +107,7 @@ func Account(environ []string, change string) []string {
 
 // account is the change to the environment that it takes to find the session.
 func (p *Predecessor) account() string {
-	if !p.Client.Ask().OwnAccount {
+	if !p.Client.Ask.OwnAccount {
 		return ""
 	}
 	return p.Client.Account(p.env.Getenv, p.Store)
@@ -114,7 +116,7 @@ func (p *Predecessor) account() string {
 // call describes a run; stream says that it takes any number of questions,
 // seeded that it gets copies of what would take it long to make.
 func (p *Predecessor) call(stream, seeded bool) (*call, error) {
-	a := p.Client.Ask()
+	a := p.Client.Ask
 	c := &call{dir: p.Dir}
 	if a.Scratch() {
 		var err error
@@ -125,14 +127,14 @@ func (p *Predecessor) call(stream, seeded bool) (*call, error) {
 			seed(cmp.Or(p.Store, folder), a.Seed, c.scratch)
 		}
 	}
-	c.args = append([]string{p.Client.Command}, p.words(c.scratch, stream)...)
-	c.environ = a.Environ(Account(Environ(p.env.Environ), p.account()), c.scratch)
+	c.args = slices.Concat(p.Client.Command, p.words(c.scratch, stream))
+	c.environ = a.Environ(Account(Environ(p.agents, p.env.Environ), p.account()), c.scratch)
 	return c, nil
 }
 
 // words are the client's arguments.
 func (p *Predecessor) words(scratch string, stream bool) []string {
-	a := p.Client.Ask()
+	a := p.Client.Ask
 	words := a.Words(p.Transcript, string(p.ID), scratch, stream)
 	if len(a.Servers) == 0 {
 		return words
@@ -140,7 +142,7 @@ func (p *Predecessor) words(scratch string, stream bool) []string {
 	var off []string
 	for _, name := range p.servers() {
 		for _, w := range a.Servers {
-			off = append(off, strings.Replace(w, "NAME", name, 1))
+			off = append(off, strings.Replace(w, "{name}", name, 1))
 		}
 	}
 	return slices.Insert(words, 1, off...) // behind the command, before what it is given
@@ -148,7 +150,7 @@ func (p *Predecessor) words(scratch string, stream bool) []string {
 
 // servers are the names of the MCP servers that the client would start.
 func (p *Predecessor) servers() []string {
-	a := p.Client.Ask()
+	a := p.Client.Ask
 	folder, usual := p.Client.Folder(p.env.Getenv)
 	files := []string{filepath.Join(cmp.Or(p.Store, folder), a.ServersFile)}
 	for dir := p.Dir; ; dir = filepath.Dir(dir) {
@@ -181,9 +183,9 @@ func (p *Predecessor) servers() []string {
 // Command is the command that asks, for a shell; the question comes on its
 // standard input.
 func (p *Predecessor) Command(stream bool) string {
-	a := p.Client.Ask()
+	a := p.Client.Ask
 	words := []string{"env"}
-	kept := a.Environ(Account(Environ(p.env.Environ), p.account()), "")
+	kept := a.Environ(Account(Environ(p.agents, p.env.Environ), p.account()), "")
 	var gone []string
 	for _, kv := range p.env.Environ {
 		name, _, _ := strings.Cut(kv, "=")
@@ -206,7 +208,9 @@ func (p *Predecessor) Command(stream bool) string {
 		}
 		words = append(words, term.Quote(kv))
 	}
-	words = append(words, term.Quote(p.Client.Command))
+	for _, w := range p.Client.Command {
+		words = append(words, term.Quote(w))
+	}
 	for _, w := range p.words("SCRATCH", stream && len(a.Stream) > 0) {
 		if w == "SCRATCH" {
 			words = append(words, folder)
@@ -248,7 +252,7 @@ func (c *call) end() error {
 
 // Once asks one question and returns the answer, as it came.
 func (p *Predecessor) Once(ctx context.Context, question string) (string, error) {
-	a := p.Client.Ask()
+	a := p.Client.Ask
 	answer, complaint, err := p.once(ctx, question, true)
 	if err != nil && ctx.Err() == nil && slices.ContainsFunc(a.Unseed, func(word string) bool { return strings.Contains(complaint, word) }) {
 		answer, _, err = p.once(ctx, question, false)

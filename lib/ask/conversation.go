@@ -36,7 +36,7 @@ type exchange struct{ question, answer string }
 // Open begins a conversation; Close ends it, as does the end of ctx.
 func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
 	c := &Conversation{p: p, ctx: ctx}
-	if p.Client.Ask().Stream == nil {
+	if p.Client.Ask.Stream == nil {
 		return c, nil
 	}
 	var err error

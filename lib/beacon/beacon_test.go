@@ -13,7 +13,7 @@ var at = time.Date(2026, 1, 17, 1, 0, 59, 0, time.UTC)
 const steps = `
 
 Check your hook and mail, then act on the hook if present:
-1. Read what gt-prime told you at the start of this session.
+1. Read what gt-prime told you at the start of this session; where it told nothing, run ` + "`gt-prime`" + `.
 2. ` + "`gt-mail inbox`" + ` shows hooked work and unread notes.
 3. If work is hooked, do it now.
 4. If nothing is, wait for instructions.`

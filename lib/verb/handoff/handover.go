@@ -39,6 +39,8 @@ type handover struct {
 	remote bool
 	vars   []string            // see environ
 	clean  func(string) string // see redact
+	agents *agent.Table        // see known
+	heir   agent.Client        // who takes over
 
 	state      git.State
 	note       mail.Note
@@ -68,6 +70,11 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Call) error {
 	if g.What != "" {
 		var err error
 		if work, err = h.resolve(g.What); err != nil {
+			return err
+		}
+	}
+	if h.kind != session.KindAuto {
+		if err := h.findHeir(); err != nil {
 			return err
 		}
 	}
@@ -161,7 +168,7 @@ func (h *handover) ownsPane() bool {
 	}
 	for _, pid := range process.Ancestors(h.agent.PID) {
 		switch {
-		case agent.IsClient(process.Name(pid)):
+		case h.known().IsClient(process.Name(pid)):
 			return false
 		case pid == h.pane.PID:
 			return true
@@ -229,7 +236,7 @@ func (h *handover) restart() error {
 	if err != nil {
 		return err
 	}
-	vars := [][2]string{{"GT_AGENT", h.client().Name}, {"GT_PROCESS_NAMES", strings.Join(h.client().Processes, ",")}}
+	vars := [][2]string{{"GT_AGENT", h.heir.Name}, {"GT_PROCESS_NAMES", strings.Join(h.heir.Processes, ",")}}
 	if err := h.server.SetEnvironment(h.pane.Session, vars); err != nil {
 		h.env.Warn("%v", err)
 	}
@@ -261,22 +268,75 @@ func (h *handover) restart() error {
 	return nil
 }
 
-// client is the table entry of the client that is handed over.
+// known are the agents that are known where the session works. It is asked for
+// late: a hook that only saves does without.
+func (h *handover) known() *agent.Table {
+	if h.agents == nil {
+		var err error
+		h.agents, err = agent.Load(h.env.Getenv, h.home.Town.Root)
+		h.warn(err)
+	}
+	return h.agents
+}
+
+// client is the client that is handed over.
 func (h *handover) client() agent.Client {
 	if h.record != nil && h.record.Agent != "" {
-		return agent.Of(h.record.Agent)
+		return h.known().Of(h.record.Agent)
 	}
-	return agent.Of(h.call.Agent)
+	return h.known().Of(h.call.Agent)
+}
+
+// findHeir finds out which agent takes over: the one that the caller names, the
+// one that the town names for this role, or the one that runs now. That it can is
+// known before anything is touched.
+func (h *handover) findHeir() error {
+	h.heir = h.client()
+	id := h.home.Identity
+	switch {
+	case h.kind == session.KindCycle:
+		if !h.heir.CanResume() {
+			return cli.Fail(cli.No, fmt.Errorf("%s cannot go on with a conversation, as far as gt knows", h.heir.Name),
+				"without --cycle a fresh session takes over")
+		}
+		return nil
+	case h.g.To == "" && id.Role == "":
+		return nil
+	case h.g.To == "":
+		heir, own, err := h.known().For(string(id.Role), id.Rig)
+		if h.warn(err); !own {
+			return nil
+		}
+		h.heir = heir
+	case h.known().Known(h.g.To):
+		h.heir = h.known().Of(h.g.To)
+	default:
+		var names []string
+		for _, c := range h.known().All() {
+			names = append(names, c.Name)
+		}
+		return cli.Fail(cli.Usage, fmt.Errorf("no agent is called '%s'", h.g.To),
+			"there are "+strings.Join(names, ", ")+"; a block [agents."+h.g.To+"] in agents.toml makes one")
+	}
+	if h.heir.Name == h.client().Name {
+		return nil
+	}
+	_, err := process.LookPath(h.heir.Command[0], h.environ())
+	return cli.Fail(cli.No, err)
 }
 
 // sayHowToGoOn tells a caller without a pane, or without an agent in it, what
 // to type.
 func (h *handover) sayHowToGoOn() error {
-	how := h.client().Command
+	var next agent.Next
 	if h.kind == session.KindCycle && h.record != nil {
-		how = strings.Join(h.client().Restart([]string{how}, agent.Next{Resume: string(h.record.ID)}), " ")
+		next.Resume = string(h.record.ID)
+	}
+	how := h.heir.Restart(nil, next)
+	for i, word := range how {
+		how[i] = quote(word)
 	}
 	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: cd %s && %s\nit starts with the note\n",
-		h.note.ID, quote(h.home.Dir), how)
+		h.note.ID, quote(h.home.Dir), strings.Join(how, " "))
 	return err
 }

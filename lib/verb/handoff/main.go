@@ -25,6 +25,7 @@ what it knows, then replaces the agent. The successor starts with the note.
   gt-handoff -s 'auth: 2 of 5 done' -m 'next: session.go; do not touch the API'
   git log -3 | gt-handoff -s 'see the log' -m -
   gt-handoff gastown/witness            hand another agent over
+  gt-handoff --to codex                 go on with another agent, in the same pane
   gt-handoff --auto                     save only (Claude's PreCompact hook)
   gt-handoff --print | ssh box gt-prime --handoff -
 
@@ -68,6 +69,7 @@ type grammar struct {
 
 	Auto    bool   `help:"Save, and leave the agent alone: for a hook before a compaction." xor:"how"`
 	Cycle   bool   `help:"Go on with the same conversation in a new process." xor:"how"`
+	To      string `help:"The agent that goes on (claude, codex, gemini, ...); the one that runs now without it, or the one that the town names for the role." placeholder:"AGENT"`
 	Reason  string `help:"Why; 'compaction' makes the next start a brief one." placeholder:"WORD"`
 	Print   bool   `help:"Write the note to standard output, and change nothing." xor:"how"`
 	DryRun  bool   `help:"Print what would be done, and change nothing."`
@@ -76,6 +78,14 @@ type grammar struct {
 	Watch      bool   `short:"w" default:"true" negatable:"" help:"Show the other agent's session after handing it over (on by default)."`
 	NoGitCheck bool   `help:"Do not warn of uncommitted or unpushed work."`
 	Exec       string `hidden:"" help:"Become the agent that this file describes." placeholder:"FILE"`
+}
+
+// Validate refuses flags that do not go together; kong calls it.
+func (g *grammar) Validate() error {
+	if g.To != "" && (g.Auto || g.Cycle) {
+		return cli.Failf(cli.Usage, "--to is for a hand-over: with --auto nobody takes over, and --cycle goes on with the same conversation")
+	}
+	return nil
 }
 
 // Run saves first and touches tmux last.

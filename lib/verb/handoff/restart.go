@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -49,12 +50,12 @@ const shellVar = "GT_PANE_SHELL"
 const continuation = "Context compacted. Continue your previous task."
 
 // successor describes the agent that takes over: the program, flags, folder
-// and environment of the one before, without what belonged to that one run.
+// and environment of the one before, without what belonged to that one run. Of
+// another client's run only folder and environment mean something to it.
 func (h *handover) successor() (restart, error) {
-	client := h.client()
-	args, err := h.agent.Args()
-	if err != nil || len(args) == 0 {
-		args = []string{client.Command}
+	var args []string
+	if h.heir.Name == h.client().Name {
+		args, _ = h.agent.Args() // one whose arguments nobody can read is started plainly
 	}
 	next := agent.Next{Prompt: beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())}
 	if h.kind == session.KindCycle {
@@ -64,8 +65,8 @@ func (h *handover) successor() (restart, error) {
 	}
 	r := restart{
 		Dir:    h.dir(),
-		Args:   client.Restart(args, next),
-		Env:    h.successorEnv(client),
+		Args:   h.heir.Restart(args, next),
+		Env:    h.successorEnv(),
 		Server: string(h.server),
 		Pane:   h.pane.ID,
 		Shell:  h.shell(),
@@ -130,10 +131,10 @@ func (h *handover) dir() string {
 }
 
 // successorEnv is the environment that the client was started with, with who
-// the successor is, and without what told one run of the client from another.
-func (h *handover) successorEnv(client agent.Client) []string {
-	set := h.identityVars(client)
-	env := slices.DeleteFunc(client.Inherit(h.environ()), func(kv string) bool {
+// the successor is, and without what told one run of a client from another.
+func (h *handover) successorEnv() []string {
+	set := h.identityVars()
+	env := slices.DeleteFunc(h.known().Outside(h.environ()), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
 		switch key {
 		case "TMUX", "TMUX_PANE", "GT_SESSION_UUID", "GT_SESSION_ID", shellVar:
@@ -147,11 +148,15 @@ func (h *handover) successorEnv(client agent.Client) []string {
 	return env
 }
 
-// identityVars say who the successor is. None of them is secret.
-func (h *handover) identityVars(client agent.Client) [][2]string {
+// identityVars say who the successor is, and what its block in the table of
+// agents gives it besides.
+func (h *handover) identityVars() [][2]string {
 	vars := [][2]string{
-		{"GT_AGENT", client.Name},
-		{"GT_PROCESS_NAMES", strings.Join(client.Processes, ",")},
+		{"GT_AGENT", h.heir.Name},
+		{"GT_PROCESS_NAMES", strings.Join(h.heir.Processes, ",")},
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.heir.Env)) {
+		vars = append(vars, [2]string{name, h.heir.Env[name]})
 	}
 	if id := h.home.Identity; id.Role != "" {
 		vars = append(vars, [2]string{"GT_ROLE", id.Address()}, [2]string{"BD_ACTOR", id.Address()})
@@ -257,7 +262,7 @@ func (h *handover) printRestart() error {
 		return err
 	}
 	words := []string{"env"}
-	for _, kv := range h.identityVars(h.client()) {
+	for _, kv := range h.identityVars() {
 		words = append(words, kv[0]+"="+kv[1])
 	}
 	words = append(words, r.Args...)

@@ -17,14 +17,14 @@ import (
 //
 // A session is told by its process, else by the transcript that the process has
 // open. It is never guessed: two agents of one folder look alike.
-func discover(env *cli.Env, all roll.Roll) (strangers []*roll.Session) {
+func discover(env *cli.Env, sessions roll.Roll) (strangers []*roll.Session) {
 	server, _ := tmux.FromEnv(env.Getenv)
 	panes, err := tmux.Server(server).Panes()
 	if err != nil || len(panes) == 0 {
 		return nil // without tmux there is nothing to find in it
 	}
 	byPID, byFile := map[int]*roll.Session{}, map[string]*roll.Session{}
-	for s := range all.All() {
+	for s := range sessions.All() {
 		if s.Settle(); s.PID > 0 {
 			byPID[s.PID] = s
 		}
@@ -32,12 +32,12 @@ func discover(env *cli.Env, all roll.Roll) (strangers []*roll.Session) {
 			byFile[s.Transcript] = s
 		}
 	}
-	table := process.Snapshot()
+	known, table := agents(env), process.Snapshot()
 	for _, pane := range panes {
 		if pane.Dead {
 			continue
 		}
-		p, client := inPane(table, pane.PID)
+		p, client := inPane(known, table, pane.PID)
 		if client == "" {
 			continue
 		}
@@ -57,7 +57,7 @@ func discover(env *cli.Env, all roll.Roll) (strangers []*roll.Session) {
 
 // inPane finds the agent that runs in a pane: of one that was started by another,
 // the other.
-func inPane(table process.Table, pid int) (process.Proc, string) {
+func inPane(known *agent.Table, table process.Table, pid int) (process.Proc, string) {
 	for _, pid := range table.Below(pid) {
 		p, err := process.Find(pid)
 		if err != nil {
@@ -67,8 +67,8 @@ func inPane(table process.Table, pid int) (process.Proc, string) {
 		if args, err := p.Args(); err == nil {
 			name = agent.ProgramName(args)
 		}
-		if agent.IsClient(name) {
-			return p, agent.ByProcess(name).Name
+		if known.IsClient(name) {
+			return p, known.ByProcess(name).Name
 		}
 	}
 	return process.Proc{}, ""

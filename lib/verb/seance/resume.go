@@ -51,17 +51,17 @@ func (c *resume) Run(env *cli.Env) error {
 		return on.impossible(s, c.Fork)
 	case on.dir == "":
 		return cli.Fail(cli.No, fmt.Errorf("it is not known in which folder session %s worked", s.ID),
-			elsewhere(s))
+			on.elsewhere(s))
 	case err != nil || !info.IsDir():
 		return cli.Fail(cli.No, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.dir),
-			"make it anew (git worktree add, git clone), or", elsewhere(s))
+			"make it anew (git worktree add, git clone), or", on.elsewhere(s))
 	}
 	return process.Become(on.dir, on.args, on.environ(env))
 }
 
 // elsewhere says what can be done with a session whose folder is not there.
-func elsewhere(s *roll.Session) string {
-	if clientOf(s).Ask() != nil {
+func (g goingOn) elsewhere(s *roll.Session) string {
+	if g.client.Ask != nil {
 		return fmt.Sprintf("gt-seance talk %s asks the session from any folder", s.ID)
 	}
 	return fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID)
@@ -73,12 +73,16 @@ type goingOn struct {
 	dir  string
 	args []string // the program first; none where the client cannot
 	set  []string // "NAME=value", or "NAME" for one that is taken away
+
+	client agent.Client
+	agents *agent.Table
 }
 
 // comeback says how a session, or a copy of it, goes on.
 func comeback(env *cli.Env, s *roll.Session, fork bool) goingOn {
-	c := clientOf(s)
-	on := goingOn{dir: folder(s)}
+	all := agents(env)
+	c := clientOf(all, s)
+	on := goingOn{dir: folder(s), client: c, agents: all}
 	// A subagent's conversation is none that Claude Code opens by its id.
 	if s.SubagentOf == "" && (fork && c.CanFork() || !fork && c.CanResume()) {
 		on.args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
@@ -115,7 +119,7 @@ func folder(s *roll.Session) string {
 // environ is what the session's agent gets: the caller's environment, without
 // what is of the caller's own session, but in its pane.
 func (g goingOn) environ(env *cli.Env) []string {
-	out := ask.Environ(env.Environ)
+	out := ask.Environ(g.agents, env.Environ)
 	for _, change := range g.set {
 		out = ask.Account(out, change)
 	}
@@ -158,7 +162,7 @@ func (g goingOn) impossible(s *roll.Session, fork bool) error {
 	if fork {
 		what = "go on with a copy of a session"
 	}
-	return cli.Fail(cli.No, fmt.Errorf("%s cannot %s, as far as gt knows", clientOf(s).Name, what),
+	return cli.Fail(cli.No, fmt.Errorf("%s cannot %s, as far as gt knows", g.client.Name, what),
 		fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID))
 }
 

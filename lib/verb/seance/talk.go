@@ -2,6 +2,7 @@ package seance
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"gt/lib/agent"
 	"gt/lib/ask"
 	"gt/lib/cli"
+	"gt/lib/home"
 	"gt/lib/roll"
 	"gt/lib/term"
 )
@@ -50,7 +52,8 @@ func (c *talk) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("session %s is a subagent, and none that can be asked", s.ID),
 			fmt.Sprintf("gt-seance talk %s asks the session that it worked for", s.SubagentOf))
 	}
-	p, err := ask.Of(env, clientOf(s), s.ID, s.CWD, s.Transcript, store(s))
+	all := agents(env)
+	p, err := ask.Of(env, all, clientOf(all, s), s.ID, s.CWD, s.Transcript, store(s))
 	if err != nil {
 		return err
 	}
@@ -103,13 +106,20 @@ func question(r io.Reader) (string, error) {
 	return strings.TrimRight(string(data), "\n"), nil
 }
 
+// agents are those that are known where we are. What cannot be read of what the
+// person or the town says of them is warned of.
+func agents(env *cli.Env) *agent.Table {
+	all, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town.Root)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	return all
+}
+
 // clientOf is the session's. Where the log does not say, it is Claude Code: so it
 // is with Gas Town's events.
-func clientOf(s *roll.Session) agent.Client {
-	if s.Agent == "" {
-		return agent.Of("claude")
-	}
-	return agent.Of(s.Agent)
+func clientOf(all *agent.Table, s *roll.Session) agent.Client {
+	return all.Of(cmp.Or(s.Agent, agent.DefaultName))
 }
 
 // converse asks what stands on each line of standard input.
