@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -23,7 +24,12 @@ import (
 // Flags are the flags of every command that can run as a hook.
 type Flags struct {
 	Hook  bool   `help:"Run as an agent's hook: read its JSON on standard input, exit 0 whatever happens."`
-	Agent string `help:"The client that runs the hook (claude, codex, gemini, copilot, qwen, cursor)." placeholder:"NAME"`
+	Agent string `help:"The client that runs the hook (claude, codex, gemini, copilot, ...)." placeholder:"NAME"`
+
+	// What the table of agents says of the client, which no hook has the time
+	// to read: gt-hooks writes it into the wiring.
+	Dialect string `help:"The client that it takes an answer like, if not its own." placeholder:"NAME"`
+	Cap     int    `help:"How much of an answer it takes whole, if not what its dialect says." placeholder:"N"`
 }
 
 // Call is one run of a command, by a client as a hook or by hand: what was
@@ -32,10 +38,12 @@ type Call struct {
 	Input Input
 	Hook  bool
 	Agent string
-	Dir   string // where the client is
-	Home  home.Home
-	ID    session.ID // empty where no session is known
-	Store session.Store
+	// Dialect is how the client takes an answer.
+	Dialect Dialect
+	Dir     string // where the client is
+	Home    home.Home
+	ID      session.ID // empty where no session is known
+	Store   session.Store
 
 	env *cli.Env
 	got []error // what was got over, each once
@@ -49,6 +57,7 @@ type Call struct {
 // Store.Current.
 func Begin(env *cli.Env, f Flags) *Call {
 	c := &Call{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
+	c.Dialect = f.dialect(c.Agent)
 	if f.Hook {
 		c.Input = Read(env.Stdin, Deadline)
 		if c.Input.Problem != "" {
@@ -83,6 +92,19 @@ func Begin(env *cli.Env, f Flags) *Call {
 		c.ID = c.Store.Current(env.Getenv, f.Hook)
 	}
 	return c
+}
+
+// dialect is that of the agent, but for what the wiring says of the one that it
+// is made for.
+func (f Flags) dialect(agent string) Dialect {
+	if agent != f.Agent {
+		return DialectOf(agent)
+	}
+	d := DialectOf(cmp.Or(f.Dialect, agent))
+	if f.Cap > 0 {
+		d.Cap = f.Cap
+	}
+	return d
 }
 
 // Process is the client's process, unknown where there is none.

@@ -34,6 +34,9 @@ var dialects = map[string]Dialect{
 	"gemini":  {Cap: 10_000, shape: nested},
 	"copilot": {Cap: 10_000, shape: topLevel},
 	"cursor":  {Cap: 10_000, shape: snake},
+	// Ours is the plugin that takes the text, in full and in both places.
+	"opencode": {Cap: 10_000, shape: plain, Compaction: true},
+	"pi":       {Cap: 10_000, shape: plain, Compaction: true},
 }
 
 // DefaultAgent is the client that is assumed where none is named.

@@ -2,12 +2,13 @@ package hook
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Wired reads the arguments with which clients call a command as their hook:
-// "command --hook [--agent NAME]". ok is false for all others, which are the
-// grammar's to read.
+// "command --hook [--agent NAME] [--dialect NAME] [--cap N]". ok is false for all
+// others, which are the grammar's to read.
 // A program that is but one command has none to name.
 func Wired(args []string, command ...string) (f Flags, ok bool) {
 	begin := append(command, "--hook")
@@ -15,12 +16,24 @@ func Wired(args []string, command ...string) (f Flags, ok bool) {
 		return Flags{}, false
 	}
 	f.Hook = true
-	switch rest := args[len(begin):]; {
-	case len(rest) == 0:
-		return f, true
-	case len(rest) == 2 && rest[0] == "--agent" && !strings.HasPrefix(rest[1], "-"):
-		f.Agent = rest[1]
-		return f, true
+	for rest := args[len(begin):]; len(rest) > 0; rest = rest[2:] {
+		if len(rest) == 1 || strings.HasPrefix(rest[1], "-") {
+			return Flags{}, false
+		}
+		switch value := rest[1]; rest[0] {
+		case "--agent":
+			f.Agent = value
+		case "--dialect":
+			f.Dialect = value
+		case "--cap":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				return Flags{}, false
+			}
+			f.Cap = n
+		default:
+			return Flags{}, false
+		}
 	}
-	return Flags{}, false
+	return f, true
 }

@@ -41,8 +41,13 @@ func TestWired(t *testing.T) {
 	if len(seen) != 2 {
 		t.Errorf("wired are %v", seen)
 	}
+	custom := []string{"touch", "--hook", "--agent", "vibe", "--dialect", "codex", "--cap", "4000"}
+	if got, ok := hook.Wired(custom, "touch"); got != (hook.Flags{Hook: true, Agent: "vibe", Dialect: "codex", Cap: 4000}) || !ok {
+		t.Errorf("%v is read as %+v, %v", custom, got, ok)
+	}
 	for _, args := range [][]string{
 		nil, {"touch"}, {"end", "--hook"}, {"touch", "--hook", "--help"}, {"touch", "--hook", "Bash"},
+		{"touch", "--hook", "--agent", "x", "--dialect"}, {"touch", "--hook", "--cap", "many"}, {"touch", "--hook", "--agent", "--cap", "9"},
 		{"touch", "--hook", "--agent"}, {"touch", "--hook", "--agent", "--help"}, {"touch", "--hook", "--agent", "x", "y"},
 	} {
 		if got, ok := hook.Wired(args, "touch"); ok {

@@ -199,13 +199,13 @@ func (h *handover) refuseLoop() error {
 // tellSummariser prints what a summary of the conversation should keep, for
 // the client that takes it. A client that does not is told nothing.
 func (h *handover) tellSummariser() error {
-	if !hook.DialectOf(h.call.Agent).Compaction {
-		if !h.g.Hook {
+	if !h.call.Dialect.Compaction {
+		if !h.g.Client.Hook {
 			fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n", h.note.ID)
 		}
 		return nil
 	}
-	if !h.g.Hook {
+	if !h.g.Client.Hook {
 		_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n", h.note.ID)
 		return err
 	}

@@ -53,14 +53,13 @@ func wired(args []string) cli.Command {
 	if !ok {
 		return nil
 	}
-	g.Hook, g.Agent = f.Hook, f.Agent
+	g.Client = f
 	return g
 }
 
 type grammar struct {
 	cli.Flags
-	Hook  bool   `help:"Run as an agent's hook: read its JSON on standard input, exit 0 whatever happens."`
-	Agent string `help:"The client that runs the hook." placeholder:"NAME"`
+	Client hook.Flags `embed:""`
 
 	What    string `arg:"" optional:"" help:"Work to hook first (an id), or whom to hand over instead of yourself: a tmux session, a role or an address."`
 	Subject string `short:"s" help:"What the note is about, in a line." placeholder:"TEXT"`
@@ -93,7 +92,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	if g.Exec != "" {
 		return become(env, g.Exec)
 	}
-	call := hook.Begin(env, hook.Flags{Hook: g.Hook, Agent: g.Agent})
+	call := hook.Begin(env, g.Client)
 	if done, err := g.deferPolecat(env, call.Home.Identity); done {
 		return err
 	}
@@ -123,7 +122,7 @@ const maxMessage = 256 << 10
 
 // message returns what the caller wants to tell the successor.
 func (g *grammar) message(env *cli.Env) (string, error) {
-	if g.Message != "-" || g.Hook {
+	if g.Message != "-" || g.Client.Hook {
 		return g.Message, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(env.Stdin, maxMessage+1))

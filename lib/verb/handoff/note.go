@@ -140,7 +140,7 @@ func (h *handover) redact() func(string) string {
 // warnOfGit says what a successor will find half done. It is no reason to
 // refuse: the files stay where they are.
 func (h *handover) warnOfGit() {
-	if h.g.NoGitCheck || h.g.Hook {
+	if h.g.NoGitCheck || h.g.Client.Hook {
 		return
 	}
 	if s := h.state; len(s.Changes) > 0 || s.Ahead > 0 {

@@ -14,9 +14,13 @@ import (
 // with the conversation all the same.
 func TestCycleWithoutRecord(t *testing.T) {
 	h := &handover{
-		env:  &cli.Env{Now: time.Now},
+		env:  &cli.Env{Now: time.Now, Getenv: func(string) string { return "" }},
 		call: &hook.Call{ID: "s1", Agent: "claude"},
 		kind: session.KindCycle,
+		g:    &grammar{Cycle: true},
+	}
+	if err := h.findHeir(); err != nil {
+		t.Fatal(err)
 	}
 	r, err := h.successor()
 	if err != nil {

@@ -34,7 +34,7 @@ func (h *handover) save() (bool, error) {
 		}
 	}
 	if r := h.record; r != nil {
-		if h.g.Hook && h.call.Input.Key != "" {
+		if h.g.Client.Hook && h.call.Input.Key != "" {
 			if !r.Claim(now, h.call.Input.Key) {
 				return false, nil
 			}

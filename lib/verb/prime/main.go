@@ -87,7 +87,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	text := s.text()
 	if g.Client.Hook {
-		text = s.dialect.Reply("SessionStart", text)
+		text = s.call.Dialect.Reply("SessionStart", text)
 	}
 	if _, err := io.WriteString(env.Stdout, text); err != nil {
 		return call.End(err) // it was not delivered, so it stays where it waits

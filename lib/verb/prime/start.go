@@ -24,7 +24,6 @@ import (
 type start struct {
 	env     *cli.Env
 	call    *hook.Call
-	dialect hook.Dialect
 	facts   session.Facts
 	foreign bool // the home's state is another user's
 	fork    bool // the client told its parent's id instead of its own
@@ -56,7 +55,7 @@ type start struct {
 }
 
 func newStart(env *cli.Env, call *hook.Call) *start {
-	s := &start{env: env, call: call, dialect: hook.DialectOf(call.Agent), facts: call.Facts()}
+	s := &start{env: env, call: call, facts: call.Facts()}
 	if s.facts.Source == "" {
 		s.facts.Source = env.Getenv("GT_HOOK_SOURCE")
 	}
