@@ -58,7 +58,7 @@ var only = []struct {
 	{"github.com/natefinch/atomic", []string{"lib/atomicfile"}, "one place that renames"},
 	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/history", "lib/eventlog"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
-	{"github.com/BurntSushi/toml", []string{"lib/rig", "lib/ask"}, "no hook carries a TOML parser"},
+	{"github.com/BurntSushi/toml", []string{"lib/rig", "lib/ask", "lib/agent"}, "no hook that is on the way of every prompt carries a TOML parser"},
 	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},
 	{"golang.org/x/term", []string{"lib/term"}, "so is the terminal's width"},
 	{"github.com/google/uuid", []string{"lib/session"}, "ids are made in one place"},

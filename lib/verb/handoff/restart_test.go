@@ -14,7 +14,7 @@ import (
 // with the conversation all the same.
 func TestCycleWithoutRecord(t *testing.T) {
 	h := &handover{
-		env:  &cli.Env{Now: time.Now, Getenv: func(string) string { return "" }},
+		env:  &cli.Env{Now: time.Now},
 		call: &hook.Call{ID: "s1", Agent: "claude"},
 		kind: session.KindCycle,
 		g:    &grammar{Cycle: true},
