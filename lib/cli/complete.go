@@ -46,7 +46,7 @@ func completing(env *Env, p Program) (code int, asked bool) {
 			return 0, false
 		}
 		_, err := io.WriteString(env.Stdout, text)
-		return report(env, err), true
+		return Report(env, err), true
 	case len(args) > 1 && args[0] == completeCommand:
 		parser, err := newParser(env, p)
 		if err != nil {

@@ -74,7 +74,7 @@ func Run(env *Env, p Program) (code int) {
 
 	if p.Hot != nil {
 		if c := p.Hot(env.Args); c != nil {
-			return report(env, c.Run(env))
+			return Report(env, c.Run(env))
 		}
 	}
 	if code, asked := completing(env, p); asked {
@@ -85,7 +85,7 @@ func Run(env *Env, p Program) (code int) {
 		one.Grammar = g
 		if parser, err := newParser(env, one); err == nil {
 			if ctx, err := parser.Parse(env.Args); err == nil && lacking(parser.Model.Node, env.Args) == nil {
-				return report(env, ctx.Run())
+				return Report(env, ctx.Run())
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func Run(env *Env, p Program) (code int) {
 		}
 		return Usage
 	}
-	return report(env, ctx.Run())
+	return Report(env, ctx.Run())
 }
 
 // lacking is the flag whose value is not there, at the end of a command line.
@@ -206,8 +206,8 @@ func drain(r io.Reader) {
 // otherwise go on parsing.
 type exit int
 
-// report says what err means and returns its exit code.
-func report(env *Env, err error) int {
+// Report says what err means and returns its exit code.
+func Report(env *Env, err error) int {
 	if err != nil && !errors.Is(err, Silent) {
 		env.Error("%v", err)
 		for _, h := range hints(err) {

@@ -9,7 +9,8 @@ import (
 )
 
 type status struct {
-	JSON bool `name:"json" help:"One JSON object a line: a hook in a scope, or a scope without hooks of gt."`
+	Agent []string `arg:"" optional:"" help:"The agents, each hook of them; else all that are on this machine, a line each."`
+	JSON  bool     `name:"json" help:"One JSON object a line: a hook in a scope, or a scope without hooks of gt."`
 }
 
 // The states of a hook in one place.
@@ -20,10 +21,15 @@ const (
 	outdated  = "outdated"   // wired, but not as this version does it
 	noBinary  = "no binary"  // wired, to a file that is not there
 	missing   = "missing"    // not wired, though other hooks of ours are
+	none      = "none"       // of a place: no hook of ours
+	noFile    = "no file"    // of a place: there is not even a file
+	noAccess  = "unreadable" // of a place: nobody knows
+	unable    = "no hooks"   // of an agent: gt cannot be wired into it
 )
 
 // A finding is a hook of ours in a place, or a place without any.
 type finding struct {
+	Agent   string  `json:"agent"`
 	Scope   string  `json:"scope"`
 	File    string  `json:"file"`
 	Event   string  `json:"event,omitempty"`
@@ -41,71 +47,118 @@ func (f finding) works() bool {
 	return f.State == wired || f.State == twice || f.State == otherPath
 }
 
-// Run shows every hook in every place. The answer is yes when each hook that
-// gt has is wired somewhere and works, and nothing switches hooks off.
+// A report is what was found of one agent.
+type report struct {
+	target
+	want   []handler
+	places []place
+	all    []finding
+}
+
+// Run shows every hook in every place. The answer is yes when each hook of each
+// agent is wired somewhere and works, and nothing switches hooks off.
 func (c *status) Run(env *cli.Env) error {
-	want, err := wiring(env)
+	known, err := table(env)
 	if err != nil {
 		return err
 	}
-	places, err := survey(env)
+	picked := concerned(env, known)
+	if len(c.Agent) > 0 {
+		if picked, err = pick(known, c.Agent); err != nil {
+			return err
+		}
+	}
+	dir, err := binDir(env)
 	if err != nil {
 		return err
 	}
-	var all []finding
-	for _, p := range places {
-		all = append(all, judge(env, p, want)...)
-	}
-	for i := range all { // a command line may hold a key
-		all[i].Command, all[i].Detail = env.Redact(all[i].Command), env.Redact(all[i].Detail)
+	var reports []report
+	for _, t := range picked {
+		r, err := inspect(env, t, dir)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
 	}
 
 	say := &printer{env: env}
-	if c.JSON {
-		for _, f := range all {
-			say.json(f)
+	switch {
+	case c.JSON:
+		for _, r := range reports {
+			for _, f := range r.all {
+				say.json(f)
+			}
 		}
-	} else {
-		say.matrix(places, want, all)
+	case len(c.Agent) > 0:
+		for i, r := range reports {
+			if i > 0 {
+				say.line("")
+			}
+			say.matrix(r)
+		}
+	default:
+		say.overview(reports)
 	}
-	advise(env, places, all)
-	if say.err == nil && !complete(want, all, places) {
+	whole := advise(env, reports)
+	if say.err == nil && !whole {
 		return cli.Silent
 	}
 	return say.err
 }
 
-// complete says whether gt is wired as a whole.
-func complete(want []handler, all []finding, places []place) bool {
-	for _, w := range want {
-		if !slices.ContainsFunc(all, func(f finding) bool { return f.is(w) && f.works() }) {
+// concerned are the agents that are on this machine, and those that gt is wired
+// into all the same.
+func concerned(env *cli.Env, all []target) []target {
+	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
+		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p place) bool { return len(p.ours()) > 0 })
+	})
+}
+
+// inspect looks at all that an agent's hooks depend on.
+func inspect(env *cli.Env, t target, dir string) (report, error) {
+	r := report{target: t}
+	if t.unable != "" {
+		r.all = []finding{{Agent: t.name, Scope: userScope, State: unable, Detail: t.unable}}
+		return r, nil
+	}
+	var err error
+	if r.want, err = t.wanted(dir); err != nil {
+		return r, err
+	}
+	r.places = survey(env, t)
+	for _, p := range r.places {
+		r.all = append(r.all, judge(env, p, r.want)...)
+	}
+	for i := range r.all { // a command line may hold a key
+		r.all[i].Command, r.all[i].Detail = env.Redact(r.all[i].Command), env.Redact(r.all[i].Detail)
+	}
+	return r, nil
+}
+
+// complete says whether gt is wired into the agent as a whole. One that gt
+// cannot be wired into lacks nothing.
+func (r report) complete() bool {
+	for _, w := range r.want {
+		if !slices.ContainsFunc(r.all, func(f finding) bool { return f.is(w) && f.works() }) {
 			return false
 		}
 	}
-	return disabled(places) == nil
+	return disabled(r.places) == nil
 }
 
 // is says whether a finding is about the hook w.
 func (f finding) is(w handler) bool { return f.Event == w.event && f.Hook == w.short() }
 
-// short names a hook within its event: the binary and what it is to do.
-func (h handler) short() string {
-	if len(h.args) > 0 && !strings.HasPrefix(h.args[0], "-") {
-		return h.binary + " " + h.args[0]
-	}
-	return h.binary
-}
-
 // judge compares what a place has with what it should have.
 func judge(env *cli.Env, p place, want []handler) []finding {
 	ours := p.ours()
 	if len(ours) == 0 {
-		f := finding{Scope: p.name, File: p.file, State: "none"}
+		f := finding{Agent: p.of.name, Scope: p.name, File: p.file, State: none}
 		switch {
 		case p.err != nil:
-			f.State, f.Detail = "unreadable", p.err.Error()
+			f.State, f.Detail = noAccess, p.err.Error()
 		case p.none:
-			f.State = "no file"
+			f.State = noFile
 		}
 		return []finding{f}
 	}
@@ -117,7 +170,7 @@ func judge(env *cli.Env, p place, want []handler) []finding {
 				continue
 			}
 			g := found(h)
-			g.State, g.Detail = compare(env, h, w)
+			g.State, g.Detail = p.of.compare(env, h, w)
 			switch {
 			case f.works() && g.works():
 				f.State, f.Detail = twice, fmt.Sprintf("in lines %d and %d", f.Line, g.Line)
@@ -136,7 +189,7 @@ func judge(env *cli.Env, p place, want []handler) []finding {
 	}
 	for i := range all {
 		f := &all[i]
-		f.Scope, f.File = p.name, p.file
+		f.Agent, f.Scope, f.File = p.of.name, p.name, p.file
 		if f.State != wired {
 			f.Fix = p.repair()
 		}
@@ -149,17 +202,29 @@ func found(h handler) finding {
 }
 
 // compare says how the handler h does what it should do as w.
-func compare(env *cli.Env, h, w handler) (state, detail string) {
-	file, err := locate(env, h.program())
-	switch {
-	case err != nil:
-		return noBinary, err.Error()
-	case h.timeout >= suspicious:
-		return outdated, inSeconds(h)
-	case !h.same(w):
+func (t target) compare(env *cli.Env, h, w handler) (state, detail string) {
+	programs, should := []string{h.program()}, []string{w.program()}
+	same := h.same(w)
+	if t.format.shape == script {
+		programs, should, same = scriptPrograms(h.raw), scriptPrograms(w.raw), sameScript(h.raw, w.raw)
+	}
+	var elsewhere string
+	for i, program := range programs {
+		file, err := locate(env, program)
+		if err != nil {
+			return noBinary, err.Error()
+		}
+		if i < len(should) && !sameFile(file, should[i]) {
+			elsewhere = file
+		}
+	}
+	switch wrong := t.format.unlikely(h.timeout); {
+	case wrong != "":
+		return outdated, wrong
+	case !same:
 		return outdated, "not as this version wires it"
-	case !sameFile(file, w.command):
-		return otherPath, "runs " + file
+	case elsewhere != "":
+		return otherPath, "runs " + elsewhere
 	}
 	return wired, ""
 }
@@ -176,43 +241,61 @@ func locate(env *cli.Env, program string) (string, error) {
 	return onPath(env, program)
 }
 
-// suspicious is a time limit in seconds that nobody can mean: over a quarter
-// of an hour, and as a number of milliseconds quite usual.
-const suspicious = 1000
-
-func inSeconds(h handler) string {
-	return fmt.Sprintf("its timeout of %v is in seconds, %.1f hours", h.timeout, h.timeout/3600)
+// unlikely says what is wrong with a limit that nobody can mean, which is one in
+// the other unit: over a quarter of an hour in seconds, or a tenth of a second.
+func (f format) unlikely(limit float64) string {
+	switch {
+	case limit == 0 || f.either:
+	case !f.millis && limit >= 1000:
+		return fmt.Sprintf("its timeout of %v is in seconds, %.1f hours", limit, limit/3600)
+	case f.millis && limit <= 100:
+		return fmt.Sprintf("its timeout of %v is in milliseconds, too short for any program", limit)
+	}
+	return ""
 }
 
-// advise says what is wrong and what to do about it.
-func advise(env *cli.Env, places []place, all []finding) {
+// advise says what is wrong and what to do about it, and whether all is well.
+func advise(env *cli.Env, reports []report) (whole bool) {
+	whole = len(reports) > 0
 	var fixes []string
-	for _, f := range all {
-		if f.Detail != "" && f.Event == "" {
-			env.Warn("%s", f.Detail)
-		} else if f.Detail != "" {
-			env.Warn("%s: %s %s: %s", f.Scope, f.Event, f.Hook, f.Detail)
-		}
-		if f.Fix != "" && !slices.Contains(fixes, f.Fix) {
-			fixes = append(fixes, f.Fix)
+	fix := func(line string) {
+		if line != "" && !slices.Contains(fixes, line) {
+			fixes = append(fixes, line)
 		}
 	}
-	for _, p := range places {
-		for _, h := range p.all {
-			if h.binary == "" && h.timeout >= suspicious {
-				env.Warn("%s line %d, not of gt: %s", p.file, h.line, inSeconds(h))
+	for _, r := range reports {
+		whole = r.complete() && whole
+		for _, f := range r.all {
+			switch {
+			case f.Detail == "" || f.State == unable:
+			case f.Event == "":
+				env.Warn("%s", f.Detail)
+			default:
+				env.Warn("%s %s: %s %s: %s", f.Agent, f.Scope, f.Event, f.Hook, f.Detail)
+			}
+			fix(f.Fix)
+		}
+		for _, p := range r.places {
+			for _, h := range p.all {
+				if wrong := r.format.unlikely(h.timeout); h.binary == "" && wrong != "" {
+					env.Warn("%s line %d, not of gt: %s", p.file, h.line, wrong)
+				}
 			}
 		}
+		for _, c := range conflicts(r.places) {
+			env.Warn("%s", c)
+		}
+		if r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
+			fix(r.remedy("install", userScope))
+		}
 	}
-	for _, c := range conflicts(places) {
-		env.Warn("%s", c)
+	if len(reports) == 0 {
+		env.Warn("no agent is on this machine that gt knows")
 	}
-	if !slices.ContainsFunc(all, func(f finding) bool { return f.Event != "" }) {
-		fixes = append(fixes, place{name: "user"}.repair())
+	for _, line := range fixes {
+		env.Hint("%s", line)
 	}
-	for _, fix := range fixes {
-		env.Hint("%s", fix)
-	}
+	return whole
 }
 
 // conflicts says what stands in the way of a wiring that is right in itself.
@@ -235,49 +318,83 @@ func conflicts(places []place) []string {
 	return all
 }
 
-// repair is the command that puts the wiring of a place right.
-func (p place) repair() string {
-	switch p.name {
-	case "user":
-		return "gt-hooks install claude"
-	case "project", "local":
-		return "gt-hooks install claude --scope " + p.name
-	case "plugin":
-		return "claude plugin update " + p.plugin
-	}
-	return "ask who manages '" + p.file + "'"
-}
-
-// matrix shows the places, and below them each hook in each place that has any.
-func (p *printer) matrix(places []place, want []handler, all []finding) {
-	overview := [][]string{{"SCOPE", "HOOKS", "SETTINGS"}}
-	hooks := [][]string{{"EVENT", "HOOK"}}
-	for _, w := range want {
-		hooks = append(hooks, []string{w.event, w.short()})
-	}
-	for _, at := range places {
-		state, working := "", 0
-		for _, f := range all {
-			switch i := slices.IndexFunc(want, f.is); {
-			case f.File != at.file:
-			case f.Event == "":
-				state = f.State
-			case i >= 0:
-				hooks[i+1] = append(hooks[i+1], f.State)
-				if f.works() {
-					working++
-				}
+// overview shows a line for each agent and scope that is wired, and one for each
+// agent that is not.
+func (p *printer) overview(reports []report) {
+	rows := [][]string{{"AGENT", "SCOPE", "HOOKS", "FILE"}}
+	for _, r := range reports {
+		var other []string // said where there is nothing better to say
+		before := len(rows)
+		for _, at := range r.places {
+			row := []string{r.name, at.name, r.state(at), at.file}
+			switch {
+			case len(at.ours()) > 0 || at.err != nil:
+				rows = append(rows, row)
+			case other == nil:
+				other = row
 			}
 		}
-		if state == "" {
-			state = fmt.Sprintf("%d of %d", working, len(want))
-			hooks[0] = append(hooks[0], strings.ToUpper(at.name))
+		switch {
+		case r.unable != "":
+			rows = append(rows, []string{r.name, "", unable, r.unable})
+		case len(rows) == before:
+			rows = append(rows, other)
 		}
-		overview = append(overview, []string{at.name, state, at.file})
+	}
+	if len(rows) > 1 {
+		p.tableOf(0, rows)
+	}
+}
+
+// state is what a place has, in a word.
+func (r report) state(at place) string {
+	working := 0
+	for _, f := range r.all {
+		switch {
+		case f.File != at.file:
+		case f.Event == "":
+			return f.State
+		case f.works() && slices.ContainsFunc(r.want, f.is):
+			working++
+		}
+	}
+	if r.format.shape == script {
+		for _, f := range r.all {
+			if f.File == at.file {
+				return f.State
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d", working, len(r.want))
+}
+
+// matrix shows an agent's places, and below them each hook in each place that
+// has any.
+func (p *printer) matrix(r report) {
+	if r.unable != "" {
+		p.line("%s: %s", r.name, r.unable)
+		return
+	}
+	overview := [][]string{{"SCOPE", "HOOKS", "SETTINGS"}}
+	hooks := [][]string{{"EVENT", "HOOK"}}
+	for _, w := range r.want {
+		hooks = append(hooks, []string{w.event, w.short()})
+	}
+	for _, at := range r.places {
+		overview = append(overview, []string{at.name, r.state(at), at.file})
+		if len(at.ours()) == 0 {
+			continue
+		}
+		hooks[0] = append(hooks[0], strings.ToUpper(at.name))
+		for _, f := range r.all {
+			if i := slices.IndexFunc(r.want, f.is); i >= 0 && f.File == at.file {
+				hooks[i+1] = append(hooks[i+1], f.State)
+			}
+		}
 	}
 	// A path that is cut tells nobody where to look.
 	p.tableOf(0, overview)
-	if len(hooks[0]) > 2 {
+	if len(hooks[0]) > 2 && r.format.shape != script {
 		p.line("")
 		p.table(hooks)
 	}

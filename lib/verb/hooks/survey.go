@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"gt/lib/atomicfile"
@@ -14,8 +16,9 @@ import (
 	"gt/lib/settings"
 )
 
-// A place is a file that Claude Code takes hooks from.
+// A place is a file that an agent takes hooks from.
 type place struct {
+	of   target
 	name string // user, project, local, managed, plugin
 	file string
 	err  error // why it could not be read
@@ -28,33 +31,28 @@ type place struct {
 	plugins map[string]bool // the plugins that it switches on and off
 }
 
-// survey reads every place, the weakest first: where two of them say something
-// different, the later one holds. Plugins come last.
-func survey(env *cli.Env) ([]place, error) {
-	user, err := settingsOf(env, "user")
-	if err != nil {
-		return nil, err
-	}
-	places := []place{look("user", user)}
-	for _, name := range []string{"project", "local"} {
-		file, err := settingsOf(env, name)
-		if err != nil {
-			return nil, err
-		}
+// survey reads every place of an agent, the weakest first: where two of them say
+// something different, the later one holds. Plugins come last.
+func survey(env *cli.Env, t target) []place {
+	var places []place
+	for _, f := range t.files {
 		// In the home folder the project's settings are the user's.
-		if !sameFile(file, user) {
-			places = append(places, look(name, file))
+		if !slices.ContainsFunc(places, func(p place) bool { return sameFile(p.file, f.path) }) {
+			places = append(places, t.look(f.scope, f.path))
 		}
 	}
-	if m := look("managed", managedSettings()); !m.none {
+	if t.format.name != "claude" || t.name != "claude" {
+		return places
+	}
+	if m := t.look("managed", managedSettings()); !m.none {
 		places = append(places, m)
 	}
-	return append(places, plugins(env, filepath.Dir(user), places)...), nil
+	return append(places, plugins(env, t, places)...)
 }
 
 // look reads a settings file, or the file of a plugin that has the same shape.
-func look(name, file string) place {
-	p := place{name: name, file: file}
+func (t target) look(name, file string) place {
+	p := place{of: t, name: name, file: file}
 	text, err := settings.Read(file)
 	switch {
 	case err != nil:
@@ -65,13 +63,18 @@ func look(name, file string) place {
 		return p
 	case len(text) == 0:
 		return p
+	case t.format.shape == script:
+		if isScript(text) {
+			p.all = []handler{scripted(t.format, text)}
+		}
+		return p
 	}
 	doc, err := jsonedit.Parse(text)
 	if err != nil {
 		p.err = atomicfile.Error("read", file, err)
 		return p
 	}
-	p.all = handlers(doc)
+	p.all = t.format.handlers(doc)
 	if off := doc.Root.Get("disableAllHooks"); off != nil {
 		json.Unmarshal(doc.Raw(off), &p.off)
 	}
@@ -88,14 +91,23 @@ func (p place) ours() []handler {
 // removal is the command that takes our wiring out of the place.
 func (p place) removal() string {
 	switch p.name {
-	case "user":
-		return "gt-hooks uninstall"
-	case "project", "local":
-		return "gt-hooks uninstall --scope " + p.name
+	case userScope, projectScope, localScope:
+		return p.of.remedy("uninstall", p.name)
 	case "plugin":
 		return "claude plugin uninstall " + p.plugin
 	}
 	return "ask whoever manages '" + p.file + "'"
+}
+
+// repair is the command that puts the wiring of a place right.
+func (p place) repair() string {
+	switch p.name {
+	case userScope, projectScope, localScope:
+		return p.of.remedy("install", p.name)
+	case "plugin":
+		return "claude plugin update " + p.plugin
+	}
+	return "ask who manages '" + p.file + "'"
 }
 
 // disabled is the file that switches all hooks off, nil when none does.
@@ -114,7 +126,7 @@ func disabled(places []place) *place {
 
 // plugins lists the plugins that are installed, switched on, and wire a binary
 // of ours.
-func plugins(env *cli.Env, claude string, places []place) []place {
+func plugins(env *cli.Env, t target, places []place) []place {
 	on := map[string]bool{}
 	for _, p := range places {
 		for name, v := range p.plugins {
@@ -127,7 +139,7 @@ func plugins(env *cli.Env, claude string, places []place) []place {
 			ProjectPath string
 		}
 	}
-	read(filepath.Join(claude, "plugins", "installed_plugins.json"), &installed)
+	read(filepath.Join(t.folder, "plugins", "installed_plugins.json"), &installed)
 
 	var found []place
 	for _, name := range slices.Sorted(maps.Keys(installed.Plugins)) {
@@ -135,7 +147,7 @@ func plugins(env *cli.Env, claude string, places []place) []place {
 			if !on[name] || c.ProjectPath != "" && c.ProjectPath != git.Top(env.Dir) {
 				continue
 			}
-			p := look("plugin", pluginHooks(c.InstallPath))
+			p := t.look("plugin", pluginHooks(c.InstallPath))
 			if p.plugin = name; len(p.ours()) > 0 {
 				found = append(found, p)
 			}
@@ -170,4 +182,22 @@ func onPath(env *cli.Env, name string) (string, error) {
 		}
 	}
 	return "", atomicfile.Error("find", name, errors.New("not on PATH"))
+}
+
+// sameFile says whether two paths name one file, whether it exists or not.
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	ai, aerr := os.Stat(a)
+	bi, berr := os.Stat(b)
+	return aerr == nil && berr == nil && os.SameFile(ai, bi)
+}
+
+// managedSettings is an administrator's file, which outranks all others.
+func managedSettings() string {
+	if runtime.GOOS == "darwin" {
+		return "/Library/Application Support/ClaudeCode/managed-settings.json"
+	}
+	return "/etc/claude-code/managed-settings.json"
 }

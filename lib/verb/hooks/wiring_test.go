@@ -15,13 +15,30 @@ import (
 	"gt/lib/jsonedit"
 )
 
-func want(t *testing.T, dir string) []handler {
+// agentOf is an agent of that name and format, as the table has it.
+func agentOf(t *testing.T, name, format string) target {
 	t.Helper()
-	w, err := wanted(dir)
+	f, ok := formatOf(format)
+	if !ok {
+		t.Fatalf("no format %s", format)
+	}
+	return target{name: name, format: f}
+}
+
+func wantOf(t *testing.T, agent target, dir string) []handler {
+	t.Helper()
+	w, err := agent.wanted(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
+}
+
+var claudeFormat, _ = formatOf("claude")
+
+func want(t *testing.T, dir string) []handler {
+	t.Helper()
+	return wantOf(t, agentOf(t, "claude", "claude"), dir)
 }
 
 // The one wiring file is what both plugins name, its limits are seconds, it
@@ -31,7 +48,7 @@ func TestWiringFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := handlers(doc)
+	all := claudeFormat.handlers(doc)
 	if len(all) != 7 {
 		t.Errorf("%d hooks, not 7", len(all))
 	}
@@ -104,7 +121,7 @@ func TestShapes(t *testing.T) {
 		"{\n\"hooks\": []}":               `line 2: "hooks" is no object`,
 		"{\"hooks\":{\n\"Stop\": \"x\"}}": `line 2: "Stop" is no array`,
 	} {
-		if _, _, err := rewire([]byte(text), w); err == nil || err.Error() != reason {
+		if _, _, err := claudeFormat.rewire([]byte(text), w); err == nil || err.Error() != reason {
 			t.Errorf("rewire(%q): %v, want %s", text, err, reason)
 		}
 	}
@@ -112,22 +129,31 @@ func TestShapes(t *testing.T) {
 		"[]", `{"hooks":null}`, `{"hooks":{"Stop":null,"X":[1,null,{"hooks":7},{"hooks":[null,1,[]]}]}}`,
 		`{"hooks":{"Stop":[{"hooks":[{"type":"command","command":7},{"type":"http","command":"gt-prime"},{"command":"gt-prime"}]}]}}`,
 	} {
-		if got, changes, err := rewire([]byte(text), nil); err != nil || string(got) != text || changes != nil {
+		if got, changes, err := claudeFormat.rewire([]byte(text), nil); err != nil || string(got) != text || changes != nil {
 			t.Errorf("rewire(%q) = %s, %v, %v", text, got, changes, err)
 		}
 	}
 }
 
+// jsonFormats are those whose hooks are entries of a settings file.
+func jsonFormats() []format {
+	return slices.DeleteFunc(slices.Clone(formats), func(f format) bool { return f.shape == script })
+}
+
 // Random settings with other people's hooks and entries of ours from every
-// age, in every layout: afterwards our entries are exactly those wanted, all
-// else is what it was and in the order that it was in, a second time changes
-// nothing, and taking ours out again leaves nothing of them.
+// age, in every layout and every client's shape: afterwards our entries are
+// exactly those wanted, all else is what it was and in the order that it was in,
+// a second time changes nothing, and taking ours out again leaves nothing of
+// them.
 func TestRewireRandom(t *testing.T) {
-	w := want(t, "/opt/gt <&> bin")
-	for seed := range uint64(700) {
-		text := randomSettings(rand.New(rand.NewPCG(seed, 2)))
-		if err := rewires(t, text, w); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
+	for _, f := range jsonFormats() {
+		agent := agentOf(t, f.name, f.name)
+		w := wantOf(t, agent, "/opt/gt <&> 'bin'")
+		for seed := range uint64(300) {
+			text := randomSettings(rand.New(rand.NewPCG(seed, 2)), f)
+			if err := rewires(t, f, text, w); err != nil {
+				t.Fatalf("%s, seed %d: %v", f.name, seed, err)
+			}
 		}
 	}
 }
@@ -136,7 +162,9 @@ func TestRewireRandom(t *testing.T) {
 // left alone.
 func FuzzRewire(f *testing.F) {
 	for seed := range uint64(20) {
-		f.Add(randomSettings(rand.New(rand.NewPCG(seed, 2))))
+		for _, shape := range []format{{}, {shape: flat}} {
+			f.Add(randomSettings(rand.New(rand.NewPCG(seed, 2)), shape))
+		}
 	}
 	for _, text := range []string{
 		``, `null`, `[]`, `{}`, `{"hooks":null}`, `{"hooks":{}}`, `{"hooks":{"Stop":null}}`, `{"hooks":{"Stop":{}}}`, `{"hooks":{"Stop":[]}}`,
@@ -147,22 +175,24 @@ func FuzzRewire(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := rewires(t, text, want(t, "/opt/gt <&> bin")); err != nil {
-			t.Fatal(err)
+		for _, f := range jsonFormats() {
+			if err := rewires(t, f, text, wantOf(t, agentOf(t, f.name, f.name), "/opt/gt <&> 'bin'")); err != nil {
+				t.Fatal(f.name, err)
+			}
 		}
 	})
 }
 
 // rewires checks what holds of every settings file that is rewired; one that
 // cannot be is none.
-func rewires(t *testing.T, text []byte, w []handler) error {
+func rewires(t *testing.T, f format, text []byte, w []handler) error {
 	t.Helper()
 	doc, err := jsonedit.Parse(text)
 	if err != nil {
 		return nil
 	}
-	others := foreign(t, doc, text)
-	wired, _, err := rewire(text, w)
+	others := foreign(f, doc, text)
+	wired, _, err := f.rewire(text, w)
 	if err != nil {
 		if hooks := doc.Root.Get("hooks"); doc.Root.IsObject() && (hooks == nil || hooks.IsObject() && !slices.ContainsFunc(hooks.Items, func(e *jsonedit.Node) bool { return !e.IsArray() })) {
 			return fmt.Errorf("%w in\n%s", err, text)
@@ -172,30 +202,30 @@ func rewires(t *testing.T, text []byte, w []handler) error {
 	if doc, err = jsonedit.Parse(wired); err != nil {
 		return fmt.Errorf("%w in\n%s", err, wired)
 	}
-	have := ours(doc)
+	have := f.ours(doc)
 	if len(have) != len(w) {
 		return fmt.Errorf("%d entries of ours in\n%s", len(have), wired)
 	}
 	for _, h := range have {
-		if !slices.ContainsFunc(w, func(w handler) bool { return h.command == w.command && h.same(w) }) {
+		if !slices.ContainsFunc(w, func(w handler) bool { return h.equal(w) }) {
 			return fmt.Errorf("%s is not wanted in\n%s", h, wired)
 		}
 	}
-	if got := foreign(t, doc, wired); got != others {
+	if got := foreign(f, doc, wired); got != others {
 		return fmt.Errorf("of others' settings\n%s\nbecame\n%s\nin\n%s", others, got, wired)
 	}
-	again, changes, err := rewire(wired, w)
+	again, changes, err := f.rewire(wired, w)
 	if err != nil || changes != nil || string(again) != string(wired) {
 		return fmt.Errorf("a second time: %v, %w", changes, err)
 	}
-	bare, _, err := rewire(wired, nil)
+	bare, _, err := f.rewire(wired, nil)
 	if err != nil {
 		return err
 	}
-	if doc, err = jsonedit.Parse(bare); err != nil || len(ours(doc)) != 0 {
+	if doc, err = jsonedit.Parse(bare); err != nil || len(f.ours(doc)) != 0 {
 		return fmt.Errorf("still there:\n%s\n%w", bare, err)
 	}
-	if got := foreign(t, doc, bare); got != others {
+	if got := foreign(f, doc, bare); got != others {
 		return fmt.Errorf("of others' settings\n%s\nbecame without ours\n%s", others, got)
 	}
 	return nil
@@ -203,10 +233,9 @@ func rewires(t *testing.T, text []byte, w []handler) error {
 
 // foreign is every value of the text but what is ours, in order, as it is
 // written.
-func foreign(t *testing.T, doc *jsonedit.Doc, text []byte) string {
-	t.Helper()
+func foreign(f format, doc *jsonedit.Doc, text []byte) string {
 	mine := map[*jsonedit.Node]bool{}
-	for _, h := range ours(doc) {
+	for _, h := range f.ours(doc) {
 		mine[h.node] = true
 	}
 	var b strings.Builder
@@ -225,6 +254,9 @@ func foreign(t *testing.T, doc *jsonedit.Doc, text []byte) string {
 		return any
 	}
 	for _, m := range doc.Root.Items {
+		if m.Key == "version" && f.shape == flat {
+			continue // asked for by the client, and added where it is not there
+		}
 		if m.Key != "hooks" {
 			walk(m.Key, m)
 			continue
@@ -241,7 +273,7 @@ func foreign(t *testing.T, doc *jsonedit.Doc, text []byte) string {
 	return b.String()
 }
 
-func randomSettings(r *rand.Rand) []byte {
+func randomSettings(r *rand.Rand, f format) []byte {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	handler := func() any {
 		h := map[string]any{"type": "command"}
@@ -255,6 +287,11 @@ func randomSettings(r *rand.Rand) []byte {
 		default:
 			h["command"] = pick("/opt/gt <&> bin/", "/other/", "") + pick(binaries...)
 			h["args"] = []string{pick("--hook", "touch", "end", "write")}
+		}
+		if f.shape == flat && r.IntN(2) == 0 { // a line for each kind of shell
+			h["bash"], h["powershell"] = h["command"], h["command"]
+			delete(h, "command")
+			delete(h, "args")
 		}
 		if r.IntN(2) == 0 {
 			h["timeout"] = []any{5, 10, 10000, 2.5}[r.IntN(4)]
@@ -281,10 +318,14 @@ func randomSettings(r *rand.Rand) []byte {
 				for range r.IntN(4) {
 					list = append(list, handler())
 				}
+				if f.shape == flat {
+					groups = append(groups, list...)
+					continue
+				}
 				g["hooks"] = list
 				groups = append(groups, g)
 			}
-			events[pick("SessionStart", "Stop", "PostToolUse", "PreCompact", "SessionEnd", "Notification")] = groups
+			events[pick("SessionStart", "Stop", "PostToolUse", "PreCompact", "SessionEnd", "Notification", "sessionStart", "stop", "agentStop", "AfterAgent")] = groups
 		}
 		settings["hooks"] = events
 	}

@@ -1,0 +1,135 @@
+// gt: written by gt-hooks, which replaces this file whole; `gt-hooks uninstall opencode` removes it.
+//
+// It calls the binaries of gt, one after the other, and does no more: what goes
+// wrong there is theirs to log, and never this client's business.
+import { spawn } from "node:child_process"
+
+const agent = ["--agent", "opencode"]
+
+// run gives a binary a hook's input and returns what it says to the model; a
+// binary that is missing, fails or takes longer than its seconds says nothing.
+function run(seconds, binary, args, input, more) {
+  return new Promise((done) => {
+    try {
+      let said = ""
+      const p = spawn(binary, [...args, ...agent], {
+        stdio: ["pipe", "pipe", "ignore"], timeout: seconds * 1000, killSignal: "SIGKILL", ...more,
+      })
+      p.on("error", () => done(""))
+      p.on("close", (code) => done(code === 0 ? said : ""))
+      p.stdin.on("error", () => {})
+      p.stdout.setEncoding("utf8").on("data", (part) => (said += part))
+      p.stdin.end(JSON.stringify(input) + "\n")
+    } catch {
+      done("")
+    }
+  })
+}
+
+// ours is the environment, without what an agent that started this client told
+// its own commands.
+function ours() {
+  const { GT_SESSION_UUID: inherited, GT_HOME, ...rest } = process.env
+  return inherited ? rest : process.env
+}
+
+export const Gt = async ({ client, directory }) => {
+  const born = new Set() // sessions that this process made
+  const children = new Map() // session: whether it is a subagent's
+  const compacted = new Map() // session: what it is to be told after its compaction
+  const added = new Map() // message: what was added to it for the model alone
+  let current = "" // the session that a person, or run, is at
+  let home // the folder that gt keeps the session's state in
+  let last = Promise.resolve() // the binary that was called last
+
+  const call = (event, more, seconds, binary, args, id = current) =>
+    (last = last.then(() => run(seconds, binary, args, { hook_event_name: event, session_id: id, cwd: directory, ...more })))
+  const start = (id, source) => call("SessionStart", { source }, 10, "gt-prime", ["--hook"], id)
+  const touch = (event, more) => current && call(event, more, 5, "gt-keepalive", ["touch", "--hook"])
+  const end = (reason) => call("SessionEnd", { reason }, 10, "gt-keepalive", ["end", "--hook"])
+
+  // isChild says whether a session is a subagent's, which is part of another.
+  const isChild = async (id) => {
+    if (!children.has(id)) children.set(id, Boolean((await client.session.get({ path: { id } })).data?.parentID))
+    return children.get(id)
+  }
+  // source says how a session comes to be at work in this process.
+  const source = async (id) => {
+    const before = (await client.session.messages({ path: { id }, query: { limit: 1 } })).data
+    return !before?.length ? "startup" : born.has(id) ? "fork" : "resume"
+  }
+  // The model sees the text in this message; the title is made without it.
+  const part = (text, id, sessionID, messageID) =>
+    ({ id, sessionID, messageID, type: "text", text, synthetic: true, ignored: true, metadata: { gt: true } })
+
+  const hooks = {
+    event: async ({ event: { type, properties } }) => {
+      const id = properties?.sessionID ?? properties?.info?.id
+      if (type === "session.created") {
+        born.add(id)
+        children.set(id, Boolean(properties.info.parentID))
+      } else if (id && id === current) {
+        if (type === "session.compacted") compacted.set(id, start(id, "compact"))
+        if (type === "session.idle") {
+          call("Stop", {}, 10, "gt-checkpoint", ["write", "--hook"])
+          touch("Stop")
+        }
+        if (type === "session.deleted") {
+          end("prompt_input_exit")
+          current = ""
+        }
+      }
+    },
+    "chat.message": async ({ sessionID }, { message, parts }) => {
+      if (await isChild(sessionID)) return
+      let text = compacted.get(sessionID)
+      compacted.delete(sessionID)
+      if (sessionID !== current) {
+        text = start(sessionID, await source(sessionID))
+        current = sessionID
+        home ??= run(10, "gt-prime", ["--state", "--json"], {}, { cwd: directory, env: ours() })
+          .then((state) => JSON.parse(state).home).catch(() => {})
+      }
+      text = await text
+      touch("UserPromptSubmit")
+      if (text) parts.unshift(part(text, parts[0].id.slice(0, -1) + "-", sessionID, message.id))
+    },
+    "experimental.chat.messages.transform": async (_, { messages }) => {
+      const asked = messages.findLast((m) => m.info.role === "user")
+      const waiting = asked && compacted.get(asked.info.sessionID)
+      if (waiting) { // it went on by itself, nobody asked
+        compacted.delete(asked.info.sessionID)
+        added.set(asked.info.id, await waiting)
+      }
+      const told = new Set() // the same text once
+      for (const { info, parts } of messages) {
+        const text = added.get(info.id)
+        if (text) parts.push(part(text, "prt_gt", info.sessionID, info.id))
+        for (const p of parts) {
+          if (!p.metadata?.gt || told.has(p.text)) continue
+          told.add(p.text)
+          p.ignored = false
+        }
+      }
+    },
+    "experimental.session.compacting": async ({ sessionID }, output) => {
+      if (await isChild(sessionID)) return
+      const keep = await call("PreCompact", {}, 30, "gt-handoff", ["--auto", "--hook", "--reason", "compaction"], sessionID)
+      if (keep) output.context.push(keep)
+    },
+    "tool.execute.after": async ({ tool }) => void touch("PostToolUse", { tool_name: tool }),
+    "shell.env": async (_, { env }) => {
+      if (!current) return
+      env.GT_SESSION_UUID = current
+      const dir = await home
+      if (dir) env.GT_HOME = dir
+    },
+    dispose: async () => {
+      if (current) await end("prompt_input_exit")
+    },
+  }
+  for (const [name, hook] of Object.entries(hooks)) {
+    hooks[name] = (...args) => hook(...args).catch(() => {})
+  }
+  return hooks
+}

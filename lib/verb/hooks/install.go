@@ -1,0 +1,278 @@
+package hooks
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+)
+
+type install struct {
+	Agent  []string `arg:"" optional:"" help:"The agents: claude, codex, gemini, qwen, copilot, cursor, opencode, pi, or one of your own."`
+	All    bool     `help:"Every agent that is on this machine."`
+	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (all projects, the default), project (shared with it) or local (this project, for me)."`
+	DryRun bool     `help:"Show what would change, and change nothing."`
+}
+
+// Run writes the wiring into the settings of one scope of each agent.
+func (c *install) Run(env *cli.Env) error {
+	all, err := table(env)
+	if err != nil {
+		return err
+	}
+	picked, err := c.meant(env, all)
+	if err != nil {
+		return err
+	}
+	dir, err := binDir(env)
+	if err != nil {
+		return err
+	}
+	for _, name := range binaries {
+		if err := runnable(filepath.Join(dir, name)); err != nil {
+			return cli.WithHint(err, "gt-hooks wires the binaries that lie beside it; install.sh builds them all")
+		}
+	}
+	say := &printer{env: env, brief: len(picked) > 1 && !c.DryRun}
+	err = each(env, picked, func(t target) error { return c.wire(env, say, t, dir) })
+	say.flush()
+	if err == nil {
+		err = say.err
+	}
+	return err
+}
+
+// meant are the agents that the command line names.
+func (c *install) meant(env *cli.Env, all []target) ([]target, error) {
+	here := present(env, all)
+	switch {
+	case c.All && len(c.Agent) > 0:
+		return nil, cli.Failf(cli.Usage, "--all and the name of an agent are one too many")
+	case c.All && len(here) == 0:
+		return nil, cli.Failf(cli.No, "no agent is on this machine that gt knows: %s", strings.Join(namesOf(all), ", "))
+	case c.All:
+		return here, nil
+	case len(c.Agent) > 0:
+		return pick(all, c.Agent)
+	}
+	err := cli.Failf(cli.Usage, "which agent? gt knows %s", strings.Join(namesOf(all), ", "))
+	if len(here) > 0 {
+		err = cli.WithHint(err, "on this machine there is %s: gt-hooks install --all", strings.Join(namesOf(here), ", "))
+	}
+	return nil, err
+}
+
+// wire writes the wiring of one agent.
+func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
+	if t.unable != "" {
+		if c.All { // nobody asked for this one
+			say.row(t, "not wired", "")
+			env.Hint("%s", t.unable)
+			return nil
+		}
+		return cli.Failf(cli.No, "%s: %s", t.name, t.unable)
+	}
+	path, err := t.file(c.Scope)
+	if err != nil {
+		return err
+	}
+	want, err := t.wanted(dir)
+	if err != nil {
+		return err
+	}
+	done, err := alter(t, path, want, c.DryRun)
+	if err != nil {
+		return err
+	}
+	what := count(len(want))
+	if t.format.shape == script {
+		what = "the " + t.format.word()
+	}
+	switch {
+	case say.brief && len(done.changes) == 0:
+		say.row(t, what+" wired already", path)
+	case say.brief:
+		say.row(t, what+" wired", path)
+	case len(done.changes) == 0 && t.format.shape == script:
+		say.line("%s: %s is wired, nothing to change", path, what)
+	case len(done.changes) == 0:
+		say.line("%s: all %d hooks are wired, nothing to change", path, len(want))
+	default:
+		say.changes(path, done, c.DryRun, fmt.Sprintf("%s wired, binaries in %s", what, dir))
+	}
+	if len(done.changes) > 0 {
+		if c.Scope == projectScope {
+			env.Hint("the paths are this machine's: share the file only with who has gt in the same place")
+		}
+		if t.format.next != "" && !c.DryRun {
+			env.Hint("%s", t.format.next)
+		}
+	}
+	for _, w := range conflicts(survey(env, t)) {
+		env.Warn("%s", w)
+	}
+	return nil
+}
+
+type uninstall struct {
+	Agent  []string `arg:"" optional:"" help:"The agents; the one that is wired, where there is only one."`
+	All    bool     `help:"Every agent that gt is wired into."`
+	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (the default), project or local."`
+	DryRun bool     `help:"Show what would change, and change nothing."`
+}
+
+// Run takes what is ours out of the settings of one scope of each agent.
+func (c *uninstall) Run(env *cli.Env) error {
+	all, err := table(env)
+	if err != nil {
+		return err
+	}
+	picked, err := c.meant(env, all)
+	if err != nil {
+		return err
+	}
+	say := &printer{env: env, brief: len(picked) > 1 && !c.DryRun}
+	if len(picked) == 0 {
+		say.line("no hooks of gt, nothing to change")
+		picked = all // where else they are
+	} else {
+		err = each(env, picked, func(t target) error { return c.clear(env, say, t) })
+		say.flush()
+	}
+	for _, t := range picked {
+		done, _ := t.file(c.Scope)
+		for _, p := range survey(env, t) {
+			if p.file != done && len(p.ours()) > 0 {
+				env.Hint("gt is wired in '%s' too: %s", p.file, p.removal())
+			}
+		}
+	}
+	if err == nil {
+		err = say.err
+	}
+	return err
+}
+
+// meant are the agents that the command line names.
+func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
+	if len(c.Agent) > 0 {
+		if c.All {
+			return nil, cli.Failf(cli.Usage, "--all and the name of an agent are one too many")
+		}
+		return pick(all, c.Agent)
+	}
+	var wired []target
+	for _, t := range all {
+		if path, err := t.file(c.Scope); err == nil {
+			if p := t.look(c.Scope, path); p.err != nil || len(p.ours()) > 0 {
+				wired = append(wired, t)
+			}
+		}
+	}
+	if len(wired) > 1 && !c.All {
+		err := cli.Failf(cli.Usage, "which agent? gt is wired into %s", strings.Join(namesOf(wired), ", "))
+		return nil, cli.WithHint(err, "gt-hooks uninstall --all takes it out of all of them")
+	}
+	return wired, nil
+}
+
+// clear takes what is ours out of one agent's settings.
+func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
+	if t.unable != "" {
+		return cli.Failf(cli.No, "%s: %s", t.name, t.unable)
+	}
+	path, err := t.file(c.Scope)
+	if err != nil {
+		return err
+	}
+	done, err := alter(t, path, nil, c.DryRun)
+	if err != nil {
+		return err
+	}
+	what := count(len(done.changes))
+	if t.format.shape == script {
+		what = "the " + t.format.word()
+	}
+	switch {
+	case say.brief && len(done.changes) == 0:
+		say.row(t, "no hooks of gt", path)
+	case say.brief:
+		say.row(t, what+" removed", path)
+	case len(done.changes) == 0:
+		say.line("%s: no hooks of gt, nothing to change", path)
+	default:
+		say.changes(path, done, c.DryRun, what+" removed")
+	}
+	return nil
+}
+
+// each does something for every agent and goes on where it fails for one, which
+// it says. What is returned has the worst of the exit codes.
+func each(env *cli.Env, all []target, do func(t target) error) error {
+	if len(all) == 1 {
+		return do(all[0])
+	}
+	worst := cli.Done
+	for _, t := range all {
+		if err := do(t); err != nil {
+			worst = max(worst, cli.Report(env, err))
+		}
+	}
+	if worst == cli.Done {
+		return nil
+	}
+	return cli.Fail(worst, cli.Silent)
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "1 hook"
+	}
+	return fmt.Sprintf("%d hooks", n)
+}
+
+// row is what is said of an agent beside others; flush says it.
+func (p *printer) row(t target, what, file string) {
+	if p.brief {
+		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(file)})
+	} else {
+		p.line("%s: %s", t.name, what)
+	}
+}
+
+func (p *printer) flush() {
+	if len(p.rows) > 0 {
+		// A path that is cut tells nobody where to look.
+		p.tableOf(0, slices.Clone(p.rows))
+	}
+}
+
+// changes shows what was done, or would be, as a diff does, and of the file
+// nothing but our own entries: a setting beside them may hold a key.
+func (p *printer) changes(path string, done outcome, dryRun bool, result string) {
+	if dryRun {
+		path, result = "would change "+path, "nothing was changed (--dry-run)"
+	}
+	rows := make([][]string, len(done.changes))
+	for i, c := range done.changes {
+		rows[i] = []string{"  +", c.event, p.env.Redact(c.brief())}
+		switch dir := filepath.Dir(c.program()); {
+		case c.added:
+		case c.args == nil: // as somebody may know it
+			rows[i] = []string{"  -", c.event, p.env.Redact(c.command)}
+		case dir != ".":
+			rows[i][2] += " in " + dir
+			fallthrough
+		default:
+			rows[i][0] = "  -"
+		}
+	}
+	p.line("%s", path)
+	p.table(rows)
+	if done.backup != "" {
+		p.line("kept as it was: %s", done.backup)
+	}
+	p.line("%s", result)
+}
