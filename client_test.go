@@ -145,24 +145,24 @@ func runClient(args []string) error {
 	return report(r)
 }
 
-// claude stands for Claude Code in a tmux pane: it starts a session, runs the
-// hooks that gt wires, and lives on until it is killed. What "client -at
-// claude-N" has it run, it runs in its own folder and environment, as an agent
-// runs a command.
+// inPane stands for an agent's client in a tmux pane, claude or whichever name
+// it is run under: it starts a session, runs the hooks that gt wires, and lives
+// on until it is killed. What "client -at claude-N" has it run, it runs in its
+// own folder and environment, as an agent runs a command.
 //
-// The N-th one to start in a script leaves claude-N.args, a line an argument,
-// and claude-N.start, what gt-prime told it, before claude-N is there.
-func claude() {
-	if err := runClaude(); err != nil {
-		fmt.Fprintln(os.Stderr, "claude:", err)
+// The N-th one of a name to start in a script leaves claude-N.args, a line an
+// argument, and claude-N.start, what gt-prime told it, before claude-N is there.
+func inPane() {
+	if err := runInPane(filepath.Base(os.Args[0])); err != nil {
+		fmt.Fprintln(os.Stderr, os.Args[0]+":", err)
 		os.Exit(99)
 	}
 }
 
-func runClaude() error {
+func runInPane(name string) error {
 	var path string
 	for n := 1; ; n++ {
-		path = filepath.Join(os.Getenv("WORK"), fmt.Sprint("claude-", n))
+		path = filepath.Join(os.Getenv("WORK"), fmt.Sprint(name, "-", n))
 		f, err := os.OpenFile(path+".args", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -183,14 +183,17 @@ func runClaude() error {
 	if err != nil {
 		return err
 	}
+	own := []string{"CLAUDE_PROJECT_DIR=" + dir, "CLAUDE_CODE_SESSION_ID=" + id}
+	if name != "claude" { // which tells its commands nothing
+		own = nil
+	}
 	hook := func(event string, fields map[string]string, command ...string) result {
 		fields["session_id"], fields["hook_event_name"], fields["cwd"] = id, event, dir
 		data, err := json.Marshal(fields)
 		if err != nil {
 			panic(err)
 		}
-		env := append(os.Environ(), "CLAUDE_PROJECT_DIR="+dir, "CLAUDE_CODE_SESSION_ID="+id)
-		return job{Args: command, Env: env, Dir: dir, Stdin: string(data)}.run()
+		return job{Args: append(command, "--agent", name), Env: append(os.Environ(), own...), Dir: dir, Stdin: string(data)}.run()
 	}
 	start := hook("SessionStart", map[string]string{"source": source}, "gt-prime", "--hook")
 	if err := os.WriteFile(path+".start", []byte(start.Stdout+start.Stderr), 0o600); err != nil {
@@ -204,7 +207,7 @@ func runClaude() error {
 		os.Exit(0)
 	}()
 	return serve(path, func(j *job) {
-		j.Dir, j.Env = dir, append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID="+id)
+		j.Dir, j.Env = dir, append(os.Environ(), own...)
 	})
 }
 

@@ -46,7 +46,9 @@ func TestMain(m *testing.M) {
 		"gt-prime":      program(prime.Main),
 		"gt-seance":     program(seance.Main),
 		"client":        client,
-		"claude":        claude,
+		"claude":        inPane,
+		"codex":         inPane,
+		"vibe":          inPane,
 		"measure":       measure,
 	})
 }
