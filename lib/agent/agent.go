@@ -89,16 +89,26 @@ type Flags struct {
 	Headless []string `toml:"headless"` // the same, and that no person is there
 }
 
-// Hooks are where an agent's hooks are wired.
+// Hooks are where an agent's hooks are wired. A path may begin with ~ or with
+// ${NAME:-otherwise}, a variable, as in a shell.
 type Hooks struct {
-	// Format is whose wiring it takes; empty for its own.
+	// Format is whose wiring it takes, by the name of the client that it was
+	// seen with; empty for that of its dialect.
 	Format string `toml:"format"`
-	// The files of the person's own settings, of a project's, and of the
-	// person's in a project. A path begins with $NAME, a variable, or is below
-	// HOME, the first, and below the project's top folder, the others.
+	// Home is the agent's own folder. The files are the person's settings, which
+	// are below that where they are nowhere else, those of a project, and those
+	// of the person in a project, both below the project's top folder.
+	Home    string `toml:"home"`
 	User    string `toml:"user"`
 	Project string `toml:"project"`
 	Local   string `toml:"local"`
+	// Instead says why gt cannot be wired into it, and what can be done.
+	Instead string `toml:"instead"`
+	// ProveFlags are the arguments with which it runs its hooks and reaches
+	// nobody, in an environment that has ProveEnv ("NAME=value") besides; nil
+	// where no such run is known.
+	ProveFlags Words    `toml:"prove_flags"`
+	ProveEnv   []string `toml:"prove_env"`
 }
 
 // Next says how the next run of a client begins. With none of the fields set
