@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -102,3 +103,18 @@ func parents() map[int]int {
 
 // Files is not known here.
 func (p Proc) Files() []string { return nil }
+
+// Dir returns the folder that a process was started in, as its shell said it:
+// the kernel tells no more without its C library.
+func (p Proc) Dir() (string, error) {
+	environ, err := p.Environ()
+	if err != nil {
+		return "", err
+	}
+	for _, kv := range environ {
+		if dir, ok := strings.CutPrefix(kv, "PWD="); ok {
+			return dir, nil
+		}
+	}
+	return "", errors.New("cannot tell the folder of the process")
+}

@@ -98,3 +98,8 @@ func (p Proc) Files() []string {
 	}
 	return files
 }
+
+// Dir returns the folder that a process works in.
+func (p Proc) Dir() (string, error) {
+	return os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/cwd")
+}
