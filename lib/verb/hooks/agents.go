@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"gt/lib/agent"
 	"gt/lib/cli"
 	"gt/lib/git"
+	"gt/lib/home"
 	"gt/lib/hook"
 )
 
@@ -40,36 +43,15 @@ const (
 
 var scopes = []string{userScope, projectScope, localScope}
 
-// block is what the table of agents says of an agent's hooks.
-type block struct {
-	name, command        string
-	format               string
-	home                 string // the client's folder
-	user, project, local string
-	dialect              string
-	cap                  int
-	unable               string
-}
-
-// blocks stand here until the table of agents has them.
-var blocks = []block{
-	{name: "claude", command: "claude", format: "claude", home: "${CLAUDE_CONFIG_DIR:-~/.claude}", user: "settings.json", project: ".claude/settings.json", local: ".claude/settings.local.json"},
-	{name: "codex", command: "codex", format: "codex", home: "${CODEX_HOME:-~/.codex}", user: "hooks.json", project: ".codex/hooks.json"},
-	{name: "gemini", command: "gemini", format: "gemini", home: "${GEMINI_CLI_HOME:-~}/.gemini", user: "settings.json", project: ".gemini/settings.json"},
-	{name: "qwen", command: "qwen", format: "qwen", home: "${QWEN_HOME:-~/.qwen}", user: "settings.json", project: ".qwen/settings.json"},
-	{name: "copilot", command: "copilot", format: "copilot", home: "${COPILOT_HOME:-~/.copilot}", user: "hooks/gt.json", project: ".github/hooks/gt.json"},
-	{name: "cursor", command: "cursor-agent", format: "cursor", home: "~/.cursor", user: "hooks.json", project: ".cursor/hooks.json"},
-	{name: "opencode", command: "opencode", format: "opencode", home: "${XDG_CONFIG_HOME:-~/.config}/opencode", user: "plugins/gt.js", project: ".opencode/plugins/gt.js"},
-	{name: "pi", command: "pi", format: "pi", home: "${PI_CODING_AGENT_DIR:-~/.pi/agent}", user: "extensions/gt.ts", project: ".pi/extensions/gt.ts"},
-	{name: "amp", command: "amp", home: "${XDG_CONFIG_HOME:-~/.config}/amp", unable: "Amp runs no command at the start or end of a session; " +
-		"a line in its AGENTS.md does the same by hand: run 'gt-prime --agent amp' before anything else, and gt-handoff before you stop"},
-}
-
-// table lists the agents that gt can be wired into.
+// table lists the agents that gt knows here.
 func table(env *cli.Env) ([]target, error) {
+	known, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town.Root)
+	if err != nil {
+		env.Warn("%v", err) // what is wrong in one file leaves the rest
+	}
 	var all []target
-	for _, b := range blocks {
-		t, err := b.target(env)
+	for _, c := range known.All() {
+		t, err := targetOf(env, c)
 		if err != nil {
 			return nil, err
 		}
@@ -78,19 +60,24 @@ func table(env *cli.Env) ([]target, error) {
 	return all, nil
 }
 
-func (b block) target(env *cli.Env) (target, error) {
-	t := target{name: b.name, command: b.command, dialect: b.dialect, cap: b.cap, unable: b.unable}
+func targetOf(env *cli.Env, c agent.Client) (target, error) {
+	t := target{name: c.Name, command: c.Command[0], dialect: c.Dialect, cap: c.ContextCap, unable: c.Hooks.Instead}
+	name := cmp.Or(c.Hooks.Format, c.Dialect)
 	known := false
-	if t.format, known = formatOf(b.format); !known && b.unable == "" {
-		if t.unable = "its block has no format of hooks, such as format = \"claude\" in [agents." + b.name + ".hooks]"; b.format != "" {
-			t.unable = fmt.Sprintf("gt knows no hooks of the format '%s'", b.format)
+	if t.format, known = formatOf(name); !known && t.unable == "" {
+		if t.unable = fmt.Sprintf("gt knows no hooks of the format '%s'", name); name == "" {
+			t.unable = "its block says nothing of hooks; [agents." + c.Name + ".hooks] has the keys format and user"
 		}
 	}
 	var err error
-	if t.folder, err = expand(env, b.home); err != nil {
+	if t.folder, err = expand(env, c.Hooks.Home); err != nil {
 		return t, err
 	}
-	for i, path := range []string{b.user, b.project, b.local} {
+	own, err := expand(env, cmp.Or(c.Hooks.Home, "~"))
+	if err != nil {
+		return t, err
+	}
+	for i, path := range []string{c.Hooks.User, c.Hooks.Project, c.Hooks.Local} {
 		if path == "" {
 			continue
 		}
@@ -100,14 +87,20 @@ func (b block) target(env *cli.Env) (target, error) {
 		switch {
 		case filepath.IsAbs(path):
 		case scopes[i] == userScope:
-			path = filepath.Join(t.folder, path)
+			path = filepath.Join(own, path)
 		default:
 			path = filepath.Join(git.Top(env.Dir), path)
 		}
 		t.files = append(t.files, file{scopes[i], path})
 	}
+	if t.unable == "" && len(t.files) == 0 {
+		t.unable = "its block names no file of hooks; [agents." + c.Name + ".hooks] has the key user"
+	}
 	if t.folder == "" && len(t.files) > 0 && t.files[0].scope == userScope {
-		t.folder = filepath.Dir(t.files[0].path)
+		// The person's own folder would say that any agent is here.
+		if dir := filepath.Dir(t.files[0].path); dir != own {
+			t.folder = dir
+		}
 	}
 	return t, nil
 }

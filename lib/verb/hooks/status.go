@@ -336,7 +336,7 @@ func (p *printer) overview(reports []report) {
 		}
 		switch {
 		case r.unable != "":
-			rows = append(rows, []string{r.name, "", unable, r.unable})
+			rows = append(rows, []string{r.name, "", unable, "gt-hooks status " + r.name + " says why"})
 		case len(rows) == before:
 			rows = append(rows, other)
 		}
