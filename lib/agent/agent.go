@@ -114,6 +114,7 @@ type Hooks struct {
 // Next says how the next run of a client begins. With none of the fields set
 // it is a fresh session that waits for the person.
 type Next struct {
+	ID       string // the id of the session, for an agent that takes one
 	Resume   string // the id of the session to go on with
 	Continue bool   // go on with the last session of the folder
 	Fork     bool   // with a copy of Resume
@@ -207,11 +208,13 @@ func (c Client) Restart(args []string, next Next) []string {
 	}
 	switch {
 	case next.Resume != "" && next.Fork:
-		out = append(out, c.ForkFlag.with(next.Resume)...)
+		out = append(out, c.ForkFlag.With(next.Resume)...)
 	case next.Resume != "":
-		out = append(out, c.ResumeFlag.with(next.Resume)...)
+		out = append(out, c.ResumeFlag.With(next.Resume)...)
 	case next.Continue:
 		out = append(out, c.ContinueFlag...)
+	case next.ID != "" && len(c.SessionIDFlag) > 0:
+		out = append(out, c.SessionIDFlag.With(next.ID)...)
 	}
 	if next.Prompt != "" {
 		out = append(out, c.PromptFlag...)

@@ -260,8 +260,8 @@ func (w *Words) UnmarshalTOML(v any) error {
 	return fmt.Errorf("%v is neither a string nor a list of strings", v)
 }
 
-// with returns the words with an id in the place of {id}, or behind them.
-func (w Words) with(id string) []string {
+// With returns the words with an id in the place of {id}, or behind them.
+func (w Words) With(id string) []string {
 	if slices.ContainsFunc(w, func(word string) bool { return strings.Contains(word, "{id}") }) {
 		return fill(w, "{id}", id)
 	}

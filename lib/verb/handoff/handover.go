@@ -41,6 +41,7 @@ type handover struct {
 	clean  func(string) string // see redact
 	agents *agent.Table        // see known
 	heir   agent.Client        // who takes over
+	id     string              // see ownID
 
 	state      git.State
 	note       mail.Note

@@ -39,6 +39,8 @@ type restart struct {
 	// Shell is the shell that the agent was started from in this pane, which
 	// comes back when the successor ends; empty where the pane is the agent's.
 	Shell string `json:"shell,omitempty"`
+	// Capture gets the agent a session first; nil where none is to be got.
+	Capture *capture `json:"capture,omitempty"`
 }
 
 // shellVar tells a successor that runs below us which shell its pane had, for
@@ -63,6 +65,7 @@ func (h *handover) successor() (restart, error) {
 		// ours; the id cannot be mistaken.
 		next = agent.Next{Prompt: continuation, Resume: string(h.call.ID)}
 	}
+	next.ID = h.ownID()
 	r := restart{
 		Dir:    h.dir(),
 		Args:   h.heir.Restart(args, next),
@@ -74,6 +77,7 @@ func (h *handover) successor() (restart, error) {
 	if r.Shell != "" {
 		r.Env = append(r.Env, shellVar+"="+r.Shell)
 	}
+	r.Capture = h.capture(next)
 	return r, nil
 }
 
@@ -158,6 +162,11 @@ func (h *handover) identityVars() [][2]string {
 	for _, name := range slices.Sorted(maps.Keys(h.heir.Env)) {
 		vars = append(vars, [2]string{name, h.heir.Env[name]})
 	}
+	if id := h.ownID(); id != "" {
+		for _, name := range h.idVars() {
+			vars = append(vars, [2]string{name, id})
+		}
+	}
 	if id := h.home.Identity; id.Role != "" {
 		vars = append(vars, [2]string{"GT_ROLE", id.Address()}, [2]string{"BD_ACTOR", id.Address()})
 		if id.Rig != "" {
@@ -206,6 +215,9 @@ func become(env *cli.Env, path string) error {
 		if v := env.Getenv(key); v != "" {
 			r.Env = append(r.Env, key+"="+v)
 		}
+	}
+	if r.Capture != nil {
+		r.Capture.ask(env, &r)
 	}
 	program, err := process.LookPath(r.Args[0], r.Env)
 	if err != nil {
