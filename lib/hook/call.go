@@ -45,8 +45,9 @@ type Call struct {
 	ID      session.ID // empty where no session is known
 	Store   session.Store
 
-	env *cli.Env
-	got []error // what was got over, each once
+	env    *cli.Env
+	server process.Proc // what runs us in a client's stead, see serverAbove
+	got    []error      // what was got over, each once
 }
 
 // Begin reads the hook's input and finds out where it is and for which
@@ -57,7 +58,13 @@ type Call struct {
 // Store.Current.
 func Begin(env *cli.Env, f Flags) *Call {
 	c := &Call{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
+	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent {
+		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), c.Agent) // a command's; a hook's parent may be another agent
+	}
 	c.Dialect = f.dialect(c.Agent)
+	if c.server = serverAbove(c.Agent, env.Getenv); c.server.Known() {
+		behind(env)
+	}
 	if f.Hook {
 		c.Input = Read(env.Stdin, Deadline)
 		if c.Input.Problem != "" {
@@ -109,6 +116,9 @@ func (f Flags) dialect(agent string) Dialect {
 
 // Process is the client's process, unknown where there is none.
 func (c *Call) Process() process.Proc {
+	if c.server.Known() {
+		return c.window()
+	}
 	p, err := process.Agent(os.Getpid())
 	if err != nil {
 		return process.Proc{}
@@ -124,10 +134,18 @@ func (c *Call) Facts() session.Facts {
 	f := session.Facts{
 		ID: c.ID, Source: c.env.Redact(c.Input.Source), Agent: c.Agent, Process: c.Process(),
 		Transcript: c.Input.Transcript, CWD: c.Dir, Branch: c.env.Redact(git.Branch(c.Home.Dir)),
-		Host: host, HookKey: c.Input.Key,
+		Host: host, HookKey: c.Input.Key, Server: c.server,
 	}
-	f.TmuxServer, f.TmuxPane = tmux.FromEnv(c.env.Getenv)
-	f.TmuxSession = c.env.Getenv("GT_SESSION")
+	if c.Input.AgentID != "" {
+		f.Transcript = "" // Codex names the subagent's
+	}
+	around := c.env
+	if c.server.Known() {
+		environ, _ := f.Process.Environ() // of none nothing is known
+		around = &cli.Env{Environ: environ}
+	}
+	f.TmuxServer, f.TmuxPane = tmux.FromEnv(around.Getenv)
+	f.TmuxSession = around.Getenv("GT_SESSION")
 	return f
 }
 

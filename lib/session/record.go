@@ -47,6 +47,9 @@ type Record struct {
 	PIDStart string `json:"pid_start,omitempty"`
 	BootID   string `json:"boot_id,omitempty"`
 
+	ServerPID   int    `json:"server_pid,omitempty"` // what runs it behind the client, where that is another process
+	ServerStart string `json:"server_start,omitempty"`
+
 	TmuxSession string `json:"tmux_session,omitempty"`
 	TmuxPane    string `json:"tmux_pane,omitempty"`   // %N
 	TmuxServer  string `json:"tmux_server,omitempty"` // the server's socket
@@ -99,18 +102,38 @@ func (r *Record) Process() process.Proc {
 	return process.Proc{PID: r.PID, Start: r.PIDStart, Boot: r.BootID}
 }
 
-// SetProcess notes the client's process.
+// Server is the process that runs the session behind its client, unknown where
+// the client does so itself.
+func (r *Record) Server() process.Proc {
+	return process.Proc{PID: r.ServerPID, Start: r.ServerStart, Boot: r.BootID}
+}
+
+// SetProcess notes the client's process, which runs the session itself.
 func (r *Record) SetProcess(p process.Proc) {
 	r.PID, r.PIDStart, r.BootID = p.PID, p.Start, p.Boot
+	r.ServerPID, r.ServerStart = 0, ""
+}
+
+// SetServer notes the process that runs the session behind its client.
+func (r *Record) SetServer(p process.Proc) {
+	if r.ServerPID, r.ServerStart = p.PID, p.Start; p.Known() {
+		r.BootID = p.Boot
+	}
 }
 
 // Ended says whether the session is over.
 func (r *Record) Ended() bool { return !r.EndedAt.IsZero() }
 
 // Live says whether the session is not over and its process runs.
-func (r *Record) Live() bool { return !r.Ended() && r.Process().Alive() }
+func (r *Record) Live() bool {
+	if p := r.Process(); p.Known() {
+		return !r.Ended() && p.Alive()
+	}
+	return !r.Ended() && r.Server().Alive()
+}
 
-// Gone says whether the session is not over and its process is: it crashed. A
+// Gone says whether the session is not over and its process is: it crashed. One
+// that a server runs goes on without its client, and its end is still told. A
 // record that never knew its process is given a day, and so is one of another
 // host that shares the folder, for its processes cannot be seen from here.
 func (r *Record) Gone(now time.Time) bool {
@@ -118,10 +141,11 @@ func (r *Record) Gone(now time.Time) bool {
 		return false
 	}
 	host, err := os.Hostname()
-	if !r.Process().Known() || err == nil && r.Host != "" && r.Host != host {
+	p, server := r.Process(), r.Server()
+	if !p.Known() && !server.Known() || err == nil && r.Host != "" && r.Host != host {
 		return now.Sub(r.StartedAt).Abs() > 24*time.Hour // a wrong clock's future is no better
 	}
-	return r.Process().Gone()
+	return (!p.Known() || p.Gone()) && (!server.Known() || server.Gone())
 }
 
 // plainRecord is Record without its methods.

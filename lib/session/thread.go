@@ -27,6 +27,7 @@ type Facts struct {
 	Source      string // as the client says: startup, resume, clear, compact, fork
 	Agent       string // the client
 	Process     process.Proc
+	Server      process.Proc // what runs it behind the client, unknown where that does
 	TmuxSession string
 	TmuxPane    string
 	TmuxServer  string
@@ -76,7 +77,7 @@ const again = 10 * time.Second
 // each with its session_end.
 func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 	own, all := apart(all, f.ID)
-	if own != nil && own.seen(f.HookKey, now) {
+	if own != nil && own.seen(f.HookKey, now) && (!f.Process.Known() || own.Process() == f.Process) {
 		return Started{Record: own, Again: true}, nil
 	}
 	st := Started{Others: others(all, f, s.Home.Identity.Address())}
@@ -154,8 +155,9 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 	}
 	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
 	r.Source = cmp.Or(f.Source, r.Source) // a command's says nothing
-	if f.Process.Known() {
+	if f.Process.Known() || f.Server.Known() {
 		r.SetProcess(f.Process)
+		r.SetServer(f.Server)
 	}
 	if f.TmuxPane != "" {
 		if inPane(r, f) {
@@ -293,6 +295,7 @@ func (s Store) newRecord(now time.Time, f Facts, parent *Record) *Record {
 		StartedAt: now, WorkUnit: f.WorkUnit, Note: f.Note,
 	}
 	r.SetProcess(f.Process)
+	r.SetServer(f.Server)
 	if parent != nil {
 		r.ParentID, r.ChainID = parent.ID, parent.ChainID
 		if r.ChainID == "" {
