@@ -61,6 +61,9 @@ func Begin(env *cli.Env, f Flags) *Call {
 	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent {
 		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), c.Agent) // a command's; a hook's parent may be another agent
 	}
+	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent {
+		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), c.Agent) // a command's; a hook's parent may be another agent
+	}
 	c.Dialect = f.dialect(c.Agent)
 	if c.server = serverAbove(c.Agent, env.Getenv); c.server.Known() {
 		behind(env)
