@@ -2,7 +2,7 @@
 //
 // It calls the binaries of gt, one after the other, and does no more: what goes
 // wrong there is theirs to log, and never this client's business.
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 
 const agent = ["--agent", "opencode"]
 
@@ -42,11 +42,21 @@ export const Gt = async ({ client, directory }) => {
   let home // the folder that gt keeps the session's state in
   let last = Promise.resolve() // the binary that was called last
 
+  const input = (event, id, more) => ({ hook_event_name: event, session_id: id, cwd: directory, pid: process.pid, ...more })
   const call = (event, more, seconds, binary, args, id = current) =>
-    (last = last.then(() => run(seconds, binary, args, { hook_event_name: event, session_id: id, cwd: directory, ...more })))
+    (last = last.then(() => run(seconds, binary, args, input(event, id, more))))
   const start = (id, source) => call("SessionStart", { source }, 10, "gt-prime", ["--hook"], id)
   const touch = (event, more) => current && call(event, more, 5, "gt-keepalive", ["touch", "--hook"])
-  const end = (reason) => call("SessionEnd", { reason }, 10, "gt-keepalive", ["end", "--hook"])
+  // end waits: after it the process may be gone, and what runs meanwhile finds
+  // half of the client taken down.
+  const end = (reason) => {
+    if (current) {
+      spawnSync("gt-keepalive", ["end", "--hook", ...agent], {
+        input: JSON.stringify(input("SessionEnd", current, { reason })), stdio: ["pipe", "ignore", "ignore"], timeout: 10000,
+      })
+    }
+    current = ""
+  }
 
   // isChild says whether a session is a subagent's, which is part of another.
   const isChild = async (id) => {
@@ -74,10 +84,7 @@ export const Gt = async ({ client, directory }) => {
           call("Stop", {}, 10, "gt-checkpoint", ["write", "--hook"])
           touch("Stop")
         }
-        if (type === "session.deleted") {
-          end("prompt_input_exit")
-          current = ""
-        }
+        if (type === "session.deleted") end("prompt_input_exit")
       }
     },
     "chat.message": async ({ sessionID }, { message, parts }) => {
@@ -102,15 +109,14 @@ export const Gt = async ({ client, directory }) => {
         added.set(asked.info.id, await waiting)
       }
       const told = new Set() // the same text once
-      for (const { info, parts } of messages) {
-        const text = added.get(info.id)
-        if (text) parts.push(part(text, "prt_gt", info.sessionID, info.id))
-        for (const p of parts) {
-          if (!p.metadata?.gt || told.has(p.text)) continue
-          told.add(p.text)
-          p.ignored = false
-        }
-      }
+      const show = (p) => p.metadata?.gt && !told.has(p.text) && told.add(p.text) ? { ...p, ignored: false } : p
+      // Who makes the title takes these messages at the same moment, and is to
+      // have them as they are: it goes first, and what is changed is a copy.
+      await new Promise((go) => setTimeout(go, 1))
+      messages.forEach(({ info, parts }, i) => {
+        const more = added.has(info.id) ? [part(added.get(info.id), "prt_gt", info.sessionID, info.id)] : []
+        messages[i] = { info, parts: [...parts, ...more].map(show) }
+      })
     },
     "experimental.session.compacting": async ({ sessionID }, output) => {
       if (await isChild(sessionID)) return
@@ -124,9 +130,7 @@ export const Gt = async ({ client, directory }) => {
       const dir = await home
       if (dir) env.GT_HOME = dir
     },
-    dispose: async () => {
-      if (current) await end("prompt_input_exit")
-    },
+    dispose: async () => end("prompt_input_exit"),
   }
   for (const [name, hook] of Object.entries(hooks)) {
     hooks[name] = (...args) => hook(...args).catch(() => {})

@@ -45,7 +45,7 @@ export default function (pi: any) {
     const sessions = ctx.sessionManager;
     const input = {
       hook_event_name: event, session_id: sessions.getSessionId(), cwd: ctx.cwd,
-      transcript_path: sessions.getSessionFile(), ...more,
+      transcript_path: sessions.getSessionFile(), pid: process.pid, ...more,
     };
     return (state.last = state.last.then(() => run(seconds, binary, args, input)));
   };

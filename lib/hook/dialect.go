@@ -9,13 +9,23 @@ import (
 // with the real client: what one accepts, another drops or reports as a
 // failure.
 type Dialect struct {
-	// Cap is how many UTF-16 code units the client takes whole. Of a longer
-	// text the model sees the first 2 KB.
+	// Cap is how much the client takes whole, as Size counts it. Of a longer
+	// text the model sees the first 2 KB, or of Codex its two ends.
 	Cap   int
 	shape shape
+	bytes bool // it counts bytes of UTF-8, not UTF-16 code units
 	// Compaction says that the client adds a PreCompact hook's plain text to
 	// the instructions for the summary.
 	Compaction bool
+	// Untold are the sources of a start whose text the client drops. It is told
+	// with the prompt that follows.
+	Untold []string
+	// Full says when a client compacts that runs its hook before every request
+	// to the model, in case it has to; nil for one that runs it when it does.
+	Full *Full
+	// Forgets says that what a start was told is no part of the conversation:
+	// when that is resumed, the model has only what it is told then.
+	Forgets bool
 }
 
 type shape int
@@ -28,11 +38,14 @@ const (
 )
 
 var dialects = map[string]Dialect{
-	"claude":  {Cap: 10_000, shape: plain, Compaction: true},
-	"qwen":    {Cap: 10_000, shape: plain},
-	"codex":   {Cap: 9_000, shape: nested},
-	"gemini":  {Cap: 10_000, shape: nested},
-	"copilot": {Cap: 10_000, shape: topLevel},
+	"claude": {Cap: 10_000, shape: plain, Compaction: true},
+	"qwen":   {Cap: 10_000, shape: plain},
+	"codex":  {Cap: 10_000, bytes: true, shape: nested}, // 2,500 tokens, of four bytes each
+	"gemini": {Cap: 10_000, shape: nested, Untold: []string{"clear"}, Full: &Full{
+		tokens: 1 << 20, models: map[string]int64{"gemma-4-": 256_000}, share: 0.5,
+		home: "GEMINI_CLI_HOME", settings: ".gemini/settings.json", key: "model.compressionThreshold",
+	}},
+	"copilot": {Cap: 10_000, shape: topLevel, Forgets: true},
 	"cursor":  {Cap: 10_000, shape: snake},
 	// Ours is the plugin that takes the text, in full and in both places.
 	"opencode": {Cap: 10_000, shape: plain, Compaction: true},
@@ -52,14 +65,16 @@ func DialectOf(agent string) Dialect {
 }
 
 // Agent says which client runs the hook: the one that the wiring names, except
-// that Copilot runs a repository's Claude hooks as well and wants its own
-// dialect.
+// that Copilot and Cursor run Claude Code's hooks as well and want their own
+// dialects.
 func Agent(named string, getenv func(string) string) string {
 	switch {
-	case getenv("COPILOT_CLI") != "":
-		return "copilot"
-	case named != "":
+	case named != "" && named != DefaultAgent:
 		return named
+	case copilotCalls(getenv), named == "" && getenv("COPILOT_CLI") != "" && getenv("CLAUDECODE") == "":
+		return "copilot"
+	case cursorCalls(getenv):
+		return "cursor"
 	}
 	return DefaultAgent
 }
@@ -90,7 +105,15 @@ func (d Dialect) Reply(event, text string) string {
 	return string(data) + "\n"
 }
 
-// Units is the length of s as a client counts it, in UTF-16 code units.
+// Size is the length of s as the client counts it.
+func (d Dialect) Size(s string) int {
+	if d.bytes {
+		return len(s)
+	}
+	return Units(s)
+}
+
+// Units is the length of s count it, in UTF-16 code units.
 func Units(s string) int {
 	n := 0
 	for _, r := range s {

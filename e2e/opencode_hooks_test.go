@@ -1,0 +1,408 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gt/e2e/model"
+)
+
+// A client whose hooks are a program of its own: what the same story needs to be
+// told of each.
+type plugged struct {
+	*world
+	name string
+	hook string // the file of the plugin
+	// ask runs the client headless.
+	ask func(prompt string, flags ...string)
+	// open starts the client in a tmux session and waits until it takes a prompt.
+	openPane func(session string, flags ...string) *pane
+	// say types a line into it and waits until the screen shows what follows.
+	say func(p *pane, line, then string)
+	// resume and fork are the flags that go on with a session, or a copy of it.
+	resume, fork func(id string) []string
+}
+
+// lighthouse is how the model of these tests answers.
+func lighthouse(r *model.Request) model.Reply {
+	asked := r.Asked()
+	bash := func(command string) model.Reply {
+		return model.Reply{Text: "I run a command.", Tools: []model.ToolUse{{
+			Name: "bash", Input: map[string]string{"command": command, "description": "Run"},
+		}}}
+	}
+	switch {
+	case r.Kind == model.Compaction:
+		return model.Say("SUMMARY-CANARY")
+	case strings.Contains(asked, "show me the environment"):
+		return bash("env")
+	case strings.Contains(asked, "start the work"):
+		return bash("echo changed >> README.md && gt-checkpoint write --step step-7 --notes 'CHECKPOINT-CANARY half of the lamp is done'")
+	case strings.Contains(asked, "please hand over"):
+		return bash(handOver)
+	case strings.Contains(asked, "delegate this"):
+		return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{
+			Name: "task", Input: map[string]string{"description": "A part", "prompt": "You are the child.", "subagent_type": "general"},
+		}}}
+	case r.Result() != "":
+		return model.Say("It is done.")
+	}
+	return model.Say("Very well.")
+}
+
+func pluggedOpenCode(t *testing.T) *plugged {
+	t.Helper()
+	w := newOpenCode(t)
+	w.model.Answer(lighthouse)
+	w.install("opencode")
+	return &plugged{
+		world: w, name: "opencode", hook: filepath.Join(w.home, ".config", "opencode", "plugins", "gt.js"),
+		ask: func(prompt string, flags ...string) { w.opencode(append(flags, prompt)...) },
+		openPane: func(session string, flags ...string) *pane {
+			p := w.open(session, append([]string{"opencode"}, flags...)...)
+			p.awaitScreen("Ask anything")
+			return p
+		},
+		say:    (*pane).opencode,
+		resume: func(id string) []string { return []string{"--session", id} },
+		fork:   func(id string) []string { return []string{"--session", id, "--fork"} },
+	}
+}
+
+// install wires gt into a client as its user does.
+func (w *world) install(agent string) {
+	w.t.Helper()
+	w.gt("gt-hooks", "install", agent)
+}
+
+func TestOpenCodeHooks(t *testing.T) {
+	for name, story := range pluggedStories {
+		t.Run(name, func(t *testing.T) { story(pluggedOpenCode(t)) })
+	}
+}
+
+// pluggedStories are what gt promises with any client that it is plugged into.
+var pluggedStories = map[string]func(*plugged){
+	"start": startPlugged, "long": longPlugged, "compaction": compactPlugged, "handover": handOverPlugged,
+	"crash": crashPlugged, "killed": killPlugged, "missing": missingPlugged,
+}
+
+// listed are the sessions of gt-seance list, by their ids.
+func (w *world) listed() map[string]sessionRecord {
+	w.t.Helper()
+	all := map[string]sessionRecord{}
+	for line := range strings.Lines(w.gt("gt-seance", "list", "--json", "--all")) {
+		var r sessionRecord
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			w.t.Fatalf("%v: %s", err, line)
+		}
+		all[r.ID] = r
+	}
+	return all
+}
+
+// A session that starts is told who it is, once and whole, before the prompt,
+// and neither a resume nor a fork tells it again; what the client makes for
+// itself, a title, is made without it.
+//
+// S0-1 S0-17 S0-38 S0-39 S1-7 S1-39 S1-45
+func startPlugged(w *plugged) {
+	t := w.t
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	w.ask("show me the environment")
+	id := w.latest()
+	first := w.model.Turns()[0]
+	if !w.oneDocument("startup", first) {
+		return
+	}
+	if text := first.Text(); strings.Index(text, "ROLE-CANARY") > strings.Index(text, "show me the environment") {
+		t.Errorf("the prompt stands before the document:\n%s", text)
+	}
+	for _, r := range w.model.All() {
+		if r.Kind != model.Turn && r.Count("ROLE-CANARY") > 0 {
+			t.Errorf("the document is in a request for something else:\n%s", r.Text())
+		}
+	}
+	for _, want := range []string{"GT_SESSION_UUID=" + id, "GT_HOME=" + w.project} {
+		if shown := w.model.Turns().Last().Result(); !strings.Contains(shown, want+"\n") {
+			t.Errorf("a command of the model does not see %s:\n%s", want, shown)
+		}
+	}
+	if e := w.oneEvent("session_start", id); e.Payload.Source != "startup" || e.Payload.ChainID != id || e.Payload.CWD != w.project {
+		t.Errorf("session_start says %+v", e.Payload)
+	}
+	if e := w.oneEvent("session_end", id); e.Payload.Outcome != "done" {
+		t.Errorf("session_end says %+v", e.Payload)
+	}
+	var alive struct {
+		State   string
+		Session string `json:"session_id"`
+	}
+	if err := json.Unmarshal([]byte(w.read(w.runtime("keepalive.json"))), &alive); err != nil || alive.State != "ended" || alive.Session != id {
+		t.Errorf("keepalive.json says %+v (%v)", alive, err)
+	}
+
+	for range 2 {
+		w.ask("go on", w.resume(id)...)
+	}
+	last := w.model.Turns().Last()
+	w.oneDocument("two resumes later", last)
+	if n := last.Count("Session resumed. Continue your previous task."); n != 1 {
+		t.Errorf("after two resumes the model is told %d times to go on:\n%s", n, last.Text())
+	}
+	w.oneEvent("session_start", id)
+	if n := len(w.events("session_resume", id)); n != 2 {
+		t.Errorf("two resumes left %d events", n)
+	}
+
+	w.ask("another way", w.fork(id)...)
+	fork := w.latest()
+	if e := w.oneEvent("session_start", fork); fork == id || e.Payload.Source != "fork" {
+		t.Errorf("the fork's start says %+v", e.Payload)
+	}
+	w.oneDocument("in the fork", w.model.Turns().Last())
+
+	all := w.listed()
+	if r := all[id]; r.Outcome != "done" || r.ChainID != id {
+		t.Errorf("gt-seance lists %+v", r)
+	}
+	show := w.gt("gt-seance", "show", id)
+	resume := strings.Join(append([]string{w.name}, w.resume(id)...), " ")
+	if !strings.Contains(show, resume) {
+		t.Errorf("gt-seance show does not say %q:\n%s", resume, show)
+	}
+	if errs := w.events("hook_error", ""); len(errs) > 0 {
+		t.Errorf("hooks failed: %+v", errs)
+	}
+	if status := w.git("status", "--porcelain"); status != "" {
+		t.Errorf("git shows what gt keeps:\n%s", status)
+	}
+}
+
+// A text that fills what a session may be told arrives whole.
+//
+// S1-48
+func longPlugged(w *plugged) {
+	t := w.t
+	var role strings.Builder
+	role.WriteString("ROLE-CANARY\n")
+	for i := range 2000 {
+		fmt.Fprintf(&role, "Rule %d: do it properly.\n", i)
+	}
+	w.role(role.String() + "LAST-RULE\n")
+	w.ask("hello")
+	first := w.model.Turns().Last()
+	w.oneDocument("startup", first)
+	if first.Count("LAST-RULE") > 0 || first.Count("Rule 300:") == 0 || first.Count("lines are left out") != 1 {
+		t.Errorf("the role is %d rules long for the model:\n%s", first.Count(": do it properly"), first.Text())
+	}
+}
+
+// Before a compaction the thread is saved, and the summariser is told what to
+// keep; after it the session is told to go on, and not that it is new.
+//
+// S1-46 S1-47 S1-65 S1-69 S1-73
+func compactPlugged(w *plugged) {
+	t := w.t
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	p := w.openPane("max")
+	w.say(p, "please build the WIDGET-CANARY parser", "Very well.")
+	id := w.latest()
+	w.gt("gt-mail", "hook", "--new", "-s", "WORK-CANARY repair the lamp", "-m", "The lamp flickers.")
+	w.say(p, "good morning", "Very well.")
+	w.until("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
+	w.say(p, "/compact", "SUMMARY-CANARY")
+	summariser := w.model.All().Kind(model.Compaction).Last()
+	if n := summariser.Count("Keep in the summary, as exactly as they were said"); n != 1 || summariser.Count("WORK-CANARY") == 0 {
+		t.Errorf("the summariser is told %d times what to keep:\n%s", n, summariser.Text())
+	}
+	if n := len(w.notes()); n != 2 { // with the work
+		t.Errorf("the compaction left %d notes", n)
+	}
+	if n := len(w.events("handoff", id)); n != 1 {
+		t.Errorf("the compaction left %d handoff events", n)
+	}
+	w.until("the start after the compaction is told", func() bool { return len(w.markers()) == 0 })
+
+	w.say(p, "and now?", "Very well.")
+	after := w.asked("and now?")
+	if n := after.Count("Context compacted. Continue your previous task."); n != 1 {
+		t.Errorf("after the compaction the model is told %d times to go on:\n%s", n, after.Text())
+	}
+	if n := after.Count("is kept word for word"); n != 1 {
+		t.Errorf("after the compaction the model is told %d times of the note:\n%s", n, after.Text())
+	}
+	w.say(p, "and then?", "Very well.")
+	if n := w.asked("and then?").Count("Context compacted. Continue your previous task."); n != 1 {
+		t.Errorf("a prompt later it is told %d times to go on", n)
+	}
+	w.oneEvent("session_start", id)
+	if r := w.record(id); r.ParentID != "" || r.ChainID != id || r.EndedAt != "" || r.TmuxSession != "max" {
+		t.Errorf("after the compaction the record says %+v", r)
+	}
+}
+
+// gt-handoff, run by the agent, puts a fresh one with the same flags into the
+// same pane, which knows what the old one wrote down.
+//
+// S0-4 S0-6 S0-11 S0-15 S1-2 S1-53 S1-62 S1-63
+func handOverPlugged(w *plugged) {
+	t := w.t
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	p := w.openPane("max", "--model", "e2e/e2e-model")
+	pane := p.get("#{session_id} #{session_name} #{pane_id}")
+	w.say(p, "please hand over", "") // the pane is taken over at once
+	old := ""
+	first := w.model.Await(patience, func(all model.Requests) *model.Request {
+		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+			return strings.Contains(r.Asked(), "[GAS TOWN]")
+		}).Last()
+	})
+	if first == nil {
+		t.Fatal("nobody took over")
+	}
+	w.until("the old session is over", func() bool {
+		for id, r := range w.records() {
+			if r.EndedAt != "" && r.ChildID != "" {
+				old = id
+			}
+		}
+		return old != ""
+	})
+	fresh := w.record(old).ChildID
+	for _, text := range append(strings.Split(message, "\n"), subject, "ROLE-CANARY") {
+		if text != "" && first.Count(text) == 0 {
+			t.Errorf("the successor's first request lacks %q:\n%s", text, first.Text())
+		}
+	}
+	if n := first.Count("MESSAGE-CANARY"); n != 1 {
+		t.Errorf("the successor's first request holds the message %d times", n)
+	}
+	if first.Count("please hand over") > 0 {
+		t.Error("the successor goes on with the old conversation")
+	}
+	if after := p.get("#{session_id} #{session_name} #{pane_id}"); after != pane {
+		t.Errorf("the pane was %s, and is %s", pane, after)
+	}
+	if args := w.startedWith(p); !strings.Contains(args, "--model e2e/e2e-model") {
+		t.Errorf("the successor runs as %s", args)
+	}
+	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	if r := w.record(old); r.Outcome != "handoff" || r.ChainID != old {
+		t.Errorf("the old record says %+v", r)
+	}
+	w.until("the first turn is over", func() bool { return w.record(fresh).TmuxSession != "" })
+	if r := w.record(fresh); r.ParentID != old || r.ChainID != old || r.EndedAt != "" || r.TmuxSession != "max" || r.TmuxPane != p.id {
+		t.Errorf("the new record says %+v", r)
+	}
+	if r := w.listed()[fresh]; r.ParentID != old || r.ChainID != old {
+		t.Errorf("gt-seance lists the successor as %+v", r)
+	}
+	w.say(p, "do you know enough?", "Very well.")
+	if n := w.asked("do you know enough?").Count("MESSAGE-CANARY"); n != 1 {
+		t.Errorf("a prompt later the message stands there %d times", n)
+	}
+	w.noSecretInFiles()
+}
+
+// startedWith are the arguments that the pane's program says it has: those that
+// its successor would get.
+func (w *plugged) startedWith(p *pane) string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(data), "\x00", " ")
+}
+
+// A client that is killed leaves its last checkpoint, which the next session is
+// told of, once.
+//
+// S0-13 S0-37 S1-5 S1-84 S1-88
+func crashPlugged(w *plugged) {
+	t := w.t
+	p := w.openPane("max")
+	w.say(p, "start the work", "It is done.")
+	old := w.latest()
+	checkpoint := filepath.Join(w.project, ".polecat-checkpoint.json")
+	w.until("the checkpoint of the turn is written", func() bool {
+		return exists(checkpoint) && strings.Contains(w.read(checkpoint), "README.md")
+	})
+	w.until("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
+	pid := w.record(old).PID
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the client is dead", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
+
+	w.ask("where are we?")
+	fresh := w.latest()
+	first := w.asked("where are we?")
+	for _, text := range []string{"CHECKPOINT-CANARY half of the lamp is done", "step-7"} {
+		if n := first.Count(text); n != 1 {
+			t.Errorf("the session after the crash is told %q %d times:\n%s", text, n, first.Text())
+		}
+	}
+	if r := w.record(old); r.Outcome != "crash" || r.ChildID != fresh {
+		t.Errorf("the record of the crashed session says %+v", r)
+	}
+	if r := w.listed()[fresh]; r.ParentID != old || r.ChainID != old {
+		t.Errorf("gt-seance lists the session after it as %+v", r)
+	}
+	w.ask("a new day")
+	if n := w.asked("a new day").Count("CHECKPOINT-CANARY"); n != 0 {
+		t.Errorf("the session after a clean end is told of the crash %d times", n)
+	}
+}
+
+// A client whose terminal is closed leaves its thread to who comes next; one
+// that a person leaves does not.
+//
+// S0-13 S1-5
+func killPlugged(w *plugged) {
+	t := w.t
+	p := w.openPane("max")
+	w.say(p, "start the work", "It is done.")
+	old := w.latest()
+	w.until("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
+	pid := w.record(old).PID
+	w.tmux("kill-session", "-t", "=max")
+	w.until("the client is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+	w.ask("where are we?")
+	if n := w.asked("where are we?").Count("CHECKPOINT-CANARY"); n != 1 {
+		t.Errorf("the next session is told %d times what was noted", n)
+	}
+	if r := w.record(old); r.Outcome != "crash" && r.Outcome != "killed" || r.ChildID != w.latest() {
+		t.Errorf("the record says %+v", r)
+	}
+}
+
+// Without the binaries, and with one that hangs, the client works as ever.
+//
+// S0-24
+func missingPlugged(w *plugged) {
+	t := w.t
+	w.write(w.hook, strings.ReplaceAll(w.read(w.hook), bin+"/gt-", w.path("nowhere")+"/gt-"))
+	p := w.openPane("max")
+	w.say(p, "good morning", "Very well.")
+	for _, word := range []string{"ENOENT", "rror", "nowhere"} {
+		if screen := p.screen(); strings.Contains(screen, word) {
+			t.Errorf("the screen shows %q:\n%s", word, screen)
+		}
+	}
+	if exists(w.runtime()) {
+		t.Error("something wrote to .runtime: the test proves nothing")
+	}
+	time.Sleep(0)
+}
