@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/json"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Dialect is the way a client takes what a hook tells the model. Each was seen
@@ -107,13 +108,17 @@ func (d Dialect) Reply(event, text string) string {
 
 // Size is the length of s as the client counts it.
 func (d Dialect) Size(s string) int {
-	if d.bytes {
-		return len(s)
+	if !d.bytes {
+		return Units(s)
 	}
-	return Units(s)
+	n := 0
+	for _, r := range s {
+		n += utf8.RuneLen(r) // what is no character is sent as one
+	}
+	return n
 }
 
-// Units is the length of s count it, in UTF-16 code units.
+// Units is the length of s as most clients count it, in UTF-16 code units.
 func Units(s string) int {
 	n := 0
 	for _, r := range s {

@@ -61,6 +61,15 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// Codex counts what it gets in bytes, all others in UTF-16 code units.
+func TestSize(t *testing.T) {
+	for s, want := range map[string][2]int{"": {0, 0}, "plain": {5, 5}, "äöü": {3, 6}, "日本語": {3, 9}, "𝄞": {2, 4}, "\xff": {1, 3}} {
+		if units, bytes := DialectOf("claude").Size(s), DialectOf("codex").Size(s); units != want[0] || bytes != want[1] {
+			t.Errorf("%q: %d units, %d bytes, not %v", s, units, bytes, want)
+		}
+	}
+}
+
 func FuzzUnits(f *testing.F) {
 	f.Add("a𝄞\xff\xed\xa0\x80é")
 	f.Fuzz(func(t *testing.T, s string) {

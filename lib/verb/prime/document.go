@@ -3,8 +3,6 @@ package prime
 import (
 	"fmt"
 	"strings"
-
-	"gt/lib/hook"
 )
 
 // section is one part of what a session is told. A section that does not fit
@@ -16,12 +14,12 @@ type section struct {
 }
 
 // document puts the sections, the most needed first, into a text of at most
-// limit UTF-16 code units. The same sections give the same text.
+// limit, as size counts it. The same sections give the same text.
 //
 // Every section that cannot be told in full is at least named, and so much
 // room is kept free for it. Of a great many, those at the end are only
 // counted, for the names of all must not crowd out what is needed most.
-func document(limit int, sections []section) string {
+func document(limit int, size func(string) int, sections []section) string {
 	var kept []section
 	for _, s := range sections {
 		if s.body = strings.Trim(s.body, "\n"); s.body != "" {
@@ -29,8 +27,8 @@ func document(limit int, sections []section) string {
 		}
 	}
 	named, names := 0, 0 // how many sections are named, and the room for it
-	for named < len(kept) && (named == 0 || names+kept[named].least() <= limit/2-countRoom) {
-		names += kept[named].least()
+	for named < len(kept) && (named == 0 || names+kept[named].least(size) <= limit/2-countRoom) {
+		names += kept[named].least(size)
 		named++
 	}
 	room := limit
@@ -39,10 +37,10 @@ func document(limit int, sections []section) string {
 	}
 	var b strings.Builder
 	for _, s := range kept[:named] {
-		names -= s.least()
+		names -= s.least(size)
 		head := s.head(b.Len() > 0)
-		part := head + fit(s, room-names-hook.Units(head))
-		if room -= hook.Units(part); room < 0 { // not even a name has room
+		part := head + fit(s, room-names-size(head), size)
+		if room -= size(part); room < 0 { // not even a name has room
 			return b.String()
 		}
 		b.WriteString(part)
@@ -71,9 +69,9 @@ func (s section) head(after bool) string {
 
 // least is what the section needs to be named: its heading and the line that
 // says how to print it, or less where it is short.
-func (s section) least() int {
+func (s section) least(size func(string) int) int {
 	body := s.body + "\n"
-	return hook.Units(s.head(true)) + min(hook.Units(body), hook.Units(s.leftOut(body, 0)))
+	return size(s.head(true)) + min(size(body), size(s.leftOut(body, 0)))
 }
 
 // leftOut is the line that says what is missing of the body after its first n
@@ -92,22 +90,22 @@ func (s section) leftOut(body string, n int) string {
 
 // fit returns the section's body, or as many of its lines as have room, with a
 // last line that says what is missing.
-func fit(s section, room int) string {
+func fit(s section, room int, size func(string) int) string {
 	whole := s.body + "\n"
-	if hook.Units(whole) <= room {
+	if size(whole) <= room {
 		return whole
 	}
 	lines := strings.SplitAfter(whole, "\n")
 	// The number in the last line only gets shorter, so this is enough.
-	room -= hook.Units(s.leftOut(whole, 0))
+	room -= size(s.leftOut(whole, 0))
 	used, n := 0, 0
-	for n < len(lines) && used+hook.Units(lines[n]) <= room {
-		used += hook.Units(lines[n])
+	for n < len(lines) && used+size(lines[n]) <= room {
+		used += size(lines[n])
 		n++
 	}
 	text := strings.Join(lines[:n], "")
 	if n == 0 && room > 80 { // one long line: better its beginning than nothing
-		text = cutUnits(lines[0], room-2) + "…\n"
+		text = cut(lines[0], room-size("…\n"), size) + "…\n"
 		n = 1
 		if len(lines) <= 2 {
 			n = 0 // it is the line that is cut which is left out
@@ -116,11 +114,11 @@ func fit(s section, room int) string {
 	return text + s.leftOut(whole, n)
 }
 
-// cutUnits returns the longest beginning of s that has at most n UTF-16 code
-// units.
-func cutUnits(s string, n int) string {
+// cut returns the longest beginning of s, in whole characters, that has at most
+// the size n.
+func cut(s string, n int, size func(string) int) string {
 	for i, r := range s {
-		if n -= hook.Units(string(r)); n < 0 {
+		if n -= size(string(r)); n < 0 {
 			return s[:i]
 		}
 	}

@@ -27,7 +27,7 @@ import (
 // be another program's, and a role or an issue was never looked through.
 func (s *start) text() string {
 	if s.light {
-		return document(s.call.Dialect.Cap, s.continuing())
+		return document(s.call.Dialect.Cap, s.call.Dialect.Size, s.continuing())
 	}
 	var sections []section
 	switch s.state {
@@ -40,7 +40,7 @@ func (s *start) text() string {
 	default:
 		sections = s.ordinary()
 	}
-	return document(s.call.Dialect.Cap, sections)
+	return document(s.call.Dialect.Cap, s.call.Dialect.Size, sections)
 }
 
 // who says who the session is and where.
