@@ -61,9 +61,6 @@ func Begin(env *cli.Env, f Flags) *Call {
 	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent {
 		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), c.Agent) // a command's; a hook's parent may be another agent
 	}
-	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent {
-		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), c.Agent) // a command's; a hook's parent may be another agent
-	}
 	c.Dialect = f.dialect(c.Agent)
 	if c.server = serverAbove(c.Agent, env.Getenv); c.server.Known() {
 		behind(env)
@@ -182,9 +179,10 @@ func (c *Call) NameTmux() error {
 
 // Adopt makes sure that the session has a record. One that began before gt was
 // installed, or as a fork whose id its start did not tell, has none until its
-// next hook. It costs a look at one file where the record is there.
+// next hook. It costs a look at one file where the record is there. A subagent is
+// no session, whatever id it is told under.
 func (c *Call) Adopt() error {
-	if c.ID == "" || c.Store.Exists(c.ID) {
+	if c.ID == "" || c.Input.AgentID != "" || c.Store.Exists(c.ID) {
 		return nil
 	}
 	lock, err := c.Home.Lock()

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -35,18 +36,31 @@ func TestReply(t *testing.T) {
 	}
 }
 
+// A repository's Claude hooks are Copilot's where that runs them, and nobody's
+// but Claude Code's where that was started by Copilot's agent.
 func TestAgent(t *testing.T) {
-	none := func(string) string { return "" }
-	copilot := func(key string) string { return map[string]string{"COPILOT_CLI": "1"}[key] }
 	for _, c := range []struct {
-		named  string
-		getenv func(string) string
-		want   string
+		named   string
+		environ string
+		want    string
 	}{
-		{"", none, "claude"}, {"codex", none, "codex"}, {"claude", copilot, "copilot"}, {"", copilot, "copilot"},
+		{"", "", "claude"}, {"codex", "", "codex"}, {"claude", "CLAUDECODE", "claude"},
+		{"claude", "COPILOT_CLI COPILOT_PROJECT_DIR", "copilot"}, {"", "COPILOT_CLI COPILOT_PROJECT_DIR", "copilot"},
+		{"claude", "COPILOT_CLI COPILOT_PROJECT_DIR CLAUDECODE", "copilot"}, // which Claude Code's agent has started
+		{"claude", "COPILOT_CLI CLAUDECODE", "claude"},                      // which Copilot's agent has started
+		{"codex", "COPILOT_CLI", "codex"}, {"gemini", "COPILOT_CLI COPILOT_PROJECT_DIR", "gemini"},
+		{"claude", "COPILOT_CLI", "copilot"}, // before it said where the project is
+		{"claude", "CURSOR_VERSION CURSOR_PROJECT_DIR", "cursor"}, {"cursor", "", "cursor"},
+		{"claude", "CURSOR_VERSION CURSOR_PROJECT_DIR CLAUDECODE", "claude"}, // in a terminal of Cursor's
 	} {
-		if got := Agent(c.named, c.getenv); got != c.want {
-			t.Errorf("%q: %s, not %s", c.named, got, c.want)
+		getenv := func(key string) string {
+			if slices.Contains(strings.Fields(c.environ), key) {
+				return "1"
+			}
+			return ""
+		}
+		if got := Agent(c.named, getenv); got != c.want {
+			t.Errorf("%q in %q: %s, not %s", c.named, c.environ, got, c.want)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -32,11 +34,11 @@ const patience = 10
 var bom = []byte("\xef\xbb\xbf")
 
 // Input is what a client says on standard input, of all its events the fields
-// that gt uses. Unknown fields are no error; a field of the wrong type counts
-// as absent.
+// that gt uses, whatever that client calls them. Unknown fields are no error; a
+// field of the wrong type counts as absent.
 type Input struct {
-	Event      string // hook_event_name
-	SessionID  string
+	Event      string // hook_event_name, in the client's own word; see Kind
+	SessionID  string // of the session, also where a subagent of it speaks
 	Transcript string // transcript_path
 	CWD        string
 	Source     string // SessionStart: startup, resume, clear, compact, fork
@@ -76,11 +78,30 @@ func Read(r io.Reader, deadline time.Duration) Input {
 	case data[0] != '{' || !valid(data):
 		return Input{Problem: "the hook's input is no JSON object"}
 	}
-	if len(data) <= maxKeyed {
-		sum := sha256.Sum256(data)
+	said := data
+	if at := moment(data); at != "" && in.SessionID != "" {
+		said = []byte(in.Kind() + " " + in.SessionID + " " + at)
+	}
+	if len(said) <= maxKeyed {
+		sum := sha256.Sum256(said)
 		in.Key = hex.EncodeToString(sum[:8])
 	}
 	return in
+}
+
+// moment is the time of the event in Unix milliseconds, where the client says
+// it. Copilot says one event in two ways, by the name that its hook was wired
+// under: with the time as a number, or as a text.
+func moment(data []byte) string {
+	switch at := gjson.GetBytes(data, "timestamp"); at.Type {
+	case gjson.Number:
+		return strconv.FormatInt(at.Int(), 10)
+	case gjson.String:
+		if t, err := time.Parse(time.RFC3339, at.Str); err == nil {
+			return strconv.FormatInt(t.UnixMilli(), 10)
+		}
+	}
+	return ""
 }
 
 // maxKeyed is how long an input may be to get a key. What is acted on once, a
@@ -156,28 +177,86 @@ func valid(data []byte) bool {
 	return gjson.ValidBytes(data)
 }
 
+// Kind is the event in Claude Code's words, which others have their own for.
+func (in Input) Kind() string {
+	switch in.Event {
+	case "sessionStart":
+		return "SessionStart"
+	case "userPromptSubmitted", "beforeSubmitPrompt", "BeforeAgent": // Copilot, Cursor, Gemini
+		return "UserPromptSubmit"
+	case "postToolUse", "AfterTool":
+		return "PostToolUse"
+	case "preCompact", "PreCompress":
+		return "PreCompact"
+	case "agentStop", "stop", "AfterAgent":
+		return "Stop"
+	case "sessionEnd":
+		return "SessionEnd"
+	}
+	return in.Event
+}
+
+// parse reads what clients call the same by several names: Claude Code, Codex,
+// Gemini and Qwen by the first, Copilot by that or another, by the name that
+// its hook was wired under, and Cursor by its own.
 func parse(data []byte) Input {
 	var in Input
+	var parent, root string
 	fields := map[string]*string{
 		"hook_event_name":        &in.Event,
 		"session_id":             &in.SessionID,
+		"sessionId":              &in.SessionID,
+		"conversation_id":        &in.SessionID,
 		"transcript_path":        &in.Transcript,
+		"transcriptPath":         &in.Transcript,
 		"cwd":                    &in.CWD,
 		"source":                 &in.Source,
 		"trigger":                &in.Trigger,
 		"reason":                 &in.Reason,
 		"tool_name":              &in.ToolName,
+		"toolName":               &in.ToolName,
 		"agent_id":               &in.AgentID,
+		"agentId":                &in.AgentID,
+		"parent_agent_id":        &parent,
+		"parentAgentId":          &parent,
 		"last_assistant_message": &in.LastAnswer,
+		"prompt_response":        &in.LastAnswer, // Gemini
 	}
+	found := map[*string]bool{}
+	unnamed := "" // what the event must be, of which Copilot says no name where its hook is wired under its own one
 	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
-		if to, ok := fields[key.Str]; ok {
-			delete(fields, key.Str) // of two, the first counts
+		if to, ok := fields[key.Str]; ok && !found[to] {
+			found[to] = true // of two, the first counts
 			if value.Type == gjson.String {
 				*to = value.Str
 			}
 		}
+		switch key.Str {
+		case "workspace_roots":
+			root = value.Get("0").Str
+		case "source":
+			unnamed = "SessionStart"
+		case "prompt":
+			unnamed = "UserPromptSubmit"
+		case "toolResult":
+			unnamed = "PostToolUse"
+		case "customInstructions":
+			unnamed = "PreCompact"
+		case "stopReason":
+			unnamed = "Stop"
+		case "reason":
+			unnamed = "SessionEnd"
+		}
 		return true
 	})
+	if in.SessionID != "" && in.SessionID == in.AgentID && parent != "" {
+		in.SessionID = parent // Copilot gives a subagent's id for the session's
+	}
+	if filepath.IsAbs(root) {
+		in.CWD = root // where Cursor names a folder, it is the tool's
+	}
+	if in.Event == "" && in.SessionID != "" {
+		in.Event = unnamed
+	}
 	return in
 }

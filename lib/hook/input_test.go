@@ -1,9 +1,11 @@
 package hook
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,69 @@ func TestReadUnderstands(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// What clients said, with ids and folders of nobody in particular; README.md in
+// testdata says of each where it is from. An event is the same to gt whoever
+// tells it.
+func TestReadEveryClient(t *testing.T) {
+	const folder, id, child = "/home/max/project", "00000001-0000-4000-8000-000000000000", "00000002-0000-4000-8000-000000000000"
+	for name, want := range map[string]Input{
+		"copilot/SessionStart":              {Event: "SessionStart", Source: "new"},
+		"copilot/camel/sessionStart":        {Event: "SessionStart", Source: "new"},
+		"copilot/resume":                    {Event: "SessionStart", Source: "resume"},
+		"copilot/UserPromptSubmit":          {Event: "UserPromptSubmit"},
+		"copilot/camel/userPromptSubmitted": {Event: "UserPromptSubmit"},
+		"copilot/PostToolUse":               {Event: "PostToolUse", ToolName: "Agent"},
+		"copilot/camel/postToolUse":         {Event: "PostToolUse", ToolName: "task"},
+		"copilot/PreCompact":                {Event: "PreCompact", Trigger: "manual", Transcript: "T"},
+		"copilot/camel/preCompact":          {Event: "PreCompact", Trigger: "manual", Transcript: "T"},
+		"copilot/Stop":                      {Event: "Stop", Transcript: "T"},
+		"copilot/camel/agentStop":           {Event: "Stop", Transcript: "T"},
+		"copilot/SessionEnd":                {Event: "SessionEnd", Reason: "user_exit"},
+		"copilot/camel/sessionEnd":          {Event: "SessionEnd", Reason: "user_exit"},
+		"copilot/subagent-Stop":             {Event: "Stop", AgentID: child, Transcript: "T"},
+		"copilot/subagent-UserPromptSubmit": {Event: "UserPromptSubmit", AgentID: child},
+		"cursor/sessionStart":               {Event: "SessionStart"},
+		"cursor/beforeSubmitPrompt":         {Event: "UserPromptSubmit", Transcript: "T"},
+		"cursor/postToolUse":                {Event: "PostToolUse", ToolName: "Shell", Transcript: "T"},
+		"cursor/preCompact":                 {Event: "PreCompact", Trigger: "auto", Transcript: "T"},
+		"cursor/stop":                       {Event: "Stop", Transcript: "T"},
+		"cursor/sessionEnd":                 {Event: "SessionEnd", Reason: "completed", Transcript: "T"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile("testdata/" + name + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := Read(bytes.NewReader(data), time.Minute)
+			if got.Key == "" {
+				t.Error("there is no key")
+			}
+			got.Key, got.Event = "", got.Kind()
+			if filepath.IsAbs(got.Transcript) {
+				got.Transcript = "T"
+			}
+			want.SessionID, want.CWD = id, folder
+			if got != want {
+				t.Errorf("got  %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// Copilot says one event in two ways, to hooks that are wired in two ways: that
+// is one event all the same, and two of one kind are two.
+func TestKeyOfCopilot(t *testing.T) {
+	key := func(text string) string { return Read(strings.NewReader(text), time.Minute).Key }
+	snake := key(`{"hook_event_name":"SessionStart","session_id":"s","timestamp":"2026-11-21T12:23:37.524Z","source":"new"}`)
+	camel := key(`{"sessionId":"s","timestamp":1795263817524,"source":"new"}`)
+	later := key(`{"sessionId":"s","timestamp":1795263817525,"source":"new"}`)
+	other := key(`{"sessionId":"s","timestamp":1795263817524,"reason":"complete"}`)
+	long := key(`{"sessionId":"s","timestamp":1795263817524,"source":"new","initialPrompt":"` + strings.Repeat("x", 100_000) + `"}`)
+	if snake == "" || camel != snake || later == snake || other == snake || long != snake {
+		t.Errorf("%q %q %q %q %q", snake, camel, later, other, long)
 	}
 }
 
@@ -224,6 +289,14 @@ func FuzzRead(f *testing.F) {
 		}
 		if want == nil { // null
 			return
+		}
+		for _, key := range []string{"sessionId", "conversation_id", "transcriptPath", "toolName", "agentId", "parent_agent_id", "parentAgentId", "workspace_roots"} {
+			if _, other := want[key]; other {
+				return // the same by another name
+			}
+		}
+		if want["hook_event_name"] == nil {
+			return // which is read from the rest
 		}
 		if got.Problem != "" {
 			t.Fatalf("%q: %s", data, got.Problem)

@@ -2,6 +2,8 @@ package session
 
 import (
 	"bytes"
+	"cmp"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -25,17 +27,29 @@ var clientVars = []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI
 //   - for both, the live session of this home whose process is an ancestor.
 //
 // The client's own word comes before ours: a forked session of Claude Code
-// gets a copy of its parent's exports, but its own variable is right. A value
-// that is no session id is passed over.
+// gets a copy of its parent's exports, but its own variable is right. Of two
+// clients, one started within the other, the inner one's counts. A value that is
+// no session id is passed over.
 func (s Store) Current(getenv func(string) string, hook bool) ID {
-	vars := append(slices.Clone(clientVars), "GT_SESSION_UUID", "GT_SESSION_ID")
-	if hook {
-		vars = append([]string{"GT_SESSION_ID"}, clientVars...)
-	}
-	for _, v := range vars {
-		if id, err := ParseID(getenv(v)); err == nil {
-			return id
+	given := func(vars ...string) (ids []ID) {
+		for _, v := range vars {
+			if id, err := ParseID(getenv(v)); err == nil && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
 		}
+		return ids
+	}
+	ids := given(clientVars...)
+	if len(ids) > 1 {
+		ids = append(s.inner(ids), ids...)
+	}
+	if hook {
+		ids = append(given("GT_SESSION_ID"), ids...)
+	} else {
+		ids = append(ids, given("GT_SESSION_UUID", "GT_SESSION_ID")...)
+	}
+	if len(ids) > 0 {
+		return ids[0]
 	}
 	all, err := s.All()
 	if err != nil {
@@ -48,6 +62,19 @@ func (s Store) Current(getenv func(string) string, hook bool) ID {
 		}
 	}
 	return ""
+}
+
+// inner are those of the sessions whose process is above the calling program, the
+// nearest first.
+func (s Store) inner(ids []ID) []ID {
+	up := process.Ancestors(os.Getpid())
+	depth := map[ID]int{}
+	for _, id := range ids {
+		if r, err := s.Get(id); err == nil && r != nil && r.Live() && slices.Contains(up, r.PID) {
+			depth[id] = slices.Index(up, r.PID)
+		}
+	}
+	return slices.SortedFunc(maps.Keys(depth), func(a, b ID) int { return cmp.Compare(depth[a], depth[b]) })
 }
 
 // idFile is <home>/.runtime/session_id, which Gas Town reads too:

@@ -236,10 +236,12 @@ func (r *Record) brokeOff(now time.Time, all []*Record, id ID) bool {
 		!slices.ContainsFunc(all, func(c *Record) bool { return c.ID == r.ChildID })
 }
 
-// cleared says whether the process of the new session ran r until now.
+// cleared says whether the process of the new session ran r until now. Copilot
+// ends a session that is cleared as one that is left, and starts the next when
+// that is asked something.
 func (r *Record) cleared(now time.Time, f Facts) bool {
 	return f.Process.Known() && r.Process() == f.Process &&
-		(!r.Ended() || r.Reason == "clear" && now.Sub(r.EndedAt) < time.Minute)
+		(!r.Ended() || r.Reason == "clear" && (now.Sub(r.EndedAt) < time.Minute || r.ChildID == "") || r.Outcome == Done && r.Reason == "user_exit")
 }
 
 // closeGone ends the sessions that the new one shows to be over.

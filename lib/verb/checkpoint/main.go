@@ -20,6 +20,7 @@ import (
 
 // Main runs gt-checkpoint and returns its exit code.
 func Main(env *cli.Env) int {
+	env.Args = hook.Args(env, "write", "--hook")
 	return cli.Run(env, cli.Program{
 		Name: "gt-checkpoint",
 		Summary: `

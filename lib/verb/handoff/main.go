@@ -16,6 +16,7 @@ import (
 
 // Main runs gt-handoff and returns its exit code.
 func Main(env *cli.Env) int {
+	env.Args = hook.Args(env, "--auto", "--hook", "--reason", "compaction")
 	return cli.Run(env, cli.Program{
 		Name: "gt-handoff",
 		Summary: `

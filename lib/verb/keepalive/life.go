@@ -28,16 +28,21 @@ type touch struct {
 // no more than that; only for a session that has no record yet it makes one.
 func (t *touch) Run(env *cli.Env) error {
 	call := hook.Begin(env, t.Flags)
+	if t.Hook && call.Input.Kind() == "SessionEnd" {
+		return (&end{Flags: t.Flags}).note(env, call) // who drops our arguments cannot tell the two apart
+	}
 	sign := keepalive.Sign{
 		LastCommand: t.Command, Timestamp: env.Now().UTC(),
 		State: keepalive.Running, SessionID: call.ID,
 	}
-	switch call.Input.Event {
+	switch call.Input.Kind() {
 	case "Stop", "Notification", "StopFailure":
-		sign.State = keepalive.Waiting
+		if call.Input.AgentID == "" { // else who sent it out goes on
+			sign.State = keepalive.Waiting
+		}
 	}
 	if sign.LastCommand == "" {
-		sign.LastCommand = call.Input.Event
+		sign.LastCommand = call.Input.Kind()
 		if tool := call.Input.ToolName; tool != "" {
 			sign.LastCommand = tool
 		}
@@ -78,7 +83,10 @@ func (e *end) Validate() error {
 
 // Run closes a session's record and logs its end.
 func (e *end) Run(env *cli.Env) error {
-	call := hook.Begin(env, e.Flags)
+	return e.note(env, hook.Begin(env, e.Flags))
+}
+
+func (e *end) note(env *cli.Env, call *hook.Call) error {
 	id, outcome, reason := call.ID, session.Outcome(e.Outcome), e.Reason
 	if e.Session != "" {
 		var err error
@@ -87,7 +95,8 @@ func (e *end) Run(env *cli.Env) error {
 		}
 	}
 	if e.Hook {
-		outcome, reason = outcomeOf(call.Input.Reason, env.Getenv("CLAUDE_CODE_ENTRYPOINT")), call.Input.Reason
+		reason = call.Input.Reason
+		outcome = outcomeOf(reason, env.Getenv("CLAUDE_CODE_ENTRYPOINT"), atWork(call))
 	}
 	if id == "" {
 		return cli.Failf(cli.No, "no session runs this: name one")
@@ -103,14 +112,25 @@ func (e *end) Run(env *cli.Env) error {
 	return call.End(err)
 }
 
-// outcomeOf reads the reason that Claude Code gives with SessionEnd. "other"
-// is what it says when it is sent SIGTERM or SIGHUP, and at the regular end of
-// a run without a person.
-func outcomeOf(reason, entrypoint string) session.Outcome {
-	if reason == "other" && !strings.HasPrefix(entrypoint, "sdk") {
+// outcomeOf reads the reason that a client gives with SessionEnd. Claude Code
+// says "other" when it is sent SIGTERM or SIGHUP, and at the regular end of a run
+// without a person. Copilot says "user_exit", or without a person "complete", of
+// a signal as of an end; only that the agent was in the middle of a turn tells
+// one from the other.
+func outcomeOf(reason, entrypoint string, working bool) session.Outcome {
+	switch {
+	case reason == "other" && !strings.HasPrefix(entrypoint, "sdk"),
+		(reason == "user_exit" || reason == "complete") && working,
+		reason == "error", reason == "abort", reason == "timeout":
 		return session.Killed
 	}
 	return session.Done
+}
+
+// atWork says whether the session's last sign of life came from within a turn.
+func atWork(call *hook.Call) bool {
+	s := keepalive.Read(call.Home)
+	return s != nil && s.SessionID == call.ID && s.State == keepalive.Running
 }
 
 // endWait is how long an end waits for others that work in the same home: a

@@ -9,6 +9,7 @@ import (
 
 // Main runs gt-keepalive and returns its exit code.
 func Main(env *cli.Env) int {
+	env.Args = hook.Args(env, "touch", "--hook")
 	return cli.Run(env, cli.Program{
 		Name: "gt-keepalive",
 		Summary: `
