@@ -5,14 +5,14 @@ set -eu
 
 usage() {
 	cat <<'END'
-usage: ./install.sh [--hooks claude | --no-hooks] [--no-demo]
+usage: ./install.sh [--hooks AGENTS | --no-hooks] [--no-demo]
        ./install.sh --uninstall
 
 Builds gt's binaries and puts them into ~/.local/bin, or into $PREFIX/bin where
 PREFIX is set. A second run is an upgrade.
 
-  --hooks claude  wire gt into Claude Code's user settings; the default where
-                  Claude Code is found
+  --hooks AGENTS  wire gt into the user settings of these agents ("claude codex");
+                  by default into those of every agent that is here
   --no-hooks      leave the settings of every agent alone
   --no-demo       do not show a hand-over at the end
   --uninstall     take gt out of the user settings and remove its binaries
@@ -37,10 +37,7 @@ main() {
 		esac
 		shift
 	done
-	case $hooks in
-	auto | none | claude) ;;
-	*) die "gt knows no hooks for '$hooks', only for claude" ;;
-	esac
+	[ -n "$hooks" ] || die "--hooks takes the names of agents; see ./install.sh --help"
 	case $bin in
 	/*) ;;
 	*) die "PREFIX has to be an absolute path, not '$PREFIX'" ;;
@@ -55,20 +52,25 @@ main() {
 install() {
 	check
 	build
-	if [ "$hooks" = auto ]; then
-		hooks=none
-		if command -v claude >/dev/null || [ -d "${CLAUDE_CONFIG_DIR:-$HOME/.claude}" ]; then
-			hooks=claude
-		fi
-		[ "$hooks" = claude ] || say "no coding agent found to wire gt into; later: gt-hooks install claude"
-	fi
-	failed=no
-	if [ "$hooks" = claude ]; then
-		"$bin/gt-hooks" install claude || {
+	failed=no code=0
+	case $hooks in
+	none) ;;
+	auto)
+		"$bin/gt-hooks" install --all || code=$?
+		case $code in
+		0) ;;
+		1) say "later: gt-hooks install --all" ;; # it said that no agent is here
+		*) failed=yes; warn "correct what stands above, then: gt-hooks install --all" ;;
+		esac
+		;;
+	*)
+		# shellcheck disable=SC2086 # a word an agent
+		"$bin/gt-hooks" install $hooks || {
 			failed=yes
-			warn "gt is not wired into Claude Code; correct what stands above, then: gt-hooks install claude"
+			warn "correct what stands above, then: gt-hooks install $hooks"
 		}
-	fi
+		;;
+	esac
 	check_path
 	say "for <Tab> in your shell: gt-seance completion bash, zsh or fish; docs/seance.md says where it goes"
 	[ $demo = no ] || demonstrate
@@ -235,7 +237,7 @@ told() {
 
 uninstall() {
 	if [ -x "$bin/gt-hooks" ]; then
-		"$bin/gt-hooks" uninstall claude ||
+		"$bin/gt-hooks" uninstall --all ||
 			die "nothing was removed: without its binaries, the hooks that are still wired would only fail"
 	fi
 	removed=0
@@ -249,7 +251,7 @@ uninstall() {
 	say "kept, since it is yours:"
 	say "  ${XDG_STATE_HOME:-$HOME/.local/state}/gt   events and notes of sessions outside a town"
 	say "  .runtime/ and .polecat-checkpoint.json   in each project in which a session ran"
-	say "  settings.json.gt-backup   beside the agent's settings, where gt changed them"
+	say "  *.gt-backup   beside the settings of agents, where gt changed them"
 }
 
 say() { printf '%s\n' "$*"; }

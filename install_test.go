@@ -99,11 +99,12 @@ func (m *machine) list(dir string) string {
 func TestInstall(t *testing.T) {
 	m := newMachine(t)
 	m.write(".claude/settings.json", "{}\n")
+	m.write(".codex/config.toml", "")
 	m.write(".local/bin/gt-own", "mine")
 	stages, _ := filepath.Glob("/tmp/gt-demo.*")
 
 	said := m.install(0)
-	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^7 hooks wired, binaries in .*/\.local/bin$`,
+	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^claude  7 hooks wired  .*/\.claude/settings\.json$`, `^codex   7 hooks wired  .*/\.codex/hooks\.json$`,
 		`is not on PATH; put this into .*: export PATH="`,
 		`^    \| # Handoff complete`, `^    \| Next: empty input\.`)
 	if now, _ := filepath.Glob("/tmp/gt-demo.*"); len(now) > len(stages) {
@@ -135,7 +136,7 @@ func TestInstall(t *testing.T) {
 
 	m.path = m.file(".local/bin") + ":" + m.path
 	said = m.install(0, "--no-demo")
-	m.expect(said, ` again$`, `all 7 hooks are wired, nothing to change$`)
+	m.expect(said, ` again$`, `^claude  7 hooks wired already  `, `^codex   7 hooks wired already  `)
 	if strings.Contains(said, "warning") || strings.Contains(said, "Handoff") {
 		t.Errorf("a second run says:\n%s", said)
 	}
@@ -144,7 +145,7 @@ func TestInstall(t *testing.T) {
 	m.expect(m.install(0, "--no-demo"), `^upgraded gt from v0\.0\.1 to \S+ in `)
 
 	said = m.install(0, "--uninstall")
-	m.expect(said, `^7 hooks removed$`, `^removed 9 binaries from `, `^  .*/\.local/state/gt  `)
+	m.expect(said, `^claude  7 hooks removed`, `^codex   7 hooks removed`, `^removed 9 binaries from `, `^  .*/\.local/state/gt  `)
 	if l := m.list(".local/bin"); l != "gt-own" {
 		t.Errorf("left in bin:\n%s", l)
 	}
@@ -165,17 +166,17 @@ func hasVersion() bool {
 func TestInstallHooks(t *testing.T) {
 	m := newMachine(t)
 	m.with("go", "git") // and no claude
-	m.expect(m.install(0, "--no-demo"), `^no coding agent found`)
+	m.expect(m.install(0, "--no-demo"), `no agent is on this machine that gt knows`, `^later: gt-hooks install --all$`)
 	if l := m.list(".claude"); l != "" {
 		t.Errorf("without Claude Code there is:\n%s", l)
 	}
-	m.expect(m.install(0, "--no-demo", "--hooks", "claude"), `^7 hooks wired`)
+	m.expect(m.install(0, "--no-demo", "--hooks", "claude gemini"), `^claude  7 hooks wired`, `^gemini  8 hooks wired`)
 	m.install(0, "--uninstall")
 
 	m.write(".claude/settings.json", "// mine\n{}\n")
 	m.install(0, "--no-demo", "--no-hooks")
 	said := m.install(1, "--no-demo")
-	m.expect(said, `line 1, column 1: a comment`, `gt is not wired into Claude Code; .*: gt-hooks install claude$`)
+	m.expect(said, `line 1, column 1: a comment`, `correct what stands above, then: gt-hooks install --all$`)
 	m.expect(m.list(".local/bin"), `^gt-prime$`)
 
 	// Hooks without binaries would fail at every turn, so they stay together.
