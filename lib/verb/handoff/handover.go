@@ -132,6 +132,11 @@ func (h *handover) findSelf(changes bool) error {
 		h.agent = h.record.Process()
 	}
 	server, pane := tmux.FromEnv(h.env.Getenv)
+	if pane == "" && h.agent.Known() {
+		// A server may run us, which has no pane (hook.Begin): its client's counts.
+		client := &cli.Env{Environ: h.environ()}
+		server, pane = tmux.FromEnv(client.Getenv)
+	}
 	if pane == "" {
 		return nil
 	}

@@ -97,6 +97,9 @@ func (g *grammar) Run(env *cli.Env) error {
 	if done, err := g.deferPolecat(env, call.Home.Identity); done {
 		return err
 	}
+	if g.Auto && g.Client.Hook && call.Input.AgentID != "" {
+		return call.End(nil) // it is a subagent's conversation that is compacted, and the session's goes on
+	}
 	return call.End(g.handOver(env, call))
 }
 

@@ -96,7 +96,7 @@ func (e *end) note(env *cli.Env, call *hook.Call) error {
 	}
 	if e.Hook {
 		reason = call.Input.Reason
-		outcome = outcomeOf(reason, env.Getenv("CLAUDE_CODE_ENTRYPOINT"), atWork(call))
+		outcome = outcomeOf(call.Agent, reason, env.Getenv("CLAUDE_CODE_ENTRYPOINT"), atWork(call))
 	}
 	if id == "" {
 		return cli.Failf(cli.No, "no session runs this: name one")
@@ -116,9 +116,12 @@ func (e *end) note(env *cli.Env, call *hook.Call) error {
 // says "other" when it is sent SIGTERM or SIGHUP, and at the regular end of a run
 // without a person. Copilot says "user_exit", or without a person "complete", of
 // a signal as of an end; only that the agent was in the middle of a turn tells
-// one from the other.
-func outcomeOf(reason, entrypoint string, working bool) session.Outcome {
+// one from the other. Codex says "other" of its regular ends, and of signals
+// nothing at all.
+func outcomeOf(agent, reason, entrypoint string, working bool) session.Outcome {
 	switch {
+	case agent == "codex":
+		return session.Done
 	case reason == "other" && !strings.HasPrefix(entrypoint, "sdk"),
 		(reason == "user_exit" || reason == "complete") && working,
 		reason == "error", reason == "abort", reason == "timeout":
@@ -137,12 +140,18 @@ func atWork(call *hook.Call) bool {
 // session whose end is not noted is taken for one that crashed.
 const endWait = 6 * time.Second
 
+// codexEndWait is that where the client stops the hook after three seconds.
+const codexEndWait = 2 * time.Second
+
 func (e *end) close(env *cli.Env, call *hook.Call, id session.ID, o session.Outcome, reason string) error {
 	if e.Hook && !call.Store.Exists(id) {
 		return nil // nothing is known of it, so there is nothing to close
 	}
-	now := env.Now()
-	lock, err := call.Home.LockWithin(endWait)
+	now, wait := env.Now(), endWait
+	if e.Hook && call.Agent == "codex" {
+		wait = codexEndWait
+	}
+	lock, err := call.Home.LockWithin(wait)
 	if err != nil {
 		return err
 	}
