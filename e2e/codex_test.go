@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,28 +19,7 @@ import (
 func newCodex(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "codex")
-	w.env = append(w.env, "E2E_KEY="+w.key,
-		// Whatever else it may want to reach is not there.
-		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1")
-	w.write(filepath.Join(w.home, ".codex", "config.toml"), fmt.Sprintf(`
-model = "e2e-model"
-model_provider = "e2e"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[model_providers.e2e]
-name = "e2e"
-base_url = "%s/v1"
-wire_api = "responses"
-env_key = "E2E_KEY"
-
-[projects.%q]
-trust_level = "trusted"
-`, w.model.URL, w.project))
+	w.setUp("codex")
 	w.model.Answer(func(r *model.Request) model.Reply {
 		asked := r.Asked()
 		switch {

@@ -18,12 +18,7 @@ import (
 func newCopilot(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "copilot")
-	w.env = append(w.env,
-		"COPILOT_PROVIDER_BASE_URL="+w.model.URL+"/v1", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_PROVIDER_WIRE_API=responses",
-		"COPILOT_PROVIDER_API_KEY="+w.key, "COPILOT_MODEL=gpt-5.4", "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false",
-		// Whatever else it may want to reach is not there.
-		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1")
-	w.writeJSON(filepath.Join(w.home, ".copilot", "config.json"), map[string]any{"trustedFolders": []string{w.project}})
+	w.setUp("copilot")
 	w.model.Answer(func(r *model.Request) model.Reply {
 		asked := r.Asked()
 		asked = asked[strings.LastIndexByte(asked, '\n')+1:] // behind what Copilot adds

@@ -13,26 +13,12 @@ import (
 	"gt/lib/history"
 )
 
-// offline is the environment in which a client can reach nothing but this
-// machine.
-var offline = []string{"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1"}
-
 // newGemini makes a world with a Gemini CLI that asks the world's model, as its
 // user would set it up. The model knows the client's tools.
 func newGemini(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "gemini")
-	w.env = append(w.env, "GEMINI_API_KEY="+w.key, "GOOGLE_GEMINI_BASE_URL="+w.model.URL)
-	w.env = append(w.env, offline...)
-	w.writeJSON(filepath.Join(w.home, ".gemini", "settings.json"), map[string]any{
-		"security": map[string]any{
-			"auth":        map[string]any{"selectedType": "gemini-api-key"},
-			"folderTrust": map[string]any{"enabled": false},
-		},
-		"privacy": map[string]any{"usageStatisticsEnabled": false},
-		"general": map[string]any{"enableAutoUpdate": false},
-		"ui":      map[string]any{"hideTips": true},
-	})
+	w.setUp("gemini")
 	w.model.Answer(func(r *model.Request) model.Reply {
 		asked := r.Asked()
 		switch {

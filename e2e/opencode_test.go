@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -36,19 +35,7 @@ func newOpenCode(t *testing.T) *world {
 		}
 		return model.Say("ANSWER to " + strings.Trim(asked, `"`))
 	})
-	w.env = append(w.env, "E2E_KEY="+w.key,
-		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "npm_config_fetch_retries=0",
-		// Whatever else it may want to reach is not there.
-		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost")
-	w.writeJSON(filepath.Join(w.home, ".config", "opencode", "opencode.json"), map[string]any{
-		"model": "e2e/e2e-model", "small_model": "e2e/e2e-model", "autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false,
-		"permission": map[string]string{"bash": "allow", "task": "allow"},
-		"provider": map[string]any{"e2e": map[string]any{
-			"npm": "@ai-sdk/openai-compatible", "name": "e2e",
-			"options": map[string]string{"baseURL": w.model.URL, "apiKey": "{env:E2E_KEY}"},
-			"models":  map[string]any{"e2e-model": map[string]any{"name": "E2E", "limit": map[string]int{"context": 100000, "output": 4000}}},
-		}},
-	})
+	w.setUp("opencode")
 	return w
 }
 

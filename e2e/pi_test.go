@@ -33,18 +33,7 @@ func newPi(t *testing.T) *world {
 		}
 		return model.Say("ANSWER to " + asked)
 	})
-	w.env = append(w.env, "E2E_KEY="+w.key, "PI_OFFLINE=1", "PI_TELEMETRY=0",
-		// Whatever else it may want to reach is not there.
-		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost")
-	agent := filepath.Join(w.home, ".pi", "agent")
-	w.writeJSON(filepath.Join(agent, "models.json"), map[string]any{"providers": map[string]any{"e2e": map[string]any{
-		"baseUrl": w.model.URL, "api": "openai-completions", "apiKey": "E2E_KEY",
-		"models": []any{map[string]any{"id": "e2e-model", "name": "E2E", "contextWindow": 100000, "maxTokens": 4000}},
-	}}})
-	w.writeJSON(filepath.Join(agent, "settings.json"), map[string]any{
-		"defaultProvider": "e2e", "defaultModel": "e2e-model",
-		"compaction": map[string]any{"keepRecentTokens": 1, "reserveTokens": 100}, // so that there is something to compact
-	})
+	w.setUp("pi")
 	return w
 }
 

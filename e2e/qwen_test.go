@@ -39,16 +39,7 @@ func newQwen(t *testing.T) *world {
 		}
 		return model.Say("ANSWER to " + asked)
 	})
-	w.env = append(w.env, "OPENAI_API_KEY="+w.key, "OPENAI_BASE_URL="+w.model.URL, "OPENAI_MODEL=e2e-model",
-		"QWEN_CODE_SUPPRESS_YOLO_WARNING=1")
-	w.writeJSON(filepath.Join(w.home, ".qwen", "settings.json"), map[string]any{
-		"security": map[string]any{
-			"auth":        map[string]any{"selectedType": "openai"},
-			"folderTrust": map[string]any{"enabled": false},
-		},
-		"privacy": map[string]any{"usageStatisticsEnabled": false},
-		"general": map[string]any{"enableAutoUpdate": false, "disableAutoUpdate": true},
-	})
+	w.setUp("qwen")
 	return w
 }
 

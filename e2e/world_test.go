@@ -96,20 +96,13 @@ func newWorld(t *testing.T) *world {
 func newBareWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "claude")
-	w.env = append(w.env,
-		"ANTHROPIC_API_KEY="+w.key, "ANTHROPIC_BASE_URL="+w.model.URL,
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
-	)
-	w.trust(w.project)
-	w.writeJSON(w.userSettings(), map[string]any{"permissions": permissions})
+	w.setUp("claude")
 	return w
 }
 
-// newWorldOf makes a world in which a client is on PATH under its name, and
-// knows of nothing yet: where its model is has to be written as its user would.
-func newWorldOf(t *testing.T, name string) *world {
+// demand finds a client, without which the test cannot be run.
+func demand(t *testing.T, name string) client.Client {
 	t.Helper()
-	t.Parallel()
 	c, err := find(name)
 	if err != nil {
 		if os.Getenv("GT_E2E") == "required" {
@@ -117,6 +110,15 @@ func newWorldOf(t *testing.T, name string) *world {
 		}
 		t.Skip(err)
 	}
+	return c
+}
+
+// newWorldOf makes a world in which a client is on PATH under its name, and
+// knows of nothing yet: where its model is has to be written as its user would.
+func newWorldOf(t *testing.T, name string) *world {
+	t.Helper()
+	t.Parallel()
+	c := demand(t, name)
 	// Not t.TempDir: its long names leave no room for a tmux socket, and a
 	// process that is still dying may write in it.
 	root, err := os.MkdirTemp("", "gt-e2e-")
@@ -139,9 +141,7 @@ func newWorldOf(t *testing.T, name string) *world {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(c.Path, w.path("bin", name)); err != nil {
-		t.Fatal(err)
-	}
+	w.link(name, c)
 	w.env = []string{
 		"HOME=" + w.home,
 		"PATH=" + strings.Join([]string{bin, w.path("bin"), os.Getenv("PATH")}, ":"),
@@ -155,6 +155,21 @@ func newWorldOf(t *testing.T, name string) *world {
 	w.git("add", "-A")
 	w.git("commit", "-q", "-m", "first")
 	return w
+}
+
+// link puts a client on the world's PATH.
+func (w *world) link(name string, c client.Client) {
+	w.t.Helper()
+	if err := os.Symlink(c.Path, w.path("bin", name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// and puts one more client into the world, set up as its user would.
+func (w *world) and(name string) {
+	w.t.Helper()
+	w.link(name, demand(w.t, name))
+	w.setUp(name)
 }
 
 // path is a path in the world's folder.
