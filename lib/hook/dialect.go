@@ -27,6 +27,9 @@ type Dialect struct {
 	// Forgets says that what a start was told is no part of the conversation:
 	// when that is resumed, the model has only what it is told then.
 	Forgets bool
+	// Overlaps says that the client runs the hooks of a start and of the prompt
+	// that brought it about at one time.
+	Overlaps bool
 }
 
 type shape int
@@ -46,7 +49,7 @@ var dialects = map[string]Dialect{
 		tokens: 1 << 20, models: map[string]int64{"gemma-4-": 256_000}, share: 0.5,
 		home: "GEMINI_CLI_HOME", settings: ".gemini/settings.json", key: "model.compressionThreshold",
 	}},
-	"copilot": {Cap: 10_000, shape: topLevel, Forgets: true},
+	"copilot": {Cap: 10_000, shape: topLevel, Forgets: true, Overlaps: true},
 	"cursor":  {Cap: 10_000, shape: snake},
 	// Ours is the plugin that takes the text, in full and in both places.
 	"opencode": {Cap: 10_000, shape: plain, Compaction: true},

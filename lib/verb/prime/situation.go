@@ -55,6 +55,9 @@ func (s *start) look() {
 		s.warn(s.lookForCrash(now))
 	}
 	s.warn(s.lookForWork(box))
+	if s.light && s.forgot() && s.marker == nil {
+		s.warn(s.lookForGiven(box))
+	}
 	if !s.light {
 		s.unread, err = box.CountUnread()
 		s.warn(err)
@@ -159,6 +162,25 @@ func (s *start) lookForWork(box mail.Box) error {
 		}
 	}
 	slices.Reverse(s.hooked) // the oldest first
+	return nil
+}
+
+// lookForGiven finds the note that a session was given, of which its client has
+// kept nothing.
+func (s *start) lookForGiven(box mail.Box) error {
+	for _, r := range s.records {
+		if r.ID != s.facts.ID || r.Note == "" {
+			continue
+		}
+		note, err := box.Get(r.Note)
+		if errors.Is(err, mail.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.note = &note
+	}
 	return nil
 }
 

@@ -27,7 +27,11 @@ import (
 // be another program's, and a role or an issue was never looked through.
 func (s *start) text() string {
 	if s.light {
-		return document(s.call.Dialect.Cap, s.call.Dialect.Size, s.continuing())
+		sections := s.continuing()
+		if s.forgot() {
+			sections = append(sections, s.given()...)
+		}
+		return document(s.call.Dialect.Cap, s.call.Dialect.Size, sections)
 	}
 	var sections []section
 	switch s.state {
@@ -71,7 +75,7 @@ func (s *start) continuing() []section {
 	}
 	text += " " + s.who()
 	for _, n := range s.hooked {
-		if n.Type != mail.Handoff {
+		if n.Type != mail.Handoff && !s.forgot() { // else it follows in full
 			text += fmt.Sprintf("\nHooked to you: %s (`gt-mail read %s`).", s.line(n.Subject), n.ID)
 		}
 	}
@@ -82,6 +86,19 @@ func (s *start) continuing() []section {
 		text += "\nWhen your work is finished, run `gt done`."
 	}
 	return []section{{body: text}}
+}
+
+// forgot says whether the client resumes the conversation without what its start
+// was told.
+func (s *start) forgot() bool { return s.call.Dialect.Forgets && s.facts.Source == "resume" }
+
+// given is what a session knew from its start, for one that has forgotten it.
+func (s *start) given() []section {
+	var sections []section
+	if s.note != nil && !s.own {
+		sections = append(sections, s.noteSection("What was noted earlier", *s.note))
+	}
+	return append(sections, s.rest()...)
 }
 
 func (s *start) afterHandoff() []section {
