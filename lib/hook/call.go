@@ -185,6 +185,9 @@ func (c *Call) Adopt() error {
 	if c.ID == "" || c.Input.AgentID != "" || c.Store.Exists(c.ID) {
 		return nil
 	}
+	if c.Dialect.Untold != nil && c.Input.Kind() == "UserPromptSubmit" {
+		return nil // gt-prime has the same prompt, and tells with it what was not told at the start
+	}
 	if c.Dialect.Overlaps && c.Input.Kind() == "UserPromptSubmit" {
 		return nil // its start may be under way, and knows more
 	}

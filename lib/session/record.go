@@ -70,6 +70,7 @@ type Record struct {
 
 	Note    string   `json:"note,omitempty"` // the hand-over note it was given or left for itself
 	Handoff *Pending `json:"handoff,omitempty"`
+	Full    bool     `json:"full,omitempty"` // its conversation is as long as its client lets it grow, and was saved for that
 	Hook    *Seen    `json:"hook,omitempty"`
 
 	unknown openjson.Unknown

@@ -39,6 +39,7 @@ type handover struct {
 	remote bool
 	vars   []string            // see environ
 	clean  func(string) string // see redact
+	full   bool                // see early
 	agents *agent.Table        // see known
 	heir   agent.Client        // who takes over
 	id     string              // see ownID
@@ -81,6 +82,11 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Call) error {
 	}
 	if g.Restart {
 		return h.printRestart()
+	}
+	if g.Auto && g.Client.Hook {
+		if early, err := h.early(); early {
+			return err
+		}
 	}
 	if h.kind == session.KindCycle {
 		if err := h.refuseLoop(); err != nil {

@@ -82,6 +82,7 @@ func (h *handover) save() (bool, error) {
 	}
 	if h.record != nil {
 		h.record.Handoff.Marker = name
+		h.record.Full = h.full
 		if h.pane.Session != "" {
 			h.record.TmuxSession = h.pane.Session
 		}

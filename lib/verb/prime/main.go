@@ -11,6 +11,7 @@ import (
 
 // Main runs gt-prime and returns its exit code.
 func Main(env *cli.Env) int {
+	env.Args = hook.Args(env, "--hook")
 	return cli.Run(env, cli.Program{
 		Name: "gt-prime",
 		Summary: `
@@ -68,6 +69,9 @@ func (g *grammar) Run(env *cli.Env) error {
 	if g.Handoff != "" {
 		return g.tellNote(env, call)
 	}
+	if g.Client.Hook && !due(call) {
+		return call.End(nil)
+	}
 	s := newStart(env, call)
 	if g.State {
 		s.look()
@@ -87,7 +91,11 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	text := s.text()
 	if g.Client.Hook {
-		text = s.call.Dialect.Reply("SessionStart", text)
+		event := "SessionStart"
+		if atPrompt(call) {
+			event = call.Input.Event
+		}
+		text = s.call.Dialect.Reply(event, text)
 	}
 	if _, err := io.WriteString(env.Stdout, text); err != nil {
 		return call.End(err) // it was not delivered, so it stays where it waits
