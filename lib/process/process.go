@@ -103,7 +103,12 @@ func Ancestors(pid int) []int {
 // is no shell and no timeout(1), for a client may run a hook or a command
 // through one. What a client says of itself in the environment does not count: another client that
 // it starts inherits that.
+//
+// From inside a sandbox (see Boxed) it cannot be seen.
 func Agent(pid int) (Proc, error) {
+	if Boxed() {
+		return Proc{}, os.ErrPermission
+	}
 	for range maxDepth {
 		st, err := stat(pid)
 		if err != nil {
@@ -115,6 +120,18 @@ func Agent(pid int) (Proc, error) {
 		}
 	}
 	return Proc{}, os.ErrProcessDone
+}
+
+// Boxed says whether this program runs in a sandbox of Codex or Claude Code that
+// has process numbers of its own: of no process outside can be said whether it
+// runs, and the first one inside is the sandbox.
+func Boxed() bool {
+	args, err := Proc{PID: 1}.args()
+	if err != nil || len(args) == 0 {
+		return false
+	}
+	name := filepath.Base(args[0])
+	return name == "codex-linux-sandbox" || name == "bwrap"
 }
 
 // IsShell knows the shells by the name of their program.

@@ -52,12 +52,23 @@ func (p Proc) Args() ([]string, error) { return p.strings("cmdline") }
 func (p Proc) Environ() ([]string, error) { return p.strings("environ") }
 
 func (p Proc) strings(file string) ([]string, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/" + file)
+	words, err := p.words(file)
 	if err != nil {
 		return nil, err
 	}
 	if !p.Alive() {
 		return nil, os.ErrProcessDone
+	}
+	return words, nil
+}
+
+// args are those of whatever process has the number now.
+func (p Proc) args() ([]string, error) { return p.words("cmdline") }
+
+func (p Proc) words(file string) ([]string, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/" + file)
+	if err != nil {
+		return nil, err
 	}
 	data = bytes.TrimSuffix(data, []byte{0})
 	if len(data) == 0 {

@@ -136,7 +136,8 @@ func (r *Record) Live() bool {
 // Gone says whether the session is not over and its process is: it crashed. One
 // that a server runs goes on without its client, and its end is still told. A
 // record that never knew its process is given a day, and so is one of another
-// host that shares the folder, for its processes cannot be seen from here.
+// host that shares the folder, for its processes cannot be seen from here. From
+// inside a sandbox none can.
 func (r *Record) Gone(now time.Time) bool {
 	if r.Ended() {
 		return false
@@ -146,7 +147,7 @@ func (r *Record) Gone(now time.Time) bool {
 	if !p.Known() && !server.Known() || err == nil && r.Host != "" && r.Host != host {
 		return now.Sub(r.StartedAt).Abs() > 24*time.Hour // a wrong clock's future is no better
 	}
-	return (!p.Known() || p.Gone()) && (!server.Known() || server.Gone())
+	return !process.Boxed() && (!p.Known() || p.Gone()) && (!server.Known() || server.Gone())
 }
 
 // plainRecord is Record without its methods.
