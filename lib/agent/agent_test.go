@@ -95,7 +95,11 @@ func TestRestartOthers(t *testing.T) {
 		next   Next
 		want   string
 	}{
-		{"codex", []string{"node", "/x/codex.js", "--model", "m", "old"}, Next{Prompt: "go"}, "node /x/codex.js go"},
+		{"codex", []string{"node", "/x/codex.js", "--model", "m", "old"}, Next{Prompt: "go"}, "node /x/codex.js --model m go"},
+		{"codex", []string{"codex", "-m", "m", "-c", "a=b c", "-s", "read-only", "-a", "never", "-C", "sub", "-i", "a.png", "b.png", "--no-daemon", "resume", "id", "old prompt"},
+			Next{Prompt: "go"}, "codex -m m -c a=b c -s read-only -a never --no-daemon go"},
+		{"codex", []string{"codex", "exec", "--json", "resume", "--last", "-o", "out", "old"}, Next{Resume: "id", Prompt: "go"}, "codex resume id go"},
+		{"codex", []string{"codex", "resume", "--model=m", "id"}, Next{Resume: "id", Fork: true}, "codex --model=m fork id"},
 		{"codex", []string{"codex", "fork", "a"}, Next{Resume: "id"}, "codex resume id"},
 		{"gemini", nil, Next{Prompt: "go"}, "gemini --prompt-interactive go"},
 		{"pi", nil, Next{Resume: "id", Fork: true}, "pi --fork id"}, // as e2e/pi_test.go forks
