@@ -24,6 +24,7 @@ type event struct {
 	TS, Source, Type, Actor string
 	Payload                 struct {
 		SessionID   string `json:"session_id"`
+		Agent       string
 		Source      string
 		ParentID    string `json:"parent_id"`
 		ChainID     string `json:"chain_id"`
