@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gt/e2e/model"
 )
@@ -25,8 +25,10 @@ type plugged struct {
 	ask func(prompt string, flags ...string)
 	// open starts the client in a tmux session and waits until it takes a prompt.
 	openPane func(session string, flags ...string) *pane
-	// say types a line into it and waits until the screen shows what follows.
-	say func(p *pane, line, then string)
+	// typ types a line into it and waits until the screen shows what follows.
+	typ func(p *pane, line, then string)
+	// compacted is what the screen shows after /compact.
+	compacted string
 	// resume and fork are the flags that go on with a session, or a copy of it.
 	resume, fork func(id string) []string
 }
@@ -40,6 +42,8 @@ func lighthouse(r *model.Request) model.Reply {
 		}}}
 	}
 	switch {
+	case strings.Contains(r.System, "title"):
+		return model.Say("A fine title")
 	case r.Kind == model.Compaction:
 		return model.Say("SUMMARY-CANARY")
 	case strings.Contains(asked, "show me the environment"):
@@ -55,7 +59,12 @@ func lighthouse(r *model.Request) model.Reply {
 	case r.Result() != "":
 		return model.Say("It is done.")
 	}
-	return model.Say("Very well.")
+	return model.Say(veryWell(asked))
+}
+
+// veryWell is what lighthouse says to a prompt.
+func veryWell(prompt string) string {
+	return "Very well: " + prompt[strings.LastIndexByte(prompt, '\n')+1:]
 }
 
 func pluggedOpenCode(t *testing.T) *plugged {
@@ -63,6 +72,16 @@ func pluggedOpenCode(t *testing.T) *plugged {
 	w := newOpenCode(t)
 	w.model.Answer(lighthouse)
 	w.install("opencode")
+	// What the client fetches at its first start. While that is not there it holds
+	// a lock that it leaves behind when it ends, for a minute, and each start with
+	// a plugin waits for it.
+	dir := filepath.Join(w.home, ".config", "opencode")
+	deps := map[string]any{"dependencies": map[string]string{"@opencode-ai/plugin": w.client.Version}}
+	w.writeJSON(filepath.Join(dir, "package.json"), deps)
+	w.writeJSON(filepath.Join(dir, "package-lock.json"), map[string]any{"lockfileVersion": 3, "packages": map[string]any{"": deps}})
+	if err := os.MkdirAll(filepath.Join(dir, "node_modules"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return &plugged{
 		world: w, name: "opencode", hook: filepath.Join(w.home, ".config", "opencode", "plugins", "gt.js"),
 		ask: func(prompt string, flags ...string) { w.opencode(append(flags, prompt)...) },
@@ -71,10 +90,17 @@ func pluggedOpenCode(t *testing.T) *plugged {
 			p.awaitScreen("Ask anything")
 			return p
 		},
-		say:    (*pane).opencode,
+		typ: (*pane).opencode, compacted: "SUMMARY-CANARY",
 		resume: func(id string) []string { return []string{"--session", id} },
 		fork:   func(id string) []string { return []string{"--session", id, "--fork"} },
 	}
+}
+
+// say types a line into the client and waits for the answer, which is
+// lighthouse's where then is empty.
+func (w *plugged) say(p *pane, line, then string) {
+	w.t.Helper()
+	w.typ(p, line, cmp.Or(then, veryWell(line)))
 }
 
 // install wires gt into a client as its user does.
@@ -214,15 +240,17 @@ func compactPlugged(w *plugged) {
 	t := w.t
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	p := w.openPane("max")
-	w.say(p, "please build the WIDGET-CANARY parser", "Very well.")
+	w.say(p, "please build the WIDGET-CANARY parser", "")
 	id := w.latest()
 	w.gt("gt-mail", "hook", "--new", "-s", "WORK-CANARY repair the lamp", "-m", "The lamp flickers.")
-	w.say(p, "good morning", "Very well.")
+	w.say(p, "good morning", "")
 	w.until("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
-	w.say(p, "/compact", "SUMMARY-CANARY")
-	summariser := w.model.All().Kind(model.Compaction).Last()
-	if n := summariser.Count("Keep in the summary, as exactly as they were said"); n != 1 || summariser.Count("WORK-CANARY") == 0 {
-		t.Errorf("the summariser is told %d times what to keep:\n%s", n, summariser.Text())
+	w.say(p, "/compact", w.compacted)
+	keep := w.model.All().Kind(model.Compaction).Where(func(r *model.Request) bool {
+		return r.Count("Keep in the summary, as exactly as they were said") == 1 && r.Count("WORK-CANARY") == 1
+	})
+	if len(keep) != 1 { // pi may ask for two parts of a summary
+		t.Errorf("%d requests say what the summary must keep", len(keep))
 	}
 	if n := len(w.notes()); n != 2 { // with the work
 		t.Errorf("the compaction left %d notes", n)
@@ -232,7 +260,7 @@ func compactPlugged(w *plugged) {
 	}
 	w.until("the start after the compaction is told", func() bool { return len(w.markers()) == 0 })
 
-	w.say(p, "and now?", "Very well.")
+	w.say(p, "and now?", "")
 	after := w.asked("and now?")
 	if n := after.Count("Context compacted. Continue your previous task."); n != 1 {
 		t.Errorf("after the compaction the model is told %d times to go on:\n%s", n, after.Text())
@@ -240,7 +268,7 @@ func compactPlugged(w *plugged) {
 	if n := after.Count("is kept word for word"); n != 1 {
 		t.Errorf("after the compaction the model is told %d times of the note:\n%s", n, after.Text())
 	}
-	w.say(p, "and then?", "Very well.")
+	w.say(p, "and then?", "")
 	if n := w.asked("and then?").Count("Context compacted. Continue your previous task."); n != 1 {
 		t.Errorf("a prompt later it is told %d times to go on", n)
 	}
@@ -259,7 +287,7 @@ func handOverPlugged(w *plugged) {
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	p := w.openPane("max", "--model", "e2e/e2e-model")
 	pane := p.get("#{session_id} #{session_name} #{pane_id}")
-	w.say(p, "please hand over", "") // the pane is taken over at once
+	w.typ(p, "please hand over", "please hand over") // the pane is taken over at once
 	old := ""
 	first := w.model.Await(patience, func(all model.Requests) *model.Request {
 		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
@@ -292,7 +320,7 @@ func handOverPlugged(w *plugged) {
 	if after := p.get("#{session_id} #{session_name} #{pane_id}"); after != pane {
 		t.Errorf("the pane was %s, and is %s", pane, after)
 	}
-	if args := w.startedWith(p); !strings.Contains(args, "--model e2e/e2e-model") {
+	if args := w.startedWith(p); !strings.Contains(strings.ReplaceAll(args, `","`, " "), "--model e2e/e2e-model") {
 		t.Errorf("the successor runs as %s", args)
 	}
 	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
@@ -306,16 +334,20 @@ func handOverPlugged(w *plugged) {
 	if r := w.listed()[fresh]; r.ParentID != old || r.ChainID != old {
 		t.Errorf("gt-seance lists the successor as %+v", r)
 	}
-	w.say(p, "do you know enough?", "Very well.")
+	w.say(p, "do you know enough?", "")
 	if n := w.asked("do you know enough?").Count("MESSAGE-CANARY"); n != 1 {
 		t.Errorf("a prompt later the message stands there %d times", n)
 	}
 	w.noSecretInFiles()
 }
 
-// startedWith are the arguments that the pane's program says it has: those that
-// its successor would get.
+// startedWith are the arguments that the client in a pane was started with.
 func (w *plugged) startedWith(p *pane) string {
+	w.t.Helper()
+	if w.name == "pi" { // which overwrites them
+		w.say(p, "show me the environment", "It is done.")
+		return w.model.Turns().Last().Result()
+	}
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid()))
 	if err != nil {
 		w.t.Fatal(err)
@@ -395,7 +427,7 @@ func missingPlugged(w *plugged) {
 	t := w.t
 	w.write(w.hook, strings.ReplaceAll(w.read(w.hook), bin+"/gt-", w.path("nowhere")+"/gt-"))
 	p := w.openPane("max")
-	w.say(p, "good morning", "Very well.")
+	w.say(p, "good morning", "")
 	for _, word := range []string{"ENOENT", "rror", "nowhere"} {
 		if screen := p.screen(); strings.Contains(screen, word) {
 			t.Errorf("the screen shows %q:\n%s", word, screen)
@@ -404,5 +436,4 @@ func missingPlugged(w *plugged) {
 	if exists(w.runtime()) {
 		t.Error("something wrote to .runtime: the test proves nothing")
 	}
-	time.Sleep(0)
 }

@@ -3,6 +3,7 @@
 // It calls the binaries of gt, one after the other, and does no more: what goes
 // wrong there is theirs to log, and never this client's business.
 import { spawn, spawnSync } from "node:child_process"
+import { closeSync, openSync } from "node:fs"
 
 const agent = ["--agent", "opencode"]
 
@@ -33,9 +34,21 @@ function ours() {
   return inherited ? rest : process.env
 }
 
+// terminal says whether there is one. When it is closed under the client, that
+// is all that is to be seen of it here.
+function terminal() {
+  try {
+    closeSync(openSync("/dev/tty", "r"))
+    return true
+  } catch {
+    return false
+  }
+}
+
 export const Gt = async ({ client, directory }) => {
   const born = new Set() // sessions that this process made
   const children = new Map() // session: whether it is a subagent's
+  const untitled = new Map() // session: when its title is asked for
   const compacted = new Map() // session: what it is to be told after its compaction
   const added = new Map() // message: what was added to it for the model alone
   let current = "" // the session that a person, or run, is at
@@ -72,12 +85,15 @@ export const Gt = async ({ client, directory }) => {
   const part = (text, id, sessionID, messageID) =>
     ({ id, sessionID, messageID, type: "text", text, synthetic: true, ignored: true, metadata: { gt: true } })
 
+  const attended = terminal()
+
   const hooks = {
     event: async ({ event: { type, properties } }) => {
       const id = properties?.sessionID ?? properties?.info?.id
       if (type === "session.created") {
         born.add(id)
         children.set(id, Boolean(properties.info.parentID))
+        if (properties.info.title.startsWith("New session")) untitled.set(id, Promise.withResolvers())
       } else if (id && id === current) {
         if (type === "session.compacted") compacted.set(id, start(id, "compact"))
         if (type === "session.idle") {
@@ -110,13 +126,18 @@ export const Gt = async ({ client, directory }) => {
       }
       const told = new Set() // the same text once
       const show = (p) => p.metadata?.gt && !told.has(p.text) && told.add(p.text) ? { ...p, ignored: false } : p
-      // Who makes the title takes these messages at the same moment, and is to
-      // have them as they are: it goes first, and what is changed is a copy.
-      await new Promise((go) => setTimeout(go, 1))
+      // The title is made from the same array at the same time, and without what
+      // is added here: it goes first, and what is changed is a copy.
+      const id = asked?.info.sessionID
+      await Promise.race([untitled.get(id)?.promise, untitled.has(id) && new Promise((go) => setTimeout(go, 500))])
+      untitled.delete(id)
       messages.forEach(({ info, parts }, i) => {
         const more = added.has(info.id) ? [part(added.get(info.id), "prt_gt", info.sessionID, info.id)] : []
         messages[i] = { info, parts: [...parts, ...more].map(show) }
       })
+    },
+    "chat.params": async ({ sessionID, agent }) => {
+      if (agent === "title") untitled.get(sessionID)?.resolve()
     },
     "experimental.session.compacting": async ({ sessionID }, output) => {
       if (await isChild(sessionID)) return
@@ -130,7 +151,7 @@ export const Gt = async ({ client, directory }) => {
       const dir = await home
       if (dir) env.GT_HOME = dir
     },
-    dispose: async () => end("prompt_input_exit"),
+    dispose: async () => end(attended && !terminal() ? "other" : "prompt_input_exit"),
   }
   for (const [name, hook] of Object.entries(hooks)) {
     hooks[name] = (...args) => hook(...args).catch(() => {})

@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"gt/lib/session"
 	"gt/lib/term"
 	"gt/lib/tmux"
+	"gt/lib/transcript"
 )
 
 // handover is one hand-over: whose, in which pane, and what is told.
@@ -168,8 +170,22 @@ func (h *handover) respawns() bool {
 	if h.kind == session.KindAuto || h.pane.ID == "" || !h.agent.Known() || !h.ownsPane() {
 		return false
 	}
-	args, err := h.agent.Args()
+	args, err := h.args()
 	return err != nil || !h.client().Headless(args)
+}
+
+// args are the arguments that our agent was started with. A client that puts its
+// title in their place (pi) tells them to its own commands.
+func (h *handover) args() ([]string, error) {
+	var told struct {
+		PID  int
+		Args []string
+	}
+	err := json.Unmarshal([]byte(h.env.Getenv("GT_AGENT_ARGS")), &told)
+	if err == nil && told.PID == h.agent.PID && len(told.Args) > 0 {
+		return told.Args, nil
+	}
+	return h.agent.Args()
 }
 
 // ownsPane says whether the pane began with our agent or with a shell that it
@@ -221,14 +237,23 @@ func (h *handover) tellSummariser() error {
 		_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n", h.note.ID)
 		return err
 	}
+	d := h.call.Dialect
 	text := "Keep in the summary, as exactly as they were said: the task that is being worked on and what would finish it; " +
 		"decisions with their reasons; what was tried and failed; open to-dos; names of files, functions, commands and ids; " +
 		"what the user asked not to do.\n"
+	end := "End the summary with this line: Everything from before the compaction is in `gt-mail read " + h.note.ID + "`.\n"
 	if facts := strings.TrimSpace(h.essentials); facts != "" {
-		text += "\nThis stood at the end of the conversation and must not be lost:\n\n" + facts + "\n\n"
+		text += "\nThis stood at the end of the conversation and must not be lost:\n\n"
+		end = "\n\n" + end
+		if d.Keep > 0 {
+			room := d.Keep - d.Size(text) - d.Size(end)
+			for n := room; d.Size(facts) > room; n /= 2 { // it is cut by characters, of which one may be two
+				facts = transcript.Cut(facts, n)
+			}
+		}
+		text += facts
 	}
-	text += "End the summary with this line: Everything from before the compaction is in `gt-mail read " + h.note.ID + "`.\n"
-	_, err := io.WriteString(h.env.Stdout, text)
+	_, err := io.WriteString(h.env.Stdout, d.Reply(h.call.Input.Event, text+end))
 	return err
 }
 
@@ -293,10 +318,14 @@ func (h *handover) known() *agent.Table {
 
 // client is the client that is handed over.
 func (h *handover) client() agent.Client {
+	return h.known().Of(h.agentName())
+}
+
+func (h *handover) agentName() string {
 	if h.record != nil && h.record.Agent != "" {
-		return h.known().Of(h.record.Agent)
+		return h.record.Agent
 	}
-	return h.known().Of(h.call.Agent)
+	return h.call.Agent
 }
 
 // findHeir finds out which agent takes over: the one that the caller names, the

@@ -57,7 +57,7 @@ const continuation = "Context compacted. Continue your previous task."
 func (h *handover) successor() (restart, error) {
 	var args []string
 	if h.heir.Name == h.client().Name {
-		args, _ = h.agent.Args() // one whose arguments nobody can read is started plainly
+		args, _ = h.args() // one whose arguments nobody can read is started plainly
 	}
 	next := agent.Next{Prompt: beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())}
 	if h.kind == session.KindCycle {
