@@ -15,9 +15,14 @@ type Dialect struct {
 	Cap   int
 	shape shape
 	bytes bool // it counts bytes of UTF-8, not UTF-16 code units
-	// Compaction says that the client adds a PreCompact hook's plain text to
-	// the instructions for the summary.
+	// Compaction says that the client adds what a PreCompact hook says to the
+	// instructions for the summary; and Keep, how much of it where that is less
+	// than Cap.
 	Compaction bool
+	Keep       int
+	// Alone tells a run without a person, of which the client does not say when
+	// it ends; nil where it does.
+	Alone *Alone
 	// Untold are the sources of a start whose text the client drops. It is told
 	// with the prompt that follows.
 	Untold []string
@@ -43,8 +48,11 @@ const (
 
 var dialects = map[string]Dialect{
 	"claude": {Cap: 10_000, shape: plain, Compaction: true},
-	"qwen":   {Cap: 10_000, shape: plain},
-	"codex":  {Cap: 10_000, bytes: true, shape: nested}, // 2,500 tokens, of four bytes each
+	"qwen": {Cap: 10_000, shape: nested, Compaction: true, Keep: 4000, Alone: &Alone{
+		with: []string{"-p", "--prompt"}, without: []string{"-i", "--prompt-interactive", "--acp"},
+		switches: []string{"-y", "--yolo", "-c", "--continue", "-d", "--debug", "-s", "--sandbox"},
+	}},
+	"codex": {Cap: 10_000, bytes: true, shape: nested}, // 2,500 tokens, of four bytes each
 	"gemini": {Cap: 10_000, shape: nested, Untold: []string{"clear"}, Full: &Full{
 		tokens: 1 << 20, models: map[string]int64{"gemma-4-": 256_000}, share: 0.5,
 		home: "GEMINI_CLI_HOME", settings: ".gemini/settings.json", key: "model.compressionThreshold",

@@ -14,7 +14,7 @@ func TestReply(t *testing.T) {
 	const quoted = `"# You are \"max\" \u003cx\u003e\n\tto do: é 𝄞"`
 	for agent, want := range map[string]string{
 		"claude":  text,
-		"qwen":    text,
+		"qwen":    `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
 		"unknown": text,
 		"codex":   `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
 		"gemini":  `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",

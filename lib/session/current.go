@@ -14,7 +14,7 @@ import (
 
 // clientVars are the variables in which clients tell their commands the id of
 // the session.
-var clientVars = []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI_SESSION_ID", "COPILOT_AGENT_SESSION_ID",
+var clientVars = []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "QWEN_CODE_SESSION_ID",
 	"CODEX_SESSION_ID", "CODEX_THREAD_ID"} // in a subagent of Codex the second is its own
 
 // Current says which session the calling program runs in, the first that

@@ -31,6 +31,9 @@ func (t *touch) Run(env *cli.Env) error {
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
 		return (&end{Flags: t.Flags}).note(env, call) // who drops our arguments cannot tell the two apart
 	}
+	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Alone() {
+		return (&end{Flags: t.Flags}).note(env, call)
+	}
 	sign := keepalive.Sign{
 		LastCommand: t.Command, Timestamp: env.Now().UTC(),
 		State: keepalive.Running, SessionID: call.ID,
@@ -116,14 +119,14 @@ func (e *end) note(env *cli.Env, call *hook.Call) error {
 // says "other" when it is sent SIGTERM or SIGHUP, and at the regular end of a run
 // without a person. Copilot says "user_exit", or without a person "complete", of
 // a signal as of an end; only that the agent was in the middle of a turn tells
-// one from the other. Codex says "other" of its regular ends, and of signals
+// one from the other, and of Gemini's "exit". Codex says "other" of its regular ends, and of signals
 // nothing at all.
 func outcomeOf(agent, reason, entrypoint string, working bool) session.Outcome {
 	switch {
 	case agent == "codex":
 		return session.Done
 	case reason == "other" && !strings.HasPrefix(entrypoint, "sdk"),
-		(reason == "user_exit" || reason == "complete") && working,
+		(reason == "user_exit" || reason == "complete" || reason == "exit") && working,
 		reason == "error", reason == "abort", reason == "timeout":
 		return session.Killed
 	}

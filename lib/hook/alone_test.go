@@ -1,0 +1,32 @@
+package hook
+
+import (
+	"strings"
+	"testing"
+)
+
+// A run without a person is told from one with a person by its words.
+func TestAlone(t *testing.T) {
+	for words, want := range map[string]bool{
+		"node --expose-gc /x/cli.js -y -p,what is this": true,
+		"/x/qwen,--prompt=what is this":                 true,
+		"/x/qwen,fix":                                   true,
+		"/x/qwen,-y,fix":                                true,
+		"/x/qwen,-m,model,fix it all":                   true,
+		"/x/qwen":                                       false,
+		"node,/x/cli.js":                                false,
+		"/x/qwen,-y,-m,model":                           false,
+		"/x/qwen,--resume,some-id":                      false,
+		"/x/qwen,-y,-i,begin with this":                 false,
+		"/x/qwen,--prompt-interactive=begin with this":  false,
+		"": false,
+	} {
+		args := strings.Split(strings.Replace(words, "node --expose-gc /x/cli.js -y -p", "node,--expose-gc,/x/cli.js,-y,-p", 1), ",")
+		if words == "" {
+			args = nil
+		}
+		if got := DialectOf("qwen").Alone.runs(args); got != want {
+			t.Errorf("%q: %v", args, got)
+		}
+	}
+}
