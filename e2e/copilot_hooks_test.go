@@ -422,7 +422,8 @@ func TestCopilotAndClaude(t *testing.T) {
 		return "run: gt-checkpoint write --notes " + text + "; cat .polecat-checkpoint.json .runtime/checkpoint-*.json"
 	}
 	t.Run("Claude Code in Copilot", func(t *testing.T) {
-		w.copilot("-p", "run: claude -p "+quote(note("INNER-1")))
+		w.write(filepath.Join(w.home, "key"), w.key) // Copilot keeps keys from its agent's commands
+		w.copilot("-p", `run: ANTHROPIC_API_KEY=$(cat "$HOME/key") claude -p `+quote(note("INNER-1")))
 		nested(t, w, "copilot", "claude", "INNER-1")
 	})
 	t.Run("Copilot in Claude Code", func(t *testing.T) {
@@ -447,7 +448,7 @@ func nested(t *testing.T, w *world, outer, inner, note string) {
 		return strings.HasSuffix(r.Path, "/responses") == (inner == "copilot") && strings.Contains(r.Result(), note)
 	}).Last()
 	if told == nil || told.Count("ROLE-CANARY") != 1 {
-		t.Fatalf("the inner session was not told who it is: %v", told)
+		t.Fatalf("the inner session was not told who it is: %v\n%s", told, w.model.Turns().Last().Result())
 	}
 	if i := strings.Index(told.Result(), b.SessionID); i < 0 || strings.Contains(told.Result(), a.SessionID) && !strings.Contains(told.Result()[i:], note) {
 		t.Errorf("what the inner session %s noted is not its own:\n%s", b.SessionID, told.Result())
