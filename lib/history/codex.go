@@ -543,6 +543,7 @@ func (s *codexState) item(e Entry, rec codexRecord, each func(Entry) bool) bool 
 			delete(s.asking, call)
 			return give(Reply, codexReply(text))
 		}
+		e.Failed = count(gjson.Get(p.Get("output").Str, "metadata.exit_code")) > 0 // as older versions have it
 		return give(Result, text)
 	}
 	return true

@@ -354,6 +354,7 @@ func (used copilotUsed) read(ev copilotEvent, at int64, each func(Entry) bool) b
 		if text == "" {
 			text = d.Get("error.message").Str
 		}
+		e.Failed = d.Get("success").Type == gjson.False
 		return give(Result, text)
 	case "human_response.recorded":
 		return give(Reply, arguments(d.Get("response.content")))

@@ -518,12 +518,14 @@ func geminiEntries(m gjson.Result, info geminiMessage, calls map[uint64]bool, ea
 			if results.Exists() && results.Type != gjson.Null {
 				calls[geminiKey(c.Get("id").Str)] = true
 			}
+			e.Failed = c.Get("status").Str == "error"
 			if results.Type == gjson.String {
 				give(Result, results.Str)
 			}
 			for _, r := range results.Array() {
 				give(Result, geminiOutput(r.Get("functionResponse.response")))
 			}
+			e.Failed = false
 			return ok
 		})
 		if m.Get("content").IsArray() && len(list.Array()) == 0 {

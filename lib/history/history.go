@@ -137,7 +137,10 @@ type Entry struct {
 	Kind Kind
 	Text string // the words themselves, no JSON; of a call, its arguments as a person would write them
 	Tool string // the tool's name, of a Call and, where the record tells it, of a Result
-	Time time.Time
+	// Failed says of a Result that the record calls it an error. That a command
+	// ended with another code than 0 some clients say in the text only.
+	Failed bool
+	Time   time.Time
 
 	// ID is the message's, where it has one. It is the same in a fork's copy, and
 	// for all entries of one message; of a Spent it says what was counted, so that

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -223,8 +224,11 @@ func (c *opencode) messages(f File, s *opencodeSession, from int64) (all []openc
 			all = append(all, opencodeMessage{id, count(gjson.GetBytes(data, "time.created"))})
 		})
 	}
-	slices.SortFunc(all, func(a, b opencodeMessage) int {
-		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id))
+	// By sort and not by slices, of which every type has a copy of its own, in the
+	// hooks as well.
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id)) < 0
 	})
 	if i := slices.IndexFunc(all, func(m opencodeMessage) bool { return m.id == s.revert }); i >= 0 && s.revert != "" {
 		all = all[:i]
@@ -258,7 +262,7 @@ func (c *opencode) parts(f File, m opencodeMessage) (message string, all []openc
 			})
 		}
 	}
-	slices.SortFunc(all, func(a, b opencodePart) int { return strings.Compare(a.id, b.id) })
+	sort.Slice(all, func(i, j int) bool { return all[i].id < all[j].id })
 	return message, all, err
 }
 
@@ -450,8 +454,9 @@ func opencodeEntries(message string, parts []opencodePart, open bool) (all []Ent
 			switch {
 			case status == "completed":
 				result.Text = strings.Clone(state.Get("output").Str)
+				result.Failed = count(state.Get("metadata.exit")) > 0
 			case status == "error":
-				result.Text = strings.Clone(state.Get("error").Str)
+				result.Text, result.Failed = strings.Clone(state.Get("error").Str), true
 			case open:
 				return all
 			default:

@@ -308,6 +308,7 @@ func piEntries(r gjson.Result, model *string) (all []Entry) {
 			all = append(all, Entry{Kind: kind, Tool: strings.Clone(tool), Text: strings.Clone(text), ID: id, Time: at})
 		}
 	}
+	failed := func(bad bool) { all[len(all)-1].Failed = bad }
 	spend := func(usage gjson.Result, model string) {
 		u := Usage{
 			Input: count(usage.Get("input")), Output: count(usage.Get("output")),
@@ -357,9 +358,11 @@ func piEntries(r gjson.Result, model *string) (all []Entry) {
 			spend(m.Get("usage"), own)
 		case "toolResult":
 			give(Result, m.Get("toolName").Str, piText(m.Get("content")))
+			failed(m.Get("isError").Bool())
 		case "bashExecution": // a command that the person gave, after a "!"
 			give(Call, "bash", m.Get("command").Str)
 			give(Result, "bash", m.Get("output").Str)
+			failed(count(m.Get("exitCode")) > 0)
 		}
 	}
 	return all

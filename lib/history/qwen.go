@@ -308,6 +308,7 @@ func qwenEntries(v gjson.Result, at int64, each func(Entry) bool) bool {
 		v.Get("message.parts").ForEach(func(_, p gjson.Result) bool {
 			if r := p.Get("functionResponse"); r.IsObject() {
 				e.Tool = strings.Clone(r.Get("name").Str)
+				e.Failed = r.Get("response.error").Exists()
 				more = give(Result, geminiOutput(r.Get("response")))
 			}
 			return more

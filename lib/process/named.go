@@ -1,7 +1,7 @@
 package process
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -9,7 +9,7 @@ import (
 // the one with the lowest number first.
 func Named(name string) []Proc {
 	var all []Proc
-	for pid := range parents() {
+	for _, pid := range slices.Sorted(maps.Keys(parents())) {
 		if Name(pid) != name {
 			continue
 		}
@@ -17,6 +17,5 @@ func Named(name string) []Proc {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b Proc) int { return cmp.Compare(a.PID, b.PID) })
 	return all
 }

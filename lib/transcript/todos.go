@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -48,7 +49,7 @@ func (l *todoList) todos() []todo {
 	case len(l.tasks) == 0:
 		return l.items
 	}
-	slices.SortFunc(l.tasks, byNumber)
+	sortByNumber(l.tasks)
 	for i, t := range l.tasks {
 		l.tasks[i].text = firstOf(t.text, "task "+t.id)
 		l.tasks[i].status = firstOf(t.status, "pending")
@@ -56,11 +57,14 @@ func (l *todoList) todos() []todo {
 	return l.tasks
 }
 
-// byNumber puts tasks in the order in which they were made.
-func byNumber(a, b todo) int {
-	x, _ := strconv.Atoi(a.id)
-	y, _ := strconv.Atoi(b.id)
-	return cmp.Or(cmp.Compare(x, y), cmp.Compare(a.id, b.id))
+// sortByNumber puts tasks in the order in which they were made. (Package slices
+// would be a copy of its own for them, in hooks that have to be small.)
+func sortByNumber(all []todo) {
+	sort.Slice(all, func(i, j int) bool {
+		x, _ := strconv.Atoi(all[i].id)
+		y, _ := strconv.Atoi(all[j].id)
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(all[i].id, all[j].id)) < 0
+	})
 }
 
 // written takes in a list of the old form.
@@ -174,6 +178,6 @@ func readTasks(path string) []todo {
 		}
 		all = append(all, todo{t.Get("id").Str, t.Get("subject").Str, t.Get("status").Str})
 	}
-	slices.SortFunc(all, byNumber)
+	sortByNumber(all)
 	return all
 }

@@ -146,7 +146,7 @@ func Tail(path string, clean func(string) string) (Summary, error) {
 	}
 	// The session may write on meanwhile. What it adds is not looked at.
 	size := info.Size()
-	r := reader{clean: func(s string) string { return clean(term.CleanText(s)) }}
+	r := reader{clean: cleaned(clean)}
 	if err := r.head(f, size); err != nil {
 		return Summary{}, atomicfile.Error("read", path, err)
 	}
@@ -155,6 +155,11 @@ func Tail(path string, clean func(string) string) (Summary, error) {
 		return Summary{}, atomicfile.Error("read", path, err)
 	}
 	return r.summary(), nil
+}
+
+// cleaned is clean for texts that anything can stand in.
+func cleaned(clean func(string) string) func(string) string {
+	return func(s string) string { return clean(term.CleanText(s)) }
 }
 
 // Open opens a transcript for reading; Tail says what becomes of a symbolic

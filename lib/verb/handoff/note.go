@@ -10,9 +10,11 @@ import (
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
 	"gt/lib/git"
+	"gt/lib/history"
 	"gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/redact"
+	"gt/lib/session"
 	"gt/lib/transcript"
 )
 
@@ -76,7 +78,7 @@ func (h *handover) collect(b *brief.Brief, clean func(string) string) {
 	}
 	var err error
 	if path := h.transcript(); path != "" {
-		b.Session, err = transcript.Tail(path, clean)
+		b.Session, err = history.Tail(h.form(), path, h.sessionID(), h.dir(), clean)
 		warn(err)
 	}
 	if h.record != nil {
@@ -108,10 +110,32 @@ func (h *handover) transcript() string {
 	if h.record == nil {
 		return ""
 	}
-	if h.record.Transcript == "" && h.client().Name == hook.DefaultAgent { // it was met late, by a command
+	switch agent := h.agentName(); { // a session that was met late, by a command, or whose client does not say
+	case h.record.Transcript != "":
+		return h.record.Transcript
+	case agent == hook.DefaultAgent:
 		return transcript.Path(h.env.Getenv, h.dir(), string(h.record.ID))
 	}
-	return h.record.Transcript
+	return ""
+}
+
+// form is the client whose form the session's transcript has: one that gt does
+// not know keeps it, as far as anything is known, as the one does whose dialect it
+// speaks.
+func (h *handover) form() string {
+	if name := h.agentName(); history.Reads(name) {
+		return name
+	}
+	return h.client().Dialect
+}
+
+// sessionID is the id of the session that is handed over, empty where none is
+// known.
+func (h *handover) sessionID() session.ID {
+	if h.record != nil {
+		return h.record.ID
+	}
+	return h.call.ID
 }
 
 // environ is the environment that the client was started with, or ours where

@@ -1,6 +1,7 @@
 package prime
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -9,11 +10,12 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/beads"
 	"gt/lib/checkpoint"
+	"gt/lib/history"
+	"gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/marker"
 	"gt/lib/session"
 	"gt/lib/tmux"
-	"gt/lib/transcript"
 )
 
 // State is the situation that a session starts in. Where several hold, the
@@ -288,7 +290,7 @@ func (s *start) lookForCrash(now time.Time) error {
 		}
 	}
 	if parent != nil && s.marker == nil {
-		switch sum, terr := transcript.Tail(parent.Transcript, s.env.Redact); {
+		switch sum, terr := history.Tail(cmp.Or(parent.Agent, hook.DefaultAgent), parent.Transcript, parent.ID, parent.CWD, s.env.Redact); {
 		case terr == nil && len(sum.Requests) > 0:
 			s.last, s.crashed = sum, parent
 		case parent.Transcript != "" && !errors.Is(terr, fs.ErrNotExist):
