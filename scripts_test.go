@@ -86,6 +86,11 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("FIXTURES", fixtures)
+	payloads, err := filepath.Abs(filepath.Join("lib", "hook", "testdata"))
+	if err != nil {
+		return err
+	}
+	env.Setenv("PAYLOADS", payloads)
 	home := filepath.Join(env.WorkDir, "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
