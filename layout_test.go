@@ -35,7 +35,7 @@ var layers = []struct {
 	{"the things that are kept", []string{
 		"lib/eventlog", "lib/retention", "lib/session", "lib/marker", "lib/checkpoint", "lib/keepalive",
 		"lib/mail", "lib/transcript", "lib/history", "lib/roll", "lib/chain", "lib/timeline", "lib/palette", "lib/brief", "lib/beacon",
-		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/ask", "lib/pick", "lib/hook", "lib/settings", "hooks",
+		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/ask", "lib/rehearsal", "lib/pick", "lib/hook", "lib/settings", "hooks",
 	}},
 	{"the verbs", []string{
 		"lib/verb/checkpoint", "lib/verb/handoff", "lib/verb/hooks", "lib/verb/keepalive",
@@ -58,12 +58,12 @@ var only = []struct {
 	{"github.com/natefinch/atomic", []string{"lib/atomicfile"}, "one place that renames"},
 	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/history", "lib/eventlog"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
-	{"github.com/BurntSushi/toml", []string{"lib/rig", "lib/ask", "lib/agent"}, "no hook that is on the way of every prompt carries a TOML parser"},
+	{"github.com/BurntSushi/toml", []string{"lib/rig", "lib/ask", "lib/agent", "lib/verb/hooks"}, "no hook that is on the way of every prompt carries a TOML parser"},
 	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},
 	{"golang.org/x/term", []string{"lib/term"}, "so is the terminal's width"},
 	{"github.com/google/uuid", []string{"lib/session"}, "ids are made in one place"},
 	{"github.com/junegunn/fzf/src", []string{"lib/verb/pick"}, "a finder is as large as all the rest, and slow to start"},
-	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/pick", "lib/verb/handoff"},
+	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/rehearsal", "lib/pick", "lib/verb/handoff"},
 		"other programs are run by the package that is named after them; gt-handoff only looks up the one that it becomes"},
 	{"golang.org/x/sys/unix", []string{"lib/process"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
@@ -79,7 +79,7 @@ var calls = []struct {
 }{
 	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/atomicfile; a rename without a sync, or across folders, loses files"},
 	{`os\.(WriteFile|Create)\(`, nil, "what is written in place is seen half"},
-	{`exec\.Command`, []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/pick"}, "gt-handoff becomes a program and runs none"},
+	{`exec\.Command`, []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/rehearsal", "lib/pick"}, "gt-handoff becomes a program and runs none"},
 	{`os\.Exit\(`, nil, "a verb returns its code; only main ends the process"},
 	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/flock"},
 		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},

@@ -45,6 +45,12 @@ var scopes = []string{userScope, projectScope, localScope}
 
 // table lists the agents that gt knows here.
 func table(env *cli.Env) ([]target, error) {
+	_, all, err := load(env)
+	return all, err
+}
+
+// load reads the table, and what of it is about hooks.
+func load(env *cli.Env) (*agent.Table, []target, error) {
 	known, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town.Root)
 	if err != nil {
 		env.Warn("%v", err) // what is wrong in one file leaves the rest
@@ -53,11 +59,11 @@ func table(env *cli.Env) ([]target, error) {
 	for _, c := range known.All() {
 		t, err := targetOf(env, c)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, t)
 	}
-	return all, nil
+	return known, all, nil
 }
 
 func targetOf(env *cli.Env, c agent.Client) (target, error) {
@@ -153,13 +159,14 @@ func (t target) here(env *cli.Env) bool {
 	return err == nil && info.IsDir()
 }
 
+// speaks is the dialect of the agent, the name of the client that it was seen
+// with.
+func (t target) speaks() string { return cmp.Or(t.dialect, t.format.name) }
+
 // flags are what every hook of the agent is called with.
 func (t target) flags() []string {
 	flags := []string{"--agent", t.name}
-	dialect := t.dialect
-	if dialect == "" {
-		dialect = t.format.name
-	}
+	dialect := t.speaks()
 	if dialect != t.name {
 		flags = append(flags, "--dialect", dialect)
 	}

@@ -14,6 +14,11 @@ type format struct {
 	shape  shape
 	millis bool // its limits are in milliseconds
 	either bool // its limits are in seconds, and from 1000 on in milliseconds
+	// off is the setting that switches all hooks off when it is true, or, with
+	// offByFalse, when it is not.
+	off        string
+	offByFalse bool
+	compact    string // what a person types for a compaction
 	// next is what a person has to do before the hooks run.
 	next string
 }
@@ -27,14 +32,14 @@ const (
 )
 
 var formats = []format{
-	{name: "claude"},
-	{name: "codex", next: "Codex runs hooks that you trust: start codex, type /hooks and trust those of gt; after any change again"},
-	{name: "gemini", millis: true},
-	{name: "qwen", either: true},
-	{name: "copilot", shape: flat},
-	{name: "cursor", shape: flat},
-	{name: "opencode", shape: script, next: "OpenCode loads a plugin when it starts: start it anew"},
-	{name: "pi", shape: script, next: "pi loads an extension when it starts: start it anew, or type /reload"},
+	{name: "claude", compact: "/compact", off: "disableAllHooks"},
+	{name: "codex", compact: "/compact"},
+	{name: "gemini", compact: "/compress", millis: true, off: "hooksConfig.enabled", offByFalse: true},
+	{name: "qwen", compact: "/compress", either: true, off: "disableAllHooks"},
+	{name: "copilot", compact: "/compact", shape: flat, off: "disableAllHooks"},
+	{name: "cursor", compact: "/compress", shape: flat},
+	{name: "opencode", compact: "/compact", shape: script, next: "OpenCode loads a plugin when it starts: start it anew"},
+	{name: "pi", compact: "/compact", shape: script, next: "pi loads an extension when it starts: start it anew, or type /reload"},
 }
 
 func formatOf(name string) (format, bool) {

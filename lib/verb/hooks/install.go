@@ -110,7 +110,8 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 			env.Hint("%s", t.format.next)
 		}
 	}
-	for _, w := range conflicts(survey(env, t)) {
+	places := survey(env, t)
+	for _, w := range conflicts(stops(env, t, places), places) {
 		env.Warn("%s", w)
 	}
 	return nil

@@ -23,6 +23,7 @@ Wires gt into the hooks of coding agents, by entries in each agent's own setting
   gt-hooks install --all           every agent that is here, for all your projects
   gt-hooks install codex --scope project --dry-run
   gt-hooks status
+  gt-hooks prove codex --run
   gt-hooks uninstall --all
 
 Only what gt wrote is ever changed or removed: entries that run a binary of gt,
@@ -31,8 +32,8 @@ for byte.
 `
 
 const exitCodes = `
-   0  done; for status: every hook is wired and works
-   1  status: it is not so; install: the agent is not here, or has no hooks
+   0  done; status: every hook is wired and works; prove: it was seen to
+   1  status, prove: it is not so; install: the agent is not here, or has no hooks
 `
 
 // Main runs gt-hooks and returns its exit code.
@@ -62,6 +63,7 @@ type grammar struct {
 	cli.Flags
 	Install   install   `cmd:"" help:"Wire gt into agents' settings, or bring the wiring up to date."`
 	Status    status    `cmd:"" help:"Show what is wired where, and what to do about the rest."`
+	Prove     prove     `cmd:"" help:"Show that the hooks really fire: what was seen of each, and what stops it."`
 	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
 }
 

@@ -53,6 +53,7 @@ type report struct {
 	want   []handler
 	places []place
 	all    []finding
+	stops  []stop
 }
 
 // Run shows every hook in every place. The answer is yes when each hook of each
@@ -129,6 +130,7 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	for _, p := range r.places {
 		r.all = append(r.all, judge(env, p, r.want)...)
 	}
+	r.stops = stops(env, t, r.places)
 	for i := range r.all { // a command line may hold a key
 		r.all[i].Command, r.all[i].Detail = env.Redact(r.all[i].Command), env.Redact(r.all[i].Detail)
 	}
@@ -143,7 +145,7 @@ func (r report) complete() bool {
 			return false
 		}
 	}
-	return disabled(r.places) == nil
+	return len(r.stops) == 0
 }
 
 // is says whether a finding is about the hook w.
@@ -282,12 +284,15 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 				}
 			}
 		}
-		for _, c := range conflicts(r.places) {
+		for _, c := range conflicts(r.stops, r.places) {
 			env.Warn("%s", c)
 		}
 		if r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
 			fix(r.remedy("install", userScope))
 		}
+	}
+	if claude, copilot := at(reports, "claude", projectScope, localScope), at(reports, "copilot", scopes...); claude != "" && copilot != "" {
+		env.Hint("Copilot runs the hooks of '%s' too; gt acts once, so it may stay", claude)
 	}
 	if len(reports) == 0 {
 		env.Warn("no agent is on this machine that gt knows")
@@ -298,11 +303,27 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	return whole
 }
 
+// at is the file of the first of these scopes in which an agent is wired, "" where
+// it is in none.
+func at(reports []report, agent string, scopes ...string) string {
+	for _, r := range reports {
+		for _, p := range r.places {
+			if r.name == agent && slices.Contains(scopes, p.name) && len(p.ours()) > 0 {
+				return p.file
+			}
+		}
+	}
+	return ""
+}
+
 // conflicts says what stands in the way of a wiring that is right in itself.
-func conflicts(places []place) []string {
+func conflicts(stops []stop, places []place) []string {
 	var all []string
-	if off := disabled(places); off != nil {
-		all = append(all, fmt.Sprintf("'%s' switches all hooks off with disableAllHooks; take that out", off.file))
+	for _, s := range stops {
+		if s.do != "" {
+			s.what += "; " + s.do
+		}
+		all = append(all, s.what)
 	}
 	var first *place
 	for i, p := range places {

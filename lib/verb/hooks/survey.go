@@ -25,7 +25,9 @@ type place struct {
 	none bool  // there is no such file
 
 	all []handler
-	off *bool // what it says of disableAllHooks; nil where it says nothing
+	off *bool // whether it switches all hooks off; nil where it says nothing of it
+
+	managedOnly bool // it allows no hooks but an administrator's
 
 	plugin  string          // which plugin it is
 	plugins map[string]bool // the plugins that it switches on and off
@@ -41,7 +43,7 @@ func survey(env *cli.Env, t target) []place {
 			places = append(places, t.look(f.scope, f.path))
 		}
 	}
-	if t.format.name != "claude" || t.name != "claude" {
+	if t.name != "claude" {
 		return places
 	}
 	if m := t.look("managed", managedSettings()); !m.none {
@@ -75,8 +77,9 @@ func (t target) look(name, file string) place {
 		return p
 	}
 	p.all = t.format.handlers(doc)
-	if off := doc.Root.Get("disableAllHooks"); off != nil {
-		json.Unmarshal(doc.Raw(off), &p.off)
+	p.off = t.format.switchedOff(doc)
+	if only := doc.Root.Get("allowManagedHooksOnly"); only != nil {
+		json.Unmarshal(doc.Raw(only), &p.managedOnly)
 	}
 	if on := doc.Root.Get("enabledPlugins"); on != nil {
 		json.Unmarshal(doc.Raw(on), &p.plugins)
