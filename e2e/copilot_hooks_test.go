@@ -193,8 +193,8 @@ func TestCopilotCompaction(t *testing.T) {
 	p.copilot("please build the WIDGET parser", "ANSWER to please build")
 	id := w.latest()
 	p.copilot("/compact", "Compaction completed")
-	if n := len(w.notes()); n != 1 {
-		t.Errorf("the compaction left %d notes", n)
+	if notes := w.notes(); len(notes) != 1 || !strings.Contains(notes[0], "WIDGET") {
+		t.Errorf("what the person wanted is not in the one note: %q", notes)
 	}
 	w.oneEvent("handoff", id)
 	p.copilot("and now?", "ANSWER to and now?")
