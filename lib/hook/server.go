@@ -111,12 +111,16 @@ func (c *Call) window() process.Proc {
 }
 
 // isWindow says whether a Codex that was started with these arguments can be the
-// window of a conversation that a server runs.
+// window of a conversation that a server runs. One with settings of its own for
+// this run is none: it runs its conversation itself, as one without a person does.
 func isWindow(args []string) bool {
 	for _, a := range args[min(1, len(args)):] {
+		a, _, _ = strings.Cut(a, "=")
 		switch a {
-		case serverWord, "exec", "e", "review", "mcp-server", "exec-server", "sandbox", "--no-daemon":
-			return false // these run theirs themselves, or none
+		case serverWord, "exec", "e", "review", "mcp-server", "exec-server", "sandbox",
+			"--no-daemon", "-c", "--config", "-p", "--profile", "--enable", "--disable", "--strict-config",
+			"--oss", "--dangerously-bypass-hook-trust":
+			return false
 		}
 	}
 	return true
