@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"gt/e2e/argv"
 	"gt/e2e/model"
@@ -299,6 +300,44 @@ func TestCopilotHandover(t *testing.T) {
 		if process.Has(w.key) {
 			t.Errorf("the key is on a command line: %v", process)
 		}
+	}
+	w.hooksOfCopilot()
+}
+
+// gt-handoff --cycle goes on with the same conversation in a new process.
+//
+// S1-64 S1-66 S1-74
+func TestCopilotCycle(t *testing.T) {
+	w := hookedCopilot(t)
+	p := w.open("max", "copilot", "--allow-all-tools", "-i", "good morning")
+	p.awaitScreen("ANSWER to good morning")
+	id, pid := w.latest(), p.pid()
+	p.awaitScreen("\n❯")
+	w.tmux("send-keys", "-t", p.id, "-l", "run: gt-handoff --cycle --reason compaction")
+	p.awaitScreen("❯ run: gt-handoff")
+	w.until("a new process runs in the pane", func() bool {
+		time.Sleep(300 * time.Millisecond) // an Enter that comes at once is taken for a part of a paste
+		if strings.Contains(p.screen(), "\n❯ run: gt-handoff --cycle --reason compaction\n") {
+			w.tmux("send-keys", "-t", p.id, "Enter")
+		}
+		return p.pid() != pid
+	})
+	after := w.model.Await(patience, func(all model.Requests) *model.Request {
+		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+			return r.Count("gt-handoff --cycle") > 0 && r.Asked() != "" && !strings.Contains(r.Asked(), "gt-handoff --cycle")
+		}).Last()
+	})
+	if after == nil {
+		t.Fatal("the conversation did not go on")
+	}
+	w.oneDocument("after the cycle", after)
+	if after.Count("good morning") == 0 || after.Count("Continue your previous task. You work in") != 1 {
+		t.Errorf("the model is not told to go on: %+v", after.Msgs)
+	}
+	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.oneEvent("session_start", id)
+	if r := w.record(id); r.EndedAt != "" || r.Outcome != "" {
+		t.Errorf("the record says %+v", r)
 	}
 	w.hooksOfCopilot()
 }
