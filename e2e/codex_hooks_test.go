@@ -34,7 +34,7 @@ func newHookedCodex(t *testing.T, settings ...string) *world {
 func (w *world) wireCodex() {
 	w.gt("gt-hooks", "install", "codex")
 	// Codex runs its agent's commands in a login shell.
-	w.write(filepath.Join(w.home, ".bash_profile"), "export PATH="+quote(bin)+":$PATH\n")
+	w.write(filepath.Join(w.home, ".bash_profile"), "export PATH="+quote(bin)+":"+quote(w.path("bin"))+":$PATH\n")
 	w.model.Answer(answerCodex)
 }
 
@@ -575,4 +575,63 @@ func TestCodexClear(t *testing.T) {
 		t.Errorf("the record of the cleared session says %+v", r)
 	}
 	w.noHookFailed(p.screen())
+}
+
+// A conversation that a person resumes in a window goes on as the session that it
+// was, in that pane, and is told so once. That the person leaves is its end.
+//
+// S1-45 S1-46 S1-50
+func TestCodexResumeInPane(t *testing.T) {
+	w := newHookedCodex(t)
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	w.codexExec("good morning")
+	id := w.only()
+	for i, flags := range [][]string{{"-c", "hide_agent_reasoning=true"}, nil} {
+		prompt := fmt.Sprintf("resumed %d", i)
+		p := w.open("max", append(append([]string{"codex"}, flags...), "resume", id, prompt)...)
+		w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to "+prompt) })
+		r := w.asked(prompt)
+		if n, told := r.Count("ROLE-CANARY"), r.Count("Session resumed. Continue"); r.Session != id || n != 1 || told != i+1 {
+			t.Errorf("session %s is told %d times who it is, and %d times that it goes on:\n%s", r.Session, n, told, r.Told())
+		}
+		if r := w.record(id); r.EndedAt != "" || r.TmuxPane != p.id || r.Source != "resume" {
+			t.Errorf("the record says %+v, the pane is %s", r, p.id)
+		}
+		w.noHookFailed(p.screen())
+		p.codex("/quit", "")
+		if flags != nil {
+			w.until("its end is noted", func() bool { return w.record(id).Outcome == "done" })
+		}
+	}
+	w.oneEvent("session_start", id)
+}
+
+// A Codex that the agent of another runs is a session of its own, in no pane, and
+// takes nothing of the one that runs it.
+//
+// S1-46
+func TestCodexInCodex(t *testing.T) {
+	w := newHookedCodex(t)
+	p := w.open("max", "codex", "RUN[codex exec 'the inner one RUN[gt-handoff --print -s x -m y]' </dev/null]")
+	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
+	inner, outer := "", ""
+	for id, r := range w.records() {
+		switch {
+		case r.TmuxPane == p.id && outer == "":
+			outer = id
+		case r.TmuxPane == "" && r.ParentID == "" && r.Outcome == "done":
+			inner = id
+		default:
+			t.Errorf("there is a record %+v", r)
+		}
+	}
+	if outer == "" || inner == outer || len(w.records()) != 2 {
+		t.Errorf("the records are %+v", w.records())
+	}
+	if r := w.record(outer); r.EndedAt != "" || r.ChildID != "" {
+		t.Errorf("the outer session's record says %+v", r)
+	}
+	if printed := w.model.All().Where(func(r *model.Request) bool { return strings.Contains(r.Result(), "X-Gt-Session: "+inner) }); len(printed) == 0 {
+		t.Error("a command of the inner session takes itself for another's")
+	}
 }

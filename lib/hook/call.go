@@ -46,7 +46,7 @@ type Call struct {
 	Store   session.Store
 
 	env    *cli.Env
-	server process.Proc // what runs us in a client's stead, see serverAbove
+	server process.Proc // what runs us in a client's stead, see behind
 	got    []error      // what was got over, each once
 }
 
@@ -62,9 +62,7 @@ func Begin(env *cli.Env, f Flags) *Call {
 		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), c.Agent) // a command's; a hook's parent may be another agent
 	}
 	c.Dialect = f.dialect(c.Agent)
-	if c.server = serverAbove(c.Agent, env.Getenv); c.server.Known() {
-		behind(env)
-	}
+	c.server = behind(env, c.Agent)
 	if f.Hook {
 		c.Input = Read(env.Stdin, Deadline)
 		if c.Input.Problem != "" {

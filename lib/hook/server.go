@@ -21,44 +21,50 @@ import (
 // serverWord is the argument that makes a Codex the server.
 const serverWord = "app-server"
 
-// servedOf are the variables that only the client's own window can say, and that
-// a server hands down from another.
-var servedOf = []string{
-	"TMUX", "TMUX_PANE", "GT_SESSION", "GT_SESSION_ID", "GT_SESSION_UUID",
-	"GT_HOME", "GT_ROLE", "GT_RIG", "GT_AGENT", "GT_PROCESS_NAMES", "BD_ACTOR",
-	"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI_SESSION_ID", "COPILOT_AGENT_SESSION_ID",
-}
+// ofWindow are the variables that say where a window is, and ofSession those
+// that say who works in it: a server hands down those of another window.
+var (
+	ofWindow  = []string{"TMUX", "TMUX_PANE", "GT_SESSION"}
+	ofSession = []string{"GT_SESSION_ID", "GT_SESSION_UUID", "GT_HOME", "GT_ROLE", "GT_RIG", "GT_AGENT", "GT_PROCESS_NAMES", "BD_ACTOR"}
+)
 
-// serverAbove finds the server that runs this program, unknown where it is run
-// by a client itself. Only a call of Codex costs the look.
-func serverAbove(agent string, getenv func(string) string) process.Proc {
-	if agent != "codex" && getenv("CODEX_THREAD_ID") == "" {
+// behind finds the server that runs this program, unknown where a client does so
+// itself, and takes out of the environment what that has from another window. A
+// client that a server's agent has started is none, but has its window from it
+// all the same. Only where Codex is at work is there anything to look for.
+func behind(env *cli.Env, agent string) process.Proc {
+	if agent != "codex" && env.Getenv("CODEX_THREAD_ID") == "" {
 		return process.Proc{}
 	}
-	for _, pid := range process.Ancestors(os.Getpid()) {
-		if process.Name(pid) != "codex" {
-			continue
-		}
-		p, err := process.Find(pid)
-		if err != nil || !serves(p) {
-			return process.Proc{}
-		}
+	if p, err := process.Agent(os.Getpid()); err == nil && serves(p) {
+		without(env, ofWindow)
+		without(env, ofSession)
+		without(env, slices.DeleteFunc(session.ClientVars(), func(name string) bool { return strings.HasPrefix(name, "CODEX_") }))
 		return p
+	}
+	for _, pid := range process.Ancestors(os.Getpid()) {
+		if p, err := process.Find(pid); err == nil && serves(p) {
+			without(env, ofWindow)
+			break
+		}
 	}
 	return process.Proc{}
 }
 
 // serves says whether the process is a server.
 func serves(p process.Proc) bool {
+	if process.Name(p.PID) != "codex" {
+		return false
+	}
 	args, err := p.Args()
 	return err == nil && len(args) > 1 && slices.Contains(args[1:], serverWord)
 }
 
-// behind takes out of the environment what a server has from another window.
-func behind(env *cli.Env) {
+// without takes variables out of the environment.
+func without(env *cli.Env, names []string) {
 	env.Environ = slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(servedOf, name)
+		return slices.Contains(names, name)
 	})
 }
 

@@ -49,13 +49,13 @@ func TestWorksIn(t *testing.T) {
 	}
 }
 
-// Of what a server hands down, nothing that says which window, session or role
-// it was is believed.
-func TestBehind(t *testing.T) {
-	env := &cli.Env{Environ: []string{"TMUX=/x,1,0", "HOME=/h", "TMUX_PANE=%1", "GT_ROLE=mayor", "GT_ROOT=/town", "CODEX_THREAD_ID=t"}}
+// Variables are taken out of a program's environment, and not out of its
+// caller's.
+func TestWithout(t *testing.T) {
+	env := &cli.Env{Environ: []string{"TMUX=/x,1,0", "HOME=/h", "TMUX_PANE=%1", "TMUXX=y", "CODEX_THREAD_ID=t"}}
 	given := env.Environ
-	behind(env)
-	if want := []string{"HOME=/h", "GT_ROOT=/town", "CODEX_THREAD_ID=t"}; !slices.Equal(env.Environ, want) {
+	without(env, ofWindow)
+	if want := []string{"HOME=/h", "TMUXX=y", "CODEX_THREAD_ID=t"}; !slices.Equal(env.Environ, want) {
 		t.Errorf("%q", env.Environ)
 	}
 	if given[0] != "TMUX=/x,1,0" {

@@ -17,6 +17,9 @@ import (
 var clientVars = []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "QWEN_CODE_SESSION_ID",
 	"CODEX_SESSION_ID", "CODEX_THREAD_ID"} // in a subagent of Codex the second is its own
 
+// ClientVars are those variables, of all clients.
+func ClientVars() []string { return slices.Clone(clientVars) }
+
 // Current says which session the calling program runs in, the first that
 // holds, or "":
 //
