@@ -121,6 +121,54 @@ var pluggedStories = map[string]func(*plugged){
 	"crash": crashPlugged, "killed": killPlugged, "missing": missingPlugged,
 }
 
+// A subagent's session is part of the one that asked for it: nobody is told who
+// it is, and it has no record.
+//
+// S1-7
+func TestOpenCodeHooksOfSubagent(t *testing.T) {
+	w := pluggedOpenCode(t)
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	w.ask("delegate this")
+	if r := w.model.Turns().Where(func(r *model.Request) bool { return r.Asked() == "You are the child." }).Last(); r == nil || r.Count("ROLE-CANARY") > 0 {
+		t.Errorf("the subagent was asked %v", r)
+	}
+	if n := len(w.records()); n != 1 {
+		t.Errorf("%d sessions are recorded, want 1", n)
+	}
+	w.oneEvent("session_end", w.latest())
+}
+
+// A conversation that is compacted while it works goes on by itself, and knows
+// that it does.
+//
+// S1-46 S1-47
+func TestOpenCodeCompactsByItself(t *testing.T) {
+	w := pluggedOpenCode(t)
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	w.model.Answer(func(r *model.Request) model.Reply {
+		reply := lighthouse(r)
+		if r.Kind == model.Turn && strings.Contains(r.Asked(), "fill it up") {
+			reply = model.Reply{Text: "I run a command.", Tokens: 99_000, Tools: []model.ToolUse{{
+				Name: "bash", Input: map[string]string{"command": "echo full", "description": "Run"},
+			}}}
+		}
+		return reply
+	})
+	w.ask("please build the WIDGET-CANARY parser")
+	id := w.latest()
+	w.ask("fill it up", w.resume(id)...)
+	on := w.asked("Continue if you have next steps")
+	if n := on.Count("Context compacted. Continue your previous task."); n != 1 {
+		t.Errorf("the model that goes on is told %d times that it does:\n%s", n, on.Text())
+	}
+	if n := len(w.events("handoff", id)); n != 1 {
+		t.Errorf("the compaction left %d handoff events", n)
+	}
+	if len(w.markers()) > 0 {
+		t.Error("the marker is still there")
+	}
+}
+
 // listed are the sessions of gt-seance list, by their ids.
 func (w *world) listed() map[string]sessionRecord {
 	w.t.Helper()
