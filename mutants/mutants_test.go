@@ -218,7 +218,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a question to a session runs its hooks",
-		file:  "lib/agent/ask.go",
+		file:  "lib/agent/agents.toml",
 		right: `{"disableAllHooks":true,`,
 		wrong: `{`,
 		pkg:   ".", run: "TestScripts/seance_talk",
@@ -229,6 +229,27 @@ var mutants = []mutant{
 		right: `			found = append(found, r.entries[i].session())`,
 		wrong: `			return []*Session{r.entries[i].session()}`,
 		pkg:   ".", run: "TestScripts/seance_show",
+	},
+	{
+		name:  "an agent that takes over gets the flags of the one before",
+		file:  "lib/verb/handoff/restart.go",
+		right: `	if h.heir.Name == h.client().Name {`,
+		wrong: `	if true || h.heir.Name == h.client().Name {`,
+		pkg:   ".", run: "TestScripts/handoff_to$",
+	},
+	{
+		name:  "a client that asks before every request has a note made each time",
+		file:  "lib/verb/handoff/early.go",
+		right: `	if h.call.Input.Trigger != "auto" {`,
+		wrong: `	if true || h.call.Input.Trigger != "auto" {`,
+		pkg:   ".", run: "TestScripts/handoff_gemini",
+	},
+	{
+		name:  "a key of a person's file that means nothing is passed over",
+		file:  "lib/agent/table.go",
+		right: `		if f.ours || key[0] == "agents" {`,
+		wrong: `		if false && (f.ours || key[0] == "agents") {`,
+		pkg:   "./lib/agent", run: "TestBadFiles",
 	},
 }
 
