@@ -18,9 +18,9 @@ import (
 )
 
 const summary = `
-Wires gt into the hooks of coding agents, by entries in each agent's own settings.
+Wires gt into coding agents' hooks, by entries in each agent's own settings.
 
-  gt-hooks install --all           every agent that is here, for all your projects
+  gt-hooks install --all           every agent that is here, for every project
   gt-hooks install codex --scope project --dry-run
   gt-hooks status
   gt-hooks prove codex --run
@@ -33,7 +33,7 @@ for byte.
 
 const exitCodes = `
    0  done; status: every hook is wired and works; prove: it was seen to
-   1  status, prove: it is not so; install: the agent is not here, or has no hooks
+   1  status, prove: it is not so; install: no agent is here, or it has no hooks
 `
 
 // Main runs gt-hooks and returns its exit code.

@@ -265,16 +265,13 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 			fixes = append(fixes, line)
 		}
 	}
+	var install []string // the agents that one command puts right
 	for _, r := range reports {
 		whole = r.complete() && whole
+		for _, line := range r.details() {
+			env.Warn("%s", line)
+		}
 		for _, f := range r.all {
-			switch {
-			case f.Detail == "" || f.State == unable:
-			case f.Event == "":
-				env.Warn("%s", f.Detail)
-			default:
-				env.Warn("%s %s: %s %s: %s", f.Agent, f.Scope, f.Event, f.Hook, f.Detail)
-			}
 			fix(f.Fix)
 		}
 		for _, p := range r.places {
@@ -287,8 +284,10 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 		for _, c := range conflicts(r.stops, r.places) {
 			env.Warn("%s", c)
 		}
-		if r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
-			fix(r.remedy("install", userScope))
+		user := r.remedy("install", userScope)
+		if slices.Contains(fixes, user) || r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
+			install = append(install, r.name)
+			fixes = slices.DeleteFunc(fixes, func(line string) bool { return line == user })
 		}
 	}
 	if claude, copilot := at(reports, "claude", projectScope, localScope), at(reports, "copilot", scopes...); claude != "" && copilot != "" {
@@ -297,10 +296,40 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	if len(reports) == 0 {
 		env.Warn("no agent is on this machine that gt knows")
 	}
+	if len(install) > 0 {
+		env.Hint("gt-hooks install %s", strings.Join(install, " "))
+	}
 	for _, line := range fixes {
 		env.Hint("%s", line)
 	}
 	return whole
+}
+
+// details are what there is to say of the findings, a line for each hook and what
+// is wrong with it, at however many events.
+func (r report) details() []string {
+	type key struct{ scope, hook, detail string }
+	events := map[key][]string{}
+	var order []key
+	for _, f := range r.all {
+		if f.Detail == "" || f.State == unable {
+			continue
+		}
+		k := key{f.Scope, f.Hook, f.Detail}
+		if events[k] == nil {
+			order = append(order, k)
+		}
+		events[k] = append(events[k], f.Event)
+	}
+	var lines []string
+	for _, k := range order {
+		if k.hook == "" { // of a place
+			lines = append(lines, k.detail)
+		} else {
+			lines = append(lines, fmt.Sprintf("%s %s: %s %s: %s", r.name, k.scope, strings.Join(events[k], ", "), k.hook, k.detail))
+		}
+	}
+	return lines
 }
 
 // at is the file of the first of these scopes in which an agent is wired, "" where
