@@ -19,8 +19,9 @@ import (
 // told of each.
 type plugged struct {
 	*world
-	name string
-	hook string // the file of the plugin
+	name        string
+	hook        string // the file of the plugin
+	projectHook string // below the project
 	// ask runs the client headless.
 	ask func(prompt string, flags ...string)
 	// open starts the client in a tmux session and waits until it takes a prompt.
@@ -83,7 +84,7 @@ func pluggedOpenCode(t *testing.T) *plugged {
 		t.Fatal(err)
 	}
 	return &plugged{
-		world: w, name: "opencode", hook: filepath.Join(w.home, ".config", "opencode", "plugins", "gt.js"),
+		world: w, name: "opencode", hook: filepath.Join(w.home, ".config", "opencode", "plugins", "gt.js"), projectHook: ".opencode/plugins/gt.js",
 		ask: func(prompt string, flags ...string) { w.opencode(append(flags, prompt)...) },
 		openPane: func(session string, flags ...string) *pane {
 			p := w.open(session, append([]string{"opencode"}, flags...)...)
@@ -118,7 +119,7 @@ func TestOpenCodeHooks(t *testing.T) {
 // pluggedStories are what gt promises with any client that it is plugged into.
 var pluggedStories = map[string]func(*plugged){
 	"start": startPlugged, "long": longPlugged, "compaction": compactPlugged, "handover": handOverPlugged,
-	"crash": crashPlugged, "killed": killPlugged, "missing": missingPlugged,
+	"crash": crashPlugged, "killed": killPlugged, "missing": missingPlugged, "twice": twicePlugged,
 }
 
 // A subagent's session is part of the one that asked for it: nobody is told who
@@ -465,7 +466,24 @@ func killPlugged(w *plugged) {
 	}
 }
 
-// Without the binaries, and with one that hangs, the client works as ever.
+// Wired twice, for the person and for the project, gt acts once.
+//
+// S1-39 S1-69
+func twicePlugged(w *plugged) {
+	t := w.t
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	w.write(filepath.Join(w.project, w.projectHook), w.read(w.hook))
+	w.ask("show me the environment")
+	id := w.latest()
+	w.oneDocument("startup", w.model.Turns().Last())
+	w.oneEvent("session_start", id)
+	w.oneEvent("session_end", id)
+	if errs := w.events("hook_error", ""); len(errs) > 0 {
+		t.Errorf("hooks failed: %+v", errs)
+	}
+}
+
+// Without the binaries the client works as ever.
 //
 // S0-24
 func missingPlugged(w *plugged) {

@@ -13,7 +13,7 @@ func pluggedPi(t *testing.T) *plugged {
 	w.model.Answer(lighthouse)
 	w.install("pi")
 	return &plugged{
-		world: w, name: "pi", hook: filepath.Join(w.home, ".pi", "agent", "extensions", "gt.ts"),
+		world: w, name: "pi", hook: filepath.Join(w.home, ".pi", "agent", "extensions", "gt.ts"), projectHook: ".pi/extensions/gt.ts",
 		ask: func(prompt string, flags ...string) { w.pi(append(flags, prompt)...) },
 		openPane: func(session string, flags ...string) *pane {
 			p := w.open(session, append([]string{"pi"}, flags...)...)

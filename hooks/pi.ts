@@ -72,7 +72,8 @@ export default function (pi: any) {
       startup: process.argv.includes("--fork") ? "fork" : goesOn ? "resume" : "startup",
       new: "clear",
     }[event.reason as string] ?? event.reason;
-    state.text = start(ctx, source);
+    // Wired twice, the other copy of this file may have been told.
+    state.text = Promise.all([state.text, start(ctx, source)]).then(([other, own]) => own || other || "");
     // For the commands that the model runs.
     process.env.GT_SESSION_UUID = ctx.sessionManager.getSessionId();
     delete process.env.GT_HOME;
@@ -108,6 +109,7 @@ export default function (pi: any) {
   pi.on("session_shutdown", async (event: any, ctx: any) => {
     for (const s of signals) process.off(s, onSignal);
     if (event.reason === "reload") return;
+    state.text = undefined;
     const reason = { quit: signalled ? "other" : "prompt_input_exit", new: "clear" }[event.reason as string] ?? event.reason;
     await call(ctx, "SessionEnd", { reason }, 10, "gt-keepalive", ["end", "--hook"]);
   });
