@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,6 +44,10 @@ func Builtin() *Table {
 // gt does not know it makes a new one. The town's file says also who works with
 // which agent; see For. A town of "" is none.
 //
+// A town's blocks count only where nobody else can read the file (0600): they say
+// what is run and with which environment, and a repository that was cloned can
+// bring a town.toml, but not that.
+//
 // The table is good also where there is an error, which names each file that
 // could not be read and each key that means nothing: without what that file says.
 func Load(getenv func(string) string, town string) (*Table, error) {
@@ -59,7 +64,7 @@ func Load(getenv func(string) string, town string) (*Table, error) {
 			return
 		}
 		// Read anew, since a table that was decoded into can be half changed.
-		more := append(slices.Clone(files), file{text, ours})
+		more := append(slices.Clone(files), file{text: text, ours: ours, open: !ours && open(path)})
 		if changed, err := read(more...); err != nil {
 			errs = append(errs, atomicfile.Error("read", path, err))
 		} else {
@@ -76,10 +81,17 @@ func Load(getenv func(string) string, town string) (*Table, error) {
 	return t, errors.Join(errs...)
 }
 
-// file is the text of one file of the table; ours is one that is for nothing else.
+// file is the text of one file of the table.
 type file struct {
 	text []byte
-	ours bool
+	ours bool // it is for nothing else
+	open bool // others can read it, so that its blocks do not count
+}
+
+// open says whether others than its owner can read a file.
+func open(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || info.Mode().Perm()&0o077 != 0
 }
 
 // read makes one table of several files.
@@ -121,6 +133,9 @@ func (t *Table) add(f file) error {
 			names = append(names, key[1])
 		}
 	}
+	if f.open && len(names) > 0 {
+		return errOpen
+	}
 	for _, name := range names {
 		if err := checkName(name); err != nil {
 			return err
@@ -144,6 +159,9 @@ func (t *Table) add(f file) error {
 	t.roles.add(content.roles)
 	return nil
 }
+
+// errOpen is what is wrong with a town's file that may be somebody else's word.
+var errOpen = errors.New("it has blocks of agents, and others than you can read it: it may have come with a repository; if the blocks are yours, chmod 600 it")
 
 // checkName refuses what would be no word in a wiring or on a command line.
 func checkName(name string) error {
