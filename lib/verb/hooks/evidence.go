@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -110,13 +111,18 @@ func gather(env *cli.Env) map[string]*evidence {
 	for _, root := range read {
 		tail(eventlog.Log(town.Town{Root: root}.Events()), func(ev eventlog.Event) {
 			var p struct {
-				SessionID            session.ID `json:"session_id"`
-				Kind, Program, Error string
+				SessionID                   session.ID `json:"session_id"`
+				Agent, Kind, Program, Error string
 			}
-			if json.Unmarshal(ev.Payload, &p) != nil || agents[p.SessionID] == "" {
+			if json.Unmarshal(ev.Payload, &p) != nil {
 				return
 			}
-			switch e := of(agents[p.SessionID]); {
+			// A session whose start failed is in no roll.
+			agent := cmp.Or(agents[p.SessionID], p.Agent)
+			if agent == "" {
+				return
+			}
+			switch e := of(agent); {
 			case ev.Type == eventlog.HookError:
 				e.complaints = append(e.complaints, complaint{p.Program, p.Error, sighting{ev.Time.Time, p.SessionID}})
 			case p.Kind == session.KindAuto:

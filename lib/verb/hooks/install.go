@@ -76,6 +76,10 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	}
 	path, err := t.file(c.Scope)
 	if err != nil {
+		if c.All {
+			say.row(t, "not wired: no scope "+c.Scope, "")
+			return nil
+		}
 		return err
 	}
 	want, err := t.wanted(dir)
