@@ -377,19 +377,30 @@ func TestCopilotCrash(t *testing.T) {
 	}
 }
 
-// A Copilot whose terminal is closed in the middle of a turn did not come to its
-// end, though it says so.
+// A Copilot whose terminal is closed did not come to its end, though it says so;
+// one that is left in the middle of a turn did.
 //
 // S1-84
 func TestCopilotClosed(t *testing.T) {
 	w := hookedCopilot(t)
 	p := w.open("max", "copilot", "--allow-all-tools", "-i", "run: echo E2E; sleep 40")
 	w.until("the agent works", func() bool {
-		return strings.Contains(p.screen(), "sleep 40") && len(w.records()) == 1
+		return strings.Contains(p.screen(), "Shell Run it") && len(w.records()) == 1
 	})
 	w.tmux("kill-session", "-t", "=max")
 	w.until("its end is noted", func() bool { return w.record(w.latest()).EndedAt != "" })
-	if r := w.record(w.latest()); r.Outcome != "killed" {
+	first := w.latest()
+	if r := w.record(first); r.Outcome != "killed" {
+		t.Errorf("the record says %+v", r)
+	}
+
+	p = w.open("again", "copilot", "--allow-all-tools", "-i", "run: echo E2E; sleep 41")
+	w.until("the agent works again", func() bool { return strings.Contains(p.screen(), "Shell Run it") && w.latest() != first })
+	w.tmux("send-keys", "-t", p.id, "C-c")
+	w.until("the turn is broken off", func() bool { return strings.Contains(p.screen(), "/ commands · ? help") })
+	p.copilot("/exit", "")
+	w.until("its end is noted", func() bool { return w.record(w.latest()).EndedAt != "" })
+	if r := w.record(w.latest()); r.Outcome != "done" {
 		t.Errorf("the record says %+v", r)
 	}
 }

@@ -99,7 +99,7 @@ func (e *end) note(env *cli.Env, call *hook.Call) error {
 	}
 	if e.Hook {
 		reason = call.Input.Reason
-		outcome = outcomeOf(call.Agent, reason, env.Getenv("CLAUDE_CODE_ENTRYPOINT"), atWork(call))
+		outcome = outcomeOf(call, env.Getenv("CLAUDE_CODE_ENTRYPOINT"))
 	}
 	if id == "" {
 		return cli.Failf(cli.No, "no session runs this: name one")
@@ -117,26 +117,27 @@ func (e *end) note(env *cli.Env, call *hook.Call) error {
 
 // outcomeOf reads the reason that a client gives with SessionEnd. Claude Code
 // says "other" when it is sent SIGTERM or SIGHUP, and at the regular end of a run
-// without a person. Copilot says "user_exit", or without a person "complete", of
-// a signal as of an end; only that the agent was in the middle of a turn tells
-// one from the other, and of Gemini's "exit". Codex says "other" of its regular ends, and of signals
-// nothing at all.
-func outcomeOf(agent, reason, entrypoint string, working bool) session.Outcome {
-	switch {
-	case agent == "codex":
-		return session.Done
-	case reason == "other" && !strings.HasPrefix(entrypoint, "sdk"),
-		(reason == "user_exit" || reason == "complete" || reason == "exit") && working,
-		reason == "error", reason == "abort", reason == "timeout":
+// without a person; Codex of its regular ends, and of signals nothing at all.
+// Copilot says "user_exit" also when its terminal was closed. Without a person it
+// says "complete", and Gemini "exit", also when they are stopped in the middle of
+// a turn.
+func outcomeOf(call *hook.Call, entrypoint string) session.Outcome {
+	killed := false
+	switch call.Input.Reason {
+	case "other":
+		killed = call.Agent != "codex" && !strings.HasPrefix(entrypoint, "sdk")
+	case "user_exit":
+		killed = call.Process().HungUp()
+	case "complete", "exit":
+		s := keepalive.Read(call.Home)
+		killed = s != nil && s.SessionID == call.ID && s.State == keepalive.Running
+	case "error", "abort", "timeout":
+		killed = true
+	}
+	if killed {
 		return session.Killed
 	}
 	return session.Done
-}
-
-// atWork says whether the session's last sign of life came from within a turn.
-func atWork(call *hook.Call) bool {
-	s := keepalive.Read(call.Home)
-	return s != nil && s.SessionID == call.ID && s.State == keepalive.Running
 }
 
 // endWait is how long an end waits for others that work in the same home: a
