@@ -53,7 +53,7 @@ var dialects = map[string]Dialect{
 		switches: []string{"-y", "--yolo", "-c", "--continue", "-d", "--debug", "-s", "--sandbox"},
 	}},
 	"codex": {Cap: 10_000, bytes: true, shape: nested}, // 2,500 tokens, of four bytes each
-	"gemini": {Cap: 10_000, shape: nested, Untold: []string{"clear"}, Full: &Full{
+	"gemini": {Cap: 10_000, shape: nested, Untold: []string{"clear", "resume"}, Full: &Full{
 		tokens: 1 << 20, models: map[string]int64{"gemma-4-": 256_000}, share: 0.5,
 		home: "GEMINI_CLI_HOME", settings: ".gemini/settings.json", key: "model.compressionThreshold",
 	}},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gt/lib/hook"
+	"gt/lib/process"
 	"gt/lib/session"
 )
 
@@ -16,26 +17,21 @@ func due(call *hook.Call) bool {
 	if call.Input.AgentID != "" { // a subagent is told what it has to know by who sent it out
 		return false
 	}
-	untold := call.Dialect.Untold
 	if !atPrompt(call) {
-		return !slices.Contains(untold, call.Input.Source)
+		return !slices.Contains(call.Dialect.Untold, call.Input.Source)
 	}
 	if call.ID == "" {
 		return false
 	}
 	r, err := call.Store.Get(call.ID)
+	process := call.Process()
 	switch {
 	case err != nil:
 		call.Warn(err)
 		return false
-	case call.Dialect.Overlaps && (r == nil || r.Ended() || r.Process() != call.Process()):
-		return false // its start tells it, just now
 	case r == nil:
-		call.Input.Source = "startup"
-		if len(untold) > 0 {
-			call.Input.Source = untold[0]
-		}
-	case r.Ended(): // it was chosen from a list
+		call.Input.Source = unseen(call, process)
+	case r.Ended() || process.Known() && r.Process() != process:
 		call.Input.Source = "resume"
 	case r.Handoff != nil && r.Handoff.Kind == session.KindAuto:
 		call.Input.Source = "compact"
@@ -43,6 +39,19 @@ func due(call *hook.Call) bool {
 		return false
 	}
 	return true
+}
+
+// unseen is how a session began whose start nobody noted: by /clear where the
+// client's process ran another until then.
+func unseen(call *hook.Call, p process.Proc) string {
+	all, err := call.Store.All()
+	call.Warn(err)
+	for _, r := range all {
+		if p.Known() && r.Process() == p && r.Reason == "clear" {
+			return "clear"
+		}
+	}
+	return "startup"
 }
 
 // atPrompt says whether the client has a prompt for the model.

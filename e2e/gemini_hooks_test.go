@@ -1,0 +1,377 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gt/e2e/model"
+)
+
+const inputLine = "Type your message" // of Gemini CLI and of Qwen Code
+
+// tell types a line into Gemini CLI or Qwen Code and waits until the model was
+// asked it and has answered. An Enter that comes at once would be taken for a
+// line break of something pasted.
+func (p *pane) tell(line string) *model.Request {
+	p.w.t.Helper()
+	p.enter(line)
+	r := p.w.asked(line)
+	p.awaitScreen("ANSWER to " + line)
+	p.awaitScreen(inputLine)
+	return r
+}
+
+// enter types a line and sends it. What is typed while the client is busy with
+// its own command is lost, and typed again.
+func (p *pane) enter(line string) {
+	p.w.t.Helper()
+	var typed time.Time
+	p.w.until("the line is typed: "+line, func() bool {
+		screen := p.screen()
+		if strings.Contains(screen, line) && !typed.IsZero() {
+			return true
+		}
+		if strings.Contains(screen, inputLine) && time.Since(typed) > 3*time.Second {
+			p.w.tmux("send-keys", "-t", p.id, "-l", line)
+			typed = time.Now()
+		}
+		return false
+	})
+	var last time.Time
+	p.w.until("the client takes "+line, func() bool {
+		if screen := p.screen(); screen == "" || strings.Contains(screen, inputLine) {
+			return true
+		}
+		if time.Since(last) > 2*time.Second {
+			time.Sleep(300 * time.Millisecond)
+			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
+			last = time.Now()
+		}
+		return false
+	})
+}
+
+// unharmed fails the test where the screen shows that a hook failed, or what it
+// said to nobody in particular.
+func (p *pane) unharmed() {
+	p.w.t.Helper()
+	for _, line := range strings.Split(p.screen(), "\n") {
+		for _, bad := range []string{"failed for event", "blocked", "gt-prime:", "gt-keepalive:", "gt-handoff:", "gt-checkpoint:", "says:"} {
+			if strings.Contains(line, bad) {
+				p.w.t.Errorf("the screen shows %q", strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+// toldOnce fails the test unless the model reads each text just once.
+func (w *world) toldOnce(r *model.Request, texts ...string) {
+	w.t.Helper()
+	for _, text := range texts {
+		if n := r.Count(text); n != 1 {
+			w.t.Errorf("who is asked %q is told %q %d times:\n%.3000s", r.Asked(), text, n, r.Text())
+		}
+	}
+}
+
+// inSeance is what gt-seance says of a session.
+func (w *world) inSeance(id string) (s struct {
+	ID, Agent, Outcome string
+	Chain              string `json:"chain_id"`
+	Parent             string `json:"parent_id"`
+	Child              string `json:"child_id"`
+}) {
+	w.t.Helper()
+	for _, line := range strings.Split(strings.TrimSpace(w.gt("gt-seance", "list", "--json")), "\n") {
+		if strings.Contains(line, `"id":"`+id) {
+			if err := json.Unmarshal([]byte(line), &s); err != nil {
+				w.t.Fatal(err)
+			}
+			return s
+		}
+	}
+	w.t.Errorf("gt-seance does not list %s", id)
+	return s
+}
+
+// longRole writes a role that a start is just long enough for, and that ends in
+// the canary.
+func (w *world) longRole() {
+	w.t.Helper()
+	w.write(filepath.Join(w.project, ".runtime", "role.md"), "You keep the lighthouse. ROLE-BEGIN\n"+
+		strings.Repeat("Its lamp is lit at dusk, äöü 𝄞 and trimmed every four hours of the night.\n", 110)+"ROLE-END\n")
+}
+
+// started are the ids of all sessions that started, in their order.
+func (w *world) started() (ids []string) {
+	w.t.Helper()
+	for _, e := range w.events("session_start", "") {
+		ids = append(ids, e.Payload.SessionID)
+	}
+	return ids
+}
+
+// answers is a model that runs the command in a request "run: …", and else says
+// what it was asked; after "much" it claims to have read so many tokens.
+func (w *world) answers(many int) {
+	w.model.Answer(func(r *model.Request) model.Reply {
+		asked := r.Asked()
+		switch {
+		case r.Kind == model.Compaction:
+			return model.Reply{Text: "<state_snapshot>SUMMARY-CANARY</state_snapshot>", Tokens: many}
+		case strings.Contains(asked, "SUGGESTION MODE"), strings.Contains(asked, "Managed memory"):
+			return model.Say("Noted.")
+		case r.Result() != "":
+			return model.Say("It is done.")
+		}
+		for { // what hooks said
+			before, rest, found := strings.Cut(asked, "<hook_context>")
+			_, after, _ := strings.Cut(rest, "</hook_context>")
+			if !found {
+				break
+			}
+			asked = before + after
+		}
+		asked = strings.TrimSpace(asked)
+		if command, ok := strings.CutPrefix(asked, "run: "); ok {
+			return shellCommand(command)
+		}
+		reply := model.Say("ANSWER to " + asked)
+		if strings.Contains(asked, "much") {
+			reply.Tokens = many
+		}
+		return reply
+	})
+}
+
+// A session of Gemini CLI is told who it is, whole and once, headless and in
+// front of a person; what the client drops at /clear comes with the next prompt;
+// and what is resumed is told no more than that. Every turn leaves its signs.
+//
+// S0-2 S0-10 S1-39 S1-62 S1-63
+func TestGeminiStart(t *testing.T) {
+	w := newGemini(t)
+	w.install("gemini")
+	w.answers(900_000)
+	w.longRole()
+	w.headless("gemini", "-y", "-p", "the first prompt")
+	first := w.asked("the first prompt")
+	w.toldOnce(first, "You work in "+w.project+" on branch main.", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
+	ids := w.started()
+	if len(ids) != 1 {
+		t.Fatalf("%q started", ids)
+	}
+	w.until("the session ended", func() bool { return w.record(ids[0]).Outcome == "done" })
+	if e := w.oneEvent("session_end", ids[0]); e.Payload.Outcome != "done" {
+		t.Errorf("its end is %+v", e.Payload)
+	}
+	if n := len(w.notes()); n != 0 {
+		t.Errorf("a session that was not compacted left %d notes", n)
+	}
+
+	p := w.open("g", "gemini", "-y", "-i", "the second prompt")
+	p.awaitScreen("ANSWER to the second prompt")
+	w.toldOnce(w.asked("the second prompt"), "You work in "+w.project, "ROLE-BEGIN", "ROLE-END")
+	p.enter("run: cat .runtime/keepalive.json; gt-checkpoint read; echo $GEMINI_CLI; gt-seance list --active --json | wc -l")
+	p.awaitScreen("It is done.")
+	shown := w.model.Turns().Last().Result()
+	for _, want := range []string{`"state":"running"`, `"last_command":"UserPromptSubmit"`, "- branch: main", "last words: ANSWER to the second prompt"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("in the middle of a turn there is no %q:\n%s", want, shown)
+		}
+	}
+	w.until("the turn's end is noted", func() bool {
+		return strings.Contains(w.read(filepath.Join(w.project, ".runtime", "keepalive.json")), `"state":"waiting"`)
+	})
+	w.toldOnce(p.tell("the third prompt"), "ROLE-BEGIN", "You work in "+w.project)
+	second := w.started()[1]
+	p.enter("/clear")
+	w.until("the session is cleared", func() bool { return w.record(second).Outcome == "done" })
+	w.toldOnce(p.tell("after the clearing"), "You work in "+w.project, "cleared on purpose", "ROLE-BEGIN", "ROLE-END")
+	w.toldOnce(p.tell("once more"), "You work in "+w.project, "ROLE-BEGIN")
+	third := w.started()[2]
+	if r := w.record(third); r.ParentID != second || r.ChainID != second || r.Source != "clear" {
+		t.Errorf("the record after /clear says %+v", r)
+	}
+	p.unharmed()
+	p.enter("/quit")
+	w.ended()
+	w.until("the session ended", func() bool { return w.record(third).Outcome == "done" })
+
+	p = w.open("r", "gemini", "-y", "-r", third)
+	again := p.tell("after the resume")
+	w.toldOnce(again, "ROLE-BEGIN", "Session resumed. Continue your previous task.")
+	w.toldOnce(p.tell("still there"), "Session resumed.")
+	w.oneEvent("session_resume", third)
+	p.unharmed()
+	p.enter("/quit")
+	w.ended()
+	if errs := w.events("hook_error", ""); len(errs) > 0 {
+		t.Errorf("hooks failed: %+v", errs)
+	}
+	if s := w.inSeance(third); s.Agent != "gemini" || s.Chain != second {
+		t.Errorf("gt-seance lists it as %+v", s)
+	}
+}
+
+// A compaction of Gemini CLI, by itself or by a person, is preceded by one note
+// and followed by a word with the next prompt; all other prompts and requests by
+// neither.
+//
+// S1-46 S1-47 S1-64 S1-65
+func TestGeminiCompaction(t *testing.T) {
+	w := newGemini(t)
+	w.install("gemini")
+	w.answers(900_000)
+	p := w.open("g", "gemini", "-y", "-i", "the first prompt")
+	p.awaitScreen("ANSWER to the first prompt")
+	for i := range 5 {
+		p.tell(fmt.Sprintf("short prompt %d", i))
+	}
+	p.tell("this is much")
+	if n := len(w.notes()); n != 0 {
+		t.Errorf("before the compaction there are %d notes", n)
+	}
+	compacted := p.tell("what compacts")
+	if w.model.All().Kind(model.Compaction).Last() == nil {
+		t.Fatal("there was no compaction")
+	}
+	if n := compacted.Count("SUMMARY-CANARY"); n == 0 {
+		t.Error("the conversation was not compacted")
+	}
+	if n := len(w.notes()); n != 1 {
+		t.Errorf("a compaction left %d notes", n)
+	}
+	after := p.tell("the next prompt")
+	w.toldOnce(after, "Context compacted. Continue your previous task.", "kept word for word")
+	for i := range 3 {
+		w.toldOnce(p.tell(fmt.Sprintf("later prompt %d", i)), "Context compacted.")
+	}
+	if n := len(w.notes()); n != 1 {
+		t.Errorf("one compaction left %d notes", n)
+	}
+	p.tell("it is much again")
+	p.enter("/compress")
+	p.awaitScreen("compressed from")
+	w.until("there is a second note", func() bool { return len(w.notes()) == 2 })
+	w.toldOnce(p.tell("after the person's own"), "Context compacted.")
+	if n := len(w.notes()); n != 2 {
+		t.Errorf("two compactions left %d notes", n)
+	}
+	if m := w.markers(); len(m) != 0 {
+		t.Errorf("the markers %q are left", m)
+	}
+	p.unharmed()
+	if errs := w.events("hook_error", ""); len(errs) > 0 {
+		t.Errorf("hooks failed: %+v", errs)
+	}
+}
+
+// A session of Gemini CLI hands over to a fresh one in its pane, with its flags;
+// it is listed and goes on; and one that is killed is recovered from.
+//
+// S1-9 S1-12 S1-15 S0-13 S0-37
+func TestGeminiHandover(t *testing.T) {
+	w := newGemini(t)
+	w.install("gemini")
+	w.answers(900_000)
+	w.handsOver("gemini", "--yolo", "-m", "gemini-2.5-pro")
+}
+
+// handsOver is what a client of this kind does from the first start to the
+// recovery of a crash.
+func (w *world) handsOver(agent string, flags ...string) {
+	t := w.t
+	t.Helper()
+	start := func(session, prompt string) *pane {
+		return w.open(session, slices.Concat([]string{agent}, flags, []string{"-i", prompt})...)
+	}
+	w.open("keep", "sleep", "1000") // else tmux ends with the client
+	note := w.path("note")
+	w.write(note, "next: NOTE-CANARY the other half\n")
+	p := start("h", "the first prompt")
+	p.awaitScreen("ANSWER to the first prompt")
+	first := w.started()[0]
+	before := p.get("#{pane_pid}")
+	p.enter("run: gt-handoff -s 'half is done' -m - <" + note)
+	w.until("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
+	r := w.asked("[GAS TOWN]")
+	w.toldOnce(r, "Handoff complete: you are the new session", "NOTE-CANARY the other half")
+	if n := len(r.Msgs); n > 3 {
+		t.Errorf("the successor has its predecessor's conversation:\n%.3000s", r.Text())
+	}
+	w.until("two sessions are known", func() bool { return len(w.started()) == 2 })
+	second := w.started()[1]
+	w.until("the first handed over", func() bool { return w.record(first).Outcome == "handoff" })
+	if r := w.record(second); r.ParentID != first || r.ChainID != first {
+		t.Errorf("the successor's record says %+v", r)
+	}
+	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	if e := w.oneEvent("session_end", first); e.Payload.Outcome != "handoff" {
+		t.Errorf("the first ended by %+v", e.Payload)
+	}
+	pid := w.record(second).PID
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range flags {
+		if !strings.Contains(string(args), "\x00"+want+"\x00") {
+			t.Errorf("the successor was started without %s: %q", want, args)
+		}
+	}
+	if strings.Contains(string(args), "the first prompt") {
+		t.Errorf("the successor was started with the first prompt: %q", args)
+	}
+	p.awaitScreen("ANSWER to [GAS TOWN]")
+	p.awaitScreen(inputLine)
+	w.toldOnce(p.tell("what now"), "NOTE-CANARY the other half")
+	p.unharmed()
+
+	if s := w.inSeance(second); s.Agent != agent || s.Chain != first || s.Parent != first || s.Outcome != "active" {
+		t.Errorf("gt-seance lists the successor as %+v", s)
+	}
+	if s := w.inSeance(first); s.Outcome != "handoff" || s.Child != second {
+		t.Errorf("gt-seance lists the first as %+v", s)
+	}
+
+	// It is killed in the middle of its work.
+	syscall.Kill(pid, syscall.SIGKILL)
+	w.tmuxOutput("kill-session", "-t", "=h")
+	w.until("it is gone", func() bool { return !exists(fmt.Sprintf("/proc/%d", pid)) })
+	p = start("c", "where are we")
+	p.awaitScreen("ANSWER to where are we")
+	w.toldOnce(w.asked("where are we"), "Crash recovery")
+	if r := w.record(second); r.Outcome != "crash" && r.Outcome != "killed" {
+		t.Errorf("who was killed ended as %q", r.Outcome)
+	}
+	third := w.started()[2]
+	if s := w.inSeance(third); s.Parent != second || s.Chain != first {
+		t.Errorf("gt-seance lists who recovered as %+v", s)
+	}
+	p.unharmed()
+	p.enter("/quit")
+	w.until("the session ends", func() bool { return w.record(third).Outcome == "done" })
+
+	// Who was found can be gone on with.
+	shown := w.gt("gt-seance", "show", second)
+	if !strings.Contains(shown, agent) || !strings.Contains(shown, second) {
+		t.Errorf("gt-seance show says\n%s", shown)
+	}
+	p = w.open("r", "gt-seance", "resume", second)
+	w.toldOnce(p.tell("on we go"), "what now", "Session resumed.")
+	w.oneEvent("session_resume", second)
+	p.unharmed()
+	if errs := w.events("hook_error", ""); len(errs) > 0 {
+		t.Errorf("hooks failed: %+v", errs)
+	}
+}
