@@ -194,9 +194,10 @@ func TestCodexTrust(t *testing.T) {
 	}
 	w.noHookFailed(p.screen())
 	w.until("the turn's end was noted", func() bool { return exists(filepath.Join(w.project, ".polecat-checkpoint.json")) })
-	if sign := w.read(w.runtime("keepalive.json")); !strings.Contains(sign, id) || !strings.Contains(sign, `"waiting"`) {
-		t.Errorf("the sign of life is %s", sign)
-	}
+	w.until("the sign of life says that it waits", func() bool {
+		sign := w.read(w.runtime("keepalive.json"))
+		return strings.Contains(sign, id) && strings.Contains(sign, `"waiting"`)
+	})
 }
 
 // codexReady waits until Codex takes a prompt.
