@@ -390,6 +390,13 @@ func TestCodexHandover(t *testing.T) {
 			if r := w.record(next); r.EndedAt != "" || r.ChildID != "" {
 				t.Errorf("the neighbour's record says %+v", r)
 			}
+			if name == "server" { // which runs the old turn to its end
+				w.until("who handed over is told to stop", func() bool {
+					return len(w.model.Turns().Where(func(r *model.Request) bool {
+						return r.Session == old && strings.Contains(r.Result(), "End your turn now, and do nothing more.")
+					})) == 1
+				})
+			}
 			w.noHookFailed(p.screen() + neighbour.screen())
 			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to [GAS TOWN]") })
 

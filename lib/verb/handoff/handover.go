@@ -301,6 +301,10 @@ func (h *handover) restart() error {
 		if h.g.Watch && h.env.Getenv("TMUX") != "" {
 			return h.server.SwitchClient(h.pane.Session)
 		}
+	} else if h.record != nil && h.record.Server().Known() {
+		// Its window is gone, and its turn goes on in the server: only the agent
+		// itself can end that.
+		fmt.Fprintln(h.env.Stdout, "handed over: another goes on in your window. End your turn now, and do nothing more.")
 	}
 	return nil
 }
