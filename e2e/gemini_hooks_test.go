@@ -368,7 +368,13 @@ func (w *world) handsOver(agent string, flags ...string) {
 		t.Errorf("gt-seance show says\n%s", shown)
 	}
 	p = w.open("r", "gt-seance", "resume", second)
-	w.toldOnce(p.tell("on we go"), "what now", "Session resumed.")
+	p.enter("on we go")
+	r = w.asked("on we go")
+	w.toldOnce(r, "Session resumed.")
+	if r.Count("what now") == 0 {
+		t.Errorf("what was said before the crash is gone:\n%.3000s", r.Text())
+	}
+	p.awaitScreen(inputLine)
 	w.oneEvent("session_resume", second)
 	p.unharmed()
 	if errs := w.events("hook_error", ""); len(errs) > 0 {
