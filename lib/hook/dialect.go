@@ -58,7 +58,7 @@ var dialects = map[string]Dialect{
 		home: "GEMINI_CLI_HOME", settings: ".gemini/settings.json", key: "model.compressionThreshold",
 	}},
 	"copilot": {Cap: 10_000, shape: topLevel, Forgets: true, Overlaps: true},
-	"cursor":  {Cap: 10_000, shape: snake},
+	"cursor":  {Cap: 10_000, shape: snake, Overlaps: true},
 	// Ours is the plugin that takes the text, in full and in both places.
 	"opencode": {Cap: 10_000, shape: plain, Compaction: true},
 	"pi":       {Cap: 10_000, shape: plain, Compaction: true},
