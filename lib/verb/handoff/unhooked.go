@@ -1,20 +1,13 @@
 package handoff
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"gt/lib/agent"
+	"gt/lib/ask"
 	"gt/lib/cli"
-	"gt/lib/process"
 	"gt/lib/session"
 )
 
@@ -31,9 +24,6 @@ type capture struct {
 
 // captured stands for an id that is not known yet.
 const captured = "\x00captured\x00"
-
-// captureWait bounds the answer to a prompt of one character.
-const captureWait = 2 * time.Minute
 
 // ownID is the id that a successor without hooks begins with, for nothing else
 // could tell it: what it runs of gt itself, which its first prompt asks for, finds
@@ -74,7 +64,7 @@ func (h *handover) capture(next agent.Next) *capture {
 // it is: an agent that starts afresh.
 func (c *capture) ask(env *cli.Env, r *restart) {
 	fmt.Fprintf(env.Stderr, "%s: asking %s for a session...\n", env.Name, c.Agent)
-	id, err := c.run(r)
+	id, err := ask.NewSession(r.Dir, c.Args, r.Env, c.Path, env.Stderr)
 	if err != nil {
 		env.Warn("%s starts afresh: %v", c.Agent, err)
 		return
@@ -88,28 +78,4 @@ func (c *capture) ask(env *cli.Env, r *restart) {
 			r.Env[i] = name + "=" + string(id)
 		}
 	}
-}
-
-func (c *capture) run(r *restart) (session.ID, error) {
-	program, err := process.LookPath(c.Args[0], r.Env)
-	if err != nil {
-		return "", err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, captureWait)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, c.Args[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stderr = r.Env, r.Dir, os.Stderr
-	cmd.WaitDelay = time.Second // one of its children may hold the pipe
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s gave no session: %w", c.Agent, err)
-	}
-	id, err := session.ParseID(agent.Client{SessionIDJSONPath: c.Path}.SessionIDIn(out.Bytes()))
-	if err != nil {
-		return "", fmt.Errorf("%s gave no session: %w", c.Agent, err)
-	}
-	return id, nil
 }
