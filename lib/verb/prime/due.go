@@ -29,6 +29,8 @@ func due(call *hook.Call) bool {
 	case err != nil:
 		call.Warn(err)
 		return false
+	case call.Dialect.Overlaps && (r == nil || r.Ended() || process.Known() && r.Process() != process):
+		return false // its start, which runs at the same time, tells it
 	case r == nil:
 		call.Input.Source = unseen(call, process)
 	case r.Ended() || process.Known() && r.Process() != process:
