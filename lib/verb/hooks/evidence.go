@@ -100,7 +100,9 @@ func gather(env *cli.Env) map[string]*evidence {
 	for _, s := range sessions {
 		e := of(s.Agent)
 		agents[s.ID] = s.Agent
-		e.of(primes).see(s.StartedAt, s.ID)
+		if s.Topic != "" { // else another hook came to know it
+			e.of(primes).see(s.StartedAt, s.ID)
+		}
 		if s.Outcome == session.Done {
 			e.of(ends).see(s.EndedAt, s.ID)
 		}
