@@ -643,3 +643,29 @@ func TestCodexInCodex(t *testing.T) {
 		t.Error("a command of the inner session takes itself for another's")
 	}
 }
+
+// Of two windows that nobody has typed into yet, nothing tells which one a session
+// of their server is in: its hand-over is saved, and no pane is touched.
+//
+// S1-3 S1-53
+func TestCodexWindowsAlike(t *testing.T) {
+	w := newHookedCodex(t)
+	a, b := w.open("a", "codex"), w.open("b", "codex")
+	a.codexReady()
+	b.codexReady()
+	pids := []int{a.pid(), b.pid()}
+	a.codex("RUN[gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", "It is done.")
+	if said := w.model.Turns().Last().Result(); !strings.Contains(said, "codex") {
+		t.Errorf("gt-handoff does not say how to go on:\n%s", said)
+	}
+	if now := []int{a.pid(), b.pid()}; !slices.Equal(now, pids) {
+		t.Errorf("the panes ran %v, and now %v", pids, now)
+	}
+	if r := w.record(w.only()); r.TmuxPane != "" || r.PID != 0 || r.EndedAt != "" {
+		t.Errorf("the record says %+v", r)
+	}
+	if len(w.markers()) != 1 || !strings.Contains(strings.Join(w.notes(), ""), "MESSAGE-CANARY") {
+		t.Errorf("the markers are %q, the notes %q", w.markers(), w.notes())
+	}
+	w.noHookFailed(a.screen() + b.screen())
+}

@@ -43,6 +43,9 @@ func behind(env *cli.Env, agent string) process.Proc {
 		return p
 	}
 	for _, pid := range process.Ancestors(os.Getpid()) {
+		if process.Name(pid) != "codex" {
+			continue // a look is cheaper than the next
+		}
 		if p, err := process.Find(pid); err == nil && serves(p) {
 			without(env, ofWindow)
 			break
