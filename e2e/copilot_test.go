@@ -152,7 +152,7 @@ func TestCopilotInPane(t *testing.T) {
 func (p *pane) copilot(line, then string) {
 	p.w.t.Helper()
 	p.w.until("Copilot takes a prompt", func() bool {
-		return strings.Contains(p.screen(), "\n❯") && !strings.Contains(p.screen(), "Working ·")
+		return strings.Contains(p.screen(), "\n❯") && !strings.Contains(p.screen(), "esc interrupt")
 	})
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("❯ " + line)
