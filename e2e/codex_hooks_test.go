@@ -669,3 +669,32 @@ func TestCodexWindowsAlike(t *testing.T) {
 	}
 	w.noHookFailed(a.screen() + b.screen())
 }
+
+// Wired twice, for the person and in the project, gt acts once.
+//
+// S1-39 S1-69
+func TestCodexWiredTwice(t *testing.T) {
+	w := newCodex(t)
+	w.wireCodex()
+	w.gt("gt-hooks", "install", "codex", "--scope", "project")
+	w.codexSettings("model_auto_compact_token_limit = 1000")
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	w.model.Answer(func(r *model.Request) model.Reply {
+		reply := answerCodex(r)
+		if strings.Contains(r.Asked(), "too long") {
+			reply.Tokens = 5000
+		}
+		return reply
+	})
+	w.codexExec("--dangerously-bypass-hook-trust", "too long RUN[echo x]")
+	id := w.only()
+	w.oneEvent("session_start", id)
+	w.oneEvent("session_end", id)
+	w.oneEvent("handoff", id)
+	if n := w.model.Turns()[0].Count("ROLE-CANARY"); n != 1 {
+		t.Errorf("the model is told %d times who it is", n)
+	}
+	if after := w.model.Turns().Last(); after.Count("Context compacted. Continue your previous task.") != 1 || len(w.notes()) != 1 || len(w.markers()) != 0 {
+		t.Errorf("after the compaction there are notes %q and markers %q, and the model is told:\n%s", w.notes(), w.markers(), after.Told())
+	}
+}
