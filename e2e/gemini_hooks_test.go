@@ -381,3 +381,58 @@ func (w *world) handsOver(agent string, flags ...string) {
 		t.Errorf("hooks failed: %+v", errs)
 	}
 }
+
+// A conversation of Gemini CLI, and one of Qwen Code, goes on in a new process in
+// its pane, with its flags, and is told so once.
+//
+// S1-73 S1-74
+func TestGeminiCycle(t *testing.T) {
+	w := newGemini(t)
+	w.install("gemini")
+	w.answers(900_000)
+	w.cycles("gemini", "--yolo", "-m", "gemini-2.5-pro")
+}
+
+func TestQwenCycle(t *testing.T) {
+	w := newQwen(t)
+	w.install("qwen")
+	w.answers(190_000)
+	w.cycles("qwen", "--yolo", "-m", "another-model")
+}
+
+func (w *world) cycles(agent string, flags ...string) {
+	t := w.t
+	t.Helper()
+	w.open("keep", "sleep", "1000") // else tmux ends with the client
+	p := w.open("c", slices.Concat([]string{agent}, flags, []string{"-i", "FIRST-CANARY prompt"})...)
+	p.awaitScreen("ANSWER to FIRST-CANARY prompt")
+	id, before := w.latest(), p.get("#{pane_pid}")
+	p.tell("the second prompt")
+	p.enter("run: gt-handoff --cycle")
+	w.until("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
+	r := w.asked("Context compacted. Continue your previous task.")
+	if r.Count("FIRST-CANARY") == 0 {
+		t.Errorf("the conversation does not go on:\n%.3000s", r.Text())
+	}
+	if n := r.Count("kept word for word"); n != 1 {
+		t.Errorf("it is told of its note %d times:\n%.3000s", n, r.Text())
+	}
+	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	if ids := w.started(); len(ids) != 1 || w.latest() != id {
+		t.Errorf("the sessions are %q, the latest %s, want %s", ids, w.latest(), id)
+	}
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", w.record(id).PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range append(flags, "--resume", id) {
+		if !strings.Contains(string(args), "\x00"+want+"\x00") {
+			t.Errorf("it was started without %s: %q", want, args)
+		}
+	}
+	p.awaitScreen(inputLine)
+	p.unharmed()
+	if errs := w.events("hook_error", ""); len(errs) > 0 {
+		t.Errorf("hooks failed: %+v", errs)
+	}
+}
