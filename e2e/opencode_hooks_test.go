@@ -301,8 +301,9 @@ func compactPlugged(w *plugged) {
 	if len(keep) != 1 { // pi may ask for two parts of a summary
 		t.Errorf("%d requests say what the summary must keep", len(keep))
 	}
-	if n := len(w.notes()); n != 2 { // with the work
-		t.Errorf("the compaction left %d notes", n)
+	notes := w.notes() // with the work
+	if len(notes) != 2 || !strings.Contains(strings.Join(notes, "\n"), "WIDGET-CANARY") {
+		t.Errorf("the compaction left %d notes:\n%s", len(notes), notes)
 	}
 	if n := len(w.events("handoff", id)); n != 1 {
 		t.Errorf("the compaction left %d handoff events", n)

@@ -3,7 +3,9 @@
 // It calls the binaries of gt, one after the other, and does no more: what goes
 // wrong there is theirs to log, and never this client's business.
 import { spawn, spawnSync } from "node:child_process"
-import { closeSync, openSync } from "node:fs"
+import { closeSync, existsSync, openSync } from "node:fs"
+import { homedir } from "node:os"
+import { isAbsolute, join } from "node:path"
 
 const agent = ["--agent", "opencode"]
 
@@ -34,6 +36,13 @@ function ours() {
   return inherited ? rest : process.env
 }
 
+// database is the file in which all sessions are, where it has its usual name.
+function database() {
+  const { OPENCODE_DB: named = "opencode.db", XDG_DATA_HOME: data = join(homedir(), ".local", "share") } = process.env
+  const path = isAbsolute(named) ? named : join(data, "opencode", named)
+  return existsSync(path) ? path : undefined
+}
+
 // terminal says whether there is one. When it is closed under the client, that
 // is all that is to be seen of it here.
 function terminal() {
@@ -55,7 +64,8 @@ export const Gt = async ({ client, directory }) => {
   let home // the folder that gt keeps the session's state in
   let last = Promise.resolve() // the binary that was called last
 
-  const input = (event, id, more) => ({ hook_event_name: event, session_id: id, cwd: directory, pid: process.pid, ...more })
+  const input = (event, id, more) =>
+    ({ hook_event_name: event, session_id: id, cwd: directory, transcript_path: database(), pid: process.pid, ...more })
   const call = (event, more, seconds, binary, args, id = current) =>
     (last = last.then(() => run(seconds, binary, args, input(event, id, more))))
   const start = (id, source) => call("SessionStart", { source }, 10, "gt-prime", ["--hook"], id)

@@ -13,13 +13,15 @@ func TestReply(t *testing.T) {
 	const text = "# You are \"max\" <x>\n\tto do: é 𝄞"
 	const quoted = `"# You are \"max\" \u003cx\u003e\n\tto do: é 𝄞"`
 	for agent, want := range map[string]string{
-		"claude":  text,
-		"qwen":    `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
-		"unknown": text,
-		"codex":   `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
-		"gemini":  `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
-		"copilot": `{"additionalContext":` + quoted + `}` + "\n",
-		"cursor":  `{"additional_context":` + quoted + `}` + "\n",
+		"claude":   text,
+		"qwen":     `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
+		"unknown":  text,
+		"opencode": text,
+		"pi":       text,
+		"codex":    `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
+		"gemini":   `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
+		"copilot":  `{"additionalContext":` + quoted + `}` + "\n",
+		"cursor":   `{"additional_context":` + quoted + `}` + "\n",
 	} {
 		t.Run(agent, func(t *testing.T) {
 			got := DialectOf(agent).Reply("SessionStart", text)
