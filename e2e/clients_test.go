@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 )
 
@@ -39,6 +40,15 @@ func (w *world) setUpClaude() {
 }
 
 func (w *world) setUpCodex() {
+	w.t.Cleanup(func() { // the server behind its windows has sockets outside of the world
+		links, _ := filepath.Glob(filepath.Join(w.home, ".codex", "app-server-*", "*.sock"))
+		for _, link := range links {
+			if to, err := os.Readlink(link); err == nil {
+				os.Remove(to)
+				os.Remove(to + ".lock")
+			}
+		}
+	})
 	w.env = append(w.env, "E2E_KEY="+w.key)
 	w.write(filepath.Join(w.home, ".codex", "config.toml"), fmt.Sprintf(`
 model = "e2e-model"
