@@ -110,6 +110,9 @@ func (c *prove) Run(env *cli.Env) error {
 		can := len(known.Of(t.name).Hooks.ProveFlags) > 0
 		if c.Fire && can && p.wiredSomewhere() {
 			p.fire = rehearse(ctx, env, known, r, c.Limit)
+			if ctx.Err() != nil {
+				return cli.Failf(cli.No, "interrupted; %s was ended", t.name)
+			}
 		}
 		v := p.judge(env, c.Fire, can)
 		whole = whole && (v.Proved || t.unable != "" && len(c.Agent) == 0)
