@@ -36,7 +36,7 @@ type plugged struct {
 
 // lighthouse is how the model of these tests answers.
 func lighthouse(r *model.Request) model.Reply {
-	asked := r.Asked()
+	asked := lastLine(r.Asked()) // what stands before is what gt told
 	bash := func(command string) model.Reply {
 		return model.Reply{Text: "I run a command.", Tools: []model.ToolUse{{
 			Name: "bash", Input: map[string]string{"command": command, "description": "Run"},
@@ -64,9 +64,9 @@ func lighthouse(r *model.Request) model.Reply {
 }
 
 // veryWell is what lighthouse says to a prompt.
-func veryWell(prompt string) string {
-	return "Very well: " + prompt[strings.LastIndexByte(prompt, '\n')+1:]
-}
+func veryWell(prompt string) string { return "Very well: " + lastLine(prompt) }
+
+func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
 func pluggedOpenCode(t *testing.T) *plugged {
 	t.Helper()
