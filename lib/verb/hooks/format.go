@@ -19,6 +19,7 @@ type format struct {
 	off        string
 	offByFalse bool
 	compact    string // what a person types for a compaction
+	comments   bool   // it takes a file that has comments, which gt refuses to change
 	// next is what a person has to do before the hooks run.
 	next string
 }
@@ -34,8 +35,8 @@ const (
 var formats = []format{
 	{name: "claude", compact: "/compact", off: "disableAllHooks"},
 	{name: "codex", compact: "/compact"},
-	{name: "gemini", compact: "/compress", millis: true, off: "hooksConfig.enabled", offByFalse: true},
-	{name: "qwen", compact: "/compress", either: true, off: "disableAllHooks"},
+	{name: "gemini", compact: "/compress", millis: true, off: "hooksConfig.enabled", offByFalse: true, comments: true},
+	{name: "qwen", compact: "/compress", either: true, off: "disableAllHooks", comments: true},
 	{name: "copilot", compact: "/compact", shape: flat, off: "disableAllHooks"},
 	{name: "cursor", compact: "/compress", shape: flat},
 	{name: "opencode", compact: "/compact", shape: script, next: "OpenCode loads a plugin when it starts: start it anew"},

@@ -85,6 +85,9 @@ func alter(t target, path string, want []handler, dryRun bool) (outcome, error) 
 		if err != nil {
 			err = atomicfile.Error("change", path, err)
 			err = cli.WithHint(err, "nothing was changed; correct the file and try again")
+			if t.format.comments {
+				err = cli.WithHint(err, "%s takes comments there, but gt changes no file that has any: take them out, or use another --scope", t.name)
+			}
 		}
 		return next, err
 	}
