@@ -335,7 +335,11 @@ func compactPlugged(w *plugged) {
 func handOverPlugged(w *plugged) {
 	t := w.t
 	w.role("You keep the lighthouse. ROLE-CANARY")
-	p := w.openPane("max", "--model", "e2e/e2e-model")
+	flags := []string{"--model", "e2e/e2e-model"}
+	if w.name == "pi" {
+		flags = append(flags, "--api-key", w.key)
+	}
+	p := w.openPane("max", flags...)
 	pane := p.get("#{session_id} #{session_name} #{pane_id}")
 	w.typ(p, "please hand over", "please hand over") // the pane is taken over at once
 	old := ""
@@ -367,7 +371,7 @@ func handOverPlugged(w *plugged) {
 	if after := p.get("#{session_id} #{session_name} #{pane_id}"); after != pane {
 		t.Errorf("the pane was %s, and is %s", pane, after)
 	}
-	if args := w.startedWith(p); !strings.Contains(strings.ReplaceAll(args, `","`, " "), "--model e2e/e2e-model") {
+	if args := w.startedWith(p); !strings.Contains(strings.ReplaceAll(args, `","`, " "), "--model e2e/e2e-model") || strings.Contains(args, `"--api-key`) {
 		t.Errorf("the successor runs as %s", args)
 	}
 	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })

@@ -77,10 +77,10 @@ export default function (pi: any) {
     // For the commands that the model runs.
     process.env.GT_SESSION_UUID = ctx.sessionManager.getSessionId();
     delete process.env.GT_HOME;
-    // pi has its arguments overwritten with its title.
-    process.env.GT_AGENT_ARGS = JSON.stringify({
-      pid: process.pid, args: [process.execPath, ...process.execArgv, ...process.argv.slice(1)],
-    });
+    // pi has its arguments overwritten with its title. A key is for no command to see.
+    const args = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+    const open = args.filter((arg, i) => arg !== "--api-key" && args[i - 1] !== "--api-key");
+    process.env.GT_AGENT_ARGS = JSON.stringify({ pid: process.pid, args: open });
     run(10, "gt-prime", ["--state", "--json"], {}, { cwd: ctx.cwd, env: ours() })
       .then((said) => (process.env.GT_HOME = JSON.parse(said).home))
       .catch(() => {});
