@@ -251,6 +251,20 @@ var mutants = []mutant{
 		wrong: `		if false && (f.ours || key[0] == "agents") {`,
 		pkg:   "./lib/agent", run: "TestBadFiles",
 	},
+	{
+		name:  "a client that compacts in vain is followed at every request",
+		file:  "lib/verb/handoff/early.go",
+		right: "return h.record != nil && h.record.Full, nil",
+		wrong: "return false, nil",
+		pkg:   ".", run: "TestScripts/handoff_gemini",
+	},
+	{
+		name:  "what a client drops at a start is told then",
+		file:  "lib/verb/prime/due.go",
+		right: "return !slices.Contains(call.Dialect.Untold, call.Input.Source)",
+		wrong: "return slices.Contains([]string{call.Input.Source}, call.Input.Source)",
+		pkg:   ".", run: "TestScripts/prime_gemini",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.
