@@ -50,6 +50,7 @@ type Session struct {
 	TmuxPane    string `json:"tmux_pane,omitempty"` // while it runs
 	PID         int    `json:"pid,omitempty"`       // of its process, while it runs
 	Host        string `json:"host,omitempty"`
+	State       string `json:"state,omitempty"` // what its screen in tmux shows, where that was looked at: running, waiting
 
 	// What its conversation says of it, where there is one on this machine.
 	LastAt     time.Time  `json:"last_at,omitzero"` // the last sign of life: an event, or a word in the conversation

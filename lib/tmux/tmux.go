@@ -216,6 +216,14 @@ func (s Server) SwitchClient(session string) error {
 	return err
 }
 
+// Screen returns the text that a pane shows.
+func (s Server) Screen(pane string) (string, error) {
+	if !isPane(pane) {
+		return "", fmt.Errorf("'%s' is no pane of tmux", pane)
+	}
+	return s.run("capture-pane", "-p", "-t", pane)
+}
+
 // Panes returns all panes of the server, in one call.
 func (s Server) Panes() ([]Pane, error) {
 	out, err := s.run("list-panes", "-a", "-F", paneFormat)

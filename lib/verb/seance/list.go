@@ -149,7 +149,7 @@ func (c *list) table(env *cli.Env, all roll.Roll, found []*roll.Session) error {
 		rows[0][3] = "LAST"
 	}
 	for _, s := range found {
-		at, outcome := s.StartedAt, string(s.Outcome)
+		at, outcome := s.StartedAt, cmp.Or(s.State, string(s.Outcome))
 		if c.Active {
 			at = s.LastAt
 		}

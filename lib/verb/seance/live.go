@@ -2,6 +2,7 @@ package seance
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gt/lib/agent"
@@ -11,9 +12,11 @@ import (
 	"gt/lib/tmux"
 )
 
-// discover looks for agents in the panes of tmux, in one call of it: it notes that
-// a session runs which nobody noted, and where; and returns the agents of which
-// no session is known.
+// discover looks for agents in the panes of tmux, in one call of it and one more
+// for the screen of each that it finds: it notes that a session runs which nobody
+// noted, and where, and what its screen shows of it; and returns the agents of
+// which no session is known. An agent that runs under another name, in a container
+// or behind ssh, is known by its screen.
 //
 // A session is told by its process, else by the transcript that the process has
 // open. It is never guessed: two agents of one folder look alike.
@@ -38,8 +41,15 @@ func discover(env *cli.Env, sessions roll.Roll) (strangers []*roll.Session) {
 			continue
 		}
 		p, client := inPane(known, table, pane.PID)
+		screen := ""
+		if client != "" || busy(table, pane.PID) {
+			screen, _ = tmux.Server(server).Screen(pane.ID) // a pane that is gone meanwhile shows nothing
+		}
 		if client == "" {
-			continue
+			if client = known.Detect(screen).Name; client == "" {
+				continue
+			}
+			p.PID = pane.PID
 		}
 		s := byPID[p.PID]
 		if s == nil {
@@ -51,8 +61,14 @@ func discover(env *cli.Env, sessions roll.Roll) (strangers []*roll.Session) {
 		}
 		s.Run(p.PID)
 		s.TmuxSession, s.TmuxPane = pane.Session, pane.ID
+		s.State = known.Of(client).Look(screen).String()
 	}
 	return strangers
+}
+
+// busy says whether anything but a shell runs in a pane.
+func busy(table process.Table, pid int) bool {
+	return slices.ContainsFunc(table.Below(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })
 }
 
 // inPane finds the agent that runs in a pane: of one that was started by another,
