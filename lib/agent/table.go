@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/BurntSushi/toml"
 
 	"gt/lib/atomicfile"
+	"gt/lib/git"
 )
 
 //go:embed agents.toml
@@ -44,9 +46,10 @@ func Builtin() *Table {
 // gt does not know it makes a new one. The town's file says also who works with
 // which agent; see For. A town of "" is none.
 //
-// A town's blocks count only where nobody else can read the file (0600): they say
-// what is run and with which environment, and a repository that was cloned can
-// bring a town.toml, but not that.
+// A town's blocks count only where nobody else can read the file (0600) and git
+// does not keep it: they say what is run and with which environment, and a
+// repository that was cloned can bring a town.toml, where the umask is 077 in that
+// mode.
 //
 // The table is good also where there is an error, which names each file that
 // could not be read and each key that means nothing: without what that file says.
@@ -64,7 +67,7 @@ func Load(getenv func(string) string, town string) (*Table, error) {
 			return
 		}
 		// Read anew, since a table that was decoded into can be half changed.
-		more := append(slices.Clone(files), file{text: text, ours: ours, open: !ours && open(path)})
+		more := append(slices.Clone(files), file{text: text, ours: ours, path: path})
 		if changed, err := read(more...); err != nil {
 			errs = append(errs, atomicfile.Error("read", path, err))
 		} else {
@@ -85,13 +88,22 @@ func Load(getenv func(string) string, town string) (*Table, error) {
 type file struct {
 	text []byte
 	ours bool // it is for nothing else
-	open bool // others can read it, so that its blocks do not count
+	path string
 }
 
-// open says whether others than its owner can read a file.
-func open(path string) bool {
-	info, err := os.Stat(path)
-	return err != nil || info.Mode().Perm()&0o077 != 0
+// gitWait bounds the question whether git keeps a file.
+const gitWait = 5 * time.Second
+
+// vouch says why the blocks of a town's file may be somebody else's word, nil
+// where they are its owner's.
+func vouch(path string) error {
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+		return errOpen
+	}
+	if tracked, err := git.Tracks(path, gitWait); err != nil || tracked {
+		return errTracked
+	}
+	return nil
 }
 
 // read makes one table of several files.
@@ -133,8 +145,10 @@ func (t *Table) add(f file) error {
 			names = append(names, key[1])
 		}
 	}
-	if f.open && len(names) > 0 {
-		return errOpen
+	if !f.ours && len(names) > 0 {
+		if err := vouch(f.path); err != nil {
+			return err
+		}
 	}
 	for _, name := range names {
 		if err := checkName(name); err != nil {
@@ -143,6 +157,9 @@ func (t *Table) add(f file) error {
 		c := t.Of(name)
 		if err := meta.PrimitiveDecode(content.Agents[name], &c); err != nil {
 			return fmt.Errorf("[agents.%s]: %w", name, err)
+		}
+		if len(c.Command) == 0 || c.Command[0] == "" {
+			return fmt.Errorf("[agents.%s]: its command names no program", name)
 		}
 		c.complete()
 		if i := slices.IndexFunc(t.clients, func(c Client) bool { return c.Name == name }); i >= 0 {
@@ -160,11 +177,17 @@ func (t *Table) add(f file) error {
 	return nil
 }
 
-// errOpen is what is wrong with a town's file that may be somebody else's word.
-var errOpen = errors.New("it has blocks of agents, and others than you can read it: it may have come with a repository; if the blocks are yours, chmod 600 it")
+// What is wrong with a town's file that may be somebody else's word.
+var (
+	errOpen    = errors.New("it has blocks of agents, and others than you can read it: it may have come with a repository; if the blocks are yours, chmod 600 it")
+	errTracked = errors.New("it has blocks of agents, and git keeps it: it may have come with a repository; blocks of your own belong in ~/.config/gt/agents.toml")
+)
 
 // checkName refuses what would be no word in a wiring or on a command line.
 func checkName(name string) error {
+	if name == "" {
+		return errors.New("an agent without a name: [agents.\"\"]")
+	}
 	for i, r := range name {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || i > 0 && (r == '-' || r == '_' || r == '.')) {
 			return fmt.Errorf("%q is no name for an agent: letters, digits, - and _", name)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -148,6 +149,9 @@ func TestBadFiles(t *testing.T) {
 		"[agents.codex]\ncomand = \"x\"":                               "agents.codex.comand means nothing",
 		"[agents.codex]\ncommand = 7":                                  "[agents.codex]: ",
 		"[agents.codex]\ncommand = [1]":                                "1 is no word",
+		"[agents.codex]\ncommand = \"\"":                               "names no program",
+		"[agents.codex]\ncommand = []":                                 "names no program",
+		"[agents.\"\"]\ncommand = \"x\"":                               "without a name",
 		"[agents.codex\n":                                              "agents.toml': toml: line 2",
 		"[agents.\"../x\"]\ncommand = \"x\"":                           "is no name for an agent",
 		"[agents.codex]\ncommand = \"x\"\n[other]\nx = 1":              "the key other means nothing",
@@ -189,6 +193,23 @@ func TestOpenTown(t *testing.T) {
 	p.townFile("[role_agents]\nwitness = \"codex\"\n")
 	if c, own, err := p.must().For("witness", ""); c.Name != "codex" || !own || err != nil {
 		t.Errorf("who works with what anybody may say: %s, %v", c.Name, err)
+	}
+}
+
+// A clone's files have the mode that the umask gives them, which may be 0600.
+func TestClonedTown(t *testing.T) {
+	p := newPlace(t)
+	p.townFile("[agents.claude]\ncommand = \"/tmp/evil\"\n")
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-f", "town.toml"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = p.town
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		all, err := p.load()
+		if added := args[0] == "add"; added != (err != nil && strings.Contains(err.Error(), "git keeps it")) || added != reflect.DeepEqual(all.Of("claude"), Builtin().Of("claude")) {
+			t.Errorf("after git %q: %v, %q", args, err, all.Of("claude").Command)
+		}
 	}
 }
 

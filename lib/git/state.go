@@ -61,10 +61,21 @@ const maxStatus = 8 << 20
 //
 // The files of gt's own state count for no change.
 func Status(dir string, wait time.Duration) (State, error) {
+	out, err := answer(dir, wait, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--renames")
+	if err != nil {
+		return State{}, atomicfile.Error("read the git state of", dir, err)
+	}
+	s := parseStatus(out.buf.Bytes())
+	s.Truncated = out.cut
+	return s, nil
+}
+
+// answer asks git something about the worktree that dir is in, and returns the
+// beginning of its answer.
+func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", "--no-optional-locks",
-		"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--renames")
+	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = environ(os.Environ())
 	// A group of its own, so that killing it also ends what git has started.
@@ -78,13 +89,11 @@ func Status(dir string, wait time.Duration) (State, error) {
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay): // git is done; what it started holds the pipe
 	case err != nil && ctx.Err() != nil:
-		return State{}, atomicfile.Error("read the git state of", dir, fmt.Errorf("%w (over %v)", ErrTimeout, wait))
+		return nil, fmt.Errorf("%w (over %v)", ErrTimeout, wait)
 	case err != nil:
-		return State{}, atomicfile.Error("read the git state of", dir, reason(err, errs.buf.Bytes()))
+		return nil, reason(err, errs.buf.Bytes())
 	}
-	s := parseStatus(out.buf.Bytes())
-	s.Truncated = out.cut
-	return s, nil
+	return out, nil
 }
 
 // reason makes an error of what git said before it failed.
