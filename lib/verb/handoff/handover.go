@@ -371,17 +371,27 @@ func (h *handover) findHeir() error {
 }
 
 // sayHowToGoOn tells a caller without a pane, or without an agent in it, what
-// to type.
+// to type. A successor without hooks has to be told of gt-prime as well, and has
+// an id under which that notes it.
 func (h *handover) sayHowToGoOn() error {
 	var next agent.Next
 	if h.kind == session.KindCycle && h.record != nil {
 		next.Resume = string(h.record.ID)
 	}
-	how := h.heir.Restart(nil, next)
+	then := "it starts with the note"
+	var how []string
+	if next.ID = h.ownID(); next.ID != "" {
+		then = "then have it run gt-prime: it has no hooks that tell it the note"
+		how = []string{"env"}
+		for _, kv := range h.identityVars() {
+			how = append(how, kv[0]+"="+kv[1])
+		}
+	}
+	how = append(how, h.heir.Restart(nil, next)...)
 	for i, word := range how {
 		how[i] = quote(word)
 	}
-	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: cd %s && %s\nit starts with the note\n",
-		h.note.ID, quote(h.home.Dir), strings.Join(how, " "))
+	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: cd %s && %s\n%s\n",
+		h.note.ID, quote(h.home.Dir), h.redact()(strings.Join(how, " ")), then)
 	return err
 }
