@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -338,7 +339,13 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	c := table.Of(r.name)
 	dir := w.Project
 	if !slices.ContainsFunc(r.places, func(p place) bool { return p.name == userScope && len(p.ours()) > 0 }) {
-		dir = git.Top(env.Dir) // its hooks are the project's
+		// Its hooks are the project's. Such a run trusts any folder, so it would
+		// prove nothing where the agent does not, and run what a repository brought.
+		if len(r.stops) > 0 {
+			f.err = errors.New("its hooks are this folder's, and are stopped here")
+			return f
+		}
+		dir = git.Top(env.Dir)
 	}
 	environ := w.Environ(table.Outside(env.Environ), c.Hooks.ProveEnv)
 	ctx, cancel := context.WithTimeout(ctx, limit)
