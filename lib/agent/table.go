@@ -155,6 +155,9 @@ func (t *Table) add(f file) error {
 			return err
 		}
 		c := t.Of(name)
+		if !t.Known(name) {
+			c.Processes = nil // its command says them
+		}
 		if err := meta.PrimitiveDecode(content.Agents[name], &c); err != nil {
 			return fmt.Errorf("[agents.%s]: %w", name, err)
 		}

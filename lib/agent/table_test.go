@@ -85,7 +85,7 @@ dangerous_flag = "--auto-approve"
 dangerous_mode = true
 
 [agents.plain]
-command = ["/opt/my tools/plain", "run"]
+command = ["/opt/my tools/plainly", "run"]
 dangerous_flag = "--yolo"
 env = { PLAIN = "1" }
 `)
@@ -108,10 +108,10 @@ env = { PLAIN = "1" }
 		}
 	}
 	plain := all.Of("plain")
-	if got := plain.Restart(nil, Next{}); !slices.Equal(got, []string{"/opt/my tools/plain", "run"}) {
+	if got := plain.Restart(nil, Next{}); !slices.Equal(got, []string{"/opt/my tools/plainly", "run"}) {
 		t.Errorf("without dangerous_mode it starts as %q", got)
 	}
-	if plain.CanResume() || plain.Env["PLAIN"] != "1" || plain.Processes[0] != "plain" {
+	if plain.CanResume() || plain.Env["PLAIN"] != "1" || plain.Processes[0] != "plainly" {
 		t.Errorf("%+v", plain)
 	}
 	if all.ByProcess("vibe").Name != "vibe" || all.IsClient("vi") {
