@@ -59,7 +59,7 @@ func (c *install) meant(env *cli.Env, all []target) ([]target, error) {
 	}
 	err := cli.Failf(cli.Usage, "which agent? gt knows %s", strings.Join(namesOf(all), ", "))
 	if len(here) > 0 {
-		err = cli.WithHint(err, "on this machine there is %s: gt-hooks install --all", strings.Join(namesOf(here), ", "))
+		err = cli.WithHint(err, "on this machine: %s; gt-hooks install --all wires each", strings.Join(namesOf(here), ", "))
 	}
 	return nil, err
 }
@@ -107,8 +107,9 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 		say.changes(path, done, c.DryRun, fmt.Sprintf("%s wired, binaries in %s", what, dir))
 	}
 	if len(done.changes) > 0 {
-		if c.Scope == projectScope {
-			env.Hint("the paths are this machine's: share the file only with who has gt in the same place")
+		if c.Scope == projectScope && !say.shared {
+			say.shared = true
+			env.Hint("the paths are this machine's: share the project's file only with who has gt in the same place")
 		}
 		if t.format.next != "" && !c.DryRun {
 			env.Hint("%s", t.format.next)

@@ -176,10 +176,11 @@ func runnable(path string) error {
 
 // printer writes what a person reads and remembers the first failure.
 type printer struct {
-	env   *cli.Env
-	err   error
-	brief bool // a row for each agent
-	rows  [][]string
+	env    *cli.Env
+	err    error
+	brief  bool // a row for each agent
+	rows   [][]string
+	shared bool // it was said what a project's file is to others
 }
 
 func (p *printer) line(format string, args ...any) {

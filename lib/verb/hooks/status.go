@@ -95,6 +95,9 @@ func (c *status) Run(env *cli.Env) error {
 			if i > 0 {
 				say.line("")
 			}
+			if len(reports) > 1 && r.unable == "" { // which says its name itself
+				say.line("%s:", r.name)
+			}
 			say.matrix(r)
 		}
 	default:
@@ -363,7 +366,7 @@ func conflicts(stops []stop, places []place) []string {
 			first = &places[i]
 			continue
 		}
-		all = append(all, fmt.Sprintf("wired twice, in %s and %s: keep one of them, for example with: %s", first.name, p.name, p.removal()))
+		all = append(all, fmt.Sprintf("%s is wired twice, in %s and %s: keep one of them, for example with: %s", p.of.name, first.name, p.name, p.removal()))
 	}
 	return all
 }
