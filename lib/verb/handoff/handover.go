@@ -391,7 +391,7 @@ func (h *handover) sayHowToGoOn() error {
 	for i, word := range how {
 		how[i] = quote(word)
 	}
-	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: cd %s && %s\n%s\n",
-		h.note.ID, quote(h.home.Dir), h.redact()(strings.Join(how, " ")), then)
+	line := "cd " + quote(h.home.Dir) + " && " + h.redact()(strings.Join(how, " "))
+	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: %s\n%s\n", h.note.ID, term.Clean(line), then)
 	return err
 }
