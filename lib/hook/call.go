@@ -62,7 +62,7 @@ func Begin(env *cli.Env, f Flags) *Call {
 		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), c.Agent) // a command's; a hook's parent may be another agent
 	}
 	c.Dialect = f.dialect(c.Agent)
-	c.server = behind(env, c.Agent)
+	c.server = behind(env, c.Dialect)
 	if f.Hook {
 		c.Input = Read(env.Stdin, Deadline)
 		if c.Input.Problem != "" {

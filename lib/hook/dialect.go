@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -35,6 +36,14 @@ type Dialect struct {
 	// Overlaps says that the client runs the hooks of a start and of the prompt
 	// that brought it about at one time.
 	Overlaps bool
+	// Served says that a server behind the client runs its sessions; see behind.
+	Served bool
+	// Other says that the client calls every regular end "other". Elsewhere it is
+	// that of a signal.
+	Other bool
+	// EndWait is how long an end can wait for a busy home before the client stops
+	// its hook; 0 where it lets it wait.
+	EndWait time.Duration
 }
 
 type shape int
@@ -52,7 +61,10 @@ var dialects = map[string]Dialect{
 		with: []string{"-p", "--prompt"}, without: []string{"-i", "--prompt-interactive", "--acp"},
 		switches: []string{"-y", "--yolo", "-c", "--continue", "-d", "--debug", "-s", "--sandbox"},
 	}},
-	"codex": {Cap: 10_000, bytes: true, shape: nested}, // 2,500 tokens, of four bytes each
+	"codex": {
+		Cap: 10_000, bytes: true, shape: nested, // 2,500 tokens, of four bytes each
+		Served: true, Other: true, EndWait: 2 * time.Second, // of three
+	},
 	"gemini": {Cap: 10_000, shape: nested, Untold: []string{"clear", "resume"}, Full: &Full{
 		tokens: 1 << 20, models: map[string]int64{"gemma-4-": 256_000}, share: 0.5,
 		home: "GEMINI_CLI_HOME", settings: ".gemini/settings.json", key: "model.compressionThreshold",

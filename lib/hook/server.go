@@ -32,8 +32,8 @@ var (
 // itself, and takes out of the environment what that has from another window. A
 // client that a server's agent has started is none, but has its window from it
 // all the same. Only where Codex is at work is there anything to look for.
-func behind(env *cli.Env, agent string) process.Proc {
-	if agent != "codex" && env.Getenv("CODEX_THREAD_ID") == "" {
+func behind(env *cli.Env, d Dialect) process.Proc {
+	if !d.Served && env.Getenv("CODEX_THREAD_ID") == "" {
 		return process.Proc{}
 	}
 	if p, err := process.Agent(os.Getpid()); err == nil && serves(p) {

@@ -125,7 +125,7 @@ func outcomeOf(call *hook.Call, entrypoint string) session.Outcome {
 	killed := false
 	switch call.Input.Reason {
 	case "other":
-		killed = call.Agent != "codex" && !strings.HasPrefix(entrypoint, "sdk")
+		killed = !call.Dialect.Other && !strings.HasPrefix(entrypoint, "sdk")
 	case "user_exit":
 		killed = call.Process().HungUp()
 	case "complete", "exit":
@@ -144,16 +144,13 @@ func outcomeOf(call *hook.Call, entrypoint string) session.Outcome {
 // session whose end is not noted is taken for one that crashed.
 const endWait = 6 * time.Second
 
-// codexEndWait is that where the client stops the hook after three seconds.
-const codexEndWait = 2 * time.Second
-
 func (e *end) close(env *cli.Env, call *hook.Call, id session.ID, o session.Outcome, reason string) error {
 	if e.Hook && !call.Store.Exists(id) {
 		return nil // nothing is known of it, so there is nothing to close
 	}
 	now, wait := env.Now(), endWait
-	if e.Hook && call.Agent == "codex" {
-		wait = codexEndWait
+	if e.Hook && call.Dialect.EndWait > 0 {
+		wait = call.Dialect.EndWait
 	}
 	lock, err := call.Home.LockWithin(wait)
 	if err != nil {
