@@ -147,7 +147,7 @@ func (r *Record) Gone(now time.Time) bool {
 	if !p.Known() && !server.Known() || err == nil && r.Host != "" && r.Host != host {
 		return now.Sub(r.StartedAt).Abs() > 24*time.Hour // a wrong clock's future is no better
 	}
-	return !process.Boxed() && (!p.Known() || p.Gone()) && (!server.Known() || server.Gone())
+	return (!p.Known() || p.Gone()) && (!server.Known() || server.Gone()) && !process.Boxed()
 }
 
 // plainRecord is Record without its methods.
