@@ -144,8 +144,25 @@ func (s *start) afterCrash() []section {
 
 func (s *start) withWork() []section {
 	banner := "# Work is hooked to you: start on it now\n\n" + s.who() + s.company()
-	todo := "Say in one line what you start on, and do it. It was given to you on purpose: do not ask whether to begin, do not look for other work first. When it is finished: `gt-mail done ID`."
+	todo := "Say in one line what you start on, and do it. It was given to you on purpose: do not ask whether to begin, do not look for other work first. When it is finished: " + s.finish() + "."
 	return append([]section{{body: banner}, {title: "What to do now", body: todo}}, s.rest()...)
+}
+
+// finish is what closes the hooked work.
+func (s *start) finish() string {
+	var notes []mail.Note
+	for _, n := range s.hooked {
+		if n.Type != mail.Handoff {
+			notes = append(notes, n)
+		}
+	}
+	switch {
+	case len(notes) == 1 && len(s.work) == 0:
+		return "`gt-mail done " + notes[0].ID + "`"
+	case len(notes) == 0 && len(s.work) == 1:
+		return "`bd close " + s.line(s.work[0].ID) + "`"
+	}
+	return "`gt-mail done ID`, with the id that `gt-mail inbox` shows"
 }
 
 func (s *start) ordinary() []section {
