@@ -68,7 +68,7 @@ func stops(env *cli.Env, t target, places []place) []stop {
 		read(filepath.Join(t.folder, "config.json"), &s)
 		if top := git.Top(env.Dir); wired(projectScope) && !wired(userScope) &&
 			!slices.ContainsFunc(s.TrustedFolders, func(dir string) bool { return within(dir, top) }) {
-			all = append(all, stop{what: "copilot does not trust this folder, and runs no hooks of it", do: "start copilot here and say that you do"})
+			all = append(all, stop{what: t.name + " does not trust this folder, and runs no hooks of it", do: "start " + t.command + " here and say that you do"})
 		}
 	}
 	return all
@@ -121,15 +121,18 @@ func codexStops(env *cli.Env, t target, places []place) []stop {
 	var all []stop
 	for _, name := range []string{"hooks", "codex_hooks"} {
 		if c.Features[name] == false {
-			all = append(all, stop{what: fmt.Sprintf("'%s' switches hooks off with features.%s", file, name), do: "codex features enable hooks"})
+			all = append(all, stop{what: fmt.Sprintf("'%s' switches hooks off with features.%s", file, name), do: t.command + " features enable hooks"})
 		}
 	}
 	var unknown, off []string
 	for _, p := range places {
 		if p.name == projectScope && len(p.ours()) > 0 && c.Projects[git.Top(env.Dir)].TrustLevel != "trusted" {
-			all = append(all, stop{what: "codex does not trust this folder, and runs no hooks of it", do: "start codex here and say that you do"})
+			all = append(all, stop{what: t.name + " does not trust this folder, and runs no hooks of it", do: "start " + t.command + " here and say that you do"})
 		}
 		for _, h := range p.ours() {
+			if h.node == nil { // a script, which Codex would not take
+				continue
+			}
 			key, hash := h.codexTrust(p.file)
 			switch s := c.Hooks.State[key]; {
 			case s.TrustedHash != hash:
@@ -140,10 +143,10 @@ func codexStops(env *cli.Env, t target, places []place) []stop {
 		}
 	}
 	if len(unknown) > 0 {
-		all = append(all, stop{what: fmt.Sprintf("codex runs none of these until you trust them: %s", list(unknown)), do: "start codex and choose 'Trust all and continue', or type /hooks in it"})
+		all = append(all, stop{what: fmt.Sprintf("%s runs none of these until you trust them: %s", t.name, list(unknown)), do: "start " + t.command + " and choose 'Trust all and continue', or type /hooks in it"})
 	}
 	if len(off) > 0 {
-		all = append(all, stop{what: fmt.Sprintf("these are switched off in codex: %s", list(off)), do: "start codex, type /hooks and switch them on"})
+		all = append(all, stop{what: fmt.Sprintf("these are switched off in %s: %s", t.name, list(off)), do: "start " + t.command + ", type /hooks and switch them on"})
 	}
 	return all
 }
