@@ -25,9 +25,9 @@ func Main(env *cli.Env) int {
 		Name: "gt-checkpoint",
 		Summary: `
 Saves where a session stands, for the one after it in case it dies without a
-word: what git says, what is hooked, and the agent's last words. The Stop hook
-of Claude Code writes one after every turn; an agent adds what only it knows,
-and that stays until it says otherwise:
+word: what git says, what is hooked, and the agent's last words. A hook of its
+client writes one after every turn; an agent adds what only it knows, and that
+stays until it says otherwise:
 
   gt-checkpoint write --notes 'tests pass; next: the migration'
   gt-checkpoint write --molecule mol-7 --step p2 --step-title 'parse flags'

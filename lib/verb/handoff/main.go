@@ -27,13 +27,13 @@ what it knows, then replaces the agent. The successor starts with the note.
   git log -3 | gt-handoff -s 'see the log' -m -
   gt-handoff gastown/witness            hand another agent over
   gt-handoff --to codex                 go on with another agent, in the same pane
-  gt-handoff --auto                     save only (Claude's PreCompact hook)
+  gt-handoff --auto                     save only (the hook before a compaction)
   gt-handoff --print | ssh box gt-prime --handoff -
 
 Outside tmux it saves the note and says what to type.`,
 		Exits: `
 0  saved, and handed over where that was asked for; with --hook always
-1  there is no such session, role or work`,
+1  no such session, role or work; an agent not on the PATH, or unable to --cycle`,
 		Grammar: &grammar{},
 		Hot:     wired,
 	})

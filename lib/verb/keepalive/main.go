@@ -14,8 +14,8 @@ func Main(env *cli.Env) int {
 		Name: "gt-keepalive",
 		Summary: `
 Records that an agent is alive and what it does, and tells how long ago that
-was. The hooks of Claude Code call touch and end; whoever watches over agents
-asks, in their folder:
+was. An agent's hooks call touch and end; whoever watches over agents asks, in
+their folder:
 
   gt-keepalive check --max-age 5m || echo idle
   gt-keepalive show
