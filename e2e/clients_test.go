@@ -92,7 +92,7 @@ func (w *world) setUpGemini() {
 }
 
 func (w *world) setUpQwen() {
-	w.env = append(w.env, "OPENAI_API_KEY="+w.key, "OPENAI_BASE_URL="+w.model.URL, "OPENAI_MODEL=e2e-model",
+	w.env = append(w.env, "OPENAI_API_KEY="+w.key, "OPENAI_BASE_URL="+w.model.URL+"/v1", "OPENAI_MODEL=e2e-model",
 		"QWEN_CODE_SUPPRESS_YOLO_WARNING=1")
 	w.writeJSON(filepath.Join(w.home, ".qwen", "settings.json"), map[string]any{
 		"security": map[string]any{
@@ -112,7 +112,7 @@ func (w *world) setUpOpencode() {
 		"permission": map[string]string{"bash": "allow", "task": "allow"},
 		"provider": map[string]any{"e2e": map[string]any{
 			"npm": "@ai-sdk/openai-compatible", "name": "e2e",
-			"options": map[string]string{"baseURL": w.model.URL, "apiKey": "{env:E2E_KEY}"},
+			"options": map[string]string{"baseURL": w.model.URL + "/v1", "apiKey": "{env:E2E_KEY}"},
 			"models":  map[string]any{"e2e-model": map[string]any{"name": "E2E", "limit": map[string]int{"context": 100000, "output": 4000}}},
 		}},
 	})
@@ -122,7 +122,7 @@ func (w *world) setUpPi() {
 	w.env = append(w.env, "E2E_KEY="+w.key, "PI_OFFLINE=1", "PI_TELEMETRY=0")
 	agent := filepath.Join(w.home, ".pi", "agent")
 	w.writeJSON(filepath.Join(agent, "models.json"), map[string]any{"providers": map[string]any{"e2e": map[string]any{
-		"baseUrl": w.model.URL, "api": "openai-completions", "apiKey": "E2E_KEY",
+		"baseUrl": w.model.URL + "/v1", "api": "openai-completions", "apiKey": "E2E_KEY",
 		"models": []any{map[string]any{"id": "e2e-model", "name": "E2E", "contextWindow": 100000, "maxTokens": 4000}},
 	}}})
 	w.writeJSON(filepath.Join(agent, "settings.json"), map[string]any{

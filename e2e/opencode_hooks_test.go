@@ -73,16 +73,7 @@ func pluggedOpenCode(t *testing.T) *plugged {
 	w := newOpenCode(t)
 	w.model.Answer(lighthouse)
 	w.install("opencode")
-	// What the client fetches at its first start. While that is not there it holds
-	// a lock that it leaves behind when it ends, for a minute, and each start with
-	// a plugin waits for it.
-	dir := filepath.Join(w.home, ".config", "opencode")
-	deps := map[string]any{"dependencies": map[string]string{"@opencode-ai/plugin": w.client.Version}}
-	w.writeJSON(filepath.Join(dir, "package.json"), deps)
-	w.writeJSON(filepath.Join(dir, "package-lock.json"), map[string]any{"lockfileVersion": 3, "packages": map[string]any{"": deps}})
-	if err := os.MkdirAll(filepath.Join(dir, "node_modules"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	w.fetched(w.client.Version)
 	return &plugged{
 		world: w, name: "opencode", hook: filepath.Join(w.home, ".config", "opencode", "plugins", "gt.js"), projectHook: ".opencode/plugins/gt.js",
 		ask: func(prompt string, flags ...string) { w.opencode(append(flags, prompt)...) },
@@ -94,6 +85,20 @@ func pluggedOpenCode(t *testing.T) *plugged {
 		typ: (*pane).opencode, compacted: "SUMMARY-CANARY",
 		resume: func(id string) []string { return []string{"--session", id} },
 		fork:   func(id string) []string { return []string{"--session", id, "--fork"} },
+	}
+}
+
+// fetched is what OpenCode fetches at its first start. While that is not there it
+// holds a lock that it leaves behind when it ends, for a minute, and each start
+// with a plugin waits for it.
+func (w *world) fetched(version string) {
+	w.t.Helper()
+	dir := filepath.Join(w.home, ".config", "opencode")
+	deps := map[string]any{"dependencies": map[string]string{"@opencode-ai/plugin": version}}
+	w.writeJSON(filepath.Join(dir, "package.json"), deps)
+	w.writeJSON(filepath.Join(dir, "package-lock.json"), map[string]any{"lockfileVersion": 3, "packages": map[string]any{"": deps}})
+	if err := os.MkdirAll(filepath.Join(dir, "node_modules"), 0o755); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

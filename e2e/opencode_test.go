@@ -17,7 +17,8 @@ import (
 func newOpenCode(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "opencode")
-	w.speakChat(func(r *model.Request) model.Reply {
+	w.setUp("opencode")
+	w.model.Answer(func(r *model.Request) model.Reply {
 		asked := r.Asked()
 		switch {
 		case r.Kind == model.Compaction:
@@ -35,14 +36,7 @@ func newOpenCode(t *testing.T) *world {
 		}
 		return model.Say("ANSWER to " + strings.Trim(asked, `"`))
 	})
-	w.setUp("opencode")
 	return w
-}
-
-// speakChat gives the world a model that speaks chat completions.
-func (w *world) speakChat(answer model.Answer) {
-	w.model.Close()
-	w.model = model.StartChat(answer)
 }
 
 // chats is what n requests to the model of the Chat Completions API cost.

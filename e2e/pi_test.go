@@ -19,7 +19,8 @@ import (
 func newPi(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "pi")
-	w.speakChat(func(r *model.Request) model.Reply {
+	w.setUp("pi")
+	w.model.Answer(func(r *model.Request) model.Reply {
 		asked := r.Asked()
 		switch {
 		case r.Kind == model.Compaction:
@@ -33,7 +34,6 @@ func newPi(t *testing.T) *world {
 		}
 		return model.Say("ANSWER to " + asked)
 	})
-	w.setUp("pi")
 	return w
 }
 

@@ -18,8 +18,8 @@ import (
 func newQwen(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "qwen")
-	w.model.Close()
-	w.model = model.StartChat(func(r *model.Request) model.Reply {
+	w.setUp("qwen")
+	w.model.Answer(func(r *model.Request) model.Reply {
 		asked := r.Asked()
 		switch {
 		case r.Kind == model.Compaction:
@@ -39,7 +39,6 @@ func newQwen(t *testing.T) *world {
 		}
 		return model.Say("ANSWER to " + asked)
 	})
-	w.setUp("qwen")
 	return w
 }
 

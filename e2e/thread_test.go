@@ -4,63 +4,117 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gt/e2e/model"
 )
 
-// A person who uses three agents has one thread: what Claude Code began is handed
-// to Codex in the same pane, by it to Gemini CLI, and by that to a Claude Code
-// again. Each knows what the one before wrote, and all are one chain.
+// relay is the order in which a thread goes through the agents.
+var relay = []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "claude"}
+
+// asks says which client a request is of.
+func asks(r *model.Request) string {
+	has := func(tool string) bool { return slices.Contains(r.Tools, tool) }
+	switch {
+	case strings.HasSuffix(r.Path, "/messages"):
+		return "claude"
+	case strings.HasSuffix(r.Path, "/responses") && has("bash"):
+		return "copilot"
+	case strings.HasSuffix(r.Path, "/responses"):
+		return "codex"
+	case !strings.HasSuffix(r.Path, "/chat/completions"):
+		return "gemini"
+	case has("run_shell_command"):
+		return "qwen"
+	case has("webfetch"):
+		return "opencode"
+	}
+	return "pi"
+}
+
+// handsOver is how the model of a client hands over to the next: with what only
+// its successor is told.
+func handsOver(r *model.Request) model.Reply {
+	from := asks(r)
+	command := fmt.Sprintf("gt-handoff --to %s -s 'from %s' -m 'CANARY of %s for the next'", relay[slices.Index(relay, from)+1], from, from)
+	switch from {
+	case "claude":
+		return model.Bash(command)
+	case "codex":
+		return codexShell(r, command)
+	case "gemini", "qwen":
+		return shellCommand(strings.Replace(command, "from "+from, "from "+from+", '$LAMP'", 1))
+	}
+	return model.Reply{Tools: []model.ToolUse{{Name: "bash", Input: map[string]any{"command": command, "description": "Hand over"}}}}
+}
+
+// A person who uses several agents has one thread: what Claude Code began is handed
+// to Codex in the same pane, by it to Gemini CLI, and so on through all that can be
+// run here, to a Claude Code again. Each knows what the one before wrote, and all
+// are one chain.
 //
 // S1-9 S1-12 S1-62 S1-63 S2-48
 func TestThreadAcrossAgents(t *testing.T) {
 	w := newWorld(t)
-	w.and("codex")
-	w.and("gemini")
+	for _, name := range relay[1 : len(relay)-1] {
+		w.and(name)
+		w.install(name)
+	}
 	w.wireCodex()
 	w.trustHooks()
-	w.gt("gt-hooks", "install", "gemini")
-	// Else a person would have to allow Gemini the command.
-	w.write(filepath.Join(w.home, ".config", "gt", "agents.toml"), "[agents.gemini]\ndangerous_mode = true\nenv = { LAMP = \"lit\" }\n")
+	w.fetched(demand(t, "opencode").Version)
+	// Else a person would have to allow them the command.
+	w.write(filepath.Join(w.home, ".config", "gt", "agents.toml"), `
+[agents.gemini]
+dangerous_mode = true
+env = { LAMP = "lit" }
+[agents.qwen]
+dangerous_mode = true
+[agents.copilot]
+dangerous_mode = true
+`)
+	var mu sync.Mutex
+	handed := map[string]bool{}
 	w.model.Answer(func(r *model.Request) model.Reply {
-		asked := r.Asked()
+		mu.Lock()
+		defer mu.Unlock()
+		from, asked := asks(r), r.Asked()
 		switch {
-		case r.Result() != "":
+		case r.Result() != "" || r.Kind != model.Turn: // OpenCode asks for a title first
 			return model.Say("It is done.")
-		case strings.Contains(asked, "please hand over"):
-			return model.Bash("gt-handoff --to codex -s 'one third' -m 'FIRST-CANARY next: the lamp'")
-		case !strings.Contains(asked, "[GAS TOWN]"):
-			return model.Reply{}
-		case slices.Contains(r.Tools, "run_shell_command"):
-			return shellCommand("gt-handoff --to claude -s \"three thirds, $LAMP\" -m 'THIRD-CANARY next: sleep'")
-		case slices.Contains(r.Tools, "Bash"):
+		case !strings.Contains(asked, "please hand over") && !strings.Contains(asked, "[GAS TOWN]") || handed[from]:
 			return model.Say("I go on.")
 		}
-		return codexShell(r, "gt-handoff --to gemini -s 'two thirds' -m 'SECOND-CANARY next: the door'")
+		handed[from] = true
+		return handsOver(r)
 	})
 	p := w.claude("max")
 	before := p.get("#{session_id} #{session_created} #{pane_id} #{session_windows} #{window_panes}")
 	p.typ("please hand over")
 
-	last := w.model.Await(3*patience, func(all model.Requests) *model.Request {
+	last := w.model.Await(5*patience, func(all model.Requests) *model.Request {
 		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
-			return slices.Contains(r.Tools, "Bash") && strings.Contains(r.Asked(), "[GAS TOWN]")
+			return asks(r) == "claude" && strings.Contains(r.Asked(), "[GAS TOWN]")
 		}).Last()
 	})
 	if last == nil {
 		t.Fatal("the thread did not come back to Claude Code")
 	}
-	for _, said := range []string{"FIRST-CANARY next: the lamp", "SECOND-CANARY next: the door", "THIRD-CANARY next: sleep"} {
-		told := w.model.Turns().Where(func(r *model.Request) bool { return strings.Contains(r.Asked(), "[GAS TOWN]") && r.Count(said) > 0 })
+	for i, from := range relay[:len(relay)-1] {
+		said := "CANARY of " + from + " for the next"
+		told := w.model.Turns().Where(func(r *model.Request) bool {
+			return asks(r) == relay[i+1] && strings.Contains(r.Asked(), "[GAS TOWN]")
+		})
 		if len(told) == 0 || told[0].Count(said) != 1 {
-			t.Errorf("of %q a successor was told %d times", said, len(told))
+			t.Errorf("%s was not told what %s wrote: %v", relay[i+1], from, told)
 		}
 	}
-	if last.Count("three thirds, lit") == 0 {
+	if n := w.model.Turns().Where(func(r *model.Request) bool { return r.Count("from gemini, lit") > 0 }); len(n) == 0 {
 		t.Error("Gemini did not have what its block in agents.toml gives it")
 	}
 	if after := p.get("#{session_id} #{session_created} #{pane_id} #{session_windows} #{window_panes}"); after != before {
@@ -94,8 +148,8 @@ func TestThreadAcrossAgents(t *testing.T) {
 			t.Errorf("session %d of the thread is %+v", i+1, l)
 		}
 	}
-	if want := []string{"claude", "codex", "gemini", "claude"}; !slices.Equal(agents, want) {
-		t.Errorf("the thread is one of %q, want %q", agents, want)
+	if !slices.Equal(agents, relay) {
+		t.Errorf("the thread is one of %q, want %q", agents, relay)
 	}
 	if errs := w.events("hook_error", ""); len(errs) > 0 {
 		t.Errorf("hooks failed: %+v", errs)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"time"
 )
@@ -18,56 +17,12 @@ const (
 	ChatOutput = 10
 )
 
-// StartChat starts a server that speaks the Chat Completions API of OpenAI, as
-// most clients that can talk to any model do. URL is what goes before
-// /chat/completions. A Request that offers no tools is a Compaction where its
-// newest or first message speaks of a summary, and else on the Side. The caller
-// closes the server.
-func StartChat(answer Answer) *Server {
-	s := &Server{answer: answer, news: make(chan struct{})}
-	s.http = httptest.NewServer(http.HandlerFunc(s.serveChat))
-	s.URL = s.http.URL + "/v1"
-	return s
-}
-
-func (s *Server) serveChat(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return // the client hung up
-	}
-	req := parseChat(r, body)
-	s.mu.Lock()
-	req.N = len(s.seen)
-	s.seen = append(s.seen, req)
-	close(s.news)
-	s.news = make(chan struct{})
-	answer := s.answer
-	s.mu.Unlock()
-
-	switch {
-	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/chat/completions"):
-		var reply Reply
-		if answer != nil && req.Kind != Side {
-			reply = answer(req)
-		}
-		if reply.Text == "" && len(reply.Tools) == 0 {
-			reply.Text = req.plain()
-		}
-		s.sendChat(w, req, reply)
-	case strings.HasSuffix(r.URL.Path, "/models"):
-		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{}})
-	default:
-		writeJSON(w, http.StatusNotFound, map[string]any{
-			"error": map[string]string{"type": "not_found", "message": "this model server knows only chat completions"},
-		})
-	}
-}
-
-// parseChat reads a request of the Chat Completions API into the same form as
-// one of the Messages API: what a tool answered is the user's message with a
-// Result.
-func parseChat(h *http.Request, body []byte) *Request {
-	r := &Request{At: time.Now(), Kind: Side, Method: h.Method, Path: h.URL.Path, Header: h.Header, Body: body}
+// parseChat reads a request of the Chat Completions API of OpenAI, which most
+// clients speak that can talk to any model, into the same form as one of the
+// Messages API: what a tool answered is the user's message with a Result. One that
+// offers no tools is a Compaction where its newest or first message speaks of a
+// summary, and else on the Side.
+func parseChat(r *Request) {
 	var wire struct {
 		Model    string
 		Stream   bool
@@ -79,9 +34,10 @@ func parseChat(h *http.Request, body []byte) *Request {
 			Function struct{ Name string }
 		}
 	}
-	if json.Unmarshal(body, &wire) != nil {
-		return r
+	if json.Unmarshal(r.Body, &wire) != nil {
+		return
 	}
+	r.Kind, r.System, r.Msgs, r.Tools = Side, "", nil, nil
 	r.Model, r.Stream = wire.Model, wire.Stream
 	for _, m := range wire.Messages {
 		text, _ := said(m.Content)
@@ -97,7 +53,6 @@ func parseChat(h *http.Request, body []byte) *Request {
 	for _, t := range wire.Tools {
 		r.Tools = append(r.Tools, t.Function.Name)
 	}
-	r.text = strings.Join(everyString(body), "\n")
 
 	switch {
 	case len(r.Msgs) == 0:
@@ -106,12 +61,11 @@ func parseChat(h *http.Request, body []byte) *Request {
 	case strings.Contains(strings.ToLower(r.System+r.newest().Text), "summar"):
 		r.Kind = Compaction
 	}
-	return r
 }
 
 // sendChat writes the reply as a stream of chunks, or as one object where the
 // client did not ask for a stream.
-func (s *Server) sendChat(w http.ResponseWriter, req *Request, reply Reply) {
+func sendChat(w http.ResponseWriter, req *Request, reply Reply) {
 	type object = map[string]any
 	var calls []object
 	for i, tool := range reply.Tools {

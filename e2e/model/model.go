@@ -36,6 +36,7 @@ type protocol struct {
 
 var protocols = []protocol{
 	{"/responses", parseResponses, sendResponses},
+	{"/chat/completions", parseChat, sendChat},
 	{":streamGenerateContent", parseGemini, sendGemini},
 	{":generateContent", parseGemini, sendGemini},
 	{":countTokens", parseGemini, countGemini},
@@ -168,6 +169,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		} else {
 			s.send(w, req, reply)
 		}
+	case strings.HasSuffix(r.URL.Path, "/models"):
+		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{}})
 	case r.URL.Path == "/" || r.Method == http.MethodHead:
 		w.WriteHeader(http.StatusOK)
 	default:
