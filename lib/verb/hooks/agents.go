@@ -146,7 +146,7 @@ func (t target) file(scope string) (string, error) {
 		}
 		have = append(have, f.scope)
 	}
-	return "", cli.Failf(cli.Usage, "%s has no hooks of the scope %s: there are %s", t.name, scope, strings.Join(have, ", "))
+	return "", cli.Failf(cli.Usage, "%s has no hooks of the scope %s, only of %s", t.name, scope, strings.Join(have, ", "))
 }
 
 // here says whether the agent is on this machine: its command can be run, or it
