@@ -201,7 +201,14 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	case p.fire != nil && p.fire.err != nil:
 		why("it could not be run: %v", p.fire.err)
 	case p.fire != nil && p.fire.took[primes] == 0:
-		why("in a run of it no hook fired")
+		if p.fire.cut > 0 {
+			why("in a run of it no hook fired within %v", p.fire.cut)
+			if len(p.stops) == 0 {
+				do("gt-hooks prove " + p.name + " --run --limit " + (4 * p.fire.cut).String())
+			}
+		} else {
+			why("in a run of it no hook fired")
+		}
 		for _, line := range lastLines(p.fire.said, 2) {
 			why("it said: %s", line)
 		}
@@ -324,6 +331,7 @@ type firing struct {
 	took  map[string]time.Duration // from the start of the agent to the hook's sign
 	said  string                   // by the agent, at its end
 	wrong []string                 // that hooks complained of
+	cut   time.Duration            // after which it was ended; 0 where it ended before
 	err   error
 }
 
@@ -380,5 +388,8 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	}
 	f.said, f.err = rehearsal.Run(ctx, dir, environ, slices.Concat(c.Command, c.Hooks.ProveFlags), look)
 	look()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		f.cut = limit
+	}
 	return f
 }
