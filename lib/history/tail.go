@@ -17,8 +17,8 @@ import (
 )
 
 // wholly is how much of a conversation Tail reads from its beginning, in bytes.
-// Of a longer one it looks at the end.
-const wholly = 16 << 20
+// Of a longer one it looks at the end. A hook waits for it, in 16 MiB.
+const wholly = 4 << 20
 
 // Tail returns what a session's conversation says of it, as transcript.Tail does
 // for Claude Code, whose files that one reads: from what any client keeps. What a
