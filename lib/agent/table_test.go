@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gt/lib/session"
 )
 
 // place is a HOME and a town with files in them.
@@ -52,6 +54,11 @@ func TestBuiltin(t *testing.T) {
 			if strings.ContainsAny(name, " [].,") || name == "" {
 				t.Errorf("%s has a flag %q", c.Name, name)
 			}
+		}
+	}
+	for _, c := range all { // what the hooks know, which do not read the table
+		if c.SessionIDEnv != "" && !slices.Contains(session.ClientVars(), c.SessionIDEnv) {
+			t.Errorf("a command that %s runs does not look at %s", c.Name, c.SessionIDEnv)
 		}
 	}
 	want := []string{"claude", "codex", "gemini", "qwen", "copilot", "cursor", "opencode", "pi", "amp"}
