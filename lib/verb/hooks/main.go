@@ -77,14 +77,16 @@ type outcome struct {
 func alter(t target, path string, want []handler, dryRun bool) (outcome, error) {
 	var done outcome
 	edit := func(old []byte) (next settings.Edit, err error) {
+		mend := "correct the file"
 		if t.format.shape == script {
+			mend = "move that file away"
 			next, done.changes, err = t.format.rewrite(old, want)
 		} else {
 			next, done.changes, err = t.format.reedit(path, old, want)
 		}
 		if err != nil {
 			err = atomicfile.Error("change", path, err)
-			err = cli.WithHint(err, "nothing was changed; correct the file and try again")
+			err = cli.WithHint(err, "nothing was changed; %s and try again", mend)
 			if t.format.comments {
 				err = cli.WithHint(err, "%s takes comments there, but gt changes no file that has any: take them out, or use another --scope", t.name)
 			}

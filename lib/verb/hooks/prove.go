@@ -178,6 +178,12 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 			do(f.Fix)
 		}
 	}
+	if path := p.unread(); path != "" {
+		do(p.mend(path))
+		if !p.wiredSomewhere() {
+			return v
+		}
+	}
 	if !p.wiredSomewhere() {
 		why("no hook of gt is wired")
 		do(p.remedy("install", userScope))

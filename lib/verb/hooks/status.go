@@ -151,6 +151,22 @@ func (r report) complete() bool {
 	return len(r.stops) == 0
 }
 
+// unread is the first of its files that cannot be read, of which nobody knows
+// what it has; "" where all can.
+func (r report) unread() string {
+	for _, f := range r.all {
+		if f.State == noAccess {
+			return f.File
+		}
+	}
+	return ""
+}
+
+// mend is what a person does about a file that cannot be read.
+func (r report) mend(path string) string {
+	return fmt.Sprintf("put '%s' right, and gt-hooks status %s says what it lacks", path, r.name)
+}
+
 // is says whether a finding is about the hook w.
 func (f finding) is(w handler) bool { return f.Event == w.event && f.Hook == w.short() }
 
@@ -288,7 +304,9 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 			env.Warn("%s", c)
 		}
 		user := r.remedy("install", userScope)
-		if slices.Contains(fixes, user) || r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
+		if path := r.unread(); path != "" {
+			fix(r.mend(path))
+		} else if slices.Contains(fixes, user) || r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
 			install = append(install, r.name)
 			fixes = slices.DeleteFunc(fixes, func(line string) bool { return line == user })
 		}
