@@ -53,6 +53,8 @@ func lighthouse(r *model.Request) model.Reply {
 		return bash("echo changed >> README.md && gt-checkpoint write --step step-7 --notes 'CHECKPOINT-CANARY half of the lamp is done'")
 	case strings.Contains(asked, "please hand over"):
 		return bash(handOver)
+	case strings.Contains(asked, "please cycle"):
+		return bash("gt-handoff --cycle")
 	case strings.Contains(asked, "delegate this"):
 		return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{
 			Name: "task", Input: map[string]string{"description": "A part", "prompt": "You are the child.", "subagent_type": "general"},
@@ -125,6 +127,7 @@ func TestOpenCodeHooks(t *testing.T) {
 var pluggedStories = map[string]func(*plugged){
 	"start": startPlugged, "long": longPlugged, "compaction": compactPlugged, "handover": handOverPlugged,
 	"crash": crashPlugged, "killed": killPlugged, "missing": missingPlugged, "twice": twicePlugged,
+	"cycle": cyclePlugged,
 }
 
 // A subagent's session is part of the one that asked for it: nobody is told who
@@ -330,6 +333,39 @@ func compactPlugged(w *plugged) {
 	w.oneEvent("session_start", id)
 	if r := w.record(id); r.ParentID != "" || r.ChainID != id || r.EndedAt != "" || r.TmuxSession != "max" {
 		t.Errorf("after the compaction the record says %+v", r)
+	}
+}
+
+// A conversation goes on in a new process in its pane, and is told so: at once, or
+// when the person has said a word.
+//
+// S1-64 S1-66 S1-74
+func cyclePlugged(w *plugged) {
+	t := w.t
+	p := w.openPane("max", "--model", "e2e/e2e-model")
+	w.say(p, "FIRST-CANARY prompt", "")
+	id, before := w.latest(), p.get("#{pane_pid}")
+	w.typ(p, "please cycle", "please cycle") // the pane is taken over at once
+	w.until("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
+	if w.name == "opencode" { // which takes no prompt together with a session
+		p.awaitScreen("please cycle")
+		p.awaitScreen("ctrl+p commands")
+		w.typ(p, "well then", veryWell("well then"))
+	}
+	r := w.model.Await(patience, func(all model.Requests) *model.Request {
+		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+			return r.Count("Context compacted. Continue your previous task.") > 0
+		}).Last()
+	})
+	if r == nil || r.Count("FIRST-CANARY") == 0 {
+		t.Fatalf("the conversation does not go on: %v", r)
+	}
+	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	if all := w.records(); len(all) != 1 || w.latest() != id || all[id].EndedAt != "" {
+		t.Errorf("the sessions are %+v, and should be %s, which goes on", all, id)
+	}
+	if errs := w.events("hook_error", ""); len(errs) > 0 {
+		t.Errorf("hooks failed: %+v", errs)
 	}
 }
 
