@@ -15,7 +15,8 @@ import (
 // clientVars are the variables in which clients tell their commands the id of
 // the session.
 var clientVars = []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "QWEN_CODE_SESSION_ID",
-	"CODEX_SESSION_ID", "CODEX_THREAD_ID"} // in a subagent of Codex the second is its own
+	"CODEX_SESSION_ID", "CODEX_THREAD_ID", // in a subagent of Codex the second is its own
+	"AMP_CURRENT_THREAD_ID"} // as others saw it
 
 // ClientVars are those variables, of all clients.
 func ClientVars() []string { return slices.Clone(clientVars) }
