@@ -11,7 +11,10 @@ import (
 // repository, in whatever case its name is written there. Outside a worktree it
 // keeps none, and is not asked.
 func Tracks(file string, wait time.Duration) (bool, error) {
-	dir := filepath.Dir(file)
+	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if err != nil {
+		return false, err
+	}
 	if _, err := os.Lstat(filepath.Join(Top(dir), ".git")); err != nil {
 		return false, nil
 	}

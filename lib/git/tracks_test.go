@@ -1,6 +1,7 @@
 package git
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -23,6 +24,12 @@ func TestTracks(t *testing.T) {
 	want(dir, "sub/own", true)
 	want(dir, "sub/theirs", true)
 	want(dir, "top", true)
+
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(dir, "sub"), link); err != nil {
+		t.Fatal(err)
+	}
+	want(link, "own", true)
 
 	none := t.TempDir()
 	write(t, none, "top", "x")
