@@ -19,6 +19,7 @@ import (
 	"gt/lib/session"
 	"gt/lib/term"
 	"gt/lib/tmux"
+	"gt/lib/town"
 )
 
 // Flags are the flags of every command that can run as a hook.
@@ -84,6 +85,9 @@ func Begin(env *cli.Env, f Flags) *Call {
 		if err == nil && info.IsDir() || env.Gone && errors.Is(err, fs.ErrNotExist) {
 			c.Dir = c.Input.CWD
 		}
+	}
+	if c.server.Known() && len(town.Above(slices.Values([]string{c.Dir}))) > 0 {
+		without(env, ofTown) // the folder's own counts
 	}
 	c.Home = home.Find(env.Getenv, c.Dir, string(c.ID))
 	if c.Home.Ignored != "" {

@@ -22,10 +22,12 @@ import (
 const serverWord = "app-server"
 
 // ofWindow are the variables that say where a window is, and ofSession those
-// that say who works in it: a server hands down those of another window.
+// that say who works in it: a server hands down those of another window. A town
+// (ofTown) can be that of all windows, where no folder is in one of its own.
 var (
 	ofWindow  = []string{"TMUX", "TMUX_PANE", "GT_SESSION"}
 	ofSession = []string{"GT_SESSION_ID", "GT_SESSION_UUID", "GT_HOME", "GT_ROLE", "GT_RIG", "GT_AGENT", "GT_PROCESS_NAMES", "BD_ACTOR"}
+	ofTown    = []string{"GT_ROOT", "GT_TOWN_ROOT"}
 )
 
 // behind finds the server that runs this program, unknown where a client does so
