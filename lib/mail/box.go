@@ -17,12 +17,14 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -250,14 +252,15 @@ func (b Box) all() ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(found, func(a, c entry) int {
-		if d := c.arrived.Compare(a.arrived); d != 0 {
-			return d
-		}
-		if d := strings.Compare(c.unique, a.unique); d != 0 {
-			return d
-		}
-		return strings.Compare(a.folder, c.folder) // cur, then new
+	// By sort and not by slices, of which every type has a copy of its own, in the
+	// hooks as well.
+	sort.Slice(found, func(i, j int) bool {
+		a, c := found[i], found[j]
+		return cmp.Or(
+			c.arrived.Compare(a.arrived),
+			strings.Compare(c.unique, a.unique),
+			strings.Compare(a.folder, c.folder), // cur, then new
+		) < 0
 	})
 	return slices.CompactFunc(found, func(a, c entry) bool { return a.unique == c.unique }), nil
 }
@@ -310,11 +313,9 @@ func (b Box) Hooked() ([]Note, error) {
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	slices.SortFunc(found, func(a, c entry) int {
-		if d := a.arrived.Compare(c.arrived); d != 0 {
-			return d
-		}
-		return strings.Compare(a.unique, c.unique)
+	sort.Slice(found, func(i, j int) bool {
+		a, c := found[i], found[j]
+		return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique)) < 0
 	})
 	var notes []Note
 	for _, e := range found {
