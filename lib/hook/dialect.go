@@ -79,6 +79,12 @@ var dialects = map[string]Dialect{
 // DefaultAgent is the client that is assumed where none is named.
 const DefaultAgent = "claude"
 
+// Speaks says whether there is a dialect of that name.
+func Speaks(name string) bool {
+	_, ok := dialects[name]
+	return ok
+}
+
 // DialectOf returns the dialect of a client. A client that is not known gets
 // plain text.
 func DialectOf(agent string) Dialect {

@@ -67,13 +67,19 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 }
 
 func targetOf(env *cli.Env, c agent.Client) (target, error) {
-	t := target{name: c.Name, command: c.Command[0], dialect: c.Dialect, cap: c.ContextCap, unable: c.Hooks.Instead}
+	t := target{name: c.Name, command: c.Command[0], dialect: c.Dialect, cap: c.ContextCap}
+	if c.Hooks.User+c.Hooks.Project == "" {
+		t.unable = c.Hooks.Instead
+	}
 	name := cmp.Or(c.Hooks.Format, c.Dialect)
 	known := false
 	if t.format, known = formatOf(name); !known && t.unable == "" {
 		if t.unable = fmt.Sprintf("gt knows no hooks of the format '%s'", name); name == "" {
 			t.unable = "its block says nothing of hooks; [agents." + c.Name + ".hooks] has the keys format and user"
 		}
+	}
+	if c.Dialect != "" && !hook.Speaks(c.Dialect) && t.unable == "" {
+		t.unable = fmt.Sprintf("gt knows no dialect '%s'", c.Dialect)
 	}
 	var err error
 	if t.folder, err = expand(env, c.Hooks.Home); err != nil {
