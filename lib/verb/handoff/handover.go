@@ -349,7 +349,7 @@ func (h *handover) findHeir() error {
 		return nil
 	case h.g.To == "":
 		heir, own, err := h.known().For(string(id.Role), id.Rig)
-		if h.warn(err); !own {
+		if h.warn(err); !own && h.record != nil { // else nothing runs that could go on
 			return nil
 		}
 		h.heir = heir
