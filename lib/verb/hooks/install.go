@@ -172,7 +172,11 @@ func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
 	var wired []target
 	for _, t := range all {
 		if path, err := t.file(c.Scope); err == nil {
-			if p := t.look(c.Scope, path); p.err != nil || len(p.ours()) > 0 {
+			p := t.look(c.Scope, path)
+			if p.err != nil && !c.All { // else it is said when its turn comes
+				return nil, cli.WithHint(p.err, "gt-hooks uninstall AGENT takes gt out of the agent that you name")
+			}
+			if p.err != nil || len(p.ours()) > 0 {
 				wired = append(wired, t)
 			}
 		}
