@@ -97,7 +97,7 @@ dangerous_mode = true
 	before := p.get("#{session_id} #{session_created} #{pane_id} #{session_windows} #{window_panes}")
 	p.typ("please hand over")
 
-	last := w.model.Await(5*patience, func(all model.Requests) *model.Request {
+	last := w.model.Await(2*patience, func(all model.Requests) *model.Request {
 		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
 			return asks(r) == "claude" && strings.Contains(r.Asked(), "[GAS TOWN]")
 		}).Last()
