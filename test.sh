@@ -3,7 +3,7 @@
 # is not here it installs where nobody has to be asked (as root, or with CI=true);
 # elsewhere it prints the one command that does.
 #
-#   GT_E2E=required      a missing Claude Code, or Chromium, is a failure, not a
+#   GT_E2E=required      a missing client, or Chromium, is a failure, not a
 #                        reason to skip
 #   GT_FAULTS=required   the same for strace and the right to trace
 #   GT_THOROUGH=1        every kill and fault, not a sample; and, as with CI=true,
@@ -73,9 +73,9 @@ main() {
 	else
 		say "left out: SQLite cannot be had"
 	fi
-	step the stories with the real Claude Code
+	step the stories with the real clients
 	command -v npm >/dev/null || [ -n "${GT_E2E_CLAUDE:-}" ] ||
-		say "no npm to install Claude Code with: skipped unless it is in the cache already"
+		say "no npm to install the clients with: those that are not in the cache are skipped"
 	go test -tags e2e -count 1 -timeout 20m ./hooks ./e2e/... || fail
 	return $failed
 }
