@@ -167,9 +167,9 @@ func TestCodexTrust(t *testing.T) {
 	p := w.open("cx", "codex")
 	p.awaitScreen("Hooks need review")
 	p.awaitScreen("7 hooks are new")
-	w.tmux("send-keys", "-t", p.id, "Down")
+	p.press("Down", "› 1. Review hooks")
 	p.awaitScreen("› 2. Trust all and continue")
-	w.tmux("send-keys", "-t", p.id, "Enter")
+	p.press("Enter", "› 2. Trust all and continue")
 	p.codexReady()
 	config := w.read(filepath.Join(w.home, ".codex", "config.toml"))
 	for key, hash := range w.hookTrust() {

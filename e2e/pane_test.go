@@ -102,6 +102,23 @@ func (p *pane) typ(line string) {
 	})
 }
 
+// press sends a key until the screen shows no more what it stands at: a client that
+// has just drawn its screen may not read keys yet.
+func (p *pane) press(key, at string) {
+	p.w.t.Helper()
+	last := time.Time{}
+	p.w.until(key+" is taken", func() bool {
+		if !strings.Contains(p.screen(), at) {
+			return true
+		}
+		if time.Since(last) > 2*time.Second {
+			last = time.Now()
+			p.w.tmuxOutput("send-keys", "-t", p.id, key)
+		}
+		return false
+	})
+}
+
 // input is the client's input box: what stands between its two rules.
 func (p *pane) input() string {
 	parts := strings.Split(p.screen(), "────────────────────")
