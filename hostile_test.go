@@ -835,6 +835,9 @@ func TestHostileInput(t *testing.T) {
 			t.Skip("no tmux")
 		}
 		defer w.run(work, nil, "sh", "-c", "tmux kill-server 2>/dev/null || :")
+		// Without it, a server whose last session has ended would be going away
+		// while the next session is asked of it.
+		w.ok(w.run(work, nil, "tmux", "-f", "/dev/null", "new-session", "-d", "-s", "keep", "sleep", "600"))
 		line := `{"id":"s1","title":` + strconv.Quote(strings.Repeat("\\u001b[31mx", 1000)) + "}\n"
 		for name, input := range map[string]string{
 			"big": "", "deep": strings.Repeat("[", depth), "open": strings.Repeat(`{"id":`, depth), "bytes": strings.Repeat("\xff\x00\x9b\n", 1<<20),

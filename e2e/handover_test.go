@@ -188,7 +188,7 @@ func (w *world) traceServer() (programs func() []argv.Process) {
 		return func() []argv.Process { return nil }
 	}
 	trace, prefix := argv.NewTrace(w.root)
-	args := append(prefix, "tmux", "-L", "e2e", "-f", "/dev/null", "-D")
+	args := append(append(prefix, "tmux"), w.tmuxArgs([]string{"-D"})...)
 	server := exec.Command(args[0], args[1:]...)
 	server.Env, server.Dir = w.env, w.root
 	if err := server.Start(); err != nil {

@@ -18,10 +18,19 @@ type pane struct {
 	id      string // %N
 }
 
+// tmuxConf keeps a server whose last session has ended: it would be going away
+// while the next session is asked of it.
+const tmuxConf = "set -s exit-empty off\n"
+
+// tmuxArgs are the arguments for a command of the world's own tmux server.
+func (w *world) tmuxArgs(args []string) []string {
+	return append([]string{"-L", "e2e", "-f", w.path("tmux.conf")}, args...)
+}
+
 // tmux runs a command of the world's own tmux server.
 func (w *world) tmux(args ...string) string {
 	w.t.Helper()
-	out, err := w.run(w.project, nil, "tmux", append([]string{"-L", "e2e", "-f", "/dev/null"}, args...)...)
+	out, err := w.run(w.project, nil, "tmux", w.tmuxArgs(args)...)
 	if err != nil {
 		w.t.Fatalf("tmux %q: %v", args, err)
 	}
@@ -30,7 +39,7 @@ func (w *world) tmux(args ...string) string {
 
 // tmuxOutput is tmux for what may fail.
 func (w *world) tmuxOutput(args ...string) string {
-	out, _ := w.run(w.root, nil, "tmux", append([]string{"-L", "e2e", "-f", "/dev/null"}, args...)...)
+	out, _ := w.run(w.root, nil, "tmux", w.tmuxArgs(args)...)
 	return string(out)
 }
 

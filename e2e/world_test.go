@@ -143,6 +143,7 @@ func newWorldOf(t *testing.T, name string) *world {
 		}
 	}
 	w.link(name, c)
+	w.write(w.path("tmux.conf"), tmuxConf)
 	w.env = []string{
 		"HOME=" + w.home,
 		"PATH=" + strings.Join([]string{bin, w.path("bin"), os.Getenv("PATH")}, ":"),
