@@ -78,6 +78,9 @@ func event(session, event string, more ...string) string {
 func start(session, source string) string { return event(session, "SessionStart", "source", source) }
 
 var (
+	// Copilot says nothing of a start after a compaction: a prompt is told.
+	primeCopilot = []string{"gt-prime", "--hook", "--agent", "copilot"}
+
 	prime     = []string{"gt-prime", "--hook", "--agent", "claude"}
 	touch     = []string{"gt-keepalive", "touch", "--hook", "--agent", "claude"}
 	ends      = []string{"gt-keepalive", "end", "--hook", "--agent", "claude"}
@@ -116,6 +119,28 @@ func saved(t *testing.T, w *world) {
 	w.must(t, stop, "work", write...)
 	w.must(t, "", "work", "gt-mail", "hook", "--new", "-s", "fix the lamp", "-m", "It flickers.")
 	w.must(t, compact, "work", auto...)
+}
+
+// compactedSilently has a session s-old of Copilot after a compaction, of which
+// only its hand-over tells.
+func compactedSilently(t *testing.T, w *world) {
+	empty(t, w)
+	w.must(t, start("s-old", "startup"), "work", primeCopilot...)
+	w.must(t, compact, "work", "gt-handoff", "--auto", "--hook", "--reason", "compaction", "--agent", "copilot")
+}
+
+// table has two agents of the person's own, one with hooks and one without, and
+// s-old of Claude Code gone.
+func table(t *testing.T, w *world) {
+	crashed(t, w)
+	must(t, os.MkdirAll(w.path("home/.config/gt"), 0o700))
+	must(t, os.WriteFile(w.path("home/.config/gt/agents.toml"), []byte(`
+[agents.next]
+command = "true"
+dialect = "claude"
+[agents.plain]
+command = "true"
+`), 0o600))
 }
 
 // crashed has s-old gone without a word, and a checkpoint of it.
@@ -241,6 +266,7 @@ var scenarios = []scenario{
 	{name: "prime-worn", args: prime, input: start("s-new", "startup"), prepare: worn,
 		env: []string{"CLAUDE_ENV_FILE=WORLD/env.sh"}},
 	{name: "prime-by-agent", args: []string{"gt-prime"}, env: []string{"CLAUDE_CODE_SESSION_ID=s-new"}, prepare: handed},
+	{name: "prime-prompt", args: primeCopilot, input: event("s-old", "UserPromptSubmit", "prompt", "go on"), prepare: compactedSilently},
 	{name: "prime-town", args: prime, input: strings.Replace(start("s-new", "startup"), "WORLD/work", "WORLD/town/gastown/crew/joe", 1),
 		dir: "town/gastown/crew/joe", prepare: town},
 
@@ -252,6 +278,9 @@ var scenarios = []scenario{
 	}, next: message},
 	{name: "handoff-by-person", args: handoff, prepare: empty, next: message},
 	{name: "handoff-work", args: append(slices.Clone(handoff), "NOTE"), prepare: noted, next: message},
+
+	{name: "handoff-to", args: append(slices.Clone(handoff), "--to", "next"), env: asOld, prepare: table, next: message},
+	{name: "handoff-to-unhooked", args: append(slices.Clone(handoff), "--to", "plain"), env: asOld, prepare: table, next: message},
 
 	{name: "handoff-exec", args: []string{"gt-handoff", "--exec", "WORLD/work" + "/.runtime/restart-1.json"}, prepare: restarted, again: 74},
 
@@ -293,6 +322,12 @@ var scenarios = []scenario{
 	{name: "hooks-install", args: []string{"gt-hooks", "install", "claude"}, prepare: settings},
 	{name: "hooks-install-linked", args: []string{"gt-hooks", "install", "claude"}, prepare: linked},
 	{name: "hooks-install-project", args: []string{"gt-hooks", "install", "claude", "--scope", "project"}, prepare: settings},
+	{name: "hooks-install-script", args: []string{"gt-hooks", "install", "opencode"}, prepare: repository},
+	{name: "hooks-install-own-file", args: []string{"gt-hooks", "install", "copilot"}, prepare: repository},
+	{name: "hooks-uninstall-script", args: []string{"gt-hooks", "uninstall", "opencode"}, prepare: func(t *testing.T, w *world) {
+		repository(t, w)
+		w.must(t, "", "work", "gt-hooks", "install", "opencode")
+	}},
 	{name: "hooks-uninstall", args: []string{"gt-hooks", "uninstall"}, prepare: installed},
 }
 

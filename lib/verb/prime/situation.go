@@ -120,9 +120,16 @@ func (s *start) lookForMarker(box mail.Box) error {
 	slices.SortStableFunc(markers, func(a, b left) int { return rank(a) - rank(b) })
 	for _, m := range markers {
 		if s.takes(m) {
-			s.marker, s.owner, s.own = &m.Marker, m.owner, m.owner != nil && m.owner.ID == s.facts.ID
+			s.marker, s.owner = &m.Marker, m.owner
+			// One whose record is lost is taken by who goes on only if it is its own.
+			s.own = m.owner == nil && s.goesOn() || m.owner != nil && m.owner.ID == s.facts.ID
 			break
 		}
+	}
+	if s.locked && err == nil && s.marker == nil && s.goesOn() {
+		s.cutShort = slices.ContainsFunc(s.records, func(r *session.Record) bool {
+			return r.ID == s.facts.ID && r.Handoff != nil && r.Handoff.Kind != session.KindHandoff
+		})
 	}
 	if s.owner == nil || s.owner.Handoff == nil || s.owner.Handoff.Note == "" {
 		return nil
@@ -146,7 +153,8 @@ func (s *start) lookForWork(box mail.Box) error {
 		return err
 	}
 	for _, n := range slices.Backward(hooked) {
-		forMarker := s.marker != nil && s.owner == nil && s.note == nil && n.Type == mail.Handoff && !n.Seen
+		forMarker := s.marker != nil && s.owner == nil && s.note == nil && n.Type == mail.Handoff && !n.Seen &&
+			(!s.own || n.Session == string(s.facts.ID))
 		if s.note != nil && n.ID == s.note.ID || !forMarker && !s.isOurs(n) {
 			continue
 		}

@@ -35,6 +35,7 @@ type start struct {
 	light    bool // the conversation goes on: who you are, continue, and no more
 	again    bool // the hook is wired twice, and the other has spoken
 	own      bool // the marker is this session's own, from before a compaction
+	cutShort bool // it took its own away before, and was killed before it could note that
 	marker   *marker.Marker
 	withheld bool            // its note is there and could not be read: it waits for the next start
 	owner    *session.Record // who left the marker, nil where that is not known
@@ -216,6 +217,23 @@ func (s *start) takenUp(owner *session.Record) error {
 	return errors.Join(err, s.call.Store.Put(owner, atomicfile.Unsynced))
 }
 
+// carryOn notes that the session was told of its own hand-over, once the marker
+// is gone: the record says that something is left to do.
+func (s *start) carryOn() error {
+	me, err := s.call.Store.Get(s.facts.ID)
+	if err != nil || me == nil {
+		return err
+	}
+	if me.Handoff != nil && me.Handoff.Note != "" {
+		me.Note = me.Handoff.Note
+	}
+	if s.note != nil {
+		me.Note = s.note.ID
+	}
+	me.Handoff = nil
+	return s.call.Store.Put(me, atomicfile.Unsynced)
+}
+
 // workUnit is the id of the work that the session is given.
 func (s *start) workUnit() string {
 	if len(s.work) > 0 {
@@ -266,7 +284,7 @@ func (s *start) export() error {
 
 // acknowledge takes away what was delivered, now that it was.
 func (s *start) acknowledge() error {
-	if !s.blind && s.marker == nil && s.checkpoint == nil {
+	if !s.blind && s.marker == nil && s.checkpoint == nil && !s.cutShort {
 		return nil
 	}
 	lock, err := s.call.Home.LockWithin(startWait)
@@ -284,6 +302,9 @@ func (s *start) acknowledge() error {
 	if s.checkpoint != nil {
 		s.warn(checkpoint.Take(s.checkpoint, s.facts.ID)) // at the worst it is told again
 	}
+	if s.cutShort {
+		return s.carryOn()
+	}
 	if s.marker == nil || s.withheld {
 		return nil
 	}
@@ -295,11 +316,8 @@ func (s *start) acknowledge() error {
 		if err != nil {
 			return err
 		}
-		if me != nil && (s.own || me.Note != s.note.ID) {
+		if !s.own && me != nil && me.Note != s.note.ID {
 			me.Note = s.note.ID
-			if s.own {
-				me.Handoff = nil
-			}
 			if err := store.Put(me, atomicfile.Unsynced); err != nil {
 				return err
 			}
@@ -308,7 +326,10 @@ func (s *start) acknowledge() error {
 	if err := s.marker.Remove(home); err != nil {
 		return err
 	}
-	if s.owner != nil && !s.own {
+	if s.own {
+		return s.carryOn()
+	}
+	if s.owner != nil {
 		owner, err := store.Get(s.owner.ID)
 		if err != nil || owner == nil || owner.Handoff == nil {
 			return err
