@@ -43,6 +43,7 @@ type handover struct {
 	clean  func(string) string // see redact
 	full   bool                // see early
 	agents *agent.Table        // see known
+	unread error               // what agents lacks
 	heir   agent.Client        // who takes over
 	id     string              // see ownID
 
@@ -313,9 +314,8 @@ func (h *handover) restart() error {
 // late: a hook that only saves does without.
 func (h *handover) known() *agent.Table {
 	if h.agents == nil {
-		var err error
-		h.agents, err = agent.Load(h.env.Getenv, h.home.Town.Root)
-		h.warn(err)
+		h.agents, h.unread = agent.Load(h.env.Getenv, h.home.Town.Root)
+		h.warn(h.unread)
 	}
 	return h.agents
 }
@@ -355,6 +355,8 @@ func (h *handover) findHeir() error {
 		h.heir = heir
 	case h.known().Known(h.g.To):
 		h.heir = h.known().Of(h.g.To)
+	case h.unread != nil:
+		return cli.Failf(cli.IO, "no agent is called '%s' in what could be read", h.g.To)
 	default:
 		var names []string
 		for _, c := range h.known().All() {
