@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ type handover struct {
 	store  session.Store
 	record *session.Record // nil when no session is known there
 	agent  process.Proc    // the client's process, unknown when none runs
+	runs   string          // what that is called, where no session is known
 	server tmux.Server
 	pane   tmux.Pane // empty outside tmux
 	remote bool
@@ -160,7 +162,26 @@ func (h *handover) findSelf(changes bool) error {
 		return nil
 	}
 	h.pane = p
+	if h.call.ID == "" {
+		h.findAgent()
+	}
 	return nil
+}
+
+// findAgent finds the agent that runs us in this pane, of which no session is
+// known: it has no hooks, and tells its commands no id.
+func (h *handover) findAgent() {
+	for _, pid := range process.Ancestors(os.Getpid()) {
+		if c := h.known().ByProcess(process.Name(pid)); c.Name != "" {
+			if p, err := process.Find(pid); err == nil {
+				h.agent, h.runs = p, c.Name
+			}
+			return
+		}
+		if pid == h.pane.PID {
+			return
+		}
+	}
 }
 
 // respawns says whether the pane will be given to a fresh agent: only where an
@@ -329,7 +350,7 @@ func (h *handover) agentName() string {
 	if h.record != nil && h.record.Agent != "" {
 		return h.record.Agent
 	}
-	return h.call.Agent
+	return cmp.Or(h.runs, h.call.Agent)
 }
 
 // findHeir finds out which agent takes over: the one that the caller names, the
@@ -342,6 +363,10 @@ func (h *handover) findHeir() error {
 	case h.kind == session.KindCycle:
 		if !h.heir.CanResume() {
 			return cli.Fail(cli.No, fmt.Errorf("%s cannot go on with a conversation, as far as gt knows", h.heir.Name),
+				"without --cycle a fresh session takes over")
+		}
+		if h.runs != "" {
+			return cli.Fail(cli.No, fmt.Errorf("which conversation of %s this is, nobody told gt", h.runs),
 				"without --cycle a fresh session takes over")
 		}
 		return nil

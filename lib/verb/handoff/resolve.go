@@ -89,6 +89,7 @@ func (h *handover) target(name string, id identity.Identity) error {
 	}
 	town := h.home.Town
 	h.remote, h.pane, h.record = true, pane, nil
+	h.runs, h.agents, h.vars = "", nil, nil // those were ours
 	if id.Role != "" && id.Dir() != "" {
 		h.home = home.At(town, id, filepath.Join(town.Root, id.Dir()))
 	} else {

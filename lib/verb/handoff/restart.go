@@ -58,6 +58,7 @@ func (h *handover) successor() (restart, error) {
 	var args []string
 	if h.heir.Name == h.client().Name {
 		args, _ = h.args() // one whose arguments nobody can read is started plainly
+		args = process.Typed(args, h.dir())
 	}
 	next := agent.Next{Prompt: beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())}
 	if h.kind == session.KindCycle {

@@ -20,6 +20,7 @@ import (
 	"gt/lib/keepalive"
 	"gt/lib/rehearsal"
 	"gt/lib/session"
+	"gt/lib/term"
 )
 
 type prove struct {
@@ -110,7 +111,9 @@ func (c *prove) Run(env *cli.Env) error {
 		}
 		can := len(known.Of(t.name).Hooks.ProveFlags) > 0
 		if c.Fire && can && p.wiredSomewhere() {
-			p.fire = rehearse(ctx, env, known, r, c.Limit)
+			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+t.name, env.Now)
+			p.fire = rehearse(ctx, env, known, r, c.Limit, func() { bar.Show(int64(i), int64(len(picked))) })
+			bar.Done()
 			if ctx.Err() != nil {
 				return cli.Failf(cli.No, "interrupted; %s was ended", t.name)
 			}
@@ -341,8 +344,9 @@ type firing struct {
 	err   error
 }
 
-// rehearse runs an agent once where it can reach nobody.
-func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration) *firing {
+// rehearse runs an agent once where it can reach nobody. It calls waiting again
+// and again meanwhile.
+func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, waiting func()) *firing {
 	f := &firing{took: map[string]time.Duration{}}
 	w, err := rehearsal.New()
 	if err != nil {
@@ -367,6 +371,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	began := time.Now()
 	log := eventlog.Log(w.Town + "/.events.jsonl")
 	look := func() (started bool) {
+		waiting()
 		log.Read(func(e eventlog.Event) bool {
 			var p struct{ Topic, Kind, Program, Error string }
 			json.Unmarshal(e.Payload, &p)

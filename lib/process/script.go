@@ -1,0 +1,53 @@
+package process
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// shebang bounds the first line of a script, as Linux does.
+const shebang = 256
+
+// Typed returns the command line as it was typed, of a process in dir that runs a
+// script: without the interpreter that the kernel put before it because the
+// script's first line names it. Run in that form it has the name of the script
+// again, and not that of the interpreter, by which nobody would know it. Any other
+// command line comes back as it is.
+func Typed(args []string, dir string) []string {
+	for i := 1; i < min(len(args), 3); i++ {
+		if slices.Equal(interpreter(args[i], dir), args[:i]) {
+			return args[i:]
+		}
+	}
+	return args
+}
+
+// interpreter is what the kernel puts before a script: the program of its first
+// line, and the rest of that line as one word. nil where it is no script.
+func interpreter(script, dir string) []string {
+	if !filepath.IsAbs(script) {
+		script = filepath.Join(dir, script)
+	}
+	if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(script)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, shebang)).ReadString('\n')
+	line, ok := strings.CutPrefix(line, "#!")
+	if !ok {
+		return nil
+	}
+	program, word, _ := strings.Cut(strings.Trim(line, " \t\n"), " ")
+	if word = strings.Trim(word, " \t"); word == "" {
+		return []string{program}
+	}
+	return []string{program, word}
+}
