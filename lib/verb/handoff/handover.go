@@ -281,7 +281,13 @@ func (h *handover) tellSummariser() error {
 
 // restart puts the successor into the pane, or says how to.
 func (h *handover) restart() error {
-	if !h.respawns() {
+	switch {
+	case h.boxed():
+		_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n"+
+			"A sandbox keeps this command from its pane: %s takes over as soon as your turn ends. End it now, and do nothing more.\n",
+			h.note.ID, h.heir.Name)
+		return err
+	case !h.respawns():
 		return h.sayHowToGoOn()
 	}
 	r, err := h.successor()

@@ -77,6 +77,7 @@ type grammar struct {
 
 	Watch      bool   `short:"w" default:"true" negatable:"" help:"Show the other agent's session after handing it over (on by default)."`
 	NoGitCheck bool   `help:"Do not warn of uncommitted or unpushed work."`
+	Finish     string `hidden:"" help:"Do what the hand-over of this session could not, for it ran in a sandbox." placeholder:"ID"`
 	Exec       string `hidden:"" help:"Become the agent that this file describes." placeholder:"FILE"`
 }
 
@@ -94,6 +95,9 @@ func (g *grammar) Run(env *cli.Env) error {
 		return become(env, g.Exec)
 	}
 	call := hook.Begin(env, g.Client)
+	if g.Finish != "" {
+		return g.finish(env, call)
+	}
 	if done, err := g.deferPolecat(env, call.Home.Identity); done {
 		return err
 	}

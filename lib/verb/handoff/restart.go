@@ -310,6 +310,8 @@ func (h *handover) printPlan(work string) error {
 	switch {
 	case h.kind == session.KindAuto:
 		say("would leave the agent alone")
+	case h.boxed():
+		say("would have %s take over in pane %s when the turn ends: this runs in a sandbox", h.heir.Name, h.record.TmuxPane)
 	case !h.respawns():
 		say("would say what to type: no agent runs in a tmux pane here")
 	default:

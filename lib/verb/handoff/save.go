@@ -68,6 +68,9 @@ func (h *handover) save() (bool, error) {
 		h.record.Handoff = &session.Pending{
 			Kind: h.kind, Note: note, Reason: reason, At: now, Respawn: h.respawns(), Marker: previous,
 		}
+		if h.boxed() {
+			h.record.Handoff.Next = h.heir.Name
+		}
 	}
 	if h.record != nil && previous == "" {
 		previous = h.unclaimed(from)

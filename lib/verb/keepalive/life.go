@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"gt/lib/hook"
 	"gt/lib/keepalive"
 	"gt/lib/mail"
+	"gt/lib/process"
 	"gt/lib/session"
 	"gt/lib/term"
 )
@@ -58,7 +60,25 @@ func (t *touch) Run(env *cli.Env) error {
 			return nil
 		}
 	}
-	return call.End(errors.Join(err, keepalive.Touch(call.Home, sign)))
+	err = call.End(errors.Join(err, keepalive.Touch(call.Home, sign)))
+	if t.Hook && sign.State == keepalive.Waiting && call.Input.Kind() == "Stop" {
+		err = errors.Join(err, call.End(handOver(env, call)))
+	}
+	return err
+}
+
+// handOver finishes a hand-over of which only the note was saved in the turn that
+// ends here, because it ran in a sandbox: gt-handoff takes our place, outside.
+func handOver(env *cli.Env, call *hook.Call) error {
+	r, err := call.Store.Get(call.ID)
+	if err != nil || r == nil || r.Handoff == nil || r.Handoff.Next == "" {
+		return err
+	}
+	environ := slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
+		return strings.HasPrefix(kv, "GT_HOME=") || strings.HasPrefix(kv, "GT_SESSION_UUID=")
+	})
+	environ = append(environ, "GT_HOME="+call.Home.Dir, "GT_SESSION_UUID="+string(call.ID))
+	return process.Become(call.Dir, []string{process.Beside("gt-handoff"), "--finish", string(call.ID), "--agent", call.Agent}, environ)
 }
 
 // late says whether the session is over already. One whose own sign says that
