@@ -106,6 +106,7 @@ provide() {
 	lack npm npm
 	lack "${CC:-cc}" gcc libc6-dev
 	[ "$(uname)" != Linux ] || lack strace strace
+	[ "$(uname)" != Linux ] || lack bwrap bubblewrap
 	# A browser, for the page of gt-seance timeline: any Chrome will do.
 	[ "$(uname)" != Linux ] || command -v google-chrome >/dev/null || lack chromium chromium
 	lack zsh zsh

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -417,6 +418,91 @@ func TestCodexHandover(t *testing.T) {
 			_, command, _ = strings.Cut(command, ":")
 			again := w.open("again", "bash", "-c", strings.TrimSpace(command))
 			again.awaitScreen("MESSAGE-CANARY")
+		})
+	}
+}
+
+// A Codex that runs none of gt's hooks hands over all the same: it is known by
+// what it tells its commands, and its successor's first prompt has it ask.
+//
+// S1-15 S1-62 S2-32
+func TestCodexWithoutHooks(t *testing.T) {
+	w := newCodex(t)
+	w.wireCodex()
+	w.gt("gt-hooks", "uninstall", "codex")
+	p := w.open("max", "codex", "--model", "e2e-other", "good morning")
+	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
+	pid := p.pid()
+	p.codexReplaced("RUN[gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", pid)
+	first := w.asked("[GAS TOWN]")
+	if first.Model != "e2e-other" || !strings.Contains(first.Asked(), "`gt-prime`") {
+		t.Errorf("the successor is of %s, and asked %q", first.Model, first.Asked())
+	}
+	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to [GAS TOWN]") })
+	p.codexReady()
+	p.codex("RUN[gt-prime]", "It is done.")
+	if told := w.model.Turns().Last().Result(); strings.Count(told, "\nMESSAGE-CANARY\n") != 1 || !strings.Contains(told, "you are the new session") {
+		t.Errorf("gt-prime says:\n%s", told)
+	}
+	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	r := w.record(first.Session)
+	if r.ParentID == "" || r.Agent != "codex" || w.record(r.ParentID).Agent != "codex" {
+		t.Errorf("the successor's record says %+v", r)
+	}
+}
+
+// A command that Codex runs in its sandbox, as it does by default, can reach
+// neither tmux nor Codex: what it hands over is saved, and the pane is given away
+// by the hook at the end of the turn, which Codex runs outside.
+//
+// S1-15 S1-62 S1-63
+func TestCodexSandbox(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"server": {"--sandbox", "workspace-write"},
+		"alone":  {"--sandbox", "workspace-write", "-c", `model_reasoning_effort="low"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHookedCodex(t)
+			// What it needs of itself in a sandbox it puts into no folder of
+			// temporary files, where our HOME is.
+			tmp := w.path("tmp")
+			if err := os.Mkdir(tmp, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			w.env = append(w.env, "TMPDIR="+tmp)
+			config := filepath.Join(w.home, ".codex", "config.toml")
+			w.write(config, w.read(config)+"\n[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n")
+			p := w.open("max", append(append([]string{"codex"}, flags...), "good morning")...)
+			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
+			if out, err := w.run(w.project, nil, "codex", "sandbox", "--", "true"); err != nil {
+				t.Skipf("there is no sandbox here: %v: %s", err, out)
+			}
+			old, pid := w.only(), p.pid()
+			p.codexReplaced("RUN[touch ~/outside; gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", pid)
+			if exists(filepath.Join(w.home, "outside")) {
+				t.Fatal("the command ran outside of a sandbox")
+			}
+			said := w.model.Turns().Where(func(r *model.Request) bool { return r.Session == old }).Last().Result()
+			if !strings.Contains(said, "codex takes over as soon as your turn ends. End it now, and do nothing more.") {
+				t.Errorf("the agent is told:\n%s", said)
+			}
+			first := w.asked("[GAS TOWN]")
+			for _, text := range []string{"\nMESSAGE-CANARY\n", "you are the new session"} {
+				if n := first.Count(text); n != 1 {
+					t.Errorf("the successor is told %q %d times:\n%s", text, n, first.Told())
+				}
+			}
+			w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+			if r := w.record(first.Session); r.ParentID != old || r.ChainID != old || r.TmuxPane != p.id {
+				t.Errorf("the successor's record says %+v", r)
+			}
+			w.oneEvent("handoff", old)
+			w.noHookFailed(p.screen())
+			w.until("the old session has ended", func() bool { return w.record(old).EndedAt != "" })
+			if r := w.record(old); r.Outcome != "handoff" || r.ChildID != first.Session {
+				t.Errorf("the record of who handed over says %+v", r)
+			}
+			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to [GAS TOWN]") })
 		})
 	}
 }

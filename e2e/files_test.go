@@ -76,6 +76,7 @@ func (w *world) oneEvent(kind, id string) event {
 // sessionRecord is what <home>/.runtime/sessions/<id>.json says.
 type sessionRecord struct {
 	ID          string
+	Agent       string
 	Source      string
 	ChainID     string `json:"chain_id"`
 	ParentID    string `json:"parent_id"`

@@ -59,11 +59,12 @@ type Call struct {
 // Store.Current.
 func Begin(env *cli.Env, f Flags) *Call {
 	c := &Call{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
-	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent {
-		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), c.Agent) // a command's; a hook's parent may be another agent
-	}
 	c.Dialect = f.dialect(c.Agent)
 	c.server = behind(env, c.Dialect)
+	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent { // a command's; a hook's parent may be another agent
+		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), session.Client(env.Getenv), c.Agent)
+		c.Dialect = f.dialect(c.Agent)
+	}
 	if f.Hook {
 		c.Input = Read(env.Stdin, Deadline)
 		if c.Input.Problem != "" {

@@ -122,12 +122,17 @@ func Agent(pid int) (Proc, error) {
 	return Proc{}, os.ErrProcessDone
 }
 
-// Boxed says whether this program runs in Codex's sandbox, which has process
-// numbers of its own: of no process outside can be said whether it runs, and the
+// Boxed says whether this program runs in a sandbox with process numbers of its
+// own, as agents make for their commands with bubblewrap, which Codex runs under
+// a name of its own: of no process outside can be said whether it runs, and the
 // first one inside is the sandbox.
 func Boxed() bool {
 	args, err := Proc{PID: 1}.args()
-	return err == nil && len(args) > 0 && filepath.Base(args[0]) == "codex-linux-sandbox"
+	if err != nil || len(args) == 0 {
+		return false
+	}
+	name := filepath.Base(args[0])
+	return name == "codex-linux-sandbox" || name == "bwrap"
 }
 
 // IsShell knows the shells by the name of their program.

@@ -14,12 +14,37 @@ import (
 
 // clientVars are the variables in which clients tell their commands the id of
 // the session.
-var clientVars = []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "QWEN_CODE_SESSION_ID",
-	"CODEX_SESSION_ID", "CODEX_THREAD_ID", // in a subagent of Codex the second is its own
-	"AMP_CURRENT_THREAD_ID"} // as others saw it
+var clientVars = []struct{ name, client string }{
+	{"CLAUDE_CODE_SESSION_ID", "claude"}, {"CLAUDE_SESSION_ID", "claude"},
+	{"GEMINI_SESSION_ID", "gemini"}, {"COPILOT_AGENT_SESSION_ID", "copilot"}, {"QWEN_CODE_SESSION_ID", "qwen"},
+	{"CODEX_SESSION_ID", "codex"}, {"CODEX_THREAD_ID", "codex"}, // in a subagent of Codex the second is its own
+	{"AMP_CURRENT_THREAD_ID", "amp"}, // as others saw it
+}
 
 // ClientVars are those variables, of all clients.
-func ClientVars() []string { return slices.Clone(clientVars) }
+func ClientVars() []string {
+	var names []string
+	for _, v := range clientVars {
+		names = append(names, v.name)
+	}
+	return names
+}
+
+// Client is the client whose variable tells a command its session, "" where none
+// does or several do, one of which was started within the other.
+func Client(getenv func(string) string) string {
+	client := ""
+	for _, v := range clientVars {
+		switch {
+		case getenv(v.name) == "" || v.client == client:
+		case client != "":
+			return ""
+		default:
+			client = v.client
+		}
+	}
+	return client
+}
 
 // Current says which session the calling program runs in, the first that
 // holds, or "":
@@ -43,7 +68,7 @@ func (s Store) Current(getenv func(string) string, hook bool) ID {
 		}
 		return ids
 	}
-	ids := given(clientVars...)
+	ids := given(ClientVars()...)
 	if len(ids) > 1 {
 		ids = append(s.inner(ids), ids...)
 	}

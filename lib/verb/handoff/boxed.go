@@ -8,6 +8,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/hook"
 	"gt/lib/keepalive"
+	"gt/lib/mail"
 	"gt/lib/process"
 	"gt/lib/session"
 )
@@ -31,9 +32,9 @@ func (h *handover) boxed() bool {
 // on afterwards did not mean it.
 const finishWithin = 10 * time.Minute
 
-// finish is the rest of a hand-over that ran in a sandbox: the session is told
-// nothing any more, its successor is put into its pane. gt-keepalive turns into
-// it at the end of a turn, so it is a hook.
+// finish is the rest of a hand-over that ran in a sandbox: the log is told, and
+// the successor is put into the pane. gt-keepalive turns into it at the end of a
+// turn, so it is a hook.
 func (g *grammar) finish(env *cli.Env, call *hook.Call) error {
 	call.Hook = true
 	env.Stdout = io.Discard
@@ -65,12 +66,19 @@ func (h *handover) take() (ready bool, err error) {
 		return false, err
 	}
 	h.record, h.kind, h.g.To = r, r.Handoff.Kind, r.Handoff.Next
-	h.note.ID = r.Handoff.Note
 	r.Handoff.Next = ""
 	err = h.findHeir()
-	r.Handoff.Respawn = err == nil && h.env.Now().Sub(r.Handoff.At).Abs() < finishWithin && h.respawns()
+	now := h.env.Now()
+	ready = err == nil && now.Sub(r.Handoff.At).Abs() < finishWithin && h.respawns()
+	r.Handoff.Respawn = ready
 	if perr := h.store.Put(r, atomicfile.Synced); perr != nil {
 		return false, perr
 	}
-	return r.Handoff.Respawn, err
+	note, nerr := mail.Of(h.home, h.home.Identity.Address()).Get(r.Handoff.Note)
+	h.warn(nerr) // it is the successor's to read
+	if h.note = note; note.ID == "" {
+		h.note.ID = r.Handoff.Note
+	}
+	h.log(now, ready, r.Handoff.Reason)
+	return ready, err
 }

@@ -96,6 +96,15 @@ func (h *handover) save() (bool, error) {
 			h.warn(err) // who starts next finds note and marker all the same
 		}
 	}
+	if h.record == nil || h.record.Handoff.Next == "" { // else the log may be out of reach: see finish
+		h.log(now, h.respawns(), reason)
+	}
+	return true, nil
+}
+
+// log tells of the hand-over. A town that cannot be written to keeps nobody from
+// handing over: note, marker and record are there.
+func (h *handover) log(now time.Time, respawns bool, reason string) {
 	payload := struct {
 		SessionID session.ID `json:"session_id,omitempty"`
 		Subject   string     `json:"subject"`
@@ -103,14 +112,14 @@ func (h *handover) save() (bool, error) {
 		Reason    string     `json:"reason,omitempty"`
 		Kind      string     `json:"kind"`
 		Note      string     `json:"note"`
-	}{Subject: h.note.Subject, ToSession: h.respawns(), Reason: reason, Kind: h.kind, Note: note}
-	if h.record != nil || h.call.ID != "" && !h.remote {
-		payload.SessionID = id
+	}{Subject: h.note.Subject, ToSession: respawns, Reason: reason, Kind: h.kind, Note: h.note.ID}
+	switch {
+	case h.record != nil:
+		payload.SessionID = h.record.ID
+	case !h.remote:
+		payload.SessionID = h.call.ID // one whose record cannot be read
 	}
-	// A town that cannot be written to keeps nobody from handing over: note,
-	// marker and record are there.
 	h.warn(eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload))
-	return true, nil
 }
 
 // unclaimed is the marker that an earlier hand-over of this session wrote and
