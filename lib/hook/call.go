@@ -62,7 +62,11 @@ func Begin(env *cli.Env, f Flags) *Call {
 	c.Dialect = f.dialect(c.Agent)
 	c.server = behind(env, c.Dialect)
 	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent { // a command's; a hook's parent may be another agent
-		c.Agent = cmp.Or(env.Getenv("GT_AGENT"), session.Client(env.Getenv), c.Agent)
+		named, told := env.Getenv("GT_AGENT"), session.Client(env.Getenv)
+		if told != "" && session.Tells(named) {
+			named = told // else it is a variant, or one that tells nothing; a shell may keep that of an earlier agent
+		}
+		c.Agent = cmp.Or(named, told, c.Agent)
 		c.Dialect = f.dialect(c.Agent)
 	}
 	if f.Hook {

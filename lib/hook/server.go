@@ -44,6 +44,9 @@ func behind(env *cli.Env, d Dialect) process.Proc {
 		without(env, slices.DeleteFunc(session.ClientVars(), func(name string) bool { return strings.HasPrefix(name, "CODEX_") }))
 		return p
 	}
+	if process.Boxed() { // no server is seen from there, and this may be one's
+		without(env, ofWindow)
+	}
 	for _, pid := range process.Ancestors(os.Getpid()) {
 		if process.Name(pid) != "codex" {
 			continue // a look is cheaper than the next

@@ -15,7 +15,11 @@ import (
 // because PATH says so ("." or an empty word) does not count.
 func LookPath(name string, environ []string) (string, error) {
 	if strings.Contains(name, "/") {
-		return filepath.Abs(name)
+		path, err := filepath.Abs(name)
+		if err == nil && !runnable(path) {
+			err = fmt.Errorf("cannot run '%s': it is no program", name)
+		}
+		return path, err
 	}
 	search := ""
 	for _, kv := range environ {
@@ -28,11 +32,16 @@ func LookPath(name string, environ []string) (string, error) {
 			continue
 		}
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && syscall.Access(path, 1) == nil {
+		if runnable(path) {
 			return path, nil
 		}
 	}
 	return "", fmt.Errorf("cannot run '%s': it is not on the PATH", name)
+}
+
+func runnable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && syscall.Access(path, 1) == nil
 }
 
 // Become turns this process into a program, the first of args, in a folder. It

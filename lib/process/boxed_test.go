@@ -3,32 +3,52 @@ package process_test
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"gt/lib/process"
 )
 
-// In a sandbox nothing is said of processes outside.
+// A command in a sandbox knows it, and one of an agent that runs in a sandbox
+// itself sees the agent.
 func TestBoxed(t *testing.T) {
-	if os.Getenv("GT_TEST_BOXED") != "" {
+	self := []string{os.Args[0], "-test.run", "^TestBoxed$"}
+	switch os.Getenv("GT_TEST_BOXED") {
+	case "command":
 		if !process.Boxed() {
 			t.Error("it is not seen that this runs in a sandbox")
 		}
 		return
+	case "agent":
+		cmd := exec.Command(self[0], self[1:]...)
+		cmd.Env = append(os.Environ(), "GT_TEST_BOXED=of agent")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
 	}
 	if process.Boxed() {
-		t.Error("this runs in no sandbox")
+		t.Error("what runs us can be seen")
+	}
+	if p, err := process.Agent(os.Getpid()); err != nil || p.PID != os.Getppid() {
+		t.Errorf("the agent is %v, %v", p, err)
+	}
+	if os.Getenv("GT_TEST_BOXED") != "" {
+		return
 	}
 	bwrap, err := exec.LookPath("bwrap")
 	if err != nil {
 		t.Skip("no bubblewrap")
 	}
-	cmd := exec.Command(bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--", os.Args[0], "-test.run", "^TestBoxed$")
-	if err := exec.Command(bwrap, append(cmd.Args[1:len(cmd.Args)-3:len(cmd.Args)-3], "true")...).Run(); err != nil {
+	box := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--"}
+	if err := exec.Command(bwrap, append(slices.Clone(box), "true")...).Run(); err != nil {
 		t.Skip("no sandbox can be made here: ", err)
 	}
-	cmd.Env = append(os.Environ(), "GT_TEST_BOXED=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for _, what := range []string{"command", "agent"} {
+		cmd := exec.Command(bwrap, append(slices.Clone(box), self...)...)
+		cmd.Env = append(os.Environ(), "GT_TEST_BOXED="+what)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", what, err, out)
+		}
 	}
 }

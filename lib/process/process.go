@@ -101,38 +101,53 @@ func Ancestors(pid int) []int {
 
 // Agent finds the agent that runs the process pid: the nearest ancestor that
 // is no shell and no timeout(1), for a client may run a hook or a command
-// through one. What a client says of itself in the environment does not count: another client that
-// it starts inherits that.
+// through one. What a client says of itself in the environment does not count:
+// another client that it starts inherits that.
 //
 // From inside a sandbox (see Boxed) it cannot be seen.
 func Agent(pid int) (Proc, error) {
 	if Boxed() {
 		return Proc{}, os.ErrPermission
 	}
-	for range maxDepth {
-		st, err := stat(pid)
-		if err != nil {
-			return Proc{}, err
-		}
-		pid = st.parent
-		if st, err = stat(pid); err == nil && !IsShell(st.name) && st.name != "timeout" {
-			return Find(pid)
-		}
+	if pid = nearest(pid); pid == 0 {
+		return Proc{}, os.ErrProcessDone
 	}
-	return Proc{}, os.ErrProcessDone
+	return Find(pid)
 }
 
-// Boxed says whether this program runs in a sandbox with process numbers of its
-// own, as agents make for their commands with bubblewrap, which Codex runs under
-// a name of its own: of no process outside can be said whether it runs, and the
-// first one inside is the sandbox.
+// Boxed says whether this program is a command that an agent runs in a sandbox
+// with process numbers of its own, as bubblewrap makes them and Codex under a name
+// of its own: of no process outside can be said whether it runs, and the first one
+// inside is the sandbox. Where the agent itself runs in one, with all that it has,
+// nothing is out of sight.
 func Boxed() bool {
 	args, err := Proc{PID: 1}.args()
 	if err != nil || len(args) == 0 {
 		return false
 	}
-	name := filepath.Base(args[0])
-	return name == "codex-linux-sandbox" || name == "bwrap"
+	switch filepath.Base(args[0]) {
+	case "codex-linux-sandbox":
+		return true
+	case "bwrap":
+		return nearest(os.Getpid()) == 1
+	}
+	return false
+}
+
+// nearest is the nearest ancestor that is no shell and no timeout(1), 0 where
+// there is none.
+func nearest(pid int) int {
+	for range maxDepth {
+		st, err := stat(pid)
+		if err != nil {
+			return 0
+		}
+		pid = st.parent
+		if st, err = stat(pid); err == nil && !IsShell(st.name) && st.name != "timeout" {
+			return pid
+		}
+	}
+	return 0
 }
 
 // IsShell knows the shells by the name of their program.

@@ -16,7 +16,8 @@ const shebang = 256
 // script: without the interpreter that the kernel put before it because the
 // script's first line names it. Run in that form it has the name of the script
 // again, and not that of the interpreter, by which nobody would know it. Any other
-// command line comes back as it is.
+// command line comes back as it is, that of a script which only its interpreter can
+// run among them.
 func Typed(args []string, dir string) []string {
 	for i := 1; i < min(len(args), 3); i++ {
 		if slices.Equal(interpreter(args[i], dir), args[:i]) {
@@ -29,10 +30,13 @@ func Typed(args []string, dir string) []string {
 // interpreter is what the kernel puts before a script: the program of its first
 // line, and the rest of that line as one word. nil where it is no script.
 func interpreter(script, dir string) []string {
+	if !strings.Contains(script, "/") {
+		return nil // it would be looked up
+	}
 	if !filepath.IsAbs(script) {
 		script = filepath.Join(dir, script)
 	}
-	if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		return nil
 	}
 	f, err := os.Open(script)

@@ -21,6 +21,9 @@ func TestTyped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(dir, "text"), []byte("#!/bin/sh\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	path := func(name string) string { return filepath.Join(dir, name) }
 	for _, c := range []struct{ args, want []string }{
 		{[]string{"/bin/sh", path("plain"), "-m", "x"}, []string{path("plain"), "-m", "x"}},
@@ -29,6 +32,8 @@ func TestTyped(t *testing.T) {
 		{[]string{"/bin/sh", path("option")}, nil}, // a person's, who left that out
 		{[]string{"sh", path("plain")}, nil},
 		{[]string{"/bin/sh", path("none")}, nil},
+		{[]string{"/bin/sh", path("text")}, nil},
+		{[]string{"/bin/sh", "plain"}, nil},
 		{[]string{"/bin/sh", path("other")}, nil},
 		{[]string{"/bin/sh", path("missing")}, nil},
 		{[]string{"/bin/sh", "-c", path("plain")}, nil},

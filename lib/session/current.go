@@ -2,8 +2,6 @@ package session
 
 import (
 	"bytes"
-	"cmp"
-	"maps"
 	"os"
 	"slices"
 	"time"
@@ -44,6 +42,11 @@ func Client(getenv func(string) string) string {
 		}
 	}
 	return client
+}
+
+// Tells says whether the client has such a variable.
+func Tells(client string) bool {
+	return slices.ContainsFunc(clientVars, func(v struct{ name, client string }) bool { return v.client == client })
 }
 
 // Current says which session the calling program runs in, the first that
@@ -96,14 +99,19 @@ func (s Store) Current(getenv func(string) string, hook bool) ID {
 // inner are those of the sessions whose process is above the calling program, the
 // nearest first.
 func (s Store) inner(ids []ID) []ID {
-	up := process.Ancestors(os.Getpid())
-	depth := map[ID]int{}
-	for _, id := range ids {
-		if r, err := s.Get(id); err == nil && r != nil && r.Live() && slices.Contains(up, r.PID) {
-			depth[id] = slices.Index(up, r.PID)
+	of := map[int]ID{}
+	for _, id := range slices.Backward(ids) {
+		if r, err := s.Get(id); err == nil && r != nil && r.Live() {
+			of[r.PID] = id
 		}
 	}
-	return slices.SortedFunc(maps.Keys(depth), func(a, b ID) int { return cmp.Compare(depth[a], depth[b]) })
+	var found []ID
+	for _, pid := range process.Ancestors(os.Getpid()) {
+		if id, ok := of[pid]; ok {
+			found = append(found, id)
+		}
+	}
+	return found
 }
 
 // idFile is <home>/.runtime/session_id, which Gas Town reads too:

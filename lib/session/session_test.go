@@ -285,13 +285,13 @@ func TestResumeReopensWithoutASecondStart(t *testing.T) {
 	q, _ := agent(t)
 	start(t, s, now.Add(2*time.Hour), Facts{ID: "a", Process: q, Source: "resume"})
 	r := get(t, s, "a")
-	if r.Ended() || r.Outcome != "" || r.Reason != "" || r.Process() != q || r.Source != "resume" || r.TmuxPane != "%1" || r.Transcript != "/t" || !r.StartedAt.Equal(now) {
+	if r.Ended() || r.Outcome != "" || r.Reason != "" || r.Process() != q || r.Source != "resume" || r.TmuxPane != "" || r.Transcript != "/t" || !r.StartedAt.Equal(now) {
 		t.Errorf("%+v", r)
 	}
 	want(t, s, "session_start a a", "session_end a done", "session_resume a")
 
 	// A command of the agent's own says neither how it began nor what tmux calls it.
-	r.TmuxSession = "name"
+	r.TmuxSession, r.TmuxPane, r.TmuxServer = "name", "%1", "/sock"
 	if err := s.Put(r, atomicfile.Unsynced); err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,8 @@ func (r *Record) Claim(now time.Time, key string) bool {
 
 // resume lets a known session go on, in whatever process it is now.
 func (s Store) resume(now time.Time, r *Record, f Facts) error {
-	moved := f.Process.Known() && r.Process() != f.Process
+	another := f.Process.Known() && r.Process() != f.Process
+	moved := another
 	if r.Ended() {
 		// A resume that was killed between the event and the record has logged it.
 		moved = s.lastEvent(r.ID).Type != eventlog.SessionResume
@@ -153,6 +154,9 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 			return err
 		}
 	}
+	if (another || r.Ended()) && r.Handoff != nil {
+		r.Handoff.Next = "" // who opened it again wants it in this pane
+	}
 	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
 	r.Source = cmp.Or(f.Source, r.Source) // a command's says nothing
 	if f.Process.Known() || f.Server.Known() {
@@ -164,6 +168,8 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 			f.TmuxSession = cmp.Or(f.TmuxSession, r.TmuxSession) // its name is known already
 		}
 		r.TmuxSession, r.TmuxPane, r.TmuxServer = f.TmuxSession, f.TmuxPane, f.TmuxServer
+	} else if another {
+		r.TmuxSession, r.TmuxPane, r.TmuxServer = "", "", "" // it runs outside now
 	}
 	if f.Transcript != "" {
 		r.Transcript = f.Transcript

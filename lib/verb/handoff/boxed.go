@@ -7,7 +7,6 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/cli"
 	"gt/lib/hook"
-	"gt/lib/keepalive"
 	"gt/lib/mail"
 	"gt/lib/process"
 	"gt/lib/session"
@@ -16,25 +15,26 @@ import (
 // boxed says whether we run in a sandbox, as an agent's commands may: out of it
 // neither the agent nor tmux can be reached, but note, marker and record can be
 // written. The agent's hooks run outside, so the one at the end of the turn does
-// the rest. That there are hooks, the last sign of life shows.
+// the rest. That there are hooks, the record shows: one has started the session.
 func (h *handover) boxed() bool {
-	if h.kind == session.KindAuto || h.remote || h.record == nil || h.record.TmuxPane == "" || h.respawns() {
+	r := h.record
+	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.TmuxPane == "" || h.respawns() {
 		return false
 	}
-	if h.pane.ID != "" && !process.Boxed() {
-		return false // it is at hand, and none to be given away
-	}
-	sign := keepalive.Read(h.home)
-	return sign != nil && sign.SessionID == h.record.ID
+	return process.Boxed() || h.inPane && h.pane.ID == ""
 }
 
-// finishWithin is how long after a hand-over its turn may end. A person who goes
-// on afterwards did not mean it.
+// finishWithin is how long after a hand-over its turn may end. One that goes on
+// for longer found something else to do.
 const finishWithin = 10 * time.Minute
+
+// finishWait is how long the end of a turn waits for others that work in the same
+// home: a client gives its hook five seconds.
+const finishWait = 3 * time.Second
 
 // finish is the rest of a hand-over that ran in a sandbox: the log is told, and
 // the successor is put into the pane. gt-keepalive turns into it at the end of a
-// turn, so it is a hook.
+// turn, so it is a hook, which says nothing and never fails.
 func (g *grammar) finish(env *cli.Env, call *hook.Call) error {
 	call.Hook = true
 	env.Stdout = io.Discard
@@ -44,19 +44,28 @@ func (g *grammar) finish(env *cli.Env, call *hook.Call) error {
 	}
 	call.ID = id
 	h := &handover{env: env, call: call, g: g}
+	if err := h.finish(); err != nil {
+		env.Warn("%v", call.End(err))
+	} else {
+		_ = call.End(nil) // for the log; it was said already
+	}
+	return nil
+}
+
+func (h *handover) finish() error {
 	if err := h.findSelf(false); err != nil {
-		return call.End(err)
+		return err
 	}
 	if ready, err := h.take(); !ready {
-		return call.End(err)
+		return err
 	}
-	return call.End(h.restart())
+	return h.restart()
 }
 
 // take notes that the hand-over is being finished, and reports whether it can
 // be: one that cannot waits for whoever starts next.
 func (h *handover) take() (ready bool, err error) {
-	lock, err := h.home.LockWithin(saveWait)
+	lock, err := h.home.LockWithin(finishWait)
 	if err != nil {
 		return false, err
 	}
@@ -65,12 +74,13 @@ func (h *handover) take() (ready bool, err error) {
 	if err != nil || r == nil || r.Ended() || r.Handoff == nil || r.Handoff.Next == "" {
 		return false, err
 	}
-	h.record, h.kind, h.g.To = r, r.Handoff.Kind, r.Handoff.Next
+	h.record, h.kind, h.heir = r, r.Handoff.Kind, h.known().Of(r.Handoff.Next)
 	r.Handoff.Next = ""
-	err = h.findHeir()
 	now := h.env.Now()
-	ready = err == nil && now.Sub(r.Handoff.At).Abs() < finishWithin && h.respawns()
-	r.Handoff.Respawn = ready
+	if err = h.findProgram(); err == nil && now.Sub(r.Handoff.At).Abs() < finishWithin && h.respawns() {
+		ready = true
+		r.Handoff.Respawn, r.Handoff.At = true, now
+	}
 	if perr := h.store.Put(r, atomicfile.Synced); perr != nil {
 		return false, perr
 	}

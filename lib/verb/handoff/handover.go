@@ -39,7 +39,8 @@ type handover struct {
 	agent  process.Proc    // the client's process, unknown when none runs
 	runs   string          // what that is called, where no session is known
 	server tmux.Server
-	pane   tmux.Pane // empty outside tmux
+	inPane bool      // the environment names a pane
+	pane   tmux.Pane // empty outside tmux, and where that does not answer
 	remote bool
 	vars   []string            // see environ
 	clean  func(string) string // see redact
@@ -151,7 +152,7 @@ func (h *handover) findSelf(changes bool) error {
 	if pane == "" {
 		return nil
 	}
-	h.server = tmux.Server(server)
+	h.server, h.inPane = tmux.Server(server), true
 	if r := h.record; h.kind == session.KindAuto && r != nil && r.TmuxPane == pane && r.TmuxSession != "" {
 		h.pane.Session = r.TmuxSession // a hook that touches no pane needs no more
 		return nil
@@ -169,13 +170,22 @@ func (h *handover) findSelf(changes bool) error {
 }
 
 // findAgent finds the agent that runs us in this pane, of which no session is
-// known: it has no hooks, and tells its commands no id.
+// known: it has no hooks, and tells its commands no id. Where it works counts, not
+// where its command does.
 func (h *handover) findAgent() {
 	for _, pid := range process.Ancestors(os.Getpid()) {
 		if c := h.known().ByProcess(process.Name(pid)); c.Name != "" {
-			if p, err := process.Find(pid); err == nil {
-				h.agent, h.runs = p, c.Name
+			p, err := process.Find(pid)
+			if err != nil || c.Dialect != "" {
+				return // one with hooks has a session, in another home
 			}
+			dir, err := p.Dir()
+			if err != nil {
+				return
+			}
+			h.agent, h.runs = p, c.Name
+			h.home = home.Find(h.env.Getenv, dir, "")
+			h.store = session.Store{Home: h.home, Warn: h.call.Warn}
 			return
 		}
 		if pid == h.pane.PID {
@@ -282,7 +292,7 @@ func (h *handover) tellSummariser() error {
 // restart puts the successor into the pane, or says how to.
 func (h *handover) restart() error {
 	switch {
-	case h.boxed():
+	case h.record != nil && h.record.Handoff.Next != "":
 		_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n"+
 			"A sandbox keeps this command from its pane: %s takes over as soon as your turn ends. End it now, and do nothing more.\n",
 			h.note.ID, h.heir.Name)
@@ -396,6 +406,12 @@ func (h *handover) findHeir() error {
 		return cli.Fail(cli.Usage, fmt.Errorf("no agent is called '%s'", h.g.To),
 			"there are "+strings.Join(names, ", ")+"; a block [agents."+h.g.To+"] in agents.toml makes one")
 	}
+	return h.findProgram()
+}
+
+// findProgram says what keeps the agent that takes over from being started. One
+// that runs now can be.
+func (h *handover) findProgram() error {
 	if h.heir.Name == h.client().Name {
 		return nil
 	}

@@ -247,7 +247,10 @@ func (r restart) runThenShell(program string) error {
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		return fmt.Errorf("cannot run '%s': %w", program, err)
 	}
-	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool { return strings.HasPrefix(kv, shellVar+"=") })
+	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return name == shellVar || name == "GT_AGENT" || name == "GT_PROCESS_NAMES" // it may start another
+	})
 	err := syscall.Exec(r.Shell, []string{filepath.Base(r.Shell)}, shellEnv)
 	return fmt.Errorf("cannot run '%s': %w", r.Shell, err)
 }

@@ -39,6 +39,9 @@ func (h *handover) save() (bool, error) {
 				return false, nil
 			}
 		}
+		if h.kind == session.KindAuto && r.Handoff != nil && r.Handoff.Next != "" {
+			return false, nil // it has handed over, and waits for the end of its turn
+		}
 		id = r.ID
 		if r.Handoff != nil {
 			previous = r.Handoff.Marker

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/atomicfile"
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
 	"gt/lib/hook"
@@ -27,7 +28,8 @@ type touch struct {
 }
 
 // Run gives a sign of life. It runs at every prompt and tool call, so it does
-// no more than that; only for a session that has no record yet it makes one.
+// no more than that; only for a session that has no record yet it makes one, and
+// at the end of a turn it sees to a hand-over that waits for it.
 func (t *touch) Run(env *cli.Env) error {
 	call := hook.Begin(env, t.Flags)
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
@@ -61,24 +63,44 @@ func (t *touch) Run(env *cli.Env) error {
 		}
 	}
 	err = call.End(errors.Join(err, keepalive.Touch(call.Home, sign)))
-	if t.Hook && sign.State == keepalive.Waiting && call.Input.Kind() == "Stop" {
-		err = errors.Join(err, call.End(handOver(env, call)))
+	if t.Hook && call.Input.AgentID == "" {
+		switch call.Input.Kind() {
+		case "UserPromptSubmit", "Stop":
+			err = errors.Join(err, call.End(t.handOver(env, call)))
+		}
 	}
 	return err
 }
 
 // handOver finishes a hand-over of which only the note was saved in the turn that
-// ends here, because it ran in a sandbox: gt-handoff takes our place, outside.
-func handOver(env *cli.Env, call *hook.Call) error {
+// ends here, because it ran in a sandbox: gt-handoff takes our place, outside. A
+// person who says something first goes on with this session.
+func (t *touch) handOver(env *cli.Env, call *hook.Call) error {
 	r, err := call.Store.Get(call.ID)
 	if err != nil || r == nil || r.Handoff == nil || r.Handoff.Next == "" {
 		return err
+	}
+	if call.Input.Kind() != "Stop" {
+		lock, err := call.Home.LockWithin(endWait)
+		if err != nil {
+			return err
+		}
+		defer lock.Unlock()
+		if r, err = call.Store.Get(call.ID); err != nil || r == nil || r.Handoff == nil {
+			return err
+		}
+		r.Handoff.Next = ""
+		return call.Store.Put(r, atomicfile.Unsynced)
 	}
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GT_HOME=") || strings.HasPrefix(kv, "GT_SESSION_UUID=")
 	})
 	environ = append(environ, "GT_HOME="+call.Home.Dir, "GT_SESSION_UUID="+string(call.ID))
-	return process.Become(call.Dir, []string{process.Beside("gt-handoff"), "--finish", string(call.ID), "--agent", call.Agent}, environ)
+	args := []string{process.Beside("gt-handoff"), "--finish", string(call.ID), "--agent", call.Agent}
+	if t.Dialect != "" {
+		args = append(args, "--dialect", t.Dialect)
+	}
+	return process.Become(call.Dir, args, environ)
 }
 
 // late says whether the session is over already. One whose own sign says that

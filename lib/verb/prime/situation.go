@@ -121,8 +121,8 @@ func (s *start) lookForMarker(box mail.Box) error {
 	for _, m := range markers {
 		if s.takes(m) {
 			s.marker, s.owner = &m.Marker, m.owner
-			// One whose record is lost is taken by who goes on only if it is its own.
-			s.own = m.owner == nil && s.goesOn() || m.owner != nil && m.owner.ID == s.facts.ID
+			s.own = m.owner == nil && s.goesOn() && m.From == string(s.facts.ID) || // its record is lost
+				m.owner != nil && m.owner.ID == s.facts.ID
 			break
 		}
 	}
@@ -154,7 +154,7 @@ func (s *start) lookForWork(box mail.Box) error {
 	}
 	for _, n := range slices.Backward(hooked) {
 		forMarker := s.marker != nil && s.owner == nil && s.note == nil && n.Type == mail.Handoff && !n.Seen &&
-			(!s.own || n.Session == string(s.facts.ID))
+			(!s.goesOn() || n.Session == string(s.facts.ID))
 		if s.note != nil && n.ID == s.note.ID || !forMarker && !s.isOurs(n) {
 			continue
 		}
@@ -163,7 +163,7 @@ func (s *start) lookForWork(box mail.Box) error {
 			return err
 		}
 		if forMarker {
-			s.note = &n
+			s.note, s.own = &n, s.goesOn()
 			continue
 		}
 		s.hooked = append(s.hooked, n)
@@ -179,10 +179,17 @@ func (s *start) lookForWork(box mail.Box) error {
 // kept nothing.
 func (s *start) lookForGiven(box mail.Box) error {
 	for _, r := range s.records {
-		if r.ID != s.facts.ID || r.Note == "" {
+		if r.ID != s.facts.ID {
 			continue
 		}
-		note, err := box.Get(r.Note)
+		given := r.Note
+		if s.cutShort {
+			given = cmp.Or(r.Handoff.Note, given)
+		}
+		if given == "" {
+			continue
+		}
+		note, err := box.Get(given)
 		if errors.Is(err, mail.ErrNotFound) {
 			return nil
 		}

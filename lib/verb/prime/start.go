@@ -1,6 +1,7 @@
 package prime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -224,13 +225,12 @@ func (s *start) carryOn() error {
 	if err != nil || me == nil {
 		return err
 	}
-	if me.Handoff != nil && me.Handoff.Note != "" {
-		me.Note = me.Handoff.Note
-	}
-	if s.note != nil {
+	if s.note != nil && s.own {
 		me.Note = s.note.ID
 	}
-	me.Handoff = nil
+	if h := me.Handoff; h != nil && h.Kind != session.KindHandoff {
+		me.Note, me.Handoff = cmp.Or(h.Note, me.Note), nil
+	}
 	return s.call.Store.Put(me, atomicfile.Unsynced)
 }
 
