@@ -24,14 +24,17 @@ import (
 // the first pane; the pane of the session that it names is the one that changes
 // hands.
 var paned = []struct {
-	name string
-	args []string
-	pane string // the tmux session that is given away, which is its folder too
-	told string // what the successor is told
+	name   string
+	before []string // is run first, and left alone
+	args   []string
+	pane   string // the tmux session that is given away, which is its folder too
+	told   string // what the successor is told
 }{
-	{"pane-handoff", handoff, "work", message},
-	{"pane-cycle", []string{"gt-handoff", "--cycle", "-m", message}, "work", "gt-mail read"},
-	{"pane-remote", []string{"gt-handoff", "--no-watch", "other", "-m", message}, "other", message},
+	{"pane-handoff", nil, handoff, "work", message},
+	{"pane-cycle", nil, []string{"gt-handoff", "--cycle", "-m", message}, "work", "gt-mail read"},
+	{"pane-remote", nil, []string{"gt-handoff", "--no-watch", "other", "-m", message}, "other", message},
+	// What gt-keepalive turns into after a hand-over that could not reach tmux.
+	{"pane-sandbox", append([]string{"env", "TMUX=/nowhere,1,0"}, handoff...), []string{"gt-handoff", "--finish", "claude-1", "--agent", "claude"}, "work", message},
 }
 
 // TestPane kills a hand-over in a tmux pane before each of its calls. The pane
@@ -44,7 +47,7 @@ func TestPane(t *testing.T) {
 	for _, c := range paned {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := &panes{w: newWorld(t, c.name), args: c.args, pane: c.pane, told: c.told}
+			p := &panes{w: newWorld(t, c.name), before: c.before, args: c.args, pane: c.pane, told: c.told}
 			t.Cleanup(func() {
 				removeAll(p.w.root)
 				removeAll(p.w.root + ".kept")
@@ -80,10 +83,10 @@ func TestPane(t *testing.T) {
 
 // panes is a world with a tmux server, an agent in each of its two sessions.
 type panes struct {
-	w          *world
-	args       []string
-	pane, told string
-	pid        string // of what ran in the pane before
+	w            *world
+	before, args []string
+	pane, told   string
+	pid          string // of what ran in the pane before
 }
 
 func (p *panes) tmux(t *testing.T, args ...string) result {
@@ -110,12 +113,21 @@ func (p *panes) run(t *testing.T, expressions ...string) []byte {
 		args = append(args, "-e", e)
 	}
 	args = append(args, filepath.Join(bin, p.args[0]))
+	if p.before != nil {
+		p.agent(t, p.before)
+	}
+	p.agent(t, append(args, p.args[1:]...))
+	return await(t, log, "+++ ")
+}
+
+// agent has the one in work/ run a command, until that is done or the agent gone.
+func (p *panes) agent(t *testing.T, command []string) {
+	t.Helper()
 	conn, err := net.Dial("unix", p.w.path("tmp/claude-1"))
 	must(t, err)
 	defer conn.Close()
-	must(t, json.NewEncoder(conn).Encode(append(args, p.args[1:]...)))
-	_, _ = io.Copy(io.Discard, conn) // until it is done, or the agent is gone
-	return await(t, log, "+++ ")
+	must(t, json.NewEncoder(conn).Encode(command))
+	_, _ = io.Copy(io.Discard, conn)
 }
 
 // stop ends the server and all that runs in it.
