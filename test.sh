@@ -107,6 +107,7 @@ provide() {
 	lack "${CC:-cc}" gcc libc6-dev
 	[ "$(uname)" != Linux ] || lack strace strace
 	[ "$(uname)" != Linux ] || lack bwrap bubblewrap
+	[ "$(uname)" != Linux ] || lack socat socat
 	# A browser, for the page of gt-seance timeline: any Chrome will do.
 	[ "$(uname)" != Linux ] || command -v google-chrome >/dev/null || lack chromium chromium
 	lack zsh zsh

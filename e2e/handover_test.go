@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -64,6 +65,68 @@ func TestHandoverFromShell(t *testing.T) {
 		p.awaitPrompt()
 		return p
 	})
+}
+
+// A command in Claude Code's sandbox can reach neither tmux nor the client: what it
+// hands over is saved, and the pane is given away by the hook at the end of the
+// turn, which runs outside. What gt notes in there leaves no session for dead.
+//
+// S1-15 S1-62 S1-63
+func TestHandoverFromSandbox(t *testing.T) {
+	w := newWorld(t)
+	for _, program := range []string{"bwrap", "socat"} { // which its sandbox is made of
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("no ", program)
+		}
+	}
+	var settings map[string]any
+	if err := json.Unmarshal([]byte(w.read(w.userSettings())), &settings); err != nil {
+		t.Fatal(err)
+	}
+	settings["sandbox"] = map[string]any{
+		"enabled": true, "autoAllowBashIfSandboxed": true, "allowUnsandboxedCommands": false,
+		"filesystem": map[string]any{"allowWrite": []string{w.town()}}, // else nothing could be noted at all
+	}
+	w.writeJSON(w.userSettings(), settings)
+	w.model.Answer(func(r *model.Request) model.Reply {
+		switch asked := r.Asked(); {
+		case strings.Contains(asked, "please look"):
+			return model.Bash("touch ~/outside; gt-prime; gt-checkpoint write --notes x")
+		case strings.Contains(asked, "please hand over"):
+			return model.Bash("gt-handoff -s x -m MESSAGE-CANARY")
+		}
+		return model.Reply{}
+	})
+	p := w.claude("max")
+	w.until("the session is noted", func() bool { return len(w.records()) == 1 })
+	old, pid := w.only(), p.pid()
+	was := w.record(old)
+	p.typ("please look")
+	w.until("the command has run", func() bool {
+		last := w.model.Turns().Last()
+		return last != nil && last.Result() != ""
+	})
+	if said := w.model.Turns().Last().Result(); !strings.Contains(said, "cannot touch") {
+		t.Skipf("there is no sandbox here: %s", said)
+	}
+	if r := w.record(old); r.PID != was.PID || r.TmuxPane != p.id || r.EndedAt != "" {
+		t.Errorf("after a look from the sandbox the record says %+v", r)
+	}
+	p.typ("please hand over")
+	w.until("a new process runs in the pane", func() bool { return p.pid() != pid })
+	first := w.asked("[GAS TOWN]")
+	if first.Session == old || first.Count("\nMESSAGE-CANARY\n") != 1 {
+		t.Errorf("the successor is told:\n%s", first.Told())
+	}
+	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	if r := w.record(first.Session); r.ParentID != old || r.TmuxPane != p.id {
+		t.Errorf("the successor's record says %+v", r)
+	}
+	w.oneEvent("handoff", old)
+	w.oneEvent("session_end", old)
+	if r := w.record(old); r.Outcome != "handoff" {
+		t.Errorf("the record of who handed over says %+v", r)
+	}
 }
 
 func handoverStory(w *world, start func() *pane) {

@@ -1,15 +1,12 @@
 package process
 
-import (
-	"maps"
-	"slices"
-)
+import "sort"
 
 // Named returns the processes whose program has that name, as Name gives it,
 // the one with the lowest number first.
 func Named(name string) []Proc {
 	var all []Proc
-	for _, pid := range slices.Sorted(maps.Keys(parents())) {
+	for pid := range parents() {
 		if Name(pid) != name {
 			continue
 		}
@@ -17,5 +14,6 @@ func Named(name string) []Proc {
 			all = append(all, p)
 		}
 	}
+	sort.Slice(all, func(i, j int) bool { return all[i].PID < all[j].PID })
 	return all
 }

@@ -109,45 +109,52 @@ func Agent(pid int) (Proc, error) {
 	if Boxed() {
 		return Proc{}, os.ErrPermission
 	}
-	if pid = nearest(pid); pid == 0 {
+	if pid, _ = nearest(pid); pid == 0 {
 		return Proc{}, os.ErrProcessDone
 	}
 	return Find(pid)
 }
 
 // Boxed says whether this program is a command that an agent runs in a sandbox
-// with process numbers of its own, as bubblewrap makes them and Codex under a name
-// of its own: of no process outside can be said whether it runs, and the first one
-// inside is the sandbox. Where the agent itself runs in one, with all that it has,
-// nothing is out of sight.
+// with process numbers of its own: of no process outside can be said whether it
+// runs, and the first one inside is the sandbox. Codex makes it under a name of its
+// own; Claude Code with bubblewrap, and runs the command by a helper that has no
+// name but that of a file descriptor. Where the agent itself runs in one, with all
+// that it has, nothing is out of sight.
 func Boxed() bool {
 	args, err := Proc{PID: 1}.args()
-	if err != nil || len(args) == 0 {
-		return false
-	}
-	switch filepath.Base(args[0]) {
-	case "codex-linux-sandbox":
+	if err == nil && len(args) > 0 && filepath.Base(args[0]) == "codex-linux-sandbox" {
 		return true
-	case "bwrap":
-		return nearest(os.Getpid()) == 1
 	}
-	return false
+	return boxes(nearest(os.Getpid()))
 }
 
-// nearest is the nearest ancestor that is no shell and no timeout(1), 0 where
-// there is none.
-func nearest(pid int) int {
+// boxes says whether a process is a sandbox around what it runs.
+func boxes(pid int, name string) bool {
+	if name == "bwrap" {
+		return true
+	}
+	if strings.Trim(name, "0123456789") != "" || name == "" {
+		return false // a look at the arguments is not free
+	}
+	args, err := Proc{PID: pid}.args()
+	return err == nil && len(args) > 0 && strings.HasPrefix(args[0], "/proc/self/fd/")
+}
+
+// nearest is the nearest ancestor that is no shell and no timeout(1), with its
+// name; 0 where there is none.
+func nearest(pid int) (up int, name string) {
 	for range maxDepth {
 		st, err := stat(pid)
 		if err != nil {
-			return 0
+			return 0, ""
 		}
 		pid = st.parent
 		if st, err = stat(pid); err == nil && !IsShell(st.name) && st.name != "timeout" {
-			return pid
+			return pid, st.name
 		}
 	}
-	return 0
+	return 0, ""
 }
 
 // IsShell knows the shells by the name of their program.
