@@ -106,13 +106,14 @@ func Ancestors(pid int) []int {
 //
 // From inside a sandbox (see Boxed) it cannot be seen.
 func Agent(pid int) (Proc, error) {
-	if Boxed() {
+	up, name := nearest(pid)
+	switch {
+	case boxes(up, name), inCodexBox():
 		return Proc{}, os.ErrPermission
-	}
-	if pid, _ = nearest(pid); pid == 0 {
+	case up == 0:
 		return Proc{}, os.ErrProcessDone
 	}
-	return Find(pid)
+	return Find(up)
 }
 
 // Boxed says whether this program is a command that an agent runs in a sandbox
@@ -122,11 +123,12 @@ func Agent(pid int) (Proc, error) {
 // name but that of a file descriptor. Where the agent itself runs in one, with all
 // that it has, nothing is out of sight.
 func Boxed() bool {
+	return boxes(nearest(os.Getpid())) || inCodexBox()
+}
+
+func inCodexBox() bool {
 	args, err := Proc{PID: 1}.args()
-	if err == nil && len(args) > 0 && filepath.Base(args[0]) == "codex-linux-sandbox" {
-		return true
-	}
-	return boxes(nearest(os.Getpid()))
+	return err == nil && len(args) > 0 && filepath.Base(args[0]) == "codex-linux-sandbox"
 }
 
 // boxes says whether a process is a sandbox around what it runs.
