@@ -72,6 +72,10 @@ func (t *touch) Run(env *cli.Env) error {
 	return err
 }
 
+// promptWait is how long a prompt waits for others that work in the same home: a
+// client gives its hook five seconds.
+const promptWait = 3 * time.Second
+
 // handOver finishes a hand-over of which only the note was saved in the turn that
 // ends here, because it ran in a sandbox: gt-handoff takes our place, outside. A
 // person who says something first goes on with this session.
@@ -81,7 +85,7 @@ func (t *touch) handOver(env *cli.Env, call *hook.Call) error {
 		return err
 	}
 	if call.Input.Kind() != "Stop" {
-		lock, err := call.Home.LockWithin(endWait)
+		lock, err := call.Home.LockWithin(promptWait)
 		if err != nil {
 			return err
 		}
