@@ -146,10 +146,10 @@ func boxes(pid int, name string) bool {
 // nearest is the nearest ancestor that is no shell and no timeout(1), with its
 // name; 0 where there is none.
 func nearest(pid int) (up int, name string) {
+	st, err := stat(pid)
 	for range maxDepth {
-		st, err := stat(pid)
 		if err != nil {
-			return 0, ""
+			break
 		}
 		pid = st.parent
 		if st, err = stat(pid); err == nil && !IsShell(st.name) && st.name != "timeout" {

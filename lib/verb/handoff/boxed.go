@@ -89,6 +89,6 @@ func (h *handover) take() (ready bool, err error) {
 	if h.note = note; note.ID == "" {
 		h.note.ID = r.Handoff.Note
 	}
-	h.log(now, ready, r.Handoff.Reason)
+	h.log(now)
 	return ready, err
 }

@@ -93,21 +93,21 @@ func (h *handover) save() (bool, error) {
 			h.record.TmuxSession = h.pane.Session
 		}
 		if err := h.store.Put(h.record, durable); err != nil {
-			if h.respawns() {
+			if h.record.Handoff.Respawn {
 				return false, err // an agent that could go on is not ended for this
 			}
 			h.warn(err) // who starts next finds note and marker all the same
 		}
 	}
 	if h.record == nil || h.record.Handoff.Next == "" { // else the log may be out of reach: see finish
-		h.log(now, h.respawns(), reason)
+		h.log(now)
 	}
 	return true, nil
 }
 
 // log tells of the hand-over. A town that cannot be written to keeps nobody from
 // handing over: note, marker and record are there.
-func (h *handover) log(now time.Time, respawns bool, reason string) {
+func (h *handover) log(now time.Time) {
 	payload := struct {
 		SessionID session.ID `json:"session_id,omitempty"`
 		Subject   string     `json:"subject"`
@@ -115,12 +115,14 @@ func (h *handover) log(now time.Time, respawns bool, reason string) {
 		Reason    string     `json:"reason,omitempty"`
 		Kind      string     `json:"kind"`
 		Note      string     `json:"note"`
-	}{Subject: h.note.Subject, ToSession: respawns, Reason: reason, Kind: h.kind, Note: h.note.ID}
-	switch {
-	case h.record != nil:
-		payload.SessionID = h.record.ID
-	case !h.remote:
-		payload.SessionID = h.call.ID // one whose record cannot be read
+	}{Subject: h.note.Subject, Kind: h.kind, Note: h.note.ID}
+	if r := h.record; r != nil {
+		payload.SessionID, payload.ToSession, payload.Reason = r.ID, r.Handoff.Respawn, r.Handoff.Reason
+	} else {
+		payload.ToSession, payload.Reason = h.respawns(), h.reason()
+		if !h.remote {
+			payload.SessionID = h.call.ID // one whose record cannot be read
+		}
 	}
 	h.warn(eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload))
 }
