@@ -62,40 +62,54 @@ func (t *touch) Run(env *cli.Env) error {
 			return nil
 		}
 	}
-	err = call.End(errors.Join(err, keepalive.Touch(call.Home, sign)))
+	err = errors.Join(err, keepalive.Touch(call.Home, sign))
 	if t.Hook && call.Input.AgentID == "" {
 		switch call.Input.Kind() {
-		case "UserPromptSubmit", "Stop":
-			err = errors.Join(err, call.End(t.handOver(env, call)))
+		case "UserPromptSubmit":
+			err = errors.Join(err, goOn(call))
+		case "Stop":
+			waiting, werr := handsOver(call)
+			err = errors.Join(err, werr)
+			if waiting {
+				return errors.Join(call.End(err), call.End(t.handOver(env, call)))
+			}
 		}
 	}
-	return err
+	return call.End(err)
+}
+
+// handsOver says whether a hand-over of the session waits for the end of its turn,
+// because it ran in a sandbox and could only save its note.
+func handsOver(call *hook.Call) (bool, error) {
+	r, err := call.Store.Get(call.ID)
+	return err == nil && r != nil && r.Handoff != nil && r.Handoff.Next != "", err
 }
 
 // promptWait is how long a prompt waits for others that work in the same home: a
 // client gives its hook five seconds.
 const promptWait = 3 * time.Second
 
-// handOver finishes a hand-over of which only the note was saved in the turn that
-// ends here, because it ran in a sandbox: gt-handoff takes our place, outside. A
-// person who says something first goes on with this session.
-func (t *touch) handOver(env *cli.Env, call *hook.Call) error {
-	r, err := call.Store.Get(call.ID)
-	if err != nil || r == nil || r.Handoff == nil || r.Handoff.Next == "" {
+// goOn takes back that a hand-over waits: a person has said something first.
+func goOn(call *hook.Call) error {
+	if waiting, err := handsOver(call); !waiting {
 		return err
 	}
-	if call.Input.Kind() != "Stop" {
-		lock, err := call.Home.LockWithin(promptWait)
-		if err != nil {
-			return err
-		}
-		defer lock.Unlock()
-		if r, err = call.Store.Get(call.ID); err != nil || r == nil || r.Handoff == nil {
-			return err
-		}
-		r.Handoff.Next = ""
-		return call.Store.Put(r, atomicfile.Unsynced)
+	lock, err := call.Home.LockWithin(promptWait)
+	if err != nil {
+		return err
 	}
+	defer lock.Unlock()
+	r, err := call.Store.Get(call.ID)
+	if err != nil || r == nil || r.Handoff == nil {
+		return err
+	}
+	r.Handoff.Next = ""
+	return call.Store.Put(r, atomicfile.Unsynced)
+}
+
+// handOver has gt-handoff take our place, which does what it could not in the
+// sandbox. It returns only when that fails.
+func (t *touch) handOver(env *cli.Env, call *hook.Call) error {
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GT_HOME=") || strings.HasPrefix(kv, "GT_SESSION_UUID=")
 	})
