@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gt/lib/cli"
+	"gt/lib/home"
 	"gt/lib/span"
 	"gt/lib/verb/checkpoint"
 	"gt/lib/verb/handoff"
@@ -72,6 +73,8 @@ func TestScripts(t *testing.T) {
 			"leaks":  leaks,
 			"spied":  spied,
 			"events": writeEvents,
+			"state":  stateOf,
+			"trust":  trustTown,
 		},
 	})
 }
@@ -174,6 +177,24 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("waited 30 s for %s", strings.Join(args, " "))
 		}
 	}
+}
+
+// stateOf sets a variable to the folder of the state that keeps what belongs to the
+// home of a folder, for who works there with the script's environment: "state S
+// proj", and then $S/handoff. The folder of the state may not exist yet.
+func stateOf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: state variable folder")
+	}
+	ts.Setenv(args[0], home.Find(ts.Getenv, ts.MkAbs(args[1]), "").Runtime())
+}
+
+// trustTown has the person trust a town, as gt-hooks trust does.
+func trustTown(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: trust folder")
+	}
+	ts.Check(ts.Exec("gt-hooks", "trust", "--yes", ts.MkAbs(args[0])))
 }
 
 // appendLine adds a line to a file, making it where it is missing.

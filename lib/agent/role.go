@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
 
 	"gt/lib/atomicfile"
+	"gt/lib/town"
 )
 
 // DefaultName is the agent that is meant where nothing says otherwise.
@@ -32,7 +34,7 @@ type roles struct {
 		Roles map[string]string `toml:"role_agents"`
 	} `toml:"rigs" json:"-"`
 
-	town string // where Gas Town's files of the rigs are
+	town town.Town // where Gas Town's files of the rigs are
 }
 
 func (r *roles) add(o roles) {
@@ -46,10 +48,10 @@ func (r *roles) add(o roles) {
 }
 
 // gastown takes from Gas Town's settings what town.toml does not say.
-func (r *roles) gastown(town string) error {
-	r.town = town
+func (r *roles) gastown(t town.Town) error {
+	r.town = t
 	var theirs roles
-	err := readSettings(town, &theirs)
+	err := readSettings(t, ".", &theirs)
 	r.Default = cmp.Or(r.Default, theirs.Default)
 	for role, name := range theirs.Roles {
 		if r.Roles[role] == "" {
@@ -62,17 +64,18 @@ func (r *roles) gastown(town string) error {
 	return err
 }
 
-// readSettings reads settings/config.json below a folder; none is no error.
-func readSettings(dir string, v any) error {
-	path := filepath.Join(dir, "settings", "config.json")
-	data, err := atomicfile.Read(path, atomicfile.MaxSize)
+// readSettings reads settings/config.json below a folder of the town; none is no
+// error.
+func readSettings(t town.Town, dir string, v any) error {
+	name := path.Join(dir, "settings", "config.json")
+	data, err := t.Read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	}
-	return atomicfile.Error("read", path, json.Unmarshal(data, v))
+	return atomicfile.Error("read", filepath.Join(t.Root, name), json.Unmarshal(data, v))
 }
 
 // For returns the agent that a role of a rig works with, the first that holds:
@@ -86,8 +89,8 @@ func (t *Table) For(role, rig string) (c Client, own bool, err error) {
 		Roles map[string]string `json:"role_agents"`
 	}
 	var errs []error
-	if rig != "" && t.roles.town != "" {
-		errs = append(errs, readSettings(filepath.Join(t.roles.town, rig), &theirs))
+	if rig != "" {
+		errs = append(errs, readSettings(t.roles.town, rig, &theirs))
 	}
 	ours := t.roles.Rigs[rig]
 	for i, name := range []string{

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/BurntSushi/toml"
 
 	"gt/lib/atomicfile"
-	"gt/lib/git"
+	"gt/lib/place"
+	"gt/lib/town"
 )
 
 //go:embed agents.toml
@@ -44,21 +43,18 @@ func Builtin() *Table {
 //
 // in this order. A block changes the keys that it names, and of an agent that
 // gt does not know it makes a new one. The town's file says also who works with
-// which agent; see For. A town of "" is none.
+// which agent; see For.
 //
-// A town's blocks count only where nobody else can read the file (0600) and git
-// does not keep it: they say what is run and with which environment, and a
-// repository that was cloned can bring a town.toml, where the umask is 077 in that
-// mode.
+// A town's files count as they were when the person trusted the town: they say
+// what is run and with which environment (place.Trust).
 //
 // The table is good also where there is an error, which names each file that
 // could not be read and each key that means nothing: without what that file says.
-func Load(getenv func(string) string, town string) (*Table, error) {
+func Load(getenv func(string) string, t town.Town) (*Table, error) {
 	files := []file{{text: embedded, ours: true}}
-	t := Builtin()
+	all := Builtin()
 	var errs []error
-	add := func(path string, ours bool) {
-		text, err := atomicfile.Read(path, atomicfile.MaxSize)
+	add := func(text []byte, path string, ours bool, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
@@ -67,43 +63,27 @@ func Load(getenv func(string) string, town string) (*Table, error) {
 			return
 		}
 		// Read anew, since a table that was decoded into can be half changed.
-		more := append(slices.Clone(files), file{text: text, ours: ours, path: path})
+		more := append(slices.Clone(files), file{text: text, ours: ours})
 		if changed, err := read(more...); err != nil {
 			errs = append(errs, atomicfile.Error("read", path, err))
 		} else {
-			t, files = changed, more
+			all, files = changed, more
 		}
 	}
-	if dir := configFolder(getenv); dir != "" {
-		add(filepath.Join(dir, "agents.toml"), true)
+	if path := place.Config(getenv, "agents.toml"); path != "" {
+		text, err := place.ReadConfig(path, atomicfile.MaxSize)
+		add(text, path, true, err)
 	}
-	if town != "" {
-		add(filepath.Join(town, "town.toml"), false)
-		errs = append(errs, t.roles.gastown(town))
-	}
-	return t, errors.Join(errs...)
+	text, err := t.Read("town.toml")
+	add(text, filepath.Join(t.Root, "town.toml"), false, err)
+	errs = append(errs, all.roles.gastown(t))
+	return all, errors.Join(errs...)
 }
 
 // file is the text of one file of the table.
 type file struct {
 	text []byte
 	ours bool // it is for nothing else
-	path string
-}
-
-// gitWait bounds the question whether git keeps a file.
-const gitWait = 5 * time.Second
-
-// vouch says why the blocks of a town's file may be somebody else's word, nil
-// where they are its owner's.
-func vouch(path string) error {
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-		return errOpen
-	}
-	if tracked, err := git.Tracks(path, gitWait); err != nil || tracked {
-		return errTracked
-	}
-	return nil
 }
 
 // read makes one table of several files.
@@ -115,17 +95,6 @@ func read(files ...file) (*Table, error) {
 		}
 	}
 	return t, nil
-}
-
-// configFolder is where a person keeps what gt is told, "" where nobody says.
-func configFolder(getenv func(string) string) string {
-	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "gt")
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".config", "gt")
-	}
-	return ""
 }
 
 // add takes in the text of a file. Keys that mean nothing are an error: in one
@@ -143,11 +112,6 @@ func (t *Table) add(f file) error {
 	for _, key := range meta.Keys() { // in the order of the file
 		if len(key) > 1 && key[0] == "agents" && !slices.Contains(names, key[1]) {
 			names = append(names, key[1])
-		}
-	}
-	if !f.ours && len(names) > 0 {
-		if err := vouch(f.path); err != nil {
-			return err
 		}
 	}
 	for _, name := range names {
@@ -179,12 +143,6 @@ func (t *Table) add(f file) error {
 	t.roles.add(content.roles)
 	return nil
 }
-
-// What is wrong with a town's file that may be somebody else's word.
-var (
-	errOpen    = errors.New("it has blocks of agents, and others than you can read it: it may have come with a repository; if the blocks are yours, chmod 600 it")
-	errTracked = errors.New("it has blocks of agents, and git keeps it: it may have come with a repository; blocks of your own belong in ~/.config/gt/agents.toml")
-)
 
 // checkName refuses what would be no word in a wiring or on a command line.
 func checkName(name string) error {

@@ -61,19 +61,28 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	data, err := ReadFrom(f, limit)
+	return data, Error("read", path, err)
+}
+
+// ReadFrom is Read for a file that is open: a regular one.
+func ReadFrom(f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
-	if err != nil {
-		return nil, Error("read", path, err)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, ErrNotRegular
 	}
 	var data []byte
 	if info.Size() <= limit { // or none of it is held
 		data, err = io.ReadAll(io.LimitReader(f, limit+1))
 	}
 	if err != nil {
-		return nil, Error("read", path, err)
+		return nil, err
 	}
 	if info.Size() > limit || int64(len(data)) > limit {
-		return nil, Error("read", path, fmt.Errorf("%w (over %d bytes)", ErrTooLarge, limit))
+		return nil, fmt.Errorf("%w (over %d bytes)", ErrTooLarge, limit)
 	}
 	return data, nil
 }
@@ -122,6 +131,30 @@ func WriteMode(path string, data []byte, perm fs.FileMode, d Durability) error {
 		return Error("replace", path, ErrNotRegular)
 	}
 	return Error("write", path, place(path, data, perm, d, atomic.ReplaceFile))
+}
+
+// WriteIn is Write for a file in an opened folder, where a project's is written:
+// nothing is reached that lies elsewhere. It does not wait for the disk.
+func WriteIn(dir *os.Root, name string, data []byte) error {
+	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return ErrNotRegular
+	}
+	tmp := "." + name + tmpMark + rand.Text()
+	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := closed(f); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = dir.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = dir.Remove(tmp) // a later Sweep does it
+	}
+	return err
 }
 
 // Create writes a file that must not exist yet, with mode 0600, and fails with

@@ -41,8 +41,12 @@ type Work struct {
 
 // Find returns the folder with the .beads that an agent's work is in: its home,
 // or else the nearest folder above it in its town, for the worktrees of a rig
-// share the rig's. "" where there is none.
+// share the rig's. "" where there is none, and outside a trusted town: bd reads
+// from there which programs it runs.
 func Find(h home.Home) string {
+	if h.Town.Trust == nil {
+		return ""
+	}
 	for dir := h.Dir; ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(filepath.Join(dir, ".beads")); err == nil && info.IsDir() {
 			return dir

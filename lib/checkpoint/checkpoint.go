@@ -1,14 +1,17 @@
 // Package checkpoint keeps what a session saves while it works, so that its
 // successor has it when the session dies without a word. The file is
-// <home>/.polecat-checkpoint.json, which Gas Town reads and writes too
-// (docs/checkpoint.md).
+// checkpoint.json of what the state keeps of the home (docs/checkpoint.md).
 //
 // While that holds what another session of the home may still be missed for,
-// a session's checkpoint is <home>/.runtime/checkpoint-<id>.json, so neither
-// overwrites the other's.
+// a session's checkpoint is checkpoint-<id>.json beside it, so neither overwrites
+// the other's.
 //
-// What the file held before stands in .runtime, three times, and is used where
+// What the file held before stands beside it, three times, and is used where
 // the file is no use (atomicfile.Rolling).
+//
+// In a trusted town Gas Town's file, .polecat-checkpoint.json in the role's
+// folder, is kept the same, and one that another program wrote there is read as
+// its claim.
 package checkpoint
 
 import (
@@ -27,12 +30,13 @@ import (
 	"gt/lib/git"
 	"gt/lib/home"
 	"gt/lib/openjson"
+	"gt/lib/place"
 	"gt/lib/session"
 	"gt/lib/term"
 )
 
 // File is the checkpoint's name in the home.
-const File = ".polecat-checkpoint.json"
+const File = "checkpoint.json"
 
 // StaleAfter is the age from which on a checkpoint says nothing any more.
 const StaleAfter = 24 * time.Hour
@@ -64,6 +68,10 @@ type Checkpoint struct {
 	Notes         string     `json:"notes,omitempty"`
 	LastAnswer    string     `json:"last_answer,omitempty"` // the agent's, at its last stop
 	TakenBy       session.ID `json:"taken_by,omitempty"`    // the session that was told of it
+
+	// Claimed reports that another program of the town wrote it, or whoever else
+	// can write to the role's folder.
+	Claimed bool `json:"-"`
 
 	file    atomicfile.Rolling
 	unknown openjson.Unknown
@@ -100,7 +108,7 @@ func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rollin
 func Mend(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Mend) }
 
 func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
-	paths := []string{filepath.Join(h.Dir, File)}
+	paths := []string{h.Path(File)}
 	entries, err := os.ReadDir(h.Runtime())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, atomicfile.Error("read", h.Runtime(), err)
@@ -117,27 +125,50 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 			failed = errors.Join(failed, err)
 			continue
 		}
-		c, err := read(rolling(h, path), load)
+		c, err := read(rolling(path), load)
 		if c != nil {
 			all = append(all, c)
 		}
 		failed = errors.Join(failed, err)
 	}
+	c, err := claimed(h)
+	if c != nil && !slices.ContainsFunc(all, func(o *Checkpoint) bool {
+		return o.SessionID == c.SessionID && o.Timestamp.Equal(c.Timestamp)
+	}) {
+		all = append(all, c)
+	}
+	failed = errors.Join(failed, err)
 	slices.SortStableFunc(all, func(a, b *Checkpoint) int { return b.Timestamp.Compare(a.Timestamp) })
 	return all, failed
 }
 
-// rolling is the checkpoint of that path. The generations of the home's own
-// stand in .runtime, where git sees none and nobody looks for more than one.
-func rolling(h home.Home, path string) atomicfile.Rolling {
-	r := atomicfile.Rolling{Path: path, Limit: maxSize, Valid: func(data []byte) error {
+// claimed is the checkpoint that stands in the role's folder of a trusted town,
+// nil where there is none.
+func claimed(h home.Home) (*Checkpoint, error) {
+	m := h.Mirror()
+	data, err := m.Read(place.Checkpoint, maxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	c, err := parse(data)
+	if err != nil {
+		return nil, atomicfile.Error("understand", m.Path(place.Checkpoint), err)
+	}
+	c.Claimed, c.TakenBy = true, ""
+	if _, err := session.ParseID(string(c.SessionID)); err != nil {
+		c.SessionID = ""
+	}
+	return c, nil
+}
+
+// rolling is the checkpoint of that path.
+func rolling(path string) atomicfile.Rolling {
+	return atomicfile.Rolling{Path: path, Limit: maxSize, Valid: func(data []byte) error {
 		_, err := parse(data)
 		return err
 	}}
-	if filepath.Base(path) == File {
-		r.Backups = h.Path(File)
-	}
-	return r
 }
 
 // read returns the checkpoint, nil where there is none, and what had to be got
@@ -177,13 +208,14 @@ func parse(data []byte) (*Checkpoint, error) {
 // checkpoint is returned all the same. The caller holds the home's lock.
 func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	all, err := Mend(h)
-	path := filepath.Join(h.Dir, File)
+	path := h.Path(File)
 	if info, lerr := os.Lstat(path); lerr == nil && !info.Mode().IsRegular() {
 		path = h.Path("checkpoint-" + string(id) + ".json") // it could not be set aside either
 	}
 	var own *Checkpoint
 	for _, c := range all {
 		switch {
+		case c.Claimed:
 		case c.SessionID == id && own == nil:
 			own = c
 		case filepath.Base(c.file.Path) != File:
@@ -195,7 +227,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 		}
 	}
 	if own == nil {
-		own = &Checkpoint{SessionID: id, file: rolling(h, path)}
+		own = &Checkpoint{SessionID: id, file: rolling(path)}
 	}
 	return own, err
 }
@@ -233,13 +265,19 @@ func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
 // Write saves a checkpoint that Open returned. It survives a loss of power.
 // The caller holds the home's lock.
 func (c *Checkpoint) Write(h home.Home) error {
-	if filepath.Base(c.file.Path) == File {
-		// With its temporary file. A worktree that shows them is no reason not to
-		// save.
-		_ = git.Exclude(h.Dir, "*"+File+"*")
-		atomicfile.Sweep(h.Dir, time.Now()) // where nobody else does
+	return errors.Join(c.put(atomicfile.Synced), c.show(h))
+}
+
+// show puts the home's checkpoint where other programs of a town look for it.
+func (c *Checkpoint) show(h home.Home) error {
+	if filepath.Base(c.file.Path) != File {
+		return nil
 	}
-	return c.put(atomicfile.Synced)
+	data, err := openjson.File(c)
+	if err != nil {
+		return err
+	}
+	return h.Mirror().Write(place.Checkpoint, data)
 }
 
 // Clean has every text of the checkpoint go through clean.
@@ -272,7 +310,13 @@ func (c *Checkpoint) SetFiles(changes []git.Change) {
 
 // Take notes that a successor was told of the checkpoint. One that is gone by
 // now, another's, or told to another, is left as it is. The caller holds the home's lock.
-func Take(c *Checkpoint, by session.ID) error {
+func Take(h home.Home, c *Checkpoint, by session.ID) error {
+	if c.Claimed {
+		// Told once: a copy of ours says so.
+		own := *c
+		own.TakenBy, own.file = by, rolling(h.Path("checkpoint-"+string(cmp.Or(c.SessionID, "unnamed"))+".json"))
+		return own.put(atomicfile.Unsynced)
+	}
 	now, err := read(c.file, atomicfile.Rolling.Read)
 	if now == nil || now.SessionID != c.SessionID || now.TakenBy != c.TakenBy {
 		return err
@@ -302,11 +346,17 @@ func Clear(h home.Home, id session.ID, warn func(error)) error {
 	warn(err)
 	var failed error
 	for _, c := range all {
-		if c.SessionID == id || id == "" {
+		if c.SessionID != id && id != "" {
+			continue
+		}
+		if c.Claimed || filepath.Base(c.file.Path) == File {
+			failed = errors.Join(failed, h.Mirror().Remove(place.Checkpoint))
+		}
+		if !c.Claimed {
 			failed = errors.Join(failed, c.file.Remove())
 		}
 	}
-	own := rolling(h, filepath.Join(h.Dir, File))
+	own := rolling(h.Path(File))
 	if _, err := os.Lstat(own.Path); errors.Is(err, fs.ErrNotExist) {
 		failed = errors.Join(failed, own.Remove()) // what is left of one that somebody else took away
 	}

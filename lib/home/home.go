@@ -3,6 +3,7 @@
 package home
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/flock"
 	"gt/lib/identity"
+	"gt/lib/place"
 	"gt/lib/town"
 )
 
@@ -22,6 +24,27 @@ type Home struct {
 	Identity identity.Identity
 	// Ignored is a GT_ROLE that is no address and was passed over.
 	Ignored string
+	// Problem is why nothing can be kept of this home: the person has no state
+	// folder, or it cannot be believed. Nil where all is well.
+	Problem error
+
+	state string // the folder that keeps what belongs to it
+	role  bool   // it is a role's directory in a town
+}
+
+// in completes a home of which folder, town and identity are known.
+func (h Home) in() Home {
+	h.role = !h.Town.Personal && h.Identity.Role != ""
+	state := h.Town.State
+	if h.Problem = state.Check(); h.Problem == nil && state.Within(h.Dir) {
+		h.Problem = fmt.Errorf("nothing is kept for '%s': gt's own state lies in it, where whoever can write to the project can write it; "+
+			"XDG_STATE_HOME moves it", h.Dir)
+	}
+	if h.Problem != nil {
+		state = place.Nowhere
+	}
+	h.state = state.Home(h.Dir, h.role)
+	return h
 }
 
 // Find returns the home of a session that runs in dir: GT_HOME where it names
@@ -73,7 +96,37 @@ func Find(getenv func(string) string, dir, own string) Home {
 		id = identity.Named(h.Dir)
 	}
 	h.Identity = id
+	return h.in()
+}
+
+// Fixed is the home of a session that has had it from its first hook on, whatever
+// folder its client is in by now.
+func Fixed(getenv func(string) string, at, dir, own string) Home {
+	h := Find(func(key string) string {
+		switch key {
+		case "GT_HOME":
+			return dir
+		case "GT_SESSION_UUID":
+			return own
+		}
+		return getenv(key)
+	}, dir, own)
+	if h.Problem == nil {
+		h.Dir, h.state = dir, at // also where another folder, or none, is there by now
+	}
 	return h
+}
+
+// OfSession is the home of a session of which a record is kept; ok is false where
+// none is noted.
+func OfSession(state place.State, id string) (h Home, ok bool) {
+	at, dir := state.Fixed(id)
+	if at == "" {
+		return Home{}, false
+	}
+	h = In(state, dir)
+	h.state = at
+	return h, true
 }
 
 // Elsewhere is the home of somebody who works in dir: of our environment only
@@ -91,7 +144,13 @@ func Elsewhere(getenv func(string) string, dir string) Home {
 // At is the home that a folder is, whoever asks: for a hand-over to another
 // session, which is read from the folder and not from our own environment.
 func At(t town.Town, id identity.Identity, dir string) Home {
-	return Home{Dir: dir, Town: t, Identity: id}
+	return Home{Dir: dir, Town: t, Identity: id}.in()
+}
+
+// In is the home that a folder is outside of any town.
+func In(state place.State, dir string) Home {
+	t := town.Town{Root: string(state), State: state, Personal: true}
+	return At(t, identity.Named(dir), dir)
 }
 
 // worktree returns the nearest folder at or above dir, but not above top, that
@@ -113,37 +172,40 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Runtime is the folder of the home's own state, <home>/.runtime.
-func (h Home) Runtime() string { return filepath.Join(h.Dir, ".runtime") }
+// Runtime is the folder that keeps what belongs to the home, in the state.
+func (h Home) Runtime() string { return h.state }
 
 // Path is a file or folder in Runtime.
 func (h Home) Path(elem ...string) string {
-	return filepath.Join(append([]string{h.Dir, ".runtime"}, elem...)...)
+	return filepath.Join(append([]string{h.state}, elem...)...)
 }
 
-// Prepare makes Runtime: private to the user, and invisible to git. It refuses
-// a symbolic link, and a folder that is somebody else's; one that others may
-// write to, as a loose umask makes it, is theirs no more.
-//
-// It makes no folder for the home itself: a worktree that was removed under a
-// session does not come back.
-func (h Home) Prepare() error {
-	if _, err := os.Stat(h.Dir); err != nil {
-		return atomicfile.Error("use", h.Dir, err)
+// mirrorList names the files that git does not show in a home of a town.
+const mirrorList = "mirror"
+
+// Mirror is where other programs of the town read and write the files that S1
+// names. Outside a trusted town, and for who has no role in it, it has none.
+func (h Home) Mirror() place.Mirror {
+	if !h.role || h.Town.Trust == nil {
+		return place.Mirror{}
 	}
-	if err := atomicfile.Private(h.Runtime()); err != nil {
-		return err
-	}
-	if info, err := os.Lstat(h.Runtime()); err == nil && info.Mode().Perm()&0o022 != 0 {
-		if err := os.Chmod(h.Runtime(), info.Mode().Perm()&^0o022); err != nil {
-			return atomicfile.Error("make private", h.Runtime(), err)
+	only := map[string]bool{}
+	data, err := atomicfile.Read(h.Path(mirrorList), 4096)
+	if err == nil {
+		for name := range strings.FieldsSeq(string(data)) {
+			only[name] = true
 		}
 	}
-	ignore := h.Path(".gitignore")
-	if _, err := os.Lstat(ignore); err == nil {
-		return nil
+	return place.MirrorOf(h.Dir, only)
+}
+
+// Prepare makes Runtime, private to the user. It makes no folder for the home
+// itself: a worktree that was removed under a session does not come back.
+func (h Home) Prepare() error {
+	if h.Problem != nil {
+		return h.Problem
 	}
-	return atomicfile.Write(ignore, []byte("*\n"), atomicfile.Unsynced)
+	return h.Town.State.MakeHome(h.state, h.Dir, h.Identity.Address())
 }
 
 // restart begins the name of the file in which one hand-over tells the restarted

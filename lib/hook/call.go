@@ -15,6 +15,7 @@ import (
 	"gt/lib/flock"
 	"gt/lib/git"
 	"gt/lib/home"
+	"gt/lib/place"
 	"gt/lib/process"
 	"gt/lib/session"
 	"gt/lib/term"
@@ -58,6 +59,7 @@ type Call struct {
 // inherited one belongs to a parent. Without an input, and for a command, see
 // Store.Current.
 func Begin(env *cli.Env, f Flags) *Call {
+	asStarted(env, f.Hook)
 	c := &Call{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
 	c.Dialect = f.dialect(c.Agent)
 	c.server = behind(env, c.Dialect)
@@ -91,21 +93,28 @@ func Begin(env *cli.Env, f Flags) *Call {
 			c.Dir = c.Input.CWD
 		}
 	}
-	if c.server.Known() && len(town.Above(slices.Values([]string{c.Dir}))) > 0 {
+	if c.server.Known() && len(town.Above(place.StateOf(env.Getenv), slices.Values([]string{c.Dir}))) > 0 {
 		without(env, ofTown) // the folder's own counts
 	}
-	c.Home = home.Find(env.Getenv, c.Dir, string(c.ID))
+	c.Home = c.find()
 	if c.Home.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is no address and was ignored", c.Home.Ignored)
-	}
-	if foreign := c.Home.Town.Foreign; foreign != "" {
-		env.Warn("'%s' is not yours alone and makes no town; GT_ROOT would", foreign)
 	}
 	c.Store = session.Store{Home: c.Home, Warn: c.Warn}
 	if c.ID == "" && c.Input.SessionID == "" {
 		c.ID = c.Store.Current(env.Getenv, f.Hook)
 	}
 	return c
+}
+
+// find finds the home: a session's is the one that its first hook had.
+func (c *Call) find() home.Home {
+	if c.Hook && c.ID != "" {
+		if at, dir := place.StateOf(c.env.Getenv).Fixed(string(c.ID)); at != "" {
+			return home.Fixed(c.env.Getenv, at, dir, string(c.ID))
+		}
+	}
+	return home.Find(c.env.Getenv, c.Dir, string(c.ID))
 }
 
 // dialect is that of the agent, but for what the wiring says of the one that it

@@ -1,6 +1,7 @@
 // Package keepalive keeps the sign of life of whoever works in a home:
-// <home>/.runtime/keepalive.json, rewritten at every prompt and tool call.
-// Gas Town reads its first two fields.
+// keepalive.json, rewritten at every prompt and tool call. In a trusted town it
+// stands in .runtime of the role's folder as well, where Gas Town reads its first
+// two fields.
 //
 //	{"last_command":"Bash","timestamp":"2026-01-17T01:00:00.123Z",
 //	 "state":"running","session_id":"…"}
@@ -59,7 +60,11 @@ func Touch(h home.Home, s Sign) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(h.Path(file), append(data, '\n'), atomicfile.Unsynced)
+	data = append(data, '\n')
+	if err := atomicfile.Write(h.Path(file), data, atomicfile.Unsynced); err != nil {
+		return err
+	}
+	return h.Mirror().Write(file, data)
 }
 
 // Read returns the home's last sign of life, nil when there is none or it

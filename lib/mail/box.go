@@ -3,8 +3,8 @@
 // opens a box, and any program that can deliver mail can leave a note.
 //
 // The box of an agent is <town>/mail/<address>/ with the folders tmp, new and
-// cur; of an agent without a role, <home>/.runtime/mail/. What became of a
-// note stands in the name of its file, as Maildir has it:
+// cur; of an agent without a role it lies with what the state keeps of its home.
+// What became of a note stands in the name of its file, as Maildir has it:
 //
 //	new/1768611600.M123456R3f9a01c2.host        nobody has looked at it
 //	cur/1768611600.M123456R3f9a01c2.host:2,F    hooked: it is the agent's work
@@ -36,7 +36,8 @@ import (
 // Box is the notes of one agent.
 type Box struct {
 	home home.Home
-	root string   // what exists without us: the town, or the home's .runtime
+	root string   // what exists without us: the town, or what is kept of the home
+	own  bool     // it lies in the state, where nobody else can put anything
 	path []string // the box, in root
 	err  error    // why there is no such box
 }
@@ -46,7 +47,7 @@ type Box struct {
 // agent without a role has no box but its home's, for two folders of one name
 // must not share one. Where there is no box, every method says so.
 func Of(h home.Home, address string) Box {
-	own := Box{home: h, root: h.Runtime(), path: []string{"mail"}}
+	own := Box{home: h, root: h.Runtime(), path: []string{"mail"}, own: true}
 	id, err := identity.Parse(address)
 	switch {
 	case h.Town.Personal && address == h.Identity.Address():
@@ -54,8 +55,8 @@ func Of(h home.Home, address string) Box {
 	case err != nil:
 		return Box{err: err}
 	case !h.Town.Personal && id.Role != "":
-		path := append([]string{"mail"}, strings.Split(id.Address(), "/")...)
-		return Box{home: h, root: h.Town.Root, path: path}
+		root, path := h.Town.Mail(id.Address())
+		return Box{home: h, root: root, path: path}
 	case id == h.Identity:
 		return own
 	}
@@ -107,6 +108,11 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	if hooked {
 		to = b.file("cur", unique+withFlags("F"))
 	}
+	if hooked {
+		if err := b.vouch(n.ID); err != nil {
+			return "", err
+		}
+	}
 	return n.ID, atomicfile.Deliver(b.file("tmp", unique), to, text.Bytes())
 }
 
@@ -115,7 +121,7 @@ func (b Box) prepare() error {
 	if b.err != nil {
 		return b.err
 	}
-	if b.root == b.home.Runtime() {
+	if b.own {
 		if err := b.home.Prepare(); err != nil {
 			return err
 		}
@@ -148,9 +154,6 @@ func (b Box) check(folders ...string) error {
 		return b.err
 	}
 	dir, elems := b.root, b.path
-	if b.root == b.home.Runtime() {
-		dir, elems = b.home.Dir, append([]string{".runtime"}, elems...)
-	}
 	for i, elem := range elems {
 		dir = filepath.Join(dir, elem)
 		if there, err := look(dir, i == len(elems)-1); err != nil || !there {
@@ -208,8 +211,15 @@ type entry struct {
 }
 
 func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
-func (e entry) hooked() bool       { return e.has('F') && !e.has('T') }
-func (e entry) unread() bool       { return !strings.ContainsAny(e.flags, "FST") }
+
+// given reports whether the note was given to the agent as work. In a town anybody
+// who can write to it can set the flag: there only what gt has noted counts.
+func (b Box) given(e entry) bool {
+	return e.has('F') && !e.has('T') && (b.own || b.home.Town.Vouches(idOf(e.unique)))
+}
+
+// unread reports whether nobody has looked at the note and it is not given work.
+func (b Box) unread(e entry) bool { return !e.has('S') && !e.has('T') && !b.given(e) }
 
 // scan lists the files in the folders that are wanted (nil: all), in no order.
 func (b Box) scan(want func(entry) bool, folders ...string) ([]entry, error) {
@@ -273,14 +283,14 @@ func (b Box) List() ([]Note, error) {
 
 // Unread returns the notes that nobody has looked at and that are not hooked,
 // the newest first, without their bodies.
-func (b Box) Unread() ([]Note, error) { return b.notes(entry.unread) }
+func (b Box) Unread() ([]Note, error) { return b.notes(b.unread) }
 
 // CountUnread is how many notes Unread would return. It looks into none.
 func (b Box) CountUnread() (int, error) {
 	found, err := b.all()
 	n := 0
 	for _, e := range found {
-		if e.unread() {
+		if b.unread(e) {
 			n++
 		}
 	}
@@ -309,7 +319,7 @@ func (b Box) notes(want func(entry) bool) ([]Note, error) {
 // Hooked returns the notes that are the agent's work, the oldest first,
 // without their bodies. It looks into no file that is not hooked.
 func (b Box) Hooked() ([]Note, error) {
-	found, err := b.scan(entry.hooked, "cur")
+	found, err := b.scan(b.given, "cur")
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -412,7 +422,7 @@ func (b Box) read(e entry, body bool) (Note, error) {
 		}
 	}
 	n.ID, n.Path = idOf(e.unique), path
-	n.Hooked, n.Seen, n.Done = e.hooked(), e.has('S'), e.has('T')
+	n.Hooked, n.Seen, n.Done = b.given(e), e.has('S'), e.has('T')
 	if n.Date.IsZero() {
 		n.Date = e.arrived
 	}
@@ -420,7 +430,29 @@ func (b Box) read(e entry, body bool) (Note, error) {
 }
 
 // Hook makes a note the agent's work, also one that was done with.
-func (b Box) Hook(id string) error { return b.change(id, "F", "T") }
+func (b Box) Hook(id string) error {
+	e, err := b.find(id)
+	if err != nil {
+		return err
+	}
+	if err := b.vouch(idOf(e.unique)); err != nil {
+		return err
+	}
+	return b.change(id, "F", "T")
+}
+
+// vouch notes in the state that gt gives the note as work, where the box itself
+// proves nothing.
+func (b Box) vouch(id string) error {
+	if b.own {
+		return nil
+	}
+	path := b.home.Town.Given(id)
+	if err := b.home.Town.State.Prepare(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, nil, atomicfile.Synced)
+}
 
 // Unhook takes a note off the agent; it stays in the box, and was seen.
 func (b Box) Unhook(id string) error { return b.change(id, "S", "F") }

@@ -2,21 +2,23 @@
 // "/handoff" a fresh session may see in its surroundings was its
 // predecessor's, and that a note waits for it.
 //
-// The file is <home>/.runtime/handoff:
+// The file is handoff, in what the state keeps of the home:
 //
 //	<tmux session, or session id outside tmux>
 //	[reason]
 //
 // Where a second session of the same home hands over while that name is
-// taken, its marker is <home>/.runtime/handoff.<session id>, so neither
-// overwrites the other. Gas Town's name for the file, handoff_to_successor, is
-// read too.
+// taken, its marker is handoff.<session id>, so neither
+// overwrites the other. In a trusted town the same file stands in the role's
+// folder, .runtime/handoff, for Gas Town; what another program left there, also
+// under the name handoff_to_successor, is read as its claim.
 package marker
 
 import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"gt/lib/atomicfile"
@@ -37,9 +39,12 @@ const (
 
 // Marker is one marker that lies in a home.
 type Marker struct {
-	Name   string // the file's name in .runtime
+	Name   string // the file's name
 	From   string // tmux session or session id that handed over
 	Reason string // empty for a plain hand-over
+	// Claimed reports that another program of the town wrote it, or whoever else
+	// can write to the role's folder.
+	Claimed bool
 }
 
 // Write leaves a marker for the session and returns its name. previous is the
@@ -58,7 +63,14 @@ func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfi
 	if reason = term.OneLine(reason); reason != "" {
 		text += reason + "\n"
 	}
-	return name, atomicfile.Write(h.Path(name), []byte(text), d)
+	if err := atomicfile.Write(h.Path(name), []byte(text), d); err != nil {
+		return name, err
+	}
+	if name == plain {
+		// Nobody but other programs reads it there, so it is no reason to fail.
+		_ = h.Mirror().Write(plain, []byte(text))
+	}
+	return name, nil
 }
 
 // is says whether a file of that name, which may come from a record that
@@ -96,21 +108,45 @@ func List(h home.Home) ([]Marker, error) {
 			found = append(found, m)
 		}
 	}
+	for _, n := range []string{plain, foreign} {
+		data, err := h.Mirror().Read(n, maxBytes)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				failed = err
+			}
+			continue
+		}
+		m := parse(n, data)
+		if slices.Contains(found, m) {
+			continue // ours, as others see it
+		}
+		m.Claimed = true
+		found = append(found, m)
+	}
 	return found, failed
 }
 
-// Remove takes the marker away: its text was delivered.
-func (m Marker) Remove(h home.Home) error { return atomicfile.Remove(h.Path(m.Name)) }
+// Remove takes the marker away: its text was delivered. What others see of it goes
+// first, or it would be taken for another program's.
+func (m Marker) Remove(h home.Home) error {
+	if m.Claimed || m.Name == plain {
+		if err := h.Mirror().Remove(m.Name); err != nil || m.Claimed {
+			return err
+		}
+	}
+	return atomicfile.Remove(h.Path(m.Name))
+}
 
 func read(h home.Home, name string) (Marker, error) {
 	data, err := atomicfile.Read(h.Path(name), maxBytes)
-	if err != nil {
-		return Marker{}, err
-	}
+	return parse(name, data), err
+}
+
+func parse(name string, data []byte) Marker {
 	lines := strings.SplitN(string(data), "\n", 3)
 	m := Marker{Name: name, From: strings.TrimSpace(lines[0])}
 	if len(lines) > 1 {
 		m.Reason = strings.TrimSpace(lines[1])
 	}
-	return m, nil
+	return m
 }

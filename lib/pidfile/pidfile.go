@@ -25,8 +25,6 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/flock"
-	"gt/lib/home"
-	"gt/lib/identity"
 	"gt/lib/process"
 	"gt/lib/term"
 	"gt/lib/town"
@@ -169,13 +167,7 @@ func (d Dir) Remove(f File) error {
 // lock makes the folder, private and out of git's sight, and the caller the
 // only one to change what is in it.
 func (d Dir) lock() (*flock.Lock, error) {
-	if err := os.MkdirAll(d.town.Root, 0o700); err != nil {
-		return nil, atomicfile.Error("create", d.town.Root, err)
-	}
-	if err := home.At(d.town, identity.Identity{}, d.town.Root).Prepare(); err != nil {
-		return nil, err
-	}
-	if err := atomicfile.Private(d.town.Pids()); err != nil {
+	if err := d.town.State.Prepare(d.town.Pids()); err != nil {
 		return nil, err
 	}
 	lock, err := flock.Acquire(filepath.Join(d.town.Pids(), ".lock"), lockWait)

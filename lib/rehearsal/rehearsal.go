@@ -29,8 +29,7 @@ const (
 type World struct {
 	Dir     string // what there is of it
 	Project string // the folder that the agent works in
-	Home    string // GT_HOME
-	Town    string // GT_ROOT
+	State   string // XDG_STATE_HOME: what gt keeps of it is not the person's
 }
 
 // New makes a world.
@@ -41,8 +40,8 @@ func New() (w World, err error) {
 	if dir, err := filepath.EvalSymlinks(w.Dir); err == nil {
 		w.Dir = dir
 	}
-	w.Project, w.Home, w.Town = filepath.Join(w.Dir, "project"), filepath.Join(w.Dir, "home"), filepath.Join(w.Dir, "town")
-	for _, dir := range []string{w.Project, w.Home, w.Town} {
+	w.Project, w.State = filepath.Join(w.Dir, "project"), filepath.Join(w.Dir, "state")
+	for _, dir := range []string{w.Project, w.State} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			w.End()
 			return w, err
@@ -69,7 +68,7 @@ func (w World) Environ(environ, more []string) []string {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		env = append(env, name+"="+nobody, strings.ToLower(name)+"="+nobody)
 	}
-	env = append(env, "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost", "GT_ROOT="+w.Town, "GT_HOME="+w.Home)
+	env = append(env, "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost", "XDG_STATE_HOME="+w.State)
 	for _, kv := range more {
 		env = append(env, strings.ReplaceAll(kv, "{scratch}", filepath.Join(w.Dir, "scratch")))
 	}

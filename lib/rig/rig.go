@@ -24,7 +24,10 @@ import (
 func Prefixes(t town.Town) (identity.Prefixes, error) {
 	prefixes := identity.Prefixes{}
 	path := filepath.Join(t.Root, "mayor", "rigs.json")
-	data, err := atomicfile.Read(path, atomicfile.MaxSize)
+	data, err := atomicfile.Read(path, atomicfile.MaxSize) // names of sessions, and nothing that runs
+	if t.Personal {
+		err = fs.ErrNotExist
+	}
 	if err == nil {
 		var file struct {
 			Rigs map[string]struct {
@@ -46,7 +49,7 @@ func Prefixes(t town.Town) (identity.Prefixes, error) {
 	}
 
 	path = filepath.Join(t.Root, "town.toml")
-	data, err = atomicfile.Read(path, atomicfile.MaxSize)
+	data, err = t.Read("town.toml")
 	if errors.Is(err, fs.ErrNotExist) {
 		return prefixes, nil
 	} else if err != nil {

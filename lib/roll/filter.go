@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/place"
 	"gt/lib/session"
 )
 
@@ -23,6 +24,9 @@ type Filter struct {
 	CWD     string          // it worked in this folder or below, an absolute path
 	Since   time.Time       // at work then or later
 	Until   time.Time       // began before then
+
+	// State keeps the records that say whether a session still runs.
+	State place.State
 
 	Logged    bool // an event log knows it
 	Subagents bool // the sessions of subagents, too
@@ -45,14 +49,14 @@ func (f Filter) Fits(s *Session) bool {
 		return false
 	}
 	if f.Outcome != "" {
-		if s.Settle(); s.Outcome != f.Outcome {
+		if s.Settle(f.State); s.Outcome != f.Outcome {
 			return false
 		}
 	}
 	if f.Since.IsZero() || !s.LastAt.Before(f.Since) {
 		return true
 	}
-	s.Settle()
+	s.Settle(f.State)
 	return s.Outcome == Active || !s.EndedAt.Before(f.Since)
 }
 
@@ -83,7 +87,7 @@ func (r Roll) Select(f Filter, limit int) []*Session {
 			break
 		}
 		if f.Fits(s) {
-			s.Settle()
+			s.Settle(f.State)
 			found = append(found, s)
 		}
 	}

@@ -105,9 +105,9 @@ func (all sources) read(progress Progress) (*book, error) {
 		}
 	}
 	b, inOrder := newBook(Roll{}), true
-	var places []place
+	var places []spot
 	err := all.scan(progress, func(in int, e *found) {
-		places = append(places, place{e.event.at.UnixNano(), in, e.at, e.size, e.unnamed()})
+		places = append(places, spot{e.event.at.UnixNano(), in, e.at, e.size, e.unnamed()})
 		inOrder = inOrder && b.add(&e.event)
 	})
 	if err != nil || inOrder {
@@ -130,8 +130,8 @@ func (all sources) read(progress Progress) (*book, error) {
 	return b, nil
 }
 
-// place is where an event stands.
-type place struct {
+// spot is where an event stands.
+type spot struct {
 	time    int64 // in nanoseconds
 	in      int   // which of the sources
 	at      int64
@@ -143,7 +143,7 @@ type place struct {
 // those of one time as they stand. But a hand-over of Gas Town's, whose times are
 // of a second, is of the session that was there before those that begin in that
 // second, which may have left the log before it.
-func inTime(a, b place) int {
+func inTime(a, b spot) int {
 	switch {
 	case a.time != b.time:
 		return cmp.Compare(a.time, b.time)

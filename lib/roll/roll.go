@@ -12,6 +12,7 @@ import (
 
 	"gt/lib/beacon"
 	"gt/lib/history"
+	"gt/lib/place"
 	"gt/lib/session"
 )
 
@@ -77,7 +78,7 @@ type Session struct {
 // the record also says how it ended where the log missed that. A session whose
 // record is gone or not on this machine cannot be seen to run, and is Gone; if
 // it handed over last, it ended by that.
-func (s *Session) Settle() {
+func (s *Session) Settle(state place.State) {
 	if s.Outcome != "" {
 		return
 	}
@@ -85,7 +86,7 @@ func (s *Session) Settle() {
 		s.Outcome = Gone
 		return
 	}
-	r, err := session.Lookup(s.CWD, s.ID)
+	r, err := session.Lookup(state, s.ID)
 	if err != nil {
 		s.unread = err
 	}

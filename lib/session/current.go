@@ -114,7 +114,7 @@ func (s Store) inner(ids []ID) []ID {
 	return found
 }
 
-// idFile is <home>/.runtime/session_id, which Gas Town reads too:
+// idFile is session_id, which Gas Town reads in a town's role directory too:
 //
 //	<id>
 //	<RFC 3339>
@@ -123,7 +123,10 @@ const idFile = "session_id"
 // Persist notes the session as the home's latest.
 func (s Store) Persist(id ID, now time.Time) error {
 	text := string(id) + "\n" + now.UTC().Format(time.RFC3339) + "\n"
-	return atomicfile.Write(s.Home.Path(idFile), []byte(text), atomicfile.Unsynced)
+	if err := atomicfile.Write(s.Home.Path(idFile), []byte(text), atomicfile.Unsynced); err != nil {
+		return err
+	}
+	return s.Home.Mirror().Write(idFile, []byte(text))
 }
 
 // Persisted returns the home's latest session, "" where none is noted.

@@ -29,7 +29,7 @@ func ParseOutcome(s string) (Outcome, error) {
 }
 
 // Record is what a home knows of one session, the file
-// <home>/.runtime/sessions/<id>.json. Fields that are empty do not stand in
+// sessions/<id>.json of what the state keeps of the home. Fields that are empty do not stand in
 // it, and fields that a newer version wrote survive.
 type Record struct {
 	ID     ID     `json:"id"`
@@ -84,7 +84,7 @@ type Record struct {
 type Pending struct {
 	Kind    string    `json:"kind"`             // KindHandoff, KindAuto or KindCycle
 	Note    string    `json:"note,omitempty"`   // the note's id
-	Marker  string    `json:"marker,omitempty"` // the marker's name in .runtime
+	Marker  string    `json:"marker,omitempty"` // the marker's name
 	Reason  string    `json:"reason,omitempty"`
 	At      time.Time `json:"at"`
 	Respawn bool      `json:"respawn,omitempty"`  // the pane is given to the successor

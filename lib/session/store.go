@@ -194,7 +194,9 @@ func (s Store) prune(all []*Record, now time.Time) {
 		}
 		ended++
 		if ended > keepEnded || now.Sub(r.EndedAt) > keep {
-			_ = s.file(r.ID).Remove()
+			if s.file(r.ID).Remove() == nil {
+				s.Home.Town.State.Unfix(string(r.ID))
+			}
 		}
 	}
 	atomicfile.Sweep(s.dir(), now)

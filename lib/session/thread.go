@@ -115,6 +115,9 @@ func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 	if err := s.announce(now, st.Record, f.Topic); err != nil {
 		return st, err
 	}
+	if err := s.Home.Town.State.Fix(string(f.ID), s.Home.Runtime()); err != nil {
+		return st, err
+	}
 	if err := s.Put(st.Record, atomicfile.Unsynced); err != nil {
 		return st, err
 	}

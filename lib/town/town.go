@@ -3,79 +3,86 @@
 package town
 
 import (
-	"fmt"
+	"errors"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 
-	"gt/lib/atomicfile"
+	"gt/lib/place"
 )
 
 // Town is the folder that sessions share.
 type Town struct {
 	Root string
-	// Personal says that it is the user's own, outside any project: it has
+	// Personal reports that it is the user's own, outside any project: it has
 	// no roles, and notes stay in each home.
 	Personal bool
-	// Foreign is a file that would make a folder the town, were it ours (see
-	// Find); empty where none was passed over.
-	Foreign string
+	// State is the folder in which the person's gt keeps what it knows, of all
+	// towns.
+	State place.State
+	// Trust is the person's word on the town; nil for the personal one, and for
+	// one that only a variable names.
+	Trust *place.Trust
+	// Untrusted is a folder that would be the town, had the person trusted it;
+	// empty where none was passed over.
+	Untrusted string
 }
 
 // Find returns the town of dir, the first that holds: GT_ROOT, else
 // GT_TOWN_ROOT, where it names a folder; the nearest folder at or above dir
-// with town.toml or Gas Town's mayor/town.json; the personal town
-// $XDG_STATE_HOME/gt (~/.local/state/gt, and without a HOME a folder of the
-// user's in the temporary folder). The folder of a personal town may
+// with town.toml or Gas Town's mayor/town.json that the person has trusted; the
+// personal town, which is the state folder. The folder of a personal town may
 // not exist yet.
 //
-// A town.toml or town.json that another user than us and root could have
-// written makes no town, or who can write to a folder above ours, such as
-// /tmp, would read what we log and say what our agents are told. A variable
-// is our own word, and is taken.
+// A file that anybody can bring along makes no town: who writes one would read
+// what we log and say what our agents are told. A variable is the person's own
+// word, and is taken; what the town's files say is run still has to be trusted.
 func Find(getenv func(string) string, dir string) Town {
+	state := place.StateOf(getenv)
 	for _, key := range []string{"GT_ROOT", "GT_TOWN_ROOT"} {
 		if root := getenv(key); root != "" {
 			if info, err := os.Stat(root); err == nil && info.IsDir() && filepath.IsAbs(root) {
-				return Town{Root: filepath.Clean(root)}
+				t := Town{Root: filepath.Clean(root), State: state}
+				t.Trust, _ = state.Trusted(t.Root)
+				return t
 			}
 		}
 	}
-	foreign := ""
+	untrusted := ""
 	for d := dir; ; d = filepath.Dir(d) {
-		switch is, other := at(d); {
-		case is:
-			return Town{Root: d, Foreign: foreign}
-		case foreign == "":
-			foreign = other
+		if marked(d) {
+			trust, err := state.Trusted(d)
+			if err == nil {
+				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}
+			}
+			if untrusted == "" {
+				untrusted = d
+			}
 		}
 		if d == filepath.Dir(d) {
 			break
 		}
 	}
 	t := Personal(getenv)
-	t.Foreign = foreign
+	t.Untrusted = untrusted
 	return t
 }
 
-// at says whether a folder is a town, and which file makes it none because
-// another user could have written it.
-func at(dir string) (is bool, foreign string) {
+// marked reports whether a folder claims to be a town.
+func marked(dir string) bool {
 	for _, path := range []string{filepath.Join(dir, "town.toml"), filepath.Join(dir, "mayor", "town.json")} {
-		info, err := os.Stat(path)
-		switch {
-		case err != nil || !info.Mode().IsRegular():
-		case info.Mode().Perm()&0o002 == 0 && atomicfile.Own(path) == nil:
-			return true, foreign
-		case foreign == "":
-			foreign = path
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			return true
 		}
 	}
-	return false, foreign
+	return false
 }
 
-// Above returns the towns that folders are in, each once. A folder may be gone.
-func Above(dirs iter.Seq[string]) []Town {
+// Above returns the trusted towns that folders are in, each once. A folder may be
+// gone.
+func Above(state place.State, dirs iter.Seq[string]) []Town {
 	var towns []Town
 	seen := map[string]bool{}
 	for dir := range dirs {
@@ -84,8 +91,11 @@ func Above(dirs iter.Seq[string]) []Town {
 		}
 		for d := filepath.Clean(dir); !seen[d]; d = filepath.Dir(d) {
 			seen[d] = true
-			if is, _ := at(d); is {
-				towns = append(towns, Town{Root: d})
+			if !marked(d) {
+				continue
+			}
+			if trust, err := state.Trusted(d); err == nil {
+				towns = append(towns, Town{Root: d, State: state, Trust: trust})
 				break
 			}
 		}
@@ -96,27 +106,84 @@ func Above(dirs iter.Seq[string]) []Town {
 // Personal is the town of this user, of which every folder is that is in no
 // other.
 func Personal(getenv func(string) string) Town {
-	state := getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
-		home := getenv("HOME")
-		if !filepath.IsAbs(home) {
-			// A service without a home still has a thread to keep.
-			return Town{Root: filepath.Join(os.TempDir(), fmt.Sprintf("gt-%d", os.Getuid())), Personal: true}
-		}
-		state = filepath.Join(home, ".local", "state")
+	state := place.StateOf(getenv)
+	return Town{Root: string(state), State: state, Personal: true}
+}
+
+// Read returns a file of the town that can name a program, a variable or a
+// prompt: as it was when the person trusted it. It is fs.ErrNotExist in a town
+// without one, and in the personal town, and an error where nobody trusted it or
+// it has changed.
+func (t Town) Read(name string) ([]byte, error) {
+	switch {
+	case t.Personal:
+		return nil, fs.ErrNotExist
+	case t.Trust != nil:
+		return t.Trust.Read(name)
 	}
-	return Town{Root: filepath.Join(state, "gt"), Personal: true}
+	if _, err := os.Lstat(filepath.Join(t.Root, name)); errors.Is(err, fs.ErrNotExist) {
+		return nil, fs.ErrNotExist
+	}
+	return nil, &UntrustedError{t.Root}
+}
+
+// UntrustedError is what a file of a town gives that nobody has trusted.
+type UntrustedError struct{ Root string }
+
+func (e *UntrustedError) Error() string {
+	return "the town '" + e.Root + "' is not trusted: gt-hooks trust shows what that means"
+}
+
+// Unwrap makes it place.ErrUntrusted.
+func (e *UntrustedError) Unwrap() error { return place.ErrUntrusted }
+
+// shared is the folder in which the town's shared files stand: the town itself,
+// but where git would show or keep them the state's folder of the town.
+func (t Town) shared() string {
+	if t.Trust != nil && t.Trust.Shows {
+		return t.State.Town(t.Root)
+	}
+	return t.Root
 }
 
 // Transcripts is the cache of what is known of the clients' own transcripts. It
 // lies in a personal town, for it is of all folders of the user's.
-func (t Town) Transcripts() string { return filepath.Join(t.Root, ".sessions", "transcripts.jsonl") }
+func (t Town) Transcripts() string { return t.State.Path(".sessions", "transcripts.jsonl") }
 
 // Events is the path of the event log.
-func (t Town) Events() string { return filepath.Join(t.Root, ".events.jsonl") }
+func (t Town) Events() string { return filepath.Join(t.shared(), ".events.jsonl") }
 
 // Feed is the path of Gas Town's excerpt of the event log, for people to read.
-func (t Town) Feed() string { return filepath.Join(t.Root, ".feed.jsonl") }
+func (t Town) Feed() string { return filepath.Join(t.shared(), ".feed.jsonl") }
 
-// Pids is the folder of the PID files.
-func (t Town) Pids() string { return filepath.Join(t.Root, ".runtime", "pids") }
+// Pids is the folder of the PID files. It stands in the state, for who can write
+// there says which process is signalled.
+func (t Town) Pids() string {
+	if t.Personal {
+		return t.State.Path(".runtime", "pids")
+	}
+	return filepath.Join(t.State.Town(t.Root), "pids")
+}
+
+// Retention is the folder of the policy by which the log is kept.
+func (t Town) Retention() string { return t.shared() }
+
+// Mail is the box of a role in the town, by the role's address.
+func (t Town) Mail(address string) (root string, elem []string) {
+	return t.shared(), append([]string{"mail"}, strings.Split(address, "/")...)
+}
+
+// Given is the file that says that this person's gt has given a note, which lies in
+// a box of the town, to its agent as work. It stands in the state.
+func (t Town) Given(note string) string { return filepath.Join(t.State.Town(t.Root), "given", note) }
+
+// Vouches reports whether a note may be started on as work: where gt has noted that
+// it gave it, and in a town that the person has trusted with its mail. Anybody who
+// can write to the town can put a note there.
+func (t Town) Vouches(note string) bool {
+	if t.Personal || t.Trust != nil && t.Trust.Mail {
+		return true
+	}
+	_, err := os.Lstat(t.Given(note))
+	return err == nil
+}

@@ -351,7 +351,7 @@ func (h *handover) restart() error {
 // late: a hook that only saves does without.
 func (h *handover) known() *agent.Table {
 	if h.agents == nil {
-		h.agents, h.unread = agent.Load(h.env.Getenv, h.home.Town.Root)
+		h.agents, h.unread = agent.Load(h.env.Getenv, h.home.Town)
 		h.warn(h.unread)
 	}
 	return h.agents

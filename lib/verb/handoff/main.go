@@ -95,6 +95,9 @@ func (g *grammar) Run(env *cli.Env) error {
 		return become(env, g.Exec)
 	}
 	call := hook.Begin(env, g.Client)
+	if g.Client.Hook && call.Home.Problem != nil {
+		return nil // gt-prime has said why
+	}
 	if g.Finish != "" {
 		return g.finish(env, call)
 	}

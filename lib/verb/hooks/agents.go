@@ -51,7 +51,7 @@ func table(env *cli.Env) ([]target, error) {
 
 // load reads the table, and what of it is about hooks.
 func load(env *cli.Env) (*agent.Table, []target, error) {
-	known, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town.Root)
+	known, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town)
 	if err != nil {
 		env.Warn("%v", err) // what is wrong in one file leaves the rest
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
 	"gt/lib/eventlog"
-	"gt/lib/git"
 	"gt/lib/home"
 	"gt/lib/keepalive"
 	"gt/lib/roll"
@@ -72,7 +70,7 @@ func gather(env *cli.Env) map[string]*evidence {
 	var all roll.Roll
 	var read []string
 	for _, t := range []town.Town{home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)} {
-		if slices.Contains(read, t.Root) {
+		if slices.Contains(read, t.Events()) {
 			continue
 		}
 		theirs, err := roll.Read(eventlog.Log(t.Events()), nil)
@@ -83,7 +81,7 @@ func gather(env *cli.Env) map[string]*evidence {
 		if all = all.Join(theirs); len(read) == 0 {
 			all = theirs
 		}
-		read = append(read, t.Root)
+		read = append(read, t.Events())
 	}
 
 	by := map[string]*evidence{}
@@ -93,6 +91,7 @@ func gather(env *cli.Env) map[string]*evidence {
 		}
 		return by[agent]
 	}
+	personal := town.Personal(env.Getenv)
 	agents := map[session.ID]string{}
 	looked := map[string]int{}
 	sessions := slices.Collect(all.All())
@@ -107,11 +106,11 @@ func gather(env *cli.Env) map[string]*evidence {
 			e.of(ends).see(s.EndedAt, s.ID)
 		}
 		if looked[s.Agent]++; looked[s.Agent] <= recent {
-			e.look(s)
+			e.look(personal, s)
 		}
 	}
-	for _, root := range read {
-		tail(eventlog.Log(town.Town{Root: root}.Events()), func(ev eventlog.Event) {
+	for _, log := range read {
+		tail(eventlog.Log(log), func(ev eventlog.Event) {
 			var p struct {
 				SessionID                   session.ID `json:"session_id"`
 				Agent, Kind, Program, Error string
@@ -138,29 +137,23 @@ func gather(env *cli.Env) map[string]*evidence {
 // turnEnds are the events at which a checkpoint is written, as clients call them.
 var turnEnds = []string{"Stop", "AfterAgent", "stop", "agentStop"}
 
-// look finds what a session's hooks have left in its home, which is its folder
-// or one above.
-func (e *evidence) look(s *roll.Session) {
-	if !filepath.IsAbs(s.CWD) {
+// look finds what a session's hooks have left in its home.
+func (e *evidence) look(t town.Town, s *roll.Session) {
+	h, ok := home.OfSession(t.State, string(s.ID))
+	if !ok {
 		return
 	}
-	for dir, top := filepath.Clean(s.CWD), git.Top(s.CWD); ; dir = filepath.Dir(dir) {
-		h := home.Home{Dir: dir}
-		if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
-			e.of(touches).see(sign.Timestamp, s.ID)
-			// An end takes the checkpoint away; what fired beside it stays.
-			if sign.State == keepalive.Waiting || slices.Contains(turnEnds, sign.LastCommand) {
-				e.of(writes).see(sign.Timestamp, s.ID)
-			}
+	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
+		e.of(touches).see(sign.Timestamp, s.ID)
+		// An end takes the checkpoint away; what fired beside it stays.
+		if sign.State == keepalive.Waiting || slices.Contains(turnEnds, sign.LastCommand) {
+			e.of(writes).see(sign.Timestamp, s.ID)
 		}
-		all, _ := checkpoint.List(h) // one that cannot be read proves nothing
-		for _, c := range all {
-			if c.SessionID == s.ID {
-				e.of(writes).see(c.Timestamp, s.ID)
-			}
-		}
-		if dir == top || dir == filepath.Dir(dir) {
-			return
+	}
+	all, _ := checkpoint.List(h) // one that cannot be read proves nothing
+	for _, c := range all {
+		if c.SessionID == s.ID {
+			e.of(writes).see(c.Timestamp, s.ID)
 		}
 	}
 }

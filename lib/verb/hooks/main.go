@@ -25,6 +25,7 @@ Wires gt into coding agents' hooks, by entries in each agent's own settings.
   gt-hooks status
   gt-hooks prove codex --run
   gt-hooks uninstall --all
+  gt-hooks trust ~/gt              sessions in it share its log, mail and roles
 
 Only what gt wrote is ever changed or removed: entries that run a binary of gt,
 and files that it made whole. All else in a settings file stays as it is, byte
@@ -65,6 +66,8 @@ type grammar struct {
 	Status    status    `cmd:"" help:"Show what is wired where, and what to do about the rest."`
 	Prove     prove     `cmd:"" help:"Show that the hooks really fire: what was seen of each, and what stops it."`
 	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
+	Trust     trust     `cmd:"" help:"Say that a folder is a town whose files count; list the towns that you trust."`
+	Untrust   untrust   `cmd:"" help:"Take that back."`
 }
 
 // outcome is what alter did, or would do.

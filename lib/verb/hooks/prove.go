@@ -21,6 +21,7 @@ import (
 	"gt/lib/rehearsal"
 	"gt/lib/session"
 	"gt/lib/term"
+	"gt/lib/town"
 )
 
 type prove struct {
@@ -139,7 +140,7 @@ func (c *prove) Run(env *cli.Env) error {
 }
 
 func (p *proof) wiredSomewhere() bool {
-	return slices.ContainsFunc(p.places, func(at place) bool { return len(at.ours()) > 0 })
+	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.ours()) > 0 })
 }
 
 // judge fills in the rows, and says what follows from them: run is whether a run
@@ -356,7 +357,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	defer w.End()
 	c := table.Of(r.name)
 	dir := w.Project
-	if !slices.ContainsFunc(r.places, func(p place) bool { return p.name == userScope && len(p.ours()) > 0 }) {
+	if !slices.ContainsFunc(r.places, func(p source) bool { return p.name == userScope && len(p.ours()) > 0 }) {
 		// Its hooks are the project's. Such a run trusts any folder, so it would
 		// prove nothing where the agent does not, and run what a repository brought.
 		if len(r.stops) > 0 {
@@ -369,7 +370,8 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()
-	log := eventlog.Log(w.Town + "/.events.jsonl")
+	getenv := (&cli.Env{Environ: environ}).Getenv
+	log := eventlog.Log(town.Personal(getenv).Events())
 	look := func() (started bool) {
 		waiting()
 		log.Read(func(e eventlog.Event) bool {
@@ -389,7 +391,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 			}
 			return true
 		})
-		if sign := keepalive.Read(home.Home{Dir: w.Home}); sign != nil && sign.LastCommand != "" {
+		if sign := keepalive.Read(home.Elsewhere(getenv, w.Project)); sign != nil && sign.LastCommand != "" {
 			if _, seen := f.took[touches]; !seen {
 				f.took[touches] = sign.Timestamp.Sub(began)
 			}

@@ -51,7 +51,7 @@ func (f finding) works() bool {
 type report struct {
 	target
 	want   []handler
-	places []place
+	places []source
 	all    []finding
 	stops  []stop
 }
@@ -114,7 +114,7 @@ func (c *status) Run(env *cli.Env) error {
 // into all the same.
 func concerned(env *cli.Env, all []target) []target {
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
-		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p place) bool { return len(p.ours()) > 0 })
+		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.ours()) > 0 })
 	})
 }
 
@@ -171,7 +171,7 @@ func (r report) mend(path string) string {
 func (f finding) is(w handler) bool { return f.Event == w.event && f.Hook == w.short() }
 
 // judge compares what a place has with what it should have.
-func judge(env *cli.Env, p place, want []handler) []finding {
+func judge(env *cli.Env, p source, want []handler) []finding {
 	ours := p.ours()
 	if len(ours) == 0 {
 		f := finding{Agent: p.of.name, Scope: p.name, File: p.file, State: none}
@@ -367,7 +367,7 @@ func at(reports []report, agent string, scopes ...string) string {
 }
 
 // conflicts says what stands in the way of a wiring that is right in itself.
-func conflicts(stops []stop, places []place) []string {
+func conflicts(stops []stop, places []source) []string {
 	var all []string
 	for _, s := range stops {
 		if s.do != "" {
@@ -375,7 +375,7 @@ func conflicts(stops []stop, places []place) []string {
 		}
 		all = append(all, s.what)
 	}
-	var first *place
+	var first *source
 	for i, p := range places {
 		if len(p.ours()) == 0 {
 			continue
@@ -418,7 +418,7 @@ func (p *printer) overview(reports []report) {
 }
 
 // state is what a place has, in a word.
-func (r report) state(at place) string {
+func (r report) state(at source) string {
 	working := 0
 	for _, f := range r.all {
 		switch {

@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		f := judge(env, place{of: agentOf(t, "claude", "claude"), name: "local", all: claudeFormat.handlers(doc)}, want)[0]
+		f := judge(env, source{of: agentOf(t, "claude", "claude"), name: "local", all: claudeFormat.handlers(doc)}, want)[0]
 		if f.State != c.state || f.Detail != c.detail {
 			t.Errorf("%s: %q, %q, want %q, %q", c.name, f.State, f.Detail, c.state, c.detail)
 		}

@@ -26,13 +26,13 @@ type stop struct {
 }
 
 // stops are those of an agent, as far as its own settings tell.
-func stops(env *cli.Env, t target, places []place) []stop {
+func stops(env *cli.Env, t target, places []source) []stop {
 	var all []stop
 	if off := disabled(places); off != nil {
 		all = append(all, stop{what: fmt.Sprintf("'%s' switches all hooks off with %s; take that out", off.file, t.format.off)})
 	}
 	wired := func(scope string) bool {
-		return slices.ContainsFunc(places, func(p place) bool { return p.name == scope && len(p.ours()) > 0 })
+		return slices.ContainsFunc(places, func(p source) bool { return p.name == scope && len(p.ours()) > 0 })
 	}
 	switch t.speaks() { // whoever speaks like a client is taken for one
 	case "claude":
@@ -99,7 +99,7 @@ func within(folder, dir string) bool {
 
 // codexStops are those of Codex: it runs a hook whose definition a person has
 // seen and trusted, and it keeps a hash of that.
-func codexStops(env *cli.Env, t target, places []place) []stop {
+func codexStops(env *cli.Env, t target, places []source) []stop {
 	file := filepath.Join(t.folder, "config.toml")
 	var c struct {
 		Features map[string]any

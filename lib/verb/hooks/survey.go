@@ -16,8 +16,8 @@ import (
 	"gt/lib/settings"
 )
 
-// A place is a file that an agent takes hooks from.
-type place struct {
+// A source is a file that an agent takes hooks from.
+type source struct {
 	of   target
 	name string // user, project, local, managed, plugin
 	file string
@@ -35,11 +35,11 @@ type place struct {
 
 // survey reads every place of an agent, the weakest first: where two of them say
 // something different, the later one holds. Plugins come last.
-func survey(env *cli.Env, t target) []place {
-	var places []place
+func survey(env *cli.Env, t target) []source {
+	var places []source
 	for _, f := range t.files {
 		// In the home folder the project's settings are the user's.
-		if !slices.ContainsFunc(places, func(p place) bool { return sameFile(p.file, f.path) }) {
+		if !slices.ContainsFunc(places, func(p source) bool { return sameFile(p.file, f.path) }) {
 			places = append(places, t.look(f.scope, f.path))
 		}
 	}
@@ -53,8 +53,8 @@ func survey(env *cli.Env, t target) []place {
 }
 
 // look reads a settings file, or the file of a plugin that has the same shape.
-func (t target) look(name, file string) place {
-	p := place{of: t, name: name, file: file}
+func (t target) look(name, file string) source {
+	p := source{of: t, name: name, file: file}
 	text, err := settings.Read(file)
 	switch {
 	case err != nil:
@@ -87,12 +87,12 @@ func (t target) look(name, file string) place {
 	return p
 }
 
-func (p place) ours() []handler {
+func (p source) ours() []handler {
 	return slices.DeleteFunc(slices.Clone(p.all), func(h handler) bool { return h.binary == "" })
 }
 
 // removal is the command that takes our wiring out of the place.
-func (p place) removal() string {
+func (p source) removal() string {
 	switch p.name {
 	case userScope, projectScope, localScope:
 		return p.of.remedy("uninstall", p.name)
@@ -103,7 +103,7 @@ func (p place) removal() string {
 }
 
 // repair is the command that puts the wiring of a place right.
-func (p place) repair() string {
+func (p source) repair() string {
 	switch p.name {
 	case userScope, projectScope, localScope:
 		return p.of.remedy("install", p.name)
@@ -114,8 +114,8 @@ func (p place) repair() string {
 }
 
 // disabled is the file that switches all hooks off, nil when none does.
-func disabled(places []place) *place {
-	var by *place
+func disabled(places []source) *source {
+	var by *source
 	for i, p := range places {
 		if p.off == nil {
 			continue
@@ -129,7 +129,7 @@ func disabled(places []place) *place {
 
 // plugins lists the plugins that are installed, switched on, and wire a binary
 // of ours.
-func plugins(env *cli.Env, t target, places []place) []place {
+func plugins(env *cli.Env, t target, places []source) []source {
 	on := map[string]bool{}
 	for _, p := range places {
 		for name, v := range p.plugins {
@@ -144,7 +144,7 @@ func plugins(env *cli.Env, t target, places []place) []place {
 	}
 	read(filepath.Join(t.folder, "plugins", "installed_plugins.json"), &installed)
 
-	var found []place
+	var found []source
 	for _, name := range slices.Sorted(maps.Keys(installed.Plugins)) {
 		for _, c := range installed.Plugins[name] {
 			if !on[name] || c.ProjectPath != "" && c.ProjectPath != git.Top(env.Dir) {

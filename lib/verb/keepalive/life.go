@@ -32,6 +32,9 @@ type touch struct {
 // at the end of a turn it sees to a hand-over that waits for it.
 func (t *touch) Run(env *cli.Env) error {
 	call := hook.Begin(env, t.Flags)
+	if t.Hook && call.Home.Problem != nil {
+		return nil // gt-prime has said why
+	}
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
 		return (&end{Flags: t.Flags}).note(env, call) // who drops our arguments cannot tell the two apart
 	}
@@ -146,7 +149,11 @@ func (e *end) Validate() error {
 
 // Run closes a session's record and logs its end.
 func (e *end) Run(env *cli.Env) error {
-	return e.note(env, hook.Begin(env, e.Flags))
+	call := hook.Begin(env, e.Flags)
+	if e.Hook && call.Home.Problem != nil {
+		return nil // gt-prime has said why
+	}
+	return e.note(env, call)
 }
 
 func (e *end) note(env *cli.Env, call *hook.Call) error {

@@ -101,23 +101,23 @@ type configReset struct{}
 // Run goes back to the defaults.
 func (c *configReset) Run(env *cli.Env) error {
 	p := here(env)
-	lock, err := retention.Lock(p.town.Root)
+	lock, err := retention.Lock(p.town.Retention())
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
-	return retention.Reset(p.town.Root, p.warn)
+	return retention.Reset(p.town.Retention(), p.warn)
 }
 
 // change reads the policy, has it changed and writes it.
 func change(env *cli.Env, by func(*retention.Policy) error) error {
 	p := here(env)
-	lock, err := retention.Lock(p.town.Root)
+	lock, err := retention.Lock(p.town.Retention())
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
-	if p.policy, err = retention.Mend(p.town.Root, p.warn); err != nil {
+	if p.policy, err = retention.Mend(p.town.Retention(), p.warn); err != nil {
 		return err
 	}
 	if err := by(&p.policy); err != nil {
@@ -126,7 +126,7 @@ func change(env *cli.Env, by func(*retention.Policy) error) error {
 		}
 		return cli.Fail(cli.Usage, err)
 	}
-	return p.policy.Store(p.town.Root, p.warn)
+	return p.policy.Store(p.town.Retention(), p.warn)
 }
 
 // size is a number of bytes on the command line.

@@ -18,6 +18,7 @@ import (
 	"gt/lib/flock"
 	"gt/lib/home"
 	"gt/lib/openjson"
+	"gt/lib/place"
 	"gt/lib/retention"
 	"gt/lib/session"
 	"gt/lib/span"
@@ -62,34 +63,34 @@ type grammar struct {
 	Config config `cmd:"" help:"Show or change how long events are kept."`
 }
 
-// place is the town that the command is about.
-type place struct {
+// books are the log of a town, and by what policy it is kept.
+type books struct {
 	env    *cli.Env
 	town   town.Town
 	policy retention.Policy
 }
 
 // here is the town that one is in, its policy not read.
-func here(env *cli.Env) place {
-	return place{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
+func here(env *cli.Env) books {
+	return books{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
 }
 
-func open(env *cli.Env) (place, error) {
+func open(env *cli.Env) (books, error) {
 	p := here(env)
 	var err error
-	p.policy, err = retention.Load(p.town.Root, p.warn)
+	p.policy, err = retention.Load(p.town.Retention(), p.warn)
 	return p, cli.WithHint(err, "gt-krc config reset brings back the default")
 }
 
-func (p place) warn(err error) { p.env.Warn("%v", err) }
+func (p books) warn(err error) { p.env.Warn("%v", err) }
 
 // logs are the logs of a town that are pruned, and no others.
-func (p place) logs() []eventlog.Log {
+func (p books) logs() []eventlog.Log {
 	return []eventlog.Log{eventlog.Log(p.town.Events()), eventlog.Log(p.town.Feed())}
 }
 
 // tally counts the lines of a log.
-func (p place) tally(l eventlog.Log, to ...*retention.Tally) error {
+func (p books) tally(l eventlog.Log, to ...*retention.Tally) error {
 	bar := term.NewProgress(p.env.Stderr, p.env.Getenv, "reading "+filepath.Base(string(l)), p.env.Now)
 	defer bar.Done()
 	total, err := l.Size()
@@ -104,7 +105,7 @@ func (p place) tally(l eventlog.Log, to ...*retention.Tally) error {
 	})
 }
 
-func (p place) newTally() *retention.Tally { return retention.NewTally(&p.policy, p.env.Now()) }
+func (p books) newTally() *retention.Tally { return retention.NewTally(&p.policy, p.env.Now()) }
 
 type stats struct {
 	JSON bool `name:"json" help:"One JSON object."`
@@ -154,7 +155,7 @@ func (c *stats) Run(env *cli.Env) error {
 		}
 		aside += size
 	}
-	state, err := retention.LoadState(p.town.Root, p.warn)
+	state, err := retention.LoadState(p.town.Retention(), p.warn)
 	if err != nil {
 		return err
 	}
@@ -324,7 +325,7 @@ func (c *prune) Run(env *cli.Env) error {
 	}
 	act := !c.DryRun && size > 0 // else there may not even be a folder
 	if act {
-		lock, err := retention.Lock(p.town.Root)
+		lock, err := retention.Lock(p.town.Retention())
 		if errors.Is(err, flock.ErrBusy) && c.Auto { // another is at it
 			if c.JSON {
 				return env.JSON(map[string]any{"ran": false})
@@ -334,7 +335,7 @@ func (c *prune) Run(env *cli.Env) error {
 			return err
 		}
 		defer lock.Unlock()
-		if state, err = retention.MendState(p.town.Root, p.warn); err != nil {
+		if state, err = retention.MendState(p.town.Retention(), p.warn); err != nil {
 			return err
 		}
 		if c.Auto && !state.Due(begun, p.policy.Interval) {
@@ -349,7 +350,7 @@ func (c *prune) Run(env *cli.Env) error {
 		bar := term.NewProgress(env.Stderr, env.Getenv, "pruning "+filepath.Base(string(l)), env.Now)
 		done, err := l.Prune(eventlog.Pruning{
 			Expired:  func(h eventlog.Head) bool { return p.policy.Expired(h.Type, begun.Sub(h.Time)) },
-			Live:     func(h eventlog.Head) bool { return live(h, begun) },
+			Live:     func(h eventlog.Head) bool { return live(p.town.State, h, begun) },
 			Keep:     p.policy.Keep,
 			Archive:  i == 0,
 			DryRun:   c.DryRun,
@@ -374,7 +375,7 @@ func (c *prune) Run(env *cli.Env) error {
 		if err := state.Record(begun, result); err != nil {
 			return err
 		}
-		if err := state.Store(p.town.Root, p.warn); err != nil {
+		if err := state.Store(p.town.Retention(), p.warn); err != nil {
 			return cli.WithHint(err, "the prune itself is done")
 		}
 	}
@@ -416,14 +417,14 @@ func (c *prune) told(r retention.Result) string {
 	return b.String()
 }
 
-// live says whether the session that an event began is still at work: by its
-// own record, in the folder that it works in.
-func live(h eventlog.Head, now time.Time) bool {
+// live reports whether the session that an event began is still at work, by its
+// own record in the state.
+func live(state place.State, h eventlog.Head, now time.Time) bool {
 	id, err := session.ParseID(h.Session)
 	if err != nil {
 		return false
 	}
-	r, _ := session.Lookup(h.CWD, id) // what cannot be read says nothing
+	r, _ := session.Lookup(state, id) // what cannot be read says nothing
 	return r != nil && !r.Ended() && !r.Gone(now)
 }
 
@@ -453,7 +454,7 @@ func (c *rotate) Run(env *cli.Env) error {
 		return err
 	}
 	if n > 0 && n > int64(c.Over) {
-		lock, err := retention.Lock(p.town.Root)
+		lock, err := retention.Lock(p.town.Retention())
 		if errors.Is(err, flock.ErrBusy) && c.Over > 0 && !c.JSON {
 			return nil // another is at it, and for a crontab there is a next time
 		} else if err != nil {

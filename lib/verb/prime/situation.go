@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"gt/lib/atomicfile"
 	"gt/lib/beads"
 	"gt/lib/checkpoint"
 	"gt/lib/history"
@@ -38,12 +37,6 @@ func (s *start) look() {
 	home := s.call.Home
 	box := mail.Of(home, home.Identity.Address())
 
-	// What another user left here, as anybody can in /tmp, is not for us.
-	if err := atomicfile.Own(home.Runtime()); err != nil {
-		s.warn(err)
-		s.foreign, s.state = true, Normal
-		return
-	}
 	all := s.call.Store.All
 	if s.locked {
 		all = s.call.Store.Mend

@@ -23,11 +23,10 @@ import (
 
 // start is a session that starts, and what there is to know about it.
 type start struct {
-	env     *cli.Env
-	call    *hook.Call
-	facts   session.Facts
-	foreign bool // the home's state is another user's
-	fork    bool // the client told its parent's id instead of its own
+	env   *cli.Env
+	call  *hook.Call
+	facts session.Facts
+	fork  bool // the client told its parent's id instead of its own
 
 	state    State
 	locked   bool // the home is ours alone
@@ -300,7 +299,7 @@ func (s *start) acknowledge() error {
 	}
 	store, home := s.call.Store, s.call.Home
 	if s.checkpoint != nil {
-		s.warn(checkpoint.Take(s.checkpoint, s.facts.ID)) // at the worst it is told again
+		s.warn(checkpoint.Take(s.call.Home, s.checkpoint, s.facts.ID)) // at the worst it is told again
 	}
 	if s.cutShort {
 		return s.carryOn()

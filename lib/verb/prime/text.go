@@ -15,6 +15,7 @@ import (
 	"gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/marker"
+	"gt/lib/place"
 	"gt/lib/session"
 	"gt/lib/term"
 )
@@ -224,25 +225,25 @@ func (s *start) rest() []section {
 // at most.
 const maxRole = 256 << 10
 
-// role is the context of the agent's role: <town>/roles/<role>.md, else
-// <home>/.runtime/role.md.
+// role is the context of the agent's role: <town>/roles/<role>.md as the person
+// trusted it, else the person's own roles/<role>.md, outside a town default.md.
 func (s *start) role() section {
-	home := s.call.Home
-	var paths []string
-	if !s.foreign {
-		paths = []string{home.Path("role.md")}
+	t := s.call.Home.Town
+	name := "default.md"
+	if r := s.call.Home.Identity.Role; r != "" {
+		name = string(r) + ".md"
 	}
-	if r := home.Identity.Role; r != "" {
-		paths = append([]string{filepath.Join(home.Town.Root, "roles", string(r)+".md")}, paths...)
+	path := filepath.Join(t.Root, "roles", name)
+	data, err := t.Read("roles/" + name)
+	if own := place.Config(s.env.Getenv, "roles", name); errors.Is(err, fs.ErrNotExist) && own != "" {
+		path = own
+		data, err = place.ReadConfig(own, maxRole)
 	}
-	for _, path := range paths {
-		data, err := atomicfile.Read(path, maxRole)
-		if err == nil {
-			return section{title: "Your role", body: s.words(string(data)), all: "`cat " + shellWord(path) + "`"}
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			s.env.Warn("%v", err)
-		}
+	switch {
+	case err == nil:
+		return section{title: "Your role", body: s.words(string(data)), all: "`cat " + shellWord(path) + "`"}
+	case !errors.Is(err, fs.ErrNotExist):
+		s.warn(err)
 	}
 	return section{}
 }

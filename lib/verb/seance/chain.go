@@ -9,6 +9,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/palette"
 	"gt/lib/term"
+	"gt/lib/town"
 )
 
 type chainOf struct {
@@ -39,7 +40,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 	}
 	for _, ch := range found {
 		for _, s := range ch.Sessions() {
-			s.Settle()
+			s.Settle(town.Personal(env.Getenv).State)
 			s.Clean(env.Redact)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/roll"
 	"gt/lib/term"
+	"gt/lib/town"
 )
 
 // completers are what a shell is offered for the value of a flag or an argument,
@@ -42,7 +43,7 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 		offered = append(offered, cli.Candidate{Word: string(s.ID), About: about})
 	}
 	if begin == "" {
-		for _, s := range all.Select(roll.Filter{}, maxOffered) {
+		for _, s := range all.Select(roll.Filter{State: town.Personal(env.Getenv).State}, maxOffered) {
 			offer(s)
 		}
 		return offered
@@ -63,7 +64,7 @@ func seen(field func(*roll.Session) []string) cli.Completer {
 		}
 		var offered []cli.Candidate
 		there := map[string]bool{"": true}
-		for _, s := range all.Select(roll.Filter{}, maxLooked) {
+		for _, s := range all.Select(roll.Filter{State: town.Personal(env.Getenv).State}, maxLooked) {
 			s.Clean(env.Redact)
 			for _, word := range field(s) {
 				if !there[word] {

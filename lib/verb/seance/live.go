@@ -10,6 +10,7 @@ import (
 	"gt/lib/process"
 	"gt/lib/roll"
 	"gt/lib/tmux"
+	"gt/lib/town"
 )
 
 // discover looks for agents in the panes of tmux, in one call of it and one more
@@ -28,7 +29,7 @@ func discover(env *cli.Env, sessions roll.Roll) (strangers []*roll.Session) {
 	}
 	byPID, byFile := map[int]*roll.Session{}, map[string]*roll.Session{}
 	for s := range sessions.All() {
-		if s.Settle(); s.PID > 0 {
+		if s.Settle(town.Personal(env.Getenv).State); s.PID > 0 {
 			byPID[s.PID] = s
 		}
 		if s.Transcript != "" {

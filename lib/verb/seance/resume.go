@@ -17,6 +17,7 @@ import (
 	"gt/lib/roll"
 	"gt/lib/session"
 	"gt/lib/term"
+	"gt/lib/town"
 )
 
 type resume struct {
@@ -168,7 +169,7 @@ func (g goingOn) impossible(s *roll.Session, fork bool) error {
 
 // running says where the session runs; empty when nothing shows that it does.
 func running(env *cli.Env, s *roll.Session) string {
-	r, _ := session.Lookup(s.CWD, s.ID)
+	r, _ := session.Lookup(town.Personal(env.Getenv).State, s.ID)
 	var pid int
 	runs, _ := history.Running(env.Getenv) // what could not be read was told of
 	switch run, ok := runs[s.ID]; {

@@ -49,6 +49,7 @@ type selection struct {
 func (c *selection) filter(env *cli.Env, all roll.Roll) (roll.Filter, error) {
 	now := env.Now()
 	f := roll.Filter{
+		State: town.Personal(env.Getenv).State,
 		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host,
 		Outcome: session.Outcome(c.Outcome), Since: c.Since.before(now), Until: c.Until.before(now), Subagents: c.All, Logged: c.Town,
 	}
@@ -161,7 +162,7 @@ func gather(env *cli.Env, only bool, logs []string) (roll.Roll, error) {
 		return all.Merge(found, run), nil
 	}
 	read := []string{here.Root}
-	for _, t := range append([]town.Town{personal}, town.Above(folders(found))...) {
+	for _, t := range append([]town.Town{personal}, town.Above(personal.State, folders(found))...) {
 		if slices.Contains(read, t.Root) {
 			continue
 		}
@@ -217,7 +218,7 @@ func named(env *cli.Env, all roll.Roll, name string) (*roll.Session, error) {
 		return nil, cli.Fail(cli.No, fmt.Errorf("no session '%s'", name), "gt-seance list --limit 0 lists all")
 	case 1:
 		s := found[0]
-		s.Settle()
+		s.Settle(town.Personal(env.Getenv).State)
 		unread(env, all)
 		s.Clean(env.Redact)
 		return s, nil

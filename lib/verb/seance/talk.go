@@ -109,7 +109,7 @@ func question(r io.Reader) (string, error) {
 // agents are those that are known where we are. What cannot be read of what the
 // person or the town says of them is warned of.
 func agents(env *cli.Env) *agent.Table {
-	all, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town.Root)
+	all, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town)
 	if err != nil {
 		env.Warn("%v", err)
 	}

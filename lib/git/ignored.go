@@ -1,0 +1,33 @@
+package git
+
+import (
+	"bytes"
+	"time"
+)
+
+// Ignored returns which of the paths, relative to dir, git neither keeps nor shows:
+// those that a rule of the repository or of the person's excludes. ErrNotRepository
+// where dir is in no worktree.
+func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) {
+	tracked, err := answer(dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	kept := map[string]bool{}
+	for name := range bytes.SplitSeq(tracked.buf.Bytes(), []byte{0}) {
+		kept[string(name)] = true
+	}
+	out, err := answer(dir, wait, append([]string{"check-ignore", "-z", "--no-index", "--verbose", "--"}, paths...)...)
+	if err != nil {
+		return nil, nil // 1 is git's word for none
+	}
+	fields := bytes.Split(out.buf.Bytes(), []byte{0}) // source, line, pattern, path
+	var ignored []string
+	for i := 0; i+3 < len(fields); i += 4 {
+		pattern, path := string(fields[i+2]), string(fields[i+3])
+		if pattern != "" && pattern[0] != '!' && !kept[path] {
+			ignored = append(ignored, path)
+		}
+	}
+	return ignored, nil
+}

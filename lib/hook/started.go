@@ -1,0 +1,60 @@
+package hook
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/process"
+	"gt/lib/session"
+)
+
+// A project's own settings of a client can set what the client's hooks and commands
+// see in their environment. What says where gt's files are, whose they are and
+// which programs are run counts as the client's process was started with it, which
+// only the person decides.
+
+// decides reports whether a variable is one of those.
+func decides(name string) bool {
+	switch name {
+	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS":
+		return false // what the wiring itself may set, and what names no place and no program
+	case "PATH", "HOME", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "BD_ACTOR", "BEADS_DIR",
+		"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "COPILOT_HOME", "OPENCODE_CONFIG_DIR":
+		return true
+	}
+	return strings.HasPrefix(name, "GT_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GIT_")
+}
+
+// asStarted puts the deciding variables of the environment back to what the client
+// was started with. For a command that an agent runs, those that gt's own start has
+// exported to it stay.
+//
+// Where the client's environment cannot be read, and where it has another HOME, so
+// that a launcher of the person's stands in between, the environment stays.
+func asStarted(env *cli.Env, hook bool) {
+	if !hook && session.Client(env.Getenv) == "" {
+		return // a person's shell, whose environment is the person's own
+	}
+	client, err := process.Agent(os.Getpid())
+	if err != nil {
+		return
+	}
+	began, err := client.Environ()
+	start := cli.Env{Environ: began}
+	if err != nil || start.Getenv("HOME") != env.Getenv("HOME") {
+		return
+	}
+	changed := func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return decides(name) && (hook || name != "GT_HOME" && name != "GT_SESSION_UUID" && name != "GT_AGENT" && name != "BEADS_DIR")
+	}
+	environ := slices.DeleteFunc(slices.Clone(env.Environ), changed)
+	for _, kv := range began {
+		if changed(kv) {
+			environ = append(environ, kv)
+		}
+	}
+	env.Environ = environ
+}

@@ -1,0 +1,52 @@
+package place
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"gt/lib/atomicfile"
+)
+
+// Config is a file or folder of what the person tells gt: below
+// $XDG_CONFIG_HOME/gt (~/.config/gt). It is "" where nobody says where that is.
+func Config(getenv func(string) string, elem ...string) string {
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(append([]string{dir, "gt"}, elem...)...)
+}
+
+// ReadConfig reads a file that Config names. Links are followed, for people keep
+// their settings elsewhere and link to them (stow, chezmoi); what they lead to has
+// to be the person's or root's, and nobody else's to write.
+func ReadConfig(path string, limit int64) ([]byte, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, atomicfile.Error("open", path, err)
+	}
+	f, err := atomicfile.Open(real)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		switch uid := owner(info); {
+		case uid != 0 && uid != os.Geteuid():
+			err = errors.New("it belongs to another user")
+		case info.Mode().Perm()&0o002 != 0:
+			err = errors.New("anybody may write to it")
+		}
+	}
+	if err != nil {
+		return nil, atomicfile.Error("use", path, err)
+	}
+	data, err := atomicfile.ReadFrom(f, limit)
+	return data, atomicfile.Error("read", path, err)
+}

@@ -1,0 +1,160 @@
+package place
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"gt/lib/atomicfile"
+)
+
+func lastRune(s string) (rune, int) { return utf8.DecodeLastRuneInString(s) }
+
+// Folder tells one folder from every other that has, or had, the same path.
+type Folder struct {
+	Path   string `json:"path"` // without links
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
+	// Born is when the folder was made, in nanoseconds since 1970; zero where
+	// the file system does not tell.
+	Born int64 `json:"born,omitempty"`
+	// Address is what its agents are called outside a town.
+	Address string `json:"address,omitempty"`
+}
+
+// Look returns which folder there is at a path.
+func Look(path string) (Folder, error) {
+	real := Real(path)
+	f, err := identify(real)
+	f.Path = real
+	return f, err
+}
+
+// Same reports whether two looks at a path saw the same folder. The number of a
+// device changes with a restart, and with some file systems each time that they
+// are mounted: it counts only where nothing tells when the folder was made.
+func (f Folder) Same(g Folder) bool {
+	if f.Inode != g.Inode || f.Born != g.Born {
+		return false
+	}
+	return f.Born != 0 || f.Device == g.Device
+}
+
+// note is the name of the file that says whose a folder of the state is.
+const note = "path"
+
+// readFolder returns what the note in a folder of the state says.
+func readFolder(dir string) (Folder, error) {
+	var f Folder
+	data, err := atomicfile.Read(filepath.Join(dir, note), 64<<10)
+	if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return f, atomicfile.Error("understand", filepath.Join(dir, note), err)
+	}
+	return f, nil
+}
+
+// Home is the folder of the state that keeps what belongs to the home at dir.
+// It may not exist yet. Of two folders that have had the same path each has its
+// own, unless anyone is set: a town's role directory belongs to the role, however
+// often it is made anew.
+func (s State) Home(dir string, anyone bool) string {
+	here, err := Look(dir)
+	at := s.Path("homes", key(here.Path))
+	if anyone || err != nil { // it was removed under us, or cannot be looked at
+		return at
+	}
+	known, err := readFolder(at)
+	if err != nil || known.Same(here) {
+		return at
+	}
+	return fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.Born))
+}
+
+// MakeHome makes the folder that Home returned, and notes whose it is.
+func (s State) MakeHome(at, dir, address string) error {
+	if _, err := os.Lstat(filepath.Join(at, note)); err == nil {
+		return atomicfile.Private(at)
+	}
+	if err := s.Prepare(at); err != nil {
+		return err
+	}
+	f, err := Look(dir)
+	if err != nil {
+		return nil // a folder that is gone is noted by nobody any more
+	}
+	f.Address = address
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	err = atomicfile.Create(filepath.Join(at, note), append(data, '\n'), atomicfile.Unsynced)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // another that starts here was quicker
+	}
+	return err
+}
+
+// Homes returns the homes of which something is kept, with the folder of the
+// state that keeps it.
+func (s State) Homes() (map[string]Folder, error) {
+	entries, err := os.ReadDir(s.Path("homes"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", s.Path("homes"), err)
+	}
+	homes := map[string]Folder{}
+	for _, e := range entries {
+		at := s.Path("homes", e.Name())
+		if f, err := readFolder(at); err == nil {
+			homes[at] = f
+		}
+	}
+	return homes, nil
+}
+
+// Of a session the home is fixed by its first hook: the agent, and what it works
+// on, can change the working directory that later ones see. A link in the state,
+// sessions/<id>, leads to the folder that keeps what belongs to its home.
+
+// Fix notes the folder of the state that keeps what belongs to the session's home.
+// A session that has one keeps it. The id is one that was checked.
+func (s State) Fix(id, at string) error {
+	link := s.Path("sessions", id)
+	if _, err := os.Readlink(link); err == nil {
+		return nil
+	}
+	if err := s.Prepare(filepath.Dir(link)); err != nil {
+		return err
+	}
+	err := os.Symlink(filepath.Join("..", "homes", filepath.Base(at)), link)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return atomicfile.Error("create", link, err)
+}
+
+// Fixed returns the folder of the state that keeps what belongs to the session's
+// home, and the home, both "" where none is noted.
+func (s State) Fixed(id string) (at, dir string) {
+	target, err := os.Readlink(s.Path("sessions", id))
+	if err != nil {
+		return "", ""
+	}
+	at = s.Path("homes", filepath.Base(target))
+	f, err := readFolder(at)
+	if err != nil {
+		return "", ""
+	}
+	return at, f.Path
+}
+
+// Unfix forgets the home of a session of which nothing else is kept.
+func (s State) Unfix(id string) { os.Remove(s.Path("sessions", id)) }

@@ -1,0 +1,96 @@
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"gt/lib/atomicfile"
+)
+
+// Mirror is where a home in a trusted town keeps what other programs of the town
+// read and write: the files of S1, of which gt's own truth stands in the state.
+// What is read there is somebody's claim. The zero Mirror has no files and takes
+// none.
+//
+// Every file is reached from the opened folder of the home, and no link is
+// followed on the way.
+type Mirror struct {
+	home string
+	only map[string]bool // names that git does not show; nil is all
+}
+
+// MirrorOf returns the mirror in the home at dir. only names the files that may be
+// written; nil stands for all.
+func MirrorOf(dir string, only map[string]bool) Mirror { return Mirror{home: dir, only: only} }
+
+// Runtime is the folder of S1's files in a home, and Checkpoint the one file of
+// them that stands beside it.
+const (
+	Runtime    = ".runtime"
+	Checkpoint = ".polecat-checkpoint.json"
+)
+
+// Path is where a file of the mirror stands; for people to read.
+func (m Mirror) Path(name string) string {
+	if name == Checkpoint {
+		return filepath.Join(m.home, name)
+	}
+	return filepath.Join(m.home, Runtime, name)
+}
+
+// open opens the folder that the file stands in: as it is, and through no link.
+func (m Mirror) open(name string, make bool) (*os.Root, error) {
+	root, err := os.OpenRoot(m.home)
+	if err != nil || name == Checkpoint {
+		return root, err
+	}
+	defer root.Close()
+	return enter(root, Runtime, make)
+}
+
+// Write puts a file of S1's into the mirror, whole. One that the mirror does not
+// have is passed over.
+func (m Mirror) Write(name string, data []byte) error {
+	if m.home == "" || m.only != nil && !m.only[name] {
+		return nil
+	}
+	dir, err := m.open(name, true)
+	if err != nil {
+		return atomicfile.Error("write", m.Path(name), err)
+	}
+	defer dir.Close()
+	return atomicfile.Error("write", m.Path(name), atomicfile.WriteIn(dir, name, data))
+}
+
+// Remove takes a file out of the mirror; that there is none is no error.
+func (m Mirror) Remove(name string) error {
+	if m.home == "" {
+		return nil
+	}
+	dir, err := m.open(name, false)
+	if err == nil {
+		defer dir.Close()
+		err = dir.Remove(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return atomicfile.Error("remove", m.Path(name), err)
+}
+
+// Read returns a file of the mirror, fs.ErrNotExist where there is none. Only a
+// file of this user's or of root's, with one name, is read.
+func (m Mirror) Read(name string, limit int64) ([]byte, error) {
+	if m.home == "" {
+		return nil, fs.ErrNotExist
+	}
+	dir, err := m.open(name, false)
+	if err != nil {
+		return nil, atomicfile.Error("read", m.Path(name), err)
+	}
+	defer dir.Close()
+	data, err := readOwn(dir, name, limit)
+	return data, atomicfile.Error("read", m.Path(name), err)
+}

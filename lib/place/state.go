@@ -1,0 +1,157 @@
+// Package place owns where gt's files live, and who is believed.
+//
+// What only the person can write is the state folder, $XDG_STATE_HOME/gt
+// (~/.local/state/gt). Everything that decides something lies there:
+//
+//	<state>/homes/<name>-<hash>/   what is kept of a folder that sessions work in
+//	<state>/towns/<name>-<hash>/   what is kept of a town, and that it is trusted
+//	<state>/                       the personal town
+//
+// A repository, its author, an agent in its sandbox and another user can all
+// write into a project, so nothing of gt's own is read there, but for the files
+// of a town that the person has trusted and for requests (Request). No other
+// package joins a path to a project.
+package place
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gt/lib/atomicfile"
+)
+
+// State is the path of the state folder.
+type State string
+
+// Nowhere is the state of a person who has none: nothing can be read or written
+// there.
+const Nowhere State = "/dev/null/gt"
+
+// StateOf returns the state folder of the person whose environment this is:
+// $XDG_STATE_HOME/gt, ~/.local/state/gt. Without HOME the home folder of the
+// passwd entry counts, and never a folder that others can write to. Links on the
+// way to it are the person's own and are resolved. The folder may not exist yet.
+func StateOf(getenv func(string) string) State {
+	state := getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			if home = passwdHome(); home == "" {
+				return Nowhere
+			}
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return State(Real(filepath.Join(state, "gt")))
+}
+
+// passwdHome is this user's home folder by the passwd file, "" where that does not
+// say. (os/user would bring cgo into every hook.)
+func passwdHome() string {
+	data, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		return ""
+	}
+	uid := strconv.Itoa(os.Geteuid())
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Split(strings.TrimSuffix(line, "\n"), ":"); len(f) == 7 && f[2] == uid && filepath.IsAbs(f[5]) {
+			return f[5]
+		}
+	}
+	return ""
+}
+
+// Real resolves the links in a path, also where the end of it does not exist.
+func Real(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	rest := ""
+	for dir := path; dir != filepath.Dir(dir); {
+		dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest)
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+	}
+	return path
+}
+
+// Path is a file or folder in the state folder.
+func (s State) Path(elem ...string) string {
+	return filepath.Join(append([]string{string(s)}, elem...)...)
+}
+
+var errNone = errors.New("there is no HOME, and the passwd entry names none")
+
+// Check reports why the state folder cannot be used, nil where it can: it has to
+// be a folder of this user's that nobody else may write to, or not to exist yet.
+func (s State) Check() error {
+	if s == Nowhere {
+		return fmt.Errorf("nothing is kept: %w", errNone)
+	}
+	info, err := os.Stat(string(s))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return atomicfile.Error("use", string(s), err)
+	case !info.IsDir():
+		return atomicfile.Error("use", string(s), errors.New("not a folder"))
+	case atomicfile.Own(string(s)) != nil:
+		return atomicfile.Own(string(s))
+	case info.Mode().Perm()&0o022 != 0:
+		return atomicfile.Error("use", string(s), errors.New("others may write to it; chmod 700 makes it private"))
+	}
+	return nil
+}
+
+// Prepare makes a folder of the state, with what is missing above it.
+func (s State) Prepare(dir string) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	return atomicfile.Private(dir)
+}
+
+// Within reports whether the state folder lies in dir, so that who can write to
+// that project can write what gt believes.
+func (s State) Within(dir string) bool {
+	return s != Nowhere && Inside(string(s), Real(dir))
+}
+
+// Inside reports whether a path is a folder or lies in it. Both are clean.
+func Inside(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+// key is the name of the folder that keeps what belongs to another one: for a
+// person to read, and the hash of its path for gt.
+func key(real string) string {
+	sum := sha256.Sum256([]byte(real))
+	name := strings.Map(func(r rune) rune {
+		if r == '/' || r < ' ' || r == 0x7f || r == '\\' {
+			return '-'
+		}
+		return r
+	}, strings.ToValidUTF8(filepath.Base(real), "-"))
+	name = strings.TrimLeft(name, ".-")
+	if name == "" {
+		name = "root"
+	}
+	for len(name) > maxName {
+		_, size := lastRune(name)
+		name = name[:len(name)-size]
+	}
+	return name + "-" + hex.EncodeToString(sum[:16])
+}
+
+// maxName bounds the readable part of a name, in bytes.
+const maxName = 60
