@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gt/lib/cli"
-	"gt/lib/home"
+	livesin "gt/lib/home"
 	"gt/lib/span"
 	"gt/lib/verb/checkpoint"
 	"gt/lib/verb/handoff"
@@ -186,7 +186,7 @@ func stateOf(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: state variable folder")
 	}
-	ts.Setenv(args[0], home.Find(ts.Getenv, ts.MkAbs(args[1]), "").Runtime())
+	ts.Setenv(args[0], livesin.Find(ts.Getenv, ts.MkAbs(args[1]), "").Runtime())
 }
 
 // trustTown has the person trust a town, as gt-hooks trust does.
