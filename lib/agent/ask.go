@@ -94,6 +94,20 @@ func (c Client) Folder(getenv func(string) string) (now, usual string) {
 	return cmp.Or(getenv(c.StoreEnv), usual), usual
 }
 
+// Listed returns the folders of Accounts.
+func (c Client) Listed(getenv func(string) string) []string {
+	var all []string
+	for _, dir := range c.Accounts {
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok && getenv("HOME") != "" {
+			dir = filepath.Join(getenv("HOME"), rest)
+		}
+		if filepath.IsAbs(dir) {
+			all = append(all, filepath.Clean(dir))
+		}
+	}
+	return all
+}
+
 // Account returns what an environment needs so that the client works with a
 // folder of its own (~/.claude, or that of another account): a variable to set,
 // "NAME=value", or one to take away, "NAME"; "" where it does so already, or
