@@ -152,6 +152,45 @@ args = [%q]
 	}
 }
 
+// A project that the person has trusted for work has no say in how its sessions
+// are asked: Codex takes the person's settings alone.
+//
+// S1-76
+func TestTalkToCodexTakesThePersonsSettings(t *testing.T) {
+	w := newCodex(t)
+	w.model.Answer(talkative(w))
+	w.codex("exec", "the HISTORY-CANARY")
+	id := strings.TrimSpace(w.gt("gt-seance", "find", "--agent", "codex"))
+	w.write(filepath.Join(w.project, ".codex", "config.toml"), fmt.Sprintf(`
+model = "projects-model"
+notify = ["touch", %q]
+developer_instructions = "PROJECT-INSTRUCTIONS"
+
+[mcp_servers.evil]
+command = "touch"
+args = [%q]
+`, w.path("RAN-notify"), w.path("RAN-server")))
+	w.write(filepath.Join(w.project, "AGENTS.md"), "PROJECT-MEMORY\n")
+	w.codex("exec", "in the project")
+	if r := w.asked("in the project"); r.Model != "projects-model" || !exists(w.path("RAN-server")) {
+		t.Errorf("the project's settings do not count for work: %s", r)
+	}
+	for _, left := range []string{w.path("RAN-notify"), w.path("RAN-server")} {
+		os.Remove(left)
+	}
+
+	if out := w.talk(w.project, nil, id, "what was it?"); out != "ANSWER to what was it?\n" {
+		t.Errorf("the answer is %q", out)
+	}
+	w.heard("what was it?", "HISTORY-CANARY")
+	if r := w.asked("what was it?"); r.Model != "e2e-model" || r.Count("PROJECT-INSTRUCTIONS") > 0 {
+		t.Errorf("the project's settings were taken: the model is %s\n%s", r.Model, r)
+	}
+	if left, _ := filepath.Glob(w.path("RAN-*")); len(left) > 0 {
+		t.Errorf("the project had programs run: %q", left)
+	}
+}
+
 // A session goes on where it worked, in the account that it is of, from any
 // folder; while it runs it is not opened a second time, but a copy of it is.
 //

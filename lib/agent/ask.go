@@ -36,6 +36,10 @@ type Ask struct {
 	Seed   []string `toml:"seed"`
 	Unseed []string `toml:"unseed"`
 
+	// Elsewhere says that it is asked in the scratch folder and not in the
+	// session's, whose settings it would take.
+	Elsewhere bool `toml:"elsewhere"`
+
 	// OwnAccount says that a session is found in its own account only, and not
 	// by the path of its transcript from any.
 	OwnAccount bool `toml:"own_account"`
