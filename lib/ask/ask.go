@@ -228,7 +228,7 @@ const grace = 5 * time.Second
 // terminal sends goes to us, and we tell it. When ctx ends, it is asked to end,
 // and when it does not, it is ended.
 func (c *call) start(ctx context.Context) (*exec.Cmd, error) {
-	path, err := process.LookPath(c.args[0], c.environ)
+	path, err := process.LookPath(c.args[0], c.dir, c.environ)
 	if err != nil {
 		return nil, cli.Fail(cli.No, err)
 	}

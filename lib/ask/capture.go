@@ -24,7 +24,7 @@ const captureWait = 2 * time.Minute
 // id, which stands at path in what it prints. What it says besides goes to stderr.
 // A person calls it off with ctrl-c.
 func NewSession(dir string, args, environ []string, path string, stderr io.Writer) (session.ID, error) {
-	program, err := process.LookPath(args[0], environ)
+	program, err := process.LookPath(args[0], dir, environ)
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"gt/lib/atomicfile"
@@ -73,17 +72,8 @@ func hasLine(path, line string) (has, torn bool, err error) {
 // share, "" outside git. dir may be below the top of its worktree.
 func commonDir(dir string) string {
 	for {
-		gitDir, err := Dir(dir)
-		if err == nil {
-			data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
-			if err != nil {
-				return gitDir // no linked worktree
-			}
-			common := strings.TrimSpace(string(data))
-			if !filepath.IsAbs(common) {
-				common = filepath.Join(gitDir, common)
-			}
-			return common
+		if gitDir, err := Dir(dir); err == nil {
+			return shared(gitDir)
 		}
 		if dir == filepath.Dir(dir) {
 			return ""

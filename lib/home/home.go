@@ -11,6 +11,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/flock"
 	"gt/lib/identity"
+	"gt/lib/process"
 	"gt/lib/town"
 )
 
@@ -41,6 +42,8 @@ func Find(getenv func(string) string, dir, own string) Home {
 	if !filepath.IsAbs(project) || !isDir(project) {
 		project = dir
 	}
+	process.Distrust(project)
+	process.Distrust(dir)
 	var h Home
 	set := getenv("GT_HOME")
 	if uuid := getenv("GT_SESSION_UUID"); own != "" && uuid != "" && uuid != own {
@@ -69,6 +72,7 @@ func Find(getenv func(string) string, dir, own string) Home {
 	if h.Dir == "" {
 		h.Dir = worktree(project, h.Town.Root)
 	}
+	process.Distrust(h.Dir)
 	if !ok {
 		id = identity.Named(h.Dir)
 	}

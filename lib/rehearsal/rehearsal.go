@@ -80,7 +80,7 @@ func (w World) Environ(environ, more []string) []string {
 // three seconds more. What it started is ended with it. It returns the end of what
 // the command printed. The command's failure is none of ours: nobody answers it.
 func Run(ctx context.Context, dir string, environ, command []string, enough func() bool) (said string, err error) {
-	path, err := process.LookPath(command[0], environ)
+	path, err := process.LookPath(command[0], dir, environ)
 	if err != nil {
 		return "", cli.Fail(cli.No, err)
 	}
