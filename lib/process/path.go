@@ -104,24 +104,50 @@ func Surroundings(environ []string) []string {
 	return env
 }
 
-// Within reports whether a file or folder, or what a link of that name leads
-// to, lies in the project of the folder dir ("" for none) or in one that is
-// distrusted.
+// Within reports whether the way to a file or folder leads through the project of
+// the folder dir ("" for none) or through one that is distrusted: whether it lies
+// there, or a link to it does, or what a link leads to.
 //
 // A folder that holds the person's home folder, as a repository of dotfiles
 // does, the system's programs or gt itself is no project here: nothing at all
 // would be found, and who can write there needs no gt.
 func Within(path, dir string, environ []string) bool {
-	target := real(path)
-	lies := filepath.Join(real(filepath.Dir(path)), filepath.Base(path))
 	for _, project := range append(distrusted(), dir) {
 		if project == "" {
 			continue
 		}
-		top := worktree(real(project))
-		if (below(target, top) || below(lies, top)) && !holdsAll(top, environ) {
+		if top := worktree(real(project)); passes(path, top) && !holdsAll(top, environ) {
 			return true
 		}
+	}
+	return false
+}
+
+// maxLinks is how many links a path may lead through, as for the kernel.
+const maxLinks = 40
+
+// passes reports whether the way to a path leads through a folder.
+func passes(path, folder string) bool {
+	at, links := "/", 0
+	for rest := strings.Split(filepath.Clean(path), "/"); len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		next := filepath.Join(at, part) // at has no links, so that .. is the folder above
+		if below(next, folder) {
+			return true
+		}
+		to, err := os.Readlink(next)
+		if err != nil || part == "" || part == "." || part == ".." {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return true
+		}
+		if filepath.IsAbs(to) {
+			at = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
 	}
 	return false
 }
