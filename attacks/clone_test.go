@@ -57,7 +57,6 @@ type attack struct {
 	// bites is what of a plain git falls into a trap there; nil where that is not
 	// to be had, for what only another version of git does.
 	bites []string
-	none  bool // it makes a repository that cannot be read
 }
 
 var status = []string{"status"}
@@ -173,7 +172,7 @@ var attacks = []attack{
 		}
 		w.add("work/.git/config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = origin\n[remote \"origin\"]\n\tpromisor = true\n\tpartialclonefilter = blob:none\n\turl = ext::"+
 			fetch+"\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[protocol]\n\tallow = always\n")
-	}, none: true},
+	}},
 	{name: "LFS, with an extension of the repository's", lay: func(w *world) {
 		// As git-lfs does, what the person has installed asks git for more.
 		w.put("traps/lfs", "#!/bin/sh\nprogram=$(git config lfs.extension.evil.clean) && exec $program\nexec cat\n")
@@ -272,7 +271,7 @@ func TestRepositoryNamesPrograms(t *testing.T) {
 					t.Errorf("%v\nit ran %s", r, marks)
 				}
 			}
-			if a.none || a.dir != "" {
+			if a.dir != "" {
 				return
 			}
 			if got := w.saved(dir); got.Branch != "main" || got.LastCommit != head || !slices.Contains(got.Files, "changed") || !slices.Contains(got.Files, "new") {

@@ -207,6 +207,8 @@ func TestOpenTown(t *testing.T) {
 func TestClonedTown(t *testing.T) {
 	p := newPlace(t)
 	p.townFile("[agents.claude]\ncommand = \"/tmp/evil\"\n")
+	t.Setenv("HOME", t.TempDir()) // git is asked in a folder of the state's
+	t.Setenv("XDG_STATE_HOME", "")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-f", "town.toml"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = p.town

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -29,7 +28,10 @@ var words = []string{
 // ignored, or of which kind they are.
 var names = []string{"core.excludesfile", "core.attributesfile"}
 
-var word = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
+// isWord reports whether a value is a word, as true, 0 and sha256 are.
+func isWord(value string) bool {
+	return strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
+}
 
 // setting is one line of a configuration.
 type setting struct{ section, sub, key, value string }
@@ -58,7 +60,7 @@ func harmless(all []setting, branch string) []byte {
 	remote := ""
 	for _, s := range all {
 		switch {
-		case s.sub == "" && slices.Contains(words, s.name()) && word.MatchString(s.value),
+		case s.sub == "" && slices.Contains(words, s.name()) && isWord(s.value),
 			s.sub == "" && slices.Contains(names, s.name()):
 			put(s, s.value)
 		case s.section == "branch" && s.sub == branch && branch != "":

@@ -24,6 +24,8 @@ var (
 	ErrNotRepository = errors.New("not in a git worktree")
 	// ErrTimeout is what it gives when git was not done in time and was killed.
 	ErrTimeout = errors.New("git took too long")
+
+	errMissing = errors.New("unable to read an object")
 )
 
 // State is what git says of a worktree: what is checked out, and what differs
@@ -63,7 +65,12 @@ const maxStatus = 8 << 20
 // Nothing runs that the repository, or one inside of it, names: see apart. The
 // files of gt's own state count for no change.
 func Status(dir string, wait time.Duration) (State, error) {
-	out, err := answer(dir, wait, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--renames", "--ignore-submodules=dirty")
+	ask := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"}
+	out, err := answer(dir, wait, append(ask, "--renames")...)
+	if errors.Is(err, errMissing) {
+		// A partial clone lacks it. To fetch it would run what the repository names.
+		out, err = answer(dir, wait, append(ask, "--no-renames")...)
+	}
 	if err != nil {
 		return State{}, atomicfile.Error("read the git state of", dir, err)
 	}
@@ -123,6 +130,8 @@ func reason(err error, said []byte) error {
 	case strings.HasPrefix(line, "not a git repository"), // no .git at or above dir
 		strings.HasPrefix(line, "this operation must be run in a work tree"): // a bare one
 		return ErrNotRepository
+	case strings.HasPrefix(line, "unable to read "):
+		return fmt.Errorf("%w: %s", errMissing, term.Clean(line))
 	case line == "":
 		return err
 	}
