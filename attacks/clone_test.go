@@ -231,7 +231,7 @@ func commands(w *world, dir string) []func() result {
 		typed("gt-prime"),
 		typed("gt-mail"),
 		typed("gt-hooks", "status"),
-		typed("gt-hooks", "prove", "claude"),
+		typed("gt-hooks", "prove", "claude", "--run"),
 		typed("gt-keepalive", "status"),
 		typed("gt-seance", "list"),
 		hook("SessionStart", `,"source":"clear"`, "gt-prime", "--hook", "--agent", "claude"),
@@ -521,6 +521,32 @@ func TestClientOnPath(t *testing.T) {
 	w.must("home", "git", "init", "-q")
 	if r := outside.run("home", "", "gt-handoff", "--to", "codex", "-s", "x"); r.code != 0 {
 		t.Errorf("in the home folder: %v", r)
+	}
+}
+
+// A client that is a script, as those from npm are, is run by the real
+// interpreter where gt starts it by itself.
+func TestInterpreterOnPath(t *testing.T) {
+	w := newWorld(t)
+	w.repository("work")
+	w.trapAt("work/bin/node", "node")
+	w.put("home/bin/node", "#!/bin/sh\necho real >'"+w.at("home/ran")+"'\n")
+	w.put("home/bin/claude", "#!/usr/bin/env node\n")
+	w.must(".", "chmod", "+x", w.at("home/bin/node"), w.at("home/bin/claude"))
+	w = w.with("PATH=" + w.at("work/bin") + ":" + w.at("home/bin") + ":" + bin + ":/usr/bin:/bin")
+	w.run("work", "", w.at("home/bin/claude"))
+	if w.marks() == "" {
+		t.Error("a shell does not run the project's: this is no attack")
+	}
+	if r := w.run("work", "", "gt-hooks", "install", "claude"); r.code != 0 {
+		t.Errorf("%v", r)
+	}
+	r := w.run("work", "", "gt-hooks", "prove", "claude", "--run")
+	if marks := w.marks(); marks != "" {
+		t.Errorf("%v\nit ran %s", r, marks)
+	}
+	if _, err := os.Stat(w.at("home/ran")); err != nil {
+		t.Errorf("the client was not run: %v", r)
 	}
 }
 

@@ -235,7 +235,7 @@ func (c *call) start(ctx context.Context) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, path, c.args[1:]...)
 	cmd.Args[0] = c.args[0]
 	cmd.Dir = c.dir
-	cmd.Env = append(slices.Clip(c.environ), "PWD="+c.dir)
+	cmd.Env = append(slices.Clip(c.environ), "PWD="+c.dir, "PATH="+process.SearchPath(c.dir, c.environ)) // it may be a script
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace

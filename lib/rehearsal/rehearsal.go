@@ -87,7 +87,7 @@ func Run(ctx context.Context, dir string, environ, command []string, enough func
 	var out tail
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
-	cmd.Dir, cmd.Env = dir, append(environ, "PWD="+dir)
+	cmd.Dir, cmd.Env = dir, append(environ, "PWD="+dir, "PATH="+process.SearchPath(dir, environ)) // it may be a script
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = grace
