@@ -500,6 +500,23 @@ func TestPathIntoProject(t *testing.T) {
 	}
 }
 
+// The project stays the project where a session's working directory has left it.
+func TestPathIntoProjectFromElsewhere(t *testing.T) {
+	w := newWorld(t)
+	w.repository("work")
+	w.repository("elsewhere")
+	for _, name := range names {
+		w.trapAt("work/bin/"+name, name)
+	}
+	w = w.with("PATH="+w.at("work/bin")+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.at("tmp/none")+",1,0", "TMUX_PANE=%0", "CLAUDE_PROJECT_DIR="+w.at("work"))
+	for _, run := range commands(w, "elsewhere") {
+		r := run()
+		if marks := w.marks(); marks != "" {
+			t.Errorf("%v\nit ran %s", r, marks)
+		}
+	}
+}
+
 // A client that is installed in the project only is not found by its name, and
 // the person is told why; one outside is, also by a link, and also where the
 // project is the home folder.
@@ -565,8 +582,12 @@ func TestBeadsOutsideTowns(t *testing.T) {
 	}
 	w.put("town/town.toml", "")
 	w.put("town/.beads/config.yaml", "")
-	w.with("GT_ROOT="+w.at("town")).run("town", "", "gt-mail")
-	if w.marks() == "" {
-		t.Error("in a town bd is asked, and was not")
+	w.put("home/bin/bd", "#!/bin/sh\nenv >'"+w.at("marks/bd")+"'\n")
+	w.with("GT_ROOT="+w.at("town"), "BEADS_DIR=/evil", "GIT_CONFIG_COUNT=0", "LD_PRELOAD=", "BEADS_DOLT_SERVER_PORT=3307").run("town", "", "gt-mail")
+	switch env := w.marks(); {
+	case !strings.Contains(env, "BEADS_DOLT_SERVER_PORT=3307\n"):
+		t.Errorf("in a town bd is asked, and was not: %s", env)
+	case strings.Contains(env, "BEADS_DIR="), strings.Contains(env, "GIT_"), strings.Contains(env, "LD_"):
+		t.Errorf("bd is given %s", env)
 	}
 }
