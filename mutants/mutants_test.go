@@ -340,7 +340,7 @@ var mutants = []mutant{
 		name:  "tmux is looked for in the project",
 		file:  "lib/tmux/tmux.go",
 		right: `process.LookPath("tmux", "", os.Environ())`,
-		wrong: `exec.LookPath("tmux")`,
+		wrong: `func() (string, error) { _, _ = process.LookPath, os.Environ; return exec.LookPath("tmux") }()`,
 		pkg:   "./attacks", run: "TestPathIntoProject/its-folder",
 	},
 	{
@@ -348,8 +348,8 @@ var mutants = []mutant{
 		file: "lib/process/path.go",
 		right: `to, err := os.Readlink(next)
 		if err != nil ||`,
-		wrong: `to, err := "", error(nil)
-		if true ||`,
+		wrong: `to, err := os.Readlink(next)
+		if true || err != nil ||`,
 		pkg: "./lib/process", run: "TestLookPathOutsideProject",
 	},
 	{
@@ -364,17 +364,16 @@ var mutants = []mutant{
 	{
 		name:  "a folder with the home folder in it is a project",
 		file:  "lib/process/path.go",
-		right: ` && !holdsAll(top, environ)`,
-		wrong: ` && (true || holdsAll(top, environ))`,
+		right: `return holdsAll(top, environ) }`,
+		wrong: `return false && holdsAll(top, environ) }`,
 		pkg:   "./lib/process", run: "TestLookPathOutsideProject",
 	},
 	{
 		name: "a project is forgotten where its session left it",
 		file: "lib/home/home.go",
-		right: `	process.Distrust(project)
-	process.Distrust(dir)
+		right: `		process.Distrust(d)
 `,
-		wrong: `	_ = process.Distrust
+		wrong: `		_, _ = process.Distrust, d
 `,
 		pkg: "./attacks", run: "TestPathIntoProjectFromElsewhere",
 	},

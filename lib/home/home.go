@@ -42,8 +42,6 @@ func Find(getenv func(string) string, dir, own string) Home {
 	if !filepath.IsAbs(project) || !isDir(project) {
 		project = dir
 	}
-	process.Distrust(project)
-	process.Distrust(dir)
 	var h Home
 	set := getenv("GT_HOME")
 	if uuid := getenv("GT_SESSION_UUID"); own != "" && uuid != "" && uuid != own {
@@ -72,7 +70,9 @@ func Find(getenv func(string) string, dir, own string) Home {
 	if h.Dir == "" {
 		h.Dir = worktree(project, h.Town.Root)
 	}
-	process.Distrust(h.Dir)
+	for _, d := range []string{dir, getenv("CLAUDE_PROJECT_DIR"), h.Dir} {
+		process.Distrust(d)
+	}
 	if !ok {
 		id = identity.Named(h.Dir)
 	}

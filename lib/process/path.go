@@ -48,7 +48,7 @@ func LookPath(name, dir string, environ []string) (string, error) {
 		}
 		return path, err
 	}
-	passed := ""
+	passed, forbidden := "", tops(dir, environ)
 	for _, entry := range filepath.SplitList(variable(environ, "PATH")) {
 		if !filepath.IsAbs(entry) {
 			continue
@@ -56,7 +56,7 @@ func LookPath(name, dir string, environ []string) (string, error) {
 		path := filepath.Join(entry, name)
 		switch {
 		case !runnable(path):
-		case Within(path, dir, environ):
+		case passes(path, forbidden):
 			passed = path
 		default:
 			return path, nil
@@ -83,8 +83,9 @@ func (e *InProject) Hint() string {
 // SearchPath returns the value of PATH in an environment without the folders
 // in which LookPath finds nothing, for a program that starts others itself.
 func SearchPath(dir string, environ []string) string {
+	forbidden := tops(dir, environ)
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(variable(environ, "PATH")), func(entry string) bool {
-		return !filepath.IsAbs(entry) || Within(entry, dir, environ)
+		return !filepath.IsAbs(entry) || passes(entry, forbidden)
 	}), ":")
 }
 
@@ -107,33 +108,38 @@ func Surroundings(environ []string) []string {
 // Within reports whether the way to a file or folder leads through the project of
 // the folder dir ("" for none) or through one that is distrusted: whether it lies
 // there, or a link to it does, or what a link leads to.
+func Within(path, dir string, environ []string) bool { return passes(path, tops(dir, environ)) }
+
+// tops are the tops of the projects that are distrusted and of that of the
+// folder dir.
 //
 // A folder that holds the person's home folder, as a repository of dotfiles
 // does, the system's programs or gt itself is no project here: nothing at all
 // would be found, and who can write there needs no gt.
-func Within(path, dir string, environ []string) bool {
+func tops(dir string, environ []string) []string {
+	var all []string
 	for _, project := range append(distrusted(), dir) {
 		if project == "" {
 			continue
 		}
-		if top := worktree(real(project)); passes(path, top) && !holdsAll(top, environ) {
-			return true
+		if top := worktree(real(project)); !slices.Contains(all, top) {
+			all = append(all, top)
 		}
 	}
-	return false
+	return slices.DeleteFunc(all, func(top string) bool { return holdsAll(top, environ) })
 }
 
 // maxLinks is how many links a path may lead through, as for the kernel.
 const maxLinks = 40
 
-// passes reports whether the way to a path leads through a folder.
-func passes(path, folder string) bool {
+// passes reports whether the way to a path leads through one of the folders.
+func passes(path string, folders []string) bool {
 	at, links := "/", 0
 	for rest := strings.Split(filepath.Clean(path), "/"); len(rest) > 0; {
 		part := rest[0]
 		rest = rest[1:]
 		next := filepath.Join(at, part) // at has no links, so that .. is the folder above
-		if below(next, folder) {
+		if slices.ContainsFunc(folders, func(folder string) bool { return below(next, folder) }) {
 			return true
 		}
 		to, err := os.Readlink(next)
@@ -152,10 +158,13 @@ func passes(path, folder string) bool {
 	return false
 }
 
-// holdsAll reports whether a folder is no project, see Within.
+// holdsAll reports whether a folder is no project, see tops.
 func holdsAll(dir string, environ []string) bool {
+	if below("/usr/bin", dir) || below(real(variable(environ, "HOME")), dir) {
+		return true
+	}
 	self, err := os.Executable()
-	return err == nil && below(real(self), dir) || below("/usr/bin", dir) || below(real(variable(environ, "HOME")), dir)
+	return err == nil && below(real(self), dir)
 }
 
 // real is a path with its links followed, and as it is where that fails.
