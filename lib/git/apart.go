@@ -3,7 +3,6 @@ package git
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +33,7 @@ type checkout struct {
 	top    string // of the worktree
 	dir    string // the git directory of this worktree
 	common string // the one that all worktrees share
+	head   string // what HEAD says, see head
 }
 
 // locate finds the repository that a folder is in, whose links are followed.
@@ -58,9 +58,11 @@ func repositoryAt(top string) (checkout, bool) {
 	if err != nil {
 		return checkout{}, false
 	}
-	r := checkout{top, dir, shared(dir)}
-	_, err = r.head()
-	return r, err == nil
+	said, err := head(dir)
+	if err != nil {
+		return checkout{}, false
+	}
+	return checkout{top, dir, shared(dir), said}, true
 }
 
 // shared is the git directory that all worktrees share with that one.
@@ -78,8 +80,8 @@ func shared(gitDir string) string {
 
 // head is what HEAD says: the branch, or the commit where none is checked out.
 // It was a link once.
-func (r checkout) head() (string, error) {
-	path := filepath.Join(r.dir, "HEAD")
+func head(gitDir string) (string, error) {
+	path := filepath.Join(gitDir, "HEAD")
 	if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, "refs/") {
 		return "ref: " + to, nil
 	}
@@ -101,11 +103,7 @@ func (r checkout) settings() []setting {
 // apart makes a git directory of ours for the repository, and returns it with
 // the variables by which git finds the rest.
 func (r checkout) apart() (dir string, vars []string, err error) {
-	head, err := r.head()
-	if err != nil {
-		return "", nil, err
-	}
-	branch := strings.TrimPrefix(head, "ref: refs/heads/")
+	branch := strings.TrimPrefix(r.head, "ref: refs/heads/")
 	all := r.settings()
 	if r.dir != r.common && slices.ContainsFunc(all, func(s setting) bool { return s.name() == "extensions.refstorage" && s.value != "files" }) {
 		return "", nil, errors.New("the refs of a linked worktree are read from files only")
@@ -118,13 +116,13 @@ func (r checkout) apart() (dir string, vars []string, err error) {
 			os.RemoveAll(dir)
 		}
 	}()
-	for name, data := range map[string][]byte{"HEAD": []byte(head + "\n"), "config": harmless(all, branch)} {
+	for name, data := range map[string][]byte{"HEAD": []byte(r.head + "\n"), "config": harmless(all, branch)} {
 		if err := fill(filepath.Join(dir, name), data); err != nil {
 			return "", nil, err
 		}
 	}
 	links := map[string]string{"refs": r.common, "packed-refs": r.common, "info": r.common}
-	for _, there := range []string{r.dir, r.common} {
+	for _, there := range slices.Compact([]string{r.common, r.dir}) {
 		for _, name := range readNames(there) {
 			if strings.HasPrefix(name, "sharedindex.") || name == "reftable" {
 				links[name] = there
@@ -173,13 +171,7 @@ const forgotten = 10 * time.Minute
 // processes left there are removed.
 func scratch(top string) (string, error) {
 	all := filepath.Join(town.Personal(os.Getenv).Root, "git")
-	err := os.Mkdir(all, 0o700)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = os.MkdirAll(all, 0o700)
-	}
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		err = atomicfile.Private(all)
-	}
+	err := atomicfile.Private(all)
 	if err != nil && process.Boxed() {
 		// A command in a sandbox cannot write there. What git runs for it stays
 		// in the sandbox, and so does this.
