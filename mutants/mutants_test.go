@@ -317,12 +317,12 @@ var mutants = []mutant{
 	{
 		name:  "the git directory of ours lies in the project",
 		file:  "lib/git/apart.go",
-		right: `case process.Within(all, top, os.Environ()):`,
+		right: `case process.Within(dir, r.top, os.Environ()):`,
 		wrong: `case false:`,
 		pkg:   "./lib/git", run: "TestScratch",
 	},
 	{
-		name: "the git directories of killed processes stay",
+		name: "the git directories of long ago stay",
 		file: "lib/git/apart.go",
 		right: `			os.RemoveAll(old)
 `,

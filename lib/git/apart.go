@@ -1,12 +1,15 @@
 package git
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/atomicfile"
@@ -19,8 +22,8 @@ import (
 // archive, or have been written by an agent in its sandbox a moment ago, and
 // git reads it anew at every run, so that to look at it first would not do.
 //
-// So git is never shown it. It is run on a git directory of ours, which is made
-// for one question, in the folder that only the person can write: with a HEAD
+// So git is never shown it. It is run on a git directory of ours, in the folder
+// that only the person can write: with a HEAD
 // of the same content, the repository's objects, index and refs by their
 // paths, and a configuration of what is harmless in the repository's own (see
 // harmless). The person's own configuration counts as ever, and their filters
@@ -100,26 +103,13 @@ func (r checkout) settings() []setting {
 	return all
 }
 
-// apart makes a git directory of ours for the repository, and returns it with
-// the variables by which git finds the rest.
-func (r checkout) apart() (dir string, vars []string, err error) {
+// apart returns a git directory of ours for the repository, with the variables
+// by which git finds the rest. done is called when git has ended.
+func (r checkout) apart() (vars []string, done func(), err error) {
 	branch := strings.TrimPrefix(r.head, "ref: refs/heads/")
 	all := r.settings()
 	if r.dir != r.common && slices.ContainsFunc(all, func(s setting) bool { return s.name() == "extensions.refstorage" && s.value != "files" }) {
-		return "", nil, errors.New("the refs of a linked worktree are read from files only")
-	}
-	if dir, err = scratch(r.top); err != nil {
-		return "", nil, err
-	}
-	defer func() {
-		if err != nil {
-			os.RemoveAll(dir)
-		}
-	}()
-	for name, data := range map[string][]byte{"HEAD": []byte(r.head + "\n"), "config": harmless(all, branch)} {
-		if err := fill(filepath.Join(dir, name), data); err != nil {
-			return "", nil, err
-		}
+		return nil, nil, errors.New("the refs of a linked worktree are read from files only")
 	}
 	links := map[string]string{"refs": r.common, "packed-refs": r.common, "info": r.common}
 	for _, there := range slices.Compact([]string{r.common, r.dir}) {
@@ -129,18 +119,38 @@ func (r checkout) apart() (dir string, vars []string, err error) {
 			}
 		}
 	}
-	for name, there := range links {
-		if err := os.Symlink(filepath.Join(there, name), filepath.Join(dir, name)); err != nil {
-			return "", nil, err
+	dir, done, err := r.ours()
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, data := range map[string]string{"HEAD": r.head + "\n", "config": string(harmless(all, branch))} {
+		path := filepath.Join(dir, name)
+		if is, err := atomicfile.Read(path, maxConfig); err == nil && string(is) == data {
+			continue // as nearly always
+		}
+		if err := atomicfile.Write(path, []byte(data), atomicfile.Unsynced); err != nil {
+			done()
+			return nil, nil, err
 		}
 	}
-	return dir, []string{
+	for name, there := range links {
+		path, to := filepath.Join(dir, name), filepath.Join(there, name)
+		is, err := os.Readlink(path)
+		if err == nil && is == to {
+			continue
+		}
+		if err := os.Symlink(to, path); err != nil && !errors.Is(err, fs.ErrExist) { // another was faster
+			done()
+			return nil, nil, err
+		}
+	}
+	return []string{
 		"GIT_DIR=" + dir,
 		"GIT_WORK_TREE=" + r.top,
 		"GIT_OBJECT_DIRECTORY=" + filepath.Join(r.common, "objects"),
 		"GIT_INDEX_FILE=" + filepath.Join(r.dir, "index"),
 		"GIT_SHALLOW_FILE=" + filepath.Join(r.common, "shallow"),
-	}, nil
+	}, done, nil
 }
 
 // readNames returns what is in a folder, as far as a folder is long.
@@ -154,40 +164,46 @@ func readNames(dir string) []string {
 	return names
 }
 
-// fill writes a file in a folder that nobody else knows of.
-func fill(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
-}
+// forgotten is after which time a git directory of ours that did not change is
+// made anew.
+const forgotten = 30 * 24 * time.Hour
 
-// forgotten is after which time a git directory of ours is nobody's any more.
-const forgotten = 10 * time.Minute
-
-// scratch makes an empty folder in the person's own state. Those that killed
-// processes left there are removed.
-func scratch(top string) (string, error) {
+// ours is the folder of the git directory of ours, in the person's own state. It
+// stays for the next question: to make one costs more than to look whether it is
+// still right. Its name says which repository's it is, so what its links lead to
+// is always the same. What a filter left there (Git LFS keeps what it converts
+// beside what it is told is the repository) is removed by done.
+func (r checkout) ours() (dir string, done func(), err error) {
 	all := filepath.Join(town.Personal(os.Getenv).Root, "git")
-	err := atomicfile.Private(all)
-	if err != nil && process.Boxed() {
+	dir = filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(r.dir+"\x00"+r.common))))
+	if _, err = os.Lstat(dir); err != nil {
+		sweep(all)
+		err = atomicfile.Private(dir)
+	}
+	if (err != nil || syscall.Access(dir, writable) != nil) && process.Boxed() {
 		// A command in a sandbox cannot write there. What git runs for it stays
 		// in the sandbox, and so does this.
-		return os.MkdirTemp("", "gt-git-")
+		dir, err = os.MkdirTemp("", "gt-git-")
+		return dir, func() { os.RemoveAll(dir) }, err
 	}
 	switch {
 	case err != nil:
-		return "", err
-	case process.Within(all, top, os.Environ()):
-		return "", fmt.Errorf("'%s' lies in the project", all)
+		return "", nil, err
+	case process.Within(dir, r.top, os.Environ()):
+		return "", nil, fmt.Errorf("'%s' lies in the project", dir)
 	}
+	return dir, func() { os.RemoveAll(filepath.Join(dir, "lfs")) }, nil
+}
+
+// writable asks access(2) whether a file can be written.
+const writable = 2
+
+// sweep removes those that have not changed for long.
+func sweep(all string) {
 	for _, name := range readNames(all) {
 		old := filepath.Join(all, name)
 		if info, err := os.Lstat(old); err == nil && time.Since(info.ModTime()) > forgotten {
 			os.RemoveAll(old)
 		}
 	}
-	return os.MkdirTemp(all, "")
 }

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,8 +135,8 @@ func TestStatusIsThatOfGit(t *testing.T) {
 	}
 }
 
-// The git directory of ours lies where no project can write, is gone afterwards,
-// and what killed processes left there is removed, not what is in use.
+// The git directory of ours lies where no project can write, follows what
+// changes in the repository, and one of long ago is removed.
 func TestScratch(t *testing.T) {
 	dir := repository(t, "a")
 	state := filepath.Join(os.Getenv("HOME"), ".local", "state", "gt", "git")
@@ -146,8 +147,17 @@ func TestScratch(t *testing.T) {
 		t.Fatal(err)
 	}
 	status(t, dir)
-	if left := strings.Join(readNames(state), " "); left != "young" {
+	left := readNames(state)
+	if len(left) != 2 || !slices.Contains(left, "young") {
 		t.Errorf("left is %s", left)
+	}
+	run(t, dir, "checkout", "-q", "-b", "side")
+	run(t, dir, "config", "core.fileMode", "false")
+	if err := os.Chmod(filepath.Join(dir, "a"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if s := status(t, dir); s.Branch != "side" || len(s.Changes) > 0 || len(readNames(state)) != 2 {
+		t.Errorf("what changed is not seen: %+v", s)
 	}
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	if _, err := Status(dir, time.Minute); err == nil || !strings.Contains(err.Error(), "lies in the project") {

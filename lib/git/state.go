@@ -92,11 +92,11 @@ func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 	if err != nil {
 		return nil, err
 	}
-	apart, vars, err := r.apart()
+	vars, done, err := r.apart()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(apart)
+	defer done()
 	program, err := process.LookPath("git", r.top, os.Environ())
 	if err != nil {
 		return nil, err
