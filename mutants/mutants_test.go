@@ -284,6 +284,142 @@ var mutants = []mutant{
 	{"a record names the conversation that a note is made of", "lib/verb/handoff/note.go", "return h.owned(h.record.Transcript)", "return h.record.Transcript", ".", "TestScripts/prime_transcripts", 0},
 	{"who is asked takes the project's settings", "lib/agent/agents.toml", "\"--setting-sources\", \"user\", ", "", ".", "TestScripts/seance_talk", 0},
 	{"Codex is asked in the project", "lib/agent/agents.toml", "elsewhere = true", "elsewhere = false", ".", "TestScripts/seance_talk", 0},
+	{
+		name:  "git is shown the repository's own git directory",
+		file:  "lib/git/apart.go",
+		right: `"GIT_DIR=" + dir,`,
+		wrong: `"GIT_DIR=" + r.dir,`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/its-configuration",
+	},
+	{
+		name:  "git is told all that a repository's configuration says",
+		file:  "lib/git/config.go",
+		right: `case s.sub == "" && slices.Contains(words, s.name()) && isWord(s.value),`,
+		wrong: `case s.section == "filter",`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/its-configuration",
+	},
+	{
+		name:  "a value with a line end is told git",
+		file:  "lib/git/config.go",
+		right: `if r < ' ' || r == 0x7f || r == '"' || r == '\\' {`,
+		wrong: `if r == 0x7f {`,
+		pkg:   "./lib/git", run: "FuzzHarmless",
+	},
+	{
+		name:  "git asks the monitor of the person's configuration",
+		file:  "lib/git/state.go",
+		right: `"-c", "core.fsmonitor=false", `,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/hooks-where",
+	},
+	{
+		name:  "git enters a repository inside",
+		file:  "lib/git/state.go",
+		right: `, "--ignore-submodules=dirty"`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/a-repository-that-was-added",
+	},
+	{
+		name:  "git inherits the environment",
+		file:  "lib/git/state.go",
+		right: `env := process.Surroundings(inherited)`,
+		wrong: `env := inherited`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/variables",
+	},
+	{
+		name:  "a partial clone has no state",
+		file:  "lib/git/state.go",
+		right: `if errors.Is(err, errMissing) {`,
+		wrong: `if false {`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/objects",
+	},
+	{
+		name:  "the git directory of ours lies in the project",
+		file:  "lib/git/apart.go",
+		right: `case process.Within(dir, r.top, os.Environ()):`,
+		wrong: `case false:`,
+		pkg:   "./lib/git", run: "TestScratch",
+	},
+	{
+		name: "the git directories of long ago stay",
+		file: "lib/git/apart.go",
+		right: `			os.RemoveAll(old)
+`,
+		wrong: ``,
+		pkg:   "./lib/git", run: "TestScratch",
+	},
+	{
+		name:  "git is looked for in the project",
+		file:  "lib/git/state.go",
+		right: `process.LookPath("git", r.top, os.Environ())`,
+		wrong: `exec.LookPath("git")`,
+		pkg:   "./attacks", run: "TestPathIntoProject/its-folder",
+	},
+	{
+		name:  "tmux is looked for in the project",
+		file:  "lib/tmux/tmux.go",
+		right: `process.LookPath("tmux", "", os.Environ())`,
+		wrong: `func() (string, error) { _, _ = process.LookPath, os.Environ; return exec.LookPath("tmux") }()`,
+		pkg:   "./attacks", run: "TestPathIntoProject/its-folder",
+	},
+	{
+		name: "a link into the project is none",
+		file: "lib/process/path.go",
+		right: `to, err := os.Readlink(next)
+		if err != nil ||`,
+		wrong: `to, err := os.Readlink(next)
+		if true || err != nil ||`,
+		pkg: "./lib/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name: "a program in the project hides the one behind it",
+		file: "lib/process/path.go",
+		right: `			passed = path
+`,
+		wrong: `			return "", &InProject{name, path}
+`,
+		pkg: "./lib/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name:  "a folder with the home folder in it is a project",
+		file:  "lib/process/path.go",
+		right: `return holdsAll(top, environ) }`,
+		wrong: `return false && holdsAll(top, environ) }`,
+		pkg:   "./lib/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name: "a project is forgotten where its session left it",
+		file: "lib/home/home.go",
+		right: `		process.Distrust(d)
+`,
+		wrong: `		_, _ = process.Distrust, d
+`,
+		pkg: "./attacks", run: "TestPathIntoProjectFromElsewhere",
+	},
+	{
+		name:  "a script that is run finds its interpreter in the project",
+		file:  "lib/rehearsal/rehearsal.go",
+		right: `, "PATH="+process.SearchPath(dir, environ)`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestInterpreterOnPath",
+	},
+	{
+		name: "bd is run outside of towns",
+		file: "lib/beads/beads.go",
+		right: `	if h.Town.Personal {
+		return ""
+	}
+`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestBeadsOutsideTowns",
+	},
+	{
+		name:  "bd inherits the environment",
+		file:  "lib/beads/beads.go",
+		right: `env := process.Surroundings(environ)`,
+		wrong: `env := append([]string(nil), environ...)`,
+		pkg:   "./attacks", run: "TestBeadsOutsideTowns",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.

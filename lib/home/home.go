@@ -13,6 +13,7 @@ import (
 	"gt/lib/flock"
 	"gt/lib/identity"
 	"gt/lib/place"
+	"gt/lib/process"
 	"gt/lib/town"
 )
 
@@ -106,6 +107,9 @@ func find(state place.State, getenv func(string) string, dir, own, at string) Ho
 	}
 	if h.Dir == "" {
 		h.Dir = worktree(project, h.Town.Root)
+	}
+	for _, d := range []string{dir, getenv("CLAUDE_PROJECT_DIR"), h.Dir} {
+		process.Distrust(d)
 	}
 	if !ok {
 		id = identity.Named(h.Dir)
