@@ -41,13 +41,13 @@ var mutants = []mutant{
 	{
 		name: "an event is appended without the lock",
 		file: "lib/eventlog/eventlog.go",
-		right: `	lock, err := flock.Acquire(string(l)+".lock", lockWait)
+		right: `	lock, err := l.lock(lockWait)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
 	f, err`,
-		wrong: `	_, _ = flock.Acquire, lockWait
+		wrong: `	_ = lockWait
 	f, err`,
 		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations", count: 5,
 	},

@@ -90,6 +90,41 @@ func OpenAppend(path string) (*os.File, error) {
 	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
+// OpenLock opens a file that is nothing but a lock for writing, and creates it
+// where it is missing. Its mode is 0200, so that who may only read, as an agent's
+// command in its sandbox, cannot hold the lock: the kernel gives one to any
+// descriptor. One that is wider, as older versions made it, is narrowed where it
+// is ours. With common it is one that another program opens for reading: 0600.
+func OpenLock(path string, common bool) (*os.File, error) {
+	mode := fs.FileMode(0o200)
+	if common {
+		mode = 0o600
+	}
+	f, err := open(path, os.O_WRONLY|os.O_CREATE, mode)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && owner(info) == os.Geteuid() {
+		if perm := info.Mode().Perm(); common && perm&mode != mode || !common && perm != mode {
+			err = f.Chmod(mode)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, Error("open", path, err)
+	}
+	return f, nil
+}
+
+// owner is the user that a file belongs to.
+func owner(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}
+
 func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, perm)
 	if err != nil {

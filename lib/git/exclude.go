@@ -8,10 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"gt/lib/atomicfile"
-	"gt/lib/flock"
 )
 
 // Exclude keeps files of that pattern out of what git shows in the repository
@@ -32,13 +30,10 @@ func Exclude(dir, pattern string) error {
 	if err := os.MkdirAll(info, 0o777); err != nil { // as git makes it, under the umask
 		return atomicfile.Error("create", info, err)
 	}
-	lock, err := flock.Acquire(path, time.Second)
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	has, torn, err := hasLine(path, pattern)
-	if has || err != nil {
+	// No lock: whoever may read the file could hold one. Two who add the line at
+	// once add it twice, which git minds as little as an empty line.
+	_, torn, err := hasLine(path, pattern)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	line := pattern + "\n"
