@@ -55,7 +55,12 @@ const tmpMark = ".gt-tmp-"
 
 // Read returns the content of the file, at most limit bytes of it; more is
 // ErrTooLarge. A missing file gives an error that is fs.ErrNotExist.
-func Read(path string, limit int64) ([]byte, error) {
+func Read(path string, limit int64) ([]byte, error) { return ReadIf(path, limit, nil) }
+
+// ReadIf is Read for a file that passes judge, which says what is wrong with it.
+// It is judged by what was opened: what is looked at by its name first may be
+// another file by the time that it is read.
+func ReadIf(path string, limit int64, judge func(fs.FileInfo) error) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
@@ -64,6 +69,11 @@ func Read(path string, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, Error("read", path, err)
+	}
+	if judge != nil {
+		if err := judge(info); err != nil {
+			return nil, Error("use", path, err)
+		}
 	}
 	var data []byte
 	if info.Size() <= limit { // or none of it is held
@@ -311,7 +321,7 @@ func Private(dir string) error {
 	case !info.IsDir():
 		return Error("use", dir, errors.New("not a folder"))
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+	if owner(info) != os.Geteuid() {
 		return Error("use", dir, errors.New("it belongs to another user"))
 	}
 	return nil
@@ -320,14 +330,32 @@ func Private(dir string) error {
 // Own says what is wrong with a file or folder that another user made, who may
 // have meant it for us to read: nil for what is ours or the system's (root's),
 // or is not there. In /tmp, and wherever else anybody may write, a path alone
-// says nothing of who speaks.
+// says nothing of who speaks. It is for a folder; a file that is read is judged by
+// what was opened (ReadIf).
 func Own(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil // whoever opens it says why
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return Error("use", path, errors.New("it belongs to another user"))
+	return Error("use", path, Ours(info))
+}
+
+// Ours says what is wrong with a file that another user made, as Own does. It is a
+// judge for ReadIf.
+func Ours(info fs.FileInfo) error {
+	if uid := owner(info); uid != 0 && uid != os.Geteuid() {
+		return errors.New("it belongs to another user")
+	}
+	return nil
+}
+
+// OursAlone is Ours, and refuses what others may write.
+func OursAlone(info fs.FileInfo) error {
+	if err := Ours(info); err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return errors.New("others may write it")
 	}
 	return nil
 }

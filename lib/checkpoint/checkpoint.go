@@ -89,7 +89,7 @@ func (c *Checkpoint) MarshalJSON() ([]byte, error) {
 // the future was written under another clock, and is no better.
 func (c *Checkpoint) Stale(now time.Time) bool { return now.Sub(c.Timestamp).Abs() >= StaleAfter }
 
-// List returns the checkpoints that lie in the home, the newest first. It
+// List returns the checkpoints of the home and of its sessions, the newest first. It
 // changes nothing: one that cannot be read or understood is reported, with what
 // is used in its place, and the others are returned all the same.
 func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Read) }
@@ -99,24 +99,21 @@ func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rollin
 // lock.
 func Mend(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Mend) }
 
+// list reads the home's checkpoint, and of those beside it the ones that a record
+// of a session vouches for, by their names: however many others lie there, none
+// is looked at.
 func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
-	paths := []string{filepath.Join(h.Dir, File)}
-	entries, err := os.ReadDir(h.Runtime())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, atomicfile.Error("read", h.Runtime(), err)
+	ids, err := session.Store{Home: h}.IDs()
+	if err != nil {
+		return nil, err
 	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "checkpoint-") && strings.HasSuffix(e.Name(), ".json") {
-			paths = append(paths, h.Path(e.Name()))
-		}
+	paths := []string{filepath.Join(h.Dir, File)}
+	for _, id := range ids {
+		paths = append(paths, beside(h, id))
 	}
 	var all []*Checkpoint
 	var failed error
 	for _, path := range paths {
-		if err := atomicfile.Own(path); err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
 		c, err := read(rolling(h, path), load)
 		if c != nil {
 			all = append(all, c)
@@ -127,10 +124,43 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 	return all, failed
 }
 
+// beside is where a session's checkpoint is while the home's holds another's.
+func beside(h home.Home, id session.ID) string { return h.Path(prefix + string(id) + ".json") }
+
+const prefix = "checkpoint-"
+
+// maxForget bounds how many files of the folder are looked at for what is to be
+// forgotten, each time that a checkpoint is written.
+const maxForget = 256
+
+// sweep removes what is forgotten beside the home's checkpoint and nobody vouches
+// for: the session's record went long ago.
+func sweep(h home.Home, now time.Time) error {
+	dir, err := os.Open(h.Runtime())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return atomicfile.Error("read", h.Runtime(), err)
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(maxForget)
+	var failed error
+	for _, name := range names {
+		id, ok := strings.CutPrefix(strings.TrimSuffix(name, ".json"), prefix)
+		if !ok || !strings.HasSuffix(name, ".json") || (session.Store{Home: h}).Exists(session.ID(id)) {
+			continue
+		}
+		if info, err := os.Lstat(h.Path(name)); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > forget {
+			failed = errors.Join(failed, rolling(h, h.Path(name)).Remove())
+		}
+	}
+	return failed
+}
+
 // rolling is the checkpoint of that path. The generations of the home's own
 // stand in .runtime, where git sees none and nobody looks for more than one.
 func rolling(h home.Home, path string) atomicfile.Rolling {
-	r := atomicfile.Rolling{Path: path, Limit: maxSize, Valid: func(data []byte) error {
+	r := atomicfile.Rolling{Path: path, Limit: maxSize, Judge: atomicfile.Ours, Valid: func(data []byte) error {
 		_, err := parse(data)
 		return err
 	}}
@@ -177,9 +207,10 @@ func parse(data []byte) (*Checkpoint, error) {
 // checkpoint is returned all the same. The caller holds the home's lock.
 func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	all, err := Mend(h)
+	err = errors.Join(err, sweep(h, now))
 	path := filepath.Join(h.Dir, File)
 	if info, lerr := os.Lstat(path); lerr == nil && !info.Mode().IsRegular() {
-		path = h.Path("checkpoint-" + string(id) + ".json") // it could not be set aside either
+		path = beside(h, id) // it could not be set aside either
 	}
 	var own *Checkpoint
 	for _, c := range all {
@@ -191,7 +222,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 				err = errors.Join(err, c.file.Remove())
 			}
 		case wanted(h, c, id, now):
-			path = h.Path("checkpoint-" + string(id) + ".json")
+			path = beside(h, id)
 		}
 	}
 	if own == nil {
