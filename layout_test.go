@@ -83,7 +83,7 @@ var calls = []struct {
 	{`os\.Exit\(`, nil, "a verb returns its code; only main ends the process"},
 	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/flock"},
 		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},
-	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/git"}, "the environment comes from Env; git adds to its own"},
+	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/git", "lib/tmux"}, "the environment comes from Env; git adds to its own, and in it tmux finds its default"},
 }
 
 // heavy is what no binary that runs in a hook carries, directly or through

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -33,18 +34,27 @@ func (s Server) run(args ...string) (string, error) {
 func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	call := []string{"-u"}
-	if s != "" {
-		call = append(call, "-S", string(s))
+	at := s.socket(os.Getenv)
+	socket, err := at.trusted()
+	if err != nil {
+		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "tmux", append(call, args...)...)
+	defer socket.Close()
+	path := string(at)
+	if socket.File != nil {
+		path = "/proc/self/fd/3" // the first of ExtraFiles
+	}
+	cmd := exec.CommandContext(ctx, "tmux", append([]string{"-u", "-S", path}, args...)...)
+	if socket.File != nil {
+		cmd.ExtraFiles = []*os.File{socket.File}
+	}
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	// Our own death by SIGHUP, when the pane is respawned under us, must not
 	// take the client down before it has told the server.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = time.Second // what tmux has started may hold its output open
-	err := cmd.Run()
+	err = cmd.Run()
 	switch said := strings.TrimSpace(errs.String()); {
 	case err == nil:
 		return strings.TrimRight(out.String(), "\n"), nil
