@@ -34,7 +34,7 @@ func (s Server) run(args ...string) (string, error) {
 func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	at := s.socket(os.Getenv)
+	at := s.socket()
 	socket, err := at.trusted()
 	if err != nil {
 		return "", err

@@ -92,14 +92,14 @@ func own(info os.FileInfo) bool {
 }
 
 // socket is the server's, with tmux's own default put in.
-func (s Server) socket(getenv func(string) string) Server {
+func (s Server) socket() Server {
 	if s != "" {
 		return s
 	}
-	if path, _, _ := strings.Cut(getenv("TMUX"), ","); path != "" {
+	if path, _, _ := strings.Cut(os.Getenv("TMUX"), ","); path != "" {
 		return Server(path)
 	}
-	dir := getenv("TMUX_TMPDIR")
+	dir := os.Getenv("TMUX_TMPDIR")
 	if dir == "" {
 		dir = "/tmp"
 	}
