@@ -265,6 +265,96 @@ var mutants = []mutant{
 		wrong: "return slices.Contains([]string{call.Input.Source}, call.Input.Source)",
 		pkg:   ".", run: "TestScripts/prime_gemini",
 	},
+	{
+		name: "a process of another PID namespace is looked up by its number here",
+		file: "lib/process/process.go",
+		right: `	if ns == p.NS {
+		return false
+	}`,
+		wrong: `	if ns != "" {
+		return false
+	}`,
+		pkg: "./lib/process ./lib/session ./lib/pidfile", run: "TestOtherNamespace|TestAnotherNamespace|TestElsewhere",
+	},
+	{
+		name:  "numbers of a /proc that is not ours are believed",
+		file:  "lib/process/process_linux.go",
+		right: `err == nil && self != strconv.Itoa(os.Getpid())`,
+		wrong: `err == nil && self == ""`,
+		pkg:   "./lib/process", run: "TestOtherNamespace",
+	},
+	{
+		name:  "a lock can be held by who may only read",
+		file:  "lib/atomicfile/atomicfile.go",
+		right: `	mode := fs.FileMode(0o200)`,
+		wrong: `	mode := fs.FileMode(0o600)`,
+		pkg:   "./lib/flock", run: "TestSandboxHoldsNoLock",
+	},
+	{
+		name:  "a lock of an older version stays readable",
+		file:  "lib/atomicfile/atomicfile.go",
+		right: `|| !common && perm != mode {`,
+		wrong: `|| !common && perm&mode != mode {`,
+		pkg:   "./lib/flock", run: "TestSandboxHoldsNoLock",
+	},
+	{
+		name:  "a note to nobody goes to oneself",
+		file:  "lib/verb/mail/send.go",
+		right: `	if strings.TrimSpace(to) == "" {`,
+		wrong: `	if strings.TrimSpace(to) == "nobody" {`,
+		pkg:   ".", run: "TestScripts/mail_send",
+	},
+	{
+		name:  "a note makes a home of any folder",
+		file:  "lib/verb/mail/send.go",
+		right: `		if !inhabited(h) {`,
+		wrong: `		if !inhabited(h) && dir == "" {`,
+		pkg:   ".", run: "TestScripts/mail_send",
+	},
+	{
+		name: "every checkpoint of the folder is read",
+		file: "lib/checkpoint/checkpoint.go",
+		right: `	paths := []string{filepath.Join(h.Dir, File)}
+	for _, id := range ids {`,
+		wrong: `	paths, _ := filepath.Glob(h.Path(prefix + "*.json"))
+	paths = append(paths, filepath.Join(h.Dir, File))
+	for _, id := range ids[:0] {`,
+		pkg: "./lib/checkpoint", run: "TestMany",
+	},
+	{
+		name: "a file is judged by a look at its name",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `	if judge != nil {
+		if err := judge(info)`,
+		wrong: `	if judge != nil {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return nil, Error("read", path, err)
+		}
+		if err := judge(info)`,
+		pkg: "./lib/atomicfile", run: "TestJudgedByWhatWasOpened",
+	},
+	{
+		name:  "a tmux server in a sandbox is talked to",
+		file:  "lib/tmux/trust.go",
+		right: `	return process.Confined(peer.PID), nil`,
+		wrong: `	return "", nil`,
+		pkg:   "./lib/tmux", run: "TestSandboxedServer",
+	},
+	{
+		name:  "a tmux server of another user is talked to",
+		file:  "lib/tmux/trust.go",
+		right: `	case peer.UID != 0 && peer.UID != os.Geteuid():`,
+		wrong: `	case peer.UID < 0:`,
+		pkg:   "./lib/tmux", run: "TestForeignServer",
+	},
+	{
+		name:  "tmux is given a name that may be another's by then",
+		file:  "lib/tmux/tmux.go",
+		right: `		path = "/proc/self/fd/3" // the first of ExtraFiles`,
+		wrong: `		path = string(at)`,
+		pkg:   "./lib/tmux", run: "TestExchangedSocket",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.
