@@ -552,7 +552,7 @@ func (c *crowd) leftovers() {
 			c.t.Errorf("left over: %s", path)
 		}
 		if err == nil && (name == "lock" || strings.HasSuffix(name, ".lock")) && !strings.Contains(path, "/.git/") {
-			f, err := os.Open(path)
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
 			if err != nil {
 				return err
 			}

@@ -41,13 +41,13 @@ var mutants = []mutant{
 	{
 		name: "an event is appended without the lock",
 		file: "lib/eventlog/eventlog.go",
-		right: `	lock, err := flock.Acquire(string(l)+".lock", lockWait)
+		right: `	lock, err := l.lock(lockWait)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
 	f, err`,
-		wrong: `	_, _ = flock.Acquire, lockWait
+		wrong: `	_ = lockWait
 	f, err`,
 		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations", count: 5,
 	},
@@ -279,7 +279,7 @@ var mutants = []mutant{
 	{"a log names the conversation that is read", "lib/roll/merge.go", "store, path, err := own.File(cmp.Or(s.Agent, defaultAgent), s.Transcript)", "store, path, err := \"\", s.Transcript, error(nil)", ".", "TestScripts/seance_accounts", 0},
 	{"a log names the account that a client is started with", "lib/verb/seance/own.go", "store, _, err := ours(own, s).File(clientName(s), s.Transcript)", "store, err := filepath.Dir(filepath.Dir(filepath.Dir(s.Transcript))), error(nil)", ".", "TestScripts/seance_accounts", 0},
 	{"an account that was found is not looked at", "lib/verb/seance/own.go", "return s.Store, ours(own, s).Account(clientName(s), s.Store)", "return s.Store, nil", ".", "TestScripts/seance_accounts", 0},
-	{"a town's file names the program that goes on with a session", "lib/verb/seance/talk.go", "agent.Load(env.Getenv, \"\")", "agent.Load(env.Getenv, env.Dir)", ".", "TestScripts/seance_accounts", 0},
+	{"a town's file names the program that goes on with a session", "lib/verb/seance/talk.go", "agent.Load(env.Getenv, town.Personal(env.Getenv))", "agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))", ".", "TestScripts/seance_accounts", 0},
 	{"a record names the conversation that a start is told of", "lib/verb/prime/situation.go", "if err != nil {\n\t\treturn transcript.Summary{}, err\n\t}\n\treturn history.Tail(client, path,", "if err != nil {\n\t\tpath = parent.Transcript\n\t}\n\treturn history.Tail(client, path,", ".", "TestScripts/prime_transcripts", 0},
 	{"a record names the conversation that a note is made of", "lib/verb/handoff/note.go", "return h.owned(h.record.Transcript)", "return h.record.Transcript", ".", "TestScripts/prime_transcripts", 0},
 	{"who is asked takes the project's settings", "lib/agent/agents.toml", "\"--setting-sources\", \"user\", ", "", ".", "TestScripts/seance_talk", 0},
@@ -406,7 +406,7 @@ var mutants = []mutant{
 	{
 		name: "bd is run outside of towns",
 		file: "lib/beads/beads.go",
-		right: `	if h.Town.Personal {
+		right: `	if h.Town.Trust == nil {
 		return ""
 	}
 `,
@@ -419,6 +419,96 @@ var mutants = []mutant{
 		right: `env := process.Surroundings(environ)`,
 		wrong: `env := append([]string(nil), environ...)`,
 		pkg:   "./attacks", run: "TestBeadsOutsideTowns",
+	},
+	{
+		name: "a process of another PID namespace is looked up by its number here",
+		file: "lib/process/process.go",
+		right: `	if ns == p.NS {
+		return false
+	}`,
+		wrong: `	if ns != "" {
+		return false
+	}`,
+		pkg: "./lib/process ./lib/session ./lib/pidfile", run: "TestOtherNamespace|TestAnotherNamespace|TestElsewhere",
+	},
+	{
+		name:  "numbers of a /proc that is not ours are believed",
+		file:  "lib/process/process_linux.go",
+		right: `err == nil && self != strconv.Itoa(os.Getpid())`,
+		wrong: `err == nil && self == ""`,
+		pkg:   "./lib/process", run: "TestOtherNamespace",
+	},
+	{
+		name:  "a lock can be held by who may only read",
+		file:  "lib/atomicfile/atomicfile.go",
+		right: `	mode := fs.FileMode(0o200)`,
+		wrong: `	mode := fs.FileMode(0o600)`,
+		pkg:   "./lib/flock", run: "TestSandboxHoldsNoLock",
+	},
+	{
+		name:  "a lock of an older version stays readable",
+		file:  "lib/atomicfile/atomicfile.go",
+		right: `|| !common && perm != mode {`,
+		wrong: `|| !common && perm&mode != mode {`,
+		pkg:   "./lib/flock", run: "TestSandboxHoldsNoLock",
+	},
+	{
+		name:  "a note to nobody goes to oneself",
+		file:  "lib/verb/mail/send.go",
+		right: `	if strings.TrimSpace(to) == "" {`,
+		wrong: `	if strings.TrimSpace(to) == "nobody" {`,
+		pkg:   ".", run: "TestScripts/mail_send",
+	},
+	{
+		name:  "a note makes a home of any folder",
+		file:  "lib/verb/mail/send.go",
+		right: `		if !inhabited(h) {`,
+		wrong: `		if !inhabited(h) && dir == "" {`,
+		pkg:   ".", run: "TestScripts/mail_send",
+	},
+	{
+		name: "every checkpoint of the folder is read",
+		file: "lib/checkpoint/checkpoint.go",
+		right: `	paths := []string{filepath.Join(h.Dir, File)}
+	for _, id := range ids {`,
+		wrong: `	paths, _ := filepath.Glob(h.Path(prefix + "*.json"))
+	paths = append(paths, filepath.Join(h.Dir, File))
+	for _, id := range ids[:0] {`,
+		pkg: "./lib/checkpoint", run: "TestMany",
+	},
+	{
+		name: "a file is judged by a look at its name",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `	if judge != nil {
+		if err := judge(info)`,
+		wrong: `	if judge != nil {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return nil, Error("read", path, err)
+		}
+		if err := judge(info)`,
+		pkg: "./lib/atomicfile", run: "TestJudgedByWhatWasOpened",
+	},
+	{
+		name:  "a tmux server in a sandbox is talked to",
+		file:  "lib/tmux/trust.go",
+		right: `	return process.Confined(peer.PID), nil`,
+		wrong: `	return "", nil`,
+		pkg:   "./lib/tmux", run: "TestSandboxedServer",
+	},
+	{
+		name:  "a tmux server of another user is talked to",
+		file:  "lib/tmux/trust.go",
+		right: `	case peer.UID != 0 && peer.UID != os.Geteuid():`,
+		wrong: `	case peer.UID < 0:`,
+		pkg:   "./lib/tmux", run: "TestForeignServer",
+	},
+	{
+		name:  "tmux is given a name that may be another's by then",
+		file:  "lib/tmux/tmux.go",
+		right: `		path = "/proc/self/fd/3" // the first of ExtraFiles`,
+		wrong: `		path = string(at)`,
+		pkg:   "./lib/tmux", run: "TestExchangedSocket",
 	},
 }
 

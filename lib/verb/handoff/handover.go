@@ -75,9 +75,9 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Call) error {
 		return err
 	}
 	var work string
-	if g.What != "" {
+	if g.What != nil {
 		var err error
-		if work, err = h.resolve(g.What); err != nil {
+		if work, err = h.resolve(*g.What); err != nil {
 			return err
 		}
 	}
