@@ -509,6 +509,26 @@ var mutants = []mutant{
 		right: `		path = "/proc/self/fd/3" // the first of ExtraFiles`,
 		wrong: `		path = string(at)`,
 		pkg:   "./lib/tmux", run: "TestExchangedSocket",
+	{
+		name:  "a checkpoint that another program of a town left is written over untold",
+		file:  "lib/checkpoint/checkpoint.go",
+		right: "if filepath.Base(c.file.Path) != File || c.hidden {",
+		wrong: "if filepath.Base(c.file.Path) != File {",
+		pkg:   "./lib/checkpoint", run: "TestClaimWaits",
+	},
+	{
+		name:  "a marker that another program of a town left is written over untold",
+		file:  "lib/marker/marker.go",
+		right: "err == nil || claimed(h) {",
+		wrong: "err == nil {",
+		pkg:   "./lib/marker", run: "TestClaimWaits",
+	},
+	{
+		name:  "outside a trusted town a project is read and written",
+		file:  "lib/home/home.go",
+		right: "if !h.role || h.Town.Trust == nil {\n\t\treturn place.Mirror{}",
+		wrong: "if false {\n\t\treturn place.Mirror{}",
+		pkg:   ".", run: "TestScripts/checkpoint_guard",
 	},
 }
 

@@ -73,6 +73,10 @@ type Checkpoint struct {
 	// can write to the role's folder.
 	Claimed bool `json:"-"`
 
+	// hidden reports that what another program of the town left is still to be
+	// told of, and stands where this one would be shown.
+	hidden bool
+
 	file    atomicfile.Rolling
 	unknown openjson.Unknown
 }
@@ -255,9 +259,11 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 		path = beside(h, id) // it could not be set aside either
 	}
 	var own *Checkpoint
+	hidden := false
 	for _, c := range all {
 		switch {
 		case c.Claimed:
+			hidden = wanted(h, c, id, now)
 		case c.SessionID == id && own == nil:
 			own = c
 		case filepath.Base(c.file.Path) != File:
@@ -271,6 +277,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	if own == nil {
 		own = &Checkpoint{SessionID: id, file: rolling(path)}
 	}
+	own.hidden = hidden
 	return own, err
 }
 
@@ -312,7 +319,7 @@ func (c *Checkpoint) Write(h home.Home) error {
 
 // show puts the home's checkpoint where other programs of a town look for it.
 func (c *Checkpoint) show(h home.Home) error {
-	if filepath.Base(c.file.Path) != File {
+	if filepath.Base(c.file.Path) != File || c.hidden {
 		return nil
 	}
 	data, err := openjson.File(c)

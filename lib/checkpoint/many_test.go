@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/home"
+	"gt/lib/place"
 	"gt/lib/session"
 )
 
@@ -37,7 +38,7 @@ func opened(t *testing.T) int {
 // However many files lie beside the home's checkpoint, only those that a record
 // vouches for are read.
 func TestMany(t *testing.T) {
-	h := home.Home{Dir: t.TempDir()}
+	h := home.In(place.State(t.TempDir()), t.TempDir())
 	if err := h.Prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestMany(t *testing.T) {
 
 // What nobody vouches for any more goes when it is old.
 func TestForgotten(t *testing.T) {
-	h := home.Home{Dir: t.TempDir()}
+	h := home.In(place.State(t.TempDir()), t.TempDir())
 	if err := h.Prepare(); err != nil {
 		t.Fatal(err)
 	}
