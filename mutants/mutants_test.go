@@ -509,6 +509,7 @@ var mutants = []mutant{
 		right: `		path = "/proc/self/fd/3" // the first of ExtraFiles`,
 		wrong: `		path = string(at)`,
 		pkg:   "./lib/tmux", run: "TestExchangedSocket",
+	},
 	{
 		name:  "a checkpoint that another program of a town left is written over untold",
 		file:  "lib/checkpoint/checkpoint.go",
