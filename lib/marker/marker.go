@@ -88,9 +88,7 @@ func replaceable(path string) bool {
 // List returns the markers that lie in the home.
 func List(h home.Home) ([]Marker, error) {
 	entries, err := os.ReadDir(h.Runtime())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, atomicfile.Error("read", h.Runtime(), err)
 	}
 	var found []Marker
