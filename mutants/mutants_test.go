@@ -531,6 +531,73 @@ var mutants = []mutant{
 		wrong: "if false {\n\t\treturn place.Mirror{}",
 		pkg:   ".", run: "TestScripts/checkpoint_guard",
 	},
+	{
+		name:  "an agent that runs within another says what is trusted",
+		file:  "lib/verb/hooks/trust.go",
+		right: `range session.ClientVars() {`,
+		wrong: `range session.ClientVars()[:0] {`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "an agent that tells its commands nothing says what is trusted",
+		file:  "lib/verb/hooks/trust.go",
+		right: `if known.IsClient(process.Name(pid)) {`,
+		wrong: `if false && known.IsClient(process.Name(pid)) {`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "a file of a town counts as it stands, whatever was trusted",
+		file:  "lib/place/trust.go",
+		right: `case !known || digest(data) != want:`,
+		wrong: `case !known || false && digest(data) != want:`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "a trusted file that is gone says nothing instead of being missed",
+		file:  "lib/place/trust.go",
+		right: `case errors.Is(err, fs.ErrNotExist) && !known:`,
+		wrong: `case errors.Is(err, fs.ErrNotExist):`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "another folder at the path of a town is trusted",
+		file:  "lib/place/trust.go",
+		right: `t.Path != here.Path || !t.Same(here) || t.Owner != owner`,
+		wrong: `t.Path != here.Path || t.Owner != owner`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "work in the mail of a town counts, whoever put it there",
+		file:  "lib/town/town.go",
+		right: `if t.Personal || t.Trust != nil && t.Trust.Mail {`,
+		wrong: `if true || t.Trust.Mail {`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name: "a town.toml makes a town that nobody trusted",
+		file: "lib/town/town.go",
+		right: `			if err == nil {
+				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}`,
+		wrong: `			if err == nil || true {
+				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}`,
+		pkg: ".", run: "TestScripts/^prime_owner$",
+	},
+	{
+		name: "Gas Town's first marker is not looked for",
+		file: "lib/marker/marker.go",
+		right: `	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, atomicfile.Error("read", h.Runtime(), err)`,
+		wrong: `	if err != nil {
+		return nil, atomicfile.Error("read", h.Runtime(), err)`,
+		pkg: ".", run: "TestScripts/^secrets_foreign$",
+	},
+	{
+		name:  "a note that names no folder is believed",
+		file:  "lib/place/folder.go",
+		right: `if !filepath.IsAbs(f.Path) || f.Inode == 0 {`,
+		wrong: `if false {`,
+		pkg:   ".", run: "TestHostileContent",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.
