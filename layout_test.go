@@ -28,7 +28,7 @@ var layers = []struct {
 	{"the ground", []string{
 		"lib/atomicfile", "lib/flock", "lib/process", "lib/term", "lib/cli",
 		"lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
-		"lib/jsonedit", "lib/openjson", "lib/redact", "lib/span", "lib/sqlite",
+		"lib/jsonedit", "lib/openjson", "lib/plain", "lib/redact", "lib/span", "lib/sqlite",
 	}},
 	// What gt keeps, reads and asks, each an idea with a file format or a
 	// program behind it.
