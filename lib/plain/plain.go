@@ -34,12 +34,18 @@ func Line(s string) string { return clean(s, forLine) }
 func Text(s string) string { return clean(s, forText) }
 
 // Shown returns what a reader is shown of s, where nothing stands for what was
-// left out, and the places in it where something was, in their order. An escape
-// sequence that ends with the letter by which a word begins ends before it;
-// begins reports whether one does at the beginning of a text.
-func Shown(s string, begins func(string) bool) (shown string, seams []int) {
-	c := cleaner{s: s, how: asShown, begins: begins}
+// left out, and the places in it where something was, in their order. Of an escape
+// sequence more than its first characters stays where look sees something in it:
+// the letter that ends it, where a word begins there, or the text that it carries.
+func Shown(s string, look Look) (shown string, seams []int) {
+	c := cleaner{s: s, how: asShown, look: look}
 	return c.all(), c.seams
+}
+
+// Look is what must not be lost in an escape sequence.
+type Look struct {
+	Begins func(string) bool // reports whether something begins the text
+	Holds  func(string) bool // reports whether something stands in it
 }
 
 // IsLine reports whether Line leaves s as it is.
@@ -195,12 +201,14 @@ func clean(s string, how how) string {
 
 // cleaner goes once through a text.
 type cleaner struct {
-	s      string
-	how    how
-	begins func(string) bool // nil for a text that was looked through
-	b      strings.Builder
-	prev   rune  // what was put last, -1 for nothing
-	seams  []int // where something was left out
+	s     string
+	how   how
+	look  Look // nil functions for a text that was looked through
+	b     strings.Builder
+	prev  rune  // what was put last, -1 for nothing
+	seams []int // where something was left out
+
+	doubted int // how often doubts was asked
 }
 
 func (c *cleaner) put(r rune) {
@@ -220,7 +228,7 @@ func (c *cleaner) all() string {
 		}
 		switch k := kindOf(r); {
 		case introduces(r):
-			if end := sequence(s, i, n, r, c.begins); end > i {
+			if end := c.sequence(i, n, r); end > i {
 				c.leaveOut()
 				i = end
 				continue
@@ -285,8 +293,8 @@ const (
 // Of those that consist of ESC and a letter none is left out but the few that
 // programs write, for in most texts where one seems to stand a word follows the
 // escape.
-func sequence(s string, i, n int, r rune, begins func(string) bool) int {
-	p := i + n
+func (c *cleaner) sequence(i, n int, r rune) int {
+	s, p := c.s, i+n
 	if r == 0x1b {
 		if p == len(s) {
 			return i
@@ -304,7 +312,7 @@ func sequence(s string, i, n int, r rune, begins func(string) bool) int {
 			}
 			return i
 		case '7', '8', '=', '>', 'M', 'c', '\\':
-			if begins != nil && begins(s[p:]) {
+			if c.begins(p) || c.doubts(p) {
 				return p
 			}
 			return p + 1
@@ -313,33 +321,62 @@ func sequence(s string, i, n int, r rune, begins func(string) bool) int {
 		}
 		p++
 	}
+	from := p
 	if r == 0x9b {
 		end := min(len(s), p+maxControl)
 		for p < end && s[p] >= 0x30 && s[p] <= 0x3f {
 			p++
 		}
+		plain := p
 		for p < end && s[p] >= 0x20 && s[p] <= 0x2f {
 			p++
 		}
-		if p < end && begins != nil && begins(s[p:]) {
+		switch {
+		case p == end || s[p] < 0x40 || s[p] > 0x7e:
+			return i
+		case c.begins(p):
 			return p
+		case p == plain && strings.IndexByte("mKJHfhlABCDGsu", s[p]) >= 0 && (s[p] == 'm' || !strings.Contains(s[from:p], ":")):
+			return p + 1 // what programs write
+		case c.doubts(from):
+			return from
 		}
-		if p < end && s[p] >= 0x40 && s[p] <= 0x7e {
-			return p + 1
-		}
-		return i
+		return p + 1
 	}
 	for end := min(len(s), p+maxString); p < end; p++ {
+		last := 0
 		switch {
 		case s[p] == 0x07:
-			return p + 1
-		case s[p] == 0x1b && p+1 < len(s) && s[p+1] == '\\':
-			return p + 2
-		case s[p] == 0xc2 && p+1 < len(s) && s[p+1] == 0x9c: // ST
-			return p + 2
+			last = 1
+		case strings.HasPrefix(s[p:], "\x1b\\"), strings.HasPrefix(s[p:], "\u009c"): // ST
+			last = 2
 		case s[p] == 0x1b, s[p] == '\n': // it was cut off
 			return i
+		}
+		if last > 0 {
+			if c.look.Holds != nil && c.look.Holds(s[from:p]) {
+				return from
+			}
+			return p + last
 		}
 	}
 	return i
 }
+
+// begins reports whether something that must not be lost begins at s[p].
+func (c *cleaner) begins(p int) bool { return c.look.Begins != nil && c.look.Begins(c.s[p:]) }
+
+// doubts reports whether a sequence that hardly any program writes is better taken
+// for none: something that must not be lost stands right behind where it begins.
+func (c *cleaner) doubts(p int) bool {
+	if c.look.Holds == nil {
+		return false
+	}
+	c.doubted++
+	return c.doubted > maxDoubts || c.look.Holds(c.s[p:min(len(c.s), p+maxDoubt)])
+}
+
+const (
+	maxDoubt  = 128  // how much of what follows is looked at
+	maxDoubts = 1000 // and how often, so that the time stays linear
+)

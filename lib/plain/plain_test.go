@@ -55,7 +55,10 @@ func TestPlain(t *testing.T) {
 }
 
 func TestShown(t *testing.T) {
-	begins := func(s string) bool { return strings.HasPrefix(s, "ghp_") }
+	look := Look{
+		func(s string) bool { return strings.HasPrefix(s, "ghp_") },
+		func(s string) bool { return strings.Contains(s, "ghp_") },
+	}
 	for in, want := range map[string]struct {
 		shown string
 		seams []int
@@ -65,9 +68,10 @@ func TestShown(t *testing.T) {
 		"\x1b[ghp_x":                      {"ghp_x", []int{0}},
 		"\x1b[32ghp_x":                    {"ghp_x", []int{0}},
 		"\x1bghp_x":                       {"ghp_x", []int{0}},
+		"a\x1b]0;ghp_x\x07b\x1b]0;x\x07":  {"a0;ghp_xb", []int{1, 8, 9}},
 		"a\xff\uFFFDb\r\nc":               {"ab\nc", []int{1}},
 	} {
-		if shown, seams := Shown(in, begins); shown != want.shown || !slices.Equal(seams, want.seams) {
+		if shown, seams := Shown(in, look); shown != want.shown || !slices.Equal(seams, want.seams) {
 			t.Errorf("%q: %q, %v", in, shown, seams)
 		}
 	}
@@ -94,8 +98,8 @@ func FuzzPlain(f *testing.F) {
 		if again := Text(Text(s)); again != Text(s) || !IsText(again) {
 			t.Fatalf("%q: again %q", s, again)
 		}
-		shown, _ := Shown(s, func(string) bool { return false })
-		if again, seams := Shown(shown, nil); again != shown || seams != nil {
+		shown, _ := Shown(s, Look{})
+		if again, seams := Shown(shown, Look{}); again != shown || seams != nil {
 			t.Fatalf("%q: shown again %q", s, again)
 		}
 	})
