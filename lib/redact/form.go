@@ -22,25 +22,23 @@ func (sc *scanner) form(i int) (from, to int) {
 	case '_':
 		return sc.npmrc(i)
 	}
+	word := run(s[:min(len(s), i+16)], i, "a")
+	find := sc.assigned
+	switch name := s[i:word]; {
+	case name == "ENV", equalFold(name, "set"), equalFold(name, "setx"), equalFold(name, "setenv"):
+	case equalFold(name, "password"):
+		find = sc.spoken
+	case equalFold(name, "identified"):
+		find = sc.identified
+	case name == "Private":
+		find = sc.putty
+	default:
+		return 0, 0
+	}
 	if !sc.begins(i) {
 		return 0, 0
 	}
-	word := run(s[:min(len(s), i+16)], i, "w")
-	switch strings.ToLower(s[i:word]) {
-	case "env":
-		if s[i:word] == "ENV" {
-			return sc.assigned(word)
-		}
-	case "set", "setx", "setenv":
-		return sc.assigned(word)
-	case "password":
-		return sc.spoken(i, word)
-	case "identified":
-		return sc.identified(word)
-	case "private":
-		return sc.putty(i)
-	}
-	return 0, 0
+	return find(i, word)
 }
 
 // blanks passes over blanks and tabs, a few of them.
@@ -52,7 +50,7 @@ func blanks(s string, i int) int {
 
 // assigned finds the value in ENV NAME x, set -gx NAME x, setx NAME x, and
 // … set NAME x, whose first word ends at s[i].
-func (sc *scanner) assigned(i int) (from, to int) {
+func (sc *scanner) assigned(_, i int) (from, to int) {
 	s := sc.s
 	var name string
 	flags := false
@@ -159,7 +157,7 @@ func netrc(words []string) bool {
 }
 
 // identified finds the value in IDENTIFIED BY 'x', whose first word ends at s[i].
-func (sc *scanner) identified(i int) (from, to int) {
+func (sc *scanner) identified(_, i int) (from, to int) {
 	s := sc.s
 	rest := s[i:min(len(s), i+96)]
 	quote := strings.IndexAny(rest, "'\"\n;")
@@ -179,7 +177,7 @@ func (sc *scanner) identified(i int) (from, to int) {
 
 // putty finds the lines of a private key as PuTTY writes it, of which s[i] begins
 // the line that counts them.
-func (sc *scanner) putty(i int) (from, to int) {
+func (sc *scanner) putty(i, _ int) (from, to int) {
 	s := sc.s
 	count, ok := strings.CutPrefix(s[i:min(len(s), i+24)], "Private-Lines:")
 	if !ok {

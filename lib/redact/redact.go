@@ -93,6 +93,10 @@ func pass(s string, values []string, seams []int) string {
 	}
 	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams}
 	for i := 0; i < len(s); {
+		if !sc.index.asks(s, i) {
+			i++
+			continue
+		}
 		if s[i] == Mark[0] && strings.HasPrefix(s[i:], Mark) {
 			// As if it had been put there now: a second time changes nothing.
 			i += len(Mark)
@@ -262,23 +266,20 @@ func (sc *scanner) at(i int) (from, to int) {
 			return sc.flag(i)
 		}
 		return 0, 0
-	case 'A', 'a', 'B', 'b', 'C', 'c', 'S', 's':
+	case 'A', 'a', 'B', 'b', 'C', 'c':
 		if from, to = sc.header(i); to > 0 {
 			return from, to
 		}
-		if c|0x20 == 's' && i+2 < len(s) && s[i+1]|0x20 == 'e' && s[i+2]|0x20 == 't' {
-			if from, to = sc.form(i); to > 0 {
-				return from, to
-			}
+	case 'S', 's':
+		if from, to = sc.header(i); to > 0 {
+			return from, to
+		}
+		if from, to = sc.form(i); to > 0 {
+			return from, to
 		}
 	case 'E', 'I', 'i', 'P', 'p', '0':
-		if i+1 < len(s) {
-			switch s[i+1] {
-			case 'N', 'd', 'D', 'a', 'A', 'r', 'x': // of the words that form knows
-				if from, to = sc.form(i); to > 0 {
-					return from, to
-				}
-			}
+		if from, to = sc.form(i); to > 0 {
+			return from, to
 		}
 	case 'e':
 		if from, to = sc.jwt(i); to > 0 {
@@ -288,10 +289,8 @@ func (sc *scanner) at(i int) (from, to int) {
 		if from, to = sc.marked(i); to > 0 {
 			return from, to
 		}
-		if c == '.' || c == '_' {
-			if from, to = sc.form(i); to > 0 {
-				return from, to
-			}
+		if from, to = sc.form(i); to > 0 {
+			return from, to
 		}
 	}
 	return sc.shaped(i)
@@ -304,7 +303,7 @@ func (sc *scanner) at(i int) (from, to int) {
 func (sc *scanner) begins(i int) bool {
 	s := sc.s
 	return i == sc.done || !isWord(s[i-1]) && (s[i-1] != '-' || i == 1 || !isWord(s[i-2])) ||
-		sc.seam(i) || escaped(s[sc.done:i])
+		sc.seam(i) || escaped(s[max(sc.done, i-32):i])
 }
 
 // joined reports whether a word goes on at s[i] after a dash or an underscore,
@@ -322,27 +321,31 @@ func (sc *scanner) seam(i int) bool {
 // escaped reports whether s ends with a character that is written as an escape:
 // \n, \u003d, \x3d, \033, %3D, =3D, or with a colour: [32m.
 func escaped(s string) bool {
-	hex := func(n int) bool {
-		return len(s) > n && run(s[len(s)-n:], 0, "x") == n
-	}
-	before := func(n int, prefixes ...string) bool {
-		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasSuffix(s[:len(s)-n], p) })
-	}
-	if len(s) < 2 {
+	n := len(s)
+	at := func(back int, c byte) bool { return n >= back && s[n-back] == c }
+	hex := func(digits int) bool { return run(s, n-digits, "x") == n }
+	if n < 2 {
 		return false
 	}
-	switch c := s[len(s)-1]; {
-	case before(1, `\`):
-		return strings.IndexByte("abefnrtv0", c) >= 0
-	case hex(2) && before(2, "%", `\x`, "%25", `\X`),
-		hex(4) && before(4, `\u`, "%u"), hex(8) && before(8, `\U`),
-		hex(2) && before(2, "=") && strings.ToUpper(s[len(s)-2:]) == s[len(s)-2:]:
+	switch last := s[n-1]; {
+	case at(2, '\\'):
+		return strings.IndexByte("abefnrtv0", last) >= 0
+	case at(3, '%'), at(3, 'x') && at(4, '\\'), at(5, '%') && s[n-4:n-2] == "25", at(3, '=') && strings.ToUpper(s[n-2:]) == s[n-2:]:
+		return hex(2)
+	case at(5, 'u') && (at(6, '\\') || at(6, '%')):
+		return hex(4)
+	case at(9, 'U') && at(10, '\\'):
+		return hex(8)
+	case at(3, '\\'), at(4, '\\'):
+		for _, c := range []byte(s[strings.LastIndexByte(s, '\\')+1:]) {
+			if c < '0' || c > '7' {
+				return false
+			}
+		}
 		return true
-	case c >= '0' && c <= '7' && len(s) >= 3:
-		return before(3, `\`) && run(s, len(s)-3, "0") == len(s) || before(2, `\`) && isDigit(s[len(s)-2])
-	case c == 'm' || c == 'K':
-		i := len(s) - 1
-		for i > 0 && len(s)-i < 24 && (isDigit(s[i-1]) || s[i-1] == ';' || s[i-1] == ':') {
+	case last == 'm' || last == 'K':
+		i := n - 1
+		for i > 0 && n-i < 24 && (isDigit(s[i-1]) || s[i-1] == ';' || s[i-1] == ':') {
 			i--
 		}
 		return i > 0 && s[i-1] == '['

@@ -102,6 +102,28 @@ var shapes = [...]shape{
 type index struct {
 	first [1 << 14]uint8
 	next  [len(shapes)]uint8
+	looks [1 << 14]bool // two characters at which there is anything to look for
+}
+
+// anyNext are the characters at which something can be found whatever follows.
+// starts are the beginnings of what shows itself by a word.
+const anyNext = "=:,>-|%["
+
+var starts = [...]string{
+	"Au", "au", "AU", "aU", "Be", "be", "BE", "bE", "Co", "co", "CO", "cO", "Se", "se", "SE", "sE", // headers
+	"ey", "Q~", ".a", "_m", "EN", "Id", "id", "ID", "Pa", "pa", "PA", "Pr", "0x", "_a", "_p",
+}
+
+// asks reports whether there is anything to look for at s[i].
+func (x *index) asks(s string, i int) bool {
+	c, next := s[i], byte(0)
+	if c >= 1<<7 {
+		return false
+	}
+	if i+1 < len(s) && s[i+1] < 1<<7 {
+		next = s[i+1]
+	}
+	return x.looks[int(c)<<7|int(next)] || c == '.' && i+7 < len(s) && s[i+7] == '.'
 }
 
 var _ [255 - len(shapes)]struct{} // so that a number fits
@@ -114,6 +136,15 @@ var shapeIndex = sync.OnceValue(func() *index {
 		p := shapes[i].prefix
 		first := &x.first[int(p[0])<<7|int(p[1])]
 		x.next[i], *first = *first, uint8(i+1)
+		x.looks[int(p[0])<<7|int(p[1])] = true
+	}
+	for _, p := range starts {
+		x.looks[int(p[0])<<7|int(p[1])] = true
+	}
+	for _, c := range []byte(anyNext) {
+		for next := range 1 << 7 {
+			x.looks[int(c)<<7|next] = true
+		}
 	}
 	return x
 })
@@ -131,10 +162,13 @@ func (sc *scanner) shaped(i int) (from, to int) {
 	if n == 0 {
 		return 0, 0
 	}
-	begins, joined := sc.begins(i), sc.joined(i)
 	for ; n > 0; n = sc.index.next[n-1] {
 		sh := &shapes[n-1]
-		if sh.how&word != 0 && !begins && !joined || !strings.HasPrefix(s[i:], sh.prefix) {
+		if !strings.HasPrefix(s[i:], sh.prefix) {
+			continue
+		}
+		begins := sh.how&word == 0 || sc.begins(i)
+		if !begins && !sc.joined(i) {
 			continue
 		}
 		start := i + len(sh.prefix)
@@ -171,7 +205,7 @@ func (sc *scanner) shaped(i int) (from, to int) {
 		switch n := end - start; {
 		case n < least, !found,
 			sh.how&random != 0 && !mixed(body):
-		case sh.how&word != 0 && !begins && !sure(body, sh.chars):
+		case !begins && !sure(body, sh.chars):
 		case sh.max > 0 && (n > sh.max || end < len(s) && isAlnum(s[end]) && !sc.seam(end)):
 		case sh.how&tail != 0:
 			return start, end
