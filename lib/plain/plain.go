@@ -33,6 +33,26 @@ func Line(s string) string { return clean(s, forLine) }
 // becomes one.
 func Text(s string) string { return clean(s, forText) }
 
+// Cut shortens s to at most most characters, counted as they are and not by the
+// columns that they take: of those that take none, a line of a terminal would hold
+// any number. What is cut ends in an ellipsis.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n, end := 0, 0
+	for i := range s {
+		if n == most-1 {
+			end = i
+		}
+		if n == most {
+			return s[:end] + "…"
+		}
+		n++
+	}
+	return s
+}
+
 // Shown returns what a reader is shown of s, where nothing stands for what was
 // left out, and the places in it where something was, in their order. Of an escape
 // sequence more than its first characters stays where look sees something in it:

@@ -259,10 +259,10 @@ func (s *start) noteSection(title string, n mail.Note) section {
 }
 
 // words is somebody else's text, of several lines.
-func (s *start) words(text string) string { return s.env.Redact(term.CleanText(text)) }
+func (s *start) words(text string) string { return s.env.Text(text) }
 
 // line is one line of somebody else's text.
-func (s *start) line(text string) string { return term.Cut(term.Clean(s.env.Redact(text)), 200) }
+func (s *start) line(text string) string { return s.env.Line(text, 200) }
 
 // shellWord quotes s for a POSIX shell.
 func shellWord(s string) string { return term.Quote(s) }
