@@ -109,11 +109,11 @@ func TestRun(t *testing.T) {
 		"JSON":       {[]string{"--json", "é\x1b\u202e<"}, 0, `{"rest":"é\u001b\u202e<"}` + "\n", ""},
 		"no":         {[]string{"--how", "no"}, 1, "", ""},
 		"busy":       {[]string{"--how=busy"}, 75, "", "gt-x: error: somebody is at it\ngt-x: hint: wait\ngt-x: hint: or do not\n"},
-		"io":         {[]string{"--how=io"}, 74, "", "gt-x: error: cannot read '/x�[31m y': permission denied\n"},
+		"io":         {[]string{"--how=io"}, 74, "", "gt-x: error: cannot read '/x y': permission denied\n"},
 		"wrapped":    {[]string{"--how=wrapped"}, 1, "", "gt-x: error: further: nothing found\ngt-x: hint: look elsewhere\n"},
-		"a panic":    {[]string{"--how=panic"}, 70, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
-		"in a task":  {[]string{"--how=panic", "--task"}, 70, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
-		"wrong":      {[]string{"--no\x1b[31m"}, 80, "", "gt-x: error: unknown flag --no�[31m\ngt-x: hint: gt-x --help shows the usage\n"},
+		"a panic":    {[]string{"--how=panic"}, 70, "", "gt-x: error: internal error: oh\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
+		"in a task":  {[]string{"--how=panic", "--task"}, 70, "", "gt-x: error: internal error: oh\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
+		"wrong":      {[]string{"--no\x1b[31m"}, 80, "", "gt-x: error: unknown flag --no\ngt-x: hint: gt-x --help shows the usage\n"},
 		"too many":   {[]string{"a", "b\n"}, 80, "", "gt-x: error: unexpected argument b\ngt-x: hint: gt-x --help shows the usage\n"},
 		"a value":    {[]string{"--how", "-rf"}, 0, "well\n", ""},
 		"a version":  {[]string{"--version"}, 0, "gt-x dev\n", ""},
@@ -121,9 +121,9 @@ func TestRun(t *testing.T) {
 
 		// A hook never harms its agent.
 		"a hook, no":    {[]string{"--hook", "--how=no"}, 0, "", ""},
-		"a hook, io":    {[]string{"--hook", "--how=io"}, 0, "", "gt-x: error: cannot read '/x�[31m y': permission denied\n"},
+		"a hook, io":    {[]string{"--hook", "--how=io"}, 0, "", "gt-x: error: cannot read '/x y': permission denied\n"},
 		"a hook, wrong": {[]string{"--hook", "--nonsense"}, 0, "", "gt-x: error: unknown flag --nonsense\ngt-x: hint: gt-x --help shows the usage\n"},
-		"a hook, panic": {[]string{"--hook", "--how=panic"}, 0, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
+		"a hook, panic": {[]string{"--hook", "--how=panic"}, 0, "", "gt-x: error: internal error: oh\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := run(c.args...)

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"gt/lib/plain"
 	"gt/lib/redact"
@@ -104,6 +105,20 @@ func (e *Env) Line(s string, most int) string { return plain.Cut(plain.Line(e.Re
 
 // maxQuoted bounds a name within a sentence.
 const maxQuoted = 120
+
+// maxPlace bounds a path.
+const maxPlace = 400
+
+// Place returns a path as it stands in a sentence: as it is where no sentence could
+// be made of it, else as Quoted does.
+func (e *Env) Place(path string) string {
+	for _, r := range path {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+@~:", r) {
+			return e.Quoted(path)
+		}
+	}
+	return e.Line(path, maxPlace)
+}
 
 // Quoted returns a name that others chose, a branch's, a subject, as it stands in
 // a sentence of gt's own: a line between quotes, of which none is within.
