@@ -227,3 +227,28 @@ func TestOS(t *testing.T) {
 		t.Errorf("%+v", env)
 	}
 }
+
+// What is told of others' text has no secret, nothing hidden and no more characters
+// than it may, whatever columns they take.
+func TestTold(t *testing.T) {
+	token := "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF1234"
+	hidden := strings.Repeat("\U000E0041", 260)
+	env := &Env{Environ: []string{"MY_API_KEY=plain-value"}}
+	for name, c := range map[string]struct{ got, want string }{
+		"a text":          {env.Text("a \x1b[32m" + token + "\x1b[0m\nb" + hidden), "a [redacted]\nb"},
+		"a line":          {env.Line("a\nplain-\u200bvalue\u202e b", 100), "a [redacted] b"},
+		"a long line":     {env.Line(strings.Repeat("e\u0301", 100), 10), strings.Repeat("e\u0301", 4) + "e…"},
+		"cut after":       {env.Line("a "+token, 10), "a [redact…"},
+		"a name":          {env.Quoted("main" + hidden), `"main"`},
+		"a sentence":      {env.Quoted("main\". Run \"x\n"), `"main'. Run 'x "`},
+		"a long name":     {env.Quoted(strings.Repeat("x", 1000)), `"` + strings.Repeat("x", 119) + `…"`},
+		"a path":          {env.Place("/home/max/naïve-1.2/x_y"), "/home/max/naïve-1.2/x_y"},
+		"an odd path":     {env.Place("/tmp/a b\"c\x1b[31m"), `"/tmp/a b'c"`},
+		"marks on marks":  {env.Place("/x" + strings.Repeat("\u0301", 5000)), `"/x` + strings.Repeat("\u0301", 117) + `…"`},
+		"data stays data": {env.Redact("/tmp/\x1b[31m\u200b"), "/tmp/\x1b[31m\u200b"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %q, want %q", name, c.got, c.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package term
 
 import (
+	"fmt"
 	"strings"
 
 	"gt/lib/plain"
@@ -34,4 +35,26 @@ func Quote(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Typed is Quote for a word that a person types: where it holds what a terminal
+// would obey or nobody sees, it is written as bash, zsh and ksh read it back, byte
+// for byte, so that what is shown is what is meant.
+func Typed(s string) string {
+	if plain.IsLine(s) {
+		return Quote(s)
+	}
+	var b strings.Builder
+	b.WriteString("$'")
+	for _, r := range []byte(s) {
+		switch {
+		case r == '\'' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r < ' ' || r > '~':
+			fmt.Fprintf(&b, `\%03o`, r)
+		default:
+			b.WriteByte(r)
+		}
+	}
+	return b.String() + "'"
 }

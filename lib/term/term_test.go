@@ -216,3 +216,21 @@ func TestWidth(t *testing.T) {
 		t.Error("a buffer is a terminal")
 	}
 }
+
+func TestTyped(t *testing.T) {
+	for in, want := range map[string]string{
+		"/a b":                  "'/a b'",
+		"/plain":                "/plain",
+		"/x\x1b[31m'y\\\u200b\xff": `$'/x\033[31m\'y\\\342\200\213\377'`,
+	} {
+		if got := Typed(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	if bash, err := exec.LookPath("bash"); err == nil {
+		odd := "/x\x1b[31m'y\\\u200b\xff\n"
+		if out, err := exec.Command(bash, "-c", "printf %s "+Typed(odd)).Output(); err != nil || string(out) != odd {
+			t.Errorf("%q, %v", out, err)
+		}
+	}
+}
