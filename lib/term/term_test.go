@@ -219,8 +219,8 @@ func TestWidth(t *testing.T) {
 
 func TestTyped(t *testing.T) {
 	for in, want := range map[string]string{
-		"/a b":                  "'/a b'",
-		"/plain":                "/plain",
+		"/a b":                     "'/a b'",
+		"/plain":                   "/plain",
 		"/x\x1b[31m'y\\\u200b\xff": `$'/x\033[31m\'y\\\342\200\213\377'`,
 	} {
 		if got := Typed(in); got != want {
