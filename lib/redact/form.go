@@ -133,7 +133,8 @@ func (sc *scanner) spoken(i, word int) (from, to int) {
 		if !strings.Contains(statement, "user ") && !strings.Contains(statement, "role ") {
 			return likely(s, v, "password")
 		}
-	} else if words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:]); !netrc(words) {
+	} else if words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:]); !netrc(words) ||
+		strings.HasPrefix(strings.ToLower(s[v:min(len(s), v+maxLook)]), words[len(words)-1]) { // login string, password string
 		return 0, 0
 	}
 	from, to = value(s, v)
@@ -165,7 +166,10 @@ func (sc *scanner) identified(_, i int) (from, to int) {
 		return 0, 0
 	}
 	words := strings.Fields(strings.ToLower(rest[:quote]))
-	if len(words) == 0 || words[len(words)-1] != "by" && words[len(words)-1] != "as" && words[len(words)-1] != "password" {
+	switch n := len(words); {
+	case n > 0 && words[n-1] == "by", n > 1 && words[n-1] == "password" && words[n-2] == "by",
+		n > 1 && words[n-1] == "as" && words[0] == "with":
+	default:
 		return 0, 0
 	}
 	from, to = value(s, i+quote)
@@ -287,7 +291,7 @@ func (sc *scanner) pgpass(i int) (from, to int) {
 		return 0, 0
 	}
 	host := sc.back(i, "w.-*", maxName)
-	if host == i || !sc.begins(host) {
+	if host == i || host > 0 && s[host-1] > ' ' && strings.IndexByte("\"'`", s[host-1]) < 0 && host != sc.done {
 		return 0, 0
 	}
 	p := port
@@ -304,8 +308,8 @@ func (sc *scanner) pgpass(i int) (from, to int) {
 			break
 		}
 	}
-	if from == to || placeholder(s[from:to]) {
-		return 0, 0
+	if from == to || placeholder(s[from:to]) || strings.IndexByte(strings.ReplaceAll(s[from:to], `\:`, ""), ':') >= 0 {
+		return 0, 0 // an IPv6 address, a line of /etc/shadow
 	}
 	switch s[i+1 : port] {
 	case "5432", "5433", "6432", "*":
@@ -332,8 +336,8 @@ func symbols(v string) bool {
 		case isWord(c):
 			letters = true
 		default:
-			n := strings.IndexByte("!@#$%^&*+=?~(){}[]<>|;,", c)
-			if n < 0 && strings.IndexByte("-._/:", c) < 0 {
+			n := strings.IndexByte("!@#$%^&*+=?~", c)
+			if n < 0 && strings.IndexByte("-._/:(){}[]<>|;,", c) < 0 {
 				return false // a blank, a quote
 			}
 			if n >= 0 {
