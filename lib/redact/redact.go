@@ -1210,10 +1210,11 @@ func isName(v string) bool {
 // name in a program has it: in a random word they do so at every second
 // character, in theNamesOfAProgram at every third at most.
 func mixed(v string) bool {
-	const least = 12
+	const least, enough = 12, 128
 	if len(v) < least {
 		return false
 	}
+	v = v[:min(len(v), enough)]
 	kind := func(c byte) int {
 		switch {
 		case c >= 'a' && c <= 'z':
