@@ -197,15 +197,16 @@ func (w *world) sane(a answer) {
 	}
 }
 
-// obeyed is the first character in s that a terminal would obey, or that turns
-// text around; -1 where there is none.
+// obeyed is the first character in s that a terminal would obey, that turns text
+// around, or that a model reads and a person does not see; -1 where there is none.
 func obeyed(s string) rune {
 	for _, r := range s {
 		switch {
 		case r == '\n', r == '\t':
 		case r < ' ', r >= 0x7f && r < 0xa0,
 			r == 0x2028, r == 0x2029, r == 0x061c, r == 0x200e, r == 0x200f,
-			r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069,
+			r == 0x200b, r == 0x2060, r == 0xad, r == 0xfe00, r >= 0xe0000 && r <= 0xe0fff:
 			return r
 		}
 	}
@@ -673,11 +674,11 @@ func (w *world) onlyOurs(record *regexp.Regexp) {
 // OSC 52 (the clipboard), OSC 8 (a link), the title, a bell, C1, bidi controls;
 // and characters that take two columns, or none.
 const spell = "\x1b[31mred\x1b]52;c;aGk=\x07\x1b]8;;http://x\x1b\\link\x1b]0;title\x07\u009b2J\u202egnp\u2066x\u2069\u200f\u2028" +
-	"日本e\u0301\u0301👩\u200d👩\u200d👧\u200b\r\n\tend"
+	"日本e\u0301\u0301👩\u200d👩\u200d👧\u200b\U000E0049\U000E0047\u2060\u00ad\ufe00\r\n\tend"
 
-// Escape sequences, bidi controls and megabytes in all that gt shows: in every
-// table, text and error of every command nothing is left that a terminal obeys
-// or that turns text around, no line of a table is wider than the terminal, no
+// Escape sequences, bidi controls, characters that nobody sees and megabytes in all
+// that gt shows: in every table, text and error of every command nothing is left that
+// a terminal obeys, that turns text around or that only a model reads, no line of a table is wider than the terminal, no
 // start-up text is longer than its client takes; and --json gives the data as
 // it was.
 // Lines: S1-117.

@@ -97,11 +97,11 @@ var mutants = []mutant{
 	},
 	{
 		name: "a title reaches the terminal as it is",
-		file: "lib/term/clean.go",
-		right: `	if isClean(s, lines) {
+		file: "lib/plain/plain.go",
+		right: `	if isClean(s, how) {
 		return s
 	}`,
-		wrong: `	if isClean("", lines) {
+		wrong: `	if isClean("", how) {
 		return s
 	}`,
 		pkg: ".", run: "TestScripts/seance_hostile|TestScripts/hostile",
@@ -469,10 +469,10 @@ var mutants = []mutant{
 	{
 		name: "every checkpoint of the folder is read",
 		file: "lib/checkpoint/checkpoint.go",
-		right: `	paths := []string{filepath.Join(h.Dir, File)}
+		right: `	paths := []string{h.Path(File)}
 	for _, id := range ids {`,
 		wrong: `	paths, _ := filepath.Glob(h.Path(prefix + "*.json"))
-	paths = append(paths, filepath.Join(h.Dir, File))
+	paths = append(paths, h.Path(File))
 	for _, id := range ids[:0] {`,
 		pkg: "./lib/checkpoint", run: "TestMany",
 	},
@@ -597,6 +597,93 @@ var mutants = []mutant{
 		right: `if !filepath.IsAbs(f.Path) || f.Inode == 0 {`,
 		wrong: `if false {`,
 		pkg:   ".", run: "TestHostileContent",
+	},
+	{
+		name:  "tag characters are told",
+		file:  "lib/plain/plain.go",
+		right: `		r >= 0xe0000 && r <= 0xe0fff: // tags, and more variation selectors`,
+		wrong: `		r == 0xe0fff:`,
+		pkg:   ".", run: "TestScripts/prime_hostile",
+	},
+	{
+		name:  "a text is looked through as it was written, not as it is shown",
+		file:  "lib/redact/redact.go",
+		right: `	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which stands for what was there`,
+		wrong: `	if false && utf8.RuneError == 0 {`,
+		pkg:   "./lib/redact", run: "TestFormsTimesWrappings",
+	},
+	{
+		name:  "what is written as an escape is a part of the word behind it",
+		file:  "lib/redact/redact.go",
+		right: `		sc.seam(i) || escaped(s[max(sc.done, i-32):i])`,
+		wrong: `		sc.seam(i)`,
+		pkg:   "./lib/redact", run: "TestFormsTimesWrappings",
+	},
+	{
+		name: "where something was left out a word goes on",
+		file: "lib/redact/redact.go",
+		right: `	_, found := slices.BinarySearch(sc.seams, i)
+	return found`,
+		wrong: `	return false`,
+		pkg:   "./lib/redact", run: "TestFormsTimesWrappings",
+	},
+	{
+		name: "a wrapped token ends with its line",
+		file: "lib/redact/redact.go",
+		right: `	switch {
+	case p < len(s) && s[p] == '\n', p > end && p < len(s) && s[p] == 'n':`,
+		wrong: `	switch {
+	case p < 0:`,
+		pkg: "./lib/redact", run: "TestAssignments",
+	},
+	{
+		name:  "what is escaped in JSON hides a secret",
+		file:  "lib/openjson/openjson.go",
+		right: `	text := clean(unescape(string(object), clean))`,
+		wrong: `	text := clean(unescape(string(object), same))`,
+		pkg:   "./lib/openjson", run: "TestCleanEscaped",
+	},
+	{
+		name:  "a note ends its own frame",
+		file:  "lib/frame/frame.go",
+		right: "	if strings.ContainsRune(`/\\|!?／⁄∕⧸╱`, first) {",
+		wrong: "	if first == '/' && rest == \"/note>\" {",
+		pkg:   ".", run: "TestScripts/prime_hostile",
+	},
+	{
+		name:  "a note that is cut loses its end",
+		file:  "lib/verb/prime/document.go",
+		right: `		text = s.begin + text + s.end`,
+		wrong: `		text = s.begin + text`,
+		pkg:   "./lib/verb/prime", run: "TestDocumentKeepsFrames",
+	},
+	{
+		name:  "a note's headings are told as gt's own",
+		file:  "lib/frame/frame.go",
+		right: `			b.WriteByte('\\')`,
+		wrong: `			_ = '\\'`,
+		pkg:   ".", run: "TestScripts/prime_hostile",
+	},
+	{
+		name:  "a name is bounded by the columns that it takes",
+		file:  "lib/cli/env.go",
+		right: `return plain.Cut(plain.Line(e.Redact(s)), most)`,
+		wrong: `return plain.Cut(plain.Line(e.Redact(s)), most+32*most)`,
+		pkg:   "./lib/cli", run: "TestTold",
+	},
+	{
+		name:  "given work counts with whatever text it has by now",
+		file:  "lib/town/town.go",
+		right: `return err == nil && strings.TrimSuffix(string(want), "\n") == Digest(data)`,
+		wrong: `_, _ = want, data; return true`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "work that was done with can be given again by anybody",
+		file:  "lib/mail/box.go",
+		right: `return atomicfile.Remove(b.home.Town.Given(idOf(e.unique)))`,
+		wrong: `return nil`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
 	},
 }
 
