@@ -5,7 +5,7 @@
 //
 // The voice on standard error follows git and age:
 //
-//	gt-prime: error: cannot read '/x/.runtime/handoff': permission denied
+//	gt-prime: error: cannot read '/x/handoff': permission denied
 //	gt-prime: hint: the folder belongs to another user
 //
 // in lower case, the error before its subject, no full stop, what came from

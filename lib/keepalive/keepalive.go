@@ -36,7 +36,7 @@ const never = 365 * 24 * time.Hour
 // new for years.
 const ahead = 24 * time.Hour
 
-// file is the sign's name in .runtime; maxSize is far over what it has.
+// file is the sign's name in the state of the home; maxSize is far over what it has.
 const (
 	file    = "keepalive.json"
 	maxSize = 64 << 10
@@ -51,7 +51,7 @@ type Sign struct {
 }
 
 // Touch gives a sign. It is whole for every reader; a loss of power may take
-// it. The home's .runtime is made where it is missing.
+// it. The home's state is made where it is missing.
 func Touch(h home.Home, s Sign) error {
 	if err := h.Prepare(); err != nil {
 		return err

@@ -80,8 +80,8 @@ func claimed(h home.Home) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// is says whether a file of that name, which may come from a record that
-// somebody else wrote, is a marker in .runtime.
+// is reports whether a file of that name, which may come from a record that
+// somebody else wrote, is a marker.
 func is(name string) bool {
 	return name == plain || name == foreign || strings.HasPrefix(name, plain+".") && !strings.Contains(name, "/")
 }

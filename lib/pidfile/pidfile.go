@@ -1,6 +1,6 @@
 // Package pidfile tracks the processes of a town's sessions, so that they can
-// be found, and ended, by whoever comes later. Each has a file,
-// <town>/.runtime/pids/<session>.pid:
+// be found, and ended, by whoever comes later. Each has a file, <session>.pid, in
+// what the state keeps of the town (town.Town.Pids):
 //
 //	<pid>|<boot id>:<start>:<namespace>
 //

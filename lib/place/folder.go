@@ -65,9 +65,9 @@ func readFolder(dir string) (Folder, error) {
 }
 
 // Home is the folder of the state that keeps what belongs to the home at dir.
-// The home's path has no links. The folder may not exist yet. Of two folders that have had the same path each has its
-// own, unless anyone is set: a town's role directory belongs to the role, however
-// often it is made anew.
+// The home's path has no links. The folder may not exist yet. Of two folders that
+// have had the same path each has its own, unless anyone is set: a town's role
+// directory belongs to the role, however often it is made anew.
 func (s State) Home(dir string, anyone bool) string {
 	here, err := look(dir)
 	at := s.Path("homes", key(here.Path))

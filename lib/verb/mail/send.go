@@ -100,8 +100,8 @@ func inhabited(h home.Home) bool {
 	if atomicfile.Own(h.Dir) != nil {
 		return false
 	}
-	for _, sign := range []string{".git", ".runtime/sessions"} {
-		if _, err := os.Lstat(filepath.Join(h.Dir, sign)); err == nil {
+	for _, sign := range []string{filepath.Join(h.Dir, ".git"), h.Path("sessions")} {
+		if _, err := os.Lstat(sign); err == nil {
 			return true
 		}
 	}
