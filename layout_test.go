@@ -27,7 +27,7 @@ var layers = []struct {
 	// line; and who and where one is.
 	{"the ground", []string{
 		"lib/atomicfile", "lib/flock", "lib/process", "lib/term", "lib/cli",
-		"lib/place", "lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
+		"lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
 		"lib/frame", "lib/jsonedit", "lib/openjson", "lib/plain", "lib/redact", "lib/span", "lib/sqlite",
 	}},
 	// What gt keeps, reads and asks, each an idea with a file format or a

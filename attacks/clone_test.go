@@ -580,6 +580,9 @@ func TestBeadsOutsideTowns(t *testing.T) {
 	w.put("town/town.toml", "")
 	w.put("town/.beads/config.yaml", "")
 	w.put("home/bin/bd", "#!/bin/sh\nenv >'"+w.at("marks/bd")+"'\n")
+	if r := w.run(".", "", "gt-hooks", "trust", "--yes", "town"); r.code != 0 {
+		t.Fatal(r)
+	}
 	w.with("GT_ROOT="+w.at("town"), "BEADS_DIR=/evil", "GIT_CONFIG_COUNT=0", "LD_PRELOAD=", "BEADS_DOLT_SERVER_PORT=3307").run("town", "", "gt-mail")
 	switch env := w.marks(); {
 	case !strings.Contains(env, "BEADS_DOLT_SERVER_PORT=3307\n"):

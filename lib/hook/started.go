@@ -1,7 +1,7 @@
 package hook
 
 import (
-	"slices"
+	"os"
 	"strings"
 
 	"gt/lib/cli"
@@ -45,10 +45,20 @@ func asStarted(env *cli.Env, hook bool) {
 		name, _, _ := strings.Cut(kv, "=")
 		return decides(name) && (hook || name != "GT_HOME" && name != "GT_SESSION_UUID" && name != "GT_AGENT" && name != "BEADS_DIR")
 	}
-	environ := slices.DeleteFunc(slices.Clone(env.Environ), changed)
+	var environ []string
+	for _, kv := range env.Environ {
+		if !changed(kv) {
+			environ = append(environ, kv)
+		} else if name, _, _ := strings.Cut(kv, "="); start.Getenv(name) != env.Getenv(name) {
+			os.Unsetenv(name) // git and tmux take the environment of the process
+		}
+	}
 	for _, kv := range began {
 		if changed(kv) {
 			environ = append(environ, kv)
+			if name, value, _ := strings.Cut(kv, "="); env.Getenv(name) != value {
+				os.Setenv(name, value)
+			}
 		}
 	}
 	env.Environ = environ
