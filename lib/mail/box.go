@@ -31,6 +31,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/home"
 	"gt/lib/identity"
+	"gt/lib/town"
 )
 
 // Box is the notes of one agent.
@@ -109,7 +110,7 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 		to = b.file("cur", unique+withFlags("F"))
 	}
 	if hooked {
-		if err := b.vouch(n.ID); err != nil {
+		if err := b.vouch(n.ID, text.Bytes()); err != nil {
 			return "", err
 		}
 	}
@@ -215,7 +216,13 @@ func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 
 // given reports whether the note was given to the agent as work. In a town anybody
 // who can write to it can set the flag: there only what gt has noted counts.
 func (b Box) given(e entry) bool {
-	return e.has('F') && !e.has('T') && (b.own || b.home.Town.Vouches(idOf(e.unique)))
+	if !e.has('F') || e.has('T') || b.err != nil {
+		return false
+	}
+	if b.own {
+		return true
+	}
+	return b.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return b.whole(e) })
 }
 
 // unread reports whether nobody has looked at the note and it is not given work.
@@ -435,15 +442,34 @@ func (b Box) Hook(id string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.vouch(idOf(e.unique)); err != nil {
-		return err
+	if !b.own {
+		text, err := b.whole(e)
+		if err == nil {
+			err = b.vouch(idOf(e.unique), text)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return b.change(id, "F", "T")
 }
 
-// vouch notes in the state that gt gives the note as work, where the box itself
-// proves nothing.
-func (b Box) vouch(id string) error {
+// whole is a note as it stands in its file, also where its flags change meanwhile.
+func (b Box) whole(e entry) ([]byte, error) {
+	for {
+		text, err := atomicfile.Read(b.file(e.folder, e.name), maxMessage)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return text, err
+		}
+		if e, err = b.find(idOf(e.unique)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// vouch notes in the state that gt gives the note, as it is, as work, where the box
+// itself proves nothing.
+func (b Box) vouch(id string, text []byte) error {
 	if b.own {
 		return nil
 	}
@@ -451,17 +477,36 @@ func (b Box) vouch(id string) error {
 	if err := b.home.Town.State.Prepare(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return atomicfile.Write(path, nil, atomicfile.Synced)
+	return atomicfile.Write(path, []byte(town.Digest(text)+"\n"), atomicfile.Synced)
+}
+
+// unvouch takes that back, so that nobody else can give the note again.
+func (b Box) unvouch(id string) error {
+	e, err := b.find(id)
+	if err != nil || b.own {
+		return err
+	}
+	return atomicfile.Remove(b.home.Town.Given(idOf(e.unique)))
 }
 
 // Unhook takes a note off the agent; it stays in the box, and was seen.
-func (b Box) Unhook(id string) error { return b.change(id, "S", "F") }
+func (b Box) Unhook(id string) error {
+	if err := b.change(id, "S", "F"); err != nil {
+		return err
+	}
+	return b.unvouch(id)
+}
 
 // Seen marks a note as read. Whether it is hooked does not change.
 func (b Box) Seen(id string) error { return b.change(id, "S", "") }
 
 // DoneWith closes a note: it is no longer hooked, and only listed on request.
-func (b Box) DoneWith(id string) error { return b.change(id, "ST", "F") }
+func (b Box) DoneWith(id string) error {
+	if err := b.change(id, "ST", "F"); err != nil {
+		return err
+	}
+	return b.unvouch(id)
+}
 
 // Supersede takes the earlier hand-over notes of a chain off the agent: the
 // note by, which was delivered before this is called, says it all. Without a
