@@ -195,6 +195,28 @@ func (o *Old) read(name string, limit int64, forbidden fs.FileMode) ([]byte, err
 	return atomicfile.ReadFrom(f, limit)
 }
 
+// Copy copies a file of it, of any size, to a path that must be free.
+func (o *Old) Copy(name, to string, forbidden fs.FileMode) error {
+	dir, base, err := o.folder(name, 0o022)
+	if err != nil {
+		return atomicfile.Error("read", o.Path(name), err)
+	}
+	defer dir.Close()
+	f, err := openOwn(dir, base)
+	if err != nil {
+		return atomicfile.Error("read", o.Path(name), err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		err = judge(info, forbidden)
+	}
+	if err != nil {
+		return atomicfile.Error("read", o.Path(name), err)
+	}
+	return atomicfile.Copy(to, f)
+}
+
 // Check reports what is wrong with a file of it, as Read would, without reading
 // what it holds.
 func (o *Old) Check(name string, limit int64, forbidden fs.FileMode) error {
@@ -322,4 +344,30 @@ func (o *Old) excluding() (text []byte, at []int, err error) {
 		begin += len(line)
 	}
 	return text, nil, nil
+}
+
+// OldPath is where an earlier version kept what belongs to the home at dir.
+func OldPath(dir string) string { return filepath.Join(dir, Runtime) }
+
+// OldName is the path of an old file in its home.
+func OldName(name string) string {
+	if name == Checkpoint {
+		return name
+	}
+	return filepath.Join(Runtime, name)
+}
+
+// OldExclude is git's own file in which an earlier version wrote a line.
+func OldExclude(dir string) string {
+	return filepath.Join(append(append([]string{dir}, excludeIn...), "exclude")...)
+}
+
+// OldRest reports whether a name in .runtime is one of those that gt needed while
+// it worked.
+func OldRest(name string) bool {
+	switch name {
+	case ".gitignore", "lock", "keepalive.json", "last_handoff_ts":
+		return true
+	}
+	return strings.HasPrefix(name, "restart-") && strings.HasSuffix(name, ".json")
 }

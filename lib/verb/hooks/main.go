@@ -68,6 +68,7 @@ type grammar struct {
 	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
 	Trust     trust     `cmd:"" help:"Say that a folder is a town whose files count; list the towns that you trust."`
 	Untrust   untrust   `cmd:"" help:"Take that back."`
+	Migrate   migrate   `cmd:"" help:"Take over what an earlier version kept in projects, once."`
 }
 
 // outcome is what alter did, or would do.
