@@ -175,69 +175,62 @@ func (o *Old) Read(name string, limit int64, forbidden fs.FileMode) ([]byte, err
 }
 
 func (o *Old) read(name string, limit int64, forbidden fs.FileMode) ([]byte, error) {
+	f, err := o.file(name, forbidden)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return atomicfile.ReadFrom(f, limit)
+}
+
+// file opens a file of it, and judges what was opened.
+func (o *Old) file(name string, forbidden fs.FileMode) (*os.File, error) {
 	dir, base, err := o.folder(name, 0o022)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
+	if info, err := dir.Lstat(base); err == nil && !info.Mode().IsRegular() {
+		return nil, atomicfile.ErrNotRegular // which opening it could not say
+	}
 	f, err := openOwn(dir, base)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	info, err := f.Stat()
 	if err == nil {
 		err = judge(info, forbidden)
 	}
 	if err != nil {
+		f.Close()
 		return nil, err
 	}
-	return atomicfile.ReadFrom(f, limit)
+	return f, nil
 }
 
 // Copy copies a file of it, of any size, to a path that must be free.
 func (o *Old) Copy(name, to string, forbidden fs.FileMode) error {
-	dir, base, err := o.folder(name, 0o022)
-	if err != nil {
-		return atomicfile.Error("read", o.Path(name), err)
-	}
-	defer dir.Close()
-	f, err := openOwn(dir, base)
+	f, err := o.file(name, forbidden)
 	if err != nil {
 		return atomicfile.Error("read", o.Path(name), err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err == nil {
-		err = judge(info, forbidden)
-	}
-	if err != nil {
-		return atomicfile.Error("read", o.Path(name), err)
-	}
 	return atomicfile.Copy(to, f)
 }
 
 // Check reports what is wrong with a file of it, as Read would, without reading
 // what it holds.
 func (o *Old) Check(name string, limit int64, forbidden fs.FileMode) error {
-	dir, base, err := o.folder(name, 0o022)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	f, err := openOwn(dir, base)
+	f, err := o.file(name, forbidden)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return err
-	case info.Size() > limit:
-		return atomicfile.ErrTooLarge
+	if err == nil && info.Size() > limit {
+		err = atomicfile.ErrTooLarge
 	}
-	return judge(info, forbidden)
+	return err
 }
 
 // Exists reports whether something of that name is there.

@@ -40,7 +40,7 @@ of the sessions that these know. Nothing is removed where it was.
 
   gt-hooks migrate --dry-run
   gt-hooks migrate
-  gt-hooks migrate --again --clean
+  gt-hooks migrate --clean
 `
 }
 
@@ -83,7 +83,7 @@ func (c *migrate) Run(env *cli.Env) error {
 	note := state.Path(migratedFile)
 	var before migrated
 	data, err := atomicfile.Read(note, 1<<20)
-	if err == nil && json.Unmarshal(data, &before) == nil && !c.Again && !c.DryRun {
+	if err == nil && json.Unmarshal(data, &before) == nil && !c.Again && !c.Clean && !c.DryRun {
 		return c.done(env, before)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -119,8 +119,11 @@ func (c *migrate) Run(env *cli.Env) error {
 		c.show(say, plans)
 	}
 	done := sum(plans)
-	done.At, done.Version, done.Towns = env.Now().UTC().Truncate(time.Second), cli.Version, append(before.Towns, towns...)
-	c.conclude(say, done)
+	c.conclude(say, done, slices.ContainsFunc(plans, func(p upgrade.Plan) bool { return counts(p, upgrade.InState) != "" }))
+	done.At, done.Version = env.Now().UTC().Truncate(time.Second), cli.Version
+	done.Taken += before.Taken
+	done.Homes = slices.Compact(slices.Sorted(slices.Values(append(before.Homes, done.Homes...))))
+	done.Towns = append(before.Towns, towns...)
 	c.name(say, towns)
 	if failed != nil {
 		return cli.WithHint(failed, "what could be taken over was; run this again for the rest")
@@ -241,10 +244,10 @@ func showPlan(say *printer, p upgrade.Plan) {
 	}
 	say.line("%s", p.Home.Dir)
 	if taken != "" {
-		say.line("  taken: %s", taken)
+		say.line("  takes %s", taken)
 	}
 	if known != "" {
-		say.line("  taken before: %s", known)
+		say.line("  has already %s", known)
 	}
 	for _, r := range order {
 		name := first[r].Path
@@ -254,10 +257,10 @@ func showPlan(say *printer, p upgrade.Plan) {
 		if n := more[r] - 1; n > 0 {
 			name += fmt.Sprintf(" and %d more", n)
 		}
-		say.line("  left: %s: %s", name, r.why)
+		say.line("  leaves %s: %s", name, r.why)
 		if r.kind == upgrade.Role {
 			to := place.Config(say.env.Getenv, "roles", "default.md")
-			say.line("    for all folders outside towns: mkdir -p %s && cp %s %s", term.Quote(filepath.Dir(to)), term.Quote(first[r].Path), term.Quote(to))
+			say.line("    to tell it to agents in all folders outside towns: mkdir -p %s && cp %s %s", term.Quote(filepath.Dir(to)), term.Quote(first[r].Path), term.Quote(to))
 		}
 	}
 }
@@ -288,7 +291,7 @@ func counts(p upgrade.Plan, fate upgrade.Fate) string {
 		text := number(n, w.one, w.many)
 		var notes []string
 		for _, s := range []struct{ what, text string }{
-			{"live", "its session goes on"}, {"given", "was given work"}, {"unread", "unread"},
+			{"live", "of a session that goes on"}, {"given", "given as work"}, {"unread", "unread"},
 		} {
 			if special[s.what] > 0 {
 				notes = append(notes, fmt.Sprintf("%d %s", special[s.what], s.text))
@@ -328,13 +331,15 @@ func sum(plans []upgrade.Plan) migrated {
 }
 
 // conclude says in a line what was done.
-func (c *migrate) conclude(say *printer, done migrated) {
+func (c *migrate) conclude(say *printer, done migrated, some bool) {
 	switch {
 	case c.JSON:
 		say.json(struct {
 			Taken int `json:"taken"`
 			Homes int `json:"homes"`
 		}{done.Taken, len(done.Homes)})
+	case done.Taken == 0 && some:
+		say.line("nothing more is there to take over")
 	case done.Taken == 0:
 		say.line("nothing of an earlier version is there to take over")
 	default:
