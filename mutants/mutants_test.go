@@ -265,6 +265,161 @@ var mutants = []mutant{
 		wrong: "return slices.Contains([]string{call.Input.Source}, call.Input.Source)",
 		pkg:   ".", run: "TestScripts/prime_gemini",
 	},
+	{"any folder is an account of the person's", "lib/history/own.go", "if at == \"\" || !within(at, real) {", "if at == \"\" {", "./lib/history", "TestOwnFile", 0},
+	{"a conversation is where a link of its store leads", "lib/history/own.go", "real = resolve(path)", "real = filepath.Clean(path)", ".", "TestScripts/prime_transcripts", 0},
+	{"a store is where its name leads, and no link to it", "lib/history/own.go", "at, err := o.judge(p, filepath.Join(p.dir, folder))", "at, err := filepath.Join(p.dir, folder), error(nil)", ".", "TestScripts/prime_transcripts", 0},
+	{"an account may lie in the project", "lib/history/own.go", "within(top, real) && !within(top, home)", "false && within(top, real) && !within(top, home)", ".", "TestScripts/prime_transcripts", 0},
+	{"an account in a home folder that is a project is none", "lib/history/own.go", "within(top, real) && !within(top, home)", "within(top, real)", "./lib/history", "TestOwnAccount", 0},
+	{"a clone with the name of an account is one", "lib/history/own.go", "if p.by == found {", "if false {", ".", "TestScripts/seance_accounts", 0},
+	{"an account may be open to write", "lib/history/own.go", "case mode&0o002 != 0 && ", "case false && ", "./lib/history", "TestOwnAccount", 0},
+	{"an account may be another's", "lib/history/own.go", "case !ok || st.Uid != 0 && !Persons(info, home):", "case !ok:", "./lib/history", "TestOwnAccount", 0},
+	{"what is above an account is not looked at", "lib/history/own.go", "up == at || up == home {", "true || up == at || up == home {", "./lib/history", "TestOwnAccount", 0},
+	{"a folder to work in may be another's", "lib/history/own.go", "case !Persons(info, o.Getenv(\"HOME\")):", "case false:", "./lib/history", "TestOwnFolder", 0},
+	{"a folder to work in may be whoever's it is that asks", "lib/history/own.go", "case system(filepath.Clean(dir)) || system(real):", "case false:", ".", "TestScripts/seance_accounts", 0},
+	{"a log names the conversation that is read", "lib/roll/merge.go", "store, path, err := own.File(cmp.Or(s.Agent, defaultAgent), s.Transcript)", "store, path, err := \"\", s.Transcript, error(nil)", ".", "TestScripts/seance_accounts", 0},
+	{"a log names the account that a client is started with", "lib/verb/seance/own.go", "store, _, err := ours(own, s).File(clientName(s), s.Transcript)", "store, err := filepath.Dir(filepath.Dir(filepath.Dir(s.Transcript))), error(nil)", ".", "TestScripts/seance_accounts", 0},
+	{"an account that was found is not looked at", "lib/verb/seance/own.go", "return s.Store, ours(own, s).Account(clientName(s), s.Store)", "return s.Store, nil", ".", "TestScripts/seance_accounts", 0},
+	{"a town's file names the program that goes on with a session", "lib/verb/seance/talk.go", "agent.Load(env.Getenv, \"\")", "agent.Load(env.Getenv, env.Dir)", ".", "TestScripts/seance_accounts", 0},
+	{"a record names the conversation that a start is told of", "lib/verb/prime/situation.go", "if err != nil {\n\t\treturn transcript.Summary{}, err\n\t}\n\treturn history.Tail(client, path,", "if err != nil {\n\t\tpath = parent.Transcript\n\t}\n\treturn history.Tail(client, path,", ".", "TestScripts/prime_transcripts", 0},
+	{"a record names the conversation that a note is made of", "lib/verb/handoff/note.go", "return h.owned(h.record.Transcript)", "return h.record.Transcript", ".", "TestScripts/prime_transcripts", 0},
+	{"who is asked takes the project's settings", "lib/agent/agents.toml", "\"--setting-sources\", \"user\", ", "", ".", "TestScripts/seance_talk", 0},
+	{"Codex is asked in the project", "lib/agent/agents.toml", "elsewhere = true", "elsewhere = false", ".", "TestScripts/seance_talk", 0},
+	{
+		name:  "git is shown the repository's own git directory",
+		file:  "lib/git/apart.go",
+		right: `"GIT_DIR=" + dir,`,
+		wrong: `"GIT_DIR=" + r.dir,`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/its-configuration",
+	},
+	{
+		name:  "git is told all that a repository's configuration says",
+		file:  "lib/git/config.go",
+		right: `case s.sub == "" && slices.Contains(words, s.name()) && isWord(s.value),`,
+		wrong: `case s.section == "filter",`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/its-configuration",
+	},
+	{
+		name:  "a value with a line end is told git",
+		file:  "lib/git/config.go",
+		right: `if r < ' ' || r == 0x7f || r == '"' || r == '\\' {`,
+		wrong: `if r == 0x7f {`,
+		pkg:   "./lib/git", run: "FuzzHarmless",
+	},
+	{
+		name:  "git asks the monitor of the person's configuration",
+		file:  "lib/git/state.go",
+		right: `"-c", "core.fsmonitor=false", `,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/hooks-where",
+	},
+	{
+		name:  "git enters a repository inside",
+		file:  "lib/git/state.go",
+		right: `, "--ignore-submodules=dirty"`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/a-repository-that-was-added",
+	},
+	{
+		name:  "git inherits the environment",
+		file:  "lib/git/state.go",
+		right: `env := process.Surroundings(inherited)`,
+		wrong: `env := inherited`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/variables",
+	},
+	{
+		name:  "a partial clone has no state",
+		file:  "lib/git/state.go",
+		right: `if errors.Is(err, errMissing) {`,
+		wrong: `if false {`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/objects",
+	},
+	{
+		name:  "the git directory of ours lies in the project",
+		file:  "lib/git/apart.go",
+		right: `case process.Within(dir, r.top, os.Environ()):`,
+		wrong: `case false:`,
+		pkg:   "./lib/git", run: "TestScratch",
+	},
+	{
+		name: "the git directories of long ago stay",
+		file: "lib/git/apart.go",
+		right: `			os.RemoveAll(old)
+`,
+		wrong: ``,
+		pkg:   "./lib/git", run: "TestScratch",
+	},
+	{
+		name:  "git is looked for in the project",
+		file:  "lib/git/state.go",
+		right: `process.LookPath("git", r.top, os.Environ())`,
+		wrong: `exec.LookPath("git")`,
+		pkg:   "./attacks", run: "TestPathIntoProject/its-folder",
+	},
+	{
+		name:  "tmux is looked for in the project",
+		file:  "lib/tmux/tmux.go",
+		right: `process.LookPath("tmux", "", os.Environ())`,
+		wrong: `func() (string, error) { _, _ = process.LookPath, os.Environ; return exec.LookPath("tmux") }()`,
+		pkg:   "./attacks", run: "TestPathIntoProject/its-folder",
+	},
+	{
+		name: "a link into the project is none",
+		file: "lib/process/path.go",
+		right: `to, err := os.Readlink(next)
+		if err != nil ||`,
+		wrong: `to, err := os.Readlink(next)
+		if true || err != nil ||`,
+		pkg: "./lib/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name: "a program in the project hides the one behind it",
+		file: "lib/process/path.go",
+		right: `			passed = path
+`,
+		wrong: `			return "", &InProject{name, path}
+`,
+		pkg: "./lib/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name:  "a folder with the home folder in it is a project",
+		file:  "lib/process/path.go",
+		right: `return holdsAll(top, environ) }`,
+		wrong: `return false && holdsAll(top, environ) }`,
+		pkg:   "./lib/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name: "a project is forgotten where its session left it",
+		file: "lib/home/home.go",
+		right: `		process.Distrust(d)
+`,
+		wrong: `		_, _ = process.Distrust, d
+`,
+		pkg: "./attacks", run: "TestPathIntoProjectFromElsewhere",
+	},
+	{
+		name:  "a script that is run finds its interpreter in the project",
+		file:  "lib/rehearsal/rehearsal.go",
+		right: `, "PATH="+process.SearchPath(dir, environ)`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestInterpreterOnPath",
+	},
+	{
+		name: "bd is run outside of towns",
+		file: "lib/beads/beads.go",
+		right: `	if h.Town.Personal {
+		return ""
+	}
+`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestBeadsOutsideTowns",
+	},
+	{
+		name:  "bd inherits the environment",
+		file:  "lib/beads/beads.go",
+		right: `env := process.Surroundings(environ)`,
+		wrong: `env := append([]string(nil), environ...)`,
+		pkg:   "./attacks", run: "TestBeadsOutsideTowns",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.

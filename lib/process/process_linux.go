@@ -62,6 +62,10 @@ func (p Proc) strings(file string) ([]string, error) {
 	return words, nil
 }
 
+// startEnviron is the environment that whatever process has the number now was
+// started with.
+func startEnviron(pid int) ([]string, error) { return Proc{PID: pid}.words("environ") }
+
 // args are those of whatever process has the number now.
 func (p Proc) args() ([]string, error) { return p.words("cmdline") }
 

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"gt/lib/process"
 )
 
 // Server is a tmux server, named by its socket; empty is tmux's own default.
@@ -37,20 +40,24 @@ func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 	if s != "" {
 		call = append(call, "-S", string(s))
 	}
-	cmd := exec.CommandContext(ctx, "tmux", append(call, args...)...)
+	program, err := process.LookPath("tmux", "", os.Environ())
+	if err != nil {
+		return "", ErrNoServer
+	}
+	cmd := exec.CommandContext(ctx, program, append(call, args...)...)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	// Our own death by SIGHUP, when the pane is respawned under us, must not
 	// take the client down before it has told the server.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = time.Second // what tmux has started may hold its output open
-	err := cmd.Run()
+	err = cmd.Run()
 	switch said := strings.TrimSpace(errs.String()); {
 	case err == nil:
 		return strings.TrimRight(out.String(), "\n"), nil
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%w within %v", ErrNoAnswer, limit)
-	case errors.Is(err, exec.ErrNotFound), strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"):
+	case strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"):
 		return "", ErrNoServer
 	case said != "":
 		return "", fmt.Errorf("tmux: %s", said)

@@ -415,7 +415,7 @@ func (h *handover) findProgram() error {
 	if h.heir.Name == h.client().Name {
 		return nil
 	}
-	_, err := process.LookPath(h.heir.Command[0], h.environ())
+	_, err := process.LookPath(h.heir.Command[0], h.home.Dir, h.environ())
 	return cli.Fail(cli.No, err)
 }
 

@@ -5,13 +5,13 @@ package handoff
 import (
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 	"syscall"
 
 	"gt/lib/cli"
 	"gt/lib/hook"
 	"gt/lib/identity"
+	"gt/lib/process"
 )
 
 // Main runs gt-handoff and returns its exit code.
@@ -116,7 +116,7 @@ func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, 
 	if who.Role != identity.Polecat || g.What != "" || g.Auto || g.Cycle || g.Print || g.Restart {
 		return false, nil
 	}
-	gt, err := exec.LookPath("gt")
+	gt, err := process.LookPath("gt", env.Dir, env.Environ)
 	if err != nil {
 		return false, nil
 	}
