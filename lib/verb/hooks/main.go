@@ -26,6 +26,7 @@ Wires gt into coding agents' hooks, by entries in each agent's own settings.
   gt-hooks prove codex --run
   gt-hooks uninstall --all
   gt-hooks trust ~/gt              sessions in it share its log, mail and roles
+  gt-hooks migrate                 takes over what an earlier version kept in projects
 
 Only what gt wrote is ever changed or removed: entries that run a binary of gt,
 and files that it made whole. All else in a settings file stays as it is, byte
