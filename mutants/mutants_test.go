@@ -484,7 +484,7 @@ var mutants = []mutant{
 		name:  "an upgrade believes that any process is the session's",
 		file:  "lib/upgrade/record.go",
 		right: `return err == nil && place.Real(k.find(dir).Dir) == place.Real(h.Dir)`,
-		wrong: `return err == nil && dir != ""`,
+		wrong: `return err == nil && place.Real(k.find(dir).Dir) != ""`,
 		pkg:   "./lib/upgrade", run: "TestLive",
 	},
 	{

@@ -189,7 +189,7 @@ func TestLive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPerson(t)
 			p.worked("s1", "proj")
-		for _, dir := range []string{"proj/sub", "other"} {
+			for _, dir := range []string{"proj/sub", "other"} {
 				if err := os.MkdirAll(p.path(dir), 0o700); err != nil {
 					t.Fatal(err)
 				}

@@ -59,8 +59,7 @@ func (c *migrate) Validate() error {
 type migrated struct {
 	At      time.Time `json:"at"`
 	Version string    `json:"version"`
-	Taken   int       `json:"taken"`
-	Homes   []string  `json:"homes,omitempty"` // of which something was taken
+	Homes   []string  `json:"homes,omitempty"` // of which the state has something from then
 	Towns   []string  `json:"towns,omitempty"` // that were named, to be trusted
 }
 
@@ -118,11 +117,9 @@ func (c *migrate) Run(env *cli.Env) error {
 	if c.JSON {
 		c.show(say, plans)
 	}
-	done := sum(plans)
-	c.conclude(say, done, slices.ContainsFunc(plans, func(p upgrade.Plan) bool { return counts(p, upgrade.InState) != "" }))
-	done.At, done.Version = env.Now().UTC().Truncate(time.Second), cli.Version
-	done.Taken += before.Taken
-	done.Homes = slices.Compact(slices.Sorted(slices.Values(append(before.Homes, done.Homes...))))
+	c.conclude(say, plans)
+	done := migrated{At: env.Now().UTC().Truncate(time.Second), Version: cli.Version}
+	done.Homes = slices.Compact(slices.Sorted(slices.Values(append(before.Homes, having(plans, upgrade.Taken, upgrade.InState)...))))
 	done.Towns = append(before.Towns, towns...)
 	c.name(say, towns)
 	if failed != nil {
@@ -138,6 +135,7 @@ func (c *migrate) Run(env *cli.Env) error {
 		err = state.Prepare(string(state))
 	}
 	if err == nil {
+		atomicfile.Sweep(string(state), env.Now())
 		err = atomicfile.Write(note, text, atomicfile.Synced)
 	}
 	return cmpError(err, say.err)
@@ -312,38 +310,40 @@ func number(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// sum is what was taken of all.
-func sum(plans []upgrade.Plan) migrated {
-	var all migrated
+// having are the homes of which something has one of these fates.
+func having(plans []upgrade.Plan, fates ...upgrade.Fate) []string {
+	var homes []string
 	for _, p := range plans {
-		n := 0
+		if slices.ContainsFunc(p.Items, func(i upgrade.Item) bool { return slices.Contains(fates, i.Fate) }) {
+			homes = append(homes, p.Home.Dir)
+		}
+	}
+	return homes
+}
+
+// conclude says in a line what was done.
+func (c *migrate) conclude(say *printer, plans []upgrade.Plan) {
+	n := 0
+	for _, p := range plans {
 		for _, i := range p.Items {
 			if i.Fate == upgrade.Taken {
 				n++
 			}
 		}
-		if n > 0 {
-			all.Taken += n
-			all.Homes = append(all.Homes, p.Home.Dir)
-		}
 	}
-	return all
-}
-
-// conclude says in a line what was done.
-func (c *migrate) conclude(say *printer, done migrated, some bool) {
+	homes := having(plans, upgrade.Taken)
 	switch {
 	case c.JSON:
 		say.json(struct {
 			Taken int `json:"taken"`
 			Homes int `json:"homes"`
-		}{done.Taken, len(done.Homes)})
-	case done.Taken == 0 && some:
+		}{n, len(homes)})
+	case n > 0:
+		say.line("taken over from %s; it stays there too, docs/upgrade.md says how to go back", number(len(homes), "folder", "folders"))
+	case len(having(plans, upgrade.InState)) > 0:
 		say.line("nothing more is there to take over")
-	case done.Taken == 0:
-		say.line("nothing of an earlier version is there to take over")
 	default:
-		say.line("taken over from %s; it stays there too, docs/upgrade.md says how to go back", number(len(done.Homes), "folder", "folders"))
+		say.line("nothing of an earlier version is there to take over")
 	}
 }
 
