@@ -125,11 +125,6 @@ func (c *migrate) Run(env *cli.Env) error {
 	if failed != nil {
 		return cli.WithHint(failed, "what could be taken over was; run this again for the rest")
 	}
-	if c.Clean {
-		if err := c.clean(env, say, plans); err != nil {
-			return err
-		}
-	}
 	text, err := openjson.File(done)
 	if err == nil {
 		err = state.Prepare(string(state))
@@ -138,9 +133,13 @@ func (c *migrate) Run(env *cli.Env) error {
 		atomicfile.Sweep(string(state), env.Now())
 		err = atomicfile.Write(note, text, atomicfile.Synced)
 	}
+	if err == nil && c.Clean {
+		err = c.clean(env, say, plans)
+	}
 	return cmpError(err, say.err)
 }
 
+// cmpError is the first of errors that is one.
 func cmpError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
