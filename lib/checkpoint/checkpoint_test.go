@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/atomicfile"
 	"gt/lib/git"
 	"gt/lib/home"
 	"gt/lib/openjson"
 	"gt/lib/place"
+	"gt/lib/session"
 	"gt/lib/term"
 )
 
@@ -58,6 +60,9 @@ func TestOpenPastAFolder(t *testing.T) {
 	if err := os.MkdirAll(h.Path(File, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := (session.Store{Home: h}).Put(&session.Record{ID: "s1", StartedAt: time.Now()}, atomicfile.Unsynced); err != nil {
+		t.Fatal(err)
+	}
 	for _, notes := range []string{"one", "two"} {
 		c, err := Open(h, "s1", time.Now())
 		if err == nil {
@@ -93,7 +98,7 @@ func TestFound(t *testing.T) {
 			Timestamp: now.Add(-5 * time.Minute), MoleculeID: "mol-7", CurrentStep: "p2", ModifiedFiles: []string{"a", "b"}, MoreFiles: 1},
 		"Found checkpoint from 3h07m ago: 1 modified file": {
 			Timestamp: now.Add(-187 * time.Minute), ModifiedFiles: []string{"a"}},
-		"Found checkpoint from 3 days ago: step \ufffd[31m p2, 0 modified files": {
+		"Found checkpoint from 3 days ago: step  p2, 0 modified files": {
 			Timestamp: now.Add(-80 * time.Hour), CurrentStep: "\x1b[31m\np2", MoreFiles: -1},
 		"Found checkpoint from 0s ago: 0 modified files": {Timestamp: now.Add(time.Hour)},
 	} {

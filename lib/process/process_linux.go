@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -38,6 +39,34 @@ func stat(pid int) (status, error) {
 		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
 	}
 	return status{parent: parent, start: fields[19], name: string(data[open+1 : end])}, nil
+}
+
+// here is the PID namespace that this process counts in, which never changes.
+var here struct {
+	once sync.Once
+	ns   string
+	err  error
+}
+
+// namespace returns the number of the PID namespace that the numbers in /proc
+// count in (pid_namespaces(7)), "" where the kernel does not tell. A sandbox that
+// shows the /proc of outside shows other numbers than its own: there no process is
+// the one that it seems to be.
+func namespace() (string, error) {
+	here.once.Do(func() {
+		if self, err := os.Readlink("/proc/self"); err == nil && self != strconv.Itoa(os.Getpid()) {
+			here.err = errors.New("cannot tell processes apart: /proc is that of another PID namespace")
+			return
+		}
+		here.ns, _ = namespaceOf("self")
+	})
+	return here.ns, here.err
+}
+
+// namespaceOf returns the PID namespace that a process is in.
+func namespaceOf(pid string) (string, error) {
+	name, err := os.Readlink("/proc/" + pid + "/ns/pid") // pid:[4026531836]
+	return strings.Trim(name, "pid:[]"), err
 }
 
 func bootID() (string, error) {

@@ -36,15 +36,24 @@ func (s Server) run(args ...string) (string, error) {
 func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	call := []string{"-u"}
-	if s != "" {
-		call = append(call, "-S", string(s))
+	at := s.socket()
+	socket, err := at.trusted()
+	if err != nil {
+		return "", err
+	}
+	defer socket.Close()
+	path := string(at)
+	if socket.File != nil {
+		path = "/proc/self/fd/3" // the first of ExtraFiles
 	}
 	program, err := process.LookPath("tmux", "", os.Environ())
 	if err != nil {
 		return "", ErrNoServer
 	}
-	cmd := exec.CommandContext(ctx, program, append(call, args...)...)
+	cmd := exec.CommandContext(ctx, program, append([]string{"-u", "-S", path}, args...)...)
+	if socket.File != nil {
+		cmd.ExtraFiles = []*os.File{socket.File}
+	}
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	// Our own death by SIGHUP, when the pane is respawned under us, must not

@@ -21,6 +21,9 @@ func (h *handover) boxed() bool {
 	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.TmuxPane == "" || h.respawns() {
 		return false
 	}
+	if r.PIDNS != "" && r.Process().Known() { // a hook has noted where the agent runs
+		return r.Elsewhere() || h.inPane && h.pane.ID == ""
+	}
 	return process.Boxed() || h.inPane && h.pane.ID == ""
 }
 
