@@ -548,3 +548,80 @@ func (b Box) change(id, add, take string) error {
 		}
 	}
 }
+
+// Arriving is a note that comes from another box: its file's name there, with the
+// folder that it lay in.
+type Arriving struct {
+	Name  string
+	Fresh bool // it lay in new
+}
+
+// flags are those that it has in its new box. Given work becomes an unread note:
+// what another box says of that is nobody's word here.
+func (a Arriving) flags() (flags string, given bool) {
+	_, flags = splitName(a.Name)
+	flags = strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, flags)
+	if a.Fresh {
+		flags = ""
+	}
+	take := "F"
+	if given = strings.Contains(flags, "F") && !strings.Contains(flags, "T"); given {
+		take = "FS"
+	}
+	return changeFlags(flags, "", take), given
+}
+
+// Given reports whether the note was given to its agent as work.
+func (a Arriving) Given() bool {
+	_, given := a.flags()
+	return given
+}
+
+// Unread reports whether nobody has dealt with the note yet.
+func (a Arriving) Unread() bool {
+	flags, _ := a.flags()
+	return !strings.ContainsAny(flags, "ST")
+}
+
+// Known returns the notes that lie in the box, by what never changes of their names.
+func (b Box) Known() (func(Arriving) bool, error) {
+	found, err := b.all()
+	known := map[string]bool{}
+	for _, e := range found {
+		known[e.unique] = true
+	}
+	return func(a Arriving) bool {
+		unique, _ := splitName(a.Name)
+		return known[unique]
+	}, err
+}
+
+// MaxMessage bounds a note's file.
+const MaxMessage = maxMessage
+
+// Take puts a note from another box into this one, under the name that it has, so
+// that taking it twice leaves one: whoever takes it looks whether it is Known
+// first. It is on disk when Take returns, and whole whenever it is seen.
+func (b Box) Take(a Arriving, text []byte) error {
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	unique, _ := splitName(a.Name)
+	if unique == "" || strings.HasPrefix(unique, ".") || strings.ContainsRune(unique, '/') {
+		return fmt.Errorf("'%s' is no name of a note", a.Name)
+	}
+	to := b.file("new", unique)
+	if flags, _ := a.flags(); flags != "" {
+		to = b.file("cur", unique+withFlags(flags))
+	}
+	tmp := b.file("tmp", unique)
+	if err := atomicfile.Remove(tmp); err != nil { // of a Take that was killed
+		return err
+	}
+	return atomicfile.Deliver(tmp, to, text)
+}
