@@ -855,6 +855,20 @@ var mutants = []mutant{
 		wrong: `if kept, err := git.Kept(root, wait, filepath.Base(log), ".sessions"); err != nil || len(kept) > 1e6 {`,
 		pkg:   ".", run: "TestScripts/hooks_migrate_towns",
 	},
+	{
+		name:  "a hook believes the variables that a project's settings give it",
+		file:  "lib/hook/started.go",
+		right: `	env.Environ = environ`,
+		wrong: `	_ = environ`,
+		pkg:   ".", run: "TestScripts/prime_environment",
+	},
+	{
+		name:  "git takes the variables that a project's settings give a hook",
+		file:  "lib/hook/started.go",
+		right: `				os.Setenv(name, value)`,
+		wrong: `				_ = value`,
+		pkg:   ".", run: "TestScripts/prime_environment",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.
