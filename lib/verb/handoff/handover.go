@@ -307,10 +307,11 @@ func (h *handover) restart() error {
 	if r.Remain, err = h.server.RemainOnExit(h.pane.ID); err != nil {
 		return err
 	}
-	path, err := r.write(h.home)
+	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
+	h.warn(h.server.SweepBuffers(h.env.Now()))
 	vars := [][2]string{{"GT_AGENT", h.heir.Name}, {"GT_PROCESS_NAMES", strings.Join(h.heir.Processes, ",")}}
 	if err := h.server.SetEnvironment(h.pane.Session, vars); err != nil {
 		h.env.Warn("%v", err)
@@ -327,8 +328,9 @@ func (h *handover) restart() error {
 		h.stopAgent()
 	}
 	signal.Ignore(syscall.SIGHUP) // it comes with the respawn to all in the pane, and we have more to say
-	if err := h.server.Respawn(h.pane.ID, self, "--exec", path); err != nil {
-		atomicfile.Remove(path)
+	buffer := tmux.NewBuffer()
+	if err := h.server.Respawn(h.pane.ID, buffer, data, self, "--exec", string(buffer)); err != nil {
+		_ = h.server.Drop(buffer) // it may not have been loaded
 		if rerr := h.server.RestoreRemainOnExit(h.pane.ID, r.Remain); rerr != nil {
 			h.env.Warn("%v", rerr)
 		}
