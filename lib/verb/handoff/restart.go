@@ -304,8 +304,10 @@ func (h *handover) printPlan(work string) error {
 	switch {
 	case h.kind == session.KindAuto:
 		say("would leave the agent alone")
-	case h.boxed():
+	case h.asks() && h.record.TmuxPane != "":
 		say("would have %s take over in pane %s when the turn ends: this runs in a sandbox", h.heir.Name, h.record.TmuxPane)
+	case h.asks():
+		say("would have the note saved when the turn ends: this runs in a sandbox")
 	case !h.respawns():
 		say("would say what to type: no agent runs in a tmux pane here")
 	default:
