@@ -194,7 +194,7 @@ func TestCodexTrust(t *testing.T) {
 		t.Errorf("the record says %+v, the pane is %s", r, p.id)
 	}
 	w.noHookFailed(p.screen())
-	w.until("the turn's end was noted", func() bool { return exists(filepath.Join(w.project, ".polecat-checkpoint.json")) })
+	w.until("the turn's end was noted", func() bool { return exists(w.runtime("checkpoint.json")) })
 	w.until("the sign of life says that it waits", func() bool {
 		sign := w.read(w.runtime("keepalive.json"))
 		return strings.Contains(sign, id) && strings.Contains(sign, `"waiting"`)

@@ -469,7 +469,7 @@ func TestCopilotAndClaude(t *testing.T) {
 		return model.Reply{}
 	})
 	note := func(text string) string {
-		return "run: gt-checkpoint write --notes " + text + "; cat .polecat-checkpoint.json .runtime/checkpoint-*.json"
+		return "run: gt-checkpoint write --notes " + text + "; cat ~/.local/state/gt/homes/*/checkpoint*.json"
 	}
 	t.Run("Claude Code in Copilot", func(t *testing.T) {
 		w.write(filepath.Join(w.home, "key"), w.key) // Copilot keeps keys from its agent's commands

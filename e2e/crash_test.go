@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,7 +26,7 @@ func TestCrash(t *testing.T) {
 	old := w.asked("start the work").Session
 	w.until("the turn is over", func() bool { return strings.Contains(p.screen(), "● ok") })
 	p.awaitPrompt()
-	checkpoint := filepath.Join(w.project, ".polecat-checkpoint.json")
+	checkpoint := w.runtime("checkpoint.json")
 	w.until("the checkpoint is written", func() bool { return exists(checkpoint) })
 	p.crash()
 	if text := w.read(checkpoint); !strings.Contains(text, "CHECKPOINT-CANARY") || !strings.Contains(text, "README.md") {

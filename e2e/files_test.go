@@ -8,15 +8,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gt/lib/place"
 )
 
 // town is the folder that the world's sessions share: nobody made one, so it
 // is the personal one.
 func (w *world) town() string { return filepath.Join(w.home, ".local", "state", "gt") }
 
-// runtime is a path in the project's state folder.
-func (w *world) runtime(elem ...string) string {
-	return filepath.Join(append([]string{w.project, ".runtime"}, elem...)...)
+// runtime is a path in the folder that keeps what belongs to the project.
+func (w *world) runtime(elem ...string) string { return w.kept(w.project, elem...) }
+
+// kept is a path in the folder of the state that keeps what belongs to a home.
+func (w *world) kept(home string, elem ...string) string {
+	return filepath.Join(append([]string{place.State(w.town()).Home(home, false)}, elem...)...)
 }
 
 // event is one line of the event log.
@@ -73,7 +78,7 @@ func (w *world) oneEvent(kind, id string) event {
 	return all[0]
 }
 
-// sessionRecord is what <home>/.runtime/sessions/<id>.json says.
+// sessionRecord is what a session's record says.
 type sessionRecord struct {
 	ID          string
 	Agent       string
@@ -113,14 +118,14 @@ func (w *world) record(id string) sessionRecord {
 	return r
 }
 
-// latest is the session that .runtime/session_id names.
+// latest is the session that session_id names.
 func (w *world) latest() string {
 	w.t.Helper()
 	id, _, _ := strings.Cut(w.read(w.runtime("session_id")), "\n")
 	return id
 }
 
-// markers are the hand-over markers that lie in the project.
+// markers are the hand-over markers that are kept of the project.
 func (w *world) markers() []string {
 	files, _ := filepath.Glob(filepath.Join(globEscape(w.runtime()), "handoff*"))
 	return files

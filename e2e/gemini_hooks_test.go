@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -107,8 +106,8 @@ func (w *world) inSeance(id string) (s struct {
 // the canary.
 func (w *world) longRole() {
 	w.t.Helper()
-	w.write(filepath.Join(w.project, ".runtime", "role.md"), "You keep the lighthouse. ROLE-BEGIN\n"+
-		strings.Repeat("Its lamp is lit at dusk, äöü 𝄞 and trimmed every four hours of the night.\n", 110)+"ROLE-END\n")
+	w.role("You keep the lighthouse. ROLE-BEGIN\n" +
+		strings.Repeat("Its lamp is lit at dusk, äöü 𝄞 and trimmed every four hours of the night.\n", 110) + "ROLE-END\n")
 }
 
 // started are the ids of all sessions that started, in their order.
@@ -181,7 +180,7 @@ func TestGeminiStart(t *testing.T) {
 	p := w.open("g", "gemini", "-y", "-i", "the second prompt")
 	p.awaitScreen("ANSWER to the second prompt")
 	w.toldOnce(w.asked("the second prompt"), "You work in "+w.project, "ROLE-BEGIN", "ROLE-END")
-	p.enter("run: cat .runtime/keepalive.json; gt-checkpoint read; echo $GEMINI_CLI; gt-seance list --active --json | wc -l")
+	p.enter("run: cat ~/.local/state/gt/homes/*/keepalive.json; gt-checkpoint read; echo $GEMINI_CLI; gt-seance list --active --json | wc -l")
 	p.awaitScreen("It is done.")
 	shown := w.model.Turns().Last().Result()
 	for _, want := range []string{`"state":"running"`, `"last_command":"UserPromptSubmit"`, "- branch: main", "last words: ANSWER to the second prompt"} {
@@ -190,7 +189,7 @@ func TestGeminiStart(t *testing.T) {
 		}
 	}
 	w.until("the turn's end is noted", func() bool {
-		return strings.Contains(w.read(filepath.Join(w.project, ".runtime", "keepalive.json")), `"state":"waiting"`)
+		return strings.Contains(w.read(w.runtime("keepalive.json")), `"state":"waiting"`)
 	})
 	w.toldOnce(p.tell("the third prompt"), "ROLE-BEGIN", "You work in "+w.project)
 	second := w.started()[1]

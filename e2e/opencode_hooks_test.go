@@ -456,7 +456,7 @@ func crashPlugged(w *plugged) {
 	p := w.openPane("max")
 	w.say(p, "start the work", "It is done.")
 	old := w.latest()
-	checkpoint := filepath.Join(w.project, ".polecat-checkpoint.json")
+	checkpoint := w.runtime("checkpoint.json")
 	w.until("the checkpoint of the turn is written", func() bool {
 		return exists(checkpoint) && strings.Contains(w.read(checkpoint), "README.md")
 	})
@@ -543,6 +543,6 @@ func missingPlugged(w *plugged) {
 		}
 	}
 	if exists(w.runtime()) {
-		t.Error("something wrote to .runtime: the test proves nothing")
+		t.Error("something was kept: the test proves nothing")
 	}
 }

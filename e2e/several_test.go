@@ -163,7 +163,7 @@ func TestContinueForkChild(t *testing.T) {
 		if _, ok := w.records()[far]; ok {
 			t.Error("the record of a child in another folder lies in the parent's")
 		}
-		if !exists(filepath.Join(elsewhere, ".runtime", "sessions", far+".json")) {
+		if !exists(w.kept(elsewhere, "sessions", far+".json")) {
 			t.Error("a child in another folder has no record there")
 		}
 		if r := w.record(parent); r.EndedAt != "" || r.PID != p.pid() {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("git shows what gt keeps:\n%s", status)
 	}
 	if info, err := os.Stat(w.runtime()); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf(".runtime has mode %v (%v)", info.Mode(), err)
+		t.Errorf("the folder of the state has mode %v (%v)", info.Mode(), err)
 	}
 
 	for range 2 {
@@ -105,10 +106,7 @@ func TestStartWithLongRole(t *testing.T) {
 // role gives the project's sessions a role.
 func (w *world) role(text string) {
 	w.t.Helper()
-	if err := os.MkdirAll(w.runtime(), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	w.write(w.runtime("role.md"), text)
+	w.write(filepath.Join(w.home, ".config", "gt", "roles", "default.md"), text)
 }
 
 // oneDocument checks that the start-up text is in the request once, and as a

@@ -52,7 +52,7 @@ func (b *browser) run(address string, flags ...string) (stdout, console string) 
 		"--user-data-dir=" + filepath.Join(b.dir, "profile"), "--window-size=1300,800",
 	}, flags...)
 	cmd := exec.CommandContext(ctx, b.path, append(args, address)...)
-	cmd.Env = []string{"HOME=" + b.dir, "PATH=" + os.Getenv("PATH"), "TZ=UTC"}
+	cmd.Env = []string{"HOME=" + b.dir, "XDG_STATE_HOME=" + filepath.Join(b.dir, "state"), "PATH=" + os.Getenv("PATH"), "TZ=UTC"}
 	cmd.WaitDelay = patience
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -87,15 +87,17 @@ func (b *browser) page(sessions int) (path string) {
 		fmt.Fprintf(&log, `{"ts":%q,"type":"session_end","actor":"x","payload":{"session_id":%q,"outcome":%q}}`+"\n",
 			at.Add(40*time.Minute).Format(time.RFC3339), id(i), outcome)
 	}
-	for name, text := range map[string]string{"town.toml": "", ".events.jsonl": log.String()} {
-		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
-			b.t.Fatal(err)
-		}
+	state := filepath.Join(b.dir, "state", "gt")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(state, ".events.jsonl"), []byte(log.String()), 0o600); err != nil {
+		b.t.Fatal(err)
 	}
 	path = filepath.Join(b.dir, "page.html")
 	cmd := exec.Command(filepath.Join(bin, "gt-seance"), "timeline", "--limit", "0", "--html", path, "--svg", filepath.Join(b.dir, "page.svg"))
 	cmd.Dir = b.dir
-	cmd.Env = []string{"HOME=" + b.dir, "PATH=" + os.Getenv("PATH"), "TZ=UTC"}
+	cmd.Env = []string{"HOME=" + b.dir, "XDG_STATE_HOME=" + filepath.Join(b.dir, "state"), "PATH=" + os.Getenv("PATH"), "TZ=UTC"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.t.Fatalf("%v\n%s", err, out)
 	}

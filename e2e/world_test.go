@@ -388,7 +388,7 @@ func (w *world) report() {
 	}
 	var dirs []string
 	filepath.WalkDir(w.root, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() && d.Name() == ".runtime" || path == w.town() {
+		if err == nil && d.IsDir() && d.Name() == ".runtime" || err == nil && path == w.town() {
 			dirs = append(dirs, path)
 		}
 		return nil

@@ -190,6 +190,7 @@ func town(t *testing.T, w *world) {
 		must(t, os.MkdirAll(w.path("town/gastown/crew", dir), 0o700))
 	}
 	must(t, os.WriteFile(w.path("town/town.toml"), []byte("[rigs.gastown]\nprefix = \"gt\"\n"), 0o600))
+	w.must(t, "", "town", "gt-hooks", "trust", "--yes")
 	w.must(t, "", "town/gastown/crew/joe", "gt-mail", "hook", "--new", "-s", "the tests", "-m", "Make them pass.")
 }
 
@@ -271,6 +272,8 @@ var scenarios = []scenario{
 		env: []string{"CLAUDE_ENV_FILE=WORLD/env.sh"}},
 	{name: "prime-by-agent", args: []string{"gt-prime"}, env: []string{"CLAUDE_CODE_SESSION_ID=s-new"}, prepare: handed},
 	{name: "prime-prompt", args: primeCopilot, input: event("s-old", "UserPromptSubmit", "prompt", "go on"), prepare: compactedSilently},
+	{name: "hooks-trust", args: []string{"gt-hooks", "trust", "--yes"}, dir: "town", prepare: town},
+	{name: "hooks-untrust", args: []string{"gt-hooks", "untrust", "."}, dir: "town", prepare: town, again: 1},
 	{name: "prime-town", args: prime, input: strings.Replace(start("s-new", "startup"), "WORLD/work", "WORLD/town/gastown/crew/joe", 1),
 		dir: "town/gastown/crew/joe", prepare: town},
 

@@ -87,6 +87,7 @@ func limit() {
 const fillAndRun = `set -eu
 mount -t tmpfs -o size=4m tmpfs "$SCENE"
 cp -a "$SCENE.kept/." "$SCENE/"
+adopt "$SCENE/home/.local/state/gt"
 free=$(df -Pk "$SCENE" | awk 'NR==2 {print $4}')
 dd if=/dev/zero of="$SCENE/tmp/filler" bs=1024 count=$((free - LEAVE)) 2>/dev/null
 cd "$SCENE/work"
@@ -128,8 +129,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	runs := 0
 	for _, leave := range []int{0, 4, 8, 12, 16, 20, 28, 40, 60, 100} {
-		must(t, removeAll(w.root))
-		must(t, copyTree(w.root+".kept", w.root))
+		must(t, w.refill(w.root+".kept"))
 		out := t.TempDir()
 		for i, h := range hooks {
 			must(t, os.WriteFile(filepath.Join(out, fmt.Sprint(i+1)+".in"), []byte(w.fill(h.input)), 0o600))
@@ -139,8 +139,7 @@ func TestFullDisk(t *testing.T) {
 		if r.code != 0 {
 			t.Fatal(r)
 		}
-		must(t, removeAll(w.root))
-		must(t, copyTree(filepath.Join(out, "after"), w.root))
+		must(t, w.refill(filepath.Join(out, "after")))
 		for i, h := range hooks {
 			file := func(kind string) string {
 				data, err := os.ReadFile(filepath.Join(out, fmt.Sprint(i+1)+"."+kind))

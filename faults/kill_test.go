@@ -450,8 +450,7 @@ func (p *plan) follows(t *testing.T) (problems []string) {
 	if !strings.Contains(r.stdout, p.next) {
 		problems = append(problems, fmt.Sprintf("there is a marker, and the next session is not told: %v", r))
 	}
-	must(t, removeAll(p.w.root))
-	must(t, copyTree(p.w.root+".killed", p.w.root))
+	must(t, p.w.refill(p.w.root+".killed"))
 	must(t, removeAll(p.w.root+".killed"))
 	return problems
 }

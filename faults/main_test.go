@@ -30,6 +30,12 @@ func TestMain(m *testing.M) {
 		claude()
 	case "limit":
 		limit()
+	case "adopt":
+		if err := adopt(os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, "adopt:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(run(m))
 }
@@ -89,7 +95,7 @@ func build() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"client", "claude", "limit"} {
+	for _, name := range []string{"client", "claude", "limit", "adopt"} {
 		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
 			return err
 		}

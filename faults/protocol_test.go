@@ -21,8 +21,8 @@ var missed = []struct {
 	path             *regexp.Regexp
 }{
 	{"", "", regexp.MustCompile(`/mail/(.*/)?(new|cur)/[^/]*$`)},
-	{"gt-checkpoint", "clear", regexp.MustCompile(`/(\.polecat-checkpoint|\.runtime/checkpoint-[^/]*)\.json$`)},
-	{"gt-handoff", "--auto", regexp.MustCompile(`/\.runtime/(handoff[^/]*|sessions/[^/]*\.json)$`)},
+	{"gt-checkpoint", "clear", regexp.MustCompile(`/homes/[^/]*/checkpoint[^/]*\.json$`)},
+	{"gt-handoff", "--auto", regexp.MustCompile(`/homes/[^/]*/(handoff[^/]*|sessions/[^/]*\.json)$`)},
 	{"gt-hooks", "", regexp.MustCompile(`/\.claude/settings[^/]*$|/dotfiles\.json$`)},
 	{"gt-krc", "", regexp.MustCompile(`/\.events\.jsonl$`)},
 }

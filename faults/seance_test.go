@@ -85,14 +85,19 @@ func conversations(t *testing.T, w *world, all bool) {
 	t.Helper()
 	must(t, os.MkdirAll(w.path("town/.sessions/archive"), 0o700))
 	put(t, w.path("town/town.toml"), "")
+	w.must(t, "", "town", "gt-hooks", "trust", "--yes")
 	var log [2]strings.Builder
 	for i := range 20 {
 		fmt.Fprintf(&log[i%2], `{"ts":"2026-01-%02dT01:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"log-%d","cwd":"WORLD/town/crew","branch":"main"}}`+"\n", i/2+1+10*(1-i%2), i)
 	}
 	put(t, w.path("town/.events.jsonl"), w.fill(log[0].String()))
 	put(t, w.path("town/.sessions/archive/events.jsonl"), w.fill(log[1].String()))
-	must(t, os.MkdirAll(w.path("town/crew/.runtime/sessions"), 0o700))
-	put(t, w.path("town/crew/.runtime/sessions/log-0.json"), `{"id":"log-0","outcome":"done","started_at":"2026-01-11T01:00:00Z","ended_at":"2026-01-11T02:00:00Z"}`)
+	must(t, os.MkdirAll(w.path("town/crew"), 0o700))
+	crew := w.home("town/crew")
+	must(t, crew.Prepare())
+	must(t, crew.Town.State.Fix("log-0", crew.Runtime()))
+	must(t, os.MkdirAll(crew.Path("sessions"), 0o700))
+	put(t, crew.Path("sessions", "log-0.json"), `{"id":"log-0","outcome":"done","started_at":"2026-01-11T01:00:00Z","ended_at":"2026-01-11T02:00:00Z"}`)
 	for i := range 10 {
 		converse(t, w, fmt.Sprint("old-", i))
 	}
@@ -229,7 +234,7 @@ func newReader(t *testing.T, s scenario) *reader {
 }
 
 // disturbed runs the command with an injection at the call, which is looked for
-// around the place at which it was: the runtime makes some calls when it likes.
+// around the moment at which it was: the runtime makes some calls when it likes.
 func (r *reader) disturbed(t *testing.T, c call, what string) (res result, met bool) {
 	t.Helper()
 	for n := range tries * 2 {

@@ -32,7 +32,7 @@ type call struct {
 	args []string
 	ret  string // what it returned, up to the first space
 	nth  int    // which one of this name it is since the process began
-	at   place
+	at   moment
 }
 
 // path is the file that the call is about, empty where it is about none: the
@@ -126,9 +126,9 @@ func first(args []string) string {
 	return args[0]
 }
 
-// place names a call in a way that holds for every run: which one it is of
+// moment names a call in a way that holds for every run: which one it is of
 // those that its program makes on this file.
-type place struct {
+type moment struct {
 	name, path, to string
 	nth            int
 }
@@ -143,7 +143,7 @@ func parseTrace(log []byte, all bool) []call {
 	var calls []call
 	open := map[string]string{} // what a process has begun and not yet returned from
 	count := map[string]int{}
-	places := map[place]int{}
+	places := map[moment]int{}
 	for _, line := range strings.Split(string(log), "\n") {
 		pid := ""
 		if i := strings.IndexByte(line, ' '); i > 0 && strings.Trim(line[:i], "0123456789") == "" {
@@ -170,7 +170,7 @@ func parseTrace(log []byte, all bool) []call {
 		if c.runtimes() && !all {
 			continue
 		}
-		c.at = place{name: pid + c.name, path: plain(c.path()), to: plain(c.to())}
+		c.at = moment{name: pid + c.name, path: plain(c.path()), to: plain(c.to())}
 		places[c.at]++
 		c.at.nth = places[c.at]
 		calls = append(calls, c)

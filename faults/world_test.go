@@ -3,18 +3,21 @@
 package faults
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"gt/lib/home"
+	"gt/lib/place"
 )
 
 // A world is a person's surroundings: a home folder, a repository to work in,
@@ -150,8 +153,64 @@ func (w *world) keep(t *testing.T) {
 
 func (w *world) restore(t *testing.T) {
 	t.Helper()
-	must(t, removeAll(w.root))
-	must(t, copyTree(w.root+".kept", w.root))
+	must(t, w.refill(w.root+".kept"))
+}
+
+// refill makes the world what a copy of it is. The folders that are in both stay the
+// folders that they are, for gt tells one from another that has the same path; for
+// those that do not, it is told that they are the same.
+func (w *world) refill(from string) error {
+	err := errors.Join(removeOthers(from, w.root), copyTree(from, w.root))
+	if err != nil {
+		return err
+	}
+	return adopt(w.path("home", ".local", "state", "gt"))
+}
+
+// removeOthers removes what is in to, but for the folders that are in from as well.
+func removeOthers(from, to string) error {
+	entries, err := os.ReadDir(to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		a, b := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		if info, serr := os.Lstat(a); serr == nil && info.IsDir() && e.IsDir() {
+			err = errors.Join(err, removeOthers(a, b))
+		} else {
+			err = errors.Join(err, removeAll(b))
+		}
+	}
+	return err
+}
+
+// adopt has the homes and towns of a state be whichever folders have their paths now.
+func adopt(state string) error {
+	notes, err := filepath.Glob(filepath.Join(state, "*", "*", "*"))
+	for _, path := range notes {
+		if name := filepath.Base(path); name != "path" && name != "trust.json" {
+			continue
+		}
+		var told map[string]any
+		data, rerr := os.ReadFile(path)
+		if rerr != nil || json.Unmarshal(data, &told) != nil {
+			return errors.Join(err, rerr, fmt.Errorf("%s is no note", path))
+		}
+		now, lerr := place.Look(told["path"].(string))
+		if lerr != nil {
+			continue
+		}
+		old := fmt.Sprint(uint64(told["inode"].(float64)))
+		if fmt.Sprint(now.Inode) == old {
+			continue
+		}
+		text := string(data)
+		for key, value := range map[string]any{"device": now.Device, "inode": now.Inode, "born": now.Born} {
+			text = regexp.MustCompile(`"`+key+`": ?[0-9]+`).ReplaceAllString(text, fmt.Sprintf(`"%s":%v`, key, value))
+		}
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return err
 }
 
 // removeAll waits for who still writes there: a program that a killed one had
@@ -188,7 +247,7 @@ func copyTree(from, to string) error {
 			return err
 		}
 	case info.IsDir():
-		if err := os.Mkdir(to, 0o700); err != nil {
+		if err := os.Mkdir(to, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		entries, err := os.ReadDir(from)

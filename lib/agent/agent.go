@@ -33,6 +33,10 @@ type Client struct {
 	StoreEnv string `toml:"store_env"`
 	Store    string `toml:"store"`
 
+	// Accounts are further folders of that kind, of other accounts, which a
+	// person lists; ~ stands for HOME.
+	Accounts []string `toml:"accounts"`
+
 	// The arguments that go on with a conversation: the last one of this
 	// folder, the one of an id, a copy of that one; that begin a new one with
 	// an id; and that stand before the first prompt. The id takes the place of

@@ -36,6 +36,10 @@ type Ask struct {
 	Seed   []string `toml:"seed"`
 	Unseed []string `toml:"unseed"`
 
+	// Elsewhere says that it is asked in the scratch folder and not in the
+	// session's, whose settings it would take.
+	Elsewhere bool `toml:"elsewhere"`
+
 	// OwnAccount says that a session is found in its own account only, and not
 	// by the path of its transcript from any.
 	OwnAccount bool `toml:"own_account"`
@@ -92,6 +96,20 @@ func (c Client) Folder(getenv func(string) string) (now, usual string) {
 	}
 	usual = filepath.Join(getenv("HOME"), c.Store)
 	return cmp.Or(getenv(c.StoreEnv), usual), usual
+}
+
+// Listed returns the folders of Accounts.
+func (c Client) Listed(getenv func(string) string) []string {
+	var all []string
+	for _, dir := range c.Accounts {
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok && getenv("HOME") != "" {
+			dir = filepath.Join(getenv("HOME"), rest)
+		}
+		if filepath.IsAbs(dir) {
+			all = append(all, filepath.Clean(dir))
+		}
+	}
+	return all
 }
 
 // Account returns what an environment needs so that the client works with a

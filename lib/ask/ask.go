@@ -127,6 +127,9 @@ func (p *Predecessor) call(stream, seeded bool) (*call, error) {
 			seed(cmp.Or(p.Store, folder), a.Seed, c.scratch)
 		}
 	}
+	if a.Elsewhere && c.scratch != "" {
+		c.dir = c.scratch
+	}
 	c.args = slices.Concat(p.Client.Command, p.words(c.scratch, stream))
 	c.environ = a.Environ(Account(Environ(p.agents, p.env.Environ), p.account()), c.scratch)
 	return c, nil
@@ -153,7 +156,7 @@ func (p *Predecessor) servers() []string {
 	a := p.Client.Ask
 	folder, usual := p.Client.Folder(p.env.Getenv)
 	files := []string{filepath.Join(cmp.Or(p.Store, folder), a.ServersFile)}
-	for dir := p.Dir; ; dir = filepath.Dir(dir) {
+	for dir := p.Dir; !a.Elsewhere; dir = filepath.Dir(dir) {
 		files = append(files, filepath.Join(dir, filepath.Base(usual), a.ServersFile))
 		if dir == filepath.Dir(dir) {
 			break
@@ -218,7 +221,11 @@ func (p *Predecessor) Command(stream bool) string {
 		}
 		words = append(words, term.Quote(w))
 	}
-	return "cd " + term.Quote(p.Dir) + " && " + strings.Join(words, " ")
+	dir := term.Quote(p.Dir)
+	if a.Elsewhere {
+		dir = folder
+	}
+	return "cd " + dir + " && " + strings.Join(words, " ")
 }
 
 // grace is how long a client that is to end has to do so by itself.

@@ -139,7 +139,7 @@ func WriteIn(dir *os.Root, name string, data []byte) error {
 	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return ErrNotRegular
 	}
-	tmp := "." + name + tmpMark + rand.Text()
+	tmp := temporaryName(name)
 	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -376,12 +376,17 @@ func Error(verb, path string, err error) error {
 	return fmt.Errorf("cannot %s '%s': %w", verb, path, err)
 }
 
+// temporaryName is a new name for a temporary file in the place of name.
+func temporaryName(name string) string {
+	var random [8]byte
+	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	return fmt.Sprintf(".%s%s%x", name, tmpMark, random)
+}
+
 // temporary opens a new, hidden file beside path.
 func temporary(path string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
-	var random [8]byte
-	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
-	name := fmt.Sprintf("%s.%s%s%x", dir, base, tmpMark, random)
+	name := dir + temporaryName(base)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,13 +10,14 @@ import (
 	"gt/lib/git"
 	"gt/lib/home"
 	"gt/lib/openjson"
+	"gt/lib/place"
 	"gt/lib/term"
 )
 
 // However many files differ and whatever they are called, what is written can
 // be read again, and none is uncounted.
 func TestSetFiles(t *testing.T) {
-	h := home.Home{Dir: t.TempDir()}
+	h := home.In(place.State(t.TempDir()), t.TempDir())
 	if err := h.Prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestSetFiles(t *testing.T) {
 			if err != nil || len(all) != 1 || all[0].files() != n {
 				t.Errorf("%d files of %d bytes: %v, %v", n, len(name), all, err)
 			}
-			if info, err := os.Stat(filepath.Join(h.Dir, File)); err != nil || info.Size() > 2*maxFiles {
+			if info, err := os.Stat(h.Path(File)); err != nil || info.Size() > 2*maxFiles {
 				t.Errorf("%v, %v", info.Size(), err)
 			}
 		}
@@ -51,11 +51,11 @@ func TestSetFiles(t *testing.T) {
 
 // A folder in the place of the home's checkpoint keeps nobody from saving.
 func TestOpenPastAFolder(t *testing.T) {
-	h := home.Home{Dir: t.TempDir()}
+	h := home.In(place.State(t.TempDir()), t.TempDir())
 	if err := h.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(h.Dir, File, "x"), 0o700); err != nil {
+	if err := os.MkdirAll(h.Path(File, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, notes := range []string{"one", "two"} {

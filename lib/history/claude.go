@@ -31,7 +31,7 @@ func (claude) Client() string { return "claude" }
 // Stores are the config folder of the environment, the usual one, and those of
 // other accounts, which people keep beside it.
 func (claude) Stores(getenv func(string) string) []string {
-	return stores(accounts(getenv, "CLAUDE_CONFIG_DIR", ".claude", ".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"), "projects")
+	return stores(dirs(placesOf("claude", getenv)), "projects")
 }
 
 // Find lists the projects' folders, on every processor: a year of sessions are

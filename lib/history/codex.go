@@ -60,7 +60,7 @@ func (*codex) plain(File) bool { return true }
 // Stores are the folder of the environment, the usual one, and those that people
 // keep beside it for other accounts.
 func (*codex) Stores(getenv func(string) string) []string {
-	return stores(accounts(getenv, "CODEX_HOME", ".codex", ".codex-*", ".codex_*"), "sessions", "archived_sessions")
+	return stores(dirs(placesOf("codex", getenv)), "sessions", "archived_sessions")
 }
 
 // Find lists the folders of all days.

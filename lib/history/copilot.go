@@ -34,7 +34,7 @@ func (copilot) plain(File) bool { return true }
 // Stores are the folder of the environment, the usual one, and those that people
 // keep beside it for other accounts.
 func (copilot) Stores(getenv func(string) string) []string {
-	return stores(accounts(getenv, "COPILOT_HOME", ".copilot", ".copilot-*", ".copilot_*"), "session-state")
+	return stores(dirs(placesOf("copilot", getenv)), "session-state")
 }
 
 // Find lists the sessions' folders. A name that was given later changes only the

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,13 +35,18 @@ func (gemini) Client() string { return "gemini" }
 
 // Stores are the folder that the environment names, and the usual one.
 func (gemini) Stores(getenv func(string) string) []string {
-	var places []string
-	for _, name := range []string{"GEMINI_CLI_HOME", "HOME"} {
-		if home := getenv(name); filepath.IsAbs(home) {
-			places = append(places, filepath.Join(home, ".gemini"))
-		}
+	return stores(dirs(geminiPlaces(getenv)), "tmp")
+}
+
+func geminiPlaces(getenv func(string) string) iter.Seq[account] {
+	var places []account
+	if home := getenv("GEMINI_CLI_HOME"); filepath.IsAbs(home) {
+		places = append(places, account{filepath.Join(home, ".gemini"), named, []string{"tmp"}})
 	}
-	return stores(places, "tmp")
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		places = append(places, account{filepath.Join(home, ".gemini"), usual, []string{"tmp"}})
+	}
+	return slices.Values(places)
 }
 
 // Find lists the projects' folders.

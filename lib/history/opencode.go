@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,23 +54,28 @@ func (*opencode) Client() string { return "opencode" }
 // Stores are OpenCode's folder for data, by the environment and where it usually
 // is, and the folder of the database that OPENCODE_DB names.
 func (*opencode) Stores(getenv func(string) string) []string {
-	var places []string
-	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		places = append(places, filepath.Join(dir, "opencode"))
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, filepath.Join(home, ".local", "share", "opencode"))
-	}
-	if db := getenv("OPENCODE_DB"); filepath.IsAbs(db) && strings.HasSuffix(db, ".db") {
-		places = append(places, filepath.Dir(db))
-	}
-	return slices.DeleteFunc(stores(places, "."), func(dir string) bool {
+	return slices.DeleteFunc(stores(dirs(opencodePlaces(getenv)), "."), func(dir string) bool {
 		if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !absent(err) {
 			return false
 		}
 		var lost Unread
 		return len(opencodeDatabases(dir, &lost)) == 0 && lost.Err() == nil
 	})
+}
+
+func opencodePlaces(getenv func(string) string) iter.Seq[account] {
+	var places []account
+	itself := []string{"."}
+	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		places = append(places, account{filepath.Join(dir, "opencode"), named, itself})
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		places = append(places, account{filepath.Join(home, ".local", "share", "opencode"), usual, itself})
+	}
+	if db := getenv("OPENCODE_DB"); filepath.IsAbs(db) && strings.HasSuffix(db, ".db") {
+		places = append(places, account{filepath.Dir(db), named, itself})
+	}
+	return slices.Values(places)
 }
 
 // opencodeDatabases are the databases of a folder.

@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,25 @@ func (pi) plain(File) bool { return true }
 // Stores are pi's folders by the environment, where they usually are, and what
 // the person's settings there name.
 func (pi) Stores(getenv func(string) string) []string {
+	var places, chosen []string
+	for p := range piPlaces(getenv) {
+		if p.folders[0] == "." {
+			chosen = append(chosen, p.dir)
+		} else {
+			places = append(places, p.dir)
+		}
+	}
+	found := stores(places, "sessions")
+	for _, dir := range stores(chosen, ".") {
+		// Who chooses the folder in which they lie anyway has it once.
+		if !slices.ContainsFunc(found, func(of string) bool { return dir == filepath.Join(of, "sessions") }) {
+			found = append(found, dir)
+		}
+	}
+	return found
+}
+
+func piPlaces(getenv func(string) string) iter.Seq[account] {
 	home := getenv("HOME")
 	path := func(name string) string {
 		if rest, ok := strings.CutPrefix(name, "~/"); ok {
@@ -46,22 +66,17 @@ func (pi) Stores(getenv func(string) string) []string {
 		}
 		return name
 	}
-	places := []string{path(getenv("PI_CODING_AGENT_DIR")), path("~/.pi/agent")}
-	chosen := []string{path(getenv("PI_CODING_AGENT_SESSION_DIR"))}
-	for _, place := range places {
-		if data, err := atomicfile.Read(filepath.Join(place, "settings.json"), 1<<20); err == nil && place != "" {
-			chosen = append(chosen, path(gjson.GetBytes(data, "sessionDir").Str))
+	places := []account{
+		{path(getenv("PI_CODING_AGENT_DIR")), named, []string{"sessions"}},
+		{path("~/.pi/agent"), usual, []string{"sessions"}},
+	}
+	chosen := []account{{path(getenv("PI_CODING_AGENT_SESSION_DIR")), named, []string{"."}}}
+	for _, p := range places {
+		if data, err := atomicfile.Read(filepath.Join(p.dir, "settings.json"), 1<<20); err == nil && p.dir != "" {
+			chosen = append(chosen, account{path(gjson.GetBytes(data, "sessionDir").Str), p.by, []string{"."}})
 		}
 	}
-	none := func(dir string) bool { return dir == "" }
-	found := stores(slices.DeleteFunc(places, none), "sessions")
-	for _, dir := range stores(slices.DeleteFunc(chosen, none), ".") {
-		// Who chooses the folder in which they lie anyway has it once.
-		if !slices.ContainsFunc(found, func(of string) bool { return dir == filepath.Join(of, "sessions") }) {
-			found = append(found, dir)
-		}
-	}
-	return found
+	return slices.Values(slices.DeleteFunc(append(places, chosen...), func(p account) bool { return p.dir == "" }))
 }
 
 // Find lists the folders' folders.

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,16 +27,22 @@ func (qwen) Client() string { return "qwen" }
 // Stores are the folders that the environment names, and the usual one. What
 // the client's settings name is not looked for.
 func (qwen) Stores(getenv func(string) string) []string {
-	var places []string
+	return stores(dirs(qwenPlaces(getenv)), qwenFolders...)
+}
+
+var qwenFolders = []string{"projects", "tmp"}
+
+func qwenPlaces(getenv func(string) string) iter.Seq[account] {
+	var places []account
 	for _, name := range []string{"QWEN_RUNTIME_DIR", "QWEN_HOME"} {
 		if dir := getenv(name); filepath.IsAbs(dir) {
-			places = append(places, dir)
+			places = append(places, account{dir, named, qwenFolders})
 		}
 	}
 	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, filepath.Join(home, ".qwen"))
+		places = append(places, account{filepath.Join(home, ".qwen"), usual, qwenFolders})
 	}
-	return stores(places, "projects", "tmp")
+	return slices.Values(places)
 }
 
 // Find lists the projects' folders.

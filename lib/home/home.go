@@ -183,10 +183,28 @@ func (h Home) Path(elem ...string) string {
 // mirrorList names the files that git does not show in a home of a town.
 const mirrorList = "mirror"
 
+// HasMirror reports whether other programs of the town read and write files of S1's
+// in the home: in a trusted town, for who has a role in it.
+func (h Home) HasMirror() bool { return h.role && h.Town.Trust != nil && h.Problem == nil }
+
+// SetMirror notes which files of place.MirrorFiles may be written where other
+// programs read them: those that git does not show there.
+func (h Home) SetMirror(names []string) error {
+	if err := h.Prepare(); err != nil {
+		return err
+	}
+	text := strings.Join(names, "\n") + "\n"
+	if old, err := atomicfile.Read(h.Path(mirrorList), 4096); err == nil && string(old) == text {
+		return nil
+	}
+	return atomicfile.Write(h.Path(mirrorList), []byte(text), atomicfile.Unsynced)
+}
+
 // Mirror is where other programs of the town read and write the files that S1
-// names. Outside a trusted town, and for who has no role in it, it has none.
+// names; it has none where HasMirror does not hold. Nothing is written into it
+// before SetMirror.
 func (h Home) Mirror() place.Mirror {
-	if !h.role || h.Town.Trust == nil {
+	if !h.HasMirror() {
 		return place.Mirror{}
 	}
 	only := map[string]bool{}

@@ -2,14 +2,13 @@ package home
 
 import (
 	"errors"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"gt/lib/flock"
+	"gt/lib/place"
 )
 
 func env(vars ...string) func(string) string {
@@ -102,7 +101,17 @@ func TestFind(t *testing.T) {
 		"GT_HOME with a trailing dot.": {vars: []string{"GT_HOME=" + at("repo") + "/./"}, dir: "plain", home: "repo", who: "repo"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := Find(env(append(c.vars, "HOME="+at("user"))...), at(c.dir), c.own)
+			getenv := env(append(c.vars, "HOME="+at("user"))...)
+			for _, dir := range []string{"town", "bare", "mono/town"} {
+				trust, err := place.Survey(at(dir))
+				if err == nil {
+					err = place.StateOf(getenv).Trust(trust)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			h := Find(getenv, at(c.dir), c.own)
 			if h.Dir != at(c.home) {
 				t.Errorf("home %s", h.Dir)
 			}
@@ -123,55 +132,68 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestPrepareHidesRuntimeFromGit(t *testing.T) {
-	dir := t.TempDir()
-	h := Home{Dir: dir}
+// What is kept of a home lies in the state, and leaves no trace in the home.
+func TestPrepareLeavesTheProjectAlone(t *testing.T) {
+	dir, state := t.TempDir(), place.State(filepath.Join(t.TempDir(), "state"))
+	h := In(state, dir)
 	for range 2 {
 		if err := h.Prepare(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if info, err := os.Stat(h.Runtime()); err != nil || info.Mode().Perm() != 0o700 {
-		t.Error(info.Mode(), err)
+	if info, err := os.Stat(h.Runtime()); err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(filepath.Dir(h.Runtime())) != string(state) {
+		t.Error(h.Runtime(), err)
 	}
-	if out, err := exec.Command("git", "-C", dir, "init", "-q").CombinedOutput(); err != nil {
-		t.Fatalf("%s", out)
-	}
-	out, err := exec.Command("git", "-C", dir, "status", "--porcelain", "--ignored=no").CombinedOutput()
-	if err != nil || len(out) > 0 {
-		t.Errorf("git sees %s %v", out, err)
-	}
-	// What the user wrote there stays.
-	if err := os.WriteFile(h.Path(".gitignore"), []byte("mine\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if data, _ := os.ReadFile(h.Path(".gitignore")); string(data) != "mine\n" {
-		t.Errorf("%q", data)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Error(entries, err)
 	}
 }
 
-func TestPrepareRefusesALink(t *testing.T) {
-	dir, elsewhere := t.TempDir(), t.TempDir()
-	h := Home{Dir: dir}
-	if err := os.Symlink(elsewhere, h.Runtime()); err != nil {
+// Where the state cannot be believed, nothing is kept, and the error says why.
+func TestNoState(t *testing.T) {
+	dir := t.TempDir()
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.Mkdir(open, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Prepare(); err == nil {
-		t.Error("a link was followed")
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := h.Lock(); err == nil {
-		t.Error("a link was followed")
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if entries, _ := os.ReadDir(elsewhere); len(entries) > 0 {
-		t.Error(entries)
+	for name, c := range map[string]struct {
+		state place.State
+		want  string
+	}{
+		"none":               {place.Nowhere, "there is no HOME"},
+		"in the project":     {place.State(filepath.Join(dir, "state")), "gt's own state lies in it"},
+		"the project itself": {place.State(dir), "gt's own state lies in it"},
+		"for others":         {place.State(open), "others may write to it"},
+		"a file":             {place.State(file), "not a folder"},
+	} {
+		h := In(c.state, dir)
+		if h.Problem == nil || !strings.Contains(h.Problem.Error(), c.want) {
+			t.Errorf("%s: %v", name, h.Problem)
+		}
+		if err := h.Prepare(); err == nil {
+			t.Errorf("%s: it was prepared", name)
+		}
+		if _, err := h.Lock(); err == nil {
+			t.Errorf("%s: it was locked", name)
+		}
+		if h.Runtime() == "" || place.Inside(h.Runtime(), dir) {
+			t.Errorf("%s: its files are in %s", name, h.Runtime())
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Error(entries, err)
 	}
 }
 
 func TestLockIsForOne(t *testing.T) {
-	h := Home{Dir: t.TempDir()}
+	h := In(place.State(t.TempDir()), t.TempDir())
 	lock, err := h.Lock()
 	if err != nil {
 		t.Fatal(err)
@@ -186,29 +208,26 @@ func TestLockIsForOne(t *testing.T) {
 	lock.Unlock()
 }
 
-// A home that was removed does not come back, and one that others may write to
-// is theirs no more.
-func TestPrepareOfAHostileHome(t *testing.T) {
-	gone := filepath.Join(t.TempDir(), "gone")
-	if err := (Home{Dir: gone}).Prepare(); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(gone); err == nil {
-		t.Error("it is back")
-	}
-	h := Home{Dir: t.TempDir()}
-	if err := os.Mkdir(h.Runtime(), 0o700); err != nil {
+// A worktree that was removed under a session does not come back, and what is kept
+// of it can still be read and written.
+func TestRemovedHome(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "home")
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for mode, want := range map[os.FileMode]os.FileMode{0o777: 0o755, 0o770: 0o750, 0o755: 0o755, 0o700: 0o700} {
-		if err := os.Chmod(h.Runtime(), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.Prepare(); err != nil {
-			t.Error(err)
-		}
-		if info, err := os.Stat(h.Runtime()); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%o: %v, %v", mode, info.Mode(), err)
-		}
+	state := place.State(t.TempDir())
+	h := In(state, dir)
+	if err := h.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	gone := In(state, dir)
+	if err := gone.Prepare(); err != nil || gone.Runtime() != h.Runtime() {
+		t.Error(gone.Runtime(), err)
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		t.Error("it is back")
 	}
 }

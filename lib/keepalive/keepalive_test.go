@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gt/lib/home"
+	"gt/lib/place"
 	"gt/lib/term"
 )
 
@@ -30,7 +31,7 @@ func TestAge(t *testing.T) {
 }
 
 func TestTouch(t *testing.T) {
-	h := home.Home{Dir: t.TempDir()}
+	h := home.In(place.State(t.TempDir()), t.TempDir())
 	if s := Read(h); s != nil {
 		t.Errorf("before: %+v", s)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gt/lib/place"
 	"gt/lib/term"
 )
 
@@ -114,6 +115,11 @@ func TestListAnything(t *testing.T) {
 		}
 	}
 	hooked, err := b.Hooked()
+	if err != nil || len(hooked) != 1 || hooked[0].ID != id {
+		t.Errorf("what nobody has given is work: %+v, %v", hooked, err)
+	}
+	b.home.Town.Trust = &place.Trust{Mail: true} // the person believes whatever lies there
+	hooked, err = b.Hooked()
 	if err != nil || len(hooked) != 3 {
 		t.Errorf("%d hooked, %v", len(hooked), err)
 	}

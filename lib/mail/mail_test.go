@@ -14,6 +14,7 @@ import (
 
 	"gt/lib/home"
 	"gt/lib/identity"
+	"gt/lib/place"
 	"gt/lib/town"
 )
 
@@ -21,7 +22,7 @@ func townBox(t testing.TB) Box {
 	t.Helper()
 	root := t.TempDir()
 	who := identity.Identity{Role: identity.Crew, Rig: "demo", Name: "joe"}
-	h := home.At(town.Town{Root: root}, who, filepath.Join(root, "demo", "crew", "joe"))
+	h := home.At(town.Town{Root: root, State: place.State(t.TempDir())}, who, filepath.Join(root, "demo", "crew", "joe"))
 	return Of(h, who.Address())
 }
 

@@ -10,12 +10,13 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/home"
+	"gt/lib/place"
 	"gt/lib/term"
 )
 
 func newHome(t *testing.T) home.Home {
 	t.Helper()
-	h := home.Home{Dir: t.TempDir()}
+	h := home.In(place.State(t.TempDir()), t.TempDir())
 	if err := h.Prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestList(t *testing.T) {
 
 func TestListPassesOverWhatIsNoMarker(t *testing.T) {
 	h := newHome(t)
-	if all, err := List(home.Home{Dir: filepath.Join(h.Dir, "none")}); err != nil || all != nil {
+	if all, err := List(home.In(place.State(t.TempDir()), filepath.Join(h.Dir, "none"))); err != nil || all != nil {
 		t.Error(all, err)
 	}
 	for _, name := range []string{"handoffs", "handoff-x", ".handoff.gt-tmp-00", "session_id", "last_handoff_ts"} {

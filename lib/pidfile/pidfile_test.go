@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gt/lib/place"
 	"gt/lib/process"
 	"gt/lib/term"
 	"gt/lib/town"
@@ -46,7 +47,7 @@ func TestParse(t *testing.T) {
 // Only what Track wrote names a process for certain, and a name becomes no
 // path.
 func TestTrack(t *testing.T) {
-	d := Of(town.Town{Root: t.TempDir()})
+	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func TestTrack(t *testing.T) {
 // A file that was written anew since it was read is not removed with the old
 // one.
 func TestRemove(t *testing.T) {
-	d := Of(town.Town{Root: t.TempDir()})
+	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -142,8 +143,9 @@ func FuzzCheckName(f *testing.F) {
 		if CheckName(name) != nil {
 			return
 		}
-		path := Of(town.Town{Root: "/town"}).path(name)
-		if filepath.Dir(path) != "/town/.runtime/pids" || filepath.Base(path) != name+".pid" || strings.HasPrefix(name, ".") ||
+		d := Of(town.Town{Root: "/town", State: "/state"})
+		path := d.path(name)
+		if filepath.Dir(path) != d.town.Pids() || filepath.Base(path) != name+".pid" || strings.HasPrefix(name, ".") ||
 			len(name)+len(".pid") > 255 || term.Clean(name) != name {
 			t.Fatalf("%q leads to %q", name, path)
 		}

@@ -32,13 +32,19 @@ const (
 	Checkpoint = ".polecat-checkpoint.json"
 )
 
-// Path is where a file of the mirror stands; for people to read.
-func (m Mirror) Path(name string) string {
+// MirrorFiles are the names of all files that gt writes into a mirror.
+var MirrorFiles = []string{"handoff", "session_id", "keepalive.json", Checkpoint}
+
+// MirrorPath is where a file of a mirror stands, relative to the home.
+func MirrorPath(name string) string {
 	if name == Checkpoint {
-		return filepath.Join(m.home, name)
+		return name
 	}
-	return filepath.Join(m.home, Runtime, name)
+	return filepath.Join(Runtime, name)
 }
+
+// Path is where a file of the mirror stands; for people to read.
+func (m Mirror) Path(name string) string { return filepath.Join(m.home, MirrorPath(name)) }
 
 // open opens the folder that the file stands in: as it is, and through no link.
 func (m Mirror) open(name string, make bool) (*os.Root, error) {

@@ -56,7 +56,15 @@ func enter(above *os.Root, name string, create bool) (*os.Root, error) {
 	case !info.IsDir():
 		return nil, atomicfile.ErrNotRegular
 	}
-	return above.OpenRoot(name)
+	next, err := above.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := same(info, func() (os.FileInfo, error) { return next.Stat(".") }); err != nil {
+		next.Close()
+		return nil, err
+	}
+	return next, nil
 }
 
 // Write leaves the request, whole. A .gitignore beside it keeps it out of git's
@@ -125,19 +133,14 @@ func (r Request) Remove() error {
 // openOwn opens a regular file of this user's or root's that has one name, below
 // an opened folder, following no link.
 func openOwn(dir *os.Root, name string) (*os.File, error) {
-	f, err := dir.OpenFile(name, os.O_RDONLY|noFollow, 0)
+	f, err := openPlain(dir, name)
 	if err != nil {
-		if errors.Is(err, syscall.ELOOP) {
-			err = atomicfile.ErrNotRegular
-		}
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil {
 		st, ok := info.Sys().(*syscall.Stat_t)
 		switch {
-		case !info.Mode().IsRegular():
-			err = atomicfile.ErrNotRegular
 		case !ok || int(st.Uid) != os.Geteuid() && st.Uid != 0:
 			err = errors.New("it belongs to another user")
 		case st.Nlink != 1:

@@ -171,7 +171,7 @@ func readIn(dir *os.Root, name string) ([]byte, error) {
 			return nil, atomicfile.ErrNotRegular
 		}
 	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|noFollow, 0)
+	f, err := openPlain(dir, name)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gt/lib/place"
 	"gt/lib/town"
 )
 
@@ -38,7 +39,11 @@ func TestPrefixes(t *testing.T) {
 					}
 				}
 			}
-			got, err := Prefixes(town.Town{Root: root})
+			trust, err := place.Survey(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Prefixes(town.Town{Root: root, Trust: trust})
 			if (err != nil) != c.bad || !c.bad && fmt.Sprint(got) != c.want {
 				t.Errorf("%v %v", got, err)
 			}

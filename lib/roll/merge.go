@@ -206,21 +206,33 @@ func (s *Session) Folder() string {
 }
 
 // Conversation is where the session's conversation lies. Where no client's store
-// has it, it is the transcript that the log names; its Path is empty where there
-// is none.
-func (s *Session) Conversation() history.File {
+// has it, it is the transcript that the log names, if that is one of the person's
+// own; its Path is empty where there is none. The error is a
+// history.ForeignError.
+func (s *Session) Conversation(own history.Own) (history.File, error) {
 	if s.File.Path != "" || !filepath.IsAbs(s.Transcript) {
-		return s.File
+		return s.File, nil
 	}
-	info, err := os.Stat(s.Transcript)
+	if info, err := os.Stat(s.Transcript); err != nil || !info.Mode().IsRegular() {
+		return history.File{}, nil
+	}
+	store, path, err := own.File(cmp.Or(s.Agent, defaultAgent), s.Transcript)
+	if err != nil {
+		return history.File{}, err
+	}
+	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return history.File{}
+		return history.File{}, nil
 	}
 	return history.File{
-		Client: s.Agent, Store: s.Store, Path: s.Transcript, ID: s.ID,
+		Client: s.Agent, Store: store, Path: path, ID: s.ID,
 		Size: info.Size(), Changed: info.ModTime().UnixNano(),
-	}
+	}, nil
 }
+
+// defaultAgent is whose conversation it is where the log does not say, as with
+// Gas Town's events.
+const defaultAgent = "claude"
 
 // Subagents returns what tells of a session which others worked for it, and for
 // those in turn: the oldest first, each followed by its own.

@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/eventlog"
 	"gt/lib/home"
+	"gt/lib/place"
 	"gt/lib/process"
 	"gt/lib/session"
 )
@@ -78,7 +79,7 @@ func TestOutcome(t *testing.T) {
 			t.Fatalf("%s: %d sessions", c.name, len(r))
 		}
 		s := r[0]
-		s.Settle()
+		s.Settle(place.State(t.TempDir()))
 		var want time.Time
 		if c.ended >= 0 {
 			want = at(c.ended)
@@ -111,20 +112,26 @@ func TestSettle(t *testing.T) {
 		{"dead", &session.Record{ID: "s", PID: 1}, Gone},
 		{"ended", &session.Record{ID: "s", EndedAt: at(9), Outcome: session.Done}, session.Done},
 	} {
-		dir := t.TempDir()
+		dir, state := t.TempDir(), place.State(t.TempDir())
 		if c.rec != nil {
 			if c.rec.PID == 1 {
 				c.rec.SetProcess(dead)
 			} else {
 				c.rec.SetProcess(self)
 			}
-			store := session.Store{Home: home.Home{Dir: dir}}
+			store := session.Store{Home: home.In(state, dir)}
+			if err := store.Home.Prepare(); err != nil {
+				t.Fatal(err)
+			}
+			if err := state.Fix("s", store.Home.Runtime()); err != nil {
+				t.Fatal(err)
+			}
 			if err := store.Put(c.rec, false); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r := slices.Collect(read(t, story(t, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":"s","cwd":%q`, dir)})).All())
-		r[0].Settle()
+		r[0].Settle(state)
 		if r[0].Outcome != c.want {
 			t.Errorf("%s: %s", c.name, r[0].Outcome)
 		}

@@ -19,6 +19,7 @@ import (
 	"gt/lib/eventlog"
 	"gt/lib/home"
 	"gt/lib/identity"
+	"gt/lib/place"
 	"gt/lib/process"
 	"gt/lib/town"
 )
@@ -28,13 +29,14 @@ var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 func newStore(t *testing.T) Store {
 	t.Helper()
 	dir := t.TempDir()
-	h := home.Home{
-		Dir: filepath.Join(dir, "home"), Town: town.Town{Root: filepath.Join(dir, "town")},
-		Identity: identity.Identity{Role: identity.Crew, Rig: "gastown", Name: "max"},
+	for _, name := range []string{"home", "town"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.Mkdir(h.Dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	h := home.At(
+		town.Town{Root: filepath.Join(dir, "town"), State: place.State(filepath.Join(dir, "state"))},
+		identity.Identity{Role: identity.Crew, Rig: "gastown", Name: "max"}, filepath.Join(dir, "home"))
 	if err := h.Prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -818,7 +820,7 @@ func FuzzPersisted(f *testing.F) {
 	for _, seed := range []string{"a-b\n2026-01-17T01:00:00Z\n", "", "\n", "../x\n", " a \r\n", "\xef\xbb\xbfa", "a\x00", strings.Repeat("x", 200)} {
 		f.Add([]byte(seed))
 	}
-	s := Store{Home: home.Home{Dir: f.TempDir()}}
+	s := Store{Home: home.In(place.State(f.TempDir()), f.TempDir())}
 	if err := s.Home.Prepare(); err != nil {
 		f.Fatal(err)
 	}
@@ -839,7 +841,7 @@ func FuzzPersisted(f *testing.F) {
 // A record that git put there, and not gt, is nobody's predecessor.
 func TestClonedRecord(t *testing.T) {
 	var warned []error
-	s := Store{Home: home.Home{Dir: t.TempDir()}, Warn: func(err error) { warned = append(warned, err) }}
+	s := Store{Home: home.In(place.State(t.TempDir()), t.TempDir()), Warn: func(err error) { warned = append(warned, err) }}
 	if err := atomicfile.Private(s.dir()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package town
 
 import (
-	"fmt"
+	"gt/lib/place"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,12 +70,20 @@ func TestFind(t *testing.T) {
 		"XDG_STATE_HOME":               {append(personal, "XDG_STATE_HOME="+at("state")), "plain", at("state/gt"), true},
 		"XDG_STATE_HOME is relative":   {append(personal, "XDG_STATE_HOME=state"), "plain", at("home/.local/state/gt"), true},
 		"XDG_STATE_HOME without HOME":  {[]string{"XDG_STATE_HOME=" + at("state")}, "plain", at("state/gt"), true},
-		"HOME is relative":             {[]string{"HOME=home"}, "plain", filepath.Join(os.TempDir(), fmt.Sprint("gt-", os.Getuid())), true},
-		"no HOME":                      {nil, "plain", filepath.Join(os.TempDir(), fmt.Sprint("gt-", os.Getuid())), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Find(env(c.vars...), at(c.dir))
-			if got != (Town{Root: c.root, Personal: c.personal}) {
+			getenv := env(c.vars...)
+			for _, dir := range []string{"town", "town/inner", "gas"} {
+				trust, err := place.Survey(at(dir))
+				if err == nil {
+					err = place.StateOf(getenv).Trust(trust)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := Find(getenv, at(c.dir))
+			if got.Root != c.root || got.Personal != c.personal || got.State != place.StateOf(getenv) || got.Untrusted != "" {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -93,42 +101,77 @@ func TestFindChangesNothing(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	town := Town{Root: "/t"}
-	if town.Events() != "/t/.events.jsonl" || town.Pids() != "/t/.runtime/pids" {
+	town := Town{Root: "/t", State: "/s"}
+	if town.Events() != "/t/.events.jsonl" || filepath.Dir(filepath.Dir(filepath.Dir(town.Pids()))) != "/s" {
 		t.Error(town.Events(), town.Pids())
+	}
+	town.Trust = &place.Trust{Shows: true}
+	if town.Events() != town.State.Town("/t")+"/.events.jsonl" {
+		t.Error(town.Events())
 	}
 }
 
-// What another user could have written makes no town, and hides none above it.
-func TestForeign(t *testing.T) {
-	top := t.TempDir()
-	dir := filepath.Join(top, "a", "b")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	planted := filepath.Join(top, "a", "town.toml")
-	for _, path := range []string{filepath.Join(top, "town.toml"), planted} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
+// What claims to be a town is none before the person has trusted it, nor once
+// another folder is in its place; and it hides none above it.
+func TestUntrusted(t *testing.T) {
+	root := tree(t, "home/", "top/town.toml", "top/a/town.toml", "top/a/b/")
+	at := func(p string) string { return filepath.Join(root, p) }
+	getenv := env("HOME=" + at("home"))
+	state := place.StateOf(getenv)
+	trust := func(dir string) {
+		t.Helper()
+		w, err := place.Survey(at(dir))
+		if err == nil {
+			err = state.Trust(w)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	none := func(string) string { return "" }
-	if got := Find(none, dir); got.Root != filepath.Dir(planted) || got.Foreign != "" {
-		t.Errorf("%+v", got)
+	want := func(what, root, untrusted string) {
+		t.Helper()
+		if got := Find(getenv, at("top/a/b")); got.Root != root || got.Personal != (root == string(state)) || got.Untrusted != untrusted {
+			t.Errorf("%s: %+v", what, got)
+		}
 	}
-	if err := os.Chmod(planted, 0o666); err != nil {
+	want("none is trusted", string(state), at("top/a"))
+	trust("top")
+	want("the one above is", at("top"), at("top/a"))
+	trust("top/a")
+	want("both are", at("top/a"), "")
+	if err := os.Rename(at("top/a"), at("old")); err != nil {
 		t.Fatal(err)
 	}
-	if got := Find(none, dir); got.Root != top || got.Foreign != planted {
-		t.Errorf("%+v", got)
+	if err := os.MkdirAll(at("top/a/b"), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	env := func(key string) string {
-		if key == "GT_ROOT" {
-			return filepath.Dir(planted)
+	if err := os.WriteFile(at("top/a/town.toml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want("another is in its place", at("top"), at("top/a"))
+	if err := state.Untrust(at("top")); err != nil {
+		t.Fatal(err)
+	}
+	want("the trust was taken back", string(state), at("top/a"))
+	if err := os.Symlink(at("top"), at("link")); err != nil {
+		t.Fatal(err)
+	}
+	trust("top")
+	if got := Find(getenv, at("link")); got.Personal {
+		t.Errorf("by a link: %+v", got)
+	}
+}
+
+// A file that is no plain file marks no town.
+func TestMarks(t *testing.T) {
+	root := tree(t, "home/", "a/", "b/town.toml/")
+	at := func(p string) string { return filepath.Join(root, p) }
+	if err := os.Symlink("/etc/passwd", at("a/town.toml")); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"a", "b"} {
+		if got := Find(env("HOME="+at("home")), at(dir)); got.Untrusted != "" {
+			t.Errorf("%+v", got)
 		}
-		return ""
-	}
-	if got := Find(env, dir); got.Root != filepath.Dir(planted) || got.Foreign != "" {
-		t.Errorf("%+v", got)
 	}
 }

@@ -3,9 +3,11 @@ package handoff
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"slices"
 	"time"
 
+	"gt/lib/agent"
 	"gt/lib/brief"
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
@@ -15,6 +17,7 @@ import (
 	"gt/lib/mail"
 	"gt/lib/redact"
 	"gt/lib/session"
+	"gt/lib/town"
 	"gt/lib/transcript"
 )
 
@@ -106,7 +109,8 @@ func (h *handover) collect(b *brief.Brief, clean func(string) string) {
 // gitWait bounds git, which may be slow in a huge worktree.
 const gitWait = 3 * time.Second
 
-// transcript is the path of the session's transcript.
+// transcript is the path of the session's transcript: what its client says, or one
+// of the person's that its record names.
 func (h *handover) transcript() string {
 	if !h.remote && h.call.Input.Transcript != "" {
 		return h.call.Input.Transcript
@@ -114,13 +118,33 @@ func (h *handover) transcript() string {
 	if h.record == nil {
 		return ""
 	}
-	switch agent := h.agentName(); { // a session that was met late, by a command, or whose client does not say
+	switch name := h.agentName(); { // a session that was met late, by a command, or whose client does not say
 	case h.record.Transcript != "":
-		return h.record.Transcript
-	case agent == hook.DefaultAgent:
-		return transcript.Path(h.env.Getenv, h.dir(), string(h.record.ID))
+		return h.owned(h.record.Transcript)
+	case name == hook.DefaultAgent:
+		return h.owned(transcript.Path((&cli.Env{Environ: h.environ()}).Getenv, h.dir(), string(h.record.ID)))
 	}
 	return ""
+}
+
+// owned is a transcript that the client itself did not name, without links; empty
+// where it is none of the person's own. What counts is the environment that the
+// client was started with, and what the person says of agents, but no town.
+func (h *handover) owned(path string) string {
+	own := history.Own{
+		Getenv:   (&cli.Env{Environ: h.environ()}).Getenv,
+		Projects: []string{h.home.Dir, h.dir()},
+		Known: func(string) history.Known {
+			known, _ := agent.Load(h.env.Getenv, town.Personal(h.env.Getenv)) // known tells what cannot be read
+			c := known.Of(h.agentName())
+			return history.Known{Accounts: c.Listed(h.env.Getenv), Variable: c.StoreEnv, Store: c.Store}
+		},
+	}
+	_, real, err := own.File(h.form(), path)
+	if _, gone := os.Stat(path); err != nil && gone == nil {
+		h.warn(err)
+	}
+	return real
 }
 
 // form is the client whose form the session's transcript has: one that gt does

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"gt/lib/request"
 	"gt/lib/session"
 	"gt/lib/tmux"
+	"gt/lib/transcript"
 )
 
 // State is the situation that a session starts in. Where several hold, the
@@ -310,7 +312,7 @@ func (s *start) lookForCrash(now time.Time) error {
 		}
 	}
 	if parent != nil && s.marker == nil {
-		switch sum, terr := history.Tail(cmp.Or(parent.Agent, hook.DefaultAgent), parent.Transcript, parent.ID, parent.CWD, s.env.Redact); {
+		switch sum, terr := s.tail(parent); {
 		case terr == nil && len(sum.Requests) > 0:
 			s.last, s.crashed = sum, parent
 		case parent.Transcript != "" && !errors.Is(terr, fs.ErrNotExist):
@@ -321,6 +323,21 @@ func (s *start) lookForCrash(now time.Time) error {
 		}
 	}
 	return err
+}
+
+// tail is what the conversation of the session before says of it, if it is one of
+// the person's: a record is as good as who wrote it.
+func (s *start) tail(parent *session.Record) (transcript.Summary, error) {
+	client := cmp.Or(parent.Agent, hook.DefaultAgent)
+	if _, err := os.Stat(parent.Transcript); err != nil || !history.Reads(client) {
+		return transcript.Summary{}, err
+	}
+	own := history.Own{Getenv: s.env.Getenv, Projects: []string{s.call.Home.Dir, s.call.Dir}}
+	_, path, err := own.File(client, parent.Transcript)
+	if err != nil {
+		return transcript.Summary{}, err
+	}
+	return history.Tail(client, path, parent.ID, parent.CWD, s.env.Redact)
 }
 
 // broken says whether the session before had no clean end.

@@ -14,9 +14,11 @@ import (
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
 	"gt/lib/flock"
+	"gt/lib/git"
 	"gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/marker"
+	"gt/lib/place"
 	"gt/lib/session"
 	"gt/lib/transcript"
 )
@@ -109,6 +111,7 @@ const startWait = 4 * time.Second
 // be told. Where others keep the home busy, it is told without: acknowledge
 // notes it then.
 func (s *start) begin() error {
+	s.warn(s.chooseMirror())
 	lock, err := s.call.Home.LockWithin(startWait)
 	if err != nil {
 		s.blind, s.busy = true, errors.Is(err, flock.ErrBusy)
@@ -120,6 +123,33 @@ func (s *start) begin() error {
 	s.look()
 	return s.enter()
 }
+
+// chooseMirror finds out which of the files that other programs of a town read may
+// be written into the home: those that its repository neither keeps nor shows.
+func (s *start) chooseMirror() error {
+	h := s.call.Home
+	if !h.HasMirror() {
+		return nil
+	}
+	paths := make([]string, len(place.MirrorFiles))
+	for i, name := range place.MirrorFiles {
+		paths[i] = place.MirrorPath(name)
+	}
+	ignored, err := git.Ignored(h.Dir, mirrorWait, paths...)
+	if errors.Is(err, git.ErrNotRepository) {
+		ignored, err = paths, nil
+	}
+	var names []string
+	for i, path := range paths {
+		if slices.Contains(ignored, path) {
+			names = append(names, place.MirrorFiles[i])
+		}
+	}
+	return errors.Join(err, h.SetMirror(names))
+}
+
+// mirrorWait bounds git's answer.
+const mirrorWait = time.Second
 
 // enter notes the session in its home. The caller holds the lock.
 func (s *start) enter() error {

@@ -40,7 +40,7 @@ func (c *follow) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	f, err := conversation(s)
+	f, err := conversation(env, owned(env), s)
 	if err != nil {
 		return err
 	}

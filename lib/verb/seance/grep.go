@@ -58,8 +58,11 @@ func (c *grep) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	places := together(all, f)
+	places, lost := together(owned(env), all, f)
 	unread(env, all)
+	if lost != nil {
+		env.Warn("%v", lost)
+	}
 	if len(places) == 0 {
 		if all.Len() == 0 {
 			env.Hint(noSessions)
@@ -109,15 +112,17 @@ type place struct {
 
 // together returns the conversations of the sessions that fit, the newest session
 // first, each followed by those of its subagents. A subagent whose session is gone
-// stands for itself.
-func together(all roll.Roll, f roll.Filter) []place {
+// stands for itself. The error names what only a log calls one of the person's.
+func together(ours history.Own, all roll.Roll, f roll.Filter) (found []place, err error) {
 	own := f
 	own.Subagents = true
+	var lost history.Unread
 	orphan, workers := all.Orphan(), all.Subagents()
-	var found []place
 	take := func(s, of *roll.Session) {
+		file, err := s.Conversation(ours)
+		lost.Add(err)
 		at := place{session: of, conversation: history.Conversation{
-			File:  s.Conversation(),
+			File:  file,
 			Facts: history.Facts{ID: s.ID, ForkOf: s.ForkOf, Started: s.StartedAt},
 		}}
 		if s != of {
@@ -146,7 +151,7 @@ func together(all roll.Roll, f roll.Filter) []place {
 			take(sub, s)
 		}
 	}
-	return found
+	return found, lost.Err()
 }
 
 // printer writes what was found.

@@ -70,9 +70,9 @@ func (c *read) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(env.Stdout)
+	out, own := bufio.NewWriter(env.Stdout), owned(env)
 	for i, s := range found {
-		f, err := conversation(s)
+		f, err := conversation(env, own, s)
 		if err != nil {
 			if len(found) == 1 {
 				return err
@@ -125,8 +125,10 @@ func count(f history.File) (n int, err error) {
 }
 
 // conversation is where a session's lies, if it can be read.
-func conversation(s *roll.Session) (history.File, error) {
-	switch f := s.Conversation(); {
+func conversation(env *cli.Env, own history.Own, s *roll.Session) (history.File, error) {
+	switch f, err := s.Conversation(own); {
+	case err != nil:
+		return f, passed(env, s, err)
 	case f.Path != "" && history.Of(f.Client) != nil:
 		return f, nil
 	case s.Agent != "" && history.Of(s.Agent) == nil:

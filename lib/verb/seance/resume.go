@@ -2,8 +2,8 @@ package seance
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,7 +33,10 @@ func (c *resume) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	on := comeback(env, s, c.Fork)
+	on, err := comeback(env, s, c.Fork)
+	if err != nil {
+		return passed(env, s, err)
+	}
 	if c.DryRun {
 		if len(on.args) == 0 {
 			return on.impossible(s, c.Fork)
@@ -47,15 +50,15 @@ func (c *resume) Run(env *cli.Env) error {
 				"--fork goes on with a copy of it", "--force opens it a second time: both then write into one conversation")
 		}
 	}
-	switch info, err := os.Stat(on.dir); {
+	switch {
 	case len(on.args) == 0:
 		return on.impossible(s, c.Fork)
+	case on.gone:
+		return cli.Fail(cli.No, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.dir),
+			"make it anew (git worktree add, git clone), or", on.elsewhere(s))
 	case on.dir == "":
 		return cli.Fail(cli.No, fmt.Errorf("it is not known in which folder session %s worked", s.ID),
 			on.elsewhere(s))
-	case err != nil || !info.IsDir():
-		return cli.Fail(cli.No, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.dir),
-			"make it anew (git worktree add, git clone), or", on.elsewhere(s))
 	}
 	return process.Become(on.dir, on.args, on.environ(env))
 }
@@ -72,6 +75,7 @@ func (g goingOn) elsewhere(s *roll.Session) string {
 // what in the environment.
 type goingOn struct {
 	dir  string
+	gone bool     // the folder is not there
 	args []string // the program first; none where the client cannot
 	set  []string // "NAME=value", or "NAME" for one that is taken away
 
@@ -79,17 +83,28 @@ type goingOn struct {
 	agents *agent.Table
 }
 
-// comeback says how a session, or a copy of it, goes on.
-func comeback(env *cli.Env, s *roll.Session, fork bool) goingOn {
-	all := agents(env)
+// comeback says how a session, or a copy of it, goes on. A history.ForeignError
+// names what of it is only the word of a log or a project.
+func comeback(env *cli.Env, s *roll.Session, fork bool) (goingOn, error) {
+	own, all := owned(env), agents(env)
 	c := clientOf(all, s)
-	on := goingOn{dir: folder(s), client: c, agents: all}
+	on := goingOn{client: c, agents: all}
+	dir, gone, err := folder(own, s)
+	if on.dir, on.gone = cmp.Or(dir, gone), dir == "" && gone != ""; dir == "" && err != nil {
+		return on, err
+	}
 	// A subagent's conversation is none that Claude Code opens by its id.
 	if s.SubagentOf == "" && (fork && c.CanFork() || !fork && c.CanResume()) {
 		on.args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
 	}
-	if change := c.Account(env.Getenv, store(s)); change != "" {
-		on.set = append(on.set, change)
+	if c.StoreEnv != "" {
+		store, err := account(own, c, s)
+		if err != nil {
+			return on, err
+		}
+		if change := c.Account(env.Getenv, store); change != "" {
+			on.set = append(on.set, change)
+		}
 	}
 	if id, err := identity.Parse(s.Actor); err == nil && id.Role != "" {
 		on.set = append(on.set, "GT_ROLE="+id.Address(), "BD_ACTOR="+id.Address())
@@ -97,24 +112,43 @@ func comeback(env *cli.Env, s *roll.Session, fork bool) goingOn {
 			on.set = append(on.set, "GT_RIG="+id.Rig)
 		}
 	}
-	return on
+	return on, nil
 }
 
 // folder is where the session goes on: where it began, for there its client finds
 // it; else where it went, which can be the same folder under another name. What
-// is not absolute would be another folder wherever one stands.
-func folder(s *roll.Session) string {
-	named := ""
-	for _, dir := range []string{s.CWD, s.Moved} {
-		if !filepath.IsAbs(dir) {
+// is not absolute would be another folder wherever one stands. One that only the
+// log names is the person's own. dir is empty where there is none, and then named
+// is one that is gone.
+func folder(own history.Own, s *roll.Session) (dir, named string, err error) {
+	for _, at := range []string{s.CWD, s.Moved} {
+		if !filepath.IsAbs(at) {
 			continue
 		}
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return dir
+		real, failed := own.Folder(at)
+		var foreign *history.ForeignError
+		switch {
+		case failed == nil:
+			return real, "", nil
+		case !errors.As(failed, &foreign):
+			named = cmp.Or(named, at)
+		case !foreign.Kernel() && worked(s, at):
+			return at, "", nil
+		case err == nil:
+			err = foreign
 		}
-		named = cmp.Or(named, dir)
 	}
-	return named
+	return "", named, err
+}
+
+// worked reports whether the session's own client says that it worked in a folder.
+func worked(s *roll.Session, dir string) bool {
+	r := history.Of(s.File.Client)
+	if r == nil {
+		return false
+	}
+	facts, err := r.Look(s.File)
+	return err == nil && (facts.CWD == dir || facts.Moved == dir)
 }
 
 // environ is what the session's agent gets: the caller's environment, without
@@ -188,19 +222,4 @@ func running(env *cli.Env, s *roll.Session) string {
 		}
 	}
 	return where
-}
-
-// store is the client's folder that the session's conversation lies in, by
-// itself or by the place of its transcript.
-func store(s *roll.Session) string {
-	if s.Store != "" {
-		return s.Store
-	}
-	for dir := filepath.Dir(s.Transcript); filepath.IsAbs(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		switch filepath.Base(dir) {
-		case "projects", "sessions", "archived_sessions", "session-state":
-			return filepath.Dir(dir)
-		}
-	}
-	return ""
 }

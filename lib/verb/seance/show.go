@@ -1,8 +1,8 @@
 package seance
 
 import (
+	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -65,15 +65,19 @@ func look(env *cli.Env, all roll.Roll, s *roll.Session) detail {
 	if s.Outcome == roll.Active {
 		end = env.Now()
 	}
-	if filepath.IsAbs(s.CWD) && !s.StartedAt.IsZero() {
-		for _, c := range git.CommitsBetween(git.Top(s.CWD), s.StartedAt, end) {
+	own := owned(env)
+	if dir, _, _ := folder(own, s); dir != "" && !s.StartedAt.IsZero() {
+		for _, c := range git.CommitsBetween(git.Top(dir), s.StartedAt, end) {
 			d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
 		}
 	}
 	var bill history.Bill
+	var lost error
 	workers := all.Subagents()(s.ID)
 	for _, w := range append([]*roll.Session{s}, workers...) {
-		if f := w.Conversation(); f.Path != "" && history.Of(f.Client) != nil {
+		f, err := w.Conversation(own)
+		lost = cmp.Or(lost, err)
+		if f.Path != "" && history.Of(f.Client) != nil {
 			// What can be read counts, and whoever reads the conversation is told the rest.
 			_, _ = bill.Add(f)
 		}
@@ -82,14 +86,19 @@ func look(env *cli.Env, all roll.Roll, s *roll.Session) detail {
 	for i := range d.Usage {
 		d.Usage[i].Model = env.Redact(d.Usage[i].Model)
 	}
-	if f := s.Conversation(); f.Path != "" && history.Of(f.Client) != nil {
+	if f, _ := s.Conversation(own); f.Path != "" && history.Of(f.Client) != nil {
 		d.Turns, _ = count(f)
 	}
-	if on := comeback(env, s, false); len(on.args) > 0 {
+	if on, err := comeback(env, s, false); err == nil && len(on.args) > 0 {
 		d.Resume = env.Redact(on.String())
+	} else {
+		lost = cmp.Or(lost, err)
 	}
-	if on := comeback(env, s, true); len(on.args) > 0 {
+	if on, err := comeback(env, s, true); err == nil && len(on.args) > 0 {
 		d.Fork = env.Redact(on.String())
+	}
+	if lost != nil {
+		env.Warn("%v", lost)
 	}
 	for _, w := range workers {
 		d.Subagents = append(d.Subagents, w.ID)

@@ -15,9 +15,9 @@ import (
 	"gt/lib/agent"
 	"gt/lib/ask"
 	"gt/lib/cli"
-	"gt/lib/home"
 	"gt/lib/roll"
 	"gt/lib/term"
+	"gt/lib/town"
 )
 
 type talk struct {
@@ -52,8 +52,7 @@ func (c *talk) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("session %s is a subagent, and none that can be asked", s.ID),
 			fmt.Sprintf("gt-seance talk %s asks the session that it worked for", s.SubagentOf))
 	}
-	all := agents(env)
-	p, err := ask.Of(env, all, clientOf(all, s), s.ID, s.CWD, s.Transcript, store(s))
+	p, err := c.predecessor(env, s)
 	if err != nil {
 		return err
 	}
@@ -87,6 +86,27 @@ func (c *talk) Run(env *cli.Env) error {
 	return err
 }
 
+// predecessor is the session as it can be asked: by what it left in a store of the
+// person's, and in its folder where that is the person's.
+func (c *talk) predecessor(env *cli.Env, s *roll.Session) (*ask.Predecessor, error) {
+	own, all := owned(env), agents(env)
+	client := clientOf(all, s)
+	store, path := "", s.File.Path
+	if client.Ask != nil {
+		var err error
+		if store, err = account(own, client, s); err != nil {
+			return nil, passed(env, s, err)
+		}
+		if path == "" && there(s.Transcript) {
+			if _, path, err = own.File(client.Name, s.Transcript); err != nil {
+				return nil, passed(env, s, err)
+			}
+		}
+	}
+	dir, gone, _ := folder(own, s) // it can be asked anywhere
+	return ask.Of(env, all, client, s.ID, cmp.Or(dir, gone), path, store)
+}
+
 // reply is an answer as JSON.
 type reply struct {
 	ID     string `json:"id"`
@@ -106,21 +126,19 @@ func question(r io.Reader) (string, error) {
 	return strings.TrimRight(string(data), "\n"), nil
 }
 
-// agents are those that are known where we are. What cannot be read of what the
-// person or the town says of them is warned of.
+// agents are those that gt and the person know: what is started, with which
+// account and settings, is no project's to say. What cannot be read of what the
+// person says of them is warned of.
 func agents(env *cli.Env) *agent.Table {
-	all, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town)
+	all, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
 	if err != nil {
 		env.Warn("%v", err)
 	}
 	return all
 }
 
-// clientOf is the session's. Where the log does not say, it is Claude Code: so it
-// is with Gas Town's events.
-func clientOf(all *agent.Table, s *roll.Session) agent.Client {
-	return all.Of(cmp.Or(s.Agent, agent.DefaultName))
-}
+// clientOf is the session's.
+func clientOf(all *agent.Table, s *roll.Session) agent.Client { return all.Of(clientName(s)) }
 
 // converse asks what stands on each line of standard input.
 func converse(env *cli.Env, p *ask.Predecessor) (err error) {

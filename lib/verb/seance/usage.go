@@ -47,13 +47,18 @@ func (c *usage) Run(env *cli.Env) error {
 		}
 	}
 	var bill history.Bill
+	var lost history.Unread
 	var lines []spending
-	read, workers := 0, all.Subagents()
+	read, workers, ours := 0, all.Subagents(), owned(env)
 	for _, s := range found {
 		own := history.Bill{}
 		for _, s := range append([]*roll.Session{s}, workers(s.ID)...) {
-			f, err := conversation(s)
+			f, err := conversation(env, ours, s)
 			if err != nil {
+				var foreign *history.ForeignError
+				if errors.As(err, &foreign) {
+					lost.Add(err)
+				}
 				continue
 			}
 			added, err := bill.Add(f)
@@ -67,6 +72,9 @@ func (c *usage) Run(env *cli.Env) error {
 		for _, sp := range own.Sum() {
 			lines = append(lines, spending{string(s.ID), sp})
 		}
+	}
+	if err := lost.Err(); err != nil {
+		env.Warn("%v", err)
 	}
 	if read == 0 {
 		return cli.Failf(cli.No, "no transcript of %s is on this machine", number(len(found), "session"))

@@ -1,0 +1,344 @@
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gt/lib/atomicfile"
+)
+
+func env(vars ...string) func(string) string {
+	return func(key string) string {
+		for _, kv := range vars {
+			if k, v, _ := strings.Cut(kv, "="); k == key {
+				return v
+			}
+		}
+		return ""
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func TestStateOf(t *testing.T) {
+	home := Real(t.TempDir())
+	real := filepath.Join(home, "dotfiles", "state")
+	must(t, os.MkdirAll(real, 0o700))
+	must(t, os.Symlink(real, filepath.Join(home, "link")))
+	for want, vars := range map[string][]string{
+		home + "/.local/state/gt": {"HOME=" + home},
+		home + "/x/gt":            {"HOME=/nowhere", "XDG_STATE_HOME=" + home + "/x"},
+		real + "/gt":              {"HOME=" + home, "XDG_STATE_HOME=" + home + "/link"}, // stow
+	} {
+		if got := StateOf(env(vars...)); string(got) != want {
+			t.Errorf("%q: %s, want %s", vars, got, want)
+		}
+	}
+	// Without HOME the passwd entry's counts, and never a folder such as /tmp.
+	for _, vars := range [][]string{nil, {"HOME=relative"}, {"XDG_STATE_HOME=relative"}} {
+		if got := string(StateOf(env(vars...))); Inside(got, "/tmp") || !filepath.IsAbs(got) {
+			t.Errorf("%q: %s", vars, got)
+		}
+	}
+}
+
+func TestInside(t *testing.T) {
+	for path, dir := range map[string]string{"/a": "/a", "/a/b": "/a", "/x": "/"} {
+		if !Inside(path, dir) {
+			t.Errorf("%s is in %s", path, dir)
+		}
+	}
+	for path, dir := range map[string]string{"/ab": "/a", "/a": "/a/b", "/": "/a"} {
+		if Inside(path, dir) {
+			t.Errorf("%s is not in %s", path, dir)
+		}
+	}
+	// Links do not hide that the state lies in a project.
+	root := Real(t.TempDir())
+	must(t, os.MkdirAll(filepath.Join(root, "project", "state"), 0o700))
+	must(t, os.Symlink(filepath.Join(root, "project"), filepath.Join(root, "link")))
+	s := StateOf(env("XDG_STATE_HOME=" + filepath.Join(root, "link", "state")))
+	if !s.Within(filepath.Join(root, "project")) || !s.Within(filepath.Join(root, "link")) || s.Within(filepath.Join(root, "project", "other")) {
+		t.Error(s)
+	}
+}
+
+// The name of a folder in the state is one name, whatever its folder is called.
+func FuzzKey(f *testing.F) {
+	for _, seed := range []string{"/", "/a", "/größe", "/..x", "/-rf", "/" + strings.Repeat("ö", 200), "/a\nb", "/\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		k := key(path)
+		if k == "" || len(k) > 255 || strings.ContainsAny(k, "/\x00\n") || k[0] == '.' || k[0] == '-' || k != key(path) {
+			t.Fatalf("%q: %q", path, k)
+		}
+	})
+}
+
+// Of two folders that have had the same path each has its own, and one that came
+// back has what it had. A role's directory in a town belongs to the role.
+func TestAnotherFolderAtTheSamePath(t *testing.T) {
+	s, root := State(t.TempDir()), t.TempDir()
+	dir, old := filepath.Join(root, "api"), filepath.Join(root, "old")
+	must(t, os.Mkdir(dir, 0o700))
+	first := s.Home(dir, false)
+	must(t, s.MakeHome(first, dir, "api"))
+	if s.Home(dir, false) != first || s.Home(dir+"/", false) != first {
+		t.Error("the same folder has two places")
+	}
+	must(t, os.Rename(dir, old))
+	if s.Home(dir, false) != first {
+		t.Error("what is kept of a folder that is gone cannot be read")
+	}
+	must(t, os.Mkdir(dir, 0o700))
+	second := s.Home(dir, false)
+	if second == first {
+		t.Error("another folder has what the old one left")
+	}
+	if s.Home(dir, true) != first {
+		t.Error("a role's directory that was made anew has lost what belongs to the role")
+	}
+	must(t, s.MakeHome(second, dir, "api"))
+	if s.Home(dir, false) != second {
+		t.Error("it has no place of its own")
+	}
+	must(t, os.Remove(dir))
+	must(t, os.Rename(old, dir))
+	if s.Home(dir, false) != first {
+		t.Error("the folder that came back has lost what it had")
+	}
+	homes, err := s.Homes()
+	if err != nil || len(homes) != 2 || homes[first].Path != Real(dir) || homes[first].Address != "api" {
+		t.Error(homes, err)
+	}
+	info, err := os.Stat(filepath.Join(first, note))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+}
+
+func TestFixed(t *testing.T) {
+	s, a, b := State(t.TempDir()), t.TempDir(), t.TempDir()
+	for _, dir := range []string{a, b} {
+		must(t, s.MakeHome(s.Home(dir, false), dir, ""))
+	}
+	if at, _ := s.Fixed("s1"); at != "" {
+		t.Error(at)
+	}
+	must(t, s.Fix("s1", s.Home(a, false)))
+	must(t, s.Fix("s1", s.Home(b, false))) // its first hook's counts
+	if at, dir := s.Fixed("s1"); at != s.Home(a, false) || dir != Real(a) {
+		t.Error(at, dir)
+	}
+	s.Unfix("s1")
+	if at, _ := s.Fixed("s1"); at != "" {
+		t.Error(at)
+	}
+	// A link leads to a home of this state, whatever it says.
+	must(t, os.Symlink("/etc", s.Path("sessions", "s2")))
+	if at, _ := s.Fixed("s2"); at != "" {
+		t.Error(at)
+	}
+}
+
+func TestTrust(t *testing.T) {
+	s, root := State(filepath.Join(t.TempDir(), "state")), t.TempDir()
+	write(t, filepath.Join(root, "town.toml"), "a = 1\n")
+	write(t, filepath.Join(root, "roles", "witness.md"), "Watch.\n")
+	if _, err := s.Trusted(root); !errors.Is(err, ErrUntrusted) {
+		t.Error(err)
+	}
+	w, err := Survey(root)
+	must(t, err)
+	if len(w.Files) != 2 {
+		t.Error(w.Files)
+	}
+	must(t, s.Trust(w))
+	got, err := s.Trusted(root)
+	must(t, err)
+	read := func(name string, want error) {
+		t.Helper()
+		data, err := got.Read(name)
+		if !errors.Is(err, want) || err == nil && len(data) == 0 {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	read("town.toml", nil)
+	read("roles/witness.md", nil)
+	read("roles/other.md", fs.ErrNotExist)
+	write(t, filepath.Join(root, "roles", "other.md"), "x")
+	read("roles/other.md", ErrChanged)
+	write(t, filepath.Join(root, "town.toml"), "a = 2\n")
+	read("town.toml", ErrChanged)
+	// A link is not what was shown, even to the same words.
+	write(t, filepath.Join(root, "copy"), "a = 1\n")
+	must(t, os.Remove(filepath.Join(root, "town.toml")))
+	must(t, os.Symlink("copy", filepath.Join(root, "town.toml")))
+	if _, err := got.Read("town.toml"); err == nil {
+		t.Error("a link was followed")
+	}
+	must(t, os.Rename(filepath.Join(root, "roles"), filepath.Join(root, "r2")))
+	must(t, os.Symlink("r2", filepath.Join(root, "roles")))
+	if _, err := got.Read("roles/witness.md"); err == nil {
+		t.Error("a linked folder was followed")
+	}
+	must(t, s.Untrust(root))
+	if _, err := s.Trusted(root); !errors.Is(err, ErrUntrusted) {
+		t.Error(err)
+	}
+	if err := s.Untrust(root); !errors.Is(err, ErrUntrusted) {
+		t.Error(err)
+	}
+}
+
+// What is read is what was compared: a file that is exchanged all the while is never
+// taken for what was trusted.
+func TestTrustedBytesAreTheOnesRead(t *testing.T) {
+	root := t.TempDir()
+	good, evil, path := filepath.Join(root, "good"), filepath.Join(root, "evil"), filepath.Join(root, "town.toml")
+	write(t, path, "good")
+	w, err := Survey(root)
+	must(t, err)
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; !stop.Load(); i++ {
+			from, text := good, "good"
+			if i%2 == 0 {
+				from, text = evil, "evil"
+			}
+			if os.WriteFile(from, []byte(text), 0o600) == nil {
+				_ = os.Rename(from, path)
+			}
+		}
+	}()
+	for range 400 {
+		if data, err := w.Read("town.toml"); err == nil && string(data) != "good" {
+			t.Fatalf("it read %q", data)
+		}
+	}
+	stop.Store(true)
+	<-done
+}
+
+func TestMirror(t *testing.T) {
+	dir := t.TempDir()
+	m := MirrorOf(dir, map[string]bool{"handoff": true, Checkpoint: true})
+	for _, name := range []string{"handoff", Checkpoint, "session_id"} {
+		must(t, m.Write(name, []byte("x\n")))
+		data, err := m.Read(name, 10)
+		if shown := name == "session_id"; shown != errors.Is(err, fs.ErrNotExist) || !shown && string(data) != "x\n" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	must(t, m.Remove("handoff"))
+	must(t, m.Remove("handoff"))
+	if err := (Mirror{}).Write("handoff", nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := (Mirror{}).Read("handoff", 10); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// Nothing in a project is reached through a link, and nothing that is there under a
+// second name is read.
+func TestProjectLinks(t *testing.T) {
+	elsewhere := t.TempDir()
+	write(t, filepath.Join(elsewhere, "handoff"), "theirs")
+	write(t, filepath.Join(elsewhere, "requests", "s1"), "theirs")
+	for what, plant := range map[string]func(dir string) error{
+		"the folder": func(dir string) error { return os.Symlink(elsewhere, filepath.Join(dir, Runtime)) },
+		"the file": func(dir string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, Runtime, requests), 0o700),
+				os.Symlink(filepath.Join(elsewhere, "handoff"), filepath.Join(dir, Runtime, "handoff")),
+				os.Symlink(filepath.Join(elsewhere, "requests", "s1"), filepath.Join(dir, Runtime, requests, "s1")))
+		},
+		"a second name": func(dir string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, Runtime, requests), 0o700),
+				os.Link(filepath.Join(elsewhere, "handoff"), filepath.Join(dir, Runtime, "handoff")),
+				os.Link(filepath.Join(elsewhere, "requests", "s1"), filepath.Join(dir, Runtime, requests, "s1")))
+		},
+	} {
+		dir := t.TempDir()
+		must(t, plant(dir))
+		if data, err := MirrorOf(dir, nil).Read("handoff", 100); err == nil {
+			t.Errorf("%s: the mirror reads %q", what, data)
+		}
+		if data, _, err := RequestOf(dir, "s1").Read(); err == nil {
+			t.Errorf("%s: the request reads %q", what, data)
+		}
+		_ = MirrorOf(dir, nil).Write("handoff", []byte("ours"))
+		_ = RequestOf(dir, "s1").Write([]byte("ours"))
+		for _, name := range []string{"handoff", "requests/s1"} {
+			if data, err := os.ReadFile(filepath.Join(elsewhere, name)); err != nil || string(data) != "theirs" {
+				t.Errorf("%s: %s holds %q, %v", what, name, data, err)
+			}
+		}
+	}
+}
+
+func TestRequest(t *testing.T) {
+	dir := t.TempDir()
+	r := RequestOf(dir, "s1")
+	if _, _, err := r.Read(); !errors.Is(err, fs.ErrNotExist) || r.Exists() {
+		t.Error(err)
+	}
+	must(t, r.Write([]byte("hello")))
+	data, changed, err := r.Read()
+	if err != nil || string(data) != "hello" || time.Since(changed).Abs() > time.Minute || !r.Exists() {
+		t.Error(data, changed, err)
+	}
+	// Its writer can date it back, and forward; when it was changed stays.
+	must(t, os.Chtimes(r.Path(), time.Time{}, time.Now().Add(time.Hour)))
+	if _, changed, err := r.Read(); err != nil || time.Since(changed).Abs() > time.Minute {
+		t.Error(changed, err)
+	}
+	if err := r.Write(make([]byte, MaxRequest+1)); !errors.Is(err, atomicfile.ErrTooLarge) {
+		t.Error(err)
+	}
+	must(t, os.WriteFile(r.Path(), make([]byte, MaxRequest+1), 0o600))
+	if _, _, err := r.Read(); !errors.Is(err, atomicfile.ErrTooLarge) {
+		t.Error(err)
+	}
+	must(t, r.Remove())
+	must(t, r.Remove())
+}
+
+// Settings that a person keeps elsewhere and links to are theirs; what anybody may
+// write is not.
+func TestReadConfig(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "dotfiles", "agents.toml"), "x")
+	link := filepath.Join(dir, "agents.toml")
+	must(t, os.Symlink(filepath.Join(dir, "dotfiles", "agents.toml"), link))
+	if data, err := ReadConfig(link, 10); err != nil || string(data) != "x" {
+		t.Error(data, err)
+	}
+	must(t, os.Chmod(filepath.Join(dir, "dotfiles", "agents.toml"), 0o666))
+	if _, err := ReadConfig(link, 10); err == nil {
+		t.Error("what anybody may write was read")
+	}
+	if _, err := ReadConfig(filepath.Join(dir, "none"), 10); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
