@@ -17,7 +17,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/cli"
-	"gt/lib/transcript"
 )
 
 // MaxInput bounds what is kept of a hook's input: 4 MiB. A client sends a
@@ -185,7 +184,7 @@ func valid(data []byte) bool {
 // Shows reports whether the input tells of a tool that was called with a command of
 // gt's, and gave a line. The line has nothing in it that JSON writes another way.
 func (in Input) Shows(line string) bool {
-	return in.Kind() == "PostToolUse" && transcript.Requests(in.asked) && strings.Contains(in.answered, line)
+	return in.Kind() == "PostToolUse" && runsOurs(in.asked) && strings.Contains(in.answered, line)
 }
 
 // Kind is the event in Claude Code's words, which others have their own for.

@@ -17,7 +17,6 @@ import (
 	"gt/lib/request"
 	"gt/lib/session"
 	"gt/lib/term"
-	"gt/lib/transcript"
 )
 
 // maxCommand bounds the name of a command in a sign of life.
@@ -126,7 +125,7 @@ func told(call *hook.Call, line string) (bool, error) {
 		}
 		path = r.Transcript
 	}
-	return transcript.Shows(path, line)
+	return hook.Conversation(path, line)
 }
 
 // maxMode bounds the word for what an agent may do without asking.

@@ -1,4 +1,4 @@
-package transcript
+package hook
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"gt/lib/atomicfile"
 )
 
-// Requests reports whether a tool's input, as JSON, runs one of the commands that
+// runsOurs reports whether a tool's input, as JSON, runs one of the commands that
 // leave a request.
-func Requests(input string) bool {
+func runsOurs(input string) bool {
 	return slices.ContainsFunc([]string{"gt-handoff", "gt-mail", "gt-checkpoint"}, func(name string) bool {
 		return strings.Contains(input, name)
 	})
@@ -23,14 +23,14 @@ func Requests(input string) bool {
 // showTail is how much of the end of a conversation is looked through.
 const showTail = 2 << 20
 
-// maxShown bounds the lines that are looked into.
+// maxShown bounds how many lines that hold it are looked into.
 const maxShown = 64
 
-// Shows reports whether the end of the conversation shows a line as what a command
+// Conversation reports whether the end of the conversation at path shows a line as what a command
 // of gt's printed: in a tool's result, which names the call that it answers, where
 // that call ran such a command. It knows no client's form but that lines are JSON,
 // and the keys by which results name their calls.
-func Shows(path, line string) (bool, error) {
+func Conversation(path, line string) (bool, error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
 		return false, err
@@ -96,7 +96,7 @@ func calledBy(v gjson.Result, id string, depth int) bool {
 				continue
 			}
 			for _, input := range []string{"input", "arguments", "args", "state.input"} {
-				if Requests(v.Get(input).Raw) {
+				if runsOurs(v.Get(input).Raw) {
 					return true
 				}
 			}
