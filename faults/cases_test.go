@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gt/lib/place"
+	"gt/lib/request"
 )
 
 // A scenario is one command that writes, in a world in which it has something
@@ -171,6 +174,17 @@ func restarted(t *testing.T, w *world) func() {
 	return func() { tmux("", "kill-server") }
 }
 
+// asked has s-old of Claude Code ask, in its sandbox, for a note and a checkpoint. It
+// shows LINE.
+func asked(t *testing.T, w *world) {
+	lives(t, w)
+	text := []byte(`{"kind":"note","at":"2026-01-17T01:00:00Z","subject":"asked"}
+{"kind":"checkpoint","at":"2026-01-17T01:00:00Z","notes":"the lamp is lit"}
+`)
+	must(t, place.RequestOf(w.path("work"), "s-old").Write(text))
+	w.vars["LINE"] = request.Line(text)
+}
+
 // noted has a note for the agent, NOTE.
 func noted(t *testing.T, w *world) {
 	empty(t, w)
@@ -302,6 +316,7 @@ var scenarios = []scenario{
 		lives(t, w)
 		w.must(t, event("s-old", "Stop"), "work", touch...)
 	}},
+	{name: "keepalive-take", args: touch, input: event("s-old", "PostToolUse", "tool_input", "gt-mail", "tool_response", "LINE"), prepare: asked},
 	{name: "keepalive-by-hand", args: []string{"gt-keepalive", "touch", "make"}, env: asOld, prepare: lives},
 	{name: "keepalive-end", args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
 		handed(t, w)

@@ -239,6 +239,8 @@ var mayBeSilent = []struct {
 		"that git shows a file of ours is no reason not to write it, and the next write tries again"},
 	{"", []string{"newfstatat"}, regexp.MustCompile(`/(town\.toml|town\.json)$`),
 		"where no town can be looked for, the personal one is it"},
+	{"gt-keepalive", []string{"newfstatat"}, regexp.MustCompile(`/\.local/state/gt$`),
+		"why nothing can be kept gt-prime has said"},
 	{"", []string{"newfstatat"}, regexp.MustCompile(`/sessions/[^/]*\.json$`),
 		"the session's next hook looks for its record again"},
 	{"gt-checkpoint", []string{"openat", "read"}, regexp.MustCompile(`/sessions/[^/]*\.json$`),

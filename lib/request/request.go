@@ -209,8 +209,8 @@ func Take(h home.Home, id session.ID, shown func(line string) bool) (taken bool,
 	}
 	tracked, err := git.Tracks(r.Path(), gitWait)
 	switch {
-	case err != nil && !errors.Is(err, git.ErrNotRepository):
-		return false, err
+	case err != nil:
+		return false, atomicfile.Error("serve", r.Path(), err)
 	case tracked:
 		return false, atomicfile.Error("serve", r.Path(), errors.New("git tracks it"))
 	}
