@@ -70,12 +70,13 @@ func FreedomOf(args []string) int {
 // none.
 func Files(args []string) []string {
 	var files []string
-	if program, _ := (Client{}).program(args); len(program) > 1 {
+	program, rest := (Client{}).program(args)
+	if len(program) > 1 {
 		files = append(files, program[len(program)-1])
 	}
 	folder := []string{"--add-dir", "--include-directories", "--include-directory", "-C", "--cd", "--allow-dir", "--workspace"}
 	flag := ""
-	for _, a := range args[min(1, len(args)):] {
+	for _, a := range rest {
 		value := a
 		if isFlag(a) {
 			var attached bool
