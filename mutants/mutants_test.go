@@ -370,7 +370,7 @@ var mutants = []mutant{
 		name:  "any buffer of tmux describes a successor",
 		file:  "lib/tmux/buffer.go",
 		right: `	if !ok || len(random)`,
-		wrong: `	if false && len(random)`,
+		wrong: `	if _ = ok; false && len(random)`,
 		pkg:   "./lib/tmux", run: "TestParseBuffer",
 	},
 	{

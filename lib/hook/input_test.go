@@ -37,7 +37,7 @@ func TestReadUnderstands(t *testing.T) {
 			if (got.Key == "") != (len(text) > maxKeyed) {
 				t.Errorf("the key is %q", got.Key)
 			}
-			if got.Key = ""; got != want {
+			if got.Key, got.answered = "", ""; got != want {
 				t.Errorf("%+v", got)
 			}
 		})
