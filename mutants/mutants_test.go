@@ -326,9 +326,9 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a request is read through a link",
-		file:  "lib/place/request.go",
-		right: `dir.OpenFile(name, os.O_RDONLY|noFollow, 0)`,
-		wrong: `dir.OpenFile(name, os.O_RDONLY, 0)`,
+		file:  "lib/place/owner.go",
+		right: `	named, err := dir.Lstat(name)`,
+		wrong: `	named, err := dir.Stat(name)`,
 		pkg:   "./lib/request", run: "TestTakeRefuses",
 	},
 	{
