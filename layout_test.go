@@ -64,7 +64,7 @@ var only = []struct {
 	{"github.com/google/uuid", []string{"lib/session"}, "ids are made in one place"},
 	{"github.com/junegunn/fzf/src", []string{"lib/verb/pick"}, "a finder is as large as all the rest, and slow to start"},
 	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/rehearsal", "lib/pick", "lib/verb/handoff"},
-		"other programs are run by the package that is named after them; gt-handoff only looks up the one that it becomes"},
+		"other programs are run by the package that is named after them; gt-handoff waits for the agent that it started, where a shell was in the pane"},
 	{"golang.org/x/sys/unix", []string{"lib/process"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
 	{"net", nil, "nothing here talks to a network"},
@@ -83,7 +83,7 @@ var calls = []struct {
 	{`os\.Exit\(`, nil, "a verb returns its code; only main ends the process"},
 	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/flock"},
 		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},
-	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/git"}, "the environment comes from Env; git adds to its own"},
+	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/git", "lib/tmux"}, "the environment comes from Env; git and tmux have their own"},
 }
 
 // heavy is what no binary that runs in a hook carries, directly or through

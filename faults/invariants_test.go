@@ -289,7 +289,7 @@ func (w *world) sound(dir string, before snapshot) (now snapshot, problems []str
 
 // free says whether a lock can be taken at once.
 func free(path string) error {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {

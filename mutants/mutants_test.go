@@ -41,13 +41,13 @@ var mutants = []mutant{
 	{
 		name: "an event is appended without the lock",
 		file: "lib/eventlog/eventlog.go",
-		right: `	lock, err := flock.Acquire(string(l)+".lock", lockWait)
+		right: `	lock, err := l.lock(lockWait)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
 	f, err`,
-		wrong: `	_, _ = flock.Acquire, lockWait
+		wrong: `	_ = lockWait
 	f, err`,
 		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations", count: 5,
 	},
@@ -279,11 +279,325 @@ var mutants = []mutant{
 	{"a log names the conversation that is read", "lib/roll/merge.go", "store, path, err := own.File(cmp.Or(s.Agent, defaultAgent), s.Transcript)", "store, path, err := \"\", s.Transcript, error(nil)", ".", "TestScripts/seance_accounts", 0},
 	{"a log names the account that a client is started with", "lib/verb/seance/own.go", "store, _, err := ours(own, s).File(clientName(s), s.Transcript)", "store, err := filepath.Dir(filepath.Dir(filepath.Dir(s.Transcript))), error(nil)", ".", "TestScripts/seance_accounts", 0},
 	{"an account that was found is not looked at", "lib/verb/seance/own.go", "return s.Store, ours(own, s).Account(clientName(s), s.Store)", "return s.Store, nil", ".", "TestScripts/seance_accounts", 0},
-	{"a town's file names the program that goes on with a session", "lib/verb/seance/talk.go", "agent.Load(env.Getenv, \"\")", "agent.Load(env.Getenv, env.Dir)", ".", "TestScripts/seance_accounts", 0},
+	{"a town's file names the program that goes on with a session", "lib/verb/seance/talk.go", "agent.Load(env.Getenv, town.Personal(env.Getenv))", "agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))", ".", "TestScripts/seance_accounts", 0},
 	{"a record names the conversation that a start is told of", "lib/verb/prime/situation.go", "if err != nil {\n\t\treturn transcript.Summary{}, err\n\t}\n\treturn history.Tail(client, path,", "if err != nil {\n\t\tpath = parent.Transcript\n\t}\n\treturn history.Tail(client, path,", ".", "TestScripts/prime_transcripts", 0},
 	{"a record names the conversation that a note is made of", "lib/verb/handoff/note.go", "return h.owned(h.record.Transcript)", "return h.record.Transcript", ".", "TestScripts/prime_transcripts", 0},
 	{"who is asked takes the project's settings", "lib/agent/agents.toml", "\"--setting-sources\", \"user\", ", "", ".", "TestScripts/seance_talk", 0},
 	{"Codex is asked in the project", "lib/agent/agents.toml", "elsewhere = true", "elsewhere = false", ".", "TestScripts/seance_talk", 0},
+	{
+		name:  "git is shown the repository's own git directory",
+		file:  "lib/git/apart.go",
+		right: `"GIT_DIR=" + dir,`,
+		wrong: `"GIT_DIR=" + r.dir,`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/its-configuration",
+	},
+	{
+		name:  "git is told all that a repository's configuration says",
+		file:  "lib/git/config.go",
+		right: `case s.sub == "" && slices.Contains(words, s.name()) && isWord(s.value),`,
+		wrong: `case s.section == "filter",`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/its-configuration",
+	},
+	{
+		name:  "a value with a line end is told git",
+		file:  "lib/git/config.go",
+		right: `if r < ' ' || r == 0x7f || r == '"' || r == '\\' {`,
+		wrong: `if r == 0x7f {`,
+		pkg:   "./lib/git", run: "FuzzHarmless",
+	},
+	{
+		name:  "git asks the monitor of the person's configuration",
+		file:  "lib/git/state.go",
+		right: `"-c", "core.fsmonitor=false", `,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/hooks-where",
+	},
+	{
+		name:  "git enters a repository inside",
+		file:  "lib/git/state.go",
+		right: `, "--ignore-submodules=dirty"`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/a-repository-that-was-added",
+	},
+	{
+		name:  "git inherits the environment",
+		file:  "lib/git/state.go",
+		right: `env := process.Surroundings(inherited)`,
+		wrong: `env := inherited`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/variables",
+	},
+	{
+		name:  "a partial clone has no state",
+		file:  "lib/git/state.go",
+		right: `if errors.Is(err, errMissing) {`,
+		wrong: `if false {`,
+		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/objects",
+	},
+	{
+		name:  "the git directory of ours lies in the project",
+		file:  "lib/git/apart.go",
+		right: `case process.Within(dir, r.top, os.Environ()):`,
+		wrong: `case false:`,
+		pkg:   "./lib/git", run: "TestScratch",
+	},
+	{
+		name: "the git directories of long ago stay",
+		file: "lib/git/apart.go",
+		right: `			os.RemoveAll(old)
+`,
+		wrong: ``,
+		pkg:   "./lib/git", run: "TestScratch",
+	},
+	{
+		name:  "git is looked for in the project",
+		file:  "lib/git/state.go",
+		right: `process.LookPath("git", r.top, os.Environ())`,
+		wrong: `exec.LookPath("git")`,
+		pkg:   "./attacks", run: "TestPathIntoProject/its-folder",
+	},
+	{
+		name:  "tmux is looked for in the project",
+		file:  "lib/tmux/tmux.go",
+		right: `process.LookPath("tmux", "", os.Environ())`,
+		wrong: `func() (string, error) { _, _ = process.LookPath, os.Environ; return exec.LookPath("tmux") }()`,
+		pkg:   "./attacks", run: "TestPathIntoProject/its-folder",
+	},
+	{
+		name: "a link into the project is none",
+		file: "lib/process/path.go",
+		right: `to, err := os.Readlink(next)
+		if err != nil ||`,
+		wrong: `to, err := os.Readlink(next)
+		if true || err != nil ||`,
+		pkg: "./lib/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name: "a program in the project hides the one behind it",
+		file: "lib/process/path.go",
+		right: `			passed = path
+`,
+		wrong: `			return "", &InProject{name, path}
+`,
+		pkg: "./lib/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name:  "a folder with the home folder in it is a project",
+		file:  "lib/process/path.go",
+		right: `return holdsAll(top, environ) }`,
+		wrong: `return false && holdsAll(top, environ) }`,
+		pkg:   "./lib/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name: "a project is forgotten where its session left it",
+		file: "lib/home/home.go",
+		right: `		process.Distrust(d)
+`,
+		wrong: `		_, _ = process.Distrust, d
+`,
+		pkg: "./attacks", run: "TestPathIntoProjectFromElsewhere",
+	},
+	{
+		name:  "a script that is run finds its interpreter in the project",
+		file:  "lib/rehearsal/rehearsal.go",
+		right: `, "PATH="+process.SearchPath(dir, environ)`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestInterpreterOnPath",
+	},
+	{
+		name: "bd is run outside of towns",
+		file: "lib/beads/beads.go",
+		right: `	if h.Town.Trust == nil {
+		return ""
+	}
+`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestBeadsOutsideTowns",
+	},
+	{
+		name:  "bd inherits the environment",
+		file:  "lib/beads/beads.go",
+		right: `env := process.Surroundings(environ)`,
+		wrong: `env := append([]string(nil), environ...)`,
+		pkg:   "./attacks", run: "TestBeadsOutsideTowns",
+	},
+	{
+		name: "a process of another PID namespace is looked up by its number here",
+		file: "lib/process/process.go",
+		right: `	if ns == p.NS {
+		return false
+	}`,
+		wrong: `	if ns != "" {
+		return false
+	}`,
+		pkg: "./lib/process ./lib/session ./lib/pidfile", run: "TestOtherNamespace|TestAnotherNamespace|TestElsewhere",
+	},
+	{
+		name:  "numbers of a /proc that is not ours are believed",
+		file:  "lib/process/process_linux.go",
+		right: `err == nil && self != strconv.Itoa(os.Getpid())`,
+		wrong: `err == nil && self == ""`,
+		pkg:   "./lib/process", run: "TestOtherNamespace",
+	},
+	{
+		name:  "a lock can be held by who may only read",
+		file:  "lib/atomicfile/atomicfile.go",
+		right: `	mode := fs.FileMode(0o200)`,
+		wrong: `	mode := fs.FileMode(0o600)`,
+		pkg:   "./lib/flock", run: "TestSandboxHoldsNoLock",
+	},
+	{
+		name:  "a lock of an older version stays readable",
+		file:  "lib/atomicfile/atomicfile.go",
+		right: `|| !common && perm != mode {`,
+		wrong: `|| !common && perm&mode != mode {`,
+		pkg:   "./lib/flock", run: "TestSandboxHoldsNoLock",
+	},
+	{
+		name:  "a note to nobody goes to oneself",
+		file:  "lib/verb/mail/send.go",
+		right: `	if strings.TrimSpace(to) == "" {`,
+		wrong: `	if strings.TrimSpace(to) == "nobody" {`,
+		pkg:   ".", run: "TestScripts/mail_send",
+	},
+	{
+		name:  "a note makes a home of any folder",
+		file:  "lib/verb/mail/send.go",
+		right: `		if !inhabited(h) {`,
+		wrong: `		if !inhabited(h) && dir == "" {`,
+		pkg:   ".", run: "TestScripts/mail_send",
+	},
+	{
+		name: "every checkpoint of the folder is read",
+		file: "lib/checkpoint/checkpoint.go",
+		right: `	paths := []string{filepath.Join(h.Dir, File)}
+	for _, id := range ids {`,
+		wrong: `	paths, _ := filepath.Glob(h.Path(prefix + "*.json"))
+	paths = append(paths, filepath.Join(h.Dir, File))
+	for _, id := range ids[:0] {`,
+		pkg: "./lib/checkpoint", run: "TestMany",
+	},
+	{
+		name: "a file is judged by a look at its name",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `	if judge != nil {
+		if err := judge(info)`,
+		wrong: `	if judge != nil {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return nil, Error("read", path, err)
+		}
+		if err := judge(info)`,
+		pkg: "./lib/atomicfile", run: "TestJudgedByWhatWasOpened",
+	},
+	{
+		name:  "a tmux server in a sandbox is talked to",
+		file:  "lib/tmux/trust.go",
+		right: `	return process.Confined(peer.PID), nil`,
+		wrong: `	return "", nil`,
+		pkg:   "./lib/tmux", run: "TestSandboxedServer",
+	},
+	{
+		name:  "a tmux server of another user is talked to",
+		file:  "lib/tmux/trust.go",
+		right: `	case peer.UID != 0 && peer.UID != os.Geteuid():`,
+		wrong: `	case peer.UID < 0:`,
+		pkg:   "./lib/tmux", run: "TestForeignServer",
+	},
+	{
+		name:  "tmux is given a name that may be another's by then",
+		file:  "lib/tmux/tmux.go",
+		right: `		path = "/proc/self/fd/3" // the first of ExtraFiles`,
+		wrong: `		path = string(at)`,
+		pkg:   "./lib/tmux", run: "TestExchangedSocket",
+	},
+	{
+		name:  "a checkpoint that another program of a town left is written over untold",
+		file:  "lib/checkpoint/checkpoint.go",
+		right: "if filepath.Base(c.file.Path) != File || c.hidden {",
+		wrong: "if filepath.Base(c.file.Path) != File {",
+		pkg:   "./lib/checkpoint", run: "TestClaimWaits",
+	},
+	{
+		name:  "a marker that another program of a town left is written over untold",
+		file:  "lib/marker/marker.go",
+		right: "err == nil || claimed(h) {",
+		wrong: "err == nil {",
+		pkg:   "./lib/marker", run: "TestClaimWaits",
+	},
+	{
+		name:  "outside a trusted town a project is read and written",
+		file:  "lib/home/home.go",
+		right: "if !h.role || h.Town.Trust == nil {\n\t\treturn place.Mirror{}",
+		wrong: "if false {\n\t\treturn place.Mirror{}",
+		pkg:   ".", run: "TestScripts/checkpoint_guard",
+	},
+	{
+		name:  "an agent that runs within another says what is trusted",
+		file:  "lib/verb/hooks/trust.go",
+		right: `range session.ClientVars() {`,
+		wrong: `range session.ClientVars()[:0] {`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "an agent that tells its commands nothing says what is trusted",
+		file:  "lib/verb/hooks/trust.go",
+		right: `if known.IsClient(process.Name(pid)) {`,
+		wrong: `if false && known.IsClient(process.Name(pid)) {`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "a file of a town counts as it stands, whatever was trusted",
+		file:  "lib/place/trust.go",
+		right: `case !known || digest(data) != want:`,
+		wrong: `case !known || false && digest(data) != want:`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "a trusted file that is gone says nothing instead of being missed",
+		file:  "lib/place/trust.go",
+		right: `case errors.Is(err, fs.ErrNotExist) && !known:`,
+		wrong: `case errors.Is(err, fs.ErrNotExist):`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "another folder at the path of a town is trusted",
+		file:  "lib/place/trust.go",
+		right: `t.Path != here.Path || !t.Same(here) || t.Owner != owner`,
+		wrong: `t.Path != here.Path || t.Owner != owner`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "work in the mail of a town counts, whoever put it there",
+		file:  "lib/town/town.go",
+		right: `if t.Personal || t.Trust != nil && t.Trust.Mail {`,
+		wrong: `if true || t.Trust.Mail {`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name: "a town.toml makes a town that nobody trusted",
+		file: "lib/town/town.go",
+		right: `			if err == nil {
+				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}`,
+		wrong: `			if err == nil || true {
+				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}`,
+		pkg: ".", run: "TestScripts/^prime_owner$",
+	},
+	{
+		name: "Gas Town's first marker is not looked for",
+		file: "lib/marker/marker.go",
+		right: `	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, atomicfile.Error("read", h.Runtime(), err)`,
+		wrong: `	if err != nil {
+		return nil, atomicfile.Error("read", h.Runtime(), err)`,
+		pkg: ".", run: "TestScripts/^secrets_foreign$",
+	},
+	{
+		name:  "a note that names no folder is believed",
+		file:  "lib/place/folder.go",
+		right: `if !filepath.IsAbs(f.Path) || f.Inode == 0 {`,
+		wrong: `if false {`,
+		pkg:   ".", run: "TestHostileContent",
+	},
 	{
 		name:  "a request counts whatever the client shows",
 		file:  "lib/request/request.go",

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	kept "gt/lib/place"
 )
 
 // place is where hooks run: a folder, a town, and what the environment has
@@ -67,8 +69,8 @@ func (p place) handoff(session string) command {
 // reset takes away everything that was kept in the home.
 func (p place) reset() error {
 	return errors.Join(
-		os.RemoveAll(filepath.Join(p.dir, ".runtime")),
-		os.RemoveAll(filepath.Join(p.dir, ".polecat-checkpoint.json")),
+		os.RemoveAll(filepath.Join(p.state, "gt", "homes")),
+		os.RemoveAll(filepath.Join(p.state, "gt", "sessions")),
 		os.RemoveAll(filepath.Join(p.world.dir, "env.sh")),
 	)
 }
@@ -120,7 +122,7 @@ func end(path string, bytes int64) (string, error) {
 
 // holds says whether a file of the place has that text.
 func (p place) holds(file, text string) error {
-	data, err := os.ReadFile(filepath.Join(p.dir, file))
+	data, err := os.ReadFile(filepath.Join(kept.State(filepath.Join(p.state, "gt")).Home(p.dir, false), file))
 	if err == nil && !strings.Contains(string(data), text) {
 		err = fmt.Errorf("%s does not hold %q: %s", file, text, data)
 	}
@@ -176,7 +178,7 @@ func (w *world) touchRow(name string, p place, bytes int) row {
 			return p.touch(session, bytes), p.play(p.start(session, "startup"), p.touch(session, 100))
 		},
 		check: func(stdout string) error {
-			return errors.Join(says("")(stdout), p.holds(".runtime/keepalive.json", `"last_command":"Bash"`))
+			return errors.Join(says("")(stdout), p.holds("keepalive.json", `"last_command":"Bash"`))
 		},
 	}
 }
@@ -206,7 +208,7 @@ func (w *world) startRow(name string, p place, events int) row {
 		check: func(stdout string) error {
 			err := errors.Join(says("ledger")(stdout), p.logged(session, "session_start"))
 			if len(p.vars) > 0 {
-				err = errors.Join(err, p.holds(".runtime/sessions/"+session+".json", `"tmux_pane": "%0"`))
+				err = errors.Join(err, p.holds("sessions/"+session+".json", `"tmux_pane": "%0"`))
 			}
 			return err
 		},
@@ -318,7 +320,7 @@ func (w *world) endRow(p place) row {
 			return p.end(session), p.play(p.start(session, "startup"), p.touch(session, 100))
 		},
 		check: func(string) error {
-			return errors.Join(p.logged(session, "session_end"), p.holds(".runtime/keepalive.json", `"state":"ended"`))
+			return errors.Join(p.logged(session, "session_end"), p.holds("keepalive.json", `"state":"ended"`))
 		},
 	}
 }
@@ -330,7 +332,7 @@ func (w *world) checkpointRow(p place) row {
 			session := w.next()
 			return p.checkpoint(session), p.play(p.start(session, "startup"), p.checkpoint(session))
 		},
-		check: func(string) error { return p.holds(".polecat-checkpoint.json", "changed.go") },
+		check: func(string) error { return p.holds("checkpoint.json", "changed.go") },
 	}
 }
 
@@ -345,7 +347,7 @@ func (w *world) namingRow(p place) row {
 			return p.checkpoint(session), p.play(p.start(session, "startup"))
 		},
 		check: func(string) error {
-			return p.holds(".runtime/sessions/"+session+".json", `"tmux_session": "bench"`)
+			return p.holds("sessions/"+session+".json", `"tmux_session": "bench"`)
 		},
 	}
 }
@@ -361,7 +363,7 @@ func (w *world) handoffRow(p place) row {
 				p.start(session, "startup"), p.checkpoint(session))
 		},
 		check: func(stdout string) error {
-			return errors.Join(says("gt-mail read")(stdout), p.holds(".runtime/handoff", "compaction"), p.logged(session, "handoff"))
+			return errors.Join(says("gt-mail read")(stdout), p.holds("handoff", "compaction"), p.logged(session, "handoff"))
 		},
 	}
 }

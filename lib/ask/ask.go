@@ -235,14 +235,14 @@ const grace = 5 * time.Second
 // terminal sends goes to us, and we tell it. When ctx ends, it is asked to end,
 // and when it does not, it is ended.
 func (c *call) start(ctx context.Context) (*exec.Cmd, error) {
-	path, err := process.LookPath(c.args[0], c.environ)
+	path, err := process.LookPath(c.args[0], c.dir, c.environ)
 	if err != nil {
 		return nil, cli.Fail(cli.No, err)
 	}
 	cmd := exec.CommandContext(ctx, path, c.args[1:]...)
 	cmd.Args[0] = c.args[0]
 	cmd.Dir = c.dir
-	cmd.Env = append(slices.Clip(c.environ), "PWD="+c.dir)
+	cmd.Env = append(slices.Clip(c.environ), "PWD="+c.dir, "PATH="+process.SearchPath(c.dir, c.environ)) // it may be a script
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace

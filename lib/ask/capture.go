@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,7 +25,7 @@ const captureWait = 2 * time.Minute
 // id, which stands at path in what it prints. What it says besides goes to stderr.
 // A person calls it off with ctrl-c.
 func NewSession(dir string, args, environ []string, path string, stderr io.Writer) (session.ID, error) {
-	program, err := process.LookPath(args[0], environ)
+	program, err := process.LookPath(args[0], dir, environ)
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +34,8 @@ func NewSession(dir string, args, environ []string, path string, stderr io.Write
 	ctx, cancel := context.WithTimeout(ctx, captureWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stderr = environ, dir, stderr
+	cmd.Env = append(slices.Clip(environ), "PATH="+process.SearchPath(dir, environ)) // it may be a script
+	cmd.Dir, cmd.Stderr = dir, stderr
 	cmd.WaitDelay = time.Second // one of its children may hold the pipe
 	var out bytes.Buffer
 	cmd.Stdout = &out

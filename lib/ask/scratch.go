@@ -8,32 +8,42 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"gt/lib/atomicfile"
 	"gt/lib/process"
 )
 
 // scratchPrefix begins the name of a folder that a client has for the time of a
-// question. Behind it stand the process that made it and when that started.
+// question. Behind it stand the process that made it, when that started and, where
+// there are such, in which PID namespace.
 const scratchPrefix = "gt-ask-"
 
 // scratch makes such a folder below dir, that only its user can read, and
 // removes those that were left by a process that was killed.
 func scratch(dir string) (string, error) {
-	sweep(dir)
 	self, err := process.Find(os.Getpid())
 	if err != nil {
 		return "", err
 	}
-	path, err := os.MkdirTemp(dir, fmt.Sprintf("%s%d-%s-*", scratchPrefix, self.PID, strings.ReplaceAll(self.Start, "/", "_")))
+	sweep(dir, self.Boot)
+	name := fmt.Sprintf("%s%d-%s", scratchPrefix, self.PID, self.Start)
+	if self.NS != "" {
+		name += "-" + self.NS
+	}
+	path, err := os.MkdirTemp(dir, name+"-*")
 	if err != nil {
 		return "", atomicfile.Error("make a folder in", dir, err)
 	}
 	return path, nil
 }
 
+// unseen is how long a folder stays whose process is of another PID namespace: no
+// question takes as long.
+const unseen = 24 * time.Hour
+
 // sweep removes the folders of processes that are no more: ours, and no link.
-func sweep(dir string) {
+func sweep(dir, boot string) {
 	found, err := filepath.Glob(filepath.Join(dir, scratchPrefix+"*"))
 	if err != nil {
 		return
@@ -46,12 +56,17 @@ func sweep(dir string) {
 		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
 			continue
 		}
-		name, start, ok := strings.Cut(strings.TrimPrefix(filepath.Base(path), scratchPrefix), "-")
-		pid, err := strconv.Atoi(name)
-		if !ok || err != nil {
+		words := strings.Split(strings.TrimPrefix(filepath.Base(path), scratchPrefix), "-")
+		pid, err := strconv.Atoi(words[0])
+		if err != nil || len(words) < 3 {
 			continue
 		}
-		if p, err := process.Find(pid); err == nil && strings.HasPrefix(start, strings.ReplaceAll(p.Start, "/", "_")+"-") {
+		ns := ""
+		if len(words) > 3 {
+			ns = words[2]
+		}
+		maker := process.Noted(pid, words[1], boot, ns)
+		if maker.Elsewhere() && time.Since(info.ModTime()).Abs() < unseen || !maker.Elsewhere() && !maker.Gone() {
 			continue
 		}
 		_ = os.RemoveAll(path) // what cannot be removed hurts nobody

@@ -55,12 +55,26 @@ const tmpMark = ".gt-tmp-"
 
 // Read returns the content of the file, at most limit bytes of it; more is
 // ErrTooLarge. A missing file gives an error that is fs.ErrNotExist.
-func Read(path string, limit int64) ([]byte, error) {
+func Read(path string, limit int64) ([]byte, error) { return ReadIf(path, limit, nil) }
+
+// ReadIf is Read for a file that passes judge, which says what is wrong with it.
+// It is judged by what was opened: what is looked at by its name first may be
+// another file by the time that it is read.
+func ReadIf(path string, limit int64, judge func(fs.FileInfo) error) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if judge != nil {
+		info, err := f.Stat()
+		if err == nil {
+			err = judge(info)
+		}
+		if err != nil {
+			return nil, Error("use", path, err)
+		}
+	}
 	data, err := ReadFrom(f, limit)
 	return data, Error("read", path, err)
 }
@@ -97,6 +111,41 @@ func Open(path string) (*os.File, error) {
 // with mode 0600 where it is missing.
 func OpenAppend(path string) (*os.File, error) {
 	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+}
+
+// OpenLock opens a file that is nothing but a lock for writing, and creates it
+// where it is missing. Its mode is 0200, so that who may only read, as an agent's
+// command in its sandbox, cannot hold the lock: the kernel gives one to any
+// descriptor. One that is wider, as older versions made it, is narrowed where it
+// is ours. With common it is one that another program opens for reading: 0600.
+func OpenLock(path string, common bool) (*os.File, error) {
+	mode := fs.FileMode(0o200)
+	if common {
+		mode = 0o600
+	}
+	f, err := open(path, os.O_WRONLY|os.O_CREATE, mode)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && owner(info) == os.Geteuid() {
+		if perm := info.Mode().Perm(); common && perm&mode != mode || !common && perm != mode {
+			err = f.Chmod(mode)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, Error("open", path, err)
+	}
+	return f, nil
+}
+
+// owner is the user that a file belongs to.
+func owner(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
 }
 
 func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
@@ -309,7 +358,7 @@ func Private(dir string) error {
 	case !info.IsDir():
 		return Error("use", dir, errors.New("not a folder"))
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+	if owner(info) != os.Geteuid() {
 		return Error("use", dir, errors.New("it belongs to another user"))
 	}
 	return nil
@@ -318,14 +367,32 @@ func Private(dir string) error {
 // Own says what is wrong with a file or folder that another user made, who may
 // have meant it for us to read: nil for what is ours or the system's (root's),
 // or is not there. In /tmp, and wherever else anybody may write, a path alone
-// says nothing of who speaks.
+// says nothing of who speaks. It is for a folder; a file that is read is judged by
+// what was opened (ReadIf).
 func Own(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil // whoever opens it says why
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return Error("use", path, errors.New("it belongs to another user"))
+	return Error("use", path, Ours(info))
+}
+
+// Ours says what is wrong with a file that another user made, as Own does. It is a
+// judge for ReadIf.
+func Ours(info fs.FileInfo) error {
+	if uid := owner(info); uid != 0 && uid != os.Geteuid() {
+		return errors.New("it belongs to another user")
+	}
+	return nil
+}
+
+// OursAlone is Ours, and refuses what others may write.
+func OursAlone(info fs.FileInfo) error {
+	if err := Ours(info); err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return errors.New("others may write it")
 	}
 	return nil
 }

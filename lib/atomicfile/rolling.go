@@ -33,6 +33,9 @@ type Rolling struct {
 	Backups string
 	// Limit bounds what is read; zero is MaxSize.
 	Limit int64
+	// Judge says what is wrong with a file before it is read (ReadIf); nil takes
+	// any.
+	Judge func(fs.FileInfo) error
 	// Valid says what is wrong with a content; nil takes any.
 	Valid func([]byte) error
 	// Warn is told of everything that was got over: what was no use, where it
@@ -246,7 +249,7 @@ func (r Rolling) read(path string) ([]byte, error) {
 	if limit == 0 {
 		limit = MaxSize
 	}
-	data, err := Read(path, limit)
+	data, err := ReadIf(path, limit, r.Judge)
 	if err != nil || r.Valid == nil {
 		return data, err
 	}

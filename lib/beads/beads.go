@@ -22,6 +22,7 @@ import (
 
 	"gt/lib/home"
 	"gt/lib/identity"
+	"gt/lib/process"
 )
 
 // Deadline is how long a hook waits for bd.
@@ -51,7 +52,7 @@ func Find(h home.Home) string {
 		if info, err := os.Stat(filepath.Join(dir, ".beads")); err == nil && info.IsDir() {
 			return dir
 		}
-		if h.Town.Personal || dir == h.Town.Root || dir == filepath.Dir(dir) {
+		if dir == h.Town.Root || dir == filepath.Dir(dir) {
 			return ""
 		}
 	}
@@ -72,11 +73,11 @@ func Hooked(h home.Home, environ []string, deadline time.Duration) ([]Work, erro
 	if dir == "" {
 		return nil, nil
 	}
-	bd := find(environ)
+	bd := find(h, environ)
 	if bd == "" {
 		return nil, nil
 	}
-	out, err := run(bd, dir, environ, deadline, "list", "--status=hooked", "--json", "--limit=0", "--readonly")
+	out, err := run(bd, dir, surroundings(h, environ), deadline, "list", "--status=hooked", "--json", "--limit=0", "--readonly")
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask bd for hooked work: %w", err)
 	}
@@ -140,22 +141,28 @@ func means(assignee string, who identity.Identity) bool {
 	return (who.Role == identity.Crew || who.Role == identity.Polecat) && assignee == who.Rig+"/"+who.Name
 }
 
-// find looks for bd in the PATH of environ, in absolute folders only: a bd
-// that a repository brings along is not run.
-func find(environ []string) string {
-	path := ""
+// find looks for bd on the PATH, where no project's own is found; "" where there
+// is none.
+func find(h home.Home, environ []string) string {
+	bd, err := process.LookPath("bd", h.Dir, environ)
+	if err != nil {
+		return ""
+	}
+	return bd
+}
+
+// surroundings is the environment for bd: what says who and where the person is
+// and where the database's server is. BEADS_DIR and the like are not needed, and a
+// project's settings of its client can set them; git, which bd runs, has its own.
+// No background process of bd's is to outlive the question.
+func surroundings(h home.Home, environ []string) []string {
+	env := process.Surroundings(environ)
 	for _, kv := range environ {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			path = v
+		if strings.HasPrefix(kv, "BEADS_DOLT_") || strings.HasPrefix(kv, "GT_DOLT_") {
+			env = append(env, kv)
 		}
 	}
-	for _, dir := range filepath.SplitList(path) {
-		file := filepath.Join(dir, "bd")
-		if info, err := os.Stat(file); err == nil && filepath.IsAbs(dir) && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return file
-		}
-	}
-	return ""
+	return append(env, "PATH="+process.SearchPath(h.Dir, environ), "BEADS_NO_DAEMON=1")
 }
 
 // run runs bd in a process group of its own and kills all of it at the
@@ -165,8 +172,7 @@ func run(bd, dir string, environ []string, deadline time.Duration, args ...strin
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bd, args...)
 	cmd.Dir = dir
-	// No background process of bd's is to outlive the question.
-	cmd.Env = append(environ[:len(environ):len(environ)], "BEADS_NO_DAEMON=1")
+	cmd.Env = environ
 	out, said := front{max: maxOutput}, front{max: 4096}
 	cmd.Stdout, cmd.Stderr = &out, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

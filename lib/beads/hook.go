@@ -13,11 +13,15 @@ const hookDeadline = 5 * time.Second
 
 // Hook hooks an issue to the agent.
 func Hook(h home.Home, id string, environ []string) error {
-	bd := find(environ)
+	dir := Find(h)
+	if dir == "" {
+		return fmt.Errorf("cannot hook '%s': %w", id, errors.New("there is no .beads"))
+	}
+	bd := find(h, environ)
 	if bd == "" {
 		return fmt.Errorf("cannot hook '%s': %w", id, errors.New("bd is not on the PATH"))
 	}
-	_, err := run(bd, Find(h), environ, hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address())
+	_, err := run(bd, dir, surroundings(h, environ), hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address())
 	if err != nil {
 		return fmt.Errorf("cannot hook '%s': %w", id, err)
 	}

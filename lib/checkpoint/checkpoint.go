@@ -73,6 +73,10 @@ type Checkpoint struct {
 	// can write to the role's folder.
 	Claimed bool `json:"-"`
 
+	// hidden reports that what another program of the town left is still to be
+	// told of, and stands where this one would be shown.
+	hidden bool
+
 	file    atomicfile.Rolling
 	unknown openjson.Unknown
 }
@@ -97,7 +101,7 @@ func (c *Checkpoint) MarshalJSON() ([]byte, error) {
 // the future was written under another clock, and is no better.
 func (c *Checkpoint) Stale(now time.Time) bool { return now.Sub(c.Timestamp).Abs() >= StaleAfter }
 
-// List returns the checkpoints that lie in the home, the newest first. It
+// List returns the checkpoints of the home and of its sessions, the newest first. It
 // changes nothing: one that cannot be read or understood is reported, with what
 // is used in its place, and the others are returned all the same.
 func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Read) }
@@ -107,24 +111,21 @@ func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rollin
 // lock.
 func Mend(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Mend) }
 
+// list reads the home's checkpoint, and of those beside it the ones that a record
+// of a session vouches for, by their names: however many others lie there, none
+// is looked at.
 func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
-	paths := []string{h.Path(File)}
-	entries, err := os.ReadDir(h.Runtime())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, atomicfile.Error("read", h.Runtime(), err)
+	ids, err := session.Store{Home: h}.IDs()
+	if err != nil {
+		return nil, err
 	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "checkpoint-") && strings.HasSuffix(e.Name(), ".json") {
-			paths = append(paths, h.Path(e.Name()))
-		}
+	paths := []string{h.Path(File)}
+	for _, id := range ids {
+		paths = append(paths, beside(h, id))
 	}
 	var all []*Checkpoint
 	var failed error
 	for _, path := range paths {
-		if err := atomicfile.Own(path); err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
 		c, err := read(rolling(path), load)
 		if c != nil {
 			all = append(all, c)
@@ -160,12 +161,56 @@ func claimed(h home.Home) (*Checkpoint, error) {
 	if _, err := session.ParseID(string(c.SessionID)); err != nil {
 		c.SessionID = ""
 	}
+	if told, err := atomicfile.Read(h.Path(toldFile), 4096); err == nil && string(told) == c.claim() {
+		return nil, nil
+	}
 	return c, nil
+}
+
+// toldFile names the claim that a session was told of last.
+const toldFile = "checkpoint.told"
+
+// claim tells a claimed checkpoint from every other.
+func (c *Checkpoint) claim() string {
+	return string(c.SessionID) + " " + c.Timestamp.UTC().Format(time.RFC3339Nano) + "\n"
+}
+
+// beside is where a session's checkpoint is while the home's holds another's.
+func beside(h home.Home, id session.ID) string { return h.Path(prefix + string(id) + ".json") }
+
+const prefix = "checkpoint-"
+
+// maxForget bounds how many files of the folder are looked at for what is to be
+// forgotten, each time that a checkpoint is written.
+const maxForget = 256
+
+// sweep removes what is forgotten beside the home's checkpoint and nobody vouches
+// for: the session's record went long ago.
+func sweep(h home.Home, now time.Time) error {
+	dir, err := os.Open(h.Runtime())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return atomicfile.Error("read", h.Runtime(), err)
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(maxForget)
+	var failed error
+	for _, name := range names {
+		id, ok := strings.CutPrefix(strings.TrimSuffix(name, ".json"), prefix)
+		if !ok || !strings.HasSuffix(name, ".json") || (session.Store{Home: h}).Exists(session.ID(id)) {
+			continue
+		}
+		if info, err := os.Lstat(h.Path(name)); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > forget {
+			failed = errors.Join(failed, rolling(h.Path(name)).Remove())
+		}
+	}
+	return failed
 }
 
 // rolling is the checkpoint of that path.
 func rolling(path string) atomicfile.Rolling {
-	return atomicfile.Rolling{Path: path, Limit: maxSize, Valid: func(data []byte) error {
+	return atomicfile.Rolling{Path: path, Limit: maxSize, Judge: atomicfile.Ours, Valid: func(data []byte) error {
 		_, err := parse(data)
 		return err
 	}}
@@ -208,14 +253,17 @@ func parse(data []byte) (*Checkpoint, error) {
 // checkpoint is returned all the same. The caller holds the home's lock.
 func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	all, err := Mend(h)
+	err = errors.Join(err, sweep(h, now))
 	path := h.Path(File)
 	if info, lerr := os.Lstat(path); lerr == nil && !info.Mode().IsRegular() {
-		path = h.Path("checkpoint-" + string(id) + ".json") // it could not be set aside either
+		path = beside(h, id) // it could not be set aside either
 	}
 	var own *Checkpoint
+	hidden := false
 	for _, c := range all {
 		switch {
 		case c.Claimed:
+			hidden = wanted(h, c, id, now)
 		case c.SessionID == id && own == nil:
 			own = c
 		case filepath.Base(c.file.Path) != File:
@@ -223,12 +271,13 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 				err = errors.Join(err, c.file.Remove())
 			}
 		case wanted(h, c, id, now):
-			path = h.Path("checkpoint-" + string(id) + ".json")
+			path = beside(h, id)
 		}
 	}
 	if own == nil {
 		own = &Checkpoint{SessionID: id, file: rolling(path)}
 	}
+	own.hidden = hidden
 	return own, err
 }
 
@@ -270,7 +319,7 @@ func (c *Checkpoint) Write(h home.Home) error {
 
 // show puts the home's checkpoint where other programs of a town look for it.
 func (c *Checkpoint) show(h home.Home) error {
-	if filepath.Base(c.file.Path) != File {
+	if filepath.Base(c.file.Path) != File || c.hidden {
 		return nil
 	}
 	data, err := openjson.File(c)
@@ -312,10 +361,7 @@ func (c *Checkpoint) SetFiles(changes []git.Change) {
 // now, another's, or told to another, is left as it is. The caller holds the home's lock.
 func Take(h home.Home, c *Checkpoint, by session.ID) error {
 	if c.Claimed {
-		// Told once: a copy of ours says so.
-		own := *c
-		own.TakenBy, own.file = by, rolling(h.Path("checkpoint-"+string(cmp.Or(c.SessionID, "unnamed"))+".json"))
-		return own.put(atomicfile.Unsynced)
+		return atomicfile.Write(h.Path(toldFile), []byte(c.claim()), atomicfile.Unsynced)
 	}
 	now, err := read(c.file, atomicfile.Rolling.Read)
 	if now == nil || now.SessionID != c.SessionID || now.TakenBy != c.TakenBy {

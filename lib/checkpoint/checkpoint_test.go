@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/atomicfile"
 	"gt/lib/git"
 	"gt/lib/home"
 	"gt/lib/openjson"
 	"gt/lib/place"
+	"gt/lib/session"
 	"gt/lib/term"
 )
 
@@ -56,6 +58,9 @@ func TestOpenPastAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(h.Path(File, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := (session.Store{Home: h}).Put(&session.Record{ID: "s1", StartedAt: time.Now()}, atomicfile.Unsynced); err != nil {
 		t.Fatal(err)
 	}
 	for _, notes := range []string{"one", "two"} {

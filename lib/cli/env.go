@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"gt/lib/process"
 	"gt/lib/redact"
 	"gt/lib/term"
 )
@@ -50,6 +51,7 @@ func OS() *Env {
 	if gone {
 		dir = left(os.Getenv("PWD"))
 	}
+	process.Distrust(dir)
 	return &Env{
 		Args:    os.Args[1:],
 		Stdin:   os.Stdin,

@@ -69,10 +69,21 @@ func ExitCode(err error) int {
 	return IO
 }
 
+// hints are those that were given to err.
 func hints(err error) []string {
 	var f *failure
 	if errors.As(err, &f) {
 		return f.hints
 	}
 	return nil
+}
+
+// allHints are those and the one that the error behind it has itself.
+func allHints(err error) []string {
+	all := hints(err)
+	var own interface{ Hint() string }
+	if errors.As(err, &own) {
+		all = append(all[:len(all):len(all)], own.Hint())
+	}
+	return all
 }

@@ -210,7 +210,7 @@ type exit int
 func Report(env *Env, err error) int {
 	if err != nil && !errors.Is(err, Silent) {
 		env.Error("%v", err)
-		for _, h := range hints(err) {
+		for _, h := range allHints(err) {
 			env.Hint("%s", h)
 		}
 	}

@@ -83,7 +83,7 @@ func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 	if err := l.prepare(); err != nil {
 		return err
 	}
-	lock, err := flock.Acquire(string(l)+".lock", lockWait)
+	lock, err := l.lock(lockWait)
 	if err != nil {
 		return err
 	}
@@ -170,6 +170,15 @@ func (l Log) last(session string, types []string) (last Event) {
 		}
 	}
 	return last
+}
+
+// lock takes the log's lock, which in a workspace of Gas Town that takes as well.
+func (l Log) lock(wait time.Duration) (*flock.Lock, error) {
+	path := string(l) + ".lock"
+	if missing(filepath.Join(filepath.Dir(path), "mayor", "town.json")) {
+		return flock.Acquire(path, wait)
+	}
+	return flock.AcquireCommon(path, wait)
 }
 
 // Size is the log's size in bytes, 0 where there is none.

@@ -61,11 +61,27 @@ func TestAppendWritesGasTownsLine(t *testing.T) {
 	if string(data) != want {
 		t.Errorf("\n%s\nwant\n%s", data, want)
 	}
-	for _, path := range []string{string(l), string(l) + ".lock"} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-			t.Error(path, info.Mode(), err)
+	modes := func(lock fs.FileMode) {
+		t.Helper()
+		for path, want := range map[string]fs.FileMode{string(l): 0o600, string(l) + ".lock": lock} {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+				t.Error(path, info.Mode(), err)
+			}
 		}
 	}
+	modes(0o200)
+	// Gas Town opens its lock for reading.
+	dir := filepath.Dir(string(l))
+	if err := os.Mkdir(filepath.Join(dir, "mayor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mayor", "town.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(at, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s2"}); err != nil {
+		t.Fatal(err)
+	}
+	modes(0o600)
 }
 
 func TestAppendEndsATornLineFirst(t *testing.T) {

@@ -611,7 +611,7 @@ func (w *rewrite) finish() error {
 	if err := w.sync(); err != nil {
 		return err
 	}
-	lock, err := flock.Acquire(string(w.log)+".lock", pruneWait)
+	lock, err := w.log.lock(pruneWait)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 // Package flock takes an exclusive lock on a file for as long as a process
 // needs it. The kernel drops the lock when the process dies, however it dies.
 //
+// The file is a lock and nothing else, of mode 0200: who may only read cannot hold
+// it. Nothing that others can read or write is ever locked, for they could.
+//
 // The lock is advisory, and what it guards stands in other files.
 package flock
 
@@ -24,9 +27,19 @@ type Lock struct{ f *os.File }
 // waits for it at most as long as wait; then ErrBusy. Those who wait get it in
 // the order in which they came.
 func Acquire(path string, wait time.Duration) (*Lock, error) {
+	return acquire(path, false, wait)
+}
+
+// AcquireCommon is Acquire for a lock that another program takes as well, and
+// opens for reading: its file has mode 0600, and who may read it can hold it.
+func AcquireCommon(path string, wait time.Duration) (*Lock, error) {
+	return acquire(path, true, wait)
+}
+
+func acquire(path string, common bool, wait time.Duration) (*Lock, error) {
 	deadline := time.Now().Add(wait)
 	for {
-		f, err := atomicfile.OpenAppend(path)
+		f, err := atomicfile.OpenLock(path, common)
 		if err != nil {
 			return nil, err
 		}

@@ -126,7 +126,7 @@ func TestAcquireRefusesWhatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock.Unlock()
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o200 {
 		t.Error(info, err)
 	}
 }
@@ -182,5 +182,96 @@ func TestInTurn(t *testing.T) {
 		if got := <-order; got != i {
 			t.Errorf("%d came %dth", got, i)
 		}
+	}
+}
+
+// Who may only read cannot hold a lock: not a new one, and not one that an older
+// version made once it was used again.
+func TestWhoMayOnlyRead(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read anything")
+	}
+	testWhoMayOnlyRead(t)
+}
+
+func testWhoMayOnlyRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{path, path + "2"} {
+		lock, err := Acquire(path, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := os.Open(path); !errors.Is(err, os.ErrPermission) {
+			f.Close()
+			t.Errorf("it can be opened for reading: %v", err)
+		}
+		lock.Unlock()
+		lock, err = Acquire(path, 0)
+		if err != nil {
+			t.Fatal("it is locked out itself: ", err)
+		}
+		lock.Unlock()
+	}
+}
+
+// A sandbox that shows the disk read-only, and runs as its user, holds no lock.
+// Where the tests run as root, which no mode stops, another user stands for one.
+func TestSandboxHoldsNoLock(t *testing.T) {
+	if os.Getenv("FLOCK_SANDBOXED") != "" {
+		testWhoMayOnlyRead(t)
+		dir := t.TempDir()
+		path := filepath.Join(dir, "lock")
+		lock, err := Acquire(path, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock.Unlock()
+		box, err := exec.LookPath("bwrap")
+		if err != nil {
+			t.Skip(err)
+		}
+		args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--"}
+		if err := exec.Command(box, append(args, "true")...).Run(); err != nil {
+			t.Skip("no sandbox can be made here: ", err)
+		}
+		out, err := exec.Command(box, append(args, "sh", "-c", `test -d "$0" && ! cat "$1" && ! flock -n "$1" true && ! flock -n -s "$1" true`, dir, path)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("in the sandbox: %v %s", err, out)
+		}
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-test.run", "^TestSandboxHoldsNoLock$", "-test.v")
+	if os.Geteuid() == 0 {
+		data, err := os.ReadFile(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := os.MkdirTemp("/tmp", "gt-flock-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		program := filepath.Join(dir, "test")
+		if err := errors.Join(os.WriteFile(program, data, 0o755), os.Chmod(program, 0o755), os.Chmod(dir, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Path, cmd.Dir = program, dir
+		cmd.Env = []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	cmd.Env = append(cmd.Environ(), "FLOCK_SANDBOXED=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if strings.Contains(string(out), "--- SKIP") {
+		t.Skipf("%s", out)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"gt/lib/atomicfile"
+	"gt/lib/process"
 	"gt/lib/term"
 )
 
@@ -23,6 +24,8 @@ var (
 	ErrNotRepository = errors.New("not in a git worktree")
 	// ErrTimeout is what it gives when git was not done in time and was killed.
 	ErrTimeout = errors.New("git took too long")
+
+	errMissing = errors.New("unable to read an object")
 )
 
 // State is what git says of a worktree: what is checked out, and what differs
@@ -59,9 +62,15 @@ const maxStatus = 8 << 20
 // none of git's locks and changes nothing, also no index. A git that is not
 // done after wait is killed, with what it started.
 //
-// The files of gt's own state count for no change.
+// Nothing runs that the repository, or one inside of it, names: see apart. The
+// files of gt's own state count for no change.
 func Status(dir string, wait time.Duration) (State, error) {
-	out, err := answer(dir, wait, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--renames")
+	ask := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"}
+	out, err := answer(dir, wait, append(ask, "--renames")...)
+	if errors.Is(err, errMissing) {
+		// A partial clone lacks it. To fetch it would run what the repository names.
+		out, err = answer(dir, wait, append(ask, "--no-renames")...)
+	}
 	if err != nil {
 		return State{}, atomicfile.Error("read the git state of", dir, err)
 	}
@@ -75,9 +84,26 @@ func Status(dir string, wait time.Duration) (State, error) {
 func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks"}, args...)...)
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := locate(dir)
+	if err != nil {
+		return nil, err
+	}
+	vars, done, err := r.apart()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	program, err := process.LookPath("git", r.top, os.Environ())
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, append(quiet, args...)...)
 	cmd.Dir = dir
-	cmd.Env = environ(os.Environ())
+	cmd.Env = append(environ(r.top, os.Environ()), vars...)
 	// A group of its own, so that killing it also ends what git has started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -85,7 +111,7 @@ func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 	out, errs := &bounded{max: maxStatus}, &bounded{max: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, errs
 
-	err := cmd.Run()
+	err = cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay): // git is done; what it started holds the pipe
 	case err != nil && ctx.Err() != nil:
@@ -104,26 +130,30 @@ func reason(err error, said []byte) error {
 	case strings.HasPrefix(line, "not a git repository"), // no .git at or above dir
 		strings.HasPrefix(line, "this operation must be run in a work tree"): // a bare one
 		return ErrNotRepository
+	case strings.HasPrefix(line, "unable to read "):
+		return fmt.Errorf("%w: %s", errMissing, term.Clean(line))
 	case line == "":
 		return err
 	}
 	return errors.New(term.Clean(line))
 }
 
-// environ is the environment for git: messages in the language that reason
-// knows, and no variable by which a hook of another repository would lead git
-// there.
-func environ(inherited []string) []string {
-	env := slices.DeleteFunc(slices.Clone(inherited), func(kv string) bool {
-		key, _, _ := strings.Cut(kv, "=")
-		switch key {
-		case "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_NAMESPACE",
-			"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES":
-			return true
-		}
-		return false
-	})
-	return append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")
+// quiet keeps git from what its configuration, also the person's, may have it
+// do besides: a monitor of ours would be started for a git directory that is
+// gone in a moment, and a hook's path may lead into the worktree.
+var quiet = []string{
+	"--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
+}
+
+// environ is the environment for git: what says who and where the person is,
+// and nothing else of what was inherited. A variable of git's own (GIT_DIR,
+// GIT_CONFIG_COUNT, GIT_EXEC_PATH, GIT_TRACE, ...), of the loader's or of a
+// shell's names programs and files, and a project's settings of its client can
+// set it. Messages are in the language that reason knows.
+func environ(top string, inherited []string) []string {
+	env := process.Surroundings(inherited)
+	return append(env, "PATH="+process.SearchPath(top, inherited), "LC_ALL=C",
+		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
 }
 
 // bounded keeps the first max bytes that are written to it.

@@ -15,12 +15,21 @@ import (
 	"time"
 )
 
+// person gives a test a person's surroundings of its own.
+func person(t *testing.T) (home string) {
+	home = t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	return home
+}
+
 // repository makes a repository with one commit of the given files.
 func repository(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(dir, "none"))
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	person(t)
 	run(t, dir, "init", "-q", "-b", "main")
 	run(t, dir, "config", "user.name", "T")
 	run(t, dir, "config", "user.email", "t@example.org")
@@ -225,9 +234,9 @@ func TestStatusOutside(t *testing.T) {
 		t.Errorf("a bare repository: %v", err)
 	}
 	broken := repository(t, "a")
-	write(t, broken, ".git/config", "[core\n")
+	write(t, broken, ".git/index", "no index")
 	_, err := Status(broken, time.Minute)
-	if want := "cannot read the git state of '" + broken + "': bad config line 1 in file .git/config"; err == nil || err.Error() != want {
+	if want := "cannot read the git state of '" + broken + "': " + broken + "/.git/index: index file smaller than expected"; err == nil || err.Error() != want {
 		t.Errorf("a broken repository: %v, want %s", err, want)
 	}
 	if _, err := Status(filepath.Join(dir, "missing"), time.Minute); err == nil || errors.Is(err, ErrNotRepository) {
@@ -247,7 +256,7 @@ func fakeGit(t *testing.T, script string) {
 
 // A git that hangs is killed in time, and so is what it has started.
 func TestStatusTimeout(t *testing.T) {
-	dir := t.TempDir()
+	dir := repository(t)
 	fakeGit(t, "sleep 600 & echo $! >child; wait\n")
 	start := time.Now()
 	_, err := Status(dir, 300*time.Millisecond)
@@ -275,8 +284,9 @@ func TestStatusTimeout(t *testing.T) {
 
 // A git that tells without end costs no memory without end.
 func TestStatusTruncated(t *testing.T) {
+	dir := repository(t)
 	fakeGit(t, `yes '? some/long/path/to/a/file' | head -c 10000000 | tr '\n' '\000'`)
-	s := status(t, t.TempDir())
+	s := status(t, dir)
 	if !s.Truncated || len(s.Changes) != maxStatus/len("? some/long/path/to/a/file\n") {
 		t.Errorf("%d changes, truncated %v", len(s.Changes), s.Truncated)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,13 +61,10 @@ func sum(lines []byte) uint32 { return crc32.Checksum(lines, crc32.MakeTable(crc
 // load reads the cache; what cannot be read, or believed, is empty.
 func load(path string) index {
 	none := index{}
-	if path == "" || atomicfile.Own(path) != nil {
+	if path == "" {
 		return none
 	}
-	if info, err := os.Lstat(path); err != nil || info.Mode().Perm()&0o022 != 0 {
-		return none // others may have written it
-	}
-	data, err := atomicfile.Read(path, maxCache)
+	data, err := atomicfile.ReadIf(path, maxCache, atomicfile.OursAlone)
 	if err != nil {
 		return none
 	}

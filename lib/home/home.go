@@ -13,6 +13,7 @@ import (
 	"gt/lib/flock"
 	"gt/lib/identity"
 	"gt/lib/place"
+	"gt/lib/process"
 	"gt/lib/town"
 )
 
@@ -32,18 +33,27 @@ type Home struct {
 	role  bool   // it is a role's directory in a town
 }
 
-// in completes a home of which folder, town and identity are known.
-func (h Home) in() Home {
+// in completes a home of which folder, town and identity are known, and perhaps the
+// folder that keeps what belongs to it.
+func (h Home) in(at string) Home {
 	h.role = !h.Town.Personal && h.Identity.Role != ""
 	state := h.Town.State
-	if h.Problem = state.Check(); h.Problem == nil && state.Within(h.Dir) {
+	real := h.Dir
+	if at == "" {
+		real = place.Real(h.Dir)
+	}
+	if h.Problem = state.Check(); h.Problem == nil && state.Within(real) {
 		h.Problem = fmt.Errorf("nothing is kept for '%s': gt's own state lies in it, where whoever can write to the project can write it; "+
 			"XDG_STATE_HOME moves it", h.Dir)
 	}
-	if h.Problem != nil {
-		state = place.Nowhere
+	switch {
+	case h.Problem != nil:
+		h.state = place.Nowhere.Path("home")
+	case at != "":
+		h.state = at
+	default:
+		h.state = state.Home(real, h.role)
 	}
-	h.state = state.Home(h.Dir, h.role)
 	return h
 }
 
@@ -60,6 +70,12 @@ func (h Home) in() Home {
 // commands that a session runs; so when GT_SESSION_UUID is another session's,
 // GT_HOME was inherited from a parent and does not count.
 func Find(getenv func(string) string, dir, own string) Home {
+	return find(place.StateOf(getenv), getenv, dir, own, "")
+}
+
+// find is Find where the state is known, and with at the folder of it that keeps
+// what belongs to the home.
+func find(state place.State, getenv func(string) string, dir, own, at string) Home {
 	project := getenv("CLAUDE_PROJECT_DIR")
 	if !filepath.IsAbs(project) || !isDir(project) {
 		project = dir
@@ -69,11 +85,11 @@ func Find(getenv func(string) string, dir, own string) Home {
 	if uuid := getenv("GT_SESSION_UUID"); own != "" && uuid != "" && uuid != own {
 		set = ""
 	}
-	if filepath.IsAbs(set) && isDir(set) {
+	if filepath.IsAbs(set) && (at != "" || isDir(set)) {
 		h.Dir = filepath.Clean(set)
 		project = h.Dir
 	}
-	h.Town = town.Find(getenv, project)
+	h.Town = town.FindIn(state, getenv, project)
 
 	id, ok, err := identity.FromEnv(getenv)
 	if err != nil {
@@ -92,17 +108,20 @@ func Find(getenv func(string) string, dir, own string) Home {
 	if h.Dir == "" {
 		h.Dir = worktree(project, h.Town.Root)
 	}
+	for _, d := range []string{dir, getenv("CLAUDE_PROJECT_DIR"), h.Dir} {
+		process.Distrust(d)
+	}
 	if !ok {
 		id = identity.Named(h.Dir)
 	}
 	h.Identity = id
-	return h.in()
+	return h.in(at)
 }
 
 // Fixed is the home of a session that has had it from its first hook on, whatever
 // folder its client is in by now.
-func Fixed(getenv func(string) string, at, dir, own string) Home {
-	h := Find(func(key string) string {
+func Fixed(state place.State, getenv func(string) string, at, dir, own string) Home {
+	return find(state, func(key string) string {
 		switch key {
 		case "GT_HOME":
 			return dir
@@ -110,11 +129,7 @@ func Fixed(getenv func(string) string, at, dir, own string) Home {
 			return own
 		}
 		return getenv(key)
-	}, dir, own)
-	if h.Problem == nil {
-		h.Dir, h.state = dir, at // also where another folder, or none, is there by now
-	}
-	return h
+	}, dir, own, at)
 }
 
 // OfSession is the home of a session of which a record is kept; ok is false where
@@ -124,9 +139,8 @@ func OfSession(state place.State, id string) (h Home, ok bool) {
 	if at == "" {
 		return Home{}, false
 	}
-	h = In(state, dir)
-	h.state = at
-	return h, true
+	t := town.Town{Root: string(state), State: state, Personal: true}
+	return Home{Dir: dir, Town: t, Identity: identity.Named(dir)}.in(at), true
 }
 
 // Elsewhere is the home of somebody who works in dir: of our environment only
@@ -144,7 +158,7 @@ func Elsewhere(getenv func(string) string, dir string) Home {
 // At is the home that a folder is, whoever asks: for a hand-over to another
 // session, which is read from the folder and not from our own environment.
 func At(t town.Town, id identity.Identity, dir string) Home {
-	return Home{Dir: dir, Town: t, Identity: id}.in()
+	return Home{Dir: dir, Town: t, Identity: id}.in("")
 }
 
 // In is the home that a folder is outside of any town.

@@ -110,8 +110,9 @@ func Begin(env *cli.Env, f Flags) *Call {
 // find finds the home: a session's is the one that its first hook had.
 func (c *Call) find() home.Home {
 	if c.Hook && c.ID != "" {
-		if at, dir := place.StateOf(c.env.Getenv).Fixed(string(c.ID)); at != "" {
-			return home.Fixed(c.env.Getenv, at, dir, string(c.ID))
+		state := place.StateOf(c.env.Getenv)
+		if at, dir := state.Fixed(string(c.ID)); at != "" {
+			return home.Fixed(state, c.env.Getenv, at, dir, string(c.ID))
 		}
 	}
 	return home.Find(c.env.Getenv, c.Dir, string(c.ID))

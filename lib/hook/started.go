@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"os"
 	"slices"
 	"strings"
 
@@ -37,11 +36,7 @@ func asStarted(env *cli.Env, hook bool) {
 	if !hook && session.Client(env.Getenv) == "" {
 		return // a person's shell, whose environment is the person's own
 	}
-	client, err := process.Agent(os.Getpid())
-	if err != nil {
-		return
-	}
-	began, err := client.Environ()
+	began, err := process.AgentEnviron()
 	start := cli.Env{Environ: began}
 	if err != nil || start.Getenv("HOME") != env.Getenv("HOME") {
 		return

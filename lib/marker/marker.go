@@ -55,7 +55,7 @@ func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfi
 	name = previous
 	if !is(name) || name == foreign || !replaceable(h.Path(name)) {
 		name = plain
-		if _, err := os.Lstat(h.Path(plain)); err == nil {
+		if _, err := os.Lstat(h.Path(plain)); err == nil || claimed(h) {
 			name = plain + "." + string(id)
 		}
 	}
@@ -73,6 +73,13 @@ func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfi
 	return name, nil
 }
 
+// claimed reports whether another program of the town has left a marker, where
+// the home itself holds none of that name.
+func claimed(h home.Home) bool {
+	_, err := h.Mirror().Read(plain, maxBytes)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // is says whether a file of that name, which may come from a record that
 // somebody else wrote, is a marker in .runtime.
 func is(name string) bool {
@@ -88,9 +95,7 @@ func replaceable(path string) bool {
 // List returns the markers that lie in the home.
 func List(h home.Home) ([]Marker, error) {
 	entries, err := os.ReadDir(h.Runtime())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, atomicfile.Error("read", h.Runtime(), err)
 	}
 	var found []Marker

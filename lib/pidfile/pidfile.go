@@ -2,10 +2,11 @@
 // be found, and ended, by whoever comes later. Each has a file,
 // <town>/.runtime/pids/<session>.pid:
 //
-//	<pid>|<boot id>:<start>
+//	<pid>|<boot id>:<start>:<namespace>
 //
-// with the kernel's id of the boot and its figure for the start of the process
-// (process.Proc): no clock takes part, and a number that was given to another
+// with the kernel's id of the boot, its figure for the start of the process and
+// the PID namespace that the number counts in (process.Proc; macOS has none): no
+// clock takes part, and a number that was given to another
 // process since is never mistaken for the one that was tracked. Gas Town has a
 // local time after the bar. Such a file is told from ours and taken for what it
 // is: a number, and no proof (docs/pid-files.md).
@@ -36,7 +37,7 @@ type State string
 const (
 	Alive   State = "alive"   // it runs
 	Gone    State = "gone"    // it does not; its number may be another's now
-	Foreign State = "foreign" // a process has that number, and whether it is the one cannot be told
+	Foreign State = "foreign" // whether it runs cannot be told: another program noted it, or its PID namespace is not ours
 	Corrupt State = "corrupt" // the file names no process
 )
 
@@ -178,7 +179,10 @@ func (d Dir) lock() (*flock.Lock, error) {
 }
 
 func format(p process.Proc) []byte {
-	return fmt.Appendf(nil, "%d|%s:%s\n", p.PID, p.Boot, p.Start)
+	if p.NS == "" {
+		return fmt.Appendf(nil, "%d|%s:%s\n", p.PID, p.Boot, p.Start)
+	}
+	return fmt.Appendf(nil, "%d|%s:%s:%s\n", p.PID, p.Boot, p.Start, p.NS)
 }
 
 // parse reads a file. The state is Corrupt where it names no process, else
@@ -190,8 +194,10 @@ func parse(data []byte) (process.Proc, State) {
 		return process.Proc{}, Corrupt
 	}
 	p := process.Proc{PID: int(pid)}
-	if boot, since, ok := strings.Cut(start, ":"); ok && isBoot(boot) && isStart(since) {
-		p.Boot, p.Start = boot, since
+	boot, rest, ok := strings.Cut(start, ":")
+	since, ns, named := strings.Cut(rest, ":")
+	if ok && isBoot(boot) && isStart(since) && (!named || isNamespace(ns)) {
+		p = process.Noted(p.PID, since, boot, ns)
 	}
 	return p, ""
 }
@@ -206,9 +212,15 @@ func isStart(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789.") == ""
 }
 
+// isNamespace knows the number of a namespace.
+func isNamespace(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
 // look says how the process is. An error where the system does not tell:
 // nothing is known then, and nothing is to be done.
 func look(p process.Proc) (State, error) {
+	if p.Elsewhere() {
+		return Foreign, nil
+	}
 	now, err := process.Find(p.PID)
 	switch {
 	case errors.Is(err, os.ErrProcessDone):

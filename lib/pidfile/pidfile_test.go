@@ -17,6 +17,9 @@ const boot = "0f0f0f0f-0000-4000-8000-000000000000"
 // What a file says, whoever wrote it.
 func TestParse(t *testing.T) {
 	for text, want := range map[string]process.Proc{
+		"123|" + boot + ":4567:402653\n":      {PID: 123, Start: "4567", Boot: boot, NS: "402653"},
+		"123|" + boot + ":4567:pid":           {PID: 123},
+		"123|" + boot + ":4567:":              {PID: 123},
 		"123|" + boot + ":4567\n":             {PID: 123, Start: "4567", Boot: boot},
 		"123|" + boot + ":1737075600.123456":  {PID: 123, Start: "1737075600.123456", Boot: boot}, // macOS
 		"123|" + strings.ToUpper(boot) + ":1": {PID: 123, Start: "1", Boot: strings.ToUpper(boot)},
@@ -37,6 +40,9 @@ func TestParse(t *testing.T) {
 		"{\"pid\":123}":                       {},
 		"123|\xff":                            {},
 	} {
+		if want.Known() && want.NS == "" {
+			want = process.Noted(want.PID, want.Start, want.Boot, "") // of our own
+		}
 		got, state := parse([]byte(text))
 		if got != want || (state == Corrupt) != (want.PID == 0) {
 			t.Errorf("parse(%q) = %+v, %q; want %+v", text, got, state, want)
@@ -68,6 +74,30 @@ func TestTrack(t *testing.T) {
 	all, err := d.List()
 	if err != nil || len(all) != 5 {
 		t.Errorf("%d files, %v", len(all), err)
+	}
+}
+
+// Of a process of another PID namespace nobody can say whether it runs, until the
+// machine has booted anew.
+func TestElsewhere(t *testing.T) {
+	d := Of(town.Town{Root: t.TempDir()})
+	self, err := process.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	self.NS = "1"
+	if err := d.Track("x", self); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := d.Get("x"); err != nil || f.State != Foreign || f.Process != self {
+		t.Errorf("%+v, %v", f, err)
+	}
+	self.Boot = boot
+	if err := d.Track("x", self); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := d.Get("x"); err != nil || f.State != Gone {
+		t.Errorf("%+v, %v", f, err)
 	}
 }
 

@@ -27,8 +27,9 @@ type Folder struct {
 }
 
 // Look returns which folder there is at a path.
-func Look(path string) (Folder, error) {
-	real := Real(path)
+func Look(path string) (Folder, error) { return look(Real(path)) }
+
+func look(real string) (Folder, error) {
 	f, err := identify(real)
 	f.Path = real
 	return f, err
@@ -57,15 +58,18 @@ func readFolder(dir string) (Folder, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return f, atomicfile.Error("understand", filepath.Join(dir, note), err)
 	}
+	if !filepath.IsAbs(f.Path) || f.Inode == 0 {
+		return f, atomicfile.Error("understand", filepath.Join(dir, note), errors.New("it names no folder"))
+	}
 	return f, nil
 }
 
 // Home is the folder of the state that keeps what belongs to the home at dir.
-// It may not exist yet. Of two folders that have had the same path each has its
+// The home's path has no links. The folder may not exist yet. Of two folders that have had the same path each has its
 // own, unless anyone is set: a town's role directory belongs to the role, however
 // often it is made anew.
 func (s State) Home(dir string, anyone bool) string {
-	here, err := Look(dir)
+	here, err := look(dir)
 	at := s.Path("homes", key(here.Path))
 	if anyone || err != nil { // it was removed under us, or cannot be looked at
 		return at

@@ -105,8 +105,8 @@ func (s State) Check() error {
 		return atomicfile.Error("use", string(s), err)
 	case !info.IsDir():
 		return atomicfile.Error("use", string(s), errors.New("not a folder"))
-	case atomicfile.Own(string(s)) != nil:
-		return atomicfile.Own(string(s))
+	case owner(info) != 0 && owner(info) != os.Geteuid():
+		return atomicfile.Error("use", string(s), errors.New("it belongs to another user"))
 	case info.Mode().Perm()&0o022 != 0:
 		return atomicfile.Error("use", string(s), errors.New("others may write to it; chmod 700 makes it private"))
 	}
@@ -121,11 +121,9 @@ func (s State) Prepare(dir string) error {
 	return atomicfile.Private(dir)
 }
 
-// Within reports whether the state folder lies in dir, so that who can write to
-// that project can write what gt believes.
-func (s State) Within(dir string) bool {
-	return s != Nowhere && Inside(string(s), Real(dir))
-}
+// Within reports whether the state folder lies in a folder, whose path has no links
+// (Real), so that who can write to that project can write what gt believes.
+func (s State) Within(real string) bool { return s != Nowhere && Inside(string(s), real) }
 
 // Inside reports whether a path is a folder or lies in it. Both are clean.
 func Inside(path, dir string) bool {

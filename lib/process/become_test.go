@@ -33,13 +33,13 @@ func TestLookPath(t *testing.T) {
 		"NOPATH=" + second:             "",
 	} {
 		for _, name := range []string{"plain", "folder"} {
-			got, err := LookPath(name, []string{"PATH=/nowhere", path})
+			got, err := LookPath(name, "", []string{"PATH=/nowhere", path})
 			if want == "" && err == nil || want != "" && got != filepath.Join(want, name) {
 				t.Errorf("with %s, %s is %q, %v", path, name, got, err)
 			}
 		}
 	}
-	if got, err := LookPath("./plain", nil); err != nil || got != filepath.Join(second, "plain") {
+	if got, err := LookPath("./plain", "", nil); err != nil || got != filepath.Join(second, "plain") {
 		t.Error(got, err)
 	}
 	if err := Become(second, []string{"nothing-of-that-name"}, nil); err == nil {

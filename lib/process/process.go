@@ -12,16 +12,22 @@ import (
 )
 
 // Proc names one process for all time: its number, when the kernel started it,
-// and in which boot. The three are what PID files and records keep. Start is
-// the kernel's own figure and only good for comparing.
+// in which boot, and the PID namespace that the number counts in. The four are
+// what PID files and records keep. Start is the kernel's own figure and only good
+// for comparing.
 type Proc struct {
 	PID   int
 	Start string
 	Boot  string
+	NS    string // the namespace's number; "" where the system has none
 }
 
 // Find returns the running process with that number. A zombie counts as gone.
 func Find(pid int) (Proc, error) {
+	ns, err := namespace()
+	if err != nil {
+		return Proc{}, err
+	}
 	st, err := stat(pid)
 	if err != nil {
 		return Proc{}, err
@@ -30,7 +36,35 @@ func Find(pid int) (Proc, error) {
 	if err != nil {
 		return Proc{}, err
 	}
-	return Proc{PID: pid, Start: st.start, Boot: boot}, nil
+	return Proc{PID: pid, Start: st.start, Boot: boot, NS: ns}, nil
+}
+
+// Noted returns a process as a file names it. One without a namespace was noted
+// before that stood in the file, and means a process of the reader's.
+func Noted(pid int, start, boot, ns string) Proc {
+	p := Proc{PID: pid, Start: start, Boot: boot, NS: ns}
+	if ns == "" && p.Known() {
+		p.NS, _ = namespace() // or nothing is found of any process
+	}
+	return p
+}
+
+// Elsewhere reports whether the process was noted in another PID namespace of
+// this boot: in a container, in a sandbox, or outside of ours. Its number means
+// another process here or none, so nothing can be said of it.
+func (p Proc) Elsewhere() bool {
+	if p.NS == "" || !p.Known() {
+		return false
+	}
+	ns, err := namespace()
+	if err != nil {
+		return true // our numbers are not those that we see
+	}
+	if ns == p.NS {
+		return false
+	}
+	boot, err := bootID()
+	return err != nil || boot == p.Boot
 }
 
 // Alive says whether exactly this process still runs. A Proc without a start
@@ -44,8 +78,12 @@ func (p Proc) Alive() bool {
 }
 
 // Gone says whether exactly this process is known to run no more. Where it
-// cannot be looked at, neither Alive nor Gone holds.
+// cannot be looked at, as from another PID namespace, neither Alive nor Gone
+// holds.
 func (p Proc) Gone() bool {
+	if p.Elsewhere() {
+		return false
+	}
 	now, err := Find(p.PID)
 	if err != nil {
 		return errors.Is(err, os.ErrProcessDone)

@@ -31,6 +31,9 @@ func stat(pid int) (status, error) {
 	}, nil
 }
 
+// namespace is empty: the system has one, for all.
+func namespace() (string, error) { return "", nil }
+
 func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
 
 // Args returns the arguments that a process was started with.

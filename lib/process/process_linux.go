@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -40,6 +41,34 @@ func stat(pid int) (status, error) {
 	return status{parent: parent, start: fields[19], name: string(data[open+1 : end])}, nil
 }
 
+// here is the PID namespace that this process counts in, which never changes.
+var here struct {
+	once sync.Once
+	ns   string
+	err  error
+}
+
+// namespace returns the number of the PID namespace that the numbers in /proc
+// count in (pid_namespaces(7)), "" where the kernel does not tell. A sandbox that
+// shows the /proc of outside shows other numbers than its own: there no process is
+// the one that it seems to be.
+func namespace() (string, error) {
+	here.once.Do(func() {
+		if self, err := os.Readlink("/proc/self"); err == nil && self != strconv.Itoa(os.Getpid()) {
+			here.err = errors.New("cannot tell processes apart: /proc is that of another PID namespace")
+			return
+		}
+		here.ns, _ = namespaceOf("self")
+	})
+	return here.ns, here.err
+}
+
+// namespaceOf returns the PID namespace that a process is in.
+func namespaceOf(pid string) (string, error) {
+	name, err := os.Readlink("/proc/" + pid + "/ns/pid") // pid:[4026531836]
+	return strings.Trim(name, "pid:[]"), err
+}
+
 func bootID() (string, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(data)), err
@@ -61,6 +90,10 @@ func (p Proc) strings(file string) ([]string, error) {
 	}
 	return words, nil
 }
+
+// startEnviron is the environment that whatever process has the number now was
+// started with.
+func startEnviron(pid int) ([]string, error) { return Proc{PID: pid}.words("environ") }
 
 // args are those of whatever process has the number now.
 func (p Proc) args() ([]string, error) { return p.words("cmdline") }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // shebang bounds the first line of a script, as Linux does.
@@ -36,14 +37,14 @@ func interpreter(script, dir string) []string {
 	if !filepath.IsAbs(script) {
 		script = filepath.Join(dir, script)
 	}
-	if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return nil
-	}
-	f, err := os.Open(script)
+	f, err := os.OpenFile(script, os.O_RDONLY|syscall.O_NONBLOCK, 0) // which waits for no FIFO's other end
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return nil
+	}
 	line, _ := bufio.NewReader(io.LimitReader(f, shebang)).ReadString('\n')
 	line, ok := strings.CutPrefix(line, "#!")
 	if !ok {

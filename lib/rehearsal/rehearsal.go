@@ -79,14 +79,14 @@ func (w World) Environ(environ, more []string) []string {
 // three seconds more. What it started is ended with it. It returns the end of what
 // the command printed. The command's failure is none of ours: nobody answers it.
 func Run(ctx context.Context, dir string, environ, command []string, enough func() bool) (said string, err error) {
-	path, err := process.LookPath(command[0], environ)
+	path, err := process.LookPath(command[0], dir, environ)
 	if err != nil {
 		return "", cli.Fail(cli.No, err)
 	}
 	var out tail
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
-	cmd.Dir, cmd.Env = dir, append(environ, "PWD="+dir)
+	cmd.Dir, cmd.Env = dir, append(environ, "PWD="+dir, "PATH="+process.SearchPath(dir, environ)) // it may be a script
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = grace

@@ -75,8 +75,9 @@ func Denied(err error) bool {
 // HomeOf is the home in which the session's hooks look for its request: the one
 // that its first hook had, wherever the command runs.
 func HomeOf(getenv func(string) string, h home.Home, id session.ID) home.Home {
-	if at, dir := place.StateOf(getenv).Fixed(string(id)); at != "" {
-		return home.Fixed(getenv, at, dir, string(id))
+	state := place.StateOf(getenv)
+	if at, dir := state.Fixed(string(id)); at != "" {
+		return home.Fixed(state, getenv, at, dir, string(id))
 	}
 	return h
 }

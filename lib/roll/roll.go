@@ -99,7 +99,11 @@ func (s *Session) Settle(state place.State) {
 			s.EndedAt, s.Outcome, s.Reason = r.EndedAt, r.Outcome, r.Reason
 			return
 		case r.Live():
-			s.Run(r.PID)
+			if r.Elsewhere() {
+				s.Run(0) // its number means another process here
+			} else {
+				s.Run(r.PID)
+			}
 			s.TmuxPane = r.TmuxPane
 			return
 		}

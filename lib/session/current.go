@@ -89,7 +89,7 @@ func (s Store) Current(getenv func(string) string, hook bool) ID {
 	}
 	up := process.Ancestors(os.Getpid())
 	for _, r := range all {
-		if slices.Contains(up, r.PID) && r.Live() {
+		if slices.Contains(up, r.PID) && !r.Ended() && r.Process().Alive() {
 			return r.ID
 		}
 	}
@@ -101,7 +101,7 @@ func (s Store) Current(getenv func(string) string, hook bool) ID {
 func (s Store) inner(ids []ID) []ID {
 	of := map[int]ID{}
 	for _, id := range slices.Backward(ids) {
-		if r, err := s.Get(id); err == nil && r != nil && r.Live() {
+		if r, err := s.Get(id); err == nil && r != nil && !r.Ended() && r.Process().Alive() {
 			of[r.PID] = id
 		}
 	}

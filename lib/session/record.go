@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"gt/lib/openjson"
@@ -46,6 +47,7 @@ type Record struct {
 	PID      int    `json:"pid,omitempty"` // the client's process
 	PIDStart string `json:"pid_start,omitempty"`
 	BootID   string `json:"boot_id,omitempty"`
+	PIDNS    string `json:"pid_ns,omitempty"` // the PID namespace that the numbers count in
 
 	ServerPID   int    `json:"server_pid,omitempty"` // what runs it behind the client, where that is another process
 	ServerStart string `json:"server_start,omitempty"`
@@ -100,54 +102,97 @@ type Seen struct {
 
 // Process is the client's process.
 func (r *Record) Process() process.Proc {
-	return process.Proc{PID: r.PID, Start: r.PIDStart, Boot: r.BootID}
+	return process.Noted(r.PID, r.PIDStart, r.BootID, r.PIDNS)
 }
 
 // Server is the process that runs the session behind its client, unknown where
 // the client does so itself.
 func (r *Record) Server() process.Proc {
-	return process.Proc{PID: r.ServerPID, Start: r.ServerStart, Boot: r.BootID}
+	return process.Noted(r.ServerPID, r.ServerStart, r.BootID, r.PIDNS)
 }
 
 // SetProcess notes the client's process, which runs the session itself.
 func (r *Record) SetProcess(p process.Proc) {
-	r.PID, r.PIDStart, r.BootID = p.PID, p.Start, p.Boot
+	r.PID, r.PIDStart, r.BootID, r.PIDNS = p.PID, p.Start, p.Boot, p.NS
 	r.ServerPID, r.ServerStart = 0, ""
 }
 
 // SetServer notes the process that runs the session behind its client.
 func (r *Record) SetServer(p process.Proc) {
 	if r.ServerPID, r.ServerStart = p.PID, p.Start; p.Known() {
-		r.BootID = p.Boot
+		r.BootID, r.PIDNS = p.Boot, p.NS
 	}
 }
 
 // Ended says whether the session is over.
 func (r *Record) Ended() bool { return !r.EndedAt.IsZero() }
 
-// Live says whether the session is not over and its process runs.
-func (r *Record) Live() bool {
-	if p := r.Process(); p.Known() {
-		return !r.Ended() && p.Alive()
+// silence is how long a session whose process cannot be looked at may give no
+// sign of life before it counts as over.
+const silence = 12 * time.Hour
+
+// Elsewhere reports whether the session runs in another PID namespace, or did: in
+// a container that shares the folder, in a sandbox, or outside of ours.
+func (r *Record) Elsewhere() bool { return r.Process().Elsewhere() || r.Server().Elsewhere() }
+
+// sign is the last sign of life that the record knows of: what it was written
+// for, and what the client has added to the conversation since.
+func (r *Record) sign() time.Time {
+	last := r.StartedAt
+	if r.Hook != nil && r.Hook.At.After(last) {
+		last = r.Hook.At
 	}
-	return !r.Ended() && r.Server().Alive()
+	if r.Handoff != nil && r.Handoff.At.After(last) {
+		last = r.Handoff.At
+	}
+	if filepath.IsAbs(r.Transcript) {
+		if info, err := os.Lstat(r.Transcript); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last
 }
 
-// Gone says whether the session is not over and its process is: it crashed. One
-// that a server runs goes on without its client, and its end is still told. A
-// record that never knew its process is given a day, and so is one of another
-// host that shares the folder, for its processes cannot be seen from here. From
-// inside a sandbox none can.
+// silent reports whether the last sign of life is longer ago than that; a wrong
+// clock's future is no better.
+func (r *Record) silent(now time.Time, than time.Duration) bool {
+	return now.Sub(r.sign()).Abs() > than
+}
+
+// Live reports whether the session is not over and its process runs. Of one in
+// another PID namespace nothing is known, and it counts as running until it has
+// been silent for long.
+func (r *Record) Live() bool {
+	switch p := r.Process(); {
+	case r.Ended():
+		return false
+	case r.Elsewhere():
+		return !r.silent(time.Now(), silence)
+	case p.Known():
+		return p.Alive()
+	}
+	return r.Server().Alive()
+}
+
+// Gone reports whether the session is not over and its process is: it crashed. One
+// that a server runs goes on without its client, and its end is still told. Of a
+// process that cannot be looked at only silence tells: of one in another PID
+// namespace, or on another host that shares the folder, after twelve hours, and
+// of one that nobody ever knew, after a day. From inside a sandbox a process
+// that was noted without its namespace cannot be looked at either.
 func (r *Record) Gone(now time.Time) bool {
 	if r.Ended() {
 		return false
 	}
 	host, err := os.Hostname()
 	p, server := r.Process(), r.Server()
-	if !p.Known() && !server.Known() || err == nil && r.Host != "" && r.Host != host {
-		return now.Sub(r.StartedAt).Abs() > 24*time.Hour // a wrong clock's future is no better
+	switch {
+	case !p.Known() && !server.Known():
+		return r.silent(now, 2*silence)
+	case r.Elsewhere(), err == nil && r.Host != "" && r.Host != host:
+		return r.silent(now, silence)
 	}
-	return (!p.Known() || p.Gone()) && (!server.Known() || server.Gone()) && !process.Boxed()
+	return (!p.Known() || p.Gone()) && (!server.Known() || server.Gone()) && (r.PIDNS != "" || !process.Boxed())
 }
 
 // plainRecord is Record without its methods.

@@ -142,7 +142,7 @@ func TestStartOfANewSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := slices.Sorted(maps.Keys(fields))
-	if want := strings.Fields("actor agent boot_id branch chain_id cwd id pid pid_start rig role source started_at tmux_pane tmux_server tmux_session"); !slices.Equal(got, want) {
+	if want := strings.Fields("actor agent boot_id branch chain_id cwd id pid pid_ns pid_start rig role source started_at tmux_pane tmux_server tmux_session"); !slices.Equal(got, want) {
 		t.Errorf("fields %v", got)
 	}
 }
@@ -405,6 +405,70 @@ func TestEnd(t *testing.T) {
 	}
 	if got := events(t, s); slices.ContainsFunc(got, func(e string) bool { return strings.Contains(e, "none") }) {
 		t.Error(got)
+	}
+}
+
+// A session of another PID namespace is alive for all that anybody knows: until it
+// has given no sign of life for twelve hours, ended, or the machine booted anew.
+func TestAnotherNamespace(t *testing.T) {
+	p, _ := agent(t)
+	if p.NS == "" {
+		t.Skip("this system has no PID namespaces")
+	}
+	now := time.Now()
+	conversation := filepath.Join(t.TempDir(), "c.jsonl")
+	if err := os.WriteFile(conversation, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := now.Add(-13 * time.Hour)
+	for name, c := range map[string]struct {
+		r          Record
+		live, gone bool
+	}{
+		"began just now":            {Record{StartedAt: now, PIDNS: "1"}, true, false},
+		"on another host":           {Record{StartedAt: now, PIDNS: "1", Host: "not-" + host}, true, false},
+		"silent":                    {Record{StartedAt: long, PIDNS: "1"}, false, true},
+		"silent on another host":    {Record{StartedAt: long, PIDNS: "1", Host: "not-" + host}, false, true},
+		"a hook ran":                {Record{StartedAt: long, PIDNS: "1", Hook: &Seen{At: now.Add(-time.Hour)}}, true, false},
+		"it handed over":            {Record{StartedAt: long, PIDNS: "1", Handoff: &Pending{At: now.Add(-time.Hour)}}, true, false},
+		"its conversation goes on":  {Record{StartedAt: long, PIDNS: "1", Transcript: conversation}, true, false},
+		"ended":                     {Record{StartedAt: now, PIDNS: "1", EndedAt: now}, false, false},
+		"of another boot":           {Record{StartedAt: now, PIDNS: "1", BootID: "another", Host: host}, false, true},
+		"of ours":                   {Record{StartedAt: long, PIDNS: p.NS}, true, false},
+		"from before it was noted":  {Record{StartedAt: long}, true, false},
+		"of ours on another host":   {Record{StartedAt: now, PIDNS: p.NS, BootID: "another", Host: "not-" + host}, false, false},
+		"of ours under no process":  {Record{StartedAt: now, PIDNS: p.NS, PID: 1 << 30}, false, true},
+		"elsewhere and no process":  {Record{StartedAt: now, PIDNS: "1", PID: 1 << 30}, true, false},
+		"of a server elsewhere":     {Record{StartedAt: now, PIDNS: "1", ServerPID: 1 << 30, ServerStart: "1"}, true, false},
+		"its clock is a year ahead": {Record{StartedAt: now.AddDate(1, 0, 0), PIDNS: "1"}, false, true},
+	} {
+		r := c.r
+		if r.ID = "s1"; r.PID == 0 {
+			r.PID = p.PID
+		}
+		if r.PIDStart = p.Start; r.BootID == "" {
+			r.BootID = p.Boot
+		}
+		if live, gone := r.Live(), r.Gone(now); live != c.live || gone != c.gone {
+			t.Errorf("%s: live %v, gone %v", name, live, gone)
+		}
+	}
+	// Nobody takes its place, whatever number its process has.
+	s := newStore(t)
+	r := Record{ID: "s1", Actor: "gastown/crew/max", StartedAt: now, PID: os.Getpid(), PIDStart: "1", BootID: p.Boot, PIDNS: "1", TmuxPane: "%1", TmuxServer: "/s", Host: "not-" + host}
+	if err := s.Put(&r, atomicfile.Unsynced); err != nil {
+		t.Fatal(err)
+	}
+	st := start(t, s, now, Facts{ID: "s2", Source: "startup", Process: p, TmuxPane: "%1", TmuxServer: "/s", Host: host})
+	if st.Parent != nil || len(st.Others) != 1 {
+		t.Errorf("%+v", st)
+	}
+	if r := get(t, s, "s1"); r.Ended() || r.ChildID != "" {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -53,6 +53,24 @@ func (s Store) Exists(id ID) bool {
 	return !errors.Is(err, fs.ErrNotExist) // one that cannot be looked at is no reason to make another
 }
 
+// IDs returns the sessions that there are records of, by the names of their files.
+func (s Store) IDs() ([]ID, error) {
+	entries, err := os.ReadDir(s.dir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", s.dir(), err)
+	}
+	var ids []ID
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), suffix)
+		if id, err := ParseID(name); ok && err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
 // Get returns the record of a session, nil when there is none. Where it is no
 // use, the one that was there before it is returned (atomicfile.Rolling); where
 // that cannot be had either, it counts as none.

@@ -272,8 +272,11 @@ func (s Store) closeGone(now time.Time, all []*Record, f Facts) error {
 	return nil
 }
 
+// inPane reports whether the session was in the pane that the new one is in. Two
+// containers may each have a server of that path, and a pane of that number.
 func inPane(r *Record, f Facts) bool {
-	return r.TmuxPane != "" && r.TmuxPane == f.TmuxPane && r.TmuxServer == f.TmuxServer
+	return r.TmuxPane != "" && r.TmuxPane == f.TmuxPane && r.TmuxServer == f.TmuxServer &&
+		(r.Host == "" || f.Host == "" || r.Host == f.Host)
 }
 
 // others are the live sessions of the same identity that the new one does not
@@ -285,7 +288,7 @@ func others(all []*Record, f Facts, actor string) []*Record {
 	}
 	var live []*Record
 	for _, r := range all {
-		if r.Actor == actor && r.Process() != f.Process && !slices.Contains(up, r.PID) &&
+		if r.Actor == actor && r.Process() != f.Process && (r.Elsewhere() || !slices.Contains(up, r.PID)) &&
 			(r.Handoff == nil || !r.Handoff.Respawn) && r.Live() {
 			live = append(live, r)
 		}

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"gt/lib/process"
 )
 
 // Server is a tmux server, named by its socket; empty is tmux's own default.
@@ -40,24 +43,37 @@ func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	call := []string{"-u"}
-	if s != "" {
-		call = append(call, "-S", string(s))
+	at := s.socket()
+	socket, err := at.trusted()
+	if err != nil {
+		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "tmux", append(call, args...)...)
+	defer socket.Close()
+	path := string(at)
+	if socket.File != nil {
+		path = "/proc/self/fd/3" // the first of ExtraFiles
+	}
+	program, err := process.LookPath("tmux", "", os.Environ())
+	if err != nil {
+		return "", ErrNoServer
+	}
+	cmd := exec.CommandContext(ctx, program, append([]string{"-u", "-S", path}, args...)...)
+	if socket.File != nil {
+		cmd.ExtraFiles = []*os.File{socket.File}
+	}
 	var out, errs strings.Builder
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &errs
 	// Our own death by SIGHUP, when the pane is respawned under us, must not
 	// take the client down before it has told the server.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = time.Second // what tmux has started may hold its output open
-	err := cmd.Run()
+	err = cmd.Run()
 	switch said := strings.TrimSpace(errs.String()); {
 	case err == nil:
 		return strings.TrimRight(out.String(), "\n"), nil
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%w within %v", ErrNoAnswer, limit)
-	case errors.Is(err, exec.ErrNotFound), strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"):
+	case strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"):
 		return "", ErrNoServer
 	case said != "":
 		return "", fmt.Errorf("tmux: %s", said)

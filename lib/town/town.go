@@ -40,7 +40,11 @@ type Town struct {
 // what we log and say what our agents are told. A variable is the person's own
 // word, and is taken; what the town's files say is run still has to be trusted.
 func Find(getenv func(string) string, dir string) Town {
-	state := place.StateOf(getenv)
+	return FindIn(place.StateOf(getenv), getenv, dir)
+}
+
+// FindIn is Find where the person's state folder is known.
+func FindIn(state place.State, getenv func(string) string, dir string) Town {
 	for _, key := range []string{"GT_ROOT", "GT_TOWN_ROOT"} {
 		if root := getenv(key); root != "" {
 			if info, err := os.Stat(root); err == nil && info.IsDir() && filepath.IsAbs(root) {
@@ -65,9 +69,7 @@ func Find(getenv func(string) string, dir string) Town {
 			break
 		}
 	}
-	t := Personal(getenv)
-	t.Untrusted = untrusted
-	return t
+	return Town{Root: string(state), State: state, Personal: true, Untrusted: untrusted}
 }
 
 // marked reports whether a folder claims to be a town.

@@ -24,7 +24,11 @@ func (h *handover) asks() bool {
 	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.Ended() || h.g.Finish != "" {
 		return false
 	}
-	if r.TmuxPane != "" && !h.respawns() && (process.Boxed() || h.inPane && h.pane.ID == "") {
+	apart := process.Boxed()
+	if r.PIDNS != "" && r.Process().Known() { // a hook has noted where the agent runs
+		apart = r.Elsewhere()
+	}
+	if r.TmuxPane != "" && !h.respawns() && (apart || h.inPane && h.pane.ID == "") {
 		return true
 	}
 	lock, err := h.home.Lock()

@@ -76,9 +76,9 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Call) error {
 		return err
 	}
 	var work string
-	if g.What != "" {
+	if g.What != nil {
 		var err error
-		if work, err = h.resolve(g.What); err != nil {
+		if work, err = h.resolve(*g.What); err != nil {
 			return err
 		}
 	}
@@ -426,7 +426,7 @@ func (h *handover) findProgram() error {
 	if h.heir.Name == h.client().Name {
 		return nil
 	}
-	_, err := process.LookPath(h.heir.Command[0], h.environ())
+	_, err := process.LookPath(h.heir.Command[0], h.home.Dir, h.environ())
 	return cli.Fail(cli.No, err)
 }
 

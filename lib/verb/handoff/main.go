@@ -5,13 +5,13 @@ package handoff
 import (
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 	"syscall"
 
 	"gt/lib/cli"
 	"gt/lib/hook"
 	"gt/lib/identity"
+	"gt/lib/process"
 )
 
 // Main runs gt-handoff and returns its exit code.
@@ -62,10 +62,10 @@ type grammar struct {
 	cli.Flags
 	Client hook.Flags `embed:""`
 
-	What    string `arg:"" optional:"" help:"Work to hook first (an id), or whom to hand over instead of yourself: a tmux session, a role or an address."`
-	Subject string `short:"s" help:"What the note is about, in a line." placeholder:"TEXT"`
-	Message string `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
-	Collect bool   `short:"c" default:"true" negatable:"" help:"Add what the transcript, git and the inbox say (on by default)."`
+	What    *string `arg:"" optional:"" help:"Work to hook first (an id), or whom to hand over instead of yourself: a tmux session, a role or an address."`
+	Subject string  `short:"s" help:"What the note is about, in a line." placeholder:"TEXT"`
+	Message string  `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
+	Collect bool    `short:"c" default:"true" negatable:"" help:"Add what the transcript, git and the inbox say (on by default)."`
 
 	Auto    bool   `help:"Save, and leave the agent alone: for a hook before a compaction." xor:"how"`
 	Cycle   bool   `help:"Go on with the same conversation in a new process." xor:"how"`
@@ -85,6 +85,9 @@ type grammar struct {
 
 // Validate refuses flags that do not go together; kong calls it.
 func (g *grammar) Validate() error {
+	if g.What != nil && strings.TrimSpace(*g.What) == "" {
+		return cli.Failf(cli.Usage, "an empty argument names nobody; without one this session is handed over")
+	}
 	if g.To != "" && (g.Auto || g.Cycle) {
 		return cli.Failf(cli.Usage, "--to is for a hand-over: with --auto nobody takes over, and --cycle goes on with the same conversation")
 	}
@@ -115,10 +118,10 @@ func (g *grammar) Run(env *cli.Env) error {
 // deferPolecat leaves a polecat's hand-over to Gas Town, whose witness rules
 // its life, where its gt is installed.
 func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, err error) {
-	if who.Role != identity.Polecat || g.What != "" || g.Auto || g.Cycle || g.Print || g.Restart {
+	if who.Role != identity.Polecat || g.What != nil || g.Auto || g.Cycle || g.Print || g.Restart {
 		return false, nil
 	}
-	gt, err := exec.LookPath("gt")
+	gt, err := process.LookPath("gt", env.Dir, env.Environ)
 	if err != nil {
 		return false, nil
 	}

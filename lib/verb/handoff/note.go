@@ -131,8 +131,12 @@ func (h *handover) transcript() string {
 // where it is none of the person's own. What counts is the environment that the
 // client was started with, and what the person says of agents, but no town.
 func (h *handover) owned(path string) string {
+	getenv := (&cli.Env{Environ: h.environ()}).Getenv
+	if getenv("HOME") != h.env.Getenv("HOME") {
+		getenv = h.env.Getenv // a launcher stands between the client and us
+	}
 	own := history.Own{
-		Getenv:   (&cli.Env{Environ: h.environ()}).Getenv,
+		Getenv:   getenv,
 		Projects: []string{h.home.Dir, h.dir()},
 		Known: func(string) history.Known {
 			known, _ := agent.Load(h.env.Getenv, town.Personal(h.env.Getenv)) // known tells what cannot be read

@@ -26,6 +26,9 @@ func (h *handover) outgrows(mode string, r restart) string {
 		if _, err := os.Lstat(path); err != nil {
 			return false
 		}
+		if process.Within(path, r.Dir, r.Env) {
+			return true
+		}
 		path = place.Real(path)
 		for _, dir := range project {
 			if place.Inside(path, dir) {
@@ -34,7 +37,7 @@ func (h *handover) outgrows(mode string, r restart) string {
 		}
 		return false
 	}
-	program, err := process.LookPath(r.Args[0], r.Env)
+	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
 	if err != nil {
 		return err.Error()
 	}

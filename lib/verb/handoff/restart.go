@@ -211,7 +211,7 @@ func become(env *cli.Env, name string) error {
 	if r.Capture != nil {
 		r.Capture.ask(env, &r)
 	}
-	program, err := process.LookPath(r.Args[0], r.Env)
+	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
 	if err != nil {
 		return err
 	}

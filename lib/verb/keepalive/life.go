@@ -163,9 +163,9 @@ func late(call *hook.Call) bool {
 
 type end struct {
 	hook.Flags
-	Session string `arg:"" optional:"" help:"The session (default: the one that runs this)."`
-	Outcome string `help:"How it ended: done (default), killed, crash or handoff; a hook reads it from its input." default:"done" placeholder:"WORD"`
-	Reason  string `help:"Why." placeholder:"TEXT"`
+	Session *string `arg:"" optional:"" help:"The session (default: the one that runs this)."`
+	Outcome string  `help:"How it ended: done (default), killed, crash or handoff; a hook reads it from its input." default:"done" placeholder:"WORD"`
+	Reason  string  `help:"Why." placeholder:"TEXT"`
 }
 
 // Validate refuses what is no outcome.
@@ -185,9 +185,9 @@ func (e *end) Run(env *cli.Env) error {
 
 func (e *end) note(env *cli.Env, call *hook.Call) error {
 	id, outcome, reason := call.ID, session.Outcome(e.Outcome), e.Reason
-	if e.Session != "" {
+	if e.Session != nil {
 		var err error
-		if id, err = session.ParseID(e.Session); err != nil {
+		if id, err = session.ParseID(*e.Session); err != nil {
 			return cli.Fail(cli.Usage, err)
 		}
 	}

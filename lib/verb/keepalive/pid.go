@@ -103,6 +103,9 @@ func describe(f pidfile.File) string {
 	case pidfile.Gone:
 		return fmt.Sprintf("gone (was process %d)", f.Process.PID)
 	case pidfile.Foreign:
+		if f.Process.Known() {
+			return fmt.Sprintf("unknown: process %d of another PID namespace, which cannot be seen from here", f.Process.PID)
+		}
 		return fmt.Sprintf("unknown: another program noted process %d, and not in a way that proves it", f.Process.PID)
 	}
 	return "unknown: its file names no process"
@@ -123,7 +126,8 @@ func (l *list) Run(env *cli.Env) error {
 				PID     int           `json:"pid,omitempty"`
 				Start   string        `json:"start,omitempty"`
 				Boot    string        `json:"boot_id,omitempty"`
-			}{f.Session, f.State, f.Process.PID, f.Process.Start, f.Process.Boot})
+				NS      string        `json:"pid_ns,omitempty"`
+			}{f.Session, f.State, f.Process.PID, f.Process.Start, f.Process.Boot, f.Process.NS})
 			if jerr != nil {
 				return jerr
 			}
@@ -182,6 +186,9 @@ func (r *reap) Run(env *cli.Env) error {
 	above := process.Ancestors(os.Getpid())
 	for _, f := range files {
 		switch {
+		case f.State == pidfile.Foreign && f.Process.Known():
+			left = true
+			env.Warn("%s: process %d is of another PID namespace and cannot be seen from here: left alone", f.Session, f.Process.PID)
 		case f.State == pidfile.Foreign:
 			left = true
 			env.Warn("%s: another program noted process %d, and not in a way that proves it: left alone", f.Session, f.Process.PID)

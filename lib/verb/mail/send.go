@@ -1,11 +1,13 @@
 package mail
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"gt/lib/atomicfile"
 	"gt/lib/cli"
 	"gt/lib/home"
 	"gt/lib/identity"
@@ -57,6 +59,9 @@ func (c *send) Run(env *cli.Env) error {
 // whose agent it is.
 func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	own := a.home.Identity.Address()
+	if strings.TrimSpace(to) == "" {
+		return "", mail.Box{}, cli.Fail(cli.Usage, errors.New("no recipient"), "self is this agent")
+	}
 	if to == "self" || to == own {
 		return own, a.box, nil
 	}
@@ -72,6 +77,10 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	switch {
 	case statErr == nil && info.IsDir():
 		h := home.Elsewhere(env.Getenv, dir)
+		if !inhabited(h) {
+			return "", mail.Box{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is in no repository, and none ever ran there", to),
+				"a recipient is self, an agent's address in a town, or the folder that an agent works in")
+		}
 		address := h.Identity.Address()
 		if h.Identity.Role == "" {
 			return h.Dir, mail.Of(h, address), nil
@@ -85,6 +94,23 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	}
 	return "", mail.Box{}, cli.Fail(cli.No, fmt.Errorf("there is no folder '%s'", to),
 		"outside a town a recipient is self, or the path of the folder that the agent works in")
+}
+
+// inhabited reports whether a home is one: the folder of a role, or the user's own
+// and a repository or one that an agent has worked in. A note makes none.
+func inhabited(h home.Home) bool {
+	if h.Identity.Role != "" {
+		return true
+	}
+	if atomicfile.Own(h.Dir) != nil {
+		return false
+	}
+	for _, sign := range []string{".git", ".runtime/sessions"} {
+		if _, err := os.Lstat(filepath.Join(h.Dir, sign)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 type hook struct {

@@ -153,8 +153,12 @@ func (g *grammar) arguments(env *cli.Env) []string {
 		args = append(args, "--expect="+strings.Join(keys, ","))
 	}
 	header = append(header, "ctrl-d/u scroll", "ctrl-/ hide")
-	return append(args, "--header="+strings.Join(header, " · "), "--preview="+preview(process.Beside("gt-seance")),
-		"--preview-window=right,50%,border-left,wrap,<70(down,55%,border-top,wrap)")
+	args = append(args, "--header="+strings.Join(header, " · "))
+	seance, err := process.LookPath(process.Beside("gt-seance"), env.Dir, env.Environ)
+	if err != nil {
+		return args // nothing shows a session
+	}
+	return append(args, "--preview="+preview(seance), "--preview-window=right,50%,border-left,wrap,<70(down,55%,border-top,wrap)")
 }
 
 // preview is the shell's command for what is shown of a session. {1} is the id,

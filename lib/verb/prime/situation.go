@@ -276,6 +276,9 @@ func (s *start) takes(m left) bool {
 			return true
 		}
 	}
+	if owner.Elsewhere() && owner.Live() {
+		return false // what tmux says here is not said of that pane
+	}
 	_, err := tmux.Server(owner.TmuxServer).Pane(owner.TmuxPane, tmuxWait)
 	return err != nil && !errors.Is(err, tmux.ErrNoAnswer)
 }

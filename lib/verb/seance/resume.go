@@ -209,6 +209,8 @@ func running(env *cli.Env, s *roll.Session) string {
 	switch run, ok := runs[s.ID]; {
 	case ok:
 		pid = run.Process.PID
+	case r != nil && r.Live() && r.Elsewhere():
+		return fmt.Sprintf("as process %d of another PID namespace, for all that can be seen from here", r.PID)
 	case r != nil && r.Live():
 		pid = r.PID
 	default:

@@ -1,0 +1,37 @@
+package attacks
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// bin is the folder of the programs under test.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "gt-attacks-")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	bin = filepath.Join(dir, "bin")
+	build := exec.Command("go", "build", "-o", bin+"/", "./cmd/...")
+	build.Dir = ".."
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as install.sh builds them
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Printf("cannot build the programs: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}

@@ -1,0 +1,77 @@
+package git
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a repository's configuration says is read as git reads it.
+func TestParseConfig(t *testing.T) {
+	text := "\ufeff# comment\n[core] filemode = false ; why\n\tEOL=lf\r\n symlinks\n[Branch \"a \\\"b\\\\ ]\"]\n\tmerge = \"refs/heads/x # y\"  # z\n" +
+		"[a.B]\nlong = one \\\n  two\\tthree \"  \" \nempty =\n[remote \"o\"] fetch = +refs/heads/*:refs/remotes/o/*\n fetch = second\n; end"
+	var got []string
+	for _, s := range parseConfig(text) {
+		got = append(got, fmt.Sprintf("%s|%s|%s=%s", s.section, s.sub, s.key, s.value))
+	}
+	want := []string{
+		"core||filemode=false", "core||eol=lf", "core||symlinks=true", `branch|a "b\ ]|merge=refs/heads/x # y`,
+		"a|b|long=one   two\tthree   ", "a|b|empty=",
+		"remote|o|fetch=+refs/heads/*:refs/remotes/o/*", "remote|o|fetch=second",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	for _, torn := range []string{"[", "[a", `[a "b`, `[a "b` + "\n", "[a]\nx = \"", "[a]\nx = \\", "=", "]", "[a]\n="} {
+		parseConfig(torn)
+	}
+}
+
+// FuzzHarmless holds that whatever a repository's configuration says, git is
+// told nothing but what is harmless, and can read it.
+func FuzzHarmless(f *testing.F) {
+	f.Add("[core]\nautocrlf = \"true\\n[filter \\\"x\\\"]\\nclean = y\"\n[filter \"x\"]\nclean = y\n", "main")
+	f.Add("[core]\nexcludesFile = a]b#c;d=e\n[branch \"m]\"]\nmerge = \"x\\\"\\n[a]\\nb=c\"\nremote = o\n[remote \"o\"]\nfetch = x\nurl = ext::y\n", "m]")
+	f.Add("[core]\nfsmonitor = x\nhooksPath = y\nworktree = /\n[extensions]\nobjectFormat = sha256\npartialClone = o\n", "")
+	f.Fuzz(func(t *testing.T, text, branch string) {
+		for _, s := range parseConfig(string(harmless(parseConfig(text), branch))) {
+			switch {
+			case s.sub == "" && (slices.Contains(words, s.name()) || slices.Contains(names, s.name()) || s.name() == "core.repositoryformatversion"):
+			case s.section == "branch" && s.sub == branch && (s.key == "merge" || s.key == "remote"):
+			case s.section == "remote" && s.key == "fetch":
+			default:
+				t.Errorf("git is told %+v", s)
+			}
+		}
+	})
+}
+
+// Git itself agrees on what it is told.
+func TestHarmlessIsReadByGit(t *testing.T) {
+	person(t)
+	dir := t.TempDir()
+	text := "[core]\n\tfilemode = false\n\tbare = true\n\texcludesFile = \"a b#c;d]\"\n\tattributesFile = \"x\\\"y\"\n\tfsmonitor = evil\n" +
+		"[branch \"to/[m]\"]\n\tremote = o\n\tmerge = refs/heads/m\n[branch \"x\"]\n\tremote = p\n[remote \"o\"]\n\turl = u\n\tfetch = +a:b\n[remote \"p\"]\n\tfetch = c\n[filter \"f\"]\n\tclean = evil\n"
+	write(t, dir, "config", string(harmless(parseConfig(text), "to/[m]")))
+	cmd := exec.Command("git", "config", "--file", "config", "--list")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	want := "core.repositoryformatversion=1\ncore.filemode=false\ncore.excludesfile=a b#c;d]\nbranch.to/[m].remote=o\nbranch.to/[m].merge=refs/heads/m\nremote.o.fetch=+a:b\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%v\ngot  %q\nwant %q", err, out, want)
+	}
+}
+
+// A configuration that includes others is read with them, and one that includes
+// itself comes to an end.
+func TestSettings(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "config", "[include]\n\tpath = more\n\tpath = config\n\tpath = missing\n[core]\n\teol = crlf\n")
+	write(t, dir, "more", "[core]\n\tautocrlf = true\n"+strings.Repeat("[include]\npath = more\n", 40))
+	all := settings(dir+"/config", 0)
+	if len(all) == 0 || all[0].name() != "core.autocrlf" || all[len(all)-1].name() != "core.eol" {
+		t.Errorf("%d settings", len(all))
+	}
+}
