@@ -156,7 +156,7 @@ export const Gt = async ({ client, directory }) => {
     },
     "tool.execute.after": async ({ tool, args }, result) => {
       // What a command of gt's asks for in a sandbox counts by what is shown here.
-      const asks = typeof result?.output === "string" && result.output.includes("gt-request sha256:")
+      const asks = /gt-request sha256:/.test(result?.output ?? "")
       void touch("PostToolUse", { tool_name: tool, ...(asks && { tool_input: args, tool_response: result.output }) })
     },
     "shell.env": async (_, { env }) => {

@@ -96,7 +96,7 @@ export default function (pi: any) {
   });
   pi.on("tool_result", (event: any, ctx: any) => {
     // What a command of gt's asks for in a sandbox counts by what is shown here.
-    const asks = JSON.stringify(event.content ?? "").includes("gt-request sha256:");
+    const asks = /gt-request sha256:/.test(JSON.stringify(event.content ?? ""));
     touch(ctx, "PostToolUse", { tool_name: event.toolName, ...(asks && { tool_input: event.input, tool_response: event.content }) });
   });
   pi.on("agent_end", (_: any, ctx: any) => {
