@@ -856,6 +856,104 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/hooks_migrate_towns",
 	},
 	{
+		name:  "a request counts whatever the client shows",
+		file:  "lib/request/request.go",
+		right: `	if !shown(Line(data)) {`,
+		wrong: `	if shown(Line(data)); false {`,
+		pkg:   "./lib/request", run: "TestTake$",
+	},
+	{
+		name: "what is served is not noted first",
+		file: "lib/request/request.go",
+		right: `	if err := atomicfile.Write(served(h, id), append(done, data...), atomicfile.Synced); err != nil {
+		return nil, time.Time{}, err
+	}
+`,
+		wrong: ``,
+		pkg:   "./lib/request", run: "TestServedIsNotedFirst",
+	},
+	{
+		name:  "a request of an older turn is served",
+		file:  "lib/request/request.go",
+		right: `	if changed.Before(began) {`,
+		wrong: `	if false && changed.Before(began) {`,
+		pkg:   "./lib/request", run: "TestTakeOfAnOlderTurn",
+	},
+	{
+		name:  "a request that is put back with a new date is served in a later turn",
+		file:  "lib/request/request.go",
+		right: `		if i.At.Before(began) {`,
+		wrong: `		if false && i.At.Before(began) {`,
+		pkg:   "./lib/request", run: "TestTakeOfAnOlderTurn",
+	},
+	{
+		name: "a request that git tracks is served",
+		file: "lib/request/request.go",
+		right: `	case tracked:
+`,
+		wrong: `	case false && tracked:
+`,
+		pkg: "./lib/request", run: "TestTakeRefuses",
+	},
+	{
+		name:  "a request is read through a link",
+		file:  "lib/place/owner.go",
+		right: `	named, err := dir.Lstat(name)`,
+		wrong: `	named, err := dir.Stat(name)`,
+		pkg:   "./lib/request", run: "TestTakeRefuses",
+	},
+	{
+		name:  "a request with another name is read",
+		file:  "lib/place/request.go",
+		right: `		case st.Nlink != 1:`,
+		wrong: `		case false:`,
+		pkg:   "./lib/request", run: "TestTakeRefuses",
+	},
+	{
+		name:  "any tool's answer shows a request",
+		file:  "lib/hook/input.go",
+		right: ` && runsOurs(in.asked) && `,
+		wrong: ` && `,
+		pkg:   "./lib/hook", run: "TestShows",
+	},
+	{
+		name:  "a session that lives has its request served by another's start",
+		file:  "lib/request/serve.go",
+		right: ` || s.Record.Live() {`,
+		wrong: ` {`,
+		pkg:   ".", run: "TestScripts/handoff_sandbox",
+	},
+	{
+		name:  "who is on nobody's list takes over",
+		file:  "lib/verb/handoff/handover.go",
+		right: `	case h.known().Known(h.g.To):`,
+		wrong: `	case true:`,
+		pkg:   ".", run: "TestScripts/handoff_request",
+	},
+	{
+		name:  "a successor gets more than who asks for it has",
+		file:  "lib/verb/handoff/boxed.go",
+		right: `		h.hold = h.outgrows(mode, r)`,
+		wrong: `		_, _ = mode, r`,
+		pkg:   ".", run: "TestScripts/handoff_request",
+	},
+	{
+		name:  "any buffer of tmux describes a successor",
+		file:  "lib/tmux/buffer.go",
+		right: `	if !ok || len(random)`,
+		wrong: `	if _ = ok; false && len(random)`,
+		pkg:   "./lib/tmux", run: "TestParseBuffer",
+	},
+	{
+		name: "what a successor took from its buffer stays there",
+		file: "lib/tmux/buffer.go",
+		right: `, "-", ";", "delete-buffer", "-b", string(b))
+	return []byte(out), err`,
+		wrong: `, "-")
+	return []byte(out), err`,
+		pkg: "./lib/tmux", run: "TestBuffer$",
+	},
+	{
 		name:  "a hook believes the variables that a project's settings give it",
 		file:  "lib/hook/started.go",
 		right: `	env.Environ = environ`,
