@@ -963,8 +963,8 @@ var mutants = []mutant{
 	{
 		name:  "git takes the variables that a project's settings give a hook",
 		file:  "lib/hook/started.go",
-		right: `				os.Setenv(name, value)`,
-		wrong: `				_ = value`,
+		right: `			os.Setenv(name, value)`,
+		wrong: `			_ = value`,
 		pkg:   ".", run: "TestScripts/prime_environment",
 	},
 }
