@@ -964,7 +964,7 @@ var mutants = []mutant{
 		name:  "git takes the variables that a project's settings give a hook",
 		file:  "lib/hook/started.go",
 		right: `			os.Setenv(name, value)`,
-		wrong: `			_ = value`,
+		wrong: `			_, _ = name, value`,
 		pkg:   ".", run: "TestScripts/prime_environment",
 	},
 }
