@@ -12,6 +12,9 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && standIns[os.Args[1]] != nil {
+		os.Exit(standIns[os.Args[1]](os.Args[2:]))
+	}
 	os.Exit(run(m))
 }
 
