@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -140,7 +141,8 @@ type companion struct {
 // beside starts a program and waits for the line "ready" where it says one.
 func (w *world) beside(dir string, waits bool, args ...string) *companion {
 	w.Helper()
-	cmd := exec.Command(args[0], args[1:]...)
+	line := append(slices.Clone(w.in), args...)
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = w.at(dir), w.env, w.as
 	var errs bytes.Buffer
 	cmd.Stderr = &errs

@@ -25,6 +25,19 @@ type world struct {
 	root string
 	env  []string
 	as   *syscall.SysProcAttr // whom programs run as; nil is who runs the tests
+	in   []string             // what they run in: a program and its arguments
+}
+
+// within is the same world, in which programs run under a bubblewrap with these
+// arguments. The test is skipped where there is none.
+func (w *world) within(args ...string) *world {
+	w.Helper()
+	if out, err := exec.Command("bwrap", "--dev-bind", "/", "/", "true").CombinedOutput(); err != nil {
+		w.Skipf("there is no sandbox here: bwrap: %v %s", err, out)
+	}
+	other := *w
+	other.in = append([]string{"bwrap", "--dev-bind", "/", "/"}, args...)
+	return &other
 }
 
 // newWorld makes a world with a git identity and nothing else.
@@ -116,7 +129,8 @@ func (w *world) run(dir, stdin, name string, args ...string) result {
 	if strings.HasPrefix(name, "gt-") {
 		path = filepath.Join(bin, name)
 	}
-	cmd := exec.CommandContext(ctx, path, args...)
+	line := append(append(slices.Clone(w.in), path), args...)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir = w.at(dir)
 	cmd.Env = append(slices.Clone(w.env), "PWD="+cmd.Dir)
 	cmd.SysProcAttr = w.as
