@@ -29,6 +29,8 @@ import (
 	"github.com/rivo/uniseg"
 
 	"gt/lib/cli"
+	livesin "gt/lib/home"
+	boxes "gt/lib/mail"
 	"gt/lib/verb/checkpoint"
 	"gt/lib/verb/handoff"
 	"gt/lib/verb/keepalive"
@@ -59,11 +61,42 @@ const (
 	work  = "work"
 	town  = "town"
 	crew  = "town/demo/crew/max"
+	roles = "home/.config/gt/roles"
 )
 
 // at is a path in the world.
 func (w *world) at(elem ...string) string {
 	return filepath.Join(append([]string{w.root}, elem...)...)
+}
+
+// home is the home of who works in a folder of the world.
+func (w *world) home(dir string) livesin.Home {
+	getenv := func(key string) string {
+		value := ""
+		for _, kv := range w.env {
+			if v, ok := strings.CutPrefix(kv, key+"="); ok {
+				value = v
+			}
+		}
+		return value
+	}
+	return livesin.Find(getenv, w.at(dir), "")
+}
+
+// rel is a path of the world as put and read take it.
+func (w *world) rel(path string) string {
+	w.t.Helper()
+	rel, err := filepath.Rel(w.root, path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return rel
+}
+
+// kept is a file of what the state keeps of the home at dir, as put and read take it.
+func (w *world) kept(dir string, elem ...string) string {
+	w.t.Helper()
+	return w.rel(w.home(dir).Path(elem...))
 }
 
 // put writes a file.
@@ -164,23 +197,24 @@ func (w *world) sane(a answer) {
 	}
 }
 
-// obeyed is the first character in s that a terminal would obey, or that turns
-// text around; -1 where there is none.
+// obeyed is the first character in s that a terminal would obey, that turns text
+// around, or that a model reads and a person does not see; -1 where there is none.
 func obeyed(s string) rune {
 	for _, r := range s {
 		switch {
 		case r == '\n', r == '\t':
 		case r < ' ', r >= 0x7f && r < 0xa0,
 			r == 0x2028, r == 0x2029, r == 0x061c, r == 0x200e, r == 0x200f,
-			r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069,
+			r == 0x200b, r == 0x2060, r == 0xad, r == 0xfe00, r >= 0xe0000 && r <= 0xe0fff:
 			return r
 		}
 	}
 	return -1
 }
 
-// hook runs a command as the hook of a session. The client of session s1 is
-// this test; every other has one of its own, which is gone when the hook is.
+// hook runs a command as the hook of a session. The client of the sessions s1
+// and c1 is this test; every other has one of its own, which is gone when the hook is.
 func (w *world) hook(dir, session, event string, args ...string) answer {
 	w.t.Helper()
 	w.told++
@@ -191,7 +225,7 @@ func (w *world) hook(dir, session, event string, args ...string) answer {
 	if event == "SessionStart" {
 		input["source"] = "startup"
 	}
-	if session == "s1" {
+	if session == "s1" || session == "c1" {
 		data, err := json.Marshal(input)
 		if err != nil {
 			w.t.Fatal(err)
@@ -232,23 +266,28 @@ func newWorld(t *testing.T) *world {
 	w.put(work+"/a.go", "package a\n")
 	w.put(crew+"/a.go", "package a\n")
 	w.put(work+"/.claude/settings.json", "{}\n")
+	w.put(roles+"/default.md", "ROLE of the person\n")
+	w.ok(w.run("", nil, "gt-hooks", "trust", "--yes", town))
 	for _, dir := range []string{work, crew} {
 		for _, args := range [][]string{{"init", "-q", "--template="}, {"add", "."}, {"commit", "-q", "-m", "one"}} {
 			w.ok(w.run(dir, nil, append([]string{"git"}, args...)...))
 		}
-		// s1 lives, s2 worked beside it until it died without a word; both have
-		// saved what they know.
-		for _, id := range []string{"s1", "s2"} {
+		// One lives, the other worked beside it until it died without a word; both
+		// have saved what they know. A session has one home.
+		live := "s1"
+		if dir == crew {
+			live = "c1"
+		}
+		for _, id := range []string{live, live[:1] + "2"} {
 			w.ok(w.hook(dir, id, "SessionStart", "gt-prime", "--hook"))
 			w.ok(w.hook(dir, id, "Stop", "gt-checkpoint", "write", "--hook"))
 			w.ok(w.hook(dir, id, "PreCompact", "gt-handoff", "--auto", "--hook"))
 		}
 		w.ok(w.run(dir, nil, "gt-mail", "send", "self", "-s", "a note", "-m", "for later"))
 		w.ok(w.run(dir, nil, "gt-mail", "hook", "--new", "-s", "the work", "-m", "to do"))
-		w.ok(w.hook(dir, "s1", "PostToolUse", "gt-keepalive", "touch", "--hook"))
+		w.ok(w.hook(dir, live, "PostToolUse", "gt-keepalive", "touch", "--hook"))
 		w.ok(w.run(dir, nil, "gt-keepalive", "pid", "track", "gt-s1", fmt.Sprint(os.Getpid())))
-		w.put(dir+"/.runtime/role.md", "ROLE of the home\n")
-		w.put(dir+"/.runtime/last_handoff_ts", "1\n")
+		w.put(w.kept(dir, "last_handoff_ts"), "1\n")
 	}
 	for _, args := range [][]string{{"config", "set", "x_*", "1h"}, {"rotate"}, {"prune", "--auto"}} {
 		w.ok(w.run(work, nil, append([]string{"gt-krc"}, args...)...))
@@ -260,13 +299,25 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// restore puts everything back.
+// restore puts everything back. The folders that sessions work in, and the town,
+// stay the folders that they are: another at the same path would be told nothing.
 func (w *world) restore() {
 	w.t.Helper()
-	if err := os.RemoveAll(w.root); err != nil {
-		w.t.Fatal(err)
+	stay := []string{"", work, town, filepath.Dir(filepath.Dir(crew)), filepath.Dir(crew), crew}
+	for _, dir := range stay {
+		entries, err := os.ReadDir(w.at(dir))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, e := range entries {
+			if name := filepath.Join(dir, e.Name()); !slices.Contains(stay, name) {
+				if err := os.RemoveAll(w.at(name)); err != nil {
+					w.t.Fatal(err)
+				}
+			}
+		}
 	}
-	if out, err := exec.Command("cp", "-a", w.copy, w.root).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "-a", w.copy+"/.", w.root).CombinedOutput(); err != nil {
 		w.t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -274,14 +325,22 @@ func (w *world) restore() {
 // places are all files and folders of the world that gt opens or writes: what
 // is there after it was at work, and what else a client or a person may have.
 func (w *world) places() []string {
-	found := map[string]bool{"transcript.jsonl": true, "env": true, "town/mayor/rigs.json": true}
+	found := map[string]bool{"transcript.jsonl": true, "env": true, "town/mayor/rigs.json": true, roles + "/default.md": true}
+	// What gt has in no project, and in a town for other programs alone.
+	for _, p := range []string{".runtime", ".runtime/sessions", ".runtime/handoff", ".runtime/requests", ".polecat-checkpoint.json"} {
+		found[work+"/"+p], found[crew+"/"+p] = true, true
+	}
+	theirs := w.kept(crew) // the same as of the other home
 	for _, p := range []string{"settings.json", "settings.local.json", "settings.json.gt-backup", "settings.json.gt-lock", "plugins/installed_plugins.json"} {
 		found[home+"/.claude/"+p], found[work+"/.claude/"+p] = true, true
 	}
 	err := filepath.WalkDir(w.copy, func(path string, _ fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(w.copy, path)
+		if strings.HasPrefix(rel, theirs) {
+			return err
+		}
 		for _, ours := range []string{
-			"home/.local/state/gt*", "work/.runtime*", "work/.polecat*", "work/.git/HEAD", "work/.git/logs/HEAD", "work/.git/info/exclude",
+			"home/.local/state/gt*", "work/.git/HEAD", "work/.git/logs/HEAD", "work/.git/info/exclude",
 			// Of the town what only a town has.
 			"town/.events*", "town/mail*", "town/roles*", "town/mayor*", "town/town.toml",
 		} {
@@ -393,59 +452,60 @@ func (w *world) livesWith(place, kind string) {
 		w.canaryLives(place)
 		return
 	}
-	dir, log, box := work, state, work+"/.runtime/mail"
-	if strings.HasPrefix(place, town) {
-		dir, log, box = crew, town, town+"/mail/demo/crew/max"
+	dir, live := work, "s1"
+	if strings.HasPrefix(place, town) || strings.HasPrefix(place, state+"/towns") {
+		dir, live = crew, "c1"
 	}
+	// Where things go now: without its trust a town is none.
+	h := w.home(dir)
+	gone := h.Problem != nil
+	keeps, events, box := w.rel(h.Runtime()), w.rel(h.Town.Events()), w.rel(boxes.Of(h, h.Identity.Address()).Dir())
+	log, pids := filepath.Dir(events), w.rel(h.Town.Pids())
 	in := func(names ...string) bool { return slices.Contains(names, place) }
 	var all []answer
 	do := func(a answer) answer {
 		w.t.Helper()
 		all = append(all, a)
-		if strings.Contains(a.out+a.errs, strings.TrimSpace(canary)) {
+		if strings.Contains(a.out+a.errs, strings.TrimSpace(canary)) && !strings.HasPrefix(place, roles) {
 			w.t.Errorf("%s: tells what a link leads to", a.command)
 		}
 		return a
 	}
-	s1 := []string{"GT_SESSION_UUID=s1"}
+	s1 := []string{"GT_SESSION_UUID=" + live}
 
-	if start := do(w.hook(dir, "s3", "SessionStart", "gt-prime", "--hook")); start.out == "" {
+	if start := do(w.hook(dir, "s3", "SessionStart", "gt-prime", "--hook")); start.out == "" && !gone {
 		w.t.Errorf("the agent was told %q", start.out)
 	}
 	w.told += 100
-	do(w.hook(dir, "s1", "PostToolUse", "gt-keepalive", "touch", "--hook"))
-	do(w.hook(dir, "s1", "Stop", "gt-checkpoint", "write", "--hook"))
+	do(w.hook(dir, live, "PostToolUse", "gt-keepalive", "touch", "--hook"))
+	do(w.hook(dir, live, "Stop", "gt-checkpoint", "write", "--hook"))
 	turn := fmt.Sprintf("turn %d is over", w.told)
-	do(w.hook(dir, "s1", "PreCompact", "gt-handoff", "--auto", "--hook"))
+	do(w.hook(dir, live, "PreCompact", "gt-handoff", "--auto", "--hook"))
 	printed := do(w.runWith(s1, dir, nil, "gt-handoff", "--print"))
 	sent := do(w.run(dir, nil, "gt-mail", "send", "self", "-s", "late", "-m", "x"))
 	tracked := do(w.run(dir, nil, "gt-keepalive", "pid", "track", "gt-s9", fmt.Sprint(os.Getpid())))
 	do(w.hook(dir, "s3", "SessionEnd", "gt-keepalive", "end", "--hook"))
 
 	// What has no place of its own stands here by the place that it needs.
-	lock := in(dir+"/.runtime", dir+"/.runtime/lock") && kind != "a folder" && kind != "a file"
-	switch place {
-	case dir + "/.runtime":
-		lock = kind != "a folder"
-	case dir + "/.runtime/lock":
-		lock = kind != "a file"
-	}
-	noBox := strings.HasPrefix(box+"/", place+"/") && kind != "a folder" || in(box+"/cur", box+"/new", box+"/tmp") && kind != "a folder"
-	noLog := in(log, log+"/.events.jsonl", log+"/.events.jsonl.lock") && !(place == log && (kind == "a folder" || kind == "a link to a folder")) &&
+	below := func(path string) bool { return strings.HasPrefix(path+"/", place+"/") }
+	lock := gone || below(keeps) && kind != "a folder" || place == keeps+"/lock" && kind != "a file"
+	noBox := gone || below(box) && kind != "a folder" || in(box+"/cur", box+"/new", box+"/tmp") && kind != "a folder" ||
+		!h.Town.Personal && below(w.rel(h.Town.Given("x"))) && kind != "a folder"
+	noLog := gone || in(log, events, events+".lock") && !(place == log && (kind == "a folder" || kind == "a link to a folder")) &&
 		!(place != log && kind == "a file")
 	for what, is := range map[string]struct{ kept, lost bool }{
 		"the sign of life": {
 			strings.Contains(do(w.run(dir, nil, "gt-keepalive", "show")).out, "PostToolUse"),
-			in(dir+"/.runtime") && lock || in(dir+"/.runtime/keepalive.json") && kind != "a file",
+			lock && place != keeps+"/lock" || place == keeps+"/keepalive.json" && kind != "a file",
 		},
 		"the checkpoint": {strings.Contains(do(w.runWith(s1, dir, nil, "gt-checkpoint", "read")).out, turn), lock},
 		"the note": {
 			strings.Contains(do(w.run(dir, nil, "gt-mail", "inbox", "--all", "--json")).out, `"subject":"do it"`), lock || noBox,
 		},
-		"the mail":      {sent.code == 0, lock && dir == work && place == dir+"/.runtime" || noBox},
-		"the event":     {strings.Contains(w.readNow(log+"/.events.jsonl"), turn), true},
-		"the hand-over": {strings.Count(w.readNow(log+"/.events.jsonl"), `"type":"handoff"`) > 0, lock || noBox || noLog || place == log},
-		"the process":   {tracked.code == 0, strings.HasPrefix(log+"/.runtime/pids/.lock", place) && (kind != "a folder" || strings.HasSuffix(place, ".lock"))},
+		"the mail":      {sent.code == 0, noBox},
+		"the event":     {strings.Contains(w.readNow(events), turn), true},
+		"the hand-over": {strings.Count(w.readNow(events), `"type":"handoff"`) > 0, lock || noBox || noLog || place == log},
+		"the process":   {tracked.code == 0, gone || strings.HasPrefix(pids+"/.lock", place) && (kind != "a folder" || strings.HasSuffix(place, ".lock"))},
 		"the printed note": {
 			strings.Contains(printed.out, "Subject: "), false,
 		},
@@ -455,7 +515,7 @@ func (w *world) livesWith(place, kind string) {
 		}
 	}
 	for _, args := range [][]string{
-		{"gt-mail"}, {"gt-seance"}, {"gt-seance", "show", "s1"}, {"gt-keepalive", "pid", "list"}, {"gt-prime", "--state", "--json"},
+		{"gt-mail"}, {"gt-seance"}, {"gt-seance", "show", live}, {"gt-keepalive", "pid", "list"}, {"gt-prime", "--state", "--json"},
 	} {
 		do(w.run(dir, nil, args...))
 	}
@@ -488,7 +548,8 @@ func (w *world) canaryLives(place string) {
 		w.t.Errorf("the canary is dead: %v", err)
 	}
 	for _, e := range entries {
-		followed := place == state || strings.Contains(place, ".claude")
+		// In the state the person's own links are followed to where much is kept.
+		followed := place == state || filepath.Dir(place) == state || strings.Contains(place, ".claude")
 		if e.Name() != "file" && !followed {
 			w.t.Errorf("'%s' was made beside the canary", e.Name())
 		}
@@ -584,6 +645,7 @@ var rolled = regexp.MustCompile(`\.bak(\.[12])?$`)
 // names that are fit for a file.
 func (w *world) onlyOurs(record *regexp.Regexp) {
 	w.t.Helper()
+	keeps := w.kept(work)
 	err := filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(w.root, path)
 		if _, lerr := os.Lstat(filepath.Join(w.copy, rel)); lerr == nil || rel == "canary" || rel == "canary/file" {
@@ -592,11 +654,12 @@ func (w *world) onlyOurs(record *regexp.Regexp) {
 		rel = rolled.ReplaceAllString(rel, "") // what a file held before
 		base := filepath.Base(rel)
 		switch {
-		case filepath.Dir(rel) == work+"/.runtime/sessions" && record.MatchString(base):
-		case strings.HasPrefix(rel, work+"/.runtime/mail/"):
-		case strings.HasPrefix(rel, work+"/.runtime/checkpoint-") && record.MatchString(base):
-		case strings.HasPrefix(rel, work+"/.runtime/handoff"):
-		case strings.HasPrefix(rel, work+"/.polecat-checkpoint.json"), rel == work+"/.runtime/.polecat-checkpoint.json", strings.HasPrefix(rel, work+"/.git/"):
+		case filepath.Dir(rel) == keeps+"/sessions" && record.MatchString(base):
+		case filepath.Dir(rel) == state+"/sessions" && record.MatchString(base+".json"):
+		case strings.HasPrefix(rel, keeps+"/mail/"):
+		case strings.HasPrefix(rel, keeps+"/checkpoint-") && record.MatchString(base):
+		case strings.HasPrefix(rel, keeps+"/handoff"):
+		case rel == keeps+"/checkpoint.json", strings.HasPrefix(rel, work+"/.git/"):
 		default:
 			w.t.Errorf("'%s' was made", rel)
 		}
@@ -611,11 +674,11 @@ func (w *world) onlyOurs(record *regexp.Regexp) {
 // OSC 52 (the clipboard), OSC 8 (a link), the title, a bell, C1, bidi controls;
 // and characters that take two columns, or none.
 const spell = "\x1b[31mred\x1b]52;c;aGk=\x07\x1b]8;;http://x\x1b\\link\x1b]0;title\x07\u009b2J\u202egnp\u2066x\u2069\u200f\u2028" +
-	"日本e\u0301\u0301👩\u200d👩\u200d👧\u200b\r\n\tend"
+	"日本e\u0301\u0301👩\u200d👩\u200d👧\u200b\U000E0049\U000E0047\u2060\u00ad\ufe00\r\n\tend"
 
-// Escape sequences, bidi controls and megabytes in all that gt shows: in every
-// table, text and error of every command nothing is left that a terminal obeys
-// or that turns text around, no line of a table is wider than the terminal, no
+// Escape sequences, bidi controls, characters that nobody sees and megabytes in all
+// that gt shows: in every table, text and error of every command nothing is left that
+// a terminal obeys, that turns text around or that only a model reads, no line of a table is wider than the terminal, no
 // start-up text is longer than its client takes; and --json gives the data as
 // it was.
 // Lines: S1-117.
@@ -729,16 +792,16 @@ func (w *world) curse(text string) {
 		record[key] = most(10_000)
 	}
 	record["handoff"] = map[string]any{"kind": "auto", "note": most(1000), "marker": most(1000), "reason": most(1000), "at": now}
-	w.put(work+"/.runtime/sessions/s1.json", encode(record))
+	w.put(w.kept(work, "sessions/s1.json"), encode(record))
 	saved := map[string]any{"timestamp": now, "session_id": "s1", "modified_files": []string{most(1000), most(1000)}}
 	for _, key := range []string{"molecule_id", "current_step", "step_title", "last_commit", "branch", "hooked_bead", "notes", "last_answer", "new"} {
 		saved[key] = most(100_000)
 	}
-	w.put(work+"/.polecat-checkpoint.json", encode(saved))
-	w.put(work+"/.runtime/keepalive.json", encode(map[string]any{"last_command": most(5000), "timestamp": now, "state": most(5000), "session_id": most(5000)}))
-	w.put(work+"/.runtime/handoff", most(2000)+"\n"+most(1000)+"\n")
-	w.put(work+"/.runtime/session_id", most(2000))
-	w.put(work+"/.runtime/role.md", most(200_000))
+	w.put(w.kept(work, "checkpoint.json"), encode(saved))
+	w.put(w.kept(work, "keepalive.json"), encode(map[string]any{"last_command": most(5000), "timestamp": now, "state": most(5000), "session_id": most(5000)}))
+	w.put(w.kept(work, "handoff"), most(2000)+"\n"+most(1000)+"\n")
+	w.put(w.kept(work, "session_id"), most(2000))
+	w.put(roles+"/default.md", most(200_000))
 	w.put(work+"/.git/HEAD", "ref: refs/heads/"+most(3000))
 	w.put("transcript.jsonl", encode(map[string]any{
 		"type": "user", "cwd": text, "message": map[string]any{"role": "user", "content": text},
@@ -758,7 +821,7 @@ func (w *world) curse(text string) {
 		w.put(work+"/"+name, "")
 	}
 	// Notes: as they are, in encoded words, and as gt-mail writes them.
-	box := work + "/.runtime/mail/"
+	box := w.kept(work, "mail") + "/"
 	raw := strings.NewReplacer("\n", " ", "\r", " ").Replace(text)
 	w.put(box+"new/1737075600.M1R0000000a.h", "From: "+raw+"\nSubject: "+raw+"\nX-Gt-Session: "+raw+"\n\n"+text)
 	w.put(box+"cur/1737075600.M2R0000000b.h:2,F", "From: =?utf-8?q?=1B[2J?= <a@x>\nSubject: =?utf-8?q?=1B[31m=0D=0Atwo=E2=80=AElines?=\n\n"+text)
@@ -814,7 +877,7 @@ func TestHostileInput(t *testing.T) {
 				t.Errorf("%s: ends with 0", a.command)
 			}
 		}
-		if !strings.Contains(w.read(work+"/.runtime/session_id"), "big") {
+		if !strings.Contains(w.read(w.kept(work, "session_id")), "big") {
 			t.Error("what stood in front of the gigabyte was not read")
 		}
 	})
@@ -944,9 +1007,10 @@ func TestHostileContent(t *testing.T) {
 	w := newWorld(t)
 	w.frugal = true
 	now := time.Now().UTC().Format(time.RFC3339)
+	keeps := w.kept(work)
 	files := []string{
-		state + "/.events.jsonl", "transcript.jsonl", work + "/.runtime/sessions/s1.json", work + "/.polecat-checkpoint.json", work + "/.runtime/keepalive.json",
-		work + "/.runtime/handoff", work + "/.runtime/session_id", work + "/.runtime/role.md", work + "/.runtime/mail/new/1.M1R0000000a.h", work + "/.runtime/mail/cur/1.M1R0000000b.h:2,F",
+		state + "/.events.jsonl", "transcript.jsonl", keeps + "/sessions/s1.json", keeps + "/checkpoint.json", keeps + "/keepalive.json",
+		keeps + "/handoff", keeps + "/session_id", keeps + "/path", roles + "/default.md", keeps + "/mail/new/1.M1R0000000a.h", keeps + "/mail/cur/1.M1R0000000b.h:2,F",
 		state + "/.runtime/pids/gt-s1.pid", home + "/.claude/settings.json", work + "/.claude/settings.json", home + "/.claude/plugins/installed_plugins.json",
 		work + "/.git/HEAD", work + "/.git/logs/HEAD", work + "/.git/info/exclude", state + "/.krc.json", state + "/.krc-autoprune.json", "env",
 	}
@@ -1043,10 +1107,11 @@ func (w *world) give(uid int, path string) {
 	}
 }
 
-// What another user owns is neither read for an agent nor written to, be it a
-// home's .runtime, a checkpoint, a box, the PID files or the town; a command
-// says whose it is not, and a hook harms nobody. Where nothing at all may be
-// written, an agent starts and works all the same.
+// What another user owns is neither read for an agent nor written to, be it the
+// state folder, a box, the PID files or the town; a command says whose it is not,
+// and a hook harms nobody. What another user has put into the folder that an agent
+// works in is not even looked at. Where nothing at all may be written, an agent
+// starts and works all the same.
 // Lines: S1-112 S1-117.
 func TestHostileOwners(t *testing.T) {
 	t.Parallel()
@@ -1061,12 +1126,13 @@ func TestHostileOwners(t *testing.T) {
 		}
 	}
 	hooks := func(t *testing.T, dir string) (told string) {
-		start := w.hook(dir, "s3", "SessionStart", "gt-prime", "--hook")
-		if start.out == "" {
+		id := "s3-" + filepath.Base(dir) // a session stays where it began
+		start := w.hook(dir, id, "SessionStart", "gt-prime", "--hook")
+		if start.out == "" && w.home(dir).Problem == nil {
 			t.Errorf("the agent was told nothing: %s", start.errs)
 		}
 		for _, args := range [][]string{{"gt-keepalive", "touch", "--hook"}, {"gt-checkpoint", "write", "--hook"}, {"gt-handoff", "--auto", "--hook"}, {"gt-keepalive", "end", "--hook"}} {
-			a := w.hook(dir, "s3", "Stop", args...)
+			a := w.hook(dir, id, "Stop", args...)
 			start.errs += a.errs
 		}
 		return start.out + start.errs
@@ -1088,12 +1154,12 @@ func TestHostileOwners(t *testing.T) {
 		}
 		before := w.list("tmp")
 		told := hooks(t, "tmp")
-		if strings.Contains(told, "stranger") || !strings.Contains(told, "belongs to another user") {
+		if strings.Contains(told, "stranger") || strings.Contains(told, "warning") || strings.Contains(told, "error") {
 			t.Errorf("the agent was told %s", told)
 		}
 		for _, args := range [][]string{{"gt-keepalive", "touch"}, {"gt-checkpoint", "write"}, {"gt-mail", "send", "self", "-s", "x", "-m", "y"}, {"gt-handoff", "-m", "x"}, {"gt-mail"}, {"gt-checkpoint", "clear"}} {
-			if a := w.run("tmp", nil, args...); a.code != 74 || !strings.Contains(a.errs, "belongs to another user") {
-				t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+			if a := w.run("tmp", nil, args...); a.code != 0 || strings.Contains(a.out+a.errs, "stranger") {
+				t.Errorf("%s: %d, %s%s", a.command, a.code, a.out, a.errs)
 			}
 		}
 		if a := w.run("tmp", nil, "gt-checkpoint", "read"); a.code != 1 || strings.Contains(a.out, "stranger") {
@@ -1103,16 +1169,30 @@ func TestHostileOwners(t *testing.T) {
 			t.Errorf("what was\n%s\nis\n%s", before, after)
 		}
 	})
-	t.Run("a .runtime that all may write to", func(t *testing.T) {
+	t.Run("a state of another user, or that all may write to", func(t *testing.T) {
 		w.t = t
-		w.put("loose/.runtime/session_id", "x\n")
-		if err := os.Chmod(w.at("loose/.runtime"), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		w.give(me, w.at("loose"))
-		hooks(t, "loose")
-		if info, err := os.Stat(w.at("loose/.runtime")); err != nil || info.Mode().Perm() != 0o755 {
-			t.Errorf("%v, %v", info.Mode(), err)
+		for why, spoil := range map[string]func() error{
+			"belongs to another user": func() error { return os.Lchown(w.at(state), stranger, stranger) },
+			"others may write to it":  func() error { return os.Chmod(w.at(state), 0o777) },
+		} {
+			if err := spoil(); err != nil {
+				t.Fatal(err)
+			}
+			before := w.list(state)
+			if told := hooks(t, work); !strings.HasPrefix(told, "gt-prime: warning: cannot use ") || strings.Count(told, why) != 1 {
+				t.Errorf("the agent was told %s", told)
+			}
+			for _, args := range [][]string{{"gt-keepalive", "touch"}, {"gt-checkpoint", "write"}, {"gt-mail", "send", "self", "-s", "x", "-m", "y"}, {"gt-handoff", "-m", "x"}} {
+				if a := w.run(work, nil, args...); a.code != 74 || !strings.Contains(a.errs, why) {
+					t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+				}
+			}
+			if after := w.list(state); after != before {
+				t.Errorf("what was\n%s\nis\n%s", before, after)
+			}
+			if err := errors.Join(os.Lchown(w.at(state), me, me), os.Chmod(w.at(state), 0o700)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 	t.Run("PID files of another user", func(t *testing.T) {
@@ -1155,6 +1235,7 @@ func TestHostileOwners(t *testing.T) {
 	})
 	t.Run("a town and a box of another user", func(t *testing.T) {
 		w.t = t
+		w.ok(w.run("", nil, "gt-hooks", "trust", "--yes", town)) // for it was root's
 		w.give(stranger, w.at(town, "mail"))
 		open(t, town+"/mail")
 		if a := w.run(crew, nil, "gt-mail"); a.code != 74 || !strings.Contains(a.errs, "belongs to another user") || a.out != "" {
@@ -1169,11 +1250,12 @@ func TestHostileOwners(t *testing.T) {
 	})
 	t.Run("nothing may be written", func(t *testing.T) {
 		w.t = t
-		for _, dir := range []string{"locked", home, home + "/.local/state/gt"} {
+		locked := []string{"locked", home, state, state + "/homes", state + "/sessions"}
+		for _, dir := range locked {
 			w.put(dir+"/x", "")
 		}
 		w.give(me, w.at("locked"))
-		for _, dir := range []string{"locked", home, home + "/.local/state/gt", "tmp"} {
+		for _, dir := range append(locked, "tmp") {
 			if err := os.Chmod(w.at(dir), 0o555); err != nil {
 				t.Fatal(err)
 			}
@@ -1580,7 +1662,7 @@ func TestHostileClock(t *testing.T) {
 			if s := w.ok(w.under(now, seance.Main, work, "", "show", "s1", "--json")); !strings.Contains(s.out, `"outcome":"active"`) {
 				t.Errorf("%s: %s", s.command, s.out)
 			}
-			if c := w.read(work + "/.runtime/checkpoint-s2.json"); c == "" && now.Before(start.AddDate(0, 0, 7)) {
+			if c := w.read(w.kept(work, "checkpoint-s2.json")); c == "" && now.Before(start.AddDate(0, 0, 7)) {
 				t.Error("the other session's checkpoint is lost")
 			}
 		})
@@ -1592,7 +1674,7 @@ func TestHostileClock(t *testing.T) {
 		at   time.Time
 		code int
 	}{{start.AddDate(80, 0, 0), 0}, {time.Unix(1, 0), 0}, {time.Now().Add(time.Hour), 0}, {time.Now(), 75}} {
-		if err := os.Chtimes(w.at(work, ".runtime/last_handoff_ts"), c.at, c.at); err != nil {
+		if err := os.Chtimes(w.at(w.kept(work, "last_handoff_ts")), c.at, c.at); err != nil {
 			t.Fatal(err)
 		}
 		if a := w.runWith(env, work, nil, "gt-handoff", "--cycle"); a.code != c.code {
@@ -1605,14 +1687,14 @@ func TestHostileClock(t *testing.T) {
 	// What a killed program left is taken away, whenever it says that it was.
 	for _, at := range []time.Time{start.AddDate(80, 0, 0), time.Unix(1, 0)} {
 		for _, left := range []string{"restart-x.json", ".session_id.gt-tmp-00"} {
-			w.put(work+"/.runtime/"+left, "a key")
-			if err := os.Chtimes(w.at(work, ".runtime", left), at, at); err != nil {
+			w.put(w.kept(work, left), "a key")
+			if err := os.Chtimes(w.at(w.kept(work, left)), at, at); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w.ok(w.hook(work, "new-"+fmt.Sprint(at.Year()), "SessionStart", "gt-prime", "--hook"))
 		for _, left := range []string{"restart-x.json", ".session_id.gt-tmp-00"} {
-			if w.read(work+"/.runtime/"+left) != "" {
+			if w.read(w.kept(work, left)) != "" {
 				t.Errorf("%s of %v stays", left, at)
 			}
 		}

@@ -28,7 +28,7 @@ var layers = []struct {
 	{"the ground", []string{
 		"lib/atomicfile", "lib/flock", "lib/process", "lib/term", "lib/cli",
 		"lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
-		"lib/jsonedit", "lib/openjson", "lib/redact", "lib/span", "lib/sqlite",
+		"lib/frame", "lib/jsonedit", "lib/openjson", "lib/plain", "lib/redact", "lib/span", "lib/sqlite",
 	}},
 	// What gt keeps, reads and asks, each an idea with a file format or a
 	// program behind it.
@@ -79,6 +79,7 @@ var calls = []struct {
 }{
 	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/atomicfile; a rename without a sync, or across folders, loses files"},
 	{`os\.(WriteFile|Create)\(`, nil, "what is written in place is seen half"},
+	{`(?i)(redact|clean)\w*(\(\))?\((term|plain|transcript)\.`, nil, "what is cleaned or cut before hides a secret; Env.Text and Env.Line do it in order"},
 	{`exec\.Command`, []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/rehearsal", "lib/pick"}, "gt-handoff becomes a program and runs none"},
 	{`os\.Exit\(`, nil, "a verb returns its code; only main ends the process"},
 	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/flock"},

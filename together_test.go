@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"gt/lib/eventlog"
+	livesin "gt/lib/home"
+	"gt/lib/place"
 )
 
 // A crowd is many sessions at work in one home at once: live clients, each a
@@ -66,6 +68,12 @@ func newCrowd(t *testing.T) *crowd {
 	c.must("git", "init", "-q")
 	c.must("git", "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", "first")
 	return c
+}
+
+// kept is the folder of the state that keeps what belongs to the home.
+func (c *crowd) kept() string {
+	c.t.Helper()
+	return livesin.In(place.State(filepath.Join(c.work, "home/.local/state/gt")), c.repo).Runtime()
 }
 
 // inMemory is a folder in memory, where the machine has such a thing: a disk
@@ -462,7 +470,7 @@ func (c *crowd) records(names []string) map[string]string {
 		Handoff     json.RawMessage
 	}
 	found := map[string]record{}
-	paths, _ := filepath.Glob(filepath.Join(c.repo, ".runtime/sessions/*.json"))
+	paths, _ := filepath.Glob(filepath.Join(c.kept(), "sessions/*.json"))
 	for _, path := range paths {
 		var r record
 		data, err := os.ReadFile(path)
@@ -486,9 +494,9 @@ func (c *crowd) records(names []string) map[string]string {
 // checkpoints holds that each session has one, with its own words.
 func (c *crowd) checkpoints(names []string) {
 	c.t.Helper()
-	paths, _ := filepath.Glob(filepath.Join(c.repo, ".runtime/checkpoint-*.json"))
+	paths, _ := filepath.Glob(filepath.Join(c.kept(), "checkpoint-*.json"))
 	var found []string
-	for _, path := range append(paths, filepath.Join(c.repo, ".polecat-checkpoint.json")) {
+	for _, path := range append(paths, filepath.Join(c.kept(), "checkpoint.json")) {
 		var p struct {
 			ID    string `json:"session_id"`
 			Notes string
@@ -497,7 +505,7 @@ func (c *crowd) checkpoints(names []string) {
 		if err != nil || json.Unmarshal(data, &p) != nil || p.Notes != "words of "+p.ID {
 			c.t.Errorf("%s: %q, %v", path, data, err)
 		}
-		if base := filepath.Base(path); base != ".polecat-checkpoint.json" && base != "checkpoint-"+p.ID+".json" {
+		if base := filepath.Base(path); base != "checkpoint.json" && base != "checkpoint-"+p.ID+".json" {
 			c.t.Errorf("%s is of %s", path, p.ID)
 		}
 		found = append(found, p.ID)
@@ -566,11 +574,11 @@ func (c *crowd) leftovers() {
 	if err != nil {
 		c.t.Error(err)
 	}
-	data, err := os.ReadFile(filepath.Join(c.repo, ".runtime/session_id"))
+	data, err := os.ReadFile(filepath.Join(c.kept(), "session_id"))
 	if lines := strings.Split(string(data), "\n"); err != nil || len(lines) != 3 || lines[2] != "" {
 		c.t.Errorf("session_id: %q, %v", data, err)
 	}
-	if out := c.must("git", "status", "--porcelain"); out != "" {
+	if out := c.must("git", "status", "--porcelain", "--ignored"); out != "" {
 		c.t.Errorf("git shows %s", out)
 	}
 }
@@ -586,6 +594,9 @@ func TestTogetherInSeance(t *testing.T) {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(work, "home"), "LANG=C.UTF-8", "GOMAXPROCS=2", "TMUX_TMPDIR=" + work}
 	if err := errors.Join(os.MkdirAll(town, 0o700), os.MkdirAll(projects, 0o700), os.WriteFile(filepath.Join(town, "town.toml"), nil, 0o600)); err != nil {
 		t.Fatal(err)
+	}
+	if r := (job{Args: []string{"gt-hooks", "trust", "--yes", town}, Env: env, Dir: town}).run(); r.Code != 0 {
+		t.Fatalf("gt-hooks trust: %d, %q", r.Code, r.Stderr)
 	}
 	log := eventlog.Log(filepath.Join(town, ".events.jsonl"))
 	started := time.Now().Add(-time.Hour)

@@ -164,7 +164,7 @@ func TestGeminiStart(t *testing.T) {
 	w.longRole()
 	w.headless("gemini", "-y", "-p", "the first prompt")
 	first := w.asked("the first prompt")
-	w.toldOnce(first, "You work in "+w.project+" on branch main.", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
+	w.toldOnce(first, "You work in "+w.project+" on branch \"main\".", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
 	ids := w.started()
 	if len(ids) != 1 {
 		t.Fatalf("%q started", ids)

@@ -22,7 +22,7 @@ func TestQwenStart(t *testing.T) {
 	w.answers(190_000)
 	w.longRole()
 	w.headless("qwen", "-y", "-p", "the first prompt")
-	w.toldOnce(w.asked("the first prompt"), "You work in "+w.project+" on branch main.", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
+	w.toldOnce(w.asked("the first prompt"), "You work in "+w.project+" on branch \"main\".", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
 	first := w.started()[0]
 	w.until("the session ended", func() bool { return w.record(first).Outcome == "done" })
 	w.headless("qwen", "-y", "-p", "run: gt-checkpoint write --notes MIDDLE; gt-keepalive status --json; echo ID $QWEN_CODE_SESSION_ID.")

@@ -97,11 +97,11 @@ var mutants = []mutant{
 	},
 	{
 		name: "a title reaches the terminal as it is",
-		file: "lib/term/clean.go",
-		right: `	if isClean(s, lines) {
+		file: "lib/plain/plain.go",
+		right: `	if isClean(s, how) {
 		return s
 	}`,
-		wrong: `	if isClean("", lines) {
+		wrong: `	if isClean("", how) {
 		return s
 	}`,
 		pkg: ".", run: "TestScripts/seance_hostile|TestScripts/hostile",
@@ -469,10 +469,10 @@ var mutants = []mutant{
 	{
 		name: "every checkpoint of the folder is read",
 		file: "lib/checkpoint/checkpoint.go",
-		right: `	paths := []string{filepath.Join(h.Dir, File)}
+		right: `	paths := []string{h.Path(File)}
 	for _, id := range ids {`,
 		wrong: `	paths, _ := filepath.Glob(h.Path(prefix + "*.json"))
-	paths = append(paths, filepath.Join(h.Dir, File))
+	paths = append(paths, h.Path(File))
 	for _, id := range ids[:0] {`,
 		pkg: "./lib/checkpoint", run: "TestMany",
 	},
@@ -530,6 +530,160 @@ var mutants = []mutant{
 		right: "if !h.role || h.Town.Trust == nil {\n\t\treturn place.Mirror{}",
 		wrong: "if false {\n\t\treturn place.Mirror{}",
 		pkg:   ".", run: "TestScripts/checkpoint_guard",
+	},
+	{
+		name:  "an agent that runs within another says what is trusted",
+		file:  "lib/verb/hooks/trust.go",
+		right: `range session.ClientVars() {`,
+		wrong: `range session.ClientVars()[:0] {`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "an agent that tells its commands nothing says what is trusted",
+		file:  "lib/verb/hooks/trust.go",
+		right: `if known.IsClient(process.Name(pid)) {`,
+		wrong: `if false && known.IsClient(process.Name(pid)) {`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "a file of a town counts as it stands, whatever was trusted",
+		file:  "lib/place/trust.go",
+		right: `case !known || digest(data) != want:`,
+		wrong: `case !known || false && digest(data) != want:`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "a trusted file that is gone says nothing instead of being missed",
+		file:  "lib/place/trust.go",
+		right: `case errors.Is(err, fs.ErrNotExist) && !known:`,
+		wrong: `case errors.Is(err, fs.ErrNotExist):`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "another folder at the path of a town is trusted",
+		file:  "lib/place/trust.go",
+		right: `t.Path != here.Path || !t.Same(here) || t.Owner != owner`,
+		wrong: `t.Path != here.Path || t.Owner != owner`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "work in the mail of a town counts, whoever put it there",
+		file:  "lib/town/town.go",
+		right: `if t.Personal || t.Trust != nil && t.Trust.Mail {`,
+		wrong: `if true || t.Trust.Mail {`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name: "a town.toml makes a town that nobody trusted",
+		file: "lib/town/town.go",
+		right: `			if err == nil {
+				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}`,
+		wrong: `			if err == nil || true {
+				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}`,
+		pkg: ".", run: "TestScripts/^prime_owner$",
+	},
+	{
+		name: "Gas Town's first marker is not looked for",
+		file: "lib/marker/marker.go",
+		right: `	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, atomicfile.Error("read", h.Runtime(), err)`,
+		wrong: `	if err != nil {
+		return nil, atomicfile.Error("read", h.Runtime(), err)`,
+		pkg: ".", run: "TestScripts/^secrets_foreign$",
+	},
+	{
+		name:  "a note that names no folder is believed",
+		file:  "lib/place/folder.go",
+		right: `if !filepath.IsAbs(f.Path) || f.Inode == 0 {`,
+		wrong: `if false {`,
+		pkg:   ".", run: "TestHostileContent",
+	},
+	{
+		name:  "tag characters are told",
+		file:  "lib/plain/plain.go",
+		right: `		r >= 0xe0000 && r <= 0xe0fff: // tags, and more variation selectors`,
+		wrong: `		r == 0xe0fff:`,
+		pkg:   ".", run: "TestScripts/prime_hostile",
+	},
+	{
+		name:  "a text is looked through as it was written, not as it is shown",
+		file:  "lib/redact/redact.go",
+		right: `	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which stands for what was there`,
+		wrong: `	if false && utf8.RuneError == 0 {`,
+		pkg:   "./lib/redact", run: "TestFormsTimesWrappings",
+	},
+	{
+		name:  "what is written as an escape is a part of the word behind it",
+		file:  "lib/redact/redact.go",
+		right: `		sc.seam(i) || escaped(s[max(sc.done, i-32):i])`,
+		wrong: `		sc.seam(i)`,
+		pkg:   "./lib/redact", run: "TestFormsTimesWrappings",
+	},
+	{
+		name: "where something was left out a word goes on",
+		file: "lib/redact/redact.go",
+		right: `	_, found := slices.BinarySearch(sc.seams, i)
+	return found`,
+		wrong: `	return false`,
+		pkg:   "./lib/redact", run: "TestFormsTimesWrappings",
+	},
+	{
+		name: "a wrapped token ends with its line",
+		file: "lib/redact/redact.go",
+		right: `	switch {
+	case p < len(s) && s[p] == '\n', p > end && p < len(s) && s[p] == 'n':`,
+		wrong: `	switch {
+	case p < 0:`,
+		pkg: "./lib/redact", run: "TestAssignments",
+	},
+	{
+		name:  "what is escaped in JSON hides a secret",
+		file:  "lib/openjson/openjson.go",
+		right: `	text := clean(unescape(string(object), clean))`,
+		wrong: `	text := clean(unescape(string(object), same))`,
+		pkg:   "./lib/openjson", run: "TestCleanEscaped",
+	},
+	{
+		name:  "a note ends its own frame",
+		file:  "lib/frame/frame.go",
+		right: "	if strings.ContainsRune(`/\\|!?／⁄∕⧸╱`, first) {",
+		wrong: "	if first == '/' && rest == \"/note>\" {",
+		pkg:   ".", run: "TestScripts/prime_hostile",
+	},
+	{
+		name:  "a note that is cut loses its end",
+		file:  "lib/verb/prime/document.go",
+		right: `		text = s.begin + text + s.end`,
+		wrong: `		text = s.begin + text`,
+		pkg:   "./lib/verb/prime", run: "TestDocumentKeepsFrames",
+	},
+	{
+		name:  "a note's headings are told as gt's own",
+		file:  "lib/frame/frame.go",
+		right: `			b.WriteByte('\\')`,
+		wrong: `			_ = '\\'`,
+		pkg:   ".", run: "TestScripts/prime_hostile",
+	},
+	{
+		name:  "a name is bounded by the columns that it takes",
+		file:  "lib/cli/env.go",
+		right: `return plain.Cut(plain.Line(e.Redact(s)), most)`,
+		wrong: `return plain.Cut(plain.Line(e.Redact(s)), most+32*most)`,
+		pkg:   "./lib/cli", run: "TestTold",
+	},
+	{
+		name:  "given work counts with whatever text it has by now",
+		file:  "lib/town/town.go",
+		right: `return err == nil && strings.TrimSuffix(string(want), "\n") == Digest(data)`,
+		wrong: `_, _ = want, data; return true`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
+	},
+	{
+		name:  "work that was done with can be given again by anybody",
+		file:  "lib/mail/box.go",
+		right: `return atomicfile.Remove(b.home.Town.Given(idOf(e.unique)))`,
+		wrong: `return nil`,
+		pkg:   ".", run: "TestScripts/^town_trust$",
 	},
 }
 

@@ -98,7 +98,7 @@ func TestFound(t *testing.T) {
 			Timestamp: now.Add(-5 * time.Minute), MoleculeID: "mol-7", CurrentStep: "p2", ModifiedFiles: []string{"a", "b"}, MoreFiles: 1},
 		"Found checkpoint from 3h07m ago: 1 modified file": {
 			Timestamp: now.Add(-187 * time.Minute), ModifiedFiles: []string{"a"}},
-		"Found checkpoint from 3 days ago: step \ufffd[31m p2, 0 modified files": {
+		"Found checkpoint from 3 days ago: step  p2, 0 modified files": {
 			Timestamp: now.Add(-80 * time.Hour), CurrentStep: "\x1b[31m\np2", MoreFiles: -1},
 		"Found checkpoint from 0s ago: 0 modified files": {Timestamp: now.Add(time.Hour)},
 	} {

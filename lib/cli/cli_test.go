@@ -109,11 +109,11 @@ func TestRun(t *testing.T) {
 		"JSON":       {[]string{"--json", "é\x1b\u202e<"}, 0, `{"rest":"é\u001b\u202e<"}` + "\n", ""},
 		"no":         {[]string{"--how", "no"}, 1, "", ""},
 		"busy":       {[]string{"--how=busy"}, 75, "", "gt-x: error: somebody is at it\ngt-x: hint: wait\ngt-x: hint: or do not\n"},
-		"io":         {[]string{"--how=io"}, 74, "", "gt-x: error: cannot read '/x�[31m y': permission denied\n"},
+		"io":         {[]string{"--how=io"}, 74, "", "gt-x: error: cannot read '/x y': permission denied\n"},
 		"wrapped":    {[]string{"--how=wrapped"}, 1, "", "gt-x: error: further: nothing found\ngt-x: hint: look elsewhere\n"},
-		"a panic":    {[]string{"--how=panic"}, 70, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
-		"in a task":  {[]string{"--how=panic", "--task"}, 70, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
-		"wrong":      {[]string{"--no\x1b[31m"}, 80, "", "gt-x: error: unknown flag --no�[31m\ngt-x: hint: gt-x --help shows the usage\n"},
+		"a panic":    {[]string{"--how=panic"}, 70, "", "gt-x: error: internal error: oh\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
+		"in a task":  {[]string{"--how=panic", "--task"}, 70, "", "gt-x: error: internal error: oh\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
+		"wrong":      {[]string{"--no\x1b[31m"}, 80, "", "gt-x: error: unknown flag --no\ngt-x: hint: gt-x --help shows the usage\n"},
 		"too many":   {[]string{"a", "b\n"}, 80, "", "gt-x: error: unexpected argument b\ngt-x: hint: gt-x --help shows the usage\n"},
 		"a value":    {[]string{"--how", "-rf"}, 0, "well\n", ""},
 		"a version":  {[]string{"--version"}, 0, "gt-x dev\n", ""},
@@ -121,9 +121,9 @@ func TestRun(t *testing.T) {
 
 		// A hook never harms its agent.
 		"a hook, no":    {[]string{"--hook", "--how=no"}, 0, "", ""},
-		"a hook, io":    {[]string{"--hook", "--how=io"}, 0, "", "gt-x: error: cannot read '/x�[31m y': permission denied\n"},
+		"a hook, io":    {[]string{"--hook", "--how=io"}, 0, "", "gt-x: error: cannot read '/x y': permission denied\n"},
 		"a hook, wrong": {[]string{"--hook", "--nonsense"}, 0, "", "gt-x: error: unknown flag --nonsense\ngt-x: hint: gt-x --help shows the usage\n"},
-		"a hook, panic": {[]string{"--hook", "--how=panic"}, 0, "", "gt-x: error: internal error: oh�[31m\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
+		"a hook, panic": {[]string{"--hook", "--how=panic"}, 0, "", "gt-x: error: internal error: oh\ngt-x: hint: this is a bug in gt-x; GT_TRACE=1 shows where\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := run(c.args...)
@@ -225,5 +225,30 @@ func TestOS(t *testing.T) {
 	env := OS()
 	if !strings.HasPrefix(env.Dir, "/") || env.Now == nil || env.Stdin == nil || env.Stdout == nil || env.Stderr == nil || len(env.Environ) == 0 {
 		t.Errorf("%+v", env)
+	}
+}
+
+// What is told of others' text has no secret, nothing hidden and no more characters
+// than it may, whatever columns they take.
+func TestTold(t *testing.T) {
+	token := "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF1234"
+	hidden := strings.Repeat("\U000E0041", 260)
+	env := &Env{Environ: []string{"MY_API_KEY=plain-value"}}
+	for name, c := range map[string]struct{ got, want string }{
+		"a text":          {env.Text("a \x1b[32m" + token + "\x1b[0m\nb" + hidden), "a [redacted]\nb"},
+		"a line":          {env.Line("a\nplain-\u200bvalue\u202e b", 100), "a [redacted] b"},
+		"a long line":     {env.Line(strings.Repeat("e\u0301", 100), 10), strings.Repeat("e\u0301", 4) + "e…"},
+		"cut after":       {env.Line("a "+token, 10), "a [redact…"},
+		"a name":          {env.Quoted("main" + hidden), `"main"`},
+		"a sentence":      {env.Quoted("main\". Run \"x\n"), `"main'. Run 'x "`},
+		"a long name":     {env.Quoted(strings.Repeat("x", 1000)), `"` + strings.Repeat("x", 119) + `…"`},
+		"a path":          {env.Place("/home/max/naïve-1.2/x_y"), "/home/max/naïve-1.2/x_y"},
+		"an odd path":     {env.Place("/tmp/a b\"c\x1b[31m"), `"/tmp/a b'c"`},
+		"marks on marks":  {env.Place("/x" + strings.Repeat("\u0301", 5000)), `"/x` + strings.Repeat("\u0301", 117) + `…"`},
+		"data stays data": {env.Redact("/tmp/\x1b[31m\u200b"), "/tmp/\x1b[31m\u200b"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %q, want %q", name, c.got, c.want)
+		}
 	}
 }

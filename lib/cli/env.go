@@ -20,10 +20,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
+	"gt/lib/plain"
 	"gt/lib/process"
 	"gt/lib/redact"
-	"gt/lib/term"
 )
 
 // Env is all that a binary knows of the world around it. A binary reads its
@@ -87,13 +88,44 @@ func (e *Env) Getenv(key string) string {
 	return ""
 }
 
-// Redact takes the secrets out of a text, the values of this environment's own
+// Redact takes the secrets out of data, the values of this environment's own
 // among them. Whatever came from outside goes through it before it is written
-// to a file, told to an agent or printed, and before it is cut: half a secret
-// is not known for one.
+// to a file, and before it is cut: half a secret is not known for one. Data
+// without a secret stays what it was; what is told or printed of it goes through
+// Text, Line or Quoted.
 func (e *Env) Redact(s string) string {
 	e.cleaning.Do(func() { e.clean = redact.Of(e.Environ) })
 	return e.clean(s)
+}
+
+// Text returns what is told of somebody else's text: without secrets, and plain
+// (see package plain).
+func (e *Env) Text(s string) string { return plain.Text(e.Redact(s)) }
+
+// Line is Text for one line of at most most characters, whatever room they take.
+func (e *Env) Line(s string, most int) string { return plain.Cut(plain.Line(e.Redact(s)), most) }
+
+// maxQuoted bounds a name within a sentence.
+const maxQuoted = 120
+
+// maxPlace bounds a path.
+const maxPlace = 400
+
+// Place returns a path as it stands in a sentence: as it is where no sentence could
+// be made of it, else as Quoted does.
+func (e *Env) Place(path string) string {
+	for _, r := range path {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+@~:", r) {
+			return e.Quoted(path)
+		}
+	}
+	return e.Line(path, maxPlace)
+}
+
+// Quoted returns a name that others chose, a branch's, a subject, as it stands in
+// a sentence of gt's own: a line between quotes, of which none is within.
+func (e *Env) Quoted(s string) string {
+	return `"` + strings.ReplaceAll(e.Line(s, maxQuoted), `"`, "'") + `"`
 }
 
 // Warn writes a warning; the binary goes on.
@@ -119,7 +151,7 @@ func (e *Env) say(kind, format string, args ...any) {
 			}
 		}
 	}
-	text := term.Cut(term.Clean(e.Redact(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))), maxMessage)
+	text := e.Line(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), maxMessage)
 	io.WriteString(e.Stderr, e.Name+": "+kind+": "+text+"\n")
 }
 

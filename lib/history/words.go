@@ -52,11 +52,19 @@ func first(all ...string) string {
 // one line, without the secrets that have a form of their own: those are taken out
 // before it is cut, for half a secret is not known for one.
 func beginning(s string) string {
-	const enough = 4 * titleLength * utf8.UTFMax // however many blanks are in it
-	if len(s) > enough {
-		s = s[:enough]
+	const (
+		enough = 4 * titleLength * utf8.UTFMax // however many blanks are in it
+		torn   = 512                           // of a secret that the end cuts
+	)
+	cut := len(s) > enough+torn
+	if cut {
+		s = s[:enough+torn]
 	}
-	s = term.OneLine(redact.Text(strings.ToValidUTF8(s, "\uFFFD"), nil))
+	s = term.Clean(redact.Text(strings.ToValidUTF8(s, "\uFFFD"), nil))
+	if cut {
+		s = strings.ToValidUTF8(s[:max(0, len(s)-torn)], "")
+	}
+	s = term.OneLine(s)
 	n := 0
 	for i := range s {
 		if n == titleLength {

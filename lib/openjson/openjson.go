@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"gt/lib/plain"
 	"gt/lib/redact"
 )
 
@@ -41,11 +42,15 @@ func Unmarshal(data []byte, v any) (Unknown, error) {
 	return all, nil
 }
 
-// Clean has an object go through clean, as it stands.
+// Clean has an object go through clean, as it stands and as it reads: characters
+// that are escaped in it hide no secret. An object without one stays as it is.
 func Clean(object []byte, clean func(string) string) json.RawMessage {
-	cleaned := []byte(clean(string(object)))
-	if bytes.Equal(cleaned, object) || json.Valid(cleaned) {
-		return cleaned
+	text := clean(unescape(string(object), clean))
+	if text == unescape(string(object), same) {
+		return object
+	}
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
 	}
 	var fields Unknown
 	if json.Unmarshal(object, &fields) != nil {
@@ -63,9 +68,8 @@ func Clean(object []byte, clean func(string) string) json.RawMessage {
 // in JSON. What is no JSON any more after that is replaced whole.
 func (u Unknown) Clean(clean func(string) string) {
 	for key, raw := range u {
-		field := fmt.Sprintf("%q:%s", key, raw)
-		cleaned := clean(field)
-		if cleaned == field {
+		cleaned := clean(fmt.Sprintf("%q:%s", key, unescape(string(raw), clean)))
+		if cleaned == fmt.Sprintf("%q:%s", key, unescape(string(raw), same)) {
 			continue
 		}
 		value, ok := strings.CutPrefix(cleaned, fmt.Sprintf("%q:", key))
@@ -75,6 +79,41 @@ func (u Unknown) Clean(clean func(string) string) {
 		u[key] = json.RawMessage(value)
 	}
 }
+
+// unescape returns JSON with what is escaped in it by a number as it reads: what
+// nobody sees is left out, and the rest stands as it is where JSON lets it.
+func unescape(raw string, clean func(string) string) string {
+	if !strings.Contains(raw, `\u`) {
+		return raw
+	}
+	var b strings.Builder
+	for rest := raw; ; {
+		begin := strings.IndexByte(rest, '"')
+		end := begin + 1
+		for end > 0 && end < len(rest) && rest[end] != '"' {
+			if rest[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if begin < 0 || end >= len(rest) {
+			return b.String() + rest
+		}
+		b.WriteString(rest[:begin])
+		word := rest[begin : end+1]
+		var text string
+		if strings.Contains(word, `\u`) && json.Unmarshal([]byte(word), &text) == nil {
+			text, _ = plain.Shown(clean(text), plain.Look{})
+			if quoted, err := object(text); err == nil {
+				word = string(quoted)
+			}
+		}
+		b.WriteString(word)
+		rest = rest[end+1:]
+	}
+}
+
+func same(s string) string { return s }
 
 // Marshal writes v, a struct or a pointer to one, as an object, and the unknown
 // fields after its own.

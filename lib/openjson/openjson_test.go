@@ -13,16 +13,16 @@ type thing struct {
 	unknown Unknown
 }
 
-type plain thing
+type simple thing
 
 func (t *thing) UnmarshalJSON(data []byte) (err error) {
-	var p plain
+	var p simple
 	p.unknown, err = Unmarshal(data, &p)
 	*t = thing(p)
 	return err
 }
 
-func (t *thing) MarshalJSON() ([]byte, error) { return Marshal((*plain)(t), t.unknown) }
+func (t *thing) MarshalJSON() ([]byte, error) { return Marshal((*simple)(t), t.unknown) }
 
 // What is not known comes back as it was, behind what is known; what is known
 // is written once, also where it was read in other capitals.
@@ -41,7 +41,7 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%s: %v", before, err)
 			continue
 		}
-		got, err := Marshal((*plain)(&v), v.unknown)
+		got, err := Marshal((*simple)(&v), v.unknown)
 		if err != nil || string(got) != after {
 			t.Errorf("%s became %s (%v), not %s", before, got, err, after)
 		}

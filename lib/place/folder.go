@@ -58,6 +58,9 @@ func readFolder(dir string) (Folder, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return f, atomicfile.Error("understand", filepath.Join(dir, note), err)
 	}
+	if !filepath.IsAbs(f.Path) || f.Inode == 0 {
+		return f, atomicfile.Error("understand", filepath.Join(dir, note), errors.New("it names no folder"))
+	}
 	return f, nil
 }
 

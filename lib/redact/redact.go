@@ -7,6 +7,10 @@
 // know a secret that looks like any other word. It leaves alone what only looks
 // random: hashes, UUIDs, paths.
 //
+// It looks at what a reader is shown: colours, characters of no width and the
+// like hide nothing from it, so nobody has to clean a text before. Whoever cuts a
+// text cuts it after, for half a secret is not known for one.
+//
 // Why it is no library, and what it catches of what one does: docs/security.md.
 package redact
 
@@ -16,6 +20,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"gt/lib/plain"
 )
 
 // Mark stands where a secret was.
@@ -31,8 +38,10 @@ const minPassword = 6
 
 // Text returns s with every secret replaced by Mark; the names, users and
 // schemes around it stay. environ is "KEY=value" as os.Environ gives it. A text
-// without secrets comes back as it is, and one that went through before does
-// not change. The time it takes is linear in s.
+// without secrets comes back as it is, whatever is in it, so that data stays
+// what it was; of one with a secret comes what a reader is shown (see package
+// plain). A text that went through before does not change. The time it takes is
+// linear in s.
 func Text(s string, environ []string) string { return Of(environ)(s) }
 
 // Of is Text for many texts and one environment.
@@ -44,22 +53,36 @@ func Of(environ []string) func(string) string {
 // maxPasses bounds how often a text is looked through.
 const maxPasses = 8
 
-// text looks through s until there is nothing more to find: where a secret was
-// taken out of a long word, what is left of it can have become a known form.
+// text looks through what is shown of s until there is nothing more to find:
+// where a secret was taken out of a long word, what is left of it can have become
+// a known form.
 func text(s string, values []string) string {
+	shown, seams := s, []int(nil)
+	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which stands for what was there
+		shown, seams = plain.Shown(s, plain.Look{
+			Begins: beginsShape,
+			Holds:  func(s string) bool { return pass(s, values, nil) != s },
+		})
+	}
+	clean := shown
 	for range maxPasses {
-		next := pass(s, values)
-		if next == s {
+		next := pass(clean, values, seams)
+		if next == clean {
 			break
 		}
-		s = next
+		clean, seams = next, nil
 	}
-	return s
+	if clean == shown {
+		return s
+	}
+	return clean
 }
 
-func pass(s string, values []string) string {
+// pass looks through s once. seams are the places in it where something was left
+// out, so that a word may begin or end there.
+func pass(s string, values []string, seams []int) string {
 	for _, v := range values {
-		s = strings.ReplaceAll(s, v, Mark)
+		s, seams = replaceAll(s, v, seams)
 	}
 	var out strings.Builder
 	written := 0
@@ -68,8 +91,12 @@ func pass(s string, values []string) string {
 		out.WriteString(Mark)
 		written = to
 	}
-	sc := scanner{s: s, end: -1, index: shapeIndex()}
+	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams}
 	for i := 0; i < len(s); {
+		if !sc.index.asks(s, i) {
+			i++
+			continue
+		}
 		if s[i] == Mark[0] && strings.HasPrefix(s[i:], Mark) {
 			// As if it had been put there now: a second time changes nothing.
 			i += len(Mark)
@@ -98,6 +125,42 @@ func pass(s string, values []string) string {
 	}
 	out.WriteString(s[written:])
 	return out.String()
+}
+
+// replaceAll puts Mark for every v in s, and moves the seams along.
+func replaceAll(s, v string, seams []int) (string, []int) {
+	if len(seams) == 0 {
+		return strings.ReplaceAll(s, v, Mark), nil
+	}
+	if !strings.Contains(s, v) {
+		return s, seams
+	}
+	var b strings.Builder
+	var moved []int
+	for {
+		i := strings.Index(s, v)
+		n := i + len(v)
+		if i < 0 {
+			i, n = len(s), len(s)
+		}
+		for ; len(seams) > 0 && seams[0] < n; seams = seams[1:] {
+			if seams[0] <= i {
+				moved = append(moved, b.Len()+seams[0])
+			}
+		}
+		b.WriteString(s[:i])
+		for k := range seams {
+			seams[k] -= n
+		}
+		s = s[n:]
+		if n == i {
+			for range seams { // at the end of the text
+				moved = append(moved, b.Len())
+			}
+			return b.String(), slices.Compact(moved)
+		}
+		b.WriteString(Mark)
+	}
 }
 
 // words are values of variables that are called a secret and are none.
@@ -130,6 +193,9 @@ func values(environ []string) []string {
 		}
 		quoted, _ := json.Marshal(v) // a string always marshals
 		all = append(all, v, string(quoted[1:len(quoted)-1]), escape(v, "%20"), escape(v, "+"))
+		if shown, _ := plain.Shown(v, plain.Look{}); len(shown) >= minPassword && !strings.Contains(Mark, shown) {
+			all = append(all, shown)
+		}
 		if strings.ContainsAny(v, "<>&") { // which encoders may leave as they are
 			plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 			all = append(all, plain.Replace(string(quoted[1:len(quoted)-1])))
@@ -163,6 +229,7 @@ type scanner struct {
 	done  int // what is before this is replaced, or not part of anything
 	end   int // the next end of a private key, -1 where that was not looked for
 	index *index
+	seams []int // where something was left out of the text
 }
 
 // at returns where the secret lies that shows itself at s[i]; to is 0 when
@@ -175,7 +242,12 @@ func (sc *scanner) at(i int) (from, to int) {
 			return password(s, i+3)
 		}
 		if from, to = sc.setting(i); to == 0 && c == ':' {
-			from, to = sc.numbered(i)
+			if from, to = sc.numbered(i); to == 0 {
+				from, to = sc.pgpass(i)
+			}
+			if to == 0 {
+				from, to = sc.dataSource(i)
+			}
 		}
 		return from, to
 	case ',':
@@ -194,8 +266,19 @@ func (sc *scanner) at(i int) (from, to int) {
 			return sc.flag(i)
 		}
 		return 0, 0
-	case 'A', 'a', 'B', 'b', 'C', 'c', 'S', 's':
+	case 'A', 'a', 'B', 'b', 'C', 'c':
 		if from, to = sc.header(i); to > 0 {
+			return from, to
+		}
+	case 'S', 's':
+		if from, to = sc.header(i); to > 0 {
+			return from, to
+		}
+		if from, to = sc.form(i); to > 0 {
+			return from, to
+		}
+	case 'E', 'I', 'i', 'P', 'p', '0':
+		if from, to = sc.form(i); to > 0 {
 			return from, to
 		}
 	case 'e':
@@ -206,17 +289,68 @@ func (sc *scanner) at(i int) (from, to int) {
 		if from, to = sc.marked(i); to > 0 {
 			return from, to
 		}
+		if from, to = sc.form(i); to > 0 {
+			return from, to
+		}
 	}
 	return sc.shaped(i)
 }
 
-// begins says whether no word runs on across s[i]. A dash goes on with a word,
-// and begins none: a list, a flag and a line of a diff begin with it. The n of
-// an escaped line feed is no letter, and what was replaced no part of a word.
+// begins reports whether no word runs on across s[i]. A dash goes on with a word,
+// and begins none: a list, a flag and a line of a diff begin with it. The end of an
+// escape is no letter, what was replaced no part of a word, and one may begin
+// where something was left out.
 func (sc *scanner) begins(i int) bool {
 	s := sc.s
 	return i == sc.done || !isWord(s[i-1]) && (s[i-1] != '-' || i == 1 || !isWord(s[i-2])) ||
-		i > 1 && s[i-2] == '\\' && (s[i-1] == 'n' || s[i-1] == 't' || s[i-1] == 'r')
+		sc.seam(i) || escaped(s[max(sc.done, i-32):i])
+}
+
+// joined reports whether a word goes on at s[i] after a dash or an underscore,
+// where a token may stand.
+func (sc *scanner) joined(i int) bool {
+	return i > sc.done && (sc.s[i-1] == '-' || sc.s[i-1] == '_')
+}
+
+// seam reports whether something was left out of the text before s[i].
+func (sc *scanner) seam(i int) bool {
+	_, found := slices.BinarySearch(sc.seams, i)
+	return found
+}
+
+// escaped reports whether s ends with a character that is written as an escape:
+// \n, \u003d, \x3d, \033, %3D, =3D, or with a colour: [32m.
+func escaped(s string) bool {
+	n := len(s)
+	at := func(back int, c byte) bool { return n >= back && s[n-back] == c }
+	hex := func(digits int) bool { return run(s, n-digits, "x") == n }
+	if n < 2 {
+		return false
+	}
+	switch last := s[n-1]; {
+	case at(2, '\\'):
+		return strings.IndexByte("abefnrtv0", last) >= 0
+	case at(3, '%'), at(3, 'x') && at(4, '\\'), at(5, '%') && s[n-4:n-2] == "25", at(3, '=') && strings.ToUpper(s[n-2:]) == s[n-2:]:
+		return hex(2)
+	case at(5, 'u') && (at(6, '\\') || at(6, '%')):
+		return hex(4)
+	case at(9, 'U') && at(10, '\\'):
+		return hex(8)
+	case at(3, '\\'), at(4, '\\'):
+		for _, c := range []byte(s[strings.LastIndexByte(s, '\\')+1:]) {
+			if c < '0' || c > '7' {
+				return false
+			}
+		}
+		return true
+	case last == 'm' || last == 'K':
+		i := n - 1
+		for i > 0 && n-i < 24 && (isDigit(s[i-1]) || s[i-1] == ';' || s[i-1] == ':') {
+			i--
+		}
+		return i > 0 && s[i-1] == '['
+	}
+	return false
 }
 
 // in says whether c belongs to one of the classes: w a letter, a digit or '_';
@@ -243,14 +377,14 @@ func in(c byte, classes string) bool {
 // cut off after them is one too.
 func (sc *scanner) jwt(i int) (from, to int) {
 	s := sc.s
-	if !strings.HasPrefix(s[i:], "ey") || !sc.begins(i) {
+	if !strings.HasPrefix(s[i:], "ey") || !sc.begins(i) && !sc.joined(i) {
 		return 0, 0
 	}
-	head := run(s, i, "w-")
+	head := runOn(s, i, "w-")
 	if !strings.HasPrefix(s[head:], ".ey") {
 		return 0, 0
 	}
-	body := run(s, head+1, "w-")
+	body := runOn(s, head+1, "w-")
 	least := 20 // where white space follows the brace
 	if strings.HasPrefix(s[i:], "eyJ") && strings.HasPrefix(s[head:], ".eyJ") {
 		least = 10
@@ -261,7 +395,7 @@ func (sc *scanner) jwt(i int) (from, to int) {
 	if body == len(s) || s[body] != '.' {
 		return i, body
 	}
-	return i, run(s, body+1, "w-")
+	return i, runOn(s, body+1, "w-")
 }
 
 // run returns where the characters of the classes end that begin at s[i].
@@ -271,6 +405,67 @@ func run(s string, i int, classes string) int {
 	}
 	return i
 }
+
+// runOn is run for a token that a terminal or an editor may have wrapped.
+func runOn(s string, i int, classes string) int {
+	end := run(s, i, classes)
+	for range maxLines {
+		next := wrapped(s, end, classes)
+		if next == end {
+			break
+		}
+		end = next
+	}
+	return end
+}
+
+// maxLines is over how many lines a token is wrapped at most.
+const maxLines = 12
+
+// wrapped returns where a token goes on to that the end of a line cuts at s[end];
+// end where it does not. What follows has to look as random as a token does, or
+// to be all that stands on its line.
+func wrapped(s string, end int, classes string) int {
+	p := end
+	if p < len(s) && s[p] == '\\' { // a shell's way, or the end of a line written as an escape
+		p++
+		if p < len(s) && s[p] == 'r' && strings.HasPrefix(s[p+1:], `\n`) {
+			p += 2
+		}
+	}
+	switch {
+	case p < len(s) && s[p] == '\n', p > end && p < len(s) && s[p] == 'n':
+		p++
+	default:
+		return end
+	}
+	for n := p; p < len(s) && p-n < 12 && (s[p] == ' ' || s[p] == '\t'); p++ {
+	}
+	to := run(s[:min(len(s), p+maxLook)], p, classes)
+	rest := s[p:to]
+	if to == len(s) || s[to] < ' ' || strings.IndexByte("\"'`\\,;)", s[to]) >= 0 {
+		if len(rest) > 1 && changes(rest) > 0 {
+			return to
+		}
+	}
+	if len(rest) >= 8 && (mixed(rest) || changes(rest) > 2) {
+		return to
+	}
+	return end
+}
+
+// changes counts how often letters and digits follow each other within words.
+func changes(v string) int {
+	n := 0
+	for i := 1; i < len(v); i++ {
+		if isDigit(v[i]) != isDigit(v[i-1]) && isAlnum(v[i]) && isAlnum(v[i-1]) {
+			n++
+		}
+	}
+	return n
+}
+
+func isAlnum(c byte) bool { return isWord(c) && c != '_' }
 
 const (
 	beginKey = "-----BEGIN "
@@ -419,7 +614,7 @@ func (sc *scanner) header(i int) (from, to int) {
 	default:
 		return 0, 0
 	}
-	if !sc.begins(i) {
+	if !sc.begins(i) && (s[i-1] != '-' || s[i]|0x20 != 'a') { // Proxy-Authorization
 		return 0, 0
 	}
 	word := run(s[:min(len(s), i+16)], i, "w-")
@@ -448,8 +643,41 @@ func (sc *scanner) header(i int) (from, to int) {
 		return credential(s, word, 16)
 	case (equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie")) && strings.HasPrefix(s[word:], ": "):
 		return cookies(s, word+2)
+	case equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie"):
+		return sc.cookie(i, word)
 	}
 	return 0, 0
+}
+
+// cookie finds the values in --cookie 'a=x', cookie = "a=x" and "Cookie": "a=x",
+// whose name begins at s[i] and ends at s[end]: what is no header has to look like
+// a secret.
+func (sc *scanner) cookie(i, end int) (from, to int) {
+	s := sc.s
+	v := end
+	for v < len(s) && strings.IndexByte(" \t:=\"'`\\(,", s[v]) >= 0 && v-end < 8 {
+		v++
+	}
+	if v == end {
+		return 0, 0
+	}
+	return likelyCookies(s, v)
+}
+
+// likelyCookies is cookies where the first value has to look like a secret.
+func likelyCookies(s string, v int) (from, to int) {
+	if from, to = cookies(s, v); to == 0 {
+		return 0, 0
+	}
+	if strings.IndexByte("\"'`", s[v-1]) < 0 { // it ends with the word
+		to = v + len(s[v:to]) - len(strings.TrimLeftFunc(s[v:to], func(r rune) bool { return r != ' ' }))
+	}
+	_, first, _ := strings.Cut(s[v:min(to, v+maxLook)], "=")
+	first, _, _ = strings.Cut(first, ";")
+	if !looksSecret(first, minValue) {
+		return 0, 0
+	}
+	return from, to
 }
 
 // cookies finds the values of a Cookie header that begin at s[i]: all of the
@@ -517,13 +745,19 @@ func (sc *scanner) setting(i int) (from, to int) {
 		n--
 	}
 	n = sc.unquote(n)
+	element := n > sc.done && s[n-1] == ']' && s[i] == '=' // x['NAME'] = 'value'
+	if element {
+		n = sc.unquote(n - 1)
+	}
+	for ; n > sc.done && s[n-1] == '*' && i-n < 8; n-- { // **API key**: x
+	}
 	name := sc.nameBefore(n)
 	switch name {
 	case "":
 		return 0, 0
-	case "string", "String", "str": // var token string = "x", token: string = "x"
+	case "string", "String", "str": // var token string = "x", token: string = "x", TOKEN: &'static str = "x"
 		if s[i] == '=' {
-			n = sc.unquote(n - len(name))
+			n = sc.unquote(sc.borrowed(n - len(name)))
 			if n > sc.done && s[n-1] == ':' {
 				n--
 			}
@@ -532,11 +766,22 @@ func (sc *scanner) setting(i int) (from, to int) {
 	case "value", "Value": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
 		name = sc.named(n - len(name))
 		n = -1
+	case "key", "Key", "KEY", "keys", "Keys": // API key: x
+		if words := sc.spaced(n, name); words != "" {
+			name = words
+		}
 	}
-	if name == "" || !secretName(name) && !sc.inQuery(n, name) {
+	if name == "" {
 		return 0, 0
 	}
 	v := i + 1
+	if from, to = sc.short(n, v, name); to > 0 {
+		return from, to
+	}
+	query := sc.inQuery(n, name)
+	if !secretName(name) && !query {
+		return 0, 0
+	}
 	if s[i] == '=' && n == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[v:], "=") {
 		if from, to = value(s[:min(len(s), v+maxLook)], v); from >= to || placeholder(s[from:to]) {
 			return 0, 0
@@ -546,12 +791,135 @@ func (sc *scanner) setting(i int) (from, to int) {
 	if s[i] == '=' && strings.HasPrefix(s[v:], ">") { // name => value
 		v++
 	}
-	for n := v; v < len(s) && strings.IndexByte(" =:\t", s[v]) >= 0 && v-n < 8; v++ {
+	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
 	}
-	if !sureName(name) && !sc.inQuery(n, name) {
+	if !sureName(name) && !query {
 		return 0, 0
 	}
+	if v < len(s) && s[v] == '\n' && s[i] == ':' {
+		if v = sc.below(v); v == 0 {
+			return 0, 0
+		}
+	}
+	if sc.connects(n, name) {
+		if from, to = value(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+			return from, to
+		}
+	}
 	return likely(s, v, name)
+}
+
+// borrowed goes back from s[n] over what Rust puts before the type of a text.
+func (sc *scanner) borrowed(n int) int {
+	for range 3 {
+		n = sc.unquote(n)
+		switch name := sc.nameBefore(n); {
+		case name == "static" || name == "mut":
+			n -= len(name)
+		case n > sc.done && sc.s[n-1] == '&':
+			return n - 1
+		}
+	}
+	return n
+}
+
+// spaced returns the name that two words make, of which the second ends at s[n]:
+// api_key for "API key".
+func (sc *scanner) spaced(n int, last string) string {
+	start := n - len(last)
+	if start <= sc.done+1 || sc.s[start-1] != ' ' {
+		return ""
+	}
+	switch first := strings.ToLower(sc.nameBefore(start - 1)); first {
+	case "api", "access", "secret", "private", "signing", "encryption", "master", "account", "auth", "service", "webhook", "subscription":
+		return first + "_key"
+	}
+	return ""
+}
+
+// below returns where the value begins that stands on a line of its own below its
+// name, whose line ends at s[v]; 0 where something else stands there.
+func (sc *scanner) below(v int) int {
+	s := sc.s
+	from := v
+	for from < len(s) && strings.IndexByte("\n \t", s[from]) >= 0 && from-v < 24 {
+		from++
+	}
+	if strings.Count(s[v:from], "\n") > 2 {
+		return 0
+	}
+	at := from
+	if at < len(s) && s[at] == '`' {
+		at++
+	}
+	start, end := value(s[:min(len(s), at+maxLook)], at)
+	if start == end || strings.IndexByte("-#", s[start]) >= 0 || strings.IndexByte(":=,", s[end-1]) >= 0 {
+		return 0
+	}
+	for end < len(s) && strings.IndexByte("\"'`", s[end]) >= 0 {
+		end++
+	}
+	if end < len(s) && s[end] != '\n' {
+		return 0
+	}
+	return from
+}
+
+// connects reports whether a setting whose name ends at s[n] is one of several by
+// which a program connects: Server=h;Uid=u;Pwd=x.
+func (sc *scanner) connects(n int, name string) bool {
+	if !passwordName(name) {
+		return false
+	}
+	start := n - len(name)
+	before := strings.ToLower(sc.s[max(sc.done, start-maxLook/2):max(start, sc.done)])
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	if !strings.HasSuffix(strings.TrimRight(before, " "), ";") {
+		return false
+	}
+	return strings.Contains(before, "server=") || strings.Contains(before, "uid=") || strings.Contains(before, "user id=") ||
+		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=")
+}
+
+// short finds the value of a setting whose name, which ends at s[n], is a word
+// like any other, and says secret where the value does, which begins at s[v].
+func (sc *scanner) short(n, v int, name string) (from, to int) {
+	s := sc.s
+	lower := strings.ToLower(name)
+	switch {
+	case lower == "pwd" || lower == "pw" || lower == "pass":
+		if name == strings.ToUpper(name) {
+			return 0, 0 // a folder, a test that passed
+		}
+	case lower == "auth" || name == "_auth", sessionCookie(name):
+	default:
+		return 0, 0
+	}
+	v = blanks(s, v)
+	if sc.connects(n, name) {
+		if from, to = value(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+			return from, to
+		}
+	}
+	from, to = value(s[:min(len(s), v+maxLook)], v)
+	if from >= to || placeholder(s[from:to]) {
+		return 0, 0
+	}
+	switch word := s[from:to]; {
+	case lower == "auth" || name == "_auth":
+		if len(word) < minValue || !dockerAuth(word) {
+			return 0, 0
+		}
+	case sessionCookie(name):
+		if word, _, _ = strings.Cut(word, ";"); !looksSession(word) {
+			return 0, 0
+		}
+		return from, from + len(word)
+	case !looksSecret(word, minPassword) || strings.ContainsAny(word, "/:") ||
+		strings.HasPrefix(strings.ToLower(word), "test") || strings.HasPrefix(strings.ToLower(word), "case"):
+		return 0, 0
+	}
+	return value(s, v)
 }
 
 // unquote goes back from s[n] over blanks and quotes.
@@ -561,12 +929,21 @@ func (sc *scanner) unquote(n int) int {
 	return n
 }
 
-// inQuery says whether a name that ends at s[n] is one of those by which a URL
-// is signed.
+// inQuery reports whether a name that ends at s[n] is one of those by which a URL
+// is signed, or gives whoever has it a right.
 func (sc *scanner) inQuery(n int, name string) bool {
-	switch start := n - len(name); strings.ToLower(name) {
+	start := n - len(name)
+	if start <= sc.done || sc.s[start-1] != '?' && sc.s[start-1] != '&' && !strings.HasSuffix(sc.s[:start], "&amp;") {
+		return false
+	}
+	switch strings.ToLower(name) {
 	case "sig", "signature", "x-amz-signature", "x-goog-signature":
-		return start > sc.done && (sc.s[start-1] == '?' || sc.s[start-1] == '&')
+		return true
+	case "auth", "key", "code", "sid", "pass", "pwd":
+		from, to := value(sc.s[:min(len(sc.s), n+1+maxLook)], min(n+1, len(sc.s)))
+		v := sc.s[from:max(from, to)]
+		v, _, _ = strings.Cut(v, "&")
+		return looksSession(v)
 	}
 	return false
 }
@@ -636,7 +1013,7 @@ func likely(s string, i int, name string) (from, to int) {
 		i++
 	}
 	from, to = value(s[:min(len(s), i+maxLook)], i)
-	if from >= to || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) {
+	if from >= to || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) {
 		return 0, 0
 	}
 	return value(s, i)
@@ -656,23 +1033,41 @@ func (sc *scanner) flag(i int) (from, to int) {
 	switch name := s[i:end]; {
 	case name == "-u" || name == "--user":
 		return sc.user(i, end+1)
+	case name == "-b" || name == "--cookie":
+		if sc.command(i, "curl") {
+			return sc.cookie(i, end)
+		}
+		fallthrough
+	case name == "--body":
+		if !sc.command(i, "secret set") {
+			return 0, 0
+		}
+		if from, to = value(s[:min(len(s), end+1+maxLook)], end+1); from >= to || placeholder(s[from:to]) {
+			return 0, 0
+		}
+		return value(s, end+1)
 	case s[end] == ' ' && strings.HasPrefix(name, "--") && sureName(name):
 		return likely(s, end+1, name)
 	}
 	return 0, 0
 }
 
+// command reports whether a flag at s[i] belongs to a command that holds the words.
+func (sc *scanner) command(i int, words string) bool {
+	before := sc.s[max(sc.done, i-maxLook):i]
+	at := strings.LastIndex(before, words)
+	if at < 0 {
+		return false
+	}
+	before = strings.ReplaceAll(before[at:], "\\\n", "") // a command of several lines
+	return !strings.Contains(before, "\n")
+}
+
 // user finds the password in user:password, which begins at s[v] and belongs
 // to a flag at s[i], where curl stands before it in the command.
 func (sc *scanner) user(i, v int) (from, to int) {
 	s := sc.s
-	before := s[max(sc.done, i-maxLook):i]
-	curl := strings.LastIndex(before, "curl")
-	if curl < 0 {
-		return 0, 0
-	}
-	before = strings.ReplaceAll(before[curl:], "\\\n", "") // a command of several lines
-	if strings.Contains(before, "\n") {
+	if !sc.command(i, "curl") {
 		return 0, 0
 	}
 	for v < len(s) && (s[v] == ' ' || s[v] == '\t') && v-i < maxName {
@@ -748,7 +1143,7 @@ func placeholder(v string) bool {
 	}
 	switch v[0] {
 	case '$', '<', '%', '{', '(', '[':
-		return true
+		return !symbols(v)
 	}
 	switch strings.ToLower(v) {
 	case "true", "false", "null", "none", "nil", "yes", "no", "on", "off", "0", "1", "undefined", "value", "required", "redacted":
@@ -815,10 +1210,11 @@ func isName(v string) bool {
 // name in a program has it: in a random word they do so at every second
 // character, in theNamesOfAProgram at every third at most.
 func mixed(v string) bool {
-	const least = 12
+	const least, enough = 12, 128
 	if len(v) < least {
 		return false
 	}
+	v = v[:min(len(v), enough)]
 	kind := func(c byte) int {
 		switch {
 		case c >= 'a' && c <= 'z':
@@ -867,6 +1263,8 @@ func secretName(name string) bool {
 		return len(parts) > 1 || name == "AUTH"
 	case "authorization", "jwt", "creds", "mnemonic":
 		return true
+	case "data": // client-key-data
+		return len(parts) > 2 && parts[len(parts)-2] == "key" && parts[len(parts)-3] == "client"
 	}
 	return parts[0] == "auth" || slices.ContainsFunc(parts, func(p string) bool {
 		switch p {
@@ -906,7 +1304,8 @@ func sureName(name string) bool {
 	last := parts[len(parts)-1]
 	if last == "key" || last == "keys" {
 		switch parts[len(parts)-2] {
-		case "api", "access", "private", "secret", "signing", "encryption", "master", "account", "deploy", "auth", "service", "webhook":
+		case "api", "access", "private", "secret", "signing", "encryption", "master", "account", "deploy", "auth", "service", "webhook",
+			"subscription", "functions":
 			return true
 		}
 		return false
@@ -914,6 +1313,8 @@ func sureName(name string) bool {
 	switch last {
 	case "auth", "cookie", "jwt", "creds":
 		return false
+	case "data":
+		return true
 	}
 	return parts[0] != "auth" || len(parts) > 1 && secretName(strings.Join(parts[1:], "_"))
 }

@@ -84,7 +84,16 @@ var shapes = [...]shape{
 	{"hooks.slack.com/services/", "w/+", 24, 0, tail}, {"hooks.slack.com/workflows/", "w/+", 24, 0, tail},
 	{"hooks.slack.com/triggers/", "w/+", 24, 0, tail}, {"discord.com/api/webhooks/", "w-/", 40, 0, tail},
 	{"discordapp.com/api/webhooks/", "w-/", 40, 0, tail}, {"webhook.office.com/webhookb2/", "w-/@", 40, 0, tail},
+	{"outlook.office.com/webhook/", "w-/@", 40, 0, tail}, {"outlook.office365.com/webhook/", "w-/@", 40, 0, tail},
 	{"hooks.zapier.com/hooks/catch/", "w/", 12, 0, tail}, {"api.telegram.org/bot", "w-:", 35, 0, tail},
+
+	// Hashes of passwords.
+	{"$2a$", "w$./", 50, 0, 0}, {"$2b$", "w$./", 50, 0, 0}, {"$2x$", "w$./", 50, 0, 0}, {"$2y$", "w$./", 50, 0, 0},
+	{"$6$", "w$./=,", 40, 0, 0}, {"$5$", "w$./=,", 40, 0, 0}, {"$1$", "w$./", 24, 31, 0}, {"$apr1$", "w$./", 24, 0, 0},
+	{"$y$", "w$./", 40, 0, 0}, {"$7$", "w$./", 40, 0, 0}, {"$argon2", "w$./=,+-", 40, 0, 0}, {"$scrypt$", "w$./=,+-", 40, 0, 0},
+	{"$pbkdf2", "w$./=,+-", 40, 0, 0}, {"pbkdf2_sha", "w$./=+-", 40, 0, 0}, {"pbkdf2:sha", "w$./=+-:", 40, 0, 0},
+	{"scrypt:", "w$./=+-:", 60, 0, word}, {"{SSHA}", "w+/=", 28, 0, 0}, {"{SSHA512}", "w+/=", 60, 0, 0}, {"{SSHA256}", "w+/=", 40, 0, 0},
+	{"{CRYPT}", "w$./", 20, 0, 0},
 }
 
 // index finds the shapes that begin with two characters: by their pair the
@@ -93,6 +102,28 @@ var shapes = [...]shape{
 type index struct {
 	first [1 << 14]uint8
 	next  [len(shapes)]uint8
+	looks [1 << 14]bool // two characters at which there is anything to look for
+}
+
+// anyNext are the characters at which something can be found whatever follows.
+// starts are the beginnings of what shows itself by a word.
+const anyNext = "=:,>-|%["
+
+var starts = [...]string{
+	"Au", "au", "AU", "aU", "Be", "be", "BE", "bE", "Co", "co", "CO", "cO", "Se", "se", "SE", "sE", // headers
+	"ey", "Q~", ".a", "_m", "EN", "Id", "id", "ID", "Pa", "pa", "PA", "Pr", "0x", "_a", "_p",
+}
+
+// asks reports whether there is anything to look for at s[i].
+func (x *index) asks(s string, i int) bool {
+	c, next := s[i], byte(0)
+	if c >= 1<<7 {
+		return false
+	}
+	if i+1 < len(s) && s[i+1] < 1<<7 {
+		next = s[i+1]
+	}
+	return x.looks[int(c)<<7|int(next)] || c == '.' && i+7 < len(s) && s[i+7] == '.'
 }
 
 var _ [255 - len(shapes)]struct{} // so that a number fits
@@ -105,6 +136,15 @@ var shapeIndex = sync.OnceValue(func() *index {
 		p := shapes[i].prefix
 		first := &x.first[int(p[0])<<7|int(p[1])]
 		x.next[i], *first = *first, uint8(i+1)
+		x.looks[int(p[0])<<7|int(p[1])] = true
+	}
+	for _, p := range starts {
+		x.looks[int(p[0])<<7|int(p[1])] = true
+	}
+	for _, c := range []byte(anyNext) {
+		for next := range 1 << 7 {
+			x.looks[int(c)<<7|next] = true
+		}
 	}
 	return x
 })
@@ -122,10 +162,13 @@ func (sc *scanner) shaped(i int) (from, to int) {
 	if n == 0 {
 		return 0, 0
 	}
-	begins := sc.begins(i)
 	for ; n > 0; n = sc.index.next[n-1] {
 		sh := &shapes[n-1]
-		if sh.how&word != 0 && !begins || !strings.HasPrefix(s[i:], sh.prefix) {
+		if !strings.HasPrefix(s[i:], sh.prefix) {
+			continue
+		}
+		begins := sh.how&word == 0 || sc.begins(i)
+		if !begins && !sc.joined(i) {
 			continue
 		}
 		start := i + len(sh.prefix)
@@ -143,14 +186,27 @@ func (sc *scanner) shaped(i int) (from, to int) {
 				end = run(s, end, sh.chars)
 			}
 		}
+		// A token that the end of a line cuts goes on behind it.
+		for k := 0; k < maxLines && (sh.max == 0 || end-start < sh.max) && end-start > 3; k++ {
+			next := wrapped(s, end, sh.chars)
+			if next == end {
+				break
+			}
+			end, found = next, true
+		}
 		// A full stop ends the sentence, not the token.
 		for end > start && s[end-1] == '.' {
 			end--
 		}
+		if sh.max > 0 && end-start > sh.max && sc.seam(start+sh.max) {
+			end = start + sh.max
+		}
+		least, body := sh.min, s[start:min(end, start+maxLook)]
 		switch n := end - start; {
-		case n < sh.min, !found,
-			sh.how&random != 0 && !mixed(s[start:end]):
-		case sh.max > 0 && (n > sh.max || end < len(s) && isWord(s[end])):
+		case n < least, !found,
+			sh.how&random != 0 && !mixed(body):
+		case !begins && !sure(body, sh.chars):
+		case sh.max > 0 && (n > sh.max || end < len(s) && isAlnum(s[end]) && !sc.seam(end)):
 		case sh.how&tail != 0:
 			return start, end
 		default:
@@ -158,6 +214,29 @@ func (sc *scanner) shaped(i int) (from, to int) {
 		}
 	}
 	return 0, 0
+}
+
+// sure reports whether what follows a prefix is so random that it is a token's
+// even where a word goes on with it.
+func sure(body, chars string) bool {
+	if chars[0] == 'x' || chars[0] == 'U' {
+		return strings.ContainsAny(body, "0123456789")
+	}
+	return mixed(body) || changes(body) > 3
+}
+
+// beginsShape reports whether s begins as a token of some shape does.
+func beginsShape(s string) bool {
+	if len(s) < 2 || s[0]|s[1] >= 1<<7 {
+		return false
+	}
+	x := shapeIndex()
+	for n := x.first[int(s[0])<<7|int(s[1])]; n > 0; n = x.next[n-1] {
+		if strings.HasPrefix(s, shapes[n-1].prefix) {
+			return true
+		}
+	}
+	return strings.HasPrefix(s, "eyJ")
 }
 
 // marked finds the tokens that are known by what stands within them, of which
@@ -182,7 +261,7 @@ func (sc *scanner) marked(i int) (from, to int) {
 		}
 	case s[i] == '|' || s[i] == '%': // an app's token of Facebook's
 		to = run(s[:min(len(s), i+64)], i+1, "w-")
-		if from = sc.back(i, "0", 17); i-from < 15 || i-from > 16 || to-i-1 < 27 || to-i-1 > 40 {
+		if from = sc.backTo(i, "0", 15, 16); from == i || to-i-1 < 27 || to-i-1 > 40 {
 			return 0, 0
 		}
 	}
@@ -197,7 +276,7 @@ func (sc *scanner) numbered(i int) (from, to int) {
 		return 0, 0
 	}
 	to = run(s[:min(len(s), i+48)], i+1, "w-")
-	if from = sc.back(i, "0", 11); i-from < 8 || i-from > 10 || to-i-1 != 35 {
+	if from = sc.backTo(i, "0", 8, 10); from == i || to-i-1 != 35 {
 		return 0, 0
 	}
 	return from, to
@@ -207,10 +286,28 @@ func (sc *scanner) numbered(i int) (from, to int) {
 // of its data centre, "-us12".
 func (sc *scanner) mailchimp(i int) (from, to int) {
 	to = run(sc.s[:min(len(sc.s), i+6)], i+3, "0")
-	if from = sc.back(i, "x", 33); i-from != 32 || to == i+3 {
+	if from = sc.backTo(i, "x", 32, 32); from == i || to == i+3 {
 		return 0, 0
 	}
 	return from, to
+}
+
+// backTo goes back from s[i] over as many characters of the classes as stand
+// there, but for an escape, where they are between least and most; else it
+// returns i.
+func (sc *scanner) backTo(i int, classes string, least, most int) int {
+	from := sc.back(i, classes, most)
+	if from == sc.done || !in(sc.s[from-1], classes) {
+		if i-from >= least {
+			return from
+		}
+	}
+	for n := most; n >= least; n-- {
+		if at := i - n; at >= from && sc.begins(at) {
+			return at
+		}
+	}
+	return i
 }
 
 // back goes back from s[i] over at most most characters of the classes.

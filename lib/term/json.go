@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf16"
+
+	"gt/lib/plain"
 )
 
 // JSON returns v as one line of JSON, with its line end, that a terminal
@@ -17,13 +20,15 @@ func JSON(v any) ([]byte, error) {
 		return nil, err
 	}
 	line := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	if isClean(string(line), false) {
+	if plain.IsLine(string(line)) {
 		return b.Bytes(), nil
 	}
 	var safe bytes.Buffer
 	for _, r := range string(line) {
-		if unsafe(r) { // within a string: JSON has such characters nowhere else
-			fmt.Fprintf(&safe, `\u%04x`, r)
+		if plain.Hidden(r) { // within a string: JSON has such characters nowhere else
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&safe, `\u%04x`, unit)
+			}
 		} else {
 			safe.WriteRune(r)
 		}

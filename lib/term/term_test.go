@@ -11,59 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"gt/lib/plain"
 )
-
-func TestClean(t *testing.T) {
-	for name, c := range map[string]struct{ in, line, text string }{
-		"plain":            {"a title, é 日本 👩‍🔬", "a title, é 日本 👩‍🔬", "a title, é 日本 👩‍🔬"},
-		"empty":            {"", "", ""},
-		"lines":            {"a\nb\tc\r\nd\re", "a b c  d e", "a\nb\tc\nd e"},
-		"colours":          {"\x1b[31mred\x1b[0m", "�[31mred�[0m", "�[31mred�[0m"},
-		"a window's title": {"\x1b]0;x\x07", "�]0;x�", "�]0;x�"},
-		"the clipboard":    {"\x1b]52;c;aGk=\x1b\\", "�]52;c;aGk=�\\", "�]52;c;aGk=�\\"},
-		"C1":               {"\u009b31m\u009d0;x\u009c", "�31m�0;x�", "�31m�0;x�"},
-		"C1 as a byte":     {"\x9b31m", "�31m", "�31m"},
-		"backspace, DEL":   {"a\bb\x7fc\x00", "a�b�c�", "a�b�c�"},
-		"bidi":             {"a\u202eb\u2066c\u200fd\u061ce", "a�b�c�d�e", "a�b�c�d�e"},
-		"separators":       {"a\u2028b\u2029c\u0085d", "a�b�c�d", "a�b�c�d"},
-		"no UTF-8":         {"a\xff\xfeb\xed\xa0\x80", "a��b���", "a��b���"},
-		"its own mark":     {"a\uFFFDb", "a�b", "a�b"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := Clean(c.in); got != c.line {
-				t.Errorf("Clean: %q", got)
-			}
-			if got := CleanText(c.in); got != c.text {
-				t.Errorf("CleanText: %q", got)
-			}
-		})
-	}
-	// A megabyte of each kind comes back as long as it should.
-	for _, c := range []string{"x", "\x1b", "\xff", "é"} {
-		if got := utf8.RuneCountInString(Clean(strings.Repeat(c, 1<<20))); got != 1<<20 {
-			t.Errorf("%q: %d runes", c, got)
-		}
-	}
-}
-
-func FuzzClean(f *testing.F) {
-	f.Add("a\x1b[31m\r\n\u009b\u202e\xff\u2028")
-	f.Fuzz(func(t *testing.T, s string) {
-		for _, got := range []string{Clean(s), strings.NewReplacer("\n", "", "\t", "").Replace(CleanText(s))} {
-			if !utf8.ValidString(got) {
-				t.Fatalf("%q: no UTF-8 in %q", s, got)
-			}
-			for _, r := range got {
-				if unsafe(r) {
-					t.Fatalf("%q: %q is left in %q", s, r, got)
-				}
-			}
-		}
-		if again := Clean(Clean(s)); again != Clean(s) {
-			t.Fatalf("%q: cleaning twice makes %q", s, again)
-		}
-	})
-}
 
 func TestTable(t *testing.T) {
 	rows := [][]string{
@@ -218,12 +168,12 @@ func TestQuoteComesBackFromAShell(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	in := map[string]string{"a": "\x1b]0;x\x07\u009b\u202e\u2028\x7f<&>é\n\"", "b": strings.Repeat("x", 10)}
+	in := map[string]string{"a": "\x1b]0;x\x07\u009b\u202e\u2028\x7f\u200b\U000E0041<&>é\n\"", "b": strings.Repeat("x", 10)}
 	line, err := JSON(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.HasSuffix(line, []byte("\n")) || !isClean(strings.TrimSuffix(string(line), "\n"), false) {
+	if !bytes.HasSuffix(line, []byte("\n")) || !plain.IsLine(strings.TrimSuffix(string(line), "\n")) {
 		t.Errorf("%q", line)
 	}
 	if !bytes.Contains(line, []byte("<&>é")) {
@@ -264,5 +214,23 @@ func TestWidth(t *testing.T) {
 	}
 	if IsTerminal(&bytes.Buffer{}) {
 		t.Error("a buffer is a terminal")
+	}
+}
+
+func TestTyped(t *testing.T) {
+	for in, want := range map[string]string{
+		"/a b":                     "'/a b'",
+		"/plain":                   "/plain",
+		"/x\x1b[31m'y\\\u200b\xff": `$'/x\033[31m\'y\\\342\200\213\377'`,
+	} {
+		if got := Typed(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	if bash, err := exec.LookPath("bash"); err == nil {
+		odd := "/x\x1b[31m'y\\\u200b\xff\n"
+		if out, err := exec.Command(bash, "-c", "printf %s "+Typed(odd)).Output(); err != nil || string(out) != odd {
+			t.Errorf("%q, %v", out, err)
+		}
 	}
 }

@@ -159,7 +159,7 @@ func Tail(path string, clean func(string) string) (Summary, error) {
 
 // cleaned is clean for texts that anything can stand in.
 func cleaned(clean func(string) string) func(string) string {
-	return func(s string) string { return clean(term.CleanText(s)) }
+	return func(s string) string { return term.CleanText(clean(s)) }
 }
 
 // Open opens a transcript for reading; Tail says what becomes of a symbolic

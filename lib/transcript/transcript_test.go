@@ -350,7 +350,7 @@ func TestTools(t *testing.T) {
 	if want := []Command{{"make test", true}, {"make lint", true}, {"make lint", false}, {"git status", false}}; !slices.Equal(s.Commands, want) {
 		t.Errorf("commands %+v", s.Commands)
 	}
-	if want := []string{"make test: Exit code 2 \uFFFD[31mboom", "mcp__db__query: no connection"}; !slices.Equal(s.Failures, want) {
+	if want := []string{"make test: Exit code 2 boom", "mcp__db__query: no connection"}; !slices.Equal(s.Failures, want) {
 		t.Errorf("failures %q", s.Failures)
 	}
 }

@@ -438,9 +438,9 @@ func (h *handover) sayHowToGoOn() error {
 	}
 	how = append(how, h.heir.Restart(nil, next)...)
 	for i, word := range how {
-		how[i] = quote(word)
+		how[i] = term.Typed(word)
 	}
-	line := "cd " + quote(h.home.Dir) + " && " + h.redact()(strings.Join(how, " "))
+	line := "cd " + term.Typed(h.home.Dir) + " && " + h.redact()(strings.Join(how, " "))
 	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: %s\n%s\n", h.note.ID, term.Clean(line), then)
 	return err
 }

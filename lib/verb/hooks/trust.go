@@ -113,8 +113,10 @@ func townAt(env *cli.Env, dir string) (string, error) {
 // outside of a sandbox could still write the file itself.
 func refuseBelowAgent(env *cli.Env) error {
 	refusal := cli.Fail(cli.No, errors.New("an agent cannot say what its person trusts"), "run this in a terminal of your own")
-	if session.Client(env.Getenv) != "" {
-		return refusal
+	for _, name := range session.ClientVars() { // of one or of several, each in the other
+		if env.Getenv(name) != "" {
+			return refusal
+		}
 	}
 	known := agent.Builtin()
 	for _, pid := range process.Ancestors(os.Getpid()) {

@@ -25,8 +25,7 @@ hooked is what the agent's next session starts on, without being asked.
   gt-mail hook --new -s "Port the parser" -m - <plan.md
 
 The notes are a Maildir, which any mail reader opens: in a town the folder
-mail/<address>, elsewhere mail in what ~/.local/state/gt/homes keeps of the
-agent's own folder.
+mail/<address>, elsewhere mail in what gt keeps of the agent's own folder.
 `
 
 const exitCodes = `

@@ -3,6 +3,8 @@ package prime
 import (
 	"fmt"
 	"strings"
+
+	"gt/lib/frame"
 )
 
 // section is one part of what a session is told. A section that does not fit
@@ -11,6 +13,16 @@ type section struct {
 	title string // without the "##"; empty for text that needs no heading
 	body  string
 	all   string // the command that prints the whole; empty where there is none
+	begin string // the line before somebody else's words, and
+	end   string // the one behind them, which are told whenever any of those is
+}
+
+// frame sets the section's body to what from wrote, a plain line.
+func (s section) frame(from, words string) section {
+	if s.body = frame.Inside(words); s.body != "" {
+		s.begin, s.end = frame.Begin(from)+"\n", frame.End+"\n"
+	}
+	return s
 }
 
 // document puts the sections, the most needed first, into a text of at most
@@ -71,7 +83,7 @@ func (s section) head(after bool) string {
 // says how to print it, or less where it is short.
 func (s section) least(size func(string) int) int {
 	body := s.body + "\n"
-	return size(s.head(true)) + min(size(body), size(s.leftOut(body, 0)))
+	return size(s.head(true)) + min(size(s.begin)+size(body)+size(s.end), size(s.leftOut(body, 0)))
 }
 
 // leftOut is the line that says what is missing of the body after its first n
@@ -92,12 +104,13 @@ func (s section) leftOut(body string, n int) string {
 // last line that says what is missing.
 func fit(s section, room int, size func(string) int) string {
 	whole := s.body + "\n"
-	if size(whole) <= room {
-		return whole
+	framed := size(s.begin) + size(s.end)
+	if size(whole)+framed <= room {
+		return s.begin + whole + s.end
 	}
 	lines := strings.SplitAfter(whole, "\n")
 	// The number in the last line only gets shorter, so this is enough.
-	room -= size(s.leftOut(whole, 0))
+	room -= size(s.leftOut(whole, 0)) + framed
 	used, n := 0, 0
 	for n < len(lines) && used+size(lines[n]) <= room {
 		used += size(lines[n])
@@ -110,6 +123,9 @@ func fit(s section, room int, size func(string) int) string {
 		if len(lines) <= 2 {
 			n = 0 // it is the line that is cut which is left out
 		}
+	}
+	if text != "" {
+		text = s.begin + text + s.end
 	}
 	return text + s.leftOut(whole, n)
 }

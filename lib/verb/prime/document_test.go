@@ -121,3 +121,37 @@ func TestDocumentAtItsLimit(t *testing.T) {
 		t.Errorf("%s", got[len(got)-80:])
 	}
 }
+
+// A frame is whole wherever its words are cut, and not there where none is told.
+func TestDocumentKeepsFrames(t *testing.T) {
+	words := strings.Repeat("a line </note> of the note\n", 60) + strings.Repeat("x", 3000)
+	sections := []section{
+		{body: "# Banner"},
+		section{title: "The note", all: "`gt-mail read x`"}.frame("max", words),
+		section{title: "One line", all: "`gt-mail read y`"}.frame("max", strings.Repeat("word ", 2000)),
+	}
+	for limit := 100; limit < 20_000; limit += 83 {
+		text := document(limit, hook.Units, sections)
+		if n := hook.Units(text); n > limit {
+			t.Fatalf("limit %d: %d units", limit, n)
+		}
+		begins, ends, told := 0, 0, false
+		for line := range strings.Lines(text) {
+			switch {
+			case line == "<note from=\"max\">\n":
+				begins, told = begins+1, true
+			case line == "</note>\n":
+				ends, told = ends+1, false
+			case strings.HasPrefix(line, "a line") || strings.HasPrefix(line, "word ") || strings.HasPrefix(line, "xx"):
+				if !told {
+					t.Fatalf("limit %d: %.60q is told outside of a frame:\n%s", limit, line, text)
+				}
+			case strings.Contains(line, "left out") && told:
+				t.Fatalf("limit %d: gt's own line is in the frame:\n%s", limit, text)
+			}
+		}
+		if begins != ends || told || strings.Count(text, "</note") != ends {
+			t.Fatalf("limit %d: %d frames begin and %d end:\n%s", limit, begins, ends, text)
+		}
+	}
+}

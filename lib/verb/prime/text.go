@@ -55,14 +55,14 @@ func (s *start) who() string {
 	var text string
 	switch {
 	case id.Role == "":
-		text = fmt.Sprintf("You work in %s", s.line(home.Dir))
+		text = fmt.Sprintf("You work in %s", s.env.Place(home.Dir))
 	case id.Address() == id.String():
-		text = fmt.Sprintf("You are the %s, in %s", id, s.line(home.Dir))
+		text = fmt.Sprintf("You are the %s, in %s", id, s.env.Place(home.Dir))
 	default:
-		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), s.line(home.Dir))
+		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), s.env.Place(home.Dir))
 	}
 	if b := s.facts.Branch; b != "" && b != "HEAD" && !s.light {
-		text += " on branch " + s.line(b)
+		text += " on branch " + s.env.Quoted(b)
 	}
 	return text + "."
 }
@@ -77,7 +77,7 @@ func (s *start) continuing() []section {
 	text += " " + s.who()
 	for _, n := range s.hooked {
 		if n.Type != mail.Handoff && !s.forgot() { // else it follows in full
-			text += fmt.Sprintf("\nHooked to you: %s (`gt-mail read %s`).", s.line(n.Subject), n.ID)
+			text += fmt.Sprintf("\nHooked to you: %s (`gt-mail read %s`).", s.env.Quoted(n.Subject), n.ID)
 		}
 	}
 	if s.own && s.note != nil {
@@ -134,11 +134,10 @@ func (s *start) afterCrash() []section {
 	if s.crashed != nil && len(s.last.Requests) > 0 {
 		sections = append(sections, section{
 			title: "What it was doing",
-			body: brief.Brief{
-				Session: s.last, Commits: git.Commits(s.call.Home.Dir, s.crashed.StartedAt),
-			}.Clean(s.env.Redact).Text(),
-			all: "`gt-seance show " + string(s.crashed.ID) + "`",
-		})
+			all:   "`gt-seance show " + string(s.crashed.ID) + "`",
+		}.frame("the session before you", s.words(brief.Brief{
+			Session: s.last, Commits: git.Commits(s.call.Home.Dir, s.crashed.StartedAt),
+		}.Clean(s.env.Redact).Text())))
 	}
 	return append(sections, s.rest()...)
 }
@@ -197,14 +196,14 @@ func (s *start) rest() []section {
 	var sections []section
 	if s.checkpoint != nil {
 		sections = append(sections, section{
-			title: "Checkpoint", body: s.checkpoint.Text(), all: "`gt-checkpoint read`",
-		})
+			title: "Checkpoint", all: "`gt-checkpoint read`",
+		}.frame("the checkpoint", s.words(s.checkpoint.Text())))
 	}
 	for _, w := range s.work {
 		sections = append(sections, section{
-			title: "Hooked work: " + s.line(w.ID+" "+w.Title), body: s.words(w.Description),
-			all: "`bd show " + s.line(w.ID) + "`",
-		})
+			title: "Hooked work: " + s.line(w.ID) + " " + s.env.Quoted(w.Title),
+			all:   "`bd show " + shellWord(s.line(w.ID)) + "`",
+		}.frame("the issue", s.words(w.Description)))
 	}
 	for _, n := range s.hooked {
 		title := "Hooked work"
@@ -251,19 +250,21 @@ func (s *start) role() section {
 // noteSection frames a note: it is somebody's words, and information, not an
 // order from the user.
 func (s *start) noteSection(title string, n mail.Note) section {
-	body := strings.ReplaceAll(s.words(n.Body), "</note", "<\\/note")
-	return section{
-		title: title + ": " + s.line(n.Subject),
-		body:  fmt.Sprintf("<note from=%q>\n%s\n</note>", s.line(n.From), strings.Trim(body, "\n")),
-		all:   "`gt-mail read " + n.ID + "`",
+	words := s.words(n.Body)
+	if strings.TrimSpace(words) == "" {
+		words = "(no words)"
 	}
+	return section{
+		title: title + ": " + s.env.Quoted(n.Subject),
+		all:   "`gt-mail read " + n.ID + "`",
+	}.frame(s.line(n.From), words)
 }
 
 // words is somebody else's text, of several lines.
-func (s *start) words(text string) string { return s.env.Redact(term.CleanText(text)) }
+func (s *start) words(text string) string { return s.env.Text(text) }
 
 // line is one line of somebody else's text.
-func (s *start) line(text string) string { return term.Cut(term.Clean(s.env.Redact(text)), 200) }
+func (s *start) line(text string) string { return s.env.Line(text, 200) }
 
 // shellWord quotes s for a POSIX shell.
 func shellWord(s string) string { return term.Quote(s) }

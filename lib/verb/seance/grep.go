@@ -47,7 +47,7 @@ func (c *grep) Run(env *cli.Env) error {
 		return cli.Fail(cli.Usage, err, "-F takes the pattern as it stands")
 	}
 	q.Tools = c.Tools
-	q.Clean = func(s string) string { return env.Redact(term.CleanText(s)) }
+	q.Clean = func(s string) string { return env.Text(s) }
 	if !c.List && !c.Count {
 		q.Before, q.After = max(c.Before, c.Context), max(c.After, c.Context)
 	}

@@ -1,0 +1,118 @@
+package plain
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestPlain(t *testing.T) {
+	for name, c := range map[string]struct{ in, line, text string }{
+		"plain":             {"a title, é 日本 👩‍🔬", "a title, é 日本 👩‍🔬", "a title, é 日本 👩‍🔬"},
+		"empty":             {"", "", ""},
+		"lines":             {"a\nb\tc\r\nd\re", "a b c  d e", "a\nb\tc\nd e"},
+		"colours":           {"\x1b[31mred\x1b[0m \x1b[38;2;1:2;3mx\x1b[m\x1b[K", "red x", "red x"},
+		"a window's title":  {"a\x1b]0;x\x07b", "ab", "ab"},
+		"the clipboard":     {"a\x1b]52;c;aGk=\x1b\\b", "ab", "ab"},
+		"a link":            {"\x1b]8;;http://x\x1b\\text\x1b]8;;\x1b\\", "text", "text"},
+		"a picture":         {"a\x1bPq#0\x1b\\b\x1b_Gx\x1b\\c", "abc", "abc"},
+		"C1":                {"\u009b31ma\u009d0;x\u009cb", "ab", "ab"},
+		"C1 as a byte":      {"\x9b31ma", "a", "a"},
+		"cut off":           {"a\x1b[31", "a�[31", "a�[31"},
+		"an endless title":  {"a\x1b]0;x\nb", "a�]0;x b", "a�]0;x\nb"},
+		"escape and letter": {"a\x1bghp", "a�ghp", "a�ghp"},
+		"escapes in one":    {"\x1b[\x1b[31m31mx", "�[31mx", "�[31mx"},
+		"backspace, DEL":    {"a\bb\x7fc\x00", "a�b�c�", "a�b�c�"},
+		"bidi":              {"a\u202eb\u2066c\u200fd\u061ce", "a�b�c�d�e", "a�b�c�d�e"},
+		"separators":        {"a\u2028b\u2029c\u0085d\ve\ff", "a b c d e f", "a\nb\nc\nd\ne\nf"},
+		"no UTF-8":          {"a\xff\xfeb\xed\xa0\x80", "a��b���", "a��b���"},
+		"its own mark":      {"a\uFFFDb", "a�b", "a�b"},
+		"tags":              {"a\U000E0049\U000E0047b\U000E0001", "ab", "ab"},
+		"no width":          {"a\u200bb\u2060c\ufeffd\u00ade\u034ff", "abcdef", "abcdef"},
+		"operators":         {"a\u2061b\u2064c\u206ad", "abcd", "abcd"},
+		"fillers":           {"a\u115fb\u1160c\u3164d\uffa0e", "abcde", "abcde"},
+		"annotation":        {"a\ufff9b\ufffac\ufffbd", "abcd", "abcd"},
+		"music, shorthand":  {"a\U0001D173b\U0001BCA0c", "abc", "abc"},
+		"selectors":         {"a\ufe0fb\U000E0100c\ufe00", "abc", "abc"},
+		"joiners":           {"a\u200db\u200cc\u200d", "abc", "abc"},
+		"needed joiners":    {"می\u200cخواهم क्\u200dष 👨‍👩‍👧 ❤\ufe0f\u200d🔥 👩🏽\u200d🚀", "می\u200cخواهم क्\u200dष 👨‍👩‍👧 ❤\ufe0f\u200d🔥 👩🏽\u200d🚀", "می\u200cخواهم क्\u200dष 👨‍👩‍👧 ❤\ufe0f\u200d🔥 👩🏽\u200d🚀"},
+		"needed selectors":  {"❤\ufe0f 1\ufe0f\u20e3 ☎\ufe0e", "❤\ufe0f 1\ufe0f\u20e3 ☎\ufe0e", "❤\ufe0f 1\ufe0f\u20e3 ☎\ufe0e"},
+		"too many":          {"❤\ufe0f\ufe0e\ufe01x می\u200c\u200c", "❤\ufe0fx می\u200c", "❤\ufe0fx می\u200c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Line(c.in); got != c.line {
+				t.Errorf("Line: %q, want %q", got, c.line)
+			}
+			if got := Text(c.in); got != c.text {
+				t.Errorf("Text: %q, want %q", got, c.text)
+			}
+			if IsLine(c.in) != (c.in == c.line) || IsText(c.in) != (c.in == c.text) {
+				t.Error("it is plain, or is not, and is not said to be")
+			}
+		})
+	}
+}
+
+func TestShown(t *testing.T) {
+	look := Look{
+		func(s string) bool { return strings.HasPrefix(s, "ghp_") },
+		func(s string) bool { return strings.Contains(s, "ghp_") },
+	}
+	for in, want := range map[string]struct {
+		shown string
+		seams []int
+	}{
+		"plain\n":                         {"plain\n", nil},
+		"a\x1b[32mghp_\u200b\u200bx\x00y": {"aghp_xy", []int{1, 5, 6}},
+		"\x1b[ghp_x":                      {"ghp_x", []int{0}},
+		"\x1b[32ghp_x":                    {"ghp_x", []int{0}},
+		"\x1bghp_x":                       {"ghp_x", []int{0}},
+		"a\x1b]0;ghp_x\x07b\x1b]0;x\x07":  {"a0;ghp_xb", []int{1, 8, 9}},
+		"a\xff\uFFFDb\r\nc":               {"ab\nc", []int{1}},
+	} {
+		if shown, seams := Shown(in, look); shown != want.shown || !slices.Equal(seams, want.seams) {
+			t.Errorf("%q: %q, %v", in, shown, seams)
+		}
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	f.Add("a\x1b[31m\r\n\u009b\u202e\xff\u2028\u200d❤\ufe0f\u200d🔥\U000E0041")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, got := range []string{Line(s), Text(s)} {
+			if !utf8.ValidString(got) {
+				t.Fatalf("%q: no UTF-8 in %q", s, got)
+			}
+			prev := rune(-1)
+			for i, r := range got {
+				if k := kindOf(r); k != visible && r != '\n' && r != '\t' && !((k == joiner || k == selector) && needed(prev, r, got[i+utf8.RuneLen(r):])) {
+					t.Fatalf("%q: %q is left in %q", s, r, got)
+				}
+				prev = r
+			}
+		}
+		if again := Line(Line(s)); again != Line(s) || !IsLine(again) {
+			t.Fatalf("%q: again %q", s, again)
+		}
+		if again := Text(Text(s)); again != Text(s) || !IsText(again) {
+			t.Fatalf("%q: again %q", s, again)
+		}
+		shown, _ := Shown(s, Look{})
+		if again, seams := Shown(shown, Look{}); again != shown || seams != nil {
+			t.Fatalf("%q: shown again %q", s, again)
+		}
+	})
+}
+
+func BenchmarkIsText(b *testing.B) {
+	for name, piece := range map[string]string{"ASCII": "The parser reads lib/redact/redact.go: ok, 3 tests failed.\n", "other": "naïve – 日本 → ok, 3 tests ✓\n"} {
+		text := strings.Repeat(piece, 1000)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				IsText(text)
+			}
+		})
+	}
+}

@@ -1,0 +1,393 @@
+package redact
+
+import (
+	"encoding/base64"
+	"math/bits"
+	"strings"
+)
+
+// Secrets that show themselves by the words around them: as programs, their
+// settings and their command lines write them. Each form says what it wants
+// beside the name, so that prose about passwords stays as it is.
+
+// form finds a secret of one of the forms that begin with a letter or a sign of
+// their own at s[i].
+func (sc *scanner) form(i int) (from, to int) {
+	s := sc.s
+	switch s[i] {
+	case '.':
+		return sc.discord(i)
+	case '0':
+		return sc.hexKey(i)
+	case '_':
+		return sc.npmrc(i)
+	}
+	word := run(s[:min(len(s), i+16)], i, "a")
+	find := sc.assigned
+	switch name := s[i:word]; {
+	case name == "ENV", equalFold(name, "set"), equalFold(name, "setx"), equalFold(name, "setenv"):
+	case equalFold(name, "password"):
+		find = sc.spoken
+	case equalFold(name, "identified"):
+		find = sc.identified
+	case name == "Private":
+		find = sc.putty
+	default:
+		return 0, 0
+	}
+	if !sc.begins(i) {
+		return 0, 0
+	}
+	return find(i, word)
+}
+
+// blanks passes over blanks and tabs, a few of them.
+func blanks(s string, i int) int {
+	for n := i; i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-n < maxName; i++ {
+	}
+	return i
+}
+
+// assigned finds the value in ENV NAME x, set -gx NAME x, setx NAME x, and
+// … set NAME x, whose first word ends at s[i].
+func (sc *scanner) assigned(_, i int) (from, to int) {
+	s := sc.s
+	var name string
+	flags := false
+	v := i
+	for range 4 { // options come before the name
+		p := blanks(s, v)
+		end := p
+		for end < len(s) && end-p < 2*maxName && (isWord(s[end]) || strings.IndexByte("-.:/", s[end]) >= 0) {
+			end++
+		}
+		if p == v || end == p {
+			return 0, 0
+		}
+		v = end
+		if s[p] != '-' {
+			name = s[p+strings.LastIndexAny(s[p:end], ":/.")+1 : end]
+			break
+		}
+		flags = true
+	}
+	v = blanks(s, v)
+	if name == "" || v == len(s) || !secretName(name) || strings.IndexByte("-=:\n", s[v]) >= 0 {
+		return 0, 0
+	}
+	from, to = value(s[:min(len(s), v+maxLook)], v)
+	if from >= to || placeholder(s[from:to]) {
+		return 0, 0
+	}
+	looks := looksSecret(s[from:to], least(name)) || symbols(s[from:to])
+	if name == strings.ToUpper(name) && (looks || flags || s[i-1] != 't' && lone(s, v)) || looks && sureName(name) {
+		return value(s, v)
+	}
+	return 0, 0
+}
+
+// lone reports whether one word, or one text in quotes, is all of the line from
+// s[v] on.
+func lone(s string, v int) bool {
+	_, to := value(s[:min(len(s), v+maxLook)], v)
+	if to < len(s) && (s[to] == '"' || s[to] == '\'') {
+		to++
+	}
+	return to == len(s) || s[to] == '\n' || s[to] == '\\'
+}
+
+// npmrc finds the value in _authToken x and "…:_authToken" x, whose name begins
+// at s[i].
+func (sc *scanner) npmrc(i int) (from, to int) {
+	s := sc.s
+	end := run(s[:min(len(s), i+12)], i, "w")
+	switch s[i:end] {
+	case "_authToken", "_auth", "_password":
+	default:
+		return 0, 0
+	}
+	if end < len(s) && s[end] == '"' {
+		end++
+	}
+	v := blanks(s, end)
+	if v == end {
+		return 0, 0
+	}
+	return likely(s, v, "password")
+}
+
+// spoken finds the value in SQL's PASSWORD 'x', and in netrc's password x. The
+// word begins at s[i] and ends at s[word].
+func (sc *scanner) spoken(i, word int) (from, to int) {
+	s := sc.s
+	v := word
+	for v < len(s) && strings.IndexByte(" \t\r\n", s[v]) >= 0 && v-word < maxName {
+		v++
+	}
+	if v == word || v == len(s) {
+		return 0, 0
+	}
+	before := strings.ToLower(s[max(sc.done, i-maxLook):i])
+	if s[v] == '\'' || s[v] == '"' {
+		statement := before[strings.LastIndexByte(before, ';')+1:]
+		if !strings.Contains(statement, "user ") && !strings.Contains(statement, "role ") {
+			return likely(s, v, "password")
+		}
+	} else if words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:]); !netrc(words) ||
+		strings.HasPrefix(strings.ToLower(s[v:min(len(s), v+maxLook)]), words[len(words)-1]) { // login string, password string
+		return 0, 0
+	}
+	from, to = value(s, v)
+	if from >= to || placeholder(s[from:min(to, from+maxLook)]) {
+		return 0, 0
+	}
+	return from, to
+}
+
+// netrc reports whether the words before a password are those of a .netrc file:
+// machine h login u.
+func netrc(words []string) bool {
+	n := len(words)
+	switch {
+	case n > 1 && words[n-2] == "machine":
+		return true
+	case n > 2 && words[n-2] == "login":
+		return words[n-3] == "default" || n > 3 && words[n-4] == "machine"
+	}
+	return false
+}
+
+// identified finds the value in IDENTIFIED BY 'x', whose first word ends at s[i].
+func (sc *scanner) identified(_, i int) (from, to int) {
+	s := sc.s
+	rest := s[i:min(len(s), i+96)]
+	quote := strings.IndexAny(rest, "'\"\n;")
+	if quote < 0 || rest[quote] == '\n' || rest[quote] == ';' {
+		return 0, 0
+	}
+	words := strings.Fields(strings.ToLower(rest[:quote]))
+	switch n := len(words); {
+	case n > 0 && words[n-1] == "by", n > 1 && words[n-1] == "password" && words[n-2] == "by",
+		n > 1 && words[n-1] == "as" && words[0] == "with":
+	default:
+		return 0, 0
+	}
+	from, to = value(s, i+quote)
+	if from >= to || placeholder(s[from:min(to, from+maxLook)]) {
+		return 0, 0
+	}
+	return from, to
+}
+
+// putty finds the lines of a private key as PuTTY writes it, of which s[i] begins
+// the line that counts them.
+func (sc *scanner) putty(i, _ int) (from, to int) {
+	s := sc.s
+	count, ok := strings.CutPrefix(s[i:min(len(s), i+24)], "Private-Lines:")
+	if !ok {
+		return 0, 0
+	}
+	from = i + len("Private-Lines:")
+	from = run(s, blanks(s, from), "0")
+	if len(count) == 0 {
+		return 0, 0
+	}
+	for p := from; p < len(s) && p-from < maxKey; {
+		q := keyLine(s, p)
+		end := q
+		for end < len(s) && (isAlnum(s[end]) || strings.IndexByte("+/=", s[end]) >= 0) {
+			end++
+		}
+		if q == p || end-q < 4 || end < len(s) && s[end] != '\n' && s[end] != '\r' && s[end] != '\\' {
+			break
+		}
+		p, to = end, end
+		if strings.HasPrefix(s[p:], `\n`) { // where it stands in JSON
+			p++
+		}
+	}
+	if to == 0 {
+		return 0, 0
+	}
+	for from < to && (s[from] == '\n' || s[from] == '\r') {
+		from++
+	}
+	return from, to
+}
+
+// dataSource finds the password in root:x@tcp(host), of which s[i] is the colon.
+func (sc *scanner) dataSource(i int) (from, to int) {
+	s := sc.s
+	window := s[i:min(len(s), i+maxLook/2)]
+	at := strings.IndexByte(window, '@')
+	if at < 0 || i == sc.done || !isWord(s[i-1]) {
+		return 0, 0
+	}
+	for _, host := range []string{"@tcp(", "@unix(", "@tcp4(", "@tcp6("} {
+		if n := strings.Index(window[at:], host); n >= 0 {
+			v := window[1 : at+n]
+			if v == "" || strings.ContainsAny(v, " \t\r\n\"'`") || placeholder(v) {
+				return 0, 0
+			}
+			return i + 1, i + at + n
+		}
+	}
+	return 0, 0
+}
+
+// discord finds a bot's token, of which s[i] is the first full stop: the base64
+// of its number, six characters of a time, and a signature.
+func (sc *scanner) discord(i int) (from, to int) {
+	s := sc.s
+	const stamp = 6
+	dot := i + 1 + stamp
+	if i == 0 || dot >= len(s) || s[dot] != '.' || run(s[:dot], i+1, "w-") != dot {
+		return 0, 0
+	}
+	if to = runOn(s[:min(len(s), dot+256)], dot+1, "w-"); to-dot-1 < 25 {
+		return 0, 0
+	}
+	for _, n := range []int{23, 24, 26, 27} { // of 17 to 20 digits
+		if from = i - n; from < sc.done {
+			break
+		}
+		id, err := base64.RawStdEncoding.DecodeString(s[from:i])
+		if err == nil && run(string(id), 0, "0") == len(id) && (sc.begins(from) || sc.joined(from)) {
+			return from, to
+		}
+	}
+	return 0, 0
+}
+
+// hexKey finds 0x and 64 hexadecimal digits where private keys were spoken of.
+func (sc *scanner) hexKey(i int) (from, to int) {
+	s := sc.s
+	if !strings.HasPrefix(s[i:], "0x") || !sc.begins(i) {
+		return 0, 0
+	}
+	to = run(s[:min(len(s), i+68)], i+2, "x")
+	if to-i != 66 {
+		return 0, 0
+	}
+	before := strings.ToLower(s[max(0, i-maxLook):i])
+	said := max(strings.LastIndex(before, "private key"), strings.LastIndex(before, "private_key"), strings.LastIndex(before, "privatekey"))
+	if said < 0 || strings.Contains(before[said:], "hash") || strings.Contains(before[said:], "public") {
+		return 0, 0
+	}
+	return i, to
+}
+
+// pgpass finds the password in host:port:database:user:x, of which s[i] is the
+// first colon.
+func (sc *scanner) pgpass(i int) (from, to int) {
+	s := sc.s
+	port := i + 1
+	if port < len(s) && s[port] == '*' {
+		port++
+	} else if port = run(s[:min(len(s), i+7)], port, "0"); port-i < 5 {
+		return 0, 0
+	}
+	if port >= len(s) || s[port] != ':' {
+		return 0, 0
+	}
+	host := sc.back(i, "w.-*", maxName)
+	if host == i || host > 0 && s[host-1] > ' ' && strings.IndexByte("\"'`", s[host-1]) < 0 && host != sc.done {
+		return 0, 0
+	}
+	p := port
+	for range 2 { // the database and the user
+		end := run(s[:min(len(s), p+maxName)], p+1, "w.-*")
+		if end == p+1 || end == len(s) || s[end] != ':' {
+			return 0, 0
+		}
+		p = end
+	}
+	from = p + 1
+	for to = from; to < len(s) && s[to] > ' ' && strings.IndexByte("\"'`", s[to]) < 0 && to-from < maxLook; to++ {
+		if s[to] == '\\' && to+1 < len(s) && s[to+1] == 'n' {
+			break
+		}
+	}
+	if from == to || placeholder(s[from:to]) || strings.IndexByte(strings.ReplaceAll(s[from:to], `\:`, ""), ':') >= 0 {
+		return 0, 0 // an IPv6 address, a line of /etc/shadow
+	}
+	switch s[i+1 : port] {
+	case "5432", "5433", "6432", "*":
+	default:
+		if !looksSecret(s[from:to], minPassword) {
+			return 0, 0
+		}
+	}
+	return from, to
+}
+
+// symbols reports whether v is so long and has so many kinds of characters that
+// it is no name and no text: Django's keys are.
+func symbols(v string) bool {
+	if len(v) < 30 {
+		return false
+	}
+	v = v[:min(len(v), 64)]
+	letters, digits, signs := false, false, uint32(0)
+	for i := range len(v) {
+		switch c := v[i]; {
+		case isDigit(c):
+			digits = true
+		case isWord(c):
+			letters = true
+		default:
+			n := strings.IndexByte("!@#$%^&*+=?~", c)
+			if n < 0 && strings.IndexByte("-._/:(){}[]<>|;,", c) < 0 {
+				return false // a blank, a quote
+			}
+			if n >= 0 {
+				signs |= 1 << n
+			}
+		}
+	}
+	return letters && digits && bits.OnesCount32(signs) > 2 &&
+		!strings.Contains(v, "${") && !strings.Contains(v, "{{") && !strings.Contains(v, "://")
+}
+
+// dockerAuth reports whether v is the base64 of user:password, as docker and npm
+// keep it.
+func dockerAuth(v string) bool {
+	plain, err := base64.StdEncoding.DecodeString(v + "==="[:(4-len(v)%4)%4])
+	if err != nil || len(plain) < 3 {
+		return false
+	}
+	for _, c := range plain {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return strings.IndexByte(string(plain), ':') > 0
+}
+
+// sessionCookie reports whether a name is that of a cookie by which servers know
+// who is signed in.
+func sessionCookie(name string) bool {
+	switch name {
+	case "JSESSIONID", "PHPSESSID", "ASP.NET_SessionId", "connect.sid", "laravel_session", "sessionid", "_session_id", "wordpress_logged_in", "next-auth.session-token":
+		return true
+	}
+	return false
+}
+
+// looksSession reports whether v is a session's number, and no word: long, random,
+// and no UUID, which is an id like any other.
+func looksSession(v string) bool {
+	return len(v) >= 16 && !isUUID(v) && looksSecret(v, 16) && (mixed(v) || changes(v) > 2)
+}
+
+func isUUID(v string) bool {
+	if len(v) != 36 {
+		return false
+	}
+	for i := range len(v) {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (v[i] == '-') || !dash && !in(v[i], "x") {
+			return false
+		}
+	}
+	return true
+}
