@@ -162,8 +162,9 @@ func TestTrustedTown(t *testing.T) {
 			hidden := ".runtime/\n.polecat-checkpoint.json\n"
 			w.put("town/demo/crew/hides/.git/info/exclude", hidden)
 			w.put("town/demo/crew/tracks/.git/info/exclude", hidden)
-			w.put("town/demo/crew/tracks/.runtime/handoff", "tracked\n")
-			w.put("town/demo/crew/tracks/.polecat-checkpoint.json", "{}\n")
+			for _, name := range []string{".runtime/handoff", ".runtime/session_id", ".runtime/keepalive.json", ".polecat-checkpoint.json"} {
+				w.put("town/demo/crew/tracks/"+name, `{"notes":"`+theirs+`"}`)
+			}
 			w.must("town/demo/crew/tracks", "git", "add", "-f", ".runtime", ".polecat-checkpoint.json")
 			w.put("town/demo/crew/unignores/.git/info/exclude", hidden)
 			w.put("town/demo/crew/unignores/.gitignore", "!.runtime\n!.polecat-checkpoint.json\n")
@@ -189,6 +190,9 @@ func TestTrustedTown(t *testing.T) {
 				status := w.status(dir)
 				before := w.listing(dir)
 				w.thread(dir)
+				c := w.client(dir)
+				c.start(dir, "70000000-0000-4000-8000-000000000003")
+				c.typed(dir, "70000000-0000-4000-8000-000000000003", "gt-checkpoint", "write", "--notes", "x")
 				_, err := os.Stat(w.at(dir + "/.runtime/session_id"))
 				_, failed := os.Stat(w.at(dir + "/.polecat-checkpoint.json"))
 				switch changed := changes(before, w.listing(dir)); {
