@@ -105,14 +105,14 @@ func (w *world) runtime(dir string) {
 	w.put(dir+"/.runtime/handoff_to_successor", "e711e711-0000-4000-8000-000000000002\n")
 	w.put(dir+"/.runtime/pids/gt-crew-max.pid", fmt.Sprint(os.Getppid()))
 	w.put(dir+"/.runtime/mirror", "handoff\nsession_id\nkeepalive.json\n.polecat-checkpoint.json\n")
-	w.put(dir+"/.runtime/restart-e711.json", `{"dir":"`+w.at(dir)+`","args":["`+w.trap("restart")+`"],"env":["BASH_ENV=`+w.trap("restart-env")+`"],"server":"`+w.at(dir)+`/socket","pane":"%0"}`)
+	w.put(dir+"/.runtime/restart-e711.json", `{"dir":"`+w.at(dir)+`","args":["`+w.trap("restart")+`"],"env":["BASH_ENV=`+w.trap("restart-env")+`"],"server":"`+w.at("work/socket")+`","pane":"%0"}`)
 	w.put(dir+"/talk.jsonl", `{"type":"user","isSidechain":false,"message":{"role":"user","content":"`+theirs+` conversation"},"uuid":"1","timestamp":"2026-03-01T10:00:00.000Z","cwd":"`+w.at("work")+`"}`+"\n")
 	for i := range 4 { // records of the sessions that are about to run
 		id := own + fmt.Sprint(i)
 		w.put(dir+"/.runtime/sessions/"+id+".json", fmt.Sprintf(`{"id":%q,"agent":%q,"chain_id":"e711e711-0000-4000-8000-000000000002","parent_id":"e711e711-0000-4000-8000-000000000002",
 "pid":%d,"pid_start":"1","boot_id":"x","tmux_session":"%s","tmux_pane":"%%0","tmux_server":%q,"transcript_path":%q,"started_at":"2026-01-17T01:00:00Z","note":%q,
 "handoff":{"kind":"handoff","note":"e711","marker":"handoff.%s","at":"2999-01-17T01:00:00Z","respawn":true,"next":%q},"hook":{"key":"x","at":"2026-01-17T01:00:00Z"}}`,
-			id, theirs, os.Getpid(), theirs, w.at(dir+"/socket"), w.at(dir+"/talk.jsonl"), theirs, id, w.trap("next")))
+			id, theirs, os.Getpid(), theirs, w.at("work/socket"), w.at(dir+"/talk.jsonl"), theirs, id, w.trap("next")))
 		w.put(dir+"/.runtime/handoff."+id, id+"\n")
 		w.put(dir+"/.runtime/requests/"+id, `{"version":1,"handoff":{"subject":"`+theirs+`","message":"`+theirs+`","next":"`+w.trap("request")+`"}}`)
 	}

@@ -220,4 +220,3 @@ func TestTrustedTown(t *testing.T) {
 		})
 	}
 }
-
