@@ -9,7 +9,8 @@ usage: ./install.sh [--hooks AGENTS | --no-hooks] [--no-demo]
        ./install.sh --uninstall
 
 Builds gt's binaries and puts them into ~/.local/bin, or into $PREFIX/bin where
-PREFIX is set. A second run is an upgrade.
+PREFIX is set. A second run is an upgrade: what an earlier version kept in projects
+is taken over, once (docs/upgrade.md).
 
   --hooks AGENTS  wire gt into the user settings of these agents ("claude codex");
                   by default into those of every agent that is here
@@ -71,10 +72,52 @@ install() {
 		}
 		;;
 	esac
+	take_over
 	check_path
 	say "for <Tab> in your shell: gt-seance completion bash, zsh or fish; docs/seance.md says where it goes"
 	[ $demo = no ] || demonstrate
 	[ $failed = no ]
+}
+
+# take_over brings in what an earlier version kept in projects, and offers the
+# Gas Town workspaces that are here to be trusted. Without a terminal nobody can be
+# asked: what the person's own log knows is copied and listed, which removes nothing,
+# and no town is trusted.
+take_over() {
+	code=0 named=
+	if [ -t 0 ]; then
+		"$bin/gt-hooks" migrate || code=$?
+	else
+		named=$("$bin/gt-hooks" migrate --yes) || code=$?
+		[ -z "$named" ] || say "$named"
+	fi
+	case $code in
+	0) ;;
+	1) say "later, in a terminal of your own: gt-hooks migrate" ;; # it said why not now
+	*) failed=yes; warn "correct what stands above, then: gt-hooks migrate" ;;
+	esac
+	trusted=$("$bin/gt-hooks" trust --list 2>/dev/null) || :
+	for town in "${GT_ROOT:-}" "${GT_TOWN_ROOT:-}" "$HOME/gt"; do
+		[ -n "$town" ] && [ -f "$town/mayor/town.json" ] || continue
+		town=$(CDPATH='' cd -- "$town" && pwd -P) || continue
+		case "
+$trusted
+$named
+" in
+		*"
+$town  trusted
+"* | *" gt-hooks trust $town
+"*) continue ;;
+		esac
+		named="$named
+ gt-hooks trust $town"
+		if [ -t 0 ]; then
+			say "$town is a Gas Town workspace."
+			"$bin/gt-hooks" trust "$town" || say "later: gt-hooks trust $town"
+		else
+			say "$town is a Gas Town workspace; for its agents to share its log and mail: gt-hooks trust $town"
+		fi
+	done
 }
 
 # clean removes what the installation made for itself, however it ends.
@@ -249,8 +292,10 @@ uninstall() {
 	done
 	say "removed $removed binaries from $bin"
 	say "kept, since it is yours:"
-	say "  ${XDG_STATE_HOME:-$HOME/.local/state}/gt   events and notes of sessions outside a town"
-	say "  .runtime/ and .polecat-checkpoint.json   in each project in which a session ran"
+	say "  ${XDG_STATE_HOME:-$HOME/.local/state}/gt   sessions, notes, checkpoints and events, of all folders"
+	say "  ${XDG_CONFIG_HOME:-$HOME/.config}/gt   your settings and roles, where you made any"
+	say "  .events.jsonl, mail/ and .runtime/   in each town that you trusted, which is shared"
+	say "  .runtime/ and .polecat-checkpoint.json   in projects, from a version that kept its state there"
 	say "  *.gt-backup   beside the settings of agents, where gt changed them"
 }
 

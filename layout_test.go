@@ -27,7 +27,7 @@ var layers = []struct {
 	// line; and who and where one is.
 	{"the ground", []string{
 		"lib/atomicfile", "lib/flock", "lib/process", "lib/term", "lib/cli",
-		"lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
+		"lib/place", "lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
 		"lib/frame", "lib/jsonedit", "lib/openjson", "lib/plain", "lib/redact", "lib/span", "lib/sqlite",
 	}},
 	// What gt keeps, reads and asks, each an idea with a file format or a
@@ -35,7 +35,7 @@ var layers = []struct {
 	{"the things that are kept", []string{
 		"lib/eventlog", "lib/retention", "lib/session", "lib/marker", "lib/checkpoint", "lib/keepalive",
 		"lib/mail", "lib/transcript", "lib/history", "lib/roll", "lib/chain", "lib/timeline", "lib/palette", "lib/brief", "lib/beacon",
-		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/ask", "lib/rehearsal", "lib/pick", "lib/hook", "lib/settings", "hooks",
+		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/ask", "lib/rehearsal", "lib/pick", "lib/hook", "lib/settings", "lib/upgrade", "hooks",
 	}},
 	{"the verbs", []string{
 		"lib/verb/checkpoint", "lib/verb/handoff", "lib/verb/hooks", "lib/verb/keepalive",
@@ -65,7 +65,7 @@ var only = []struct {
 	{"github.com/junegunn/fzf/src", []string{"lib/verb/pick"}, "a finder is as large as all the rest, and slow to start"},
 	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/rehearsal", "lib/pick", "lib/verb/handoff"},
 		"other programs are run by the package that is named after them; gt-handoff waits for the agent that it started, where a shell was in the pane"},
-	{"golang.org/x/sys/unix", []string{"lib/process"}, "what is not portable stays there"},
+	{"golang.org/x/sys/unix", []string{"lib/process", "lib/place"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
 	{"net", nil, "nothing here talks to a network"},
 	{"net/http", nil, "nothing here talks to a network"},

@@ -479,3 +479,30 @@ func syncDir(dir string) error {
 	}
 	return nil
 }
+
+// Exists reports whether something has that name.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// Copy writes what r holds to a file that must not exist yet, as Create does, of
+// any size.
+func Copy(path string, r io.Reader) error {
+	tmp, err := temporary(path, 0o600)
+	if err != nil {
+		return Error("create", path, err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = io.Copy(tmp, r)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if cerr := closed(tmp); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = Link(tmp.Name(), path)
+	}
+	return Error("create", path, err)
+}

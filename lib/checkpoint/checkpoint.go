@@ -357,6 +357,33 @@ func (c *Checkpoint) SetFiles(changes []git.Change) {
 	}
 }
 
+// MaxSize bounds a checkpoint's file.
+const MaxSize = maxSize
+
+// Parse reads what a checkpoint's file holds.
+func Parse(data []byte) (*Checkpoint, error) { return parse(data) }
+
+// Newer reports whether the home has nothing from the checkpoint's session that is
+// as new.
+func (c *Checkpoint) Newer(h home.Home) bool {
+	all, _ := List(h) // what cannot be read is no checkpoint
+	return !slices.ContainsFunc(all, func(o *Checkpoint) bool {
+		return !o.Claimed && o.SessionID == c.SessionID && !o.Timestamp.Before(c.Timestamp)
+	})
+}
+
+// Bring puts a checkpoint from elsewhere into the home, where it is Newer than what
+// its session has there. The caller holds the home's lock.
+func (c *Checkpoint) Bring(h home.Home, now time.Time) error {
+	own, err := Open(h, c.SessionID, now)
+	if !own.Timestamp.Before(c.Timestamp) {
+		return err
+	}
+	brought := *c
+	brought.file, brought.Claimed = own.file, false
+	return errors.Join(err, brought.put(atomicfile.Synced))
+}
+
 // Take notes that a successor was told of the checkpoint. One that is gone by
 // now, another's, or told to another, is left as it is. The caller holds the home's lock.
 func Take(h home.Home, c *Checkpoint, by session.ID) error {

@@ -192,7 +192,10 @@ func (r checkout) ours() (dir string, done func(), err error) {
 	case process.Within(dir, r.top, os.Environ()):
 		return "", nil, fmt.Errorf("'%s' lies in the project", dir)
 	}
-	return dir, func() { os.RemoveAll(filepath.Join(dir, "lfs")) }, nil
+	return dir, func() {
+		os.RemoveAll(filepath.Join(dir, "lfs"))
+		atomicfile.Sweep(dir, time.Now())
+	}, nil
 }
 
 // writable asks access(2) whether a file can be written.

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"gt/lib/atomicfile"
+	"gt/lib/place"
 	"gt/lib/process"
 	"gt/lib/term"
 )
@@ -235,14 +236,12 @@ func (s *State) add(c Change) {
 	}
 }
 
-// checkpoint is the name of the checkpoint's file. What is set aside is called
-// so too, with an ending, and what is being written with a dot before it.
-const checkpoint = ".polecat-checkpoint.json"
-
-// own says whether a path is gt's own state.
+// own reports whether a path is one of S1's files, which no person works on. A
+// checkpoint that is set aside has an ending, one that is being written a dot before
+// its name.
 func own(path string) bool {
 	for elem := range strings.SplitSeq(path, "/") {
-		if elem == ".runtime" || strings.HasPrefix(elem, checkpoint) || strings.HasPrefix(elem, "."+checkpoint) {
+		if elem == place.Runtime || strings.HasPrefix(elem, place.Checkpoint) || strings.HasPrefix(elem, "."+place.Checkpoint) {
 			return true
 		}
 	}

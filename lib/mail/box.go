@@ -31,6 +31,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/home"
 	"gt/lib/identity"
+	"gt/lib/town"
 )
 
 // Box is the notes of one agent.
@@ -109,7 +110,7 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 		to = b.file("cur", unique+withFlags("F"))
 	}
 	if hooked {
-		if err := b.vouch(n.ID); err != nil {
+		if err := b.vouch(n.ID, text.Bytes()); err != nil {
 			return "", err
 		}
 	}
@@ -215,7 +216,13 @@ func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 
 // given reports whether the note was given to the agent as work. In a town anybody
 // who can write to it can set the flag: there only what gt has noted counts.
 func (b Box) given(e entry) bool {
-	return e.has('F') && !e.has('T') && (b.own || b.home.Town.Vouches(idOf(e.unique)))
+	if !e.has('F') || e.has('T') || b.err != nil {
+		return false
+	}
+	if b.own {
+		return true
+	}
+	return b.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return b.whole(e) })
 }
 
 // unread reports whether nobody has looked at the note and it is not given work.
@@ -435,15 +442,34 @@ func (b Box) Hook(id string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.vouch(idOf(e.unique)); err != nil {
-		return err
+	if !b.own {
+		text, err := b.whole(e)
+		if err == nil {
+			err = b.vouch(idOf(e.unique), text)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return b.change(id, "F", "T")
 }
 
-// vouch notes in the state that gt gives the note as work, where the box itself
-// proves nothing.
-func (b Box) vouch(id string) error {
+// whole is a note as it stands in its file, also where its flags change meanwhile.
+func (b Box) whole(e entry) ([]byte, error) {
+	for {
+		text, err := atomicfile.Read(b.file(e.folder, e.name), maxMessage)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return text, err
+		}
+		if e, err = b.find(idOf(e.unique)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// vouch notes in the state that gt gives the note, as it is, as work, where the box
+// itself proves nothing.
+func (b Box) vouch(id string, text []byte) error {
 	if b.own {
 		return nil
 	}
@@ -451,17 +477,36 @@ func (b Box) vouch(id string) error {
 	if err := b.home.Town.State.Prepare(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return atomicfile.Write(path, nil, atomicfile.Synced)
+	return atomicfile.Write(path, []byte(town.Digest(text)+"\n"), atomicfile.Synced)
+}
+
+// unvouch takes that back, so that nobody else can give the note again.
+func (b Box) unvouch(id string) error {
+	e, err := b.find(id)
+	if err != nil || b.own {
+		return err
+	}
+	return atomicfile.Remove(b.home.Town.Given(idOf(e.unique)))
 }
 
 // Unhook takes a note off the agent; it stays in the box, and was seen.
-func (b Box) Unhook(id string) error { return b.change(id, "S", "F") }
+func (b Box) Unhook(id string) error {
+	if err := b.change(id, "S", "F"); err != nil {
+		return err
+	}
+	return b.unvouch(id)
+}
 
 // Seen marks a note as read. Whether it is hooked does not change.
 func (b Box) Seen(id string) error { return b.change(id, "S", "") }
 
 // DoneWith closes a note: it is no longer hooked, and only listed on request.
-func (b Box) DoneWith(id string) error { return b.change(id, "ST", "F") }
+func (b Box) DoneWith(id string) error {
+	if err := b.change(id, "ST", "F"); err != nil {
+		return err
+	}
+	return b.unvouch(id)
+}
 
 // Supersede takes the earlier hand-over notes of a chain off the agent: the
 // note by, which was delivered before this is called, says it all. Without a
@@ -502,4 +547,81 @@ func (b Box) change(id, add, take string) error {
 			return err
 		}
 	}
+}
+
+// Arriving is a note that comes from another box: its file's name there, with the
+// folder that it lay in.
+type Arriving struct {
+	Name  string
+	Fresh bool // it lay in new
+}
+
+// flags are those that it has in its new box. Given work becomes an unread note:
+// what another box says of that is nobody's word here.
+func (a Arriving) flags() (flags string, given bool) {
+	_, flags = splitName(a.Name)
+	flags = strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, flags)
+	if a.Fresh {
+		flags = ""
+	}
+	take := "F"
+	if given = strings.Contains(flags, "F") && !strings.Contains(flags, "T"); given {
+		take = "FS"
+	}
+	return changeFlags(flags, "", take), given
+}
+
+// Given reports whether the note was given to its agent as work.
+func (a Arriving) Given() bool {
+	_, given := a.flags()
+	return given
+}
+
+// Unread reports whether nobody has dealt with the note yet.
+func (a Arriving) Unread() bool {
+	flags, _ := a.flags()
+	return !strings.ContainsAny(flags, "ST")
+}
+
+// Known returns the notes that lie in the box, by what never changes of their names.
+func (b Box) Known() (func(Arriving) bool, error) {
+	found, err := b.all()
+	known := map[string]bool{}
+	for _, e := range found {
+		known[e.unique] = true
+	}
+	return func(a Arriving) bool {
+		unique, _ := splitName(a.Name)
+		return known[unique]
+	}, err
+}
+
+// MaxMessage bounds a note's file.
+const MaxMessage = maxMessage
+
+// Take puts a note from another box into this one, under the name that it has, so
+// that taking it twice leaves one: whoever takes it looks whether it is Known
+// first. It is on disk when Take returns, and whole whenever it is seen.
+func (b Box) Take(a Arriving, text []byte) error {
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	unique, _ := splitName(a.Name)
+	if unique == "" || strings.HasPrefix(unique, ".") || strings.ContainsRune(unique, '/') {
+		return fmt.Errorf("'%s' is no name of a note", a.Name)
+	}
+	to := b.file("new", unique)
+	if flags, _ := a.flags(); flags != "" {
+		to = b.file("cur", unique+withFlags(flags))
+	}
+	tmp := b.file("tmp", unique)
+	if err := atomicfile.Remove(tmp); err != nil { // of a Take that was killed
+		return err
+	}
+	return atomicfile.Deliver(tmp, to, text)
 }

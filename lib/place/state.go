@@ -84,8 +84,12 @@ func Real(path string) string {
 	return path
 }
 
-// Path is a file or folder in the state folder.
+// Path is a file or folder in the state folder. That of the zero State is nowhere,
+// and never in the folder that one happens to be in.
 func (s State) Path(elem ...string) string {
+	if s == "" {
+		s = Nowhere
+	}
 	return filepath.Join(append([]string{string(s)}, elem...)...)
 }
 
@@ -94,7 +98,7 @@ var errNone = errors.New("there is no HOME, and the passwd entry names none")
 // Check reports why the state folder cannot be used, nil where it can: it has to
 // be a folder of this user's that nobody else may write to, or not to exist yet.
 func (s State) Check() error {
-	if s == Nowhere {
+	if s == Nowhere || s == "" {
 		return fmt.Errorf("nothing is kept: %w", errNone)
 	}
 	info, err := os.Stat(string(s))

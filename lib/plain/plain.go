@@ -197,7 +197,12 @@ func needed(prev, r rune, rest string) bool {
 	case prev >= '0' && prev <= '9' || prev == '#' || prev == '*': // 1️⃣
 		return r == 0xfe0f && next == 0x20e3
 	}
-	return prev >= 0xa0 && kindOf(prev) == visible
+	if r == 0xfe0e || r == 0xfe0f { // ☎︎ and ☎️, ©️
+		return pictures(prev) || prev == 0xa9 || prev == 0xae || prev == 0x203c || prev == 0x2049 || prev == 0x2122 || prev == 0x2139
+	}
+	// Other forms of ideographs and of operators. Behind anything else, of which each
+	// could have one of sixteen, they would be words that nobody sees.
+	return r <= 0xfe02 && (prev >= 0x3400 && prev <= 0x9fff || prev >= 0x2200 && prev <= 0x2aff)
 }
 
 // pictures reports whether r can be an emoji.

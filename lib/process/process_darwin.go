@@ -128,3 +128,13 @@ func (p Proc) args() ([]string, error) { return nil, nil }
 // HungUp says whether the terminal is gone that the process was started in, which
 // cannot be seen here.
 func (p Proc) HungUp() bool { return false }
+
+// startEnviron is the environment that whatever process has the number now was
+// started with.
+func startEnviron(pid int) ([]string, error) {
+	p, err := Find(pid)
+	if err != nil {
+		return nil, err
+	}
+	return p.Environ()
+}

@@ -3,6 +3,8 @@
 package town
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"iter"
@@ -10,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gt/lib/atomicfile"
 	"gt/lib/place"
 )
 
@@ -180,12 +183,23 @@ func (t Town) Mail(address string) (root string, elem []string) {
 func (t Town) Given(note string) string { return filepath.Join(t.State.Town(t.Root), "given", note) }
 
 // Vouches reports whether a note may be started on as work: where gt has noted that
-// it gave it, and in a town that the person has trusted with its mail. Anybody who
-// can write to the town can put a note there.
-func (t Town) Vouches(note string) bool {
+// it gave it, with the text that it has, and in a town that the person has trusted
+// with its mail. Anybody who can write to the town can put a note there, and change
+// one.
+func (t Town) Vouches(note string, text func() ([]byte, error)) bool {
 	if t.Personal || t.Trust != nil && t.Trust.Mail {
 		return true
 	}
-	_, err := os.Lstat(t.Given(note))
-	return err == nil
+	want, err := atomicfile.Read(t.Given(note), 256)
+	if err != nil {
+		return false
+	}
+	data, err := text()
+	return err == nil && strings.TrimSuffix(string(want), "\n") == Digest(data)
+}
+
+// Digest is the SHA-256 of a text, in hex.
+func Digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }

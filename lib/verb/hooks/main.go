@@ -26,6 +26,7 @@ Wires gt into coding agents' hooks, by entries in each agent's own settings.
   gt-hooks prove codex --run
   gt-hooks uninstall --all
   gt-hooks trust ~/gt              sessions in it share its log, mail and roles
+  gt-hooks migrate                 takes over what an earlier version kept in projects
 
 Only what gt wrote is ever changed or removed: entries that run a binary of gt,
 and files that it made whole. All else in a settings file stays as it is, byte
@@ -68,6 +69,7 @@ type grammar struct {
 	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
 	Trust     trust     `cmd:"" help:"Say that a folder is a town whose files count; list the towns that you trust."`
 	Untrust   untrust   `cmd:"" help:"Take that back."`
+	Migrate   migrate   `cmd:"" help:"Take over what an earlier version kept in projects, once."`
 }
 
 // outcome is what alter did, or would do.

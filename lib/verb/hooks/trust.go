@@ -1,7 +1,6 @@
 package hooks
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,7 +45,7 @@ func (c *trust) Run(env *cli.Env) error {
 	if c.List {
 		return listTrust(env, state, c.JSON)
 	}
-	if err := refuseBelowAgent(env); err != nil {
+	if err := refuseBelowAgent(env, "an agent cannot say what its person trusts"); err != nil {
 		return err
 	}
 	root, err := townAt(env, c.Dir)
@@ -71,18 +70,21 @@ func (c *trust) Run(env *cli.Env) error {
 	fmt.Fprint(env.Stdout, term.CleanText(env.Redact(describeTrust(t, old))))
 	if old != nil && maps.Equal(old.Files, t.Files) && old.Mail == t.Mail && old.Shows == t.Shows {
 		fmt.Fprintln(env.Stdout, "trusted already; nothing has changed")
-		return nil
+		return bringTown(env, t.Path)
 	}
 	if !c.Yes {
-		if err := askTrust(env); err != nil {
+		if err := ask(env, "Trust this town? It counts as it is now. [y/N] ", "nothing was trusted"); err != nil {
 			return err
 		}
+	}
+	if err := bringShared(env, state, t); err != nil {
+		return err
 	}
 	if err := state.Trust(t); err != nil {
 		return err
 	}
 	fmt.Fprintln(env.Stdout, term.Clean("trusted: "+t.Path))
-	return nil
+	return bringTown(env, t.Path)
 }
 
 // townAt is the folder that is meant: dir, or the nearest that claims to be a town.
@@ -111,8 +113,8 @@ func townAt(env *cli.Env, dir string) (string, error) {
 
 // refuseBelowAgent keeps an agent from giving the person's word. One that runs
 // outside of a sandbox could still write the file itself.
-func refuseBelowAgent(env *cli.Env) error {
-	refusal := cli.Fail(cli.No, errors.New("an agent cannot say what its person trusts"), "run this in a terminal of your own")
+func refuseBelowAgent(env *cli.Env, why string) error {
+	refusal := cli.Fail(cli.No, errors.New(why), "run this in a terminal of your own")
 	for _, name := range session.ClientVars() { // of one or of several, each in the other
 		if env.Getenv(name) != "" {
 			return refusal
@@ -172,19 +174,6 @@ func describeTrust(t, old *place.Trust) string {
 		fmt.Fprintf(&b, "  %-22s %s\n", name, what)
 	}
 	return b.String()
-}
-
-// askTrust asks the person at the terminal.
-func askTrust(env *cli.Env) error {
-	if !term.IsTerminal(env.Stdin) {
-		return cli.Fail(cli.No, errors.New("nothing was trusted: there is no terminal to ask at"), "--yes answers for you")
-	}
-	fmt.Fprint(env.Stdout, "Trust this town? It counts as it is now. [y/N] ")
-	answer, _ := bufio.NewReader(env.Stdin).ReadString('\n')
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return cli.Failf(cli.No, "nothing was trusted")
-	}
-	return nil
 }
 
 func listTrust(env *cli.Env, state place.State, asJSON bool) error {

@@ -1,0 +1,489 @@
+package upgrade
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/atomicfile"
+	"gt/lib/checkpoint"
+	"gt/lib/git"
+	"gt/lib/home"
+	"gt/lib/mail"
+	"gt/lib/place"
+	"gt/lib/session"
+)
+
+// Kind is what a file was.
+type Kind string
+
+// What is found in a home.
+const (
+	Record     Kind = "record"
+	Note       Kind = "note"
+	Checkpoint Kind = "checkpoint"
+	Latest     Kind = "session_id"
+	Handover   Kind = "handoff"
+	Role       Kind = "role"
+	Folder     Kind = "folder"
+	Exclude    Kind = "exclude" // a line in git's own file
+	Log        Kind = "log"     // of a town
+	Rest       Kind = "rest"    // what gt needed while it worked, and nobody misses
+)
+
+// Fate is what becomes of it.
+type Fate string
+
+// What becomes of a file.
+const (
+	Taken   Fate = "taken" // or will be
+	InState Fate = "known" // the state has it already
+	Left    Fate = "left"
+)
+
+// Item is a file that was found, and what becomes of it.
+type Item struct {
+	Kind Kind   `json:"kind"`
+	Path string `json:"path"`
+	Fate Fate   `json:"fate"`
+	Why  string `json:"why,omitempty"`  // it is left
+	What string `json:"what,omitempty"` // is special about it: given, hand-over, live
+
+	name string // in the old folder
+	take func(old *place.Old) error
+	ours bool // gt wrote it and nothing is lost with it: --clean takes it away
+}
+
+// Plan is what is to be taken over of one home.
+type Plan struct {
+	Home  home.Home
+	Items []Item
+
+	open func() (*place.Old, error)
+	lock bool // what is taken is under the home's lock
+}
+
+// wait bounds git, which may be slow in a huge worktree.
+const wait = 10 * time.Second
+
+// Plan looks at what an earlier version left in a home; ok is false where that is
+// nothing.
+func (k *Known) Plan(h home.Home) (p Plan, ok bool) {
+	p = Plan{Home: h, lock: true, open: func() (*place.Old, error) { return place.OpenOld(h.Dir) }}
+	old, err := p.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, false
+	}
+	if err == nil {
+		defer old.Close()
+		err = h.Problem
+	}
+	var kept []string
+	if err == nil {
+		kept, err = git.Kept(h.Dir, wait, place.Runtime, place.Checkpoint)
+	}
+	if err != nil {
+		p.left(Folder, place.OldPath(h.Dir), reason(err))
+		return p, true
+	}
+	k.records(&p, old)
+	k.notes(&p, old)
+	k.checkpoints(&p, old)
+	k.rest(&p, old)
+	p.distrust(kept)
+	return p, true
+}
+
+func (p *Plan) left(kind Kind, path, why string) {
+	p.Items = append(p.Items, Item{Kind: kind, Path: path, Fate: Left, Why: why})
+}
+
+// distrust leaves what git keeps: it came with the repository.
+func (p *Plan) distrust(kept []string) {
+	for i := range p.Items {
+		item := &p.Items[i]
+		for _, name := range kept {
+			if strings.EqualFold(name, place.OldName(item.name)) {
+				item.Fate, item.Why, item.take, item.ours = Left, "git keeps it, so it may have come with the repository", nil, false
+			}
+		}
+	}
+}
+
+// reason is an error without the path, which is told apart.
+func reason(err error) string {
+	if why := errors.Unwrap(err); why != nil {
+		err = why
+	}
+	return err.Error()
+}
+
+const (
+	private = 0o077 // what nobody else may do with a file of gt's
+	written = 0o022 // what nobody else may do with any
+
+	maxRecord = 1 << 20
+)
+
+// generations are the names under which what a file held before stands, the newest
+// first.
+func generations(name string) []string {
+	base := name
+	if name == place.Checkpoint { // whose generations stand in the other folder
+		base = "./" + name
+	}
+	return []string{name, base + ".bak", base + ".bak.1", base + ".bak.2"}
+}
+
+// newest reads a file, or what it held before where it is no use. Where it is not
+// there, nothing speaks for it.
+func newest(old *place.Old, name string, limit int64, parse func([]byte) error) error {
+	var first error
+	for _, n := range generations(name) {
+		data, err := old.Read(n, limit, private)
+		if err == nil {
+			err = parse(data)
+		}
+		if err == nil || first == nil && errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// records plans what becomes of the records of sessions.
+func (k *Known) records(p *Plan, old *place.Old) {
+	names, err := old.Names(place.OldSessions, written)
+	if err != nil {
+		p.left(Record, old.Path(place.OldSessions), reason(err))
+		return
+	}
+	store := session.Store{Home: p.Home}
+	for _, name := range names {
+		base, ok := strings.CutSuffix(name, ".json")
+		id, err := session.ParseID(base)
+		if !ok || err != nil {
+			continue
+		}
+		item := Item{Kind: Record, name: place.OldSessions + "/" + name, Fate: Left, ours: true}
+		item.Path = old.Path(item.name)
+		record := new(session.Record)
+		err = newest(old, item.name, maxRecord, func(data []byte) error { return record.UnmarshalJSON(data) })
+		switch at := k.taken[id]; {
+		case err != nil:
+			item.Why, item.ours = reason(err), false
+		case record.ID != id:
+			item.Why, item.ours = "it is the record of another session", false
+		case !k.in(id, p.Home):
+			item.Why, item.ours = "neither your event log nor an agent of yours knows the session here", false
+		case at != "" && at != p.Home.Dir:
+			item.Why, item.ours = fmt.Sprintf("the session's record was in '%s'", at), false
+		default:
+			k.taken[id] = p.Home.Dir
+			r := k.believed(record, p.Home)
+			if r.PID != 0 && r.BootID != "" {
+				item.What = "live"
+			}
+			item.Fate = Taken
+			item.take = func(*place.Old) error { return take(store, r) }
+			if now, err := store.Get(id); err == nil && now != nil && !merge(now, r) {
+				item.Fate, item.take = InState, nil
+			}
+		}
+		p.Items = append(p.Items, item)
+	}
+}
+
+// take puts a record into the state. The caller holds the home's lock.
+func take(store session.Store, r *session.Record) error {
+	now, err := store.Get(r.ID)
+	if err != nil {
+		return err
+	}
+	if now != nil {
+		if !merge(now, r) {
+			return nil
+		}
+		r = now
+	}
+	if err := store.Home.Town.State.Fix(string(r.ID), store.Home.Runtime()); err != nil {
+		return err
+	}
+	return store.Put(r, atomicfile.Synced)
+}
+
+// merge adds to the record of a session, that has gone on since, what it did not
+// know of the time before. It reports whether that was anything.
+func merge(now, before *session.Record) bool {
+	changed := false
+	if (now.ChainID == now.ID || now.ChainID == "") && now.ParentID == "" && before.ChainID != now.ChainID {
+		now.ChainID, now.ParentID, changed = before.ChainID, before.ParentID, true
+	}
+	if before.StartedAt.Before(now.StartedAt) && !before.StartedAt.IsZero() {
+		now.StartedAt, changed = before.StartedAt, true
+	}
+	for _, f := range []struct {
+		now    *string
+		before string
+	}{
+		{(*string)(&now.ChildID), string(before.ChildID)},
+		{&now.Note, before.Note}, {&now.Transcript, before.Transcript}, {&now.WorkUnit, before.WorkUnit},
+		{&now.MoleculeID, before.MoleculeID}, {&now.StepRef, before.StepRef}, {&now.Branch, before.Branch},
+	} {
+		if *f.now == "" && f.before != "" {
+			*f.now, changed = f.before, true
+		}
+	}
+	if now.Ended() && len(now.Commits) == 0 && len(before.Commits) > 0 {
+		now.Commits, changed = before.Commits, true
+	}
+	return changed
+}
+
+// notes plans what becomes of the notes in the home's own box.
+func (k *Known) notes(p *Plan, old *place.Old) {
+	box := mail.Of(p.Home, p.Home.Identity.Address())
+	boxed(p, old, box, place.OldMail)
+}
+
+// boxed plans what becomes of the notes in a box: a folder of the old ones.
+func boxed(p *Plan, old *place.Old, box mail.Box, at string) {
+	known, err := box.Known()
+	if err != nil {
+		p.left(Note, old.Path(at), reason(err))
+		return
+	}
+	for _, folder := range []string{"new", "cur"} {
+		names, err := old.Names(at+"/"+folder, private)
+		if err != nil {
+			p.left(Note, old.Path(at+"/"+folder), reason(err))
+			continue
+		}
+		for _, name := range names {
+			if strings.HasPrefix(name, ".") {
+				continue
+			}
+			a := mail.Arriving{Name: name, Fresh: folder == "new"}
+			item := Item{Kind: Note, name: at + "/" + folder + "/" + name, Fate: Taken, ours: true}
+			item.Path = old.Path(item.name)
+			switch err := old.Check(item.name, mail.MaxMessage, written); {
+			case known(a):
+				item.Fate = InState
+			case err != nil:
+				item.Fate, item.Why, item.ours = Left, reason(err), false
+			default:
+				if a.Given() {
+					item.What = "given"
+				} else if a.Unread() {
+					item.What = "unread"
+				}
+				item.take = func(old *place.Old) error {
+					text, err := old.Read(item.name, mail.MaxMessage, written)
+					if err != nil {
+						return err
+					}
+					if now, err := box.Known(); err != nil || now(a) {
+						return err
+					}
+					return box.Take(a, text)
+				}
+			}
+			p.Items = append(p.Items, item)
+		}
+	}
+}
+
+// checkpoints plans what becomes of the home's checkpoints.
+func (k *Known) checkpoints(p *Plan, old *place.Old) {
+	names := []string{}
+	if old.Exists(place.Checkpoint) {
+		names = append(names, place.Checkpoint)
+	}
+	all, err := old.Names("", written)
+	if err != nil {
+		p.left(Checkpoint, old.Path(""), reason(err))
+	}
+	for _, name := range all {
+		if strings.HasPrefix(name, "checkpoint-") && strings.HasSuffix(name, ".json") {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		item := Item{Kind: Checkpoint, name: name, Path: old.Path(name), Fate: Left, ours: true}
+		var c *checkpoint.Checkpoint
+		err := newest(old, name, checkpoint.MaxSize, func(data []byte) (err error) {
+			c, err = checkpoint.Parse(data)
+			return err
+		})
+		switch {
+		case err != nil:
+			item.Why, item.ours = reason(err), false
+		case c.SessionID == "":
+			item.Why, item.ours = "no session wrote it", false
+		case !k.in(c.SessionID, p.Home):
+			item.Why, item.ours = "neither your event log nor an agent of yours knows its session here", false
+		case !c.Newer(p.Home):
+			item.Fate = InState
+		default:
+			c.TakenBy = k.known(c.TakenBy, p.Home)
+			item.Fate = Taken
+			item.take = func(*place.Old) error { return c.Bring(p.Home, time.Now()) }
+		}
+		p.Items = append(p.Items, item)
+	}
+}
+
+// rest plans what becomes of all else.
+func (k *Known) rest(p *Plan, old *place.Old) {
+	names, err := old.Names("", written)
+	if err != nil {
+		return // checkpoints has said so
+	}
+	for _, name := range names {
+		item := Item{Kind: Rest, name: name, Path: old.Path(name), Fate: Left, ours: true}
+		switch {
+		case name == place.OldLatest:
+			k.latest(p, old, item)
+			continue
+		case name == place.OldRole:
+			item.Kind, item.ours = Role, false
+			item.Why = "what a project says is not told as yours"
+		case name == place.OldMarker || strings.HasPrefix(name, place.OldMarker+"."):
+			item.Kind, item.Why = Handover, "a hand-over that waits does not move; its note does"
+		case !place.OldRest(name):
+			continue
+		}
+		p.Items = append(p.Items, item)
+	}
+	if old.Excludes() {
+		p.Items = append(p.Items, Item{Kind: Exclude, Path: place.OldExclude(p.Home.Dir), Fate: Left, ours: true})
+	}
+}
+
+// latest plans what becomes of the note of who worked here last.
+func (k *Known) latest(p *Plan, old *place.Old, item Item) {
+	item.Kind = Latest
+	data, err := old.Read(item.name, maxRecord, private)
+	first, second, _ := strings.Cut(string(data), "\n")
+	id, perr := session.ParseID(strings.TrimSpace(first))
+	store := session.Store{Home: p.Home}
+	switch {
+	case err != nil || perr != nil:
+		item.Why = reason(cmp.Or(err, perr))
+	case !k.in(id, p.Home):
+		item.Why, item.ours = "neither your event log nor an agent of yours knows the session here", false
+	case store.Persisted() != "":
+		item.Fate = InState
+	default:
+		at, err := time.Parse(time.RFC3339, strings.TrimSpace(second))
+		if err != nil {
+			at = time.Unix(0, 0)
+		}
+		item.Fate = Taken
+		item.take = func(*place.Old) error {
+			if store.Persisted() != "" {
+				return nil
+			}
+			return store.Persist(id, at)
+		}
+	}
+	p.Items = append(p.Items, item)
+}
+
+// Takes reports whether there is anything to take.
+func (p Plan) Takes() bool {
+	return slices.ContainsFunc(p.Items, func(i Item) bool { return i.take != nil })
+}
+
+// Apply takes over what is to be taken. What fails is left and said, and all else
+// is taken; killed at any point and done again, the result is the same.
+func (p Plan) Apply() error {
+	if !p.Takes() {
+		return nil
+	}
+	old, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	if p.lock {
+		lock, err := p.Home.LockWithin(lockWait)
+		if err != nil {
+			return err
+		}
+		defer lock.Unlock()
+	}
+	var failed error
+	for i := range p.Items {
+		item := &p.Items[i]
+		if item.take == nil {
+			continue
+		}
+		if err := item.take(old); err != nil {
+			failed = errors.Join(failed, err)
+			item.Fate, item.Why, item.ours = Left, reason(err), false
+		}
+		item.take = nil
+	}
+	return failed
+}
+
+// lockWait is how long an upgrade waits for sessions that work in the home.
+const lockWait = 15 * time.Second
+
+// Cleans reports how many files Clean would take away.
+func (p Plan) Cleans() int {
+	n := 0
+	for _, i := range p.Items {
+		if i.ours {
+			n++
+		}
+	}
+	return n
+}
+
+// Clean takes away what gt has written and the state has too, or nobody misses:
+// what was left because nobody can vouch for it stays, and so does what is no
+// file of gt's.
+func (p Plan) Clean() error {
+	old, err := p.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer old.Close()
+	var failed error
+	for _, i := range p.Items {
+		switch {
+		case !i.ours:
+		case i.Kind == Exclude:
+			failed = errors.Join(failed, old.Unexclude())
+		case i.Kind == Record || i.Kind == Checkpoint:
+			for _, name := range slices.Backward(generations(i.name)) {
+				failed = errors.Join(failed, old.Remove(name))
+			}
+		default:
+			failed = errors.Join(failed, old.Remove(i.name))
+		}
+	}
+	for _, folder := range []string{"mail/tmp", "mail/new", "mail/cur", "mail", "sessions"} {
+		_ = old.Remove(folder) // one that is not empty holds what is not gt's
+	}
+	_ = old.RemoveTop()
+	return failed
+}
+
+// host is this machine's name, as records have it.
+func host() string {
+	name, _ := os.Hostname()
+	return name
+}

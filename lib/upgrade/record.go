@@ -1,0 +1,120 @@
+package upgrade
+
+import (
+	"cmp"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/home"
+	"gt/lib/place"
+	"gt/lib/process"
+	"gt/lib/session"
+)
+
+// believed makes the record of a session anew: what the log and the client say is
+// theirs, and of what only the old record says, what cannot make anybody do
+// anything. A hand-over that waits is not among it, nor what programs run where;
+// but for a session that is alive.
+func (k *Known) believed(old *session.Record, h home.Home) *session.Record {
+	f := k.sessions[old.ID]
+	l := f.logged
+	r := &session.Record{
+		ID: old.ID, Actor: cmp.Or(l.Actor, h.Identity.Address()), Agent: cmp.Or(l.Agent, f.client, old.Agent),
+		Role: cmp.Or(l.Role, string(h.Identity.Role)), Rig: cmp.Or(l.Rig, h.Identity.Rig), Source: cmp.Or(l.Source, old.Source),
+		ChainID:  cmp.Or(l.ChainID, k.known(old.ChainID, h), old.ID),
+		ParentID: cmp.Or(l.ParentID, k.known(old.ParentID, h)), ChildID: cmp.Or(k.known(old.ChildID, h), l.ChildID),
+		CWD: l.CWD, Branch: cmp.Or(old.Branch, l.Branch), Host: cmp.Or(l.Host, old.Host),
+		StartedAt: l.StartedAt, EndedAt: l.EndedAt, Outcome: l.Outcome, Reason: l.Reason, Commits: hashes(old.Commits),
+		WorkUnit: cmp.Or(l.WorkUnit, old.WorkUnit), MoleculeID: old.MoleculeID, StepRef: old.StepRef, Note: noteID(old.Note), Full: old.Full,
+	}
+	if l.ID != "" && l.ChainID != "" {
+		r.ParentID = l.ParentID // the log tells its start, and so of its parent
+	}
+	if r.CWD == "" && len(f.dirs) > 0 {
+		r.CWD = f.dirs[0]
+	}
+	if r.StartedAt.IsZero() {
+		r.StartedAt = old.StartedAt
+	}
+	if k.transcripts[old.Transcript] {
+		r.Transcript = old.Transcript
+	} else if k.transcripts[l.Transcript] {
+		r.Transcript = l.Transcript
+	}
+	if _, err := session.ParseOutcome(string(r.Outcome)); err != nil || r.EndedAt.IsZero() {
+		r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
+	}
+	if _, err := session.ParseOutcome(string(old.Outcome)); err == nil && !r.Ended() {
+		r.EndedAt, r.Outcome, r.Reason = old.EndedAt, old.Outcome, old.Reason
+	}
+	if !r.Ended() && cmp.Or(old.Host, r.Host, host()) == host() {
+		k.place(r, old, h)
+	}
+	return r
+}
+
+// place notes where a session runs that has not ended. Of one whose process is gone
+// only that is kept, so that the next start finds that it crashed.
+func (k *Known) place(r, old *session.Record, h home.Home) {
+	p := old.Process()
+	switch {
+	case k.runs(p, h):
+		r.SetProcess(p)
+		if s := old.Server(); s.Alive() && s.Signal(syscall.Signal(0)) == nil {
+			r.SetServer(s)
+		}
+		if environ, err := p.Environ(); err == nil && inPane(environ, old.TmuxServer, old.TmuxPane) {
+			r.TmuxPane, r.TmuxServer = old.TmuxPane, old.TmuxServer
+			if old.TmuxSession == k.sessions[old.ID].logged.TmuxSession {
+				r.TmuxSession = old.TmuxSession
+			}
+		}
+	case p.Known() && p.Gone():
+		// Without its boot it is no process that is or will be.
+		r.PID, r.PIDStart = p.PID, p.Start
+	}
+}
+
+// runs reports whether a process runs, is this user's, and works in the home.
+func (k *Known) runs(p process.Proc, h home.Home) bool {
+	if !p.Alive() || p.Signal(syscall.Signal(0)) != nil {
+		return false
+	}
+	dir, err := p.Dir()
+	return err == nil && place.Real(k.find(dir).Dir) == place.Real(h.Dir)
+}
+
+// inPane reports whether a process was started in that pane of that tmux server:
+// the record alone could name any.
+func inPane(environ []string, server, pane string) bool {
+	var sock, at string
+	for _, kv := range environ {
+		if v, ok := strings.CutPrefix(kv, "TMUX="); ok {
+			sock, _, _ = strings.Cut(v, ",")
+		}
+		if v, ok := strings.CutPrefix(kv, "TMUX_PANE="); ok {
+			at = v
+		}
+	}
+	return pane != "" && pane == at && server == sock
+}
+
+// hashes are those that can be names of commits.
+func hashes(all []string) []string {
+	var good []string
+	for _, c := range all {
+		if len(c) >= 4 && len(c) <= 64 && strings.Trim(c, "0123456789abcdef") == "" {
+			good = append(good, c)
+		}
+	}
+	return good
+}
+
+// noteID is what can be the id of a note, else "".
+func noteID(id string) string {
+	if len(id) > 64 || strings.Trim(id, "0123456789abcdef") != "" {
+		return ""
+	}
+	return id
+}
