@@ -76,6 +76,13 @@ git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && git con
 		}
 	}},
 	{name: "the state of its hooks", load: func(w *world, dir string) { w.lay("state/", dir+"/gt") }, env: func(w *world) []string { return []string{"XDG_STATE_HOME=" + w.at("work")} }},
+	{name: "programs elsewhere", env: func(w *world) []string {
+		for _, name := range names {
+			w.trapAt("shared/bin/"+name, name)
+		}
+		w.put("shared/state/x", "")
+		return []string{"PATH=" + w.at("shared/bin") + ":/usr/bin:/bin", "XDG_STATE_HOME=" + w.at("shared/state"), "XDG_CONFIG_HOME=" + w.at("shared/state"), "TMUX_TMPDIR=" + w.at("shared")}
+	}},
 	{name: "another folder", cwd: "neighbour"},
 	{name: "a link for its folder", do: "mkdir -p a; ln -s $PWD/../neighbour a/b", cwd: "work/a/b"},
 }
@@ -125,7 +132,7 @@ func TestSandbox(t *testing.T) {
 			if cwd == "" {
 				cwd = "work"
 			}
-			before, kept := w.listing("work", "neighbour"), w.listing(near)
+			before, kept := w.listing("work", "neighbour", "shared"), w.listing(near)
 			hook := func(id, event, more, name string, args ...string) result {
 				return c.hook(cwd, env, own+id, event, more, name, args...)
 			}
@@ -159,7 +166,7 @@ func TestSandbox(t *testing.T) {
 					t.Errorf("it ran %s: %v", marks, r)
 				}
 			}
-			if changed := changes(before, w.listing("work", "neighbour")); changed != "" {
+			if changed := changes(before, w.listing("work", "neighbour", "shared")); changed != "" {
 				t.Errorf("they wrote to a project, or to the attacker: %s", changed)
 			}
 			if changed := changes(kept, w.listing(near)); changed != "" {

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -26,8 +27,8 @@ func decides(name string) bool {
 	return strings.HasPrefix(name, "GT_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GIT_")
 }
 
-// asStarted puts the deciding variables of the environment back to what the client
-// was started with. For a command that an agent runs, those that gt's own start has
+// asStarted puts the deciding variables of the environment, and of this process, by
+// which git and tmux are found and run, back to what the client was started with. For a command that an agent runs, those that gt's own start has
 // exported to it stay.
 //
 // Where the client's environment cannot be read, and where it has another HOME, so
@@ -46,9 +47,17 @@ func asStarted(env *cli.Env, hook bool) {
 		return decides(name) && (hook || name != "GT_HOME" && name != "GT_SESSION_UUID" && name != "GT_AGENT" && name != "BEADS_DIR")
 	}
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), changed)
+	for _, kv := range env.Environ {
+		if changed(kv) {
+			name, _, _ := strings.Cut(kv, "=")
+			os.Unsetenv(name)
+		}
+	}
 	for _, kv := range began {
 		if changed(kv) {
 			environ = append(environ, kv)
+			name, value, _ := strings.Cut(kv, "=")
+			os.Setenv(name, value)
 		}
 	}
 	env.Environ = environ
