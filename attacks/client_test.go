@@ -176,14 +176,8 @@ func (w *world) beside(dir string, waits bool, args ...string) *companion {
 	return c
 }
 
-// self is the program of these tests.
-func self() string {
-	path, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return path
-}
+// self is the program of these tests, where every user can run it.
+func self() string { return filepath.Join(filepath.Dir(bin), "stand-in") }
 
 // client starts a stand-in for an agent's client, in the world's environment.
 func (w *world) client(dir string) *companion {

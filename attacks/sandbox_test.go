@@ -296,6 +296,9 @@ func TestSandboxInTown(t *testing.T) {
 			if changed := changes(before, w.listing("out", "goods", "town/role")); changed != "" {
 				t.Errorf("they wrote through it: %s", changed)
 			}
+			if name == "pipes" || name == "the town's by links" {
+				return // a log that cannot be written keeps sessions from being noted
+			}
 			if _, err := os.Stat(filepath.Join(w.at(w.state(crew)), "sessions", own+"2.json")); err != nil {
 				t.Error(err)
 			}
