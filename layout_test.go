@@ -34,7 +34,7 @@ var layers = []struct {
 	// program behind it.
 	{"the things that are kept", []string{
 		"lib/eventlog", "lib/retention", "lib/session", "lib/marker", "lib/checkpoint", "lib/keepalive",
-		"lib/mail", "lib/transcript", "lib/history", "lib/roll", "lib/chain", "lib/timeline", "lib/palette", "lib/brief", "lib/beacon",
+		"lib/mail", "lib/request", "lib/transcript", "lib/history", "lib/roll", "lib/chain", "lib/timeline", "lib/palette", "lib/brief", "lib/beacon",
 		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/ask", "lib/rehearsal", "lib/pick", "lib/hook", "lib/settings", "lib/upgrade", "hooks",
 	}},
 	{"the verbs", []string{

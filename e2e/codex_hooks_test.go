@@ -452,8 +452,9 @@ func TestCodexWithoutHooks(t *testing.T) {
 }
 
 // A command that Codex runs in its sandbox, as it does by default, can reach
-// neither tmux nor Codex: what it hands over is saved, and the pane is given away
-// by the hook at the end of the turn, which Codex runs outside.
+// neither tmux nor Codex, nor write gt's state: what it hands over is a request in
+// the project, and the pane is given away by the hook at the end of the turn, which
+// Codex runs outside.
 //
 // S1-15 S1-62 S1-63
 func TestCodexSandbox(t *testing.T) {
@@ -483,7 +484,7 @@ func TestCodexSandbox(t *testing.T) {
 				t.Fatal("the command ran outside of a sandbox")
 			}
 			said := w.model.Turns().Where(func(r *model.Request) bool { return r.Session == old }).Last().Result()
-			if !strings.Contains(said, "codex takes over as soon as your turn ends. End it now, and do nothing more.") {
+			if !strings.Contains(said, "gt-request sha256:") || !strings.Contains(said, "codex takes over as soon as your turn ends. End it now, and do nothing more.") {
 				t.Errorf("the agent is told:\n%s", said)
 			}
 			first := w.asked("[GAS TOWN]")

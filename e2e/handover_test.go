@@ -67,9 +67,9 @@ func TestHandoverFromShell(t *testing.T) {
 	})
 }
 
-// A command in Claude Code's sandbox can reach neither tmux nor the client: what it
-// hands over is saved, and the pane is given away by the hook at the end of the
-// turn, which runs outside. What gt notes in there leaves no session for dead.
+// A command in Claude Code's sandbox can reach neither tmux nor the client, nor write
+// gt's state: what it hands over is a request in the project, and the pane is given
+// away by the hook at the end of the turn, which runs outside. What gt notes in there leaves no session for dead.
 //
 // S1-15 S1-62 S1-63
 func TestHandoverFromSandbox(t *testing.T) {
@@ -85,7 +85,6 @@ func TestHandoverFromSandbox(t *testing.T) {
 	}
 	settings["sandbox"] = map[string]any{
 		"enabled": true, "autoAllowBashIfSandboxed": true, "allowUnsandboxedCommands": false,
-		"filesystem": map[string]any{"allowWrite": []string{w.town()}}, // else nothing could be noted at all
 	}
 	w.writeJSON(w.userSettings(), settings)
 	w.model.Answer(func(r *model.Request) model.Reply {
@@ -114,6 +113,10 @@ func TestHandoverFromSandbox(t *testing.T) {
 	}
 	p.typ("please hand over")
 	w.until("a new process runs in the pane", func() bool { return p.pid() != pid })
+	said := w.model.Turns().Where(func(r *model.Request) bool { return r.Session == old }).Last().Result()
+	if !strings.Contains(said, "gt-request sha256:") {
+		t.Errorf("the agent is told:\n%s", said)
+	}
 	first := w.asked("[GAS TOWN]")
 	if first.Session == old || first.Count("\nMESSAGE-CANARY\n") != 1 {
 		t.Errorf("the successor is told:\n%s", first.Told())

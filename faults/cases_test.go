@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gt/lib/place"
+	"gt/lib/request"
 )
 
 // A scenario is one command that writes, in a world in which it has something
@@ -157,13 +160,30 @@ func handed(t *testing.T, w *world) {
 	w.with(asOld...).gone(t, "", "work", handoff...)
 }
 
-// restarted has a hand-over saved, and its restart file: the agent that it
-// starts is true(1).
-func restarted(t *testing.T, w *world) {
-	handed(t, w)
-	must(t, os.WriteFile(w.home("work").Path("restart-1.json"), fmt.Appendf(nil,
-		`{"dir":%q,"args":["true","x"],"env":["PATH=%s"],"server":"","pane":"%%0","remain_on_exit":{"set":false}}`,
-		w.path("work"), os.Getenv("PATH")), 0o600))
+// loaded is a buffer of tmux that describes the successor: true(1).
+const loaded = "gt-AAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+// restarted has a tmux server that holds that.
+func restarted(t *testing.T, w *world) func() {
+	tmux := func(stdin string, args ...string) {
+		w.must(t, stdin, ".", append([]string{"tmux", "-S", w.path("tmp/s"), "-f", os.DevNull}, args...)...)
+	}
+	must(t, os.MkdirAll(w.path("tmp"), 0o700))
+	tmux("", "new-session", "-d", "sleep", "600")
+	tmux(fmt.Sprintf(`{"dir":%q,"args":["true","x"],"env":["PATH=%s"],"pane":"%%0","remain_on_exit":{"set":false}}`,
+		w.path("work"), os.Getenv("PATH")), "load-buffer", "-b", loaded, "-")
+	return func() { tmux("", "kill-server") }
+}
+
+// asked has s-old of Claude Code ask, in its sandbox, for a note and a checkpoint. It
+// shows LINE.
+func asked(t *testing.T, w *world) {
+	lives(t, w)
+	text := []byte(`{"kind":"note","at":"2026-01-17T01:00:00Z","subject":"asked"}
+{"kind":"checkpoint","at":"2026-01-17T01:00:00Z","notes":"the lamp is lit"}
+`)
+	must(t, place.RequestOf(w.path("work"), "s-old").Write(text))
+	w.vars["LINE"] = request.Line(text)
 }
 
 // noted has a note for the agent, NOTE.
@@ -190,8 +210,7 @@ func town(t *testing.T, w *world) {
 }
 
 // worn has what others left there: a torn log, a record that cannot be parsed,
-// a checkpoint that is none, temporary files and a restart file that nobody
-// came for.
+// a checkpoint that is none, and temporary files.
 func worn(t *testing.T, w *world) {
 	crashed(t, w)
 	h := w.home("work")
@@ -199,7 +218,6 @@ func worn(t *testing.T, w *world) {
 	for path, text := range map[string]string{
 		h.Path("sessions", "s-new.json"):                 `{"id":"s-n`,
 		h.Path("checkpoint-s-new.json"):                  `{"notes":`,
-		h.Path("restart-1.json"):                         `{"env":["KEY=x"]}`,
 		h.Path(".session_id.gt-tmp-0000000000000000"):    "s-",
 		h.Path("sessions", ".x.gt-tmp-0000000000000000"): "{",
 	} {
@@ -316,7 +334,7 @@ var scenarios = []scenario{
 	{name: "handoff-to", args: append(slices.Clone(handoff), "--to", "next"), env: asOld, prepare: table, next: message},
 	{name: "handoff-to-unhooked", args: append(slices.Clone(handoff), "--to", "plain"), env: asOld, prepare: table, next: message},
 
-	{name: "handoff-exec", args: []string{"gt-handoff", "--exec", "WORLD/work" + "/.runtime/restart-1.json"}, prepare: restarted, again: 74},
+	{name: "handoff-exec", args: []string{"gt-handoff", "--exec", loaded}, env: []string{"TMUX=WORLD/tmp/s,1,0"}, prepare: handed, live: restarted, again: 74},
 
 	{name: "checkpoint-first", args: write, input: stop, prepare: empty},
 	{name: "checkpoint-hook", args: write, input: stop, prepare: saved},
@@ -329,6 +347,7 @@ var scenarios = []scenario{
 		lives(t, w)
 		w.must(t, event("s-old", "Stop"), "work", touch...)
 	}},
+	{name: "keepalive-take", args: touch, input: event("s-old", "PostToolUse", "tool_input", "gt-mail", "tool_response", "LINE"), prepare: asked},
 	{name: "keepalive-by-hand", args: []string{"gt-keepalive", "touch", "make"}, env: asOld, prepare: lives},
 	{name: "keepalive-end", args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
 		handed(t, w)

@@ -34,7 +34,7 @@ var paned = []struct {
 	{"pane-cycle", nil, []string{"gt-handoff", "--cycle", "-m", message}, "work", "gt-mail read"},
 	{"pane-remote", nil, []string{"gt-handoff", "--no-watch", "other", "-m", message}, "other", message},
 	// What gt-keepalive turns into after a hand-over that could not reach tmux.
-	{"pane-sandbox", append([]string{"env", "TMUX=/nowhere,1,0"}, handoff...), []string{"gt-handoff", "--finish", "claude-1", "--agent", "claude"}, "work", message},
+	{"pane-sandbox", append([]string{"bwrap", "--unshare-pid", "--dev-bind", "/", "/", "--proc", "/proc", "--"}, handoff...), []string{"gt-handoff", "--finish", "claude-1", "--agent", "claude"}, "work", message},
 }
 
 // TestPane kills a hand-over in a tmux pane before each of its calls. The pane
@@ -47,6 +47,11 @@ func TestPane(t *testing.T) {
 	for _, c := range paned {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.before != nil {
+				if _, err := exec.LookPath(c.before[0]); err != nil {
+					t.Skip("no ", c.before[0])
+				}
+			}
 			p := &panes{w: newWorld(t, c.name), before: c.before, args: c.args, pane: c.pane, told: c.told}
 			t.Cleanup(func() {
 				removeAll(p.w.root)

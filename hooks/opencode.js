@@ -154,7 +154,11 @@ export const Gt = async ({ client, directory }) => {
       const keep = await call("PreCompact", {}, 30, "gt-handoff", ["--auto", "--hook", "--reason", "compaction"], sessionID)
       if (keep) output.context.push(keep)
     },
-    "tool.execute.after": async ({ tool }) => void touch("PostToolUse", { tool_name: tool }),
+    "tool.execute.after": async ({ tool, args }, result) => {
+      // What a command of gt's asks for in a sandbox counts by what is shown here.
+      const asks = /gt-request sha256:/.test(result?.output ?? "")
+      void touch("PostToolUse", { tool_name: tool, ...(asks && { tool_input: args, tool_response: result.output }) })
+    },
     "shell.env": async (_, { env }) => {
       if (!current) return
       env.GT_SESSION_UUID = current

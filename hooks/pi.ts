@@ -94,7 +94,11 @@ export default function (pi: any) {
       pi.sendMessage({ customType: "gt", content: text, display: false }, { triggerTurn: false });
     }
   });
-  pi.on("tool_result", (event: any, ctx: any) => touch(ctx, "PostToolUse", { tool_name: event.toolName }));
+  pi.on("tool_result", (event: any, ctx: any) => {
+    // What a command of gt's asks for in a sandbox counts by what is shown here.
+    const asks = /gt-request sha256:/.test(JSON.stringify(event.content ?? ""));
+    touch(ctx, "PostToolUse", { tool_name: event.toolName, ...(asks && { tool_input: event.input, tool_response: event.content }) });
+  });
   pi.on("agent_end", (_: any, ctx: any) => {
     void call(ctx, "Stop", {}, 10, "gt-checkpoint", ["write", "--hook"]);
     touch(ctx, "Stop");

@@ -855,6 +855,174 @@ var mutants = []mutant{
 		wrong: `if kept, err := git.Kept(root, wait, filepath.Base(log), ".sessions"); err != nil || len(kept) > 1e6 {`,
 		pkg:   ".", run: "TestScripts/hooks_migrate_towns",
 	},
+	{
+		name:  "a request counts whatever the client shows",
+		file:  "lib/request/request.go",
+		right: `	if !shown(Line(data)) {`,
+		wrong: `	if shown(Line(data)); false {`,
+		pkg:   "./lib/request", run: "TestTake$",
+	},
+	{
+		name: "what is served is not noted first",
+		file: "lib/request/request.go",
+		right: `	if err := atomicfile.Write(served(h, id), append(done, data...), atomicfile.Synced); err != nil {
+		return nil, time.Time{}, err
+	}
+`,
+		wrong: ``,
+		pkg:   "./lib/request", run: "TestServedIsNotedFirst",
+	},
+	{
+		name:  "a request of an older turn is served",
+		file:  "lib/request/request.go",
+		right: `	if changed.Before(began) {`,
+		wrong: `	if false && changed.Before(began) {`,
+		pkg:   "./lib/request", run: "TestTakeOfAnOlderTurn",
+	},
+	{
+		name:  "a request that is put back with a new date is served in a later turn",
+		file:  "lib/request/request.go",
+		right: `		if i.At.Before(began) {`,
+		wrong: `		if false && i.At.Before(began) {`,
+		pkg:   "./lib/request", run: "TestTakeOfAnOlderTurn",
+	},
+	{
+		name: "a request that git tracks is served",
+		file: "lib/request/request.go",
+		right: `	case tracked:
+`,
+		wrong: `	case false && tracked:
+`,
+		pkg: "./lib/request", run: "TestTakeRefuses",
+	},
+	{
+		name:  "a request is read through a link",
+		file:  "lib/place/owner.go",
+		right: `	named, err := dir.Lstat(name)`,
+		wrong: `	named, err := dir.Stat(name)`,
+		pkg:   "./lib/request", run: "TestTakeRefuses",
+	},
+	{
+		name:  "a request with another name is read",
+		file:  "lib/place/request.go",
+		right: `		case st.Nlink != 1:`,
+		wrong: `		case false:`,
+		pkg:   "./lib/request", run: "TestTakeRefuses",
+	},
+	{
+		name:  "any tool's answer shows a request",
+		file:  "lib/hook/input.go",
+		right: ` && runsOurs(in.asked) && `,
+		wrong: ` && `,
+		pkg:   "./lib/hook", run: "TestShows",
+	},
+	{
+		name:  "a session that lives has its request served by another's start",
+		file:  "lib/request/serve.go",
+		right: ` || s.Record.Live() {`,
+		wrong: ` {`,
+		pkg:   ".", run: "TestScripts/handoff_sandbox",
+	},
+	{
+		name:  "who is on nobody's list takes over",
+		file:  "lib/verb/handoff/handover.go",
+		right: `	case h.known().Known(h.g.To):`,
+		wrong: `	case true:`,
+		pkg:   ".", run: "TestScripts/handoff_request",
+	},
+	{
+		name:  "a successor gets more than who asks for it has",
+		file:  "lib/verb/handoff/boxed.go",
+		right: `		h.hold = h.outgrows(mode, r)`,
+		wrong: `		_, _ = mode, r`,
+		pkg:   ".", run: "TestScripts/handoff_request",
+	},
+	{
+		name:  "any buffer of tmux describes a successor",
+		file:  "lib/tmux/buffer.go",
+		right: `	if !ok || len(random)`,
+		wrong: `	if _ = ok; false && len(random)`,
+		pkg:   "./lib/tmux", run: "TestParseBuffer",
+	},
+	{
+		name: "what a successor took from its buffer stays there",
+		file: "lib/tmux/buffer.go",
+		right: `, "-", ";", "delete-buffer", "-b", string(b))
+	return []byte(out), err`,
+		wrong: `, "-")
+	return []byte(out), err`,
+		pkg: "./lib/tmux", run: "TestBuffer$",
+	},
+	{
+		name:  "git and tmux are found by the PATH that a project's settings name",
+		file:  "lib/hook/started.go",
+		right: `			os.Setenv(name, value)`,
+		wrong: `			_, _ = name, value`,
+		pkg:   "./attacks", run: "TestSandbox$/programs-elsewhere",
+	},
+	{
+		name:  "gt's state for git lies where a project's settings name it",
+		file:  "lib/hook/started.go",
+		right: `			os.Unsetenv(name)`,
+		wrong: `			_ = name`,
+		pkg:   "./attacks", run: "TestSandbox$/the-state-of-its-hooks",
+	},
+	{
+		name: "a hook believes what its environment says",
+		file: "lib/hook/started.go",
+		right: `	env.Environ = environ
+`,
+		wrong: `	_ = environ
+`,
+		pkg: "./attacks", run: "TestSandbox$/the-environment-of-its-hooks",
+	},
+	{
+		name:  "a session's home is wherever its client is",
+		file:  "lib/hook/call.go",
+		right: `		if at, dir := state.Fixed(string(c.ID)); at != "" {`,
+		wrong: `		if at, dir := state.Fixed(string(c.ID)); false {`,
+		pkg:   "./attacks", run: "TestSandbox$/another-folder",
+	},
+	{
+		name: "root makes folders in the user's home",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `		case Ours(info) != nil:
+			return fmt.Errorf("'%s' belongs`,
+		wrong: `		case false:
+			return fmt.Errorf("'%s' belongs`,
+		pkg: "./attacks", run: "TestSudo",
+	},
+	{
+		name:  "a tracked file of a town's is removed as another program's",
+		file:  "lib/place/mirror.go",
+		right: `return m.home != "" && (m.only == nil || m.only[name])`,
+		wrong: `return m.home != ""`,
+		pkg:   "./attacks", run: "TestTrustedTown",
+	},
+	{
+		name:  "where git hides nothing it is taken to hide all",
+		file:  "lib/git/ignored.go",
+		right: `		if pattern != "" && pattern[0] != '!' && !kept[path] {`,
+		wrong: `		if pattern != "" && pattern[0] != '!' {`,
+		pkg:   "./lib/git", run: "TestIgnored",
+	},
+	{
+		name: "a town needs no trust",
+		file: "lib/town/town.go",
+		right: `			if untrusted == "" {
+				untrusted = d`,
+		wrong: `			if untrusted == "" {
+				return Town{Root: d, State: state}
+				untrusted = d`,
+		pkg: "./attacks", run: "TestBrought",
+	},
+	{
+		name:  "each part that cannot be saved says so",
+		file:  "lib/verb/handoff/main.go",
+		right: `			return call.End(err) // nothing can`,
+		wrong: `			_ = call.End(nil) // nothing can`,
+		pkg:   "./attacks", run: "TestReadOnlyHome",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.

@@ -161,13 +161,15 @@ func claimed(h home.Home) (*Checkpoint, error) {
 	if _, err := session.ParseID(string(c.SessionID)); err != nil {
 		c.SessionID = ""
 	}
-	if told, err := atomicfile.Read(h.Path(toldFile), 4096); err == nil && string(told) == c.claim() {
-		return nil, nil
+	if told, err := atomicfile.Read(h.Path(toldFile), 4096); err == nil {
+		if by, ok := strings.CutPrefix(string(told), c.claim()); ok {
+			c.TakenBy = session.ID(strings.TrimSpace(by))
+		}
 	}
 	return c, nil
 }
 
-// toldFile names the claim that a session was told of last.
+// toldFile names the claim that a session was told of last, and the session.
 const toldFile = "checkpoint.told"
 
 // claim tells a claimed checkpoint from every other.
@@ -263,7 +265,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	for _, c := range all {
 		switch {
 		case c.Claimed:
-			hidden = wanted(h, c, id, now)
+			hidden = c.TakenBy == "" && wanted(h, c, id, now)
 		case c.SessionID == id && own == nil:
 			own = c
 		case filepath.Base(c.file.Path) != File:
@@ -388,7 +390,7 @@ func (c *Checkpoint) Bring(h home.Home, now time.Time) error {
 // now, another's, or told to another, is left as it is. The caller holds the home's lock.
 func Take(h home.Home, c *Checkpoint, by session.ID) error {
 	if c.Claimed {
-		return atomicfile.Write(h.Path(toldFile), []byte(c.claim()), atomicfile.Unsynced)
+		return atomicfile.Write(h.Path(toldFile), []byte(c.claim()+string(by)+"\n"), atomicfile.Unsynced)
 	}
 	now, err := read(c.file, atomicfile.Rolling.Read)
 	if now == nil || now.SessionID != c.SessionID || now.TakenBy != c.TakenBy {

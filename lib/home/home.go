@@ -241,36 +241,6 @@ func (h Home) Prepare() error {
 	return h.Town.State.MakeHome(h.state, h.Dir, h.Identity.Address())
 }
 
-// restart begins the name of the file in which one hand-over tells the restarted
-// side what to become.
-const restart = "restart-"
-
-// Restart is the path for the restart file of that name.
-func (h Home) Restart(name string) string { return h.Path(restart + name + ".json") }
-
-// IsRestart says whether a path can be that of a restart file.
-func IsRestart(path string) bool {
-	return filepath.IsAbs(path) && strings.HasPrefix(filepath.Base(path), restart)
-}
-
-// SweepRestarts removes the restart files that nobody came to read within a
-// minute: their hand-over was killed, and they hold an environment, with its
-// keys.
-func (h Home) SweepRestarts(now time.Time) {
-	entries, err := os.ReadDir(h.Runtime())
-	if err != nil {
-		return // then nobody can read them either
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), restart) {
-			continue
-		}
-		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()).Abs() > time.Minute {
-			os.Remove(h.Path(e.Name()))
-		}
-	}
-}
-
 // lockWait is how long a program waits for another that works in the same
 // home. Each holds the lock for some milliseconds.
 const lockWait = 3 * time.Second

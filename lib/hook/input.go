@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -47,6 +48,9 @@ type Input struct {
 	ToolName   string // PostToolUse
 	AgentID    string // set only inside a subagent
 	LastAnswer string // Stop: last_assistant_message
+	Mode       string // what the agent may do without asking, in the client's own word
+
+	asked, answered string // PostToolUse: what the tool was called with, and gave, as JSON
 
 	// Key tells this input from any other; empty where there was none, or a
 	// long one.
@@ -177,6 +181,12 @@ func valid(data []byte) bool {
 	return gjson.ValidBytes(data)
 }
 
+// Shows reports whether the input tells of a tool that was called with a command of
+// gt's, and gave a line. The line has nothing in it that JSON writes another way.
+func (in Input) Shows(line string) bool {
+	return in.Kind() == "PostToolUse" && runsOurs(in.asked) && strings.Contains(in.answered, line)
+}
+
 // Kind is the event in Claude Code's words, which others have their own for.
 func (in Input) Kind() string {
 	switch in.Event {
@@ -221,6 +231,7 @@ func parse(data []byte) Input {
 		"parentAgentId":          &parent,
 		"last_assistant_message": &in.LastAnswer,
 		"prompt_response":        &in.LastAnswer, // Gemini
+		"permission_mode":        &in.Mode,
 	}
 	found := map[*string]bool{}
 	unnamed := "" // what the event must be, of which Copilot says no name where its hook is wired under its own one
@@ -230,6 +241,12 @@ func parse(data []byte) Input {
 			if value.Type == gjson.String {
 				*to = value.Str
 			}
+		}
+		switch key.Str {
+		case "tool_input", "tool_args", "toolArgs":
+			in.asked = value.Raw
+		case "tool_response", "tool_result", "toolResult", "tool_output":
+			in.answered = value.Raw
 		}
 		switch key.Str {
 		case "workspace_roots":

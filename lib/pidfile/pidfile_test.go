@@ -80,7 +80,7 @@ func TestTrack(t *testing.T) {
 // Of a process of another PID namespace nobody can say whether it runs, until the
 // machine has booted anew.
 func TestElsewhere(t *testing.T) {
-	d := Of(town.Town{Root: t.TempDir()})
+	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
 	if err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func (r Request) Read() (data []byte, changed time.Time, err error) {
 // that run at every tool call.
 func (r Request) Exists() bool {
 	_, err := os.Lstat(r.Path())
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) // else Read says what is wrong
 }
 
 // Remove takes the request away.

@@ -91,9 +91,6 @@ type Pending struct {
 	At      time.Time `json:"at"`
 	Respawn bool      `json:"respawn,omitempty"`  // the pane is given to the successor
 	TakenBy ID        `json:"taken_by,omitempty"` // who is about to be told
-	// Next is the agent that the pane is given to when the turn ends: who handed
-	// over ran in a sandbox, out of which no pane can be reached.
-	Next string `json:"next,omitempty"`
 }
 
 // Seen is the last hook input that was acted on. Hooks that are wired twice

@@ -214,6 +214,9 @@ func (s Store) prune(all []*Record, now time.Time) {
 		if ended > keepEnded || now.Sub(r.EndedAt) > keep {
 			if s.file(r.ID).Remove() == nil {
 				s.Home.Town.State.Unfix(string(r.ID))
+				for _, beside := range []string{".request", ".served", ".turn"} { // of lib/request
+					os.Remove(s.Home.Path("sessions", string(r.ID)+beside))
+				}
 			}
 		}
 	}

@@ -157,9 +157,6 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 			return err
 		}
 	}
-	if (another || r.Ended()) && r.Handoff != nil {
-		r.Handoff.Next = "" // who opened it again wants it in this pane
-	}
 	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
 	r.Source = cmp.Or(f.Source, r.Source) // a command's says nothing
 	if f.Process.Known() || f.Server.Known() {

@@ -1,9 +1,11 @@
 package tmux
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -34,6 +36,11 @@ func (s Server) run(args ...string) (string, error) {
 }
 
 func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
+	return s.runWith(nil, limit, args...)
+}
+
+// runWith is run with an input, for the command that reads one.
+func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	at := s.socket()
@@ -55,7 +62,7 @@ func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 		cmd.ExtraFiles = []*os.File{socket.File}
 	}
 	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &errs
 	// Our own death by SIGHUP, when the pane is respawned under us, must not
 	// take the client down before it has told the server.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -204,10 +211,11 @@ func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 // stay when its process ends, its scrollback is cleared, its process killed
 // and the new one started, which tmux executes without a shell. It says
 // nothing about the new process beyond that tmux accepted it. The caller puts
-// remain-on-exit back.
+// remain-on-exit back. What the new process is to take from the buffer is loaded
+// in the same call, so that a hand-over that is killed leaves none behind.
 //
 // The program needs an argument: a single word tmux would give to a shell.
-func (s Server) Respawn(pane string, command ...string) error {
+func (s Server) Respawn(pane string, b Buffer, data []byte, command ...string) error {
 	if !isPane(pane) {
 		return fmt.Errorf("'%s' is no pane of tmux", pane)
 	}
@@ -215,6 +223,7 @@ func (s Server) Respawn(pane string, command ...string) error {
 		return fmt.Errorf("cannot respawn pane '%s': the command has no arguments", pane)
 	}
 	args := []string{
+		"load-buffer", "-b", string(b), "-", ";",
 		"set-option", "-p", "-t", pane, "remain-on-exit", "on", ";",
 		"clear-history", "-t", pane, ";",
 		"respawn-pane", "-k", "-t", pane, "--",
@@ -222,7 +231,7 @@ func (s Server) Respawn(pane string, command ...string) error {
 	for _, a := range command {
 		args = append(args, literal(a))
 	}
-	_, err := s.run(args...)
+	_, err := s.runWith(bytes.NewReader(data), wait, args...)
 	return err
 }
 

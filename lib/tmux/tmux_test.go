@@ -150,7 +150,7 @@ func TestRespawnGivesTheArgumentsAsTheyAre(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Respawn(p.ID, append([]string{os.Args[0], "in-a-pane", file}, want...)...); err != nil {
+	if err := s.Respawn(p.ID, NewBuffer(), nil, append([]string{os.Args[0], "in-a-pane", file}, want...)...); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Split(await(t, file), "\x00")
@@ -181,11 +181,11 @@ func TestRespawnGivesTheArgumentsAsTheyAre(t *testing.T) {
 func TestRespawnRefuses(t *testing.T) {
 	s, p := server(t, "x")
 	for name, err := range map[string]error{
-		"a pane that is not there": s.Respawn("%99", "sleep", "1"),
-		"no pane":                  s.Respawn("", "sleep", "1"),
-		"a session":                s.Respawn("x", "sleep", "1"),
-		"a single word":            s.Respawn(p.ID, "sleep 1; touch /tmp/x"),
-		"nothing":                  s.Respawn(p.ID),
+		"a pane that is not there": s.Respawn("%99", NewBuffer(), nil, "sleep", "1"),
+		"no pane":                  s.Respawn("", NewBuffer(), nil, "sleep", "1"),
+		"a session":                s.Respawn("x", NewBuffer(), nil, "sleep", "1"),
+		"a single word":            s.Respawn(p.ID, NewBuffer(), nil, "sleep 1; touch /tmp/x"),
+		"nothing":                  s.Respawn(p.ID, NewBuffer(), nil),
 	} {
 		if err == nil {
 			t.Errorf("%s: was respawned", name)
@@ -206,7 +206,7 @@ func TestRemainOnExit(t *testing.T) {
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != was {
 			t.Errorf("%+v, not %+v: %v", got, was, err)
 		}
-		if err := s.Respawn(p.ID, os.Args[0], "in-a-pane", file); err != nil {
+		if err := s.Respawn(p.ID, NewBuffer(), nil, os.Args[0], "in-a-pane", file); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != (Remain{Set: true, Value: "on"}) {

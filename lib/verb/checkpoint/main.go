@@ -15,6 +15,7 @@ import (
 	"gt/lib/git"
 	"gt/lib/hook"
 	"gt/lib/mail"
+	"gt/lib/request"
 	"gt/lib/transcript"
 )
 
@@ -90,6 +91,11 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 		}
 		return nil
 	}
+	if !w.Hook {
+		if asked, err := w.ask(env, call); asked {
+			return err
+		}
+	}
 	if err := call.Home.Prepare(); err != nil {
 		return err // git has nowhere to be looked at from, either
 	}
@@ -128,6 +134,37 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 	w.tell(env, c, call.Input.LastAnswer)
 	c.Clean(env.Redact)
 	return errors.Join(adopted, c.Write(call.Home))
+}
+
+// ask leaves what an agent says in its sandbox, out of which nothing can be saved,
+// to the hook at the end of its turn.
+func (w *write) ask(env *cli.Env, call *hook.Call) (asked bool, err error) {
+	r, err := call.Store.Get(call.ID)
+	if err != nil || r == nil || r.Hook == nil || r.Ended() {
+		return false, nil
+	}
+	lock, err := call.Home.Lock()
+	if err == nil {
+		lock.Unlock()
+	}
+	if !request.Denied(err) {
+		return false, nil
+	}
+	clean := func(s *string) *string {
+		if s != nil {
+			cleaned := env.Redact(*s)
+			s = &cleaned
+		}
+		return s
+	}
+	said, err := request.Leave(request.HomeOf(env.Getenv, call.Home, r.ID), r.ID, request.Item{
+		Kind: request.Checkpoint, At: env.Now(),
+		Notes: clean(w.Notes), Molecule: clean(w.Molecule), Step: clean(w.Step), StepTitle: clean(w.StepTitle),
+	})
+	if err == nil {
+		_, err = fmt.Fprintf(env.Stdout, "%s\nA sandbox keeps this command from the checkpoint: it is saved when your turn ends.\n", said)
+	}
+	return true, err
 }
 
 // tell adds what the caller knows.

@@ -49,6 +49,7 @@ type handover struct {
 	unread error               // what agents lacks
 	heir   agent.Client        // who takes over
 	id     string              // see ownID
+	hold   string              // why the pane is not given away, where it could be
 
 	state      git.State
 	note       mail.Note
@@ -94,10 +95,14 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Call) error {
 			return err
 		}
 	}
+	asks := !g.Print && h.asks()
 	if h.kind == session.KindCycle {
-		if err := h.refuseLoop(); err != nil {
+		if err := h.refuseLoop(changes && !asks); err != nil {
 			return err
 		}
+	}
+	if asks && !g.DryRun {
+		return h.ask(work)
 	}
 	if err := h.compose(work); err != nil {
 		return err
@@ -199,7 +204,7 @@ func (h *handover) findAgent() {
 // A person's shell is left alone, and so are the agent that runs ours as its
 // child and a script that runs ours for one answer.
 func (h *handover) respawns() bool {
-	if h.kind == session.KindAuto || h.pane.ID == "" || !h.agent.Known() || !h.ownsPane() {
+	if h.hold != "" || h.kind == session.KindAuto || h.pane.ID == "" || !h.agent.Known() || !h.ownsPane() {
 		return false
 	}
 	args, err := h.args()
@@ -239,7 +244,7 @@ func (h *handover) ownsPane() bool {
 
 // refuseLoop stops a conversation that cycles again as soon as it goes on.
 // The last cycle's time is that of a file.
-func (h *handover) refuseLoop() error {
+func (h *handover) refuseLoop(note bool) error {
 	if h.g.DryRun || h.g.Print {
 		return nil
 	}
@@ -249,6 +254,9 @@ func (h *handover) refuseLoop() error {
 		if since := h.env.Now().Sub(info.ModTime()); since >= 0 && since < cooldown {
 			return cli.Failf(cli.Busy, "the last cycle was %v ago, under %v: a loop is not fed", since.Round(time.Second), cooldown)
 		}
+	}
+	if !note {
+		return nil
 	}
 	if err := h.home.Prepare(); err != nil {
 		return err
@@ -291,13 +299,7 @@ func (h *handover) tellSummariser() error {
 
 // restart puts the successor into the pane, or says how to.
 func (h *handover) restart() error {
-	switch {
-	case h.record != nil && h.record.Handoff.Next != "":
-		_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n"+
-			"A sandbox keeps this command from its pane: %s takes over as soon as your turn ends. End it now, and do nothing more.\n",
-			h.note.ID, h.heir.Name)
-		return err
-	case !h.respawns():
+	if !h.respawns() {
 		return h.sayHowToGoOn()
 	}
 	r, err := h.successor()
@@ -307,10 +309,11 @@ func (h *handover) restart() error {
 	if r.Remain, err = h.server.RemainOnExit(h.pane.ID); err != nil {
 		return err
 	}
-	path, err := r.write(h.home)
+	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
+	h.warn(h.server.SweepBuffers(h.env.Now()))
 	vars := [][2]string{{"GT_AGENT", h.heir.Name}, {"GT_PROCESS_NAMES", strings.Join(h.heir.Processes, ",")}}
 	if err := h.server.SetEnvironment(h.pane.Session, vars); err != nil {
 		h.env.Warn("%v", err)
@@ -327,8 +330,9 @@ func (h *handover) restart() error {
 		h.stopAgent()
 	}
 	signal.Ignore(syscall.SIGHUP) // it comes with the respawn to all in the pane, and we have more to say
-	if err := h.server.Respawn(h.pane.ID, self, "--exec", path); err != nil {
-		atomicfile.Remove(path)
+	buffer := tmux.NewBuffer()
+	if err := h.server.Respawn(h.pane.ID, buffer, data, self, "--exec", string(buffer)); err != nil {
+		_ = h.server.Drop(buffer) // it may not have been loaded
 		if rerr := h.server.RestoreRemainOnExit(h.pane.ID, r.Remain); rerr != nil {
 			h.env.Warn("%v", rerr)
 		}
@@ -373,6 +377,13 @@ func (h *handover) agentName() string {
 // one that the town names for this role, or the one that runs now. That it can is
 // known before anything is touched.
 func (h *handover) findHeir() error {
+	if err := h.nameHeir(); err != nil {
+		return err
+	}
+	return h.findProgram()
+}
+
+func (h *handover) nameHeir() error {
 	h.heir = h.client()
 	id := h.home.Identity
 	switch {
@@ -406,7 +417,7 @@ func (h *handover) findHeir() error {
 		return cli.Fail(cli.Usage, fmt.Errorf("no agent is called '%s'", h.g.To),
 			"there are "+strings.Join(names, ", ")+"; a block [agents."+h.g.To+"] in agents.toml makes one")
 	}
-	return h.findProgram()
+	return nil
 }
 
 // findProgram says what keeps the agent that takes over from being started. One
@@ -423,11 +434,18 @@ func (h *handover) findProgram() error {
 // to type. A successor without hooks has to be told of gt-prime as well, and has
 // an id under which that notes it.
 func (h *handover) sayHowToGoOn() error {
+	line, then := h.howToGoOn()
+	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: %s\n%s\n", h.note.ID, line, then)
+	return err
+}
+
+// howToGoOn is what to type, and what to know of it.
+func (h *handover) howToGoOn() (line, then string) {
 	var next agent.Next
 	if h.kind == session.KindCycle && h.record != nil {
 		next.Resume = string(h.record.ID)
 	}
-	then := "it starts with the note"
+	then = "it starts with the note"
 	var how []string
 	if next.ID = h.ownID(); next.ID != "" {
 		then = "then have it run gt-prime: it has no hooks that tell it the note"
@@ -440,7 +458,5 @@ func (h *handover) sayHowToGoOn() error {
 	for i, word := range how {
 		how[i] = term.Typed(word)
 	}
-	line := "cd " + term.Typed(h.home.Dir) + " && " + h.redact()(strings.Join(how, " "))
-	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: %s\n%s\n", h.note.ID, term.Clean(line), then)
-	return err
+	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact()(strings.Join(how, " "))), then
 }

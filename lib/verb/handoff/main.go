@@ -77,8 +77,10 @@ type grammar struct {
 
 	Watch      bool   `short:"w" default:"true" negatable:"" help:"Show the other agent's session after handing it over (on by default)."`
 	NoGitCheck bool   `help:"Do not warn of uncommitted or unpushed work."`
-	Finish     string `hidden:"" help:"Do what the hand-over of this session could not, for it ran in a sandbox." placeholder:"ID"`
-	Exec       string `hidden:"" help:"Become the agent that this file describes." placeholder:"FILE"`
+	Finish     string `hidden:"" help:"Do what this session asked for in a sandbox." placeholder:"ID"`
+	Mode       string `hidden:"" help:"With --finish: what the agent may do without asking." placeholder:"WORD"`
+	Hold       string `hidden:"" help:"With --finish: why the pane is not given away." placeholder:"TEXT"`
+	Exec       string `hidden:"" help:"Become the agent that this buffer of tmux describes." placeholder:"NAME"`
 }
 
 // Validate refuses flags that do not go together; kong calls it.

@@ -59,6 +59,10 @@ func (h *handover) compose(work string) error {
 	if h.note.Subject == "" {
 		h.note.Subject = b.Subject()
 	}
+	if h.hold != "" {
+		line, _ := h.howToGoOn()
+		h.note.Body += "\n\nThe agent was not replaced: " + h.hold + ". To go on in its pane, a person ends it there and types: " + line + "\n"
+	}
 	if work != "" {
 		h.note.Body = "Hooked: " + work + "\n\n" + h.note.Body
 	}

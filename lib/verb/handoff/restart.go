@@ -18,7 +18,6 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/beacon"
 	"gt/lib/cli"
-	"gt/lib/home"
 	"gt/lib/process"
 	"gt/lib/redact"
 	"gt/lib/session"
@@ -26,14 +25,14 @@ import (
 	"gt/lib/tmux"
 )
 
-// restart is all that it takes to become the successor. It travels in a file
-// that only its user can read and that its reader deletes: the environment
-// holds keys, and a command line is everybody's to read.
+// restart is all that it takes to become the successor. It travels in a buffer
+// of the tmux server's, which only its user can reach and which its reader deletes:
+// the environment holds keys, a command line is everybody's to read, and a file can
+// be read by what runs in an agent's sandbox.
 type restart struct {
 	Dir    string      `json:"dir"`
 	Args   []string    `json:"args"`
 	Env    []string    `json:"env"`
-	Server string      `json:"server"`
 	Pane   string      `json:"pane"`
 	Remain tmux.Remain `json:"remain_on_exit"`
 	// Shell is the shell that the agent was started from in this pane, which
@@ -68,12 +67,11 @@ func (h *handover) successor() (restart, error) {
 	}
 	next.ID = h.ownID()
 	r := restart{
-		Dir:    h.dir(),
-		Args:   h.heir.Restart(args, next),
-		Env:    h.successorEnv(),
-		Server: string(h.server),
-		Pane:   h.pane.ID,
-		Shell:  h.shell(),
+		Dir:   h.dir(),
+		Args:  h.heir.Restart(args, next),
+		Env:   h.successorEnv(),
+		Pane:  h.pane.ID,
+		Shell: h.shell(),
 	}
 	if r.Shell != "" {
 		r.Env = append(r.Env, shellVar+"="+r.Shell)
@@ -180,33 +178,26 @@ func (h *handover) identityVars() [][2]string {
 	return vars
 }
 
-// write puts r into a file of its own in the home.
-func (r restart) write(h home.Home) (string, error) {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return "", err
-	}
-	path := h.Restart(string(session.NewID()))
-	return path, atomicfile.Create(path, data, atomicfile.Unsynced)
-}
-
-// become is the restarted side: it reads and deletes the file, puts the pane's
+// become is the restarted side: it takes what the buffer holds, puts the pane's
 // remain-on-exit back and turns into the agent. What keeps it from that stays
 // readable in the pane.
-func become(env *cli.Env, path string) error {
-	if !home.IsRestart(path) {
-		return cli.Failf(cli.Usage, "'%s' is no restart file", path)
-	}
-	data, err := atomicfile.Read(path, atomicfile.MaxSize)
+func become(env *cli.Env, name string) error {
+	buffer, err := tmux.ParseBuffer(name)
 	if err != nil {
-		return err
+		return cli.Fail(cli.Usage, err)
 	}
-	if err := atomicfile.Remove(path); err != nil {
-		return err
+	socket, _ := tmux.FromEnv(env.Getenv)
+	server := tmux.Server(socket)
+	data, err := server.Take(buffer)
+	if err != nil {
+		return cli.Fail(cli.IO, err)
+	}
+	if err := server.SweepBuffers(env.Now()); err != nil {
+		env.Warn("%v", err)
 	}
 	var r restart
 	if err := json.Unmarshal(data, &r); err != nil || len(r.Args) == 0 {
-		return atomicfile.Error("read", path, errors.Join(err, errors.New("it describes no agent")))
+		return atomicfile.Error("use", name, errors.Join(err, errors.New("it describes no agent")))
 	}
 	if err := os.Chdir(r.Dir); err != nil {
 		return atomicfile.Error("change to", r.Dir, err)
@@ -224,7 +215,7 @@ func become(env *cli.Env, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := tmux.Server(r.Server).RestoreRemainOnExit(r.Pane, r.Remain); err != nil {
+	if err := server.RestoreRemainOnExit(r.Pane, r.Remain); err != nil {
 		env.Warn("%v", err)
 	}
 	if r.Shell != "" {
@@ -313,8 +304,10 @@ func (h *handover) printPlan(work string) error {
 	switch {
 	case h.kind == session.KindAuto:
 		say("would leave the agent alone")
-	case h.boxed():
+	case h.asks() && h.record.TmuxPane != "":
 		say("would have %s take over in pane %s when the turn ends: this runs in a sandbox", h.heir.Name, h.record.TmuxPane)
+	case h.asks():
+		say("would have the note saved when the turn ends: this runs in a sandbox")
 	case !h.respawns():
 		say("would say what to type: no agent runs in a tmux pane here")
 	default:

@@ -8,6 +8,7 @@ import (
 	"gt/lib/eventlog"
 	"gt/lib/mail"
 	"gt/lib/marker"
+	"gt/lib/request"
 	"gt/lib/session"
 )
 
@@ -39,8 +40,8 @@ func (h *handover) save() (bool, error) {
 				return false, nil
 			}
 		}
-		if h.kind == session.KindAuto && r.Handoff != nil && r.Handoff.Next != "" {
-			return false, nil // it has handed over, and waits for the end of its turn
+		if h.kind == session.KindAuto && request.Waits(h.home, r.ID) {
+			return false, nil // it hands over, and waits for the end of its turn
 		}
 		id = r.ID
 		if r.Handoff != nil {
@@ -71,9 +72,6 @@ func (h *handover) save() (bool, error) {
 		h.record.Handoff = &session.Pending{
 			Kind: h.kind, Note: note, Reason: reason, At: now, Respawn: h.respawns(), Marker: previous,
 		}
-		if h.boxed() {
-			h.record.Handoff.Next = h.heir.Name
-		}
 	}
 	if h.record != nil && previous == "" {
 		previous = h.unclaimed(from)
@@ -99,9 +97,7 @@ func (h *handover) save() (bool, error) {
 			h.warn(err) // who starts next finds note and marker all the same
 		}
 	}
-	if h.record == nil || h.record.Handoff.Next == "" { // else the log may be out of reach: see finish
-		h.log(now)
-	}
+	h.log(now)
 	return true, nil
 }
 
@@ -115,7 +111,8 @@ func (h *handover) log(now time.Time) {
 		Reason    string     `json:"reason,omitempty"`
 		Kind      string     `json:"kind"`
 		Note      string     `json:"note"`
-	}{Subject: h.note.Subject, Kind: h.kind, Note: h.note.ID}
+		Waits     string     `json:"waits,omitempty"` // why the pane was not given away
+	}{Subject: h.note.Subject, Kind: h.kind, Note: h.note.ID, Waits: h.redact()(h.hold)}
 	if r := h.record; r != nil {
 		payload.SessionID, payload.ToSession, payload.Reason = r.ID, r.Handoff.Respawn, r.Handoff.Reason
 	} else {

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"gt/lib/atomicfile"
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
 	"gt/lib/hook"
 	"gt/lib/keepalive"
 	"gt/lib/mail"
 	"gt/lib/process"
+	"gt/lib/request"
 	"gt/lib/session"
 	"gt/lib/term"
 )
@@ -66,53 +66,74 @@ func (t *touch) Run(env *cli.Env) error {
 		}
 	}
 	err = errors.Join(err, keepalive.Touch(call.Home, sign))
-	if t.Hook && call.Input.AgentID == "" {
-		switch call.Input.Kind() {
-		case "UserPromptSubmit":
-			err = errors.Join(err, goOn(call))
-		case "Stop":
-			waiting, werr := handsOver(call)
-			err = errors.Join(err, werr)
-			if waiting {
-				return errors.Join(call.End(err), call.End(t.handOver(env, call)))
-			}
+	if t.Hook && call.ID != "" {
+		hold, rerr := requested(call, env.Now())
+		err = errors.Join(err, rerr)
+		if hold != nil {
+			return errors.Join(call.End(err), call.End(t.handOver(env, call, *hold)))
 		}
 	}
 	return call.End(err)
 }
 
-// handsOver says whether a hand-over of the session waits for the end of its turn,
-// because it ran in a sandbox and could only save its note.
-func handsOver(call *hook.Call) (bool, error) {
-	r, err := call.Store.Get(call.ID)
-	return err == nil && r != nil && r.Handoff != nil && r.Handoff.Next != "", err
+// requested looks for what a command of the session asks for that ran in a sandbox
+// (lib/request). Where it is to be served now it says why the pane is not given away,
+// which is "" at the end of a turn.
+//
+// That is at the end of the turn, and where a person has said something first.
+func requested(call *hook.Call, now time.Time) (hold *string, err error) {
+	home, id := call.Home, call.ID
+	asks := request.Asks(home, id)
+	switch kind := call.Input.Kind(); {
+	case kind == "PostToolUse":
+		if asks {
+			_, err = request.Take(home, id, call.Input.Shows)
+		}
+		return nil, err
+	case call.Input.AgentID != "", kind != "Stop" && kind != "UserPromptSubmit":
+		return nil, nil
+	case kind == "UserPromptSubmit":
+		hold = new(string)
+		*hold = "a person said something first"
+	default:
+		hold = new(string)
+	}
+	if asks {
+		_, err = request.Take(home, id, func(line string) bool {
+			shown, terr := told(call, line)
+			call.Warn(terr)
+			return shown
+		})
+	}
+	if *hold != "" {
+		err = errors.Join(err, request.Turn(home, id, now))
+	}
+	if !request.Waits(home, id) {
+		hold = nil
+	}
+	return hold, err
 }
 
-// promptWait is how long a prompt waits for others that work in the same home: a
-// client gives its hook five seconds.
-const promptWait = 3 * time.Second
-
-// goOn takes back that a hand-over waits: a person has said something first.
-func goOn(call *hook.Call) error {
-	if waiting, err := handsOver(call); !waiting {
-		return err
+// told reports whether the session's conversation shows the line of a request, for
+// a client whose hooks did not.
+func told(call *hook.Call, line string) (bool, error) {
+	path := call.Input.Transcript
+	if path == "" {
+		r, err := call.Store.Get(call.ID)
+		if err != nil || r == nil || r.Transcript == "" {
+			return false, err
+		}
+		path = r.Transcript
 	}
-	lock, err := call.Home.LockWithin(promptWait)
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	r, err := call.Store.Get(call.ID)
-	if err != nil || r == nil || r.Handoff == nil {
-		return err
-	}
-	r.Handoff.Next = ""
-	return call.Store.Put(r, atomicfile.Unsynced)
+	return hook.Conversation(path, line)
 }
 
-// handOver has gt-handoff take our place, which does what it could not in the
+// maxMode bounds the word for what an agent may do without asking.
+const maxMode = 40
+
+// handOver has gt-handoff take our place, which does what no command could in the
 // sandbox. It returns only when that fails.
-func (t *touch) handOver(env *cli.Env, call *hook.Call) error {
+func (t *touch) handOver(env *cli.Env, call *hook.Call, hold string) error {
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GT_HOME=") || strings.HasPrefix(kv, "GT_SESSION_UUID=")
 	})
@@ -120,6 +141,12 @@ func (t *touch) handOver(env *cli.Env, call *hook.Call) error {
 	args := []string{process.Beside("gt-handoff"), "--finish", string(call.ID), "--agent", call.Agent}
 	if t.Dialect != "" {
 		args = append(args, "--dialect", t.Dialect)
+	}
+	if mode := call.Input.Mode; mode != "" {
+		args = append(args, "--mode="+term.Cut(term.Clean(mode), maxMode))
+	}
+	if hold != "" {
+		args = append(args, "--hold", hold)
 	}
 	return process.Become(call.Dir, args, environ)
 }

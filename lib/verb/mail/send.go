@@ -12,6 +12,8 @@ import (
 	"gt/lib/home"
 	"gt/lib/identity"
 	"gt/lib/mail"
+	"gt/lib/request"
+	"gt/lib/session"
 )
 
 type send struct {
@@ -39,6 +41,9 @@ func (c *send) Run(env *cli.Env) error {
 		n.From = me.home.Dir // what the recipient can answer to
 	}
 	id, err := box.Deliver(n, false)
+	if err != nil && n.To == me.home.Identity.Address() {
+		return me.ask(env, n, false, c.JSON, err)
+	}
 	if err != nil {
 		return refused(err)
 	}
@@ -142,10 +147,34 @@ func (c *hook) Run(env *cli.Env) error {
 		}
 		n := me.signed(env, mail.Note{Type: mail.Plain, To: me.home.Identity.Address(), Subject: c.Subject, Body: body})
 		if id, err = me.box.Deliver(n, true); err != nil {
-			return refused(err)
+			return me.ask(env, n, true, c.JSON, err)
 		}
 	}
 	return me.change(env, id, c.JSON, mail.Box.Hook, "hooked")
+}
+
+// ask leaves a note for the agent itself, which was not delivered because it runs in
+// a sandbox, to the hook at the end of its turn. What failed for another reason is
+// refused.
+func (a agent) ask(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
+	store := session.Store{Home: a.home}
+	r, err := store.Get(store.Current(env.Getenv, false))
+	if !request.Denied(failed) || err != nil || r == nil || r.Hook == nil || r.Ended() {
+		return refused(failed)
+	}
+	said, err := request.Leave(request.HomeOf(env.Getenv, a.home, r.ID), r.ID, request.Item{
+		Kind: request.Note, At: env.Now(), Subject: n.Subject, Message: n.Body, Given: given,
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return env.JSON(struct {
+			Request string `json:"request"`
+		}{said})
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s\nA sandbox keeps this command from the notes: it is delivered when your turn ends.\n", said)
+	return err
 }
 
 type unhook struct {

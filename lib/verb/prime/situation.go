@@ -14,6 +14,7 @@ import (
 	"gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/marker"
+	"gt/lib/request"
 	"gt/lib/session"
 	"gt/lib/tmux"
 	"gt/lib/transcript"
@@ -46,6 +47,9 @@ func (s *start) look() {
 	records, err := all()
 	s.warn(err)
 	s.records = records
+	if s.locked {
+		s.serveLeftovers(now)
+	}
 	s.warn(s.lookForMarker(box))
 	s.light = s.goesOn() || s.marker != nil && s.marker.Reason == marker.Compaction && (s.own || s.owner == nil)
 	if !s.light {
@@ -69,6 +73,14 @@ func (s *start) look() {
 		s.state = Autonomous
 	default:
 		s.state = Normal
+	}
+}
+
+// serveLeftovers makes notes of what sessions that are gone had asked for in a
+// sandbox, in a turn that never ended.
+func (s *start) serveLeftovers(now time.Time) {
+	for _, r := range s.records {
+		s.warn(request.Session{Home: s.call.Home, Record: r, Now: now, Redact: s.env.Redact, Warn: s.call.Warn}.Leftover())
 	}
 }
 

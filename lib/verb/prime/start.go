@@ -184,7 +184,6 @@ func (s *start) enter() error {
 // taken a marker away: the hand-over of a session that is over and whose marker
 // is gone was taken up.
 func (s *start) dropStale() error {
-	s.call.Home.SweepRestarts(s.env.Now())
 	markers, failed := s.markers() // what cannot be read was said already
 	there := map[string]bool{}
 	for _, m := range markers {

@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+)
+
+// How much an agent does without asking the person first, in the words that
+// clients have for it: Freedom of what a hook's input says, FreedomOf of the flags
+// that the agent is started with. Of a word that is not known, as much as of one
+// that asks for everything.
+const (
+	plans   = iota // it changes nothing
+	asks           // it asks
+	edits          // it edits files without asking
+	judges         // it decides itself what needs to be asked
+	anybody        // it asks for nothing
+)
+
+// Freedom is how much an agent in that mode does without asking.
+func Freedom(mode string) int {
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(mode)) {
+	case "plan":
+		return plans
+	case "acceptedits", "autoedit":
+		return edits
+	case "auto":
+		return judges
+	case "bypasspermissions", "yolo", "dangerfullaccess":
+		return anybody
+	}
+	return asks
+}
+
+// FreedomOf is how much an agent that is started with these arguments does without
+// asking, as far as they say; the most that any of them does.
+func FreedomOf(args []string) int {
+	most := asks
+	for i, a := range args {
+		name, value, attached := strings.Cut(a, "=")
+		if !attached && i+1 < len(args) {
+			value = args[i+1]
+		}
+		switch name {
+		case "--dangerously-skip-permissions", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "-y",
+			"--allow-all-tools", "--allow-all", "--trust-all-tools", "--dangerously-allow-all", "--force", "-f":
+			if value != "false" || !attached {
+				most = anybody
+			}
+		case "--permission-mode", "--approval-mode":
+			if f := Freedom(value); f > most || f == plans && most == asks {
+				most = f
+			}
+		case "-s", "--sandbox":
+			most = max(most, Freedom(value)) // of Codex: of others it is a switch
+		case "-c", "--config":
+			if key, set, _ := strings.Cut(value, "="); key == "sandbox_mode" {
+				most = max(most, Freedom(strings.Trim(set, `"'`)))
+			}
+		case "--approve-for-me", "--full-auto", "--enable-auto-mode":
+			most = max(most, judges)
+		}
+	}
+	return most
+}
+
+// Files are the words of a command line that can name what the agent runs or is
+// set up by: the script that an interpreter is given, and the values of flags that
+// are paths or that belong to a flag for a file. Folders that it may work in are
+// none.
+func Files(args []string) []string {
+	var files []string
+	program, rest := (Client{}).program(args)
+	if len(program) > 1 {
+		files = append(files, program[len(program)-1])
+	}
+	folder := []string{"--add-dir", "--include-directories", "--include-directory", "-C", "--cd", "--allow-dir", "--workspace"}
+	flag := ""
+	for _, a := range rest {
+		value := a
+		if isFlag(a) {
+			var attached bool
+			if flag, value, attached = strings.Cut(a, "="); !attached {
+				continue
+			}
+		}
+		if slices.Contains(folder, flag) {
+			continue
+		}
+		named := slices.ContainsFunc([]string{"settings", "config", "plugin", "file", "extension", "mcp", "-e"}, func(s string) bool {
+			return strings.Contains(flag, s)
+		})
+		if named || strings.Contains(value, "/") {
+			files = append(files, value)
+		}
+	}
+	return files
+}

@@ -1,0 +1,66 @@
+package hook
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a tool's answer shows counts where a command of gt's was called, in every
+// client's words.
+func TestShows(t *testing.T) {
+	const line = "gt-request sha256:00"
+	for input, want := range map[string]bool{
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff -s x"},"tool_response":{"stdout":"gt-request sha256:00\nA","stderr":""}}`: true,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"cd x; gt-mail send self"},"tool_response":"gt-request sha256:00\n"}`:                 true,
+		`{"session_id":"s","hook_event_name":"AfterTool","tool_input":{"command":"gt-checkpoint write"},"tool_response":{"llmContent":"Output: gt-request sha256:00"}}`:  true,
+		`{"conversation_id":"s","hook_event_name":"postToolUse","tool_input":{"command":"gt-handoff"},"tool_output":"{\"output\":\"gt-request sha256:00\\n\"}"}`:         true,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_result":{"text_result_for_llm":"gt-request sha256:00"}}`:          true,
+		`{"sessionId":"s","toolName":"bash","toolArgs":"{\"command\":\"gt-handoff\"}","toolResult":{"textResultForLlm":"gt-request sha256:00"}}`:                         true,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"cat README"},"tool_response":"gt-request sha256:00\n"}`:                              false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-mail send self -m 'gt-request sha256:00'"},"tool_response":"done"}`:               false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"gt-request sha256:01"}`:                                false,
+		`{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"gt-request sha256:00","tool_input":"gt-handoff","tool_response":"gt-request sha256:00"}`:       false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","prompt":"gt-request sha256:00","tool_input":"gt-handoff"}`:                                                   false,
+	} {
+		if got := parse([]byte(input)).Shows(line); got != want {
+			t.Errorf("%s: %v", input, got)
+		}
+	}
+}
+
+// In a conversation, the answer names the call that it is of.
+func TestConversation(t *testing.T) {
+	const line = "gt-request sha256:00"
+	claude := `{"message":{"content":[{"type":"tool_use","id":"t1","input":{"command":"COMMAND"}}]}}
+{"message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"gt-request sha256:00\nA sandbox"}]}}
+`
+	codex := `{"payload":{"type":"function_call","call_id":"c1","arguments":"{\"cmd\":\"COMMAND\"}"}}
+{"payload":{"type":"function_call_output","call_id":"c1","output":"Output:\ngt-request sha256:00\n"}}
+`
+	both := `{"parts":[{"callID":"c1","state":{"input":{"command":"COMMAND"},"output":"gt-request sha256:00"}}]}` + "\n"
+	ours := func(s string) string { return strings.ReplaceAll(s, "COMMAND", "gt-handoff -s x") }
+	long := strings.Repeat("{}\n", showTail/3)
+	for text, want := range map[string]bool{
+		ours(claude): true, ours(codex): true, ours(both): true, "torn\n" + ours(claude): true, long + ours(claude): true,
+		ours(claude) + long: false, // long ago
+		strings.ReplaceAll(claude, "COMMAND", "cat README"):                            false,
+		strings.ReplaceAll(codex, "COMMAND", "cat README"):                             false,
+		strings.Replace(ours(claude), `"tool_use_id":"t1"`, `"tool_use_id":"t2"`, 1):   false,
+		`{"message":{"content":"please run gt-handoff: gt-request sha256:00"}}` + "\n": false,
+		strings.Repeat("[", 1<<20) + line:                                              false,
+		"":                                                                             false,
+	} {
+		path := filepath.Join(t.TempDir(), "t.jsonl")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Conversation(path, line); got != want || err != nil {
+			t.Errorf("%.200s: %v, %v", text, got, err)
+		}
+	}
+	if _, err := Conversation(filepath.Join(t.TempDir(), "none"), line); err == nil {
+		t.Error("one that is not there was read")
+	}
+}

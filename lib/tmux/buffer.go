@@ -1,0 +1,72 @@
+package tmux
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Buffer is a paste buffer of the server that carries what is nobody else's to
+// read to the program that a pane is given to: it is in no file, and on no command
+// line.
+type Buffer string
+
+// bufferPrefix begins the name of each.
+const bufferPrefix = "gt-"
+
+// NewBuffer returns a name that no buffer has.
+func NewBuffer() Buffer { return Buffer(bufferPrefix + rand.Text()) }
+
+// ParseBuffer refuses what NewBuffer cannot have made.
+func ParseBuffer(name string) (Buffer, error) {
+	random, ok := strings.CutPrefix(name, bufferPrefix)
+	if !ok || len(random) != len(rand.Text()) || strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		return "", fmt.Errorf("'%s' is no buffer that gt loads", name)
+	}
+	return Buffer(name), nil
+}
+
+// Take returns what the buffer holds, and deletes it.
+func (s Server) Take(b Buffer) ([]byte, error) {
+	out, err := s.run("save-buffer", "-b", string(b), "-", ";", "delete-buffer", "-b", string(b))
+	return []byte(out), err
+}
+
+// Drop deletes the buffer.
+func (s Server) Drop(b Buffer) error {
+	_, err := s.run("delete-buffer", "-b", string(b))
+	return err
+}
+
+// unclaimed is how long a buffer waits for the program that it was loaded for,
+// which takes it as soon as it starts.
+const unclaimed = time.Minute
+
+// SweepBuffers deletes the buffers that nobody came to take: their hand-over, or
+// who was started by it, was killed. They hold an environment, with its keys.
+func (s Server) SweepBuffers(now time.Time) error {
+	out, err := s.run("list-buffers", "-F", "#{buffer_created} #{buffer_name}")
+	if err != nil {
+		return err
+	}
+	var args []string
+	for line := range strings.Lines(out) {
+		created, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		b, err := ParseBuffer(name)
+		at, aerr := strconv.ParseInt(created, 10, 64)
+		if err != nil || aerr != nil || now.Sub(time.Unix(at, 0)).Abs() <= unclaimed {
+			continue
+		}
+		if args != nil {
+			args = append(args, ";")
+		}
+		args = append(args, "delete-buffer", "-b", string(b))
+	}
+	if args == nil {
+		return nil
+	}
+	_, err = s.run(args...)
+	return err
+}
