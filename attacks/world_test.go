@@ -318,7 +318,8 @@ func changes(before, after map[string]string) string {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(before)) {
-		if _, is := after[path]; !is {
+		// A request is taken away when its turn ends, served or not.
+		if _, is := after[path]; !is && !strings.Contains(path, "/.runtime/requests/") {
 			fmt.Fprintf(&b, "gone: %s\n", path)
 		}
 	}
