@@ -12,6 +12,9 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && standIns[os.Args[1]] != nil {
+		os.Exit(standIns[os.Args[1]](os.Args[2:]))
+	}
 	os.Exit(run(m))
 }
 
@@ -33,5 +36,22 @@ func run(m *testing.M) int {
 		fmt.Printf("cannot build the programs: %v\n%s", err, out)
 		return 1
 	}
+	if err := standIn(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
 	return m.Run()
+}
+
+// standIn copies the program of these tests to where every user can run it.
+func standIn() error {
+	from, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(self(), data, 0o755)
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -22,6 +24,20 @@ type world struct {
 	*testing.T
 	root string
 	env  []string
+	as   *syscall.SysProcAttr // whom programs run as; nil is who runs the tests
+	in   []string             // what they run in: a program and its arguments
+}
+
+// within is the same world, in which programs run under a bubblewrap with these
+// arguments. The test is skipped where there is none.
+func (w *world) within(args ...string) *world {
+	w.Helper()
+	if out, err := exec.Command("bwrap", "--dev-bind", "/", "/", "true").CombinedOutput(); err != nil {
+		w.Skipf("there is no sandbox here: bwrap: %v %s", err, out)
+	}
+	other := *w
+	other.in = append([]string{"bwrap", "--dev-bind", "/", "/"}, args...)
+	return &other
 }
 
 // newWorld makes a world with a git identity and nothing else.
@@ -85,7 +101,9 @@ func (w *world) link(to, path string) {
 
 // with is the same world under other variables ("NAME=value").
 func (w *world) with(env ...string) *world {
-	return &world{w.T, w.root, append(slices.Clone(w.env), env...)}
+	other := *w
+	other.env = append(slices.Clone(w.env), env...)
+	return &other
 }
 
 // A result is what became of a program.
@@ -111,9 +129,11 @@ func (w *world) run(dir, stdin, name string, args ...string) result {
 	if strings.HasPrefix(name, "gt-") {
 		path = filepath.Join(bin, name)
 	}
-	cmd := exec.CommandContext(ctx, path, args...)
+	line := append(append(slices.Clone(w.in), path), args...)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir = w.at(dir)
 	cmd.Env = append(slices.Clone(w.env), "PWD="+cmd.Dir)
+	cmd.SysProcAttr = w.as
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	cmd.WaitDelay = time.Second
@@ -203,4 +223,122 @@ func (w *world) dirty(dir string) {
 			w.Fatal(err)
 		}
 	}
+}
+
+// hook runs a program as a hook of Claude Code's (or as what args name), in a
+// folder and for a session. more is the rest of its input, with a comma before it.
+func (w *world) hook(dir, id, event, more, name string, args ...string) result {
+	w.Helper()
+	return w.run(dir, w.input(dir, id, event, more), name, args...)
+}
+
+// input is what a client hands to a hook.
+func (w *world) input(dir, id, event, more string) string {
+	return fmt.Sprintf(`{"session_id":%q,"hook_event_name":%q,"cwd":%q%s}`, id, event, w.at(dir), more)
+}
+
+// start has a session begin in a client of its own, which then ends, and returns
+// what the session is told.
+func (w *world) start(dir, id string) result {
+	w.Helper()
+	c := w.client(dir)
+	defer c.stop()
+	return c.start(dir, id)
+}
+
+// thread proves that an honest session's thread goes on: what one notes and hands
+// over, the next is told.
+func (w *world) thread(dir string) {
+	w.Helper()
+	const first, next = "70000000-0000-4000-8000-000000000001", "70000000-0000-4000-8000-000000000002"
+	c := w.client(dir)
+	did := []result{
+		c.start(dir, first),
+		c.typed(dir, first, "gt-checkpoint", "write", "--notes", "TWIN-NOTES"),
+		c.hook(dir, nil, first, "Stop", "", "gt-checkpoint", "write", "--hook", "--agent", "claude"),
+		c.typed(dir, first, "gt-handoff", "-s", "TWIN-SUBJECT", "-m", "TWIN-MESSAGE"),
+	}
+	c.stop()
+	did = append(did, w.start(dir, next))
+	for _, said := range []string{"TWIN-SUBJECT", "TWIN-MESSAGE", "TWIN-NOTES"} {
+		if told := did[len(did)-1]; !strings.Contains(told.out, said) {
+			w.Errorf("%s is not told to who follows:\n%v", said, did)
+			return
+		}
+	}
+}
+
+// listing is all that is in folders, each with its mode and its content.
+func (w *world) listing(dirs ...string) map[string]string {
+	w.Helper()
+	all := map[string]string{}
+	for _, dir := range dirs {
+		err := filepath.WalkDir(w.at(dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			said := info.Mode().String()
+			switch {
+			case info.Mode().IsRegular():
+				data, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				said += " " + string(data)
+			case info.Mode()&fs.ModeSymlink != 0:
+				to, err := os.Readlink(path)
+				if err != nil {
+					return err
+				}
+				said += " " + to
+			}
+			all[strings.TrimPrefix(path, w.root+"/")] = said
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.Fatal(err)
+		}
+	}
+	return all
+}
+
+// changes tells what is different between two listings.
+func changes(before, after map[string]string) string {
+	var b strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(after)) {
+		switch old, was := before[path]; {
+		case !was:
+			fmt.Fprintf(&b, "new: %s\n", path)
+		case old != after[path]:
+			fmt.Fprintf(&b, "changed: %s\n", path)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		// A request is taken away when its turn ends, served or not.
+		if _, is := after[path]; !is && !strings.Contains(path, "/.runtime/requests/") {
+			fmt.Fprintf(&b, "gone: %s\n", path)
+		}
+	}
+	return b.String()
+}
+
+// state is the folder that keeps what belongs to a home of the world, which has
+// been one.
+func (w *world) state(dir string) string {
+	w.Helper()
+	notes, err := filepath.Glob(w.at("home/.local/state/gt/homes/*/path"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, path := range notes {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), `"path":"`+w.at(dir)+`"`) {
+			return strings.TrimPrefix(filepath.Dir(path), w.root+"/")
+		}
+	}
+	w.Fatalf("nothing is kept of %s", dir)
+	return ""
 }

@@ -12,7 +12,10 @@ import (
 	"testing"
 )
 
-var wanted = flag.Bool("mutants", false, "put mistakes back and see the tests fail (takes minutes)")
+var (
+	wanted = flag.Bool("mutants", false, "put mistakes back and see the tests fail (takes minutes)")
+	sample = flag.Int("sample", 1, "of the mistakes, put back the first of every so many")
+)
 
 // A mutant is a mistake.
 type mutant struct {
@@ -967,6 +970,76 @@ var mutants = []mutant{
 		wrong: `			_, _ = name, value`,
 		pkg:   ".", run: "TestScripts/prime_environment",
 	},
+	{
+		name:  "git and tmux are found by the PATH that a project's settings name",
+		file:  "lib/hook/started.go",
+		right: `			os.Setenv(name, value)`,
+		wrong: `			_, _ = name, value`,
+		pkg:   "./attacks", run: "TestSandbox$/programs-elsewhere",
+	},
+	{
+		name:  "gt's state for git lies where a project's settings name it",
+		file:  "lib/hook/started.go",
+		right: `			os.Unsetenv(name)`,
+		wrong: `			_ = name`,
+		pkg:   "./attacks", run: "TestSandbox$/the-state-of-its-hooks",
+	},
+	{
+		name: "a hook believes what its environment says",
+		file: "lib/hook/started.go",
+		right: `	env.Environ = environ
+`,
+		wrong: `	_ = environ
+`,
+		pkg: "./attacks", run: "TestSandbox$/the-environment-of-its-hooks",
+	},
+	{
+		name:  "a session's home is wherever its client is",
+		file:  "lib/hook/call.go",
+		right: `		if at, dir := state.Fixed(string(c.ID)); at != "" {`,
+		wrong: `		if at, dir := state.Fixed(string(c.ID)); false {`,
+		pkg:   "./attacks", run: "TestSandbox$/another-folder",
+	},
+	{
+		name: "root makes folders in the user's home",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `		case Ours(info) != nil:
+			return fmt.Errorf("'%s' belongs`,
+		wrong: `		case false:
+			return fmt.Errorf("'%s' belongs`,
+		pkg: "./attacks", run: "TestSudo",
+	},
+	{
+		name:  "a tracked file of a town's is removed as another program's",
+		file:  "lib/place/mirror.go",
+		right: `return m.home != "" && (m.only == nil || m.only[name])`,
+		wrong: `return m.home != ""`,
+		pkg:   "./attacks", run: "TestTrustedTown",
+	},
+	{
+		name:  "where git hides nothing it is taken to hide all",
+		file:  "lib/git/ignored.go",
+		right: `		if pattern != "" && pattern[0] != '!' && !kept[path] {`,
+		wrong: `		if pattern != "" && pattern[0] != '!' {`,
+		pkg:   "./lib/git", run: "TestIgnored",
+	},
+	{
+		name: "a town needs no trust",
+		file: "lib/town/town.go",
+		right: `			if untrusted == "" {
+				untrusted = d`,
+		wrong: `			if untrusted == "" {
+				return Town{Root: d, State: state}
+				untrusted = d`,
+		pkg: "./attacks", run: "TestBrought",
+	},
+	{
+		name:  "each part that cannot be saved says so",
+		file:  "lib/verb/handoff/main.go",
+		right: `			return call.End(err) // nothing can`,
+		wrong: `			_ = call.End(nil) // nothing can`,
+		pkg:   "./attacks", run: "TestReadOnlyHome",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.
@@ -978,7 +1051,7 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mutants {
+	for i, m := range mutants {
 		t.Run(strings.ReplaceAll(m.name, " ", "-"), func(t *testing.T) {
 			path := filepath.Join(root, filepath.FromSlash(m.file))
 			source, err := os.ReadFile(path)
@@ -987,6 +1060,9 @@ func TestMutants(t *testing.T) {
 			}
 			if n := bytes.Count(source, []byte(m.right)); n != 1 {
 				t.Fatalf("what is to be changed in %s is there %d times", m.file, n)
+			}
+			if i%*sample != 0 {
+				return
 			}
 			dir := t.TempDir()
 			changed := filepath.Join(dir, "changed.go")

@@ -347,6 +347,9 @@ func aside(path string) (string, error) {
 func Private(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := MayMake(dir); err != nil {
+			return Error("create", dir, err)
+		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return Error("create", dir, err)
 		}
@@ -362,6 +365,26 @@ func Private(dir string) error {
 		return Error("use", dir, errors.New("it belongs to another user"))
 	}
 	return nil
+}
+
+// MayMake reports why a folder that does not exist must not be made: another user's
+// is where it would lie. Who is root by sudo, with the user's HOME, would leave
+// folders there that the user can neither read nor write.
+func MayMake(dir string) error {
+	for {
+		above := filepath.Dir(dir)
+		info, err := os.Stat(above)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && above != dir:
+			dir = above
+			continue
+		case err != nil:
+			return err
+		case Ours(info) != nil:
+			return fmt.Errorf("'%s' belongs to another user", above)
+		}
+		return nil
+	}
 }
 
 // Own says what is wrong with a file or folder that another user made, who may

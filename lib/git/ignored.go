@@ -2,6 +2,9 @@ package git
 
 import (
 	"bytes"
+	"errors"
+	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -17,9 +20,13 @@ func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) 
 	for name := range bytes.SplitSeq(tracked.buf.Bytes(), []byte{0}) {
 		kept[string(name)] = true
 	}
-	out, err := answer(dir, wait, append([]string{"check-ignore", "-z", "--no-index", "--verbose", "--"}, paths...)...)
-	if err != nil {
-		return nil, nil // 1 is git's word for none
+	// git takes -z for names on standard input only.
+	names := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
+	out, err := answerTo(names, dir, wait, "check-ignore", "-z", "--no-index", "--verbose", "--stdin")
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil, nil // git's word for none
+	} else if err != nil {
+		return nil, err
 	}
 	fields := bytes.Split(out.buf.Bytes(), []byte{0}) // source, line, pattern, path
 	var ignored []string

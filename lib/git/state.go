@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,6 +84,11 @@ func Status(dir string, wait time.Duration) (State, error) {
 // answer asks git something about the worktree that dir is in, and returns the
 // beginning of its answer.
 func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
+	return answerTo(nil, dir, wait, args...)
+}
+
+// answerTo is answer to what git reads from standard input.
+func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (*bounded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	dir, err := filepath.EvalSymlinks(dir)
@@ -110,7 +116,7 @@ func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	out, errs := &bounded{max: maxStatus}, &bounded{max: 4 << 10}
-	cmd.Stdout, cmd.Stderr = out, errs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, errs
 
 	err = cmd.Run()
 	switch {

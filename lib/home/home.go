@@ -215,18 +215,19 @@ func (h Home) SetMirror(names []string) error {
 }
 
 // Mirror is where other programs of the town read and write the files that S1
-// names; it has none where HasMirror does not hold. Nothing is written into it
-// before SetMirror.
+// names; it has none where HasMirror does not hold. Before SetMirror it can be read,
+// and nothing is written into it.
 func (h Home) Mirror() place.Mirror {
 	if !h.HasMirror() {
 		return place.Mirror{}
 	}
-	only := map[string]bool{}
 	data, err := atomicfile.Read(h.Path(mirrorList), 4096)
-	if err == nil {
-		for name := range strings.FieldsSeq(string(data)) {
-			only[name] = true
-		}
+	if err != nil {
+		return place.MirrorUnknown(h.Dir)
+	}
+	only := map[string]bool{}
+	for name := range strings.FieldsSeq(string(data)) {
+		only[name] = true
 	}
 	return place.MirrorOf(h.Dir, only)
 }

@@ -19,11 +19,16 @@ import (
 type Mirror struct {
 	home string
 	only map[string]bool // names that git does not show; nil is all
+	read bool            // nobody has asked git yet, so nothing is written
 }
 
-// MirrorOf returns the mirror in the home at dir. only names the files that may be
-// written; nil stands for all.
+// MirrorOf returns the mirror in the home at dir. only names the files that it has;
+// nil stands for all.
 func MirrorOf(dir string, only map[string]bool) Mirror { return Mirror{home: dir, only: only} }
+
+// MirrorUnknown is the mirror in the home at dir of which nobody knows yet what git
+// shows: it can be read, and what was read be removed.
+func MirrorUnknown(dir string) Mirror { return Mirror{home: dir, read: true} }
 
 // Runtime is the folder of S1's files in a home, and Checkpoint the one file of
 // them that stands beside it.
@@ -56,10 +61,14 @@ func (m Mirror) open(name string, make bool) (*os.Root, error) {
 	return enter(root, Runtime, make)
 }
 
+// has reports whether the mirror has a file of that name. One that git keeps or
+// shows is the repository's.
+func (m Mirror) has(name string) bool { return m.home != "" && (m.only == nil || m.only[name]) }
+
 // Write puts a file of S1's into the mirror, whole. One that the mirror does not
 // have is passed over.
 func (m Mirror) Write(name string, data []byte) error {
-	if m.home == "" || m.only != nil && !m.only[name] {
+	if m.read || !m.has(name) {
 		return nil
 	}
 	dir, err := m.open(name, true)
@@ -72,7 +81,7 @@ func (m Mirror) Write(name string, data []byte) error {
 
 // Remove takes a file out of the mirror; that there is none is no error.
 func (m Mirror) Remove(name string) error {
-	if m.home == "" {
+	if !m.has(name) {
 		return nil
 	}
 	dir, err := m.open(name, false)
@@ -89,7 +98,7 @@ func (m Mirror) Remove(name string) error {
 // Read returns a file of the mirror, fs.ErrNotExist where there is none. Only a
 // file of this user's or of root's, with one name, is read.
 func (m Mirror) Read(name string, limit int64) ([]byte, error) {
-	if m.home == "" {
+	if !m.has(name) {
 		return nil, fs.ErrNotExist
 	}
 	dir, err := m.open(name, false)

@@ -104,7 +104,7 @@ func (s State) Check() error {
 	info, err := os.Stat(string(s))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return atomicfile.Error("use", string(s), atomicfile.MayMake(string(s)))
 	case err != nil:
 		return atomicfile.Error("use", string(s), err)
 	case !info.IsDir():

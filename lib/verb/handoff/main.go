@@ -103,6 +103,11 @@ func (g *grammar) Run(env *cli.Env) error {
 	if g.Client.Hook && call.Home.Problem != nil {
 		return nil // gt-prime has said why
 	}
+	if g.Client.Hook {
+		if err := call.Home.Prepare(); err != nil {
+			return call.End(err) // nothing can be saved, and each part would say so
+		}
+	}
 	if g.Finish != "" {
 		return g.finish(env, call)
 	}

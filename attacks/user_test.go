@@ -1,0 +1,252 @@
+package attacks
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// nobody is the other user's number.
+const nobody = 65534
+
+// other is the same world for another user of the machine. The test is skipped where
+// the tests are not root, who alone can be somebody else.
+func (w *world) other() *world {
+	w.Helper()
+	if os.Getuid() != 0 {
+		w.Skip("only root can be another user")
+	}
+	for dir := w.root; len(dir) > 1 && strings.HasPrefix(dir, filepath.Clean(os.TempDir())+"/"); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			w.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Dir(bin), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.MkdirAll(w.at("theirs"), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.Lchown(w.at("theirs"), nobody, nobody); err != nil {
+		w.Fatal(err)
+	}
+	u := w.with("HOME="+w.at("theirs"), "XDG_STATE_HOME="+w.at("theirs/.local/state"))
+	u.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: false}}
+	return u
+}
+
+// shared makes a folder that everybody can write to, as /tmp is.
+func (w *world) shared(dir string) {
+	w.Helper()
+	if err := os.MkdirAll(w.at(dir), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.Chmod(w.at(dir), 0o777|os.ModeSticky); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// What another user plants above a project makes no town of it, also not for a
+// moment.
+func TestUserPlantsTown(t *testing.T) {
+	w := newWorld(t)
+	u := w.other()
+	w.shared("shared")
+	w.put("mine/mayor/town.json", `{"type":"town","version":2,"name":"mine"}`)
+	w.repository("shared/work")
+	u.must("shared", "ln", "-s", w.at("mine/mayor"), "mayor")
+	u.must("shared", "sh", "-c", "echo '# "+theirs+"' >town.toml; mkdir roles mail; for r in default crew mayor work; do echo "+theirs+" >roles/$r.md; done; chmod -R 777 mail")
+	u.beside("shared", true, "sh", "-c", "echo ready; while :; do mv town.toml t; mv t town.toml; done & loop=$!; read x; kill $loop")
+	before := w.listing("mine")
+	for range 40 {
+		r := w.run("shared/work", "", "gt-prime", "--state", "--json")
+		if r.code != 0 || !strings.Contains(r.out, `"town":"`+w.at("home/.local/state/gt")+`"`) {
+			t.Fatalf("%v", r)
+		}
+	}
+	w.thread("shared/work")
+	if r := w.start("shared/work", own+"1"); strings.Contains(r.out+r.errs, theirs) {
+		t.Errorf("%v", r)
+	}
+	if changed := changes(before, w.listing("mine")); changed != "" {
+		t.Error(changed)
+	}
+	if r := w.run("shared/work", "", "gt-hooks", "trust", "--yes", w.at("theirs")); r.code != 1 || !strings.Contains(r.errs, "belongs to another user") {
+		t.Errorf("another user's folder can be trusted: %v", r)
+	}
+	// The twin: in a folder of one's own it is a town as soon as one says so.
+	w.put("town/town.toml", "")
+	w.must("town", "gt-hooks", "trust", "--yes")
+	if r := w.run("town", "", "gt-prime", "--state", "--json"); !strings.Contains(r.out, `"town":"`+w.at("town")+`"`) {
+		t.Errorf("%v", r)
+	}
+}
+
+// A file of a town that another user exchanges while it is looked at is read as
+// one's own or not at all.
+func TestUserExchangesFiles(t *testing.T) {
+	w := newWorld(t)
+	u := w.other()
+	const crew = "town/demo/crew/max"
+	w.put("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
+	w.put(crew+"/file", "")
+	w.must("town", "gt-hooks", "trust", "--yes")
+	now := time.Now().UTC().Format(time.RFC3339)
+	w.put(crew+"/.polecat-checkpoint.json", `{"notes":"OWN","timestamp":"`+now+`"}`)
+	if r := w.run(crew, "", "gt-checkpoint", "read"); !strings.Contains(r.out, "OWN") {
+		t.Errorf("what another program of the town has left is not read: %v", r)
+	}
+	w.must(".", "chmod", "755", "town", "town/demo", "town/demo/crew")
+	w.shared(crew)
+	if err := os.Chmod(w.at(crew), 0o777); err != nil { // without the sticky bit: a group's folder
+		t.Fatal(err)
+	}
+	u.must(crew, "sh", "-c", `echo '{"notes":"`+theirs+`","timestamp":"`+now+`"}' >.their`)
+	u.beside(crew, true, "sh", "-c", "mv .polecat-checkpoint.json .own; echo ready; while :; do ln .own .x; mv -f .x .polecat-checkpoint.json; cp .their .y; mv -f .y .polecat-checkpoint.json; done & loop=$!; read x; kill $loop")
+	for range 60 {
+		if r := w.run(crew, "", "gt-checkpoint", "read"); strings.Contains(r.out+r.errs, theirs) {
+			t.Fatalf("%v", r)
+		}
+	}
+	if r := w.start(crew, own+"1"); strings.Contains(r.out+r.errs, theirs) {
+		t.Errorf("%v", r)
+	}
+}
+
+// Nobody who is not the person can write to what gt believes, nor keep it from
+// working.
+func TestUserAndState(t *testing.T) {
+	w := newWorld(t)
+	u := w.other()
+	w.neighbour()
+	w.repository("work")
+	c := w.client("work")
+	c.start("work", own+"1")
+	if r := u.run(".", "", "sh", "-c", "find "+w.at("home/.local/state/gt")+" -type f -exec head {} + ; echo x >"+w.at("home/.local/state/gt/x")); strings.Contains(r.out, neighbour) || r.code == 0 {
+		t.Errorf("another user reads it: %v", r)
+	}
+	held := u.beside(".", true, self(), "hold", w.at("home"), w.at("work"))
+	var files []string
+	if err := json.Unmarshal([]byte(held.ready), &files); err != nil {
+		t.Error(err)
+	}
+	for _, file := range files {
+		if strings.HasPrefix(file, w.at("home/.local/state")) {
+			t.Errorf("another user holds %s", file)
+		}
+	}
+	c.stop()
+	w.thread("work")
+
+	// With a state that others can write to there is no thread, and a clear word.
+	for name, spoil := range map[string][]string{
+		"others may write to it":     {"chmod", "777", w.at("home/.local/state/gt")},
+		"it belongs to another user": {"sh", "-c", "chmod 700 " + w.at("home/.local/state/gt") + "; chown 65534 " + w.at("home/.local/state/gt")},
+	} {
+		w.must(".", spoil[0], spoil[1:]...)
+		r := w.start("neighbour", own+"2")
+		if r.code != 0 || strings.Contains(r.out, neighbour) || !strings.Contains(r.errs, name) || strings.Count(r.errs, "\n") > 1 {
+			t.Errorf("%s: %v", name, r)
+		}
+		if r := w.run("neighbour", "", "gt-mail", "send", "self", "-s", "x"); r.code != 74 || !strings.Contains(r.errs, name) {
+			t.Errorf("%s: %v", name, r)
+		}
+	}
+	w.must(".", "chown", "0", w.at("home/.local/state/gt"))
+	if r := w.start("neighbour", own+"3"); !strings.Contains(r.out, neighbour+" message") {
+		t.Errorf("mended, it is not told: %v", r)
+	}
+}
+
+// With sudo, where HOME is still the user's, root leaves that user's files as they
+// are and makes none there.
+func TestSudo(t *testing.T) {
+	for _, fresh := range []bool{true, false} {
+		name := "before the user has begun"
+		if !fresh {
+			name = "with a state of the user's"
+		}
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			w := newWorld(t)
+			u := w.other()
+			w.must(".", "cp", w.at("home/.gitconfig"), w.at("theirs/.gitconfig"))
+			w.repository("theirs/work")
+			w.must(".", "chown", "-hR", "65534:65534", w.at("theirs"))
+			if !fresh {
+				c := u.client("theirs/work")
+				c.start("theirs/work", own+"1")
+				c.typed("theirs/work", own+"1", "gt-handoff", "-s", "USER-SUBJECT", "-m", "USER-MESSAGE")
+				c.stop()
+			}
+			before := w.listing("theirs")
+			root := w.with("HOME="+w.at("theirs"), "XDG_STATE_HOME="+w.at("theirs/.local/state"), "SUDO_UID=65534", "SUDO_USER=nobody")
+			r := root.start("theirs/work", own+"5")
+			if r.code != 0 || !strings.Contains(r.errs, "another user") || strings.Contains(r.out, "USER-") {
+				t.Errorf("%v", r)
+			}
+			for _, run := range commands(root, "theirs/work") {
+				if r := run(); strings.Contains(r.line, "--hook") && (r.code != 0 || strings.Contains(r.out, "USER-")) {
+					t.Errorf("%v", r)
+				}
+			}
+			if changed := changes(before, w.listing("theirs")); changed != "" {
+				t.Errorf("root has left %s", changed)
+			}
+			if out := w.must(".", "find", w.at("theirs"), "!", "-user", "65534"); out != "" {
+				t.Errorf("root's are now %s", out)
+			}
+			u.thread("theirs/work")
+		})
+	}
+}
+
+// A socket of another user's is talked to by nobody, and a process that their files
+// name is not signalled.
+func TestUserLeavesSocketsAndPids(t *testing.T) {
+	w := newWorld(t)
+	u := w.other()
+	w.shared("shared")
+	w.shared("marks")
+	w.repository("shared/work")
+	u.beside("shared", true, self(), "listen", w.at("shared/default"), w.at("marks/connected"))
+	u.must("shared", "sh", "-c", "mkdir tmux-0 && chmod 700 tmux-0")
+	w = w.with("TMUX="+w.at("shared/default")+",1,0", "TMUX_PANE=%0")
+	victim := exec.Command("sleep", "1000")
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { victim.Process.Kill(); victim.Wait() }()
+	pid := victim.Process.Pid
+	w.put("shared/work/.runtime/pids/gt-crew-max.pid", "")
+	w.must("shared/work", "sh", "-c", "rm -r .runtime; mkdir -m 777 .runtime")
+	u.with("PID="+itoa(pid)).must("shared/work/.runtime", "sh", "-c", `mkdir pids; echo $PID >pids/gt-crew-max.pid; echo "$PID|$(cut -d' ' -f22 /proc/$PID/stat)" >pids/gt-crew-joe.pid`)
+	for _, run := range append(commands(w, "shared/work"),
+		func() result { return w.run("shared/work", "", "gt-keepalive", "pid", "list") },
+		func() result { return w.run("shared/work", "", "gt-keepalive", "pid", "reap", "--grace", "1ms") },
+		func() result {
+			return w.with("TMUX_TMPDIR="+w.at("shared"), "TMUX=").run("shared/work", "", "gt-handoff", "gt-crew-max")
+		},
+	) {
+		r := run()
+		if marks := w.marks(); marks != "" {
+			t.Errorf("it talked to %s: %v", marks, r)
+		}
+	}
+	if err := victim.Process.Signal(syscall.Signal(0)); err != nil || exited(pid) {
+		t.Errorf("the process was signalled: %v", err)
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// exited reports whether a child of ours has ended and waits to be asked for.
+func exited(pid int) bool {
+	data, err := os.ReadFile("/proc/" + itoa(pid) + "/stat")
+	return err != nil || strings.Contains(string(data), ") Z ")
+}
