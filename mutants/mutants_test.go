@@ -192,11 +192,13 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/seance_cache",
 	},
 	{
-		name:  "a cache that others may write is believed",
-		file:  "lib/history/cache.go",
-		right: `err != nil || info.Mode().Perm()&0o022 != 0 {`,
-		wrong: `err != nil || info.Mode().Perm()&0 != 0 {`,
-		pkg:   ".", run: "TestHostileStores/a_cache_that_is_open_to_all",
+		name: "a cache that others may write is believed",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `	if info.Mode().Perm()&0o022 != 0 {
+		return errors.New("others may write it")`,
+		wrong: `	if info.Mode().Perm()&0 != 0 {
+		return errors.New("others may write it")`,
+		pkg: ".", run: "TestHostileStores/a_cache_that_is_open_to_all",
 	},
 	{
 		name:  "a transcript that could not be read is kept as one in which nothing stands",
@@ -482,14 +484,12 @@ var mutants = []mutant{
 	{
 		name: "a file is judged by a look at its name",
 		file: "lib/atomicfile/atomicfile.go",
-		right: `	if judge != nil {
-		if err := judge(info)`,
-		wrong: `	if judge != nil {
-		info, err := os.Lstat(path)
-		if err != nil {
-			return nil, Error("read", path, err)
-		}
-		if err := judge(info)`,
+		right: `		info, err := f.Stat()
+		if err == nil {
+			err = judge(info)`,
+		wrong: `		info, err := os.Lstat(path)
+		if err == nil {
+			err = judge(info)`,
 		pkg: "./lib/atomicfile", run: "TestJudgedByWhatWasOpened",
 	},
 	{
@@ -530,7 +530,7 @@ var mutants = []mutant{
 	{
 		name:  "outside a trusted town a project is read and written",
 		file:  "lib/home/home.go",
-		right: "if !h.role || h.Town.Trust == nil {\n\t\treturn place.Mirror{}",
+		right: "if !h.HasMirror() {\n\t\treturn place.Mirror{}",
 		wrong: "if false {\n\t\treturn place.Mirror{}",
 		pkg:   ".", run: "TestScripts/checkpoint_guard",
 	},
