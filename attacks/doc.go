@@ -31,7 +31,7 @@
 //	16 a lock on .git/info/exclude           TestSandbox/every-lock-that-it-can-have, TestUserAndState
 //	17 PATH into the project                 TestPathIntoProject, TestPathIntoProjectFromElsewhere, TestInterpreterOnPath
 //	18 a hundred thousand checkpoints        lib/checkpoint TestMany
-//	19 recipients that are folders           testdata/scripts/mail_hostile
+//	19 recipients that are folders           testdata/scripts/mail_send
 //	20 git runs what a repository names      TestRepositoryNamesPrograms, TestSandbox/a-repository-that-names-programs
 //	21 the environment of hooks              TestSandbox/the-environment-of-its-hooks, …/programs-elsewhere, …/the-state-of-its-hooks
 //	22 locks of who only reads               TestSandbox/every-lock-that-it-can-have; lib/flock TestSandboxHoldsNoLock, TestWhoMayOnlyRead
