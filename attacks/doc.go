@@ -17,7 +17,7 @@
 //	 2 a record that names a tmux server     TestSandbox/a-tmux-server; lib/tmux TestForeignServer, TestSandboxedServer, TestExchangedSocket
 //	 3 town.toml of mode 0600                TestSandbox/a-town-of-mode-0600, TestSandboxInTown/roles-and-programs; lib/place TestTrustedBytesAreTheOnesRead
 //	 4 restart files                         TestSandbox/records,-markers-and-restarts; lib/tmux TestBuffer; testdata/scripts/secrets_session
-//	 5 a log that names an account           TestBrought/a-town; testdata/scripts/seance_accounts; lib/history TestHostileStores
+//	 5 a log that names an account           TestBrought/a-town; testdata/scripts/seance_accounts; TestHostileStores at the top
 //	 6 records and notes of mode 0600        TestBrought/what-was-kept-in-projects
 //	 7 links to a neighbour                  TestBrought/a-link-to-a-neighbour, TestSandbox/a-link-to-a-neighbour's-state
 //	 8 colours around secrets                lib/redact TestFormsTimesWrappings; testdata/scripts/secrets_hidden
@@ -30,8 +30,8 @@
 //	15 another PID namespace                 TestAgentInContainer; lib/process TestOtherNamespace; testdata/scripts/prime_containers
 //	16 a lock on .git/info/exclude           TestSandbox/every-lock-that-it-can-have, TestUserAndState
 //	17 PATH into the project                 TestPathIntoProject, TestPathIntoProjectFromElsewhere, TestInterpreterOnPath
-//	18 a hundred thousand checkpoints        testdata/scripts/hostile_places
-//	19 recipients that are folders           testdata/scripts/mail_hostile
+//	18 a hundred thousand checkpoints        lib/checkpoint TestMany
+//	19 recipients that are folders           testdata/scripts/mail_send
 //	20 git runs what a repository names      TestRepositoryNamesPrograms, TestSandbox/a-repository-that-names-programs
 //	21 the environment of hooks              TestSandbox/the-environment-of-its-hooks, …/programs-elsewhere, …/the-state-of-its-hooks
 //	22 locks of who only reads               TestSandbox/every-lock-that-it-can-have; lib/flock TestSandboxHoldsNoLock, TestWhoMayOnlyRead
