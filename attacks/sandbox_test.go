@@ -30,12 +30,11 @@ func (w *world) sandbox(dir string) *world {
 // of its client then do to its hooks.
 type plot struct {
 	name string
-	load func(w *world, dir string)        // what it writes; made in dir
-	do   string                            // what it runs then, by a shell in the project
-	env  func(w *world) []string           // what the hooks see besides
-	hold func(w *world, box *world)        // what goes on running in the sandbox
-	cwd  string                            // where the hooks run, "work" where empty
-	look func(w *world, c *companion) bool // what is to be seen at the end
+	load func(w *world, dir string) // what it writes; made in dir
+	do   string                     // what it runs then, by a shell in the project
+	env  func(w *world) []string    // what the hooks see besides
+	hold func(w *world, box *world) // what goes on running in the sandbox
+	cwd  string                     // where the hooks run, "work" where empty
 }
 
 var plots = []plot{
