@@ -18,8 +18,9 @@ import (
 // What a person might write: every character that a shell, tmux or a mail
 // header would like to have a say in.
 const (
-	subject = `It's "SUBJECT-CANARY" for $HOME; #{pane_id} & more`
-	message = "First: don't `touch` the \"lamp\".\nSecond: MESSAGE-CANARY costs $5 #{session_name} \\n 100%;\n\nThird: äöü ✓"
+	subject  = `It's "SUBJECT-CANARY" for $HOME; #{pane_id} & more`
+	inQuotes = `It's \"SUBJECT-CANARY\" for $HOME; #{pane_id} & more` // quoted, as a start says it
+	message  = "First: don't `touch` the \"lamp\".\nSecond: MESSAGE-CANARY costs $5 #{session_name} \\n 100%;\n\nThird: äöü ✓"
 )
 
 // handOver is the command that the model is made to run.
@@ -161,7 +162,7 @@ func handoverStory(w *world, start func() *pane) {
 		t.Fatal("nobody took over")
 	}
 	fresh := first.Session
-	for _, text := range append(strings.Split(message, "\n"), subject, "ROLE-CANARY") {
+	for _, text := range append(strings.Split(message, "\n"), inQuotes, "ROLE-CANARY") {
 		if text != "" && first.Count(text) == 0 {
 			t.Errorf("the successor's first request lacks %q:\n%s\n\n%s", text, first.Told(), first.Asked())
 		}

@@ -401,7 +401,7 @@ func handOverPlugged(w *plugged) {
 		return old != ""
 	})
 	fresh := w.record(old).ChildID
-	for _, text := range append(strings.Split(message, "\n"), subject, "ROLE-CANARY") {
+	for _, text := range append(strings.Split(message, "\n"), inQuotes, "ROLE-CANARY") {
 		if text != "" && first.Count(text) == 0 {
 			t.Errorf("the successor's first request lacks %q:\n%s", text, first.Text())
 		}
