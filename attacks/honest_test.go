@@ -191,8 +191,8 @@ func TestTrustedTown(t *testing.T) {
 				before := w.listing(dir)
 				w.thread(dir)
 				c := w.client(dir)
-				c.start(dir, "70000000-0000-4000-8000-000000000003")
-				c.typed(dir, "70000000-0000-4000-8000-000000000003", "gt-checkpoint", "write", "--notes", "x")
+				c.start(dir, "third-in-"+name)
+				c.typed(dir, "third-in-"+name, "gt-checkpoint", "write", "--notes", "x")
 				_, err := os.Stat(w.at(dir + "/.runtime/session_id"))
 				_, failed := os.Stat(w.at(dir + "/.polecat-checkpoint.json"))
 				switch changed := changes(before, w.listing(dir)); {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"maps"
 	"os"
@@ -250,7 +251,8 @@ func (w *world) start(dir, id string) result {
 // over, the next is told.
 func (w *world) thread(dir string) {
 	w.Helper()
-	const first, next = "70000000-0000-4000-8000-000000000001", "70000000-0000-4000-8000-000000000002"
+	first := fmt.Sprintf("70000000-0000-4000-8000-%08x0001", crc32.ChecksumIEEE([]byte(dir))) // a session's home is its first one
+	next := first[:len(first)-1] + "2"
 	c := w.client(dir)
 	did := []result{
 		c.start(dir, first),

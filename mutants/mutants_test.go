@@ -974,8 +974,9 @@ var mutants = []mutant{
 		name:  "git and tmux are found by the PATH that a project's settings name",
 		file:  "lib/hook/started.go",
 		right: `			os.Setenv(name, value)`,
-		wrong: `			_, _ = name, value`,
-		pkg:   "./attacks", run: "TestSandbox$/programs-elsewhere",
+		wrong: `			_ = value
+			os.Setenv(name, env.Getenv(name))`,
+		pkg: "./attacks", run: "TestSandbox$/programs-elsewhere",
 	},
 	{
 		name:  "gt's state for git lies where a project's settings name it",
@@ -1005,7 +1006,7 @@ var mutants = []mutant{
 		file: "lib/atomicfile/atomicfile.go",
 		right: `		case Ours(info) != nil:
 			return fmt.Errorf("'%s' belongs`,
-		wrong: `		case false:
+		wrong: `		case info == nil:
 			return fmt.Errorf("'%s' belongs`,
 		pkg: "./attacks", run: "TestSudo",
 	},
@@ -1013,7 +1014,7 @@ var mutants = []mutant{
 		name:  "a tracked file of a town's is removed as another program's",
 		file:  "lib/place/mirror.go",
 		right: `return m.home != "" && (m.only == nil || m.only[name])`,
-		wrong: `return m.home != ""`,
+		wrong: `return m.home != "" && !m.read || m.home != ""`,
 		pkg:   "./attacks", run: "TestTrustedTown",
 	},
 	{
