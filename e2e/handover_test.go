@@ -19,7 +19,7 @@ import (
 // header would like to have a say in.
 const (
 	subject  = `It's "SUBJECT-CANARY" for $HOME; #{pane_id} & more`
-	inQuotes = `It's \"SUBJECT-CANARY\" for $HOME; #{pane_id} & more` // quoted, as a start says it
+	inQuotes = `"It's 'SUBJECT-CANARY' for $HOME; #{pane_id} & more"` // quoted, as a start says it
 	message  = "First: don't `touch` the \"lamp\".\nSecond: MESSAGE-CANARY costs $5 #{session_name} \\n 100%;\n\nThird: äöü ✓"
 )
 
