@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
 	"syscall"
 	"time"
@@ -431,10 +432,23 @@ func PrivateSynced(dir string) error {
 	return Error("create", dir, syncDir(filepath.Dir(dir)))
 }
 
+// ReadDir is os.ReadDir for what may be something else than a folder: it waits for
+// no FIFO.
+func ReadDir(dir string) ([]fs.DirEntry, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	return entries, err
+}
+
 // Sweep removes the temporary files that killed processes left in dir. One
 // that is younger than an hour may still be in use and stays.
 func Sweep(dir string, now time.Time) {
-	entries, err := os.ReadDir(dir)
+	entries, err := ReadDir(dir)
 	if err != nil {
 		return
 	}

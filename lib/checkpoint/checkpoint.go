@@ -115,16 +115,12 @@ func Mend(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rollin
 // of a session vouches for, by their names: however many others lie there, none
 // is looked at.
 func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
-	ids, err := session.Store{Home: h}.IDs()
-	if err != nil {
-		return nil, err
-	}
+	ids, failed := session.Store{Home: h}.IDs() // without them the home's own is still told
 	paths := []string{h.Path(File)}
 	for _, id := range ids {
 		paths = append(paths, beside(h, id))
 	}
 	var all []*Checkpoint
-	var failed error
 	for _, path := range paths {
 		c, err := read(rolling(path), load)
 		if c != nil {

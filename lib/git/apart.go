@@ -155,7 +155,7 @@ func (r checkout) apart() (vars []string, done func(), err error) {
 
 // readNames returns what is in a folder, as far as a folder is long.
 func readNames(dir string) []string {
-	f, err := os.Open(dir)
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0) // waits for no FIFO
 	if err != nil {
 		return nil
 	}
@@ -176,9 +176,13 @@ const forgotten = 30 * 24 * time.Hour
 func (r checkout) ours() (dir string, done func(), err error) {
 	all := filepath.Join(string(place.StateOf(os.Getenv)), "git")
 	dir = filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(r.dir+"\x00"+r.common))))
-	if _, err = os.Lstat(dir); err != nil {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
 		sweep(all)
 		err = atomicfile.Private(dir)
+	case !info.IsDir():
+		return "", nil, atomicfile.Error("use", dir, errors.New("not a folder"))
 	}
 	if (err != nil || syscall.Access(dir, writable) != nil) && process.Boxed() {
 		// A command in a sandbox cannot write there. What git runs for it stays

@@ -48,7 +48,7 @@ type Box struct {
 // agent without a role has no box but its home's, for two folders of one name
 // must not share one. Where there is no box, every method says so.
 func Of(h home.Home, address string) Box {
-	own := Box{home: h, root: h.Runtime(), path: []string{"mail"}, own: true}
+	own := Box{home: h, root: h.Runtime(), path: []string{"mail"}, own: true, err: h.Problem}
 	id, err := identity.Parse(address)
 	switch {
 	case h.Town.Personal && address == h.Identity.Address():

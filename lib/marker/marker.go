@@ -94,7 +94,7 @@ func replaceable(path string) bool {
 
 // List returns the markers that lie in the home.
 func List(h home.Home) ([]Marker, error) {
-	entries, err := os.ReadDir(h.Runtime())
+	entries, err := atomicfile.ReadDir(h.Runtime())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, atomicfile.Error("read", h.Runtime(), err)
 	}

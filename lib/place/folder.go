@@ -108,7 +108,7 @@ func (s State) MakeHome(at, dir, address string) error {
 // Homes returns the homes of which something is kept, with the folder of the
 // state that keeps it.
 func (s State) Homes() (map[string]Folder, error) {
-	entries, err := os.ReadDir(s.Path("homes"))
+	entries, err := atomicfile.ReadDir(s.Path("homes"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

@@ -37,8 +37,8 @@ const (
 	Checkpoint = ".polecat-checkpoint.json"
 )
 
-// MirrorFiles are the names of all files that gt writes into a mirror.
-var MirrorFiles = []string{"handoff", "session_id", "keepalive.json", Checkpoint}
+// MirrorFiles are the names of all files that gt reads in a mirror or writes into it.
+var MirrorFiles = []string{"handoff", "handoff_to_successor", "session_id", "keepalive.json", Checkpoint}
 
 // MirrorPath is where a file of a mirror stands, relative to the home.
 func MirrorPath(name string) string {

@@ -83,7 +83,7 @@ func readTrust(path string) (*Trust, error) {
 
 // Towns returns every word of the person's on a town, sorted by path.
 func (s State) Towns() ([]*Trust, error) {
-	entries, err := os.ReadDir(s.Path("towns"))
+	entries, err := atomicfile.ReadDir(s.Path("towns"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

@@ -55,7 +55,7 @@ func (s Store) Exists(id ID) bool {
 
 // IDs returns the sessions that there are records of, by the names of their files.
 func (s Store) IDs() ([]ID, error) {
-	entries, err := os.ReadDir(s.dir())
+	entries, err := atomicfile.ReadDir(s.dir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
@@ -140,7 +140,7 @@ func (s Store) All() ([]*Record, error) { return s.all(atomicfile.Rolling.Read) 
 func (s Store) Mend() ([]*Record, error) { return s.all(atomicfile.Rolling.Mend) }
 
 func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, error) {
-	entries, err := os.ReadDir(s.dir())
+	entries, err := atomicfile.ReadDir(s.dir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,6 +104,9 @@ func (c *migrate) Run(env *cli.Env) error {
 	}
 	if c.DryRun {
 		c.name(say, towns)
+		if len(plans) == 0 && !c.JSON {
+			say.line("nothing of an earlier version is there to take over")
+		}
 		return say.err
 	}
 	if takes && !c.Yes {
@@ -136,17 +140,7 @@ func (c *migrate) Run(env *cli.Env) error {
 	if err == nil && c.Clean {
 		err = c.clean(env, say, plans)
 	}
-	return cmpError(err, say.err)
-}
-
-// cmpError is the first of errors that is one.
-func cmpError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(err, say.err)
 }
 
 // done says that it was done on this machine.
@@ -442,5 +436,5 @@ func bringTown(env *cli.Env, root string) error {
 			}
 		}
 	}
-	return cmpError(failed, say.err)
+	return cmp.Or(failed, say.err)
 }
