@@ -51,7 +51,7 @@ func inBox(rel string) (box, folder string, ok bool) {
 func (w *world) look() (snapshot, error) {
 	s := snapshot{state: map[string]string{}, log: map[string][]byte{}}
 	err := filepath.WalkDir(w.root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() && (e.Name() == ".git" || path == w.path("tmp")) {
+		if err != nil || e.IsDir() && (e.Name() == ".git" || path == w.path("tmp") || path == w.path("home/.local/state/gt/git")) {
 			if err == nil {
 				if data, rerr := os.ReadFile(filepath.Join(path, "info", "exclude")); rerr == nil {
 					rel, _ := filepath.Rel(w.root, path)

@@ -140,6 +140,7 @@ func lint(root string, s scenario, calls []call) (problems []string) {
 				wrong(c, "a temporary file that may be somebody else's")
 			case temp && filepath.Base(target(path)) != "settings.json" && filepath.Base(target(path)) != "dotfiles.json" && perm(c) != 0o600:
 				wrong(c, "mode %o", perm(c))
+			case isLock(filepath.Base(path)): // nobody but who may write holds one
 			case !temp && !c.has("O_APPEND"):
 				wrong(c, "state is written in place")
 			}

@@ -60,7 +60,11 @@ func (c call) to() string {
 	}
 	for i := len(c.args) - 1; i > 0; i-- {
 		if a := c.args[i]; len(a) > 0 && a[0] == '"' {
-			return unquote(a)
+			to := unquote(a)
+			if dir := behind(c.args[i-1]); !filepath.IsAbs(to) && dir != "" {
+				to = filepath.Join(dir, to)
+			}
+			return to
 		}
 	}
 	return ""

@@ -100,6 +100,7 @@ func Begin(env *cli.Env, f Flags) *Call {
 	if c.Home.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is no address and was ignored", c.Home.Ignored)
 	}
+	c.Warn(c.Home.Town.Unread)
 	c.Store = session.Store{Home: c.Home, Warn: c.Warn}
 	if c.ID == "" && c.Input.SessionID == "" {
 		c.ID = c.Store.Current(env.Getenv, f.Hook)

@@ -31,6 +31,9 @@ type Town struct {
 	// Untrusted is a folder that would be the town, had the person trusted it;
 	// empty where none was passed over.
 	Untrusted string
+	// Unread is why the person's word on a town could not be read; nil where it
+	// could, and where there is none.
+	Unread error
 }
 
 // Find returns the town of dir, the first that holds: GT_ROOT, else
@@ -58,6 +61,7 @@ func FindIn(state place.State, getenv func(string) string, dir string) Town {
 		}
 	}
 	untrusted := ""
+	var unread error
 	for d := dir; ; d = filepath.Dir(d) {
 		if marked(d) {
 			trust, err := state.Trusted(d)
@@ -67,12 +71,15 @@ func FindIn(state place.State, getenv func(string) string, dir string) Town {
 			if untrusted == "" {
 				untrusted = d
 			}
+			if !errors.Is(err, place.ErrUntrusted) {
+				unread = err
+			}
 		}
 		if d == filepath.Dir(d) {
 			break
 		}
 	}
-	return Town{Root: string(state), State: state, Personal: true, Untrusted: untrusted}
+	return Town{Root: string(state), State: state, Personal: true, Untrusted: untrusted, Unread: unread}
 }
 
 // marked reports whether a folder claims to be a town.

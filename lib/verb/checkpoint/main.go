@@ -79,7 +79,8 @@ const lastAnswer = 1500
 func (w *write) Run(env *cli.Env) error {
 	call := hook.Begin(env, w.Flags)
 	if w.Hook && call.Home.Problem != nil {
-		return nil // gt-prime has said why
+		env.Warn("%v", call.Home.Problem)
+		return nil
 	}
 	return call.End(w.save(env, call))
 }

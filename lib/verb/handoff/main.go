@@ -101,7 +101,8 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	call := hook.Begin(env, g.Client)
 	if g.Client.Hook && call.Home.Problem != nil {
-		return nil // gt-prime has said why
+		env.Warn("%v", call.Home.Problem)
+		return nil
 	}
 	if g.Client.Hook {
 		if err := call.Home.Prepare(); err != nil {

@@ -67,9 +67,13 @@ func (c *trust) Run(env *cli.Env) error {
 	}
 	t.Mail, t.Since = c.Mail, env.Now().UTC().Truncate(time.Second)
 	old, _ := state.Trusted(root)
-	fmt.Fprint(env.Stdout, term.CleanText(env.Redact(describeTrust(t, old))))
+	if _, err := fmt.Fprint(env.Stdout, term.CleanText(env.Redact(describeTrust(t, old)))); err != nil {
+		return err
+	}
 	if old != nil && maps.Equal(old.Files, t.Files) && old.Mail == t.Mail && old.Shows == t.Shows {
-		fmt.Fprintln(env.Stdout, "trusted already; nothing has changed")
+		if _, err := fmt.Fprintln(env.Stdout, "trusted already; nothing has changed"); err != nil {
+			return err
+		}
 		return bringTown(env, t.Path)
 	}
 	if !c.Yes {
@@ -83,7 +87,9 @@ func (c *trust) Run(env *cli.Env) error {
 	if err := state.Trust(t); err != nil {
 		return err
 	}
-	fmt.Fprintln(env.Stdout, term.Clean("trusted: "+t.Path))
+	if _, err := fmt.Fprintln(env.Stdout, term.Clean("trusted: "+t.Path)); err != nil {
+		return err
+	}
 	return bringTown(env, t.Path)
 }
 
@@ -232,6 +238,6 @@ func (c *untrust) Run(env *cli.Env) error {
 		}
 		return err
 	}
-	fmt.Fprintln(env.Stdout, term.Clean("no longer trusted: "+dir))
-	return nil
+	_, err := fmt.Fprintln(env.Stdout, term.Clean("no longer trusted: "+dir))
+	return err
 }

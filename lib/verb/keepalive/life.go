@@ -33,7 +33,8 @@ type touch struct {
 func (t *touch) Run(env *cli.Env) error {
 	call := hook.Begin(env, t.Flags)
 	if t.Hook && call.Home.Problem != nil {
-		return nil // gt-prime has said why
+		env.Warn("%v", call.Home.Problem)
+		return nil
 	}
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
 		return (&end{Flags: t.Flags}).note(env, call) // who drops our arguments cannot tell the two apart
@@ -178,7 +179,8 @@ func (e *end) Validate() error {
 func (e *end) Run(env *cli.Env) error {
 	call := hook.Begin(env, e.Flags)
 	if e.Hook && call.Home.Problem != nil {
-		return nil // gt-prime has said why
+		env.Warn("%v", call.Home.Problem)
+		return nil
 	}
 	return e.note(env, call)
 }
