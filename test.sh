@@ -82,7 +82,7 @@ main() {
 	step the stories with the real clients
 	command -v npm >/dev/null || [ -n "${GT_E2E_CLAUDE:-}" ] ||
 		say "no npm to install the clients with: those that are not in the cache are skipped"
-	go test -tags e2e -count 1 -timeout 20m ./hooks ./e2e/... || fail
+	go test -tags e2e -count 1 -timeout 35m ./hooks ./e2e/... || fail
 	return $failed
 }
 

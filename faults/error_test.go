@@ -236,6 +236,8 @@ var mayBeSilent = []struct {
 }{
 	{"", []string{"newfstatat"}, regexp.MustCompile(`^/dev(/shm(/gt-faults-[0-9]+(/[^/]+(/home(/\.local(/state)?)?|/work|/town(/gastown(/crew)?)?)?)?)?)?$`),
 		"a folder on the way that cannot be looked at is what its name says"},
+	{"", []string{"openat", "read", "newfstatat"}, regexp.MustCompile(`/homes/[^/]*/mirror$`),
+		"what other programs of a town see is written again with the next hook"},
 	{"", []string{"openat", "read"}, regexp.MustCompile(`/given/[0-9a-f]+$`),
 		"work that nobody vouches for is told as a note"},
 	{"gt-handoff", []string{"openat", "newfstatat"}, regexp.MustCompile(`/homes/[^/]*(/lock)?$`),

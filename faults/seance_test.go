@@ -175,6 +175,12 @@ func (r *reader) untouched(t *testing.T) string {
 				return nil
 			}
 			fmt.Fprintln(&b, rel, info.Mode())
+		case e.Type()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(&b, rel, to)
 		default:
 			data, err := os.ReadFile(path)
 			if err != nil {
@@ -203,7 +209,7 @@ func (r *reader) reset(t *testing.T) {
 		}
 	}
 	if _, ok := r.was[caches[1]]; !ok {
-		must(t, os.RemoveAll(r.w.path("home/.local/state")))
+		must(t, os.RemoveAll(r.w.path("home/.local/state/gt/.sessions")))
 	}
 }
 

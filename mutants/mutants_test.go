@@ -997,8 +997,10 @@ var mutants = []mutant{
 	{
 		name:  "a session's home is wherever its client is",
 		file:  "lib/hook/call.go",
-		right: `		if at, dir := state.Fixed(string(c.ID)); at != "" {`,
-		wrong: `		if at, dir := state.Fixed(string(c.ID)); false {`,
+		right: `		c.Warn(err)
+		if at != "" {`,
+		wrong: `		c.Warn(err)
+		if _ = dir; false {`,
 		pkg:   "./attacks", run: "TestSandbox$/another-folder",
 	},
 	{

@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"syscall"
@@ -430,6 +431,26 @@ func PrivateSynced(dir string) error {
 		return err
 	}
 	return Error("create", dir, syncDir(filepath.Dir(dir)))
+}
+
+// SweepIn is Sweep for an opened folder that is not ours alone: only what WriteIn left
+// in the place of these names goes.
+func SweepIn(dir *os.Root, names []string, now time.Time) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(4096)
+	for _, e := range entries {
+		name, _, ok := strings.Cut(strings.TrimPrefix(e.Name(), "."), tmpMark)
+		if !ok || e.Name()[0] != '.' || !slices.Contains(names, name) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()).Abs() > time.Hour {
+			_ = dir.Remove(e.Name())
+		}
+	}
 }
 
 // ReadDir is os.ReadDir for what may be something else than a folder: it waits for

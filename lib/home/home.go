@@ -133,14 +133,14 @@ func Fixed(state place.State, getenv func(string) string, at, dir, own string) H
 }
 
 // OfSession is the home of a session of which a record is kept; ok is false where
-// none is noted.
-func OfSession(state place.State, id string) (h Home, ok bool) {
-	at, dir := state.Fixed(id)
+// none is noted, and with an error where that could not be read.
+func OfSession(state place.State, id string) (h Home, ok bool, err error) {
+	at, dir, err := state.Fixed(id)
 	if at == "" {
-		return Home{}, false
+		return Home{}, false, err
 	}
 	t := town.Town{Root: string(state), State: state, Personal: true}
-	return Home{Dir: dir, Town: t, Identity: identity.Named(dir)}.in(at), true
+	return Home{Dir: dir, Town: t, Identity: identity.Named(dir)}.in(at), true, nil
 }
 
 // Elsewhere is the home of somebody who works in dir: of our environment only

@@ -112,7 +112,9 @@ func Begin(env *cli.Env, f Flags) *Call {
 func (c *Call) find() home.Home {
 	if c.Hook && c.ID != "" {
 		state := place.StateOf(c.env.Getenv)
-		if at, dir := state.Fixed(string(c.ID)); at != "" {
+		at, dir, err := state.Fixed(string(c.ID))
+		c.Warn(err)
+		if at != "" {
 			return home.Fixed(state, c.env.Getenv, at, dir, string(c.ID))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"unicode/utf8"
 
 	"gt/lib/atomicfile"
@@ -146,18 +147,24 @@ func (s State) Fix(id, at string) error {
 }
 
 // Fixed returns the folder of the state that keeps what belongs to the session's
-// home, and the home, both "" where none is noted.
-func (s State) Fixed(id string) (at, dir string) {
-	target, err := os.Readlink(s.Path("sessions", id))
-	if err != nil {
-		return "", ""
+// home, and the home, both "" where none is noted. An error says that it could not be
+// read.
+func (s State) Fixed(id string) (at, dir string, err error) {
+	link := s.Path("sessions", id)
+	target, err := os.Readlink(link)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return "", "", nil
+	} else if err != nil {
+		return "", "", atomicfile.Error("read", link, err)
 	}
 	at = s.Path("homes", filepath.Base(target))
 	f, err := readFolder(at)
-	if err != nil {
-		return "", ""
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	} else if err != nil {
+		return "", "", err
 	}
-	return at, f.Path
+	return at, f.Path, nil
 }
 
 // Unfix forgets the home of a session of which nothing else is kept.

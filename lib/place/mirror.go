@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"gt/lib/atomicfile"
 )
@@ -77,6 +78,22 @@ func (m Mirror) Write(name string, data []byte) error {
 	}
 	defer dir.Close()
 	return atomicfile.Error("write", m.Path(name), atomicfile.WriteIn(dir, name, data))
+}
+
+// Sweep removes the temporary files that killed processes left in the mirror. One
+// that is younger than an hour may still be in use and stays.
+func (m Mirror) Sweep(now time.Time) {
+	if m.home == "" {
+		return
+	}
+	for _, name := range []string{Checkpoint, "session_id"} { // one of each folder
+		dir, err := m.open(name, false)
+		if err != nil {
+			continue
+		}
+		atomicfile.SweepIn(dir, MirrorFiles, now)
+		dir.Close()
+	}
 }
 
 // Remove takes a file out of the mirror; that there is none is no error.

@@ -140,21 +140,21 @@ func TestFixed(t *testing.T) {
 	for _, dir := range []string{a, b} {
 		must(t, s.MakeHome(s.Home(dir, false), dir, ""))
 	}
-	if at, _ := s.Fixed("s1"); at != "" {
+	if at, _, _ := s.Fixed("s1"); at != "" {
 		t.Error(at)
 	}
 	must(t, s.Fix("s1", s.Home(a, false)))
 	must(t, s.Fix("s1", s.Home(b, false))) // its first hook's counts
-	if at, dir := s.Fixed("s1"); at != s.Home(a, false) || dir != Real(a) {
+	if at, dir, _ := s.Fixed("s1"); at != s.Home(a, false) || dir != Real(a) {
 		t.Error(at, dir)
 	}
 	s.Unfix("s1")
-	if at, _ := s.Fixed("s1"); at != "" {
+	if at, _, _ := s.Fixed("s1"); at != "" {
 		t.Error(at)
 	}
 	// A link leads to a home of this state, whatever it says.
 	must(t, os.Symlink("/etc", s.Path("sessions", "s2")))
-	if at, _ := s.Fixed("s2"); at != "" {
+	if at, _, _ := s.Fixed("s2"); at != "" {
 		t.Error(at)
 	}
 }

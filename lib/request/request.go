@@ -76,7 +76,7 @@ func Denied(err error) bool {
 // that its first hook had, wherever the command runs.
 func HomeOf(getenv func(string) string, h home.Home, id session.ID) home.Home {
 	state := place.StateOf(getenv)
-	if at, dir := state.Fixed(string(id)); at != "" {
+	if at, dir, _ := state.Fixed(string(id)); at != "" {
 		return home.Fixed(state, getenv, at, dir, string(id))
 	}
 	return h

@@ -11,9 +11,9 @@ func Lookup(state place.State, id ID) (*Record, error) {
 	if _, err := ParseID(string(id)); err != nil {
 		return nil, nil
 	}
-	h, ok := home.OfSession(state, string(id))
+	h, ok, err := home.OfSession(state, string(id))
 	if !ok {
-		return nil, nil
+		return nil, err
 	}
 	return Store{Home: h}.Get(id)
 }

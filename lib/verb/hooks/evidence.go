@@ -139,7 +139,7 @@ var turnEnds = []string{"Stop", "AfterAgent", "stop", "agentStop"}
 
 // look finds what a session's hooks have left in its home.
 func (e *evidence) look(t town.Town, s *roll.Session) {
-	h, ok := home.OfSession(t.State, string(s.ID))
+	h, ok, _ := home.OfSession(t.State, string(s.ID))
 	if !ok {
 		return
 	}

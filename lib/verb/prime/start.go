@@ -131,6 +131,7 @@ func (s *start) chooseMirror() error {
 	if !h.HasMirror() {
 		return nil
 	}
+	h.Mirror().Sweep(s.env.Now())
 	paths := make([]string, len(place.MirrorFiles))
 	for i, name := range place.MirrorFiles {
 		paths[i] = place.MirrorPath(name)
