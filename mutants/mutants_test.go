@@ -995,13 +995,13 @@ var mutants = []mutant{
 		pkg: "./attacks", run: "TestSandbox$/the-environment-of-its-hooks",
 	},
 	{
-		name:  "a session's home is wherever its client is",
-		file:  "lib/hook/call.go",
+		name: "a session's home is wherever its client is",
+		file: "lib/hook/call.go",
 		right: `		c.Warn(err)
 		if at != "" {`,
 		wrong: `		c.Warn(err)
 		if _ = dir; false {`,
-		pkg:   "./attacks", run: "TestSandbox$/another-folder",
+		pkg: "./attacks", run: "TestSandbox$/another-folder",
 	},
 	{
 		name: "root makes folders in the user's home",
