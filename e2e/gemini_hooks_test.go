@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -164,7 +165,7 @@ func TestGeminiStart(t *testing.T) {
 	w.longRole()
 	w.headless("gemini", "-y", "-p", "the first prompt")
 	first := w.asked("the first prompt")
-	w.toldOnce(first, "You work in "+w.project+" on branch \"main\".", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
+	w.toldOnce(first, "You work in "+strconv.Quote(w.project)+" on branch \"main\".", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
 	ids := w.started()
 	if len(ids) != 1 {
 		t.Fatalf("%q started", ids)
@@ -179,8 +180,8 @@ func TestGeminiStart(t *testing.T) {
 
 	p := w.open("g", "gemini", "-y", "-i", "the second prompt")
 	p.awaitScreen("ANSWER to the second prompt")
-	w.toldOnce(w.asked("the second prompt"), "You work in "+w.project, "ROLE-BEGIN", "ROLE-END")
-	p.enter("run: cat ~/.local/state/gt/homes/*/keepalive.json; gt-checkpoint read; echo $GEMINI_CLI; gt-seance list --active --json | wc -l")
+	w.toldOnce(w.asked("the second prompt"), "You work in "+strconv.Quote(w.project), "ROLE-BEGIN", "ROLE-END")
+	p.enter("run: gt-keepalive show --json; gt-checkpoint read; echo $GEMINI_CLI; gt-seance list --active --json | wc -l")
 	p.awaitScreen("It is done.")
 	shown := w.model.Turns().Last().Result()
 	for _, want := range []string{`"state":"running"`, `"last_command":"UserPromptSubmit"`, "- branch: main", "last words: ANSWER to the second prompt"} {
@@ -191,12 +192,12 @@ func TestGeminiStart(t *testing.T) {
 	w.until("the turn's end is noted", func() bool {
 		return strings.Contains(w.read(w.runtime("keepalive.json")), `"state":"waiting"`)
 	})
-	w.toldOnce(p.tell("the third prompt"), "ROLE-BEGIN", "You work in "+w.project)
+	w.toldOnce(p.tell("the third prompt"), "ROLE-BEGIN", "You work in "+strconv.Quote(w.project))
 	second := w.started()[1]
 	p.enter("/clear")
 	w.until("the session is cleared", func() bool { return w.record(second).Outcome == "done" })
-	w.toldOnce(p.tell("after the clearing"), "You work in "+w.project, "cleared on purpose", "ROLE-BEGIN", "ROLE-END")
-	w.toldOnce(p.tell("once more"), "You work in "+w.project, "ROLE-BEGIN")
+	w.toldOnce(p.tell("after the clearing"), "You work in "+strconv.Quote(w.project), "cleared on purpose", "ROLE-BEGIN", "ROLE-END")
+	w.toldOnce(p.tell("once more"), "You work in "+strconv.Quote(w.project), "ROLE-BEGIN")
 	third := w.started()[2]
 	if r := w.record(third); r.ParentID != second || r.ChainID != second || r.Source != "clear" {
 		t.Errorf("the record after /clear says %+v", r)

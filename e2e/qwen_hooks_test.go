@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestQwenStart(t *testing.T) {
 	w.answers(190_000)
 	w.longRole()
 	w.headless("qwen", "-y", "-p", "the first prompt")
-	w.toldOnce(w.asked("the first prompt"), "You work in "+w.project+" on branch \"main\".", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
+	w.toldOnce(w.asked("the first prompt"), "You work in "+strconv.Quote(w.project)+" on branch \"main\".", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
 	first := w.started()[0]
 	w.until("the session ended", func() bool { return w.record(first).Outcome == "done" })
 	w.headless("qwen", "-y", "-p", "run: gt-checkpoint write --notes MIDDLE; gt-keepalive status --json; echo ID $QWEN_CODE_SESSION_ID.")
@@ -49,8 +50,8 @@ func TestQwenStart(t *testing.T) {
 
 	p := w.open("q", "qwen", "-y", "-i", "in the pane")
 	p.awaitScreen("ANSWER to in the pane")
-	w.toldOnce(w.asked("in the pane"), "You work in "+w.project, "ROLE-BEGIN", "ROLE-END")
-	w.toldOnce(p.tell("the next prompt"), "ROLE-BEGIN", "You work in "+w.project)
+	w.toldOnce(w.asked("in the pane"), "You work in "+strconv.Quote(w.project), "ROLE-BEGIN", "ROLE-END")
+	w.toldOnce(p.tell("the next prompt"), "ROLE-BEGIN", "You work in "+strconv.Quote(w.project))
 	third := w.latest()
 	w.until("the turn's end is noted", func() bool {
 		return strings.Contains(w.read(w.runtime("keepalive.json")), `"state":"waiting"`)
@@ -60,7 +61,7 @@ func TestQwenStart(t *testing.T) {
 	}
 	p.enter("/clear")
 	w.until("the session is cleared", func() bool { return w.record(third).Outcome == "done" && w.latest() != third })
-	w.toldOnce(p.tell("after the clearing"), "You work in "+w.project, "cleared on purpose", "ROLE-BEGIN", "ROLE-END")
+	w.toldOnce(p.tell("after the clearing"), "You work in "+strconv.Quote(w.project), "cleared on purpose", "ROLE-BEGIN", "ROLE-END")
 	fourth := w.latest()
 	if r := w.record(fourth); r.ParentID != third || r.Source != "clear" {
 		t.Errorf("the record after /clear says %+v", r)
