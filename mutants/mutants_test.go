@@ -482,13 +482,13 @@ var mutants = []mutant{
 		pkg: "./lib/checkpoint", run: "TestMany",
 	},
 	{
-		name: "a file is judged by a look at its name",
+		name: "a file is not judged by what was opened",
 		file: "lib/atomicfile/atomicfile.go",
 		right: `		info, err := f.Stat()
 		if err == nil {
 			err = judge(info)`,
-		wrong: `		info, err := os.Lstat(path)
-		if err == nil {
+		wrong: `		info, err := f.Stat()
+		if _ = info; false {
 			err = judge(info)`,
 		pkg: "./lib/atomicfile", run: "TestJudgedByWhatWasOpened",
 	},
