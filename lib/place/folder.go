@@ -8,12 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"unicode/utf8"
 
 	"gt/lib/atomicfile"
 )
-
-func lastRune(s string) (rune, int) { return utf8.DecodeLastRuneInString(s) }
 
 // Folder tells one folder from every other that has, or had, the same path.
 type Folder struct {

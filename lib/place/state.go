@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gt/lib/atomicfile"
 )
@@ -149,7 +150,7 @@ func key(real string) string {
 		name = "root"
 	}
 	for len(name) > maxName {
-		_, size := lastRune(name)
+		_, size := utf8.DecodeLastRuneInString(name)
 		name = name[:len(name)-size]
 	}
 	return name + "-" + hex.EncodeToString(sum[:16])

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gt/lib/atomicfile"
@@ -100,18 +101,8 @@ func (s State) Towns() ([]*Trust, error) {
 			failed = errors.Join(failed, err)
 		}
 	}
-	slices.SortFunc(all, func(a, b *Trust) int { return compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b *Trust) int { return strings.Compare(a.Path, b.Path) })
 	return all, failed
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Survey looks at a town that a person may want to trust: whose folder it is, and
