@@ -96,7 +96,13 @@ func Begin(env *cli.Env, f Flags) *Call {
 	if c.server.Known() && len(town.Above(place.StateOf(env.Getenv), slices.Values([]string{c.Dir}))) > 0 {
 		without(env, ofTown) // the folder's own counts
 	}
-	c.Home = c.find()
+	var unread error
+	c.Home, unread = c.find()
+	if f.Hook && c.Home.Problem != nil {
+		env.Warn("%v", c.Home.Problem)
+		return c
+	}
+	c.Warn(unread)
 	if c.Home.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is no address and was ignored", c.Home.Ignored)
 	}
@@ -108,17 +114,22 @@ func Begin(env *cli.Env, f Flags) *Call {
 	return c
 }
 
-// find finds the home: a session's is the one that its first hook had.
-func (c *Call) find() home.Home {
-	if c.Hook && c.ID != "" {
-		state := place.StateOf(c.env.Getenv)
-		at, dir, err := state.Fixed(string(c.ID))
-		c.Warn(err)
-		if at != "" {
-			return home.Fixed(state, c.env.Getenv, at, dir, string(c.ID))
-		}
+// Idle reports whether this is a hook that has nothing to do, since nothing can be
+// kept of its home. Begin has said why.
+func (c *Call) Idle() bool { return c.Hook && c.Home.Problem != nil }
+
+// find finds the home: a session's is the one that its first hook had. Where that
+// could not be read, it is the one that is found now, with the error.
+func (c *Call) find() (home.Home, error) {
+	if !c.Hook || c.ID == "" {
+		return home.Find(c.env.Getenv, c.Dir, string(c.ID)), nil
 	}
-	return home.Find(c.env.Getenv, c.Dir, string(c.ID))
+	state := place.StateOf(c.env.Getenv)
+	at, dir, err := state.Fixed(string(c.ID))
+	if at == "" {
+		return home.Find(c.env.Getenv, c.Dir, string(c.ID)), err
+	}
+	return home.Fixed(state, c.env.Getenv, at, dir, string(c.ID)), nil
 }
 
 // dialect is that of the agent, but for what the wiring says of the one that it

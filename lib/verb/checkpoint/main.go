@@ -78,8 +78,7 @@ const lastAnswer = 1500
 // as the same session saved it before.
 func (w *write) Run(env *cli.Env) error {
 	call := hook.Begin(env, w.Flags)
-	if w.Hook && call.Home.Problem != nil {
-		env.Warn("%v", call.Home.Problem)
+	if call.Idle() {
 		return nil
 	}
 	return call.End(w.save(env, call))

@@ -100,8 +100,7 @@ func (g *grammar) Run(env *cli.Env) error {
 		return become(env, g.Exec)
 	}
 	call := hook.Begin(env, g.Client)
-	if g.Client.Hook && call.Home.Problem != nil {
-		env.Warn("%v", call.Home.Problem)
+	if call.Idle() {
 		return nil
 	}
 	if g.Client.Hook {

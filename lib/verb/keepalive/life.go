@@ -32,8 +32,7 @@ type touch struct {
 // at the end of a turn it sees to a hand-over that waits for it.
 func (t *touch) Run(env *cli.Env) error {
 	call := hook.Begin(env, t.Flags)
-	if t.Hook && call.Home.Problem != nil {
-		env.Warn("%v", call.Home.Problem)
+	if call.Idle() {
 		return nil
 	}
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
@@ -178,8 +177,7 @@ func (e *end) Validate() error {
 // Run closes a session's record and logs its end.
 func (e *end) Run(env *cli.Env) error {
 	call := hook.Begin(env, e.Flags)
-	if e.Hook && call.Home.Problem != nil {
-		env.Warn("%v", call.Home.Problem)
+	if call.Idle() {
 		return nil
 	}
 	return e.note(env, call)

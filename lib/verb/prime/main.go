@@ -69,8 +69,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	if g.Handoff != "" {
 		return g.tellNote(env, call)
 	}
-	if g.Client.Hook && call.Home.Problem != nil {
-		env.Warn("%v", call.Home.Problem)
+	if call.Idle() {
 		return nil
 	}
 	if g.Client.Hook && !due(call) {
