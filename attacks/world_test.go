@@ -52,7 +52,6 @@ func newWorld(t *testing.T) *world {
 	w.env = []string{
 		"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin",
 		"HOME=" + w.at("home"),
-		"XDG_STATE_HOME=" + w.at("home/.local/state"),
 		"TMPDIR=" + w.at("tmp"),
 		"LANG=C.UTF-8", "TERM=screen-256color", "COLUMNS=80", "SHELL=/bin/sh", "TZ=UTC",
 	}

@@ -983,7 +983,7 @@ var mutants = []mutant{
 		file:  "lib/hook/started.go",
 		right: `			os.Unsetenv(name)`,
 		wrong: `			_ = name`,
-		pkg:   "./attacks", run: "TestSandbox$/the-state-of-its-hooks",
+		pkg:   "./attacks", run: "TestSandbox$/programs-elsewhere",
 	},
 	{
 		name: "a hook believes what its environment says",
@@ -997,10 +997,10 @@ var mutants = []mutant{
 	{
 		name: "a session's home is wherever its client is",
 		file: "lib/hook/call.go",
-		right: `		c.Warn(err)
-		if at != "" {`,
-		wrong: `		c.Warn(err)
-		if _ = dir; false {`,
+		right: `	if at == "" {
+		return`,
+		wrong: `	if _ = dir; true {
+		return`,
 		pkg: "./attacks", run: "TestSandbox$/another-folder",
 	},
 	{
