@@ -907,7 +907,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a request with another name is read",
-		file:  "lib/place/request.go",
+		file:  "lib/place/shared.go",
 		right: `		case st.Nlink != 1:`,
 		wrong: `		case false:`,
 		pkg:   "./lib/request", run: "TestTakeRefuses",
@@ -1018,6 +1018,21 @@ var mutants = []mutant{
 		right: `return m.home != "" && (m.only == nil || m.only[name])`,
 		wrong: `return m.home != "" && !m.read || m.home != ""`,
 		pkg:   "./attacks", run: "TestTrustedTown",
+	},
+	{
+		name:  "what lies in a town says which process is tracked",
+		file:  "lib/pidfile/pidfile.go",
+		right: `Process: process.Proc{PID: p.PID}, State: state, Claimed: true}`,
+		wrong: `Process: p, State: state, Claimed: true}`,
+		pkg:   ".", run: "TestScripts/pid_track",
+	},
+	{
+		name: "what another program noted is forgotten",
+		file: "lib/verb/keepalive/pid.go",
+		right: `		case f.Claimed && f.State != pidfile.Foreign: // of nobody who runs
+`,
+		wrong: ``,
+		pkg:   ".", run: "TestScripts/pid_track",
 	},
 	{
 		name:  "where git hides nothing it is taken to hide all",

@@ -6,10 +6,13 @@
 //
 // with the kernel's id of the boot, its figure for the start of the process and
 // the PID namespace that the number counts in (process.Proc; macOS has none): no
-// clock takes part, and a number that was given to another
-// process since is never mistaken for the one that was tracked. Gas Town has a
-// local time after the bar. Such a file is told from ours and taken for what it
-// is: a number, and no proof (docs/pid-files.md).
+// clock takes part, and a number that was given to another process since is never
+// mistaken for the one that was tracked.
+//
+// A trusted town has a copy of each where S1 says (town.Town.SharedPids), for other
+// programs to read; what they write there is listed and never acted on, whatever it
+// says. Gas Town has a local time after the bar: a number, and no proof
+// (docs/pid-files.md).
 package pidfile
 
 import (
@@ -19,6 +22,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +50,10 @@ type File struct {
 	Session string
 	Process process.Proc // without a start where another program wrote the file
 	State   State
+
+	// Claimed reports that only what other programs of the town write says so. Such
+	// a file is theirs to remove.
+	Claimed bool
 
 	data []byte
 }
@@ -92,11 +100,17 @@ func (d Dir) Track(session string, p process.Proc) error {
 		return err
 	}
 	defer lock.Unlock()
-	return atomicfile.Write(d.path(session), format(p), atomicfile.Unsynced)
+	if err := atomicfile.Write(d.path(session), format(p), atomicfile.Unsynced); err != nil {
+		return err
+	}
+	shared, name := d.town.SharedPids(), session+suffix
+	shared.Sweep([]string{name}, time.Now())
+	return shared.Write(name, format(p))
 }
 
 // Get returns what the session's file says, and how its process is; an error
-// that is fs.ErrNotExist where the session is not tracked.
+// that is fs.ErrNotExist where the session is not tracked. What only another
+// program says is never more than Foreign.
 func (d Dir) Get(session string) (File, error) {
 	if err := CheckName(session); err != nil {
 		return File{}, err
@@ -106,12 +120,29 @@ func (d Dir) Get(session string) (File, error) {
 		return File{}, err
 	}
 	data, err := atomicfile.Read(d.path(session), maxSize)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return d.claimed(session)
+	} else if err != nil {
 		return File{}, err
 	}
 	f := File{Session: session, data: data}
 	f.Process, f.State = parse(data)
 	if f.State == "" {
+		f.State, err = look(f.Process)
+	}
+	return f, err
+}
+
+// claimed is what another program says of a session that is not tracked: a number,
+// which it may have noted in another PID namespace.
+func (d Dir) claimed(session string) (File, error) {
+	data, err := d.town.SharedPids().Read(session+suffix, maxSize)
+	if err != nil {
+		return File{}, err
+	}
+	p, state := parse(data)
+	f := File{Session: session, Process: process.Proc{PID: p.PID}, State: state, Claimed: true}
+	if state == "" {
 		f.State, err = look(f.Process)
 	}
 	return f, err
@@ -123,16 +154,18 @@ func (d Dir) List() ([]File, error) {
 	if err := atomicfile.Own(d.town.Pids()); err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(d.town.Pids())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
+	entries, err := atomicfile.ReadDir(d.town.Pids())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, atomicfile.Error("read", d.town.Pids(), err)
 	}
-	var all []File
-	var failed error
+	names, failed := d.town.SharedPids().Names()
 	for _, e := range entries {
-		session, ok := strings.CutSuffix(e.Name(), suffix)
+		names = append(names, e.Name())
+	}
+	slices.Sort(names)
+	var all []File
+	for _, name := range slices.Compact(names) {
+		session, ok := strings.CutSuffix(name, suffix)
 		if !ok || CheckName(session) != nil {
 			continue
 		}
@@ -148,9 +181,12 @@ func (d Dir) List() ([]File, error) {
 	return all, failed
 }
 
-// Remove takes the file away. One that was written anew since it was read says
-// something else, and stays.
+// Remove takes the file away, and its copy. One that was written anew since it was
+// read says something else, and stays; and so does what another program wrote.
 func (d Dir) Remove(f File) error {
+	if f.Claimed {
+		return nil
+	}
 	lock, err := d.lock()
 	if err != nil {
 		return err
@@ -161,6 +197,12 @@ func (d Dir) Remove(f File) error {
 		return nil
 	} else if err != nil {
 		return err
+	}
+	shared, name := d.town.SharedPids(), f.Session+suffix
+	if copied, err := shared.Read(name, maxSize); err == nil && bytes.Equal(copied, f.data) {
+		if err := shared.Remove(name); err != nil {
+			return err
+		}
 	}
 	return atomicfile.Remove(d.path(f.Session))
 }

@@ -1,22 +1,15 @@
 package place
 
 import (
-	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
-
-	"gt/lib/atomicfile"
 )
 
 // Mirror is where a home in a trusted town keeps what other programs of the town
 // read and write: the files of S1, of which gt's own truth stands in the state.
 // What is read there is somebody's claim. The zero Mirror has no files and takes
 // none.
-//
-// Every file is reached from the opened folder of the home, and no link is
-// followed on the way.
 type Mirror struct {
 	home string
 	only map[string]bool // names that git does not show; nil is all
@@ -49,18 +42,16 @@ func MirrorPath(name string) string {
 	return filepath.Join(Runtime, name)
 }
 
-// Path is where a file of the mirror stands; for people to read.
-func (m Mirror) Path(name string) string { return filepath.Join(m.home, MirrorPath(name)) }
-
-// open opens the folder that the file stands in: as it is, and through no link.
-func (m Mirror) open(name string, make bool) (*os.Root, error) {
-	root, err := os.OpenRoot(m.home)
-	if err != nil || name == Checkpoint {
-		return root, err
+// folder is the one that the file stands in.
+func (m Mirror) folder(name string) Shared {
+	if name == Checkpoint {
+		return Shared{m.home, nil}
 	}
-	defer root.Close()
-	return enter(root, Runtime, make)
+	return Shared{m.home, []string{Runtime}}
 }
+
+// Path is where a file of the mirror stands; for people to read.
+func (m Mirror) Path(name string) string { return m.folder(name).Path(name) }
 
 // has reports whether the mirror has a file of that name. One that git keeps or
 // shows is the repository's.
@@ -72,27 +63,14 @@ func (m Mirror) Write(name string, data []byte) error {
 	if m.read || !m.has(name) {
 		return nil
 	}
-	dir, err := m.open(name, true)
-	if err != nil {
-		return atomicfile.Error("write", m.Path(name), err)
-	}
-	defer dir.Close()
-	return atomicfile.Error("write", m.Path(name), atomicfile.WriteIn(dir, name, data))
+	return m.folder(name).Write(name, data)
 }
 
 // Sweep removes the temporary files that killed processes left in the mirror. One
 // that is younger than an hour may still be in use and stays.
 func (m Mirror) Sweep(now time.Time) {
-	if m.home == "" {
-		return
-	}
 	for _, name := range []string{Checkpoint, "session_id"} { // one of each folder
-		dir, err := m.open(name, false)
-		if err != nil {
-			continue
-		}
-		atomicfile.SweepIn(dir, MirrorFiles, now)
-		dir.Close()
+		m.folder(name).Sweep(MirrorFiles, now)
 	}
 }
 
@@ -101,15 +79,7 @@ func (m Mirror) Remove(name string) error {
 	if !m.has(name) {
 		return nil
 	}
-	dir, err := m.open(name, false)
-	if err == nil {
-		defer dir.Close()
-		err = dir.Remove(name)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return atomicfile.Error("remove", m.Path(name), err)
+	return m.folder(name).Remove(name)
 }
 
 // Read returns a file of the mirror, fs.ErrNotExist where there is none. Only a
@@ -118,11 +88,5 @@ func (m Mirror) Read(name string, limit int64) ([]byte, error) {
 	if !m.has(name) {
 		return nil, fs.ErrNotExist
 	}
-	dir, err := m.open(name, false)
-	if err != nil {
-		return nil, atomicfile.Error("read", m.Path(name), err)
-	}
-	defer dir.Close()
-	data, err := readOwn(dir, name, limit)
-	return data, atomicfile.Error("read", m.Path(name), err)
+	return m.folder(name).Read(name, limit)
 }

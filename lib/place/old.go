@@ -193,15 +193,11 @@ func (o *Old) file(name string, forbidden fs.FileMode) (*os.File, error) {
 	if info, err := dir.Lstat(base); err == nil && !info.Mode().IsRegular() {
 		return nil, atomicfile.ErrNotRegular // which opening it could not say
 	}
-	f, err := openOwn(dir, base)
+	f, info, err := openOwn(dir, base)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil {
-		err = judge(info, forbidden)
-	}
-	if err != nil {
+	if err := judge(info, forbidden); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -323,7 +319,7 @@ func (o *Old) excluding() (text []byte, at []int, err error) {
 		return nil, nil, nil
 	}
 	defer dir.Close()
-	text, err = readOwn(dir, "exclude", 1<<20)
+	text, _, err = readOwn(dir, "exclude", 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	} else if err != nil {

@@ -269,14 +269,14 @@ func TestProjectLinks(t *testing.T) {
 	for what, plant := range map[string]func(dir string) error{
 		"the folder": func(dir string) error { return os.Symlink(elsewhere, filepath.Join(dir, Runtime)) },
 		"the file": func(dir string) error {
-			return errors.Join(os.MkdirAll(filepath.Join(dir, Runtime, requests), 0o700),
+			return errors.Join(os.MkdirAll(filepath.Join(dir, Runtime, "requests"), 0o700),
 				os.Symlink(filepath.Join(elsewhere, "handoff"), filepath.Join(dir, Runtime, "handoff")),
-				os.Symlink(filepath.Join(elsewhere, "requests", "s1"), filepath.Join(dir, Runtime, requests, "s1")))
+				os.Symlink(filepath.Join(elsewhere, "requests", "s1"), filepath.Join(dir, Runtime, "requests", "s1")))
 		},
 		"a second name": func(dir string) error {
-			return errors.Join(os.MkdirAll(filepath.Join(dir, Runtime, requests), 0o700),
+			return errors.Join(os.MkdirAll(filepath.Join(dir, Runtime, "requests"), 0o700),
 				os.Link(filepath.Join(elsewhere, "handoff"), filepath.Join(dir, Runtime, "handoff")),
-				os.Link(filepath.Join(elsewhere, "requests", "s1"), filepath.Join(dir, Runtime, requests, "s1")))
+				os.Link(filepath.Join(elsewhere, "requests", "s1"), filepath.Join(dir, Runtime, "requests", "s1")))
 		},
 	} {
 		dir := t.TempDir()

@@ -177,6 +177,16 @@ func (t Town) Pids() string {
 	return filepath.Join(t.State.Town(t.Root), "pids")
 }
 
+// SharedPids is where other programs of the town note and look for the same. It is
+// no proof of anything, and has no files where the town is not trusted or where git
+// would show them.
+func (t Town) SharedPids() place.Shared {
+	if t.Personal || t.Trust == nil || t.Trust.Shows {
+		return place.Shared{}
+	}
+	return place.PidsIn(t.Root)
+}
+
 // Retention is the folder of the policy by which the log is kept.
 func (t Town) Retention() string { return t.shared() }
 

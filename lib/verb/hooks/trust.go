@@ -136,7 +136,7 @@ func refuseBelowAgent(env *cli.Env, why string) error {
 }
 
 // shared are the files of gt's that other programs of the town read and write in it.
-var shared = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml"}
+var shared = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml", ".runtime/pids/x"}
 
 // shows reports whether git shows or keeps any of them in the town.
 func shows(root string) (bool, error) {

@@ -186,6 +186,7 @@ func (r *reap) Run(env *cli.Env) error {
 	above := process.Ancestors(os.Getpid())
 	for _, f := range files {
 		switch {
+		case f.Claimed && f.State != pidfile.Foreign: // of nobody who runs
 		case f.State == pidfile.Foreign && f.Process.Known():
 			left = true
 			env.Warn("%s: process %d is of another PID namespace and cannot be seen from here: left alone", f.Session, f.Process.PID)

@@ -1,0 +1,194 @@
+package place
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"gt/lib/atomicfile"
+)
+
+// Shared is a folder in a project, which others write to as well: what is read
+// there is somebody's claim. It is reached from the opened folder of the project,
+// and no link is followed on the way. The zero Shared has no files and takes none.
+type Shared struct {
+	project string
+	way     []string // the names of the folders from the project's own
+}
+
+// PidsIn is where the programs of the town at root note the processes of sessions,
+// which S1 names .runtime/pids.
+func PidsIn(root string) Shared { return Shared{root, []string{Runtime, "pids"}} }
+
+// Path is where a file of that name stands; for people to read.
+func (s Shared) Path(name string) string {
+	return filepath.Join(append(append([]string{s.project}, s.way...), name)...)
+}
+
+// open opens the folder; make makes what is missing of it.
+func (s Shared) open(make bool) (*os.Root, error) {
+	if s.project == "" {
+		return nil, fs.ErrNotExist
+	}
+	dir, err := os.OpenRoot(s.project)
+	for _, name := range s.way {
+		if err != nil {
+			return nil, err
+		}
+		above := dir
+		dir, err = enter(above, name, make)
+		above.Close()
+	}
+	return dir, err
+}
+
+// enter opens a folder in another, which may be no link.
+func enter(above *os.Root, name string, make bool) (*os.Root, error) {
+	if make {
+		if err := above.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	info, err := above.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, atomicfile.ErrNotRegular
+	}
+	next, err := above.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := same(info, func() (os.FileInfo, error) { return next.Stat(".") }); err != nil {
+		next.Close()
+		return nil, err
+	}
+	return next, nil
+}
+
+// Write puts a file into the folder, whole.
+func (s Shared) Write(name string, data []byte) error {
+	if s.project == "" {
+		return nil
+	}
+	dir, err := s.open(true)
+	if err == nil {
+		defer dir.Close()
+		err = atomicfile.WriteIn(dir, name, data)
+	}
+	return atomicfile.Error("write", s.Path(name), err)
+}
+
+// Read returns a file of the folder, fs.ErrNotExist where there is none. Only a
+// file of this user's or of root's, with one name, is read.
+func (s Shared) Read(name string, limit int64) ([]byte, error) {
+	data, _, err := s.read(name, limit)
+	return data, err
+}
+
+// read returns when the file was last changed as well, by a clock that its writer
+// cannot set back.
+func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, err error) {
+	dir, err := s.open(false)
+	if err == nil {
+		defer dir.Close()
+		data, changed, err = readOwn(dir, name, limit)
+	}
+	return data, changed, atomicfile.Error("read", s.Path(name), err)
+}
+
+// maxNames bounds how many names of a folder are read that anybody may fill.
+const maxNames = 4096
+
+// Names returns the names of what is in the folder, none where it is not there.
+func (s Shared) Names() ([]string, error) {
+	dir, err := s.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	if err == nil {
+		defer dir.Close()
+		names, err = namesIn(dir)
+	}
+	return names, atomicfile.Error("read", s.Path(""), err)
+}
+
+func namesIn(dir *os.Root) ([]string, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxNames)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
+}
+
+// Remove takes a file out of the folder; that there is none is no error.
+func (s Shared) Remove(name string) error {
+	dir, err := s.open(false)
+	if err == nil {
+		defer dir.Close()
+		err = dir.Remove(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return atomicfile.Error("remove", s.Path(name), err)
+}
+
+// Sweep removes the temporary files that killed writers of these names left. One
+// that is younger than an hour may still be in use and stays.
+func (s Shared) Sweep(names []string, now time.Time) {
+	dir, err := s.open(false)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	atomicfile.SweepIn(dir, names, now)
+}
+
+// openOwn opens a regular file of this user's or root's that has one name, below
+// an opened folder, following no link.
+func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
+	f, err := openPlain(dir, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		st, ok := info.Sys().(*syscall.Stat_t)
+		switch {
+		case !ok || int(st.Uid) != os.Geteuid() && st.Uid != 0:
+			err = errors.New("it belongs to another user")
+		case st.Nlink != 1:
+			err = errors.New("it has more names than one")
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func readOwn(dir *os.Root, name string, limit int64) (data []byte, changed time.Time, err error) {
+	f, info, err := openOwn(dir, name)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer f.Close()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		changed = changeTime(st)
+	}
+	data, err = atomicfile.ReadFrom(f, limit)
+	return data, changed, err
+}
