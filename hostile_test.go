@@ -1179,8 +1179,8 @@ func TestHostileOwners(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := w.list(state)
-			// Nothing but why, once a hook.
-			if told := hooks(t, work); !strings.HasPrefix(told, "gt-prime: warning: cannot use ") || strings.Count(told, why) != 5 || strings.Count(told, "\n") != 5 {
+			// Nothing but why: to the person, and once a hook.
+			if told := hooks(t, work); !strings.HasPrefix(told, `{"systemMessage":"gt keeps nothing of this session: cannot use `) || strings.Count(told, why) != 6 || strings.Count(told, "\n") != 6 {
 				t.Errorf("the agent was told %s", told)
 			}
 			for _, args := range [][]string{{"gt-keepalive", "touch"}, {"gt-checkpoint", "write"}, {"gt-mail", "send", "self", "-s", "x", "-m", "y"}, {"gt-handoff", "-m", "x"}} {

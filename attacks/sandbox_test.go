@@ -240,7 +240,7 @@ func TestSandboxInTown(t *testing.T) {
 		"links in its home":   `mkdir -p .runtime; rm -rf .runtime .polecat-checkpoint.json; ln -s $OUT .runtime; ln -s $OUT/file .polecat-checkpoint.json`,
 		"links to files":      `mkdir -p .runtime; rm -f .runtime/*; for f in handoff session_id keepalive.json; do ln -s $OUT/file .runtime/$f; done; ln -sf $OUT/file .polecat-checkpoint.json`,
 		"a second name":       `cd $TOWN; mkdir -p $CREW/.runtime; for f in handoff session_id keepalive.json; do ln -f role $CREW/.runtime/$f; done; ln -f role $CREW/.polecat-checkpoint.json`,
-		"pipes":               `cd $TOWN; rm -rf .events.jsonl mail $CREW/.runtime $CREW/.polecat*; mkdir $CREW/.runtime; mkfifo .events.jsonl mail $CREW/.polecat-checkpoint.json; for f in handoff session_id keepalive.json; do mkfifo $CREW/.runtime/$f; done`,
+		"pipes":               `cd $TOWN; rm -rf .events.jsonl* mail $CREW/.runtime $CREW/.polecat*; mkdir $CREW/.runtime; mkfifo .events.jsonl.lock mail $CREW/.polecat-checkpoint.json; for f in handoff session_id keepalive.json; do mkfifo $CREW/.runtime/$f; done`,
 		"the town's by links": `cd $TOWN; rm -rf .events.jsonl mail .sessions; ln -s $OUT/file .events.jsonl; ln -s $OUT mail; ln -s $OUT .sessions`,
 		"roles and programs":  `cd $TOWN; echo EVIL >roles/crew.md; printf '[agents.claude]\nenv = { BASH_ENV = "%s" }\n' $TRAP >>town.toml; mkdir settings; echo '{"default_agent":"EVIL"}' >settings/config.json`,
 		"work":                `cd $TOWN; for b in mail/demo/crew/max mail/self; do mkdir -p $b/new $b/tmp; cp -a $GOODS/mail/cur $b/; done`,
@@ -295,11 +295,12 @@ func TestSandboxInTown(t *testing.T) {
 			if changed := changes(before, w.listing("out", "goods", "town/role")); changed != "" {
 				t.Errorf("they wrote through it: %s", changed)
 			}
-			if name == "pipes" || name == "the town's by links" {
-				return // a log that cannot be written keeps sessions from being noted
-			}
 			if _, err := os.Stat(filepath.Join(w.at(w.state(crew)), "sessions", own+"2.json")); err != nil {
 				t.Error(err)
+			}
+			w.must("town", "sh", "-c", "[ -f .events.jsonl ] && [ ! -L .events.jsonl ] || rm -f .events.jsonl")
+			if out := w.must(crew, "gt-seance", "list", "--json"); !strings.Contains(out, own+"2") {
+				t.Errorf("a session is in no log:\n%s", out)
 			}
 		})
 	}

@@ -1035,6 +1035,28 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/pid_track",
 	},
 	{
+		name:  "what an agent leaves for a town's log keeps sessions from being noted",
+		file:  "lib/eventlog/eventlog.go",
+		right: `	if err == nil || spare == "" || spare`,
+		wrong: `	if err != nil || spare == "" || spare`,
+		pkg:   "./attacks", run: "TestSandboxInTown/pipes",
+	},
+	{
+		name: "the spare log of a town is not read",
+		file: "lib/verb/seance/select.go",
+		right: `	spare(here)
+`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestSandboxInTown/pipes",
+	},
+	{
+		name:  "a client that would tell the model is told what is for the person",
+		file:  "lib/hook/dialect.go",
+		right: `	if !d.Person || text == "" {`,
+		wrong: `	if text == "" {`,
+		pkg:   ".", run: "TestScripts/prime_nowhere",
+	},
+	{
 		name:  "where git hides nothing it is taken to hide all",
 		file:  "lib/git/ignored.go",
 		right: `		if pattern != "" && pattern[0] != '!' && !kept[path] {`,

@@ -106,6 +106,18 @@ func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 	return nil
 }
 
+// AppendOr is Append, and where the log cannot be written, or somebody holds its
+// lock, it appends to the spare one instead and warns of what was wrong. A spare log
+// of "" is none.
+func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor string, payload any) error {
+	err := l.Append(now, kind, actor, payload)
+	if err == nil || spare == "" || spare.Append(now, kind, actor, payload) != nil {
+		return err
+	}
+	warn(err)
+	return nil
+}
+
 // prepare makes the town's folder where it is missing. The town may be reached
 // through a symbolic link: what it leads to has to be the user's.
 func (l Log) prepare() error {

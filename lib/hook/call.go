@@ -264,7 +264,8 @@ const maxError = 4000
 func (c *Call) End(err error) error {
 	if all := errors.Join(err, errors.Join(c.got...)); all != nil && c.Hook {
 		// That the log cannot be written either is on standard error only.
-		_ = eventlog.Log(c.Home.Town.Events()).Append(c.env.Now(), eventlog.HookError, c.Home.Identity.Address(), map[string]any{
+		t := c.Home.Town
+		_ = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), func(error) {}, c.env.Now(), eventlog.HookError, c.Home.Identity.Address(), map[string]any{
 			"session_id": c.ID, "agent": c.Agent, "program": c.env.Name, "event": c.Input.Event, "error": term.Cut(c.env.Redact(all.Error()), maxError),
 		})
 	}

@@ -38,6 +38,9 @@ type Dialect struct {
 	Overlaps bool
 	// Served says that a server behind the client runs its sessions; see behind.
 	Served bool
+	// Person says that the client shows the person what a hook's answer has as its
+	// systemMessage, and does not tell the model.
+	Person bool
 	// Other says that the client calls every regular end "other". Elsewhere it is
 	// that of a signal.
 	Other bool
@@ -56,16 +59,16 @@ const (
 )
 
 var dialects = map[string]Dialect{
-	"claude": {Cap: 10_000, shape: plain, Compaction: true},
-	"qwen": {Cap: 10_000, shape: nested, Compaction: true, Keep: 4000, Alone: &Alone{
+	"claude": {Cap: 10_000, shape: plain, Compaction: true, Person: true},
+	"qwen": {Cap: 10_000, shape: nested, Compaction: true, Keep: 4000, Person: true, Alone: &Alone{
 		with: []string{"-p", "--prompt"}, without: []string{"-i", "--prompt-interactive", "--acp"},
 		switches: []string{"-y", "--yolo", "-c", "--continue", "-d", "--debug", "-s", "--sandbox"},
 	}},
 	"codex": {
 		Cap: 10_000, bytes: true, shape: nested, // 2,500 tokens, of four bytes each
-		Served: true, Other: true, EndWait: 2 * time.Second, // of three
+		Person: true, Served: true, Other: true, EndWait: 2 * time.Second, // of three
 	},
-	"gemini": {Cap: 10_000, shape: nested, Untold: []string{"clear", "resume"}, Full: &Full{
+	"gemini": {Cap: 10_000, shape: nested, Person: true, Untold: []string{"clear", "resume"}, Full: &Full{
 		tokens: 1 << 20, models: map[string]int64{"gemma-4-": 256_000}, share: 0.5,
 		home: "GEMINI_CLI_HOME", settings: ".gemini/settings.json", key: "model.compressionThreshold",
 	}},
@@ -129,6 +132,19 @@ func (d Dialect) Reply(event, text string) string {
 		reply = map[string]string{"additional_context": text}
 	}
 	data, err := json.Marshal(reply)
+	if err != nil { // strings always marshal
+		panic(err)
+	}
+	return string(data) + "\n"
+}
+
+// Notice puts a text for the person into the client's form, so that the model is not
+// told. It is empty where the client has no such form.
+func (d Dialect) Notice(text string) string {
+	if !d.Person || text == "" {
+		return ""
+	}
+	data, err := json.Marshal(map[string]string{"systemMessage": text})
 	if err != nil { // strings always marshal
 		panic(err)
 	}

@@ -150,7 +150,7 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 		moved = s.lastEvent(r.ID).Type != eventlog.SessionResume
 	}
 	if moved {
-		err := s.log().Append(now, eventlog.SessionResume, r.Actor, map[string]any{
+		err := s.note(now, eventlog.SessionResume, r.Actor, map[string]any{
 			"session_id": r.ID, "agent": f.Agent, "source": f.Source, "cwd": f.CWD,
 		})
 		if err != nil {
@@ -350,7 +350,7 @@ func (s Store) announce(now time.Time, r *Record, topic string) error {
 	if s.lastEvent(r.ID).Type == eventlog.SessionStart {
 		return nil
 	}
-	return s.log().Append(now, eventlog.SessionStart, r.Actor, startPayload{
+	return s.note(now, eventlog.SessionStart, r.Actor, startPayload{
 		SessionID: r.ID, Role: r.Role, ActorPID: fmt.Sprintf("%s-%d", r.Actor, r.PID),
 		CWD: r.CWD, Topic: topic, Agent: r.Agent, Source: r.Source,
 		ParentID: r.ParentID, ChainID: r.ChainID, Transcript: r.Transcript, Branch: r.Branch,
@@ -409,7 +409,7 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 				now, told = e.Time.Time, was
 			}
 		}
-	} else if err := s.log().Append(now, eventlog.SessionEnd, r.Actor, told); err != nil {
+	} else if err := s.note(now, eventlog.SessionEnd, r.Actor, told); err != nil {
 		return err
 	}
 	r.EndedAt, r.Outcome, r.Reason = now, told.Outcome, told.Reason

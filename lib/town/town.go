@@ -165,6 +165,17 @@ func (t Town) Transcripts() string { return t.State.Path(".sessions", "transcrip
 // Events is the path of the event log.
 func (t Town) Events() string { return filepath.Join(t.shared(), ".events.jsonl") }
 
+// Spare is the path of the log that takes the events which Events cannot: whatever
+// an agent of a trusted town puts in the place of the town's log or of its lock,
+// sessions are noted. It is "" where Events is in the state itself, or where nobody
+// trusts the town.
+func (t Town) Spare() string {
+	if t.Personal || t.Trust == nil || t.Trust.Shows {
+		return ""
+	}
+	return filepath.Join(t.State.Town(t.Root), ".events.jsonl")
+}
+
 // Feed is the path of Gas Town's excerpt of the event log, for people to read.
 func (t Town) Feed() string { return filepath.Join(t.shared(), ".feed.jsonl") }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/atomicfile"
@@ -63,6 +64,9 @@ type Item struct {
 type Plan struct {
 	Home  home.Home
 	Items []Item
+	// Failed is what could not be read this time and may be another time; nil where
+	// there is nothing. The items say what of the files themselves is in the way.
+	Failed error
 
 	open func() (*place.Old, error)
 	lock bool // what is taken is under the home's lock
@@ -88,7 +92,7 @@ func (k *Known) Plan(h home.Home) (p Plan, ok bool) {
 		kept, err = git.Kept(h.Dir, wait, place.Runtime, place.Checkpoint)
 	}
 	if err != nil {
-		p.left(Folder, place.OldPath(h.Dir), reason(err))
+		p.left(Folder, place.OldPath(h.Dir), p.why(err))
 		return p, true
 	}
 	k.records(&p, old)
@@ -113,6 +117,31 @@ func (p *Plan) distrust(kept []string) {
 			}
 		}
 	}
+}
+
+// why is reason, and notes an error that is none of the file's.
+func (p *Plan) why(err error) string {
+	if Passing(err) {
+		p.Failed = errors.Join(p.Failed, err)
+	}
+	return reason(err)
+}
+
+// Passing reports whether an error says nothing of the file that was to be read: the
+// next to look may well be able to.
+func Passing(err error) bool {
+	if errors.Is(err, git.ErrTimeout) {
+		return true
+	}
+	var no syscall.Errno
+	if !errors.As(err, &no) {
+		return false
+	}
+	switch no {
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ENXIO:
+		return false
+	}
+	return true
 }
 
 // reason is an error without the path, which is told apart.
@@ -149,7 +178,7 @@ func newest(old *place.Old, name string, limit int64, parse func([]byte) error) 
 		if err == nil {
 			err = parse(data)
 		}
-		if err == nil || first == nil && errors.Is(err, fs.ErrNotExist) {
+		if err == nil || Passing(err) || first == nil && errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if first == nil {
@@ -163,7 +192,7 @@ func newest(old *place.Old, name string, limit int64, parse func([]byte) error) 
 func (k *Known) records(p *Plan, old *place.Old) {
 	names, err := old.Names(place.OldSessions, written)
 	if err != nil {
-		p.left(Record, old.Path(place.OldSessions), reason(err))
+		p.left(Record, old.Path(place.OldSessions), p.why(err))
 		return
 	}
 	store := session.Store{Home: p.Home}
@@ -179,7 +208,7 @@ func (k *Known) records(p *Plan, old *place.Old) {
 		err = newest(old, item.name, maxRecord, func(data []byte) error { return record.UnmarshalJSON(data) })
 		switch at := k.taken[id]; {
 		case err != nil:
-			item.Why, item.ours = reason(err), false
+			item.Why, item.ours = p.why(err), false
 		case record.ID != id:
 			item.Why, item.ours = "it is the record of another session", false
 		case !k.in(id, p.Home):
@@ -258,13 +287,13 @@ func (k *Known) notes(p *Plan, old *place.Old) {
 func boxed(p *Plan, old *place.Old, box mail.Box, at string) {
 	known, err := box.Known()
 	if err != nil {
-		p.left(Note, old.Path(at), reason(err))
+		p.left(Note, old.Path(at), p.why(err))
 		return
 	}
 	for _, folder := range []string{"new", "cur"} {
 		names, err := old.Names(at+"/"+folder, private)
 		if err != nil {
-			p.left(Note, old.Path(at+"/"+folder), reason(err))
+			p.left(Note, old.Path(at+"/"+folder), p.why(err))
 			continue
 		}
 		for _, name := range names {
@@ -278,7 +307,7 @@ func boxed(p *Plan, old *place.Old, box mail.Box, at string) {
 			case known(a):
 				item.Fate = InState
 			case err != nil:
-				item.Fate, item.Why, item.ours = Left, reason(err), false
+				item.Fate, item.Why, item.ours = Left, p.why(err), false
 			default:
 				if a.Given() {
 					item.What = "given"
@@ -309,7 +338,7 @@ func (k *Known) checkpoints(p *Plan, old *place.Old) {
 	}
 	all, err := old.Names("", written)
 	if err != nil {
-		p.left(Checkpoint, old.Path(""), reason(err))
+		p.left(Checkpoint, old.Path(""), p.why(err))
 	}
 	for _, name := range all {
 		if strings.HasPrefix(name, "checkpoint-") && strings.HasSuffix(name, ".json") {
@@ -325,7 +354,7 @@ func (k *Known) checkpoints(p *Plan, old *place.Old) {
 		})
 		switch {
 		case err != nil:
-			item.Why, item.ours = reason(err), false
+			item.Why, item.ours = p.why(err), false
 		case c.SessionID == "":
 			item.Why, item.ours = "no session wrote it", false
 		case !k.in(c.SessionID, p.Home):
@@ -377,7 +406,7 @@ func (k *Known) latest(p *Plan, old *place.Old, item Item) {
 	store := session.Store{Home: p.Home}
 	switch {
 	case err != nil || perr != nil:
-		item.Why = reason(cmp.Or(err, perr))
+		item.Why = p.why(cmp.Or(err, perr))
 	case !k.in(id, p.Home):
 		item.Why, item.ours = "neither your event log nor an agent of yours knows the session here", false
 	case store.Persisted() != "":
@@ -404,24 +433,25 @@ func (p Plan) Takes() bool {
 }
 
 // Apply takes over what is to be taken. What fails is left and said, and all else
-// is taken; killed at any point and done again, the result is the same.
+// is taken; killed at any point and done again, the result is the same. The error
+// is also that of what could not be looked at.
 func (p Plan) Apply() error {
+	failed := p.Failed
 	if !p.Takes() {
-		return nil
+		return failed
 	}
 	old, err := p.open()
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	defer old.Close()
 	if p.lock {
 		lock, err := p.Home.LockWithin(lockWait)
 		if err != nil {
-			return err
+			return errors.Join(failed, err)
 		}
 		defer lock.Unlock()
 	}
-	var failed error
 	for i := range p.Items {
 		item := &p.Items[i]
 		if item.take == nil {

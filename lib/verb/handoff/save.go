@@ -121,7 +121,8 @@ func (h *handover) log(now time.Time) {
 			payload.SessionID = h.call.ID // one whose record cannot be read
 		}
 	}
-	h.warn(eventlog.Log(h.home.Town.Events()).Append(now, eventlog.Handoff, h.home.Identity.Address(), payload))
+	t := h.home.Town
+	h.warn(eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), h.warn, now, eventlog.Handoff, h.home.Identity.Address(), payload))
 }
 
 // unclaimed is the marker that an earlier hand-over of this session wrote and

@@ -88,7 +88,7 @@ func (c *migrate) Run(env *cli.Env) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	known := c.learn(env, state)
+	known, failed := c.learn(env, state)
 	say := &printer{env: env}
 	var plans []upgrade.Plan
 	takes := false
@@ -104,24 +104,23 @@ func (c *migrate) Run(env *cli.Env) error {
 	}
 	if c.DryRun {
 		c.name(say, towns)
-		if len(plans) == 0 && !c.JSON {
+		if len(plans) == 0 && !c.JSON && failed == nil {
 			say.line("nothing of an earlier version is there to take over")
 		}
-		return say.err
+		return cmp.Or(failed, say.err)
 	}
 	if takes && !c.Yes {
 		if err := ask(env, "Take this over? It is copied, and stays where it is. [y/N] ", "nothing was taken over"); err != nil {
 			return err
 		}
 	}
-	var failed error
 	for _, p := range plans {
 		failed = errors.Join(failed, p.Apply())
 	}
 	if c.JSON {
 		c.show(say, plans)
 	}
-	c.conclude(say, plans)
+	c.conclude(say, plans, failed)
 	done := migrated{At: env.Now().UTC().Truncate(time.Second), Version: cli.Version}
 	done.Homes = slices.Compact(slices.Sorted(slices.Values(append(before.Homes, having(plans, upgrade.Taken, upgrade.InState)...))))
 	done.Towns = append(before.Towns, towns...)
@@ -155,42 +154,47 @@ func (c *migrate) done(env *cli.Env, before migrated) error {
 }
 
 // learn is what the person's own log says, the agents' own stores, and the logs of
-// the towns that the person trusts.
-func (c *migrate) learn(env *cli.Env, state place.State) *upgrade.Known {
+// the towns that the person trusts. The error is what could not be read this time,
+// so that the upgrade is not done; what is wrong with a file itself is warned of.
+func (c *migrate) learn(env *cli.Env, state place.State) (*upgrade.Known, error) {
 	known := upgrade.New(env.Getenv)
 	own := town.Personal(env.Getenv)
+	var failed error
+	got := func(err error) {
+		if err != nil && upgrade.Passing(err) {
+			failed = errors.Join(failed, err)
+		} else if err != nil {
+			env.Warn("%v", err)
+		}
+	}
 	bar := term.NewProgress(env.Stderr, env.Getenv, "reading the event log", env.Now)
 	err := known.Log(eventlog.Log(own.Events()), "", bar.Show)
 	bar.Done()
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	got(err)
 	cache := own.Transcripts()
 	if c.DryRun || !atomicfile.Exists(string(state)) {
 		cache = ""
 	}
-	learnStores(env, known, cache)
-	all, err := state.Towns()
-	if err != nil {
-		env.Warn("%v", err)
+	for _, err := range learnStores(env, known, cache) {
+		got(err)
 	}
+	all, err := state.Towns()
+	got(err)
 	for _, t := range all {
-		if _, err := state.Trusted(t.Path); err == nil {
-			if err := known.Town(t.Path, nil); err != nil {
-				env.Warn("%v", err)
-			}
+		switch _, err := state.Trusted(t.Path); {
+		case err == nil:
+			got(known.Town(t.Path, nil))
+		case upgrade.Passing(err):
+			got(err)
 		}
 	}
-	return known
+	return known, failed
 }
 
-func learnStores(env *cli.Env, known *upgrade.Known, cache string) {
+func learnStores(env *cli.Env, known *upgrade.Known, cache string) []error {
 	bar := term.NewProgress(env.Stderr, env.Getenv, "reading the agents' conversations", env.Now)
-	errs := known.Stores(env.Getenv, cache, bar.Show)
-	bar.Done()
-	for _, err := range errs {
-		env.Warn("%v", err)
-	}
+	defer bar.Done()
+	return known.Stores(env.Getenv, cache, bar.Show)
 }
 
 // show lists what was found in each home.
@@ -315,7 +319,7 @@ func having(plans []upgrade.Plan, fates ...upgrade.Fate) []string {
 }
 
 // conclude says in a line what was done.
-func (c *migrate) conclude(say *printer, plans []upgrade.Plan) {
+func (c *migrate) conclude(say *printer, plans []upgrade.Plan, failed error) {
 	n := 0
 	for _, p := range plans {
 		for _, i := range p.Items {
@@ -333,6 +337,7 @@ func (c *migrate) conclude(say *printer, plans []upgrade.Plan) {
 		}{n, len(homes)})
 	case n > 0:
 		say.line("taken over from %s; it stays there too, docs/upgrade.md says how to go back", number(len(homes), "folder", "folders"))
+	case failed != nil: // whether there is more, nobody knows
 	case len(having(plans, upgrade.InState)) > 0:
 		say.line("nothing more is there to take over")
 	default:
@@ -425,7 +430,9 @@ func bringTown(env *cli.Env, root string) error {
 			continue
 		}
 		if !stores { // which takes a while, and tells which conversations are theirs
-			learnStores(env, known, town.Personal(env.Getenv).Transcripts())
+			for _, err := range learnStores(env, known, town.Personal(env.Getenv).Transcripts()) {
+				env.Warn("%v", err)
+			}
 			stores = true
 		}
 		if p, ok := known.Plan(h); ok {

@@ -7,6 +7,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/hook"
+	"gt/lib/term"
 )
 
 // Main runs gt-prime and returns its exit code.
@@ -70,7 +71,7 @@ func (g *grammar) Run(env *cli.Env) error {
 		return g.tellNote(env, call)
 	}
 	if call.Idle() {
-		return nil
+		return g.excuse(env, call)
 	}
 	if g.Client.Hook && !due(call) {
 		return call.End(nil)
@@ -110,4 +111,15 @@ func (g *grammar) Run(env *cli.Env) error {
 		env.Hint("this is what a session that starts here is told; nothing was changed")
 	}
 	return nil
+}
+
+// excuse tells the person, once a session, why nothing is kept here. The model can do
+// nothing about it and is not told.
+func (g *grammar) excuse(env *cli.Env, call *hook.Call) error {
+	if call.Input.Kind() != "SessionStart" || call.Input.Source != "startup" && call.Input.Source != "resume" {
+		return nil
+	}
+	why := term.Clean(env.Redact(call.Home.Problem.Error()))
+	_, err := io.WriteString(env.Stdout, call.Dialect.Notice("gt keeps nothing of this session: "+why))
+	return err
 }

@@ -154,6 +154,16 @@ func gather(env *cli.Env, only bool, logs []string) (roll.Roll, error) {
 	if err != nil {
 		return all, err
 	}
+	spare := func(t town.Town) {
+		if path := t.Spare(); path != "" && atomicfile.Exists(path) {
+			more, err := roll.Read(eventlog.Log(path), reading.Show)
+			if err != nil {
+				env.Warn("%v", err)
+			}
+			all = all.Join(more)
+		}
+	}
+	spare(here)
 	run, errs := history.Running(env.Getenv)
 	for _, err := range errs {
 		env.Warn("%v", err)
@@ -173,6 +183,7 @@ func gather(env *cli.Env, only bool, logs []string) (roll.Roll, error) {
 			continue
 		}
 		all = all.Join(theirs)
+		spare(t)
 	}
 	return all.Merge(found, run), nil
 }
