@@ -810,7 +810,7 @@ var mutants = []mutant{
 	{
 		name: "another user's old files are read",
 		file: "lib/place/old.go",
-		right: `	case owner(info) != os.Geteuid() && owner(info) != 0:
+		right: `	case atomicfile.Owner(info) != os.Geteuid() && atomicfile.Owner(info) != 0:
 		return errOthers
 `,
 		wrong: ``,

@@ -198,10 +198,10 @@ func (p *Predecessor) Command(stream bool) string {
 	}
 	slices.Sort(gone)
 	for _, name := range gone {
-		words = append(words, "-u", term.Quote(name))
+		words = append(words, "-u", term.Typed(name))
 	}
 	if change := p.account(); strings.Contains(change, "=") {
-		words = append(words, term.Quote(change))
+		words = append(words, term.Typed(change))
 	}
 	const folder = `"$(mktemp -d)"`
 	for _, kv := range a.Variables("SCRATCH") {
@@ -209,19 +209,19 @@ func (p *Predecessor) Command(stream bool) string {
 			words = append(words, name+"="+folder)
 			continue
 		}
-		words = append(words, term.Quote(kv))
+		words = append(words, term.Typed(kv))
 	}
 	for _, w := range p.Client.Command {
-		words = append(words, term.Quote(w))
+		words = append(words, term.Typed(w))
 	}
 	for _, w := range p.words("SCRATCH", stream && len(a.Stream) > 0) {
 		if w == "SCRATCH" {
 			words = append(words, folder)
 			continue
 		}
-		words = append(words, term.Quote(w))
+		words = append(words, term.Typed(w))
 	}
-	dir := term.Quote(p.Dir)
+	dir := term.Typed(p.Dir)
 	if a.Elsewhere {
 		dir = folder
 	}

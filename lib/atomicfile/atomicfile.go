@@ -130,7 +130,7 @@ func OpenLock(path string, common bool) (*os.File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && owner(info) == os.Geteuid() {
+	if err == nil && Owner(info) == os.Geteuid() {
 		if perm := info.Mode().Perm(); common && perm&mode != mode || !common && perm != mode {
 			err = f.Chmod(mode)
 		}
@@ -142,8 +142,8 @@ func OpenLock(path string, common bool) (*os.File, error) {
 	return f, nil
 }
 
-// owner is the user that a file belongs to.
-func owner(info fs.FileInfo) int {
+// Owner is the user that a file belongs to, -1 where nobody says.
+func Owner(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
 	}
@@ -363,7 +363,7 @@ func Private(dir string) error {
 	case !info.IsDir():
 		return Error("use", dir, errors.New("not a folder"))
 	}
-	if owner(info) != os.Geteuid() {
+	if Owner(info) != os.Geteuid() {
 		return Error("use", dir, errors.New("it belongs to another user"))
 	}
 	return nil
@@ -405,7 +405,7 @@ func Own(path string) error {
 // Ours says what is wrong with a file that another user made, as Own does. It is a
 // judge for ReadIf.
 func Ours(info fs.FileInfo) error {
-	if uid := owner(info); uid != 0 && uid != os.Geteuid() {
+	if uid := Owner(info); uid != 0 && uid != os.Geteuid() {
 		return errors.New("it belongs to another user")
 	}
 	return nil

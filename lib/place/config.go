@@ -37,7 +37,7 @@ func ReadConfig(path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil {
-		switch uid := owner(info); {
+		switch uid := atomicfile.Owner(info); {
 		case uid != 0 && uid != os.Geteuid():
 			err = errors.New("it belongs to another user")
 		case info.Mode().Perm()&0o002 != 0:

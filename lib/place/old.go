@@ -116,7 +116,7 @@ func sound(above *os.Root, name string, forbidden fs.FileMode) (*os.Root, error)
 
 func judge(info fs.FileInfo, forbidden fs.FileMode) error {
 	switch mode := info.Mode().Perm(); {
-	case owner(info) != os.Geteuid() && owner(info) != 0:
+	case atomicfile.Owner(info) != os.Geteuid() && atomicfile.Owner(info) != 0:
 		return errOthers
 	case mode&0o022 != 0:
 		return ErrWritable

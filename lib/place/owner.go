@@ -44,12 +44,5 @@ func ownerOf(path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return owner(info), nil
-}
-
-func owner(info os.FileInfo) int {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(st.Uid)
-	}
-	return -1
+	return atomicfile.Owner(info), nil
 }

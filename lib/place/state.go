@@ -110,7 +110,7 @@ func (s State) Check() error {
 		return atomicfile.Error("use", string(s), err)
 	case !info.IsDir():
 		return atomicfile.Error("use", string(s), errors.New("not a folder"))
-	case owner(info) != 0 && owner(info) != os.Geteuid():
+	case atomicfile.Owner(info) != 0 && atomicfile.Owner(info) != os.Geteuid():
 		return atomicfile.Error("use", string(s), errors.New("it belongs to another user"))
 	case info.Mode().Perm()&0o022 != 0:
 		return atomicfile.Error("use", string(s), errors.New("others may write to it; chmod 700 makes it private"))

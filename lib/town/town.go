@@ -63,7 +63,7 @@ func FindIn(state place.State, getenv func(string) string, dir string) Town {
 	untrusted := ""
 	var unread error
 	for d := dir; ; d = filepath.Dir(d) {
-		if marked(d) {
+		if Marked(d) {
 			trust, err := state.Trusted(d)
 			if err == nil {
 				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}
@@ -82,8 +82,8 @@ func FindIn(state place.State, getenv func(string) string, dir string) Town {
 	return Town{Root: string(state), State: state, Personal: true, Untrusted: untrusted, Unread: unread}
 }
 
-// marked reports whether a folder claims to be a town.
-func marked(dir string) bool {
+// Marked reports whether a folder claims to be a town.
+func Marked(dir string) bool {
 	for _, path := range []string{filepath.Join(dir, "town.toml"), filepath.Join(dir, "mayor", "town.json")} {
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			return true
@@ -103,7 +103,7 @@ func Above(state place.State, dirs iter.Seq[string]) []Town {
 		}
 		for d := filepath.Clean(dir); !seen[d]; d = filepath.Dir(d) {
 			seen[d] = true
-			if !marked(d) {
+			if !Marked(d) {
 				continue
 			}
 			if trust, err := state.Trusted(d); err == nil {

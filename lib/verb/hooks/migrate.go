@@ -255,7 +255,7 @@ func showPlan(say *printer, p upgrade.Plan) {
 		say.line("  leaves %s: %s", name, r.why)
 		if r.kind == upgrade.Role {
 			to := place.Config(say.env.Getenv, "roles", "default.md")
-			say.line("    to tell it to agents in all folders outside towns: mkdir -p %s && cp %s %s", term.Quote(filepath.Dir(to)), term.Quote(first[r].Path), term.Quote(to))
+			say.line("    to tell it to agents in all folders outside towns: mkdir -p %s && cp %s %s", term.Typed(filepath.Dir(to)), term.Typed(first[r].Path), term.Typed(to))
 		}
 	}
 }
@@ -354,7 +354,7 @@ func (c *migrate) name(say *printer, towns []string) {
 			}{root})
 			continue
 		}
-		say.line("%s is a town only once you trust it; that brings its notes too: gt-hooks trust %s", root, term.Quote(root))
+		say.line("%s is a town only once you trust it; that brings its notes too: gt-hooks trust %s", root, term.Typed(root))
 	}
 }
 

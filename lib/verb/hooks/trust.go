@@ -18,6 +18,7 @@ import (
 	"gt/lib/process"
 	"gt/lib/session"
 	"gt/lib/term"
+	"gt/lib/town"
 )
 
 type trust struct {
@@ -105,10 +106,8 @@ func townAt(env *cli.Env, dir string) (string, error) {
 		return place.Real(dir), nil
 	}
 	for d := place.Real(env.Dir); ; d = filepath.Dir(d) {
-		for _, mark := range []string{"town.toml", "mayor/town.json"} {
-			if info, err := os.Lstat(filepath.Join(d, mark)); err == nil && info.Mode().IsRegular() {
-				return d, nil
-			}
+		if town.Marked(d) {
+			return d, nil
 		}
 		if d == filepath.Dir(d) {
 			return "", cli.Fail(cli.No, fmt.Errorf("no folder at or above '%s' has town.toml or mayor/town.json", env.Dir),

@@ -176,16 +176,16 @@ func (g goingOn) String() string {
 		if !strings.Contains(change, "=") {
 			words = append(words, "-u")
 		}
-		words = append(words, term.Quote(change))
+		words = append(words, term.Typed(change))
 	}
 	for _, a := range g.args {
-		words = append(words, term.Quote(a))
+		words = append(words, term.Typed(a))
 	}
 	command := strings.Join(words, " ") // no exec: who pastes it keeps the shell
 	if g.dir == "" {                    // where it worked is not known
 		return command
 	}
-	return "cd " + term.Quote(g.dir) + " && " + command
+	return "cd " + term.Typed(g.dir) + " && " + command
 }
 
 func (g goingOn) impossible(s *roll.Session, fork bool) error {
