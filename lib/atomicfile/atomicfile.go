@@ -36,6 +36,8 @@ var (
 	// ErrNotRegular is what a symbolic link, FIFO, device or folder gives
 	// where a file is expected.
 	ErrNotRegular = errors.New("not a regular file")
+	// ErrNotFolder is what stands in the place of a folder gives, be it a link to one.
+	ErrNotFolder = errors.New("not a folder")
 )
 
 // Durability says what must survive a loss of power.
@@ -256,13 +258,14 @@ func closed(f *os.File) error {
 	return err
 }
 
-// Deliver writes a file in one folder and, once it is whole and on disk, gives
-// it a name in another: Maildir's tmp and new. Neither file may exist yet. A
-// process that is killed leaves the file under to, or a part of it under tmp.
-func Deliver(tmp, to string, data []byte) error {
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// DeliverIn writes a file in one folder of an opened one and, once it is whole and on
+// disk, gives it a name in another: Maildir's tmp and new. Neither file may exist yet.
+// A process that is killed leaves the file under to, or a part of it under tmp. An
+// error names the files as they stand below the path at.
+func DeliverIn(dir *os.Root, at, tmp, to string, data []byte) error {
+	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return Error("create", tmp, err)
+		return Error("create", filepath.Join(at, tmp), err)
 	}
 	_, err = f.Write(data)
 	if err == nil {
@@ -272,14 +275,75 @@ func Deliver(tmp, to string, data []byte) error {
 		err = cerr
 	}
 	if err != nil {
-		os.Remove(tmp)
-		return Error("write", tmp, err)
+		_ = dir.Remove(tmp)
+		return Error("write", filepath.Join(at, tmp), err)
 	}
-	if err := Rename(tmp, to, Synced); err != nil {
-		os.Remove(tmp) // where only the wait for the disk failed, it is gone
+	if err := dir.Rename(tmp, to); err != nil {
+		_ = dir.Remove(tmp)
+		return Error("rename", filepath.Join(at, tmp), err)
+	}
+	folder := filepath.Dir(to)
+	return Error("write", filepath.Join(at, folder), syncIn(dir, folder))
+}
+
+// Folder behind a name opens a folder of that name and nothing else, so that a FIFO,
+// which somebody puts in its place, is not waited for.
+const Folder = "/."
+
+// OpenFolder is os.OpenRoot, and waits for no FIFO.
+func OpenFolder(dir string) (*os.Root, error) { return os.OpenRoot(dir + Folder) }
+
+// MkdirIn makes a folder in an opened one, private to the user, and waits until it is
+// on disk: fs.ErrExist where something has the name.
+func MkdirIn(dir *os.Root, name string) error {
+	if err := dir.Mkdir(name, 0o700); err != nil {
 		return err
 	}
-	return nil
+	return syncIn(dir, ".")
+}
+
+// syncIn waits until the names in a folder of an opened one are on disk.
+func syncIn(dir *os.Root, name string) error {
+	f, err := dir.Open(name + Folder)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if cerr := closed(f); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// OpenIn opens a regular file below an opened folder that is no link: os.Root
+// follows those that stay within, so what was opened is held against what has the
+// name. It waits for no FIFO.
+func OpenIn(dir *os.Root, name string) (*os.File, error) {
+	named, err := dir.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !named.Mode().IsRegular() {
+		return nil, ErrNotRegular
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := Same(named, f.Stat); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Same reports as an error that what was opened is not what has the name.
+func Same(named fs.FileInfo, opened func() (fs.FileInfo, error)) error {
+	info, err := opened()
+	if err == nil && !os.SameFile(named, info) {
+		err = ErrNotRegular
+	}
+	return err
 }
 
 // Rename gives a file another name within its file system, replacing what
@@ -361,7 +425,7 @@ func Private(dir string) error {
 	case err != nil:
 		return Error("use", dir, err)
 	case !info.IsDir():
-		return Error("use", dir, errors.New("not a folder"))
+		return Error("use", dir, ErrNotFolder)
 	}
 	if Owner(info) != os.Geteuid() {
 		return Error("use", dir, errors.New("it belongs to another user"))

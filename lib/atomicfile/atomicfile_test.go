@@ -19,6 +19,7 @@ import (
 // TestMain lets the test binary stand for a process that writes, creates or
 // rolls.
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // or each process that is started here sleeps for a second
 	if path := os.Getenv("ATOMICFILE_CREATE"); path != "" {
 		if err := Create(path, []byte(fmt.Sprint(os.Getpid())), Unsynced); err != nil {
 			if errors.Is(err, fs.ErrExist) {
@@ -201,7 +202,7 @@ func TestFailureLeavesNothingBehind(t *testing.T) {
 	if err := Create(file, []byte("new"), Synced); err == nil {
 		t.Fatal("created what is there")
 	}
-	if err := Deliver(filepath.Join(dir, "tmp"), filepath.Join(dir, "none", "new"), []byte("x")); err == nil {
+	if err := DeliverIn(root(t, dir), dir, "tmp", "none/new", []byte("x")); err == nil {
 		t.Fatal("delivered to nowhere")
 	}
 	entries, _ := os.ReadDir(dir)
@@ -335,10 +336,21 @@ func TestSetAsideKeepsAll(t *testing.T) {
 	}
 }
 
+func root(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	r, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
 func TestDeliver(t *testing.T) {
 	dir := t.TempDir()
+	in := root(t, dir)
 	tmp, to := filepath.Join(dir, "tmp"), filepath.Join(dir, "new")
-	if err := Deliver(tmp, to, []byte("note")); err != nil {
+	if err := DeliverIn(in, dir, "tmp", "new", []byte("note")); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(to); string(data) != "note" || err != nil {
@@ -350,7 +362,7 @@ func TestDeliver(t *testing.T) {
 	if err := os.WriteFile(tmp, []byte("another's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Deliver(tmp, to, []byte("x")); !errors.Is(err, fs.ErrExist) {
+	if err := DeliverIn(in, dir, "tmp", "new", []byte("x")); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
 	if data, _ := os.ReadFile(tmp); string(data) != "another's" {

@@ -14,7 +14,9 @@ func BenchmarkHooked(b *testing.B) {
 		b.Run(fmt.Sprintf("%d", notes), func(b *testing.B) {
 			box := townBox(b)
 			if notes >= 0 {
-				if err := box.prepare(); err != nil {
+				if o, err := box.prepare(); err == nil {
+					o.Close()
+				} else {
 					b.Fatal(err)
 				}
 			}

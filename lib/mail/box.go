@@ -31,16 +31,16 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/home"
 	"gt/lib/identity"
+	"gt/lib/place"
 	"gt/lib/town"
 )
 
 // Box is the notes of one agent.
 type Box struct {
 	home home.Home
-	root string   // what exists without us: the town, or what is kept of the home
-	own  bool     // it lies in the state, where nobody else can put anything
-	path []string // the box, in root
-	err  error    // why there is no such box
+	at   place.Shared // in what exists without us: the town, or what is kept of the home
+	own  bool         // it lies in the state, where nobody else can put anything
+	err  error        // why there is no such box
 }
 
 // Of is the box of an address: in a town the box of that role, which exists by
@@ -48,7 +48,7 @@ type Box struct {
 // agent without a role has no box but its home's, for two folders of one name
 // must not share one. Where there is no box, every method says so.
 func Of(h home.Home, address string) Box {
-	own := Box{home: h, root: h.Runtime(), path: []string{"mail"}, own: true, err: h.Problem}
+	own := Box{home: h, at: place.SharedIn(h.Runtime(), "mail"), own: true, err: h.Problem}
 	id, err := identity.Parse(address)
 	switch {
 	case h.Town.Personal && address == h.Identity.Address():
@@ -56,20 +56,18 @@ func Of(h home.Home, address string) Box {
 	case err != nil:
 		return Box{err: err}
 	case !h.Town.Personal && id.Role != "":
-		root, path := h.Town.Mail(id.Address())
-		return Box{home: h, root: root, path: path}
+		return Box{home: h, at: h.Town.Mail(id.Address())}
 	case id == h.Identity:
 		return own
 	}
 	return Box{err: fmt.Errorf("'%s' has no box here: it has no role in the town", address)}
 }
 
-// Dir is the box's folder.
-func (b Box) Dir() string { return filepath.Join(append([]string{b.root}, b.path...)...) }
+// Dir is where the box stands; for people to read.
+func (b Box) Dir() string { return b.at.Path("") }
 
-func (b Box) file(elem ...string) string {
-	return filepath.Join(append([]string{b.Dir()}, elem...)...)
-}
+// file is where something of the box stands; for people to read.
+func (b Box) file(elem ...string) string { return b.at.Path(filepath.Join(elem...)) }
 
 // MaxBody bounds a note's text: 1 MiB.
 const MaxBody = 1 << 20
@@ -90,11 +88,13 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	if s := oneLine(n.Subject); len(s) > MaxSubject {
 		return "", fmt.Errorf("the subject is %w (%d bytes, over %d)", ErrTooLarge, len(s), MaxSubject)
 	}
-	if err := b.prepare(); err != nil {
+	dir, err := b.prepare()
+	if err != nil {
 		return "", err
 	}
+	defer dir.Close()
 	now := time.Now()
-	b.sweep(now)
+	dir.sweep(now)
 	if n.Date.IsZero() {
 		n.Date = now
 	}
@@ -105,99 +105,129 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	if _, err := n.WriteTo(&text); err != nil {
 		return "", err
 	}
-	to := b.file("new", unique)
+	to := filepath.Join("new", unique)
 	if hooked {
-		to = b.file("cur", unique+withFlags("F"))
-	}
-	if hooked {
+		to = filepath.Join("cur", unique+withFlags("F"))
 		if err := b.vouch(n.ID, text.Bytes()); err != nil {
 			return "", err
 		}
 	}
-	return n.ID, atomicfile.Deliver(b.file("tmp", unique), to, text.Bytes())
+	return n.ID, dir.deliver(filepath.Join("tmp", unique), to, text.Bytes())
 }
 
-// prepare makes the box's folders. None of them may be a symbolic link.
-func (b Box) prepare() error {
+// opened is a box whose folder is open: what is read and written is in it, whatever
+// somebody puts in its place meanwhile.
+type opened struct {
+	*os.Root
+	Box
+}
+
+// folders are those of a Maildir; cur last: it says that all are there.
+var folders = []string{"tmp", "new", "cur"}
+
+// prepare opens the box and makes what is missing of it.
+func (b Box) prepare() (*opened, error) {
 	if b.err != nil {
-		return b.err
+		return nil, b.err
 	}
 	if b.own {
 		if err := b.home.Prepare(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	all := []string{"tmp", "new", "cur"} // cur last: it says that all are there
-	if there, _ := look(b.file("cur"), true); there {
-		return b.check(all...) // which says what is wrong with it too
+	root, err := b.at.Open()
+	if errors.Is(err, fs.ErrNotExist) {
+		root, err = b.at.Make()
 	}
-	dir := b.root
-	for _, elem := range b.path {
-		dir = filepath.Join(dir, elem)
-		if err := atomicfile.PrivateSynced(dir); err != nil {
-			return err
-		}
+	if err != nil {
+		return nil, err
 	}
-	for _, folder := range all {
-		if err := atomicfile.PrivateSynced(b.file(folder)); err != nil {
-			return err
-		}
+	o := &opened{root, b}
+	if err = o.check(); err == nil {
+		err = o.make()
 	}
-	return b.check(all...)
+	if err == nil {
+		err = o.check(folders...)
+	}
+	if err != nil {
+		o.Close()
+		return nil, err
+	}
+	return o, nil
 }
 
-// check refuses a box that is reached through a symbolic link, or that others
-// may look into: gt makes none so, but git does where a repository brings one
-// along, and what lies in it is not work that anybody here hooked. A box that
-// does not exist is none.
-func (b Box) check(folders ...string) error {
-	if b.err != nil {
-		return b.err
-	}
-	dir, elems := b.root, b.path
-	for i, elem := range elems {
-		dir = filepath.Join(dir, elem)
-		if there, err := look(dir, i == len(elems)-1); err != nil || !there {
-			return err
-		}
-	}
+// make makes the folders that are missing.
+func (o *opened) make() error {
 	for _, folder := range folders {
-		if _, err := look(filepath.Join(dir, folder), true); err != nil {
-			return err
+		if _, err := o.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+			continue // check says what is wrong with it
+		}
+		if err := atomicfile.MkdirIn(o.Root, folder); err != nil && !errors.Is(err, fs.ErrExist) {
+			return atomicfile.Error("create", o.file(folder), err)
 		}
 	}
 	return nil
 }
 
-// look says whether dir is there, and what is wrong with it.
-func look(dir string, private bool) (there bool, err error) {
-	info, err := os.Lstat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-	case !info.IsDir():
-		err = errors.New("not a folder")
-	case private && atomicfile.Own(dir) != nil:
-		return true, atomicfile.Own(dir)
-	case private && info.Mode().Perm()&0o077 != 0:
-		err = errors.New("others may look into it; if it is yours, chmod 700 makes it private")
+// open opens the box: fs.ErrNotExist where there is none yet.
+func (b Box) open() (*opened, error) {
+	if b.err != nil {
+		return nil, b.err
 	}
-	return true, atomicfile.Error("use", dir, err)
+	root, err := b.at.Open()
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{root, b}
+	if err := o.check(folders...); err != nil {
+		o.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// check refuses a box that somebody else owns, or that others may look into: gt
+// makes none so, but git does where a repository brings one along, and what lies in
+// it is not work that anybody here hooked. A folder that is not there is none.
+func (o *opened) check(folders ...string) error {
+	for _, name := range append([]string{"."}, folders...) {
+		info, err := o.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+		case !info.IsDir():
+			err = atomicfile.ErrNotFolder
+		case atomicfile.Ours(info) != nil:
+			err = atomicfile.Ours(info)
+		case info.Mode().Perm()&0o077 != 0:
+			err = errors.New("others may look into it; if it is yours, chmod 700 makes it private")
+		}
+		if err != nil {
+			return atomicfile.Error("use", o.file(name), err)
+		}
+	}
+	return nil
+}
+
+func (o *opened) deliver(tmp, to string, text []byte) error {
+	return atomicfile.DeliverIn(o.Root, o.file(), tmp, to, text)
 }
 
 // abandoned is the age at which a file in tmp is nobody's, as Maildir says.
 const abandoned = 36 * time.Hour
 
 // sweep removes what killed deliveries left in tmp.
-func (b Box) sweep(now time.Time) {
-	entries, err := os.ReadDir(b.file("tmp"))
+func (o *opened) sweep(now time.Time) {
+	dir, err := o.Open("tmp" + atomicfile.Folder)
 	if err != nil {
 		return
 	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(-1)
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()).Abs() > abandoned {
-			os.Remove(b.file("tmp", e.Name()))
+			_ = o.Remove(filepath.Join("tmp", e.Name()))
 		}
 	}
 }
@@ -211,40 +241,40 @@ type entry struct {
 	arrived time.Time
 }
 
+// file is where the note stands in its box.
+func (e entry) file() string { return filepath.Join(e.folder, e.name) }
+
 func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
 
 // given reports whether the note was given to the agent as work. In a town anybody
 // who can write to it can set the flag: there only what gt has noted counts.
-func (b Box) given(e entry) bool {
-	if !e.has('F') || e.has('T') || b.err != nil {
+func (o *opened) given(e entry) bool {
+	switch {
+	case !e.has('F') || e.has('T'):
 		return false
-	}
-	if b.own {
+	case o.own:
 		return true
 	}
-	return b.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return b.whole(e) })
+	return o.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return o.whole(e) })
 }
 
 // unread reports whether nobody has looked at the note and it is not given work.
-func (b Box) unread(e entry) bool { return !e.has('S') && !e.has('T') && !b.given(e) }
+func (o *opened) unread(e entry) bool { return !e.has('S') && !e.has('T') && !o.given(e) }
 
 // scan lists the files in the folders that are wanted (nil: all), in no order.
-func (b Box) scan(want func(entry) bool, folders ...string) ([]entry, error) {
-	if err := b.check(folders...); err != nil {
-		return nil, err
-	}
+func (o *opened) scan(want func(entry) bool, folders ...string) ([]entry, error) {
 	var found []entry
 	for _, folder := range folders {
-		dir, err := os.Open(b.file(folder))
+		dir, err := o.Open(folder + atomicfile.Folder)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
-			return nil, atomicfile.Error("read", b.file(folder), err)
+			return nil, atomicfile.Error("read", o.file(folder), err)
 		}
 		names, err := dir.Readdirnames(-1)
 		dir.Close()
 		if err != nil {
-			return nil, atomicfile.Error("read", b.file(folder), err)
+			return nil, atomicfile.Error("read", o.file(folder), err)
 		}
 		for _, name := range names {
 			if strings.HasPrefix(name, ".") {
@@ -264,8 +294,8 @@ func (b Box) scan(want func(entry) bool, folders ...string) ([]entry, error) {
 // all lists the box. new is read before cur, so that a note on its way from
 // one to the other is not missed; one that is met twice counts where it
 // arrived.
-func (b Box) all() ([]entry, error) {
-	found, err := b.scan(nil, "new", "cur")
+func (o *opened) all() ([]entry, error) {
+	found, err := o.scan(nil, "new", "cur")
 	if err != nil {
 		return nil, err
 	}
@@ -285,64 +315,79 @@ func (b Box) all() ([]entry, error) {
 // List returns all notes, the newest first, without their bodies. A file that
 // is no message is listed with its Problem.
 func (b Box) List() ([]Note, error) {
-	return b.notes(func(entry) bool { return true })
+	return b.notes(func(*opened, entry) bool { return true })
 }
 
 // Unread returns the notes that nobody has looked at and that are not hooked,
 // the newest first, without their bodies.
-func (b Box) Unread() ([]Note, error) { return b.notes(b.unread) }
+func (b Box) Unread() ([]Note, error) { return b.notes((*opened).unread) }
 
 // CountUnread is how many notes Unread would return. It looks into none.
 func (b Box) CountUnread() (int, error) {
-	found, err := b.all()
+	o, err := b.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	defer o.Close()
+	found, err := o.all()
 	n := 0
 	for _, e := range found {
-		if b.unread(e) {
+		if o.unread(e) {
 			n++
 		}
 	}
 	return n, err
 }
 
-func (b Box) notes(want func(entry) bool) ([]Note, error) {
-	found, err := b.all()
+func (b Box) notes(want func(*opened, entry) bool) ([]Note, error) {
+	o, err := b.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	found, err := o.all()
 	if err != nil {
 		return nil, err
 	}
+	return o.read(slices.DeleteFunc(found, func(e entry) bool { return !want(o, e) })), nil
+}
+
+// read reads notes without their bodies, in their order.
+func (o *opened) read(found []entry) []Note {
 	var notes []Note
 	for _, e := range found {
-		if !want(e) {
-			continue
-		}
-		n, err := b.read(e, false)
+		n, err := o.note(e, false)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // renamed or removed under us; who did it knows
 		}
 		notes = append(notes, n)
 	}
-	return notes, nil
+	return notes
 }
 
 // Hooked returns the notes that are the agent's work, the oldest first,
 // without their bodies. It looks into no file that is not hooked.
 func (b Box) Hooked() ([]Note, error) {
-	found, err := b.scan(b.given, "cur")
-	if err != nil || len(found) == 0 {
+	o, err := b.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	found, err := o.scan(o.given, "cur")
+	if err != nil {
 		return nil, err
 	}
 	sort.Slice(found, func(i, j int) bool {
 		a, c := found[i], found[j]
 		return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique)) < 0
 	})
-	var notes []Note
-	for _, e := range found {
-		n, err := b.read(e, false)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		notes = append(notes, n)
-	}
-	return notes, nil
+	return o.read(found), nil
 }
 
 // ErrNotFound is what an ID gives that no note in the box has.
@@ -361,12 +406,17 @@ func (a *Ambiguous) Error() string {
 // Get returns a note with its body, by its ID or the beginning of one that no
 // other note shares.
 func (b Box) Get(id string) (Note, error) {
+	o, err := b.lookUp(id)
+	if err != nil {
+		return Note{}, err
+	}
+	defer o.Close()
 	for {
-		e, err := b.find(id)
+		e, err := o.find(id)
 		if err != nil {
 			return Note{}, err
 		}
-		n, err := b.read(e, true)
+		n, err := o.note(e, true)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // its flags changed meanwhile
 		}
@@ -374,14 +424,25 @@ func (b Box) Get(id string) (Note, error) {
 	}
 }
 
+// lookUp opens the box to find a note in it. One that is not there has none.
+func (b Box) lookUp(id string) (*opened, error) {
+	o, err := b.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = notFound(id)
+	}
+	return o, err
+}
+
+func notFound(id string) error { return fmt.Errorf("%w: '%s'", ErrNotFound, id) }
+
 // looks is how often find lists the box before it says that a note is not
 // there: a listing that runs while a file is renamed may miss it.
 const looks = 3
 
-func (b Box) find(id string) (entry, error) {
+func (o *opened) find(id string) (entry, error) {
 	id = strings.ToLower(id)
 	for range looks {
-		found, err := b.all()
+		found, err := o.all()
 		if err != nil {
 			return entry{}, err
 		}
@@ -398,28 +459,23 @@ func (b Box) find(id string) (entry, error) {
 		case len(fit) == 1:
 			return fit[0], nil
 		case len(fit) > 1:
-			a := &Ambiguous{ID: id}
-			for _, e := range fit {
-				if n, err := b.read(e, false); err == nil {
-					a.Notes = append(a.Notes, n)
-				}
-			}
-			return entry{}, a
+			return entry{}, &Ambiguous{ID: id, Notes: o.read(fit)}
 		}
 	}
-	return entry{}, fmt.Errorf("%w: '%s'", ErrNotFound, id)
+	return entry{}, notFound(id)
 }
 
-// read reads a note's file, its body only where it is wanted. A file that is
+// note reads a note's file, its body only where it is wanted. A file that is
 // no message gives a note with a Problem, and an error only where a body was
 // wanted or the file is gone.
-func (b Box) read(e entry, body bool) (Note, error) {
-	path := b.file(e.folder, e.name)
-	n, err := readFile(path, body)
+func (o *opened) note(e entry, body bool) (Note, error) {
+	n, err := readFile(o.Root, e.file(), body)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Note{}, err
 	}
+	path := o.file(e.file())
 	if err != nil {
+		err = atomicfile.Error("read", path, err)
 		n.Problem = err.Error()
 		if why := errors.Unwrap(err); why != nil {
 			n.Problem = why.Error() // the path is told apart
@@ -429,7 +485,7 @@ func (b Box) read(e entry, body bool) (Note, error) {
 		}
 	}
 	n.ID, n.Path = idOf(e.unique), path
-	n.Hooked, n.Seen, n.Done = b.given(e), e.has('S'), e.has('T')
+	n.Hooked, n.Seen, n.Done = o.given(e), e.has('S'), e.has('T')
 	if n.Date.IsZero() {
 		n.Date = e.arrived
 	}
@@ -438,12 +494,17 @@ func (b Box) read(e entry, body bool) (Note, error) {
 
 // Hook makes a note the agent's work, also one that was done with.
 func (b Box) Hook(id string) error {
-	e, err := b.find(id)
+	o, err := b.lookUp(id)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	e, err := o.find(id)
 	if err != nil {
 		return err
 	}
 	if !b.own {
-		text, err := b.whole(e)
+		text, err := o.whole(e)
 		if err == nil {
 			err = b.vouch(idOf(e.unique), text)
 		}
@@ -451,17 +512,22 @@ func (b Box) Hook(id string) error {
 			return err
 		}
 	}
-	return b.change(id, "F", "T")
+	return o.change(id, "F", "T")
 }
 
 // whole is a note as it stands in its file, also where its flags change meanwhile.
-func (b Box) whole(e entry) ([]byte, error) {
+func (o *opened) whole(e entry) ([]byte, error) {
 	for {
-		text, err := atomicfile.Read(b.file(e.folder, e.name), maxMessage)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return text, err
+		f, err := atomicfile.OpenIn(o.Root, e.file())
+		if err == nil {
+			defer f.Close()
+			text, err := atomicfile.ReadFrom(f, maxMessage)
+			return text, atomicfile.Error("read", o.file(e.file()), err)
 		}
-		if e, err = b.find(idOf(e.unique)); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, atomicfile.Error("open", o.file(e.file()), err)
+		}
+		if e, err = o.find(idOf(e.unique)); err != nil {
 			return nil, err
 		}
 	}
@@ -481,32 +547,44 @@ func (b Box) vouch(id string, text []byte) error {
 }
 
 // unvouch takes that back, so that nobody else can give the note again.
-func (b Box) unvouch(id string) error {
-	e, err := b.find(id)
-	if err != nil || b.own {
+func (o *opened) unvouch(id string) error {
+	e, err := o.find(id)
+	if err != nil || o.own {
 		return err
 	}
-	return atomicfile.Remove(b.home.Town.Given(idOf(e.unique)))
+	return atomicfile.Remove(o.home.Town.Given(idOf(e.unique)))
 }
 
 // Unhook takes a note off the agent; it stays in the box, and was seen.
-func (b Box) Unhook(id string) error {
-	if err := b.change(id, "S", "F"); err != nil {
+func (b Box) Unhook(id string) error { return b.take(id, "S") }
+
+// take takes a note off the agent, and adds flags.
+func (b Box) take(id, flags string) error {
+	o, err := b.lookUp(id)
+	if err != nil {
 		return err
 	}
-	return b.unvouch(id)
+	defer o.Close()
+	if err := o.change(id, flags, "F"); err != nil {
+		return err
+	}
+	return o.unvouch(id)
 }
 
 // Seen marks a note as read. Whether it is hooked does not change.
-func (b Box) Seen(id string) error { return b.change(id, "S", "") }
+func (b Box) Seen(id string) error { return b.mark(id, "S") }
 
-// DoneWith closes a note: it is no longer hooked, and only listed on request.
-func (b Box) DoneWith(id string) error {
-	if err := b.change(id, "ST", "F"); err != nil {
+func (b Box) mark(id, flags string) error {
+	o, err := b.lookUp(id)
+	if err != nil {
 		return err
 	}
-	return b.unvouch(id)
+	defer o.Close()
+	return o.change(id, flags, "")
 }
+
+// DoneWith closes a note: it is no longer hooked, and only listed on request.
+func (b Box) DoneWith(id string) error { return b.take(id, "ST") }
 
 // Supersede takes the earlier hand-over notes of a chain off the agent: the
 // note by, which was delivered before this is called, says it all. Without a
@@ -515,7 +593,7 @@ func (b Box) Supersede(chain, by string) error {
 	if chain == "" {
 		return nil
 	}
-	notes, err := b.notes(func(e entry) bool {
+	notes, err := b.notes(func(_ *opened, e entry) bool {
 		return idOf(e.unique) != by && !e.has('T') && (e.has('F') || !e.has('S'))
 	})
 	for _, n := range notes {
@@ -528,23 +606,22 @@ func (b Box) Supersede(chain, by string) error {
 
 // change adds and takes flags. Nothing happens where the note has the one and
 // not the other already.
-func (b Box) change(id, add, take string) error {
+func (o *opened) change(id, add, take string) error {
 	for {
-		e, err := b.find(id)
+		e, err := o.find(id)
 		if err != nil {
 			return err
 		}
-		flags := changeFlags(e.flags, add, take)
-		to := b.file("cur", e.unique+withFlags(flags))
-		from := b.file(e.folder, e.name)
-		if from == to {
+		to := filepath.Join("cur", e.unique+withFlags(changeFlags(e.flags, add, take)))
+		if e.file() == to {
 			return nil
 		}
 		// Somebody else may change the same note: then its name is another
-		// now, and our change is due on top of theirs.
-		err = atomicfile.Rename(from, to, atomicfile.Unsynced) // a flag that is lost repeats a message
+		// now, and our change is due on top of theirs. Nobody waits for the disk: a
+		// flag that is lost repeats a message.
+		err = o.Rename(e.file(), to)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return atomicfile.Error("rename", o.file(e.file()), err)
 		}
 	}
 }
@@ -590,10 +667,17 @@ func (a Arriving) Unread() bool {
 
 // Known returns the notes that lie in the box, by what never changes of their names.
 func (b Box) Known() (func(Arriving) bool, error) {
-	found, err := b.all()
 	known := map[string]bool{}
-	for _, e := range found {
-		known[e.unique] = true
+	o, err := b.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	} else if err == nil {
+		defer o.Close()
+		var found []entry
+		found, err = o.all()
+		for _, e := range found {
+			known[e.unique] = true
+		}
 	}
 	return func(a Arriving) bool {
 		unique, _ := splitName(a.Name)
@@ -608,20 +692,22 @@ const MaxMessage = maxMessage
 // that taking it twice leaves one: whoever takes it looks whether it is Known
 // first. It is on disk when Take returns, and whole whenever it is seen.
 func (b Box) Take(a Arriving, text []byte) error {
-	if err := b.prepare(); err != nil {
-		return err
-	}
 	unique, _ := splitName(a.Name)
 	if unique == "" || strings.HasPrefix(unique, ".") || strings.ContainsRune(unique, '/') {
 		return fmt.Errorf("'%s' is no name of a note", a.Name)
 	}
-	to := b.file("new", unique)
-	if flags, _ := a.flags(); flags != "" {
-		to = b.file("cur", unique+withFlags(flags))
-	}
-	tmp := b.file("tmp", unique)
-	if err := atomicfile.Remove(tmp); err != nil { // of a Take that was killed
+	o, err := b.prepare()
+	if err != nil {
 		return err
 	}
-	return atomicfile.Deliver(tmp, to, text)
+	defer o.Close()
+	to := filepath.Join("new", unique)
+	if flags, _ := a.flags(); flags != "" {
+		to = filepath.Join("cur", unique+withFlags(flags))
+	}
+	tmp := filepath.Join("tmp", unique)
+	if err := o.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a Take that was killed
+		return atomicfile.Error("remove", o.file(tmp), err)
+	}
+	return o.deliver(tmp, to, text)
 }

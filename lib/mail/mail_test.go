@@ -80,7 +80,7 @@ func TestFlags(t *testing.T) {
 		if err := s.do(id); err != nil {
 			t.Fatalf("%s: %v", s.name, err)
 		}
-		found, err := b.all()
+		found, err := entries(b)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%s: %v, %v", s.name, found, err)
 		}
@@ -94,6 +94,15 @@ func TestFlags(t *testing.T) {
 	if err := b.Hook(""); !errors.Is(err, ErrNotFound) {
 		t.Errorf("empty: %v", err)
 	}
+}
+
+func entries(b Box) ([]entry, error) {
+	o, err := b.open()
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	return o.all()
 }
 
 func TestSupersede(t *testing.T) {
@@ -161,7 +170,7 @@ func TestFlagsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
-		for _, do := range []func(string) error{b.Seen, b.Hook, func(id string) error { return b.change(id, "R", "") }} {
+		for _, do := range []func(string) error{b.Seen, b.Hook, func(id string) error { return b.mark(id, "R") }} {
 			for range 4 {
 				all.Go(func() {
 					if err := do(id); err != nil {
@@ -171,7 +180,12 @@ func TestFlagsAtOnce(t *testing.T) {
 			}
 		}
 		all.Wait()
-		found, err := b.find(id)
+		o, err := b.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := o.find(id)
+		o.Close()
 		if err != nil || found.flags != "FRS" || found.folder != "cur" {
 			t.Fatalf("%+v, %v", found, err)
 		}
@@ -181,7 +195,7 @@ func TestFlagsAtOnce(t *testing.T) {
 func TestLinksAreRefused(t *testing.T) {
 	for _, at := range []string{"mail", "mail/demo", "mail/demo/crew/joe", "mail/demo/crew/joe/cur", "mail/demo/crew/joe/new"} {
 		b := townBox(t)
-		link := filepath.Join(b.root, at)
+		link := filepath.Join(b.home.Town.Root, at)
 		elsewhere := t.TempDir()
 		if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
 			t.Fatal(err)
@@ -247,7 +261,7 @@ func TestBounds(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Lstat(b.Dir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(b.file()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a refused note left something: %v", err)
 	}
 	id, err := b.Deliver(Note{Body: strings.Repeat("x", MaxBody), Subject: strings.Repeat("ü", MaxSubject/2)}, false)

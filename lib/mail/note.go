@@ -8,6 +8,7 @@ import (
 	"mime"
 	"mime/quotedprintable"
 	"net/mail"
+	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -131,19 +132,18 @@ func parseHeader(r io.Reader) (Note, *mail.Message, error) {
 	return n, m, nil
 }
 
-// readFile reads a note's file, of which the header is enough for a list.
-func readFile(path string, body bool) (Note, error) {
-	f, err := atomicfile.Open(path)
+// readFile reads a note's file in its box, of which the header is enough for a list.
+func readFile(dir *os.Root, name string, body bool) (Note, error) {
+	f, err := atomicfile.OpenIn(dir, name)
 	if err != nil {
 		return Note{}, err
 	}
 	defer f.Close()
 	if body {
-		n, err := Parse(f)
-		return n, atomicfile.Error("read", path, err)
+		return Parse(f)
 	}
 	n, _, err := parseHeader(io.LimitReader(f, maxHeader))
-	return n, atomicfile.Error("read", path, err)
+	return n, err
 }
 
 // reason words what the parser says of an empty or torn header.

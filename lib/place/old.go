@@ -57,7 +57,7 @@ func OpenOldTown(root string) (*Old, error) {
 }
 
 func openOld(dir, base string) (*Old, error) {
-	top, err := os.OpenRoot(dir)
+	top, err := atomicfile.OpenFolder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func sound(above *os.Root, name string, forbidden fs.FileMode) (*os.Root, error)
 	case !seen.IsDir():
 		return nil, errors.New("not a folder")
 	}
-	dir, err := above.OpenRoot(name)
+	dir, err := above.OpenRoot(name + atomicfile.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -190,9 +190,6 @@ func (o *Old) file(name string, forbidden fs.FileMode) (*os.File, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	if info, err := dir.Lstat(base); err == nil && !info.Mode().IsRegular() {
-		return nil, atomicfile.ErrNotRegular // which opening it could not say
-	}
 	f, info, err := openOwn(dir, base)
 	if err != nil {
 		return nil, err

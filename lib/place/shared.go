@@ -12,13 +12,18 @@ import (
 	"gt/lib/atomicfile"
 )
 
-// Shared is a folder in a project, which others write to as well: what is read
-// there is somebody's claim. It is reached from the opened folder of the project,
-// and no link is followed on the way. The zero Shared has no files and takes none.
+// Shared is a folder in another one, such as a project, which others write to as
+// well: what is read there is somebody's claim. It is reached from the other folder,
+// opened, and no link is followed on the way. The zero Shared has no files and takes
+// none.
 type Shared struct {
 	project string
 	way     []string // the names of the folders from the project's own
 }
+
+// SharedIn is the folder that has these names, one in the other, in the folder at
+// top.
+func SharedIn(top string, names ...string) Shared { return Shared{top, names} }
 
 // PidsIn is where the programs of the town at root note the processes of sessions,
 // which S1 names .runtime/pids.
@@ -31,40 +36,65 @@ func (s Shared) Path(name string) string {
 
 // open opens the folder; make makes what is missing of it.
 func (s Shared) open(make bool) (*os.Root, error) {
-	if s.project == "" {
-		return nil, fs.ErrNotExist
+	create := func(above *os.Root, name string) error { return nil }
+	if make {
+		create = func(above *os.Root, name string) error { return above.Mkdir(name, 0o700) }
 	}
-	dir, err := os.OpenRoot(s.project)
-	for _, name := range s.way {
-		if err != nil {
-			return nil, err
-		}
-		above := dir
-		dir, err = enter(above, name, make)
-		above.Close()
-	}
+	dir, _, err := s.walk(create)
 	return dir, err
 }
 
-// enter opens a folder in another, which may be no link.
-func enter(above *os.Root, name string, make bool) (*os.Root, error) {
-	if make {
-		if err := above.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
+// Open opens the folder: fs.ErrNotExist where it is not there.
+func (s Shared) Open() (*os.Root, error) {
+	dir, err := s.open(false)
+	return dir, atomicfile.Error("use", s.Path(""), err)
+}
+
+// Make opens the folder, and makes what is missing of it, private to the user, which
+// is on disk then. An error names the folder that is in the way.
+func (s Shared) Make() (*os.Root, error) {
+	dir, at, err := s.walk(atomicfile.MkdirIn)
+	return dir, atomicfile.Error("use", at, err)
+}
+
+// walk opens one folder after the other. at is the last one that was tried.
+func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Root, at string, err error) {
+	if s.project == "" {
+		return nil, "", fs.ErrNotExist
 	}
+	at = s.project
+	dir, err = atomicfile.OpenFolder(s.project)
+	for _, name := range s.way {
+		if err != nil {
+			break
+		}
+		at = filepath.Join(at, name)
+		above := dir
+		if err = create(above, name); err == nil || errors.Is(err, fs.ErrExist) {
+			dir, err = enter(above, name)
+		}
+		above.Close()
+	}
+	if err != nil {
+		return nil, at, err
+	}
+	return dir, at, nil
+}
+
+// enter opens a folder in another, which may be no link.
+func enter(above *os.Root, name string) (*os.Root, error) {
 	info, err := above.Lstat(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
-		return nil, atomicfile.ErrNotRegular
+		return nil, atomicfile.ErrNotFolder
 	}
-	next, err := above.OpenRoot(name)
+	next, err := above.OpenRoot(name + atomicfile.Folder)
 	if err != nil {
 		return nil, err
 	}
-	if err := same(info, func() (os.FileInfo, error) { return next.Stat(".") }); err != nil {
+	if err := atomicfile.Same(info, func() (os.FileInfo, error) { return next.Stat(".") }); err != nil {
 		next.Close()
 		return nil, err
 	}
@@ -159,7 +189,7 @@ func (s Shared) Sweep(names []string, now time.Time) {
 // openOwn opens a regular file of this user's or root's that has one name, below
 // an opened folder, following no link.
 func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
-	f, err := openPlain(dir, name)
+	f, err := atomicfile.OpenIn(dir, name)
 	if err != nil {
 		return nil, nil, err
 	}

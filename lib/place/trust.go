@@ -116,7 +116,7 @@ func Survey(root string) (*Trust, error) {
 	if t.Owner, err = ownerOf(here.Path); err != nil {
 		return nil, atomicfile.Error("look at", root, err)
 	}
-	dir, err := os.OpenRoot(here.Path)
+	dir, err := atomicfile.OpenFolder(here.Path)
 	if err != nil {
 		return nil, atomicfile.Error("open", here.Path, err)
 	}
@@ -162,7 +162,7 @@ func readIn(dir *os.Root, name string) ([]byte, error) {
 			return nil, atomicfile.ErrNotRegular
 		}
 	}
-	f, err := openPlain(dir, name)
+	f, err := atomicfile.OpenIn(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (s State) Untrust(root string) error {
 func (t *Trust) Read(name string) ([]byte, error) {
 	path := filepath.Join(t.Path, name)
 	want, known := t.Files[name]
-	dir, err := os.OpenRoot(t.Path)
+	dir, err := atomicfile.OpenFolder(t.Path)
 	if err != nil {
 		return nil, atomicfile.Error("open", t.Path, err)
 	}

@@ -202,8 +202,8 @@ func (t Town) SharedPids() place.Shared {
 func (t Town) Retention() string { return t.shared() }
 
 // Mail is the box of a role in the town, by the role's address.
-func (t Town) Mail(address string) (root string, elem []string) {
-	return t.shared(), append([]string{"mail"}, strings.Split(address, "/")...)
+func (t Town) Mail(address string) place.Shared {
+	return place.SharedIn(t.shared(), append([]string{"mail"}, strings.Split(address, "/")...)...)
 }
 
 // Given is the file that says that this person's gt has given a note, which lies in
