@@ -305,3 +305,55 @@ func TestSandboxInTown(t *testing.T) {
 		})
 	}
 }
+
+// What an agent exchanges in a trusted town while gt looks at it, gt writes through
+// no link, and waits for no pipe.
+func TestSandboxExchanges(t *testing.T) {
+	const crew = "town/demo/crew/max"
+	swap := func(name, bait string) string {
+		return fmt.Sprintf("while :; do mv %[1]s %[1]s.own; %[2]s %[1]s; rm %[1]s; mv %[1]s.own %[1]s; done", name, bait)
+	}
+	for name, loop := range map[string]string{
+		"links": swap("$TOWN/mail", "ln -s $OUT") + " & " + swap(".runtime", "ln -s $OUT") + " & " + swap("$TOWN/.runtime", "ln -s $OUT"),
+		"deep":  swap("$TOWN/mail/demo/crew/max/new", "ln -s $OUT") + " & " + swap("$TOWN/mail/demo", "ln -s $OUT"),
+		"pipes": swap("$TOWN/mail", "mkfifo") + " & " + swap(".runtime", "mkfifo") + " & " + swap("$TOWN/mail/demo/crew/max/new", "mkfifo"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.put("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
+			for _, path := range []string{"demo/crew/max/new/x", "demo/crew/max/cur/x", "demo/crew/max/tmp/x", "crew/max/new/x", "pids/x", "new/x", "cur/x", "tmp/x"} {
+				w.put("out/"+path, "not yours\n") // whatever is meant, it would be there
+			}
+			w.must(".", "chmod", "-R", "go=", "out")
+			w.repository(crew)
+			w.put(crew+"/.git/info/exclude", ".runtime\n.polecat-checkpoint.json\n")
+			w.must("town", "gt-hooks", "trust", "--yes")
+			c := w.client(crew)
+			c.start(crew, own+"1")
+			c.typed(crew, own+"1", "gt-mail", "send", "self", "-s", "first", "-m", "x")
+			w.must(crew, "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
+			before := w.listing("out")
+			w.sandbox("town").with("OUT="+w.at("out"), "TOWN="+w.at("town")).beside(crew, true, "sh", "-c", "echo ready; { "+loop+"; } 2>/dev/null & read x")
+			for range 20 {
+				w.run(crew, "", "gt-mail", "send", "self", "-s", "more", "-m", "x")
+				w.run(crew, "", "gt-mail")
+				w.run(crew, "", "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
+				for _, r := range []result{
+					c.hook(crew, nil, own+"1", "UserPromptSubmit", "", "gt-keepalive", "touch", "--hook"),
+					c.hook(crew, nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook"),
+					c.hook(crew, nil, own+"1", "Stop", "", "gt-keepalive", "touch", "--hook"),
+					c.hook(crew, nil, own+"1", "PreCompact", `,"trigger":"auto"`, "gt-handoff", "--auto", "--hook"),
+					c.hook(crew, nil, own+"1", "SessionStart", `,"source":"compact"`, "gt-prime", "--hook"),
+				} {
+					if r.code != 0 || strings.Contains(r.out, "not yours") {
+						t.Errorf("%v", r)
+					}
+				}
+			}
+			if changed := changes(before, w.listing("out")); changed != "" {
+				t.Errorf("they wrote through it: %s", changed)
+			}
+		})
+	}
+}
