@@ -40,10 +40,6 @@ type scenario struct {
 	// it has to be told where there is a marker.
 	next string
 
-	// tells says on standard output what it leaves and why, and is run again for it:
-	// it is killed, and its calls do not fail.
-	tells bool
-
 	// drops are files that a start takes away without a word, because nobody
 	// needs to be told of them.
 	drops []string
@@ -305,8 +301,8 @@ func older(t *testing.T, w *world) {
 }
 
 var scenarios = []scenario{
-	{name: "hooks-migrate", tells: true, args: []string{"gt-hooks", "migrate", "--yes"}, prepare: older},
-	{name: "hooks-migrate-clean", tells: true, args: []string{"gt-hooks", "migrate", "--clean", "--yes"}, prepare: older},
+	{name: "hooks-migrate", args: []string{"gt-hooks", "migrate", "--yes"}, prepare: older},
+	{name: "hooks-migrate-clean", args: []string{"gt-hooks", "migrate", "--clean", "--yes"}, prepare: older},
 	{name: "prime-first", args: prime, input: start("s-new", "startup"), prepare: empty},
 	{name: "prime-handed-over", args: prime, input: start("s-new", "startup"), prepare: handed},
 	{name: "prime-crash", args: prime, input: start("s-new", "startup"), prepare: crashed},

@@ -21,9 +21,6 @@ func TestShortWrites(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			needsTrace(t)
-			if s.tells {
-				t.Skip("it is killed only")
-			}
 			p := newPlan(t, s)
 			tried, violations := 0, 0
 			for j, limit := range limits {

@@ -26,9 +26,6 @@ func TestLastingErrors(t *testing.T) {
 	for i, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			if s.tells {
-				t.Skip("it is killed only")
-			}
 			p := newPlan(t, s)
 			tried, violations := 0, 0
 			for j, c := range p.calls {

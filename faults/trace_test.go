@@ -44,7 +44,7 @@ func (c call) path() string {
 			if !filepath.IsAbs(p) && i > 0 {
 				p = filepath.Join(behind(c.args[i-1]), p)
 			}
-			return p
+			return strings.TrimSuffix(p, "/.") // by which a folder is opened, and nothing else
 		}
 		if i == 0 && c.name != "openat" && !strings.HasPrefix(a, "AT_FDCWD") && !hasPathArgument(c.name) {
 			return behind(a)

@@ -796,9 +796,11 @@ var mutants = []mutant{
 		right: `	case seen.Mode()&fs.ModeSymlink != 0:
 		return nil, errors.New("it is a link")
 	case !seen.IsDir():
-		return nil, errors.New("not a folder")
+		return nil, atomicfile.ErrNotFolder
+	case others(seen):
+		return nil, errOthers // which opening it could not say
 	}
-	dir, err := above.OpenRoot(name)`,
+	dir, err := above.OpenRoot(name + atomicfile.Folder)`,
 		wrong: `	}
 	dir, err := os.OpenRoot(above.Name() + "/" + name)
 	seen, _ = above.Stat(name)
@@ -810,10 +812,8 @@ var mutants = []mutant{
 	{
 		name: "another user's old files are read",
 		file: "lib/place/old.go",
-		right: `	case atomicfile.Owner(info) != os.Geteuid() && atomicfile.Owner(info) != 0:
-		return errOthers
-`,
-		wrong: ``,
+		right: `func others(info fs.FileInfo) bool { return atomicfile.Ours(info) != nil }`,
+		wrong: `func others(info fs.FileInfo) bool { return false }`,
 		pkg:   "./lib/upgrade", run: "TestAnotherUsersFiles",
 	},
 	{

@@ -202,7 +202,7 @@ func WriteIn(dir *os.Root, name string, data []byte) error {
 		err = cerr
 	}
 	if err == nil {
-		err = dir.Rename(tmp, name)
+		err = RenameIn(dir, tmp, name)
 	}
 	if err != nil {
 		_ = dir.Remove(tmp) // a later Sweep does it
@@ -278,7 +278,7 @@ func DeliverIn(dir *os.Root, at, tmp, to string, data []byte) error {
 		_ = dir.Remove(tmp)
 		return Error("write", filepath.Join(at, tmp), err)
 	}
-	if err := dir.Rename(tmp, to); err != nil {
+	if err := RenameIn(dir, tmp, to); err != nil {
 		_ = dir.Remove(tmp)
 		return Error("rename", filepath.Join(at, tmp), err)
 	}
@@ -292,6 +292,16 @@ const Folder = "/."
 
 // OpenFolder is os.OpenRoot, and waits for no FIFO.
 func OpenFolder(dir string) (*os.Root, error) { return os.OpenRoot(dir + Folder) }
+
+// RenameIn is Rename for files in an opened folder. It does not wait for the disk.
+func RenameIn(dir *os.Root, from, to string) error {
+	for {
+		// Unlike os.Rename, this gives an interrupted call back.
+		if err := dir.Rename(from, to); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
 
 // MkdirIn makes a folder in an opened one, private to the user, and waits until it is
 // on disk: fs.ErrExist where something has the name.

@@ -619,7 +619,7 @@ func (o *opened) change(id, add, take string) error {
 		// Somebody else may change the same note: then its name is another
 		// now, and our change is due on top of theirs. Nobody waits for the disk: a
 		// flag that is lost repeats a message.
-		err = o.Rename(e.file(), to)
+		err = atomicfile.RenameIn(o.Root, e.file(), to)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return atomicfile.Error("rename", o.file(e.file()), err)
 		}

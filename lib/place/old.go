@@ -93,7 +93,9 @@ func sound(above *os.Root, name string, forbidden fs.FileMode) (*os.Root, error)
 	case seen.Mode()&fs.ModeSymlink != 0:
 		return nil, errors.New("it is a link")
 	case !seen.IsDir():
-		return nil, errors.New("not a folder")
+		return nil, atomicfile.ErrNotFolder
+	case others(seen):
+		return nil, errOthers // which opening it could not say
 	}
 	dir, err := above.OpenRoot(name + atomicfile.Folder)
 	if err != nil {
@@ -114,9 +116,12 @@ func sound(above *os.Root, name string, forbidden fs.FileMode) (*os.Root, error)
 	return dir, nil
 }
 
+// others reports whether a file belongs to another user.
+func others(info fs.FileInfo) bool { return atomicfile.Ours(info) != nil }
+
 func judge(info fs.FileInfo, forbidden fs.FileMode) error {
 	switch mode := info.Mode().Perm(); {
-	case atomicfile.Owner(info) != os.Geteuid() && atomicfile.Owner(info) != 0:
+	case others(info):
 		return errOthers
 	case mode&0o022 != 0:
 		return ErrWritable
@@ -190,6 +195,9 @@ func (o *Old) file(name string, forbidden fs.FileMode) (*os.File, error) {
 		return nil, err
 	}
 	defer dir.Close()
+	if info, err := dir.Lstat(base); err == nil && others(info) {
+		return nil, errOthers
+	}
 	f, info, err := openOwn(dir, base)
 	if err != nil {
 		return nil, err
@@ -226,15 +234,15 @@ func (o *Old) Check(name string, limit int64, forbidden fs.FileMode) error {
 	return err
 }
 
-// Exists reports whether something of that name is there.
+// Exists reports whether something of that name may be there: whoever reads it says
+// what is wrong.
 func (o *Old) Exists(name string) bool {
 	dir, base, err := o.folder(name, 0o022)
-	if err != nil {
-		return false
+	if err == nil {
+		defer dir.Close()
+		_, err = dir.Lstat(base)
 	}
-	defer dir.Close()
-	_, err = dir.Lstat(base)
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // Remove takes a file of it away, or a folder that is empty. That there is none is

@@ -83,16 +83,22 @@ func (k *Known) Plan(h home.Home) (p Plan, ok bool) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, false
 	}
-	if err == nil {
-		defer old.Close()
-		err = h.Problem
-	}
-	var kept []string
-	if err == nil {
-		kept, err = git.Kept(h.Dir, wait, place.Runtime, place.Checkpoint)
-	}
 	if err != nil {
-		p.left(Folder, place.OldPath(h.Dir), p.why(err))
+		p.left(Folder, place.OldPath(h.Dir), p.why(place.OldPath(h.Dir), err))
+		return p, true
+	}
+	defer old.Close()
+	if err := h.Problem; err != nil {
+		p.left(Folder, place.OldPath(h.Dir), reason(err))
+		if Passing(err) {
+			p.Failed = err
+		}
+		return p, true
+	}
+	kept, err := git.Kept(h.Dir, wait, place.Runtime, place.Checkpoint)
+	if err != nil {
+		p.left(Folder, place.OldPath(h.Dir), reason(err))
+		p.Failed = fmt.Errorf("cannot ask git about '%s': %w", place.OldPath(h.Dir), err)
 		return p, true
 	}
 	k.records(&p, old)
@@ -119,16 +125,17 @@ func (p *Plan) distrust(kept []string) {
 	}
 }
 
-// why is reason, and notes an error that is none of the file's.
-func (p *Plan) why(err error) string {
+// why is reason, and notes an error that is none of the file's at the path.
+func (p *Plan) why(path string, err error) string {
+	why := reason(err)
 	if Passing(err) {
-		p.Failed = errors.Join(p.Failed, err)
+		p.Failed = errors.Join(p.Failed, fmt.Errorf("cannot read '%s': %s", path, why))
 	}
-	return reason(err)
+	return why
 }
 
-// Passing reports whether an error says nothing of the file that was to be read: the
-// next to look may well be able to.
+// Passing reports whether an error is the system's and says nothing of what was to be
+// read: another time it may well be read.
 func Passing(err error) bool {
 	if errors.Is(err, git.ErrTimeout) {
 		return true
@@ -138,7 +145,7 @@ func Passing(err error) bool {
 		return false
 	}
 	switch no {
-	case syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ENXIO:
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ENXIO:
 		return false
 	}
 	return true
@@ -192,7 +199,7 @@ func newest(old *place.Old, name string, limit int64, parse func([]byte) error) 
 func (k *Known) records(p *Plan, old *place.Old) {
 	names, err := old.Names(place.OldSessions, written)
 	if err != nil {
-		p.left(Record, old.Path(place.OldSessions), p.why(err))
+		p.left(Record, old.Path(place.OldSessions), p.why(old.Path(place.OldSessions), err))
 		return
 	}
 	store := session.Store{Home: p.Home}
@@ -208,7 +215,7 @@ func (k *Known) records(p *Plan, old *place.Old) {
 		err = newest(old, item.name, maxRecord, func(data []byte) error { return record.UnmarshalJSON(data) })
 		switch at := k.taken[id]; {
 		case err != nil:
-			item.Why, item.ours = p.why(err), false
+			item.Why, item.ours = p.why(item.Path, err), false
 		case record.ID != id:
 			item.Why, item.ours = "it is the record of another session", false
 		case !k.in(id, p.Home):
@@ -287,13 +294,13 @@ func (k *Known) notes(p *Plan, old *place.Old) {
 func boxed(p *Plan, old *place.Old, box mail.Box, at string) {
 	known, err := box.Known()
 	if err != nil {
-		p.left(Note, old.Path(at), p.why(err))
+		p.left(Note, old.Path(at), p.why(old.Path(at), err))
 		return
 	}
 	for _, folder := range []string{"new", "cur"} {
 		names, err := old.Names(at+"/"+folder, private)
 		if err != nil {
-			p.left(Note, old.Path(at+"/"+folder), p.why(err))
+			p.left(Note, old.Path(at+"/"+folder), p.why(old.Path(at+"/"+folder), err))
 			continue
 		}
 		for _, name := range names {
@@ -307,7 +314,7 @@ func boxed(p *Plan, old *place.Old, box mail.Box, at string) {
 			case known(a):
 				item.Fate = InState
 			case err != nil:
-				item.Fate, item.Why, item.ours = Left, p.why(err), false
+				item.Fate, item.Why, item.ours = Left, p.why(item.Path, err), false
 			default:
 				if a.Given() {
 					item.What = "given"
@@ -338,7 +345,7 @@ func (k *Known) checkpoints(p *Plan, old *place.Old) {
 	}
 	all, err := old.Names("", written)
 	if err != nil {
-		p.left(Checkpoint, old.Path(""), p.why(err))
+		p.left(Checkpoint, old.Path(""), p.why(old.Path(""), err))
 	}
 	for _, name := range all {
 		if strings.HasPrefix(name, "checkpoint-") && strings.HasSuffix(name, ".json") {
@@ -354,7 +361,7 @@ func (k *Known) checkpoints(p *Plan, old *place.Old) {
 		})
 		switch {
 		case err != nil:
-			item.Why, item.ours = p.why(err), false
+			item.Why, item.ours = p.why(item.Path, err), false
 		case c.SessionID == "":
 			item.Why, item.ours = "no session wrote it", false
 		case !k.in(c.SessionID, p.Home):
@@ -374,7 +381,8 @@ func (k *Known) checkpoints(p *Plan, old *place.Old) {
 func (k *Known) rest(p *Plan, old *place.Old) {
 	names, err := old.Names("", written)
 	if err != nil {
-		return // checkpoints has said so
+		p.why(old.Path(""), err) // checkpoints has listed it
+		return
 	}
 	for _, name := range names {
 		item := Item{Kind: Rest, name: name, Path: old.Path(name), Fate: Left, ours: true}
@@ -406,7 +414,7 @@ func (k *Known) latest(p *Plan, old *place.Old, item Item) {
 	store := session.Store{Home: p.Home}
 	switch {
 	case err != nil || perr != nil:
-		item.Why = p.why(cmp.Or(err, perr))
+		item.Why = p.why(item.Path, cmp.Or(err, perr))
 	case !k.in(id, p.Home):
 		item.Why, item.ours = "neither your event log nor an agent of yours knows the session here", false
 	case store.Persisted() != "":

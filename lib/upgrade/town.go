@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -50,13 +51,14 @@ func (k *Known) Shared(t town.Town) (p Plan, ok bool) {
 	p = Plan{Home: home.Home{Dir: t.Root, Town: t}, open: func() (*place.Old, error) { return place.OpenOldTown(t.Root) }}
 	old, err := p.open()
 	if err != nil {
-		p.left(Folder, t.Root, p.why(err))
+		p.left(Folder, t.Root, p.why(t.Root, err))
 		return p, true
 	}
 	defer old.Close()
 	kept, err := git.Kept(t.Root, wait, filepath.Base(t.Events()), ".sessions", "mail")
 	if err != nil {
-		p.left(Folder, t.Root, p.why(err))
+		p.left(Folder, t.Root, reason(err))
+		p.Failed = fmt.Errorf("cannot ask git about '%s': %w", t.Root, err)
 		return p, true
 	}
 	logs := []string{filepath.Base(t.Events())}
@@ -88,7 +90,7 @@ func (k *Known) log(p *Plan, old *place.Old, t town.Town, name string) {
 	case errors.Is(err, fs.ErrNotExist):
 		return
 	case err != nil:
-		item.Fate, item.Why = Left, p.why(err)
+		item.Fate, item.Why = Left, p.why(item.Path, err)
 	case atomicfile.Exists(to):
 		item.Fate = InState
 	default:

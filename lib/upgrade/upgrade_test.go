@@ -282,6 +282,10 @@ func TestGitFails(t *testing.T) {
 		t.Fatalf("%s", out)
 	}
 	p.write("proj/.git/index", "no index")
-	_, plan := p.upgrade("proj")
+	k := p.known()
+	plan, _ := k.Plan(k.find(p.path("proj")))
+	if plan.Failed == nil || plan.Apply() == nil {
+		t.Error("it is called done")
+	}
 	p.expect(plan, Left, "")
 }
