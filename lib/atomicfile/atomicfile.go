@@ -59,25 +59,94 @@ const tmpMark = ".gt-tmp-"
 
 // Read returns the content of the file, at most limit bytes of it; more is
 // ErrTooLarge. A missing file gives an error that is fs.ErrNotExist.
-func Read(path string, limit int64) ([]byte, error) { return ReadIf(path, limit, nil) }
+//
+// Hooks read some dozens of files and nothing else in between, so the system is asked
+// directly: an os.File costs as much again, for what it can do besides.
+func Read(path string, limit int64) ([]byte, error) {
+	fd, err := openFile(path)
+	if err != nil {
+		return nil, opening(path, err)
+	}
+	defer syscall.Close(fd)
+	data, err := readAll(fd, limit)
+	if errors.Is(err, ErrNotRegular) {
+		return nil, opening(path, err)
+	}
+	return data, Error("read", path, err)
+}
+
+// openFile opens a file for reading, as open does.
+func openFile(path string) (fd int, err error) {
+	err = again(func() error {
+		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+		return err
+	})
+	return fd, err
+}
+
+// readAll is Read for what is open.
+func readAll(fd int, limit int64) ([]byte, error) {
+	var st syscall.Stat_t
+	err := again(func() error { return syscall.Fstat(fd, &st) })
+	switch {
+	case err != nil:
+		return nil, err
+	case st.Mode&syscall.S_IFMT != syscall.S_IFREG:
+		return nil, ErrNotRegular
+	case st.Size > limit:
+		return nil, tooLarge(limit)
+	}
+	data := make([]byte, 0, max(st.Size+1, 1024)) // a file of /proc says that it is empty
+	for {
+		n := 0
+		err := again(func() (err error) {
+			n, err = syscall.Read(fd, data[len(data):cap(data)])
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		data = data[:len(data)+n]
+		switch {
+		case n == 0:
+			return data, nil
+		case int64(len(data)) > limit:
+			return nil, tooLarge(limit)
+		case len(data) == cap(data):
+			data = slices.Grow(data, len(data))
+		}
+	}
+}
+
+// again does what the system interrupts once more, as package os does.
+func again(do func() error) error {
+	for {
+		if err := do(); err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+func tooLarge(limit int64) error { return fmt.Errorf("%w (over %d bytes)", ErrTooLarge, limit) }
 
 // ReadIf is Read for a file that passes judge, which says what is wrong with it.
 // It is judged by what was opened: what is looked at by its name first may be
 // another file by the time that it is read.
 func ReadIf(path string, limit int64, judge func(fs.FileInfo) error) ([]byte, error) {
+	if judge == nil {
+		return Read(path, limit)
+	}
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if judge != nil {
-		info, err := f.Stat()
-		if err == nil {
-			err = judge(info)
-		}
-		if err != nil {
-			return nil, Error("use", path, err)
-		}
+	info, err := f.Stat()
+	if err == nil {
+		err = judge(info)
+	}
+	if err != nil {
+		return nil, Error("use", path, err)
 	}
 	data, err := ReadFrom(f, limit)
 	return data, Error("read", path, err)
@@ -100,7 +169,7 @@ func ReadFrom(f *os.File, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > limit || int64(len(data)) > limit {
-		return nil, fmt.Errorf("%w (over %d bytes)", ErrTooLarge, limit)
+		return nil, tooLarge(limit)
 	}
 	return data, nil
 }
@@ -152,13 +221,18 @@ func Owner(info fs.FileInfo) int {
 	return -1
 }
 
+// opening words why a file cannot be opened.
+func opening(path string, err error) error {
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EOPNOTSUPP) {
+		err = ErrNotRegular // a symbolic link, and a socket
+	}
+	return Error("open", path, err)
+}
+
 func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, perm)
 	if err != nil {
-		if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EOPNOTSUPP) {
-			err = ErrNotRegular // a symbolic link, and a socket
-		}
-		return nil, Error("open", path, err)
+		return nil, opening(path, err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -370,10 +444,14 @@ func Rename(from, to string, d Durability) error {
 
 // Remove deletes the file; that it is already gone is no error.
 func Remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Error("remove", path, err)
+	err := again(func() error { return syscall.Unlink(path) }) // os.Remove asks twice where there is none
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = os.Remove(path) // it may be a folder
 	}
-	return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return Error("remove", path, err)
 }
 
 // SetAside renames a file that cannot be used, so that nothing is lost and the

@@ -70,7 +70,12 @@ func (h Home) in(at string) Home {
 // commands that a session runs; so when GT_SESSION_UUID is another session's,
 // GT_HOME was inherited from a parent and does not count.
 func Find(getenv func(string) string, dir, own string) Home {
-	return find(place.StateOf(getenv), getenv, dir, own, "")
+	return FindIn(place.StateOf(getenv), getenv, dir, own)
+}
+
+// FindIn is Find where the state is known.
+func FindIn(state place.State, getenv func(string) string, dir, own string) Home {
+	return find(state, getenv, dir, own, "")
 }
 
 // find is Find where the state is known, and with at the folder of it that keeps

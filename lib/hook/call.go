@@ -93,11 +93,12 @@ func Begin(env *cli.Env, f Flags) *Call {
 			c.Dir = c.Input.CWD
 		}
 	}
-	if c.server.Known() && len(town.Above(place.StateOf(env.Getenv), slices.Values([]string{c.Dir}))) > 0 {
+	state := place.StateOf(env.Getenv)
+	if c.server.Known() && len(town.Above(state, slices.Values([]string{c.Dir}))) > 0 {
 		without(env, ofTown) // the folder's own counts
 	}
 	var unread error
-	c.Home, unread = c.find()
+	c.Home, unread = c.find(state)
 	if f.Hook && c.Home.Problem != nil {
 		env.Warn("%v", c.Home.Problem)
 		return c
@@ -120,14 +121,13 @@ func (c *Call) Idle() bool { return c.Hook && c.Home.Problem != nil }
 
 // find finds the home: a session's is the one that its first hook had. Where that
 // could not be read, it is the one that is found now, with the error.
-func (c *Call) find() (home.Home, error) {
+func (c *Call) find(state place.State) (home.Home, error) {
 	if !c.Hook || c.ID == "" {
-		return home.Find(c.env.Getenv, c.Dir, string(c.ID)), nil
+		return home.FindIn(state, c.env.Getenv, c.Dir, string(c.ID)), nil
 	}
-	state := place.StateOf(c.env.Getenv)
 	at, dir, err := state.Fixed(string(c.ID))
 	if at == "" {
-		return home.Find(c.env.Getenv, c.Dir, string(c.ID)), err
+		return home.FindIn(state, c.env.Getenv, c.Dir, string(c.ID)), err
 	}
 	return home.Fixed(state, c.env.Getenv, at, dir, string(c.ID)), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"gt/lib/atomicfile"
 	"io/fs"
 	"os"
 	"strconv"
@@ -12,11 +13,15 @@ import (
 	"syscall"
 )
 
+// maxProc bounds what is read of a process: a command line and an environment take a
+// quarter of its stack at most.
+const maxProc = 16 << 20
+
 // stat reads /proc/<pid>/stat (proc(5)): number, (name), state, parent, and as
 // the 22nd field the start in clock ticks since boot. The name may hold blanks
 // and brackets, so fields are counted from the last bracket.
 func stat(pid int) (status, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/stat", maxProc)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH): // ESRCH: it went while we looked
 		return status{}, os.ErrProcessDone
@@ -70,7 +75,7 @@ func namespaceOf(pid string) (string, error) {
 }
 
 func bootID() (string, error) {
-	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	data, err := atomicfile.Read("/proc/sys/kernel/random/boot_id", maxProc)
 	return strings.TrimSpace(string(data)), err
 }
 
@@ -99,7 +104,7 @@ func startEnviron(pid int) ([]string, error) { return Proc{PID: pid}.words("envi
 func (p Proc) args() ([]string, error) { return p.words("cmdline") }
 
 func (p Proc) words(file string) ([]string, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/" + file)
+	data, err := atomicfile.Read("/proc/"+strconv.Itoa(p.PID)+"/"+file, maxProc)
 	if err != nil {
 		return nil, err
 	}

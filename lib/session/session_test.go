@@ -902,27 +902,6 @@ func FuzzPersisted(f *testing.F) {
 	})
 }
 
-// A record that git put there, and not gt, is nobody's predecessor.
-func TestClonedRecord(t *testing.T) {
-	var warned []error
-	s := Store{Home: home.In(place.State(t.TempDir()), t.TempDir()), Warn: func(err error) { warned = append(warned, err) }}
-	if err := atomicfile.Private(s.dir()); err != nil {
-		t.Fatal(err)
-	}
-	for id, mode := range map[ID]os.FileMode{"cloned": 0o644, "ours": 0o600} {
-		if err := os.WriteFile(s.path(id), fmt.Appendf(nil, `{"id":%q,"pid":1}`, id), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(s.path(id), mode); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := s.All()
-	if err != nil || len(all) != 1 || all[0].ID != "ours" || len(warned) != 1 {
-		t.Errorf("%v, %v, %v", all, warned, err)
-	}
-}
-
 // An end that was killed after it was logged and before it was noted is what
 // the log says, whatever the next start takes it for.
 func TestAnEndThatWasLoggedIsNotDecidedAgain(t *testing.T) {

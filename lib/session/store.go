@@ -132,11 +132,6 @@ func parse(id ID, data []byte) (*Record, error) {
 	return r, nil
 }
 
-// errShared is what keeps a record from being believed: gt makes none so, but
-// git clone does where a repository brings one along, and no repository is to
-// say whom a session follows.
-var errShared = errors.New("others may look into it; if it is yours, chmod 600 makes it private")
-
 // All returns the records of the home, the newest first. One that cannot be
 // read is passed over, or it would keep every later session from being noted.
 func (s Store) All() ([]*Record, error) { return s.all(atomicfile.Rolling.Read) }
@@ -153,15 +148,10 @@ func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, er
 		return nil, atomicfile.Error("read", s.dir(), err)
 	}
 	var all []*Record
-	var shared []string // as many as a repository brings: one line tells of all
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), suffix)
 		id, err := ParseID(name)
 		if !ok || err != nil {
-			continue
-		}
-		if info, err := e.Info(); err == nil && info.Mode().Perm()&0o077 != 0 {
-			shared = append(shared, s.path(id))
 			continue
 		}
 		r, err := s.load(id, load)
@@ -170,13 +160,6 @@ func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, er
 		} else if r != nil {
 			all = append(all, r)
 		}
-	}
-	if n := len(shared); n > 0 {
-		err := atomicfile.Error("use", shared[0], errShared)
-		if n > 1 {
-			err = fmt.Errorf("%w; and so with %d more", err, n-1)
-		}
-		s.warn(err)
 	}
 	slices.SortStableFunc(all, func(a, b *Record) int { return b.StartedAt.Compare(a.StartedAt) })
 	return all, nil
