@@ -108,7 +108,7 @@ func readAll(fd int, limit int64) ([]byte, error) {
 		}
 		data = data[:len(data)+n]
 		switch {
-		case n == 0:
+		case n == 0 || int64(len(data)) == st.Size: // what is appended meanwhile is another's
 			return data, nil
 		case int64(len(data)) > limit:
 			return nil, tooLarge(limit)

@@ -1,8 +1,27 @@
 package place
 
 import (
+	"path/filepath"
+
 	"golang.org/x/sys/unix"
 )
+
+// linkless reports whether a path leads to something and no part of it is a link. It
+// is one question to the kernel, where there would be one for each part; false also
+// where the kernel does not answer it.
+func linkless(path string) bool {
+	if !filepath.IsAbs(path) {
+		return false
+	}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
+}
 
 func identify(path string) (Folder, error) {
 	var st unix.Statx_t

@@ -72,6 +72,9 @@ func passwdHome() string {
 // Real resolves the links in a path, also where the end of it does not exist.
 func Real(path string) string {
 	path = filepath.Clean(path)
+	if linkless(path) {
+		return path
+	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}

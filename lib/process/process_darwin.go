@@ -129,6 +129,12 @@ func (p Proc) args() ([]string, error) { return nil, nil }
 // cannot be seen here.
 func (p Proc) HungUp() bool { return false }
 
+// command is the name of the program that whatever process has the number now runs.
+func command(pid int) (string, error) {
+	st, err := stat(pid)
+	return st.name, err
+}
+
 // startEnviron is the environment that whatever process has the number now was
 // started with.
 func startEnviron(pid int) ([]string, error) {

@@ -46,6 +46,16 @@ func stat(pid int) (status, error) {
 	return status{parent: parent, start: fields[19], name: string(data[open+1 : end])}, nil
 }
 
+// command is the name of the program that whatever process has the number now runs.
+// To ask for it alone takes the kernel a fraction of what a whole stat does.
+func command(pid int) (string, error) {
+	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/comm", maxProc)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.ErrProcessDone
+	}
+	return strings.TrimSuffix(string(data), "\n"), err
+}
+
 // here is the PID namespace that this process counts in, which never changes.
 var here struct {
 	once sync.Once

@@ -8,12 +8,16 @@ import "os"
 func AgentEnviron() ([]string, error) {
 	pid := os.Getppid()
 	for range maxDepth {
-		st, err := stat(pid)
+		name, err := command(pid)
 		switch {
 		case err != nil:
 			return nil, err
-		case !IsShell(st.name) && st.name != "timeout":
+		case !IsShell(name) && name != "timeout":
 			return startEnviron(pid)
+		}
+		st, err := stat(pid)
+		if err != nil {
+			return nil, err
 		}
 		pid = st.parent
 	}
