@@ -810,8 +810,8 @@ var mutants = []mutant{
 		pkg: ".", run: "TestScripts/hooks_migrate_claims",
 	},
 	{
-		name: "another user's old files are read",
-		file: "lib/place/old.go",
+		name:  "another user's old files are read",
+		file:  "lib/place/old.go",
 		right: `func others(info fs.FileInfo) bool { return atomicfile.Ours(info) != nil }`,
 		wrong: `func others(info fs.FileInfo) bool { return false }`,
 		pkg:   "./lib/upgrade", run: "TestAnotherUsersFiles",

@@ -42,6 +42,9 @@ type checkout struct {
 // locate finds the repository that a folder is in, whose links are followed.
 func locate(dir string) (checkout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
+		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) {
+			return checkout{}, errOthers
+		}
 		if r, ok := repositoryAt(at); ok {
 			return r, nil
 		}
@@ -57,6 +60,12 @@ func repositoryAt(top string) (checkout, bool) {
 	dir, err := Dir(top)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(dir); err == nil && !place.Counts(info, top) {
+			err = errOthers
+		}
 	}
 	if err != nil {
 		return checkout{}, false
@@ -94,10 +103,10 @@ func head(gitDir string) (string, error) {
 
 // settings are those of the repository and of this worktree.
 func (r checkout) settings() []setting {
-	all := settings(filepath.Join(r.common, "config"), 0)
+	all := settings(filepath.Join(r.common, "config"))
 	for _, s := range all {
 		if s.name() == "extensions.worktreeconfig" && s.value != "false" {
-			return append(all, settings(filepath.Join(r.dir, "config.worktree"), 0)...)
+			return append(all, settings(filepath.Join(r.dir, "config.worktree"))...)
 		}
 	}
 	return all

@@ -80,11 +80,22 @@ func harmless(all []setting, branch string) []byte {
 	return b.Bytes()
 }
 
+// maxIncludes bounds how many files a configuration is made of, whatever they hold.
+const maxIncludes = 64
+
 // settings reads a configuration file with what it includes; what cannot be
 // read is not there.
-func settings(path string, depth int) []setting {
+func settings(path string) []setting {
+	left := maxIncludes
+	return include(path, 0, &left)
+}
+
+func include(path string, depth int, left *int) []setting {
+	if *left--; *left < 0 || depth > 3 {
+		return nil
+	}
 	path, err := filepath.EvalSymlinks(path)
-	if err != nil || depth > 3 {
+	if err != nil {
 		return nil
 	}
 	data, err := atomicfile.Read(path, maxConfig)
@@ -100,7 +111,7 @@ func settings(path string, depth int) []setting {
 		if !filepath.IsAbs(s.value) {
 			s.value = filepath.Join(filepath.Dir(path), s.value)
 		}
-		if all = append(all, settings(s.value, depth+1)...); len(all) > maxConfig/16 {
+		if all = append(all, include(s.value, depth+1, left)...); len(all) > maxConfig/16 {
 			return all // it includes itself again and again
 		}
 	}

@@ -70,7 +70,7 @@ func TestSettings(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "config", "[include]\n\tpath = more\n\tpath = config\n\tpath = missing\n[core]\n\teol = crlf\n")
 	write(t, dir, "more", "[core]\n\tautocrlf = true\n"+strings.Repeat("[include]\npath = more\n", 40))
-	all := settings(dir+"/config", 0)
+	all := settings(dir + "/config")
 	if len(all) == 0 || all[0].name() != "core.autocrlf" || all[len(all)-1].name() != "core.eol" {
 		t.Errorf("%d settings", len(all))
 	}

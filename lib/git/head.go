@@ -4,6 +4,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"gt/lib/atomicfile"
+	"gt/lib/place"
 )
 
 // maxHead bounds HEAD and .git files, which are one line.
@@ -39,16 +41,9 @@ func Branch(dir string) string {
 // Top returns the top of the worktree that dir is in: the nearest folder at or
 // above it that holds .git, which is a file in a linked worktree; dir itself where
 // there is none.
-func Top(dir string) string {
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		if at == filepath.Dir(at) {
-			return dir
-		}
-	}
-}
+func Top(dir string) string { return place.Top(dir, "/") }
+
+var errOthers = errors.New("the repository belongs to another user")
 
 // Dir returns the git directory of the worktree whose top is dir: .git, or
 // where a .git file points in a linked worktree or submodule.
@@ -57,6 +52,9 @@ func Dir(dir string) (string, error) {
 	info, err := os.Stat(dot)
 	if err != nil {
 		return "", err
+	}
+	if named, err := os.Lstat(dot); err != nil || !place.Counts(named, dir) || !place.Counts(info, dir) {
+		return "", cmp.Or(err, errOthers)
 	}
 	if info.IsDir() {
 		return dot, nil

@@ -111,7 +111,7 @@ func find(state place.State, getenv func(string) string, dir, own, at string) Ho
 		}
 	}
 	if h.Dir == "" {
-		h.Dir = worktree(project, h.Town.Root)
+		h.Dir = place.Top(project, h.Town.Root)
 	}
 	for _, d := range []string{dir, getenv("CLAUDE_PROJECT_DIR"), h.Dir} {
 		process.Distrust(d)
@@ -170,20 +170,6 @@ func At(t town.Town, id identity.Identity, dir string) Home {
 func In(state place.State, dir string) Home {
 	t := town.Town{Root: string(state), State: state, Personal: true}
 	return At(t, identity.Named(dir), dir)
-}
-
-// worktree returns the nearest folder at or above dir, but not above top, that
-// holds .git, which is a file in a linked worktree; dir itself where there is
-// none.
-func worktree(dir, top string) string {
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			return d
-		}
-		if d == top || d == filepath.Dir(d) {
-			return dir
-		}
-	}
 }
 
 func isDir(path string) bool {

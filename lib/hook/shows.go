@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -12,12 +12,82 @@ import (
 	"gt/lib/atomicfile"
 )
 
-// runsOurs reports whether a tool's input, as JSON, runs one of the commands that
-// leave a request.
+// runsOurs reports whether a tool's input, as JSON, is a command line that begins with
+// one of the commands that leave a request. One that only names them, as a search
+// does, may print anything.
 func runsOurs(input string) bool {
-	return slices.ContainsFunc([]string{"gt-handoff", "gt-mail", "gt-checkpoint"}, func(name string) bool {
-		return strings.Contains(input, name)
-	})
+	v := gjson.Parse(input)
+	if v.Type == gjson.String { // JSON in JSON, as Codex has it
+		v = gjson.Parse(v.Str)
+	}
+	for _, key := range []string{"command", "cmd", "script", "action.command"} {
+		c := v.Get(key)
+		if all := c.Array(); c.IsArray() && len(all) > 0 { // a shell, its flag, and the line; or the words
+			if name := filepath.Base(all[0].Str); leaves(name, word(all, 1)) {
+				return true
+			}
+			c = all[len(all)-1]
+		}
+		if c.Type == gjson.String && begins(c.Str) {
+			return true
+		}
+	}
+	return false
+}
+
+func word(all []gjson.Result, i int) string {
+	if i < len(all) {
+		return all[i].Str
+	}
+	return ""
+}
+
+// begins reports whether a shell's command line runs one of them first, after changes
+// of folder and variables that it is given.
+func begins(line string) bool {
+	words := strings.Fields(line)
+	for len(words) > 0 {
+		switch name, value, set := strings.Cut(words[0], "="); {
+		case words[0] == "cd" && len(words) > 3 && words[2] == "&&":
+			words = words[3:]
+		case words[0] == "cd" && len(words) > 2 && strings.HasSuffix(words[1], ";"):
+			words = words[2:]
+		case words[0] == "env" || set && name != "" && !strings.ContainsAny(name+value, "'\"`$;|&()/"):
+			words = words[1:]
+		default:
+			second := ""
+			if len(words) > 1 {
+				second = words[1]
+			}
+			return leaves(filepath.Base(words[0]), second)
+		}
+	}
+	return false
+}
+
+// leaves reports whether a program leaves requests with that first argument. What
+// prints somebody's words does not.
+func leaves(program, argument string) bool {
+	switch program {
+	case "gt-handoff":
+		return true
+	case "gt-checkpoint":
+		return argument == "write"
+	case "gt-mail":
+		return argument == "send"
+	}
+	return false
+}
+
+// prints reports whether a tool's answer, as JSON, has the line at the beginning of a
+// line.
+func prints(answer, line string) bool {
+	for _, before := range []string{`"`, `\n`, `"Output: `} { // the last is Gemini's
+		if strings.Contains(answer, before+line) {
+			return true
+		}
+	}
+	return false
 }
 
 // showTail is how much of the end of a conversation is looked through.
@@ -67,7 +137,7 @@ const maxNested = 32
 
 // results are the ids of the calls whose results hold the line.
 func results(v gjson.Result, line string, depth int) (ids []string) {
-	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, line) {
+	if depth > maxNested || !v.IsObject() && !v.IsArray() || !prints(v.Raw, line) {
 		return nil
 	}
 	if v.IsObject() {

@@ -18,11 +18,21 @@ func TestShows(t *testing.T) {
 		`{"conversation_id":"s","hook_event_name":"postToolUse","tool_input":{"command":"gt-handoff"},"tool_output":"{\"output\":\"gt-request sha256:00\\n\"}"}`:         true,
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_result":{"text_result_for_llm":"gt-request sha256:00"}}`:          true,
 		`{"sessionId":"s","toolName":"bash","toolArgs":"{\"command\":\"gt-handoff\"}","toolResult":{"textResultForLlm":"gt-request sha256:00"}}`:                         true,
-		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"cat README"},"tool_response":"gt-request sha256:00\n"}`:                              false,
-		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-mail send self -m 'gt-request sha256:00'"},"tool_response":"done"}`:               false,
-		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"gt-request sha256:01"}`:                                false,
-		`{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"gt-request sha256:00","tool_input":"gt-handoff","tool_response":"gt-request sha256:00"}`:       false,
-		`{"session_id":"s","hook_event_name":"PostToolUse","prompt":"gt-request sha256:00","tool_input":"gt-handoff"}`:                                                   false,
+		// What only names a command of ours may print anything, and so may one of ours that
+		// prints what somebody wrote; a line is a line.
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"file_path":"/w/docs/gt-handoff.md"},"tool_response":"gt-request sha256:00\n"}`:           false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"grep -rh gt-handoff docs"},"tool_response":"gt-request sha256:00\n"}`:          false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"cat /w/gt-handoff"},"tool_response":"gt-request sha256:00\n"}`:                 false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-mail read 1"},"tool_response":"gt-request sha256:00\n"}`:                    false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-checkpoint read"},"tool_response":"gt-request sha256:00\n"}`:                false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"docs/x:1:gt-request sha256:00\n"}`:               false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"A=1 /b/gt-handoff -s x"},"tool_response":"x\ngt-request sha256:00\n"}`:         true,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":["bash","-lc","cd /w && gt-handoff"]},"tool_response":"gt-request sha256:00"}`:  true,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"cat README"},"tool_response":"gt-request sha256:00\n"}`:                        false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-mail send self -m 'gt-request sha256:00'"},"tool_response":"done"}`:         false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"gt-request sha256:01"}`:                          false,
+		`{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"gt-request sha256:00","tool_input":"gt-handoff","tool_response":"gt-request sha256:00"}`: false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","prompt":"gt-request sha256:00","tool_input":"gt-handoff"}`:                                             false,
 	} {
 		if got := parse([]byte(input)).Shows(line); got != want {
 			t.Errorf("%s: %v", input, got)

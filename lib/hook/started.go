@@ -18,11 +18,15 @@ import (
 // decides reports whether a variable is one of those.
 func decides(name string) bool {
 	switch name {
-	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS":
+	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS": // of the last, see handover.args
 		return false // what the wiring itself may set, and what names no place and no program
 	case "PATH", "HOME", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "BD_ACTOR", "BEADS_DIR",
+		"TZ", "LOCPATH", "GCONV_PATH", "GLIBC_TUNABLES", "PI_CODING_AGENT_DIR",
 		"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "COPILOT_HOME", "OPENCODE_CONFIG_DIR":
 		return true
+	}
+	if strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") {
+		return true // programs that we start would load what they name
 	}
 	return strings.HasPrefix(name, "GT_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GIT_")
 }
@@ -31,9 +35,11 @@ func decides(name string) bool {
 // which git and tmux are found and run, back to what the client was started with. For a command that an agent runs, those that gt's own start has
 // exported to it stay.
 //
+// named reports that the client itself tells its hooks the project's folder.
+//
 // Where the client's environment cannot be read, and where it has another HOME, so
 // that a launcher of the person's stands in between, the environment stays.
-func asStarted(env *cli.Env, hook bool) {
+func asStarted(env *cli.Env, hook, named bool) {
 	if !hook && session.Client(env.Getenv) == "" {
 		return // a person's shell, whose environment is the person's own
 	}
@@ -44,6 +50,9 @@ func asStarted(env *cli.Env, hook bool) {
 	}
 	changed := func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
+		if name == "CLAUDE_PROJECT_DIR" { // which clients give their hooks, and nobody else
+			return !hook || !named
+		}
 		return decides(name) && (hook || name != "GT_HOME" && name != "GT_SESSION_UUID" && name != "GT_AGENT" && name != "BEADS_DIR")
 	}
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), changed)

@@ -122,8 +122,10 @@ func tops(dir string, environ []string) []string {
 		if project == "" {
 			continue
 		}
-		if top := worktree(real(project)); !slices.Contains(all, top) {
-			all = append(all, top)
+		for _, top := range worktrees(real(project)) {
+			if !slices.Contains(all, top) {
+				all = append(all, top)
+			}
 		}
 	}
 	return slices.DeleteFunc(all, func(top string) bool { return holdsAll(top, environ) })
@@ -180,17 +182,22 @@ func below(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// worktree returns the nearest folder at or above dir with .git in it, dir
-// itself where there is none.
-func worktree(dir string) string {
+// worktrees returns the folders at or above dir with .git in them, as a submodule and
+// a linked worktree lie in another repository; dir itself where there is none.
+func worktrees(dir string) []string {
+	var all []string
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
+			all = append(all, at)
 		}
 		if at == filepath.Dir(at) {
-			return dir
+			break
 		}
 	}
+	if len(all) == 0 {
+		return []string{dir}
+	}
+	return all
 }
 
 // variable is the value of a variable, the last where it stands there twice.

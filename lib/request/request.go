@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -82,10 +83,11 @@ func HomeOf(getenv func(string) string, h home.Home, id session.ID) home.Home {
 	return h
 }
 
-// Line is what a command prints of the request that it has left, and what the
-// client's account of the turn has to show.
-func Line(data []byte) string {
-	sum := sha256.Sum256(data)
+// Line is what a command prints of the item that it has left, and what the client's
+// account of the turn has to show. It stands for that item alone: what somebody else
+// in the sandbox has put beside it is not served with it.
+func Line(item []byte) string {
+	sum := sha256.Sum256(item)
 	return "gt-request sha256:" + hex.EncodeToString(sum[:])
 }
 
@@ -114,7 +116,7 @@ func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 		return "", cli.Fail(cli.IO, fmt.Errorf("this sandbox lets neither gt's state nor the project be written: %w; %w", own, err),
 			"nothing was saved; say what matters in your answer")
 	}
-	return Line(data), nil
+	return Line(line), nil
 }
 
 // keep adds to what the state has of the request.
@@ -189,9 +191,12 @@ func Asks(h home.Home, id session.ID) bool {
 // gitWait bounds git.
 const gitWait = time.Second
 
-// Take takes a request over from the project into the state, where shown reports
-// that the client's account has its line. One that is older than the turn, or was
-// served in it, is removed.
+// maxItems bounds how many items of a request are looked for in the client's account.
+const maxItems = 32
+
+// Take takes the items of a request over from the project into the state, of which
+// shown reports that the client's account has their lines. What else lies there waits
+// for its own; a request that is older than the turn is removed.
 func Take(h home.Home, id session.ID, shown func(line string) bool) (taken bool, err error) {
 	r := place.RequestOf(h.Dir, string(id))
 	data, changed, err := r.Read()
@@ -202,7 +207,17 @@ func Take(h home.Home, id session.ID, shown func(line string) bool) (taken bool,
 	if changed.Before(began) {
 		return false, r.Remove()
 	}
-	if !shown(Line(data)) {
+	var rest []byte
+	items := slices.Collect(bytes.Lines(data))
+	data = nil
+	for i, item := range items {
+		if i < maxItems && bytes.HasSuffix(item, []byte("\n")) && shown(Line(item)) {
+			data = append(data, item...)
+		} else {
+			rest = append(rest, item...)
+		}
+	}
+	if len(data) == 0 {
 		return false, nil
 	}
 	if err := check(data, began); err != nil {
@@ -224,6 +239,9 @@ func Take(h home.Home, id session.ID, shown func(line string) bool) (taken bool,
 			return false, err
 		}
 	}
+	if len(rest) > 0 {
+		return true, r.Write(rest)
+	}
 	return true, r.Remove()
 }
 
@@ -234,8 +252,8 @@ func check(data []byte, began time.Time) error {
 		return err
 	}
 	for _, i := range items {
-		if i.At.Before(began) {
-			return errors.New("it is of an older turn")
+		if i.At.Before(began) || i.At.After(time.Now().Add(slack)) {
+			return errors.New("it is of another turn")
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -106,7 +107,6 @@ func TestTakeOfAnOlderTurn(t *testing.T) {
 func TestTakeRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"no JSON": "x\n", "another kind": line("run"), "no kind": `{"subject":"x"}` + "\n",
-		"a good one and another": line(Note) + line("run"),
 	} {
 		h, _ := world(t)
 		forge(t, h, text)
@@ -267,5 +267,35 @@ func TestLeftover(t *testing.T) {
 	}
 	if notes, _ := mail.Of(h, h.Identity.Address()).Hooked(); len(notes) != 2 {
 		t.Error("it was told again")
+	}
+}
+
+// What somebody has put beside what a command left is not served with it, and what
+// another command left waits for its own line.
+func TestTakeOnlyWhatWasShown(t *testing.T) {
+	h, _ := world(t)
+	evil, good, other := line(Handoff), line(Note), line(Checkpoint)
+	forge(t, h, evil+good+other)
+	if taken, err := Take(h, "s1", shows(good)); !taken || err != nil {
+		t.Fatalf("%v, %v", taken, err)
+	}
+	if data, _, err := place.RequestOf(h.Dir, "s1").Read(); err != nil || string(data) != evil+other {
+		t.Errorf("what waits is %q, %v", data, err)
+	}
+	if taken, err := Take(h, "s1", shows(other)); !taken || err != nil {
+		t.Fatalf("%v, %v", taken, err)
+	}
+	items, _, err := Serve(h, "s1")
+	if err != nil || len(items) != 2 || items[0].Kind != Note || items[1].Kind != Checkpoint {
+		t.Errorf("served are %+v, %v", items, err)
+	}
+	// Nothing is of a time that has not come.
+	later, err := json.Marshal(Item{Kind: Note, At: time.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forge(t, h, string(later)+"\n")
+	if taken, err := Take(h, "s1", shows(string(later)+"\n")); taken || err == nil {
+		t.Errorf("%v, %v", taken, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -212,17 +213,21 @@ func (h *handover) respawns() bool {
 }
 
 // args are the arguments that our agent was started with. A client that puts its
-// title in their place (pi) tells them to its own commands.
+// title in their place (pi) tells them to its own commands; of any other the kernel
+// knows better than a variable, which a project's settings can set.
 func (h *handover) args() ([]string, error) {
+	args, err := h.agent.Args()
+	if err != nil || !slices.Contains(h.client().RunVars, "GT_AGENT_ARGS") {
+		return args, err
+	}
 	var told struct {
 		PID  int
 		Args []string
 	}
-	err := json.Unmarshal([]byte(h.env.Getenv("GT_AGENT_ARGS")), &told)
-	if err == nil && told.PID == h.agent.PID && len(told.Args) > 0 {
+	if json.Unmarshal([]byte(h.env.Getenv("GT_AGENT_ARGS")), &told) == nil && told.PID == h.agent.PID && len(told.Args) > 0 {
 		return told.Args, nil
 	}
-	return h.agent.Args()
+	return args, nil
 }
 
 // ownsPane says whether the pane began with our agent or with a shell that it

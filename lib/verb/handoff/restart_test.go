@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/agent"
 	"gt/lib/cli"
 	"gt/lib/hook"
 	"gt/lib/process"
@@ -47,9 +48,13 @@ func TestArgsThatTheClientTells(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &handover{env: &cli.Env{Environ: []string{"GT_AGENT_ARGS=" + string(value)}}, agent: self}
+		h := &handover{env: &cli.Env{Environ: []string{"GT_AGENT_ARGS=" + string(value)}}, agent: self, agents: agent.Builtin(), runs: "pi", call: &hook.Call{}}
 		if got, err := h.args(); err != nil || !slices.Equal(got, want) {
 			t.Errorf("told by %d, the arguments are %q (%v)", pid, got, err)
+		}
+		h.runs = "claude" // which overwrites nothing
+		if got, err := h.args(); err != nil || !slices.Equal(got, os.Args) {
+			t.Errorf("another client's arguments are %q (%v)", got, err)
 		}
 	}
 }
