@@ -56,7 +56,7 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/history", "lib/eventlog"},
+	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/history", "lib/eventlog", "lib/place"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
 	{"github.com/BurntSushi/toml", []string{"lib/rig", "lib/ask", "lib/agent", "lib/verb/hooks"}, "no hook that is on the way of every prompt carries a TOML parser"},
 	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},
@@ -84,7 +84,7 @@ var calls = []struct {
 	{`os\.Exit\(`, nil, "a verb returns its code; only main ends the process"},
 	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/flock"},
 		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},
-	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/git", "lib/tmux"}, "the environment comes from Env; git and tmux have their own"},
+	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/git", "lib/tmux", "lib/place"}, "the environment comes from Env; git and tmux have their own"},
 }
 
 // heavy is what no binary that runs in a hook carries, directly or through

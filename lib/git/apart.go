@@ -42,7 +42,7 @@ type checkout struct {
 // locate finds the repository that a folder is in, whose links are followed.
 func locate(dir string) (checkout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
-		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) {
+		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) && !safe(at) {
 			return checkout{}, errOthers
 		}
 		if r, ok := repositoryAt(at); ok {
@@ -63,7 +63,7 @@ func repositoryAt(top string) (checkout, bool) {
 	}
 	if err == nil {
 		var info os.FileInfo
-		if info, err = os.Stat(dir); err == nil && !place.Counts(info, top) {
+		if info, err = os.Stat(dir); err == nil && !place.Counts(info, top) && !safe(top) {
 			err = errOthers
 		}
 	}

@@ -183,7 +183,7 @@ func valid(data []byte) bool {
 // Shows reports whether the input tells of a tool that was called with a command of
 // gt's, and gave a line. The line has nothing in it that JSON writes another way.
 func (in Input) Shows(line string) bool {
-	return in.Kind() == "PostToolUse" && runsOurs(in.asked) && prints(in.answered, line)
+	return in.Kind() == "PostToolUse" && prints(in.answered, line, runsOurs(in.asked))
 }
 
 // Kind is the event in Claude Code's words, which others have their own for.

@@ -12,80 +12,87 @@ import (
 	"gt/lib/atomicfile"
 )
 
-// runsOurs reports whether a tool's input, as JSON, is a command line that begins with
-// one of the commands that leave a request. One that only names them, as a search
-// does, may print anything.
-func runsOurs(input string) bool {
+// runsOurs is how many commands that leave a request a tool's input, as JSON, runs in
+// its command line. One that only names them, as a search does, may print anything.
+func runsOurs(input string) int {
 	v := gjson.Parse(input)
-	if v.Type == gjson.String { // JSON in JSON, as Codex has it
-		v = gjson.Parse(v.Str)
+	if v.Type == gjson.String {
+		if !gjson.Valid(v.Str) {
+			return leaving(v.Str)
+		}
+		v = gjson.Parse(v.Str) // JSON in JSON, as Codex has it
 	}
 	for _, key := range []string{"command", "cmd", "script", "action.command"} {
 		c := v.Get(key)
-		if all := c.Array(); c.IsArray() && len(all) > 0 { // a shell, its flag, and the line; or the words
-			if name := filepath.Base(all[0].Str); leaves(name, word(all, 1)) {
-				return true
+		if all := c.Array(); c.IsArray() && len(all) > 0 { // the words, or a shell, its flag and the line
+			if len(all) > 1 && leaves(all[0].Str, all[1].Str) || leaves(all[0].Str, "") {
+				return 1
 			}
 			c = all[len(all)-1]
 		}
-		if c.Type == gjson.String && begins(c.Str) {
-			return true
+		if n := leaving(c.Str); n > 0 {
+			return n
 		}
 	}
-	return false
+	return 0
 }
 
-func word(all []gjson.Result, i int) string {
-	if i < len(all) {
-		return all[i].Str
-	}
-	return ""
-}
-
-// begins reports whether a shell's command line runs one of them first, after changes
-// of folder and variables that it is given.
-func begins(line string) bool {
-	words := strings.Fields(line)
-	for len(words) > 0 {
-		switch name, value, set := strings.Cut(words[0], "="); {
-		case words[0] == "cd" && len(words) > 3 && words[2] == "&&":
-			words = words[3:]
-		case words[0] == "cd" && len(words) > 2 && strings.HasSuffix(words[1], ";"):
-			words = words[2:]
-		case words[0] == "env" || set && name != "" && !strings.ContainsAny(name+value, "'\"`$;|&()/"):
+// leaving is how many of them a shell's command line runs. Quotes are not looked at:
+// what is quoted is the agent's own text.
+func leaving(line string) int {
+	n := 0
+	for command := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(";&|\n(){}`", r) }) {
+		words := strings.Fields(command)
+		for len(words) > 0 && (words[0] == "env" || words[0] == "exec" || strings.Contains(words[0], "=")) {
 			words = words[1:]
-		default:
-			second := ""
-			if len(words) > 1 {
-				second = words[1]
-			}
-			return leaves(filepath.Base(words[0]), second)
+		}
+		if len(words) > 0 && leaves(words[0], strings.Join(words[1:min(2, len(words))], "")) {
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // leaves reports whether a program leaves requests with that first argument. What
 // prints somebody's words does not.
 func leaves(program, argument string) bool {
-	switch program {
+	switch filepath.Base(program) {
 	case "gt-handoff":
 		return true
 	case "gt-checkpoint":
 		return argument == "write"
 	case "gt-mail":
-		return argument == "send"
+		return argument == "send" || argument == "hook"
 	}
 	return false
 }
 
-// prints reports whether a tool's answer, as JSON, has the line at the beginning of a
-// line.
-func prints(answer, line string) bool {
-	for _, before := range []string{`"`, `\n`, `"Output: `} { // the last is Gemini's
-		if strings.Contains(answer, before+line) {
-			return true
+// prints reports whether the line is one of the last n of its kind that a tool's
+// answer, as JSON, has at the beginning of a line: one for each command of ours. What
+// else ran before them, such as a project's tests, may have printed such a line too.
+func prints(answer, line string, n int) bool {
+	kind, _, _ := strings.Cut(line, ":")
+	kind += ":"
+	for end := len(answer); n > 0; {
+		at := strings.LastIndex(answer[:end], kind)
+		if at < 0 {
+			return false
 		}
+		begins := false
+		for _, before := range []string{`"`, `\n`, `"Output: `} { // the last is Gemini's
+			begins = begins || strings.HasSuffix(answer[:at], before)
+		}
+		if begins {
+			sum := answer[at+len(kind):]
+			if i := strings.IndexFunc(sum, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
+				sum = sum[:i]
+			}
+			if kind+sum == line {
+				return true
+			}
+			n--
+		}
+		end = at
 	}
 	return false
 }
@@ -114,17 +121,17 @@ func Conversation(path, line string) (bool, error) {
 	if err != nil || !bytes.Contains(data, []byte(line)) {
 		return false, err
 	}
-	var calls []string // the ids of what gave the line
+	var given []result
 	shown := 0
 	for text := range bytes.Lines(data) {
 		if shown < maxShown && bytes.Contains(text, []byte(line)) && json.Valid(text) {
 			shown++
-			calls = append(calls, results(gjson.ParseBytes(text), line, 0)...)
+			given = append(given, results(gjson.ParseBytes(text), line, 0)...)
 		}
 	}
 	for text := range bytes.Lines(data) {
-		for _, id := range calls {
-			if bytes.Contains(text, []byte(`"`+id+`"`)) && json.Valid(text) && calledBy(gjson.ParseBytes(text), id, 0) {
+		for _, r := range given {
+			if bytes.Contains(text, []byte(`"`+r.call+`"`)) && json.Valid(text) && prints(r.answer, line, calledBy(gjson.ParseBytes(text), r.call, 0)) {
 				return true, nil
 			}
 		}
@@ -132,33 +139,36 @@ func Conversation(path, line string) (bool, error) {
 	return false, nil
 }
 
+// result is what a call gave, as JSON.
+type result struct{ call, answer string }
+
 // maxNested bounds how deep a conversation's values are looked into.
 const maxNested = 32
 
-// results are the ids of the calls whose results hold the line.
-func results(v gjson.Result, line string, depth int) (ids []string) {
-	if depth > maxNested || !v.IsObject() && !v.IsArray() || !prints(v.Raw, line) {
+// results are those that hold the line.
+func results(v gjson.Result, line string, depth int) (all []result) {
+	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, line) {
 		return nil
 	}
 	if v.IsObject() {
 		for _, key := range []string{"tool_use_id", "call_id", "callId", "callID", "toolCallId", "tool_call_id"} {
 			if id := v.Get(key); id.Type == gjson.String && id.Str != "" {
-				return []string{id.Str}
+				return []result{{id.Str, v.Raw}}
 			}
 		}
 	}
 	v.ForEach(func(_, inner gjson.Result) bool {
-		ids = append(ids, results(inner, line, depth+1)...)
+		all = append(all, results(inner, line, depth+1)...)
 		return true
 	})
-	return ids
+	return all
 }
 
-// calledBy reports whether the value holds the call of that id, with an input that
-// runs a command of gt's.
-func calledBy(v gjson.Result, id string, depth int) bool {
+// calledBy is how many commands of gt's the call of that id runs, where the value
+// holds it.
+func calledBy(v gjson.Result, id string, depth int) int {
 	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, id) {
-		return false
+		return 0
 	}
 	if v.IsObject() {
 		for _, key := range []string{"id", "call_id", "callId", "callID", "toolCallId", "tool_call_id"} {
@@ -166,16 +176,16 @@ func calledBy(v gjson.Result, id string, depth int) bool {
 				continue
 			}
 			for _, input := range []string{"input", "arguments", "args", "state.input"} {
-				if runsOurs(v.Get(input).Raw) {
-					return true
+				if n := runsOurs(v.Get(input).Raw); n > 0 {
+					return n
 				}
 			}
 		}
 	}
-	found := false
+	n := 0
 	v.ForEach(func(_, inner gjson.Result) bool {
-		found = calledBy(inner, id, depth+1)
-		return !found
+		n = calledBy(inner, id, depth+1)
+		return n == 0
 	})
-	return found
+	return n
 }
