@@ -484,12 +484,12 @@ var mutants = []mutant{
 	{
 		name: "a file is not judged by what was opened",
 		file: "lib/atomicfile/atomicfile.go",
-		right: `		info, err := f.Stat()
-		if err == nil {
-			err = judge(info)`,
-		wrong: `		info, err := f.Stat()
-		if _ = info; false {
-			err = judge(info)`,
+		right: `	info, err := f.Stat()
+	if err == nil {
+		err = judge(info)`,
+		wrong: `	info, err := f.Stat()
+	if _ = info; false {
+		err = judge(info)`,
 		pkg: "./lib/atomicfile", run: "TestJudgedByWhatWasOpened",
 	},
 	{
@@ -684,8 +684,8 @@ var mutants = []mutant{
 	{
 		name:  "work that was done with can be given again by anybody",
 		file:  "lib/mail/box.go",
-		right: `return atomicfile.Remove(b.home.Town.Given(idOf(e.unique)))`,
-		wrong: `return nil`,
+		right: `return atomicfile.Remove(o.home.Town.Given(idOf(e.unique)))`,
+		wrong: `return map[bool]error{}[e.unique == ""]`,
 		pkg:   ".", run: "TestScripts/^town_trust$",
 	},
 	{
@@ -861,8 +861,8 @@ var mutants = []mutant{
 	{
 		name:  "a request counts whatever the client shows",
 		file:  "lib/request/request.go",
-		right: `	if !shown(Line(data)) {`,
-		wrong: `	if shown(Line(data)); false {`,
+		right: ` && shown(Line(item)) {`,
+		wrong: ` {`,
 		pkg:   "./lib/request", run: "TestTake$",
 	},
 	{
@@ -885,8 +885,8 @@ var mutants = []mutant{
 	{
 		name:  "a request that is put back with a new date is served in a later turn",
 		file:  "lib/request/request.go",
-		right: `		if i.At.Before(began) {`,
-		wrong: `		if false && i.At.Before(began) {`,
+		right: `		if i.At.Before(began) || `,
+		wrong: `		if `,
 		pkg:   "./lib/request", run: "TestTakeOfAnOlderTurn",
 	},
 	{
@@ -900,7 +900,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a request is read through a link",
-		file:  "lib/place/owner.go",
+		file:  "lib/atomicfile/atomicfile.go",
 		right: `	named, err := dir.Lstat(name)`,
 		wrong: `	named, err := dir.Stat(name)`,
 		pkg:   "./lib/request", run: "TestTakeRefuses",
@@ -915,8 +915,8 @@ var mutants = []mutant{
 	{
 		name:  "any tool's answer shows a request",
 		file:  "lib/hook/input.go",
-		right: ` && runsOurs(in.asked) && `,
-		wrong: ` && `,
+		right: `prints(in.answered, line, runsOurs(in.asked))`,
+		wrong: `prints(in.answered, line, 1)`,
 		pkg:   "./lib/hook", run: "TestShows",
 	},
 	{
@@ -1055,6 +1055,28 @@ var mutants = []mutant{
 		right: `	if !d.Person || text == "" {`,
 		wrong: `	if text == "" {`,
 		pkg:   ".", run: "TestScripts/prime_nowhere",
+	},
+	{
+		name: "what a project's tests print before a command of ours counts",
+		file: "lib/hook/shows.go",
+		right: `			n--
+`,
+		wrong: ``,
+		pkg:   "./lib/hook", run: "TestShows",
+	},
+	{
+		name:  "any client's arguments are what a variable says",
+		file:  "lib/verb/handoff/handover.go",
+		right: `	if err != nil || !slices.Contains(h.client().RunVars, "GT_AGENT_ARGS") {`,
+		wrong: `	if err != nil || slices.Contains([]string{}, "") {`,
+		pkg:   "./lib/verb/handoff", run: "TestArgsThatTheClientTells",
+	},
+	{
+		name:  "what lies beside an item is served with it",
+		file:  "lib/request/request.go",
+		right: `return Line(line), nil`,
+		wrong: `return Line(data), nil`,
+		pkg:   ".", run: "TestScripts/handoff_request",
 	},
 	{
 		name:  "where git hides nothing it is taken to hide all",
