@@ -514,6 +514,34 @@ func TestPathIntoProjectFromElsewhere(t *testing.T) {
 	}
 }
 
+// Nor is that of a repository around the one that a session works in, as a submodule
+// and a linked worktree have.
+func TestPathIntoProjectAround(t *testing.T) {
+	for name, make := range map[string]func(w *world) string{
+		"a linked worktree": func(w *world) string {
+			w.must("work", "git", "worktree", "add", "-q", ".claude/worktrees/x", "-b", "x")
+			return "work/.claude/worktrees/x"
+		},
+		"a repository inside": func(w *world) string { w.repository("work/vendor/x"); return "work/vendor/x" },
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			w := newWorld(t)
+			w.repository("work")
+			dir := make(w)
+			for _, name := range names {
+				w.trapAt("work/bin/"+name, name)
+			}
+			w = w.with("PATH="+w.at("work/bin")+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.at("tmp/none")+",1,0", "TMUX_PANE=%0")
+			for _, run := range commands(w, dir) {
+				r := run()
+				if marks := w.marks(); marks != "" {
+					t.Errorf("%v\nit ran %s", r, marks)
+				}
+			}
+		})
+	}
+}
+
 // A client that is installed in the project only is not found by its name, and
 // the person is told why; one outside is, also by a link, and also where the
 // project is the home folder.

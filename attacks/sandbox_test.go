@@ -65,6 +65,7 @@ git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && git con
 		}
 	}, hold: listens, env: func(w *world) []string {
 		return []string{
+			"TZ=" + w.at("work/none"), "LD_PRELOAD=" + w.at("work/none.so"), "PI_CODING_AGENT_DIR=" + w.at("work/cfg"),
 			"GT_ROOT=" + w.at("work"), "GT_TOWN_ROOT=" + w.at("work"), "GT_HOME=" + w.at("neighbour"), "GT_SESSION_UUID=4e160000-0000-4000-8000-000000000001",
 			"GT_ROLE=work/crew/max", "GT_RIG=" + theirs, "GT_SESSION=" + theirs, "GT_AGENT=evil", "GT_HANDOFF_EXEC=" + w.at("work/.runtime/restart-e711.json"),
 			"TMUX=" + w.at("work/socket") + ",1,0", "TMUX_PANE=%0", "TMUX_TMPDIR=" + w.at("work"),

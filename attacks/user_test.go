@@ -88,6 +88,36 @@ func TestUserPlantsTown(t *testing.T) {
 	}
 }
 
+// Nor does it make one project of several: what another user has called a repository
+// above them is none, and nothing of it is told.
+func TestUserPlantsRepository(t *testing.T) {
+	for name, plant := range map[string]string{
+		"an empty file": "touch .git",
+		"a repository": "git config --global --add safe.directory '*' && git init -qb '" + theirs + "-branch' && git -c user.name=x -c user.email=x commit -q --allow-empty -m '" + theirs +
+			" subject' && git config filter.evil.clean touch",
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			w := newWorld(t)
+			u := w.other()
+			w.shared("shared")
+			w.put("shared/one/x", "")
+			w.put("shared/two/x", "")
+			u.must("shared", "sh", "-c", plant)
+			c := w.client("shared/one")
+			c.start("shared/one", own+"1")
+			c.typed("shared/one", own+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
+			c.hook("shared/one", nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
+			c.stop()
+			if r := w.start("shared/two", own+"2"); strings.Contains(r.out+r.errs, theirs) || strings.Contains(r.out, "OWN-NOTES") {
+				t.Errorf("another folder's session is told: %v", r)
+			}
+			if r := w.start("shared/one", own+"3"); strings.Contains(r.out+r.errs, theirs) || !strings.Contains(r.out, "OWN-NOTES") {
+				t.Errorf("the folder's own next session is told: %v", r)
+			}
+		})
+	}
+}
+
 // A file of a town that another user exchanges while it is looked at is read as
 // one's own or not at all.
 func TestUserExchangesFiles(t *testing.T) {

@@ -1079,6 +1079,29 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/handoff_request",
 	},
 	{
+		name:  "another user's repository above a folder is believed",
+		file:  "lib/place/repository.go",
+		right: `	return err == nil && owner == uid`,
+		wrong: `	return err == nil || owner == uid`,
+		pkg:   "./attacks", run: "TestUserPlantsRepository",
+	},
+	{
+		name: "programs of the repository around are run",
+		file: "lib/process/path.go",
+		right: `			all = append(all, at)
+`,
+		wrong: `			return []string{at}
+`,
+		pkg: "./attacks", run: "TestPathIntoProjectAround",
+	},
+	{
+		name:  "a configuration includes without end",
+		file:  "lib/git/config.go",
+		right: `	if *left--; *left < 0 || depth > 3 {`,
+		wrong: `	if depth > 3 {`,
+		pkg:   "./lib/git", run: "TestSettings",
+	},
+	{
 		name:  "where git hides nothing it is taken to hide all",
 		file:  "lib/git/ignored.go",
 		right: `		if pattern != "" && pattern[0] != '!' && !kept[path] {`,

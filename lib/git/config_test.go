@@ -74,4 +74,12 @@ func TestSettings(t *testing.T) {
 	if len(all) == 0 || all[0].name() != "core.autocrlf" || all[len(all)-1].name() != "core.eol" {
 		t.Errorf("%d settings", len(all))
 	}
+	// However much includes what holds nothing, few files are looked at.
+	write(t, dir, "a", "[include]\n"+strings.Repeat("path = b\n", 60))
+	write(t, dir, "b", "[include]\n"+strings.Repeat("path = c\n", 60))
+	write(t, dir, "c", "[include]\n"+strings.Repeat("path = d\n", 60))
+	left := maxIncludes
+	if all := include(dir+"/a", 0, &left); len(all) > 0 || left > 0 {
+		t.Errorf("%d settings, %d files left", len(all), left)
+	}
 }

@@ -1142,7 +1142,9 @@ func placeholder(v string) bool {
 		return true
 	}
 	switch v[0] {
-	case '$', '<', '%', '{', '(', '[':
+	case '$', '%':
+		return !symbols(v) && !mixed(v[1:])
+	case '<', '{', '(', '[':
 		return !symbols(v)
 	}
 	switch strings.ToLower(v) {
@@ -1165,8 +1167,11 @@ func least(name string) int {
 // characters, is mixed or has both letters and digits, and is no name in a
 // program.
 func looksSecret(v string, least int) bool {
-	if len(v) < least || strings.ContainsAny(v, " (){}<>[]") || strings.HasPrefix(v, "/") {
+	if len(v) < least || strings.ContainsAny(v, " (){}<>[]") {
 		return false
+	}
+	if v[0] == '/' { // a path, but for one in 64 of AWS's secret keys
+		return len(v) == 40 && mixed(v) && strings.Count(v, "/") < 5 && run(strings.NewReplacer("/", "a", "+", "a").Replace(v), 0, "w") == len(v)
 	}
 	if mixed(v) {
 		return true
@@ -1239,7 +1244,7 @@ func mixed(v string) bool {
 // secretName says whether the name of a variable or setting says that its
 // value is a secret.
 func secretName(name string) bool {
-	parts := split(name)
+	parts := which(split(name))
 	if len(parts) == 0 {
 		return false
 	}
@@ -1273,6 +1278,7 @@ func secretName(name string) bool {
 		}
 		for _, end := range []string{
 			"secret", "password", "passwd", "passphrase", "token", "apikey", "secretkey", "privatekey", "accesskey", "authkey",
+			"masterkey", "privkey", "signingkey", "encryptionkey",
 		} {
 			if strings.HasSuffix(p, end) { // PGPASSWORD
 				return true
@@ -1280,6 +1286,31 @@ func secretName(name string) bool {
 		}
 		return false
 	})
+}
+
+// which takes from the words of a name those at its end that say which of several it
+// is: API_KEY_PROD, DB_PASS_OLD, JWT_SIGNING_KEY_V2, PASSWORD1.
+func which(parts []string) []string {
+	for len(parts) > 0 {
+		last := parts[len(parts)-1]
+		switch last {
+		case "prod", "production", "staging", "stage", "dev", "live", "old", "new", "prev", "previous", "next", "current", "backup",
+			"base64", "b64", "hex":
+		default:
+			bare := strings.TrimRight(last, "0123456789")
+			if bare == last {
+				return parts
+			}
+			if bare != "" && bare != "v" {
+				return append(parts[:len(parts)-1:len(parts)-1], bare)
+			}
+		}
+		if len(parts) == 1 {
+			return parts
+		}
+		parts = parts[:len(parts)-1]
+	}
+	return parts
 }
 
 // passwordName says whether a name is a password's, which people choose and
@@ -1297,7 +1328,7 @@ func passwordName(name string) bool {
 // sureName is secretName for names that stand in code and prose, where auth
 // and key are common words.
 func sureName(name string) bool {
-	parts := split(name)
+	parts := which(split(name))
 	if !secretName(name) {
 		return false
 	}
