@@ -91,10 +91,11 @@ func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (*bounded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	dir, err := filepath.EvalSymlinks(dir)
+	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, err
+		return nil, atomicfile.Error("read", dir, err)
 	}
+	dir = real
 	r, err := locate(dir)
 	if err != nil {
 		return nil, err

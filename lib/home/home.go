@@ -145,7 +145,8 @@ func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 		return Home{}, false, err
 	}
 	t := town.Town{Root: string(state), State: state, Personal: true}
-	return Home{Dir: dir, Town: t, Identity: identity.Named(dir)}.in(at), true, nil
+	h = Home{Dir: dir, Town: t, Identity: identity.Named(dir)}.in(at)
+	return h, h.Problem == nil, h.Problem
 }
 
 // Elsewhere is the home of somebody who works in dir: of our environment only

@@ -58,11 +58,11 @@ func (s State) Trusted(root string) (*Trust, error) {
 	}
 	here, err := Look(root)
 	if err != nil {
-		return nil, err
+		return nil, atomicfile.Error("look at", root, err)
 	}
 	owner, err := ownerOf(here.Path)
 	if err != nil {
-		return nil, err
+		return nil, atomicfile.Error("look at", root, err)
 	}
 	if t.Path != here.Path || !t.Same(here) || t.Owner != owner {
 		return nil, ErrUntrusted

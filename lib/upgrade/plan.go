@@ -294,7 +294,7 @@ func (k *Known) notes(p *Plan, old *place.Old) {
 func boxed(p *Plan, old *place.Old, box mail.Box, at string) {
 	known, err := box.Known()
 	if err != nil {
-		p.left(Note, old.Path(at), p.why(old.Path(at), err))
+		p.left(Note, old.Path(at), p.why(box.Dir(), err))
 		return
 	}
 	for _, folder := range []string{"new", "cur"} {

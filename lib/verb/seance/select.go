@@ -135,6 +135,9 @@ func open(env *cli.Env) (roll.Roll, error) { return gather(env, false, nil) }
 // is meant; and what the clients keep on this machine.
 func gather(env *cli.Env, only bool, logs []string) (roll.Roll, error) {
 	here, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
+	if here.Unread != nil {
+		env.Warn("%v", here.Unread)
+	}
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
 	found, errs := history.Scan(env.Getenv, personal.Transcripts(), reading.Show)
 	reading.Done()
