@@ -908,8 +908,8 @@ var mutants = []mutant{
 	{
 		name:  "a request with another name is read",
 		file:  "lib/place/shared.go",
-		right: `		case st.Nlink != 1:`,
-		wrong: `		case false:`,
+		right: `		case !ok || st.Nlink != 1:`,
+		wrong: `		case !ok || st.Nlink < 1:`,
 		pkg:   "./lib/request", run: "TestTakeRefuses",
 	},
 	{

@@ -32,8 +32,8 @@ func decides(name string) bool {
 }
 
 // asStarted puts the deciding variables of the environment, and of this process, by
-// which git and tmux are found and run, back to what the client was started with. For a command that an agent runs, those that gt's own start has
-// exported to it stay.
+// which git and tmux are found and run, back to what the client was started with. For
+// a command that an agent runs, those that gt's own start has exported to it stay.
 //
 // named reports that the client itself tells its hooks the project's folder.
 //

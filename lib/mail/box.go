@@ -556,35 +556,27 @@ func (o *opened) unvouch(id string) error {
 }
 
 // Unhook takes a note off the agent; it stays in the box, and was seen.
-func (b Box) Unhook(id string) error { return b.take(id, "S") }
+func (b Box) Unhook(id string) error { return b.mark(id, "S", "F") }
 
-// take takes a note off the agent, and adds flags.
-func (b Box) take(id, flags string) error {
+// Seen marks a note as read. Whether it is hooked does not change.
+func (b Box) Seen(id string) error { return b.mark(id, "S", "") }
+
+// DoneWith closes a note: it is no longer hooked, and only listed on request.
+func (b Box) DoneWith(id string) error { return b.mark(id, "ST", "F") }
+
+// mark adds flags to a note and takes others; one that is no longer hooked can be
+// given by nobody else either.
+func (b Box) mark(id, add, take string) error {
 	o, err := b.lookUp(id)
 	if err != nil {
 		return err
 	}
 	defer o.Close()
-	if err := o.change(id, flags, "F"); err != nil {
+	if err := o.change(id, add, take); err != nil || take == "" {
 		return err
 	}
 	return o.unvouch(id)
 }
-
-// Seen marks a note as read. Whether it is hooked does not change.
-func (b Box) Seen(id string) error { return b.mark(id, "S") }
-
-func (b Box) mark(id, flags string) error {
-	o, err := b.lookUp(id)
-	if err != nil {
-		return err
-	}
-	defer o.Close()
-	return o.change(id, flags, "")
-}
-
-// DoneWith closes a note: it is no longer hooked, and only listed on request.
-func (b Box) DoneWith(id string) error { return b.take(id, "ST") }
 
 // Supersede takes the earlier hand-over notes of a chain off the agent: the
 // note by, which was delivered before this is called, says it all. Without a

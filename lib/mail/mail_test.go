@@ -170,7 +170,7 @@ func TestFlagsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
-		for _, do := range []func(string) error{b.Seen, b.Hook, func(id string) error { return b.mark(id, "R") }} {
+		for _, do := range []func(string) error{b.Seen, b.Hook, func(id string) error { return b.mark(id, "R", "") }} {
 			for range 4 {
 				all.Go(func() {
 					if err := do(id); err != nil {

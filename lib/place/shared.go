@@ -196,10 +196,10 @@ func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
 	info, err := f.Stat()
 	if err == nil {
 		st, ok := info.Sys().(*syscall.Stat_t)
-		switch {
-		case !ok || int(st.Uid) != os.Geteuid() && st.Uid != 0:
-			err = errors.New("it belongs to another user")
-		case st.Nlink != 1:
+		switch others := atomicfile.Ours(info); {
+		case others != nil:
+			err = others
+		case !ok || st.Nlink != 1:
 			err = errors.New("it has more names than one")
 		}
 	}
