@@ -1057,6 +1057,20 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/prime_nowhere",
 	},
 	{
+		name:  "what a command line runs behind a command of ours may print its line",
+		file:  "lib/hook/line.go",
+		right: `l.behind = l.behind || next.behind || l.ours > 0 && next.others`,
+		wrong: `l.behind = l.behind || next.behind`,
+		pkg:   "./lib/hook", run: "TestLine",
+	},
+	{
+		name:  "what a command line runs beside a command of ours may print its line",
+		file:  "lib/hook/line.go",
+		right: `l.behind = l.behind || inner.behind || inner.others`,
+		wrong: `l.behind = l.behind || inner.behind`,
+		pkg:   "./lib/hook", run: "TestLine",
+	},
+	{
 		name: "what a project's tests print before a command of ours counts",
 		file: "lib/hook/shows.go",
 		right: `			n--

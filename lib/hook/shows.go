@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -37,40 +36,14 @@ func runsOurs(input string) int {
 	return 0
 }
 
-// leaving is how many of them a shell's command line runs. Quotes are not looked at:
-// what is quoted is the agent's own text.
-func leaving(line string) int {
-	n := 0
-	for command := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(";&|\n(){}`", r) }) {
-		words := strings.Fields(command)
-		for len(words) > 0 && (words[0] == "env" || words[0] == "exec" || strings.Contains(words[0], "=")) {
-			words = words[1:]
-		}
-		if len(words) > 0 && leaves(words[0], strings.Join(words[1:min(2, len(words))], "")) {
-			n++
-		}
-	}
-	return n
-}
-
-// leaves reports whether a program leaves requests with that first argument. What
-// prints somebody's words does not.
-func leaves(program, argument string) bool {
-	switch filepath.Base(program) {
-	case "gt-handoff":
-		return true
-	case "gt-checkpoint":
-		return argument == "write"
-	case "gt-mail":
-		return argument == "send" || argument == "hook"
-	}
-	return false
-}
-
 // prints reports whether the line is one of the last n of its kind that a tool's
 // answer, as JSON, has at the beginning of a line: one for each command of ours. What
-// else ran before them, such as a project's tests, may have printed such a line too.
+// else ran before them, such as a project's tests, may have printed such a line too,
+// and have it stand behind them where a client keeps errors apart.
 func prints(answer, line string, n int) bool {
+	if e := gjson.Get(answer, "stderr"); e.Index > 0 {
+		answer = answer[:e.Index] + answer[e.Index+len(e.Raw):]
+	}
 	kind, _, _ := strings.Cut(line, ":")
 	kind += ":"
 	for end := len(answer); n > 0; {

@@ -1,0 +1,213 @@
+package hook
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxLine is the longest command line, in bytes, that is looked into, and maxOpen how
+// many brackets it may open: the parser calls itself for each, and looks at some twice.
+const (
+	maxLine = 64 << 10
+	maxOpen = 4000
+)
+
+// leaving returns how many commands that leave a request a shell's command line
+// runs. It is 0 where something else of the line can print behind the last of them,
+// for that could say the same: a program of the project, say. What runs before may
+// print whatever it likes.
+func leaving(line string) int {
+	if len(line) > maxLine || strings.Count(line, "(")+strings.Count(line, "{") > maxOpen {
+		return 0
+	}
+	f, err := syntax.NewParser().Parse(strings.NewReader(line), "")
+	if err != nil {
+		return 0
+	}
+	l := look(f)
+	if l.behind {
+		return 0
+	}
+	return l.ours
+}
+
+// runs is what was seen of a command line, in the order in which it runs.
+type runs struct {
+	ours   int  // commands that leave a request
+	others bool // programs that can print anything
+	behind bool // and can do so behind one of ours
+}
+
+// look looks at a part of a command line.
+func look(part syntax.Node) (l runs) {
+	syntax.Walk(part, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.Stmt:
+			if n.Background || n.Coprocess || n.Disown { // prints when it likes
+				n := *n
+				n.Background, n.Coprocess, n.Disown = false, false, false
+				inner := look(&n)
+				l.ours += inner.ours
+				l.behind = l.behind || inner.behind || inner.others
+				return false
+			}
+			if call, ok := n.Cmd.(*syntax.CallExpr); ok && reads(n.Redirs) {
+				if _, ours := ofCall(plainWords(call.Args)); !ours {
+					l.add(runs{others: true})
+				}
+			}
+		case *syntax.WhileClause, *syntax.ForClause, *syntax.FuncDecl: // what stands before in it runs again
+			if node == part {
+				return true
+			}
+			inner := look(node)
+			l.add(inner)
+			l.behind = l.behind || inner.ours > 0 && inner.others
+			return false
+		case *syntax.CallExpr:
+			words := plainWords(n.Args)
+			if inner, ok := ofCall(words); ok {
+				l.add(inner)
+				return false // what is substituted in it runs before
+			}
+			if !quiet(n, words) {
+				l.add(runs{others: true})
+			}
+		}
+		return true
+	})
+	return l
+}
+
+// add adds what runs next.
+func (l *runs) add(next runs) {
+	l.behind = l.behind || next.behind || l.ours > 0 && next.others
+	l.ours += next.ours
+	l.others = l.others || next.others
+}
+
+// before are programs that run the command which is their arguments.
+var before = []string{"env", "exec", "command", "builtin", "time", "nohup", "nice"}
+
+// shells run the line behind their -c.
+var shells = []string{"sh", "bash", "dash", "zsh", "ksh"}
+
+// ofCall is what a command runs that leaves requests, by itself or by a shell.
+func ofCall(words []string) (l runs, ok bool) {
+	for len(words) > 0 && (slices.Contains(before, words[0]) || strings.Contains(words[0], "=")) {
+		words = words[1:]
+	}
+	switch {
+	case len(words) == 0:
+		return runs{}, false
+	case leaves(words[0], slices.Concat(words[1:], []string{""})[0]):
+		return runs{ours: 1}, true
+	case len(words) == 3 && slices.Contains(shells, filepath.Base(words[0])) && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c"):
+		if n := leaving(words[2]); n > 0 {
+			return runs{ours: n}, true
+		}
+	}
+	return runs{}, false
+}
+
+// leaves reports whether a program leaves requests with that first argument. What
+// prints somebody's words does not.
+func leaves(program, argument string) bool {
+	switch filepath.Base(program) {
+	case "gt-handoff":
+		return true
+	case "gt-checkpoint":
+		return argument == "write"
+	case "gt-mail":
+		return argument == "send" || argument == "hook"
+	}
+	return false
+}
+
+// quiet reports whether a command prints at most what the agent itself wrote, or what
+// it is given to read by a pipe.
+func quiet(call *syntax.CallExpr, words []string) bool {
+	if len(words) == 0 {
+		return true // an assignment
+	}
+	switch words[0] {
+	case "cd", "true", "false", ":", "exit", "wait", "sleep", "export", "set", "test", "[":
+		return true
+	case "echo", "printf":
+		return !slices.ContainsFunc(call.Args, func(w *syntax.Word) bool { return !written(w.Parts) })
+	case "tail", "head", "cat":
+		return !slices.ContainsFunc(words[1:], func(w string) bool {
+			return !strings.HasPrefix(w, "-") && strings.Trim(w, "0123456789") != ""
+		})
+	}
+	return false
+}
+
+// reads reports whether a command is given something to read that the agent did not
+// write here.
+func reads(redirects []*syntax.Redirect) bool {
+	return slices.ContainsFunc(redirects, func(r *syntax.Redirect) bool {
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			return r.Hdoc != nil && !written(r.Hdoc.Parts)
+		case syntax.RdrIn, syntax.RdrInOut, syntax.WordHdoc, syntax.DplIn:
+			return true
+		}
+		return false
+	})
+}
+
+// written reports whether a word is what the agent wrote: nothing in it stands for
+// a file's name or a program's words.
+func written(parts []syntax.WordPart) bool {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if strings.ContainsAny(p.Value, "*?[") {
+				return false
+			}
+		case *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			for _, p := range p.Parts {
+				if _, ok := p.(*syntax.Lit); !ok && !written([]syntax.WordPart{p}) {
+					return false
+				}
+			}
+		case *syntax.ParamExp: // how the command before ended
+			if p.Param == nil || p.Param.Value != "?" {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// plainWords are a command's words without their quotes. What the shell puts in
+// stands in them as nothing.
+func plainWords(args []*syntax.Word) []string {
+	words := make([]string, len(args))
+	for i, w := range args {
+		var b strings.Builder
+		writePlain(&b, w.Parts)
+		words[i] = b.String()
+	}
+	return words
+}
+
+func writePlain(b *strings.Builder, parts []syntax.WordPart) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			b.WriteString(p.Value)
+		case *syntax.SglQuoted:
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			writePlain(b, p.Parts)
+		}
+	}
+}
