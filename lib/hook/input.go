@@ -4,12 +4,14 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,20 +71,20 @@ func Read(r io.Reader, deadline time.Duration) Input {
 			return Input{} // a terminal or /dev/null: nobody sends anything
 		}
 	}
-	data, problem := collect(r, deadline)
+	data, whole, problem := collect(r, deadline)
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, bom))
 	if len(data) == 0 {
 		return Input{Problem: problem}
 	}
-	in := parse(data)
+	in, at := parse(data)
 	switch {
 	case problem != "":
 		in.Problem = problem
-	case data[0] != '{' || !valid(data):
+	case data[0] != '{' || !whole && !valid(data):
 		return Input{Problem: "the hook's input is no JSON object"}
 	}
 	said := data
-	if at := moment(data); at != "" && in.SessionID != "" {
+	if at != "" && in.SessionID != "" {
 		said = []byte(in.Kind() + " " + in.SessionID + " " + at)
 	}
 	if len(said) <= maxKeyed {
@@ -95,8 +97,8 @@ func Read(r io.Reader, deadline time.Duration) Input {
 // moment is the time of the event in Unix milliseconds, where the client says
 // it. Copilot says one event in two ways, by the name that its hook was wired
 // under: with the time as a number, or as a text.
-func moment(data []byte) string {
-	switch at := gjson.GetBytes(data, "timestamp"); at.Type {
+func moment(at gjson.Result) string {
+	switch at.Type {
 	case gjson.Number:
 		return strconv.FormatInt(at.Int(), 10)
 	case gjson.String:
@@ -111,15 +113,18 @@ func moment(data []byte) string {
 // start or a compaction, has some hundred bytes; a tool's result can be huge.
 const maxKeyed = 64 << 10
 
-// collect reads until the end, a whole object, or the deadline.
-func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) {
+// pipe is how much a pipe holds, and so how much is read at a time.
+const pipe = 64 << 10
+
+// collect reads until the end, a whole object (which it says), or the deadline.
+func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, problem string) {
 	chunks := make(chan []byte)
 	done := make(chan struct{})
 	defer close(done)
 	reader := cli.Go(func() {
 		defer close(chunks)
-		for {
-			buf := make([]byte, 64<<10)
+		// Who takes a chunk is done with the one before it.
+		for buf, next := make([]byte, pipe), make([]byte, pipe); ; buf, next = next, buf {
 			n, err := r.Read(buf)
 			if n > 0 {
 				select {
@@ -140,31 +145,34 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, problem string) 
 		case chunk, more := <-chunks:
 			if !more {
 				reader.Wait()
-				return data, problem
+				return data, false, problem
 			}
 			// Something came, so the client is alive: wait for the rest.
 			timeout.Reset(min(deadline, time.Until(last)))
 			if room := MaxInput - len(data); len(chunk) > room {
 				chunk, problem = chunk[:room], "the hook's input is over 4 MiB, only the front was read"
 			}
+			if len(chunk) == pipe && cap(data)-len(data) < pipe {
+				data = slices.Grow(data, max(8*pipe, len(data))) // more comes; what is not filled costs nothing
+			}
 			data = append(data, chunk...)
-			if problem == "" && whole(data, chunk) {
-				return data, ""
+			if problem == "" && ends(data, chunk) {
+				return data, true, ""
 			}
 		case <-timeout.C:
 			if problem == "" && !valid(bytes.TrimPrefix(data, bom)) {
 				problem = "the hook's input did not end in time"
 			}
-			return data, problem
+			return data, false, problem
 		}
 	}
 }
 
-// whole says whether data is one JSON value. Only a chunk that ends like an
+// ends reports whether data is one JSON value. Only a chunk that ends like an
 // object's last line is worth the look.
-func whole(data, chunk []byte) bool {
+func ends(data, chunk []byte) bool {
 	end := bytes.TrimRight(chunk, " \t\r\n")
-	return len(end) > 0 && end[len(end)-1] == '}' && len(chunk) < 64<<10 && valid(bytes.TrimPrefix(data, bom))
+	return len(end) > 0 && end[len(end)-1] == '}' && len(chunk) < pipe && valid(bytes.TrimPrefix(data, bom))
 }
 
 // maxDepth is how many brackets gjson may see. It calls itself for each that
@@ -207,9 +215,8 @@ func (in Input) Kind() string {
 
 // parse reads what clients call the same by several names: Claude Code, Codex,
 // Gemini and Qwen by the first, Copilot by that or another, by the name that
-// its hook was wired under, and Cursor by its own.
-func parse(data []byte) Input {
-	var in Input
+// its hook was wired under, and Cursor by its own. at is the moment of the event.
+func parse(data []byte) (in Input, at string) {
 	var parent, root string
 	fields := map[string]*string{
 		"hook_event_name":        &in.Event,
@@ -246,6 +253,8 @@ func parse(data []byte) Input {
 			in.asked = value.Raw
 		case "tool_response", "tool_result", "toolResult", "tool_output":
 			in.answered = value.Raw
+		case "timestamp":
+			at = cmp.Or(at, moment(value))
 		}
 		switch key.Str {
 		case "workspace_roots":
@@ -274,5 +283,5 @@ func parse(data []byte) Input {
 	if in.Event == "" && in.SessionID != "" {
 		in.Event = unnamed
 	}
-	return in
+	return in, at
 }

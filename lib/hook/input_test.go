@@ -381,3 +381,27 @@ func TestBegin(t *testing.T) {
 		})
 	}
 }
+
+// A tool's result comes through a pipe, in parts.
+func BenchmarkRead(b *testing.B) {
+	result, err := json.Marshal(strings.Repeat("a line of output, some \"quoted\" words\n", 256<<10/38))
+	if err != nil {
+		b.Fatal(err)
+	}
+	said := `{"session_id":"abc","cwd":"/w","hook_event_name":"PostToolUse","tool_response":{"stdout":` + string(result) + `}}`
+	b.SetBytes(int64(len(said)))
+	for b.Loop() {
+		r, w, err := os.Pipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		go func() {
+			w.WriteString(said)
+			w.Close()
+		}()
+		if in := Read(r, Deadline); in.SessionID == "" {
+			b.Fatal(in.Problem)
+		}
+		r.Close()
+	}
+}

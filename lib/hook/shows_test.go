@@ -37,7 +37,8 @@ func TestShows(t *testing.T) {
 		`{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"gt-request sha256:00","tool_input":"gt-handoff","tool_response":"gt-request sha256:00"}`:                       false,
 		`{"session_id":"s","hook_event_name":"PostToolUse","prompt":"gt-request sha256:00","tool_input":"gt-handoff"}`:                                                                   false,
 	} {
-		if got := parse([]byte(input)).Shows(line); got != want {
+		in, _ := parse([]byte(input))
+		if got := in.Shows(line); got != want {
 			t.Errorf("%s: %v", input, got)
 		}
 	}
