@@ -62,6 +62,7 @@ var only = []struct {
 	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},
 	{"golang.org/x/term", []string{"lib/term"}, "so is the terminal's width"},
 	{"github.com/google/uuid", []string{"lib/session"}, "ids are made in one place"},
+	{"mvdan.cc/sh/v3/syntax", []string{"lib/hook"}, "what a command line runs is asked in one place"},
 	{"github.com/junegunn/fzf/src", []string{"lib/verb/pick"}, "a finder is as large as all the rest, and slow to start"},
 	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/rehearsal", "lib/pick", "lib/verb/handoff"},
 		"other programs are run by the package that is named after them; gt-handoff waits for the agent that it started, where a shell was in the pane"},

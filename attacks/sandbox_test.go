@@ -358,3 +358,34 @@ func TestSandboxExchanges(t *testing.T) {
 		})
 	}
 }
+
+// What gt keeps in a trusted town beside the log, an index and an archive, it neither
+// writes nor removes through a link.
+func TestSandboxExchangesArchive(t *testing.T) {
+	w := newWorld(t)
+	w.put("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
+	for _, name := range []string{"index.jsonl", "sessions.jsonl", "archive/sessions.jsonl", "events-000001-20260101T000000Z.jsonl"} {
+		w.put("out/"+name, "not yours\n")
+	}
+	w.must(".", "chmod", "-R", "go=", "out")
+	w.must("town", "gt-hooks", "trust", "--yes")
+	var log strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&log, `{"ts":"2025-01-17T01:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"s%d","role":"demo/crew/max"},"visibility":"feed"}`+"\n", i)
+	}
+	w.put("lines", log.String())
+	before := w.listing("out")
+	const swap = "while :; do mv %[1]s %[1]s.own; ln -s $OUT %[1]s; rm %[1]s; mv %[1]s.own %[1]s; done"
+	loop := fmt.Sprintf(swap, "$TOWN/.sessions/archive") + " & " + fmt.Sprintf(swap, "$TOWN/.sessions")
+	w.must("town", "gt-seance", "list")
+	w.must("town", "mkdir", "-p", ".sessions/archive")
+	w.sandbox("town").with("OUT="+w.at("out"), "TOWN="+w.at("town")).beside("town", true, "sh", "-c", "echo ready; { "+loop+"; } 2>/dev/null & read x")
+	for i := range 30 {
+		w.must("town", "sh", "-c", "cat ../lines >>.events.jsonl")
+		w.run("town", "", "gt-seance", "list")
+		w.run("town", "", "gt-krc", []string{"prune", "rotate"}[i%2])
+	}
+	if changed := changes(before, w.listing("out")); changed != "" {
+		t.Errorf("they wrote through it: %s", changed)
+	}
+}

@@ -421,6 +421,35 @@ func OpenIn(dir *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
+// OpenAppendIn is OpenAppend for a file in an opened folder.
+func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
+	f, err := dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	named, err := dir.Lstat(name)
+	if err == nil && !named.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err == nil {
+		err = Same(named, f.Stat)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// LinkIn is Link for two names below an opened folder.
+func LinkIn(dir *os.Root, from, to string) error {
+	err := dir.Link(from, to)
+	if err == nil {
+		err = syncIn(dir, filepath.Dir(to))
+	}
+	return err
+}
+
 // Same reports as an error that what was opened is not what has the name.
 func Same(named fs.FileInfo, opened func() (fs.FileInfo, error)) error {
 	info, err := opened()

@@ -5,33 +5,15 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"gt/lib/atomicfile"
 	"gt/lib/flock"
 )
-
-// Archive is where the lines that tell of a session's life go when they leave
-// the log, so that every session that ever ran stays answerable: a log of its
-// own, in the archive's folder. It is only ever appended to.
-//
-// A reader who opens the log first and the archive after it finds every such
-// line in one of the two, and at times, while a prune runs or after one was
-// killed, in both.
-func (l Log) Archive() Log { return Log(filepath.Join(l.archiveDir(), "sessions.jsonl")) }
-
-func (l Log) archiveDir() string {
-	return filepath.Join(filepath.Dir(string(l)), ".sessions", "archive")
-}
 
 // ErrReplaced is what a prune gives when another program replaced the log while
 // it ran. Nothing was changed; the next one finds the new log.
@@ -274,47 +256,6 @@ func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, e
 	return r, err
 }
 
-// segment is a name for the log that is set aside now. The number orders what
-// was set aside whatever the clock did.
-func (l Log) segment(now time.Time) string {
-	n := 1
-	if all := l.Segments(); len(all) > 0 {
-		n = number(all[len(all)-1]) + 1
-	}
-	return filepath.Join(l.archiveDir(), fmt.Sprintf("events-%06d-%s.jsonl", n, now.UTC().Format("20060102T150405Z")))
-}
-
-// Segments returns the paths of the logs that were set aside by a rotation, the
-// oldest first.
-func (l Log) Segments() []string {
-	entries, err := os.ReadDir(l.archiveDir())
-	if err != nil {
-		return nil
-	}
-	var all []string
-	for _, e := range entries {
-		if number(e.Name()) > 0 {
-			all = append(all, filepath.Join(l.archiveDir(), e.Name()))
-		}
-	}
-	slices.SortFunc(all, func(a, b string) int {
-		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a, b))
-	})
-	return all
-}
-
-// number returns which in the order of rotations a segment is, 0 for a file
-// that is none.
-func number(path string) int {
-	name, ok := strings.CutPrefix(filepath.Base(path), "events-")
-	digits, _, dash := strings.Cut(name, "-")
-	n, err := strconv.Atoi(digits)
-	if !ok || !dash || err != nil || n < 1 || !strings.HasSuffix(name, ".jsonl") {
-		return 0
-	}
-	return n
-}
-
 // A fate is what becomes of a line.
 type fate int
 
@@ -438,17 +379,7 @@ func (l Log) undo() error {
 		// was carried over or set aside: better twice than not at all.
 		return errors.Join(atomicfile.Remove(l.newPath()), atomicfile.Remove(l.intentPath()))
 	}
-	if i.Segment != "" && filepath.Dir(i.Segment) == l.archiveDir() {
-		if err := atomicfile.Remove(i.Segment); err != nil {
-			return err
-		}
-	}
-	if f, err := atomicfile.OpenAppend(string(l.Archive())); err == nil {
-		err = errors.Join(cut(f, i.Archive), f.Close())
-		if err != nil {
-			return atomicfile.Error("undo a prune in", string(l.Archive()), err)
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := l.undoArchive(i); err != nil {
 		return err
 	}
 	// The new log goes last: as long as it is there, this is done again.
@@ -510,16 +441,14 @@ func (w *rewrite) carry() error {
 		return nil
 	}
 	archive := string(w.log.Archive())
-	sessions := filepath.Dir(filepath.Dir(archive))
-	if err := atomicfile.PrivateSynced(sessions); err != nil {
-		return err
-	}
-	if err := atomicfile.PrivateSynced(filepath.Dir(archive)); err != nil {
-		return err
-	}
-	f, err := atomicfile.OpenAppend(archive)
+	dir, err := w.log.archive().Make()
 	if err != nil {
 		return err
+	}
+	defer dir.Close()
+	f, err := atomicfile.OpenAppendIn(dir, archiveName)
+	if err != nil {
+		return atomicfile.Error("open", archive, err)
 	}
 	w.archive = f
 	w.toOld = bufio.NewWriterSize(f, 64<<10)
@@ -639,8 +568,8 @@ func (w *rewrite) finish() error {
 		return err
 	}
 	if w.segment != "" {
-		if err := atomicfile.Link(string(w.log), w.segment); err != nil {
-			return err
+		if err := w.setAside(); err != nil {
+			return atomicfile.Error("link", string(w.log), err)
 		}
 	}
 	return atomicfile.Rename(w.log.newPath(), string(w.log), atomicfile.Synced)

@@ -314,7 +314,7 @@ func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLog(t, c.log)
 			put(t, string(l.Archive()), c.archive)
-			segment := filepath.Join(l.archiveDir(), "events-000001-20261121T000000Z.jsonl")
+			segment := filepath.Join(l.archive().Path(""), "events-000001-20261121T000000Z.jsonl")
 			if c.intent == "segment" {
 				c.intent = fmt.Sprintf(`{"log":LOG,"archive":%d,"segment":%q}`, len(was), segment)
 				if err := os.Link(string(l), segment); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"gt/lib/atomicfile"
 	"gt/lib/eventlog"
+	"gt/lib/place"
 	"gt/lib/redact"
 )
 
@@ -80,8 +81,11 @@ type index struct {
 	sizes []int
 }
 
+// Where the index stands, in the log's folder.
+const cacheDir, indexName = ".sessions", "index.jsonl"
+
 func indexPath(log eventlog.Log) string {
-	return filepath.Join(filepath.Dir(string(log)), ".sessions", "index.jsonl")
+	return filepath.Join(filepath.Dir(string(log)), cacheDir, indexName)
 }
 
 // load reads the index; it is nil where that cannot be believed. The file stays
@@ -254,8 +258,12 @@ func (x *index) readOn(path string, all sources, progress Progress) (r Roll, don
 // save writes the index, last as its last line; but none where a secret stands in
 // what the log says of a session. That it is not written costs time and no more.
 func (all sources) save(path string, r Roll, last []byte) {
-	dir := filepath.Dir(path)
-	if atomicfile.Private(dir) != nil {
+	dir, err := place.SharedIn(filepath.Dir(filepath.Dir(path)), cacheDir).Make()
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	if info, err := dir.Stat("."); err != nil || atomicfile.Owner(info) != os.Geteuid() {
 		return
 	}
 	h := header{Sessions: len(r.entries)}
@@ -292,8 +300,8 @@ func (all sources) save(path string, r Roll, last []byte) {
 	data = append(append(data, last...), '\n')
 	at := len(indexBegin) + sumDigits
 	copy(data[len(indexBegin):], digits(crc32.Checksum(data[at:], castagnoli())))
-	atomicfile.Sweep(dir, time.Now())
-	_ = atomicfile.Write(path, data, atomicfile.Unsynced)
+	atomicfile.SweepIn(dir, []string{indexName}, time.Now())
+	_ = atomicfile.WriteIn(dir, indexName, data)
 }
 
 // secrets returns what says whether a secret stands in what the log says of a
