@@ -444,7 +444,10 @@ func (l Log) undo() error {
 		}
 	}
 	if f, err := atomicfile.OpenAppend(string(l.Archive())); err == nil {
-		err = errors.Join(cut(f, i.Archive), f.Close())
+		if err = oneName(f); err == nil {
+			err = cut(f, i.Archive)
+		}
+		err = errors.Join(err, f.Close())
 		if err != nil {
 			return atomicfile.Error("undo a prune in", string(l.Archive()), err)
 		}
@@ -520,6 +523,10 @@ func (w *rewrite) carry() error {
 	f, err := atomicfile.OpenAppend(archive)
 	if err != nil {
 		return err
+	}
+	if err := oneName(f); err != nil {
+		f.Close()
+		return atomicfile.Error("write", archive, err)
 	}
 	w.archive = f
 	w.toOld = bufio.NewWriterSize(f, 64<<10)
