@@ -706,6 +706,48 @@ var mutants = []mutant{
 		pkg:   "./lib/upgrade", run: "TestElsewhere",
 	},
 	{
+		name:  "an upgrade takes a record into a named folder that lies where its session worked",
+		file:  "lib/upgrade/known.go",
+		right: `return k.named[place.Real(h.Dir)] && !elsewhere`,
+		wrong: `return k.named[place.Real(h.Dir)] || elsewhere && false`,
+		pkg:   ".", run: "TestScripts/hooks_migrate_moved",
+	},
+	{
+		name:  "a folder of a container's image is another one once it was written to",
+		file:  "lib/place/folder.go",
+		right: ` || f.Inode == here.Inode && reborn(here.Path)`,
+		wrong: ``,
+		pkg:   "./lib/place", run: "TestFolderOfAnImage",
+	},
+	{
+		name:  "an upgrade is done when one folder was",
+		file:  "lib/verb/hooks/migrate.go",
+		right: `if len(c.Dirs) > 0 && before.At.IsZero() {`,
+		wrong: `if false {`,
+		pkg:   ".", run: "TestScripts/hooks_migrate_moved",
+	},
+	{
+		name:  "events go into whatever file has been given the name of a town's log",
+		file:  "lib/eventlog/eventlog.go",
+		right: `payload, spare != "")`,
+		wrong: `payload, false)`,
+		pkg:   "./lib/eventlog", run: "TestAnotherNameOfAFile",
+	},
+	{
+		name:  "a file that has been given the name of a lock gets the mode of one",
+		file:  "lib/atomicfile/atomicfile.go",
+		right: ` && OneName(info) == nil {`,
+		wrong: ` {`,
+		pkg:   "./lib/eventlog", run: "TestAnotherNameOfAFile",
+	},
+	{
+		name:  "a hook looks into every note that is hooked",
+		file:  "lib/mail/box.go",
+		right: `if len(found) > 2*most {`,
+		wrong: `if false {`,
+		pkg:   "./lib/mail", run: "TestVeryManyNotes",
+	},
+	{
 		name: "an upgrade takes what git keeps",
 		file: "lib/upgrade/plan.go",
 		right: `	p.distrust(kept)
