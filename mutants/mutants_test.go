@@ -720,6 +720,13 @@ var mutants = []mutant{
 		pkg:   "./lib/place", run: "TestFolderOfAnImage",
 	},
 	{
+		name:  "another user's link leads to the state",
+		file:  "lib/place/state.go",
+		right: `if uid := atomicfile.Owner(info); uid != 0 && uid != os.Geteuid() {`,
+		wrong: `if uid := atomicfile.Owner(info); uid < 0 {`,
+		pkg:   "./lib/place", run: "TestForeignLink",
+	},
+	{
 		name:  "an upgrade is done when one folder was",
 		file:  "lib/verb/hooks/migrate.go",
 		right: `if len(c.Dirs) > 0 && before.At.IsZero() {`,
