@@ -727,6 +727,13 @@ var mutants = []mutant{
 		pkg:   "./lib/place", run: "TestForeignLink",
 	},
 	{
+		name:  "a role's directory that is a link leads S1's files out of the town",
+		file:  "lib/home/home.go",
+		right: ` && place.Inside(place.Real(h.Dir), place.Real(h.Town.Root))`,
+		wrong: ``,
+		pkg:   "./lib/home", run: "TestMirrorStaysInTown",
+	},
+	{
 		name:  "an upgrade is done when one folder was",
 		file:  "lib/verb/hooks/migrate.go",
 		right: `if len(c.Dirs) > 0 && before.At.IsZero() {`,
