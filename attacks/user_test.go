@@ -114,6 +114,9 @@ func TestUserPlantsRepository(t *testing.T) {
 			if r := w.start("shared/one", own+"3"); strings.Contains(r.out+r.errs, theirs) || !strings.Contains(r.out, "OWN-NOTES") {
 				t.Errorf("the folder's own next session is told: %v", r)
 			}
+			// Nor does it keep the person from trusting a town of their own there.
+			w.put("shared/two/town.toml", "")
+			w.must("shared/two", "gt-hooks", "trust", "--yes")
 		})
 	}
 }

@@ -11,6 +11,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -201,7 +202,9 @@ func OpenLock(path string, common bool) (*os.File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && Owner(info) == os.Geteuid() {
+	// One that has another name as well may be any file of the person's, of which
+	// somebody has put that name there.
+	if err == nil && Owner(info) == os.Geteuid() && OneName(info) == nil {
 		if perm := info.Mode().Perm(); common && perm&mode != mode || !common && perm != mode {
 			err = f.Chmod(mode)
 		}
@@ -211,6 +214,19 @@ func OpenLock(path string, common bool) (*os.File, error) {
 		return nil, Error("open", path, err)
 	}
 	return f, nil
+}
+
+// ErrNames is what a file gives that has another name as well.
+var ErrNames = errors.New("it has more names than one")
+
+// OneName reports, as ErrNames, that a file has more names than one: who can write to
+// one of the folders can have put any file of the person's there, and it would be
+// changed with this one.
+func OneName(info fs.FileInfo) error {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
+		return ErrNames
+	}
+	return nil
 }
 
 // Owner is the user that a file belongs to, -1 where nobody says.
@@ -421,7 +437,8 @@ func OpenIn(dir *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// OpenAppendIn is OpenAppend for a file in an opened folder.
+// OpenAppendIn is OpenAppend for a file in an opened folder to which others can write;
+// see OneName.
 func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -432,7 +449,7 @@ func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
 		err = ErrNotRegular
 	}
 	if err == nil {
-		err = Same(named, f.Stat)
+		err = cmp.Or(OneName(named), Same(named, f.Stat))
 	}
 	if err != nil {
 		f.Close()

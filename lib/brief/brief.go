@@ -24,6 +24,7 @@ type Brief struct {
 	Commits []git.Commit // made during the session, the oldest first
 	Hooked  []mail.Note
 	Unread  []mail.Note
+	More    int // unread notes besides these
 }
 
 // Clean returns the brief with all that is not from the transcript, which was
@@ -257,7 +258,7 @@ func (b Brief) notes() []string {
 	for _, n := range firstN(b.Unread, maxNotes) {
 		lines = append(lines, "- unread, from "+line(n.From)+": "+line(n.Subject)+" (gt-mail read "+n.ID+")")
 	}
-	if more := len(b.Hooked) + len(b.Unread) - len(lines); more > 0 {
+	if more := len(b.Hooked) + len(b.Unread) + b.More - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more: gt-mail inbox", more))
 	}
 	return lines

@@ -72,6 +72,11 @@ type Log string
 // returns once the line stands in the file, whole; it does not wait for the
 // disk.
 func (l Log) Append(now time.Time, kind, actor string, payload any) error {
+	return l.append(now, kind, actor, payload, false)
+}
+
+// append is Append; shared says that others can write to the log's folder.
+func (l Log) append(now time.Time, kind, actor string, payload any, shared bool) error {
 	p, err := json.Marshal(payload)
 	if err != nil {
 		return err
@@ -93,6 +98,11 @@ func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 		return err
 	}
 	defer f.Close()
+	if shared {
+		if err := oneName(f); err != nil {
+			return atomicfile.Error("write", string(l), err)
+		}
+	}
 	torn, err := endsTorn(f)
 	if err != nil {
 		return atomicfile.Error("read", string(l), err)
@@ -110,7 +120,7 @@ func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 // lock, it appends to the spare one instead and warns of what was wrong. A spare log
 // of "" is none.
 func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor string, payload any) error {
-	err := l.Append(now, kind, actor, payload)
+	err := l.append(now, kind, actor, payload, spare != "")
 	if err == nil || spare == "" || spare.Append(now, kind, actor, payload) != nil {
 		return err
 	}
@@ -126,6 +136,15 @@ func (l Log) prepare() error {
 		dir = real
 	}
 	return atomicfile.Private(dir)
+}
+
+// oneName reports that an opened file has another name as well.
+func oneName(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return atomicfile.OneName(info)
 }
 
 // endsTorn says whether the last line was never finished.

@@ -176,6 +176,37 @@ func TestAppendOfManyProcesses(t *testing.T) {
 	}
 }
 
+// Who can write to a town can put another name of any file of the person's in the
+// place of the log, of its lock and of its archive.
+func TestAnotherNameOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	own, spare := filepath.Join(dir, "own"), Log(filepath.Join(dir, "spare"))
+	l := Log(filepath.Join(dir, "town", ".events.jsonl"))
+	if err := os.MkdirAll(filepath.Dir(string(l.Archive())), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const text = "{\"precious\":true}\n"
+	for _, path := range []string{string(l), string(l) + ".lock", string(l.Archive())} {
+		if err := os.WriteFile(own, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(own, path); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.AppendOr(spare, func(error) {}, at, SessionEnd, "x", map[string]any{"session_id": "s"}); err != nil {
+			t.Error(err)
+		}
+		_, _ = l.Prune(Pruning{Expired: func(Head) bool { return true }, Archive: true})
+		info, err := os.Stat(own)
+		if data, _ := os.ReadFile(own); err != nil || string(data) != text || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %q, %v, %v", path, data, info.Mode(), err)
+		}
+		for _, name := range []string{string(l), string(l) + ".lock", string(l.Archive()), own} {
+			os.Remove(name)
+		}
+	}
+}
+
 func TestReadPassesOverWhatIsNoEvent(t *testing.T) {
 	l := Log(filepath.Join(t.TempDir(), "log"))
 	text := strings.Join([]string{

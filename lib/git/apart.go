@@ -43,7 +43,7 @@ type checkout struct {
 func locate(dir string) (checkout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) && !safe(at) {
-			return checkout{}, errOthers
+			return checkout{}, ErrOthers
 		}
 		if r, ok := repositoryAt(at); ok {
 			return r, nil
@@ -64,7 +64,7 @@ func repositoryAt(top string) (checkout, bool) {
 	if err == nil {
 		var info os.FileInfo
 		if info, err = os.Stat(dir); err == nil && !place.Counts(info, top) && !safe(top) {
-			err = errOthers
+			err = ErrOthers
 		}
 	}
 	if err != nil {

@@ -43,7 +43,9 @@ func Branch(dir string) string {
 // there is none.
 func Top(dir string) string { return place.Top(dir, "/") }
 
-var errOthers = errors.New("the repository belongs to another user")
+// ErrOthers is what a repository gives that is neither this user's nor root's, nor one
+// of the person's safe.directory.
+var ErrOthers = errors.New("the repository belongs to another user")
 
 // Dir returns the git directory of the worktree whose top is dir: .git, or
 // where a .git file points in a linked worktree or submodule.
@@ -54,7 +56,7 @@ func Dir(dir string) (string, error) {
 		return "", err
 	}
 	if named, err := os.Lstat(dot); err != nil || (!place.Counts(named, dir) || !place.Counts(info, dir)) && !safe(dir) {
-		return "", cmp.Or(err, errOthers)
+		return "", cmp.Or(err, ErrOthers)
 	}
 	if info.IsDir() {
 		return dot, nil

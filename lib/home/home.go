@@ -190,8 +190,11 @@ func (h Home) Path(elem ...string) string {
 const mirrorList = "mirror"
 
 // HasMirror reports whether other programs of the town read and write files of S1's
-// in the home: in a trusted town, for who has a role in it.
-func (h Home) HasMirror() bool { return h.role && h.Town.Trust != nil && h.Problem == nil }
+// in the home: in a trusted town, for who has a role in it. A role's directory that is
+// a link to elsewhere has none: whoever can write to the town can have made it one.
+func (h Home) HasMirror() bool {
+	return h.role && h.Town.Trust != nil && h.Problem == nil && place.Inside(place.Real(h.Dir), place.Real(h.Town.Root))
+}
 
 // SetMirror notes which files of place.MirrorFiles may be written where other
 // programs read them: those that git does not show there.

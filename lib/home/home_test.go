@@ -231,3 +231,25 @@ func TestRemovedHome(t *testing.T) {
 		t.Error("it is back")
 	}
 }
+
+// A role's directory that leads out of the town is nobody's to write S1's files into.
+func TestMirrorStaysInTown(t *testing.T) {
+	root := tree(t, "town/town.toml", "town/gastown/crew/max/", "elsewhere/")
+	if err := os.Symlink(filepath.Join(root, "elsewhere"), filepath.Join(root, "town/gastown/crew/joe")); err != nil {
+		t.Fatal(err)
+	}
+	getenv := env("XDG_STATE_HOME=" + filepath.Join(root, "state"))
+	trust, err := place.Survey(filepath.Join(root, "town"))
+	if err == nil {
+		err = place.StateOf(getenv).Trust(trust)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for role, want := range map[string]bool{"max": true, "joe": false} {
+		h := Find(env("XDG_STATE_HOME="+filepath.Join(root, "state"), "GT_ROLE=gastown/crew/"+role), filepath.Join(root, "town"), "")
+		if h.Identity.Name != role || h.HasMirror() != want {
+			t.Errorf("%s in %s: %v", h.Identity.Address(), h.Dir, h.HasMirror())
+		}
+	}
+}

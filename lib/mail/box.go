@@ -318,9 +318,22 @@ func (b Box) List() ([]Note, error) {
 	return b.notes(func(*opened, entry) bool { return true })
 }
 
+// most is how many notes a hook looks into: whoever can write to a town can put any
+// number of them there.
+const most = 100
+
 // Unread returns the notes that nobody has looked at and that are not hooked,
-// the newest first, without their bodies.
-func (b Box) Unread() ([]Note, error) { return b.notes((*opened).unread) }
+// the newest first, without their bodies, and how many older ones there are besides.
+func (b Box) Unread() (notes []Note, more int, err error) {
+	notes, err = b.notes(func(o *opened, e entry) bool {
+		if !o.unread(e) {
+			return false
+		}
+		more++
+		return more <= most
+	})
+	return notes, max(more-most, 0), err
+}
 
 // CountUnread is how many notes Unread would return. It looks into none.
 func (b Box) CountUnread() (int, error) {
@@ -370,7 +383,8 @@ func (o *opened) read(found []entry) []Note {
 }
 
 // Hooked returns the notes that are the agent's work, the oldest first,
-// without their bodies. It looks into no file that is not hooked.
+// without their bodies. It looks into no file that is not hooked. Of very many it
+// returns the oldest, and the newest, among which is what a session left for itself.
 func (b Box) Hooked() ([]Note, error) {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -387,7 +401,27 @@ func (b Box) Hooked() ([]Note, error) {
 		a, c := found[i], found[j]
 		return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique)) < 0
 	})
+	if len(found) > 2*most {
+		found = slices.Delete(found, most, len(found)-most)
+	}
 	return o.read(found), nil
+}
+
+// Whole returns a note that was listed with its body. It does not list the box again.
+func (b Box) Whole(n Note) (Note, error) {
+	o, err := b.lookUp(n.ID)
+	if err != nil {
+		return Note{}, err
+	}
+	defer o.Close()
+	e := entry{folder: filepath.Base(filepath.Dir(n.Path)), name: filepath.Base(n.Path)}
+	e.unique, e.flags = splitName(e.name)
+	e.arrived = arrival(e.unique)
+	whole, err := o.note(e, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b.Get(n.ID) // its flags changed meanwhile
+	}
+	return whole, err
 }
 
 // ErrNotFound is what an ID gives that no note in the box has.
@@ -585,8 +619,13 @@ func (b Box) Supersede(chain, by string) error {
 	if chain == "" {
 		return nil
 	}
+	looked := 0
 	notes, err := b.notes(func(_ *opened, e entry) bool {
-		return idOf(e.unique) != by && !e.has('T') && (e.has('F') || !e.has('S'))
+		if idOf(e.unique) == by || e.has('T') || !e.has('F') && e.has('S') {
+			return false
+		}
+		looked++
+		return looked <= 10*most // the newest first; earlier ones are told as unread
 	})
 	for _, n := range notes {
 		if n.Type == Handoff && n.Chain == chain {

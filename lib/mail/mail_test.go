@@ -125,13 +125,13 @@ func TestSupersede(t *testing.T) {
 	if err != nil || len(hooked) != 3 || hooked[0].ID != other || hooked[1].ID != work || hooked[2].ID != last {
 		t.Errorf("%+v, %v", hooked, err)
 	}
-	if unread, err := b.Unread(); err != nil || len(unread) != 0 {
+	if unread, _, err := b.Unread(); err != nil || len(unread) != 0 {
 		t.Errorf("unread: %+v, %v", unread, err)
 	}
 	if _, err := b.Deliver(Note{Subject: "a message"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if unread, err := b.Unread(); err != nil || len(unread) != 1 {
+	if unread, _, err := b.Unread(); err != nil || len(unread) != 1 {
 		t.Errorf("unread: %+v, %v", unread, err)
 	}
 	if n, err := b.CountUnread(); err != nil || n != 1 {
@@ -371,5 +371,43 @@ func TestStaleReason(t *testing.T) {
 		if stale != (c.want != "") || reason != c.want {
 			t.Errorf("%v, %v: %v %q", c.note, c.created, stale, reason)
 		}
+	}
+}
+
+// Whoever can write to a town can put any number of notes there; a hook looks into
+// some of them.
+func TestVeryManyNotes(t *testing.T) {
+	b := townBox(t)
+	b.home.Town.Trust = &place.Trust{Mail: true}
+	dir, err := b.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir.Close()
+	for i := range 3 * most {
+		text := fmt.Appendf(nil, "From: <x@gt.invalid>\nSubject: n%d\n\nbody %d\n", i, i)
+		for _, name := range []string{"cur/%d.M1R%08x.vm:2,F", "new/%d.M2R1%07x.vm"} {
+			if err := os.WriteFile(b.file(fmt.Sprintf(name, 1768611600+i, i)), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	hooked, err := b.Hooked()
+	if err != nil || len(hooked) != 2*most || hooked[0].Subject != "n0" || hooked[2*most-1].Subject != "n299" {
+		t.Fatalf("%d hooked, %v", len(hooked), err)
+	}
+	unread, more, err := b.Unread()
+	if err != nil || len(unread) != most || more != 2*most || unread[0].Subject != "n299" {
+		t.Errorf("%d unread and %d more, %v", len(unread), more, err)
+	}
+	whole, err := b.Whole(hooked[1])
+	if err != nil || whole.Body != "body 1\n" || whole.ID != hooked[1].ID || !whole.Hooked {
+		t.Errorf("%+v, %v", whole, err)
+	}
+	if err := b.Seen(hooked[1].ID); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := b.Whole(hooked[1]); err != nil || again.Body != whole.Body || !again.Seen {
+		t.Errorf("whose flags changed: %+v, %v", again, err)
 	}
 }

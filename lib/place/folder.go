@@ -45,6 +45,11 @@ func (f Folder) Same(g Folder) bool {
 	return f.Born != 0 || f.Device == g.Device
 }
 
+// is reports whether the folder that was noted is the one that is there now.
+func (f Folder) is(here Folder) bool {
+	return f.Same(here) || f.Inode == here.Inode && reborn(here.Path)
+}
+
 // note is the name of the file that says whose a folder of the state is.
 const note = "path"
 
@@ -90,7 +95,7 @@ func (s State) Home(dir string, anyone bool) string {
 		return at
 	}
 	known, err := readFolder(at)
-	if err != nil || known.Same(here) {
+	if err != nil || known.is(here) {
 		return at
 	}
 	return fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.Born))

@@ -13,3 +13,7 @@ func identify(path string) (Folder, error) {
 // linkless reports whether a path leads to something and no part of it is a link;
 // false where that takes more than a question.
 func linkless(string) bool { return false }
+
+// reborn reports whether a folder may have got another time of birth and still be the
+// same.
+func reborn(string) bool { return false }

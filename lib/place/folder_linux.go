@@ -35,3 +35,11 @@ func identify(path string) (Folder, error) {
 	}
 	return f, nil
 }
+
+// reborn reports whether a folder may have got another time of birth and still be the
+// same: in the file system of a container, what came with the image is copied when it
+// is first written to, and keeps no more than its inode.
+func reborn(path string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(path, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC
+}

@@ -80,6 +80,30 @@ func TestInside(t *testing.T) {
 	}
 }
 
+// A link of another user's leads to no state: it could lead into a clone of ours.
+func TestForeignLink(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a link away")
+	}
+	root := Real(t.TempDir())
+	must(t, os.MkdirAll(filepath.Join(root, "clone", "gt"), 0o700))
+	must(t, os.MkdirAll(filepath.Join(root, "home", ".local"), 0o700))
+	link, over := filepath.Join(root, "home", ".local", "state"), filepath.Join(root, "over")
+	must(t, os.Symlink("../../clone", link))
+	must(t, os.Symlink(filepath.Join("home", ".local", "state"), over))
+	for _, e := range []string{"HOME=" + filepath.Join(root, "home"), "XDG_STATE_HOME=" + over} {
+		if s := StateOf(env(e)); s != State(filepath.Join(root, "clone", "gt")) || s.Check() != nil {
+			t.Errorf("%s: %s, %v", e, s, s.Check())
+		}
+	}
+	must(t, os.Lchown(link, 12345, 12345))
+	for _, e := range []string{"HOME=" + filepath.Join(root, "home"), "XDG_STATE_HOME=" + over} {
+		if s := StateOf(env(e)); s != Foreign || s.Check() == nil || s.Within("/") {
+			t.Errorf("another user's, %s: %s", e, s)
+		}
+	}
+}
+
 // The name of a folder in the state is one name, whatever its folder is called.
 func FuzzKey(f *testing.F) {
 	for _, seed := range []string{"/", "/a", "/größe", "/..x", "/-rf", "/" + strings.Repeat("ö", 200), "/a\nb", "/\xff"} {

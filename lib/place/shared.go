@@ -200,7 +200,7 @@ func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
 		case others != nil:
 			err = others
 		case !ok || st.Nlink != 1:
-			err = errors.New("it has more names than one")
+			err = atomicfile.ErrNames
 		}
 	}
 	if err != nil {

@@ -35,10 +35,15 @@ type State string
 // there.
 const Nowhere State = "/dev/null/gt"
 
+// Foreign is the state to which a link of another user's would lead. Nothing can be
+// read or written there either.
+const Foreign State = "/dev/null/foreign"
+
 // StateOf returns the state folder of the person whose environment this is:
 // $XDG_STATE_HOME/gt, ~/.local/state/gt. Without HOME the home folder of the
 // passwd entry counts, and never a folder that others can write to. Links on the
-// way to it are the person's own and are resolved. The folder may not exist yet.
+// way to it that are the person's own, or root's, are resolved; another user's make it
+// Foreign. The folder may not exist yet.
 func StateOf(getenv func(string) string) State {
 	state := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -50,7 +55,46 @@ func StateOf(getenv func(string) string) State {
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
-	return State(Real(filepath.Join(state, "gt")))
+	state = filepath.Join(state, "gt")
+	if !linkless(state) && foreignLink(state) {
+		return Foreign
+	}
+	return State(Real(state))
+}
+
+// foreignLink reports whether a link on the way to a path is neither this user's nor
+// root's: whose it is could lead us into any folder of ours, such as a clone.
+func foreignLink(path string) bool {
+	for range 40 { // as many as the kernel follows
+		link, rest := "", ""
+		elems := strings.Split(filepath.Clean(path), "/")[1:]
+		for i := range elems {
+			at := "/" + filepath.Join(elems[:i+1]...)
+			info, err := os.Lstat(at)
+			if err != nil {
+				return false // what is not there leads nowhere
+			}
+			if info.Mode()&fs.ModeSymlink != 0 {
+				if uid := atomicfile.Owner(info); uid != 0 && uid != os.Geteuid() {
+					return true
+				}
+				link, rest = at, filepath.Join(elems[i+1:]...)
+				break
+			}
+		}
+		if link == "" {
+			return false
+		}
+		to, err := os.Readlink(link)
+		if err != nil {
+			return false
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(link), to)
+		}
+		path = filepath.Join(to, rest)
+	}
+	return true
 }
 
 // passwdHome is this user's home folder by the passwd file, "" where that does not
@@ -99,11 +143,16 @@ func (s State) Path(elem ...string) string {
 
 var errNone = errors.New("there is no HOME, and the passwd entry names none")
 
+var errForeign = errors.New("a link of another user's is on the way to gt's state folder")
+
 // Check reports why the state folder cannot be used, nil where it can: it has to
 // be a folder of this user's that nobody else may write to, or not to exist yet.
 func (s State) Check() error {
 	if s == Nowhere || s == "" {
 		return fmt.Errorf("nothing is kept: %w", errNone)
+	}
+	if s == Foreign {
+		return fmt.Errorf("nothing is kept: %w", errForeign)
 	}
 	info, err := os.Stat(string(s))
 	switch {
@@ -131,7 +180,9 @@ func (s State) Prepare(dir string) error {
 
 // Within reports whether the state folder lies in a folder, whose path has no links
 // (Real), so that who can write to that project can write what gt believes.
-func (s State) Within(real string) bool { return s != Nowhere && Inside(string(s), real) }
+func (s State) Within(real string) bool {
+	return s != Nowhere && s != Foreign && Inside(string(s), real)
+}
 
 // Inside reports whether a path is a folder or lies in it. Both are clean.
 func Inside(path, dir string) bool {

@@ -64,7 +64,7 @@ func (s State) Trusted(root string) (*Trust, error) {
 	if err != nil {
 		return nil, atomicfile.Error("look at", root, err)
 	}
-	if t.Path != here.Path || !t.Same(here) || t.Owner != owner {
+	if t.Path != here.Path || !t.is(here) || t.Owner != owner {
 		return nil, ErrUntrusted
 	}
 	return t, nil

@@ -9,6 +9,8 @@
 package upgrade
 
 import (
+	"errors"
+	"io/fs"
 	"iter"
 	"maps"
 	"os"
@@ -34,6 +36,7 @@ type Known struct {
 
 	transcripts map[string]bool // the clients' own
 	taken       map[session.ID]string
+	named       map[string]bool // homes that the person named
 }
 
 // fact is what is known of one session.
@@ -57,6 +60,7 @@ func New(getenv func(string) string) *Known {
 	return &Known{
 		getenv: own, state: place.StateOf(getenv), sessions: map[session.ID]*fact{},
 		homes: map[string]home.Home{}, transcripts: map[string]bool{}, taken: map[session.ID]string{},
+		named: map[string]bool{},
 	}
 }
 
@@ -146,18 +150,38 @@ func (k *Known) homesOf(f *fact) iter.Seq[home.Home] {
 	}
 }
 
-// in reports whether a session is known to have worked from a home.
+// Name notes that the person says that what an earlier version left in a folder is
+// theirs: it has another name since, or nobody worked in it but by GT_HOME, or wrote
+// no more than notes to it.
+func (k *Known) Name(dir string) { k.named[place.Real(k.find(place.Real(dir)).Dir)] = true }
+
+// in reports whether a session is known to have worked from a home. From one that
+// the person has named it may have where its record is in none of those that the
+// session is known to have worked from.
 func (k *Known) in(id session.ID, h home.Home) bool {
 	f := k.sessions[id]
 	if f == nil {
 		return false
 	}
+	elsewhere := false
 	for other := range k.homesOf(f) {
 		if place.Real(other.Dir) == place.Real(h.Dir) {
 			return true
 		}
+		elsewhere = elsewhere || recorded(id, other)
 	}
-	return false
+	return k.named[place.Real(h.Dir)] && !elsewhere
+}
+
+// recorded reports whether an earlier version may have left a session's record in a
+// home.
+func recorded(id session.ID, h home.Home) bool {
+	old, err := place.OpenOld(h.Dir)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer old.Close()
+	return old.Exists(place.OldSessions + "/" + string(id) + ".json")
 }
 
 // known is an id where the session is known to have worked from the home, else "".
@@ -169,9 +193,15 @@ func (k *Known) known(id session.ID, h home.Home) session.ID {
 }
 
 // Homes are the homes that sessions are known to have worked from, sorted. With a
-// root, only those in it.
+// root, only those in it. Where the person has named some, those are all.
 func (k *Known) Homes(root string) []home.Home {
 	all := map[string]home.Home{}
+	for dir := range k.named {
+		all[dir] = k.find(dir)
+	}
+	if len(all) > 0 {
+		return sorted(all)
+	}
 	for _, f := range k.sessions {
 		for h := range k.homesOf(f) {
 			if root == "" || place.Inside(place.Real(h.Dir), root) {
@@ -179,11 +209,28 @@ func (k *Known) Homes(root string) []home.Home {
 			}
 		}
 	}
+	return sorted(all)
+}
+
+func sorted(all map[string]home.Home) []home.Home {
 	var homes []home.Home
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
 		homes = append(homes, all[dir])
 	}
 	return homes
+}
+
+// Gone are the folders in which sessions worked that none is found of any more, sorted:
+// they were removed, or have another name. One whose sessions the state has is none.
+func (k *Known) Gone() []string {
+	found := map[string]bool{}
+	for id, f := range k.sessions {
+		at, _, _ := k.state.Fixed(string(id))
+		if at == "" && len(f.dirs) > 0 && !slices.ContainsFunc(f.dirs, isDir) {
+			found[f.dirs[0]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // Towns are the folders that say they are towns, and that the person has not

@@ -102,7 +102,7 @@ func (h *handover) collect(b *brief.Brief, clean func(string) string) {
 	hooked, err := box.Hooked()
 	warn(err)
 	b.Hooked = slices.DeleteFunc(hooked, func(n mail.Note) bool { return n.Type == mail.Handoff })
-	b.Unread, err = box.Unread()
+	b.Unread, b.More, err = box.Unread()
 	warn(err)
 }
 

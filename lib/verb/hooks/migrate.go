@@ -24,11 +24,12 @@ import (
 )
 
 type migrate struct {
-	DryRun bool `help:"Show what would be taken over, and change nothing."`
-	Yes    bool `help:"Do not ask."`
-	Again  bool `help:"Look again, though it was done on this machine."`
-	Clean  bool `help:"Afterwards take away what gt has left in the projects: an earlier version finds nothing there any more."`
-	JSON   bool `name:"json" help:"One JSON object a line (with --yes or --dry-run)."`
+	Dirs   []string `arg:"" optional:"" name:"dir" help:"Look again, and only at this folder, which had another name then, or which no log names."`
+	DryRun bool     `help:"Show what would be taken over, and change nothing."`
+	Yes    bool     `help:"Do not ask."`
+	Again  bool     `help:"Look again, though it was done on this machine."`
+	Clean  bool     `help:"Afterwards take away what gt has left in the projects: an earlier version finds nothing there any more."`
+	JSON   bool     `name:"json" help:"One JSON object a line (with --yes or --dry-run)."`
 }
 
 // Help says what is taken; kong calls it.
@@ -41,6 +42,7 @@ of the sessions that these know. Nothing is removed where it was.
 
   gt-hooks migrate --dry-run
   gt-hooks migrate
+  gt-hooks migrate ~/src/renamed
   gt-hooks migrate --clean
 `
 }
@@ -50,6 +52,8 @@ func (c *migrate) Validate() error {
 	switch {
 	case c.JSON && !c.Yes && !c.DryRun:
 		return cli.Failf(cli.Usage, "--json asks nothing: it goes with --yes or --dry-run")
+	case len(c.Dirs) > 0 && c.Clean:
+		return cli.Failf(cli.Usage, "--clean is for all folders")
 	case c.DryRun && c.Clean:
 		return cli.Failf(cli.Usage, "--dry-run and --clean are one too many")
 	}
@@ -83,12 +87,21 @@ func (c *migrate) Run(env *cli.Env) error {
 	note := state.Path(migratedFile)
 	var before migrated
 	data, err := atomicfile.Read(note, 1<<20)
-	if err == nil && json.Unmarshal(data, &before) == nil && !c.Again && !c.Clean && !c.DryRun {
+	if err == nil && json.Unmarshal(data, &before) == nil && !c.Again && !c.Clean && !c.DryRun && len(c.Dirs) == 0 {
 		return c.done(env, before)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	known, failed := c.learn(env, state)
+	for _, dir := range c.Dirs {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(env.Dir, dir)
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return cli.Fail(cli.No, fmt.Errorf("there is no folder '%s'", dir))
+		}
+		known.Name(dir)
+	}
 	say := &printer{env: env}
 	var plans []upgrade.Plan
 	takes := false
@@ -103,6 +116,7 @@ func (c *migrate) Run(env *cli.Env) error {
 		c.show(say, plans)
 	}
 	if c.DryRun {
+		c.gone(say, known)
 		c.name(say, towns)
 		if len(plans) == 0 && !c.JSON && failed == nil {
 			say.line("nothing of an earlier version is there to take over")
@@ -124,9 +138,13 @@ func (c *migrate) Run(env *cli.Env) error {
 	done := migrated{At: env.Now().UTC().Truncate(time.Second), Version: cli.Version}
 	done.Homes = slices.Compact(slices.Sorted(slices.Values(append(before.Homes, having(plans, upgrade.Taken, upgrade.InState)...))))
 	done.Towns = append(before.Towns, towns...)
+	c.gone(say, known)
 	c.name(say, towns)
 	if failed != nil {
 		return cli.WithHint(failed, "what could be taken over was; run this again for the rest")
+	}
+	if len(c.Dirs) > 0 && before.At.IsZero() {
+		return say.err // of the others none was looked at yet
 	}
 	text, err := openjson.File(done)
 	if err == nil {
@@ -344,6 +362,34 @@ func (c *migrate) conclude(say *printer, plans []upgrade.Plan, failed error) {
 		say.line("nothing of an earlier version is there to take over")
 	}
 }
+
+// gone names the folders that are not there any more: what was in one that only has
+// another name can still be taken over.
+func (c *migrate) gone(say *printer, known *upgrade.Known) {
+	all := known.Gone()
+	if len(all) == 0 || len(c.Dirs) > 0 {
+		return
+	}
+	if c.JSON {
+		for _, dir := range all {
+			say.json(struct {
+				Gone string `json:"gone"`
+			}{dir})
+		}
+		return
+	}
+	say.line("%s not there any more; where it has another name: gt-hooks migrate DIR",
+		number(len(all), "folder in which sessions worked is", "folders in which sessions worked are"))
+	for _, dir := range all[:min(len(all), maxGone)] {
+		say.line("  %s", dir)
+	}
+	if more := len(all) - maxGone; more > 0 {
+		say.line("  and %d more (--json names all)", more)
+	}
+}
+
+// maxGone is how many folders that are gone are named.
+const maxGone = 10
 
 // name names the towns that are in use and not trusted.
 func (c *migrate) name(say *printer, towns []string) {

@@ -140,8 +140,11 @@ var shared = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".session
 // shows reports whether git shows or keeps any of them in the town.
 func shows(root string) (bool, error) {
 	hidden, err := git.Ignored(root, gitWait, shared...)
-	if errors.Is(err, git.ErrNotRepository) {
+	switch {
+	case errors.Is(err, git.ErrNotRepository):
 		return false, nil
+	case errors.Is(err, git.ErrOthers):
+		return true, nil // what it would show is not ours to ask
 	}
 	return err == nil && len(hidden) < len(shared), err
 }

@@ -165,7 +165,7 @@ func (s *start) lookForWork(box mail.Box) error {
 		if s.note != nil && n.ID == s.note.ID || !forMarker && !s.isOurs(n) {
 			continue
 		}
-		if n, err = box.Get(n.ID); err != nil {
+		if n, err = box.Whole(n); err != nil {
 			s.withheld = s.withheld || forMarker
 			return err
 		}

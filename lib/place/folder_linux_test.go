@@ -1,0 +1,59 @@
+package place
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A folder that came with a container's image is born anew when it is first written to,
+// which an agent does after gt has looked at it.
+func TestFolderOfAnImage(t *testing.T) {
+	base := t.TempDir()
+	for _, name := range []string{"lower/proj", "upper", "work", "merged", "state"} {
+		if err := os.MkdirAll(filepath.Join(base, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged := filepath.Join(base, "merged")
+	options := "lowerdir=" + filepath.Join(base, "lower") + ",upperdir=" + filepath.Join(base, "upper") + ",workdir=" + filepath.Join(base, "work")
+	if err := unix.Mount("overlay", merged, "overlay", 0, options); errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
+		t.Skip("cannot mount an overlay:", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(merged, 0)
+
+	s, dir := State(filepath.Join(base, "state")), filepath.Join(merged, "proj")
+	at := s.Home(dir, false)
+	if err := s.MakeHome(at, dir, "proj"); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := Look(dir)
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := Look(dir)
+	if before.Same(after) {
+		t.Skip("this kernel keeps the time of birth")
+	}
+	if now := s.Home(dir, false); now != at {
+		t.Errorf("%s and then %s", at, now)
+	}
+
+	// Another folder there is another one all the same.
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"other", "proj"} { // other has the inode that was free
+		if err := os.Mkdir(filepath.Join(merged, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, _ := Look(dir); again.Inode != before.Inode && s.Home(dir, false) == at {
+		t.Error("another folder has the same state")
+	}
+}
