@@ -957,6 +957,27 @@ var mutants = []mutant{
 		pkg: "./lib/tmux", run: "TestBuffer$",
 	},
 	{
+		name:  "a project's settings name the HOME of a client's hooks, and with it all else",
+		file:  "lib/hook/started.go",
+		right: `!client && start`,
+		wrong: `(client || true) && start`,
+		pkg:   "./attacks", run: "TestProjectNamesHome/settings-of",
+	},
+	{
+		name:  "a launcher of the person's cannot have another HOME",
+		file:  "lib/hook/started.go",
+		right: `!client && start.Getenv("HOME")`,
+		wrong: `!client && false && start.Getenv("HOME")`,
+		pkg:   "./attacks", run: "TestProjectNamesHome/a-launcher",
+	},
+	{
+		name:  "what a client read in a project before it ran itself anew counts as the person's",
+		file:  "lib/process/started.go",
+		right: `startEnviron(origin(pid, name))`,
+		wrong: `startEnviron(pid)`,
+		pkg:   "./attacks", run: "TestProjectNamesHome/a-.env",
+	},
+	{
 		name:  "a hook believes the variables that a project's settings give it",
 		file:  "lib/hook/started.go",
 		right: `	env.Environ = environ`,

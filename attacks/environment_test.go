@@ -1,0 +1,48 @@
+package attacks
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// What a project says of HOME, to its client's hooks or in a .env that its client
+// takes for its own when it runs itself anew, names neither the state nor the settings
+// that count. The honest twin is a launcher of the person's with another HOME.
+func TestProjectNamesHome(t *testing.T) {
+	for name, c := range map[string]struct {
+		client, as string
+		hooks      bool // the variables are given to the hooks, and not by .env
+		counts     bool // they are a launcher's
+	}{
+		"settings of claude": {client: "claude", as: "client", hooks: true},
+		"settings of a node": {client: "node", as: "client", hooks: true},
+		"a .env":             {client: "node", as: "relaunch"},
+		"a launcher":         {client: "launcher", as: "client", hooks: true, counts: true},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.repository("work")
+			w.put("elsewhere/x", "")
+			w.put("work/cfg/gt/roles/default.md", theirs)
+			evil := []string{"XDG_STATE_HOME=" + w.at("elsewhere/state"), "XDG_CONFIG_HOME=/proc/self/cwd/cfg", "GT_ROLE=rig/crew/" + theirs}
+			if c.hooks {
+				evil = append(evil, "HOME="+w.at("elsewhere"))
+			} else {
+				w.put("work/.env", strings.Join(evil, "\n"))
+			}
+			client := w.beside("work", false, w.named(c.client), c.as)
+			r := client.hook("work", evil, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", "claude")
+			_, err := os.Stat(w.at("elsewhere/state"))
+			told := strings.Contains(r.out, theirs)
+			if r.code != 0 || told != c.counts || (err == nil) != c.counts {
+				t.Errorf("told: %v, kept elsewhere: %v: %v", told, err == nil, r)
+			}
+			if c.counts {
+				return
+			}
+			w.state("work")
+		})
+	}
+}
