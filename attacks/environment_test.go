@@ -2,6 +2,7 @@ package attacks
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,48 @@ func TestProjectNamesHome(t *testing.T) {
 				return
 			}
 			w.state("work")
+		})
+	}
+}
+
+// What another client's hook is told of CLAUDE_ENV_FILE, which only Claude Code gives
+// its own, names no file that is written. The honest twin is Claude Code.
+func TestProjectNamesEnvFile(t *testing.T) {
+	for _, agent := range []string{"qwen", "gemini", "codex", "copilot", "cursor", "claude"} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.repository("work")
+			w.put("home/.profile", "umask 022\n")
+			c := w.client("work")
+			r := c.hook("work", []string{"CLAUDE_ENV_FILE=/proc/self/cwd/../home/.profile"}, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", agent)
+			data, err := os.ReadFile(w.at("home/.profile"))
+			if err != nil || r.code != 0 || strings.Contains(string(data), "GT_HOME") != (agent == "claude") {
+				t.Errorf("it has %q, %v: %v", data, err, r)
+			}
+		})
+	}
+}
+
+// A file that git reads to its end, and that has none, costs no more than a bounded
+// part of the machine's memory.
+func TestRepositoryNamesEndlessFiles(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("nobody bounds another process here")
+	}
+	for _, path := range []string{"info/attributes", "objects/info/alternates"} {
+		t.Run(strings.ReplaceAll(path, "/", "-"), func(t *testing.T) {
+			w := newWorld(t)
+			w.repository("work")
+			w.add("work/.gitattributes", "* text\n")
+			c := w.client("work")
+			c.start("work", own+"1")
+			w.must(".", "rm", "-f", w.at("work/.git/"+path))
+			w.link("/dev/zero", "work/.git/"+path)
+			r := c.hook("work", nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
+			if r.code != 0 || !strings.Contains(r.errs, "Out of memory") {
+				t.Errorf("git was not bounded: %v", r)
+			}
 		})
 	}
 }

@@ -964,6 +964,21 @@ var mutants = []mutant{
 		pkg:   "./attacks", run: "TestProjectNamesHome/settings-of",
 	},
 	{
+		name:  "a project's .env names a file that a client's start writes to",
+		file:  "lib/verb/prime/start.go",
+		right: ` || !s.call.Dialect.Exports {`,
+		wrong: ` {`,
+		pkg:   "./attacks", run: "TestProjectNamesEnvFile",
+	},
+	{
+		name: "git reads a file without an end into all of the memory",
+		file: "lib/git/state.go",
+		right: `		confine(cmd.Process.Pid)
+`,
+		wrong: ``,
+		pkg:   "./attacks", run: "TestRepositoryNamesEndlessFiles",
+	},
+	{
 		name:  "a launcher of the person's cannot have another HOME",
 		file:  "lib/hook/started.go",
 		right: `!client && start.Getenv("HOME")`,
