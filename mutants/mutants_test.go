@@ -979,6 +979,22 @@ var mutants = []mutant{
 		pkg:   "./attacks", run: "TestRepositoryNamesEndlessFiles",
 	},
 	{
+		name: "a conversation that the sandbox can write shows a request",
+		file: "lib/verb/keepalive/life.go",
+		right: `	_, real, err := own.File(client, path)
+	if err != nil {`,
+		wrong: `	_, real, err := own.File(client, path)
+	if real = path; false {`,
+		pkg: "./attacks", run: "TestForgedConversation",
+	},
+	{
+		name:  "a conversation that the sandbox can write tells what the person said",
+		file:  "lib/verb/handoff/note.go",
+		right: `h.owned(h.call.Input.Transcript)`,
+		wrong: `h.call.Input.Transcript`,
+		pkg:   "./attacks", run: "TestForgedConversation",
+	},
+	{
 		name:  "a launcher of the person's cannot have another HOME",
 		file:  "lib/hook/started.go",
 		right: `!client && start.Getenv("HOME")`,

@@ -109,11 +109,12 @@ func (h *handover) collect(b *brief.Brief, clean func(string) string) {
 // gitWait bounds git, which may be slow in a huge worktree.
 const gitWait = 3 * time.Second
 
-// transcript is the path of the session's transcript: what its client says, or one
-// of the person's that its record names.
+// transcript is the path of the session's transcript, where that is one of the
+// person's: what its client says, or its record. A client says what a project's own
+// settings have told it, and that can be a folder in the project.
 func (h *handover) transcript() string {
 	if !h.remote && h.call.Input.Transcript != "" {
-		return h.call.Input.Transcript
+		return h.owned(h.call.Input.Transcript)
 	}
 	if h.record == nil {
 		return ""
@@ -127,8 +128,7 @@ func (h *handover) transcript() string {
 	return ""
 }
 
-// owned is a transcript that the client itself did not name, without links; empty
-// where it is none of the person's own. What counts is the environment that the
+// owned is a transcript without links; empty where it is none of the person's own. What counts is the environment that the
 // client was started with, and what the person says of agents, but no town.
 func (h *handover) owned(path string) string {
 	getenv := (&cli.Env{Environ: h.environ()}).Getenv

@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
+	"gt/lib/history"
 	"gt/lib/hook"
 	"gt/lib/keepalive"
 	"gt/lib/mail"
@@ -67,7 +68,7 @@ func (t *touch) Run(env *cli.Env) error {
 	}
 	err = errors.Join(err, keepalive.Touch(call.Home, sign))
 	if t.Hook && call.ID != "" {
-		hold, rerr := requested(call, env.Now())
+		hold, rerr := requested(env, call)
 		err = errors.Join(err, rerr)
 		if hold != nil {
 			return errors.Join(call.End(err), call.End(t.handOver(env, call, *hold)))
@@ -81,7 +82,7 @@ func (t *touch) Run(env *cli.Env) error {
 // which is "" at the end of a turn.
 //
 // That is at the end of the turn, and where a person has said something first.
-func requested(call *hook.Call, now time.Time) (hold *string, err error) {
+func requested(env *cli.Env, call *hook.Call) (hold *string, err error) {
 	home, id := call.Home, call.ID
 	asks := request.Asks(home, id)
 	switch kind := call.Input.Kind(); {
@@ -100,13 +101,13 @@ func requested(call *hook.Call, now time.Time) (hold *string, err error) {
 	}
 	if asks {
 		_, err = request.Take(home, id, func(line string) bool {
-			shown, terr := told(call, line)
+			shown, terr := told(env, call, line)
 			call.Warn(terr)
 			return shown
 		})
 	}
 	if *hold != "" {
-		err = errors.Join(err, request.Turn(home, id, now))
+		err = errors.Join(err, request.Turn(home, id, env.Now()))
 	}
 	if !request.Waits(home, id) {
 		hold = nil
@@ -115,8 +116,9 @@ func requested(call *hook.Call, now time.Time) (hold *string, err error) {
 }
 
 // told reports whether the session's conversation shows the line of a request, for
-// a client whose hooks did not.
-func told(call *hook.Call, line string) (bool, error) {
+// a client whose hooks did not. It has to be one of the person's: where a project's
+// own settings name the client's folder, the sandbox can write what stands there.
+func told(env *cli.Env, call *hook.Call, line string) (bool, error) {
 	path := call.Input.Transcript
 	if path == "" {
 		r, err := call.Store.Get(call.ID)
@@ -125,7 +127,16 @@ func told(call *hook.Call, line string) (bool, error) {
 		}
 		path = r.Transcript
 	}
-	return hook.Conversation(path, line)
+	client := call.Agent
+	if !history.Reads(client) {
+		client = hook.DefaultAgent
+	}
+	own := history.Own{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}
+	_, real, err := own.File(client, path)
+	if err != nil {
+		return false, err
+	}
+	return hook.Conversation(real, line)
 }
 
 // maxMode bounds the word for what an agent may do without asking.
