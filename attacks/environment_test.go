@@ -18,6 +18,7 @@ func TestProjectNamesHome(t *testing.T) {
 	}{
 		"settings of claude": {client: "claude", as: "client", hooks: true},
 		"settings of a node": {client: "node", as: "client", hooks: true},
+		"settings of 2.1.9":  {client: "2.1.9", as: "client", hooks: true},
 		"a .env":             {client: "node", as: "relaunch"},
 		"a launcher":         {client: "launcher", as: "client", hooks: true, counts: true},
 	} {
@@ -85,6 +86,51 @@ func TestRepositoryNamesEndlessFiles(t *testing.T) {
 			r := c.hook("work", nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
 			if r.code != 0 || !strings.Contains(r.errs, "Out of memory") {
 				t.Errorf("git was not bounded: %v", r)
+			}
+		})
+	}
+}
+
+// A project's settings that are a link, or lie behind one, choose no file of the
+// person's that is wired. The honest twin is a link within the project.
+func TestProjectLinksItsSettings(t *testing.T) {
+	for name, c := range map[string]struct {
+		link, to string
+		agent    string
+		stays    bool
+	}{
+		"a file":            {"work/.claude/settings.json", "../../home/other.json", "claude", false},
+		"by the kernel":     {"work/.claude/settings.json", "/proc/self/cwd/../home/other.json", "claude", false},
+		"what is not there": {"work/.claude/settings.json", "../../home/new.json", "claude", false},
+		"a folder":          {"work/.claude", "../home/folder", "claude", false},
+		"a plugin's folder": {"work/.opencode", "../home/folder", "opencode", false},
+		"within":            {"work/.claude/settings.json", "../shared.json", "claude", true},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.repository("work")
+			w.put("home/other.json", "{\"mine\":1}\n")
+			w.put("home/folder/settings.json", "{}\n")
+			w.put("work/shared.json", "{}\n")
+			w.link(c.to, c.link)
+			before := w.listing("home")
+			for _, command := range []string{"install", "uninstall"} {
+				r := w.run("work", "", "gt-hooks", command, c.agent, "--scope", "project")
+				if (r.code == 0) != c.stays {
+					t.Errorf("%v", r)
+				}
+				if data, err := os.ReadFile(w.at("work/shared.json")); command == "install" && c.stays != strings.Contains(string(data), "gt-prime") {
+					t.Errorf("%s, %v", data, err)
+				}
+			}
+			for _, path := range []string{"home/new.json", "home/folder/plugins", "home/folder/plugin"} {
+				if _, err := os.Lstat(w.at(path)); err == nil {
+					t.Errorf("%s was made", path)
+				}
+			}
+			if changed := changes(before, w.listing("home")); strings.Contains(changed, "json") {
+				t.Errorf("they changed what is the person's: %s", changed)
 			}
 		})
 	}

@@ -995,6 +995,20 @@ var mutants = []mutant{
 		pkg:   "./attacks", run: "TestForgedConversation",
 	},
 	{
+		name:  "a project's settings that are a link choose which file is wired",
+		file:  "lib/verb/hooks/agents.go",
+		right: `if place.Inside(place.Real(real), top) {`,
+		wrong: `if true || place.Inside(place.Real(real), top) {`,
+		pkg:   "./attacks", run: "TestProjectLinksItsSettings",
+	},
+	{
+		name:  "a project's settings that link to nothing choose which file is made",
+		file:  "lib/verb/hooks/agents.go",
+		right: `if to, err := os.Readlink(real); err == nil {`,
+		wrong: `if to, err := os.Readlink(real); err == nil && false {`,
+		pkg:   "./attacks", run: "TestProjectLinksItsSettings/what-is-not-there",
+	},
+	{
 		name:  "a launcher of the person's cannot have another HOME",
 		file:  "lib/hook/started.go",
 		right: `!client && start.Getenv("HOME")`,

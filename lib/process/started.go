@@ -41,9 +41,13 @@ func interprets(name string) bool {
 	return false
 }
 
-// IsClient knows the clients of the built-in table by the name of their program.
+// IsClient knows the clients of the built-in table by the name of their program. One
+// that was installed under its version goes by that.
 func IsClient(name string) bool {
-	switch name {
+	if strings.Contains(name, ".") && strings.Trim(name, ".0123456789") == "" {
+		return true
+	}
+	switch strings.TrimPrefix(name, ".") {
 	case "claude", "codex", "gemini", "qwen", "copilot", "cursor-agent", "agent", "opencode", "pi", "amp":
 		return true
 	}
