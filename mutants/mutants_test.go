@@ -1123,11 +1123,17 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/prime_nowhere",
 	},
 	{
-		name: "what a project's tests print before a command of ours counts",
-		file: "lib/hook/shows.go",
-		right: `			n--
-`,
-		wrong: ``,
+		name:  "what a project's tests print before a command of ours counts",
+		file:  "lib/hook/shows.go",
+		right: `said[max(0, len(said)-n):]`,
+		wrong: `said`,
+		pkg:   "./lib/hook", run: "TestShows",
+	},
+	{
+		name:  "a quote in what a tool printed begins a line",
+		file:  "lib/hook/shows.go",
+		right: `strings.TrimPrefix(v.Str, "Output: "), "\n")`,
+		wrong: `strings.ReplaceAll(v.Str, "\"", "\n"), "\n")`,
 		pkg:   "./lib/hook", run: "TestShows",
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -37,13 +38,16 @@ func runsOurs(input string) int {
 	return 0
 }
 
+// before are the words that can stand in a command line before a program's name.
+var before = []string{"env", "exec", "command", "nohup", "time", "!", "if", "then", "else", "elif", "while", "until", "do"}
+
 // leaving is how many of them a shell's command line runs. Quotes are not looked at:
 // what is quoted is the agent's own text.
 func leaving(line string) int {
 	n := 0
 	for command := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(";&|\n(){}`", r) }) {
 		words := strings.Fields(command)
-		for len(words) > 0 && (words[0] == "env" || words[0] == "exec" || strings.Contains(words[0], "=")) {
+		for len(words) > 0 && (slices.Contains(before, words[0]) || strings.Contains(words[0], "=")) {
 			words = words[1:]
 		}
 		if len(words) > 0 && leaves(words[0], strings.Join(words[1:min(2, len(words))], "")) {
@@ -71,30 +75,44 @@ func leaves(program, argument string) bool {
 // answer, as JSON, has at the beginning of a line: one for each command of ours. What
 // else ran before them, such as a project's tests, may have printed such a line too.
 func prints(answer, line string, n int) bool {
-	kind, _, _ := strings.Cut(line, ":")
-	kind += ":"
-	for end := len(answer); n > 0; {
-		at := strings.LastIndex(answer[:end], kind)
-		if at < 0 {
-			return false
-		}
-		begins := false
-		for _, before := range []string{`"`, `\n`, `"Output: `} { // the last is Gemini's
-			begins = begins || strings.HasSuffix(answer[:at], before)
-		}
-		if begins {
-			sum := answer[at+len(kind):]
-			if i := strings.IndexFunc(sum, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
-				sum = sum[:i]
-			}
-			if kind+sum == line {
-				return true
-			}
-			n--
-		}
-		end = at
+	if !strings.Contains(answer, line) {
+		return false // the line has nothing in it that JSON writes another way
 	}
-	return false
+	kind, _, _ := strings.Cut(line, ":")
+	said := saying(gjson.Parse(answer), kind+":", 0)
+	return slices.Contains(said[max(0, len(said)-n):], line)
+}
+
+// saying are the lines of that kind in the texts of a value, in their order. A text can
+// be JSON itself, as Codex has it. What is no part of the text, a line break or a
+// quote, is told from one that somebody has printed.
+func saying(v gjson.Result, kind string, depth int) (said []string) {
+	if depth > maxNested || !strings.Contains(v.Raw, kind) {
+		return nil
+	}
+	if v.Type == gjson.JSON {
+		v.ForEach(func(_, inner gjson.Result) bool {
+			said = append(said, saying(inner, kind, depth+1)...)
+			return true
+		})
+		return said
+	}
+	if t := strings.TrimSpace(v.Str); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
+		if gjson.Valid(t) {
+			return saying(gjson.Parse(t), kind, depth+1)
+		}
+	}
+	for line := range strings.SplitSeq(strings.TrimPrefix(v.Str, "Output: "), "\n") { // Gemini's
+		sum, ok := strings.CutPrefix(line, kind)
+		if !ok {
+			continue
+		}
+		if i := strings.IndexFunc(sum, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
+			sum = sum[:i]
+		}
+		said = append(said, kind+sum)
+	}
+	return said
 }
 
 // showTail is how much of the end of a conversation is looked through.

@@ -36,6 +36,13 @@ func TestShows(t *testing.T) {
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"gt-request sha256:01"}`:                                                false,
 		`{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"gt-request sha256:00","tool_input":"gt-handoff","tool_response":"gt-request sha256:00"}`:                       false,
 		`{"session_id":"s","hook_event_name":"PostToolUse","prompt":"gt-request sha256:00","tool_input":"gt-handoff"}`:                                                                   false,
+		// A quote, or what reads like a line break, begins no line.
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":{"stdout":"gt-request sha256:01\n","stderr":"in 'a\"gt-request sha256:00'"}}`: false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"gt-request sha256:01\na\\ngt-request sha256:00"}`:                            false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"{\"output\":\"a \\\"gt-request sha256:00\"}"}`:                               false,
+		// What a shell has before a command is none.
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"if make; then time gt-handoff -s x; fi"},"tool_response":"gt-request sha256:00"}`: true,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"if make; then cat gt-handoff; fi"},"tool_response":"gt-request sha256:00"}`:       false,
 	} {
 		if got := parse([]byte(input)).Shows(line); got != want {
 			t.Errorf("%s: %v", input, got)
