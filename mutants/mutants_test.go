@@ -1123,17 +1123,20 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/prime_nowhere",
 	},
 	{
-		name:  "what a project's tests print before a command of ours counts",
-		file:  "lib/hook/shows.go",
-		right: `said[max(0, len(said)-n):]`,
-		wrong: `said`,
-		pkg:   "./lib/hook", run: "TestShows",
+		name: "what a project's tests print before a command of ours counts",
+		file: "lib/hook/shows.go",
+		right: `n int) bool {
+	if !strings.Contains(answer, line) {`,
+		wrong: `n int) bool {
+	n = 99
+	if !strings.Contains(answer, line) {`,
+		pkg: "./lib/hook", run: "TestShows",
 	},
 	{
 		name:  "a quote in what a tool printed begins a line",
 		file:  "lib/hook/shows.go",
-		right: `strings.TrimPrefix(v.Str, "Output: "), "\n")`,
-		wrong: `strings.ReplaceAll(v.Str, "\"", "\n"), "\n")`,
+		right: `strings.TrimPrefix(v.Str, "Output: ")`,
+		wrong: `strings.ReplaceAll(v.Str, "\"", "\n")`,
 		pkg:   "./lib/hook", run: "TestShows",
 	},
 	{

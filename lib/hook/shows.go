@@ -79,39 +79,42 @@ func prints(answer, line string, n int) bool {
 		return false // the line has nothing in it that JSON writes another way
 	}
 	kind, _, _ := strings.Cut(line, ":")
-	said := saying(gjson.Parse(answer), kind+":", 0)
+	said := saying(gjson.Parse(answer), kind+":", n, 0)
 	return slices.Contains(said[max(0, len(said)-n):], line)
 }
 
-// saying are the lines of that kind in the texts of a value, in their order. A text can
+// saying are the last n lines of that kind in each text of a value, in their order. A text can
 // be JSON itself, as Codex has it. What is no part of the text, a line break or a
 // quote, is told from one that somebody has printed.
-func saying(v gjson.Result, kind string, depth int) (said []string) {
+func saying(v gjson.Result, kind string, n, depth int) (said []string) {
 	if depth > maxNested || !strings.Contains(v.Raw, kind) {
 		return nil
 	}
 	if v.Type == gjson.JSON {
 		v.ForEach(func(_, inner gjson.Result) bool {
-			said = append(said, saying(inner, kind, depth+1)...)
+			said = append(said, saying(inner, kind, n, depth+1)...)
 			return true
 		})
 		return said
 	}
 	if t := strings.TrimSpace(v.Str); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
 		if gjson.Valid(t) {
-			return saying(gjson.Parse(t), kind, depth+1)
+			return saying(gjson.Parse(t), kind, n, depth+1)
 		}
 	}
-	for line := range strings.SplitSeq(strings.TrimPrefix(v.Str, "Output: "), "\n") { // Gemini's
-		sum, ok := strings.CutPrefix(line, kind)
-		if !ok {
-			continue
+	text := "\n" + strings.TrimPrefix(v.Str, "Output: ") // Gemini's
+	for end := len(text); len(said) < n; {
+		at := strings.LastIndex(text[:end], "\n"+kind)
+		if at < 0 {
+			break
 		}
+		sum := text[at+1+len(kind) : end]
 		if i := strings.IndexFunc(sum, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
 			sum = sum[:i]
 		}
-		said = append(said, kind+sum)
+		said, end = append(said, kind+sum), at
 	}
+	slices.Reverse(said)
 	return said
 }
 
