@@ -27,7 +27,7 @@ var layers = []struct {
 	// line; and who and where one is.
 	{"the ground", []string{
 		"lib/atomicfile", "lib/flock", "lib/process", "lib/term", "lib/cli",
-		"lib/place", "lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
+		"lib/place", "lib/account", "lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
 		"lib/frame", "lib/jsonedit", "lib/openjson", "lib/plain", "lib/redact", "lib/span", "lib/sqlite",
 	}},
 	// What gt keeps, reads and asks, each an idea with a file format or a
@@ -56,7 +56,7 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/history", "lib/eventlog", "lib/place"},
+	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/history", "lib/eventlog", "lib/place", "lib/account"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
 	{"github.com/BurntSushi/toml", []string{"lib/rig", "lib/ask", "lib/agent", "lib/verb/hooks"}, "no hook that is on the way of every prompt carries a TOML parser"},
 	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},

@@ -25,10 +25,31 @@ var standIns map[string]func(args []string) int
 
 func init() {
 	standIns = map[string]func([]string) int{
-		"client": func([]string) int { return serveJobs(os.Stdin, os.Stdout) },
-		"listen": listen,
-		"hold":   hold,
+		"client":   func([]string) int { return serveJobs(os.Stdin, os.Stdout) },
+		"relaunch": relaunch,
+		"listen":   listen,
+		"hold":     hold,
 	}
+}
+
+// relaunch is a client that reads its project's .env and runs itself anew with that,
+// as Qwen Code does.
+func relaunch([]string) int {
+	if os.Getenv("RELAUNCHED") != "" {
+		return serveJobs(os.Stdin, os.Stdout)
+	}
+	more, err := os.ReadFile(".env")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	cmd := exec.Command(os.Args[0], os.Args[1:]...)
+	cmd.Env = append(append(os.Environ(), "RELAUNCHED=1"), strings.Fields(string(more))...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return 1
+	}
+	return 0
 }
 
 // A job is what a client runs.
@@ -178,6 +199,23 @@ func (w *world) beside(dir string, waits bool, args ...string) *companion {
 
 // self is the program of these tests, where every user can run it.
 func self() string { return filepath.Join(filepath.Dir(bin), "stand-in") }
+
+// named is the same program by the name of another.
+func (w *world) named(name string) string {
+	w.Helper()
+	data, err := os.ReadFile(self())
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.put("named/"+name, "")
+	if err := os.WriteFile(w.at("named/"+name), data, 0o700); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.Chmod(w.at("named/"+name), 0o700); err != nil {
+		w.Fatal(err)
+	}
+	return w.at("named/" + name)
+}
 
 // client starts a stand-in for an agent's client, in the world's environment.
 func (w *world) client(dir string) *companion {

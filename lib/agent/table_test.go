@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gt/lib/place"
+	"gt/lib/process"
 	"gt/lib/session"
 	"gt/lib/town"
 )
@@ -313,5 +314,16 @@ func TestHeadlessCommand(t *testing.T) {
 	}
 	if got := strings.Join(c.Restart(strings.Fields("x -m big exec it --model=small"), Next{}), " "); got != "x -m big --model=small" {
 		t.Error(got)
+	}
+}
+
+// process.IsClient, which hooks ask because they read no table, knows the same names.
+func TestProcessesAreKnown(t *testing.T) {
+	for _, c := range Builtin().All() {
+		for _, name := range c.Processes {
+			if !process.IsClient(name) {
+				t.Errorf("%s runs as %s", c.Name, name)
+			}
+		}
 	}
 }

@@ -119,7 +119,10 @@ func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (
 	out, errs := &bounded{max: maxStatus}, &bounded{max: 4 << 10}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, errs
 
-	err = cmd.Run()
+	if err = cmd.Start(); err == nil {
+		process.Confine(cmd.Process.Pid, maxMemory)
+		err = cmd.Wait()
+	}
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay): // git is done; what it started holds the pipe
 	case err != nil && ctx.Err() != nil:
@@ -145,6 +148,11 @@ func reason(err error, said []byte) error {
 	}
 	return errors.New(term.Clean(line))
 }
+
+// maxMemory bounds what git, and each program that it starts, keeps in memory of its
+// own: a file that git reads as a whole can be a link to /dev/zero. The status of a
+// worktree of a million files takes a third of that.
+const maxMemory = 1 << 30
 
 // quiet keeps git from what its configuration, also the person's, may have it
 // do besides: a monitor of ours would be started for a git directory that is

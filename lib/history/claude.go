@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/account"
 	"gt/lib/atomicfile"
 	"gt/lib/session"
 	"gt/lib/transcript"
@@ -31,7 +32,7 @@ func (claude) Client() string { return "claude" }
 // Stores are the config folder of the environment, the usual one, and those of
 // other accounts, which people keep beside it.
 func (claude) Stores(getenv func(string) string) []string {
-	return stores(dirs(placesOf("claude", getenv)), "projects")
+	return account.Stores(account.Dirs(account.Places("claude", getenv)), "projects")
 }
 
 // Find lists the projects' folders, on every processor: a year of sessions are

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/account"
 	"gt/lib/atomicfile"
 	"gt/lib/session"
 )
@@ -60,7 +61,7 @@ func (*codex) plain(File) bool { return true }
 // Stores are the folder of the environment, the usual one, and those that people
 // keep beside it for other accounts.
 func (*codex) Stores(getenv func(string) string) []string {
-	return stores(dirs(placesOf("codex", getenv)), "sessions", "archived_sessions")
+	return account.Stores(account.Dirs(account.Places("codex", getenv)), "sessions", "archived_sessions")
 }
 
 // Find lists the folders of all days.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/account"
 	"gt/lib/atomicfile"
 	"gt/lib/session"
 )
@@ -34,7 +35,7 @@ func (copilot) plain(File) bool { return true }
 // Stores are the folder of the environment, the usual one, and those that people
 // keep beside it for other accounts.
 func (copilot) Stores(getenv func(string) string) []string {
-	return stores(dirs(placesOf("copilot", getenv)), "session-state")
+	return account.Stores(account.Dirs(account.Places("copilot", getenv)), "session-state")
 }
 
 // Find lists the sessions' folders. A name that was given later changes only the

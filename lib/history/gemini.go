@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/account"
 	"gt/lib/atomicfile"
 	"gt/lib/session"
 )
@@ -35,18 +35,7 @@ func (gemini) Client() string { return "gemini" }
 
 // Stores are the folder that the environment names, and the usual one.
 func (gemini) Stores(getenv func(string) string) []string {
-	return stores(dirs(geminiPlaces(getenv)), "tmp")
-}
-
-func geminiPlaces(getenv func(string) string) iter.Seq[account] {
-	var places []account
-	if home := getenv("GEMINI_CLI_HOME"); filepath.IsAbs(home) {
-		places = append(places, account{filepath.Join(home, ".gemini"), named, []string{"tmp"}})
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, account{filepath.Join(home, ".gemini"), usual, []string{"tmp"}})
-	}
-	return slices.Values(places)
+	return account.Stores(account.Dirs(account.Places("gemini", getenv)), "tmp")
 }
 
 // Find lists the projects' folders.

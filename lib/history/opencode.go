@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/account"
 	"gt/lib/atomicfile"
 	"gt/lib/session"
 	"gt/lib/sqlite"
@@ -54,28 +54,13 @@ func (*opencode) Client() string { return "opencode" }
 // Stores are OpenCode's folder for data, by the environment and where it usually
 // is, and the folder of the database that OPENCODE_DB names.
 func (*opencode) Stores(getenv func(string) string) []string {
-	return slices.DeleteFunc(stores(dirs(opencodePlaces(getenv)), "."), func(dir string) bool {
-		if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !absent(err) {
+	return slices.DeleteFunc(account.Stores(account.Dirs(account.Places("opencode", getenv)), "."), func(dir string) bool {
+		if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !account.Absent(err) {
 			return false
 		}
 		var lost Unread
 		return len(opencodeDatabases(dir, &lost)) == 0 && lost.Err() == nil
 	})
-}
-
-func opencodePlaces(getenv func(string) string) iter.Seq[account] {
-	var places []account
-	itself := []string{"."}
-	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		places = append(places, account{filepath.Join(dir, "opencode"), named, itself})
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, account{filepath.Join(home, ".local", "share", "opencode"), usual, itself})
-	}
-	if db := getenv("OPENCODE_DB"); filepath.IsAbs(db) && strings.HasSuffix(db, ".db") {
-		places = append(places, account{filepath.Dir(db), named, itself})
-	}
-	return slices.Values(places)
 }
 
 // opencodeDatabases are the databases of a folder.

@@ -3,7 +3,6 @@ package history
 import (
 	"bytes"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/account"
 	"gt/lib/atomicfile"
 	"gt/lib/session"
 )
@@ -38,45 +38,21 @@ func (pi) plain(File) bool { return true }
 // the person's settings there name.
 func (pi) Stores(getenv func(string) string) []string {
 	var places, chosen []string
-	for p := range piPlaces(getenv) {
-		if p.folders[0] == "." {
-			chosen = append(chosen, p.dir)
+	for p := range account.Places("pi", getenv) {
+		if p.Folders[0] == "." {
+			chosen = append(chosen, p.Dir)
 		} else {
-			places = append(places, p.dir)
+			places = append(places, p.Dir)
 		}
 	}
-	found := stores(places, "sessions")
-	for _, dir := range stores(chosen, ".") {
+	found := account.Stores(places, "sessions")
+	for _, dir := range account.Stores(chosen, ".") {
 		// Who chooses the folder in which they lie anyway has it once.
 		if !slices.ContainsFunc(found, func(of string) bool { return dir == filepath.Join(of, "sessions") }) {
 			found = append(found, dir)
 		}
 	}
 	return found
-}
-
-func piPlaces(getenv func(string) string) iter.Seq[account] {
-	home := getenv("HOME")
-	path := func(name string) string {
-		if rest, ok := strings.CutPrefix(name, "~/"); ok {
-			name = filepath.Join(home, rest)
-		}
-		if !filepath.IsAbs(name) {
-			return ""
-		}
-		return name
-	}
-	places := []account{
-		{path(getenv("PI_CODING_AGENT_DIR")), named, []string{"sessions"}},
-		{path("~/.pi/agent"), usual, []string{"sessions"}},
-	}
-	chosen := []account{{path(getenv("PI_CODING_AGENT_SESSION_DIR")), named, []string{"."}}}
-	for _, p := range places {
-		if data, err := atomicfile.Read(filepath.Join(p.dir, "settings.json"), 1<<20); err == nil && p.dir != "" {
-			chosen = append(chosen, account{path(gjson.GetBytes(data, "sessionDir").Str), p.by, []string{"."}})
-		}
-	}
-	return slices.Values(slices.DeleteFunc(append(places, chosen...), func(p account) bool { return p.dir == "" }))
 }
 
 // Find lists the folders' folders.

@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/account"
 	"gt/lib/atomicfile"
 	"gt/lib/session"
 )
@@ -27,22 +27,7 @@ func (qwen) Client() string { return "qwen" }
 // Stores are the folders that the environment names, and the usual one. What
 // the client's settings name is not looked for.
 func (qwen) Stores(getenv func(string) string) []string {
-	return stores(dirs(qwenPlaces(getenv)), qwenFolders...)
-}
-
-var qwenFolders = []string{"projects", "tmp"}
-
-func qwenPlaces(getenv func(string) string) iter.Seq[account] {
-	var places []account
-	for _, name := range []string{"QWEN_RUNTIME_DIR", "QWEN_HOME"} {
-		if dir := getenv(name); filepath.IsAbs(dir) {
-			places = append(places, account{dir, named, qwenFolders})
-		}
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, account{filepath.Join(home, ".qwen"), usual, qwenFolders})
-	}
-	return slices.Values(places)
+	return account.Stores(account.Dirs(account.Places("qwen", getenv)), account.QwenFolders...)
 }
 
 // Find lists the projects' folders.
@@ -51,7 +36,7 @@ func (q qwen) Find(store string, each func(File)) error {
 	old := findGemini("qwen", store, each)
 	dir := filepath.Join(store, "projects")
 	projects, err := os.ReadDir(dir)
-	if err != nil && old != nil && absent(old) {
+	if err != nil && old != nil && account.Absent(old) {
 		return atomicfile.Error("read", dir, err)
 	}
 	lost.Add(old)

@@ -1,12 +1,10 @@
 package history
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"syscall"
 
+	"gt/lib/account"
 	"gt/lib/atomicfile"
 )
 
@@ -21,7 +19,7 @@ type Unread struct {
 // Add notes an error; nil is none.
 func (u *Unread) Add(err error) {
 	switch {
-	case err == nil || absent(err):
+	case err == nil || account.Absent(err):
 	case u.first == nil:
 		u.first = err
 	default:
@@ -52,12 +50,6 @@ func (u unread) Error() string { return fmt.Sprintf("%v (and %d more)", u.error,
 
 func (u unread) Unwrap() error { return u.error }
 
-// absent says of an error whether there is nothing that could be read.
-func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
-		errors.Is(err, atomicfile.ErrNotRegular)
-}
-
 // list returns what is in a folder, as far as it can be listed.
 func (u *Unread) list(dir string) []os.DirEntry {
 	entries, err := os.ReadDir(dir) // a link to a folder is as good
@@ -75,7 +67,7 @@ func (u *Unread) file(path string) (info os.FileInfo, ok bool) {
 
 // known is the error of a file that is there and cannot be read.
 func known(path string, err error) error {
-	if err == nil || absent(err) {
+	if err == nil || account.Absent(err) {
 		return nil
 	}
 	return atomicfile.Error("read", path, err)

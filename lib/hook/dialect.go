@@ -21,6 +21,9 @@ type Dialect struct {
 	// than Cap.
 	Compaction bool
 	Keep       int
+	// Exports says that the client gives the hook of a start a file, CLAUDE_ENV_FILE,
+	// for what its commands are to have in their environment.
+	Exports bool
 	// Alone tells a run without a person, of which the client does not say when
 	// it ends; nil where it does.
 	Alone *Alone
@@ -59,7 +62,7 @@ const (
 )
 
 var dialects = map[string]Dialect{
-	"claude": {Cap: 10_000, shape: plain, Compaction: true, Person: true},
+	"claude": {Cap: 10_000, shape: plain, Compaction: true, Person: true, Exports: true},
 	"qwen": {Cap: 10_000, shape: nested, Compaction: true, Keep: 4000, Person: true, Alone: &Alone{
 		with: []string{"-p", "--prompt"}, without: []string{"-i", "--prompt-interactive", "--acp"},
 		switches: []string{"-y", "--yolo", "-c", "--continue", "-d", "--debug", "-s", "--sandbox"},

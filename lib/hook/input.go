@@ -188,10 +188,14 @@ func valid(data []byte) bool {
 	return gjson.ValidBytes(data)
 }
 
-// Shows reports whether the input tells of a tool that was called with a command of
-// gt's, and gave a line. The line has nothing in it that JSON writes another way.
-func (in Input) Shows(line string) bool {
-	return in.Kind() == "PostToolUse" && prints(in.answered, line, runsOurs(in.asked))
+// Shown returns the lines that begin so and that the input shows as what commands of
+// gt's printed, where it tells of a tool that ran such commands. There is nothing in
+// kind that JSON writes another way.
+func (in Input) Shown(kind string) []string {
+	if in.Kind() != "PostToolUse" {
+		return nil
+	}
+	return lastSaid(in.answered, kind, runsOurs(in.asked))
 }
 
 // Kind is the event in Claude Code's words, which others have their own for.

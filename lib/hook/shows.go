@@ -2,8 +2,8 @@ package hook
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -36,80 +36,107 @@ func runsOurs(input string) int {
 	return 0
 }
 
-// prints reports whether the line is one of the last n of its kind that a tool's
-// answer, as JSON, has at the beginning of a line: one for each command of ours. What
-// else ran before them, such as a project's tests, may have printed such a line too,
-// and have it stand behind them where a client keeps errors apart.
-func prints(answer, line string, n int) bool {
+// lastSaid returns the last n lines of a kind that a tool's answer, as JSON, has: one
+// for each command of ours. What else ran before them, such as a project's tests, may
+// have printed such a line too, and have it stand behind them where a client keeps
+// errors apart.
+func lastSaid(answer, kind string, n int) []string {
+	if n == 0 || !strings.Contains(answer, kind) { // it has nothing in it that JSON writes another way
+		return nil
+	}
 	if e := gjson.Get(answer, "stderr"); e.Index > 0 {
 		answer = answer[:e.Index] + answer[e.Index+len(e.Raw):]
 	}
-	kind, _, _ := strings.Cut(line, ":")
-	kind += ":"
-	for end := len(answer); n > 0; {
-		at := strings.LastIndex(answer[:end], kind)
-		if at < 0 {
-			return false
-		}
-		begins := false
-		for _, before := range []string{`"`, `\n`, `"Output: `} { // the last is Gemini's
-			begins = begins || strings.HasSuffix(answer[:at], before)
-		}
-		if begins {
-			sum := answer[at+len(kind):]
-			if i := strings.IndexFunc(sum, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
-				sum = sum[:i]
-			}
-			if kind+sum == line {
-				return true
-			}
-			n--
-		}
-		end = at
+	said := saying(gjson.Parse(answer), kind, n, 0)
+	return said[max(0, len(said)-n):]
+}
+
+// saying returns the last n lines of a kind in each text of a value, in their order. A
+// text can be JSON itself, as Codex has it. Somebody's quote, or what reads like a line
+// break, begins no line.
+func saying(v gjson.Result, kind string, n, depth int) (said []string) {
+	if depth > maxNested || !strings.Contains(v.Raw, kind) {
+		return nil
 	}
-	return false
+	if v.Type == gjson.JSON {
+		v.ForEach(func(_, inner gjson.Result) bool {
+			said = append(said, saying(inner, kind, n, depth+1)...)
+			return true
+		})
+		return said
+	}
+	if t := strings.TrimSpace(v.Str); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
+		if gjson.Valid(t) {
+			return saying(gjson.Parse(t), kind, n, depth+1)
+		}
+	}
+	text := "\n" + strings.TrimPrefix(v.Str, "Output: ") // Gemini's
+	for end := len(text); len(said) < n; {
+		at := strings.LastIndex(text[:end], "\n"+kind)
+		if at < 0 {
+			break
+		}
+		sum := text[at+1+len(kind) : end]
+		if i := strings.IndexFunc(sum, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
+			sum = sum[:i]
+		}
+		said, end = append(said, kind+sum), at
+	}
+	slices.Reverse(said)
+	return said
 }
 
 // showTail is how much of the end of a conversation is looked through.
 const showTail = 2 << 20
 
-// maxShown bounds how many lines that hold it are looked into.
+// maxShown bounds how many answers in it are looked into, the last ones.
 const maxShown = 64
 
-// Conversation reports whether the end of the conversation at path shows a line as what a command
-// of gt's printed: in a tool's result, which names the call that it answers, where
-// that call ran such a command. It knows no client's form but that lines are JSON,
-// and the keys by which results name their calls.
-func Conversation(path, line string) (bool, error) {
+// Conversation returns the lines of a kind that the end of the conversation at path
+// shows as what commands of gt's printed: in a tool's result, which names the call
+// that it answers, where that call ran such commands. It knows no client's form but
+// that lines are JSON, and the keys by which results name their calls.
+func Conversation(path, kind string) (shown []string, err error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	data, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-showTail), showTail))
-	if err != nil || !bytes.Contains(data, []byte(line)) {
-		return false, err
+	if err != nil || !bytes.Contains(data, []byte(kind)) {
+		return nil, err
 	}
 	var given []result
-	shown := 0
 	for text := range bytes.Lines(data) {
-		if shown < maxShown && bytes.Contains(text, []byte(line)) && json.Valid(text) {
-			shown++
-			given = append(given, results(gjson.ParseBytes(text), line, 0)...)
+		if bytes.Contains(text, []byte(kind)) && valid(text) {
+			given = append(given, results(gjson.ParseBytes(text), kind, 0)...)
+			given = given[max(0, len(given)-maxShown):]
 		}
 	}
+	runs := map[string]int{}
 	for text := range bytes.Lines(data) {
+		var v gjson.Result
 		for _, r := range given {
-			if bytes.Contains(text, []byte(`"`+r.call+`"`)) && json.Valid(text) && prints(r.answer, line, calledBy(gjson.ParseBytes(text), r.call, 0)) {
-				return true, nil
+			if runs[r.call] > 0 || !bytes.Contains(text, []byte(`"`+r.call+`"`)) {
+				continue
 			}
+			if !v.Exists() {
+				if !valid(text) {
+					break
+				}
+				v = gjson.ParseBytes(text)
+			}
+			runs[r.call] = calledBy(v, r.call, 0)
 		}
 	}
-	return false, nil
+	for _, r := range given {
+		shown = append(shown, lastSaid(r.answer, kind, runs[r.call])...)
+	}
+	return shown, nil
 }
 
 // result is what a call gave, as JSON.
@@ -118,9 +145,9 @@ type result struct{ call, answer string }
 // maxNested bounds how deep a conversation's values are looked into.
 const maxNested = 32
 
-// results are those that hold the line.
-func results(v gjson.Result, line string, depth int) (all []result) {
-	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, line) {
+// results are those that hold such a line.
+func results(v gjson.Result, kind string, depth int) (all []result) {
+	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, kind) {
 		return nil
 	}
 	if v.IsObject() {
@@ -131,7 +158,7 @@ func results(v gjson.Result, line string, depth int) (all []result) {
 		}
 	}
 	v.ForEach(func(_, inner gjson.Result) bool {
-		all = append(all, results(inner, line, depth+1)...)
+		all = append(all, results(inner, kind, depth+1)...)
 		return true
 	})
 	return all

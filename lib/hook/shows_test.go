@@ -3,6 +3,7 @@ package hook
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,9 +37,16 @@ func TestShows(t *testing.T) {
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"gt-request sha256:01"}`:                                                false,
 		`{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"gt-request sha256:00","tool_input":"gt-handoff","tool_response":"gt-request sha256:00"}`:                       false,
 		`{"session_id":"s","hook_event_name":"PostToolUse","prompt":"gt-request sha256:00","tool_input":"gt-handoff"}`:                                                                   false,
+		// A quote, or what reads like a line break, begins no line.
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":{"stdout":"gt-request sha256:01\n","stderr":"in 'a\"gt-request sha256:00'"}}`: false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"gt-request sha256:01\na\\ngt-request sha256:00"}`:                            false,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"{\"output\":\"a \\\"gt-request sha256:00\"}"}`:                               false,
+		// What a shell has before a command is none.
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"if make; then time gt-handoff -s x; fi"},"tool_response":"gt-request sha256:00"}`: true,
+		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"if make; then cat gt-handoff; fi"},"tool_response":"gt-request sha256:00"}`:       false,
 	} {
 		in, _ := parse([]byte(input))
-		if got := in.Shows(line); got != want {
+		if got := slices.Contains(in.Shown("gt-request sha256:"), line); got != want {
 			t.Errorf("%s: %v", input, got)
 		}
 	}
@@ -70,7 +78,7 @@ func TestConversation(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Conversation(path, line); got != want || err != nil {
+		if got, err := Conversation(path, "gt-request sha256:"); slices.Contains(got, line) != want || err != nil {
 			t.Errorf("%.200s: %v, %v", text, got, err)
 		}
 	}

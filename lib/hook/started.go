@@ -37,15 +37,17 @@ func decides(name string) bool {
 //
 // named reports that the client itself tells its hooks the project's folder.
 //
-// Where the client's environment cannot be read, and where it has another HOME, so
-// that a launcher of the person's stands in between, the environment stays.
+// Where the client's environment cannot be read, and where what stands above is no
+// client that gt knows and has another HOME, so that it can be a launcher of the
+// person's, the environment stays. A client that gt knows has its HOME from the
+// person, whatever it tells its hooks.
 func asStarted(env *cli.Env, hook, named bool) {
 	if !hook && session.Client(env.Getenv) == "" {
 		return // a person's shell, whose environment is the person's own
 	}
-	began, err := process.AgentEnviron()
+	began, client, err := process.AgentEnviron()
 	start := cli.Env{Environ: began}
-	if err != nil || start.Getenv("HOME") != env.Getenv("HOME") {
+	if err != nil || !client && start.Getenv("HOME") != env.Getenv("HOME") {
 		return
 	}
 	changed := func(kv string) bool {

@@ -92,8 +92,19 @@ func bootID() (string, error) {
 // Args returns the arguments that a process was started with.
 func (p Proc) Args() ([]string, error) { return p.strings("cmdline") }
 
-// Environ returns the environment that a process was started with.
-func (p Proc) Environ() ([]string, error) { return p.strings("environ") }
+// Environ returns the environment that a process was started with; of a client that
+// ran itself anew, the one that it had at first.
+func (p Proc) Environ() ([]string, error) {
+	first := Proc{PID: origin(p.PID, Name(p.PID))}
+	words, err := first.words("environ")
+	if err != nil {
+		return nil, err
+	}
+	if !p.Alive() {
+		return nil, os.ErrProcessDone
+	}
+	return words, nil
+}
 
 func (p Proc) strings(file string) ([]string, error) {
 	words, err := p.words(file)

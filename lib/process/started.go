@@ -1,25 +1,96 @@
 package process
 
-import "os"
+import (
+	"os"
+	"slices"
+	"strings"
+)
 
 // AgentEnviron returns the environment with which the agent was started that runs
-// this program (see Agent). It looks at as little as it can, for it is asked at every
-// hook; an ancestor that ends meanwhile gives an error, or what it had.
-func AgentEnviron() ([]string, error) {
+// this program (see Agent), and whether it goes by the name of a client: what has none
+// can be a launcher of the person's in between. It looks at as little as it can, for
+// it is asked at every hook; an ancestor that ends meanwhile gives an error, or what
+// it had.
+func AgentEnviron() (environ []string, client bool, err error) {
 	pid := os.Getppid()
 	for range maxDepth {
 		name, err := command(pid)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, false, err
 		case !IsShell(name) && name != "timeout":
-			return startEnviron(pid)
+			environ, err := startEnviron(origin(pid, name))
+			return environ, IsClient(name), err
 		}
 		st, err := stat(pid)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		pid = st.parent
 	}
-	return nil, os.ErrProcessDone
+	return nil, false, os.ErrProcessDone
+}
+
+// interprets knows what runs the clients that are scripts, by the name of its
+// program or, as some say it, of its first thread.
+func interprets(name string) bool {
+	switch name {
+	case "node", "node-MainThread", "MainThread", "bun", "deno":
+		return true
+	}
+	return false
+}
+
+// IsClient knows the clients of the built-in table by the name of their program. One
+// that was installed under its version goes by that.
+func IsClient(name string) bool {
+	if strings.Contains(name, ".") && strings.Trim(name, ".0123456789") == "" {
+		return true
+	}
+	switch strings.TrimPrefix(name, ".") {
+	case "claude", "codex", "gemini", "qwen", "copilot", "cursor-agent", "agent", "opencode", "pi", "amp":
+		return true
+	}
+	return interprets(name)
+}
+
+// maxRelaunched bounds how often in a row a client runs itself anew.
+const maxRelaunched = 4
+
+// origin is the process that a person started where pid is a script that ran itself
+// anew, as Qwen Code and Gemini CLI do to get other flags of node's: what it gave
+// itself on the way can be a project's .env. It is pid for all others.
+func origin(pid int, name string) int {
+	if !interprets(name) {
+		return pid
+	}
+	args, err := Proc{PID: pid}.args()
+	for range maxRelaunched {
+		st, serr := stat(pid)
+		if err != nil || serr != nil {
+			break
+		}
+		above, aerr := Proc{PID: st.parent}.args()
+		if aerr != nil || !relaunched(args, above) {
+			break
+		}
+		pid, args = st.parent, above
+	}
+	return pid
+}
+
+// relaunched reports whether a process with these arguments is the same script, run
+// for the same, as one with those: only what is for the interpreter is another.
+func relaunched(args, above []string) bool {
+	a, b := script(args), script(above)
+	return len(a) > 0 && slices.Equal(a, b)
+}
+
+// script is what is left of an interpreter's arguments without its own.
+func script(args []string) []string {
+	rest := args[min(1, len(args)):]
+	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
+		rest = rest[1:]
+	}
+	return rest
 }

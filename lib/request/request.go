@@ -83,12 +83,15 @@ func HomeOf(getenv func(string) string, h home.Home, id session.ID) home.Home {
 	return h
 }
 
+// Kind is what each Line begins with.
+const Kind = "gt-request sha256:"
+
 // Line is what a command prints of the item that it has left, and what the client's
 // account of the turn has to show. It stands for that item alone: what somebody else
 // in the sandbox has put beside it is not served with it.
 func Line(item []byte) string {
 	sum := sha256.Sum256(item)
-	return "gt-request sha256:" + hex.EncodeToString(sum[:])
+	return Kind + hex.EncodeToString(sum[:])
 }
 
 // Leave adds an item to what the session asks for. said is a line that the command
@@ -191,13 +194,10 @@ func Asks(h home.Home, id session.ID) bool {
 // gitWait bounds git.
 const gitWait = time.Second
 
-// maxItems bounds how many items of a request are looked for in the client's account.
-const maxItems = 32
-
-// Take takes the items of a request over from the project into the state, of which
-// shown reports that the client's account has their lines. What else lies there waits
-// for its own; a request that is older than the turn is removed.
-func Take(h home.Home, id session.ID, shown func(line string) bool) (taken bool, err error) {
+// Take takes the items of a request over from the project into the state whose lines
+// are among those that the client's account shows. What else lies there waits for its
+// own; a request that is older than the turn is removed.
+func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 	r := place.RequestOf(h.Dir, string(id))
 	data, changed, err := r.Read()
 	if err != nil {
@@ -210,8 +210,8 @@ func Take(h home.Home, id session.ID, shown func(line string) bool) (taken bool,
 	var rest []byte
 	items := slices.Collect(bytes.Lines(data))
 	data = nil
-	for i, item := range items {
-		if i < maxItems && bytes.HasSuffix(item, []byte("\n")) && shown(Line(item)) {
+	for _, item := range items {
+		if bytes.HasSuffix(item, []byte("\n")) && slices.Contains(shown, Line(item)) {
 			data = append(data, item...)
 		} else {
 			rest = append(rest, item...)

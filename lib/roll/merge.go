@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gt/lib/account"
 	"gt/lib/history"
 	"gt/lib/session"
 )
@@ -208,8 +209,8 @@ func (s *Session) Folder() string {
 // Conversation is where the session's conversation lies. Where no client's store
 // has it, it is the transcript that the log names, if that is one of the person's
 // own; its Path is empty where there is none. The error is a
-// history.ForeignError.
-func (s *Session) Conversation(own history.Own) (history.File, error) {
+// account.ForeignError.
+func (s *Session) Conversation(own account.Own) (history.File, error) {
 	if s.File.Path != "" || !filepath.IsAbs(s.Transcript) {
 		return s.File, nil
 	}

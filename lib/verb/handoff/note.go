@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"gt/lib/account"
 	"gt/lib/agent"
 	"gt/lib/brief"
 	"gt/lib/checkpoint"
@@ -109,11 +110,12 @@ func (h *handover) collect(b *brief.Brief, clean func(string) string) {
 // gitWait bounds git, which may be slow in a huge worktree.
 const gitWait = 3 * time.Second
 
-// transcript is the path of the session's transcript: what its client says, or one
-// of the person's that its record names.
+// transcript is the path of the session's transcript, where that is one of the
+// person's: what its client says, or its record. A client says what a project's own
+// settings have told it, and that can be a folder in the project.
 func (h *handover) transcript() string {
 	if !h.remote && h.call.Input.Transcript != "" {
-		return h.call.Input.Transcript
+		return h.owned(h.call.Input.Transcript)
 	}
 	if h.record == nil {
 		return ""
@@ -127,21 +129,21 @@ func (h *handover) transcript() string {
 	return ""
 }
 
-// owned is a transcript that the client itself did not name, without links; empty
-// where it is none of the person's own. What counts is the environment that the
-// client was started with, and what the person says of agents, but no town.
+// owned is a transcript without links; empty where it is none of the person's own.
+// What counts is the environment that the client was started with, and what the
+// person says of agents, but no town.
 func (h *handover) owned(path string) string {
 	getenv := (&cli.Env{Environ: h.environ()}).Getenv
 	if getenv("HOME") != h.env.Getenv("HOME") {
 		getenv = h.env.Getenv // a launcher stands between the client and us
 	}
-	own := history.Own{
+	own := account.Own{
 		Getenv:   getenv,
 		Projects: []string{h.home.Dir, h.dir()},
-		Known: func(string) history.Known {
+		Known: func(string) account.Known {
 			known, _ := agent.Load(h.env.Getenv, town.Personal(h.env.Getenv)) // known tells what cannot be read
 			c := known.Of(h.agentName())
-			return history.Known{Accounts: c.Listed(h.env.Getenv), Variable: c.StoreEnv, Store: c.Store}
+			return account.Known{Accounts: c.Listed(h.env.Getenv), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
 	_, real, err := own.File(h.form(), path)

@@ -14,6 +14,7 @@ import (
 	"gt/lib/git"
 	"gt/lib/home"
 	"gt/lib/hook"
+	"gt/lib/place"
 )
 
 // A target is an agent that gt can be wired into, or one of which is known why
@@ -153,6 +154,26 @@ func (t target) file(scope string) (string, error) {
 		have = append(have, f.scope)
 	}
 	return "", cli.Failf(cli.Usage, "%s has no hooks of the scope %s, only of %s", t.name, scope, strings.Join(have, ", "))
+}
+
+// stays returns an error where a project's settings are a link out of the project, or
+// lie behind one: who brought the project would choose which file is changed.
+func stays(env *cli.Env, scope, path string) error {
+	top := git.Top(env.Dir)
+	if scope == userScope || !place.Inside(path, top) {
+		return nil
+	}
+	real, top := place.Real(path), place.Real(top)
+	if to, err := os.Readlink(real); err == nil { // to what is not there
+		if real = to; !filepath.IsAbs(to) {
+			real = filepath.Join(filepath.Dir(place.Real(path)), to)
+		}
+	}
+	if place.Inside(place.Real(real), top) {
+		return nil
+	}
+	return cli.Fail(cli.No, fmt.Errorf("'%s' leads out of the project, to '%s'", path, real),
+		"nothing was changed; put a file of the project's own there")
 }
 
 // here says whether the agent is on this machine: its command can be run, or it

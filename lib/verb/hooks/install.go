@@ -82,6 +82,9 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 		}
 		return err
 	}
+	if err := stays(env, c.Scope, path); err != nil {
+		return err
+	}
 	want, err := t.wanted(dir)
 	if err != nil {
 		return err
@@ -195,6 +198,9 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	}
 	path, err := t.file(c.Scope)
 	if err != nil {
+		return err
+	}
+	if err := stays(env, c.Scope, path); err != nil {
 		return err
 	}
 	done, err := alter(t, path, nil, c.DryRun)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/account"
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
 	"gt/lib/hook"
@@ -67,7 +68,7 @@ func (t *touch) Run(env *cli.Env) error {
 	}
 	err = errors.Join(err, keepalive.Touch(call.Home, sign))
 	if t.Hook && call.ID != "" {
-		hold, rerr := requested(call, env.Now())
+		hold, rerr := requested(env, call)
 		err = errors.Join(err, rerr)
 		if hold != nil {
 			return errors.Join(call.End(err), call.End(t.handOver(env, call, *hold)))
@@ -81,13 +82,13 @@ func (t *touch) Run(env *cli.Env) error {
 // which is "" at the end of a turn.
 //
 // That is at the end of the turn, and where a person has said something first.
-func requested(call *hook.Call, now time.Time) (hold *string, err error) {
+func requested(env *cli.Env, call *hook.Call) (hold *string, err error) {
 	home, id := call.Home, call.ID
 	asks := request.Asks(home, id)
 	switch kind := call.Input.Kind(); {
 	case kind == "PostToolUse":
 		if asks {
-			_, err = request.Take(home, id, call.Input.Shows)
+			_, err = request.Take(home, id, call.Input.Shown(request.Kind))
 		}
 		return nil, err
 	case call.Input.AgentID != "", kind != "Stop" && kind != "UserPromptSubmit":
@@ -99,14 +100,12 @@ func requested(call *hook.Call, now time.Time) (hold *string, err error) {
 		hold = new(string)
 	}
 	if asks {
-		_, err = request.Take(home, id, func(line string) bool {
-			shown, terr := told(call, line)
-			call.Warn(terr)
-			return shown
-		})
+		shown, terr := told(env, call)
+		call.Warn(terr)
+		_, err = request.Take(home, id, shown)
 	}
 	if *hold != "" {
-		err = errors.Join(err, request.Turn(home, id, now))
+		err = errors.Join(err, request.Turn(home, id, env.Now()))
 	}
 	if !request.Waits(home, id) {
 		hold = nil
@@ -114,18 +113,23 @@ func requested(call *hook.Call, now time.Time) (hold *string, err error) {
 	return hold, err
 }
 
-// told reports whether the session's conversation shows the line of a request, for
-// a client whose hooks did not.
-func told(call *hook.Call, line string) (bool, error) {
+// told returns the lines of requests that the session's conversation shows, for a
+// client whose hooks did not. It has to be one of the person's: where a project's own
+// settings name the client's folder, the sandbox can write what stands there.
+func told(env *cli.Env, call *hook.Call) ([]string, error) {
 	path := call.Input.Transcript
 	if path == "" {
 		r, err := call.Store.Get(call.ID)
 		if err != nil || r == nil || r.Transcript == "" {
-			return false, err
+			return nil, err
 		}
 		path = r.Transcript
 	}
-	return hook.Conversation(path, line)
+	real, err := account.Own{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}.Holds(path)
+	if err != nil {
+		return nil, err
+	}
+	return hook.Conversation(real, request.Kind)
 }
 
 // maxMode bounds the word for what an agent may do without asking.

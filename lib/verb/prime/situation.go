@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"gt/lib/account"
 	"gt/lib/beads"
 	"gt/lib/checkpoint"
 	"gt/lib/history"
@@ -335,7 +336,7 @@ func (s *start) tail(parent *session.Record) (transcript.Summary, error) {
 	if _, err := os.Stat(parent.Transcript); err != nil || !history.Reads(client) {
 		return transcript.Summary{}, err
 	}
-	own := history.Own{Getenv: s.env.Getenv, Projects: []string{s.call.Home.Dir, s.call.Dir}}
+	own := account.Own{Getenv: s.env.Getenv, Projects: []string{s.call.Home.Dir, s.call.Dir}}
 	_, path, err := own.File(client, parent.Transcript)
 	if err != nil {
 		return transcript.Summary{}, err

@@ -288,10 +288,12 @@ func (s *start) topic() string {
 }
 
 // export makes the home and the session known to the commands that the agent
-// will run, where the client offers a file for that.
+// will run, where the client offers a file for that. Claude Code does, and lets
+// nobody name another; what the variable says to another client's hook, a project's
+// .env may have said.
 func (s *start) export() error {
 	path := s.env.Getenv("CLAUDE_ENV_FILE")
-	if path == "" || !s.call.Hook {
+	if path == "" || !s.call.Hook || !s.call.Dialect.Exports {
 		return nil
 	}
 	line := fmt.Sprintf("export GT_HOME=%s GT_SESSION_UUID=%s", shellWord(s.call.Home.Dir), shellWord(string(s.facts.ID)))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/account"
 	"gt/lib/cli"
 	"gt/lib/history"
 	"gt/lib/roll"
@@ -113,7 +114,7 @@ type place struct {
 // together returns the conversations of the sessions that fit, the newest session
 // first, each followed by those of its subagents. A subagent whose session is gone
 // stands for itself. The error names what only a log calls one of the person's.
-func together(ours history.Own, all roll.Roll, f roll.Filter) (found []place, err error) {
+func together(ours account.Own, all roll.Roll, f roll.Filter) (found []place, err error) {
 	own := f
 	own.Subagents = true
 	var lost history.Unread

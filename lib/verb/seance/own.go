@@ -6,23 +6,23 @@ import (
 	"path/filepath"
 	"sync"
 
+	"gt/lib/account"
 	"gt/lib/agent"
 	"gt/lib/cli"
 	"gt/lib/git"
-	"gt/lib/history"
 	"gt/lib/roll"
 	"gt/lib/term"
 )
 
 // owned says which accounts and conversations are the person's own.
-func owned(env *cli.Env) history.Own {
+func owned(env *cli.Env) account.Own {
 	table := sync.OnceValue(func() *agent.Table { return agents(env) })
-	return history.Own{
+	return account.Own{
 		Getenv:   env.Getenv,
 		Projects: []string{git.Top(env.Dir)},
-		Known: func(client string) history.Known {
+		Known: func(client string) account.Known {
 			c := table().Of(client)
-			return history.Known{Accounts: c.Listed(env.Getenv), Variable: c.StoreEnv, Store: c.Store}
+			return account.Known{Accounts: c.Listed(env.Getenv), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
 }
@@ -41,10 +41,10 @@ func passed(env *cli.Env, s *roll.Session, err error) error {
 // Code: so it is with Gas Town's events.
 func clientName(s *roll.Session) string { return cmp.Or(s.Agent, agent.DefaultName) }
 
-// account is the client's folder that the session's conversation lies in; empty
+// accountOf is the client's folder that the session's conversation lies in; empty
 // where that is not known. One that is not the person's own is an error, unless
 // the client would take it by what the person's environment says.
-func account(own history.Own, client agent.Client, s *roll.Session) (string, error) {
+func accountOf(own account.Own, client agent.Client, s *roll.Session) (string, error) {
 	switch {
 	case s.Store != "" && client.Account(own.Getenv, s.Store) == "":
 		return s.Store, nil
@@ -66,7 +66,7 @@ func there(path string) bool {
 }
 
 // ours takes the session's folder for a project, besides.
-func ours(own history.Own, s *roll.Session) history.Own {
+func ours(own account.Own, s *roll.Session) account.Own {
 	if filepath.IsAbs(s.CWD) {
 		own.Projects = append([]string{git.Top(s.CWD)}, own.Projects...)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/account"
 	"gt/lib/cli"
 	"gt/lib/history"
 	"gt/lib/roll"
@@ -125,7 +126,7 @@ func count(f history.File) (n int, err error) {
 }
 
 // conversation is where a session's lies, if it can be read.
-func conversation(env *cli.Env, own history.Own, s *roll.Session) (history.File, error) {
+func conversation(env *cli.Env, own account.Own, s *roll.Session) (history.File, error) {
 	switch f, err := s.Conversation(own); {
 	case err != nil:
 		return f, passed(env, s, err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"gt/lib/account"
 	"gt/lib/agent"
 	"gt/lib/ask"
 	"gt/lib/cli"
@@ -83,7 +84,7 @@ type goingOn struct {
 	agents *agent.Table
 }
 
-// comeback says how a session, or a copy of it, goes on. A history.ForeignError
+// comeback says how a session, or a copy of it, goes on. A account.ForeignError
 // names what of it is only the word of a log or a project.
 func comeback(env *cli.Env, s *roll.Session, fork bool) (goingOn, error) {
 	own, all := owned(env), agents(env)
@@ -98,7 +99,7 @@ func comeback(env *cli.Env, s *roll.Session, fork bool) (goingOn, error) {
 		on.args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
 	}
 	if c.StoreEnv != "" {
-		store, err := account(own, c, s)
+		store, err := accountOf(own, c, s)
 		if err != nil {
 			return on, err
 		}
@@ -120,13 +121,13 @@ func comeback(env *cli.Env, s *roll.Session, fork bool) (goingOn, error) {
 // is not absolute would be another folder wherever one stands. One that only the
 // log names is the person's own. dir is empty where there is none, and then named
 // is one that is gone.
-func folder(own history.Own, s *roll.Session) (dir, named string, err error) {
+func folder(own account.Own, s *roll.Session) (dir, named string, err error) {
 	for _, at := range []string{s.CWD, s.Moved} {
 		if !filepath.IsAbs(at) {
 			continue
 		}
 		real, failed := own.Folder(at)
-		var foreign *history.ForeignError
+		var foreign *account.ForeignError
 		switch {
 		case failed == nil:
 			return real, "", nil

@@ -94,7 +94,7 @@ func (c *talk) predecessor(env *cli.Env, s *roll.Session) (*ask.Predecessor, err
 	store, path := "", s.File.Path
 	if client.Ask != nil {
 		var err error
-		if store, err = account(own, client, s); err != nil {
+		if store, err = accountOf(own, client, s); err != nil {
 			return nil, passed(env, s, err)
 		}
 		if path == "" && there(s.Transcript) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gt/lib/account"
 	"gt/lib/cli"
 	"gt/lib/history"
 	"gt/lib/roll"
@@ -55,7 +56,7 @@ func (c *usage) Run(env *cli.Env) error {
 		for _, s := range append([]*roll.Session{s}, workers(s.ID)...) {
 			f, err := conversation(env, ours, s)
 			if err != nil {
-				var foreign *history.ForeignError
+				var foreign *account.ForeignError
 				if errors.As(err, &foreign) {
 					lost.Add(err)
 				}

@@ -1,4 +1,4 @@
-package history
+package account
 
 import (
 	"errors"
@@ -78,7 +78,7 @@ func (o Own) Account(client, dir string) error {
 		return &ForeignError{dir, why}
 	}
 	for p := range o.places(client) {
-		if at, err := o.judge(p, p.dir); at != real {
+		if at, err := o.judge(p, p.Dir); at != real {
 			continue
 		} else if err == nil {
 			return nil
@@ -97,16 +97,16 @@ func (o Own) File(client, path string) (store, real string, err error) {
 	if filepath.IsAbs(path) {
 		real = resolve(path)
 		for p := range o.places(client) {
-			for _, folder := range p.folders {
-				at, err := o.judge(p, filepath.Join(p.dir, folder))
+			for _, folder := range p.Folders {
+				at, err := o.judge(p, filepath.Join(p.Dir, folder))
 				if at == "" || !within(at, real) {
 					continue
 				}
 				if err == nil {
-					_, err = o.judge(p, p.dir)
+					_, err = o.judge(p, p.Dir)
 				}
 				if err == nil {
-					return filepath.Clean(p.dir), real, nil
+					return filepath.Clean(p.Dir), real, nil
 				}
 				why = err
 			}
@@ -115,12 +115,23 @@ func (o Own) File(client, path string) (store, real string, err error) {
 	return "", "", &ForeignError{path, why}
 }
 
+// Holds returns the path of a conversation that has no links, whichever client's it
+// is; a ForeignError where it is none of the person's.
+func (o Own) Holds(path string) (real string, err error) {
+	for _, client := range clients {
+		if _, real, err = o.File(client, path); err == nil {
+			return real, nil
+		}
+	}
+	return "", err
+}
+
 // places are the accounts that a client can have.
-func (o Own) places(client string) iter.Seq[account] {
-	return func(yield func(account) bool) {
+func (o Own) places(client string) iter.Seq[Place] {
+	return func(yield func(Place) bool) {
 		var folders []string
-		for p := range placesOf(client, o.Getenv) {
-			if folders = p.folders; !yield(p) {
+		for p := range Places(client, o.Getenv) {
+			if folders = p.Folders; !yield(p) {
 				return
 			}
 		}
@@ -137,7 +148,7 @@ func (o Own) places(client string) iter.Seq[account] {
 			}
 		}
 		for _, dir := range k.Accounts {
-			if !yield(account{dir, listed, folders}) {
+			if !yield(Place{dir, listed, folders}) {
 				return
 			}
 		}
@@ -146,7 +157,7 @@ func (o Own) places(client string) iter.Seq[account] {
 
 // judge returns where a folder of a place really is, "" where it is not there,
 // and why it may not be the person's.
-func (o Own) judge(p account, dir string) (real string, err error) {
+func (o Own) judge(p Place, dir string) (real string, err error) {
 	if real, err = filepath.EvalSymlinks(dir); err != nil || !filepath.IsAbs(dir) {
 		return "", errElsewhere
 	}

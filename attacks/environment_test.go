@@ -1,0 +1,137 @@
+package attacks
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// What a project says of HOME, to its client's hooks or in a .env that its client
+// takes for its own when it runs itself anew, names neither the state nor the settings
+// that count. The honest twin is a launcher of the person's with another HOME.
+func TestProjectNamesHome(t *testing.T) {
+	for name, c := range map[string]struct {
+		client, as string
+		hooks      bool // the variables are given to the hooks, and not by .env
+		counts     bool // they are a launcher's
+	}{
+		"settings of claude": {client: "claude", as: "client", hooks: true},
+		"settings of a node": {client: "node", as: "client", hooks: true},
+		"settings of 2.1.9":  {client: "2.1.9", as: "client", hooks: true},
+		"a .env":             {client: "node", as: "relaunch"},
+		"a launcher":         {client: "launcher", as: "client", hooks: true, counts: true},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.repository("work")
+			w.put("elsewhere/x", "")
+			w.put("work/cfg/gt/roles/default.md", theirs)
+			evil := []string{"XDG_STATE_HOME=" + w.at("elsewhere/state"), "XDG_CONFIG_HOME=/proc/self/cwd/cfg", "GT_ROLE=rig/crew/" + theirs}
+			if c.hooks {
+				evil = append(evil, "HOME="+w.at("elsewhere"))
+			} else {
+				w.put("work/.env", strings.Join(evil, "\n"))
+			}
+			client := w.beside("work", false, w.named(c.client), c.as)
+			r := client.hook("work", evil, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", "claude")
+			_, err := os.Stat(w.at("elsewhere/state"))
+			told := strings.Contains(r.out, theirs)
+			if r.code != 0 || told != c.counts || (err == nil) != c.counts {
+				t.Errorf("told: %v, kept elsewhere: %v: %v", told, err == nil, r)
+			}
+			if c.counts {
+				return
+			}
+			w.state("work")
+		})
+	}
+}
+
+// What another client's hook is told of CLAUDE_ENV_FILE, which only Claude Code gives
+// its own, names no file that is written. The honest twin is Claude Code.
+func TestProjectNamesEnvFile(t *testing.T) {
+	for _, agent := range []string{"qwen", "gemini", "codex", "copilot", "cursor", "claude"} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.repository("work")
+			w.put("home/.profile", "umask 022\n")
+			c := w.client("work")
+			r := c.hook("work", []string{"CLAUDE_ENV_FILE=/proc/self/cwd/../home/.profile"}, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", agent)
+			data, err := os.ReadFile(w.at("home/.profile"))
+			if err != nil || r.code != 0 || strings.Contains(string(data), "GT_HOME") != (agent == "claude") {
+				t.Errorf("it has %q, %v: %v", data, err, r)
+			}
+		})
+	}
+}
+
+// A file that git reads to its end, and that has none, costs no more than a bounded
+// part of the machine's memory.
+func TestRepositoryNamesEndlessFiles(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("nobody bounds another process here")
+	}
+	for _, path := range []string{"info/attributes", "objects/info/alternates"} {
+		t.Run(strings.ReplaceAll(path, "/", "-"), func(t *testing.T) {
+			w := newWorld(t)
+			w.repository("work")
+			w.add("work/.gitattributes", "* text\n")
+			c := w.client("work")
+			c.start("work", own+"1")
+			w.must(".", "rm", "-f", w.at("work/.git/"+path))
+			w.link("/dev/zero", "work/.git/"+path)
+			r := c.hook("work", nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
+			if r.code != 0 || !strings.Contains(r.errs, "Out of memory") {
+				t.Errorf("git was not bounded: %v", r)
+			}
+		})
+	}
+}
+
+// A project's settings that are a link, or lie behind one, choose no file of the
+// person's that is wired. The honest twin is a link within the project.
+func TestProjectLinksItsSettings(t *testing.T) {
+	for name, c := range map[string]struct {
+		link, to string
+		agent    string
+		stays    bool
+	}{
+		"a file":            {"work/.claude/settings.json", "../../home/other.json", "claude", false},
+		"by the kernel":     {"work/.claude/settings.json", "/proc/self/cwd/../home/other.json", "claude", false},
+		"what is not there": {"work/.claude/settings.json", "../../home/new.json", "claude", false},
+		"a folder":          {"work/.claude", "../home/folder", "claude", false},
+		"a plugin's folder": {"work/.opencode", "../home/folder", "opencode", false},
+		"within":            {"work/.claude/settings.json", "../shared.json", "claude", true},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.repository("work")
+			w.put("home/other.json", "{\"mine\":1}\n")
+			w.put("home/folder/settings.json", "{}\n")
+			w.put("work/shared.json", "{}\n")
+			w.link(c.to, c.link)
+			before := w.listing("home")
+			for _, command := range []string{"install", "uninstall"} {
+				r := w.run("work", "", "gt-hooks", command, c.agent, "--scope", "project")
+				if (r.code == 0) != c.stays {
+					t.Errorf("%v", r)
+				}
+				if data, err := os.ReadFile(w.at("work/shared.json")); command == "install" && c.stays != strings.Contains(string(data), "gt-prime") {
+					t.Errorf("%s, %v", data, err)
+				}
+			}
+			for _, path := range []string{"home/new.json", "home/folder/plugins", "home/folder/plugin"} {
+				if _, err := os.Lstat(w.at(path)); err == nil {
+					t.Errorf("%s was made", path)
+				}
+			}
+			if changed := changes(before, w.listing("home")); strings.Contains(changed, "json") {
+				t.Errorf("they changed what is the person's: %s", changed)
+			}
+		})
+	}
+}
