@@ -55,8 +55,12 @@ func Of(from, text string) string {
 
 // Inside returns a text as it stands within a frame, without empty lines at its
 // ends. It is plain.
-func Inside(text string) string {
-	text = strings.Trim(plain.Text(text), "\n")
+func Inside(text string) string { return strings.Trim(Words(text), "\n") }
+
+// Words returns a text as it stands where a frame is around all that is printed, as
+// around what a client shows of a command: in full, and as harmless.
+func Words(text string) string {
+	text = plain.Text(text)
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/16)
 	before := "" // the line above
