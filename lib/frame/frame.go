@@ -37,9 +37,10 @@ func Begin(from string) string {
 	return `<note from="` + strings.NewReplacer(`"`, "'", "<", "&lt;", ">", "&gt;").Replace(Line(from)) + `">`
 }
 
-// Line returns a line as it stands in a sentence of gt's own: no tag or token in it
-// is taken for a client's.
+// Line returns a text as a plain line that stands in a sentence of gt's own: no tag or
+// token in it is taken for a client's.
 func Line(line string) string {
+	line = plain.Line(line)
 	if !strings.ContainsFunc(line, opens) {
 		return line
 	}

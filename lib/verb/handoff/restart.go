@@ -300,8 +300,8 @@ func (h *handover) printPlan(work string) error {
 	for line := range strings.Lines(frame.Words(h.note.Body)) { // as who reads it is told it
 		say("    %s", strings.TrimRight(line, "\n"))
 	}
-	say("would leave the marker %s", h.home.Path("handoff"))
-	say("would log a handoff event in %s", h.home.Town.Events())
+	say("would leave the marker %s", frame.Line(h.home.Path("handoff")))
+	say("would log a handoff event in %s", frame.Line(h.home.Town.Events()))
 	switch {
 	case h.kind == session.KindAuto:
 		say("would leave the agent alone")

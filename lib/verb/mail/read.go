@@ -8,7 +8,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/frame"
 	"gt/lib/mail"
-	"gt/lib/term"
 )
 
 type read struct {
@@ -46,7 +45,7 @@ func letter(r row) string {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {
-			b.WriteString(key + strings.Repeat(" ", max(1, 9-len(key))) + frame.Line(term.Clean(value)) + "\n")
+			b.WriteString(key + strings.Repeat(" ", max(1, 9-len(key))) + frame.Line(value) + "\n")
 		}
 	}
 	line("From:", r.From)
