@@ -61,8 +61,8 @@ func obeyed(text string) string {
 
 var (
 	begins  = regexp.MustCompile(`^<note from="[^"<>]*">$`)
-	claims  = regexp.MustCompile("(?i)^[ \\t]*(human|assistant|system|user|developer)[ \\t]*[:：]|^[ \\t]*#{1,2}[ \\t]+forged|^[ \\t]*===")
-	outside = regexp.MustCompile("(?i)[<＜][\\s/／]*(note|system|ide_|persisted|function|result)|<\\||\\[/?(SYSTEM|INST)")
+	claims  = regexp.MustCompile(`(?i)^[ \t]*(human|assistant|system|user|developer)[ \t]*[:：]|^[ \t]*#{1,2}[ \t]+forged|^[ \t]*===`)
+	outside = regexp.MustCompile(`(?i)[<＜][\s/／]*(note|system|ide_|persisted|function|result)|<\||\[/?(SYSTEM|INST)`)
 )
 
 // forged is the first line of what a model reads of gt that says what only gt, the
@@ -89,7 +89,7 @@ func forged(text string) string {
 
 // starts reports whether a line of a text for people begins with what opens or ends
 // a frame.
-var starts = regexp.MustCompile("(?mi)^[ \\t]*[<＜][\\s/／]*(note|system|ide_|persisted|function|result|\\|)|^[ \\t]*\\[/?(SYSTEM|INST)")
+var starts = regexp.MustCompile(`(?mi)^[ \t]*[<＜][\s/／]*(note|system|ide_|persisted|function|result|\|)|^[ \t]*\[/?(SYSTEM|INST)`)
 
 // Whatever names and texts say, in a repository, in notes and in conversations: what
 // any command prints is text, none of it is obeyed by a terminal or unseen by
