@@ -22,6 +22,7 @@ import (
 	"time"
 	"unicode"
 
+	"gt/lib/frame"
 	"gt/lib/plain"
 	"gt/lib/process"
 	"gt/lib/redact"
@@ -123,10 +124,14 @@ func (e *Env) Place(path string) string {
 }
 
 // Quoted returns a name that others chose, a branch's, a subject, as it stands in
-// a sentence of gt's own: a line between quotes, of which none is within.
+// a sentence of gt's own: a line between quotes, of which none is within, nor a tag
+// that a model takes for its client's.
 func (e *Env) Quoted(s string) string {
-	return `"` + strings.ReplaceAll(e.Line(s, maxQuoted), `"`, "'") + `"`
+	return `"` + quotes.Replace(frame.Line(e.Line(s, maxQuoted))) + `"`
 }
+
+// quotes are what ends a quoted name, or looks like it.
+var quotes = strings.NewReplacer(`"`, "'", "“", "'", "”", "'", "„", "'", "‟", "'", "＂", "'")
 
 // Warn writes a warning; the binary goes on.
 func (e *Env) Warn(format string, args ...any) { e.say("warning", format, args...) }

@@ -4,8 +4,10 @@
 //
 // Out go escape sequences (CSI, OSC, DCS and their like), control characters,
 // bidi controls, Unicode's tag characters and all that takes no place: spaces
-// of no width, joiners, fillers, soft hyphens, variation selectors. Joiners and
-// selectors stay where scripts and emoji need them.
+// of no width, joiners, fillers, soft hyphens, variation selectors. Joiners,
+// selectors and tags stay where scripts and emoji need them, one selector behind an
+// emoji. Of a stack of accents stays what a language could have. Characters of
+// private use stay: a reader sees a box, or the icon of a terminal's font.
 //
 // lib/redact looks for secrets in what is Shown of a text, so that nothing of
 // this hides one from it. A text is redacted as it came, and made plain for
@@ -76,7 +78,13 @@ func IsText(s string) bool { return isClean(s, forText) }
 
 // Hidden reports whether r, on its own, is nothing that a reader sees, or
 // something that a terminal obeys.
-func Hidden(r rune) bool { return kindOf(r) != visible }
+func Hidden(r rune) bool { k := kindOf(r); return k != visible && k != mark }
+
+// Heaps reports whether r is a mark too many on what has n of them.
+func Heaps(r rune, n int) bool { return kindOf(r) == mark && !stands(r, n) }
+
+// IsMark reports whether r goes on top of what is before it.
+func IsMark(r rune) bool { return kindOf(r) == mark }
 
 // how is what becomes of what is not plain.
 type how int
@@ -97,6 +105,10 @@ const (
 	invisible      // takes no place
 	joiner         // invisible, but some scripts and emoji need it
 	selector       // invisible, but what is before it can need it
+	sign           // goes under or over the digits and letters behind it, alone it is nothing
+	tag            // invisible, but three flags are spelled with it
+	blank          // takes place and shows nothing
+	mark           // goes on top of what is before it
 )
 
 // kindOf sorts a character. A line feed and a tab are control characters here.
@@ -116,7 +128,12 @@ func kindOf(r rune) kind {
 		return control
 	case r == 0xad: // a hyphen that is only seen at the end of a line
 		return invisible
+	case r < 0x300:
+		return visible
 	case r < 0x34f:
+		return mark
+	case r >= 0x370 && r < 0x483, r >= 0x48a && r < 0x591, r >= 0x1e00 && r < 0x200b, r >= 0x2010 && r < 0x2028,
+		r >= 0x2100 && r < 0x2800, r >= 0x3100 && r < 0x3164, r >= 0x3165 && r < 0xa66f, r >= 0xac00 && r < 0xfb1e: // most of what stands in texts
 		return visible
 	}
 	switch {
@@ -128,28 +145,72 @@ func kindOf(r rune) kind {
 		return control
 	case r == 0x200c, r == 0x200d:
 		return joiner
+	case r >= 0x600 && r <= 0x605, r == 0x6dd, r == 0x70f, r == 0x890, r == 0x891, r == 0x8e2, r == 0x110bd, r == 0x110cd:
+		return sign
+	case r == 0x2800: // a pattern of no dots
+		return blank
 	case r >= 0xfe00 && r <= 0xfe0f, // variation selectors
 		r >= 0x180b && r <= 0x180f: // Mongolian ones
 		return selector
 	case r == 0x34f, // joins graphemes
 		r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, // Hangul fillers
 		r == 0x17b4, r == 0x17b5, // Khmer vowels that are not written
-		r == 0x200b,                // a space of no width
-		r >= 0x2060 && r <= 0x206f, // word joiner, invisible operators, old format controls
-		r == 0xfeff,                // byte order mark
-		r >= 0xfff0 && r <= 0xfffb, // interlinear annotation
-		r == 0xfffe, r == 0xffff, r >= 0xfdd0 && r <= 0xfdef,
-		r >= 0x13430 && r <= 0x1345f, // how hieroglyphs are put together
-		r >= 0x1bca0 && r <= 0x1bca3, // of shorthands
-		r >= 0x1d173 && r <= 0x1d17a, // of music
-		r >= 0xe0000 && r <= 0xe0fff: // tags, and more variation selectors
+		r == 0x200b,                                    // a space of no width
+		r >= 0x2060 && r <= 0x206f,                     // word joiner, invisible operators, old format controls
+		r == 0xfeff,                                    // byte order mark
+		r >= 0xfff0 && r <= 0xfffb,                     // interlinear annotation
+		r&0xfffe == 0xfffe, r >= 0xfdd0 && r <= 0xfdef, // no characters
+		r >= 0x13430 && r <= 0x1345f,                              // how hieroglyphs are put together
+		r >= 0x1bca0 && r <= 0x1bca3,                              // of shorthands
+		r >= 0x1d173 && r <= 0x1d17a,                              // of music
+		r >= 0xe0000 && r < 0xe0020, r >= 0xe0080 && r <= 0xe0fff: // more variation selectors
 		return invisible
+	case r >= 0xe0020 && r < 0xe0080:
+		return tag
+	case r >= 0x1f000 && r < 0x1fb00, r >= 0x20000:
+		return visible
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return mark
 	}
 	return visible
 }
 
+// maxMarks is how many marks may stand on one letter: Tibetan and the Hebrew of the
+// Bible need more than most. Of those that are no script's own more than a few are a
+// heap that covers the lines around it.
+const (
+	maxMarks   = 8
+	maxAccents = 4
+)
+
+// stands reports whether one more mark may stand on what has n of them.
+func stands(r rune, n int) bool {
+	return n < maxAccents || n < maxMarks && !unicode.Is(unicode.Inherited, r)
+}
+
+// flags are the tags that make another of a black flag: England's, Scotland's and
+// that of Wales, which are all there are.
+var flags = []string{
+	"\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",
+	"\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F",
+	"\U000E0067\U000E0062\U000E0077\U000E006C\U000E0073\U000E007F",
+}
+
+// flag returns the tags at the beginning of s that make a flag of what is before
+// them.
+func flag(prev rune, s string) string {
+	if prev == 0x1f3f4 {
+		for _, f := range flags {
+			if strings.HasPrefix(s, f) {
+				return f
+			}
+		}
+	}
+	return ""
+}
+
 func isClean(s string, how how) bool {
-	prev := rune(-1)
+	prev, marks := rune(-1), 0
 	for i := 0; i < len(s); {
 		if from := i; s[i] < utf8.RuneSelf {
 			for i < len(s) && s[i]-' ' < 0x7f-' ' {
@@ -162,7 +223,7 @@ func isClean(s string, how how) bool {
 				i++
 			}
 			if i > from {
-				prev = rune(s[i-1])
+				prev, marks = rune(s[i-1]), 0
 			}
 			continue
 		}
@@ -172,10 +233,22 @@ func isClean(s string, how how) bool {
 		}
 		switch kindOf(r) {
 		case visible:
-		case joiner, selector:
+			marks = 0
+		case mark:
+			if !stands(r, marks) {
+				return false
+			}
+			marks++
+		case joiner, selector, sign:
 			if !needed(prev, r, s[i+n:]) {
 				return false
 			}
+		case tag:
+			f := flag(prev, s[i:])
+			if f == "" {
+				return false
+			}
+			n = len(f)
 		default:
 			return false
 		}
@@ -185,7 +258,7 @@ func isClean(s string, how how) bool {
 	return true
 }
 
-// needed reports whether a joiner or selector is a part of what stands around
+// needed reports whether a joiner, selector or sign is a part of what stands around
 // it: prev is what is before it, rest what follows.
 func needed(prev, r rune, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
@@ -194,26 +267,41 @@ func needed(prev, r rune, rest string) bool {
 		return shapes(prev) || r == 0x200d && pictures(next) && (pictures(prev) || prev == 0xfe0f)
 	case r >= 0x180b && r <= 0x180f:
 		return prev >= 0x1800 && prev < 0x18b0 && kindOf(prev) == visible
+	case r == 0x70f: // over a Syriac word
+		return next >= 0x710 && next < 0x750 && kindOf(next) == visible
+	case r >= 0x110bd: // Kaithi
+		return next >= 0x11080 && next < 0x110d0 && kindOf(next) == visible
+	case r < 0x900: // Arabic
+		return next >= '0' && next <= '9' || next >= 0x606 && next < 0x900 && kindOf(next) == visible
 	case prev >= '0' && prev <= '9' || prev == '#' || prev == '*': // 1️⃣
 		return r == 0xfe0f && next == 0x20e3
 	}
-	if r == 0xfe0e || r == 0xfe0f { // ☎︎ and ☎️, ©️
-		return pictures(prev) || prev == 0xa9 || prev == 0xae || prev == 0x203c || prev == 0x2049 || prev == 0x2122 || prev == 0x2139
-	}
-	// Other forms of ideographs and of operators. Behind anything else, of which each
-	// could have one of sixteen, they would be words that nobody sees.
-	return r <= 0xfe02 && (prev >= 0x3400 && prev <= 0x9fff || prev >= 0x2200 && prev <= 0x2aff)
+	// ☎︎ and ☎️, ©️. Behind anything else, of which each could have one of sixteen,
+	// they would be words that nobody sees. Ideographs and operators have other forms,
+	// and are read without.
+	return (r == 0xfe0e || r == 0xfe0f) && pictures(prev)
 }
 
-// pictures reports whether r can be an emoji.
-func pictures(r rune) bool { return r >= 0x2190 && r != replacement && kindOf(r) == visible }
+// pictures reports whether r can be an emoji. The blocks that have them hold more.
+func pictures(r rune) bool {
+	switch {
+	case r < 0x2190:
+		return r == 0xa9 || r == 0xae || r == 0x203c || r == 0x2049 || r == 0x2122 || r == 0x2139
+	case r < 0x2200, r >= 0x2300 && r < 0x2400, r >= 0x25a0 && r < 0x27c0, r >= 0x2b00 && r < 0x2c00, r >= 0x1f000 && r < 0x1fb00:
+		return true
+	}
+	return r == 0x24c2 || r == 0x2934 || r == 0x2935 || r == 0x3030 || r == 0x303d || r == 0x3297 || r == 0x3299
+}
 
 // shapes reports whether r is of a script in which a joiner changes how its
 // letters are written: Arabic and its neighbours, those of India and further
 // Asia, Mongolian.
 func shapes(r rune) bool {
-	return (r >= 0x600 && r < 0x1100 || r >= 0x1700 && r < 0x18b0 || r >= 0xa800 && r < 0xac00) &&
-		kindOf(r) == visible && (unicode.IsLetter(r) || unicode.IsMark(r))
+	if r < 0x600 || r >= 0x1100 && r < 0x1700 || r >= 0x18b0 && r < 0xa800 || r >= 0xac00 {
+		return false
+	}
+	k := kindOf(r)
+	return k == mark || k == visible && (unicode.IsLetter(r) || unicode.IsMark(r))
 }
 
 func clean(s string, how how) string {
@@ -231,12 +319,19 @@ type cleaner struct {
 	look  Look // nil functions for a text that was looked through
 	b     strings.Builder
 	prev  rune  // what was put last, -1 for nothing
+	marks int   // how many stand on it
 	seams []int // where something was left out
 
 	doubted int // how often doubts was asked
 }
 
 func (c *cleaner) put(r rune) {
+	c.add(r)
+	c.marks = 0
+}
+
+// add puts what is a part of what it stands on.
+func (c *cleaner) add(r rune) {
 	c.b.WriteRune(r)
 	c.prev = r
 }
@@ -263,6 +358,15 @@ func (c *cleaner) all() string {
 			c.odd()
 		case k == visible:
 			c.put(r)
+		case k == mark && stands(r, c.marks):
+			c.add(r)
+			c.marks++
+		case k == blank:
+			c.put(' ')
+		case k == tag && flag(c.prev, s[i:]) != "":
+			f := flag(c.prev, s[i:])
+			c.b.WriteString(f)
+			c.prev, n = 0xe007f, len(f)
 		case r == '\r' && c.how != forLine && strings.HasPrefix(s[i+n:], "\n"): // the first half of a line's end
 		case r == '\r', c.how == forLine && (r == '\n' || r == '\t' || k == lineEnd):
 			c.put(' ')
@@ -272,8 +376,8 @@ func (c *cleaner) all() string {
 			c.put('\n')
 		case k == control:
 			c.odd()
-		case k != invisible && needed(c.prev, r, s[i+n:]):
-			c.put(r)
+		case (k == joiner || k == selector || k == sign) && needed(c.prev, r, s[i+n:]):
+			c.add(r)
 		default:
 			c.leaveOut()
 		}

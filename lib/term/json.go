@@ -24,14 +24,19 @@ func JSON(v any) ([]byte, error) {
 		return b.Bytes(), nil
 	}
 	var safe bytes.Buffer
+	marks := 0 // how many stand on the letter
 	for _, r := range string(line) {
-		if plain.Hidden(r) { // within a string: JSON has such characters nowhere else
+		if plain.Hidden(r) || plain.Heaps(r, marks) { // within a string: JSON has such characters nowhere else
 			for _, unit := range utf16.AppendRune(nil, r) {
 				fmt.Fprintf(&safe, `\u%04x`, unit)
 			}
-		} else {
-			safe.WriteRune(r)
+			marks = 0
+			continue
 		}
+		if marks++; !plain.IsMark(r) {
+			marks = 0
+		}
+		safe.WriteRune(r)
 	}
 	safe.WriteByte('\n')
 	return safe.Bytes(), nil

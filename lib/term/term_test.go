@@ -168,7 +168,7 @@ func TestQuoteComesBackFromAShell(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	in := map[string]string{"a": "\x1b]0;x\x07\u009b\u202e\u2028\x7f\u200b\U000E0041<&>é\n\"", "b": strings.Repeat("x", 10)}
+	in := map[string]string{"a": "\x1b]0;x\x07\u009b\u202e\u2028\x7f\u200b\U000E0041<&>é\n\"", "b": strings.Repeat("x", 10), "c": strings.Repeat("\u0301", 20) + "\u2800"}
 	line, err := JSON(in)
 	if err != nil {
 		t.Fatal(err)

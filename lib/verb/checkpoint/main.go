@@ -12,6 +12,7 @@ import (
 	"gt/lib/beads"
 	"gt/lib/checkpoint"
 	"gt/lib/cli"
+	"gt/lib/frame"
 	"gt/lib/git"
 	"gt/lib/hook"
 	"gt/lib/mail"
@@ -268,7 +269,7 @@ func (r *read) Run(env *cli.Env) error {
 	if c.Stale(env.Now()) {
 		text += " (stale: a start ignores it)"
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s\n%s", text, c.Text())
+	_, err = fmt.Fprintf(env.Stdout, "%s\n%s", frame.Line(text), frame.Words(c.Text())) // as a start tells it
 	return err
 }
 

@@ -18,6 +18,7 @@ import (
 	"gt/lib/atomicfile"
 	"gt/lib/beacon"
 	"gt/lib/cli"
+	"gt/lib/frame"
 	"gt/lib/process"
 	"gt/lib/redact"
 	"gt/lib/session"
@@ -295,12 +296,12 @@ func (h *handover) printPlan(work string) error {
 	if work != "" {
 		say("would hook: %s", work)
 	}
-	say("would write a note to %s: %s", h.home.Identity.Address(), h.note.Subject)
-	for line := range strings.Lines(h.note.Body) {
+	say("would write a note to %s: %s", h.home.Identity.Address(), frame.Line(h.note.Subject))
+	for line := range strings.Lines(frame.Words(h.note.Body)) { // as who reads it is told it
 		say("    %s", strings.TrimRight(line, "\n"))
 	}
-	say("would leave the marker %s", h.home.Path("handoff"))
-	say("would log a handoff event in %s", h.home.Town.Events())
+	say("would leave the marker %s", frame.Line(h.home.Path("handoff")))
+	say("would log a handoff event in %s", frame.Line(h.home.Town.Events()))
 	switch {
 	case h.kind == session.KindAuto:
 		say("would leave the agent alone")

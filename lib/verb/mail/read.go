@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/frame"
 	"gt/lib/mail"
-	"gt/lib/term"
 )
 
 type read struct {
 	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
-	JSON bool   `name:"json" help:"One JSON object, the text under body."`
+	JSON bool   `name:"json" help:"One JSON object, the text under body as it was written."`
 }
 
 // Run prints a note. It counts as read once it has been printed.
@@ -39,12 +39,13 @@ func (c *read) Run(env *cli.Env) error {
 	return unfound(me.box.Seen(n.ID))
 }
 
-// letter is a note as a person reads it.
+// letter is a note as a person reads it, and an agent of whom gt-prime has cut it:
+// what a start would not tell as it is, this does not either.
 func letter(r row) string {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {
-			b.WriteString(key + strings.Repeat(" ", max(1, 9-len(key))) + term.Clean(value) + "\n")
+			b.WriteString(key + strings.Repeat(" ", max(1, 9-len(key))) + frame.Line(value) + "\n")
 		}
 	}
 	line("From:", r.From)
@@ -57,7 +58,7 @@ func letter(r row) string {
 	}
 	line("Stale:", r.Stale)
 	b.WriteByte('\n')
-	b.WriteString(term.CleanText(r.Body))
+	b.WriteString(frame.Words(r.Body))
 	if r.Body != "" && !strings.HasSuffix(r.Body, "\n") {
 		b.WriteByte('\n')
 	}

@@ -20,6 +20,7 @@ import (
 	"gt/lib/marker"
 	"gt/lib/place"
 	"gt/lib/session"
+	"gt/lib/term"
 	"gt/lib/transcript"
 )
 
@@ -296,9 +297,9 @@ func (s *start) export() error {
 	if path == "" || !s.call.Hook || !s.call.Dialect.Exports {
 		return nil
 	}
-	line := fmt.Sprintf("export GT_HOME=%s GT_SESSION_UUID=%s", shellWord(s.call.Home.Dir), shellWord(string(s.facts.ID)))
+	line := fmt.Sprintf("export GT_HOME=%s GT_SESSION_UUID=%s", term.Quote(s.call.Home.Dir), term.Quote(string(s.facts.ID)))
 	if dir := beads.Find(s.call.Home); dir != "" && dir != s.call.Home.Dir {
-		line += " BEADS_DIR=" + shellWord(filepath.Join(dir, ".beads")) // the rig's, which bd is to use
+		line += " BEADS_DIR=" + term.Quote(filepath.Join(dir, ".beads")) // the rig's, which bd is to use
 	}
 	line += "\n"
 	if old, err := atomicfile.Read(path, atomicfile.MaxSize); err == nil && strings.Contains(string(old), line) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gt/lib/atomicfile"
+	"gt/lib/beads"
 	"gt/lib/brief"
 	"gt/lib/cli"
 	"gt/lib/git"
@@ -160,7 +161,7 @@ func (s *start) finish() string {
 	case len(notes) == 1 && len(s.work) == 0:
 		return "`gt-mail done " + notes[0].ID + "`"
 	case len(notes) == 0 && len(s.work) == 1:
-		return "`bd close " + s.line(s.work[0].ID) + "`"
+		return "`bd close " + s.issue(s.work[0]) + "`"
 	}
 	return "`gt-mail done ID`, with the id that `gt-mail inbox` shows"
 }
@@ -201,8 +202,8 @@ func (s *start) rest() []section {
 	}
 	for _, w := range s.work {
 		sections = append(sections, section{
-			title: "Hooked work: " + s.line(w.ID) + " " + s.env.Quoted(w.Title),
-			all:   "`bd show " + shellWord(s.line(w.ID)) + "`",
+			title: "Hooked work: " + s.issue(w) + " " + s.env.Quoted(w.Title),
+			all:   "`bd show " + s.issue(w) + "`",
 		}.frame("the issue", s.words(w.Description)))
 	}
 	for _, n := range s.hooked {
@@ -225,7 +226,9 @@ func (s *start) rest() []section {
 const maxRole = 256 << 10
 
 // role is the context of the agent's role: <town>/roles/<role>.md as the person
-// trusted it, else the person's own roles/<role>.md, outside a town default.md.
+// trusted it, else the person's own roles/<role>.md, outside a town default.md. It
+// has no frame: the one is the person's own word, the other was read and trusted by
+// the person byte for byte, and is none that anybody else may change.
 func (s *start) role() section {
 	t := s.call.Home.Town
 	name := "default.md"
@@ -240,7 +243,7 @@ func (s *start) role() section {
 	}
 	switch {
 	case err == nil:
-		return section{title: "Your role", body: s.words(string(data)), all: "`cat " + shellWord(path) + "`"}
+		return section{title: "Your role", body: s.words(string(data)), all: "`cat " + term.Typed(path) + "`"}
 	case !errors.Is(err, fs.ErrNotExist):
 		s.warn(err)
 	}
@@ -266,8 +269,9 @@ func (s *start) words(text string) string { return s.env.Text(text) }
 // line is one line of somebody else's text.
 func (s *start) line(text string) string { return s.env.Line(text, 200) }
 
-// shellWord quotes s for a POSIX shell.
-func shellWord(s string) string { return term.Quote(s) }
+// issue is an issue's id as a word of a command line: plain where it is one, for an
+// issue is another program's.
+func (s *start) issue(w beads.Work) string { return term.Quote(s.env.Place(w.ID)) }
 
 // tellNote prints the start-up text for a note that comes from elsewhere: a
 // file, or another machine.
