@@ -1,0 +1,359 @@
+package redact
+
+import "strings"
+
+// Settings: a name that says secret, and the value that stands with it.
+
+// setting finds the value of a setting whose name ends at the '=' or ':' that
+// is s[i].
+//
+// NAME=value in capitals, as in a .env file or before a command, is taken at
+// its word. For any other form (password: x, "apiKey": "x", token = x) the
+// value has to look like a secret too, for code and prose are full of those.
+func (sc *scanner) setting(i int) (from, to int) {
+	s := sc.s
+	n := i
+	if s[i] == '=' && n > sc.done && strings.IndexByte("?+.", s[n-1]) >= 0 { // NAME ?= value
+		n--
+	}
+	n = sc.unquote(n)
+	element := n > sc.done && s[n-1] == ']' && s[i] == '=' // x['NAME'] = 'value'
+	if element {
+		n = sc.unquote(n - 1)
+	}
+	for ; n > sc.done && s[n-1] == '*' && i-n < 8; n-- { // **API key**: x
+	}
+	name := sc.nameBefore(n)
+	switch name {
+	case "":
+		return 0, 0
+	case "string", "String", "str": // var token string = "x", token: string = "x", TOKEN: &'static str = "x"
+		if s[i] == '=' {
+			n = sc.unquote(sc.borrowed(n - len(name)))
+			if n > sc.done && s[n-1] == ':' {
+				n--
+			}
+			name = sc.nameBefore(n)
+		}
+	case "value", "Value": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
+		name = sc.named(n - len(name))
+		n = -1
+	case "key", "Key", "KEY", "keys", "Keys": // API key: x
+		if words := sc.spaced(n, name); words != "" {
+			name = words
+		}
+	}
+	if name == "" {
+		return 0, 0
+	}
+	v := i + 1
+	if from, to = sc.short(n, v, name); to > 0 {
+		return from, to
+	}
+	query := sc.inQuery(n, name)
+	if !secretName(name) && !query {
+		return 0, 0
+	}
+	if s[i] == '=' && n == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[v:], "=") {
+		if from, to = value(s[:min(len(s), v+maxLook)], v); from >= to || placeholder(s[from:to]) {
+			return 0, 0
+		}
+		return value(s, v)
+	}
+	if s[i] == '=' && strings.HasPrefix(s[v:], ">") { // name => value
+		v++
+	}
+	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
+	}
+	if !sureName(name) && !query {
+		return 0, 0
+	}
+	if v < len(s) && s[v] == '\n' && s[i] == ':' {
+		if v = sc.below(v); v == 0 {
+			return 0, 0
+		}
+	}
+	if sc.connects(n, name) {
+		if from, to = value(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+			return from, to
+		}
+	}
+	return likely(s, v, name)
+}
+
+// borrowed goes back from s[n] over what Rust puts before the type of a text.
+func (sc *scanner) borrowed(n int) int {
+	for range 3 {
+		n = sc.unquote(n)
+		switch name := sc.nameBefore(n); {
+		case name == "static" || name == "mut":
+			n -= len(name)
+		case n > sc.done && sc.s[n-1] == '&':
+			return n - 1
+		}
+	}
+	return n
+}
+
+// spaced returns the name that two words make, of which the second ends at s[n]:
+// api_key for "API key".
+func (sc *scanner) spaced(n int, last string) string {
+	start := n - len(last)
+	if start <= sc.done+1 || sc.s[start-1] != ' ' {
+		return ""
+	}
+	switch first := strings.ToLower(sc.nameBefore(start - 1)); first {
+	case "api", "access", "secret", "private", "signing", "encryption", "master", "account", "auth", "service", "webhook", "subscription":
+		return first + "_key"
+	}
+	return ""
+}
+
+// below returns where the value begins that stands on a line of its own below its
+// name, whose line ends at s[v]; 0 where something else stands there.
+func (sc *scanner) below(v int) int {
+	s := sc.s
+	from := v
+	for from < len(s) && strings.IndexByte("\n \t", s[from]) >= 0 && from-v < 24 {
+		from++
+	}
+	if strings.Count(s[v:from], "\n") > 2 {
+		return 0
+	}
+	at := from
+	if at < len(s) && s[at] == '`' {
+		at++
+	}
+	start, end := value(s[:min(len(s), at+maxLook)], at)
+	if start == end || strings.IndexByte("-#", s[start]) >= 0 || strings.IndexByte(":=,", s[end-1]) >= 0 {
+		return 0
+	}
+	for end < len(s) && strings.IndexByte("\"'`", s[end]) >= 0 {
+		end++
+	}
+	if end < len(s) && s[end] != '\n' {
+		return 0
+	}
+	return from
+}
+
+// connects reports whether a setting whose name ends at s[n] is one of several by
+// which a program connects: Server=h;Uid=u;Pwd=x.
+func (sc *scanner) connects(n int, name string) bool {
+	if !passwordName(name) {
+		return false
+	}
+	start := n - len(name)
+	before := strings.ToLower(sc.s[max(sc.done, start-maxLook/2):max(start, sc.done)])
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	if !strings.HasSuffix(strings.TrimRight(before, " "), ";") {
+		return false
+	}
+	return strings.Contains(before, "server=") || strings.Contains(before, "uid=") || strings.Contains(before, "user id=") ||
+		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=")
+}
+
+// short finds the value of a setting whose name, which ends at s[n], is a word
+// like any other, and says secret where the value does, which begins at s[v].
+func (sc *scanner) short(n, v int, name string) (from, to int) {
+	s := sc.s
+	lower := strings.ToLower(name)
+	switch {
+	case lower == "pwd" || lower == "pw" || lower == "pass":
+		if name == strings.ToUpper(name) {
+			return 0, 0 // a folder, a test that passed
+		}
+	case lower == "auth" || name == "_auth", sessionCookie(name):
+	default:
+		return 0, 0
+	}
+	v = blanks(s, v)
+	if sc.connects(n, name) {
+		if from, to = value(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+			return from, to
+		}
+	}
+	from, to = value(s[:min(len(s), v+maxLook)], v)
+	if from >= to || placeholder(s[from:to]) {
+		return 0, 0
+	}
+	switch word := s[from:to]; {
+	case lower == "auth" || name == "_auth":
+		if len(word) < minValue || !dockerAuth(word) {
+			return 0, 0
+		}
+	case sessionCookie(name):
+		if word, _, _ = strings.Cut(word, ";"); !looksSession(word) {
+			return 0, 0
+		}
+		return from, from + len(word)
+	case !looksSecret(word, minPassword) || strings.ContainsAny(word, "/:") ||
+		strings.HasPrefix(strings.ToLower(word), "test") || strings.HasPrefix(strings.ToLower(word), "case"):
+		return 0, 0
+	}
+	return value(s, v)
+}
+
+// unquote goes back from s[n] over blanks and quotes.
+func (sc *scanner) unquote(n int) int {
+	for end := n; n > sc.done && strings.IndexByte(" \"'\\", sc.s[n-1]) >= 0 && end-n < 4; n-- {
+	}
+	return n
+}
+
+// inQuery reports whether a name that ends at s[n] is one of those by which a URL
+// is signed, or gives whoever has it a right.
+func (sc *scanner) inQuery(n int, name string) bool {
+	start := n - len(name)
+	if start <= sc.done || sc.s[start-1] != '?' && sc.s[start-1] != '&' && !strings.HasSuffix(sc.s[:start], "&amp;") {
+		return false
+	}
+	switch strings.ToLower(name) {
+	case "sig", "signature", "x-amz-signature", "x-goog-signature":
+		return true
+	case "auth", "key", "code", "sid", "pass", "pwd":
+		from, to := value(sc.s[:min(len(sc.s), n+1+maxLook)], min(n+1, len(sc.s)))
+		v := sc.s[from:max(from, to)]
+		v, _, _ = strings.Cut(v, "&")
+		return looksSession(v)
+	}
+	return false
+}
+
+// named returns the name in name="TOKEN" value="x", of which the word value
+// begins at s[n].
+func (sc *scanner) named(n int) string {
+	s := sc.s
+	back := func(chars string) {
+		for end := n; n > sc.done && strings.IndexByte(chars, s[n-1]) >= 0 && end-n < 24; n-- {
+		}
+	}
+	back(" \t\n\r,\"'\\")
+	name := sc.nameBefore(n)
+	n -= len(name)
+	back(" \"'=:\\")
+	switch strings.ToLower(sc.nameBefore(n)) {
+	case "name", "key":
+		return name
+	}
+	return ""
+}
+
+// argument finds the value in ("TOKEN", "x"), of which s[i] is the comma.
+func (sc *scanner) argument(i int) (from, to int) {
+	s := sc.s
+	n := sc.unquote(i)
+	if n == i {
+		return 0, 0
+	}
+	name := sc.nameBefore(n)
+	if name == "" || n-len(name) <= sc.done || strings.IndexByte("\"'", s[n-len(name)-1]) < 0 || !sureName(name) {
+		return 0, 0
+	}
+	v := i + 1
+	for v < len(s) && (s[v] == ' ' || s[v] == '\\') && v-i < 4 {
+		v++
+	}
+	if v == len(s) || s[v] != '"' && s[v] != '\'' {
+		return 0, 0
+	}
+	return likely(s, v, name)
+}
+
+// element finds the text of <token>x</token>, whose first tag ends with s[i].
+func (sc *scanner) element(i int) (from, to int) {
+	s := sc.s
+	name := sc.nameBefore(i)
+	if name == "" || i-len(name) <= sc.done || s[i-len(name)-1] != '<' || !sureName(name) {
+		return 0, 0
+	}
+	from = i + 1
+	for from < len(s) && strings.IndexByte(" \t\r\n", s[from]) >= 0 && from-i < maxName {
+		from++
+	}
+	for to = from; to < len(s) && s[to] > ' ' && s[to] != '<' && to-from < maxLook; to++ {
+	}
+	if to == len(s) || s[to] > ' ' && s[to] != '<' || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) {
+		return 0, 0
+	}
+	return from, to
+}
+
+// flag finds the value of --some-token value, whose name begins at s[i], and
+// the password that curl is given with -u.
+func (sc *scanner) flag(i int) (from, to int) {
+	s := sc.s
+	end := i
+	for end < len(s) && end-i < maxName && (isWord(s[end]) || s[end] == '-') {
+		end++
+	}
+	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 {
+		return 0, 0
+	}
+	switch name := s[i:end]; {
+	case name == "-u" || name == "--user":
+		return sc.user(i, end+1)
+	case name == "-b" || name == "--cookie":
+		if sc.command(i, "curl") {
+			return sc.cookie(i, end)
+		}
+		fallthrough
+	case name == "--body":
+		if !sc.command(i, "secret set") {
+			return 0, 0
+		}
+		if from, to = value(s[:min(len(s), end+1+maxLook)], end+1); from >= to || placeholder(s[from:to]) {
+			return 0, 0
+		}
+		return value(s, end+1)
+	case s[end] == ' ' && strings.HasPrefix(name, "--") && sureName(name):
+		return likely(s, end+1, name)
+	}
+	return 0, 0
+}
+
+// command reports whether a flag at s[i] belongs to a command that holds the words.
+func (sc *scanner) command(i int, words string) bool {
+	before := sc.s[max(sc.done, i-maxLook):i]
+	at := strings.LastIndex(before, words)
+	if at < 0 {
+		return false
+	}
+	before = strings.ReplaceAll(before[at:], "\\\n", "") // a command of several lines
+	return !strings.Contains(before, "\n")
+}
+
+// user finds the password in user:password, which begins at s[v] and belongs
+// to a flag at s[i], where curl stands before it in the command.
+func (sc *scanner) user(i, v int) (from, to int) {
+	s := sc.s
+	if !sc.command(i, "curl") {
+		return 0, 0
+	}
+	for v < len(s) && (s[v] == ' ' || s[v] == '\t') && v-i < maxName {
+		v++
+	}
+	from, to = value(s[:min(len(s), v+maxLook)], v)
+	if from >= to {
+		return 0, 0
+	}
+	colon := strings.IndexByte(s[from:to], ':')
+	if colon < 0 || from+colon+1 == to || placeholder(s[from+colon+1:to]) {
+		return 0, 0
+	}
+	return from + colon + 1, to
+}
+
+// nameBefore returns the name that ends at s[end].
+func (sc *scanner) nameBefore(end int) string {
+	s, done := sc.s, sc.done
+	start := end
+	for start > done && end-start < maxName && (isWord(s[start-1]) || s[start-1] == '-' || s[start-1] == '.') {
+		start--
+	}
+	// The n of an escaped line feed is no part of the name.
+	if start > done && start < end && s[start-1] == '\\' && strings.IndexByte("ntr", s[start]) >= 0 {
+		start++
+	}
+	return s[start:end]
+}
