@@ -51,7 +51,7 @@ func Of(environ []string) func(string) string {
 }
 
 // maxPasses bounds how often a text is looked through.
-const maxPasses = 8
+const maxPasses = 16
 
 // text looks through what is shown of s until there is nothing more to find:
 // where a secret was taken out of a long word, what is left of it can have become
@@ -67,6 +67,9 @@ func text(s string, values []string) string {
 	clean := shown
 	for range maxPasses {
 		next := pass(clean, values, seams)
+		if next == clean {
+			next = encoded(clean, values)
+		}
 		if next == clean {
 			break
 		}
@@ -84,13 +87,48 @@ func pass(s string, values []string, seams []int) string {
 	for _, v := range values {
 		s, seams = replaceAll(s, v, seams)
 	}
+	found := formed(s, seams)
+	if len(found) == 0 {
+		return s
+	}
 	var out strings.Builder
 	written := 0
-	replace := func(from, to int) {
-		out.WriteString(s[written:from])
+	for _, sp := range found {
+		out.WriteString(s[written:sp.from])
 		out.WriteString(Mark)
-		written = to
+		written = sp.to
 	}
+	out.WriteString(s[written:])
+	return out.String()
+}
+
+// span is where a secret lies in a text.
+type span struct{ from, to int }
+
+// find returns where values lie in s, and where there are none what is secret by
+// its form.
+func find(s string, values []string, seams []int) []span {
+	var found []span
+	for _, v := range values {
+		for i := 0; ; {
+			n := strings.Index(s[i:], v)
+			if n < 0 {
+				break
+			}
+			found = append(found, span{i + n, i + n + len(v)})
+			i += n + len(v)
+		}
+	}
+	if found == nil {
+		return formed(s, seams)
+	}
+	slices.SortFunc(found, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+	return apart(found)
+}
+
+// formed returns where secrets lie in s that are known by their form.
+func formed(s string, seams []int) []span {
+	var found []span
 	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams}
 	for i := 0; i < len(s); {
 		if !sc.index.asks(s, i) {
@@ -114,17 +152,13 @@ func pass(s string, values []string, seams []int) string {
 				i++
 				continue
 			}
-			replace(f, t)
+			found = append(found, span{f, t})
 			i, sc.done = t, t
 		}
-		replace(from, to)
+		found = append(found, span{from, to})
 		i, sc.done = to, to
 	}
-	if written == 0 {
-		return s
-	}
-	out.WriteString(s[written:])
-	return out.String()
+	return found
 }
 
 // replaceAll puts Mark for every v in s, and moves the seams along.
