@@ -245,10 +245,14 @@ func backslash(s string) (c rune, n int) {
 const maxEntity = 10
 
 // entities are those that stand for what matters in a setting.
-var entities = map[string]rune{
-	"quot": '"', "apos": '\'', "amp": '&', "lt": '<', "gt": '>', "nbsp": ' ', "equals": '=', "colon": ':', "comma": ',', "num": '#',
-	"lbrace": '{', "rbrace": '}', "lcub": '{', "rcub": '}', "lsqb": '[', "rsqb": ']', "grave": '`', "dollar": '$', "excl": '!', "commat": '@',
-	"percnt": '%', "ast": '*', "plus": '+', "sol": '/', "bsol": '\\', "semi": ';', "quest": '?', "lowbar": '_', "Tab": '\t', "NewLine": '\n',
+var entities = [...]struct {
+	name string
+	c    rune
+}{
+	{"quot", '"'}, {"apos", '\''}, {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"nbsp", ' '}, {"equals", '='}, {"colon", ':'}, {"comma", ','},
+	{"num", '#'}, {"lbrace", '{'}, {"rbrace", '}'}, {"lcub", '{'}, {"rcub", '}'}, {"lsqb", '['}, {"rsqb", ']'}, {"grave", '`'}, {"dollar", '$'},
+	{"excl", '!'}, {"commat", '@'}, {"percnt", '%'}, {"ast", '*'}, {"plus", '+'}, {"sol", '/'}, {"bsol", '\\'}, {"semi", ';'}, {"quest", '?'},
+	{"lowbar", '_'}, {"Tab", '\t'}, {"NewLine", '\n'},
 }
 
 func entity(s string) (c rune, n int) {
@@ -263,7 +267,11 @@ func entity(s string) (c rune, n int) {
 	case name[0] == '#':
 		c, ok = number(name, 1, len(name)-1, 10)
 	default:
-		c, ok = entities[name]
+		for _, e := range entities {
+			if e.name == name {
+				c, ok = e.c, true
+			}
+		}
 	}
 	if !ok {
 		return 0, 0

@@ -21,6 +21,11 @@ func (sc *scanner) form(i int) (from, to int) {
 		return sc.hexKey(i)
 	case '_':
 		return sc.npmrc(i)
+	case '#':
+		if !strings.HasPrefix(s[i:], "#define ") {
+			return 0, 0
+		}
+		return sc.assigned(i, i+len("#define"))
 	}
 	word := run(s[:min(len(s), i+16)], i, "a")
 	find := sc.assigned

@@ -288,6 +288,16 @@ func (sc *scanner) at(i int) (from, to int) {
 		return sc.argument(i)
 	case '>':
 		return sc.element(i)
+	case '(', '{':
+		if from, to = sc.called(i); to > 0 {
+			return from, to
+		}
+	case '"', '\'', '?':
+		return sc.alternative(i)
+	case 'K', 'k', 'R', 'r':
+		if from, to = sc.spacedValue(i); to > 0 {
+			return from, to
+		}
 	case '-':
 		switch {
 		case strings.HasPrefix(s[i:], beginKey):
@@ -301,6 +311,11 @@ func (sc *scanner) at(i int) (from, to int) {
 		}
 		return 0, 0
 	case 'A', 'a', 'B', 'b', 'C', 'c':
+		if c|0x20 != 'b' {
+			if from, to = sc.spacedValue(i); to > 0 {
+				return from, to
+			}
+		}
 		if from, to = sc.header(i); to > 0 {
 			return from, to
 		}
@@ -311,7 +326,12 @@ func (sc *scanner) at(i int) (from, to int) {
 		if from, to = sc.form(i); to > 0 {
 			return from, to
 		}
-	case 'E', 'I', 'i', 'P', 'p', '0':
+	case 'E', 'I', 'i', 'P', 'p', '0', '#':
+		if c|0x20 == 'p' {
+			if from, to = sc.spacedValue(i); to > 0 {
+				return from, to
+			}
+		}
 		if from, to = sc.form(i); to > 0 {
 			return from, to
 		}
@@ -320,6 +340,11 @@ func (sc *scanner) at(i int) (from, to int) {
 			return from, to
 		}
 	case '|', '%', 'Q', '.', '_':
+		if c == '|' {
+			if from, to = sc.alternative(i); to > 0 {
+				return from, to
+			}
+		}
 		if from, to = sc.marked(i); to > 0 {
 			return from, to
 		}

@@ -24,23 +24,29 @@ func (sc *scanner) setting(i int) (from, to int) {
 	for ; n > sc.done && s[n-1] == '*' && i-n < 8; n-- { // **API key**: x
 	}
 	name := sc.nameBefore(n)
+	if start := n - len(name); element && strings.Trim(name, "0123456789") == "" && start > sc.done && s[start-1] == '[' { // char name[32] = "x"
+		n = start - 1
+		name = sc.nameBefore(n)
+	}
 	switch name {
 	case "":
-		return 0, 0
-	case "string", "String", "str": // var token string = "x", token: string = "x", TOKEN: &'static str = "x"
 		if s[i] == '=' {
-			n = sc.unquote(sc.borrowed(n - len(name)))
-			if n > sc.done && s[n-1] == ':' {
-				n--
-			}
-			name = sc.nameBefore(n)
+			n, name = sc.typed(i)
 		}
-	case "value", "Value": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
-		name = sc.named(n - len(name))
+	case "value", "Value", "VALUE", "default", "Default", "ParameterValue", "parameterValue": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
+		if name = sc.named(n-len(name), name); name == "" {
+			name = sc.namedAfter(i + 1)
+		}
 		n = -1
 	case "key", "Key", "KEY", "keys", "Keys": // API key: x
 		if words := sc.spaced(n, name); words != "" {
 			name = words
+		}
+	default:
+		if s[i] == '=' && !secretName(name) {
+			if m, of := sc.typed(i); of != "" {
+				n, name = m, of
+			}
 		}
 	}
 	if name == "" {
@@ -63,10 +69,16 @@ func (sc *scanner) setting(i int) (from, to int) {
 	if s[i] == '=' && strings.HasPrefix(s[v:], ">") { // name => value
 		v++
 	}
+	if n > 1 && s[i] == ':' && strings.HasPrefix(s[v:], "-") && s[n-len(name)-min(1, n-len(name))] == '{' { // ${NAME:-value}
+		v++
+	}
 	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
 	}
 	if !sureName(name) && !query {
 		return 0, 0
+	}
+	if s[i] == ':' {
+		v = block(s, v)
 	}
 	if v < len(s) && s[v] == '\n' && s[i] == ':' {
 		if v = sc.below(v); v == 0 {
@@ -81,18 +93,71 @@ func (sc *scanner) setting(i int) (from, to int) {
 	return likely(s, v, name)
 }
 
-// borrowed goes back from s[n] over what Rust puts before the type of a text.
-func (sc *scanner) borrowed(n int) int {
-	for range 3 {
-		n = sc.unquote(n)
-		switch name := sc.nameBefore(n); {
-		case name == "static" || name == "mut":
-			n -= len(name)
-		case n > sc.done && sc.s[n-1] == '&':
-			return n - 1
+// ofType reports whether a word can be a part of the type of a text, which stands
+// between a name and the '=' before its value.
+func ofType(word string) bool {
+	switch word {
+	case "string", "str", "static", "mut", "option", "optional", "none", "undefined", "null", "nil", "char", "const",
+		"text", "bytes", "byte", "secretstr", "secret", "charsequence", "nsstring", "as", "readonly", "union", "nullable", "final",
+		"any", "unknown", "get", "set", "init", "private", "protected", "public", "maybe", "varchar":
+		return true
+	}
+	return false
+}
+
+// typed returns the name whose type stands between it and the '=' that is s[i], and
+// where that name ends: var token string = "x", token: string | None = "x", and
+// TOKEN: &'static str = "x".
+func (sc *scanner) typed(i int) (end int, name string) {
+	s, found := sc.s, false
+	for p := i; p > sc.done && i-p < maxName; {
+		switch c := s[p-1]; {
+		case isWord(c):
+			start := p
+			for start > sc.done && p-start < maxName && isWord(s[start-1]) {
+				start--
+			}
+			if !ofType(strings.ToLower(s[start:p])) {
+				if word := sc.nameBefore(p); found && sureName(word) {
+					return p, word
+				}
+				return 0, ""
+			}
+			p, found = start, true
+		case strings.IndexByte(" :?|&<>[]{};'", c) >= 0:
+			p--
+		default:
+			return 0, ""
 		}
 	}
-	return n
+	return 0, ""
+}
+
+// block returns where the line ends at s[v] on which YAML says that the value stands
+// on those below: password: |-, and what is said of it behind a #; else v.
+func block(s string, v int) int {
+	for range 2 { // tags
+		if v < len(s) && (s[v] == '!' || s[v] == '&') {
+			v, _ = opened(s, v)
+		}
+	}
+	p := v
+	if p < len(s) && (s[p] == '|' || s[p] == '>') {
+		for p++; p < len(s) && strings.IndexByte("+-123456789", s[p]) >= 0 && p-v < 3; p++ {
+		}
+	}
+	p = blanks(s, p)
+	if p < len(s) && s[p] == '#' && (p > v || s[p-1] == ' ') {
+		for n := p; p < len(s) && s[p] != '\n' && p-n < maxLook; p++ {
+		}
+	}
+	if strings.HasPrefix(s[p:], "\r\n") {
+		p++
+	}
+	if p < len(s) && s[p] == '\n' {
+		return p
+	}
+	return v
 }
 
 // spaced returns the name that two words make, of which the second ends at s[n]:
@@ -220,21 +285,78 @@ func (sc *scanner) inQuery(n int, name string) bool {
 	return false
 }
 
-// named returns the name in name="TOKEN" value="x", of which the word value
-// begins at s[n].
-func (sc *scanner) named(n int) string {
-	s := sc.s
-	back := func(chars string) {
-		for end := n; n > sc.done && strings.IndexByte(chars, s[n-1]) >= 0 && end-n < 24; n-- {
-		}
+// names reports whether behind a word stands the name of what has a value.
+func names(word string) bool {
+	switch word {
+	case "name", "key", "parameterkey", "variable", "id":
+		return true
 	}
-	back(" \t\n\r,\"'\\")
-	name := sc.nameBefore(n)
-	n -= len(name)
-	back(" \"'=:\\")
-	switch strings.ToLower(sc.nameBefore(n)) {
-	case "name", "key":
-		return name
+	return false
+}
+
+// maxNamed is how far from its value such a name stands.
+const maxNamed = 200
+
+// named returns the name in name="TOKEN" value="x", in {"TOKEN": {"value": "x"}} and
+// in variable "TOKEN" { default = "x" }, of which the word value begins at s[n].
+func (sc *scanner) named(n int, word string) string {
+	window := sc.s[max(sc.done, n-maxNamed):max(n, sc.done)]
+	if end := strings.LastIndexByte(window, '}'); end >= 0 {
+		window = window[end+1:]
+	}
+	name := ""
+	for p := 0; p < len(window); {
+		end := run(window, p, "w-.")
+		if end == p {
+			p++
+			continue
+		}
+		this := window[p:end]
+		sep := end
+		for sep < len(window) && strings.IndexByte(" \t\r\n\"'=:\\", window[sep]) >= 0 {
+			sep++
+		}
+		next := run(window, sep, "w-.")
+		switch between := window[end:sep]; {
+		case names(strings.ToLower(this)) && next > sep && between != "" && (strings.Trim(between, " \n") != "" || this == "variable"):
+			name, p = window[sep:next], next
+			continue
+		case sep < len(window) && window[sep] == '{' && strings.ContainsAny(between, ":="):
+			name = this
+		}
+		p = max(end, sep)
+	}
+	if name == "" || !secretName(name) {
+		return ""
+	}
+	return name
+}
+
+// namedAfter is named where the name stands behind the value, which begins about
+// s[v]: {"value": "x", "name": "TOKEN"}.
+func (sc *scanner) namedAfter(v int) string {
+	s := sc.s
+	for v < len(s) && s[v] == ' ' {
+		v++
+	}
+	_, end := value(s[:min(len(s), v+maxLook)], v)
+	word := ""
+	for p := end; p < len(s) && p-end < maxName && s[p] != '}' && s[p] != '{'; {
+		to := run(s[:min(len(s), p+maxName)], p, "w-.")
+		switch {
+		case to == p:
+			p++
+			continue
+		case word == "":
+			if word = strings.ToLower(s[p:to]); !names(word) {
+				return ""
+			}
+		case secretName(s[p:to]):
+			return s[p:to]
+		default:
+			return ""
+		}
+		p = to
 	}
 	return ""
 }
@@ -254,29 +376,10 @@ func (sc *scanner) argument(i int) (from, to int) {
 	for v < len(s) && (s[v] == ' ' || s[v] == '\\') && v-i < 4 {
 		v++
 	}
-	if v == len(s) || s[v] != '"' && s[v] != '\'' {
+	if v = opening(s, v); v == len(s) || s[v] != '"' && s[v] != '\'' {
 		return 0, 0
 	}
 	return likely(s, v, name)
-}
-
-// element finds the text of <token>x</token>, whose first tag ends with s[i].
-func (sc *scanner) element(i int) (from, to int) {
-	s := sc.s
-	name := sc.nameBefore(i)
-	if name == "" || i-len(name) <= sc.done || s[i-len(name)-1] != '<' || !sureName(name) {
-		return 0, 0
-	}
-	from = i + 1
-	for from < len(s) && strings.IndexByte(" \t\r\n", s[from]) >= 0 && from-i < maxName {
-		from++
-	}
-	for to = from; to < len(s) && s[to] > ' ' && s[to] != '<' && to-from < maxLook; to++ {
-	}
-	if to == len(s) || s[to] > ' ' && s[to] != '<' || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) {
-		return 0, 0
-	}
-	return from, to
 }
 
 // flag finds the value of --some-token value, whose name begins at s[i], and
@@ -286,6 +389,9 @@ func (sc *scanner) flag(i int) (from, to int) {
 	end := i
 	for end < len(s) && end-i < maxName && (isWord(s[end]) || s[end] == '-') {
 		end++
+	}
+	if from, to = sc.shortFlag(i, end); to > 0 {
+		return from, to
 	}
 	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 {
 		return 0, 0
@@ -306,8 +412,41 @@ func (sc *scanner) flag(i int) (from, to int) {
 			return 0, 0
 		}
 		return value(s, end+1)
-	case s[end] == ' ' && strings.HasPrefix(name, "--") && sureName(name):
+	case s[end] == ' ' && len(name) > 4 && sureName(name):
 		return likely(s, end+1, name)
+	}
+	return 0, 0
+}
+
+// shortFlags are those by which programs take a password, in one word with it or not.
+var shortFlags = [...]struct {
+	program string
+	flag    byte
+	joined  bool
+}{
+	{"sshpass", 'p', true}, {"sshpass", 'p', false}, {"mysql", 'p', true}, {"mysqldump", 'p', true}, {"mysqladmin", 'p', true}, {"mariadb", 'p', true},
+	{"redis-cli", 'a', false}, {"docker login", 'p', false}, {"podman login", 'p', false}, {"helm registry login", 'p', false}, {"az login", 'p', false},
+	{"mongo", 'p', false}, {"mongosh", 'p', false}, {"mongodump", 'p', false}, {"mongorestore", 'p', false}, {"oc login", 'p', false},
+	{"ldapsearch", 'w', false}, {"ldapmodify", 'w', false}, {"ldapadd", 'w', false}, {"sqlcmd", 'P', false}, {"7z", 'p', true}, {"bcp", 'P', false},
+}
+
+// shortFlag finds the value of one of those, which begins at s[i] and whose letters
+// end at s[end].
+func (sc *scanner) shortFlag(i, end int) (from, to int) {
+	s := sc.s
+	if end == len(s) || i > 0 && s[i-1] == '-' || strings.IndexByte("pawP", s[i+1]) < 0 {
+		return 0, 0
+	}
+	before := sc.s[max(sc.done, i-maxLook):i]
+	before = before[strings.LastIndexAny(before, "\n|&;")+1:]
+	for _, f := range shortFlags {
+		v := i + 2
+		if s[i+1] != f.flag || f.joined == (s[v] == ' ') || !strings.Contains(before, f.program+" ") {
+			continue
+		}
+		if from, to = value(s[:min(len(s), v+maxLook)], blanks(s, v)); from < to && !placeholder(s[from:to]) && looksSecret(s[from:to], minPassword) {
+			return value(s, blanks(s, v))
+		}
 	}
 	return 0, 0
 }

@@ -112,6 +112,8 @@ const anyNext = "=:,>-|%["
 var starts = [...]string{
 	"Au", "au", "AU", "aU", "Be", "be", "BE", "bE", "Co", "co", "CO", "cO", "Se", "se", "SE", "sE", // headers
 	"ey", "Q~", ".a", "_m", "EN", "Id", "id", "ID", "Pa", "pa", "PA", "Pr", "0x", "_a", "_p",
+	"ke", "Ke", "KE", "cr", "CR", "#d", // and by a name within it
+	`("`, `('`, `(\\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
 }
 
 // asks reports whether there is anything to look for at s[i].

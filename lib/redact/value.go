@@ -9,9 +9,7 @@ import (
 
 // likely is value for one that has to look like a secret.
 func likely(s string, i int, name string) (from, to int) {
-	if i < len(s) && s[i] == '`' { // a string in Go and JavaScript
-		i++
-	}
+	i = opening(s, i)
 	from, to = value(s[:min(len(s), i+maxLook)], i)
 	if from >= to || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) {
 		return 0, 0
@@ -34,14 +32,7 @@ func value(s string, i int) (from, to int) {
 		}
 		return i + 1, to
 	}
-	for to = i; to < len(s) && s[to] > ' ' && strings.IndexByte("\"'`", s[to]) < 0; to++ {
-		if s[to] == '\\' && to+1 < len(s) && strings.IndexByte("nrt\"'", s[to+1]) >= 0 {
-			break
-		}
-		if s[to] == ';' && nextSetting(s, to+1) {
-			break
-		}
-	}
+	to = unquoted(s, i)
 	// Between a command and the next, and at the end of a sentence.
 	for to > i && strings.IndexByte(";,.)&|", s[to-1]) >= 0 {
 		to--
@@ -49,11 +40,40 @@ func value(s string, i int) (from, to int) {
 	return i, to
 }
 
-// nextSetting says whether another setting begins at s[i], as in the strings by
-// which databases are connected to: Password=x;Timeout=3.
+// unquoted returns where a value without quotes ends that begins at s[i]: at a blank, a
+// quote, an escaped line end, where the next setting begins, and at a bracket that
+// was opened before it.
+func unquoted(s string, i int) int {
+	depth := 0
+	for ; i < len(s) && s[i] > ' ' && strings.IndexByte("\"'`", s[i]) < 0; i++ {
+		switch s[i] {
+		case '\\':
+			if i+1 < len(s) && strings.IndexByte("nrt\"'", s[i+1]) >= 0 {
+				return i
+			}
+		case ';', ',':
+			if nextSetting(s, i+1) {
+				return i
+			}
+		case '(', '[', '{', '<':
+			depth++
+		case ')', ']', '}', '>':
+			if depth--; depth < 0 {
+				if i+1 == len(s) || s[i+1] <= ' ' || strings.IndexByte(",;.:)]}>|&<\"'`\\", s[i+1]) >= 0 {
+					return i
+				}
+				depth = 0
+			}
+		}
+	}
+	return i
+}
+
+// nextSetting reports whether another setting begins at s[i], as in the strings by
+// which databases are connected to, Password=x;Timeout=3, and in {a:x,b:y}.
 func nextSetting(s string, i int) bool {
 	end := run(s[:min(len(s), i+24)], i, "w")
-	return end > i && end < len(s) && s[end] == '='
+	return end > i && end < len(s) && (s[end] == '=' || s[end] == ':') && !isDigit(s[i])
 }
 
 // placeholder says whether a value only stands for a secret.
