@@ -60,7 +60,7 @@ func encodedLine(s string, i int) (end int, escapes bool) {
 			}
 			start = i + 1
 		case '\\', '%', '&', '=', '^':
-			if !escapes {
+			if !escapes && i+1 < len(s) && s[i+1] != ' ' {
 				_, n := unescape(s, i)
 				escapes = n > 0
 			}

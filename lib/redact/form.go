@@ -25,7 +25,10 @@ func (sc *scanner) form(i int) (from, to int) {
 		if !strings.HasPrefix(s[i:], "#define ") {
 			return 0, 0
 		}
-		return sc.assigned(i, i+len("#define"))
+		if from, to = sc.assigned(i, i+len("#define")); to > 0 && s[from-1] == '"' {
+			return from, to
+		}
+		return 0, 0
 	}
 	word := run(s[:min(len(s), i+16)], i, "a")
 	find := sc.assigned

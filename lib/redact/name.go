@@ -10,6 +10,9 @@ import (
 // secretName says whether the name of a variable or setting says that its
 // value is a secret.
 func secretName(name string) bool {
+	if !mayName(name) {
+		return false
+	}
 	parts := which(split(name))
 	if len(parts) == 0 {
 		return false
@@ -54,6 +57,18 @@ func secretName(name string) bool {
 	})
 }
 
+// mayName reports whether the beginning of any of the words that secretName knows
+// stands in a name. Most names are done with that.
+func mayName(name string) bool {
+	for i := 1; i < len(name); i++ {
+		switch string([]byte{name[i-1] | 0x20, name[i] | 0x20}) {
+		case "ke", "pa", "pw", "to", "cr", "au", "co", "jw", "mn":
+			return true
+		}
+	}
+	return false
+}
+
 // which takes from the words of a name those at its end that say which of several it
 // is: API_KEY_PROD, DB_PASS_OLD, JWT_SIGNING_KEY_V2, PASSWORD1.
 func which(parts []string) []string {
@@ -94,10 +109,10 @@ func passwordName(name string) bool {
 // sureName is secretName for names that stand in code and prose, where auth
 // and key are common words.
 func sureName(name string) bool {
-	parts := which(split(name))
 	if !secretName(name) {
 		return false
 	}
+	parts := which(split(name))
 	last := parts[len(parts)-1]
 	if last == "key" || last == "keys" {
 		switch parts[len(parts)-2] {

@@ -8,10 +8,13 @@ import "strings"
 // spacedBy are what stands between them, with blanks around.
 var spacedBy = [...]string{"|", "│", "->", "→", "➜", "=>", "is:", "is", "was", ":", "="}
 
-// spaced finds the value behind a name of which the part begins at s[i] that says
+// spacedValue finds the value behind a name of which the part begins at s[i] that says
 // secret: auth_pass x, | token | x |, api_key ..... x.
 func (sc *scanner) spacedValue(i int) (from, to int) {
 	s := sc.s
+	if !beginsSecret(s[i:min(len(s), i+6)]) {
+		return 0, 0
+	}
 	end := run(s[:min(len(s), i+maxName)], i, "w-")
 	if end == len(s) || end == i || strings.IndexByte(" \t|.`*", s[end]) < 0 {
 		return 0, 0
@@ -75,6 +78,19 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 		return 0, 0
 	}
 	return value(s, v)
+}
+
+// beginsSecret reports whether a part of a name that says secret begins with s: the
+// middle of token and of secret is seen less often than where they begin.
+func beginsSecret(s string) bool {
+	if len(s) < 3 {
+		return false
+	}
+	switch string([]byte{s[0] | 0x20, s[1] | 0x20, s[2] | 0x20}) {
+	case "key", "ken", "pas", "aut", "cre", "rep":
+		return true
+	}
+	return false
 }
 
 // directive reports whether the lines of some program's settings begin with such a
