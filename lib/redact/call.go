@@ -9,7 +9,7 @@ import "strings"
 // given: hashPassword("x").
 func (sc *scanner) called(i int) (from, to int) {
 	s := sc.s
-	if !quoted(s, i+1) {
+	if i == 0 || strings.IndexByte("dDyYtTnNeErR", s[i-1]) < 0 || !quoted(s, i+1) { // with which those names end
 		return 0, 0
 	}
 	name := sc.nameBefore(i)
@@ -46,6 +46,9 @@ func (sc *scanner) alternative(i int) (from, to int) {
 		for p++; p < len(s) && (s[p] == ')' || s[p] == ']') && p-i < 3; p++ {
 		}
 		p = blanks(s, p)
+	}
+	if p == len(s) || strings.IndexByte("|?o/", s[p]) < 0 {
+		return 0, 0
 	}
 	for _, or := range []string{"||", "??", "?:", "or ", "//"} {
 		rest, ok := strings.CutPrefix(s[p:min(len(s), p+8)], or)

@@ -49,10 +49,16 @@ func encoded(s string, values []string) string {
 	return out.String()
 }
 
+// escaping are the characters with which an escape begins, and the end of a line.
+var escaping = [1 << 8]bool{'\\': true, '%': true, '&': true, '=': true, '^': true, '\n': true}
+
 // encodedLine returns where the line ends that begins at s[i], and whether there is
 // an escape in it. Lines that quoted-printable has cut are one.
 func encodedLine(s string, i int) (end int, escapes bool) {
 	for start := i; i < len(s); i++ {
+		if !escaping[s[i]] {
+			continue
+		}
 		switch s[i] {
 		case '\n':
 			if i-start < 60 || s[i-1] != '=' && (s[i-1] != '\r' || s[i-2] != '=') {

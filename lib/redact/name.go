@@ -34,7 +34,7 @@ func secretName(name string) bool {
 		}
 		return true
 	case "auth", "pat", "pwd", "pass", "cookie":
-		return len(parts) > 1 || name == "AUTH"
+		return len(parts) > 1 || name == "AUTH" || name == "PAT"
 	case "authorization", "jwt", "creds", "mnemonic":
 		return true
 	case "data": // client-key-data
@@ -67,6 +67,32 @@ func mayName(name string) bool {
 		}
 	}
 	return false
+}
+
+// address reports whether a variable of that name holds what a program connects by,
+// with a password or a key in it.
+func address(name string) bool {
+	parts := which(split(name))
+	if len(parts) == 0 {
+		return false
+	}
+	switch parts[len(parts)-1] {
+	case "dsn", "url", "uri", "connection", "conn", "connstr", "connectionstring", "string", "config", "json", "opts", "options":
+		return true
+	}
+	return false
+}
+
+// webhook reports whether a variable of that name holds a URL that whoever has it may
+// call.
+func webhook(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, "hook_url") || strings.HasSuffix(name, "webhook") || strings.HasSuffix(name, "hook_uri") || strings.HasSuffix(name, "hook_endpoint")
+}
+
+// isPath reports whether a value is the path of a file, in which a secret may stand.
+func isPath(v string) bool {
+	return (strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "~/")) && strings.Count(v, "/") > 1 && !mixed(v)
 }
 
 // which takes from the words of a name those at its end that say which of several it

@@ -211,34 +211,69 @@ func values(environ []string) []string {
 		if !ok {
 			continue
 		}
-		chosen := passwordName(name)
-		if v = strings.TrimSpace(v); !secretName(name) {
-			// A variable of any name may hold a URL with a password.
-			i := strings.Index(v, "://")
-			if i < 0 {
-				continue
-			}
-			from, to := password(v, i+len("://"))
-			v, chosen = v[from:to], true
-		}
-		if len(v) < minValue && !(chosen && looksSecret(v, minPassword)) ||
-			slices.Contains(words, strings.ToLower(v)) || strings.Contains(Mark, v) {
-			continue
-		}
-		quoted, _ := json.Marshal(v) // a string always marshals
-		all = append(all, v, string(quoted[1:len(quoted)-1]), escape(v, "%20"), escape(v, "+"))
-		if shown, _ := plain.Shown(v, plain.Look{}); len(shown) >= minPassword && !strings.Contains(Mark, shown) {
-			all = append(all, shown)
-		}
-		if strings.ContainsAny(v, "<>&") { // which encoders may leave as they are
-			plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
-			all = append(all, plain.Replace(string(quoted[1:len(quoted)-1])))
+		for _, v := range secretsOf(name, strings.TrimSpace(v)) {
+			all = append(all, written(v)...)
 		}
 	}
 	slices.SortFunc(all, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
 	return slices.Compact(all)
+}
+
+// secretsOf returns what is secret of the value of a variable: all of it where the
+// name says so, and of an address what opens it.
+func secretsOf(name, v string) []string {
+	if secretName(name) {
+		if slices.Contains(words, strings.ToLower(v)) {
+			return nil
+		}
+		if len(v) < minValue && !(passwordName(name) && looksSecret(v, minPassword)) || isPath(v) {
+			return nil
+		}
+		return append(opens(name, v), v)
+	}
+	return opens(name, v)
+}
+
+// opens returns the parts of a value that open what it is the address of: a password
+// in a URL or a DSN, the path of a webhook, which is all that it takes to call it.
+func opens(name, v string) []string {
+	var parts []string
+	i := strings.Index(v, "://")
+	if i >= 0 { // a variable of any name
+		if from, to := password(v, i+len("://")); to > 0 {
+			parts = append(parts, v[from:to])
+		}
+		if _, path, ok := strings.Cut(v[i+len("://"):], "/"); ok && webhook(name) && len(path) >= 2*minValue {
+			parts = append(parts, path)
+		}
+	} else if address(name) {
+		for _, sp := range formed(v, nil) {
+			parts = append(parts, v[sp.from:sp.to])
+		}
+	}
+	return slices.DeleteFunc(parts, func(v string) bool {
+		return len(v) < minValue && !looksSecret(v, minPassword) || slices.Contains(words, strings.ToLower(v))
+	})
+}
+
+// written returns the ways in which a value is looked for: as it is, and as JSON,
+// URLs and a terminal's text have it.
+func written(v string) []string {
+	if strings.Contains(Mark, v) {
+		return nil
+	}
+	quoted, _ := json.Marshal(v) // a string always marshals
+	all := []string{v, string(quoted[1 : len(quoted)-1]), escape(v, "%20"), escape(v, "+")}
+	if shown, _ := plain.Shown(v, plain.Look{}); len(shown) >= minPassword && !strings.Contains(Mark, shown) {
+		all = append(all, shown)
+	}
+	if strings.ContainsAny(v, "<>&") { // which encoders may leave as they are
+		plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+		all = append(all, plain.Replace(string(quoted[1:len(quoted)-1])))
+	}
+	return all
 }
 
 // escape writes v as it stands in a URL.

@@ -110,6 +110,9 @@ func ofType(word string) bool {
 // TOKEN: &'static str = "x".
 func (sc *scanner) typed(i int) (end int, name string) {
 	s, found := sc.s, false
+	if v := blanks(s, i+1); v == len(s) || strings.IndexByte("\"'`@$(", s[v]) < 0 && (s[v] < 'A' || s[v] > 'Z') {
+		return 0, ""
+	}
 	for p := i; p > sc.done && i-p < maxName; {
 		switch c := s[p-1]; {
 		case isWord(c):

@@ -111,8 +111,8 @@ func looksSecret(v string, least int) bool {
 	if len(v) < least || strings.ContainsAny(v, " (){}<>[]") {
 		return false
 	}
-	if v[0] == '/' { // a path, but for one in 64 of AWS's secret keys
-		return len(v) == 40 && mixed(v) && strings.Count(v, "/") < 5 && run(strings.NewReplacer("/", "a", "+", "a").Replace(v), 0, "w") == len(v)
+	if v[0] == '/' { // a path, but for one in 64 of what is base64
+		return len(v) >= 40 && mixed(v) && strings.Count(v, "/")*10 <= len(v) && run(v, 0, "w/+=-") == len(v)
 	}
 	if mixed(v) {
 		return true
@@ -137,6 +137,9 @@ func looksSecret(v string, least int) bool {
 // isName says whether v is a name in a program that has a number in it:
 // testRSA2048PrivateKey.
 func isName(v string) bool {
+	if isDigit(v[0]) {
+		return false
+	}
 	humps, numbers := 0, 0
 	for i := range len(v) {
 		switch {
