@@ -329,7 +329,7 @@ func (sc *scanner) at(i int) (from, to int) {
 		}
 	case '"', '\'', '?':
 		return sc.alternative(i)
-	case 'K', 'k', 'R', 'r':
+	case 'K', 'k':
 		if from, to = sc.spacedValue(i); to > 0 {
 			return from, to
 		}

@@ -134,30 +134,36 @@ var shapes = [...]shape{
 type index struct {
 	first [1 << 14]uint16
 	next  [len(shapes)]uint16
-	looks [1 << 14]bool // two characters at which there is anything to look for
+	looks [1 << 14]uint32 // two characters at which there is anything to look for, with a bit for the third
 }
+
+// bit stands for a third character: a capital has that of the small letter.
+func bit(c byte) uint32 { return 1 << (c & 31) }
 
 // anyNext are the characters at which something can be found whatever follows.
 // starts are the beginnings of what shows itself by a word.
 const anyNext = "=:,>-|%["
 
 var starts = [...]string{
-	"Au", "au", "AU", "aU", "Be", "be", "BE", "bE", "Co", "co", "CO", "cO", "Se", "se", "SE", "sE", // headers
-	"ey", "Q~", "QQ", ".a", "_m", "EN", "Id", "id", "ID", "Pa", "pa", "PA", "Pr", "0x", "_a", "_p",
-	"ke", "Ke", "KE", "cr", "CR", "#d", // and by a name within it
-	`("`, `('`, `(\\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
+	"Aut", "aut", "AUt", "aUt", "Bea", "bea", "BEa", "bEa", "Coo", "coo", "COo", "cOo", "Set", "set", "SEt", "sEt", // headers
+	"ey", "Q~", "QQ", ".at", "_mm", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
+	"key", "Key", "KEy", "ken", "KEn", "cre", "CRe", "#d", // and by a name within it
+	`("`, `('`, `(\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
 }
 
 // asks reports whether there is anything to look for at s[i].
 func (x *index) asks(s string, i int) bool {
-	c, next := s[i], byte(0)
+	c, next, third := s[i], byte(0), byte(0)
 	if c >= 1<<7 {
 		return false
+	}
+	if i+2 < len(s) {
+		third = s[i+2]
 	}
 	if i+1 < len(s) && s[i+1] < 1<<7 {
 		next = s[i+1]
 	}
-	return x.looks[int(c)<<7|int(next)] || c == '.' && i+7 < len(s) && s[i+7] == '.'
+	return x.looks[int(c)<<7|int(next)]&bit(third) != 0 || c == '.' && i+7 < len(s) && s[i+7] == '.'
 }
 
 // shapeIndex is made when it is first needed: a program that hands no text on
@@ -168,18 +174,27 @@ var shapeIndex = sync.OnceValue(func() *index {
 		p := shapes[i].prefix
 		first := &x.first[int(p[0])<<7|int(p[1])]
 		x.next[i], *first = *first, uint16(i+1)
-		x.looks[int(p[0])<<7|int(p[1])] = true
+		x.look(p)
 	}
 	for _, p := range starts {
-		x.looks[int(p[0])<<7|int(p[1])] = true
+		x.look(p)
 	}
 	for _, c := range []byte(anyNext) {
-		for next := range 1 << 7 {
-			x.looks[int(c)<<7|next] = true
+		for next := range byte(1 << 7) {
+			x.look(string([]byte{c, next}))
 		}
 	}
 	return x
 })
+
+// look notes that there is something to look for where p stands.
+func (x *index) look(p string) {
+	third := ^uint32(0)
+	if len(p) > 2 {
+		third = bit(p[2])
+	}
+	x.looks[int(p[0])<<7|int(p[1])] |= third
+}
 
 // maxDigit is how far behind its prefix a token has its first digit.
 const maxDigit = 100
