@@ -75,7 +75,7 @@ func named(s string) string {
 		return attribute(s[open+1 : len(s)-1])
 	}
 	switch tag := strings.ToLower(s[open+2 : len(s)-1]); {
-	case strings.HasSuffix(tag, "name"), strings.HasSuffix(tag, "key"):
+	case strings.HasSuffix(tag, "name"), strings.HasSuffix(tag, "key"), tag == "td", tag == "th", tag == "dt":
 		return s[strings.LastIndexByte(s[:open], '>')+1 : open]
 	}
 	return ""

@@ -35,8 +35,10 @@ func secretName(name string) bool {
 		return true
 	case "auth", "pat", "pwd", "pass", "cookie":
 		return len(parts) > 1 || name == "AUTH" || name == "PAT"
-	case "authorization", "jwt", "creds", "mnemonic":
+	case "authorization", "jwt", "creds", "mnemonic", "psk":
 		return true
+	case "salt":
+		return len(parts) > 1
 	case "data": // client-key-data
 		return len(parts) > 2 && parts[len(parts)-2] == "key" && parts[len(parts)-3] == "client"
 	}
@@ -62,7 +64,7 @@ func secretName(name string) bool {
 func mayName(name string) bool {
 	for i := 1; i < len(name); i++ {
 		switch string([]byte{name[i-1] | 0x20, name[i] | 0x20}) {
-		case "ke", "pa", "pw", "to", "cr", "au", "co", "jw", "mn":
+		case "ke", "pa", "pw", "to", "cr", "au", "co", "jw", "mn", "ps", "sa":
 			return true
 		}
 	}
@@ -143,7 +145,7 @@ func sureName(name string) bool {
 	if last == "key" || last == "keys" {
 		switch parts[len(parts)-2] {
 		case "api", "access", "private", "secret", "signing", "encryption", "master", "account", "deploy", "auth", "service", "webhook",
-			"subscription", "functions":
+			"subscription", "functions", "validation", "decryption", "preshared", "shared", "unseal", "recovery", "jwt", "hmac", "nonce":
 			return true
 		}
 		return false

@@ -68,7 +68,12 @@ func opened(s string, i int) (next int, wrapper bool) {
 			p++
 		}
 		return p, true
-	case '!': // a tag of YAML
+	case '!': // a tag of YAML, but for those of templates that name another thing
+		for _, tag := range []string{"!Ref ", "!GetAtt ", "!Sub ", "!ImportValue ", "!reference "} {
+			if strings.HasPrefix(s[i:], tag) {
+				return i, false
+			}
+		}
 		if end := run(s[:min(len(s), i+maxName)], i+1, "w!-./:"); end < len(s) && s[end] == ' ' {
 			return blanks(s, end), false
 		}
@@ -101,6 +106,9 @@ func opened(s string, i int) (next int, wrapper bool) {
 			return i, false
 		}
 		p := end + 1
+		if digits := run(s[:min(len(s), p+8)], p, "0"); digits > p && strings.HasPrefix(s[digits:], ") ") { // string(12) "x"
+			return digits + 2, true
+		}
 		for p < len(s) && (s[p] == ' ' || s[p] == '\n') && p-end < maxName/2 {
 			p++
 		}

@@ -41,6 +41,16 @@ func (sc *scanner) setting(i int) (from, to int) {
 	case "key", "Key", "KEY", "keys", "Keys": // API key: x
 		if words := sc.spaced(n, name); words != "" {
 			name = words
+		} else if of := sc.named(n-len(name), name); of != "" { // "Jwt": {"Key": "x"}
+			name = of + "_key"
+		}
+	case "1", "2", "3", "4", "5": // Unseal Key 1: x
+		if end := sc.unquote(n - 1); end < n-1 && s[i] == ':' {
+			last := sc.nameBefore(end)
+			if words := sc.spaced(end, last); words != "" {
+				last = words
+			}
+			n, name = end, last
 		}
 	default:
 		if s[i] == '=' && !secretName(name) {
@@ -68,6 +78,9 @@ func (sc *scanner) setting(i int) (from, to int) {
 	}
 	if s[i] == '=' && strings.HasPrefix(s[v:], ">") { // name => value
 		v++
+		if v < len(s) && s[v] == '\n' {
+			v++
+		}
 	}
 	if n > 1 && s[i] == ':' && strings.HasPrefix(s[v:], "-") && s[n-len(name)-min(1, n-len(name))] == '{' { // ${NAME:-value}
 		v++
@@ -75,6 +88,9 @@ func (sc *scanner) setting(i int) (from, to int) {
 	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
 	}
 	if !sureName(name) && !query {
+		return 0, 0
+	}
+	if v-i > 2 && v < len(s) && s[v-1] == '*' && s[v-2] == ' ' && isWord(s[v]) { // what an anchor of YAML names
 		return 0, 0
 	}
 	if s[i] == ':' {
@@ -171,7 +187,7 @@ func (sc *scanner) spaced(n int, last string) string {
 		return ""
 	}
 	switch first := strings.ToLower(sc.nameBefore(start - 1)); first {
-	case "api", "access", "secret", "private", "signing", "encryption", "master", "account", "auth", "service", "webhook", "subscription":
+	case "api", "access", "secret", "private", "signing", "encryption", "master", "account", "auth", "service", "webhook", "subscription", "unseal", "recovery":
 		return first + "_key"
 	}
 	return ""
@@ -273,6 +289,9 @@ func (sc *scanner) unquote(n int) int {
 // is signed, or gives whoever has it a right.
 func (sc *scanner) inQuery(n int, name string) bool {
 	start := n - len(name)
+	if start > sc.done && equalFold(name, "signature") && strings.Contains(sc.s[max(0, start-maxLook):start], "Credential=") {
+		return true // of AWS, in a header
+	}
 	if start <= sc.done || sc.s[start-1] != '?' && sc.s[start-1] != '&' && !strings.HasSuffix(sc.s[:start], "&amp;") {
 		return false
 	}
@@ -364,6 +383,19 @@ func (sc *scanner) namedAfter(v int) string {
 	return ""
 }
 
+// signsIn returns the name for a password behind a user's name in quotes, which begin
+// at s[i], where it is an argument of what signs in: auth("bob", "x"), auth=("bob", "x").
+func (sc *scanner) signsIn(i int) string {
+	if i <= sc.done || sc.s[i-1] != '(' {
+		return ""
+	}
+	name := strings.ToLower(sc.nameBefore(sc.unquote(strings.LastIndexFunc(sc.s[sc.done:i-1], func(r rune) bool { return r != '=' && r != ' ' }) + 1 + sc.done)))
+	if strings.HasSuffix(name, "auth") || strings.HasSuffix(name, "login") || strings.HasSuffix(name, "credentials") {
+		return "password"
+	}
+	return ""
+}
+
 // argument finds the value in ("TOKEN", "x"), of which s[i] is the comma.
 func (sc *scanner) argument(i int) (from, to int) {
 	s := sc.s
@@ -372,11 +404,16 @@ func (sc *scanner) argument(i int) (from, to int) {
 		return 0, 0
 	}
 	name := sc.nameBefore(n)
-	if name == "" || n-len(name) <= sc.done || strings.IndexByte("\"'", s[n-len(name)-1]) < 0 || !sureName(name) {
+	if name == "" || n-len(name) <= sc.done || strings.IndexByte("\"'", s[n-len(name)-1]) < 0 {
 		return 0, 0
 	}
+	if !sureName(name) {
+		if name = sc.signsIn(n - len(name) - 1); name == "" {
+			return 0, 0
+		}
+	}
 	v := i + 1
-	for v < len(s) && (s[v] == ' ' || s[v] == '\\') && v-i < 4 {
+	for v < len(s) && (s[v] == ' ' || s[v] == '\\') && v-i < maxName/2 {
 		v++
 	}
 	if v = opening(s, v); v == len(s) || s[v] != '"' && s[v] != '\'' {
@@ -402,6 +439,12 @@ func (sc *scanner) flag(i int) (from, to int) {
 	switch name := s[i:end]; {
 	case name == "-u" || name == "--user":
 		return sc.user(i, end+1)
+	case name == "--auth":
+		from, to = value(s[:min(len(s), end+1+maxLook)], end+1)
+		if colon := strings.IndexByte(s[from:max(from, to)], ':'); colon > 0 && !placeholder(s[from+colon+1:to]+" ") && looksSecret(s[from+colon+1:to], minPassword) {
+			return from + colon + 1, to
+		}
+		return 0, 0
 	case name == "-b" || name == "--cookie":
 		if sc.command(i, "curl") {
 			return sc.cookie(i, end)

@@ -20,6 +20,9 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 		return 0, 0
 	}
 	name := sc.nameBefore(end)
+	if equalFold(strings.ToLower(name), "key") {
+		name = sc.spaced(end, name)
+	}
 	if name == "" || !sureName(name) && !directive(name) {
 		return 0, 0
 	}
@@ -55,6 +58,18 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 		}
 		wide = true
 	}
+	switch {
+	case by == "" && v+1 < len(s) && isDigit(s[v]) && s[v+1] == ' ': // password 7 0822455D0A16
+		by, v = s[v:v+1], v+2
+	case by == "" && v+1 < len(s) && s[v] == '(' && quoted(s, v+1):
+		v++
+	case name == "AUTH" && by == "": // AUTH user x
+		if word, _ := value(s[:min(len(s), v+maxLook)], v); word == v {
+			if next := unquoted(s[:min(len(s), v+maxName)], v); next+1 < len(s) && s[next] == ' ' && s[next+1] > ' ' && !looksSecret(s[v:next], minPassword) && lone(s, next+1) {
+				v = next + 1
+			}
+		}
+	}
 	from, to = value(s[:min(len(s), v+maxLook)], v)
 	if from >= to || placeholder(s[from:to]) {
 		return 0, 0
@@ -78,6 +93,26 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 		return 0, 0
 	}
 	return value(s, v)
+}
+
+// said finds the value of a password of which more is said on its line before the
+// sign that is s[i]: password for bob: x.
+func (sc *scanner) said(i int) (from, to int) {
+	s := sc.s
+	if i+3 >= len(s) || s[i+1] != ' ' {
+		return 0, 0
+	}
+	from, to = value(s[:min(len(s), i+2+maxLook)], i+2)
+	if from >= to || placeholder(s[from:to]) || !strong(s[from:to]) || !lastWord(s, to) {
+		return 0, 0
+	}
+	line := s[max(sc.done, i-maxName):i]
+	line = strings.ToLower(line[strings.LastIndexByte(line, '\n')+1:])
+	at := strings.LastIndex(line, "password ")
+	if at < 0 || strings.ContainsAny(line[at:], ":;(){}") || strings.Contains(line, "hash") || strings.Contains(line, "sha") {
+		return 0, 0
+	}
+	return from, to
 }
 
 // beginsSecret reports whether a part of a name that says secret begins with s: the
