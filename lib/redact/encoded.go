@@ -26,27 +26,20 @@ type reading struct {
 	change bool    // whether it says anything else than it is
 }
 
-// encoded is pass for what is written with escapes: line by line, and of each as
-// deep as there is anything to be read.
-func encoded(s string, values []string) string {
-	var out strings.Builder
-	written := 0
+// encoded finds what is secret in what is written with escapes: line by line, and of
+// each as deep as there is anything to be read.
+func encoded(s string, values []string) []span {
+	var found []span
 	for start := 0; start < len(s); {
 		end, escapes := encodedLine(s, start)
 		if escapes {
 			for _, sp := range inReadings(s[start:end], values) {
-				out.WriteString(s[written : start+sp.from])
-				out.WriteString(Mark)
-				written = start + sp.to
+				found = append(found, span{start + sp.from, start + sp.to})
 			}
 		}
 		start = end
 	}
-	if written == 0 {
-		return s
-	}
-	out.WriteString(s[written:])
-	return out.String()
+	return found
 }
 
 // escaping are the characters with which an escape begins, and the end of a line.
@@ -75,18 +68,15 @@ func encodedLine(s string, i int) (end int, escapes bool) {
 	return i, escapes
 }
 
-// inReadings finds what is secret in what a piece of a text says: in the first
-// reading of it that holds anything, the rest is found when it is looked through
-// again.
+// inReadings finds what is secret in what a piece of a text says.
 func inReadings(piece string, values []string) []span {
+	var all []span
 	r := read(piece)
 	for level := 1; r.change; level++ {
-		if found := find(r.text, values, r.seams); len(found) > 0 {
-			for i, sp := range found {
-				sp.to = max(sp.to, sp.from+1)
-				found[i] = span{int(r.from[sp.from]), int(r.to[sp.to-1])}
+		for _, sp := range find(r.text, values, r.seams) {
+			if sp.from < sp.to {
+				all = append(all, span{int(r.from[sp.from]), int(r.to[sp.to-1])})
 			}
-			return apart(found)
 		}
 		if level == maxLevels {
 			break
@@ -97,19 +87,7 @@ func inReadings(piece string, values []string) []span {
 		}
 		r = next
 	}
-	return nil
-}
-
-// apart leaves out the spans that begin before the one before them ends: where one
-// escape stands for the end of one and the beginning of the next.
-func apart(all []span) []span {
-	kept := all[:0]
-	for _, sp := range all {
-		if len(kept) == 0 || sp.from >= kept[len(kept)-1].to {
-			kept = append(kept, sp)
-		}
-	}
-	return kept
+	return all
 }
 
 // read returns what s says.

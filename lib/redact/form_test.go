@@ -205,7 +205,8 @@ func TestFormsTimesWrappings(t *testing.T) {
 		"k%3D%", "k%253D%", `k\u003d%`, `k\\u003d%`, "k=3D%", `k\x3d%`, `k\033[32m%`, `\u001b[32m%\u001b[0m`, `\x1b[1m%\x1b[0m`, `a\n%\n`, `a\t%`, `\e[31m%`, "[32m%[0m", "^[[32m%^[[0m",
 		"&#61;%", "&#x3d;%&amp;", "x-%", "X_%", "a/%", "a.%", "a:%", "a,%;", "<%>", "[%]", "{%}", "|%|", "~%", "#%", "@%", "+%", "*%*", "$%", "`%`", "…%…", "→%",
 	}
-	inside := []string{"\u200b", "\u200d", "\u2060", "\u00ad", "\ufeff", "\u034f", "\U000E0041", "\ufe0f", "\U000E0100", "\u115f", "\u3164", "\u2062", "\ufff9", "\u202e", "\x00", "\x7f", "\b", "\x1b[31m", "\x1b[0m\x1b[K", "\u009b1m", "\x1b]0;x\x07", "\xff", "\uFFFD"}
+	inside := []string{"\u200b", "\u200d", "\u2060", "\u00ad", "\ufeff", "\u034f", "\U000E0041", "\ufe0f", "\U000E0100", "\u115f", "\u3164", "\u2062", "\ufff9", "\u202e", "\x00", "\x7f", "\b", "\x1b[31m", "\x1b[0m\x1b[K", "\u009b1m", "\x1b]0;x\x07", "\xff", "\uFFFD",
+		`\u001b[31m`, `\x1b[0m`, `\033[1;32m`, `\e[0m`, "^[[0m", "%1B[0m", `\u200b`, "&#8203;"}
 	for _, token := range kinds() {
 		for _, w := range wrappings {
 			text := w[:strings.LastIndex(w, "%")] + token + w[strings.LastIndex(w, "%")+1:]

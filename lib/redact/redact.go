@@ -51,7 +51,7 @@ func Of(environ []string) func(string) string {
 }
 
 // maxPasses bounds how often a text is looked through.
-const maxPasses = 16
+const maxPasses = 8
 
 // text looks through what is shown of s until there is nothing more to find:
 // where a secret was taken out of a long word, what is left of it can have become
@@ -67,9 +67,6 @@ func text(s string, values []string) string {
 	clean := shown
 	for range maxPasses {
 		next := pass(clean, values, seams)
-		if next == clean {
-			next = encoded(clean, values)
-		}
 		if next == clean {
 			break
 		}
@@ -87,7 +84,7 @@ func pass(s string, values []string, seams []int) string {
 	for _, v := range values {
 		s, seams = replaceAll(s, v, seams)
 	}
-	found := formed(s, seams)
+	found := together(formed(s, seams), encoded(s, values))
 	if len(found) == 0 {
 		return s
 	}
@@ -122,8 +119,26 @@ func find(s string, values []string, seams []int) []span {
 	if found == nil {
 		return formed(s, seams)
 	}
-	slices.SortFunc(found, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
-	return apart(found)
+	return together(found, nil)
+}
+
+// together returns what lies in any of the spans: half of a secret can be found where
+// it stands, and all of it in what the text says.
+func together(some, more []span) []span {
+	if len(more) == 0 && len(some) < 2 {
+		return some
+	}
+	all := append(some, more...)
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	kept := all[:1]
+	for _, sp := range all[1:] {
+		if last := &kept[len(kept)-1]; sp.from < last.to {
+			last.to = max(last.to, sp.to)
+		} else {
+			kept = append(kept, sp)
+		}
+	}
+	return kept
 }
 
 // formed returns where secrets lie in s that are known by their form.
