@@ -325,18 +325,12 @@ func (sc *scanner) at(i int) (from, to int) {
 		if strings.HasPrefix(s[i:], "://") {
 			return password(s, i+3)
 		}
-		if from, to = sc.setting(i); to == 0 && c == '=' {
-			from, to = sc.said(i)
-		}
-		if to == 0 && c == ':' {
+		if from, to = sc.setting(i); to == 0 && c == ':' {
 			if from, to = sc.numbered(i); to == 0 {
 				from, to = sc.pgpass(i)
 			}
 			if to == 0 {
 				from, to = sc.dataSource(i)
-			}
-			if to == 0 {
-				from, to = sc.said(i)
 			}
 		}
 		return from, to
@@ -385,6 +379,9 @@ func (sc *scanner) at(i int) (from, to int) {
 	case 'E', 'I', 'i', 'P', 'p', '0', '#':
 		if c|0x20 == 'p' {
 			if from, to = sc.spacedValue(i); to > 0 {
+				return from, to
+			}
+			if from, to = sc.said(i); to > 0 {
 				return from, to
 			}
 		}

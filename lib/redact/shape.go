@@ -153,17 +153,17 @@ var starts = [...]string{
 
 // asks reports whether there is anything to look for at s[i].
 func (x *index) asks(s string, i int) bool {
-	c, next, third := s[i], byte(0), byte(0)
+	if i+2 >= len(s) {
+		return true
+	}
+	c, next := s[i], s[i+1]
 	if c >= 1<<7 {
 		return false
 	}
-	if i+2 < len(s) {
-		third = s[i+2]
+	if next >= 1<<7 {
+		next = 0
 	}
-	if i+1 < len(s) && s[i+1] < 1<<7 {
-		next = s[i+1]
-	}
-	return x.looks[int(c)<<7|int(next)]&bit(third) != 0 || c == '.' && i+7 < len(s) && s[i+7] == '.'
+	return x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 || c == '.' && i+7 < len(s) && s[i+7] == '.'
 }
 
 // shapeIndex is made when it is first needed: a program that hands no text on

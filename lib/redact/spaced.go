@@ -95,21 +95,25 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 	return value(s, v)
 }
 
-// said finds the value of a password of which more is said on its line before the
-// sign that is s[i]: password for bob: x.
+// said finds the value of a password, which is the word at s[i], of which more is said
+// before it: password for bob: x.
 func (sc *scanner) said(i int) (from, to int) {
 	s := sc.s
-	if i+3 >= len(s) || s[i+1] != ' ' {
+	const word = "password "
+	if i+len(word) > len(s) || !strings.EqualFold(s[i:i+len(word)], word) {
 		return 0, 0
 	}
-	from, to = value(s[:min(len(s), i+2+maxLook)], i+2)
+	rest := s[i+len(word) : min(len(s), i+maxName)]
+	sign := strings.IndexAny(rest, ":=;(){}\n")
+	if sign < 0 || rest[sign] != ':' && rest[sign] != '=' || !strings.HasPrefix(rest[sign+1:], " ") {
+		return 0, 0
+	}
+	if more := strings.ToLower(rest[:sign]); strings.Contains(more, "hash") || strings.Contains(more, "sha") {
+		return 0, 0
+	}
+	v := i + len(word) + sign + 2
+	from, to = value(s[:min(len(s), v+maxLook)], v)
 	if from >= to || placeholder(s[from:to]) || !strong(s[from:to]) || !lastWord(s, to) {
-		return 0, 0
-	}
-	line := s[max(sc.done, i-maxName):i]
-	line = strings.ToLower(line[strings.LastIndexByte(line, '\n')+1:])
-	at := strings.LastIndex(line, "password ")
-	if at < 0 || strings.ContainsAny(line[at:], ":;(){}") || strings.Contains(line, "hash") || strings.Contains(line, "sha") {
 		return 0, 0
 	}
 	return from, to

@@ -14,6 +14,9 @@ func likely(s string, i int, name string) (from, to int) {
 	if from >= to || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) {
 		return 0, 0
 	}
+	if rest := s[from+min(len(name), to-from) : to]; least(name) == minValue && len(rest) < 5 && run(rest, 0, "0") == len(rest) && strings.HasPrefix(s[from:to], name) {
+		return 0, 0 // token: "token12"
+	}
 	return value(s, i)
 }
 
