@@ -93,8 +93,11 @@ func (sc *scanner) setting(i int) (from, to int) {
 	if v-i > 2 && v < len(s) && s[v-1] == '*' && s[v-2] == ' ' && isWord(s[v]) { // what an anchor of YAML names
 		return 0, 0
 	}
+	blocked := false
 	if s[i] == ':' {
+		at := v
 		v = block(s, v)
+		blocked = v > at
 	}
 	if v < len(s) && s[v] == '\n' && s[i] == ':' {
 		if v = sc.below(v); v == 0 {
@@ -106,7 +109,24 @@ func (sc *scanner) setting(i int) (from, to int) {
 			return from, to
 		}
 	}
-	return likely(s, v, name)
+	if from, to = likely(s, v, name); blocked && to > 0 {
+		to = folded(s, from, to)
+	}
+	return from, to
+}
+
+// folded returns where a block of YAML ends of which the first line is from s[from] to
+// s[to]: its other lines are indented as that one is, and one long word each.
+func folded(s string, from, to int) int {
+	margin := s[strings.LastIndexByte(s[max(0, from-maxName):from], '\n')+1+max(0, from-maxName) : from]
+	for to < len(s) && s[to] == '\n' && margin != "" && strings.HasPrefix(s[to+1:], margin) {
+		end := unquoted(s, to+1+len(margin))
+		if end-to-1-len(margin) < minValue || end < len(s) && s[end] != '\n' {
+			break
+		}
+		to = end
+	}
+	return to
 }
 
 // ofType reports whether a word can be a part of the type of a text, which stands
