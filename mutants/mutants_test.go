@@ -1440,6 +1440,62 @@ var mutants = []mutant{
 		wrong: `return s.env.Line(w.ID, 200)`,
 		pkg:   "./lib/verb/prime", run: "TestIssue",
 	},
+	{
+		name:  "what is written with escapes is not read",
+		file:  "lib/redact/redact.go",
+		right: `together(formed(s, seams), encoded(s, values))`,
+		wrong: `together(formed(s, seams), nil)`,
+		pkg:   "./lib/redact", run: "TestClasses",
+	},
+	{
+		name:  "JSON within JSON within JSON is not read",
+		file:  "lib/redact/encoded.go",
+		right: `const maxLevels = 3`,
+		wrong: `const maxLevels = 1`,
+		pkg:   "./lib/redact", run: "TestClasses",
+	},
+	{
+		name:  "a bracket behind a value is a part of it",
+		file:  "lib/redact/value.go",
+		right: `			if depth--; depth < 0 {`,
+		wrong: `			if depth--; false {`,
+		pkg:   "./lib/redact", run: "TestClasses",
+	},
+	{
+		name:  "a secret in a wrapper is code",
+		file:  "lib/redact/value.go",
+		right: `	i = opening(s, i)`,
+		wrong: ``,
+		pkg:   "./lib/redact", run: "TestClasses",
+	},
+	{
+		name:  "code that makes a secret is taken for one",
+		file:  "lib/redact/opening.go",
+		right: `		if !wraps(`,
+		wrong: `		if false && !wraps(`,
+		pkg:   "./lib/redact", run: "TestHarmless",
+	},
+	{
+		name:  "the name of an element stands in its tag only",
+		file:  "lib/redact/element.go",
+		right: `		if name = attribute(tag[end:]); name == "" {`,
+		wrong: `		if name = ""; name == "" {`,
+		pkg:   "./lib/redact", run: "TestClasses",
+	},
+	{
+		name:  "any word of a table is a secret",
+		file:  "lib/redact/spaced.go",
+		right: `	case !strong(s[from:to]):`,
+		wrong: `	case false:`,
+		pkg:   "./lib/redact", run: "TestHarmless",
+	},
+	{
+		name:  "the path of a webhook may be told",
+		file:  "lib/redact/redact.go",
+		right: `ok && webhook(name) && len(path)`,
+		wrong: `ok && false && len(path)`,
+		pkg:   "./lib/redact", run: "TestValues",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.

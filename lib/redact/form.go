@@ -21,6 +21,14 @@ func (sc *scanner) form(i int) (from, to int) {
 		return sc.hexKey(i)
 	case '_':
 		return sc.npmrc(i)
+	case '#':
+		if !strings.HasPrefix(s[i:], "#define ") {
+			return 0, 0
+		}
+		if from, to = sc.assigned(i, i+len("#define")); to > 0 && s[from-1] == '"' {
+			return from, to
+		}
+		return 0, 0
 	}
 	word := run(s[:min(len(s), i+16)], i, "a")
 	find := sc.assigned

@@ -99,6 +99,9 @@ func TestAssignments(t *testing.T) {
 		"x $argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$" + abc:                               "x [redacted]",
 		"pbkdf2_sha256$260000$salt$" + abc + "=":                                            "[redacted]",
 		"password:\n  s3cr3t-thing\nnext":                                                   "password:\n  [redacted]\nnext",
+		"password: |-\n  s3cr3t-thing\n  m0re-s3cr3t9\nnext: 1":                             "password: |-\n  [redacted]\nnext: 1",
+		"  api_key: &a |\n    a1b2c3d4e5\n    f6a7b8c9d0\n  next: 1":                        "  api_key: &a |\n    [redacted]\n  next: 1",
+		"password: |-\n  s3cr3t-thing\n  more of it\n":                                      "password: |-\n  [redacted]\n  more of it\n",
 		"API key:\n\n`a1b2c3d4e5`\n":                                                        "API key:\n\n`[redacted]`\n",
 		join("gh", "p_aB3dE6gH9jK2mN5p\nQ8sT1vW4yZ7bC0dF and"):                              "[redacted] and",
 		join("gh", "p_", abc, "\n  x9\nand"):                                                "[redacted]\nand",
@@ -205,7 +208,8 @@ func TestFormsTimesWrappings(t *testing.T) {
 		"k%3D%", "k%253D%", `k\u003d%`, `k\\u003d%`, "k=3D%", `k\x3d%`, `k\033[32m%`, `\u001b[32m%\u001b[0m`, `\x1b[1m%\x1b[0m`, `a\n%\n`, `a\t%`, `\e[31m%`, "[32m%[0m", "^[[32m%^[[0m",
 		"&#61;%", "&#x3d;%&amp;", "x-%", "X_%", "a/%", "a.%", "a:%", "a,%;", "<%>", "[%]", "{%}", "|%|", "~%", "#%", "@%", "+%", "*%*", "$%", "`%`", "…%…", "→%",
 	}
-	inside := []string{"\u200b", "\u200d", "\u2060", "\u00ad", "\ufeff", "\u034f", "\U000E0041", "\ufe0f", "\U000E0100", "\u115f", "\u3164", "\u2062", "\ufff9", "\u202e", "\x00", "\x7f", "\b", "\x1b[31m", "\x1b[0m\x1b[K", "\u009b1m", "\x1b]0;x\x07", "\xff", "\uFFFD"}
+	inside := []string{"\u200b", "\u200d", "\u2060", "\u00ad", "\ufeff", "\u034f", "\U000E0041", "\ufe0f", "\U000E0100", "\u115f", "\u3164", "\u2062", "\ufff9", "\u202e", "\x00", "\x7f", "\b", "\x1b[31m", "\x1b[0m\x1b[K", "\u009b1m", "\x1b]0;x\x07", "\xff", "\uFFFD",
+		`\u001b[31m`, `\x1b[0m`, `\033[1;32m`, `\e[0m`, "^[[0m", "%1B[0m", `\u200b`, "&#8203;"}
 	for _, token := range kinds() {
 		for _, w := range wrappings {
 			text := w[:strings.LastIndex(w, "%")] + token + w[strings.LastIndex(w, "%")+1:]

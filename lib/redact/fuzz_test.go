@@ -14,6 +14,9 @@ var pieces = func() []string {
 		"TOKEN", "token", "api_key", "PASSWORD", "password", "DB_PASS", "name", "key", "value", "string", "sig", "curl", "-u", "--user", "--token", "me:",
 		"Authorization: ", "Bearer ", "Basic ", "Cookie: ", "://", "https://u:", "eyJ", "eyJhbGciOiJI", "Q~", ".atlasv1.", "_mmk", "-us1", "123456789:AA",
 		beginKey, endKey, "PRIVATE KEY", dashes, "Proc-Type:", "  1→",
+		`\\\"`, "%22", "%3D", "%253D", "&quot;", "&#61;", "&amp;", `\u003d`, `\x22`, "=3D", "=22", "=\n", `\u001b[0m`, `\033[`, "^[[0m", `\e[`, "%1B", `\u200b`,
+		"|", "||", "??", ":-", "${", "}", "(", ")", "{", "|-\n  ", "!!str ", "&a ", `b"`, `R"(`, "SecretStr(", "String::from(", "Some(", "[]byte(", "default=", "<key>", "</key>", "<string>", ` key="`, "<![CDATA[", "]]>",
+		"requirepass ", "AUTH ", "sshpass -p ", "mysql -p", "....", "  ", "#define ", "password is ", "password for x: ", "setPassword(", "string", " string = ", "value", "default",
 	}
 	for _, sh := range shapes {
 		all = append(all, sh.prefix)
@@ -22,13 +25,13 @@ var pieces = func() []string {
 }()
 
 // FuzzPieces holds what FuzzText does for texts that are put together from
-// pieces, a byte each.
+// pieces, two bytes each.
 func FuzzPieces(f *testing.F) {
 	f.Add([]byte{0, 1, 2})
 	f.Fuzz(func(t *testing.T, picks []byte) {
 		var b strings.Builder
-		for _, p := range picks[:min(len(picks), 200)] {
-			b.WriteString(pieces[int(p)%len(pieces)])
+		for i := 1; i < min(len(picks), 400); i += 2 {
+			b.WriteString(pieces[(int(picks[i-1])<<8+int(picks[i]))%len(pieces)])
 		}
 		check(t, b.String())
 	})

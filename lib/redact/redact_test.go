@@ -123,12 +123,19 @@ func TestValues(t *testing.T) {
 	environ := []string{
 		"MY_API_KEY=plain-value", `ODD_SECRET=a"b\c d/e&f<`, "PGPASSWORD=postgres", "SHORT_TOKEN=abc", "PATH=/usr/bin:/bin",
 		"LONG_TOKEN=plain-value-and-more", "DB_PASSWORD=hunter2", "OTHER_PASSWORD=hunter", "CACHE=redis://me:in-the-url@h/1",
+		"SENTRY_DSN=https://0123456789abcdef0123456789abcdef@o1.ingest.example.org/22", "DATABASE_DSN=root:in-the-dsn@tcp(h)/db", "MONGO_URL=mongodb://u:in-mongo-url@h",
+		"MY_WEBHOOK_URL=https://hook.example.org/in/the/webhook/42", "PAT=a-personal-one", "GH_PAT=another-one", "AZURE_CREDENTIALS={\"x\":12}", "DB_CONNECTION_STRING=Server=h;Pwd=in-the-string1",
+		"GOOGLE_APPLICATION_CREDENTIALS=/home/me/key.json", "HOMEPAGE_URL=https://example.org/a/long/path/to/it", "APP_CONFIG={\"password\":\"in-the-json1\"}",
 		"GIT_ASKPASS=/usr/bin/askpass", "SSH_AUTH_SOCK=/tmp/ssh-x/agent.1", "AUTHOR=Jane Doe Jr", "MONKEY=banana-split", "EMPTY_KEY=",
 	}
 	for text, want := range map[string]string{
 		"a plain-value here": "a [redacted] here",
 		"hunter2 and a hunter with in-the-url, /usr/bin/askpass": "[redacted] and a hunter with [redacted], /usr/bin/askpass",
-		"plain-value-and-more":                            "[redacted]",
+		"plain-value-and-more": "[redacted]",
+		"key 0123456789abcdef0123456789abcdef of o1.ingest.example.org": "key [redacted] of o1.ingest.example.org",
+		"in-the-dsn, in-mongo-url, in-the-string1, in-the-json1":        "[redacted], [redacted], [redacted], [redacted]",
+		"POST /in/the/webhook/42 with a-personal-one or another-one":    "POST /[redacted] with [redacted] or [redacted]",
+		`say {"x":12} in /home/me/key.json, /a/long/path/to/it`:         `say [redacted] in /home/me/key.json, /a/long/path/to/it`,
 		`say a"b\c d/e&f<`:                                "say [redacted]",
 		`{"x":"a\"b\\c d/e\u0026f\u003c"}`:                `{"x":"[redacted]"}`,
 		`{"x":"a\"b\\c d/e&f<"}`:                          `{"x":"[redacted]"}`,

@@ -34,6 +34,11 @@ var shapes = [...]shape{
 	{"hf_", "a", 30, 40, word}, {"api_org_", "a", 30, 40, word}, {"lsv2_pt_", "w", 30, 0, 0}, {"lsv2_sk_", "w", 30, 0, 0},
 	{"pcsk_", "w", 40, 0, bare}, {"tgp_v1_", "w-", 30, 0, 0}, {"ABSK", "a+/=", 100, 0, bare},
 	{"bedrock-api-key-", "w-+/=", 20, 0, 0}, {"key_", "x", 64, 64, word},
+	{"csk-", "a", 40, 0, bare}, {"tvly-", "w-", 30, 0, bare}, {"fw_", "a", 20, 30, bare}, {"jina_", "w-", 40, 0, bare}, {"sess-", "a", 32, 0, bare},
+	{"AQ.", "w-", 30, 0, bare}, {"AQVN", "w-", 35, 0, bare}, {"llx-", "w-", 30, 0, bare}, {"pa-", "w-", 40, 50, word | random}, {"rpa_", "a", 36, 0, bare},
+	{"fc-", "x", 32, 32, word}, {"bb_live_", "w-", 20, 0, 0}, {"m0-", "a", 36, 0, bare}, {"wandb_v1_", "w", 40, 0, 0}, {"e2b_", "x", 40, 0, word},
+	{"crsr_", "x", 64, 64, word}, {"sgamp_user_", "w", 40, 0, 0}, {"ctx7sk-", "x-", 36, 0, 0}, {"apify_api_", "a", 30, 0, 0}, {"ak-", "a", 22, 22, word | random},
+	{"as-", "a", 22, 22, word | random}, {"cog_", "a", 40, 0, bare}, {"fk-", "w-", 30, 0, word | random},
 
 	// Code and packages.
 	{"ghp_", "w", 20, 0, 0}, {"gho_", "w", 20, 0, 0}, {"ghu_", "w", 20, 0, 0}, {"ghs_", "w", 20, 0, 0}, {"ghr_", "w", 20, 0, 0},
@@ -51,6 +56,15 @@ var shapes = [...]shape{
 	{"ntn_", "a", 40, 0, bare}, {"secret_", "a", 40, 50, bare}, {"CFPAT-", "w-", 40, 0, bare}, {"fio-u-", "w-=", 60, 0, bare},
 	{"pat-na1-", "x-", 32, 0, word}, {"pat-eu1-", "x-", 32, 0, word}, {"pat.", "w-.", 60, 0, bare}, {"sat.", "w-.", 60, 0, bare},
 	{"pat", "a.", 79, 79, bare}, {"p8e-", "a", 32, 32, bare}, {"NRAK-", "U", 27, 27, word},
+	{"oy2", "a", 43, 43, bare}, {"cio", "a", 32, 32, word | random}, {"packagist_", "w", 40, 0, bare}, {"squ_", "x", 40, 40, word}, {"sqp_", "x", 40, 40, word},
+	{"sqa_", "x", 40, 40, word}, {"glrtr-", "w-", 16, 0, bare}, {"glwt-", "w-", 16, 0, bare}, {"ATTA", "a", 60, 80, bare}, {"CCIPRJ_", "w", 30, 0, word},
+	{"bkct_", "a", 30, 0, bare}, {"bkpt_", "a", 30, 0, bare}, {"bkaj_", "a", 30, 0, bare}, {"snyk_uat.", "w-.", 40, 0, 0}, {"snyk_sat.", "w-.", 40, 0, 0},
+	{"PMAT-", "a", 26, 26, bare}, {"phx_", "w", 32, 0, bare}, {"phs_", "w", 32, 0, bare}, {"figoh_", "w-", 30, 0, bare}, {"slk_", "x", 64, 64, word},
+	{"pnb_", "a", 36, 0, bare}, {"dbtc_", "w-", 30, 0, bare}, {"dbts_", "w-", 30, 0, bare}, {"dbtu_", "w-", 30, 0, bare}, {"NRII-", "w-", 32, 32, bare},
+	{"NRRA-", "x", 42, 42, word}, {"hcaik_", "a", 40, 0, bare}, {"hcxik_", "a", 40, 0, bare}, {"hcamk_", "a", 40, 0, bare}, {"tfp_", "w-", 40, 0, bare},
+	{"eyJ0eXAiOiAiVENWMiJ9.", "w-.", 40, 0, 0}, {"perm:", "w-+/=.", 40, 0, bare}, {"perm-", "w-+/=.", 60, 0, bare}, {"kpat_", "a", 40, 0, bare}, {"spat_", "a", 40, 0, bare},
+	{"api-", "x-", 36, 36, word}, {"retool_", "a", 20, 0, bare}, {"vtwn_", "a", 20, 0, bare}, {"ddp_", "a", 36, 0, bare}, {"ddo_", "a", 36, 0, bare},
+	{"ory_at_", "w-.", 30, 0, 0}, {"ory_rt_", "w-.", 30, 0, 0}, {"ory_st_", "w-.", 30, 0, 0}, {"ory_pat_", "w-.", 30, 0, 0}, {"zpka_", "w", 40, 0, bare},
 
 	// Clouds and what runs in them.
 	{"AKIA", "U", 16, 16, word}, {"ASIA", "U", 16, 16, word}, {"ABIA", "U", 16, 16, word}, {"ACCA", "U", 16, 16, word},
@@ -67,6 +81,16 @@ var shapes = [...]shape{
 	{"dp.pt.", "a", 40, 0, word}, {"dp.st.", "w-.", 40, 0, word}, {"dp.ct.", "a", 40, 0, word}, {"dp.sa.", "a", 40, 0, word},
 	{"A3-", "U-", 30, 0, bare}, {"ops_eyJ", "w+/=-", 50, 0, word}, {"AGE-SECRET-KEY-1", "U", 40, 0, 0}, {"ZXlK", "w+/=-", 60, 0, bare},
 	{"sdk-", "x-", 36, 36, bare}, {"aio_", "a", 28, 28, bare},
+	{"vck_", "w-", 24, 0, bare}, {"vcp_", "w-", 24, 0, bare}, {"vca_", "w-", 24, 0, bare}, {"vci_", "w-", 24, 0, bare}, {"vcr_", "w-", 24, 0, bare},
+	{"nfc_", "a", 36, 0, bare}, {"nfo_", "a", 36, 0, bare}, {"nfu_", "a", 36, 0, bare}, {"cfk_", "w-", 40, 0, bare}, {"cfut_", "w-", 40, 0, bare}, {"cfat_", "w-", 40, 0, bare},
+	{"sl.", "w-=.", 100, 0, bare}, {"sk.eyJ", "w-.", 40, 0, 0}, {"tk.eyJ", "w-.", 40, 0, 0}, {"p.eyJ", "w-.", 40, 0, word}, {"HRKU-", "x-", 36, 36, word},
+	{"AKID", "a", 32, 32, bare}, {"y0_", "w-", 50, 0, bare}, {"t1.9eu", "w-.=", 80, 0, 0}, {"YCAJE", "w-", 20, 20, bare}, {"YCN", "w-", 37, 37, bare}, {"YCO", "w-", 37, 37, bare},
+	{"YCP", "w-", 37, 37, bare}, {"vk1.a.", "w-", 60, 0, 0}, {"dose", "x", 32, 34, word}, {"dkea", "x", 32, 34, word}, {"cflt", "a+/", 60, 60, bare}, {"AVNS_", "w-", 15, 30, bare},
+	{"mdb_sa_sk_", "w-", 20, 0, 0}, {"CCDB1_", "w", 40, 0, 0}, {"npg_", "a", 12, 20, bare}, {"xau_", "a", 30, 0, bare}, {"standard_", "x", 200, 0, word},
+	{"IQoJb3JpZ2lu", "a+/=%", 100, 0, 0}, {"FwoGZXIvYXdz", "a+/=%", 100, 0, 0}, {"aoaAAAAA", "w-:+/=", 100, 0, 0}, {"da2-", "a", 26, 26, bare}, {"amzn.mws.", "x-", 36, 36, 0},
+	{"amzn1.oa2-cs.v1.", "x", 64, 64, 0}, {"Atza|", "w-+/=", 100, 0, 0}, {"Atzr|", "w-+/=", 100, 0, 0}, {"K00", "a+/", 28, 28, word | random}, {"tsec_", "w-+/=", 40, 0, bare},
+	{"token-", "a:", 58, 66, bare}, {"ptr_", "w-+/=", 40, 0, bare}, {"nsec1", "a", 58, 58, bare}, {"xprv", "a", 100, 110, bare}, {"suiprivkey1", "a", 50, 0, 0},
+	{"secret-live-", "w-=", 30, 0, 0}, {"secret-test-", "w-=", 30, 0, bare}, {"dp.scim.", "a", 40, 0, word}, {"dp.audit.", "a", 40, 0, word},
 	{"scauth_", "w-.+/=", 60, 0, bare}, {"authress_", "w-.+/=", 60, 0, bare}, {"ext_", "w-.+/=", 80, 0, bare}, {"sc_", "w-.+/=", 80, 0, bare},
 
 	// Money, mail and messages.
@@ -77,9 +101,17 @@ var shapes = [...]shape{
 	{"duffel_test_", "w-=", 40, 0, word}, {"shippo_live_", "x", 40, 0, word}, {"shippo_test_", "x", 40, 0, word},
 	{"shpat_", "w", 32, 0, 0}, {"shpca_", "w", 32, 0, 0}, {"shppa_", "w", 32, 0, 0}, {"shpss_", "w", 32, 0, 0},
 	{"sm_aat_", "a", 16, 0, word}, {"sm_pat_", "a", 16, 0, word}, {"sm_sat_", "a", 16, 0, word},
+	{"shptka_", "w", 32, 0, 0}, {"shpua_", "w", 32, 0, 0}, {"access-production-", "x-", 36, 36, 0}, {"access-sandbox-", "x-", 36, 36, 0},
+	{"access-development-", "x-", 36, 36, 0}, {"live_", "w-", 30, 50, word | random}, {"sk_sbox_", "w", 20, 0, 0}, {"sk_", "a", 24, 50, word | random},
+	{"pk_", "x", 34, 34, word}, {"re_", "w", 30, 40, word | random}, {"pdl_", "w", 40, 0, bare}, {"polar_", "w", 40, 0, bare}, {"dub_", "a", 24, 24, bare},
+	{"xsmtpsib-", "a-", 60, 0, word}, {"mlsn.", "a", 50, 0, bare}, {"md-", "w-", 22, 22, word | random}, {"os_v2_app_", "a", 50, 0, 0}, {"os_v2_org_", "a", 50, 0, 0},
+	{"AAAA", "w-:", 140, 170, bare}, {"WPL_AP1.", "a.+/=", 16, 0, 0}, {"pina_", "a", 32, 0, bare}, {"IGQ", "w-", 100, 0, bare}, {"pdus+", "w-", 20, 0, bare},
+	{"RGAPI-", "x-", 36, 36, word}, {"oauth:", "a", 30, 30, bare}, {"signkey-prod-", "x", 32, 0, 0},
+	{"signkey-test-", "x", 32, 0, 0}, {"tr_prod_", "a", 20, 0, bare}, {"tr_dev_", "a", 20, 0, bare}, {"cal_live_", "x", 32, 0, 0}, {"testsk_", "w", 20, 0, bare},
+	{"sk", "a", 150, 200, word | random}, {"maker.ifttt.com/use/", "w-", 20, 0, tail},
 	{"s-s4t2ud-", "x", 64, 0, word}, {"s-s4t2af-", "x", 64, 0, word},
 	{"SG.", "w-.=", 40, 0, bare}, {"key-", "x", 32, 32, word}, {"xkeysib-", "a-", 60, 0, word}, {"SK", "x", 32, 32, word},
-	{"xoxa-", "w-", 10, 0, 0}, {"xoxb-", "w-", 10, 0, 0}, {"xoxe-", "w-", 10, 0, 0}, {"xoxe.", "w-.", 10, 0, word}, {"xoxo-", "w-", 10, 0, 0},
+	{"xoxc-", "w-", 10, 0, 0}, {"xoxd-", "w-%+/=", 10, 0, 0}, {"xoxa-", "w-", 10, 0, 0}, {"xoxb-", "w-", 10, 0, 0}, {"xoxe-", "w-", 10, 0, 0}, {"xoxe.", "w-.", 10, 0, word}, {"xoxo-", "w-", 10, 0, 0},
 	{"xoxp-", "w-", 10, 0, 0}, {"xoxr-", "w-", 10, 0, 0}, {"xoxs-", "w-", 10, 0, 0}, {"xapp-", "w-", 10, 0, bare},
 	{"hooks.slack.com/services/", "w/+", 24, 0, tail}, {"hooks.slack.com/workflows/", "w/+", 24, 0, tail},
 	{"hooks.slack.com/triggers/", "w/+", 24, 0, tail}, {"discord.com/api/webhooks/", "w-/", 40, 0, tail},
@@ -100,33 +132,39 @@ var shapes = [...]shape{
 // number of the first of them, and by each the next; 0 for none, and one more
 // than the place in shapes otherwise.
 type index struct {
-	first [1 << 14]uint8
-	next  [len(shapes)]uint8
-	looks [1 << 14]bool // two characters at which there is anything to look for
+	first [1 << 14]uint16
+	next  [len(shapes)]uint16
+	looks [1 << 14]uint32 // two characters at which there is anything to look for, with a bit for the third
 }
+
+// bit stands for a third character: a capital has that of the small letter.
+func bit(c byte) uint32 { return 1 << (c & 31) }
 
 // anyNext are the characters at which something can be found whatever follows.
 // starts are the beginnings of what shows itself by a word.
 const anyNext = "=:,>-|%["
 
 var starts = [...]string{
-	"Au", "au", "AU", "aU", "Be", "be", "BE", "bE", "Co", "co", "CO", "cO", "Se", "se", "SE", "sE", // headers
-	"ey", "Q~", ".a", "_m", "EN", "Id", "id", "ID", "Pa", "pa", "PA", "Pr", "0x", "_a", "_p",
+	"Aut", "aut", "AUt", "aUt", "Bea", "bea", "BEa", "bEa", "Coo", "coo", "COo", "cOo", "Set", "set", "SEt", "sEt", // headers
+	"ey", "Q~", "QQ", ".at", "_mm", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
+	"key", "Key", "KEy", "ken", "KEn", "cre", "CRe", "#d", // and by a name within it
+	`("`, `('`, `(\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
 }
 
 // asks reports whether there is anything to look for at s[i].
 func (x *index) asks(s string, i int) bool {
-	c, next := s[i], byte(0)
+	if i+2 >= len(s) {
+		return true
+	}
+	c, next := s[i], s[i+1]
 	if c >= 1<<7 {
 		return false
 	}
-	if i+1 < len(s) && s[i+1] < 1<<7 {
-		next = s[i+1]
+	if next >= 1<<7 {
+		next = 0
 	}
-	return x.looks[int(c)<<7|int(next)] || c == '.' && i+7 < len(s) && s[i+7] == '.'
+	return x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 || c == '.' && i+7 < len(s) && s[i+7] == '.'
 }
-
-var _ [255 - len(shapes)]struct{} // so that a number fits
 
 // shapeIndex is made when it is first needed: a program that hands no text on
 // does not pay for it.
@@ -135,19 +173,28 @@ var shapeIndex = sync.OnceValue(func() *index {
 	for i := len(shapes) - 1; i >= 0; i-- {
 		p := shapes[i].prefix
 		first := &x.first[int(p[0])<<7|int(p[1])]
-		x.next[i], *first = *first, uint8(i+1)
-		x.looks[int(p[0])<<7|int(p[1])] = true
+		x.next[i], *first = *first, uint16(i+1)
+		x.look(p)
 	}
 	for _, p := range starts {
-		x.looks[int(p[0])<<7|int(p[1])] = true
+		x.look(p)
 	}
 	for _, c := range []byte(anyNext) {
-		for next := range 1 << 7 {
-			x.looks[int(c)<<7|next] = true
+		for next := range byte(1 << 7) {
+			x.look(string([]byte{c, next}))
 		}
 	}
 	return x
 })
+
+// look notes that there is something to look for where p stands.
+func (x *index) look(p string) {
+	third := ^uint32(0)
+	if len(p) > 2 {
+		third = bit(p[2])
+	}
+	x.looks[int(p[0])<<7|int(p[1])] |= third
+}
 
 // maxDigit is how far behind its prefix a token has its first digit.
 const maxDigit = 100
@@ -247,6 +294,11 @@ func (sc *scanner) marked(i int) (from, to int) {
 	case strings.HasPrefix(s[i:], "Q~"): // Azure: abc8Q~ and 31 to 34 more
 		to = run(s[:min(len(s), i+64)], i+2, "w-.~")
 		if from = sc.back(i, "w.~", 4); i-from != 4 || !isDigit(s[i-1]) || to-i-2 < 31 || to-i-2 > 34 {
+			return 0, 0
+		}
+	case strings.HasPrefix(s[i:], "QQJ99"): // Azure's keys of 84 characters
+		to = run(s[:min(len(s), i+64)], i, "a")
+		if from = sc.back(i, "a", 53); i-from != 53 || to-i < 24 || to-i > 40 {
 			return 0, 0
 		}
 	case strings.HasPrefix(s[i:], ".atlasv1."): // Terraform

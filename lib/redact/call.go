@@ -1,0 +1,71 @@
+package redact
+
+import "strings"
+
+// Values that stand in a call, and those that are taken where a variable has none.
+
+// called finds the value in setPassword("x") and password{"x"}, of which s[i] is the
+// bracket. A name that says more than that is one of a function to which a word is
+// given: hashPassword("x").
+func (sc *scanner) called(i int) (from, to int) {
+	s := sc.s
+	if i == 0 || strings.IndexByte("dDyYtTnNeErR", s[i-1]) < 0 || !quoted(s, i+1) { // with which those names end
+		return 0, 0
+	}
+	name := sc.nameBefore(i)
+	word := name[strings.LastIndexByte(name, '.')+1:]
+	if word == "" {
+		return 0, 0
+	}
+	switch lower := strings.ToLower(word); lower {
+	case "unwrap_or", "orelse", "getorelse", "orelseget", "or_else":
+		if n := i - len(word) - 1; n > sc.done && s[n-1] == ')' {
+			if name = sc.nameBefore(sc.unquote(n - 1)); sureName(name) {
+				return likely(s, i+1, name)
+			}
+		}
+		return 0, 0
+	default:
+		rest := strings.TrimPrefix(strings.TrimPrefix(lower, "set"), "with")
+		switch strings.Trim(rest, "_") {
+		case "password", "passwd", "passphrase", "apikey", "secretkey", "accesskey", "secret", "clientsecret", "accesstoken", "authtoken",
+			"api_key", "secret_key", "access_key", "client_secret", "access_token", "auth_token", "apitoken", "api_token":
+		default:
+			return 0, 0
+		}
+	}
+	return likely(s, i+1, word)
+}
+
+// alternative finds the value that is taken where a variable is not set, by what
+// stands between them, of which s[i] is the first character: X || "x", X ?? "x",
+// get("X") or "x".
+func (sc *scanner) alternative(i int) (from, to int) {
+	s, p := sc.s, i
+	if s[p] == '"' || s[p] == '\'' {
+		for p++; p < len(s) && (s[p] == ')' || s[p] == ']') && p-i < 3; p++ {
+		}
+		p = blanks(s, p)
+	}
+	if p == len(s) || strings.IndexByte("|?o/", s[p]) < 0 {
+		return 0, 0
+	}
+	for _, or := range []string{"||", "??", "?:", "or ", "//"} {
+		rest, ok := strings.CutPrefix(s[p:min(len(s), p+8)], or)
+		if !ok {
+			continue
+		}
+		v := p + len(or)
+		if strings.HasPrefix(rest, "=") {
+			v++
+		}
+		v = blanks(s, v)
+		if v == len(s) || !quoted(s, v) && s[v] != '`' {
+			return 0, 0
+		}
+		if name := sc.nameBefore(sc.unquote(i)); name != "" && sureName(name) {
+			return likely(s, v, name)
+		}
+	}
+	return 0, 0
+}

@@ -1,0 +1,154 @@
+package redact
+
+import "strings"
+
+// What is sent with a request: passwords in URLs, headers, cookies.
+
+// password finds the password in the user part of a URL whose host begins at
+// s[i], or a token that stands there alone.
+func password(s string, i int) (from, to int) {
+	colon, at := -1, -1
+loop:
+	for j := i; j < len(s) && j-i < 4096; j++ {
+		switch c := s[j]; {
+		case c == ':' && colon < 0:
+			colon = j
+		case c == '@':
+			at = j
+		case c <= ' ', strings.IndexByte("/?#\"'<>`\\()[]{}|", c) >= 0:
+			break loop
+		}
+	}
+	switch {
+	case at < 0:
+		return 0, 0
+	case colon >= 0 && colon < at-1 && !placeholder(s[colon+1:at]):
+		return colon + 1, at
+	case colon < 0 && at-i >= 20 && strings.ContainsAny(s[i:at], "0123456789"):
+		return i, at
+	}
+	return 0, 0
+}
+
+// header finds the value of an Authorization or Cookie header, or what follows
+// Bearer.
+func (sc *scanner) header(i int) (from, to int) {
+	s := sc.s
+	if i+2 >= len(s) {
+		return 0, 0
+	}
+	switch s[i+1] | 0x20 {
+	case 'u', 'e', 'o': // Authorization, Bearer, Set-Cookie, Cookie
+	default:
+		return 0, 0
+	}
+	if !sc.begins(i) && (s[i-1] != '-' || s[i]|0x20 != 'a') { // Proxy-Authorization
+		return 0, 0
+	}
+	word := run(s[:min(len(s), i+16)], i, "w-")
+	switch {
+	case equalFold(s[i:word], "authorization"):
+		p := word
+		for p < len(s) && strings.IndexByte("\"'\\: =\t", s[p]) >= 0 && p-word < maxName {
+			p++
+		}
+		if p == word {
+			return 0, 0
+		}
+		scheme := run(s[:min(len(s), p+16)], p, "w-")
+		switch strings.ToLower(s[p:scheme]) {
+		case "bearer", "basic", "token", "apikey", "digest", "negotiate":
+			return credential(s, scheme, 1)
+		}
+		if from, to = credential(s, p, 16); to > 0 {
+			return from, to
+		}
+		if scheme < len(s) && (s[scheme] == ' ' || s[scheme] == '\t') { // a scheme of its own
+			return credential(s, scheme, 10)
+		}
+		return 0, 0
+	case equalFold(s[i:word], "bearer") && strings.HasPrefix(s[word:], " "):
+		return credential(s, word, 16)
+	case (equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie")) && strings.HasPrefix(s[word:], ": "):
+		return cookies(s, word+2)
+	case equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie"):
+		return sc.cookie(i, word)
+	}
+	return 0, 0
+}
+
+// cookie finds the values in --cookie 'a=x', cookie = "a=x" and "Cookie": "a=x",
+// whose name begins at s[i] and ends at s[end]: what is no header has to look like
+// a secret.
+func (sc *scanner) cookie(i, end int) (from, to int) {
+	s := sc.s
+	v := end
+	for v < len(s) && strings.IndexByte(" \t:=\"'`\\(,", s[v]) >= 0 && v-end < 8 {
+		v++
+	}
+	if v == end {
+		return 0, 0
+	}
+	return likelyCookies(s, v)
+}
+
+// likelyCookies is cookies where the first value has to look like a secret.
+func likelyCookies(s string, v int) (from, to int) {
+	if from, to = cookies(s, v); to == 0 {
+		return 0, 0
+	}
+	if strings.IndexByte("\"'`", s[v-1]) < 0 { // it ends with the word
+		to = v + len(s[v:to]) - len(strings.TrimLeftFunc(s[v:to], func(r rune) bool { return r != ' ' }))
+	}
+	_, first, _ := strings.Cut(s[v:min(to, v+maxLook)], "=")
+	first, _, _ = strings.Cut(first, ";")
+	if !looksSecret(first, minValue) {
+		return 0, 0
+	}
+	return from, to
+}
+
+// cookies finds the values of a Cookie header that begin at s[i]: all of the
+// line, where that is of the form name=value.
+func cookies(s string, i int) (from, to int) {
+	name := run(s[:min(len(s), i+maxName)], i, "w-.")
+	if name == i || name == len(s) || s[name] != '=' {
+		return 0, 0
+	}
+	first, _, _ := strings.Cut(s[name+1:min(len(s), name+maxLook)], ";")
+	if first == "" || placeholder(first) {
+		return 0, 0
+	}
+	for to = name; to < len(s) && s[to] >= ' ' && strings.IndexByte("\"'`\\", s[to]) < 0; to++ {
+	}
+	if to-name < minValue {
+		return 0, 0
+	}
+	return i, to
+}
+
+// credential finds the word that stands at s[i] after blanks. One that is not
+// sure to be a credential has at least least characters, and a digit among the
+// first.
+func credential(s string, i, least int) (from, to int) {
+	for n := i; i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-n < maxName; i++ {
+	}
+	stop := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'`\\<>,;[", c) >= 0 }
+	if i == len(s) || placeholder(s[i:min(len(s), i+maxLook)]) {
+		return 0, 0
+	}
+	digit := least == 1
+	for to = i; to < len(s) && !stop(s[to]); to++ {
+		digit = digit || isDigit(s[to])
+		if !digit && to-i == maxLook {
+			return 0, 0
+		}
+	}
+	for to > i && s[to-1] == '.' { // the end of the sentence
+		to--
+	}
+	if !digit || to-i < least || placeholder(s[i:to]) {
+		return 0, 0
+	}
+	return i, to
+}

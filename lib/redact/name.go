@@ -1,0 +1,185 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// What the name of a variable or setting says of its value.
+
+// secretName says whether the name of a variable or setting says that its
+// value is a secret.
+func secretName(name string) bool {
+	if !mayName(name) {
+		return false
+	}
+	parts := which(split(name))
+	if len(parts) == 0 {
+		return false
+	}
+	last := parts[len(parts)-1]
+	switch last {
+	// What is said of a secret is none.
+	case "file", "path", "dir", "url", "uri", "endpoint", "host", "type", "name", "sock", "socket", "ttl", "expiry",
+		"expires", "limit", "count", "length", "size", "budget", "max", "min", "helper", "policy", "store", "method",
+		"format", "version", "enabled", "required", "env", "var":
+		return false
+	case "key", "keys":
+		if len(parts) == 1 {
+			return false // of a map, of a keyboard
+		}
+		switch parts[len(parts)-2] {
+		case "primary", "foreign", "sort", "cache", "public", "partition", "hot", "host":
+			return false
+		}
+		return true
+	case "auth", "pat", "pwd", "pass", "cookie":
+		return len(parts) > 1 || name == "AUTH" || name == "PAT"
+	case "authorization", "jwt", "creds", "mnemonic", "psk":
+		return true
+	case "salt":
+		return len(parts) > 1
+	case "data": // client-key-data
+		return len(parts) > 2 && parts[len(parts)-2] == "key" && parts[len(parts)-3] == "client"
+	}
+	return parts[0] == "auth" || slices.ContainsFunc(parts, func(p string) bool {
+		switch p {
+		case "secrets", "credential", "credentials":
+			return true
+		}
+		for _, end := range []string{
+			"secret", "password", "passwd", "passphrase", "token", "apikey", "secretkey", "privatekey", "accesskey", "authkey",
+			"masterkey", "privkey", "signingkey", "encryptionkey",
+		} {
+			if strings.HasSuffix(p, end) { // PGPASSWORD
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// mayName reports whether the beginning of any of the words that secretName knows
+// stands in a name. Most names are done with that.
+func mayName(name string) bool {
+	for i := 1; i < len(name); i++ {
+		switch string([]byte{name[i-1] | 0x20, name[i] | 0x20}) {
+		case "ke", "pa", "pw", "to", "cr", "au", "co", "jw", "mn", "ps", "sa":
+			return true
+		}
+	}
+	return false
+}
+
+// address reports whether a variable of that name holds what a program connects by,
+// with a password or a key in it.
+func address(name string) bool {
+	parts := which(split(name))
+	if len(parts) == 0 {
+		return false
+	}
+	switch parts[len(parts)-1] {
+	case "dsn", "url", "uri", "connection", "conn", "connstr", "connectionstring", "string", "config", "json", "opts", "options":
+		return true
+	}
+	return false
+}
+
+// webhook reports whether a variable of that name holds a URL that whoever has it may
+// call.
+func webhook(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, "hook_url") || strings.HasSuffix(name, "webhook") || strings.HasSuffix(name, "hook_uri") || strings.HasSuffix(name, "hook_endpoint")
+}
+
+// isPath reports whether a value is the path of a file, in which a secret may stand.
+func isPath(v string) bool {
+	return (strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "~/")) && strings.Count(v, "/") > 1 && !mixed(v)
+}
+
+// which takes from the words of a name those at its end that say which of several it
+// is: API_KEY_PROD, DB_PASS_OLD, JWT_SIGNING_KEY_V2, PASSWORD1.
+func which(parts []string) []string {
+	for len(parts) > 0 {
+		last := parts[len(parts)-1]
+		switch last {
+		case "prod", "production", "staging", "stage", "dev", "live", "old", "new", "prev", "previous", "next", "current", "backup",
+			"base64", "b64", "hex":
+		default:
+			bare := strings.TrimRight(last, "0123456789")
+			if bare == last {
+				return parts
+			}
+			if bare != "" && bare != "v" {
+				return append(parts[:len(parts)-1:len(parts)-1], bare)
+			}
+		}
+		if len(parts) == 1 {
+			return parts
+		}
+		parts = parts[:len(parts)-1]
+	}
+	return parts
+}
+
+// passwordName says whether a name is a password's, which people choose and
+// keep short.
+func passwordName(name string) bool {
+	name = strings.ToLower(name)
+	for _, end := range []string{"password", "passwd", "pass", "pwd", "passphrase"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// sureName is secretName for names that stand in code and prose, where auth
+// and key are common words.
+func sureName(name string) bool {
+	if !secretName(name) {
+		return false
+	}
+	parts := which(split(name))
+	last := parts[len(parts)-1]
+	if last == "key" || last == "keys" {
+		switch parts[len(parts)-2] {
+		case "api", "access", "private", "secret", "signing", "encryption", "master", "account", "deploy", "auth", "service", "webhook",
+			"subscription", "functions", "validation", "decryption", "preshared", "shared", "unseal", "recovery", "jwt", "hmac", "nonce":
+			return true
+		}
+		return false
+	}
+	switch last {
+	case "auth", "cookie", "jwt", "creds":
+		return false
+	case "data":
+		return true
+	}
+	return parts[0] != "auth" || len(parts) > 1 && secretName(strings.Join(parts[1:], "_"))
+}
+
+// split takes a name apart into its words, in lower case: API_KEY, api-key and
+// apiKey all give api and key.
+func split(name string) []string {
+	var parts []string
+	start := 0
+	flush := func(end int) {
+		if end > start {
+			parts = append(parts, strings.ToLower(name[start:end]))
+		}
+	}
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case !isWord(c) || c == '_':
+			flush(i)
+			start = i + 1
+		case i > start && c >= 'A' && c <= 'Z' && name[i-1] >= 'a' && name[i-1] <= 'z':
+			flush(i)
+			start = i
+		}
+	}
+	flush(len(name))
+	return parts
+}

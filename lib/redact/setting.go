@@ -1,0 +1,564 @@
+package redact
+
+import "strings"
+
+// Settings: a name that says secret, and the value that stands with it.
+
+// setting finds the value of a setting whose name ends at the '=' or ':' that
+// is s[i].
+//
+// NAME=value in capitals, as in a .env file or before a command, is taken at
+// its word. For any other form (password: x, "apiKey": "x", token = x) the
+// value has to look like a secret too, for code and prose are full of those.
+func (sc *scanner) setting(i int) (from, to int) {
+	s := sc.s
+	n := i
+	if s[i] == '=' && n > sc.done && strings.IndexByte("?+.", s[n-1]) >= 0 { // NAME ?= value
+		n--
+	}
+	n = sc.unquote(n)
+	element := n > sc.done && s[n-1] == ']' && s[i] == '=' // x['NAME'] = 'value'
+	if element {
+		n = sc.unquote(n - 1)
+	}
+	for ; n > sc.done && s[n-1] == '*' && i-n < 8; n-- { // **API key**: x
+	}
+	name := sc.nameBefore(n)
+	if start := n - len(name); element && strings.Trim(name, "0123456789") == "" && start > sc.done && s[start-1] == '[' { // char name[32] = "x"
+		n = start - 1
+		name = sc.nameBefore(n)
+	}
+	switch name {
+	case "":
+		if s[i] == '=' {
+			n, name = sc.typed(i)
+		}
+	case "value", "Value", "VALUE", "default", "Default", "ParameterValue", "parameterValue": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
+		if name = sc.named(n-len(name), name); name == "" {
+			name = sc.namedAfter(i + 1)
+		}
+		n = -1
+	case "key", "Key", "KEY", "keys", "Keys": // API key: x
+		if words := sc.spaced(n, name); words != "" {
+			name = words
+		} else if of := sc.named(n-len(name), name); of != "" { // "Jwt": {"Key": "x"}
+			name = of + "_key"
+		}
+	case "1", "2", "3", "4", "5": // Unseal Key 1: x
+		if end := sc.unquote(n - 1); end < n-1 && s[i] == ':' {
+			last := sc.nameBefore(end)
+			if words := sc.spaced(end, last); words != "" {
+				last = words
+			}
+			n, name = end, last
+		}
+	default:
+		if s[i] == '=' && !secretName(name) {
+			if m, of := sc.typed(i); of != "" {
+				n, name = m, of
+			}
+		}
+	}
+	if name == "" {
+		return 0, 0
+	}
+	v := i + 1
+	if from, to = sc.short(n, v, name); to > 0 {
+		return from, to
+	}
+	query := sc.inQuery(n, name)
+	if !secretName(name) && !query {
+		return 0, 0
+	}
+	if s[i] == '=' && n == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[v:], "=") {
+		if from, to = value(s[:min(len(s), v+maxLook)], v); from >= to || placeholder(s[from:to]) {
+			return 0, 0
+		}
+		return value(s, v)
+	}
+	if s[i] == '=' && strings.HasPrefix(s[v:], ">") { // name => value
+		v++
+		if v < len(s) && s[v] == '\n' {
+			v++
+		}
+	}
+	if n > 1 && s[i] == ':' && strings.HasPrefix(s[v:], "-") && s[n-len(name)-min(1, n-len(name))] == '{' { // ${NAME:-value}
+		v++
+	}
+	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
+	}
+	if !sureName(name) && !query {
+		return 0, 0
+	}
+	if v-i > 2 && v < len(s) && s[v-1] == '*' && s[v-2] == ' ' && isWord(s[v]) { // what an anchor of YAML names
+		return 0, 0
+	}
+	blocked := false
+	if s[i] == ':' {
+		at := v
+		v = block(s, v)
+		blocked = v > at
+	}
+	if v < len(s) && s[v] == '\n' && s[i] == ':' {
+		if v = sc.below(v); v == 0 {
+			return 0, 0
+		}
+	}
+	if sc.connects(n, name) {
+		if from, to = value(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+			return from, to
+		}
+	}
+	if from, to = likely(s, v, name); blocked && to > 0 {
+		to = folded(s, from, to)
+	}
+	return from, to
+}
+
+// folded returns where a block of YAML ends of which the first line is from s[from] to
+// s[to]: its other lines are indented as that one is, and one long word each.
+func folded(s string, from, to int) int {
+	margin := s[strings.LastIndexByte(s[max(0, from-maxName):from], '\n')+1+max(0, from-maxName) : from]
+	for to < len(s) && s[to] == '\n' && margin != "" && strings.HasPrefix(s[to+1:], margin) {
+		end := unquoted(s, to+1+len(margin))
+		if end-to-1-len(margin) < minValue || end < len(s) && s[end] != '\n' {
+			break
+		}
+		to = end
+	}
+	return to
+}
+
+// ofType reports whether a word can be a part of the type of a text, which stands
+// between a name and the '=' before its value.
+func ofType(word string) bool {
+	switch word {
+	case "string", "str", "static", "mut", "option", "optional", "none", "undefined", "null", "nil", "char", "const",
+		"text", "bytes", "byte", "secretstr", "secret", "charsequence", "nsstring", "as", "readonly", "union", "nullable", "final",
+		"any", "unknown", "get", "set", "init", "private", "protected", "public", "maybe", "varchar":
+		return true
+	}
+	return false
+}
+
+// typed returns the name whose type stands between it and the '=' that is s[i], and
+// where that name ends: var token string = "x", token: string | None = "x", and
+// TOKEN: &'static str = "x".
+func (sc *scanner) typed(i int) (end int, name string) {
+	s, found := sc.s, false
+	if v := blanks(s, i+1); v == len(s) || strings.IndexByte("\"'`@$(", s[v]) < 0 && (s[v] < 'A' || s[v] > 'Z') {
+		return 0, ""
+	}
+	for p := i; p > sc.done && i-p < maxName; {
+		switch c := s[p-1]; {
+		case isWord(c):
+			start := p
+			for start > sc.done && p-start < maxName && isWord(s[start-1]) {
+				start--
+			}
+			if !ofType(strings.ToLower(s[start:p])) {
+				if word := sc.nameBefore(p); found && sureName(word) {
+					return p, word
+				}
+				return 0, ""
+			}
+			p, found = start, true
+		case strings.IndexByte(" :?|&<>[]{};'", c) >= 0:
+			p--
+		default:
+			return 0, ""
+		}
+	}
+	return 0, ""
+}
+
+// block returns where the line ends at s[v] on which YAML says that the value stands
+// on those below: password: |-, and what is said of it behind a #; else v.
+func block(s string, v int) int {
+	for range 2 { // tags
+		if v < len(s) && (s[v] == '!' || s[v] == '&') {
+			v, _ = opened(s, v)
+		}
+	}
+	p := v
+	if p < len(s) && (s[p] == '|' || s[p] == '>') {
+		for p++; p < len(s) && strings.IndexByte("+-123456789", s[p]) >= 0 && p-v < 3; p++ {
+		}
+	}
+	p = blanks(s, p)
+	if p < len(s) && s[p] == '#' && (p > v || s[p-1] == ' ') {
+		for n := p; p < len(s) && s[p] != '\n' && p-n < maxLook; p++ {
+		}
+	}
+	if strings.HasPrefix(s[p:], "\r\n") {
+		p++
+	}
+	if p < len(s) && s[p] == '\n' {
+		return p
+	}
+	return v
+}
+
+// spaced returns the name that two words make, of which the second ends at s[n]:
+// api_key for "API key".
+func (sc *scanner) spaced(n int, last string) string {
+	start := n - len(last)
+	if start <= sc.done+1 || sc.s[start-1] != ' ' {
+		return ""
+	}
+	switch first := strings.ToLower(sc.nameBefore(start - 1)); first {
+	case "api", "access", "secret", "private", "signing", "encryption", "master", "account", "auth", "service", "webhook", "subscription", "unseal", "recovery":
+		return first + "_key"
+	}
+	return ""
+}
+
+// below returns where the value begins that stands on a line of its own below its
+// name, whose line ends at s[v]; 0 where something else stands there.
+func (sc *scanner) below(v int) int {
+	s := sc.s
+	from := v
+	for from < len(s) && strings.IndexByte("\n \t", s[from]) >= 0 && from-v < 24 {
+		from++
+	}
+	if strings.Count(s[v:from], "\n") > 2 {
+		return 0
+	}
+	at := from
+	if at < len(s) && s[at] == '`' {
+		at++
+	}
+	start, end := value(s[:min(len(s), at+maxLook)], at)
+	if start == end || strings.IndexByte("-#", s[start]) >= 0 || strings.IndexByte(":=,", s[end-1]) >= 0 {
+		return 0
+	}
+	for end < len(s) && strings.IndexByte("\"'`", s[end]) >= 0 {
+		end++
+	}
+	if end < len(s) && s[end] != '\n' {
+		return 0
+	}
+	return from
+}
+
+// connects reports whether a setting whose name ends at s[n] is one of several by
+// which a program connects: Server=h;Uid=u;Pwd=x.
+func (sc *scanner) connects(n int, name string) bool {
+	if !passwordName(name) {
+		return false
+	}
+	start := n - len(name)
+	before := strings.ToLower(sc.s[max(sc.done, start-maxLook/2):max(start, sc.done)])
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	if !strings.HasSuffix(strings.TrimRight(before, " "), ";") {
+		return false
+	}
+	return strings.Contains(before, "server=") || strings.Contains(before, "uid=") || strings.Contains(before, "user id=") ||
+		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=")
+}
+
+// short finds the value of a setting whose name, which ends at s[n], is a word
+// like any other, and says secret where the value does, which begins at s[v].
+func (sc *scanner) short(n, v int, name string) (from, to int) {
+	s := sc.s
+	lower := strings.ToLower(name)
+	switch {
+	case lower == "pwd" || lower == "pw" || lower == "pass":
+		if name == strings.ToUpper(name) {
+			return 0, 0 // a folder, a test that passed
+		}
+	case lower == "auth" || name == "_auth", sessionCookie(name):
+	default:
+		return 0, 0
+	}
+	v = blanks(s, v)
+	if sc.connects(n, name) {
+		if from, to = value(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+			return from, to
+		}
+	}
+	from, to = value(s[:min(len(s), v+maxLook)], v)
+	if from >= to || placeholder(s[from:to]) {
+		return 0, 0
+	}
+	switch word := s[from:to]; {
+	case lower == "auth" || name == "_auth":
+		if len(word) < minValue || !dockerAuth(word) {
+			return 0, 0
+		}
+	case sessionCookie(name):
+		if word, _, _ = strings.Cut(word, ";"); !looksSession(word) {
+			return 0, 0
+		}
+		return from, from + len(word)
+	case !looksSecret(word, minPassword) || strings.ContainsAny(word, "/:") ||
+		strings.HasPrefix(strings.ToLower(word), "test") || strings.HasPrefix(strings.ToLower(word), "case"):
+		return 0, 0
+	}
+	return value(s, v)
+}
+
+// unquote goes back from s[n] over blanks and quotes.
+func (sc *scanner) unquote(n int) int {
+	for end := n; n > sc.done && strings.IndexByte(" \"'\\", sc.s[n-1]) >= 0 && end-n < 4; n-- {
+	}
+	return n
+}
+
+// inQuery reports whether a name that ends at s[n] is one of those by which a URL
+// is signed, or gives whoever has it a right.
+func (sc *scanner) inQuery(n int, name string) bool {
+	start := n - len(name)
+	if start > sc.done && equalFold(name, "signature") && strings.Contains(sc.s[max(0, start-maxLook):start], "Credential=") {
+		return true // of AWS, in a header
+	}
+	if start <= sc.done || sc.s[start-1] != '?' && sc.s[start-1] != '&' && !strings.HasSuffix(sc.s[:start], "&amp;") {
+		return false
+	}
+	switch strings.ToLower(name) {
+	case "sig", "signature", "x-amz-signature", "x-goog-signature":
+		return true
+	case "auth", "key", "code", "sid", "pass", "pwd":
+		from, to := value(sc.s[:min(len(sc.s), n+1+maxLook)], min(n+1, len(sc.s)))
+		v := sc.s[from:max(from, to)]
+		v, _, _ = strings.Cut(v, "&")
+		return looksSession(v)
+	}
+	return false
+}
+
+// names reports whether behind a word stands the name of what has a value.
+func names(word string) bool {
+	switch word {
+	case "name", "key", "parameterkey", "variable", "id":
+		return true
+	}
+	return false
+}
+
+// maxNamed is how far from its value such a name stands.
+const maxNamed = 200
+
+// named returns the name in name="TOKEN" value="x", in {"TOKEN": {"value": "x"}} and
+// in variable "TOKEN" { default = "x" }, of which the word value begins at s[n].
+func (sc *scanner) named(n int, word string) string {
+	window := sc.s[max(sc.done, n-maxNamed):max(n, sc.done)]
+	if end := strings.LastIndexByte(window, '}'); end >= 0 {
+		window = window[end+1:]
+	}
+	name := ""
+	for p := 0; p < len(window); {
+		end := run(window, p, "w-.")
+		if end == p {
+			p++
+			continue
+		}
+		this := window[p:end]
+		sep := end
+		for sep < len(window) && strings.IndexByte(" \t\r\n\"'=:\\", window[sep]) >= 0 {
+			sep++
+		}
+		next := run(window, sep, "w-.")
+		switch between := window[end:sep]; {
+		case names(strings.ToLower(this)) && next > sep && between != "" && (strings.Trim(between, " \n") != "" || this == "variable"):
+			name, p = window[sep:next], next
+			continue
+		case sep < len(window) && window[sep] == '{' && strings.ContainsAny(between, ":="):
+			name = this
+		}
+		p = max(end, sep)
+	}
+	if name == "" || !secretName(name) {
+		return ""
+	}
+	return name
+}
+
+// namedAfter is named where the name stands behind the value, which begins about
+// s[v]: {"value": "x", "name": "TOKEN"}.
+func (sc *scanner) namedAfter(v int) string {
+	s := sc.s
+	for v < len(s) && s[v] == ' ' {
+		v++
+	}
+	_, end := value(s[:min(len(s), v+maxLook)], v)
+	word := ""
+	for p := end; p < len(s) && p-end < maxName && s[p] != '}' && s[p] != '{'; {
+		to := run(s[:min(len(s), p+maxName)], p, "w-.")
+		switch {
+		case to == p:
+			p++
+			continue
+		case word == "":
+			if word = strings.ToLower(s[p:to]); !names(word) {
+				return ""
+			}
+		case secretName(s[p:to]):
+			return s[p:to]
+		default:
+			return ""
+		}
+		p = to
+	}
+	return ""
+}
+
+// signsIn returns the name for a password behind a user's name in quotes, which begin
+// at s[i], where it is an argument of what signs in: auth("bob", "x"), auth=("bob", "x").
+func (sc *scanner) signsIn(i int) string {
+	if i <= sc.done || sc.s[i-1] != '(' {
+		return ""
+	}
+	name := strings.ToLower(sc.nameBefore(sc.unquote(strings.LastIndexFunc(sc.s[sc.done:i-1], func(r rune) bool { return r != '=' && r != ' ' }) + 1 + sc.done)))
+	if strings.HasSuffix(name, "auth") || strings.HasSuffix(name, "login") || strings.HasSuffix(name, "credentials") {
+		return "password"
+	}
+	return ""
+}
+
+// argument finds the value in ("TOKEN", "x"), of which s[i] is the comma.
+func (sc *scanner) argument(i int) (from, to int) {
+	s := sc.s
+	n := sc.unquote(i)
+	if n == i {
+		return 0, 0
+	}
+	name := sc.nameBefore(n)
+	if name == "" || n-len(name) <= sc.done || strings.IndexByte("\"'", s[n-len(name)-1]) < 0 {
+		return 0, 0
+	}
+	if !sureName(name) {
+		if name = sc.signsIn(n - len(name) - 1); name == "" {
+			return 0, 0
+		}
+	}
+	v := i + 1
+	for v < len(s) && (s[v] == ' ' || s[v] == '\\') && v-i < maxName/2 {
+		v++
+	}
+	if v = opening(s, v); v == len(s) || s[v] != '"' && s[v] != '\'' {
+		return 0, 0
+	}
+	return likely(s, v, name)
+}
+
+// flag finds the value of --some-token value, whose name begins at s[i], and
+// the password that curl is given with -u.
+func (sc *scanner) flag(i int) (from, to int) {
+	s := sc.s
+	end := i
+	for end < len(s) && end-i < maxName && (isWord(s[end]) || s[end] == '-') {
+		end++
+	}
+	if from, to = sc.shortFlag(i, end); to > 0 {
+		return from, to
+	}
+	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 {
+		return 0, 0
+	}
+	switch name := s[i:end]; {
+	case name == "-u" || name == "--user":
+		return sc.user(i, end+1)
+	case name == "--auth":
+		from, to = value(s[:min(len(s), end+1+maxLook)], end+1)
+		if colon := strings.IndexByte(s[from:max(from, to)], ':'); colon > 0 && !placeholder(s[from+colon+1:to]+" ") && looksSecret(s[from+colon+1:to], minPassword) {
+			return from + colon + 1, to
+		}
+		return 0, 0
+	case name == "-b" || name == "--cookie":
+		if sc.command(i, "curl") {
+			return sc.cookie(i, end)
+		}
+		fallthrough
+	case name == "--body":
+		if !sc.command(i, "secret set") {
+			return 0, 0
+		}
+		if from, to = value(s[:min(len(s), end+1+maxLook)], end+1); from >= to || placeholder(s[from:to]) {
+			return 0, 0
+		}
+		return value(s, end+1)
+	case s[end] == ' ' && len(name) > 4 && sureName(name):
+		return likely(s, end+1, name)
+	}
+	return 0, 0
+}
+
+// shortFlags are those by which programs take a password, in one word with it or not.
+var shortFlags = [...]struct {
+	program string
+	flag    byte
+	joined  bool
+}{
+	{"sshpass", 'p', true}, {"sshpass", 'p', false}, {"mysql", 'p', true}, {"mysqldump", 'p', true}, {"mysqladmin", 'p', true}, {"mariadb", 'p', true},
+	{"redis-cli", 'a', false}, {"docker login", 'p', false}, {"podman login", 'p', false}, {"helm registry login", 'p', false}, {"az login", 'p', false},
+	{"mongo", 'p', false}, {"mongosh", 'p', false}, {"mongodump", 'p', false}, {"mongorestore", 'p', false}, {"oc login", 'p', false},
+	{"ldapsearch", 'w', false}, {"ldapmodify", 'w', false}, {"ldapadd", 'w', false}, {"sqlcmd", 'P', false}, {"7z", 'p', true}, {"bcp", 'P', false},
+}
+
+// shortFlag finds the value of one of those, which begins at s[i] and whose letters
+// end at s[end].
+func (sc *scanner) shortFlag(i, end int) (from, to int) {
+	s := sc.s
+	if end == len(s) || i > 0 && s[i-1] == '-' || strings.IndexByte("pawP", s[i+1]) < 0 {
+		return 0, 0
+	}
+	before := sc.s[max(sc.done, i-maxLook):i]
+	before = before[strings.LastIndexAny(before, "\n|&;")+1:]
+	for _, f := range shortFlags {
+		v := i + 2
+		if s[i+1] != f.flag || f.joined == (s[v] == ' ') || !strings.Contains(before, f.program+" ") {
+			continue
+		}
+		if from, to = value(s[:min(len(s), v+maxLook)], blanks(s, v)); from < to && !placeholder(s[from:to]) && looksSecret(s[from:to], minPassword) {
+			return value(s, blanks(s, v))
+		}
+	}
+	return 0, 0
+}
+
+// command reports whether a flag at s[i] belongs to a command that holds the words.
+func (sc *scanner) command(i int, words string) bool {
+	before := sc.s[max(sc.done, i-maxLook):i]
+	at := strings.LastIndex(before, words)
+	if at < 0 {
+		return false
+	}
+	before = strings.ReplaceAll(before[at:], "\\\n", "") // a command of several lines
+	return !strings.Contains(before, "\n")
+}
+
+// user finds the password in user:password, which begins at s[v] and belongs
+// to a flag at s[i], where curl stands before it in the command.
+func (sc *scanner) user(i, v int) (from, to int) {
+	s := sc.s
+	if !sc.command(i, "curl") {
+		return 0, 0
+	}
+	for v < len(s) && (s[v] == ' ' || s[v] == '\t') && v-i < maxName {
+		v++
+	}
+	from, to = value(s[:min(len(s), v+maxLook)], v)
+	if from >= to {
+		return 0, 0
+	}
+	colon := strings.IndexByte(s[from:to], ':')
+	if colon < 0 || from+colon+1 == to || placeholder(s[from+colon+1:to]) {
+		return 0, 0
+	}
+	return from + colon + 1, to
+}
+
+// nameBefore returns the name that ends at s[end].
+func (sc *scanner) nameBefore(end int) string {
+	s, done := sc.s, sc.done
+	start := end
+	for start > done && end-start < maxName && (isWord(s[start-1]) || s[start-1] == '-' || s[start-1] == '.') {
+		start--
+	}
+	// The n of an escaped line feed is no part of the name.
+	if start > done && start < end && s[start-1] == '\\' && strings.IndexByte("ntr", s[start]) >= 0 {
+		start++
+	}
+	return s[start:end]
+}

@@ -1,0 +1,175 @@
+package redact
+
+import "strings"
+
+// Settings whose name and value stand with blanks between: in tables, in files whose
+// lines begin with a word that says what the rest is, in a sentence.
+
+// spacedBy are what stands between them, with blanks around.
+var spacedBy = [...]string{"|", "│", "->", "→", "➜", "=>", "is:", "is", "was", ":", "="}
+
+// spacedValue finds the value behind a name of which the part begins at s[i] that says
+// secret: auth_pass x, | token | x |, api_key ..... x.
+func (sc *scanner) spacedValue(i int) (from, to int) {
+	s := sc.s
+	if !beginsSecret(s[i:min(len(s), i+6)]) {
+		return 0, 0
+	}
+	end := run(s[:min(len(s), i+maxName)], i, "w-")
+	if end == len(s) || end == i || strings.IndexByte(" \t|.`*", s[end]) < 0 {
+		return 0, 0
+	}
+	name := sc.nameBefore(end)
+	if equalFold(strings.ToLower(name), "key") {
+		name = sc.spaced(end, name)
+	}
+	if name == "" || !sureName(name) && !directive(name) {
+		return 0, 0
+	}
+	p := end
+	for p < len(s) && (s[p] == '`' || s[p] == '*') && p-end < 3 { // | `name` | in a table
+		p++
+	}
+	start := end - len(name)
+	v := blanks(s, p)
+	dots := run(s[:min(len(s), v+maxName)], v, ".")
+	wide := v-p > 1 || v > p && s[p] == '\t' || dots-v > 2
+	if dots-v > 2 {
+		v = blanks(s, dots)
+		if v < len(s) && s[v] == ':' {
+			v = blanks(s, v+1)
+		}
+	}
+	by := ""
+	for _, between := range spacedBy {
+		if strings.HasPrefix(s[v:], between) {
+			after := v + len(between)
+			if next := blanks(s, after); next > after || between == "|" {
+				by, v = between, next
+				break
+			}
+		}
+	}
+	if v == p || by == "=" || by == ":" { // these are settings
+		return 0, 0
+	}
+	if v < len(s) && (s[v] == '`' || s[v] == '*') {
+		for n := v; v < len(s) && (s[v] == '`' || s[v] == '*') && v-n < 3; v++ {
+		}
+		wide = true
+	}
+	switch {
+	case by == "" && v+1 < len(s) && isDigit(s[v]) && s[v+1] == ' ': // password 7 0822455D0A16
+		by, v = s[v:v+1], v+2
+	case by == "" && v+1 < len(s) && s[v] == '(' && quoted(s, v+1):
+		v++
+	case name == "AUTH" && by == "": // AUTH user x
+		if word, _ := value(s[:min(len(s), v+maxLook)], v); word == v {
+			if next := unquoted(s[:min(len(s), v+maxName)], v); next+1 < len(s) && s[next] == ' ' && s[next+1] > ' ' && !looksSecret(s[v:next], minPassword) && lone(s, next+1) {
+				v = next + 1
+			}
+		}
+	}
+	from, to = value(s[:min(len(s), v+maxLook)], v)
+	if from >= to || placeholder(s[from:to]) {
+		return 0, 0
+	}
+	if directive(name) && by == "" && sc.firstWord(start) && looksSecret(s[from:to], minPassword) {
+		return value(s, v)
+	}
+	switch {
+	case !strong(s[from:to]):
+		return 0, 0
+	case by == "|" || by == "│":
+		if !sc.cell(start) || s[v-1] == '|' && strings.IndexByte(s[from:to], '|') < 0 && !sc.cell(start) {
+			return 0, 0
+		}
+		if bar := strings.IndexByte(s[from:to], '|'); bar > 0 {
+			to = from + bar
+		}
+		return from, to
+	case by != "", wide && sc.firstWord(start), from > v:
+	case !lastWord(s, to), !strings.ContainsAny(name, "_-."):
+		return 0, 0
+	}
+	return value(s, v)
+}
+
+// said finds the value of a password, which is the word at s[i], of which more is said
+// before it: password for bob: x.
+func (sc *scanner) said(i int) (from, to int) {
+	s := sc.s
+	const word = "password "
+	if i+len(word) > len(s) || !strings.EqualFold(s[i:i+len(word)], word) {
+		return 0, 0
+	}
+	rest := s[i+len(word) : min(len(s), i+maxName)]
+	sign := strings.IndexAny(rest, ":=;(){}\n")
+	if sign < 0 || rest[sign] != ':' && rest[sign] != '=' || !strings.HasPrefix(rest[sign+1:], " ") {
+		return 0, 0
+	}
+	if more := strings.ToLower(rest[:sign]); strings.Contains(more, "hash") || strings.Contains(more, "sha") {
+		return 0, 0
+	}
+	v := i + len(word) + sign + 2
+	from, to = value(s[:min(len(s), v+maxLook)], v)
+	if from >= to || placeholder(s[from:to]) || !strong(s[from:to]) || !lastWord(s, to) {
+		return 0, 0
+	}
+	return from, to
+}
+
+// beginsSecret reports whether a part of a name that says secret begins with s: the
+// middle of token and of secret is seen less often than where they begin.
+func beginsSecret(s string) bool {
+	if len(s) < 3 {
+		return false
+	}
+	switch string([]byte{s[0] | 0x20, s[1] | 0x20, s[2] | 0x20}) {
+	case "key", "ken", "pas", "aut", "cre":
+		return true
+	}
+	return false
+}
+
+// directive reports whether the lines of some program's settings begin with such a
+// word, and what they set is a secret.
+func directive(name string) bool {
+	switch strings.ToLower(name) {
+	case "requirepass", "masterauth", "auth_pass", "bindpw", "rootpw", "userpassword", "smtp_auth_password", "askpass":
+		return true
+	}
+	return name == "AUTH" // what a client tells Redis
+}
+
+// firstWord reports whether nothing but blanks and signs stand on the line before
+// s[i], or a verb.
+func (sc *scanner) firstWord(i int) bool {
+	line := sc.s[max(sc.done, i-maxName):i]
+	line = strings.TrimLeft(line[strings.LastIndexByte(line, '\n')+1:], " \t-+>#*$\"'`")
+	switch strings.ToUpper(strings.TrimRight(line, " ")) {
+	case "", "SET", "CONFIG SET", "127.0.0.1:6379>", "SENTINEL":
+		return true
+	}
+	return strings.HasSuffix(line, "> ")
+}
+
+// cell reports whether a cell of a table begins at s[i], or a line.
+func (sc *scanner) cell(i int) bool {
+	for n := i; i > sc.done && strings.IndexByte(" \t`*", sc.s[i-1]) >= 0 && n-i < maxName; i-- {
+	}
+	return i == 0 || sc.s[i-1] == '|' || sc.s[i-1] == '\n' || strings.HasSuffix(sc.s[:i], "│")
+}
+
+// lastWord reports whether the line ends behind s[i], or a sentence or statement.
+func lastWord(s string, i int) bool {
+	for n := i; i < len(s) && strings.IndexByte("\"'`;,.) \r", s[i]) >= 0 && i-n < 4; i++ {
+	}
+	return i == len(s) || s[i] == '\n' || s[i] == '\\'
+}
+
+// strong reports whether v looks like a secret even where hardly anything says that
+// one stands there.
+func strong(v string) bool {
+	return looksSecret(v, minValue) && (mixed(v) || changes(v) > 2) && !isUUID(v) || symbols(v)
+}

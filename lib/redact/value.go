@@ -1,0 +1,189 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// Where a value ends, and whether it looks like a secret.
+
+// likely is value for one that has to look like a secret.
+func likely(s string, i int, name string) (from, to int) {
+	i = opening(s, i)
+	from, to = value(s[:min(len(s), i+maxLook)], i)
+	if from >= to || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) {
+		return 0, 0
+	}
+	if rest := s[from+min(len(name), to-from) : to]; least(name) == minValue && len(rest) < 5 && run(rest, 0, "0") == len(rest) && strings.HasPrefix(s[from:to], name) {
+		return 0, 0 // token: "token12"
+	}
+	return value(s, i)
+}
+
+// value returns where the value lies that begins at s[i]: up to the closing
+// quote, or the next blank.
+func value(s string, i int) (from, to int) {
+	if i < len(s) && s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\'') {
+		i++ // a quote within quotes
+	}
+	if i < len(s) && (s[i] == '"' || s[i] == '\'') {
+		quote := s[i]
+		for to = i + 1; to < len(s) && s[to] != quote && s[to] != '\n'; to++ {
+		}
+		if to > i+1 && s[to-1] == '\\' {
+			to--
+		}
+		return i + 1, to
+	}
+	to = unquoted(s, i)
+	// Between a command and the next, and at the end of a sentence.
+	for to > i && strings.IndexByte(";,.)&|", s[to-1]) >= 0 {
+		to--
+	}
+	return i, to
+}
+
+// unquoted returns where a value without quotes ends that begins at s[i]: at a blank, a
+// quote, an escaped line end, where the next setting begins, and at a bracket that
+// was opened before it.
+func unquoted(s string, i int) int {
+	depth := 0
+	for ; i < len(s) && s[i] > ' ' && strings.IndexByte("\"'`", s[i]) < 0; i++ {
+		switch s[i] {
+		case '\\':
+			if i+1 < len(s) && strings.IndexByte("nrt\"'", s[i+1]) >= 0 {
+				return i
+			}
+		case ';', ',':
+			if nextSetting(s, i+1) {
+				return i
+			}
+		case '(', '[', '{', '<':
+			depth++
+		case ')', ']', '}', '>':
+			if depth--; depth < 0 {
+				if i+1 == len(s) || s[i+1] <= ' ' || strings.IndexByte(",;.:)]}>|&<\"'`\\", s[i+1]) >= 0 {
+					return i
+				}
+				depth = 0
+			}
+		}
+	}
+	return i
+}
+
+// nextSetting reports whether another setting begins at s[i], as in the strings by
+// which databases are connected to, Password=x;Timeout=3, and in {a:x,b:y}.
+func nextSetting(s string, i int) bool {
+	end := run(s[:min(len(s), i+24)], i, "w")
+	return end > i && end < len(s) && (s[end] == '=' || s[end] == ':') && !isDigit(s[i])
+}
+
+// placeholder says whether a value only stands for a secret.
+func placeholder(v string) bool {
+	switch {
+	case strings.HasPrefix(v, Mark), strings.Trim(v, ".*xX") == "":
+		return true
+	}
+	switch v[0] {
+	case '$', '%':
+		return !symbols(v) && !mixed(v[1:])
+	case '<', '{', '(', '[':
+		return !symbols(v)
+	}
+	switch strings.ToLower(v) {
+	case "true", "false", "null", "none", "nil", "yes", "no", "on", "off", "0", "1", "undefined", "value", "required", "redacted":
+		return true
+	}
+	return false
+}
+
+// least is how many characters the value of a setting of that name has, unless
+// it is a word like any other.
+func least(name string) int {
+	if passwordName(name) {
+		return minPassword
+	}
+	return minValue
+}
+
+// looksSecret says whether a value is more than a word: it has that many
+// characters, is mixed or has both letters and digits, and is no name in a
+// program.
+func looksSecret(v string, least int) bool {
+	if len(v) < least || strings.ContainsAny(v, " (){}<>[]") {
+		return false
+	}
+	if v[0] == '/' { // a path, but for one in 64 of what is base64
+		return len(v) >= 40 && mixed(v) && strings.Count(v, "/")*10 <= len(v) && run(v, 0, "w/+=-") == len(v)
+	}
+	if mixed(v) {
+		return true
+	}
+	if isName(v) {
+		return false
+	}
+	letters, digits := false, false
+	for _, c := range []byte(v) {
+		letters = letters || isWord(c) && !isDigit(c)
+		digits = digits || isDigit(c)
+	}
+	if !letters || !digits {
+		return false
+	}
+	parts := strings.Split(v, ".")
+	return len(parts) == 1 || slices.ContainsFunc(parts, func(p string) bool {
+		return p == "" || isDigit(p[0]) || run(p, 0, "w") < len(p)
+	})
+}
+
+// isName says whether v is a name in a program that has a number in it:
+// testRSA2048PrivateKey.
+func isName(v string) bool {
+	if isDigit(v[0]) {
+		return false
+	}
+	humps, numbers := 0, 0
+	for i := range len(v) {
+		switch {
+		case !isWord(v[i]):
+			return false
+		case i == 0:
+		case isDigit(v[i]) && !isDigit(v[i-1]):
+			numbers++
+		case v[i] >= 'A' && v[i] <= 'Z' && !(v[i-1] >= 'A' && v[i-1] <= 'Z'):
+			humps++
+		}
+	}
+	return humps > 1 && numbers == 1
+}
+
+// mixed says whether capitals, small letters and digits change as often as no
+// name in a program has it: in a random word they do so at every second
+// character, in theNamesOfAProgram at every third at most.
+func mixed(v string) bool {
+	const least, enough = 12, 128
+	if len(v) < least {
+		return false
+	}
+	v = v[:min(len(v), enough)]
+	kind := func(c byte) int {
+		switch {
+		case c >= 'a' && c <= 'z':
+			return 1
+		case c >= 'A' && c <= 'Z':
+			return 2
+		case isDigit(c):
+			return 3
+		}
+		return 0
+	}
+	changes, upper, lower := 0, false, false
+	for i := range len(v) {
+		upper, lower = upper || kind(v[i]) == 2, lower || kind(v[i]) == 1
+		if i > 0 && kind(v[i]) != kind(v[i-1]) && kind(v[i]) > 0 && kind(v[i-1]) > 0 {
+			changes++
+		}
+	}
+	return upper && lower && changes*5 >= (len(v)-1)*2
+}
