@@ -1179,6 +1179,20 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/prime_nowhere",
 	},
 	{
+		name:  "a project that is renamed loses its thread",
+		file:  "lib/place/folder.go",
+		right: `return Kept{At: at, moved: true}, true`,
+		wrong: `return Kept{}, false`,
+		pkg:   ".", run: "TestScripts/^prime_renamed$",
+	},
+	{
+		name:  "who moves a role's directory has what is the role's",
+		file:  "lib/place/folder.go",
+		right: `if !k.anyone {`,
+		wrong: `if true {`,
+		pkg:   "./lib/place", run: "TestMovedFolder",
+	},
+	{
 		name:  "what a command line runs behind a command of ours may print its line",
 		file:  "lib/hook/line.go",
 		right: `l.behind = l.behind || next.behind || l.ours > 0 && next.others`,

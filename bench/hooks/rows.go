@@ -122,7 +122,7 @@ func end(path string, bytes int64) (string, error) {
 
 // holds says whether a file of the place has that text.
 func (p place) holds(file, text string) error {
-	data, err := os.ReadFile(filepath.Join(kept.State(filepath.Join(p.state, "gt")).Home(p.dir, false), file))
+	data, err := os.ReadFile(filepath.Join(kept.State(filepath.Join(p.state, "gt")).Home(p.dir, false).At, file))
 	if err == nil && !strings.Contains(string(data), text) {
 		err = fmt.Errorf("%s does not hold %q: %s", file, text, data)
 	}

@@ -3,7 +3,9 @@
 package home
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,8 +31,8 @@ type Home struct {
 	// folder, or it cannot be believed. Nil where all is well.
 	Problem error
 
-	state string // the folder that keeps what belongs to it
-	role  bool   // it is a role's directory in a town
+	kept place.Kept // where what belongs to it is kept
+	role bool       // it is a role's directory in a town
 }
 
 // in completes a home of which folder, town and identity are known, and perhaps the
@@ -48,11 +50,11 @@ func (h Home) in(at string) Home {
 	}
 	switch {
 	case h.Problem != nil:
-		h.state = place.Nowhere.Path("home")
+		h.kept = place.Kept{At: place.Nowhere.Path("home")}
 	case at != "":
-		h.state = at
+		h.kept = place.Kept{At: at}
 	default:
-		h.state = state.Home(real, h.role)
+		h.kept = state.Home(real, h.role)
 	}
 	return h
 }
@@ -123,9 +125,15 @@ func find(state place.State, getenv func(string) string, dir, own, at string) Ho
 	return h.in(at)
 }
 
-// Fixed is the home of a session that has had it from its first hook on, whatever
-// folder its client is in by now.
-func Fixed(state place.State, getenv func(string) string, at, dir, own string) Home {
+// Fixed is the home of a session that has had it from its first hook on: dir, kept at
+// at, whatever folder its client is in by now, which is cwd. Where the home has moved
+// since and the client is in it, it is where it is now.
+func Fixed(state place.State, getenv func(string) string, at, dir, cwd, own string) Home {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && cwd != dir {
+		if now := FindIn(state, getenv, cwd, own); now.Runtime() == at {
+			return now
+		}
+	}
 	return find(state, func(key string) string {
 		switch key {
 		case "GT_HOME":
@@ -179,11 +187,11 @@ func isDir(path string) bool {
 }
 
 // Runtime is the folder that keeps what belongs to the home, in the state.
-func (h Home) Runtime() string { return h.state }
+func (h Home) Runtime() string { return h.kept.At }
 
 // Path is a file or folder in Runtime.
 func (h Home) Path(elem ...string) string {
-	return filepath.Join(append([]string{h.state}, elem...)...)
+	return filepath.Join(append([]string{h.kept.At}, elem...)...)
 }
 
 // mirrorList names the files that git does not show in a home of a town.
@@ -233,7 +241,7 @@ func (h Home) Prepare() error {
 	if h.Problem != nil {
 		return h.Problem
 	}
-	return h.Town.State.MakeHome(h.state, h.Dir, h.Identity.Address())
+	return h.Town.State.MakeHome(h.kept, h.Dir, h.Identity.Address())
 }
 
 // lockWait is how long a program waits for another that works in the same

@@ -129,7 +129,7 @@ func (c *Call) find(state place.State) (home.Home, error) {
 	if at == "" {
 		return home.FindIn(state, c.env.Getenv, c.Dir, string(c.ID)), err
 	}
-	return home.Fixed(state, c.env.Getenv, at, dir, string(c.ID)), nil
+	return home.Fixed(state, c.env.Getenv, at, dir, c.Dir, string(c.ID)), nil
 }
 
 // dialect is that of the agent, but for what the wiring says of the one that it

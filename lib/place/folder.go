@@ -84,26 +84,80 @@ func readFolder(dir string) (Folder, error) {
 	return f, nil
 }
 
-// Home is the folder of the state that keeps what belongs to the home at dir.
-// The home's path has no links. The folder may not exist yet. Of two folders that
-// have had the same path each has its own, unless anyone is set: a town's role
-// directory belongs to the role, however often it is made anew.
-func (s State) Home(dir string, anyone bool) string {
+// Kept is where the state keeps what belongs to a home.
+type Kept struct {
+	At string // the folder
+
+	moved  bool // it notes another path of the home
+	anyone bool // it belongs to whatever folder has the path
+}
+
+// Home is where what belongs to the home at dir is kept. The home's path has no links.
+// The folder may not exist yet. Of two folders that have had the same path each has its
+// own, unless anyone is set: a town's role directory belongs to the role, however often
+// it is made anew. A folder that has got another path keeps its own.
+func (s State) Home(dir string, anyone bool) Kept {
 	here, err := look(dir)
 	at := s.Path("homes", key(here.Path))
 	if anyone || err != nil { // it was removed under us, or cannot be looked at
-		return at
+		return Kept{At: at, anyone: anyone}
 	}
 	known, err := readFolder(at)
-	if err != nil || known.is(here) {
-		return at
+	switch {
+	case err == nil && known.is(here):
+		return Kept{At: at, moved: known.Path != here.Path}
+	case err == nil:
+		at = fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.Born))
+		if known, err = readFolder(at); err == nil {
+			return Kept{At: at, moved: known.Path != here.Path}
+		}
 	}
-	return fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.Born))
+	if errors.Is(err, fs.ErrNotExist) {
+		if old, ok := s.former(here); ok {
+			return old
+		}
+	}
+	return Kept{At: at}
 }
 
-// MakeHome makes the folder that Home returned, and notes whose it is.
-func (s State) MakeHome(at, dir, address string) error {
-	if _, err := os.Lstat(filepath.Join(at, note)); err == nil {
+// The folders that something is kept of can be found by what they are as well: a link
+// in the state, folders/<inode>-<born>, leads to what is kept of one. There is none
+// where the file system does not tell when a folder was made.
+
+// byWhat is the link of a folder.
+func (s State) byWhat(f Folder) string {
+	return s.Path("folders", fmt.Sprintf("%x-%x", f.Inode, f.Born))
+}
+
+// former is where what belongs to a folder is kept that has had another path; ok is
+// false where there is none, or where the folder has that path as well.
+func (s State) former(here Folder) (k Kept, ok bool) {
+	if here.Born == 0 {
+		return Kept{}, false
+	}
+	to, err := os.Readlink(s.byWhat(here))
+	if err != nil {
+		return Kept{}, false
+	}
+	at := s.Path("homes", filepath.Base(to))
+	known, err := readFolder(at)
+	if err != nil || !known.Same(here) {
+		return Kept{}, false
+	}
+	if known.Path == here.Path {
+		return Kept{At: at}, true
+	}
+	if there, err := look(known.Path); err == nil && there.Same(here) {
+		return Kept{}, false
+	}
+	return Kept{At: at, moved: true}, true
+}
+
+// MakeHome makes the folder that Home returned, and notes whose it is; anew where the
+// home has moved.
+func (s State) MakeHome(k Kept, dir, address string) error {
+	at := k.At
+	if _, err := os.Lstat(filepath.Join(at, note)); err == nil && !k.moved {
 		return atomicfile.Private(at)
 	}
 	if err := s.Prepare(at); err != nil {
@@ -118,11 +172,36 @@ func (s State) MakeHome(at, dir, address string) error {
 	if err != nil {
 		return err
 	}
-	err = atomicfile.Create(filepath.Join(at, note), append(data, '\n'), atomicfile.Unsynced)
+	data = append(data, '\n')
+	if k.moved {
+		return atomicfile.Write(filepath.Join(at, note), data, atomicfile.Unsynced)
+	}
+	if !k.anyone {
+		if err := s.linkTo(f, at); err != nil {
+			return err
+		}
+	}
+	err = atomicfile.Create(filepath.Join(at, note), data, atomicfile.Unsynced)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another that starts here was quicker
 	}
 	return err
+}
+
+// linkTo makes the link by which what is kept of a folder is found when it has moved.
+func (s State) linkTo(f Folder, at string) error {
+	if f.Born == 0 {
+		return nil
+	}
+	link := s.byWhat(f)
+	if err := s.Prepare(filepath.Dir(link)); err != nil {
+		return err
+	}
+	err := os.Symlink(filepath.Join("..", "homes", filepath.Base(at)), link)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return atomicfile.Error("create", link, err)
 }
 
 // Homes returns the homes of which something is kept, with the folder of the

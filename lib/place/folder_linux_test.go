@@ -28,8 +28,8 @@ func TestFolderOfAnImage(t *testing.T) {
 	defer unix.Unmount(merged, 0)
 
 	s, dir := State(filepath.Join(base, "state")), filepath.Join(merged, "proj")
-	at := s.Home(dir, false)
-	if err := s.MakeHome(at, dir, "proj"); err != nil {
+	at := s.Home(dir, false).At
+	if err := s.MakeHome(s.Home(dir, false), dir, "proj"); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := Look(dir)
@@ -40,7 +40,7 @@ func TestFolderOfAnImage(t *testing.T) {
 	if before.Same(after) {
 		t.Skip("this kernel keeps the time of birth")
 	}
-	if now := s.Home(dir, false); now != at {
+	if now := s.Home(dir, false).At; now != at {
 		t.Errorf("%s and then %s", at, now)
 	}
 
@@ -53,7 +53,7 @@ func TestFolderOfAnImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if again, _ := Look(dir); again.Inode != before.Inode && s.Home(dir, false) == at {
+	if again, _ := Look(dir); again.Inode != before.Inode && s.Home(dir, false).At == at {
 		t.Error("another folder has the same state")
 	}
 }

@@ -123,30 +123,30 @@ func TestAnotherFolderAtTheSamePath(t *testing.T) {
 	s, root := State(t.TempDir()), t.TempDir()
 	dir, old := filepath.Join(root, "api"), filepath.Join(root, "old")
 	must(t, os.Mkdir(dir, 0o700))
-	first := s.Home(dir, false)
-	must(t, s.MakeHome(first, dir, "api"))
-	if s.Home(dir, false) != first {
+	first := s.Home(dir, false).At
+	must(t, s.MakeHome(s.Home(dir, false), dir, "api"))
+	if s.Home(dir, false).At != first {
 		t.Error("the same folder has two places")
 	}
 	must(t, os.Rename(dir, old))
-	if s.Home(dir, false) != first {
+	if s.Home(dir, false).At != first {
 		t.Error("what is kept of a folder that is gone cannot be read")
 	}
 	must(t, os.Mkdir(dir, 0o700))
-	second := s.Home(dir, false)
+	second := s.Home(dir, false).At
 	if second == first {
 		t.Error("another folder has what the old one left")
 	}
-	if s.Home(dir, true) != first {
+	if s.Home(dir, true).At != first {
 		t.Error("a role's directory that was made anew has lost what belongs to the role")
 	}
-	must(t, s.MakeHome(second, dir, "api"))
-	if s.Home(dir, false) != second {
+	must(t, s.MakeHome(s.Home(dir, false), dir, "api"))
+	if s.Home(dir, false).At != second {
 		t.Error("it has no place of its own")
 	}
 	must(t, os.Remove(dir))
 	must(t, os.Rename(old, dir))
-	if s.Home(dir, false) != first {
+	if s.Home(dir, false).At != first {
 		t.Error("the folder that came back has lost what it had")
 	}
 	homes, err := s.Homes()
@@ -167,9 +167,9 @@ func TestFixed(t *testing.T) {
 	if at, _, _ := s.Fixed("s1"); at != "" {
 		t.Error(at)
 	}
-	must(t, s.Fix("s1", s.Home(a, false)))
-	must(t, s.Fix("s1", s.Home(b, false))) // its first hook's counts
-	if at, dir, _ := s.Fixed("s1"); at != s.Home(a, false) || dir != Real(a) {
+	must(t, s.Fix("s1", s.Home(a, false).At))
+	must(t, s.Fix("s1", s.Home(b, false).At)) // its first hook's counts
+	if at, dir, _ := s.Fixed("s1"); at != s.Home(a, false).At || dir != Real(a) {
 		t.Error(at, dir)
 	}
 	s.Unfix("s1")
@@ -364,5 +364,50 @@ func TestReadConfig(t *testing.T) {
 	}
 	if _, err := ReadConfig(filepath.Join(dir, "none"), 10); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// A folder that has got another path keeps what is kept of it, and another one that has
+// the old path by now has its own. A role's directory takes nothing of the role along.
+func TestMovedFolder(t *testing.T) {
+	s, root := State(t.TempDir()), t.TempDir()
+	a, b, role := filepath.Join(root, "a"), filepath.Join(root, "b"), filepath.Join(root, "role")
+	must(t, os.Mkdir(a, 0o700))
+	if f, err := Look(a); err != nil || f.Born == 0 {
+		t.Skip("the file system does not tell when a folder was made")
+	}
+	kept := s.Home(a, false)
+	must(t, s.MakeHome(kept, a, "a"))
+	must(t, os.Rename(a, b))
+	moved := s.Home(b, false)
+	if moved.At != kept.At {
+		t.Fatalf("it has lost what it had: %v", moved)
+	}
+	must(t, os.Mkdir(a, 0o700)) // another, which comes first
+	other := s.Home(a, false)
+	if other.At == kept.At {
+		t.Error("another folder has what the old one had")
+	}
+	must(t, s.MakeHome(other, a, "a"))
+	must(t, s.MakeHome(moved, b, "b"))
+	must(t, s.MakeHome(s.Home(b, false), b, "b"))
+	homes, err := s.Homes()
+	if err != nil || len(homes) != 2 || homes[kept.At].Path != Real(b) || homes[kept.At].Address != "b" || homes[other.At].Path != Real(a) {
+		t.Error(homes, err)
+	}
+	must(t, os.Remove(a))
+	must(t, os.Rename(b, a)) // and back
+	back := s.Home(a, false)
+	must(t, s.MakeHome(back, a, "a"))
+	if homes, _ := s.Homes(); back.At != kept.At || homes[kept.At].Path != Real(a) {
+		t.Error(back, homes)
+	}
+
+	must(t, os.Mkdir(role, 0o700))
+	of := s.Home(role, true)
+	must(t, s.MakeHome(of, role, "x/crew/y"))
+	must(t, os.Rename(role, b))
+	if s.Home(b, false).At == of.At {
+		t.Error("who moves a role's directory has what is the role's")
 	}
 }

@@ -78,7 +78,7 @@ func Denied(err error) bool {
 func HomeOf(getenv func(string) string, h home.Home, id session.ID) home.Home {
 	state := place.StateOf(getenv)
 	if at, dir, _ := state.Fixed(string(id)); at != "" {
-		return home.Fixed(state, getenv, at, dir, string(id))
+		return home.Fixed(state, getenv, at, dir, h.Dir, string(id))
 	}
 	return h
 }
