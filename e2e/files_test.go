@@ -21,7 +21,7 @@ func (w *world) runtime(elem ...string) string { return w.kept(w.project, elem..
 
 // kept is a path in the folder of the state that keeps what belongs to a home.
 func (w *world) kept(home string, elem ...string) string {
-	return filepath.Join(append([]string{place.State(w.town()).Home(place.Real(home), false)}, elem...)...)
+	return filepath.Join(append([]string{place.State(w.town()).Home(place.Real(home), false).At}, elem...)...)
 }
 
 // event is one line of the event log.
