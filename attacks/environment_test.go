@@ -14,11 +14,13 @@ func TestProjectNamesHome(t *testing.T) {
 	for name, c := range map[string]struct {
 		client, as string
 		hooks      bool // the variables are given to the hooks, and not by .env
+		wrapped    bool // the person has a script of their own call gt
 		counts     bool // they are a launcher's
 	}{
 		"settings of claude": {client: "claude", as: "client", hooks: true},
 		"settings of a node": {client: "node", as: "client", hooks: true},
 		"settings of 2.1.9":  {client: "2.1.9", as: "client", hooks: true},
+		"a wrapped hook":     {client: "claude", as: "client", hooks: true, wrapped: true},
 		"a .env":             {client: "node", as: "relaunch"},
 		"a launcher":         {client: "launcher", as: "client", hooks: true, counts: true},
 	} {
@@ -35,7 +37,13 @@ func TestProjectNamesHome(t *testing.T) {
 				w.put("work/.env", strings.Join(evil, "\n"))
 			}
 			client := w.beside("work", false, w.named(c.client), c.as)
-			r := client.hook("work", evil, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", "claude")
+			program := "gt-prime"
+			if c.wrapped {
+				program = w.at("home/bin/wrapped")
+				w.put("home/bin/wrapped", "#!/bin/sh\ngt-prime \"$@\"\nexit 0\n")
+				w.must(".", "chmod", "u+x", program)
+			}
+			r := client.hook("work", evil, own+"1", "SessionStart", `,"source":"startup"`, program, "--hook", "--agent", "claude")
 			_, err := os.Stat(w.at("elsewhere/state"))
 			told := strings.Contains(r.out, theirs)
 			if r.code != 0 || told != c.counts || (err == nil) != c.counts {

@@ -1193,6 +1193,13 @@ var mutants = []mutant{
 		pkg:   "./lib/place", run: "TestMovedFolder",
 	},
 	{
+		name:  "a project's settings name HOME where a hook is wrapped in a script",
+		file:  "lib/process/started.go",
+		right: `(IsClient(name) || !isScript(pid))`,
+		wrong: `(IsClient(name) || true || !isScript(pid))`,
+		pkg:   "./attacks", run: "TestProjectNamesHome",
+	},
+	{
 		name:  "what a command line runs behind a command of ours may print its line",
 		file:  "lib/hook/line.go",
 		right: `l.behind = l.behind || next.behind || l.ours > 0 && next.others`,

@@ -21,8 +21,8 @@ func decides(name string) bool {
 	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS": // of the last, see handover.args
 		return false // what the wiring itself may set, and what names no place and no program
 	case "PATH", "HOME", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "BD_ACTOR", "BEADS_DIR",
-		"TZ", "LOCPATH", "GCONV_PATH", "GLIBC_TUNABLES", "PI_CODING_AGENT_DIR",
-		"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "COPILOT_HOME", "OPENCODE_CONFIG_DIR":
+		"TZ", "LOCPATH", "GCONV_PATH", "GLIBC_TUNABLES", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "OPENCODE_DB", "SUDO_UID",
+		"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "QWEN_RUNTIME_DIR", "COPILOT_HOME", "OPENCODE_CONFIG_DIR":
 		return true
 	}
 	if strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") {

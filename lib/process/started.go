@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -18,7 +19,7 @@ func AgentEnviron() (environ []string, client bool, err error) {
 		switch {
 		case err != nil:
 			return nil, false, err
-		case !IsShell(name) && name != "timeout":
+		case !IsShell(name) && name != "timeout" && (IsClient(name) || !isScript(pid)):
 			environ, err := startEnviron(origin(pid, name))
 			return environ, IsClient(name), err
 		}
@@ -29,6 +30,13 @@ func AgentEnviron() (environ []string, client bool, err error) {
 		pid = st.parent
 	}
 	return nil, false, os.ErrProcessDone
+}
+
+// isScript reports whether a process is a shell that goes by the name of its script,
+// such as one that the person has wrapped a hook in.
+func isScript(pid int) bool {
+	exe, err := Proc{PID: pid}.Executable()
+	return err == nil && IsShell(filepath.Base(exe))
 }
 
 // interprets knows what runs the clients that are scripts, by the name of its
