@@ -56,7 +56,10 @@ func StateOf(getenv func(string) string) State {
 		state = filepath.Join(home, ".local", "state")
 	}
 	state = filepath.Join(state, "gt")
-	if !linkless(state) && foreignLink(state) {
+	switch {
+	case linkless(state): // joined, so that it is clean
+		return State(state)
+	case foreignLink(state):
 		return Foreign
 	}
 	return State(Real(state))
