@@ -1494,6 +1494,13 @@ var mutants = []mutant{
 		wrong: `ok && false && len(path)`,
 		pkg:   "./lib/redact", run: "TestValues",
 	},
+	{
+		name:  "an agent of one's own has no store but that of its dialect",
+		file:  "lib/verb/handoff/note.go",
+		right: `own.File(h.agentName(), path)`,
+		wrong: `own.File(h.form(), path)`,
+		pkg:   ".", run: "TestScripts/handoff_of_clients",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.
