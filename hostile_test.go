@@ -62,6 +62,8 @@ const (
 	town  = "town"
 	crew  = "town/demo/crew/max"
 	roles = "home/.config/gt/roles"
+
+	conversation = "home/.claude/projects/work/s1.jsonl"
 )
 
 // at is a path in the world.
@@ -220,7 +222,7 @@ func (w *world) hook(dir, session, event string, args ...string) answer {
 	w.told++
 	input := map[string]string{
 		"session_id": session, "hook_event_name": event, "cwd": w.at(dir),
-		"transcript_path": w.at("transcript.jsonl"), "last_assistant_message": fmt.Sprintf("turn %d is over", w.told),
+		"transcript_path": w.at(conversation), "last_assistant_message": fmt.Sprintf("turn %d is over", w.told),
 	}
 	if event == "SessionStart" {
 		input["source"] = "startup"
@@ -258,7 +260,7 @@ func newWorld(t *testing.T) *world {
 		"GIT_CONFIG_NOSYSTEM=1", "CLAUDE_ENV_FILE=" + w.at("env"), "TMUX_TMPDIR=" + root,
 	}
 	w.put(home+"/.gitconfig", "[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n")
-	w.put("transcript.jsonl", `{"type":"user","cwd":"/x","message":{"role":"user","content":"do it"}}`+"\n")
+	w.put(conversation, `{"type":"user","cwd":"/x","message":{"role":"user","content":"do it"}}`+"\n")
 	w.put("env", "")
 	w.put(town+"/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
 	w.put(town+"/mayor/town.json", "{}")
@@ -325,7 +327,7 @@ func (w *world) restore() {
 // places are all files and folders of the world that gt opens or writes: what
 // is there after it was at work, and what else a client or a person may have.
 func (w *world) places() []string {
-	found := map[string]bool{"transcript.jsonl": true, "env": true, "town/mayor/rigs.json": true, roles + "/default.md": true}
+	found := map[string]bool{conversation: true, "env": true, "town/mayor/rigs.json": true, roles + "/default.md": true}
 	// What gt has in no project, and in a town for other programs alone.
 	for _, p := range []string{".runtime", ".runtime/sessions", ".runtime/handoff", ".runtime/requests", ".polecat-checkpoint.json"} {
 		found[work+"/"+p], found[crew+"/"+p] = true, true
@@ -407,7 +409,7 @@ var full = flag.Bool("full", false, "run the loops in full that are sampled by d
 // nothing is written where a link leads, or told from there; the agent gets its
 // start-up text; a command that cannot do what it should says so; and whatever
 // has a place of its own is saved all the same. What a person may keep behind a
-// link of their own is followed: settings, a transcript, the town.
+// link of their own is followed: settings, the town.
 // Lines: S0-23 S1-117.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
@@ -442,7 +444,7 @@ func TestHostileFiles(t *testing.T) {
 // and looks at what is kept of that.
 func (w *world) livesWith(place, kind string) {
 	w.t.Helper()
-	if strings.Contains(place, "/.claude/") {
+	if strings.Contains(place, "/.claude/") && place != conversation {
 		for _, args := range [][]string{
 			{"gt-hooks", "status"}, {"gt-hooks", "install", "claude"}, {"gt-hooks", "install", "claude", "--scope", "project"},
 			{"gt-hooks", "status", "--json"}, {"gt-hooks", "uninstall"}, {"gt-hooks", "uninstall", "--scope", "project"},
@@ -549,7 +551,7 @@ func (w *world) canaryLives(place string) {
 	}
 	for _, e := range entries {
 		// In the state the person's own links are followed to where much is kept.
-		followed := place == state || filepath.Dir(place) == state || strings.Contains(place, ".claude")
+		followed := place == state || filepath.Dir(place) == state || strings.Contains(place, ".claude") && place != conversation
 		if e.Name() != "file" && !followed {
 			w.t.Errorf("'%s' was made beside the canary", e.Name())
 		}
@@ -803,7 +805,7 @@ func (w *world) curse(text string) {
 	w.put(w.kept(work, "session_id"), most(2000))
 	w.put(roles+"/default.md", most(200_000))
 	w.put(work+"/.git/HEAD", "ref: refs/heads/"+most(3000))
-	w.put("transcript.jsonl", encode(map[string]any{
+	w.put(conversation, encode(map[string]any{
 		"type": "user", "cwd": text, "message": map[string]any{"role": "user", "content": text},
 	})+encode(map[string]any{
 		"type": "assistant", "message": map[string]any{"role": "assistant", "content": []any{
@@ -1009,7 +1011,7 @@ func TestHostileContent(t *testing.T) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	keeps := w.kept(work)
 	files := []string{
-		state + "/.events.jsonl", "transcript.jsonl", keeps + "/sessions/s1.json", keeps + "/checkpoint.json", keeps + "/keepalive.json",
+		state + "/.events.jsonl", conversation, keeps + "/sessions/s1.json", keeps + "/checkpoint.json", keeps + "/keepalive.json",
 		keeps + "/handoff", keeps + "/session_id", keeps + "/path", roles + "/default.md", keeps + "/mail/new/1.M1R0000000a.h", keeps + "/mail/cur/1.M1R0000000b.h:2,F",
 		state + "/.runtime/pids/gt-s1.pid", home + "/.claude/settings.json", work + "/.claude/settings.json", home + "/.claude/plugins/installed_plugins.json",
 		work + "/.git/HEAD", work + "/.git/logs/HEAD", work + "/.git/info/exclude", state + "/.krc.json", state + "/.krc-autoprune.json", "env",
@@ -1646,7 +1648,7 @@ func TestHostileClock(t *testing.T) {
 			if a := w.under(now.Add(-time.Hour), checkpoint.Main, work, "", "read"); strings.Contains(a.out, "ago: -") || strings.Contains(a.out, "from -") {
 				t.Errorf("%s: %s", a.command, a.out)
 			}
-			hook(now, handoff.Main, map[string]string{"hook_event_name": "PreCompact", "transcript_path": w.at("transcript.jsonl")}, "--auto", "--hook")
+			hook(now, handoff.Main, map[string]string{"hook_event_name": "PreCompact", "transcript_path": w.at(conversation)}, "--auto", "--hook")
 			told := hook(now, prime.Main, map[string]string{"source": "compact"}, "--hook")
 			if !strings.HasPrefix(told.out, "Context compacted.") || !strings.Contains(told.out, "kept word for word") {
 				t.Errorf("after a compaction the agent is told %s %s", told.out, told.errs)

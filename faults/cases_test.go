@@ -72,7 +72,7 @@ func later(input string) string {
 
 // event is a hook's input.
 func event(session, event string, more ...string) string {
-	text := fmt.Sprintf(`{"session_id":%q,"hook_event_name":%q,"cwd":"WORLD/work","transcript_path":"WORLD/t.jsonl"`, session, event)
+	text := fmt.Sprintf(`{"session_id":%q,"hook_event_name":%q,"cwd":"WORLD/work","transcript_path":"WORLD/home/.claude/projects/work/s-old.jsonl"`, session, event)
 	for i := 0; i < len(more); i += 2 {
 		text += fmt.Sprintf(",%q:%q", more[i], more[i+1])
 	}
@@ -107,7 +107,8 @@ const transcript = `{"type":"user","uuid":"1","sessionId":"s-old","cwd":"/w","ti
 
 func empty(t *testing.T, w *world) {
 	w.repository(t, "work")
-	must(t, os.WriteFile(w.path("t.jsonl"), []byte(transcript), 0o600))
+	must(t, os.MkdirAll(w.path("home/.claude/projects/work"), 0o700))
+	must(t, os.WriteFile(w.path("home/.claude/projects/work/s-old.jsonl"), []byte(transcript), 0o600))
 }
 
 // lives has s-old alive, for its client is the test itself.

@@ -126,12 +126,10 @@ var mutants = []mutant{
 		pkg: "./lib/eventlog", run: "TestAppendDuringPrunesAndRotations", count: 5,
 	},
 	{
-		name: "a killed prune is not taken back",
-		file: "lib/eventlog/prune.go",
-		right: `	if f, err := atomicfile.OpenAppend(string(l.Archive())); err == nil {
-		err = errors.Join(cut(f, i.Archive), f.Close())`,
-		wrong: `	if f, err := atomicfile.OpenAppend(string(l.Archive())); err == nil {
-		_ = cut
+		name:  "a killed prune is not taken back",
+		file:  "lib/eventlog/archive.go",
+		right: `		err = errors.Join(cut(f, i.Archive), f.Close())`,
+		wrong: `		_ = cut
 		err = f.Close()`,
 		pkg: "./faults", run: "TestKillPrune/krc-prune$",
 	},
@@ -270,16 +268,16 @@ var mutants = []mutant{
 		wrong: "return slices.Contains([]string{call.Input.Source}, call.Input.Source)",
 		pkg:   ".", run: "TestScripts/prime_gemini",
 	},
-	{"any folder is an account of the person's", "lib/account/own.go", "if at == \"\" || !within(at, real) {", "if at == \"\" {", "./lib/history", "TestOwnFile", 0},
+	{"any folder is an account of the person's", "lib/account/own.go", "if at == \"\" || !within(at, real) {", "if at == \"\" {", "./lib/account", "TestOwnFile", 0},
 	{"a conversation is where a link of its store leads", "lib/account/own.go", "real = resolve(path)", "real = filepath.Clean(path)", ".", "TestScripts/prime_transcripts", 0},
-	{"a store is where its name leads, and no link to it", "lib/account/own.go", "at, err := o.judge(p, filepath.Join(p.dir, folder))", "at, err := filepath.Join(p.dir, folder), error(nil)", ".", "TestScripts/prime_transcripts", 0},
+	{"a store is where its name leads, and no link to it", "lib/account/own.go", "at, err := o.judge(p, filepath.Join(p.Dir, folder))", "at, err := filepath.Join(p.Dir, folder), error(nil)", ".", "TestScripts/prime_transcripts", 0},
 	{"an account may lie in the project", "lib/account/own.go", "within(top, real) && !within(top, home)", "false && within(top, real) && !within(top, home)", ".", "TestScripts/prime_transcripts", 0},
-	{"an account in a home folder that is a project is none", "lib/account/own.go", "within(top, real) && !within(top, home)", "within(top, real)", "./lib/history", "TestOwnAccount", 0},
+	{"an account in a home folder that is a project is none", "lib/account/own.go", "within(top, real) && !within(top, home)", "within(top, real)", "./lib/account", "TestOwnAccount", 0},
 	{"a clone with the name of an account is one", "lib/account/own.go", "if p.by == found {", "if false {", ".", "TestScripts/seance_accounts", 0},
-	{"an account may be open to write", "lib/account/own.go", "case mode&0o002 != 0 && ", "case false && ", "./lib/history", "TestOwnAccount", 0},
-	{"an account may be another's", "lib/account/own.go", "case !ok || st.Uid != 0 && !Persons(info, home):", "case !ok:", "./lib/history", "TestOwnAccount", 0},
-	{"what is above an account is not looked at", "lib/account/own.go", "up == at || up == home {", "true || up == at || up == home {", "./lib/history", "TestOwnAccount", 0},
-	{"a folder to work in may be another's", "lib/account/own.go", "case !Persons(info, o.Getenv(\"HOME\")):", "case false:", "./lib/history", "TestOwnFolder", 0},
+	{"an account may be open to write", "lib/account/own.go", "case mode&0o002 != 0 && ", "case false && ", "./lib/account", "TestOwnAccount", 0},
+	{"an account may be another's", "lib/account/own.go", "case !ok || st.Uid != 0 && !Persons(info, home):", "case !ok:", "./lib/account", "TestOwnAccount", 0},
+	{"what is above an account is not looked at", "lib/account/own.go", "up == at || up == home {", "true || up == at || up == home {", "./lib/account", "TestOwnAccount", 0},
+	{"a folder to work in may be another's", "lib/account/own.go", "case !Persons(info, o.Getenv(\"HOME\")):", "case false:", "./lib/account", "TestOwnFolder", 0},
 	{"a folder to work in may be whoever's it is that asks", "lib/account/own.go", "case system(filepath.Clean(dir)) || system(real):", "case false:", ".", "TestScripts/seance_accounts", 0},
 	{"a log names the conversation that is read", "lib/roll/merge.go", "store, path, err := own.File(cmp.Or(s.Agent, defaultAgent), s.Transcript)", "store, path, err := \"\", s.Transcript, error(nil)", ".", "TestScripts/seance_accounts", 0},
 	{"a log names the account that a client is started with", "lib/verb/seance/own.go", "store, _, err := ours(own, s).File(clientName(s), s.Transcript)", "store, err := filepath.Dir(filepath.Dir(filepath.Dir(s.Transcript))), error(nil)", ".", "TestScripts/seance_accounts", 0},
@@ -565,7 +563,7 @@ var mutants = []mutant{
 	{
 		name:  "another folder at the path of a town is trusted",
 		file:  "lib/place/trust.go",
-		right: `t.Path != here.Path || !t.Same(here) || t.Owner != owner`,
+		right: `t.Path != here.Path || !t.is(here) || t.Owner != owner`,
 		wrong: `t.Path != here.Path || t.Owner != owner`,
 		pkg:   ".", run: "TestScripts/^town_trust$",
 	},
@@ -604,8 +602,8 @@ var mutants = []mutant{
 	{
 		name:  "tag characters are told",
 		file:  "lib/plain/plain.go",
-		right: `		r >= 0xe0000 && r <= 0xe0fff: // tags, and more variation selectors`,
-		wrong: `		r == 0xe0fff:`,
+		right: `	case r >= 0xe0020 && r < 0xe0080:`,
+		wrong: `	case r == 0xe007f:`,
 		pkg:   ".", run: "TestScripts/prime_hostile",
 	},
 	{
@@ -917,7 +915,7 @@ var mutants = []mutant{
 	{
 		name:  "a request counts whatever the client shows",
 		file:  "lib/request/request.go",
-		right: ` && shown(Line(item)) {`,
+		right: ` && slices.Contains(shown, Line(item)) {`,
 		wrong: ` {`,
 		pkg:   "./lib/request", run: "TestTake$",
 	},
@@ -955,11 +953,13 @@ var mutants = []mutant{
 		pkg: "./lib/request", run: "TestTakeRefuses",
 	},
 	{
-		name:  "a request is read through a link",
-		file:  "lib/atomicfile/atomicfile.go",
-		right: `	named, err := dir.Lstat(name)`,
-		wrong: `	named, err := dir.Stat(name)`,
-		pkg:   "./lib/request", run: "TestTakeRefuses",
+		name: "a request is read through a link",
+		file: "lib/atomicfile/atomicfile.go",
+		right: `	named, err := dir.Lstat(name)
+	if err != nil {`,
+		wrong: `	named, err := dir.Stat(name)
+	if err != nil {`,
+		pkg: "./lib/request", run: "TestTakeRefuses",
 	},
 	{
 		name:  "a request with another name is read",
@@ -971,8 +971,8 @@ var mutants = []mutant{
 	{
 		name:  "any tool's answer shows a request",
 		file:  "lib/hook/input.go",
-		right: `prints(in.answered, line, runsOurs(in.asked))`,
-		wrong: `prints(in.answered, line, 1)`,
+		right: `lastSaid(in.answered, kind, runsOurs(in.asked))`,
+		wrong: `lastSaid(in.answered, kind, max(1, runsOurs(in.asked)))`,
 		pkg:   "./lib/hook", run: "TestShows",
 	},
 	{
@@ -1029,17 +1029,18 @@ var mutants = []mutant{
 	{
 		name: "git reads a file without an end into all of the memory",
 		file: "lib/git/state.go",
-		right: `		confine(cmd.Process.Pid)
+		right: `		process.Confine(cmd.Process.Pid, maxMemory)
 `,
-		wrong: ``,
-		pkg:   "./attacks", run: "TestRepositoryNamesEndlessFiles",
+		wrong: `		_ = process.Confine
+`,
+		pkg: "./attacks", run: "TestRepositoryNamesEndlessFiles",
 	},
 	{
 		name: "a conversation that the sandbox can write shows a request",
 		file: "lib/verb/keepalive/life.go",
-		right: `	_, real, err := own.File(client, path)
+		right: `.Holds(path)
 	if err != nil {`,
-		wrong: `	_, real, err := own.File(client, path)
+		wrong: `.Holds(path)
 	if real = path; false {`,
 		pkg: "./attacks", run: "TestForgedConversation",
 	},
@@ -1214,14 +1215,11 @@ var mutants = []mutant{
 		pkg:   "./lib/hook", run: "TestLine",
 	},
 	{
-		name: "what a project's tests print before a command of ours counts",
-		file: "lib/hook/shows.go",
-		right: `n int) bool {
-	if !strings.Contains(answer, line) {`,
-		wrong: `n int) bool {
-	n = 99
-	if !strings.Contains(answer, line) {`,
-		pkg: "./lib/hook", run: "TestShows",
+		name:  "what a project's tests print before a command of ours counts",
+		file:  "lib/hook/shows.go",
+		right: `	if n == 0 || !strings.Contains(answer, kind) {`,
+		wrong: `	if n = min(99*n, 99); n == 0 || !strings.Contains(answer, kind) {`,
+		pkg:   "./lib/hook", run: "TestShows",
 	},
 	{
 		name:  "a quote in what a tool printed begins a line",
@@ -1516,6 +1514,13 @@ var mutants = []mutant{
 		right: `ok && webhook(name) && len(path)`,
 		wrong: `ok && false && len(path)`,
 		pkg:   "./lib/redact", run: "TestValues",
+	},
+	{
+		name:  "an agent of one's own has no store but that of its dialect",
+		file:  "lib/verb/handoff/note.go",
+		right: `own.File(h.agentName(), path)`,
+		wrong: `own.File(h.form(), path)`,
+		pkg:   ".", run: "TestScripts/handoff_of_clients",
 	},
 }
 

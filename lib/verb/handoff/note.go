@@ -146,7 +146,11 @@ func (h *handover) owned(path string) string {
 			return account.Known{Accounts: c.Listed(h.env.Getenv), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
-	_, real, err := own.File(h.form(), path)
+	// One's own agent has a store of its own, or the one whose dialect it speaks.
+	_, real, err := own.File(h.agentName(), path)
+	if form := h.form(); err != nil && form != h.agentName() {
+		_, real, err = own.File(form, path)
+	}
 	if _, gone := os.Stat(path); err != nil && gone == nil {
 		h.warn(err)
 	}

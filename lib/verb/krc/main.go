@@ -72,7 +72,11 @@ type books struct {
 
 // here is the town that one is in, its policy not read.
 func here(env *cli.Env) books {
-	return books{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
+	p := books{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
+	if p.town.Unread != nil {
+		p.warn(p.town.Unread)
+	}
+	return p
 }
 
 func open(env *cli.Env) (books, error) {

@@ -59,6 +59,9 @@ func self(env *cli.Env) agent {
 	if h.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is no address and was ignored", h.Ignored)
 	}
+	if h.Town.Unread != nil {
+		env.Warn("%v", h.Town.Unread)
+	}
 	return agent{h, mail.Of(h, h.Identity.Address())}
 }
 

@@ -92,7 +92,11 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 		return "", mail.Box{}, cli.Fail(cli.No, fmt.Errorf("'%s' is nobody in this town, and no folder", to),
 			"an address is one of mayor, deacon, boot, overseer, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>")
 	}
-	return "", mail.Box{}, cli.Fail(cli.No, fmt.Errorf("there is no folder '%s'", to),
+	code := cli.No
+	if a.home.Town.Unread != nil {
+		code = cli.IO // it may be one of the town's
+	}
+	return "", mail.Box{}, cli.Fail(code, fmt.Errorf("there is no folder '%s'", to),
 		"outside a town a recipient is self, or the path of the folder that the agent works in")
 }
 

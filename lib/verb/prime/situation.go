@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gt/lib/account"
+	"gt/lib/atomicfile"
 	"gt/lib/beads"
 	"gt/lib/checkpoint"
 	"gt/lib/history"
@@ -334,7 +335,7 @@ func (s *start) lookForCrash(now time.Time) error {
 func (s *start) tail(parent *session.Record) (transcript.Summary, error) {
 	client := cmp.Or(parent.Agent, hook.DefaultAgent)
 	if _, err := os.Stat(parent.Transcript); err != nil || !history.Reads(client) {
-		return transcript.Summary{}, err
+		return transcript.Summary{}, atomicfile.Error("read", parent.Transcript, err)
 	}
 	own := account.Own{Getenv: s.env.Getenv, Projects: []string{s.call.Home.Dir, s.call.Dir}}
 	_, path, err := own.File(client, parent.Transcript)
