@@ -441,7 +441,7 @@ func (w *rewrite) carry() error {
 		return nil
 	}
 	archive := string(w.log.Archive())
-	dir, err := w.log.archive().Make()
+	dir, err := w.log.makeArchive()
 	if err != nil {
 		return err
 	}

@@ -258,6 +258,9 @@ func (x *index) readOn(path string, all sources, progress Progress) (r Roll, don
 // save writes the index, last as its last line; but none where a secret stands in
 // what the log says of a session. That it is not written costs time and no more.
 func (all sources) save(path string, r Roll, last []byte) {
+	if atomicfile.MayMake(filepath.Dir(path)) != nil {
+		return
+	}
 	dir, err := place.SharedIn(filepath.Dir(filepath.Dir(path)), cacheDir).Make()
 	if err != nil {
 		return
