@@ -1196,8 +1196,8 @@ var mutants = []mutant{
 	{
 		name:  "a project's settings name HOME where a hook is wrapped in a script",
 		file:  "lib/process/started.go",
-		right: `(IsClient(name) || !isScript(pid))`,
-		wrong: `(IsClient(name) || true || !isScript(pid))`,
+		right: `case isScript(pid):`,
+		wrong: `case false:`,
 		pkg:   "./attacks", run: "TestProjectNamesHome",
 	},
 	{

@@ -59,7 +59,7 @@ type Call struct {
 // inherited one belongs to a parent. Without an input, and for a command, see
 // Store.Current.
 func Begin(env *cli.Env, f Flags) *Call {
-	asStarted(env, f.Hook, slices.Contains([]string{"", DefaultAgent, "gemini", "qwen"}, f.Agent))
+	asStarted(env, f.Agent, f.Hook, slices.Contains([]string{"", DefaultAgent, "gemini", "qwen"}, f.Agent))
 	c := &Call{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
 	c.Dialect = f.dialect(c.Agent)
 	c.server = behind(env, c.Dialect)

@@ -35,17 +35,17 @@ func decides(name string) bool {
 // which git and tmux are found and run, back to what the client was started with. For
 // a command that an agent runs, those that gt's own start has exported to it stay.
 //
-// named reports that the client itself tells its hooks the project's folder.
+// agent is the client's name, where the wiring gives it. named reports that the client itself tells its hooks the project's folder.
 //
 // Where the client's environment cannot be read, and where what stands above is no
 // client that gt knows and has another HOME, so that it can be a launcher of the
 // person's, the environment stays. A client that gt knows has its HOME from the
 // person, whatever it tells its hooks.
-func asStarted(env *cli.Env, hook, named bool) {
+func asStarted(env *cli.Env, agent string, hook, named bool) {
 	if !hook && session.Client(env.Getenv) == "" {
 		return // a person's shell, whose environment is the person's own
 	}
-	began, client, err := process.AgentEnviron()
+	began, client, err := process.AgentEnviron(agent)
 	start := cli.Env{Environ: began}
 	if err != nil || !client && start.Getenv("HOME") != env.Getenv("HOME") {
 		return

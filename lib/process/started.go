@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,19 +10,29 @@ import (
 
 // AgentEnviron returns the environment with which the agent was started that runs
 // this program (see Agent), and whether it goes by the name of a client: what has none
-// can be a launcher of the person's in between. It looks at as little as it can, for
-// it is asked at every hook; an ancestor that ends meanwhile gives an error, or what
-// it had.
-func AgentEnviron() (environ []string, client bool, err error) {
-	pid := os.Getppid()
+// can be a launcher of the person's in between. A script that goes by no client's name,
+// nor by that of the agent, is passed over below a client: the person may have wrapped
+// a hook in it. It looks at as little as it can, for it is asked at every hook; an
+// ancestor that ends meanwhile gives an error, or what it had.
+func AgentEnviron(agent string) (environ []string, client bool, err error) {
+	pid, wrapper := os.Getppid(), 0
 	for range maxDepth {
 		name, err := command(pid)
 		switch {
-		case err != nil:
+		case err != nil && wrapper == 0:
 			return nil, false, err
-		case !IsShell(name) && name != "timeout" && (IsClient(name) || !isScript(pid)):
+		case err != nil: // the top of what this namespace shows
+			environ, err := startEnviron(wrapper)
+			return environ, false, err
+		case IsShell(name) || name == "timeout":
+		case IsClient(name) || name == agent:
 			environ, err := startEnviron(origin(pid, name))
 			return environ, IsClient(name), err
+		case isScript(pid):
+			wrapper = cmp.Or(wrapper, pid)
+		default:
+			environ, err := startEnviron(cmp.Or(wrapper, pid))
+			return environ, false, err
 		}
 		st, err := stat(pid)
 		if err != nil {
@@ -32,8 +43,7 @@ func AgentEnviron() (environ []string, client bool, err error) {
 	return nil, false, os.ErrProcessDone
 }
 
-// isScript reports whether a process is a shell that goes by the name of its script,
-// such as one that the person has wrapped a hook in.
+// isScript reports whether a process is a shell that goes by the name of its script.
 func isScript(pid int) bool {
 	exe, err := Proc{PID: pid}.Executable()
 	return err == nil && IsShell(filepath.Base(exe))
