@@ -1079,6 +1079,13 @@ var mutants = []mutant{
 		pkg:   "./attacks", run: "TestProjectNamesHome/a-.env",
 	},
 	{
+		name:  "a client that was started by a relative path has its environment from the project's .env",
+		file:  "lib/process/started.go",
+		right: `samePath(a[0], b[0])`,
+		wrong: `a[0] == b[0]`,
+		pkg:   "./lib/process", run: "TestRelaunched",
+	},
+	{
 		name:  "a hook believes the variables that a project's settings give it",
 		file:  "lib/hook/started.go",
 		right: `	env.Environ = environ`,
