@@ -1086,6 +1086,27 @@ var mutants = []mutant{
 		pkg:   "./lib/process", run: "TestRelaunched",
 	},
 	{
+		name:  "with the variables of two clients a project's environment counts for an agent's commands",
+		file:  "lib/hook/started.go",
+		right: `!hook && len(told) == 0 && env`,
+		wrong: `!hook && len(told) != 1 && env`,
+		pkg:   "./attacks", run: "TestProjectNamesHomeOfCommands/claude-and-another",
+	},
+	{
+		name:  "a project names the home in which an agent's commands work",
+		file:  "lib/hook/started.go",
+		right: `!(exported && slices`,
+		wrong: `!(!hook && slices`,
+		pkg:   "./attacks", run: "TestProjectNamesHomeOfCommands/gemini$",
+	},
+	{
+		name:  "gt-mail believes the variables that a project's settings give it",
+		file:  "lib/verb/mail/main.go",
+		right: `	hooks.AsStarted(env)`,
+		wrong: `	_ = hooks.AsStarted`,
+		pkg:   "./attacks", run: "TestProjectNamesHomeOfCommands/claude$",
+	},
+	{
 		name:  "a hook believes the variables that a project's settings give it",
 		file:  "lib/hook/started.go",
 		right: `	env.Environ = environ`,
