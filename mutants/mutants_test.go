@@ -1107,6 +1107,20 @@ var mutants = []mutant{
 		pkg:   "./attacks", run: "TestProjectNamesHomeOfCommands/claude$",
 	},
 	{
+		name:  "a project's program by the name of gt's leaves requests",
+		file:  "lib/hook/line.go",
+		right: `strings.Contains(program, "/") && !installed`,
+		wrong: `strings.Contains(program, "//") && !installed`,
+		pkg:   "./lib/hook", run: "TestLine|TestShows",
+	},
+	{
+		name:  "variables that are printed behind a request pass for its digest",
+		file:  "lib/hook/line.go",
+		right: `return a.Name != nil })`,
+		wrong: `return a.Name != nil }) && len(n.Args) > 100`,
+		pkg:   "./lib/hook", run: "TestLine",
+	},
+	{
 		name:  "a hook believes the variables that a project's settings give it",
 		file:  "lib/hook/started.go",
 		right: `	env.Environ = environ`,
