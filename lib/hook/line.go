@@ -137,11 +137,14 @@ func leaves(program, argument string) bool {
 
 // installed reports whether a folder is the one that this program of gt's is in.
 func installed(dir string) bool {
-	if below, ok := strings.CutPrefix(dir, "~/"); ok {
-		dir = filepath.Join(os.Getenv("HOME"), below)
-	}
 	self, err := os.Executable()
-	if err != nil || !filepath.IsAbs(dir) {
+	if err != nil {
+		return false
+	}
+	if below, ok := strings.CutPrefix(dir, "~/"); ok {
+		return strings.HasSuffix(filepath.Dir(self), "/"+below)
+	}
+	if !filepath.IsAbs(dir) {
 		return false
 	}
 	a, err := os.Stat(dir)

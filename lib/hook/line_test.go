@@ -14,7 +14,6 @@ func TestLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("HOME", filepath.Dir(filepath.Dir(self)))
 	bin := filepath.Dir(self)
 	for line, want := range map[string]int{
 		"gt-handoff -s x":                1,
