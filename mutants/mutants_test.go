@@ -1096,7 +1096,7 @@ var mutants = []mutant{
 		name:  "a project names the home in which an agent's commands work",
 		file:  "lib/hook/started.go",
 		right: `!(exported && slices`,
-		wrong: `!(!hook && slices`,
+		wrong: `!((exported || !hook) && slices`,
 		pkg:   "./attacks", run: "TestProjectNamesHomeOfCommands/gemini$",
 	},
 	{
@@ -1119,6 +1119,13 @@ var mutants = []mutant{
 		right: `return a.Name != nil })`,
 		wrong: `return a.Name != nil }) && len(n.Args) > 100`,
 		pkg:   "./lib/hook", run: "TestLine",
+	},
+	{
+		name:  "a proof starts an agent in a folder that wires it, whoever did",
+		file:  "lib/verb/hooks/prove.go",
+		right: `if !here {`,
+		wrong: `if false && !here {`,
+		pkg:   ".", run: "TestScripts/hooks_prove_here",
 	},
 	{
 		name:  "a hook believes the variables that a project's settings give it",
