@@ -57,6 +57,66 @@ func TestProjectNamesHome(t *testing.T) {
 	}
 }
 
+// What a project says to the commands that its agent runs names no other state, and no
+// other home, whichever variables of clients it adds: what the agent writes is kept of
+// the project, and none of a neighbour's notes is read. The honest twin is a person's
+// shell, which runs in no agent.
+func TestProjectNamesHomeOfCommands(t *testing.T) {
+	for name, c := range map[string]struct {
+		client string
+		env    []string
+		counts bool
+	}{
+		"claude":               {"claude", []string{"CLAUDE_CODE_SESSION_ID=" + own + "1"}, false},
+		"claude and another":   {"claude", []string{"CLAUDE_CODE_SESSION_ID=" + own + "1", "CODEX_SESSION_ID=" + own + "2"}, false},
+		"gemini":               {"node", []string{"GEMINI_SESSION_ID=" + own + "1"}, false},
+		"gemini and another":   {"node", []string{"GEMINI_SESSION_ID=" + own + "1", "CLAUDE_CODE_SESSION_ID=" + own + "2"}, false},
+		"one without variable": {"opencode", []string{"GT_SESSION_UUID=" + own + "1"}, false},
+		"a person":             {"node", nil, true},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.repository("work")
+			w.repository("neighbour")
+			w.put("elsewhere/x", "")
+			w.start("neighbour", own+"8")
+			w.run("neighbour", theirs, "gt-mail", "send", "self", "-s", theirs)
+			client := w.beside("work", false, w.named(c.client), "client")
+			client.hook("work", nil, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", "claude")
+			env := append(c.env, "GT_ROLE=rig/crew/"+theirs)
+			if len(c.env) > 1 || c.client == "node" {
+				env = append(env, "GT_HOME="+w.at("neighbour")) // which gt tells to Claude Code's
+				if r := client.run("work", env, "", "gt-mail"); !c.counts && strings.Contains(r.out, theirs) {
+					t.Errorf("a neighbour's notes are read: %v", r)
+				}
+			}
+			env = append(env, "XDG_STATE_HOME="+w.at("elsewhere"))
+			for _, r := range []result{
+				client.run("work", env, "", "gt-mail", "send", "self", "-s", "OWN-SUBJECT", "-m", "x"),
+				client.run("work", env, "", "gt-checkpoint", "write", "--notes", "OWN-NOTES"),
+				client.run("work", env, "", "gt-seance", "list"),
+			} {
+				if r.code != 0 && !strings.HasPrefix(r.line, "gt-seance") {
+					t.Errorf("%v", r)
+				}
+			}
+			if _, err := os.Stat(w.at("elsewhere/gt")); (err == nil) != c.counts {
+				t.Errorf("it is kept where the project says: %v", err == nil)
+			}
+			if c.counts {
+				return
+			}
+			if r := client.run("work", c.env[:1], "", "gt-mail"); !strings.Contains(r.out, "OWN-SUBJECT") {
+				t.Errorf("the agent's note is lost: %v", r)
+			}
+			if data, err := os.ReadFile(w.at(w.state("work") + "/checkpoint.json")); err != nil || !strings.Contains(string(data), "OWN-NOTES") {
+				t.Errorf("the agent's checkpoint is lost: %v", err)
+			}
+		})
+	}
+}
+
 // What another client's hook is told of CLAUDE_ENV_FILE, which only Claude Code gives
 // its own, names no file that is written. The honest twin is Claude Code.
 func TestProjectNamesEnvFile(t *testing.T) {

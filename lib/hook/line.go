@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,6 +68,10 @@ func look(part syntax.Node) (l runs) {
 			l.add(inner)
 			l.behind = l.behind || inner.ours > 0 && inner.others
 			return false
+		case *syntax.DeclClause: // as export, which prints variables where it is given none
+			if !slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool { return a.Name != nil }) {
+				l.add(runs{others: true})
+			}
 		case *syntax.CallExpr:
 			words := plainWords(n.Args)
 			if inner, ok := ofCall(words); ok {
@@ -114,8 +119,11 @@ func ofCall(words []string) (l runs, ok bool) {
 }
 
 // leaves reports whether a program leaves requests with that first argument. What
-// prints somebody's words does not.
+// prints somebody's words does not, and what a path names is gt's only where gt is.
 func leaves(program, argument string) bool {
+	if strings.Contains(program, "/") && !installed(filepath.Dir(program)) {
+		return false
+	}
 	switch filepath.Base(program) {
 	case "gt-handoff":
 		return true
@@ -127,6 +135,26 @@ func leaves(program, argument string) bool {
 	return false
 }
 
+// installed reports whether a folder is the one that this program of gt's is in.
+func installed(dir string) bool {
+	self, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	if below, ok := strings.CutPrefix(dir, "~/"); ok {
+		return strings.HasSuffix(filepath.Dir(self), "/"+below)
+	}
+	if !filepath.IsAbs(dir) {
+		return false
+	}
+	a, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(filepath.Dir(self))
+	return err == nil && os.SameFile(a, b)
+}
+
 // quiet reports whether a command prints at most what the agent itself wrote, or what
 // it is given to read by a pipe.
 func quiet(call *syntax.CallExpr, words []string) bool {
@@ -134,14 +162,20 @@ func quiet(call *syntax.CallExpr, words []string) bool {
 		return true // an assignment
 	}
 	switch words[0] {
-	case "cd", "true", "false", ":", "exit", "wait", "sleep", "export", "set", "test", "[":
+	case "cd", "true", "false", ":", "exit", "wait", "sleep", "test", "[":
 		return true
+	case "set": // which else prints what the project's settings can have set
+		return len(words) > 1
 	case "echo", "printf":
 		return !slices.ContainsFunc(call.Args, func(w *syntax.Word) bool { return !written(w.Parts) })
 	case "tail", "head", "cat":
-		return !slices.ContainsFunc(words[1:], func(w string) bool {
-			return !strings.HasPrefix(w, "-") && strings.Trim(w, "0123456789") != ""
-		})
+		for i, w := range words[1:] {
+			value := words[0] != "cat" && (words[i] == "-n" || words[i] == "-c") && strings.Trim(w, "+-0123456789") == ""
+			if !strings.HasPrefix(w, "-") && !value {
+				return false // a file
+			}
+		}
+		return true
 	}
 	return false
 }

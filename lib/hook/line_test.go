@@ -1,6 +1,8 @@
 package hook
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -8,11 +10,18 @@ import (
 // A digest counts where nothing of the command line can print behind the commands of
 // gt's in it.
 func TestLine(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Dir(self)
 	for line, want := range map[string]int{
 		"gt-handoff -s x":                1,
 		"cd /w && make test; gt-handoff": 1,
 		"gt-checkpoint write && gt-mail send self -m a; gt-handoff":  3,
-		"A=1 env B=2 /b/gt-handoff":                                  1,
+		"A=1 env B=2 " + bin + "/gt-handoff":                         1,
+		"~/" + filepath.Base(bin) + "/gt-handoff":                    1,
+		"gt-handoff; export A=1; set -e; tail -n 3":                  1,
 		"if true; then gt-handoff; fi":                               1,
 		"(cd x && gt-handoff)":                                       1,
 		"bash -lc 'cd x && gt-handoff -s \"a b\"'":                   1,
@@ -32,6 +41,14 @@ func TestLine(t *testing.T) {
 		"echo 'x; gt-handoff'; ./evil":               0,
 		"grep -rh gt-handoff docs":                   0,
 		"gt-mail read 1":                             0,
+		"/b/gt-handoff":                              0, // a project's, by the name of gt's
+		"./gt-handoff":                               0,
+		"~/w/gt-handoff":                             0,
+		"gt-handoff; export":                         0,
+		"gt-handoff; export -p":                      0,
+		"gt-handoff; set":                            0,
+		"gt-handoff; cat 7":                          0,
+		"gt-handoff; head -5 7":                      0,
 		"gt-handoff; ./evil":                         0,
 		"gt-handoff && make test":                    0,
 		"gt-handoff | ./evil":                        0,

@@ -31,31 +31,42 @@ func decides(name string) bool {
 	return strings.HasPrefix(name, "GT_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GIT_")
 }
 
+// ofExport are those that gt's own start exports to the commands of an agent, where its
+// client lets it (gt-prime's export, and what is made for OpenCode and pi).
+var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
+
 // asStarted puts the deciding variables of the environment, and of this process, by
 // which git and tmux are found and run, back to what the client was started with. For
-// a command that an agent runs, those that gt's own start has exported to it stay.
+// a command that an agent runs, those that gt's own start has exported to it stay; a
+// client that has a variable of its own for a session, but for Claude Code, is told none.
 //
-// agent is the client's name, where the wiring gives it. named reports that the client itself tells its hooks the project's folder.
+// agent is the client's name, where the wiring gives it. named reports that the client
+// itself tells its hooks the project's folder.
 //
 // Where the client's environment cannot be read, and where what stands above is no
 // client that gt knows and has another HOME, so that it can be a launcher of the
 // person's, the environment stays. A client that gt knows has its HOME from the
 // person, whatever it tells its hooks.
 func asStarted(env *cli.Env, agent string, hook, named bool) {
-	if !hook && session.Client(env.Getenv) == "" {
+	told := session.Told(env.Getenv)
+	if !hook && len(told) == 0 && env.Getenv("GT_SESSION_UUID") == "" {
 		return // a person's shell, whose environment is the person's own
 	}
 	began, client, err := process.AgentEnviron(agent)
 	start := cli.Env{Environ: began}
-	if err != nil || !client && start.Getenv("HOME") != env.Getenv("HOME") {
+	switch {
+	case err != nil, !client && start.Getenv("HOME") != env.Getenv("HOME"):
 		return
+	case !hook && len(told) == 0 && !client:
+		return // a shell of the person's that an agent's start has left behind
 	}
+	exported := !hook && !slices.ContainsFunc(told, func(client string) bool { return client != DefaultAgent })
 	changed := func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		if name == "CLAUDE_PROJECT_DIR" { // which clients give their hooks, and nobody else
 			return !hook || !named
 		}
-		return decides(name) && (hook || name != "GT_HOME" && name != "GT_SESSION_UUID" && name != "GT_AGENT" && name != "BEADS_DIR")
+		return decides(name) && !(exported && slices.Contains(ofExport, name))
 	}
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), changed)
 	for _, kv := range env.Environ {
@@ -73,3 +84,8 @@ func asStarted(env *cli.Env, agent string, hook, named bool) {
 	}
 	env.Environ = environ
 }
+
+// AsStarted is what Begin does with the environment, for a command that no hook runs:
+// an agent may, and what a project told it names neither the state that is written nor
+// the agent whose notes are read.
+func AsStarted(env *cli.Env) { asStarted(env, "", false, false) }

@@ -101,14 +101,38 @@ func origin(pid int, name string) int {
 // for the same, as one with those: only what is for the interpreter is another.
 func relaunched(args, above []string) bool {
 	a, b := script(args), script(above)
-	return len(a) > 0 && slices.Equal(a, b)
+	return len(a) > 0 && len(b) > 0 && samePath(a[0], b[0]) && slices.Equal(a[1:], b[1:])
+}
+
+// samePath reports whether a script's path is what node makes of one that it was given:
+// one that begins at the top, with its links as they are.
+func samePath(made, given string) bool {
+	given = filepath.Clean(given)
+	if filepath.IsAbs(given) {
+		return filepath.Clean(made) == given
+	}
+	for strings.HasPrefix(given, "../") {
+		given = given[len("../"):]
+	}
+	return made == given || strings.HasSuffix(made, "/"+given)
+}
+
+// valued are the arguments of node's, bun's and deno's whose value is a word of its own.
+var valued = []string{
+	"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--title", "--env-file", "--env-file-if-exists",
+	"--icu-data-dir", "--openssl-config", "--diagnostic-dir", "--redirect-warnings", "--disable-warning", "--unhandled-rejections",
+	"--max-http-header-size", "--dns-result-order", "--input-type", "--preload",
 }
 
 // script is what is left of an interpreter's arguments without its own.
 func script(args []string) []string {
 	rest := args[min(1, len(args)):]
 	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
-		rest = rest[1:]
+		skip := 1
+		if slices.Contains(valued, rest[0]) {
+			skip = 2
+		}
+		rest = rest[min(skip, len(rest)):]
 	}
 	return rest
 }

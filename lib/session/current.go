@@ -31,17 +31,21 @@ func ClientVars() []string {
 // Client is the client whose variable tells a command its session, "" where none
 // does or several do, one of which was started within the other.
 func Client(getenv func(string) string) string {
-	client := ""
+	if told := Told(getenv); len(told) == 1 {
+		return told[0]
+	}
+	return ""
+}
+
+// Told are the clients whose variables tell a command a session, each once: a
+// project's settings can add that of another.
+func Told(getenv func(string) string) (clients []string) {
 	for _, v := range clientVars {
-		switch {
-		case getenv(v.name) == "" || v.client == client:
-		case client != "":
-			return ""
-		default:
-			client = v.client
+		if getenv(v.name) != "" && !slices.Contains(clients, v.client) {
+			clients = append(clients, v.client)
 		}
 	}
-	return client
+	return clients
 }
 
 // Tells says whether the client has such a variable.

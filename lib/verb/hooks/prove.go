@@ -27,6 +27,7 @@ import (
 type prove struct {
 	Agent []string      `arg:"" optional:"" help:"The agents; else all that are on this machine."`
 	Fire  bool          `name:"run" help:"Start each once, without a person and without a network, and see which hooks fire. It costs nothing."`
+	Here  bool          `help:"With --run: start one whose hooks are this folder's alone in this folder, with all that it brings along."`
 	Limit time.Duration `default:"30s" help:"How long one may run."`
 	JSON  bool          `name:"json" help:"One JSON object a line: each hook of each agent, and then the agent."`
 }
@@ -113,7 +114,7 @@ func (c *prove) Run(env *cli.Env) error {
 		can := len(known.Of(t.name).Hooks.ProveFlags) > 0
 		if c.Fire && can && p.wiredSomewhere() {
 			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+t.name, env.Now)
-			p.fire = rehearse(ctx, env, known, r, c.Limit, func() { bar.Show(int64(i), int64(len(picked))) })
+			p.fire = rehearse(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(picked))) })
 			bar.Done()
 			if ctx.Err() != nil {
 				return cli.Failf(cli.No, "interrupted; %s was ended", t.name)
@@ -346,8 +347,8 @@ type firing struct {
 }
 
 // rehearse runs an agent once where it can reach nobody. It calls waiting again
-// and again meanwhile.
-func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, waiting func()) *firing {
+// and again meanwhile. here allows a run in the working directory.
+func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *firing {
 	f := &firing{took: map[string]time.Duration{}}
 	w, err := rehearsal.New()
 	if err != nil {
@@ -362,6 +363,11 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 		// prove nothing where the agent does not, and run what a repository brought.
 		if len(r.stops) > 0 {
 			f.err = errors.New("its hooks are this folder's, and are stopped here")
+			return f
+		}
+		// What is wired here a repository may have brought, and more beside it.
+		if !here {
+			f.err = errors.New("its hooks are this folder's, and whatever else this folder brings along would run; --here allows that")
 			return f
 		}
 		dir = git.Top(env.Dir)

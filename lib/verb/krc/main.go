@@ -17,6 +17,7 @@ import (
 	"gt/lib/eventlog"
 	"gt/lib/flock"
 	"gt/lib/home"
+	"gt/lib/hook"
 	"gt/lib/openjson"
 	"gt/lib/place"
 	"gt/lib/retention"
@@ -50,6 +51,7 @@ const exitCodes = `
 
 // Main runs gt-krc and returns its exit code.
 func Main(env *cli.Env) int {
+	hook.AsStarted(env)
 	return cli.Run(env, cli.Program{Name: "gt-krc", Summary: summary, Exits: exitCodes, Grammar: &grammar{}})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/home"
+	hooks "gt/lib/hook"
 	"gt/lib/mail"
 	"gt/lib/session"
 	"gt/lib/term"
@@ -35,6 +36,7 @@ const exitCodes = `
 
 // Main runs gt-mail and returns its exit code.
 func Main(env *cli.Env) int {
+	hooks.AsStarted(env)
 	return cli.Run(env, cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}})
 }
 

@@ -14,6 +14,7 @@ import (
 	fzf "github.com/junegunn/fzf/src"
 
 	"gt/lib/cli"
+	"gt/lib/hook"
 	"gt/lib/process"
 	"gt/lib/term"
 )
@@ -39,6 +40,7 @@ const exitCodes = `
 
 // Main runs gt-pick and returns its exit code.
 func Main(env *cli.Env) int {
+	hook.AsStarted(env)
 	return cli.Run(env, cli.Program{Name: "gt-pick", Summary: summary, Exits: exitCodes, Grammar: &grammar{}})
 }
 

@@ -2,7 +2,10 @@
 // sessions that ever ran.
 package seance
 
-import "gt/lib/cli"
+import (
+	"gt/lib/cli"
+	"gt/lib/hook"
+)
 
 const summary = `
 Finds every session that ever ran on this machine, of all agents: by what gt's
@@ -32,6 +35,7 @@ const exitCodes = `
 
 // Main runs gt-seance and returns its exit code.
 func Main(env *cli.Env) int {
+	hook.AsStarted(env)
 	return cli.Run(env, cli.Program{Name: "gt-seance", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()})
 }
 
