@@ -971,8 +971,8 @@ var mutants = []mutant{
 	{
 		name:  "any tool's answer shows a request",
 		file:  "lib/hook/input.go",
-		right: `lastSaid(in.answered, kind, runsOurs(in.asked))`,
-		wrong: `lastSaid(in.answered, kind, max(1, runsOurs(in.asked)))`,
+		right: `said(in.answered, kind, runsOurs(in.asked))`,
+		wrong: `said(in.answered, kind, max(1, runsOurs(in.asked)))`,
 		pkg:   "./lib/hook", run: "TestShows",
 	},
 	{

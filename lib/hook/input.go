@@ -195,7 +195,7 @@ func (in Input) Shown(kind string) []string {
 	if in.Kind() != "PostToolUse" {
 		return nil
 	}
-	return lastSaid(in.answered, kind, runsOurs(in.asked))
+	return said(in.answered, kind, runsOurs(in.asked))
 }
 
 // Kind is the event in Claude Code's words, which others have their own for.

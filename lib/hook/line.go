@@ -16,21 +16,29 @@ const (
 	maxOpen = 4000
 )
 
-// leaving returns how many commands that leave a request a shell's command line
-// runs. It is 0 where something else of the line can print behind the last of them,
-// for that could say the same: a program of the project, say. What runs before may
-// print whatever it likes.
-func leaving(line string) int {
+// leaving returns what a shell's command line runs of commands that leave a request.
+// It has none where something else of the line can print behind the last of them, for
+// that could say the same: a program of the project, say.
+func leaving(line string) (none runs) {
 	if len(line) > maxLine || strings.Count(line, "(")+strings.Count(line, "{") > maxOpen {
-		return 0
+		return none
 	}
 	f, err := syntax.NewParser().Parse(strings.NewReader(line), "")
 	if err != nil {
-		return 0
+		return none
 	}
 	l := look(f)
 	if l.behind {
-		return 0
+		return none
+	}
+	return l
+}
+
+// most is how many lines of theirs it can show: where nothing else prints, all that
+// there are.
+func (l runs) most() int {
+	if l.ours > 0 && !l.others {
+		return maxShown
 	}
 	return l.ours
 }
@@ -111,8 +119,8 @@ func ofCall(words []string) (l runs, ok bool) {
 	case leaves(words[0], slices.Concat(words[1:], []string{""})[0]):
 		return runs{ours: 1}, true
 	case len(words) == 3 && slices.Contains(shells, filepath.Base(words[0])) && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c"):
-		if n := leaving(words[2]); n > 0 {
-			return runs{ours: n}, true
+		if l = leaving(words[2]); l.ours > 0 {
+			return l, true
 		}
 	}
 	return runs{}, false

@@ -77,7 +77,7 @@ func TestLine(t *testing.T) {
 		strings.Repeat("$(", maxLine/2):              0,
 		"":                                           0,
 	} {
-		if got := leaving(line); got != want {
+		if got := leaving(line).ours; got != want {
 			t.Errorf("%.200s: %d, not %d", line, got, want)
 		}
 	}

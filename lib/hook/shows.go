@@ -11,13 +11,14 @@ import (
 	"gt/lib/atomicfile"
 )
 
-// runsOurs is how many commands that leave a request a tool's input, as JSON, runs in
-// its command line. One that only names them, as a search does, may print anything.
+// runsOurs is how many lines of requests a tool's input, as JSON, can have had printed:
+// one for each command that leaves one in its command line, or any where nothing else
+// runs in it. One that only names them, as a search does, may print anything.
 func runsOurs(input string) int {
 	v := gjson.Parse(input)
 	if v.Type == gjson.String {
 		if !gjson.Valid(v.Str) {
-			return leaving(v.Str)
+			return leaving(v.Str).most()
 		}
 		v = gjson.Parse(v.Str) // JSON in JSON, as Codex has it
 	}
@@ -25,45 +26,45 @@ func runsOurs(input string) int {
 		c := v.Get(key)
 		if all := c.Array(); c.IsArray() && len(all) > 0 { // the words, or a shell, its flag and the line
 			if len(all) > 1 && leaves(all[0].Str, all[1].Str) || leaves(all[0].Str, "") {
-				return 1
+				return maxShown
 			}
 			c = all[len(all)-1]
 		}
-		if n := leaving(c.Str); n > 0 {
-			return n
+		if l := leaving(c.Str); l.ours > 0 {
+			return l.most()
 		}
 	}
 	return 0
 }
 
-// lastSaid returns the last n lines of a kind that a tool's answer, as JSON, has: one
-// for each command of ours. What else ran before them, such as a project's tests, may
-// have printed such a line too, and have it stand behind them where a client keeps
-// errors apart.
-func lastSaid(answer, kind string, n int) []string {
+// said returns the lines of a kind that a tool's answer, as JSON, has, where there are
+// no more than n. Else something that ran beside the commands of ours, such as a
+// project's tests or what they left running, has printed such a line as well, and
+// nobody knows which are theirs.
+func said(answer, kind string, n int) []string {
 	if n == 0 || !strings.Contains(answer, kind) { // it has nothing in it that JSON writes another way
 		return nil
 	}
-	if e := gjson.Get(answer, "stderr"); e.Index > 0 {
-		answer = answer[:e.Index] + answer[e.Index+len(e.Raw):]
+	all := saying(gjson.Parse(answer), kind, n+1, 0)
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) > n { // a client can say an answer twice
+		return nil
 	}
-	said := saying(gjson.Parse(answer), kind, n, 0)
-	return said[max(0, len(said)-n):]
+	return all
 }
 
-// saying returns the last n lines of a kind in each text of a value, in their order. A
-// text can be JSON itself, as Codex has it. Somebody's quote, or what reads like a line
+// saying returns the last n lines of a kind in each text of a value. A text can be JSON itself, as Codex has it. Somebody's quote, or what reads like a line
 // break, begins no line.
-func saying(v gjson.Result, kind string, n, depth int) (said []string) {
+func saying(v gjson.Result, kind string, n, depth int) (all []string) {
 	if depth > maxNested || !strings.Contains(v.Raw, kind) {
 		return nil
 	}
 	if v.Type == gjson.JSON {
 		v.ForEach(func(_, inner gjson.Result) bool {
-			said = append(said, saying(inner, kind, n, depth+1)...)
+			all = append(all, saying(inner, kind, n, depth+1)...)
 			return true
 		})
-		return said
+		return all
 	}
 	if t := strings.TrimSpace(v.Str); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
 		if gjson.Valid(t) {
@@ -71,7 +72,7 @@ func saying(v gjson.Result, kind string, n, depth int) (said []string) {
 		}
 	}
 	text := "\n" + strings.TrimPrefix(v.Str, "Output: ") // Gemini's
-	for end := len(text); len(said) < n; {
+	for end := len(text); len(all) < n; {
 		at := strings.LastIndex(text[:end], "\n"+kind)
 		if at < 0 {
 			break
@@ -80,10 +81,9 @@ func saying(v gjson.Result, kind string, n, depth int) (said []string) {
 		if i := strings.IndexFunc(sum, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
 			sum = sum[:i]
 		}
-		said, end = append(said, kind+sum), at
+		all, end = append(all, kind+sum), at
 	}
-	slices.Reverse(said)
-	return said
+	return all
 }
 
 // showTail is how much of the end of a conversation is looked through.
@@ -134,7 +134,7 @@ func Conversation(path, kind string) (shown []string, err error) {
 		}
 	}
 	for _, r := range given {
-		shown = append(shown, lastSaid(r.answer, kind, runs[r.call])...)
+		shown = append(shown, said(r.answer, kind, runs[r.call])...)
 	}
 	return shown, nil
 }
