@@ -209,7 +209,7 @@ func token(rest string) bool {
 	for _, t := range tokens {
 		if name == t || strings.HasSuffix(t, "-") && strings.HasPrefix(name, t) {
 			r, _ := utf8.DecodeRuneInString(after)
-			return after == "" || unicode.IsSpace(r) || strings.ContainsRune("]］:：", r)
+			return after == "" || unicode.IsSpace(r) || strings.ContainsRune("]］:：…", r) // the last where it was cut
 		}
 	}
 	return false
