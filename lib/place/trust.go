@@ -186,8 +186,10 @@ func (s State) Trust(t *Trust) error {
 // Untrust takes the person's word on a town back. What is kept of it stays.
 func (s State) Untrust(root string) error {
 	path := filepath.Join(s.Town(root), trustFile)
-	if _, err := os.Lstat(path); err != nil {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return atomicfile.Error("take back the trust in", root, ErrUntrusted)
+	} else if err != nil {
+		return atomicfile.Error("look at", path, err)
 	}
 	return atomicfile.Remove(path)
 }

@@ -144,11 +144,11 @@ func (w *write) ask(env *cli.Env, call *hook.Call) (asked bool, err error) {
 	if err != nil || r == nil || r.Hook == nil || r.Ended() {
 		return false, nil
 	}
-	lock, err := call.Home.Lock()
-	if err == nil {
+	lock, denied := call.Home.Lock()
+	if denied == nil {
 		lock.Unlock()
 	}
-	if !request.Denied(err) {
+	if !request.Denied(denied) {
 		return false, nil
 	}
 	clean := func(s *string) *string {
@@ -162,9 +162,15 @@ func (w *write) ask(env *cli.Env, call *hook.Call) (asked bool, err error) {
 		Kind: request.Checkpoint, At: env.Now(),
 		Notes: clean(w.Notes), Molecule: clean(w.Molecule), Step: clean(w.Step), StepTitle: clean(w.StepTitle),
 	})
-	if err == nil {
-		_, err = fmt.Fprintf(env.Stdout, "%s\nA sandbox keeps this command from the checkpoint: it is saved when your turn ends.\n", said)
+	if err != nil {
+		return true, err
 	}
+	if said != "" {
+		said += "\n"
+	} else { // what could be written by now is no sandbox's
+		env.Warn("%v", denied)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%sA sandbox keeps this command from the checkpoint: it is saved when your turn ends.\n", said)
 	return true, err
 }
 

@@ -67,7 +67,10 @@ func (c *trust) Run(env *cli.Env) error {
 		return err
 	}
 	t.Mail, t.Since = c.Mail, env.Now().UTC().Truncate(time.Second)
-	old, _ := state.Trusted(root)
+	old, err := state.Trusted(root)
+	if err != nil && !errors.Is(err, place.ErrUntrusted) {
+		env.Warn("%v", err) // it is written anew
+	}
 	if _, err := fmt.Fprint(env.Stdout, term.CleanText(env.Redact(describeTrust(t, old)))); err != nil {
 		return err
 	}

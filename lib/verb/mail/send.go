@@ -177,7 +177,12 @@ func (a agent) ask(env *cli.Env, n mail.Note, given, asJSON bool, failed error) 
 			Request string `json:"request"`
 		}{said})
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s\nA sandbox keeps this command from the notes: it is delivered when your turn ends.\n", said)
+	if said != "" {
+		said += "\n"
+	} else { // what could be written by now is no sandbox's
+		env.Warn("%v", failed)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%sA sandbox keeps this command from the notes: it is delivered when your turn ends.\n", said)
 	return err
 }
 
