@@ -47,7 +47,12 @@ func Text(s string, environ []string) string { return Of(environ)(s) }
 // Of is Text for many texts and one environment.
 func Of(environ []string) func(string) string {
 	vs := values(environ)
-	return func(s string) string { return text(s, vs) }
+	return func(s string) string {
+		if len(s) < minPassword {
+			return s // no room for one, and the tables need not be made
+		}
+		return text(s, vs)
+	}
 }
 
 // maxPasses bounds how often a text is looked through.
