@@ -33,30 +33,6 @@ func (l Log) archive() place.Shared {
 	return place.SharedIn(filepath.Dir(string(l)), ".sessions", "archive")
 }
 
-// makeArchive opens the archive's folder, and makes it where it is missing. What is
-// another user's stays theirs alone.
-func (l Log) makeArchive() (*os.Root, error) {
-	path := l.archive().Path("")
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := atomicfile.MayMake(path); err != nil {
-			return nil, atomicfile.Error("create", path, err)
-		}
-	}
-	dir, err := l.archive().Make()
-	if err != nil {
-		return nil, err
-	}
-	info, err := dir.Stat(".")
-	if err == nil && atomicfile.Owner(info) != os.Geteuid() {
-		err = errors.New("it belongs to another user")
-	}
-	if err != nil {
-		dir.Close()
-		return nil, atomicfile.Error("use", path, err)
-	}
-	return dir, nil
-}
-
 // segment is a name for the log that is set aside now. The number orders what
 // was set aside whatever the clock did.
 func (l Log) segment(now time.Time) string {

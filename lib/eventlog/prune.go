@@ -441,7 +441,7 @@ func (w *rewrite) carry() error {
 		return nil
 	}
 	archive := string(w.log.Archive())
-	dir, err := w.log.makeArchive()
+	dir, err := w.log.archive().MakeOurs()
 	if err != nil {
 		return err
 	}

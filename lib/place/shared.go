@@ -57,6 +57,30 @@ func (s Shared) Make() (*os.Root, error) {
 	return dir, atomicfile.Error("use", at, err)
 }
 
+// MakeOurs is Make for what is kept beside a log: another user's folder is theirs
+// alone, and none is made in what is another user's (see atomicfile.MayMake).
+func (s Shared) MakeOurs() (*os.Root, error) {
+	path := s.Path("")
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.MayMake(path); err != nil {
+			return nil, atomicfile.Error("create", path, err)
+		}
+	}
+	dir, err := s.Make()
+	if err != nil {
+		return nil, err
+	}
+	info, err := dir.Stat(".")
+	if err == nil && atomicfile.Owner(info) != os.Geteuid() {
+		err = errors.New("it belongs to another user")
+	}
+	if err != nil {
+		dir.Close()
+		return nil, atomicfile.Error("use", path, err)
+	}
+	return dir, nil
+}
+
 // walk opens one folder after the other. at is the last one that was tried.
 func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Root, at string, err error) {
 	if s.project == "" {

@@ -13,7 +13,7 @@ var tools = []string{
 	"> GET / HTTP/1.1\n> Host: example.org\n> Authorization: Basic «Ym9iOnMzY3IzdA==»\n> X-Api-Key: «Xy7kQ2mLp9RtZ4»\n> Cookie: «sid=a1b2c3d4e5f6»\n",
 	"< Set-Cookie: «session=Xy7kQ2mLp9RtZ4; Path=/; HttpOnly»\n",
 	"  + resource \"aws_db_instance\" \"db\" {\n      + username = \"bob\"\n      + password = \"«s3cr3t-th1ng»\"\n      + token    = (known after apply)",
-	"//registry.npmjs.org/:_authToken=«0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9»\nemail=bob@example.org", "//r.example.org/:_password=\"«czNjcjN0LXRoMW5n»\"",
+	"//registry.example.org/:_authToken=«0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9»\nemail=bob@example.org", "//r.example.org/:_password=\"«czNjcjN0LXRoMW5n»\"",
 	"[pypi]\nusername = bob\npassword = «s3cr3t-th1ng»\n", "[client]\nuser=bob\npassword=\"«s3cr3t-th1ng»\"\nhost=db\n", "[client]\npassword=«hunter2»\n",
 	"spring:\n  datasource:\n    url: jdbc:postgresql://db/x\n    username: bob\n    password: «s3cr3t-th1ng»\n", "spring.datasource.password=«s3cr3t-th1ng»", "spring.mail.password: '«s3cr3t-th1ng»'",
 	"secret_key_base: «0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef»\naws:\n  access_key_id: x\n  secret_access_key: «wJalrXUtnFEMI7K7MDENG/bPxRfiCYzzzzzzzKEY»\n",
