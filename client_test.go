@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"gt/lib/process"
+	"gt/lib/sys/process"
 )
 
 // client stands for an agent's client where a scenario needs one: a process

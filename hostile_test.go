@@ -29,15 +29,15 @@ import (
 	"github.com/rivo/uniseg"
 
 	"gt/lib/cli"
-	livesin "gt/lib/home"
-	boxes "gt/lib/mail"
-	"gt/lib/verb/checkpoint"
-	"gt/lib/verb/handoff"
-	"gt/lib/verb/keepalive"
-	"gt/lib/verb/krc"
-	"gt/lib/verb/mail"
-	"gt/lib/verb/prime"
-	"gt/lib/verb/seance"
+	"gt/lib/command/checkpoint"
+	"gt/lib/command/handoff"
+	"gt/lib/command/keepalive"
+	"gt/lib/command/krc"
+	"gt/lib/command/mail"
+	"gt/lib/command/prime"
+	"gt/lib/command/seance"
+	livesin "gt/lib/place/home"
+	boxes "gt/lib/state/mail"
 )
 
 // world is a person's surroundings: a home folder with Claude's settings, a git

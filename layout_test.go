@@ -14,37 +14,27 @@ import (
 	"testing"
 )
 
-// layers are the floors of the house, from the ground up. A package imports
-// packages of its own floor and of those below it, never of one above; a verb
-// imports no other verb.
+// groups are the parts of the house, from the ground up: a package belongs to the
+// group whose folder it lies in. It imports packages of its own group and of those
+// below it, never of one above; a command imports no other command.
 //
-// A new package is written in here, or the test fails.
-var layers = []struct {
-	name     string
-	packages []string
-}{
-	// What knows nothing of agents: files, locks, processes, text, the command
-	// line; and who and where one is.
-	{"the ground", []string{
-		"lib/atomicfile", "lib/flock", "lib/process", "lib/term", "lib/cli",
-		"lib/place", "lib/account", "lib/identity", "lib/town", "lib/rig", "lib/home", "lib/pidfile",
-		"lib/frame", "lib/jsonedit", "lib/openjson", "lib/plain", "lib/redact", "lib/span", "lib/sqlite",
-	}},
-	// What gt keeps, reads and asks, each an idea with a file format or a
-	// program behind it.
-	{"the things that are kept", []string{
-		"lib/eventlog", "lib/retention", "lib/session", "lib/marker", "lib/checkpoint", "lib/keepalive",
-		"lib/mail", "lib/request", "lib/transcript", "lib/history", "lib/roll", "lib/chain", "lib/timeline", "lib/palette", "lib/brief", "lib/beacon",
-		"lib/git", "lib/tmux", "lib/beads", "lib/agent", "lib/ask", "lib/rehearsal", "lib/pick", "lib/hook", "lib/settings", "lib/upgrade", "hooks",
-	}},
-	{"the verbs", []string{
-		"lib/verb/checkpoint", "lib/verb/handoff", "lib/verb/hooks", "lib/verb/keepalive",
-		"lib/verb/krc", "lib/verb/mail", "lib/verb/pick", "lib/verb/prime", "lib/verb/seance",
-	}},
-	{"the binaries", []string{
-		"cmd/gt-checkpoint", "cmd/gt-handoff", "cmd/gt-hooks", "cmd/gt-keepalive", "cmd/gt-krc",
-		"cmd/gt-mail", "cmd/gt-pick", "cmd/gt-prime", "cmd/gt-seance",
-	}},
+// A new group is written in here, or the test fails.
+var groups = []string{
+	"lib/text", // texts and values, of whatever kind: clean, redact, cut, durations
+	"lib/sys",  // files, locks, processes, tmux, databases
+	"lib/cli",  // how a program meets its caller
+	"lib/place",
+	"lib/log",
+	"lib/state",
+	"lib/client",
+	"lib/conversation",
+	"lib/launch",
+	"lib/catalog",
+	"lib/view",
+	"lib/upgrade",
+	"hooks",
+	"lib/command",
+	"cmd",
 }
 
 // only says who may import what brings a power or a dependency with it; where
@@ -55,18 +45,18 @@ var only = []struct {
 	why       string
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
-	{"github.com/natefinch/atomic", []string{"lib/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/hook", "lib/transcript", "lib/history", "lib/eventlog", "lib/place", "lib/account"},
+	{"github.com/natefinch/atomic", []string{"lib/sys/atomicfile"}, "one place that renames"},
+	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation/transcript", "lib/conversation/history", "lib/log/eventlog", "lib/place", "lib/client/account"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
-	{"github.com/BurntSushi/toml", []string{"lib/rig", "lib/ask", "lib/agent", "lib/verb/hooks"}, "no hook that is on the way of every prompt carries a TOML parser"},
-	{"github.com/rivo/uniseg", []string{"lib/term"}, "columns are counted in one place"},
-	{"golang.org/x/term", []string{"lib/term"}, "so is the terminal's width"},
-	{"github.com/google/uuid", []string{"lib/session"}, "ids are made in one place"},
-	{"mvdan.cc/sh/v3/syntax", []string{"lib/hook"}, "what a command line runs is asked in one place"},
-	{"github.com/junegunn/fzf/src", []string{"lib/verb/pick"}, "a finder is as large as all the rest, and slow to start"},
-	{"os/exec", []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/rehearsal", "lib/pick", "lib/verb/handoff"},
+	{"github.com/BurntSushi/toml", []string{"lib/place/rig", "lib/launch/ask", "lib/client/agent", "lib/command/hooks"}, "no hook that is on the way of every prompt carries a TOML parser"},
+	{"github.com/rivo/uniseg", []string{"lib/text/term"}, "columns are counted in one place"},
+	{"golang.org/x/term", []string{"lib/text/term"}, "so is the terminal's width"},
+	{"github.com/google/uuid", []string{"lib/state/session"}, "ids are made in one place"},
+	{"mvdan.cc/sh/v3/syntax", []string{"lib/client/hook"}, "what a command line runs is asked in one place"},
+	{"github.com/junegunn/fzf/src", []string{"lib/command/pick"}, "a finder is as large as all the rest, and slow to start"},
+	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/command/handoff"},
 		"other programs are run by the package that is named after them; gt-handoff waits for the agent that it started, where a shell was in the pane"},
-	{"golang.org/x/sys/unix", []string{"lib/process", "lib/place"}, "what is not portable stays there"},
+	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/place"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
 	{"net", nil, "nothing here talks to a network"},
 	{"net/http", nil, "nothing here talks to a network"},
@@ -78,20 +68,20 @@ var calls = []struct {
 	callers []string
 	why     string
 }{
-	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/atomicfile; a rename without a sync, or across folders, loses files"},
+	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/sys/atomicfile; a rename without a sync, or across folders, loses files"},
 	{`os\.(WriteFile|Create)\(`, nil, "what is written in place is seen half"},
 	{`(?i)(redact|clean)\w*(\(\))?\((term|plain|transcript)\.`, nil, "what is cleaned or cut before hides a secret; Env.Text and Env.Line do it in order"},
-	{`exec\.Command`, []string{"lib/tmux", "lib/git", "lib/beads", "lib/ask", "lib/rehearsal", "lib/pick"}, "gt-handoff becomes a program and runs none"},
-	{`os\.Exit\(`, nil, "a verb returns its code; only main ends the process"},
-	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/flock"},
+	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick"}, "gt-handoff becomes a program and runs none"},
+	{`os\.Exit\(`, nil, "a command returns its code; only main ends the process"},
+	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/sys/flock"},
 		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},
-	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/git", "lib/tmux", "lib/place"}, "the environment comes from Env; git and tmux have their own"},
+	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/place/git", "lib/sys/tmux", "lib/place"}, "the environment comes from Env; git and tmux have their own"},
 }
 
 // heavy is what no binary that runs in a hook carries, directly or through
 // others: each of its imports would be paid for at every prompt or tool call.
 var heavy = map[string][]string{
-	"cmd/gt-keepalive":  {"net/http", "github.com/BurntSushi/toml", "gt/lib/transcript"},
+	"cmd/gt-keepalive":  {"net/http", "github.com/BurntSushi/toml", "gt/lib/conversation/transcript"},
 	"cmd/gt-checkpoint": {"net/http", "github.com/BurntSushi/toml"},
 	"cmd/gt-prime":      {"net/http", "github.com/BurntSushi/toml"},
 }
@@ -136,22 +126,20 @@ func packages(t *testing.T) []pkg {
 	return all
 }
 
-func floor(importPath string) int {
-	for i, l := range layers {
-		if slices.Contains(l.packages, importPath) {
-			return i
-		}
-	}
-	return -1
+// group is the place in groups of a package, -1 of one that has none.
+func group(importPath string) int {
+	return slices.IndexFunc(groups, func(name string) bool {
+		return importPath == name || strings.HasPrefix(importPath, name+"/")
+	})
 }
 
-// Arrows point one way: binaries to their verb, verbs to the things that are
-// kept, those to the ground.
+// Arrows between groups point one way: binaries to their command, commands to what
+// they are made of, those to the ground.
 func TestLayout(t *testing.T) {
 	for _, p := range packages(t) {
-		here := floor(p.ImportPath)
+		here := group(p.ImportPath)
 		if here < 0 {
-			t.Errorf("%s has no floor in layers", p.ImportPath)
+			t.Errorf("%s is in no group", p.ImportPath)
 			continue
 		}
 		if slices.Contains(vague, path.Base(p.ImportPath)) || slices.Contains(vague, p.Name) {
@@ -162,14 +150,14 @@ func TestLayout(t *testing.T) {
 			if !ok {
 				continue
 			}
-			there := floor(ours)
+			there := group(ours)
 			switch {
 			case there > here:
-				t.Errorf("%s, of %s, imports %s, of %s", p.ImportPath, layers[here].name, ours, layers[there].name)
-			case strings.HasPrefix(p.ImportPath, "lib/verb/") && there == here:
-				t.Errorf("%s imports another verb, %s", p.ImportPath, ours)
-			case strings.HasPrefix(p.ImportPath, "cmd/") && ours != "lib/cli" && ours != "lib/verb/"+strings.TrimPrefix(p.ImportPath, "cmd/gt-"):
-				t.Errorf("%s imports %s, and should only call its verb", p.ImportPath, ours)
+				t.Errorf("%s imports %s: %s stands above %s", p.ImportPath, ours, groups[there], groups[here])
+			case strings.HasPrefix(p.ImportPath, "lib/command/") && there == here:
+				t.Errorf("%s imports another command, %s", p.ImportPath, ours)
+			case strings.HasPrefix(p.ImportPath, "cmd/") && ours != "lib/cli" && ours != "lib/command/"+strings.TrimPrefix(p.ImportPath, "cmd/gt-"):
+				t.Errorf("%s imports %s, and should only call its command", p.ImportPath, ours)
 			}
 		}
 		for _, rule := range only {
@@ -208,11 +196,9 @@ func TestLayoutHasNoIdleRule(t *testing.T) {
 	has := func(importPath string, ok func(pkg) bool) bool {
 		return slices.ContainsFunc(all, func(p pkg) bool { return p.ImportPath == importPath && ok(p) })
 	}
-	for _, l := range layers {
-		for _, name := range l.packages {
-			if !has(name, func(pkg) bool { return true }) {
-				t.Errorf("layers names %s, which is not there", name)
-			}
+	for i, name := range groups {
+		if !slices.ContainsFunc(all, func(p pkg) bool { return group(p.ImportPath) == i }) {
+			t.Errorf("groups names %s, which is not there", name)
 		}
 	}
 	for _, rule := range only {

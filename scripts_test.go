@@ -19,17 +19,17 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gt/lib/cli"
-	livesin "gt/lib/home"
-	"gt/lib/span"
-	"gt/lib/verb/checkpoint"
-	"gt/lib/verb/handoff"
-	"gt/lib/verb/hooks"
-	"gt/lib/verb/keepalive"
-	"gt/lib/verb/krc"
-	"gt/lib/verb/mail"
-	"gt/lib/verb/pick"
-	"gt/lib/verb/prime"
-	"gt/lib/verb/seance"
+	"gt/lib/command/checkpoint"
+	"gt/lib/command/handoff"
+	"gt/lib/command/hooks"
+	"gt/lib/command/keepalive"
+	"gt/lib/command/krc"
+	"gt/lib/command/mail"
+	"gt/lib/command/pick"
+	"gt/lib/command/prime"
+	"gt/lib/command/seance"
+	livesin "gt/lib/place/home"
+	"gt/lib/text/duration"
 )
 
 func TestMain(m *testing.M) {
@@ -242,7 +242,7 @@ func writeEvents(ts *testscript.TestScript, neg bool, args []string) {
 			n, err = strconv.Atoi(times)
 			ts.Check(err)
 		}
-		ago, err := span.Parse(age)
+		ago, err := duration.Parse(age)
 		ts.Check(err)
 		for i := range n {
 			fmt.Fprintf(&b, `{"ts":%q,"source":"gt","type":%q,"actor":"demo/crew/max","payload":{%s},"visibility":"feed"}`+"\n",

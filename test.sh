@@ -51,7 +51,7 @@ main() {
 	fi
 	# These compute much and start nothing at once, so that the detector would only
 	# make them ten times slower.
-	plain='gt/attacks gt/lib/history gt/lib/redact gt/lib/roll gt/lib/timeline gt/lib/verb/hooks'
+	plain='gt/attacks gt/lib/conversation/history gt/lib/text/redact gt/lib/catalog gt/lib/view/timeline gt/lib/command/hooks'
 	# Each process of the detector's waits for a second before it ends, which some
 	# tests start hundreds of.
 	# shellcheck disable=SC2046,SC2086 # a word for each package

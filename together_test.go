@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"gt/lib/eventlog"
-	livesin "gt/lib/home"
+	"gt/lib/log/eventlog"
 	"gt/lib/place"
+	livesin "gt/lib/place/home"
 )
 
 // A crowd is many sessions at work in one home at once: live clients, each a

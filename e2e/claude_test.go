@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gt/e2e/model"
-	"gt/lib/history"
+	"gt/lib/conversation/history"
 )
 
 // What the real Claude Code keeps is found and read: sessions, what a fork

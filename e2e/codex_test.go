@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/history"
+	"gt/lib/conversation/history"
 )
 
 // newCodex makes a world with a Codex that asks the world's model, as its user

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/history"
+	"gt/lib/conversation/history"
 )
 
 // newCopilot makes a world with a Copilot that asks the world's model, as its

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"gt/lib/history"
+	"gt/lib/conversation/history"
 )
 
 // told is a conversation as gt reads it.
@@ -138,7 +138,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// keepFixture puts what the client wrote into the testdata of lib/history, as
+// keepFixture puts what the client wrote into the testdata of lib/conversation/history, as
 // the fixture of this version, where GT_E2E_RECORD says so: without the machine's
 // paths and the key, and long texts cut, for they are the client's instructions.
 func (w *world) keepFixture(client, name, store string, files ...string) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/history"
+	"gt/lib/conversation/history"
 )
 
 // newOpenCode makes a world with an OpenCode that asks the world's model, as its

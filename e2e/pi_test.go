@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/history"
+	"gt/lib/conversation/history"
 )
 
 // newPi makes a world with a pi that asks the world's model, as its user would set

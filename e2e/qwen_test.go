@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/history"
+	"gt/lib/conversation/history"
 )
 
 // newQwen makes a world with a Qwen Code that asks the world's model, as its

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gt/e2e/model"
-	"gt/lib/agent"
+	"gt/lib/client/agent"
 )
 
 // What the table says of an agent's command line and of its screen is what the

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"gt/lib/place"
-	"gt/lib/request"
+	"gt/lib/state/request"
 )
 
 // A scenario is one command that writes, in a world in which it has something

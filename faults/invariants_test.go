@@ -15,13 +15,13 @@ import (
 	"strings"
 	"syscall"
 
-	"gt/lib/checkpoint"
-	"gt/lib/eventlog"
-	"gt/lib/keepalive"
-	"gt/lib/mail"
-	"gt/lib/marker"
-	"gt/lib/pidfile"
-	"gt/lib/session"
+	"gt/lib/log/eventlog"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/keepalive"
+	"gt/lib/state/mail"
+	"gt/lib/state/marker"
+	"gt/lib/state/pidfile"
+	"gt/lib/state/session"
 )
 
 // A snapshot is what lies in a world: the content of each file by its path,

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/lib/eventlog"
+	"gt/lib/log/eventlog"
 )
 
 // A plan is what the undisturbed command does and leaves, against which a

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"gt/lib/eventlog"
-	"gt/lib/roll"
-	"gt/lib/term"
+	"gt/lib/catalog"
+	"gt/lib/log/eventlog"
+	"gt/lib/text/term"
 )
 
 // What gt-krc does to the event log has invariants of its own: an event may
@@ -103,7 +103,7 @@ func (w *world) chronicle() (c chronicle, problems []string) {
 		return lines
 	}
 	c.log, c.archive, c.aside = count(string(l)), count(string(l.Archive())), count(l.Segments()...)
-	all, err := roll.Read(l, nil)
+	all, err := catalog.Read(l, nil)
 	if err != nil {
 		return c, []string{err.Error()}
 	}

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"gt/lib/home"
 	"gt/lib/place"
+	"gt/lib/place/home"
 )
 
 // A world is a person's surroundings: a home folder, a repository to work in,

@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"gt/lib/hook"
+	"gt/lib/client/hook"
 )
 
 func main() {

@@ -25,7 +25,7 @@ import (
 
 	"github.com/zricethezav/gitleaks/v8/detect"
 
-	"gt/lib/redact"
+	"gt/lib/text/redact"
 )
 
 func main() {

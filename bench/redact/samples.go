@@ -10,7 +10,7 @@ import (
 	"github.com/zricethezav/gitleaks/v8/config"
 	"github.com/zricethezav/gitleaks/v8/detect"
 
-	"gt/lib/redact"
+	"gt/lib/text/redact"
 )
 
 // sample is a text in which a rule of the scanner's finds a secret.

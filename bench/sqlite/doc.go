@@ -1,3 +1,3 @@
-// Package sqlite judges gt/lib/sqlite by SQLite itself, in a module of its own:
+// Package sqlite judges gt/lib/sys/sqlite by SQLite itself, in a module of its own:
 // gt does not depend on the database whose files it reads.
 package sqlite

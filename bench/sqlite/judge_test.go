@@ -15,7 +15,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	"gt/lib/sqlite"
+	"gt/lib/sys/sqlite"
 )
 
 // open opens a database with the real SQLite.

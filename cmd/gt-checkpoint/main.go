@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/verb/checkpoint"
+	"gt/lib/command/checkpoint"
 )
 
 func main() { os.Exit(checkpoint.Main(cli.OS())) }

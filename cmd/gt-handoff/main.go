@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/verb/handoff"
+	"gt/lib/command/handoff"
 )
 
 func main() { os.Exit(handoff.Main(cli.OS())) }

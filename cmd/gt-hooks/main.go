@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/verb/hooks"
+	"gt/lib/command/hooks"
 )
 
 func main() { os.Exit(hooks.Main(cli.OS())) }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/verb/keepalive"
+	"gt/lib/command/keepalive"
 )
 
 func main() { os.Exit(keepalive.Main(cli.OS())) }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/verb/krc"
+	"gt/lib/command/krc"
 )
 
 func main() { os.Exit(krc.Main(cli.OS())) }

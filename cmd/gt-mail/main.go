@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/verb/mail"
+	"gt/lib/command/mail"
 )
 
 func main() { os.Exit(mail.Main(cli.OS())) }

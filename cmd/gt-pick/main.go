@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/verb/pick"
+	"gt/lib/command/pick"
 )
 
 func main() { os.Exit(pick.Main(cli.OS())) }

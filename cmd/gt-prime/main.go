@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/verb/prime"
+	"gt/lib/command/prime"
 )
 
 func main() { os.Exit(prime.Main(cli.OS())) }

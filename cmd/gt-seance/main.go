@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/verb/seance"
+	"gt/lib/command/seance"
 )
 
 func main() { os.Exit(seance.Main(cli.OS())) }

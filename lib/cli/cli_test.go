@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 type grammar struct {

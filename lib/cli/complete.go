@@ -7,7 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"gt/lib/term"
+	"gt/lib/text/term"
 )
 
 // Every binary completes its command line in a shell:

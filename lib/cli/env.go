@@ -22,10 +22,10 @@ import (
 	"time"
 	"unicode"
 
-	"gt/lib/frame"
-	"gt/lib/plain"
-	"gt/lib/process"
-	"gt/lib/redact"
+	"gt/lib/sys/process"
+	"gt/lib/text/frame"
+	"gt/lib/text/plain"
+	"gt/lib/text/redact"
 )
 
 // Env is all that a binary knows of the world around it. A binary reads its

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gt/lib/flock"
+	"gt/lib/sys/flock"
 )
 
 // The exit codes of every gt binary. 2 is never used: an agent that runs a

@@ -1,6 +1,6 @@
 package cli
 
-import "gt/lib/term"
+import "gt/lib/text/term"
 
 // JSON writes v to standard output as one line of JSON, the form in which
 // every binary answers --json.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"gt/lib/term"
+	"gt/lib/text/term"
 )
 
 // Version is set when a release is built:

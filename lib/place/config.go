@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 // Config is a file or folder of what the person tells gt: below

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 // Folder tells one folder from every other that has, or had, the same path.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 // Old is what versions that kept their state in projects left in a folder: in a

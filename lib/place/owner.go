@@ -3,7 +3,7 @@ package place
 import (
 	"os"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 // ownerOf is the number of the user whose file it is.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 func env(vars ...string) func(string) string {

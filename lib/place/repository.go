@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 // Top returns the top of the worktree that dir is in: the nearest folder at or above

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 // MaxRequest bounds a request: 64 KiB.

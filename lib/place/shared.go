@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 // Shared is a folder in another one, such as a project, which others write to as

@@ -25,7 +25,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 // State is the path of the state folder.

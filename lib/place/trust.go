@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"gt/lib/atomicfile"
+	"gt/lib/sys/atomicfile"
 )
 
 // Trust is the person's word that a folder is a town: its file stands in the

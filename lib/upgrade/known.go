@@ -17,14 +17,14 @@ import (
 	"path/filepath"
 	"slices"
 
-	"gt/lib/eventlog"
-	"gt/lib/history"
-	"gt/lib/home"
-	"gt/lib/identity"
+	"gt/lib/catalog"
+	"gt/lib/conversation/history"
+	"gt/lib/log/eventlog"
 	"gt/lib/place"
-	"gt/lib/roll"
-	"gt/lib/session"
-	"gt/lib/town"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/state/session"
 )
 
 // Known is what the person's own log, and the clients' own stores, say of sessions.
@@ -41,7 +41,7 @@ type Known struct {
 
 // fact is what is known of one session.
 type fact struct {
-	logged roll.Session // the zero value where only its client knows it
+	logged catalog.Session // the zero value where only its client knows it
 	client string
 	dirs   []string // the folders that it worked in, the first one first
 	role   string   // the directory of its role in a town
@@ -81,8 +81,8 @@ func (f *fact) in(dir string) {
 
 // Log learns what a log that is believed says, with its archive. root is the town
 // that it is of, "" for the person's own.
-func (k *Known) Log(log eventlog.Log, root string, progress roll.Progress) error {
-	all, err := roll.Read(log, progress)
+func (k *Known) Log(log eventlog.Log, root string, progress catalog.Progress) error {
+	all, err := catalog.Read(log, progress)
 	if err != nil {
 		return err
 	}

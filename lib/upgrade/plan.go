@@ -11,13 +11,13 @@ import (
 	"syscall"
 	"time"
 
-	"gt/lib/atomicfile"
-	"gt/lib/checkpoint"
-	"gt/lib/git"
-	"gt/lib/home"
-	"gt/lib/mail"
 	"gt/lib/place"
-	"gt/lib/session"
+	"gt/lib/place/git"
+	"gt/lib/place/home"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 )
 
 // Kind is what a file was.

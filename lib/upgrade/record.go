@@ -6,10 +6,10 @@ import (
 	"syscall"
 	"time"
 
-	"gt/lib/home"
 	"gt/lib/place"
-	"gt/lib/process"
-	"gt/lib/session"
+	"gt/lib/place/home"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
 )
 
 // believed makes the record of a session anew: what the log and the client say is

@@ -7,20 +7,20 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gt/lib/atomicfile"
-	"gt/lib/eventlog"
-	"gt/lib/git"
-	"gt/lib/home"
-	"gt/lib/identity"
-	"gt/lib/mail"
+	"gt/lib/catalog"
+	"gt/lib/log/eventlog"
 	"gt/lib/place"
-	"gt/lib/roll"
-	"gt/lib/town"
+	"gt/lib/place/git"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/state/mail"
+	"gt/lib/sys/atomicfile"
 )
 
 // Town learns what the log of a town says that the person trusts. One that git
 // keeps, or that is somebody else's, says nothing: it came with the folder.
-func (k *Known) Town(root string, progress roll.Progress) error {
+func (k *Known) Town(root string, progress catalog.Progress) error {
 	log := town.Town{Root: root}.Events()
 	if kept, err := git.Kept(root, wait, filepath.Base(log), ".sessions"); err != nil || len(kept) > 0 {
 		return err

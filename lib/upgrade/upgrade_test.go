@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"gt/lib/eventlog"
-	"gt/lib/home"
-	"gt/lib/mail"
+	"gt/lib/log/eventlog"
 	"gt/lib/place"
-	"gt/lib/process"
-	"gt/lib/session"
-	"gt/lib/town"
+	"gt/lib/place/home"
+	"gt/lib/place/town"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
 )
 
 // person is somebody with a home folder, a state and a project in which a version

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"gt/lib/redact"
+	"gt/lib/text/redact"
 )
 
 func main() { fmt.Println(redact.Text("one line", os.Environ())) }

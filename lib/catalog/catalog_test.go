@@ -1,0 +1,233 @@
+package catalog
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/log/eventlog"
+	"gt/lib/place"
+	"gt/lib/place/home"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+)
+
+var base = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+
+// at is a moment some minutes after base.
+func at(minutes int) time.Time { return base.Add(time.Duration(minutes) * time.Minute) }
+
+// story is a log of events, minute by minute.
+func story(t *testing.T, events ...[3]string) eventlog.Log {
+	t.Helper()
+	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
+	var b strings.Builder
+	for i, e := range events {
+		fmt.Fprintf(&b, `{"ts":%q,"type":%q,"actor":%q,"payload":{%s}}`+"\n", at(i).Format(time.RFC3339), e[0], e[1], e[2])
+	}
+	if err := os.WriteFile(string(log), []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+func read(t *testing.T, log eventlog.Log) Roll {
+	t.Helper()
+	r, err := Read(log, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Each session's last word holds, whatever came before it.
+func TestOutcome(t *testing.T) {
+	start := [3]string{"session_start", "a", `"session_id":"s"`}
+	resume := [3]string{"session_resume", "a", `"session_id":"s"`}
+	end := [3]string{"session_end", "a", `"session_id":"s","outcome":"killed","reason":"r"`}
+	over := [3]string{"handoff", "a", `"session_id":"s","to_session":true`}
+	saved := [3]string{"handoff", "a", `"session_id":"s","to_session":false`}
+	foreign := [3]string{"handoff", "a", `"to_session":true`}
+	person := [3]string{"handoff", "a", `"to_session":true,"kind":"handoff"`}
+	cycle := [3]string{"handoff", "a", `"session_id":"s","to_session":true,"kind":"cycle"`}
+	for _, c := range []struct {
+		name   string
+		events [][3]string
+		want   session.Outcome
+		ended  int // minute, -1 for not
+	}{
+		{"started", [][3]string{start}, Gone, -1},
+		{"ended", [][3]string{start, end}, session.Killed, 1},
+		{"resumed", [][3]string{start, end, resume}, Gone, -1},
+		{"ended twice", [][3]string{start, end, resume, end}, session.Killed, 3},
+		{"started again, as Gas Town logs it", [][3]string{start, end, start}, Gone, -1},
+		{"handed over", [][3]string{start, over}, session.Handoff, 1},
+		{"saved only", [][3]string{start, saved}, Gone, -1},
+		{"handed over by Gas Town", [][3]string{start, foreign}, session.Handoff, 1},
+		{"a person handed over", [][3]string{start, person}, Gone, -1},
+		{"cycled", [][3]string{start, cycle}, Gone, -1},
+		{"handed over, came back", [][3]string{start, over, resume}, Gone, -1},
+		{"handed over, then ended", [][3]string{start, over, end}, session.Killed, 2},
+		{"end without a start", [][3]string{end}, session.Killed, 0},
+	} {
+		r := slices.Collect(read(t, story(t, c.events...)).All())
+		if len(r) != 1 {
+			t.Fatalf("%s: %d sessions", c.name, len(r))
+		}
+		s := r[0]
+		s.Settle(place.State(t.TempDir()))
+		var want time.Time
+		if c.ended >= 0 {
+			want = at(c.ended)
+		}
+		if s.Outcome != c.want || !s.EndedAt.Equal(want) {
+			t.Errorf("%s: %s at %v", c.name, s.Outcome, s.EndedAt)
+		}
+		if s.Outcome != session.Killed && s.Reason != "" {
+			t.Errorf("%s: reason %q", c.name, s.Reason)
+		}
+	}
+}
+
+// A session without an end is active only where its own record says that its
+// process runs; and where the record knows of an end, that is it.
+func TestSettle(t *testing.T) {
+	self, err := process.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := self
+	dead.Start = "1"
+	for _, c := range []struct {
+		name string
+		rec  *session.Record
+		want session.Outcome
+	}{
+		{"no record", nil, Gone},
+		{"live", &session.Record{ID: "s"}, Active},
+		{"dead", &session.Record{ID: "s", PID: 1}, Gone},
+		{"ended", &session.Record{ID: "s", EndedAt: at(9), Outcome: session.Done}, session.Done},
+	} {
+		dir, state := t.TempDir(), place.State(t.TempDir())
+		if c.rec != nil {
+			if c.rec.PID == 1 {
+				c.rec.SetProcess(dead)
+			} else {
+				c.rec.SetProcess(self)
+			}
+			store := session.Store{Home: home.In(state, dir)}
+			if err := store.Home.Prepare(); err != nil {
+				t.Fatal(err)
+			}
+			if err := state.Fix("s", store.Home.Runtime()); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Put(c.rec, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := slices.Collect(read(t, story(t, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":"s","cwd":%q`, dir)})).All())
+		r[0].Settle(state)
+		if r[0].Outcome != c.want {
+			t.Errorf("%s: %s", c.name, r[0].Outcome)
+		}
+		// What is active has been at work since ever.
+		fits := Filter{Since: at(1000)}.Fits(r[0])
+		if want := c.want == Active; fits != want {
+			t.Errorf("%s: since: %v", c.name, fits)
+		}
+	}
+}
+
+// A parent's child is the first that followed it; nobody is their own.
+func TestChild(t *testing.T) {
+	r := slices.Collect(read(t, story(t,
+		[3]string{"session_start", "a", `"session_id":"one","parent_id":"one"`},
+		[3]string{"session_start", "a", `"session_id":"two","parent_id":"one"`},
+		[3]string{"session_start", "a", `"session_id":"three","parent_id":"one"`},
+		[3]string{"session_start", "a", `"session_id":"four","parent_id":"pruned"`},
+	)).All())
+	got := ""
+	for _, s := range r {
+		got += fmt.Sprintf("%s<%s>%s ", s.ParentID, s.ID, s.ChildID)
+	}
+	if want := "pruned<four> one<three> one<two> one<one>two "; got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+}
+
+func TestAbout(t *testing.T) {
+	for _, c := range []struct {
+		s    Session
+		want string
+	}{
+		{Session{}, ""},
+		{Session{Branch: "main"}, "(main)"},
+		{Session{Topic: "cold-start", Branch: "main"}, "cold-start (main)"},
+		{Session{Topic: "cold-start", Subject: "Port it", Branch: "main"}, "Port it (main)"},
+		{Session{Topic: "handoff", Subject: "Port it", WorkUnit: "x-1"}, "handoff: Port it"},
+		{Session{Topic: "assigned", WorkUnit: "x-1", Branch: "main"}, "assigned: x-1 (main)"},
+	} {
+		if got := c.s.About(); got != c.want {
+			t.Errorf("%+v: %q, not %q", c.s, got, c.want)
+		}
+	}
+}
+
+func TestFindAndShort(t *testing.T) {
+	var events [][3]string
+	ids := []string{"0198a1b2-aaaa", "0198a1b2-aabb", "0198a1b2-aabbcc", "short", "77777777777"}
+	for _, id := range ids {
+		events = append(events, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":%q`, id)})
+	}
+	r := read(t, story(t, events...))
+	short := r.Short()
+	want := []string{"0198a1b2-aaa", "0198a1b2-aabb", "0198a1b2-aabbc", "short", "77777777"}
+	for i, id := range ids {
+		if got := short(session.ID(id)); got != want[i] {
+			t.Errorf("%s: %s, not %s", id, got, want[i])
+		}
+		if found := r.Find(short(session.ID(id))); len(found) != 1 || string(found[0].ID) != id {
+			t.Errorf("%s: its short form finds %d", id, len(found))
+		}
+	}
+	if n := len(r.Find("0198")); n != 3 {
+		t.Errorf("0198 finds %d", n)
+	}
+	if n := len(r.Find("")) + len(r.Find("x")); n != 0 {
+		t.Errorf("found %d", n)
+	}
+}
+
+// Reading takes time with the log and memory with the sessions.
+func BenchmarkRead(b *testing.B) {
+	log := eventlog.Log(filepath.Join(b.TempDir(), ".events.jsonl"))
+	var text strings.Builder
+	for i := range 100_000 {
+		id, ts := i%10_000, at(i).Format(time.RFC3339)
+		switch i / 10_000 {
+		case 0:
+			fmt.Fprintf(&text, `{"ts":%q,"source":"gt","type":"session_start","actor":"demo/crew/a%d","payload":{"session_id":"%08x-0000-4000-8000-000000000000","role":"crew","cwd":"/home/u/src/demo","agent":"claude","source":"startup","branch":"main"},"visibility":"feed"}`+"\n", ts, id%50, id)
+		case 9:
+			fmt.Fprintf(&text, `{"ts":%q,"source":"gt","type":"session_end","actor":"demo/crew/a%d","payload":{"session_id":"%08x-0000-4000-8000-000000000000","outcome":"done"},"visibility":"feed"}`+"\n", ts, id%50, id)
+		default:
+			fmt.Fprintf(&text, `{"ts":%q,"source":"gt","type":"patrol_started","actor":"demo/witness","payload":{"rig":"demo","polecat":"p%d"},"visibility":"feed"}`+"\n", ts, id)
+		}
+	}
+	if err := os.WriteFile(string(log), []byte(text.String()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(text.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := Read(log, nil)
+		if err != nil || r.Len() != 10_000 {
+			b.Fatal(r.Len(), err)
+		}
+		r.Short()
+	}
+}

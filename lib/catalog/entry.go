@@ -1,0 +1,335 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/conversation/history"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Roll is the sessions of a town, the newest first. Those that nobody asks for
+// stay as they stand in the index.
+type Roll struct{ entries []entry }
+
+// entry is a session, or a line of the index that tells of it.
+type entry struct {
+	known *Session
+
+	head string // the line's id, start and parent
+	in   *os.File
+	at   int64
+	size int
+}
+
+// All goes through the sessions, the newest first.
+func (r Roll) All() iter.Seq[*Session] {
+	return func(yield func(*Session) bool) {
+		for i := range r.entries {
+			if !yield(r.entries[i].session()) {
+				return
+			}
+		}
+	}
+}
+
+// met goes through the sessions that somebody asked for, the newest first: among
+// them all of which there is a conversation.
+func (r Roll) met() iter.Seq[*Session] {
+	return func(yield func(*Session) bool) {
+		for i := range r.entries {
+			if s := r.entries[i].known; s != nil && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// Find returns the session with that id, else all whose id begins with it.
+func (r Roll) Find(prefix string) []*Session {
+	var found []*Session
+	for i := range r.entries {
+		switch id := string(r.entries[i].id()); {
+		case id == prefix:
+			return []*Session{r.entries[i].session()}
+		case prefix != "" && strings.HasPrefix(id, prefix):
+			found = append(found, r.entries[i].session())
+		}
+	}
+	return found
+}
+
+// minShort is how short an id gets.
+const minShort = 8
+
+// Short returns what shortens an id: to its shortest beginning, of eight
+// characters at least, that no other id in the roll shares. Of an id that is not
+// in the roll it makes "".
+func (r Roll) Short() func(session.ID) string {
+	const several = -1
+	begin := func(id string) string { return id[:min(minShort, len(id))] }
+	first := make(map[string]int, len(r.entries)) // of those that begin so
+	for i := range r.entries {
+		id := begin(string(r.entries[i].id()))
+		if _, ok := first[id]; ok {
+			first[id] = several
+		} else {
+			first[id] = i
+		}
+	}
+	var ids []string // all, sorted, once they are needed
+	return func(id session.ID) string {
+		text := string(id)
+		i, ok := first[begin(text)]
+		switch {
+		case !ok || i != several && r.entries[i].id() != id:
+			return ""
+		case i != several:
+			return begin(text)
+		}
+		if ids == nil {
+			for i := range r.entries {
+				ids = append(ids, string(r.entries[i].id()))
+			}
+			slices.Sort(ids)
+		}
+		at, ok := slices.BinarySearch(ids, text)
+		if !ok {
+			return ""
+		}
+		n := minShort
+		if at > 0 {
+			n = max(n, shared(text, ids[at-1])+1)
+		}
+		if at+1 < len(ids) {
+			n = max(n, shared(text, ids[at+1])+1)
+		}
+		return text[:min(n, len(text))]
+	}
+}
+
+// shared is how many bytes two texts begin with alike.
+func shared(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// sort orders entries by when the sessions started, the newest first.
+func sort(all []entry) {
+	type key struct {
+		start time.Time
+		id    session.ID
+		entry entry
+	}
+	keys := make([]key, len(all))
+	for i := range all {
+		keys[i] = key{all[i].started(), all[i].id(), all[i]}
+	}
+	order := func(a, b key) int {
+		return cmp.Or(b.start.Compare(a.start), cmp.Compare(a.id, b.id))
+	}
+	if slices.IsSortedFunc(keys, order) { // as is nearly always so
+		return
+	}
+	slices.SortFunc(keys, order)
+	for i := range keys {
+		all[i] = keys[i].entry
+	}
+}
+
+// A line begins with these, so that they can be found without reading all of it.
+const (
+	keyID      = `{"id":"`
+	keyStarted = `","started_at":"`
+	keyParent  = `","parent_id":"`
+)
+
+// headOf is what stands in a line between the first of these and the end of the
+// last one's value.
+func headOf(line []byte) []byte {
+	line = line[len(keyID):]
+	at := bytes.Index(line, []byte(keyParent))
+	if at < 0 {
+		return nil
+	}
+	end := bytes.IndexByte(line[at+len(keyParent):], '"')
+	return line[:at+len(keyParent)+max(end, 0)]
+}
+
+func (e *entry) id() session.ID {
+	if e.known != nil {
+		return e.known.ID
+	}
+	id, _, _ := strings.Cut(e.head, `"`)
+	return session.ID(id)
+}
+
+// started is when the session started.
+func (e *entry) started() time.Time {
+	if e.known != nil {
+		return e.known.StartedAt
+	}
+	_, rest, _ := strings.Cut(e.head, keyStarted)
+	moment, _, _ := strings.Cut(rest, `"`)
+	at, _ := time.Parse(time.RFC3339, moment)
+	return at
+}
+
+// parent is the id of the session's parent, as far as it is one.
+func (e *entry) parent() session.ID {
+	if e.known != nil {
+		return e.known.ParentID
+	}
+	_, id, _ := strings.Cut(e.head, keyParent)
+	return session.ID(id)
+}
+
+// session reads the line, the first time.
+func (e *entry) session() *Session {
+	if e.known == nil {
+		line, err := e.line()
+		if err != nil { // it could be read a moment ago
+			e.known = &Session{
+				ID: e.id(), ParentID: e.parent(), StartedAt: e.started(), unread: atomicfile.Error("read", e.in.Name(), err),
+			}
+		} else {
+			e.known = decode(line)
+		}
+	}
+	return e.known
+}
+
+// Unread says what of the sessions that were asked for could not be read, so that
+// less is told of them than there is; nil where all was.
+func (r Roll) Unread() error {
+	var lost history.Unread
+	for s := range r.met() {
+		lost.Add(s.unread)
+	}
+	return lost.Err()
+}
+
+func (e *entry) line() ([]byte, error) {
+	line := make([]byte, e.size)
+	_, err := e.in.ReadAt(line, e.at)
+	return line, err
+}
+
+// fact is one thing that the log says of a session.
+type fact struct {
+	key  string
+	text *string
+	time *time.Time
+}
+
+// facts are all that the log says of a session, in the order of a line of the
+// index, of which the first three are always there.
+func (s *Session) facts() [24]fact {
+	return [...]fact{
+		{key: "id", text: (*string)(&s.ID)},
+		{key: "started_at", time: &s.StartedAt},
+		{key: "parent_id", text: (*string)(&s.ParentID)},
+		{key: "last_at", time: &s.LastAt},
+		{key: "ended_at", time: &s.EndedAt},
+		{key: "handed_over", time: &s.handedOver},
+		{key: "actor", text: &s.Actor},
+		{key: "agent", text: &s.Agent},
+		{key: "role", text: &s.Role},
+		{key: "rig", text: &s.Rig},
+		{key: "source", text: &s.Source},
+		{key: "chain_id", text: (*string)(&s.ChainID)},
+		{key: "child_id", text: (*string)(&s.ChildID)},
+		{key: "outcome", text: (*string)(&s.Outcome)},
+		{key: "reason", text: &s.Reason},
+		{key: "cwd", text: &s.CWD},
+		{key: "branch", text: &s.Branch},
+		{key: "work_unit", text: &s.WorkUnit},
+		{key: "topic", text: &s.Topic},
+		{key: "subject", text: &s.Subject},
+		{key: "note", text: &s.Note},
+		{key: "transcript_path", text: &s.Transcript},
+		{key: "tmux_session", text: &s.TmuxSession},
+		{key: "host", text: &s.Host},
+	}
+}
+
+const alwaysThere = 3
+
+// encode appends the session's line.
+func (s *Session) encode(line []byte) []byte {
+	separator := byte('{')
+	for i, f := range s.facts() {
+		value := ""
+		switch {
+		case f.text != nil:
+			value = *f.text
+		case f.time != nil && !f.time.IsZero():
+			value = f.time.Format(time.RFC3339Nano)
+		}
+		if value == "" && i >= alwaysThere {
+			continue
+		}
+		line = append(line, separator, '"')
+		line = append(line, f.key...)
+		line = append(line, `":`...)
+		line = appendText(line, value)
+		separator = ','
+	}
+	return append(line, "}\n"...)
+}
+
+// appendText appends a text as JSON has it.
+func appendText(line []byte, text string) []byte {
+	line = append(line, '"')
+	begin := len(line)
+	line = append(line, text...)
+	if as := line[begin:]; hasControl(as) || bytes.IndexByte(as, '"') >= 0 || bytes.IndexByte(as, '\\') >= 0 {
+		quoted, _ := json.Marshal(text) // a string cannot fail
+		return append(line[:begin-1], quoted...)
+	}
+	return append(line, '"')
+}
+
+// decode reads what encode wrote.
+func decode(line []byte) *Session {
+	s := &Session{}
+	facts := s.facts()
+	next := 0
+	take := func(key, value string, _ bool) bool {
+		for n := range facts {
+			f := &facts[(next+n)%len(facts)] // they stand in their order
+			if f.key != key {
+				continue
+			}
+			next += n + 1
+			if f.text != nil {
+				*f.text = value
+			} else {
+				*f.time, _ = time.Parse(time.RFC3339, value)
+			}
+			break
+		}
+		return true
+	}
+	if bytes.IndexByte(line, '\\') < 0 {
+		if _, ok := object(string(line), take, nil); ok {
+			return s
+		}
+	}
+	var all map[string]string
+	_ = json.Unmarshal(line, &all) // as it was written by encode
+	for key, value := range all {
+		take(key, value, true)
+	}
+	return s
+}

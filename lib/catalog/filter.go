@@ -1,0 +1,170 @@
+package catalog
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/state/session"
+)
+
+// Filter says which sessions are wanted: those that fit every field that is
+// set.
+type Filter struct {
+	Agent   string          // the client's name, the address, or the address's end (crew/max)
+	Role    string          // crew, polecat, witness, …
+	Rig     string          // gastown
+	Work    string          // the unit that it worked on
+	Chain   session.ID      // of this chain
+	Outcome session.Outcome // or Active, or Gone
+	Host    string          // the machine that it ran on
+	CWD     string          // it worked in this folder or below, an absolute path
+	Since   time.Time       // at work then or later
+	Until   time.Time       // began before then
+
+	// State keeps the records that say whether a session still runs.
+	State place.State
+
+	Logged    bool // an event log knows it
+	Subagents bool // the sessions of subagents, too
+}
+
+// Fits says whether the session is wanted. It settles the session where that
+// decides.
+func (f Filter) Fits(s *Session) bool {
+	switch {
+	case s.SubagentOf != "" && !f.Subagents,
+		f.Logged && s.native,
+		f.Agent != "" && s.Agent != f.Agent && s.Actor != f.Agent && !strings.HasSuffix(s.Actor, "/"+f.Agent),
+		f.Role != "" && s.Role != f.Role,
+		f.Rig != "" && s.Rig != f.Rig,
+		f.Work != "" && s.WorkUnit != f.Work,
+		f.Chain != "" && s.ChainID != f.Chain && s.ID != f.Chain,
+		f.Host != "" && s.Host != f.Host,
+		f.CWD != "" && !below(s.CWD, f.CWD) && !below(s.Moved, f.CWD),
+		!f.Until.IsZero() && !s.StartedAt.Before(f.Until):
+		return false
+	}
+	if f.Outcome != "" {
+		if s.Settle(f.State); s.Outcome != f.Outcome {
+			return false
+		}
+	}
+	if f.Since.IsZero() || !s.LastAt.Before(f.Since) {
+		return true
+	}
+	s.Settle(f.State)
+	return s.Outcome == Active || !s.EndedAt.Before(f.Since)
+}
+
+// below says whether a folder is top, or lies in it; also where links lead to
+// top.
+func below(dir, top string) bool {
+	inside := func(dir, top string) bool {
+		return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/")
+	}
+	if dir == "" {
+		return false
+	}
+	if inside(filepath.Clean(dir), top) {
+		return true
+	}
+	if real, err := filepath.EvalSymlinks(top); err == nil && real != top {
+		return inside(filepath.Clean(dir), real)
+	}
+	return false
+}
+
+// Select returns the newest sessions that fit, at most limit of them (0: all),
+// and settles each.
+func (r Roll) Select(f Filter, limit int) []*Session {
+	var found []*Session
+	for s := range r.All() {
+		if limit > 0 && len(found) == limit {
+			break
+		}
+		if f.Fits(s) {
+			s.Settle(f.State)
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// ByActivity puts first who was at work last: those that run, and then by the last
+// sign of life.
+func ByActivity(all []*Session) {
+	slices.SortStableFunc(all, func(a, b *Session) int {
+		if runs := a.Outcome == Active; runs != (b.Outcome == Active) {
+			if runs {
+				return -1
+			}
+			return 1
+		}
+		return b.LastAt.Compare(a.LastAt)
+	})
+}
+
+// Logged says whether an event log knows the session; else only its client does.
+func (s *Session) Logged() bool { return !s.native }
+
+// Chain returns the chain that a name means: that of the session, or of all the
+// sessions, whose id, or chain's id, begins with it.
+func (r Roll) Chain(name string) (session.ID, error) {
+	var chains []session.ID
+	add := func(s *Session) {
+		if c := s.chain(); !slices.Contains(chains, c) {
+			chains = append(chains, c)
+		}
+	}
+	for s := range r.All() {
+		if string(s.ID) == name || string(s.ChainID) == name {
+			return s.chain(), nil
+		}
+		if name != "" && (strings.HasPrefix(string(s.ID), name) || strings.HasPrefix(string(s.ChainID), name)) {
+			add(s)
+		}
+	}
+	switch len(chains) {
+	case 0:
+		return "", fmt.Errorf("no session, and so no chain, '%s'", name)
+	case 1:
+		return chains[0], nil
+	}
+	return "", fmt.Errorf("'%s' means %d chains", name, len(chains))
+}
+
+// chain is the id of the session's chain, which a session that follows nobody
+// begins itself.
+func (s *Session) chain() session.ID {
+	if s.ChainID != "" {
+		return s.ChainID
+	}
+	return s.ID
+}
+
+// Len is how many sessions there are, without subagents.
+func (r Roll) Len() (n int) {
+	n = len(r.entries)
+	for s := range r.met() {
+		if s.SubagentOf != "" {
+			n--
+		}
+	}
+	return n
+}
+
+// Forks returns the sessions that began as a copy of that one, the oldest
+// first.
+func (r Roll) Forks(id session.ID) (found []*Session) {
+	for s := range r.met() {
+		if s.ForkOf == id {
+			found = append(found, s)
+		}
+	}
+	slices.Reverse(found)
+	return found
+}

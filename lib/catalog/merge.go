@@ -1,0 +1,272 @@
+package catalog
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation/history"
+	"gt/lib/state/session"
+)
+
+// Merge adds to the roll what the clients keep themselves: to the sessions that
+// the log knows their conversations, and the sessions that it does not know. run
+// is who runs now.
+//
+// The log is the better witness of when a session began, who it was and how it
+// ended; the conversation of what it was about and when it was last at work, and
+// of when it began where the log came to know it later. Of two conversations with
+// one id, as after a store was copied, the one that was changed last is taken; but
+// none in which nothing was said for one in which something was.
+func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run) Roll {
+	if len(found) == 0 && len(run) == 0 {
+		return r
+	}
+	b := newBook(r)
+	for _, c := range found {
+		id := c.Facts.ID
+		if id == "" {
+			id = c.File.ID
+		}
+		if id == "" || c.Facts.Started.IsZero() && b.session(id) == nil {
+			continue // nothing was ever said in it
+		}
+		s := b.session(id)
+		if parent := cmp.Or(c.Facts.Parent, c.File.Parent); s != nil && parent != "" && s.SubagentOf != "" && s.SubagentOf != parent {
+			// Some clients call a subagent by its call, and some models count calls
+			// anew in every session.
+			if own, err := session.ParseID(string(id + "." + parent)); err == nil {
+				id, s = own, b.session(own)
+			}
+		}
+		if s == nil {
+			s = &Session{ID: id, native: true}
+			b.enter(s)
+		}
+		spoken := !c.Facts.Started.IsZero()
+		if s.File.Path == "" || spoken && (!s.spoken || s.File.Changed < c.File.Changed) {
+			s.converse(c)
+		}
+	}
+	for id, p := range run {
+		if s := b.session(id); s != nil {
+			s.Run(p.Process.PID)
+		}
+	}
+	all := b.roll()
+	sort(all.entries) // a conversation can tell of an earlier start
+	all.forks()
+	return all
+}
+
+// converse takes over what the conversation says.
+func (s *Session) converse(c history.Conversation) {
+	f := c.Facts
+	s.File, s.first, s.spoken = c.File, f.First, !f.Started.IsZero()
+	s.Store, s.Transcript = c.File.Store, c.File.Path
+	s.Title, s.Prompt, s.Model, s.Version, s.Headless = f.Title, f.Prompt, f.Model, f.Version, f.Headless
+	s.ForkOf, s.SubagentOf = f.ForkOf, f.Parent
+	fill(&s.SubagentOf, c.File.Parent)
+	if s.native { // there is no other witness
+		s.Agent, s.CWD, s.Branch, s.StartedAt = c.File.Client, f.CWD, f.Branch, f.Started
+	} else if s.spoken && f.Started.Before(s.StartedAt) && s.metLater() {
+		s.StartedAt = f.Started
+	}
+	fill(&s.Agent, c.File.Client)
+	fill(&s.CWD, f.CWD)
+	if s.Moved = f.Moved; s.Moved == "" && f.CWD != s.CWD {
+		s.Moved = f.CWD
+	}
+	fill(&s.Branch, f.Branch)
+	if f.Last.After(s.LastAt) {
+		s.LastAt = f.Last
+	}
+}
+
+// metLater says that the log may have come to know the session when it was at
+// work already: it was resumed or compacted, or nothing is said of a start.
+func (s *Session) metLater() bool {
+	return s.Source == "resume" || s.Source == "compact" || !s.begun()
+}
+
+// begun says whether the log told of a start or a resume: these name a folder.
+func (s *Session) begun() bool { return s.Source != "" || s.CWD != "" }
+
+// forks finds out which conversations began with a copy of which: those of a
+// client with the same first entry, of which the one that started first is the
+// original. Of two that started at the same time nothing is said.
+func (r Roll) forks() {
+	type family struct{ client, first string }
+	original := map[family]*Session{}
+	for s := range r.met() {
+		if s.first == "" || s.SubagentOf != "" {
+			continue
+		}
+		f := family{s.Agent, s.first}
+		if o := original[f]; o == nil || s.StartedAt.Before(o.StartedAt) {
+			original[f] = s
+		}
+	}
+	for s := range r.met() {
+		if s.first == "" || s.SubagentOf != "" || s.ForkOf != "" {
+			continue
+		}
+		if o := original[family{s.Agent, s.first}]; o != s && o.StartedAt.Before(s.StartedAt) {
+			s.ForkOf = o.ID
+		}
+	}
+}
+
+// Join adds the sessions of another town. Of one that both know, as of one in
+// whose folder a town was made meanwhile, each tells a part; the answer does not
+// depend on which of the two is asked.
+func (r Roll) Join(other Roll) Roll {
+	if len(other.entries) == 0 {
+		return r
+	}
+	all := slices.Clone(r.entries)
+	at := make(map[session.ID]int, len(all)+len(other.entries))
+	for i := range all {
+		at[all[i].id()] = i
+	}
+	both := map[int]bool{}
+	for _, e := range other.entries {
+		if i, there := at[e.id()]; there {
+			all[i] = entry{known: joined(all[i].session(), e.session())}
+			both[i] = true
+			continue
+		}
+		at[e.id()] = len(all)
+		all = append(all, e)
+	}
+	// A session can follow one of the other town.
+	for i := range all {
+		p, ok := at[all[i].parent()]
+		if !ok || p == i || !both[p] && !both[i] && (p < len(r.entries)) == (i < len(r.entries)) {
+			continue // its own town has told
+		}
+		parent, s := all[p].session(), all[i].session()
+		if c, ok := at[parent.ChildID]; !ok || newer(all[c].session(), s) {
+			parent.ChildID = s.ID
+		}
+	}
+	sort(all)
+	return Roll{all}
+}
+
+// joined is a session of which two logs tell: as its events would have it if one
+// log had them.
+func joined(a, b *Session) *Session {
+	if b.StartedAt.Before(a.StartedAt) {
+		a, b = b, a
+	}
+	s := *a
+	for i, to := range s.facts() {
+		if from := b.facts()[i]; to.text != nil {
+			fill(to.text, *from.text)
+		}
+	}
+	s.unread = cmp.Or(a.unread, b.unread)
+	if b.LastAt.Before(a.LastAt) {
+		return &s
+	}
+	s.LastAt = b.LastAt
+	replace(&s.Source, b.Source)
+	replace(&s.Transcript, b.Transcript)
+	replace(&s.TmuxSession, b.TmuxSession)
+	replace(&s.Subject, b.Subject)
+	replace(&s.Note, b.Note)
+	if b.Outcome != "" || b.begun() { // it ended, or went on
+		s.EndedAt, s.Outcome, s.Reason = b.EndedAt, b.Outcome, b.Reason
+	}
+	if !b.handedOver.IsZero() || b.begun() {
+		s.handedOver = b.handedOver
+	}
+	return &s
+}
+
+// newer says whether a stands before b: it began later, or at the same time and
+// its id is the lesser.
+func newer(a, b *Session) bool {
+	if !a.StartedAt.Equal(b.StartedAt) {
+		return a.StartedAt.After(b.StartedAt)
+	}
+	return a.ID < b.ID
+}
+
+// Folder is the last part of the folder that the session worked in, which names
+// it where nobody gave it an address.
+func (s *Session) Folder() string {
+	if s.CWD == "" {
+		return ""
+	}
+	return filepath.Base(strings.TrimRight(s.CWD, "/"))
+}
+
+// Conversation is where the session's conversation lies. Where no client's store
+// has it, it is the transcript that the log names, if that is one of the person's
+// own; its Path is empty where there is none. The error is a
+// account.ForeignError.
+func (s *Session) Conversation(own account.Own) (history.File, error) {
+	if s.File.Path != "" || !filepath.IsAbs(s.Transcript) {
+		return s.File, nil
+	}
+	if info, err := os.Stat(s.Transcript); err != nil || !info.Mode().IsRegular() {
+		return history.File{}, nil
+	}
+	store, path, err := own.File(cmp.Or(s.Agent, defaultAgent), s.Transcript)
+	if err != nil {
+		return history.File{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return history.File{}, nil
+	}
+	return history.File{
+		Client: s.Agent, Store: store, Path: path, ID: s.ID,
+		Size: info.Size(), Changed: info.ModTime().UnixNano(),
+	}, nil
+}
+
+// defaultAgent is whose conversation it is where the log does not say, as with
+// Gas Town's events.
+const defaultAgent = "claude"
+
+// Subagents returns what tells of a session which others worked for it, and for
+// those in turn: the oldest first, each followed by its own.
+func (r Roll) Subagents() func(session.ID) []*Session {
+	of := map[session.ID][]*Session{}
+	for s := range r.met() {
+		if s.SubagentOf != "" && s.SubagentOf != s.ID {
+			of[s.SubagentOf] = append(of[s.SubagentOf], s)
+		}
+	}
+	return func(id session.ID) (found []*Session) {
+		taken := map[session.ID]bool{id: true}
+		var below func(session.ID)
+		below = func(id session.ID) {
+			for _, s := range slices.Backward(of[id]) {
+				if !taken[s.ID] { // should they be each other's
+					taken[s.ID] = true
+					found = append(found, s)
+					below(s.ID)
+				}
+			}
+		}
+		below(id)
+		return found
+	}
+}
+
+// Orphan says whether the session is a subagent's and the one that it worked for
+// is not known any more.
+func (r Roll) Orphan() func(*Session) bool {
+	known := make(map[session.ID]bool, len(r.entries))
+	for i := range r.entries {
+		known[r.entries[i].id()] = true
+	}
+	return func(s *Session) bool { return s.SubagentOf != "" && !known[s.SubagentOf] }
+}

@@ -1,0 +1,148 @@
+package catalog
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"gt/lib/conversation/history"
+	"gt/lib/log/eventlog"
+	"gt/lib/state/session"
+)
+
+// However two towns share what happened, as when one was made while sessions ran,
+// they tell together what one log would have told, whichever is asked first.
+func TestJoin(t *testing.T) {
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		dir := t.TempDir()
+		logs := [3]eventlog.Log{} // two towns, and all in one
+		for i := range logs {
+			logs[i] = eventlog.Log(filepath.Join(dir, fmt.Sprint(i)+".jsonl"))
+		}
+		since := map[string]int{} // from when on the session is in the other town
+		for m := range 40 {
+			id := fmt.Sprintf("s%d", rnd.IntN(6))
+			if _, ok := since[id]; !ok {
+				since[id] = rnd.IntN(60)
+			}
+			what := [...]string{
+				`"type":"session_start","actor":"%s","payload":{"session_id":"%s","cwd":"/w","source":"startup","parent_id":"%s","topic":"t%d"}`,
+				`"type":"session_resume","actor":"%s","payload":{"session_id":"%s","cwd":"/w","source":"resume","chain_id":"%s","work_unit":"w%d"}`,
+				`"type":"session_end","actor":"%s","payload":{"session_id":"%s","outcome":"crash","x":"%s","reason":"r%d"}`,
+				`"type":"handoff","actor":"%s","payload":{"session_id":"%s","to_session":"next","kind":"k","x":"%s","subject":"about %d"}`,
+			}[rnd.IntN(4)]
+			line := fmt.Sprintf(`{"ts":%q,`+what+"}\n", at(m).Format(time.RFC3339), "a/crew/"+id, id, "s"+string('0'+(id[1]-'0')*5%6), m)
+			town := 0
+			if m >= since[id] {
+				town = 1
+			}
+			appendTo(t, logs[town], line)
+			appendTo(t, logs[2], line)
+		}
+		a, b, both := read(t, logs[0]), read(t, logs[1]), read(t, logs[2])
+		want := tell(t, slices.Collect(both.All()), both.Short())
+		for _, joined := range []Roll{read(t, logs[0]).Join(b), read(t, logs[1]).Join(a)} {
+			if got := tell(t, slices.Collect(joined.All()), joined.Short()); got != want {
+				t.Fatalf("seed %d:\n%s\nwant\n%s", seed, got, want)
+			}
+		}
+	}
+}
+
+// conversation is one of session id, as far as a list knows it.
+func conversation(id, path string, changed int64, f history.Facts) history.Conversation {
+	f.ID = session.ID(id)
+	return history.Conversation{File: history.File{Client: "claude", Path: path, ID: f.ID, Changed: changed}, Facts: f}
+}
+
+// Of several conversations with one id the latest is taken in which anything was
+// said, in whatever order they are found.
+func TestMergeCopies(t *testing.T) {
+	copies := []history.Conversation{
+		conversation("a", "/old", 1, history.Facts{Started: at(1), Last: at(2), CWD: "/was", Title: "old"}),
+		conversation("a", "/new", 2, history.Facts{Started: at(1), Last: at(3), CWD: "/is", Title: "new"}),
+		conversation("a", "/mute", 3, history.Facts{Title: "mute"}),
+	}
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		var found []history.Conversation
+		for _, i := range order {
+			found = append(found, copies[i])
+		}
+		all := slices.Collect(Roll{}.Merge(found, nil).All())
+		if len(all) != 1 || all[0].File.Path != "/new" || all[0].Title != "new" || all[0].CWD != "/is" || !all[0].StartedAt.Equal(at(1)) || !all[0].LastAt.Equal(at(3)) {
+			t.Errorf("%v: %d sessions, %+v", order, len(all), all[0])
+		}
+	}
+}
+
+// A session began when the log says so, unless the log came to know it later.
+func TestMergeStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind, payload string
+		want          time.Time
+	}{
+		"started":          {"session_start", `"source":"startup","cwd":"/w"`, at(5)},
+		"Gas Town's start": {"session_start", `"cwd":"/w"`, at(5)},
+		"resumed":          {"session_start", `"source":"resume","cwd":"/w"`, at(1)},
+		"compacted":        {"session_start", `"source":"compact","cwd":"/w"`, at(1)},
+		"its end":          {"session_end", `"outcome":"done"`, at(1)},
+		"its hand-over":    {"handoff", `"subject":"s","kind":"k"`, at(1)},
+	} {
+		log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
+		appendTo(t, log, fmt.Sprintf(`{"ts":%q,"type":%q,"actor":"a","payload":{"session_id":"one",%s}}`+"\n", at(5).Format(time.RFC3339), c.kind, c.payload))
+		s := read(t, log).Merge([]history.Conversation{conversation("one", "/x", 1, history.Facts{Started: at(1), Last: at(9)})}, nil).Find("one")
+		if len(s) != 1 || !s[0].StartedAt.Equal(c.want) {
+			t.Errorf("%s: %+v, want %s", name, s, c.want)
+		}
+	}
+}
+
+// Two subagents of one name are two, where they worked for two sessions, and a
+// copy of either is none more.
+func TestMergeNamesakes(t *testing.T) {
+	of := func(path, parent string) history.Conversation {
+		return conversation("agent-call_1", path, 1, history.Facts{Started: at(1), Parent: session.ID(parent)})
+	}
+	all := Roll{}.Merge([]history.Conversation{of("/one", "p1"), of("/two", "p2"), of("/two again", "p2"), of("/one again", "p1")}, nil)
+	below, n := all.Subagents(), 0
+	for range all.All() {
+		n++
+	}
+	if one, two := below("p1"), below("p2"); n != 2 || len(one) != 1 || one[0].File.Path != "/one" || len(two) != 1 || two[0].File.Path != "/two" || one[0].ID == two[0].ID {
+		t.Errorf("%d sessions, %+v, %+v", n, one, two)
+	}
+}
+
+// Subagents hang below their session, also those of subagents, and what names
+// itself as the one that it works for is no loop. One whose session is gone is
+// an orphan.
+func TestSubagents(t *testing.T) {
+	of := func(id, parent string, m int) history.Conversation {
+		return conversation(id, "/"+id, 1, history.Facts{Started: at(m), Parent: session.ID(parent)})
+	}
+	all := Roll{}.Merge([]history.Conversation{
+		of("top", "", 1), of("one", "top", 2), of("below", "one", 3), of("two", "top", 4),
+		of("lost", "gone", 5), of("self", "self", 6), of("x", "y", 7), of("y", "x", 8),
+	}, nil)
+	below, orphan := all.Subagents(), all.Orphan()
+	ids := func(all []*Session) (ids string) {
+		for _, s := range all {
+			ids += string(s.ID) + " "
+		}
+		return ids
+	}
+	for id, want := range map[session.ID]string{"top": "one below two ", "one": "below ", "gone": "lost ", "self": "", "x": "y "} {
+		if got := ids(below(id)); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+	for s := range all.All() {
+		if orphan(s) != (s.ID == "lost") {
+			t.Errorf("an orphan: %s %v", s.ID, orphan(s))
+		}
+	}
+}

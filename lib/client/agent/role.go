@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"gt/lib/place/town"
+	"gt/lib/sys/atomicfile"
+)
+
+// DefaultName is the agent that is meant where nothing says otherwise.
+const DefaultName = "claude"
+
+// roles say who of a town works with which agent. town.toml has them as
+//
+//	default_agent = "claude"
+//	[role_agents]
+//	witness = "gemini"
+//	[rigs.gastown]
+//	agent = "codex"
+//	[rigs.gastown.role_agents]
+//	polecat = "opencode"
+//
+// and Gas Town in settings/config.json, of the town and of each rig.
+type roles struct {
+	Default string            `toml:"default_agent" json:"default_agent"`
+	Roles   map[string]string `toml:"role_agents" json:"role_agents"`
+	Rigs    map[string]struct {
+		Agent string            `toml:"agent"`
+		Roles map[string]string `toml:"role_agents"`
+	} `toml:"rigs" json:"-"`
+
+	town town.Town // where Gas Town's files of the rigs are
+}
+
+func (r *roles) add(o roles) {
+	r.Default = cmp.Or(o.Default, r.Default)
+	if o.Roles != nil {
+		r.Roles = o.Roles
+	}
+	if o.Rigs != nil {
+		r.Rigs = o.Rigs
+	}
+}
+
+// gastown takes from Gas Town's settings what town.toml does not say.
+func (r *roles) gastown(t town.Town) error {
+	r.town = t
+	var theirs roles
+	err := readSettings(t, ".", &theirs)
+	r.Default = cmp.Or(r.Default, theirs.Default)
+	for role, name := range theirs.Roles {
+		if r.Roles[role] == "" {
+			if r.Roles == nil {
+				r.Roles = map[string]string{}
+			}
+			r.Roles[role] = name
+		}
+	}
+	return err
+}
+
+// readSettings reads settings/config.json below a folder of the town; none is no
+// error.
+func readSettings(t town.Town, dir string, v any) error {
+	name := path.Join(dir, "settings", "config.json")
+	data, err := t.Read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return atomicfile.Error("read", filepath.Join(t.Root, name), json.Unmarshal(data, v))
+}
+
+// For returns the agent that a role of a rig works with, the first that holds:
+// the rig's for that role, the town's for that role, the rig's, the town's,
+// Claude Code. Role and rig may be empty. own says that it is the role's, and
+// not one for all that have none. A name that is not in the table is passed
+// over, and returned as an error with the agent that holds instead.
+func (t *Table) For(role, rig string) (c Client, own bool, err error) {
+	var theirs struct {
+		Agent string            `json:"agent"`
+		Roles map[string]string `json:"role_agents"`
+	}
+	var errs []error
+	if rig != "" {
+		errs = append(errs, readSettings(t.roles.town, rig, &theirs))
+	}
+	ours := t.roles.Rigs[rig]
+	for i, name := range []string{
+		ours.Roles[role], theirs.Roles[role], t.roles.Roles[role],
+		ours.Agent, theirs.Agent, t.roles.Default,
+	} {
+		switch {
+		case name == "":
+		case t.Known(name):
+			return t.Of(name), i < 3, errors.Join(errs...)
+		default:
+			errs = append(errs, unknown(name))
+		}
+	}
+	return t.Of(DefaultName), false, errors.Join(errs...)
+}
+
+type unknown string
+
+func (name unknown) Error() string {
+	return "no agent is called '" + string(name) + "'"
+}

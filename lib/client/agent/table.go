@@ -1,0 +1,271 @@
+package agent
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"gt/lib/place"
+	"gt/lib/place/town"
+	"gt/lib/sys/atomicfile"
+)
+
+//go:embed agents.toml
+var embedded []byte
+
+// Table is what gt knows of the agents: its own table, which is part of the
+// binary, with what a person and a town add to it or change of it.
+type Table struct {
+	clients []Client // in the order of the files
+	roles   roles
+}
+
+// Builtin returns the table as it comes with gt.
+func Builtin() *Table {
+	t, err := read(file{text: embedded, ours: true})
+	if err != nil {
+		panic(err) // a test reads it
+	}
+	return t
+}
+
+// Load returns the table that holds for a person and a town: gt's own, changed
+// and extended by the blocks [agents.<name>] of
+//
+//	$XDG_CONFIG_HOME/gt/agents.toml   (~/.config/gt/agents.toml)
+//	<town>/town.toml
+//
+// in this order. A block changes the keys that it names, and of an agent that
+// gt does not know it makes a new one. The town's file says also who works with
+// which agent; see For.
+//
+// A town's files count as they were when the person trusted the town: they say
+// what is run and with which environment (place.Trust).
+//
+// The table is good also where there is an error, which names each file that
+// could not be read and each key that means nothing: without what that file says.
+func Load(getenv func(string) string, t town.Town) (*Table, error) {
+	files := []file{{text: embedded, ours: true}}
+	all := Builtin()
+	var errs []error
+	add := func(text []byte, path string, ours bool, err error) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			errs = append(errs, err)
+			return
+		}
+		// Read anew, since a table that was decoded into can be half changed.
+		more := append(slices.Clone(files), file{text: text, ours: ours})
+		if changed, err := read(more...); err != nil {
+			errs = append(errs, atomicfile.Error("read", path, err))
+		} else {
+			all, files = changed, more
+		}
+	}
+	if path := place.Config(getenv, "agents.toml"); path != "" {
+		text, err := place.ReadConfig(path, atomicfile.MaxSize)
+		add(text, path, true, err)
+	}
+	text, err := t.Read("town.toml")
+	add(text, filepath.Join(t.Root, "town.toml"), false, err)
+	errs = append(errs, all.roles.gastown(t))
+	return all, errors.Join(errs...)
+}
+
+// file is the text of one file of the table.
+type file struct {
+	text []byte
+	ours bool // it is for nothing else
+}
+
+// read makes one table of several files.
+func read(files ...file) (*Table, error) {
+	t := &Table{}
+	for _, f := range files {
+		if err := t.add(f); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// add takes in the text of a file. Keys that mean nothing are an error: in one
+// of gt's own files anywhere, in a town's only within an agent's block.
+func (t *Table) add(f file) error {
+	var content struct {
+		Agents map[string]toml.Primitive `toml:"agents"`
+		roles
+	}
+	meta, err := toml.Decode(string(f.text), &content)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, key := range meta.Keys() { // in the order of the file
+		if len(key) > 1 && key[0] == "agents" && !slices.Contains(names, key[1]) {
+			names = append(names, key[1])
+		}
+	}
+	for _, name := range names {
+		if err := checkName(name); err != nil {
+			return err
+		}
+		c := t.Of(name)
+		if !t.Known(name) {
+			c.Processes = nil // its command says them
+		}
+		if err := meta.PrimitiveDecode(content.Agents[name], &c); err != nil {
+			return fmt.Errorf("[agents.%s]: %w", name, err)
+		}
+		if len(c.Command) == 0 || c.Command[0] == "" {
+			return fmt.Errorf("[agents.%s]: its command names no program", name)
+		}
+		c.complete()
+		if i := slices.IndexFunc(t.clients, func(c Client) bool { return c.Name == name }); i >= 0 {
+			t.clients[i] = c
+		} else {
+			t.clients = append(t.clients, c)
+		}
+	}
+	for _, key := range meta.Undecoded() {
+		if f.ours || key[0] == "agents" {
+			return fmt.Errorf("the key %s means nothing to gt", key)
+		}
+	}
+	t.roles.add(content.roles)
+	return nil
+}
+
+// checkName refuses what would be no word in a wiring or on a command line.
+func checkName(name string) error {
+	if name == "" {
+		return errors.New("an agent without a name: [agents.\"\"]")
+	}
+	for i, r := range name {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || i > 0 && (r == '-' || r == '_' || r == '.')) {
+			return fmt.Errorf("%q is no name for an agent: letters, digits, - and _", name)
+		}
+	}
+	return nil
+}
+
+// complete fills in what follows from what a block says.
+func (c *Client) complete() {
+	if len(c.Processes) == 0 {
+		c.Processes = []string{filepath.Base(c.Command[0])}
+	}
+	if c.Flags == nil {
+		return
+	}
+	c.flags = map[string]flag{}
+	for _, list := range []struct {
+		usages []string
+		kind   kind
+	}{{c.Flags.Kept, kept}, {c.Flags.Once, once}, {c.Flags.Headless, once | headless}} {
+		for _, usage := range list.usages {
+			names, v := parseUsage(usage)
+			for _, name := range names {
+				c.flags[name] = flag{v, list.kind}
+			}
+		}
+	}
+}
+
+// parseUsage reads a flag as help shows it: "-r, --resume [ID]".
+func parseUsage(usage string) (names []string, v value) {
+	for _, word := range strings.Fields(usage) {
+		switch {
+		case v == none && (len(names) == 0 || isFlag(word)):
+			names = append(names, strings.TrimSuffix(word, ","))
+		case strings.HasPrefix(word, "["):
+			v = optional
+		case strings.HasSuffix(word, "..."):
+			v = many
+		default:
+			v = one
+		}
+	}
+	return names, v
+}
+
+// All returns the agents of the table, in its order.
+func (t *Table) All() []Client { return slices.Clone(t.clients) }
+
+// Known says whether the table has an agent of that name.
+func (t *Table) Known(name string) bool {
+	return slices.ContainsFunc(t.clients, func(c Client) bool { return c.Name == name })
+}
+
+// Of returns what is known of an agent; of one that is not in the table, that
+// its command is its name.
+func (t *Table) Of(name string) Client {
+	for _, c := range t.clients {
+		if c.Name == name {
+			return c
+		}
+	}
+	return Client{Name: name, Command: Words{name}, Processes: []string{name}}
+}
+
+// IsClient says whether a program of that name is an agent of the table.
+func (t *Table) IsClient(name string) bool { return t.ByProcess(name).Name != "" }
+
+// ByProcess returns the agent that runs under that name, without a name where
+// none does.
+func (t *Table) ByProcess(name string) Client {
+	for _, c := range t.clients {
+		if c.Processes[0] == name {
+			return c
+		}
+	}
+	return Client{}
+}
+
+// Outside returns what of an environment belongs to no run of any agent: what an
+// agent gets that is started from within another.
+func (t *Table) Outside(environ []string) []string {
+	for _, c := range t.clients {
+		environ = c.Inherit(environ)
+	}
+	return environ
+}
+
+// Words are the words of a command line: in a file a string, which blanks part,
+// or a list, whose words may have blanks in them.
+type Words []string
+
+// UnmarshalTOML reads either form.
+func (w *Words) UnmarshalTOML(v any) error {
+	*w = Words{}
+	switch v := v.(type) {
+	case string:
+		*w = strings.Fields(v)
+		return nil
+	case []any:
+		for _, word := range v {
+			s, ok := word.(string)
+			if !ok {
+				return fmt.Errorf("%v is no word", word)
+			}
+			*w = append(*w, s)
+		}
+		return nil
+	}
+	return fmt.Errorf("%v is neither a string nor a list of strings", v)
+}
+
+// With returns the words with an id in the place of {id}, or behind them.
+func (w Words) With(id string) []string {
+	if slices.ContainsFunc(w, func(word string) bool { return strings.Contains(word, "{id}") }) {
+		return fill(w, "{id}", id)
+	}
+	return append(slices.Clone(w), id)
+}

@@ -1,0 +1,64 @@
+package hook
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/lib/cli"
+	"gt/lib/sys/process"
+)
+
+// A window of Codex is told from what runs its conversation itself, and from the
+// server.
+func TestIsWindow(t *testing.T) {
+	for args, want := range map[string]bool{
+		"codex": true, "codex resume ID": true, "codex -m o3 say-hello": true, "codex fork ID": true,
+		"codex app-server --listen unix://": false, "codex exec hello": false, "codex e hello": false,
+		"codex --no-daemon": false, "codex -c a=b hello": false, "codex --profile=x": false, "codex mcp-server": false, "": true,
+	} {
+		if got := isWindow(strings.Fields(args)); got != want {
+			t.Errorf("'%s': %v", args, got)
+		}
+	}
+}
+
+// A client works where it was started, or where its flag says.
+func TestWorksIn(t *testing.T) {
+	self, err := process.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, dir string
+		want      bool
+	}{
+		{"codex", here, true}, {"codex", filepath.Dir(here), false}, {"codex", "/nowhere/at/all", false},
+		{"codex -C ..", filepath.Dir(here), true}, {"codex --cd=.. x", filepath.Dir(here), true},
+		{"codex --cd " + t.TempDir(), here, false}, {"codex -C", here, true},
+	} {
+		if got := worksIn(self, strings.Fields(c.args), c.dir); got != c.want {
+			t.Errorf("'%s' in %s: %v", c.args, c.dir, got)
+		}
+	}
+}
+
+// Variables are taken out of a program's environment, and not out of its
+// caller's.
+func TestWithout(t *testing.T) {
+	env := &cli.Env{Environ: []string{"TMUX=/x,1,0", "HOME=/h", "TMUX_PANE=%1", "TMUXX=y", "CODEX_THREAD_ID=t"}}
+	given := env.Environ
+	without(env, ofWindow)
+	if want := []string{"HOME=/h", "TMUXX=y", "CODEX_THREAD_ID=t"}; !slices.Equal(env.Environ, want) {
+		t.Errorf("%q", env.Environ)
+	}
+	if given[0] != "TMUX=/x,1,0" {
+		t.Error("the caller's environment was changed")
+	}
+}

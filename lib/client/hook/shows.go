@@ -1,0 +1,191 @@
+package hook
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// runsOurs is how many lines of requests a tool's input, as JSON, can have had printed:
+// one for each command that leaves one in its command line, or any where nothing else
+// runs in it. One that only names them, as a search does, may print anything.
+func runsOurs(input string) int {
+	v := gjson.Parse(input)
+	if v.Type == gjson.String {
+		if !gjson.Valid(v.Str) {
+			return leaving(v.Str).most()
+		}
+		v = gjson.Parse(v.Str) // JSON in JSON, as Codex has it
+	}
+	for _, key := range []string{"command", "cmd", "script", "action.command"} {
+		c := v.Get(key)
+		if all := c.Array(); c.IsArray() && len(all) > 0 { // the words, or a shell, its flag and the line
+			if len(all) > 1 && leaves(all[0].Str, all[1].Str) || leaves(all[0].Str, "") {
+				return maxShown
+			}
+			c = all[len(all)-1]
+		}
+		if l := leaving(c.Str); l.ours > 0 {
+			return l.most()
+		}
+	}
+	return 0
+}
+
+// said returns the lines of a kind that a tool's answer, as JSON, has, where there are
+// no more than n. Else something that ran beside the commands of ours, such as a
+// project's tests or what they left running, has printed such a line as well, and
+// nobody knows which are theirs.
+func said(answer, kind string, n int) []string {
+	if n == 0 || !strings.Contains(answer, kind) { // it has nothing in it that JSON writes another way
+		return nil
+	}
+	all := saying(gjson.Parse(answer), kind, n+1, 0)
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) > n { // a client can say an answer twice
+		return nil
+	}
+	return all
+}
+
+// saying returns the last n lines of a kind in each text of a value. A text can be JSON itself, as Codex has it. Somebody's quote, or what reads like a line
+// break, begins no line.
+func saying(v gjson.Result, kind string, n, depth int) (all []string) {
+	if depth > maxNested || !strings.Contains(v.Raw, kind) {
+		return nil
+	}
+	if v.Type == gjson.JSON {
+		v.ForEach(func(_, inner gjson.Result) bool {
+			all = append(all, saying(inner, kind, n, depth+1)...)
+			return true
+		})
+		return all
+	}
+	if t := strings.TrimSpace(v.Str); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
+		if gjson.Valid(t) {
+			return saying(gjson.Parse(t), kind, n, depth+1)
+		}
+	}
+	text := "\n" + strings.TrimPrefix(v.Str, "Output: ") // Gemini's
+	for end := len(text); len(all) < n; {
+		at := strings.LastIndex(text[:end], "\n"+kind)
+		if at < 0 {
+			break
+		}
+		sum := text[at+1+len(kind) : end]
+		if i := strings.IndexFunc(sum, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
+			sum = sum[:i]
+		}
+		all, end = append(all, kind+sum), at
+	}
+	return all
+}
+
+// showTail is how much of the end of a conversation is looked through.
+const showTail = 2 << 20
+
+// maxShown bounds how many answers in it are looked into, the last ones.
+const maxShown = 64
+
+// Conversation returns the lines of a kind that the end of the conversation at path
+// shows as what commands of gt's printed: in a tool's result, which names the call
+// that it answers, where that call ran such commands. It knows no client's form but
+// that lines are JSON, and the keys by which results name their calls.
+func Conversation(path, kind string) (shown []string, err error) {
+	f, err := atomicfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-showTail), showTail))
+	if err != nil || !bytes.Contains(data, []byte(kind)) {
+		return nil, err
+	}
+	var given []result
+	for text := range bytes.Lines(data) {
+		if bytes.Contains(text, []byte(kind)) && valid(text) {
+			given = append(given, results(gjson.ParseBytes(text), kind, 0)...)
+			given = given[max(0, len(given)-maxShown):]
+		}
+	}
+	runs := map[string]int{}
+	for text := range bytes.Lines(data) {
+		var v gjson.Result
+		for _, r := range given {
+			if runs[r.call] > 0 || !bytes.Contains(text, []byte(`"`+r.call+`"`)) {
+				continue
+			}
+			if !v.Exists() {
+				if !valid(text) {
+					break
+				}
+				v = gjson.ParseBytes(text)
+			}
+			runs[r.call] = calledBy(v, r.call, 0)
+		}
+	}
+	for _, r := range given {
+		shown = append(shown, said(r.answer, kind, runs[r.call])...)
+	}
+	return shown, nil
+}
+
+// result is what a call gave, as JSON.
+type result struct{ call, answer string }
+
+// maxNested bounds how deep a conversation's values are looked into.
+const maxNested = 32
+
+// results are those that hold such a line.
+func results(v gjson.Result, kind string, depth int) (all []result) {
+	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, kind) {
+		return nil
+	}
+	if v.IsObject() {
+		for _, key := range []string{"tool_use_id", "call_id", "callId", "callID", "toolCallId", "tool_call_id"} {
+			if id := v.Get(key); id.Type == gjson.String && id.Str != "" {
+				return []result{{id.Str, v.Raw}}
+			}
+		}
+	}
+	v.ForEach(func(_, inner gjson.Result) bool {
+		all = append(all, results(inner, kind, depth+1)...)
+		return true
+	})
+	return all
+}
+
+// calledBy is how many commands of gt's the call of that id runs, where the value
+// holds it.
+func calledBy(v gjson.Result, id string, depth int) int {
+	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, id) {
+		return 0
+	}
+	if v.IsObject() {
+		for _, key := range []string{"id", "call_id", "callId", "callID", "toolCallId", "tool_call_id"} {
+			if v.Get(key).Str != id {
+				continue
+			}
+			for _, input := range []string{"input", "arguments", "args", "state.input"} {
+				if n := runsOurs(v.Get(input).Raw); n > 0 {
+					return n
+				}
+			}
+		}
+	}
+	n := 0
+	v.ForEach(func(_, inner gjson.Result) bool {
+		n = calledBy(inner, id, depth+1)
+		return n == 0
+	})
+	return n
+}

@@ -1,0 +1,49 @@
+package handoff
+
+import (
+	"errors"
+	"io/fs"
+
+	"gt/lib/conversation/transcript"
+	"gt/lib/sys/atomicfile"
+)
+
+// early says whether there is nothing to save yet: the client runs its hook
+// before every request to the model, in case the conversation is so long by now
+// that it has to be compacted, and it is not, or was saved since it is. A
+// person's own compaction is always one.
+//
+// What tells is the client's own rule, read from its transcript and settings.
+// That it was saved is noted until the conversation is short again: a client
+// that compacts in vain tries anew each time.
+func (h *handover) early() (bool, error) {
+	limit := h.call.Dialect.Full
+	if limit == nil {
+		return false, nil
+	}
+	n, model, err := transcript.Tokens(h.transcript())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.warn(err)
+	}
+	h.full = n > 0 && n >= limit.At(model, h.call.Dir, h.env.Getenv)
+	if h.call.Input.Trigger != "auto" {
+		return false, nil
+	}
+	if h.full {
+		return h.record != nil && h.record.Full, nil
+	}
+	if h.record == nil || !h.record.Full {
+		return true, nil
+	}
+	lock, err := h.home.LockWithin(saveWait)
+	if err != nil {
+		return true, err
+	}
+	defer lock.Unlock()
+	r, err := h.store.Get(h.record.ID)
+	if err != nil || r == nil {
+		return true, err
+	}
+	r.Full = false
+	return true, h.store.Put(r, atomicfile.Unsynced)
+}

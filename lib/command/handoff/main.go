@@ -1,0 +1,157 @@
+// Package handoff is the gt-handoff command: it saves what a session knows and
+// then, unless it is told not to, puts a fresh agent into the same pane.
+package handoff
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/place/identity"
+	"gt/lib/sys/process"
+)
+
+// Main runs gt-handoff and returns its exit code.
+func Main(env *cli.Env) int {
+	env.Args = hook.Args(env, "--auto", "--hook", "--reason", "compaction")
+	return cli.Run(env, cli.Program{
+		Name: "gt-handoff",
+		Summary: `
+Hands a session's work to a fresh one in the same tmux pane: writes a note of
+what it knows, then replaces the agent. The successor starts with the note.
+
+  gt-handoff -s 'auth: 2 of 5 done' -m 'next: session.go; do not touch the API'
+  git log -3 | gt-handoff -s 'see the log' -m -
+  gt-handoff gastown/witness            hand another agent over
+  gt-handoff --to codex                 go on with another agent, in the same pane
+  gt-handoff --auto                     save only (the hook before a compaction)
+  gt-handoff --print | ssh box gt-prime --handoff -
+
+Outside tmux it saves the note and says what to type.`,
+		Exits: `
+0  saved, and handed over where that was asked for; with --hook always
+1  no such session, role or work; an agent off the PATH, or unable to cycle`,
+		Grammar: &grammar{},
+		Hot:     wired,
+	})
+}
+
+// wired reads the call that clients make before a compaction.
+func wired(args []string) cli.Command {
+	if len(args) < 2 || args[0] != "--auto" {
+		return nil
+	}
+	g := &grammar{Auto: true, Collect: true, Watch: true}
+	rest := args[1:]
+	if len(rest) >= 3 && rest[0] == "--hook" && rest[1] == "--reason" && !strings.HasPrefix(rest[2], "-") {
+		g.Reason = rest[2]
+		rest = append([]string{"--hook"}, rest[3:]...)
+	}
+	f, ok := hook.Wired(rest)
+	if !ok {
+		return nil
+	}
+	g.Client = f
+	return g
+}
+
+type grammar struct {
+	cli.Flags
+	Client hook.Flags `embed:""`
+
+	What    *string `arg:"" optional:"" help:"Work to hook first (an id), or whom to hand over instead of yourself: a tmux session, a role or an address."`
+	Subject string  `short:"s" help:"What the note is about, in a line." placeholder:"TEXT"`
+	Message string  `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
+	Collect bool    `short:"c" default:"true" negatable:"" help:"Add what the transcript, git and the inbox say (on by default)."`
+
+	Auto    bool   `help:"Save, and leave the agent alone: for a hook before a compaction." xor:"how"`
+	Cycle   bool   `help:"Go on with the same conversation in a new process." xor:"how"`
+	To      string `help:"The agent that goes on (claude, codex, gemini, ...); the one that runs now without it, or the one that the town names for the role." placeholder:"AGENT"`
+	Reason  string `help:"Why; 'compaction' makes the next start a brief one." placeholder:"WORD"`
+	Print   bool   `help:"Write the note to standard output, and change nothing." xor:"how"`
+	DryRun  bool   `help:"Print what would be done, and change nothing."`
+	Restart bool   `name:"restart-command" help:"Print the command that starts the successor, quoted for a shell, and change nothing." xor:"how"`
+
+	Watch      bool   `short:"w" default:"true" negatable:"" help:"Show the other agent's session after handing it over (on by default)."`
+	NoGitCheck bool   `help:"Do not warn of uncommitted or unpushed work."`
+	Finish     string `hidden:"" help:"Do what this session asked for in a sandbox." placeholder:"ID"`
+	Mode       string `hidden:"" help:"With --finish: what the agent may do without asking." placeholder:"WORD"`
+	Hold       string `hidden:"" help:"With --finish: why the pane is not given away." placeholder:"TEXT"`
+	Exec       string `hidden:"" help:"Become the agent that this buffer of tmux describes." placeholder:"NAME"`
+}
+
+// Validate refuses flags that do not go together; kong calls it.
+func (g *grammar) Validate() error {
+	if g.What != nil && strings.TrimSpace(*g.What) == "" {
+		return cli.Failf(cli.Usage, "an empty argument names nobody; without one this session is handed over")
+	}
+	if g.To != "" && (g.Auto || g.Cycle) {
+		return cli.Failf(cli.Usage, "--to is for a hand-over: with --auto nobody takes over, and --cycle goes on with the same conversation")
+	}
+	return nil
+}
+
+// Run saves first and touches tmux last.
+func (g *grammar) Run(env *cli.Env) error {
+	if g.Exec != "" {
+		return become(env, g.Exec)
+	}
+	call := hook.Begin(env, g.Client)
+	if call.Idle() {
+		return nil
+	}
+	if g.Client.Hook {
+		if err := call.Home.Prepare(); err != nil {
+			return call.End(err) // nothing can be saved, and each part would say so
+		}
+	}
+	if g.Finish != "" {
+		return g.finish(env, call)
+	}
+	if done, err := g.deferPolecat(env, call.Home.Identity); done {
+		return err
+	}
+	if g.Auto && g.Client.Hook && call.Input.AgentID != "" {
+		return call.End(nil) // it is a subagent's conversation that is compacted, and the session's goes on
+	}
+	return call.End(g.handOver(env, call))
+}
+
+// deferPolecat leaves a polecat's hand-over to Gas Town, whose witness rules
+// its life, where its gt is installed.
+func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, err error) {
+	if who.Role != identity.Polecat || g.What != nil || g.Auto || g.Cycle || g.Print || g.Restart {
+		return false, nil
+	}
+	gt, err := process.LookPath("gt", env.Dir, env.Environ)
+	if err != nil {
+		return false, nil
+	}
+	if g.DryRun {
+		fmt.Fprintf(env.Stdout, "would run: gt done --status DEFERRED\n")
+		return true, nil
+	}
+	err = syscall.Exec(gt, []string{"gt", "done", "--status", "DEFERRED"}, env.Environ)
+	return true, fmt.Errorf("cannot run '%s': %w", gt, err)
+}
+
+// maxMessage bounds a message: what is longer belongs into a file.
+const maxMessage = 256 << 10
+
+// message returns what the caller wants to tell the successor.
+func (g *grammar) message(env *cli.Env) (string, error) {
+	if g.Message != "-" || g.Client.Hook {
+		return g.Message, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(env.Stdin, maxMessage+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the message: %w", err)
+	}
+	if len(data) > maxMessage {
+		return "", cli.Failf(cli.IO, "the message is over %d KiB", maxMessage>>10)
+	}
+	return strings.TrimRight(string(data), "\n"), nil
+}

@@ -1,0 +1,187 @@
+package hooks
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/home"
+	"gt/lib/place/town"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/keepalive"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// A sighting is the last that was seen of something.
+type sighting struct {
+	at      time.Time
+	session session.ID
+}
+
+func (s *sighting) see(at time.Time, id session.ID) {
+	if at.After(s.at) {
+		*s = sighting{at, id}
+	}
+}
+
+// A complaint is what a hook said went wrong.
+type complaint struct {
+	program string
+	what    string
+	sighting
+}
+
+// evidence is what an agent's hooks have left behind.
+type evidence struct {
+	duty       map[string]*sighting // by the duty's program
+	complaints []complaint          // the oldest first
+}
+
+// of is what was seen of one duty.
+func (e *evidence) of(program string) *sighting {
+	if e.duty == nil {
+		e.duty = map[string]*sighting{}
+	}
+	if e.duty[program] == nil {
+		e.duty[program] = &sighting{}
+	}
+	return e.duty[program]
+}
+
+const (
+	// recent is how many sessions of an agent are looked at in their homes.
+	recent = 20
+	// logTail is how much of the end of a log is read for what is in no index.
+	logTail = 4 << 20
+)
+
+// gather looks for what the hooks of agents have left behind: in the event logs of
+// this town and of the person, and in the homes of the last sessions.
+func gather(env *cli.Env) map[string]*evidence {
+	var all catalog.Roll
+	var read []string
+	for _, t := range []town.Town{home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)} {
+		if slices.Contains(read, t.Events()) {
+			continue
+		}
+		theirs, err := catalog.Read(eventlog.Log(t.Events()), nil)
+		if err != nil {
+			env.Warn("%v", err)
+			continue
+		}
+		if all = all.Join(theirs); len(read) == 0 {
+			all = theirs
+		}
+		read = append(read, t.Events())
+	}
+
+	by := map[string]*evidence{}
+	of := func(agent string) *evidence {
+		if by[agent] == nil {
+			by[agent] = &evidence{}
+		}
+		return by[agent]
+	}
+	personal := town.Personal(env.Getenv)
+	agents := map[session.ID]string{}
+	looked := map[string]int{}
+	sessions := slices.Collect(all.All())
+	catalog.ByActivity(sessions)
+	for _, s := range sessions {
+		e := of(s.Agent)
+		agents[s.ID] = s.Agent
+		if s.Topic != "" { // else another hook came to know it
+			e.of(primes).see(s.StartedAt, s.ID)
+		}
+		if s.Outcome == session.Done {
+			e.of(ends).see(s.EndedAt, s.ID)
+		}
+		if looked[s.Agent]++; looked[s.Agent] <= recent {
+			e.look(personal, s)
+		}
+	}
+	for _, log := range read {
+		tail(eventlog.Log(log), func(ev eventlog.Event) {
+			var p struct {
+				SessionID                   session.ID `json:"session_id"`
+				Agent, Kind, Program, Error string
+			}
+			if json.Unmarshal(ev.Payload, &p) != nil {
+				return
+			}
+			// A session whose start failed is in no roll.
+			agent := cmp.Or(agents[p.SessionID], p.Agent)
+			if agent == "" {
+				return
+			}
+			switch e := of(agent); {
+			case ev.Type == eventlog.HookError:
+				e.complaints = append(e.complaints, complaint{p.Program, p.Error, sighting{ev.Time.Time, p.SessionID}})
+			case p.Kind == session.KindAuto:
+				e.of(saves).see(ev.Time.Time, p.SessionID)
+			}
+		})
+	}
+	return by
+}
+
+// turnEnds are the events at which a checkpoint is written, as clients call them.
+var turnEnds = []string{"Stop", "AfterAgent", "stop", "agentStop"}
+
+// look finds what a session's hooks have left in its home.
+func (e *evidence) look(t town.Town, s *catalog.Session) {
+	h, ok, _ := home.OfSession(t.State, string(s.ID))
+	if !ok {
+		return
+	}
+	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
+		e.of(touches).see(sign.Timestamp, s.ID)
+		// An end takes the checkpoint away; what fired beside it stays.
+		if sign.State == keepalive.Waiting || slices.Contains(turnEnds, sign.LastCommand) {
+			e.of(writes).see(sign.Timestamp, s.ID)
+		}
+	}
+	all, _ := checkpoint.List(h) // one that cannot be read proves nothing
+	for _, c := range all {
+		if c.SessionID == s.ID {
+			e.of(writes).see(c.Timestamp, s.ID)
+		}
+	}
+}
+
+// tail calls each for the hand-overs and complaints at the end of a log.
+func tail(log eventlog.Log, each func(eventlog.Event)) {
+	f, err := atomicfile.Open(string(log))
+	if errors.Is(err, fs.ErrNotExist) || err != nil {
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return
+	}
+	at := max(0, info.Size()-logTail)
+	eventlog.Scan(io.NewSectionReader(f, at, info.Size()-at), func(line []byte) bool {
+		if at > 0 { // the first may have lost its beginning
+			at = 0
+			return true
+		}
+		var e eventlog.Event
+		if text := string(line[:min(len(line), 200)]); !strings.Contains(text, eventlog.HookError) && !strings.Contains(text, eventlog.Handoff) {
+			return true
+		}
+		if json.Unmarshal(line, &e) == nil && (e.Type == eventlog.HookError || e.Type == eventlog.Handoff) {
+			each(e)
+		}
+		return true
+	})
+}

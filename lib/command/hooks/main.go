@@ -1,0 +1,215 @@
+// Package hooks is the gt-hooks command: it writes the wiring of gt into a
+// coding agent's own settings, shows what is wired, and takes it out again.
+package hooks
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/settings"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+	"gt/lib/text/jsonedit"
+	"gt/lib/text/term"
+)
+
+const summary = `
+Wires gt into coding agents' hooks, by entries in each agent's own settings.
+
+  gt-hooks install --all           every agent that is here, for every project
+  gt-hooks install codex --scope project --dry-run
+  gt-hooks status
+  gt-hooks prove codex --run
+  gt-hooks uninstall --all
+  gt-hooks trust ~/gt              sessions in it share its log, mail and roles
+  gt-hooks migrate                 takes over what an earlier version kept in projects
+
+Only what gt wrote is ever changed or removed: entries that run a binary of gt,
+and files that it made whole. All else in a settings file stays as it is, byte
+for byte.
+`
+
+const exitCodes = `
+   0  done; status: every hook is wired and works; prove: it was seen to
+   1  status, prove: it is not so; install: no agent is here, or it has no hooks
+`
+
+// Main runs gt-hooks and returns its exit code.
+func Main(env *cli.Env) int {
+	return cli.Run(env, cli.Program{
+		Name: "gt-hooks", Summary: summary, Exits: exitCodes, Grammar: &grammar{},
+		Complete: map[string]cli.Completer{"agent": agentNames},
+	})
+}
+
+// agentNames offers the agents of the table to a shell.
+func agentNames(env *cli.Env, begin string) []cli.Candidate {
+	all, err := table(env)
+	if err != nil {
+		return nil
+	}
+	var offered []cli.Candidate
+	for _, t := range all {
+		if strings.HasPrefix(t.name, begin) {
+			offered = append(offered, cli.Candidate{Word: t.name})
+		}
+	}
+	return offered
+}
+
+type grammar struct {
+	cli.Flags
+	Install   install   `cmd:"" help:"Wire gt into agents' settings, or bring the wiring up to date."`
+	Status    status    `cmd:"" help:"Show what is wired where, and what to do about the rest."`
+	Prove     prove     `cmd:"" help:"Show that the hooks really fire: what was seen of each, and what stops it."`
+	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
+	Trust     trust     `cmd:"" help:"Say that a folder is a town whose files count; list the towns that you trust."`
+	Untrust   untrust   `cmd:"" help:"Take that back."`
+	Migrate   migrate   `cmd:"" help:"Take over what an earlier version kept in projects, once."`
+}
+
+// outcome is what alter did, or would do.
+type outcome struct {
+	changes []change
+	backup  string
+}
+
+// alter makes want the only wiring of ours in the agent's file at path.
+func alter(t target, path string, want []handler, dryRun bool) (outcome, error) {
+	var done outcome
+	edit := func(old []byte) (next settings.Edit, err error) {
+		mend := "correct the file"
+		if t.format.shape == script {
+			mend = "move that file away"
+			next, done.changes, err = t.format.rewrite(old, want)
+		} else {
+			next, done.changes, err = t.format.reedit(path, old, want)
+		}
+		if err != nil {
+			err = atomicfile.Error("change", path, err)
+			err = cli.WithHint(err, "nothing was changed; %s and try again", mend)
+			if t.format.comments {
+				err = cli.WithHint(err, "%s takes comments there, but gt changes no file that has any: take them out, or use another --scope", t.name)
+			}
+		}
+		return next, err
+	}
+	if dryRun {
+		old, err := settings.Read(path)
+		if err == nil {
+			_, err = edit(old)
+		}
+		return done, err
+	}
+	var err error
+	done.backup, err = settings.Update(path, edit)
+	if errors.Is(err, flock.ErrBusy) {
+		err = cli.Fail(cli.Busy, err, "another gt-hooks is at work there")
+	}
+	return done, err
+}
+
+// reedit rewires the text of a settings file, or of none.
+func (f format) reedit(path string, old []byte, want []handler) (settings.Edit, []change, error) {
+	text := old
+	if len(strings.TrimSpace(string(text))) == 0 {
+		text = []byte("{}\n")
+	}
+	text, changes, err := f.rewire(text, want)
+	if err != nil || len(changes) == 0 {
+		return settings.Edit{Text: old}, changes, err
+	}
+	removed := 0
+	for _, c := range changes {
+		if !c.added {
+			removed++
+		}
+	}
+	// A file without any of ours is as its owner made it.
+	return settings.Edit{Text: f.leftover(path, text, want), Backup: removed == 0}, changes, nil
+}
+
+// leftover is what stays in a settings file: no file at all where an
+// uninstallation leaves nothing in one that an installation made.
+func (f format) leftover(path string, text []byte, want []handler) []byte {
+	doc, err := jsonedit.Parse(text)
+	if err != nil || want != nil || !doc.Root.IsObject() || settings.HasBackup(path) {
+		return text
+	}
+	for _, m := range doc.Root.Items {
+		if f.shape != flat || m.Key != "version" {
+			return text
+		}
+	}
+	return nil
+}
+
+// binDir is the folder of the running binary, by the name under which PATH
+// leads there where it does: a package manager's links stay while the folders
+// behind them come and go.
+func binDir(env *cli.Env) (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	self, err := os.Stat(exe)
+	if err != nil {
+		return "", atomicfile.Error("find", exe, err)
+	}
+	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
+		info, err := os.Stat(filepath.Join(dir, filepath.Base(exe)))
+		if err == nil && filepath.IsAbs(dir) && os.SameFile(info, self) && runnable(filepath.Join(dir, binaries[0])) == nil {
+			return filepath.Clean(dir), nil
+		}
+	}
+	return filepath.Dir(exe), nil
+}
+
+// runnable says why a file cannot be run, nil when it can.
+func runnable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return atomicfile.Error("find", path, err)
+	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		return atomicfile.Error("run", path, errors.New("not an executable file"))
+	}
+	return nil
+}
+
+// printer writes what a person reads and remembers the first failure.
+type printer struct {
+	env    *cli.Env
+	err    error
+	brief  bool // a row for each agent
+	rows   [][]string
+	shared bool // it was said what a project's file is to others
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintln(p.env.Stdout, term.Clean(p.env.Redact(fmt.Sprintf(format, args...))))
+	}
+}
+
+// table fits the rows to the terminal, tableOf to width; 0 cuts nothing.
+func (p *printer) table(rows [][]string) {
+	p.tableOf(term.Width(p.env.Stdout, p.env.Getenv), rows)
+}
+
+func (p *printer) tableOf(width int, rows [][]string) {
+	if p.err == nil {
+		p.err = term.Table(p.env.Stdout, width, rows)
+	}
+}
+
+// json writes one line.
+func (p *printer) json(v any) {
+	if p.err == nil {
+		p.err = p.env.JSON(v)
+	}
+}

@@ -1,0 +1,248 @@
+package hooks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/place/town"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+type trust struct {
+	Dir  string `arg:"" optional:"" help:"The town's folder (default: the nearest at or above this one that has town.toml or mayor/town.json)."`
+	List bool   `help:"List the towns that you trust."`
+	Mail bool   `help:"Let agents start on work that lies in the town's mail also where gt did not put it there."`
+	Yes  bool   `help:"Do not ask."`
+	JSON bool   `name:"json" help:"With --list: one JSON object a line."`
+}
+
+// Validate refuses flags that do not go together; kong calls it.
+func (c *trust) Validate() error {
+	switch {
+	case c.List && (c.Dir != "" || c.Mail || c.Yes):
+		return cli.Failf(cli.Usage, "--list goes with no other flag but --json")
+	case c.JSON && !c.List:
+		return cli.Failf(cli.Usage, "--json goes with --list")
+	}
+	return nil
+}
+
+// Run notes the person's word that a folder is a town.
+func (c *trust) Run(env *cli.Env) error {
+	state := place.StateOf(env.Getenv)
+	if c.List {
+		return listTrust(env, state, c.JSON)
+	}
+	if err := refuseBelowAgent(env, "an agent cannot say what its person trusts"); err != nil {
+		return err
+	}
+	root, err := townAt(env, c.Dir)
+	if err != nil {
+		return err
+	}
+	if state.Within(root) {
+		return cli.Fail(cli.No, fmt.Errorf("'%s' cannot be trusted: gt's own state lies in it", root), "XDG_STATE_HOME moves it")
+	}
+	t, err := place.Survey(root)
+	if err != nil {
+		return err
+	}
+	if t.Owner != os.Geteuid() && t.Owner != 0 {
+		return cli.Fail(cli.No, fmt.Errorf("'%s' belongs to another user, who can change what is in it", root))
+	}
+	if t.Shows, err = shows(root); err != nil {
+		return err
+	}
+	t.Mail, t.Since = c.Mail, env.Now().UTC().Truncate(time.Second)
+	old, err := state.Trusted(root)
+	if err != nil && !errors.Is(err, place.ErrUntrusted) {
+		env.Warn("%v", err) // it is written anew
+	}
+	if _, err := fmt.Fprint(env.Stdout, term.CleanText(env.Redact(describeTrust(t, old)))); err != nil {
+		return err
+	}
+	if old != nil && maps.Equal(old.Files, t.Files) && old.Mail == t.Mail && old.Shows == t.Shows {
+		if _, err := fmt.Fprintln(env.Stdout, "trusted already; nothing has changed"); err != nil {
+			return err
+		}
+		return bringTown(env, t.Path)
+	}
+	if !c.Yes {
+		if err := ask(env, "Trust this town? It counts as it is now. [y/N] ", "nothing was trusted"); err != nil {
+			return err
+		}
+	}
+	if err := bringShared(env, state, t); err != nil {
+		return err
+	}
+	if err := state.Trust(t); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(env.Stdout, term.Clean("trusted: "+t.Path)); err != nil {
+		return err
+	}
+	return bringTown(env, t.Path)
+}
+
+// townAt is the folder that is meant: dir, or the nearest that claims to be a town.
+func townAt(env *cli.Env, dir string) (string, error) {
+	if dir != "" {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(env.Dir, dir)
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return "", cli.Fail(cli.No, fmt.Errorf("there is no folder '%s'", dir))
+		}
+		return place.Real(dir), nil
+	}
+	for d := place.Real(env.Dir); ; d = filepath.Dir(d) {
+		if town.Marked(d) {
+			return d, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", cli.Fail(cli.No, fmt.Errorf("no folder at or above '%s' has town.toml or mayor/town.json", env.Dir),
+				"gt-hooks trust DIR names one")
+		}
+	}
+}
+
+// refuseBelowAgent keeps an agent from giving the person's word. One that runs
+// outside of a sandbox could still write the file itself.
+func refuseBelowAgent(env *cli.Env, why string) error {
+	refusal := cli.Fail(cli.No, errors.New(why), "run this in a terminal of your own")
+	for _, name := range session.ClientVars() { // of one or of several, each in the other
+		if env.Getenv(name) != "" {
+			return refusal
+		}
+	}
+	known := agent.Builtin()
+	for _, pid := range process.Ancestors(os.Getpid()) {
+		if known.IsClient(process.Name(pid)) {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// shared are the files of gt's that other programs of the town read and write in it.
+var shared = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml", ".runtime/pids/x"}
+
+// shows reports whether git shows or keeps any of them in the town.
+func shows(root string) (bool, error) {
+	hidden, err := git.Ignored(root, gitWait, shared...)
+	switch {
+	case errors.Is(err, git.ErrNotRepository):
+		return false, nil
+	case errors.Is(err, git.ErrOthers):
+		return true, nil // what it would show is not ours to ask
+	}
+	return err == nil && len(hidden) < len(shared), err
+}
+
+// gitWait bounds git, which may be slow in a huge worktree.
+const gitWait = 5 * time.Second
+
+// describeTrust is what a person is shown.
+func describeTrust(t, old *place.Trust) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", t.Path)
+	fmt.Fprintln(&b, "  sessions in it share its event log and mail, and its roles are theirs")
+	if t.Shows {
+		fmt.Fprintln(&b, "  git would show those files here, so gt keeps its own copies in its state instead;")
+		fmt.Fprintln(&b, "  to share them: a .gitignore with .events.jsonl* .sessions/ .krc* mail/ .runtime/")
+	}
+	if t.Mail {
+		fmt.Fprintln(&b, "  agents start on work in its mail, whoever put it there")
+	}
+	if len(t.Files) == 0 {
+		fmt.Fprintln(&b, "  no file of it names a program, a variable or a role's text")
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Files)) {
+		what := "says which programs and variables agents get"
+		if strings.HasPrefix(name, "roles/") {
+			what = "is told to agents of that role"
+		}
+		switch {
+		case old == nil || old.Files[name] == t.Files[name]:
+		case old.Files[name] == "":
+			what += " (new)"
+		default:
+			what += " (changed)"
+		}
+		fmt.Fprintf(&b, "  %-22s %s\n", name, what)
+	}
+	return b.String()
+}
+
+func listTrust(env *cli.Env, state place.State, asJSON bool) error {
+	all, err := state.Towns()
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	if len(all) == 0 {
+		return cli.Failf(cli.No, "you trust no town")
+	}
+	for _, t := range all {
+		status := trustStatus(state, t)
+		if asJSON {
+			if err := env.JSON(struct {
+				*place.Trust
+				Status string `json:"status"`
+			}{t, status}); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintln(env.Stdout, term.Clean(t.Path+"  "+status))
+	}
+	return nil
+}
+
+// trustStatus says in a word whether a town is still what was trusted.
+func trustStatus(state place.State, t *place.Trust) string {
+	if _, err := os.Stat(t.Path); errors.Is(err, fs.ErrNotExist) {
+		return "gone"
+	}
+	if _, err := state.Trusted(t.Path); err != nil {
+		return "replaced"
+	}
+	now, err := place.Survey(t.Path)
+	if err != nil || !maps.Equal(now.Files, t.Files) {
+		return "changed"
+	}
+	return "trusted"
+}
+
+type untrust struct {
+	Dir string `arg:"" help:"The town's folder."`
+}
+
+// Run takes the person's word back.
+func (c *untrust) Run(env *cli.Env) error {
+	dir := c.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(env.Dir, dir)
+	}
+	dir = place.Real(dir)
+	if err := place.StateOf(env.Getenv).Untrust(dir); err != nil {
+		if errors.Is(err, place.ErrUntrusted) {
+			return cli.Fail(cli.No, err, "gt-hooks trust --list shows which you trust")
+		}
+		return err
+	}
+	_, err := fmt.Fprintln(env.Stdout, term.Clean("no longer trusted: "+dir))
+	return err
+}

@@ -1,0 +1,353 @@
+package keepalive
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/client/hook"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/keepalive"
+	"gt/lib/state/mail"
+	"gt/lib/state/request"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+// maxCommand bounds the name of a command in a sign of life.
+const maxCommand = 200
+
+type touch struct {
+	hook.Flags
+	Command string `arg:"" optional:"" help:"What the agent does (default: what the hook's input says)."`
+}
+
+// Run gives a sign of life. It runs at every prompt and tool call, so it does
+// no more than that; only for a session that has no record yet it makes one, and
+// at the end of a turn it sees to a hand-over that waits for it.
+func (t *touch) Run(env *cli.Env) error {
+	call := hook.Begin(env, t.Flags)
+	if call.Idle() {
+		return nil
+	}
+	if t.Hook && call.Input.Kind() == "SessionEnd" {
+		return (&end{Flags: t.Flags}).note(env, call) // who drops our arguments cannot tell the two apart
+	}
+	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Alone() {
+		return (&end{Flags: t.Flags}).note(env, call)
+	}
+	sign := keepalive.Sign{
+		LastCommand: t.Command, Timestamp: env.Now().UTC(),
+		State: keepalive.Running, SessionID: call.ID,
+	}
+	switch call.Input.Kind() {
+	case "Stop", "Notification", "StopFailure":
+		if call.Input.AgentID == "" { // else who sent it out goes on
+			sign.State = keepalive.Waiting
+		}
+	}
+	if sign.LastCommand == "" {
+		sign.LastCommand = call.Input.Kind()
+		if tool := call.Input.ToolName; tool != "" {
+			sign.LastCommand = tool
+		}
+	}
+	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
+	var err error
+	if t.Hook {
+		err = call.Adopt() // a session without a record lives all the same
+		if late(call) {
+			return nil
+		}
+	}
+	err = errors.Join(err, keepalive.Touch(call.Home, sign))
+	if t.Hook && call.ID != "" {
+		hold, rerr := requested(env, call)
+		err = errors.Join(err, rerr)
+		if hold != nil {
+			return errors.Join(call.End(err), call.End(t.handOver(env, call, *hold)))
+		}
+	}
+	return call.End(err)
+}
+
+// requested looks for what a command of the session asks for that ran in a sandbox
+// (lib/state/request). Where it is to be served now it says why the pane is not given away,
+// which is "" at the end of a turn.
+//
+// That is at the end of the turn, and where a person has said something first.
+func requested(env *cli.Env, call *hook.Call) (hold *string, err error) {
+	home, id := call.Home, call.ID
+	asks := request.Asks(home, id)
+	switch kind := call.Input.Kind(); {
+	case kind == "PostToolUse":
+		if asks {
+			_, err = request.Take(home, id, call.Input.Shown(request.Kind))
+		}
+		return nil, err
+	case call.Input.AgentID != "", kind != "Stop" && kind != "UserPromptSubmit":
+		return nil, nil
+	case kind == "UserPromptSubmit":
+		hold = new(string)
+		*hold = "a person said something first"
+	default:
+		hold = new(string)
+	}
+	if asks {
+		shown, terr := told(env, call)
+		call.Warn(terr)
+		_, err = request.Take(home, id, shown)
+	}
+	if *hold != "" {
+		err = errors.Join(err, request.Turn(home, id, env.Now()))
+	}
+	if !request.Waits(home, id) {
+		hold = nil
+	}
+	return hold, err
+}
+
+// told returns the lines of requests that the session's conversation shows, for a
+// client whose hooks did not. It has to be one of the person's: where a project's own
+// settings name the client's folder, the sandbox can write what stands there.
+func told(env *cli.Env, call *hook.Call) ([]string, error) {
+	path := call.Input.Transcript
+	if path == "" {
+		r, err := call.Store.Get(call.ID)
+		if err != nil || r == nil || r.Transcript == "" {
+			return nil, err
+		}
+		path = r.Transcript
+	}
+	real, err := account.Own{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}.Holds(path)
+	if err != nil {
+		return nil, err
+	}
+	return hook.Conversation(real, request.Kind)
+}
+
+// maxMode bounds the word for what an agent may do without asking.
+const maxMode = 40
+
+// handOver has gt-handoff take our place, which does what no command could in the
+// sandbox. It returns only when that fails.
+func (t *touch) handOver(env *cli.Env, call *hook.Call, hold string) error {
+	environ := slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
+		return strings.HasPrefix(kv, "GT_HOME=") || strings.HasPrefix(kv, "GT_SESSION_UUID=")
+	})
+	environ = append(environ, "GT_HOME="+call.Home.Dir, "GT_SESSION_UUID="+string(call.ID))
+	args := []string{process.Beside("gt-handoff"), "--finish", string(call.ID), "--agent", call.Agent}
+	if t.Dialect != "" {
+		args = append(args, "--dialect", t.Dialect)
+	}
+	if mode := call.Input.Mode; mode != "" {
+		args = append(args, "--mode="+term.Cut(term.Clean(mode), maxMode))
+	}
+	if hold != "" {
+		args = append(args, "--hold", hold)
+	}
+	return process.Become(call.Dir, args, environ)
+}
+
+// late says whether the session is over already. One whose own sign says that
+// it works is not looked up, which is all but the first of its hooks.
+func late(call *hook.Call) bool {
+	if old := keepalive.Read(call.Home); old != nil && old.SessionID == call.ID && old.State != keepalive.Ended {
+		return false
+	}
+	r, err := call.Store.Get(call.ID)
+	return err == nil && r != nil && r.Ended()
+}
+
+type end struct {
+	hook.Flags
+	Session *string `arg:"" optional:"" help:"The session (default: the one that runs this)."`
+	Outcome string  `help:"How it ended: done (default), killed, crash or handoff; a hook reads it from its input." default:"done" placeholder:"WORD"`
+	Reason  string  `help:"Why." placeholder:"TEXT"`
+}
+
+// Validate refuses what is no outcome.
+func (e *end) Validate() error {
+	_, err := session.ParseOutcome(e.Outcome)
+	return err
+}
+
+// Run closes a session's record and logs its end.
+func (e *end) Run(env *cli.Env) error {
+	call := hook.Begin(env, e.Flags)
+	if call.Idle() {
+		return nil
+	}
+	return e.note(env, call)
+}
+
+func (e *end) note(env *cli.Env, call *hook.Call) error {
+	id, outcome, reason := call.ID, session.Outcome(e.Outcome), e.Reason
+	if e.Session != nil {
+		var err error
+		if id, err = session.ParseID(*e.Session); err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+	}
+	if e.Hook {
+		reason = call.Input.Reason
+		outcome = outcomeOf(call, env.Getenv("CLAUDE_CODE_ENTRYPOINT"))
+	}
+	if id == "" {
+		return cli.Failf(cli.No, "no session runs this: name one")
+	}
+	reason = env.Redact(reason)
+	err := e.close(env, call, id, outcome, reason)
+	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
+		if e.Hook {
+			return nil
+		}
+		return cli.Fail(cli.No, err, "gt-seance list shows the sessions")
+	}
+	return call.End(err)
+}
+
+// outcomeOf reads the reason that a client gives with SessionEnd. Claude Code
+// says "other" when it is sent SIGTERM or SIGHUP, and at the regular end of a run
+// without a person; Codex of its regular ends, and of signals nothing at all.
+// Copilot says "user_exit" also when its terminal was closed. Without a person it
+// says "complete", and Gemini "exit", also when they are stopped in the middle of
+// a turn.
+func outcomeOf(call *hook.Call, entrypoint string) session.Outcome {
+	killed := false
+	switch call.Input.Reason {
+	case "other":
+		killed = !call.Dialect.Other && !strings.HasPrefix(entrypoint, "sdk")
+	case "user_exit":
+		killed = call.Process().HungUp()
+	case "complete", "exit":
+		s := keepalive.Read(call.Home)
+		killed = s != nil && s.SessionID == call.ID && s.State == keepalive.Running
+	case "error", "abort", "timeout":
+		killed = true
+	}
+	if killed {
+		return session.Killed
+	}
+	return session.Done
+}
+
+// endWait is how long an end waits for others that work in the same home: a
+// session whose end is not noted is taken for one that crashed.
+const endWait = 6 * time.Second
+
+func (e *end) close(env *cli.Env, call *hook.Call, id session.ID, o session.Outcome, reason string) error {
+	if e.Hook && !call.Store.Exists(id) {
+		return nil // nothing is known of it, so there is nothing to close
+	}
+	now, wait := env.Now(), endWait
+	if e.Hook && call.Dialect.EndWait > 0 {
+		wait = call.Dialect.EndWait
+	}
+	lock, err := call.Home.LockWithin(wait)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	r, err := call.Store.Get(id)
+	if err != nil {
+		return err
+	}
+	if e.Hook && r != nil && r.Handoff != nil && r.Handoff.Kind == session.KindCycle {
+		return nil // its conversation goes on in another process
+	}
+	// One that has ended already gets the rest all the same, which an end that
+	// was killed has not come to.
+	r, ended := call.Store.End(now, id, o, reason)
+	if ended != nil && !errors.Is(ended, session.ErrEnded) {
+		return ended
+	}
+	if err := e.finish(call, r, now); err != nil {
+		return err
+	}
+	return ended
+}
+
+// finish puts away what a session that has ended leaves.
+func (e *end) finish(call *hook.Call, r *session.Record, now time.Time) (err error) {
+	if s := keepalive.Read(call.Home); s != nil && s.SessionID == r.ID && s.State != keepalive.Ended {
+		s.State, s.Timestamp = keepalive.Ended, now.UTC()
+		err = keepalive.Touch(call.Home, *s)
+	}
+	if r.Outcome != session.Done || r.Reason == "clear" {
+		return err // who follows it may need what it kept
+	}
+	// It came to its end: what was kept for a successor is not needed.
+	err = errors.Join(err, checkpoint.Clear(call.Home, r.ID, call.Warn))
+	if r.Note != "" {
+		if uerr := mail.Of(call.Home, call.Home.Identity.Address()).Unhook(r.Note); !errors.Is(uerr, mail.ErrNotFound) {
+			err = errors.Join(err, uerr)
+		}
+	}
+	return err
+}
+
+type show struct {
+	JSON bool `name:"json" help:"Print it as one JSON object."`
+}
+
+// Run prints the last sign of life.
+func (s *show) Run(env *cli.Env) error {
+	call := hook.Begin(env, hook.Flags{})
+	sign := keepalive.Read(call.Home)
+	if sign == nil {
+		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
+	}
+	age := sign.Age(env.Now()).Round(time.Second)
+	sign.LastCommand = env.Redact(sign.LastCommand) // another program may have written it
+	if s.JSON {
+		return env.JSON(struct {
+			*keepalive.Sign
+			Age float64 `json:"age_seconds"`
+		}{sign, age.Seconds()})
+	}
+	text := describeSign(sign, age)
+	if sign.LastCommand != "" {
+		text += ": " + sign.LastCommand
+	}
+	if sign.SessionID != "" {
+		text += fmt.Sprintf(" (session %s)", sign.SessionID)
+	}
+	_, err := fmt.Fprintln(env.Stdout, term.Clean(text))
+	return err
+}
+
+// describeSign says what the agent did and when: "running, 3s ago". Another
+// program's sign may not say what.
+func describeSign(s *keepalive.Sign, age time.Duration) string {
+	return term.Clean(fmt.Sprintf("%s, %v ago", cmp.Or(string(s.State), "alive"), age))
+}
+
+type check struct {
+	MaxAge time.Duration `help:"How old the last sign may be (default 5m)." default:"5m" placeholder:"DURATION"`
+}
+
+// Run says whether the last sign of life is young enough.
+func (c *check) Run(env *cli.Env) error {
+	call := hook.Begin(env, hook.Flags{})
+	sign := keepalive.Read(call.Home)
+	age := sign.Age(env.Now()).Round(time.Second)
+	switch {
+	case sign == nil:
+		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
+	case sign.State == keepalive.Ended:
+		fmt.Fprintln(env.Stdout, describeSign(sign, age))
+		return cli.Silent
+	case age > c.MaxAge:
+		fmt.Fprintf(env.Stdout, "idle for %v\n", age)
+		return cli.Silent
+	}
+	_, err := fmt.Fprintln(env.Stdout, describeSign(sign, age))
+	return err
+}

@@ -1,0 +1,156 @@
+package krc
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/log/retention"
+	"gt/lib/text/term"
+)
+
+type config struct {
+	Show  configShow  `cmd:"" default:"withargs" help:"Show how long events are kept (the default)."`
+	Set   configSet   `cmd:"" help:"Keep events of a type for so long."`
+	Unset configUnset `cmd:"" help:"Keep events of a type as long as by default."`
+	Reset configReset `cmd:"" help:"Go back to the defaults."`
+}
+
+type configShow struct {
+	JSON bool `name:"json" help:"One JSON object, with durations in nanoseconds."`
+}
+
+// Run shows the policy.
+func (c *configShow) Run(env *cli.Env) error {
+	p, err := open(env)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return env.JSON(p.policy)
+	}
+	rows := [][]string{{"KEPT FOR", "CURVE", "TYPE"}}
+	for _, kind := range p.policy.Patterns() {
+		rows = append(rows, []string{p.policy.TTLs[kind].String(), string(retention.CurveOf(kind)), kind})
+	}
+	rows = append(rows, []string{p.policy.DefaultTTL.String(), string(retention.Steady), "all others (default)"})
+	if err := term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "\nat least %s stay, whatever their age (keep)\nprune --auto prunes every %s (interval)\n",
+		count(p.policy.Keep, "event", "events"), p.policy.Interval)
+	return err
+}
+
+type configSet struct {
+	What string `arg:"" help:"A type of event, or a pattern with a * for any characters (patrol_*); or default, interval, keep."`
+	To   string `arg:"" help:"For how long: 12h, 3d, 2w. For keep, how many events."`
+}
+
+// Run changes the policy.
+func (c *configSet) Run(env *cli.Env) error {
+	return change(env, func(p *retention.Policy) error {
+		if c.What == "keep" {
+			n, err := strconv.Atoi(c.To)
+			if err != nil || n < 0 || n > retention.MaxKeep {
+				return fmt.Errorf("'%s' is no number of events from 0 to %d", c.To, retention.MaxKeep)
+			}
+			p.Keep = n
+			return nil
+		}
+		var ttl retention.TTL
+		if err := ttl.UnmarshalText([]byte(c.To)); err != nil {
+			return err
+		}
+		switch c.What {
+		case "default":
+			p.DefaultTTL = ttl
+		case "interval":
+			p.Interval = ttl
+		default:
+			if err := p.Set(c.What, ttl); err != nil {
+				return err
+			}
+			if own := p.Over(c.What); len(own) > 0 {
+				env.Hint("%s: kept by a time of their own, which counts before that of a shorter pattern", strings.Join(own, ", "))
+			}
+		}
+		return nil
+	})
+}
+
+type configUnset struct {
+	What string `arg:"" help:"A type of event, or a pattern, as config shows it."`
+}
+
+// Run takes a type out of the policy.
+func (c *configUnset) Run(env *cli.Env) error {
+	return change(env, func(p *retention.Policy) error {
+		if !p.Unset(c.What) {
+			return cli.Failf(cli.No, "nothing was set for '%s'", c.What)
+		}
+		return nil
+	})
+}
+
+type configReset struct{}
+
+// Run goes back to the defaults.
+func (c *configReset) Run(env *cli.Env) error {
+	p := here(env)
+	lock, err := retention.Lock(p.town.Retention())
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return retention.Reset(p.town.Retention(), p.warn)
+}
+
+// change reads the policy, has it changed and writes it.
+func change(env *cli.Env, by func(*retention.Policy) error) error {
+	p := here(env)
+	lock, err := retention.Lock(p.town.Retention())
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if p.policy, err = retention.Mend(p.town.Retention(), p.warn); err != nil {
+		return err
+	}
+	if err := by(&p.policy); err != nil {
+		if cli.ExitCode(err) == cli.No {
+			return err
+		}
+		return cli.Fail(cli.Usage, err)
+	}
+	return p.policy.Store(p.town.Retention(), p.warn)
+}
+
+// size is a number of bytes on the command line.
+type size int64
+
+// UnmarshalText reads 4096, 64k, 64MiB, 1GB; a unit is of 1024.
+func (s *size) UnmarshalText(text []byte) error {
+	word := strings.ToLower(string(text))
+	number := strings.TrimRight(word, "kmgtib")
+	shift, ok := map[string]uint{"": 0, "b": 0, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib": 20, "g": 30, "gb": 30, "gib": 30}[word[len(number):]]
+	n, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || !ok || n < 0 {
+		return fmt.Errorf("'%s' is no size: it is like 64MiB or 1G", text)
+	}
+	*s = size(n << shift)
+	return nil
+}
+
+func sorted(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
+
+// count is a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

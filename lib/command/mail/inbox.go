@@ -1,0 +1,159 @@
+package mail
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/state/beads"
+	"gt/lib/state/mail"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
+)
+
+type inbox struct {
+	All  bool `help:"List also what was read and what is done."`
+	JSON bool `name:"json" help:"One JSON object a line."`
+}
+
+// row is one line of the list: a note, or an issue that bd has hooked.
+type row struct {
+	mail.Note
+	Status string `json:"status,omitempty"` // of an issue
+	Stale  string `json:"stale,omitempty"`  // why the note may be a predecessor's business
+}
+
+// issueType is the type of a row that is no note of ours but an issue in bd.
+const issueType = "bead"
+
+// patience is how long bd is waited for by who asked to see the list: a first
+// call after a while takes it a second.
+const patience = 2 * time.Second
+
+// Run lists what waits for the agent.
+func (c *inbox) Run(env *cli.Env) error {
+	me := self(env)
+	notes, err := me.box.List()
+	if err != nil {
+		return err
+	}
+	created := sessionCreated(env, len(notes) > 0)
+	var rows []row
+	hidden := 0
+	for _, n := range notes {
+		if !c.All && (n.Done || n.Seen && !n.Hooked) {
+			hidden++
+			continue
+		}
+		r := row{Note: n.Clean(env.Redact)} // another program may have written it
+		if !n.Hooked && !n.Done {
+			_, r.Stale = mail.StaleReason(n.Date, created)
+		}
+		rows = append(rows, r)
+	}
+	work, err := beads.Hooked(me.home, env.Environ, patience)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	for _, w := range work {
+		rows = append(rows, row{Status: w.Status, Note: mail.Note{
+			ID: w.ID, Type: issueType, Subject: env.Redact(w.Title), Date: w.Updated, Hooked: true,
+		}})
+	}
+	// Hooked first, then unread; each the newest first, as they came.
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.rank(), b.rank()) })
+
+	if c.JSON {
+		for _, r := range rows {
+			if err := env.JSON(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(rows) > 0 {
+		if err := c.table(env, me, rows); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(rows) == 0 && hidden == 0:
+		env.Hint("no notes for %s", me.home.Identity.Address())
+	case len(rows) == 0:
+		env.Hint("nothing hooked or unread; --all lists %d more", hidden)
+	case hidden > 0:
+		env.Hint("--all lists %d more, read or done", hidden)
+	}
+	return nil
+}
+
+func (r row) rank() int {
+	switch {
+	case r.Hooked:
+		return 0
+	case r.Done:
+		return 3
+	case r.Seen:
+		return 2
+	}
+	return 1
+}
+
+// flags are what became of a note, in words.
+func (r row) flags() string {
+	var words []string
+	switch r.rank() {
+	case 0:
+		words = append(words, "hooked")
+	case 1:
+		words = append(words, "new")
+	case 2:
+		words = append(words, "read")
+	case 3:
+		words = append(words, "done")
+	}
+	if r.Stale != "" {
+		words = append(words, "stale")
+	}
+	return strings.Join(words, ",")
+}
+
+// maxFrom is how many columns a sender may take.
+const maxFrom = 22
+
+func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
+	own, now := me.home.Identity.Address(), env.Now()
+	lines := [][]string{{"ID", "FLAGS", "FROM", "DATE", "SUBJECT"}}
+	for _, r := range rows {
+		from := r.From
+		switch {
+		case r.Type == issueType:
+			from = "bd"
+		case from == own:
+			from = "self"
+		}
+		subject := r.Subject
+		if subject == "" && r.Problem != "" {
+			subject = "(" + r.Problem + ")"
+		}
+		lines = append(lines, []string{r.ID, r.flags(), term.CutFront(term.Clean(from), maxFrom), term.Day(r.Date, now), subject})
+	}
+	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), lines)
+}
+
+// sessionCreated is when the tmux session began that the command runs in; the
+// zero time outside tmux, or where tmux does not say.
+func sessionCreated(env *cli.Env, wanted bool) time.Time {
+	server, pane := tmux.FromEnv(env.Getenv)
+	if !wanted || pane == "" {
+		return time.Time{}
+	}
+	p, err := tmux.Server(server).Pane(pane, 300*time.Millisecond)
+	if err != nil && !errors.Is(err, tmux.ErrNoServer) {
+		env.Warn("which notes are stale is not known: %v", err)
+	}
+	return p.Created
+}

@@ -1,0 +1,222 @@
+package mail
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/state/mail"
+	"gt/lib/state/request"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+type send struct {
+	To string `arg:"" help:"In a town the agent's address (mayor, gastown/crew/max); elsewhere the path of the folder it works in; self for this agent."`
+	message
+	JSON bool `name:"json" help:"One JSON object: the note."`
+}
+
+// Run leaves a note for an agent.
+func (c *send) Run(env *cli.Env) error {
+	if err := c.checkSubject(); err != nil {
+		return err
+	}
+	me := self(env)
+	to, box, err := me.recipient(env, c.To)
+	if err != nil {
+		return err
+	}
+	body, err := c.body(env)
+	if err != nil {
+		return err
+	}
+	n := me.signed(env, mail.Note{Type: mail.Plain, To: to, Subject: c.Subject, Body: body})
+	if n.To != n.From && me.home.Identity.Role == "" {
+		n.From = me.home.Dir // what the recipient can answer to
+	}
+	id, err := box.Deliver(n, false)
+	if err != nil && n.To == me.home.Identity.Address() {
+		return me.ask(env, n, false, c.JSON, err)
+	}
+	if err != nil {
+		return refused(err)
+	}
+	n, err = box.Get(id)
+	if err != nil {
+		return err
+	}
+	return say(env, c.JSON, n, "sent to %s", to)
+}
+
+// recipient finds the box that is meant: self and the agent's own address, in
+// a town the address of any of its agents, and else the path of a folder,
+// whose agent it is.
+func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
+	own := a.home.Identity.Address()
+	if strings.TrimSpace(to) == "" {
+		return "", mail.Box{}, cli.Fail(cli.Usage, errors.New("no recipient"), "self is this agent")
+	}
+	if to == "self" || to == own {
+		return own, a.box, nil
+	}
+	id, err := identity.Parse(to)
+	if !a.home.Town.Personal && err == nil && id.Role != "" {
+		return id.Address(), mail.Of(a.home, id.Address()), nil
+	}
+	dir := to
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(env.Dir, dir)
+	}
+	info, statErr := os.Stat(dir)
+	switch {
+	case statErr == nil && info.IsDir():
+		h := home.Elsewhere(env.Getenv, dir)
+		if !inhabited(h) {
+			return "", mail.Box{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is in no repository, and none ever ran there", to),
+				"a recipient is self, an agent's address in a town, or the folder that an agent works in")
+		}
+		address := h.Identity.Address()
+		if h.Identity.Role == "" {
+			return h.Dir, mail.Of(h, address), nil
+		}
+		return address, mail.Of(h, address), nil
+	case !a.home.Town.Personal && err != nil:
+		return "", mail.Box{}, cli.Fail(cli.No, err)
+	case !a.home.Town.Personal:
+		return "", mail.Box{}, cli.Fail(cli.No, fmt.Errorf("'%s' is nobody in this town, and no folder", to),
+			"an address is one of mayor, deacon, boot, overseer, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>")
+	}
+	code := cli.No
+	if a.home.Town.Unread != nil {
+		code = cli.IO // it may be one of the town's
+	}
+	return "", mail.Box{}, cli.Fail(code, fmt.Errorf("there is no folder '%s'", to),
+		"outside a town a recipient is self, or the path of the folder that the agent works in")
+}
+
+// inhabited reports whether a home is one: the folder of a role, or the user's own
+// and a repository or one that an agent has worked in. A note makes none.
+func inhabited(h home.Home) bool {
+	if h.Identity.Role != "" {
+		return true
+	}
+	if atomicfile.Own(h.Dir) != nil {
+		return false
+	}
+	for _, sign := range []string{filepath.Join(h.Dir, ".git"), h.Path("sessions")} {
+		if _, err := os.Lstat(sign); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+type hook struct {
+	ID  string `arg:"" optional:"" help:"The note, by its ID or the beginning of it."`
+	New bool   `help:"Write a note to this agent itself, with -s and -m, and hook it."`
+	message
+	JSON bool `name:"json" help:"One JSON object: the note."`
+}
+
+// Validate refuses a call that says neither which note nor what to write.
+func (c *hook) Validate() error {
+	switch written := c.Subject != "" || c.Message != nil; {
+	case c.New && c.ID != "":
+		return fmt.Errorf("either --new or the ID of a note")
+	case !c.New && c.ID == "":
+		return fmt.Errorf("which note? give its ID, or --new -s TEXT to write one")
+	case !c.New && written:
+		return fmt.Errorf("-s and -m belong to --new")
+	}
+	return nil
+}
+
+// Run hooks a note to this agent: its next session starts on it.
+func (c *hook) Run(env *cli.Env) error {
+	me := self(env)
+	id := c.ID
+	if c.New {
+		if err := c.checkSubject(); err != nil {
+			return err
+		}
+		body, err := c.body(env)
+		if err != nil {
+			return err
+		}
+		n := me.signed(env, mail.Note{Type: mail.Plain, To: me.home.Identity.Address(), Subject: c.Subject, Body: body})
+		if id, err = me.box.Deliver(n, true); err != nil {
+			return me.ask(env, n, true, c.JSON, err)
+		}
+	}
+	return me.change(env, id, c.JSON, mail.Box.Hook, "hooked")
+}
+
+// ask leaves a note for the agent itself, which was not delivered because it runs in
+// a sandbox, to the hook at the end of its turn. What failed for another reason is
+// refused.
+func (a agent) ask(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
+	store := session.Store{Home: a.home}
+	r, err := store.Get(store.Current(env.Getenv, false))
+	if !request.Denied(failed) || err != nil || r == nil || r.Hook == nil || r.Ended() {
+		return refused(failed)
+	}
+	said, err := request.Leave(request.HomeOf(env.Getenv, a.home, r.ID), r.ID, request.Item{
+		Kind: request.Note, At: env.Now(), Subject: n.Subject, Message: n.Body, Given: given,
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return env.JSON(struct {
+			Request string `json:"request"`
+		}{said})
+	}
+	if said != "" {
+		said += "\n"
+	} else { // what could be written by now is no sandbox's
+		env.Warn("%v", failed)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%sA sandbox keeps this command from the notes: it is delivered when your turn ends.\n", said)
+	return err
+}
+
+type unhook struct {
+	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
+	JSON bool   `name:"json" help:"One JSON object: the note."`
+}
+
+// Run takes a note off this agent's work.
+func (c *unhook) Run(env *cli.Env) error {
+	return self(env).change(env, c.ID, c.JSON, mail.Box.Unhook, "unhooked")
+}
+
+type done struct {
+	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
+	JSON bool   `name:"json" help:"One JSON object: the note."`
+}
+
+// Run closes a note.
+func (c *done) Run(env *cli.Env) error {
+	return self(env).change(env, c.ID, c.JSON, mail.Box.DoneWith, "done")
+}
+
+// change changes the flags of a note and says what it is now.
+func (a agent) change(env *cli.Env, id string, asJSON bool, do func(mail.Box, string) error, what string) error {
+	n, err := a.box.Get(id)
+	if err == nil {
+		err = do(a.box, n.ID)
+	}
+	if err == nil {
+		n, err = a.box.Get(n.ID)
+	}
+	if err != nil {
+		return unfound(err)
+	}
+	return say(env, asJSON, n, "%s: %s", what, strings.TrimSpace(n.Subject))
+}

@@ -1,0 +1,243 @@
+package seance
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/state/session"
+	"gt/lib/text/term"
+)
+
+type list struct {
+	selection
+	Limit  *int   `short:"n" aliases:"recent" placeholder:"N" help:"At most so many, the newest (default 20); 0 lists all."`
+	Active bool   `help:"Those first that were at work last, and when that was."`
+	JSON   bool   `name:"json" xor:"form" help:"One JSON object a line."`
+	Format string `placeholder:"TEMPLATE" xor:"form" help:"Each session by a Go template: '{{.ID}} {{.Title}}'; --json shows the fields."`
+}
+
+// Validate refuses a negative number of sessions.
+func (c *list) Validate() error {
+	if c.Limit != nil && *c.Limit < 0 {
+		return fmt.Errorf("--limit wants a number from 0 on")
+	}
+	return nil
+}
+
+// usual is how many sessions are listed where nothing is said of it.
+const usual = 20
+
+// Run lists the sessions that fit.
+func (c *list) Run(env *cli.Env) error {
+	form, err := format(c.Format)
+	if err != nil {
+		return err
+	}
+	most, more := 0, false
+	switch {
+	case c.Limit != nil:
+		most = *c.Limit
+	case !c.All:
+		most = usual + 1 // one more tells that there are more
+	}
+	found, all, err := c.ordered(env, most, c.Active)
+	if err != nil {
+		return err
+	}
+	if c.Limit == nil && len(found) > usual && !c.All {
+		found, more = found[:usual], true
+	}
+	found = slices.Concat(c.strangers, found)
+	switch {
+	case c.JSON:
+		for _, s := range found {
+			if err := env.JSON(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	case all.Len()+len(found) == 0:
+		env.Hint(noSessions)
+		return nil
+	case len(found) == 0:
+		env.Hint("none of %s fits", number(all.Len(), "session"))
+		return nil
+	case form != nil:
+		return formatted(env.Stdout, form, found)
+	}
+	if err := c.table(env, all, found); err != nil {
+		return err
+	}
+	if more && term.IsTerminal(env.Stdout) { // a person may look for one that is not there
+		env.Hint("the newest %d; --limit 0 lists all, gt-seance pick finds one", usual)
+	}
+	return nil
+}
+
+// format reads a template, in which \t and \n are what they look like.
+func format(text string) (*template.Template, error) {
+	if text == "" {
+		return nil, nil
+	}
+	t, err := template.New("--format").Option("missingkey=error").Funcs(template.FuncMap{
+		"local": func(t time.Time) string {
+			if t.IsZero() {
+				return ""
+			}
+			return t.Local().Format(time.DateTime)
+		},
+	}).Parse(strings.NewReplacer(`\t`, "\t", `\n`, "\n").Replace(text))
+	if err != nil {
+		return nil, misformed(err)
+	}
+	return t, nil
+}
+
+// misformed says what is wrong with a template, and what can stand in one.
+func misformed(err error) error {
+	var fields []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[catalog.Session]()) {
+		if name := f.Tag.Get("json"); f.IsExported() && name != "" && name != "-" {
+			fields = append(fields, f.Name)
+		}
+	}
+	said := strings.TrimPrefix(err.Error(), "template: --format:")
+	said = strings.NewReplacer(` in type *catalog.Session`, "", ` executing "--format"`, "").Replace(said)
+	return cli.Fail(cli.Usage, fmt.Errorf("--format, line %s", said), "the fields are "+strings.Join(fields, ", "))
+}
+
+// formatted writes a line for each session, which a terminal shows and does not
+// obey.
+func formatted(w io.Writer, t *template.Template, found []*catalog.Session) error {
+	for _, s := range found {
+		var b strings.Builder
+		if err := t.Execute(&b, s); err != nil {
+			return misformed(err)
+		}
+		if _, err := io.WriteString(w, term.CleanText(strings.TrimSuffix(b.String(), "\n"))+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	maxActor = 22  // columns of an address
+	wide     = 100 // columns from which on more is shown
+)
+
+func (c *list) table(env *cli.Env, all catalog.Roll, found []*catalog.Session) error {
+	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
+	narrow := width > 0 && width < wide
+	// Which client it was says something where there are several.
+	agents, one := !narrow, ""
+	for _, s := range found {
+		agents = agents || s.Agent != "" && one != "" && s.Agent != one
+		one = cmp.Or(one, s.Agent)
+	}
+	short := all.Short()
+	rows := [][]string{{"SESSION", "ACTOR", "AGENT", "STARTED", "OUTCOME", "TOPIC"}}
+	if c.Active {
+		rows[0][3] = "LAST"
+	}
+	for _, s := range found {
+		at, outcome := s.StartedAt, cmp.Or(s.State, string(s.Outcome))
+		if c.Active {
+			at = s.LastAt
+		}
+		if s.Outcome == catalog.Gone && !s.Logged() {
+			outcome = "-" // no hook ran in it, so nothing can be known of its end
+		}
+		actor, agent := term.Clean(who(s)), term.Clean(client(s))
+		if width > 0 {
+			actor, agent = term.CutFront(actor, maxActor), term.Cut(agent, maxActor)
+		}
+		if narrow && agents {
+			actor = term.CutFront(actor, maxActor-6)
+		}
+		rows = append(rows, []string{short(s.ID), actor, agent, term.Day(at, now), outcome, topic(s, short, narrow)})
+	}
+	if !agents {
+		for i, r := range rows {
+			rows[i] = append(r[:2:2], r[3:]...)
+		}
+	}
+	return term.Table(env.Stdout, width, rows)
+}
+
+// client is the session's client, as it was run.
+func client(s *catalog.Session) string {
+	if s.Headless {
+		return s.Agent + " -p"
+	}
+	return s.Agent
+}
+
+// topic is what the session was about, and what it came from where that is not
+// its chain; where there is little room, only that it did.
+func topic(s *catalog.Session, short func(session.ID) string, narrow bool) string {
+	of := func(id session.ID) string {
+		if narrow {
+			return ": "
+		}
+		if s := short(id); s != "" {
+			return " of " + s + ": "
+		}
+		return " of " + string(id[:min(len(id), 8)]) + ": "
+	}
+	switch about := s.About(); {
+	case s.ID == "":
+		return "in tmux session " + s.TmuxSession
+	case s.SubagentOf != "":
+		return "subagent" + of(s.SubagentOf) + about
+	case s.ForkOf != "":
+		return "fork" + of(s.ForkOf) + about
+	default:
+		return about
+	}
+}
+
+type find struct {
+	selection
+	Limit  int  `short:"n" placeholder:"N" help:"At most so many, the newest."`
+	Active bool `help:"Those first that were at work last."`
+	JSON   bool `name:"json" help:"One JSON object a line."`
+}
+
+// Validate refuses a negative number of sessions.
+func (c *find) Validate() error {
+	if c.Limit < 0 {
+		return fmt.Errorf("--limit wants a number from 0 on")
+	}
+	return nil
+}
+
+// Run prints the ids of the sessions that fit, for a pipeline.
+func (c *find) Run(env *cli.Env) error {
+	found, _, err := c.ordered(env, c.Limit, c.Active)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return cli.Silent
+	}
+	for _, s := range found {
+		if c.JSON {
+			err = env.JSON(s)
+		} else {
+			_, err = fmt.Fprintln(env.Stdout, s.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+// Package seance is the gt-seance command: it finds, reads and asks the
+// sessions that ever ran.
+package seance
+
+import (
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+)
+
+const summary = `
+Finds every session that ever ran on this machine, of all agents: by what gt's
+event log says of it, and by the conversation that the agent itself keeps.
+
+  gt-seance                                  the latest 20
+  gt-seance list --agent crew/max --since 24h
+  gt-seance show 4f2c81d0                    the beginning of an id will do
+  gt-seance grep 'connection refused' --here
+  gt-seance read 4f2c81d0 --last 3
+  gt-seance pick --here                      find one by eye; Enter resumes it
+  gt-seance usage --work gt-42
+  gt-seance chain gt-42                      who worked on it, and who handed over
+  gt-seance timeline --html week.html
+  gt-seance talk 4f2c81d0 'why did you drop the index?'
+  gt-seance resume 4f2c81d0
+  gt-seance find --outcome crash | xargs -n1 gt-seance show
+
+An outcome is handoff, done, crash or killed; a session whose end nobody noted
+is active while its process runs, and gone when it does not.
+`
+
+const exitCodes = `
+   0  done
+   1  no such session, or several; nothing found; talk: no answer
+`
+
+// Main runs gt-seance and returns its exit code.
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	return cli.Run(env, cli.Program{Name: "gt-seance", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()})
+}
+
+type grammar struct {
+	cli.Flags
+	List     list    `cmd:"" default:"withargs" help:"List sessions, the newest first (the default)."`
+	Find     find    `cmd:"" help:"Print the ids of sessions, for a pipeline."`
+	Show     show    `cmd:"" help:"Show all that is known of one session."`
+	Grep     grep    `cmd:"" help:"Search what was said, in all sessions or some."`
+	Chain    chainOf `cmd:"" help:"Show the line of sessions that one is in, or that worked on something."`
+	Timeline picture `cmd:"" help:"Draw who worked when, for the terminal or as a page."`
+	Read     read    `cmd:"" help:"Print what was said in a session, or in a chain of them."`
+	Follow   follow  `cmd:"" help:"Show what is said in a session while it goes on."`
+	Usage    usage   `cmd:"" help:"Add up the tokens that were spent."`
+	Talk     talk    `cmd:"" help:"Ask a session what it knows, and leave no trace of it."`
+	Resume   resume  `cmd:"" help:"Go on with a session, in its folder and by its own agent."`
+	Pick     picking `cmd:"" help:"Find a session by its name, folder or age, and go on with it."`
+}

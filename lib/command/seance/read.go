@@ -1,0 +1,303 @@
+package seance
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/conversation/history"
+	"gt/lib/text/term"
+)
+
+// turns are which turns of a conversation are meant, from 1 on; a zero end is
+// the last there is.
+type turns struct{ from, to int }
+
+// UnmarshalText reads 3, 3-7, 3- and -7.
+func (t *turns) UnmarshalText(text []byte) error {
+	word := string(text)
+	a, b, several := strings.Cut(word, "-")
+	number := func(s string, none int) int {
+		if s == "" {
+			return none
+		}
+		if n, err := strconv.Atoi(s); err == nil && n > 0 {
+			return n
+		}
+		return -1
+	}
+	*t = turns{number(a, 1), number(b, 0)}
+	if !several {
+		t.to = t.from
+	}
+	if t.from < 0 || t.to < 0 || word == "" || word == "-" || t.to != 0 && t.to < t.from {
+		return fmt.Errorf("'%s' are no turns: they are like 3, 3-7, 3- or -7", word)
+	}
+	return nil
+}
+
+type read struct {
+	ID    string `arg:"" optional:"" help:"The session, by its id or the beginning of it."`
+	Turns turns  `placeholder:"A-B" xor:"part" help:"Only these turns: 3, 3-7, 3- or -7. A turn begins with what the person asked."`
+	Last  int    `placeholder:"N" xor:"part" help:"Only the last N turns."`
+	Chain string `placeholder:"ID" xor:"what" help:"All sessions of this chain, from the beginning."`
+	Work  string `placeholder:"UNIT" xor:"what" help:"All sessions that worked on this unit, from the beginning."`
+	Tools bool   `help:"Tool calls and their results in full."`
+	Think bool   `help:"What the agent thought, too."`
+	JSON  bool   `name:"json" help:"One JSON object a line, of all there is."`
+}
+
+// Validate refuses what names no session, or two.
+func (c *read) Validate() error {
+	switch {
+	case (c.ID != "") == (c.Chain+c.Work != ""):
+		return errors.New("give a session's id, --chain or --work")
+	case c.Last < 0:
+		return errors.New("--last wants a number from 1 on")
+	}
+	return nil
+}
+
+// Run prints conversations.
+func (c *read) Run(env *cli.Env) error {
+	found, all, err := these(env, c.ID, c.Chain, c.Work)
+	if err != nil {
+		return err
+	}
+	out, own := bufio.NewWriter(env.Stdout), owned(env)
+	for i, s := range found {
+		f, err := conversation(env, own, s)
+		if err != nil {
+			if len(found) == 1 {
+				return err
+			}
+			env.Warn("%v", err)
+			continue
+		}
+		from, to := max(c.Turns.from, 1), c.Turns.to
+		if c.Last > 0 {
+			n, err := count(f)
+			if err != nil {
+				return err
+			}
+			from = max(n-c.Last+1, 1)
+		}
+		if origin := all.Apart(s); origin != nil && from == 1 && c.Last == 0 {
+			env.Hint("it goes on from session %s; gt-seance read %s prints what was said before", origin.ID, origin.ID)
+		}
+		p := c.page(env, s, out)
+		if len(found) > 1 && !c.JSON {
+			if i > 0 {
+				fmt.Fprintln(out)
+			}
+			fmt.Fprintln(out, p.style.Bold(term.Clean(env.Redact(heading(s, env.Now())))))
+		}
+		if _, err = p.pages(f, history.Options{}, from, to); err != nil {
+			return err
+		}
+		if len(found) == 1 && from > max(p.turn, 1) {
+			return cli.Failf(cli.No, "session '%s' has %s", s.ID, number(p.turn, "turn"))
+		}
+	}
+	return out.Flush()
+}
+
+func heading(s *catalog.Session, now time.Time) string {
+	parts := []string{"=== " + string(s.ID), s.Agent, s.Actor, term.Day(s.StartedAt, now)}
+	return term.OneLine(strings.Join(parts, " ")) + " ==="
+}
+
+// count is how many turns a conversation has.
+func count(f history.File) (n int, err error) {
+	_, err = history.Of(f.Client).Read(f, history.Options{Skip: func([]byte) bool { return true }}, func(e history.Entry) bool {
+		if e.Kind == history.Prompt {
+			n++
+		}
+		return true
+	})
+	return n, err
+}
+
+// conversation is where a session's lies, if it can be read.
+func conversation(env *cli.Env, own account.Own, s *catalog.Session) (history.File, error) {
+	switch f, err := s.Conversation(own); {
+	case err != nil:
+		return f, passed(env, s, err)
+	case f.Path != "" && history.Of(f.Client) != nil:
+		return f, nil
+	case s.Agent != "" && history.Of(s.Agent) == nil:
+		return f, cli.Fail(cli.No, fmt.Errorf("cannot read session '%s': the form in which %s keeps conversations is not known", s.ID, term.Clean(s.Agent)))
+	default:
+		return f, cli.Fail(cli.No, fmt.Errorf("session '%s' has left no transcript here", s.ID),
+			"the client may have removed it, or it ran on another machine")
+	}
+}
+
+func (c *read) page(env *cli.Env, s *catalog.Session, w io.Writer) *page {
+	return &page{
+		env: env, w: w, session: s, style: term.StyleFor(env.Stdout, env.Getenv),
+		width: term.Width(env.Stdout, env.Getenv), tools: c.Tools, think: c.Think, json: c.JSON,
+	}
+}
+
+// page writes a conversation for a person, or as JSON.
+type page struct {
+	env                *cli.Env
+	w                  io.Writer
+	session            *catalog.Session
+	style              term.Style
+	width              int
+	tools, think, json bool
+
+	turn    int
+	speaker string // of the paragraph before
+	err     error  // of a write
+}
+
+// pages writes the turns of a conversation that are meant, and returns where the
+// next Read goes on.
+func (p *page) pages(f history.File, o history.Options, from, to int) (int64, error) {
+	next, err := history.Of(f.Client).Read(f, o, func(e history.Entry) bool {
+		if e.Kind == history.Prompt {
+			p.turn++
+		}
+		if to > 0 && p.turn > to {
+			return false
+		}
+		if p.turn >= from || p.turn == 0 && from == 1 {
+			p.entry(e)
+		}
+		return p.err == nil
+	})
+	if p.err != nil {
+		return next, p.err
+	}
+	return next, err
+}
+
+// said is an entry as JSON.
+type said struct {
+	Session string         `json:"session_id"`
+	Turn    int            `json:"turn"`
+	Kind    history.Kind   `json:"kind"`
+	ID      string         `json:"id,omitempty"` // of a Spent: what stands twice is counted once
+	Time    time.Time      `json:"time,omitzero"`
+	Model   string         `json:"model,omitempty"`
+	Tool    string         `json:"tool,omitempty"`
+	Text    string         `json:"text,omitempty"`
+	Usage   *history.Usage `json:"usage,omitempty"`
+}
+
+func (p *page) entry(e history.Entry) {
+	clean := func(s string) string { return p.env.Redact(s) }
+	if p.json {
+		j := said{string(p.session.ID), p.turn, e.Kind, clean(e.ID), e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}
+		if e.Kind == history.Spent {
+			j.Usage = &e.Usage
+		}
+		line, err := term.JSON(j)
+		if err == nil {
+			_, err = p.w.Write(line)
+		}
+		p.err = err
+		return
+	}
+	text := strings.TrimSpace(term.CleanText(clean(e.Text)))
+	if text == "" && e.Kind != history.Call {
+		return
+	}
+	agent := term.Clean(clean(p.session.Agent))
+	switch e.Kind {
+	case history.Prompt, history.Reply:
+		p.say("you", p.style.Cyan, e.Time, text)
+	case history.Answer:
+		p.say(agent, p.style.Green, e.Time, text)
+	case history.Summary:
+		p.say("summary", p.style.Yellow, e.Time, text)
+	case history.Thought:
+		if p.think {
+			p.say(agent+" thinks", p.style.Dim, e.Time, text)
+		}
+	case history.Call:
+		tool := term.Clean(clean(e.Tool))
+		if p.tools {
+			p.say(tool, p.style.Dim, e.Time, text)
+			break
+		}
+		p.head(agent, p.style.Green, e.Time)
+		line := "> " + tool + ": " + term.OneLine(gist(text))
+		if p.width > 0 {
+			line = term.Cut(line, p.width)
+		} else {
+			line = term.Cut(line, callWidth)
+		}
+		p.put(p.style.Dim(line) + "\n")
+	case history.Result:
+		if p.tools {
+			p.say("result", p.style.Dim, e.Time, text)
+		}
+	}
+}
+
+// gist is the first of a call's arguments where there are several ("name: value",
+// each from a line of its own on): it says what the call is about, such as the
+// command or the file.
+func gist(text string) string {
+	name, value, ok := strings.Cut(text, ": ")
+	if !ok || !isName(name) {
+		return text
+	}
+	for at := 0; ; {
+		i := strings.IndexByte(value[at:], '\n')
+		if i < 0 {
+			return text // it is the only one, and has no name
+		}
+		at += i + 1
+		if next, _, ok := strings.Cut(value[at:], ": "); ok && isName(next) {
+			return value[:at]
+		}
+	}
+}
+
+func isName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
+
+// callWidth is what is shown of a tool's call where there is no terminal.
+const callWidth = 200
+
+// say writes a paragraph, under a heading where the speaker changes.
+func (p *page) say(who string, color func(string) string, at time.Time, text string) {
+	p.head(who, color, at)
+	p.put(text + "\n")
+}
+
+func (p *page) head(who string, color func(string) string, at time.Time) {
+	speaker := fmt.Sprint(p.turn, who)
+	if speaker == p.speaker {
+		return
+	}
+	gap := "\n"
+	if p.speaker == "" {
+		gap = ""
+	}
+	p.speaker = speaker
+	when := ""
+	if !at.IsZero() {
+		when = ", " + term.Day(at.Local(), p.env.Now())
+	}
+	p.put(gap + p.style.Bold(color("["+strconv.Itoa(p.turn)+"] "+who)) + p.style.Dim(when) + "\n")
+}
+
+func (p *page) put(s string) {
+	if _, err := io.WriteString(p.w, s); err != nil {
+		p.err = err
+	}
+}

@@ -1,0 +1,139 @@
+package seance
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/conversation/history"
+	"gt/lib/text/term"
+)
+
+type usage struct {
+	ID    string `arg:"" optional:"" help:"The session, by its id or the beginning of it; without one, all there are."`
+	Chain string `placeholder:"ID" help:"All sessions of this chain."`
+	Work  string `placeholder:"UNIT" help:"All sessions that worked on this unit."`
+	Each  bool   `help:"A line for each session, too."`
+	JSON  bool   `name:"json" help:"One JSON object a line."`
+}
+
+// spending is what a session, or all, spent on a model.
+type spending struct {
+	Session string `json:"session_id,omitempty"`
+	history.Spending
+}
+
+// Run adds up what the transcripts report. A session's subagents are counted
+// with it, those whose session is gone by themselves, and what a fork copied is
+// counted once.
+func (c *usage) Run(env *cli.Env) error {
+	if c.ID != "" && c.Chain+c.Work != "" {
+		return cli.Fail(cli.Usage, errors.New("usage wants a session's id, or --chain, or --work"))
+	}
+	found, all, err := these(env, c.ID, c.Chain, c.Work)
+	if err != nil {
+		return err
+	}
+	if c.ID+c.Chain+c.Work == "" {
+		orphan := all.Orphan()
+		for s := range all.All() {
+			if orphan(s) {
+				found = append(found, s)
+			}
+		}
+	}
+	var bill history.Bill
+	var lost history.Unread
+	var lines []spending
+	read, workers, ours := 0, all.Subagents(), owned(env)
+	for _, s := range found {
+		own := history.Bill{}
+		for _, s := range append([]*catalog.Session{s}, workers(s.ID)...) {
+			f, err := conversation(env, ours, s)
+			if err != nil {
+				var foreign *account.ForeignError
+				if errors.As(err, &foreign) {
+					lost.Add(err)
+				}
+				continue
+			}
+			added, err := bill.Add(f)
+			if err != nil {
+				env.Warn("%v", err)
+				continue
+			}
+			own.Put(added)
+			read++
+		}
+		for _, sp := range own.Sum() {
+			lines = append(lines, spending{string(s.ID), sp})
+		}
+	}
+	if err := lost.Err(); err != nil {
+		env.Warn("%v", err)
+	}
+	if read == 0 {
+		return cli.Failf(cli.No, "no transcript of %s is on this machine", number(len(found), "session"))
+	}
+	if !c.Each {
+		lines = nil
+	}
+	for _, sp := range bill.Sum() {
+		lines = append(lines, spending{"", sp})
+	}
+	for i := range lines {
+		lines[i].Model = env.Redact(lines[i].Model)
+	}
+	if c.JSON {
+		for _, l := range lines {
+			if err := env.JSON(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rows := [][]string{{"MODEL", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT"}}
+	costs := slices.ContainsFunc(lines, func(l spending) bool { return l.Cost > 0 })
+	if costs {
+		rows[0] = append(rows[0], "COST")
+	}
+	if c.Each {
+		rows[0] = append([]string{"SESSION"}, rows[0]...)
+	}
+	for _, l := range lines {
+		row := []string{l.Model, grouped(l.Input), grouped(l.CacheRead), grouped(l.CacheWrite), grouped(l.Output)}
+		if costs {
+			row = append(row, cost(l.Cost))
+		}
+		if c.Each {
+			row = append([]string{cmp.Or(l.Session, "all")}, row...)
+		}
+		rows = append(rows, row)
+	}
+	if read < len(found) {
+		env.Hint("%d of %s left no transcript here", len(found)-read, number(len(found), "session"))
+	}
+	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows)
+}
+
+// cost is what a transcript says it cost; empty where it says nothing.
+func cost(dollars float64) string {
+	if dollars == 0 {
+		return ""
+	}
+	return fmt.Sprintf("$%.4f", dollars)
+}
+
+// grouped is a number with its thousands apart.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,291 @@
+// Package brief puts what a session knows into words for the session after
+// it: what was asked, what is open, what went wrong, what was changed. It is
+// the body of a hand-over note, and after a crash it stands in for one.
+package brief
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gt/lib/conversation/transcript"
+	"gt/lib/place/git"
+	"gt/lib/state/mail"
+	"gt/lib/text/term"
+)
+
+// Brief is what there is to say. Its order in Text is that of need: a client
+// may show the model no more than the first 2 KB of a long start-up text.
+type Brief struct {
+	Message string // the session's own words to its successor
+	Noted   string // what it had put into its checkpoint, a line each
+	Session transcript.Summary
+	State   git.State
+	Commits []git.Commit // made during the session, the oldest first
+	Hooked  []mail.Note
+	Unread  []mail.Note
+	More    int // unread notes besides these
+}
+
+// Clean returns the brief with all that is not from the transcript, which was
+// read with a clean of its own, gone through clean.
+func (b Brief) Clean(clean func(string) string) Brief {
+	b.Message, b.Noted = clean(b.Message), clean(b.Noted)
+	b.State.Branch = clean(b.State.Branch)
+	b.State.Changes = slices.Clone(b.State.Changes)
+	for i, c := range b.State.Changes {
+		b.State.Changes[i].Path, b.State.Changes[i].From = clean(c.Path), clean(c.From)
+	}
+	b.Commits = slices.Clone(b.Commits)
+	for i, c := range b.Commits {
+		b.Commits[i].Subject = clean(c.Subject)
+	}
+	notes := func(all []mail.Note) []mail.Note {
+		all = slices.Clone(all)
+		for i, n := range all {
+			all[i].From, all[i].Subject = clean(n.From), clean(n.Subject)
+		}
+		return all
+	}
+	b.Hooked, b.Unread = notes(b.Hooked), notes(b.Unread)
+	return b
+}
+
+// How much of each is told. The numbers are lines; lengths are characters.
+const (
+	maxRequests = 6
+	maxFiles    = 20
+	maxCommits  = 10
+	maxNotes    = 8
+
+	shortRequest = 280  // one of the last requests
+	shortGoal    = 180  // the beginning and end of what the session began with
+	fullRequest  = 1500 // a request, where there is room
+	maxNoted     = 64 << 10
+	lastRequest  = 300 // what it was asked last
+	lastAnswer   = 220 // the beginning and end of the last answer, before all of it
+)
+
+// Subject is a line for a note whose writer gave none: the first line of the
+// message, else the session's title, else the beginning of what it was asked
+// last.
+func (b Brief) Subject() string {
+	s, _, _ := strings.Cut(strings.TrimSpace(b.Message), "\n")
+	if s == "" {
+		s = b.Session.Title
+	}
+	if s == "" {
+		s = b.lastRequest()
+	}
+	if s == "" {
+		return "hand-over"
+	}
+	return transcript.Cut(term.OneLine(s), 72)
+}
+
+// Text is the whole brief. The same facts give the same text.
+func (b Brief) Text() string {
+	var parts []string
+	add := func(title string, lines ...string) {
+		body := strings.TrimSpace(strings.Join(lines, "\n"))
+		if body == "" {
+			return
+		}
+		if title != "" {
+			body = "### " + title + "\n" + body
+		}
+		parts = append(parts, body)
+	}
+	s := b.Session
+	last, first := b.lastRequest(), s.First.Text
+	answer := transcript.Cut(s.Answer, lastAnswer)
+	add("", b.Message)
+	add("Open to-dos"+done(s.Done), b.todos()...)
+	add("Noted on the way", transcript.Cut(b.Noted, maxNoted))
+	asked := transcript.Cut(last, lastRequest)
+	add("Asked last", asked)
+	goal := transcript.Cut(first, shortGoal)
+	if first != last {
+		add("The session began with", goal)
+	}
+	add("Not put right yet", bullets(s.Failures)...)
+	add("The last answer", answer)
+	add("In the worktree", b.worktree()...)
+	add("Files changed in this session, the last one first", strings.Join(firstN(s.Files, maxFiles), ", "))
+	if asked != last {
+		add("What was asked last, in full", transcript.Cut(last, fullRequest))
+	}
+	if first != last && first != goal {
+		add("What it began with, in full", transcript.Cut(first, fullRequest))
+	}
+	add("Commits of this session", b.commits()...)
+	add("Asked before, and answered", b.turns()...)
+	if answer != s.Answer {
+		add("The last answer in full", s.Answer)
+	}
+	add("Hooked and unread notes", b.notes()...)
+	add("Last commands", commands(s.Commands)...)
+	add("Kept by the last compaction", s.Compacted)
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// Essentials are the lines that a summary of the conversation must keep: open
+// to-dos, what was asked last, what went wrong, which files were changed, what
+// work is hooked.
+func (b Brief) Essentials() string {
+	s := b.Session
+	last := max(0, len(s.Requests)-1)
+	for last > 0 && s.Requests[last].Reply {
+		last--
+	}
+	return Brief{
+		Hooked: b.Hooked,
+		Session: transcript.Summary{
+			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
+			Files:    firstN(s.Files, maxFiles),
+			Requests: s.Requests[last:], First: transcript.Request{Text: b.lastRequest()},
+		},
+	}.Text()
+}
+
+func done(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d done)", n)
+}
+
+func (b Brief) todos() []string {
+	var lines []string
+	for _, t := range b.Session.Todos {
+		mark := "[ ]"
+		if t.Status == "in_progress" {
+			mark = "[in progress]"
+		}
+		lines = append(lines, "- "+mark+" "+term.OneLine(t.Text))
+	}
+	return lines
+}
+
+func (b Brief) lastRequest() string {
+	for _, r := range slices.Backward(b.Session.Requests) {
+		if !r.Reply {
+			return r.Text
+		}
+	}
+	return ""
+}
+
+// turns are the requests before the last, with what was said to them, and what
+// the person replied to the agent in between, in the last turn too.
+func (b Brief) turns() []string {
+	var turns [][]string // the last one first
+	var replies []string
+	for _, r := range slices.Backward(b.Session.Requests) {
+		if r.Reply {
+			replies = append(replies, "  the person replied: "+transcript.Cut(term.OneLine(r.Text), shortRequest))
+			continue
+		}
+		slices.Reverse(replies)
+		var turn []string
+		switch {
+		case len(turns) == 0 && len(replies) > 0:
+			turn = append(turn, "- (the last request)")
+		case len(turns) == 0: // it stands above
+		case r.Text == b.Session.First.Text:
+			turn = append(turn, "- (the first request)")
+		default:
+			turn = append(turn, "- "+transcript.Cut(term.OneLine(r.Text), shortRequest))
+		}
+		turn = append(turn, replies...)
+		if r.Answer != "" && len(turns) > 0 {
+			turn = append(turn, "  → "+term.OneLine(r.Answer))
+		}
+		turns, replies = append(turns, turn), nil
+	}
+	turns = firstN(turns, maxRequests)
+	slices.Reverse(turns)
+	return slices.Concat(turns...)
+}
+
+func (b Brief) worktree() []string {
+	if b.State.Branch == "" {
+		return nil
+	}
+	head := b.State.Head
+	if head == "" {
+		head = "no commit yet"
+	} else {
+		head = head[:min(len(head), 10)]
+	}
+	text := fmt.Sprintf("branch %s at %s: %s", git.Quote(b.State.Branch), head, b.State.Summary())
+	var changes []string
+	for i, c := range b.State.Changes {
+		if i == maxFiles {
+			changes = append(changes, fmt.Sprintf("and %d more (git status)", len(b.State.Changes)-i))
+			break
+		}
+		change := c.XY + " " + git.Quote(c.Path)
+		if c.From != "" {
+			change += " (was " + git.Quote(c.From) + ")"
+		}
+		changes = append(changes, change)
+	}
+	return []string{text, strings.Join(changes, ", ")}
+}
+
+func (b Brief) commits() []string {
+	cs := b.Commits
+	var lines []string
+	if n := len(cs) - maxCommits; n > 0 {
+		lines = append(lines, fmt.Sprintf("- %d earlier ones", n))
+		cs = cs[n:]
+	}
+	for _, c := range cs {
+		lines = append(lines, "- "+line(c.Hash[:min(len(c.Hash), 10)])+" "+line(c.Subject))
+	}
+	return lines
+}
+
+// line is the beginning and end of somebody else's line, which may hold anything.
+func line(s string) string { return transcript.Cut(term.OneLine(term.Clean(s)), 120) }
+
+func (b Brief) notes() []string {
+	var lines []string
+	for _, n := range firstN(b.Hooked, maxNotes) {
+		lines = append(lines, "- hooked: "+line(n.Subject)+" (gt-mail read "+n.ID+")")
+	}
+	for _, n := range firstN(b.Unread, maxNotes) {
+		lines = append(lines, "- unread, from "+line(n.From)+": "+line(n.Subject)+" (gt-mail read "+n.ID+")")
+	}
+	if more := len(b.Hooked) + len(b.Unread) + b.More - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more: gt-mail inbox", more))
+	}
+	return lines
+}
+
+// commands leaves out gt's own: what they said stands elsewhere.
+func commands(cs []transcript.Command) []string {
+	var lines []string
+	for _, c := range cs {
+		if strings.Contains(c.Text, "gt-handoff ") || strings.Contains(c.Text, "gt-checkpoint ") {
+			continue
+		}
+		line := "- `" + term.OneLine(c.Text) + "`"
+		if c.Failed {
+			line += " failed"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func bullets(texts []string) []string {
+	var lines []string
+	for _, t := range texts {
+		lines = append(lines, "- "+term.OneLine(t))
+	}
+	return lines
+}
+
+func firstN[T any](s []T, n int) []T { return s[:min(len(s), n)] }

@@ -1,0 +1,166 @@
+package brief
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gt/lib/conversation/transcript"
+	"gt/lib/place/git"
+	"gt/lib/state/mail"
+	"gt/lib/text/term"
+)
+
+func ask(texts ...string) (rs []transcript.Request) {
+	for _, t := range texts {
+		rs = append(rs, transcript.Request{Text: t, Answer: "answer to " + t})
+	}
+	return rs
+}
+
+// full is a brief with something of everything.
+func full() Brief {
+	return Brief{
+		Message: "the parser is half done",
+		Session: transcript.Summary{
+			Title: "Port the parser", First: transcript.Request{Text: "port the parser"},
+			Requests: ask("port the parser", "use a table", "now the tests"),
+			Answer:   "the tests pass but one",
+			Todos:    []transcript.Todo{{Text: "fix the\nlast test", Status: "in_progress"}, {Text: "docs", Status: "pending"}}, Done: 3,
+			Files: []string{"parser.go", "parser_test.go"}, Commands: []transcript.Command{{Text: "go test", Failed: true}, {Text: "go vet"}},
+			Failures: []string{"go test: FAIL TestX"}, Compacted: "Kept: the grammar is in docs.",
+		},
+		State: git.State{Branch: "main", Head: strings.Repeat("a", 40), Changes: []git.Change{
+			{Path: "parser.go", XY: ".M", Unstaged: true}, {Path: "new name", From: "old", XY: "R.", Staged: true},
+		}},
+		Commits: []git.Commit{{Hash: strings.Repeat("b", 40), Subject: "begin"}},
+		Hooked:  []mail.Note{{ID: "h1", Subject: "the work"}},
+	}
+}
+
+// What is needed most comes first, for a client may show no more than the
+// first 2 KB.
+func TestOrderIsThatOfNeed(t *testing.T) {
+	text := full().Text()
+	last := -1
+	for _, want := range []string{
+		"the parser is half done", "Open to-dos (3 done)", "- [in progress] fix the last test", "- [ ] docs", "Asked last", "now the tests",
+		"Not put right yet", "go test: FAIL TestX", "The last answer", "the tests pass but one", "branch main at aaaaaaaaaa:", "parser.go", "(was old)",
+	} {
+		at := strings.Index(text, want)
+		if at <= last {
+			t.Fatalf("%q is missing or too early in\n%s", want, text)
+		}
+		last = at
+	}
+	for _, want := range []string{
+		"Files changed", "- bbbbbbbbbb begin", "use a table", "`go test` failed", "hooked: the work (gt-mail read h1)", "Kept: the grammar is in docs.",
+	} {
+		if at := strings.Index(text, want); at <= last {
+			t.Errorf("%q is missing or too early in\n%s", want, text)
+		}
+	}
+	if again := full().Text(); again != text {
+		t.Error("not the same again")
+	}
+}
+
+func TestNothingIsSaidOfNothing(t *testing.T) {
+	if got := (Brief{}).Text(); strings.TrimSpace(got) != "" {
+		t.Errorf("%q", got)
+	}
+	if got := (Brief{}).Essentials(); strings.TrimSpace(got) != "" {
+		t.Errorf("%q", got)
+	}
+	got := Brief{Message: "only this"}.Text()
+	if got != "only this\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// However much there is, the brief stays short.
+func TestIsBounded(t *testing.T) {
+	b := full()
+	b.Session.Todos = nil
+	for i := range 500 {
+		b.State.Changes = append(b.State.Changes, git.Change{Path: fmt.Sprint("file", i), XY: "??"})
+		b.Commits = append(b.Commits, git.Commit{Hash: fmt.Sprintf("%040d", i), Subject: strings.Repeat("long ", 100)})
+		b.Hooked = append(b.Hooked, mail.Note{ID: fmt.Sprint("n", i)})
+		b.Session.Files = append(b.Session.Files, fmt.Sprint("f", i))
+	}
+	b.Session.Requests = ask(strings.Repeat("x", 20_000), strings.Repeat("y", 20_000), strings.Repeat("z", 20_000))
+	for i := range b.Session.Requests {
+		b.Session.Requests[i].Answer = ""
+	}
+	text := b.Text()
+	if n := len(text); n > 10_000 {
+		t.Errorf("%d bytes", n)
+	}
+	for _, want := range []string{"and 482 more (git status)", "- 491 earlier ones", "more: gt-mail inbox"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestSubject(t *testing.T) {
+	long := strings.Repeat("a long request ", 30)
+	for name, c := range map[string]struct {
+		s    transcript.Summary
+		want string
+	}{
+		"the title":       {transcript.Summary{Title: "Port the\nparser", Requests: ask("x")}, "Port the parser"},
+		"the last asked":  {transcript.Summary{Requests: ask("first", "now the\n tests")}, "now the tests"},
+		"nothing":         {transcript.Summary{}, "hand-over"},
+		"a long one, cut": {transcript.Summary{Requests: ask(long)}, transcript.Cut(strings.TrimSpace(long), 72)},
+	} {
+		if got := (Brief{Session: c.s}).Subject(); got != c.want || strings.Contains(got, "\n") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// The lines for a summary are those that it must keep, and no others.
+func TestEssentials(t *testing.T) {
+	b := full()
+	b.Session.Requests = append(b.Session.Requests, transcript.Request{Text: "yes, do", Reply: true})
+	text := b.Essentials()
+	for _, want := range []string{"fix the last test", "Asked last\nnow the tests", "FAIL TestX", "parser_test.go", "the work"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, not := range []string{"half done", "branch main", "use a table", "go vet", "Kept:", "began with"} {
+		if strings.Contains(text, not) {
+			t.Errorf("%q in\n%s", not, text)
+		}
+	}
+}
+
+// Whatever is in what others wrote, the brief fits a note and leaves a terminal
+// in peace.
+func TestHostileBrief(t *testing.T) {
+	for name, text := range map[string]string{
+		"long":    strings.Repeat("x", 1<<20),
+		"escapes": strings.Repeat("\x1b[31m\u202e\u009b", 1<<15),
+		"accents": "e" + strings.Repeat("\u0301", 1<<19),
+		"lines":   strings.Repeat("a\n", 1<<19),
+	} {
+		b := full()
+		clean := term.CleanText(text)
+		b.Noted = clean // as the checkpoint and the transcript give it
+		b.State.Branch = text[:4096]
+		for i := range 100 {
+			b.State.Changes = append(b.State.Changes, git.Change{Path: text[:4096], XY: "??"})
+			b.Commits = append(b.Commits, git.Commit{Hash: text[:7], Subject: text})
+			b.Hooked = append(b.Hooked, mail.Note{ID: fmt.Sprint(i), Subject: text, From: text})
+			b.Unread = b.Hooked
+		}
+		b = b.Clean(term.CleanText) // which else whoever reads the note does
+		for _, got := range []string{b.Text(), b.Essentials(), b.Subject()} {
+			if len(got) > mail.MaxBody/2 || term.CleanText(got) != got {
+				t.Errorf("%s: %d bytes, %.300q", name, len(got), got)
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// tokensReach is how much of the end of a file is searched for the last
+// answer. Only results of tools stand behind it.
+const tokensReach = 8 << 20
+
+// tokens begins a count in a transcript of Gemini CLI. Inside a text its quotes
+// would be escaped.
+var tokens = []byte(`"tokens":{"input":`)
+
+// Tokens returns how many tokens the model was last given, and which model that
+// was, of a transcript of Gemini CLI; 0 where it does not say.
+func Tokens(path string) (n int64, model string, err error) {
+	f, err := Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, "", atomicfile.Error("read", path, err)
+	}
+	for reach := int64(64 << 10); ; reach *= 8 {
+		buf := make([]byte, min(reach, tokensReach, info.Size()))
+		if _, err := f.ReadAt(buf, info.Size()-int64(len(buf))); err != nil && err != io.EOF {
+			return 0, "", atomicfile.Error("read", path, err)
+		}
+		for end := len(buf); ; {
+			i := bytes.LastIndex(buf[:end], tokens)
+			if i < 0 {
+				break
+			}
+			begin := bytes.LastIndexByte(buf[:i], '\n') + 1
+			line, _, _ := bytes.Cut(buf[begin:], []byte("\n"))
+			// The first line may be cut off in front, the last be torn.
+			if v := gjson.GetBytes(line, "tokens.input"); v.Type == gjson.Number && json.Valid(line) {
+				return v.Int(), gjson.GetBytes(line, "model").Str, nil
+			}
+			end = i
+		}
+		if reach >= tokensReach || int64(len(buf)) == info.Size() {
+			return 0, "", nil
+		}
+	}
+}

@@ -1,0 +1,711 @@
+package transcript
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/term"
+)
+
+func same(s string) string { return s }
+
+// tail writes a transcript and reads it.
+func tail(t testing.TB, content string) Summary {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Tail(path, same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func lines(all ...string) string { return strings.Join(all, "\n") + "\n" }
+
+// The records of the client, as short as they can be.
+
+func user(content string) string {
+	return `{"parentUuid":"p","isSidechain":false,"type":"user","message":{"role":"user","content":` + content + `},"uuid":"u","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/home/me/project"}`
+}
+
+func prompt(text string) string { return user(quote(text)) }
+
+func assistant(block string) string {
+	return `{"parentUuid":"p","isSidechain":false,"message":{"id":"m","role":"assistant","model":"claude","content":[` + block + `]},"type":"assistant","uuid":"u"}`
+}
+
+func says(text string) string { return assistant(`{"type":"text","text":` + quote(text) + `}`) }
+
+func use(id, name, input string) string {
+	return assistant(`{"type":"tool_use","id":"` + id + `","name":"` + name + `","input":` + input + `}`)
+}
+
+func result(id, text string) string {
+	return user(`[{"tool_use_id":"` + id + `","type":"tool_result","content":` + quote(text) + `}]`)
+}
+
+func failed(id, text string) string {
+	return user(`[{"type":"tool_result","content":` + quote(text) + `,"is_error":true,"tool_use_id":"` + id + `"}]`)
+}
+
+func structured(id, result string) string {
+	line := user(`[{"tool_use_id":"` + id + `","type":"tool_result","content":"ok"}]`)
+	return strings.TrimSuffix(line, "}") + `,"toolUseResult":` + result + `}`
+}
+
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < ' ':
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func texts(rs []Request) []string {
+	var all []string
+	for _, r := range rs {
+		all = append(all, r.Text)
+	}
+	return all
+}
+
+// What Claude Code 2.1.197 wrote: headless with tasks and a compaction, in a
+// pane with all that a person does there, and with replies to the agent.
+func TestRealClient(t *testing.T) {
+	at := func(s string) time.Time {
+		when, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when
+	}
+	for name, want := range map[string]Summary{
+		"headless": {
+			CWD: "/home/me/project",
+			Requests: []Request{
+				{Text: "Please build the parser & tests.\nSecond line", Answer: "All done: I decided to use a hand-written parser."},
+				{Text: "what next?", Answer: "ok again"},
+				{Text: "after compaction"},
+			},
+			Answer: "ok again",
+			Todos:  []Todo{{"Test parser", "pending"}},
+			Done:   1,
+			Files:  []string{"sub/b.txt", "a.txt"},
+			Commands: []Command{
+				{"echo out; echo oops >&2; false", true},
+				{"echo fine", false},
+			},
+			Failures:  []string{"echo out; echo oops >&2; false: Exit code 1 out oops"},
+			Compacted: "SUMMARY-OF-THE-MODEL",
+		},
+		"pane": {
+			Title: "my work title",
+			CWD:   "/home/me/project",
+			Requests: []Request{
+				{Text: "SLOW now", Answer: "slow"},
+				{Text: "queued while busy", Answer: "answer to"},
+				{Text: "/review src/x.go and more", Answer: ""},
+				{Text: "REJECT this", Answer: "write"},
+				{Text: "ASK me", Answer: "answer to"},
+				{Text: "SLOW again", Answer: "slow"},
+				{Text: "<div> is broken"},
+			}[1:],
+			Answer:    "answer to",
+			Files:     []string{"a.txt"},
+			Commands:  []Command{{"sleep 4; echo slept", false}},
+			Compacted: "SUMMARY-OF-THE-MODEL",
+		},
+		"replies": {
+			Title: "a title",
+			CWD:   "/home/me/project",
+			Requests: []Request{
+				{Text: "ASK me", Answer: "answer to"},
+				{Text: "Which database? Postgres", Reply: true},
+				{Text: "REJECT this"},
+				{Text: "do it in c.txt instead", Reply: true},
+			},
+			Answer: "answer to",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Tail(filepath.Join("testdata", name+".jsonl"), same)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.First.Text == "" || got.First.Time.Before(at("2026-11-21T00:00:00Z")) {
+				t.Errorf("it began with %+v", got.First)
+			}
+			got.First = Request{}
+			for i, r := range got.Requests {
+				if r.Time.Before(at("2026-11-21T00:00:00Z")) {
+					t.Errorf("%q was at %v", r.Text, r.Time)
+				}
+				got.Requests[i].Time = time.Time{}
+				if strings.HasPrefix(r.Text, "/review") { // the model echoed the client's tags
+					got.Requests[i].Answer = ""
+				}
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("got\n%+v\nwant\n%+v", got, want)
+			}
+		})
+	}
+}
+
+func TestPrompts(t *testing.T) {
+	for content, want := range map[string]string{
+		`"plain"`:                            "plain",
+		`"  two\nlines  "`:                   "two\nlines",
+		`[{"type":"text","text":"a block"}]`: "a block",
+		`[{"type":"text","text":"<ide_opened_file>x.go is open</ide_opened_file>"},{"type":"text","text":"fix it"},{"type":"image"}]`: "fix it",
+		`"<system-reminder>be good</system-reminder>\nand the question"`:                                                              "and the question",
+		`"<command-name>/compact</command-name>\n<command-message>compact</command-message>\n<command-args>keep x</command-args>"`:    "",
+		`"<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>a b</command-args>"`:         "/review a b",
+		`"<command-name>/plugin:do-it</command-name>\n<command-args></command-args>"`:                                                 "/plugin:do-it",
+		`"<local-command-stdout>done</local-command-stdout>"`:                                                                         "",
+		`"<bash-input>ls</bash-input>"`:                                   "",
+		`"<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>"`:       "",
+		`"<task-notification>\n<task-id>x</task-id></task-notification>"`: "",
+		`"[Request interrupted by user for tool use]"`:                    "",
+		`"<div> is broken"`:       "<div> is broken",
+		`"<"`:                     "<",
+		`"a \u00e4 \ud83d\ude00"`: "a ä 😀",
+		`""`:                      "", `null`: "", `3`: "", `{}`: "", `[3,null,{"type":3}]`: "",
+	} {
+		got := ""
+		if s := tail(t, lines(user(content))); len(s.Requests) > 0 {
+			got = s.Requests[0].Text
+			if s.First.Text != got {
+				t.Errorf("%s: first %q", content, s.First.Text)
+			}
+		}
+		if got != want {
+			t.Errorf("%s reads as %q, want %q", content, got, want)
+		}
+	}
+	// What is not a person's, whatever it says.
+	for _, field := range []string{
+		`"isMeta":true`, `"isCompactSummary":true`, `"isSidechain":true`, `"origin":{"kind":"task-notification"}`, `"origin":{"kind":"peer"}`,
+	} {
+		line := strings.TrimSuffix(prompt("no prompt"), "}") + "," + field + "}"
+		if s := tail(t, lines(line)); len(s.Requests) > 0 || s.First.Text != "" {
+			t.Errorf("%s counts as a request", field)
+		}
+	}
+	for attachment, want := range map[string]int{
+		`{"type":"queued_command","prompt":"typed meanwhile","commandMode":"prompt","origin":{"kind":"human"}}`: 1,
+		`{"type":"queued_command","prompt":[{"type":"text","text":"typed meanwhile"}],"commandMode":"prompt"}`:  1,
+		`{"type":"queued_command","prompt":"a task ended","commandMode":"task-notification"}`:                   0,
+		`{"type":"queued_command","prompt":"meta","commandMode":"prompt","isMeta":true}`:                        0,
+		`{"type":"hook_success","content":"hook says","hookEvent":"SessionStart"}`:                              0,
+	} {
+		s := tail(t, lines(`{"parentUuid":"p","isSidechain":false,"attachment":`+attachment+`,"type":"attachment","uuid":"u"}`))
+		if len(s.Requests) != want {
+			t.Errorf("%s: %q", attachment, texts(s.Requests))
+		}
+	}
+}
+
+// The last requests are those of the end, each with what was said to it, and
+// what is said again is one.
+func TestTurns(t *testing.T) {
+	var all []string
+	for i := range 20 {
+		all = append(all, prompt(fmt.Sprint("request ", i)), says(fmt.Sprint("first word to ", i)), says(fmt.Sprint("last word to ", i)))
+	}
+	why := "The user doesn't want to proceed with this tool use. " + refused + "use tabs"
+	all = append(all, prompt("request 19"), prompt("now this"),
+		strings.TrimSuffix(failed("t1", why), "}")+`,"toolUseResult":`+quote("Error: "+why)+"}", says("working"))
+	s := tail(t, lines(all...))
+	want := []string{"request 15", "request 16", "request 17", "request 18", "request 19", "now this", "use tabs"}
+	if !slices.Equal(texts(s.Requests), want) || s.First.Text != "request 0" {
+		t.Errorf("%q, first %q", texts(s.Requests), s.First.Text)
+	}
+	if s.Answer != "working" || s.Requests[0].Answer != "last word to 15" || s.Requests[5].Answer != "" || !s.Requests[6].Reply {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestTodos(t *testing.T) {
+	write := func(items ...string) string {
+		return use("w", "TodoWrite", `{"todos":[`+strings.Join(items, ",")+`]}`)
+	}
+	item := func(text, status string) string { return `{"content":"` + text + `","status":"` + status + `"}` }
+	create := func(id, subject string) string {
+		return lines(use("c"+id, "TaskCreate", `{"subject":"`+subject+`"}`)) + structured("c"+id, `{"task":{"id":"`+id+`","subject":"`+subject+`"}}`)
+	}
+	update := func(id, status string) string {
+		return structured("u", `{"success":true,"taskId":"`+id+`","updatedFields":["status"],"statusChange":{"from":"x","to":"`+status+`"}}`)
+	}
+	for name, test := range map[string]struct {
+		lines []string
+		want  []Todo
+		done  int
+	}{
+		"none":          {[]string{prompt("x")}, nil, 0},
+		"the last list": {[]string{write(item("old", "pending")), write(item("a", "completed"), item("b", "in_progress"), item("c", "pending"))}, []Todo{{"b", "in_progress"}, {"c", "pending"}}, 1},
+		"an empty list": {[]string{write(item("old", "pending")), write()}, nil, 0},
+		"a reminder of a list": {[]string{`{"type":"attachment","attachment":{"type":"todo_reminder","content":[` + item("a", "pending") + `]}}`},
+			[]Todo{{"a", "pending"}}, 0},
+		"tasks": {[]string{create("1", "one"), create("2", "two"), update("1", "in_progress"), update("1", "completed"), create("10", "ten"), update("10", "in_progress")},
+			[]Todo{{"two", "pending"}, {"ten", "in_progress"}}, 1},
+		"a deleted task": {[]string{create("1", "one"), create("2", "two"), update("1", "deleted")}, []Todo{{"two", "pending"}}, 0},
+		"all tasks at once": {[]string{structured("l", `{"tasks":[{"id":"1","subject":"one","status":"completed"},{"id":"2","subject":"two","status":"pending"}]}`), update("2", "in_progress")},
+			[]Todo{{"two", "in_progress"}}, 1},
+		"a task that was made too long ago": {[]string{update("7", "in_progress")}, []Todo{{"task 7", "in_progress"}}, 0},
+		"a task's reminder": {[]string{`{"type":"attachment","attachment":{"type":"task_reminder","content":[{"id":"3","subject":"three","status":"pending"}]}}`},
+			[]Todo{{"three", "pending"}}, 0},
+		"a subagent's":          {[]string{strings.Replace(write(item("its", "pending")), `"isSidechain":false`, `"isSidechain":true`, 1)}, nil, 0},
+		"an update that failed": {[]string{create("1", "one"), failed("u", "no such task")}, []Todo{{"one", "pending"}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tail(t, lines(test.lines...))
+			if !slices.Equal(s.Todos, test.want) || s.Done != test.done {
+				t.Errorf("got %+v and %d done", s.Todos, s.Done)
+			}
+		})
+	}
+}
+
+// The client's own files of tasks are the truth.
+func TestTaskFiles(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "projects", "-p", "the-id.jsonl")
+	dir := filepath.Join(root, "tasks", "the-id")
+	for _, d := range []string{filepath.Dir(path), dir} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range map[string]string{
+		"../../projects/-p/the-id.jsonl": lines(use("w", "TodoWrite", `{"todos":[{"content":"old","status":"pending"}]}`)),
+		".lock":                          "",
+		"1.json":                         `{"id":"1","subject":"one","status":"completed"}`,
+		"2.json":                         `{"id":"2","subject":"two\nlines","status":"in_progress"}`,
+		"10.json":                        `{"id":"10","subject":"ten","status":"pending"}`,
+		"11.json":                        `{"id":"11","subject":"half wri`,
+		"12.json":                        `{"id":"12","subject":"internal","status":"pending","metadata":{"_internal":true}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Tail(path, same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []Todo{{"two lines", "in_progress"}, {"ten", "pending"}}; !slices.Equal(s.Todos, want) || s.Done != 1 {
+		t.Errorf("got %+v and %d done", s.Todos, s.Done)
+	}
+}
+
+func TestTools(t *testing.T) {
+	s := tail(t, lines(
+		prompt("go"),
+		use("e1", "Edit", `{"file_path":"/home/me/project/a.go"}`), result("e1", "ok"),
+		use("e2", "Write", `{"file_path":"/elsewhere/b.go"}`), result("e2", "ok"),
+		use("e3", "MultiEdit", `{"file_path":"/home/me/project/a.go"}`), result("e3", "ok"),
+		use("e4", "NotebookEdit", `{"notebook_path":"/home/me/project/n.ipynb"}`), result("e4", "ok"),
+		use("e5", "Edit", `{"file_path":"/home/me/project/failed.go"}`), failed("e5", "<tool_use_error>String not found</tool_use_error>"),
+		use("e6", "Read", `{"file_path":"/home/me/project/read.go"}`), result("e6", "ok"),
+		`{"type":"file-history-snapshot","snapshot":{"trackedFileBackups":{"first.go":{},"/home/me/project/a.go":{},"later.go":{}}}}`,
+		use("b1", "Bash", `{"command":"make\ntest"}`), failed("b1", "Exit code 2\n\x1b[31mboom"),
+		use("b2", "Bash", `{"command":"make lint"}`), failed("b2", "Exit code 1\nlint"),
+		use("b3", "Bash", `{"command":"make lint"}`), result("b3", "ok"),
+		use("b4", "Bash", `{"command":"rm -rf x"}`), failed("b4", "The user doesn't want to proceed with this tool use. The tool use was rejected (…)"),
+		use("m1", "mcp__db__query", `{}`), failed("m1", "no connection"),
+		use("b5", "Bash", `{"command":"git status"}`),
+	))
+	if want := []string{"n.ipynb", "a.go", "/elsewhere/b.go", "later.go", "first.go"}; !slices.Equal(s.Files, want) {
+		t.Errorf("files %q", s.Files)
+	}
+	if want := []Command{{"make test", true}, {"make lint", true}, {"make lint", false}, {"git status", false}}; !slices.Equal(s.Commands, want) {
+		t.Errorf("commands %+v", s.Commands)
+	}
+	if want := []string{"make test: Exit code 2 boom", "mcp__db__query: no connection"}; !slices.Equal(s.Failures, want) {
+		t.Errorf("failures %q", s.Failures)
+	}
+}
+
+func TestCompaction(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("This session is being continued from a previous conversation.\n\nSummary:\n1. Primary Request and Intent:\n   build it\n2. Key Technical Concepts:\n   - Go\n")
+	b.WriteString("3. Files and Code Sections:\n" + strings.Repeat("   func f() {}\n1. not a heading\n", 500))
+	b.WriteString("6. All user messages:\n" + strings.Repeat("   - please\n", 500))
+	b.WriteString("**7. Pending Tasks:**\n   - the last thing\n\nIf you need specific details from before compaction, read the file\n")
+	line := strings.TrimSuffix(prompt(b.String()), "}") + `,"isCompactSummary":true}`
+	s := tail(t, lines(prompt("old"), line, prompt("new")))
+	for _, want := range []string{"1. Primary Request and Intent:\n   build it\n", "6. All user messages:", cutMark, "**7. Pending Tasks:**\n   - the last thing"} {
+		if !strings.Contains(s.Compacted, want) {
+			t.Errorf("%q is missing in %q", want, s.Compacted)
+		}
+	}
+	for _, not := range []string{"func f", "Technical", "If you need", "This session"} {
+		if strings.Contains(s.Compacted, not) {
+			t.Errorf("%q stands in %q", not, s.Compacted)
+		}
+	}
+	if !slices.Equal(texts(s.Requests), []string{"old", "new"}) {
+		t.Errorf("%q", texts(s.Requests))
+	}
+}
+
+// What is no record, or only half of one, takes nothing else with it.
+func TestDamage(t *testing.T) {
+	good := prompt("good")
+	for name, content := range map[string]string{
+		"torn last line":      lines(good) + good[:len(good)-20],
+		"not yet ended":       lines(good) + prompt("not ended"),
+		"a torn line between": lines(prompt("old")[:80], good),
+		"two glued":           lines(good, prompt("old")[:80]+prompt("older")),
+		"no JSON":             lines("", "x", "{", "}", "[]", "null", `{"type":"user"`, "\x00\xff\xfe", good, `"x"`, "{}", `{"type":3}`),
+		"of other types":      lines(`{"type":"user","message":"x"}`, `{"type":"assistant","message":[1]}`, `{"type":"attachment","attachment":3}`, good),
+		"CR LF":               strings.ReplaceAll(lines(good), "\n", "\r\n"),
+		"empty lines":         "\n\n\n" + lines(good) + "\n\n\n",
+		"nested deep":         lines(good, `{"type":"user","message":{"role":"user","content":`+strings.Repeat("[", 400_000)+`}}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if s := tail(t, content); !slices.Equal(texts(s.Requests), []string{"good"}) || s.First.Text != "good" {
+				t.Errorf("%q, first %q", texts(s.Requests), s.First.Text)
+			}
+		})
+	}
+	for _, content := range []string{"", "\n", "{", strings.Repeat("\n", 600_000), strings.Repeat("x", 3<<20)} {
+		if s := tail(t, content); !reflect.DeepEqual(s, Summary{}) {
+			t.Errorf("%.20q: %+v", content, s)
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	if _, err := Tail(path("missing"), same); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing file gives %v", err)
+	}
+	if err := syscall.Mkfifo(path("fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path("file"), []byte(lines(prompt("good"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"link": "file", "tofifo": "fifo", "todir": ".", "loop": "loop", "dangling": "missing"} {
+		if err := os.Symlink(to, path(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := Tail(path("link"), same); err != nil || len(s.Requests) != 1 {
+		t.Errorf("a link gives %+v, %v", s, err)
+	}
+	for _, name := range []string{"fifo", "tofifo", "todir", "loop", "."} {
+		if _, err := Tail(path(name), same); !errors.Is(err, atomicfile.ErrNotRegular) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+	if _, err := Tail(path("dangling"), same); err == nil {
+		t.Error("a link to nothing is read")
+	}
+}
+
+// However long a line is, it is not held in memory, and what stands before it
+// is found.
+func TestLongLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := `{"parentUuid":"p","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"text","text":"like this picture"},{"type":"image","source":{"data":"`
+	io.WriteString(f, lines(prompt("before")))
+	io.WriteString(f, picture)
+	if _, err := f.Seek(100<<20, io.SeekCurrent); err != nil { // a hole
+		t.Fatal(err)
+	}
+	io.WriteString(f, `"}}]},"uuid":"u","timestamp":"2026-03-01T10:00:00.000Z"}`+"\n")
+	io.WriteString(f, strings.Replace(picture, "like this", "hidden", 1)+strings.Repeat("A", 3<<20)+`"}}]},"uuid":"u","isMeta":true}`+"\n")
+	io.WriteString(f, lines(prompt("after")))
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := Tail(path, same)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"before", "like this picture", "after"}; !slices.Equal(texts(s.Requests), want) {
+		t.Errorf("%q", texts(s.Requests))
+	}
+	if s.Requests[1].Time.IsZero() {
+		t.Error("the picture's prompt has no time")
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 12<<20 {
+		t.Errorf("%d MB were used", used>>20)
+	}
+}
+
+// A file that grows or shrinks while it is read gives what was there.
+func TestChangingFile(t *testing.T) {
+	content := []byte(strings.Repeat(lines(prompt("x")), 5000))
+	shrunk := readerAt(func(p []byte, off int64) (int, error) {
+		if off < 100_000 {
+			return 0, io.EOF
+		}
+		return copy(p, content[off:]), nil
+	})
+	n := 0
+	err := backward(shrunk, int64(len(content)), func([]byte) bool { n++; return true }, nil)
+	if err != nil || n == 0 {
+		t.Errorf("%d lines, %v", n, err)
+	}
+	broken := readerAt(func([]byte, int64) (int, error) { return 0, syscall.EIO })
+	if err := backward(broken, 10, nil, nil); !errors.Is(err, syscall.EIO) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type readerAt func([]byte, int64) (int, error)
+
+func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r(p, off) }
+
+// backward gives the lines of a file, from the last to the first.
+func TestBackward(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		var want []string
+		var content bytes.Buffer
+		for range r.IntN(30) {
+			n := r.IntN(100)
+			switch r.IntN(4) {
+			case 0:
+				n = r.IntN(2 * block)
+			case 1:
+				n = block - 2 + r.IntN(4)
+			}
+			line := strings.Repeat(string(rune('a'+r.IntN(26))), n)
+			want = append(want, line)
+			content.WriteString(line + "\n")
+		}
+		if r.IntN(2) == 0 {
+			content.WriteString(strings.Repeat("torn", r.IntN(block)))
+		}
+		size := content.Len()
+		var got []string
+		err := backward(bytes.NewReader(content.Bytes()), int64(size), func(line []byte) bool {
+			got = append(got, string(line))
+			return true
+		}, func(front, back []byte) bool {
+			got = append(got, string(front[:1]))
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size > maxScan { // it stops somewhere
+			want = want[len(want)-len(got):]
+		}
+		slices.Reverse(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %d lines, want %d", seed, len(got), len(want))
+		}
+	}
+}
+
+// A secret is taken out before its text is cut in two.
+func TestCleanComesFirst(t *testing.T) {
+	secret := strings.Repeat("s", 600)
+	long := strings.Repeat("a", 900) + secret + strings.Repeat("b", 6000)
+	clean := func(s string) string { return strings.ReplaceAll(s, secret, "[gone]") }
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	content := lines(prompt(long), use("b", "Bash", `{"command":`+quote(long)+`}`), failed("b", long), says(long),
+		`{"type":"custom-title","customTitle":`+quote(long)+`}`, strings.TrimSuffix(prompt(long), "}")+`,"isCompactSummary":true}`, prompt(long+"2"), says(long+"2"))
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Tail(path, clean)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprintf("%+v", s); strings.Contains(text, "sssss") || !strings.Contains(text, "[gone]") {
+		t.Errorf("a secret stays: %s", text)
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, s := range []string{"", "short", strings.Repeat("ä", 100), strings.Repeat("😀 word ", 40), strings.Repeat("\xff", 200), strings.Repeat(" ", 200)} {
+		for length := 21; length < 120; length++ {
+			got := Cut(s, length)
+			n := utf8.RuneCountInString(got)
+			switch {
+			case utf8.RuneCountInString(s) <= length:
+				if got != s {
+					t.Errorf("Cut(%q, %d) = %q", s, length, got)
+				}
+			case n > length || !strings.Contains(got, cutMark) || utf8.ValidString(s) && !utf8.ValidString(got):
+				t.Errorf("Cut(%q, %d) = %q", s, length, got)
+			}
+			if end := cutEnd(s, length); utf8.RuneCountInString(end) > length {
+				t.Errorf("cutEnd(%q, %d) = %q", s, length, end)
+			}
+		}
+	}
+}
+
+func TestPath(t *testing.T) {
+	root := t.TempDir()
+	work := filepath.Join(root, "a b.c")
+	env := map[string]string{"HOME": root}
+	getenv := func(key string) string { return env[key] }
+	if err := os.Mkdir(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	rule := filepath.Join(root, ".claude", "projects", slug(work), "id.jsonl")
+	if got := Path(getenv, work, "id"); got != rule || !strings.HasSuffix(filepath.Dir(got), "-a-b-c") {
+		t.Errorf("got %s", got)
+	}
+	// A session that began elsewhere and was resumed here.
+	other := filepath.Join(root, ".claude", "projects", "-other", "id.jsonl")
+	if err := os.MkdirAll(filepath.Dir(other), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := Path(getenv, work, "id"); got != other {
+		t.Errorf("got %s", got)
+	}
+	env["CLAUDE_CONFIG_DIR"] = filepath.Join(root, "config")
+	if got := Path(getenv, work, "id"); got != filepath.Join(root, "config", "projects", slug(work), "id.jsonl") {
+		t.Errorf("got %s", got)
+	}
+	env["CLAUDE_CODE_PROJECT_DIR_NAME"] = "named"
+	if got := Path(getenv, work, "id"); got != filepath.Join(root, "config", "projects", "named", "id.jsonl") {
+		t.Errorf("got %s", got)
+	}
+	clear(env)
+	if got := Path(getenv, work, "id"); got != "" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// As the client's own JavaScript has it.
+func TestSlug(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/home/me/project":                 "-home-me-project",
+		"/tmp/a b/ü😀.x_y":                  "-tmp-a-b-----x-y",
+		"/" + strings.Repeat("d", 199):     "-" + strings.Repeat("d", 199),
+		"/" + strings.Repeat("long/", 50):  ("-" + strings.Repeat("long-", 50))[:200] + "-" + "dlg7rj",
+		"/" + strings.Repeat("name/", 100): ("-" + strings.Repeat("name-", 100))[:200] + "-" + "9wjctr",
+	} {
+		if got := slug(dir); got != want {
+			t.Errorf("%s becomes %s, want %s", dir, got, want)
+		}
+	}
+}
+
+// Whatever the file holds, Tail comes to an end with texts of bounded length,
+// and what stands before it is not lost by a few bytes behind it.
+func FuzzTail(f *testing.F) {
+	for _, name := range []string{"headless", "pane", "replies"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+		for line := range bytes.Lines(data) {
+			f.Add(line)
+		}
+	}
+	f.Add([]byte("{\n}\n[[[[\n\"\n"))
+	f.Add([]byte(`{"type":"user","message":{"role":"user","content":"\ud800"}}` + "\n"))
+	path := filepath.Join(f.TempDir(), "x.jsonl")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data = append(data, lines("", prompt("the end"))...)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Tail(path, same)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.Requests); n == 0 || s.Requests[n-1].Text != "the end" {
+			t.Fatalf("the last request is lost: %+v", s)
+		}
+		all := append(texts(s.Requests), s.First.Text, s.Answer, s.Compacted, s.Title)
+		all = slices.Concat(all, s.Files, s.Failures)
+		for _, c := range s.Commands {
+			all = append(all, c.Text)
+		}
+		for _, todo := range s.Todos {
+			all = append(all, todo.Text)
+		}
+		for _, text := range all {
+			if utf8.RuneCountInString(text) > compactedLength || term.CleanText(text) != text {
+				t.Fatalf("%q", text)
+			}
+		}
+		if len(s.Requests) > maxRequests+maxReplies || len(s.Files) > maxFiles || len(s.Commands) > maxCommands ||
+			len(s.Failures) > maxFailures || len(s.Todos) > maxTodos {
+			t.Fatalf("too many: %+v", s)
+		}
+	})
+}
+
+// A transcript of 30 MB, as they are: tool results of some kilobytes between a
+// request now and then.
+func BenchmarkTail(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "x.jsonl")
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for size, n := 0, 0; size < 30<<20; n++ {
+		id := fmt.Sprint("t", n)
+		text := strings.Repeat("\tif err := settle.Flush(ctx); err != nil {\n", 1+r.IntN(300))
+		part := lines(use(id, "Bash", `{"command":"go test `+id+`"}`), result(id, text))
+		if n%40 == 0 {
+			part = lines(prompt("request "+id)) + part + lines(says("answer to "+id))
+		}
+		size += len(part)
+		io.WriteString(f, part)
+	}
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Tail(path, same); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,326 @@
+// Package ask asks a session what it knows: its client is started on a copy of
+// the conversation that is kept nowhere, with hooks off and nothing that could
+// change a file, and is told the question on its standard input. Nothing below
+// the client's folder or in the project differs afterwards, and no event is
+// logged; docs/seance.md says what of this was seen with which client.
+package ask
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/conversation/transcript"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+// Predecessor is a session that is asked, and who asks.
+type Predecessor struct {
+	Client     agent.Client
+	ID         session.ID
+	Dir        string // where it is asked: its own folder, else any
+	Transcript string
+	Store      string // the client's folder that it lies in; empty where that is not known
+
+	env    *cli.Env
+	agents *agent.Table
+}
+
+// Of says how to ask the session id of one of the agents, that worked in cwd. What is not
+// known may be empty. It fails for a client that cannot be asked without a trace
+// and for a session of which nothing is left.
+func Of(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, cwd, path, store string) (*Predecessor, error) {
+	if client.Ask == nil {
+		return nil, cli.Fail(cli.No, fmt.Errorf("%s cannot be asked without leaving a trace", client.Name),
+			fmt.Sprintf("gt-seance read %s prints the conversation, for yourself or for another agent", id))
+	}
+	p := &Predecessor{Client: client, ID: id, Dir: cwd, Transcript: path, Store: store, env: env, agents: agents}
+	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || !filepath.IsAbs(cwd) {
+		p.Dir = env.Dir
+	}
+	if !filepath.IsAbs(path) { // it becomes an argument
+		p.Transcript = ""
+	}
+	if p.Transcript == "" && client.Name == "claude" {
+		p.Transcript = transcript.Path(env.Getenv, cwd, string(id))
+	}
+	if p.Transcript != "" {
+		if _, err := os.Stat(p.Transcript); err != nil {
+			return nil, cli.Fail(cli.No, fmt.Errorf("the conversation is gone: %w", atomicfile.Error("read", p.Transcript, err)))
+		}
+	}
+	return p, nil
+}
+
+// call is one run of the client.
+type call struct {
+	dir     string
+	args    []string // the program's name first
+	environ []string
+	scratch string
+}
+
+// own are the variables of the session that asks, or of its pane, besides those
+// of its client.
+var own = []string{
+	"GT_SESSION_UUID", "GT_SESSION_ID", "GT_HOME", "GT_ROLE", "GT_RIG", "BD_ACTOR", "GT_AGENT", "GT_PROCESS_NAMES",
+	"GT_PANE_SHELL", "TMUX", "TMUX_PANE",
+}
+
+// Environ returns what of an environment is not the calling session's own,
+// whichever of the agents that is.
+func Environ(agents *agent.Table, environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(agents.Outside(environ)), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(own, name)
+	})
+}
+
+// Account applies what agent.Client.Account says to an environment.
+func Account(environ []string, change string) []string {
+	if change == "" {
+		return environ
+	}
+	name, _, set := strings.Cut(change, "=")
+	out := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+	if set {
+		out = append(out, change)
+	}
+	return out
+}
+
+// account is the change to the environment that it takes to find the session.
+func (p *Predecessor) account() string {
+	if !p.Client.Ask.OwnAccount {
+		return ""
+	}
+	return p.Client.Account(p.env.Getenv, p.Store)
+}
+
+// call describes a run; stream says that it takes any number of questions,
+// seeded that it gets copies of what would take it long to make.
+func (p *Predecessor) call(stream, seeded bool) (*call, error) {
+	a := p.Client.Ask
+	c := &call{dir: p.Dir}
+	if a.Scratch() {
+		var err error
+		if c.scratch, err = scratch(cmp.Or(p.env.Getenv("TMPDIR"), "/tmp")); err != nil {
+			return nil, err
+		}
+		if folder, _ := p.Client.Folder(p.env.Getenv); seeded {
+			seed(cmp.Or(p.Store, folder), a.Seed, c.scratch)
+		}
+	}
+	if a.Elsewhere && c.scratch != "" {
+		c.dir = c.scratch
+	}
+	c.args = slices.Concat(p.Client.Command, p.words(c.scratch, stream))
+	c.environ = a.Environ(Account(Environ(p.agents, p.env.Environ), p.account()), c.scratch)
+	return c, nil
+}
+
+// words are the client's arguments.
+func (p *Predecessor) words(scratch string, stream bool) []string {
+	a := p.Client.Ask
+	words := a.Words(p.Transcript, string(p.ID), scratch, stream)
+	if len(a.Servers) == 0 {
+		return words
+	}
+	var off []string
+	for _, name := range p.servers() {
+		for _, w := range a.Servers {
+			off = append(off, strings.Replace(w, "{name}", name, 1))
+		}
+	}
+	return slices.Insert(words, 1, off...) // behind the command, before what it is given
+}
+
+// servers are the names of the MCP servers that the client would start.
+func (p *Predecessor) servers() []string {
+	a := p.Client.Ask
+	folder, usual := p.Client.Folder(p.env.Getenv)
+	files := []string{filepath.Join(cmp.Or(p.Store, folder), a.ServersFile)}
+	for dir := p.Dir; !a.Elsewhere; dir = filepath.Dir(dir) {
+		files = append(files, filepath.Join(dir, filepath.Base(usual), a.ServersFile))
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	var names []string
+	for _, path := range files {
+		data, err := atomicfile.Read(path, atomicfile.MaxSize)
+		if err != nil {
+			continue // the client says what is wrong with it
+		}
+		var config map[string]any
+		if toml.Unmarshal(data, &config) != nil {
+			continue
+		}
+		table, _ := config[a.ServersKey].(map[string]any)
+		for name := range table {
+			if !slices.Contains(names, name) && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Command is the command that asks, for a shell; the question comes on its
+// standard input.
+func (p *Predecessor) Command(stream bool) string {
+	a := p.Client.Ask
+	words := []string{"env"}
+	kept := a.Environ(Account(Environ(p.agents, p.env.Environ), p.account()), "")
+	var gone []string
+	for _, kv := range p.env.Environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if !slices.ContainsFunc(kept, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) && !slices.Contains(gone, name) {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	for _, name := range gone {
+		words = append(words, "-u", term.Typed(name))
+	}
+	if change := p.account(); strings.Contains(change, "=") {
+		words = append(words, term.Typed(change))
+	}
+	const folder = `"$(mktemp -d)"`
+	for _, kv := range a.Variables("SCRATCH") {
+		if name, ok := strings.CutSuffix(kv, "=SCRATCH"); ok {
+			words = append(words, name+"="+folder)
+			continue
+		}
+		words = append(words, term.Typed(kv))
+	}
+	for _, w := range p.Client.Command {
+		words = append(words, term.Typed(w))
+	}
+	for _, w := range p.words("SCRATCH", stream && len(a.Stream) > 0) {
+		if w == "SCRATCH" {
+			words = append(words, folder)
+			continue
+		}
+		words = append(words, term.Typed(w))
+	}
+	dir := term.Typed(p.Dir)
+	if a.Elsewhere {
+		dir = folder
+	}
+	return "cd " + dir + " && " + strings.Join(words, " ")
+}
+
+// grace is how long a client that is to end has to do so by itself.
+const grace = 5 * time.Second
+
+// start prepares the client's process. It stands in a group of its own: what a
+// terminal sends goes to us, and we tell it. When ctx ends, it is asked to end,
+// and when it does not, it is ended.
+func (c *call) start(ctx context.Context) (*exec.Cmd, error) {
+	path, err := process.LookPath(c.args[0], c.dir, c.environ)
+	if err != nil {
+		return nil, cli.Fail(cli.No, err)
+	}
+	cmd := exec.CommandContext(ctx, path, c.args[1:]...)
+	cmd.Args[0] = c.args[0]
+	cmd.Dir = c.dir
+	cmd.Env = append(slices.Clip(c.environ), "PWD="+c.dir, "PATH="+process.SearchPath(c.dir, c.environ)) // it may be a script
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	return cmd, nil
+}
+
+// end removes what the run had for itself.
+func (c *call) end() error {
+	if c.scratch == "" {
+		return nil
+	}
+	return os.RemoveAll(c.scratch)
+}
+
+// Once asks one question and returns the answer, as it came.
+func (p *Predecessor) Once(ctx context.Context, question string) (string, error) {
+	a := p.Client.Ask
+	answer, complaint, err := p.once(ctx, question, true)
+	if err != nil && ctx.Err() == nil && slices.ContainsFunc(a.Unseed, func(word string) bool { return strings.Contains(complaint, word) }) {
+		answer, _, err = p.once(ctx, question, false)
+	}
+	return answer, err
+}
+
+func (p *Predecessor) once(ctx context.Context, question string, seeded bool) (answer, complaint string, err error) {
+	c, err := p.call(false, seeded)
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { err = errors.Join(err, c.end()) }()
+	cmd, err := c.start(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	var stdout, stderr tail
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(question), &stdout, &stderr
+	if err := cmd.Run(); err != nil || ctx.Err() != nil {
+		return "", stderr.String(), p.failed(ctx, err, stderr.String(), stdout.String())
+	}
+	return strings.Trim(stdout.String(), "\n"), "", nil
+}
+
+// failed is the error of a client that did not answer: in its own words, for it
+// knows best.
+func (p *Predecessor) failed(ctx context.Context, err error, words ...string) error {
+	if ctx.Err() != nil {
+		return ErrInterrupted
+	}
+	failure := cli.Failf(cli.No, "%s did not answer", p.Client.Name)
+	if err != nil {
+		failure = cli.Failf(cli.No, "%s did not answer: %v", p.Client.Name, err)
+	}
+	for _, w := range words {
+		if lines := strings.Split(strings.TrimSpace(w), "\n"); lines[0] != "" {
+			for _, line := range lines[max(0, len(lines)-maxLines):] {
+				failure = cli.WithHint(failure, "%s: %s", p.Client.Name, strings.TrimSpace(line))
+			}
+			break
+		}
+	}
+	return failure
+}
+
+// maxLines is how many of a client's last words are repeated.
+const maxLines = 8
+
+// ErrInterrupted is the error of a question that was called off.
+var ErrInterrupted = cli.Failf(cli.No, "interrupted")
+
+// tail keeps what is written to it, up to maxAnswer, and of more the end.
+type tail struct{ bytes.Buffer }
+
+// maxAnswer is how long an answer may be.
+const maxAnswer = 16 << 20
+
+func (t *tail) Write(p []byte) (int, error) {
+	if t.Len()+len(p) > 2*maxAnswer {
+		t.Next(t.Len() - maxAnswer)
+	}
+	return t.Buffer.Write(p)
+}

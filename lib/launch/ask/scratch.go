@@ -1,0 +1,133 @@
+package ask
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+)
+
+// scratchPrefix begins the name of a folder that a client has for the time of a
+// question. Behind it stand the process that made it, when that started and, where
+// there are such, in which PID namespace.
+const scratchPrefix = "gt-ask-"
+
+// scratch makes such a folder below dir, that only its user can read, and
+// removes those that were left by a process that was killed.
+func scratch(dir string) (string, error) {
+	self, err := process.Find(os.Getpid())
+	if err != nil {
+		return "", err
+	}
+	sweep(dir, self.Boot)
+	name := fmt.Sprintf("%s%d-%s", scratchPrefix, self.PID, self.Start)
+	if self.NS != "" {
+		name += "-" + self.NS
+	}
+	path, err := os.MkdirTemp(dir, name+"-*")
+	if err != nil {
+		return "", atomicfile.Error("make a folder in", dir, err)
+	}
+	return path, nil
+}
+
+// unseen is how long a folder stays whose process is of another PID namespace: no
+// question takes as long.
+const unseen = 24 * time.Hour
+
+// sweep removes the folders of processes that are no more: ours, and no link.
+func sweep(dir, boot string) {
+	found, err := filepath.Glob(filepath.Join(dir, scratchPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, path := range found {
+		info, err := os.Lstat(path)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
+			continue
+		}
+		words := strings.Split(strings.TrimPrefix(filepath.Base(path), scratchPrefix), "-")
+		pid, err := strconv.Atoi(words[0])
+		if err != nil || len(words) < 3 {
+			continue
+		}
+		ns := ""
+		if len(words) > 3 {
+			ns = words[2]
+		}
+		maker := process.Noted(pid, words[1], boot, ns)
+		if maker.Elsewhere() && time.Since(info.ModTime()).Abs() < unseen || !maker.Elsewhere() && !maker.Gone() {
+			continue
+		}
+		_ = os.RemoveAll(path) // what cannot be removed hurts nobody
+	}
+}
+
+// maxSeed bounds what is copied for a client, in bytes; a folder for the time of a
+// question may lie in memory.
+const maxSeed = 256 << 20
+
+// seed copies SQLite databases that fit the patterns, each with the log that
+// belongs to it, as far as nobody writes to them meanwhile. A client goes on
+// without those that are missing.
+func seed(from string, patterns []string, to string) {
+	left := int64(maxSeed)
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(filepath.Join(from, pattern))
+		for _, path := range found {
+			before := look(path)
+			if before.size > left {
+				continue
+			}
+			copied := filepath.Join(to, filepath.Base(path))
+			if copyFile(path, copied) && (before.log == 0 || copyFile(path+"-wal", copied+"-wal")) && look(path) == before {
+				left -= before.size
+				continue
+			}
+			_ = os.Remove(copied)
+			_ = os.Remove(copied + "-wal")
+		}
+	}
+}
+
+// database is what shows that a database has changed.
+type database struct {
+	size, log       int64 // log is that of its write-ahead log, which size counts too
+	changed, logged int64
+}
+
+func look(path string) database {
+	var d database
+	if info, err := os.Lstat(path); err == nil {
+		d.size, d.changed = info.Size(), info.ModTime().UnixNano()
+	}
+	if info, err := os.Lstat(path + "-wal"); err == nil {
+		d.log, d.logged = info.Size(), info.ModTime().UnixNano()
+		d.size += d.log
+	}
+	return d
+}
+
+func copyFile(from, to string) bool {
+	in, err := atomicfile.Open(from)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(out, in)
+	return out.Close() == nil && err == nil
+}

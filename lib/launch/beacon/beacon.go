@@ -1,0 +1,52 @@
+// Package beacon writes the first prompt of a session that gt starts. Its
+// first line names the session in its client's resume picker:
+//
+//	[GAS TOWN] crew max (rig: gastown) <- self • 2026-01-17T01:00 • handoff
+package beacon
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gt/lib/place/identity"
+)
+
+// The topics of a beacon: why the session is started.
+const (
+	ColdStart = "cold-start"
+	Handoff   = "handoff"
+	Attach    = "attach"
+	Assigned  = "assigned"
+	Patrol    = "patrol"
+	Ready     = "ready"
+)
+
+// Self is the sender of a beacon that a session writes for its successor; the
+// others are mayor and deacon.
+const Self = "self"
+
+// instructions follow the topics that do not say themselves what to do.
+const instructions = `
+
+Check your hook and mail, then act on the hook if present:
+1. Read what gt-prime told you at the start of this session; where it told nothing, run ` + "`gt-prime`" + `.
+2. ` + "`gt-mail inbox`" + ` shows hooked work and unread notes.
+3. If work is hooked, do it now.
+4. If nothing is, wait for instructions.`
+
+// Prompt returns the beacon for a session that starts now: its line, and for
+// the topics handoff, cold-start and attach what to do. The molecule is
+// appended to the topic where there is one.
+func Prompt(to identity.Identity, sender string, now time.Time, topic, molecule string) string {
+	subject := topic
+	if molecule = strings.Join(strings.Fields(molecule), " "); molecule != "" { // it stays one line
+		subject += ":" + molecule
+	}
+	line := fmt.Sprintf("[GAS TOWN] %s <- %s • %s • %s", to, sender, now.Format("2006-01-02T15:04"), subject)
+	switch topic {
+	case Handoff, ColdStart, Attach:
+		return line + instructions
+	}
+	return line
+}

@@ -1,0 +1,150 @@
+package eventlog
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// maxHead is how much of a line is looked at to say what it is. What an event
+// begins with (ts, type, actor, session) stands in its first hundreds of bytes;
+// the rest of a longer line is passed on without being held in memory.
+const maxHead = 1 << 20
+
+// maxType is how much of a type is looked at: types are counted by name, and a
+// hostile log may have a megabyte of each.
+const maxType = 200
+
+// Head is what the beginning of a line says: enough to tell how much longer the
+// line is worth keeping.
+type Head struct {
+	Time    time.Time // zero where the line says none that can be read
+	Type    string    // "" where it is no event; of a longer one its first 200 bytes
+	Session string    // payload.session_id
+	CWD     string    // payload.cwd: where that session's own record lies
+}
+
+// Lifecycle says whether the line tells of a session's life: its existence, its
+// place in a chain or its outcome. Such lines outlive the log (see Archive).
+func (h Head) Lifecycle() bool {
+	switch h.Type {
+	case SessionStart, SessionResume, SessionEnd, Handoff:
+		return true
+	}
+	return false
+}
+
+func head(line []byte) Head {
+	v := gjson.GetManyBytes(line, "ts", "type", "payload.session_id", "payload.cwd")
+	h := Head{Type: v[1].Str, Session: v[2].Str, CWD: v[3].Str}
+	if len(h.Type) > maxType {
+		h.Type = strings.Clone(h.Type[:maxType]) // the rest need not stay in memory
+	}
+	if t, err := time.Parse(time.RFC3339, v[0].Str); err == nil {
+		h.Time = t
+	}
+	return h
+}
+
+// Heads calls each for every line of the log that ends in a line feed, the
+// oldest first, with the line's size; at is where in the file it begins. Memory
+// does not grow with the log nor with the length of a line. A log that does not
+// exist has no lines.
+func (l Log) Heads(each func(h Head, at, size int64)) error {
+	f, err := atomicfile.Open(string(l))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	return ScanHeads(f, each)
+}
+
+// ScanHeads is Heads for a file that is open.
+func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
+	info, err := f.Stat()
+	if err == nil {
+		_, err = heads(f, 0, info.Size(), each)
+	}
+	return atomicfile.Error("read", f.Name(), err)
+}
+
+// heads is Heads for the bytes of f from one offset to another; it returns
+// where the last whole line ends.
+func heads(f io.ReaderAt, from, to int64, each func(h Head, at, size int64)) (int64, error) {
+	r := newLines(f, from, to)
+	for {
+		begin, err := r.next()
+		if err != nil {
+			return r.at, ignoreEOF(err)
+		}
+		h, at := head(begin), r.at
+		size, whole, err := r.rest(io.Discard)
+		if err != nil || !whole {
+			return at, err
+		}
+		each(h, at, size)
+	}
+}
+
+// lines goes through a part of a file by the line, without holding more of a
+// line than its beginning.
+type lines struct {
+	r     *bufio.Reader
+	at    int64 // where the line begins
+	begin []byte
+	more  bool // begin is not the whole line
+}
+
+func newLines(f io.ReaderAt, from, to int64) *lines {
+	return &lines{r: bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), maxHead), at: from}
+}
+
+// next returns the beginning of the next line, which is the whole of most;
+// io.EOF where there is none. The bytes are valid until rest.
+func (l *lines) next() ([]byte, error) {
+	begin, err := l.r.ReadSlice('\n')
+	l.more = errors.Is(err, bufio.ErrBufferFull)
+	l.begin = begin
+	if len(begin) > 0 && (l.more || err == io.EOF) {
+		err = nil
+	}
+	return begin, err
+}
+
+// rest writes the line that next found to w, with its line feed, and goes on to
+// the following one. whole is false for a last line without a line feed.
+func (l *lines) rest(w io.Writer) (size int64, whole bool, err error) {
+	for {
+		n, err := w.Write(l.begin)
+		size += int64(n)
+		if err != nil {
+			return size, false, err
+		}
+		whole = len(l.begin) > 0 && l.begin[len(l.begin)-1] == '\n'
+		if !l.more {
+			break
+		}
+		if _, err := l.next(); err != nil && err != io.EOF {
+			return size, false, err
+		}
+	}
+	l.at += size
+	return size, whole, nil
+}
+
+func ignoreEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}

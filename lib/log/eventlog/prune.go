@@ -1,0 +1,615 @@
+package eventlog
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+)
+
+// ErrReplaced is what a prune gives when another program replaced the log while
+// it ran. Nothing was changed; the next one finds the new log.
+var ErrReplaced = errors.New("another program replaced it meanwhile")
+
+// Pruning says what may leave the log.
+type Pruning struct {
+	// Expired says of a line whether it has served its time. It has to answer
+	// the same each time, and is not asked for lines that are no events.
+	Expired func(Head) bool
+	// Live says of a session_start or session_resume that has expired whether
+	// its session is still at work: then all that the log says of that session
+	// stays. May be nil.
+	Live func(Head) bool
+	// Keep is how many events stay at least, the newest ones, expired or not.
+	Keep int
+	// Archive is whether lines that tell of a session's life are carried over
+	// to the archive.
+	Archive bool
+	// DryRun counts and changes nothing.
+	DryRun bool
+	// Progress hears from time to time how many bytes of how many are done.
+	// May be nil.
+	Progress func(done, total int64)
+}
+
+// Pruned is what a prune did, or with DryRun would do.
+type Pruned struct {
+	Events  int            // in the log before
+	Removed map[string]int // how many left, by type
+	Before  int64          // the log's size in bytes
+	After   int64
+	Carried int // lines carried over to the archive
+}
+
+// Total is how many events left the log.
+func (p Pruned) Total() int {
+	n := 0
+	for _, k := range p.Removed {
+		n += k
+	}
+	return n
+}
+
+const (
+	// turnWait is how long a prune waits for another to end.
+	turnWait = 500 * time.Millisecond
+	// pruneWait is how long a prune waits for appenders, who each hold the lock
+	// for less than a millisecond.
+	pruneWait = 30 * time.Second
+	// shortTail is how much of what was appended while a prune ran it copies
+	// while everybody waits; more than that it copies before.
+	shortTail = 64 << 10
+	maxTypes  = 1000 // that are counted by name; a hostile log has more
+)
+
+// Prune takes the expired events out of the log. Appenders go on meanwhile, and
+// what they add is in the new log; a reader that has the old one open reads that
+// to its end. The log keeps its mode and owner. What is no event stays, for
+// nobody can say how old it is.
+//
+// The log is replaced whole: whoever is killed in here leaves the old log or
+// the new one, and the next prune clears away what it left half done. Only one
+// process prunes or rotates a log at a time; another gets flock.ErrBusy.
+func (l Log) Prune(p Pruning) (Pruned, error) {
+	if p.DryRun {
+		f, err := atomicfile.Open(string(l))
+		if errors.Is(err, fs.ErrNotExist) {
+			return Pruned{}, nil
+		} else if err != nil {
+			return Pruned{}, err
+		}
+		defer f.Close()
+		s, err := l.survey(f, p)
+		return s.pruned, err
+	}
+	var s survey
+	err := l.replace(func(w *rewrite) (bool, error) {
+		var err error
+		if s, err = l.survey(w.old, p); err != nil || s.pruned.Total() == 0 {
+			return false, err
+		}
+		w.end = s.end
+		report := reporter(p.Progress, 2*s.end, s.end)
+		err = w.each(0, s.end, func(h Head, at int64) fate {
+			report(at)
+			switch {
+			case !s.leaves(h, at):
+				return stays
+			case p.Archive && h.Lifecycle():
+				return archived
+			}
+			return goes
+		})
+		return true, err
+	})
+	return s.pruned, err
+}
+
+// survey is what a first look at the log says about which lines leave it.
+type survey struct {
+	Pruning
+	pruned Pruned
+	end    int64            // of the last whole line
+	live   map[string]int64 // the sessions that are still at work, and where that was seen
+	from   int64            // expired events from here on stay all the same
+}
+
+func (l Log) survey(f *os.File, p Pruning) (survey, error) {
+	s := survey{Pruning: p, live: map[string]int64{}}
+	s.pruned.Removed = map[string]int{}
+	info, err := f.Stat()
+	if err != nil {
+		return s, atomicfile.Error("read", string(l), err)
+	}
+	s.pruned.Before = info.Size()
+	s.from = info.Size()
+	total := 2 * info.Size() // this look, and the writing
+	if p.DryRun {
+		total = info.Size()
+	}
+	report := reporter(p.Progress, total, 0)
+
+	// The newest of those that may go, as many as may have to stay.
+	type mark struct {
+		at, size int64
+		kind     string
+		carried  bool
+	}
+	newest := make([]mark, 0, max(p.Keep, 0))
+	staying, going := 0, int64(0)
+	s.end, err = heads(f, 0, info.Size(), func(h Head, at, size int64) {
+		report(at)
+		if h.Type == "" || h.Time.IsZero() {
+			return
+		}
+		s.pruned.Events++
+		if (h.Type == SessionStart || h.Type == SessionResume) && p.Live != nil && p.Expired(h) {
+			if _, known := s.live[h.Session]; !known && p.Live(h) {
+				s.live[h.Session] = at
+			}
+		}
+		if !s.leaves(h, at) {
+			staying++
+			return
+		}
+		m := mark{at, size, h.Type, p.Archive && h.Lifecycle()}
+		if _, known := s.pruned.Removed[m.kind]; !known && len(s.pruned.Removed) >= maxTypes {
+			m.kind = "other"
+		}
+		s.pruned.Removed[m.kind]++
+		going += size
+		if m.carried {
+			s.pruned.Carried++
+		}
+		if cap(newest) == 0 {
+			return
+		}
+		if len(newest) == cap(newest) {
+			copy(newest, newest[1:])
+			newest = newest[:len(newest)-1]
+		}
+		newest = append(newest, m)
+	})
+	if err != nil {
+		return s, atomicfile.Error("read", string(l), err)
+	}
+	for i := len(newest) - 1; i >= 0 && staying < p.Keep; i-- {
+		m := newest[i]
+		s.from = m.at
+		staying++
+		going -= m.size
+		if s.pruned.Removed[m.kind]--; s.pruned.Removed[m.kind] == 0 {
+			delete(s.pruned.Removed, m.kind)
+		}
+		if m.carried {
+			s.pruned.Carried--
+		}
+	}
+	s.pruned.After = s.pruned.Before - going
+	return s, nil
+}
+
+// leaves says whether the line leaves the log.
+func (s *survey) leaves(h Head, at int64) bool {
+	if h.Type == "" || h.Time.IsZero() || at >= s.from {
+		return false
+	}
+	if since, live := s.live[h.Session]; live && at >= since {
+		return false
+	}
+	return s.Expired(h)
+}
+
+// Rotated is what a rotation did.
+type Rotated struct {
+	Path    string // what the old log is called now, "" when there was nothing to rotate
+	Events  int    // that are in it
+	Bytes   int64
+	Carried int // lines carried over to the archive
+}
+
+// Rotate sets the whole log aside, as events-<time>.jsonl in the archive's
+// folder, and begins an empty one. What tells of sessions' lives is carried over
+// to the archive first. The promises of Prune hold for it, too.
+func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, error) {
+	var r Rotated
+	err := l.replace(func(w *rewrite) (bool, error) {
+		info, err := w.old.Stat()
+		if err != nil || info.Size() == 0 {
+			return false, err
+		}
+		r.Path = l.segment(now)
+		w.segment = r.Path
+		report := reporter(progress, info.Size(), 0)
+		carry := func(h Head, at int64) fate {
+			report(at)
+			if h.Type != "" && !h.Time.IsZero() {
+				r.Events++
+			}
+			if !h.Lifecycle() {
+				return goes
+			}
+			r.Carried++
+			return archived
+		}
+		// What comes after the last line feed now may be whole in a moment.
+		if w.end, err = heads(w.old, 0, info.Size(), func(Head, int64, int64) {}); err != nil {
+			return false, err
+		}
+		w.tail = func(from, to int64) error {
+			r.Bytes = to
+			return w.each(from, to, carry)
+		}
+		return true, w.each(0, w.end, carry)
+	})
+	if err != nil {
+		r.Path = ""
+	}
+	return r, err
+}
+
+// A fate is what becomes of a line.
+type fate int
+
+const (
+	stays    fate = iota
+	goes          // leaves the log
+	archived      // leaves the log for the archive
+)
+
+// rewrite is a log on its way to be replaced.
+type rewrite struct {
+	log     Log
+	old     *os.File
+	new     *os.File
+	archive *os.File // nil until something is carried over
+	toNew   *bufio.Writer
+	toOld   *bufio.Writer // to the archive
+
+	end     int64                      // of the lines whose fate was decided; what follows was appended since
+	tail    func(from, to int64) error // decides about that while everybody waits; nil: it stays
+	segment string                     // what the old log is called from then on, "" when it goes
+
+	begun intent
+}
+
+// intent is written before anything is changed, as <log>.pruning.json, so that
+// what a killed process left half done can be undone.
+type intent struct {
+	// Log is the inode of the old log.
+	Log uint64 `json:"log"`
+	// Archive is the size that the archive had before, in bytes.
+	Archive int64 `json:"archive"`
+	// Segment is the second name that the old log gets.
+	Segment string `json:"segment,omitempty"`
+}
+
+// The names of what is on its way. They are always the same, for only one
+// process prunes at a time.
+func (l Log) newPath() string    { return string(l) + ".pruning" }
+func (l Log) intentPath() string { return string(l) + ".pruning.json" }
+
+// replace has decide write a new log, and puts it in the place of the old one
+// unless decide says no.
+//
+//  1. The intent is on disk: how long the archive was.
+//  2. decide writes what stays to the new log and what is carried over to the
+//     archive, while others append to the old one.
+//  3. With the log's lock held, the rest that was appended is copied.
+//  4. All of it is on disk. The old log gets its second name, if any, and the
+//     new one takes its place.
+//  5. The intent is removed.
+//
+// Whether 4 happened is told by the new log's own name: the rename takes it
+// away.
+func (l Log) replace(decide func(*rewrite) (bool, error)) (err error) {
+	if missing(string(l)) && missing(l.intentPath()) && missing(l.newPath()) {
+		return nil
+	}
+	if err := l.prepare(); err != nil {
+		return err
+	}
+	busy, err := flock.Acquire(string(l)+".prune.lock", turnWait)
+	if err != nil {
+		return err
+	}
+	defer busy.Unlock()
+	if err := l.undo(); err != nil {
+		return err
+	}
+	w := &rewrite{log: l}
+	if w.old, err = atomicfile.Open(string(l)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer w.old.Close()
+	if err := w.begin(); err != nil {
+		return errors.Join(err, l.undo())
+	}
+	defer w.close()
+	wanted, err := decide(w)
+	if err == nil && wanted {
+		err = w.finish()
+	}
+	if err != nil || !wanted {
+		w.close()
+		return errors.Join(err, l.undo())
+	}
+	return atomicfile.Remove(l.intentPath())
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// undo takes back what a killed prune, or one that failed, left half done.
+func (l Log) undo() error {
+	data, err := atomicfile.Read(l.intentPath(), 1<<20)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return atomicfile.Remove(l.newPath()) // it died before it changed anything else
+	case err != nil:
+		return err
+	}
+	var i intent
+	if err := json.Unmarshal(data, &i); err != nil {
+		return atomicfile.Error("read", l.intentPath(), err)
+	}
+	if _, err := os.Lstat(l.newPath()); errors.Is(err, fs.ErrNotExist) {
+		return atomicfile.Remove(l.intentPath()) // it was done but for this
+	} else if err != nil {
+		return atomicfile.Error("look at", l.newPath(), err)
+	}
+	info, err := os.Lstat(string(l))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return atomicfile.Error("look at", string(l), err)
+	}
+	if err != nil || inode(info) != i.Log {
+		// Another program has replaced the log since, and may have left out what
+		// was carried over or set aside: better twice than not at all.
+		return errors.Join(atomicfile.Remove(l.newPath()), atomicfile.Remove(l.intentPath()))
+	}
+	if err := l.undoArchive(i); err != nil {
+		return err
+	}
+	// The new log goes last: as long as it is there, this is done again.
+	if err := atomicfile.Remove(l.newPath()); err != nil {
+		return err
+	}
+	return atomicfile.Remove(l.intentPath())
+}
+
+func inode(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Ino
+	}
+	return 0
+}
+
+// cut shortens a file to size; it never makes one longer.
+func cut(f *os.File, size int64) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() <= size {
+		return err
+	}
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// begin opens the new log.
+func (w *rewrite) begin() error {
+	info, err := w.old.Stat()
+	if err != nil {
+		return atomicfile.Error("read", string(w.log), err)
+	}
+	w.new, err = os.OpenFile(w.log.newPath(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return atomicfile.Error("create", w.log.newPath(), err)
+	}
+	mode := info.Mode().Perm()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		if int(st.Uid) != os.Geteuid() {
+			// root prunes a user's log, which has to stay the user's.
+			err = w.new.Chown(int(st.Uid), int(st.Gid))
+		} else if w.new.Chown(-1, int(st.Gid)) != nil {
+			// It becomes another group's, which gets no more than everybody has.
+			mode &= ^fs.FileMode(0o070) | mode&0o007<<3
+		}
+	}
+	if err == nil {
+		err = w.new.Chmod(mode)
+	}
+	w.toNew = bufio.NewWriterSize(w.new, 256<<10)
+	return atomicfile.Error("create", w.log.newPath(), err)
+}
+
+// carry opens the archive, and writes down first how long it is.
+func (w *rewrite) carry() error {
+	if w.archive != nil {
+		return nil
+	}
+	archive := string(w.log.Archive())
+	dir, err := w.log.archive().MakeOurs()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	f, err := atomicfile.OpenAppendIn(dir, archiveName)
+	if err != nil {
+		return atomicfile.Error("open", archive, err)
+	}
+	w.archive = f
+	w.toOld = bufio.NewWriterSize(f, 64<<10)
+	info, err := f.Stat()
+	if err != nil {
+		return atomicfile.Error("read", archive, err)
+	}
+	torn, err := endsTorn(f)
+	if err != nil {
+		return atomicfile.Error("read", archive, err)
+	}
+	log, err := w.old.Stat()
+	if err != nil {
+		return atomicfile.Error("read", string(w.log), err)
+	}
+	w.begun = intent{Log: inode(log), Archive: info.Size(), Segment: w.segment}
+	if err := w.intend(); err != nil {
+		return err
+	}
+	if torn {
+		return w.toOld.WriteByte('\n')
+	}
+	return nil
+}
+
+func (w *rewrite) intend() error {
+	data, err := json.Marshal(w.begun)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(w.log.intentPath(), append(data, '\n'), atomicfile.Synced)
+}
+
+// each decides about the lines between two offsets of the old log.
+func (w *rewrite) each(from, to int64, decide func(h Head, at int64) fate) error {
+	r := newLines(w.old, from, to)
+	for {
+		begin, err := r.next()
+		if err != nil {
+			return atomicfile.Error("read", string(w.log), ignoreEOF(err))
+		}
+		dest := io.Writer(w.toNew)
+		switch decide(head(begin), r.at) {
+		case goes:
+			dest = io.Discard
+		case archived:
+			if err := w.carry(); err != nil {
+				return err
+			}
+			dest = w.toOld
+		}
+		_, whole, err := r.rest(dest)
+		switch {
+		case err != nil && dest == io.Writer(w.toOld):
+			return atomicfile.Error("write", string(w.log.Archive()), err)
+		case err != nil:
+			return atomicfile.Error("write", w.log.newPath(), err)
+		case !whole && dest == io.Writer(w.toOld):
+			// A last line that was torn stays torn, and alone.
+			if err := w.toOld.WriteByte('\n'); err != nil {
+				return atomicfile.Error("write", string(w.log.Archive()), err)
+			}
+		}
+	}
+}
+
+// finish copies what was appended meanwhile and puts the new log in its place.
+func (w *rewrite) finish() error {
+	if w.segment != "" { // also where nothing was carried over
+		if err := w.carry(); err != nil {
+			return err
+		}
+	}
+	// Most of it while nobody waits.
+	if w.tail == nil {
+		for range 10 {
+			info, err := w.old.Stat()
+			if err != nil {
+				return atomicfile.Error("read", string(w.log), err)
+			}
+			if info.Size()-w.end < shortTail {
+				break
+			}
+			if err := w.copyTo(info.Size()); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.sync(); err != nil {
+		return err
+	}
+	lock, err := w.log.lock(pruneWait)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	info, err := w.old.Stat()
+	if err != nil {
+		return atomicfile.Error("read", string(w.log), err)
+	}
+	named, err := os.Lstat(string(w.log))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return atomicfile.Error("look at", string(w.log), err)
+	}
+	if err != nil || !os.SameFile(named, info) || info.Size() < w.end {
+		return atomicfile.Error("prune", string(w.log), ErrReplaced)
+	}
+	if w.tail != nil {
+		err = w.tail(w.end, info.Size())
+	} else {
+		err = w.copyTo(info.Size())
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.sync(); err != nil {
+		return err
+	}
+	if w.segment != "" {
+		if err := w.setAside(); err != nil {
+			return atomicfile.Error("link", string(w.log), err)
+		}
+	}
+	return atomicfile.Rename(w.log.newPath(), string(w.log), atomicfile.Synced)
+}
+
+// copyTo copies the old log's bytes up to that offset as they are.
+func (w *rewrite) copyTo(end int64) error {
+	n, err := io.Copy(w.toNew, io.NewSectionReader(w.old, w.end, end-w.end))
+	w.end += n
+	return atomicfile.Error("write", w.log.newPath(), err)
+}
+
+// sync waits until all that was written is on disk: the archive before the new
+// log, for what leaves the log has to be somewhere.
+func (w *rewrite) sync() error {
+	if w.archive != nil {
+		if err := cmp.Or(w.toOld.Flush(), w.archive.Sync()); err != nil {
+			return atomicfile.Error("write", string(w.log.Archive()), err)
+		}
+	}
+	return atomicfile.Error("write", w.log.newPath(), cmp.Or(w.toNew.Flush(), w.new.Sync()))
+}
+
+func (w *rewrite) close() {
+	w.new.Close()
+	if w.archive != nil {
+		w.archive.Close()
+	}
+}
+
+// reporter calls progress at most once for every MiB.
+func reporter(progress func(done, total int64), total, before int64) func(at int64) {
+	if progress == nil {
+		return func(int64) {}
+	}
+	next := int64(0)
+	return func(at int64) {
+		if at >= next {
+			next = at + 1<<20
+			progress(before+at, total)
+		}
+	}
+}

@@ -1,0 +1,305 @@
+// Package retention says how long an event is worth keeping, and how much it is
+// worth until then: Gas Town's Key Record Chronicle.
+//
+// Each type of event has a time to live (TTL) and a curve by which its value
+// falls from 1 to 0 over that time. What has outlived its TTL may be pruned.
+package retention
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/duration"
+	"gt/lib/text/openjson"
+)
+
+// Policy says how long events are kept. It is stored as <town>/.krc.yaml, in
+// Gas Town's form: JSON, which is YAML too, with durations in nanoseconds. A
+// file may also say "3d" or "12h". What it leaves out, types among it, is as in
+// Default.
+type Policy struct {
+	// DefaultTTL is for types that no pattern fits.
+	DefaultTTL TTL `json:"default_ttl"`
+	// TTLs is by type; a pattern may have a * for any characters.
+	TTLs map[string]TTL `json:"ttls"`
+	// Interval is how much time passes at least between two prunes that nobody
+	// asked for.
+	Interval TTL `json:"prune_interval"`
+	// Keep is how many events stay at least, whatever their age.
+	Keep int `json:"min_retain_count"`
+
+	unknown openjson.Unknown
+}
+
+// TTL is a length of time over zero.
+type TTL time.Duration
+
+func (t TTL) String() string { return duration.Format(time.Duration(t)) }
+
+// MarshalJSON writes nanoseconds, as Gas Town does.
+func (t TTL) MarshalJSON() ([]byte, error) { return json.Marshal(int64(t)) }
+
+// UnmarshalJSON reads nanoseconds, or a text like "3d".
+func (t *TTL) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return t.UnmarshalText([]byte(text))
+	}
+	var ns int64
+	if err := json.Unmarshal(data, &ns); err != nil {
+		return err
+	}
+	*t = TTL(ns)
+	return t.check()
+}
+
+// UnmarshalText reads a text like "3d".
+func (t *TTL) UnmarshalText(text []byte) error {
+	d, err := duration.Parse(string(text))
+	if err != nil {
+		return err
+	}
+	*t = TTL(d)
+	return t.check()
+}
+
+func (t TTL) check() error {
+	if t <= 0 {
+		return errors.New("a time to live is longer than nothing")
+	}
+	return nil
+}
+
+const day = TTL(24 * time.Hour)
+
+// Default is the policy where nobody decided otherwise.
+func Default() Policy {
+	return Policy{
+		DefaultTTL: 7 * day,
+		Interval:   TTL(time.Hour),
+		Keep:       100,
+		TTLs: map[string]TTL{
+			"patrol_*": day, "polecat_checked": day, "polecat_nudged": day,
+			"session_start": 3 * day, "session_resume": 3 * day, "session_end": 3 * day, "nudge": 3 * day,
+			"handoff": 7 * day,
+			"hook":    14 * day, "unhook": 14 * day, "sling": 14 * day, "done": 14 * day,
+			"mail": 30 * day, "session_death": 30 * day, "merge_*": 30 * day,
+			"mass_death": 90 * day,
+		},
+	}
+}
+
+// TTL returns how long events of that type are kept: by the type itself, else
+// by the longest pattern that fits, else the default.
+func (p *Policy) TTL(kind string) time.Duration {
+	return time.Duration(match(p.TTLs, kind, p.DefaultTTL))
+}
+
+// Expired says whether an event of that type has outlived its TTL.
+func (p *Policy) Expired(kind string, age time.Duration) bool { return age > p.TTL(kind) }
+
+// A Curve is how the value of an event falls, from 1 when it happens to 0 when
+// its TTL is over.
+type Curve string
+
+const (
+	Rapid  Curve = "rapid"  // halves with every quarter of the TTL: heartbeats, patrols
+	Steady Curve = "steady" // in a line: sessions, nudges, hand-overs
+	Slow   Curve = "slow"   // halves in three quarters of the TTL: work, errors
+	Flat   Curve = "flat"   // all of it for nine tenths of the TTL, then down: what is audited
+)
+
+var curves = map[string]Curve{
+	"patrol_*": Rapid, "polecat_checked": Rapid, "polecat_nudged": Rapid, "heartbeat": Rapid, "ping": Rapid,
+	"session_start": Steady, "session_resume": Steady, "session_end": Steady, "nudge": Steady, "handoff": Steady,
+	"hook": Slow, "unhook": Slow, "sling": Slow, "done": Slow,
+	"hook_error": Slow, "error": Slow, "recovery": Slow, "escalation": Slow,
+	"mail": Flat, "session_death": Flat, "mass_death": Flat, "merge_*": Flat,
+}
+
+// CurveOf returns the curve for events of that type; Steady where none is known.
+func CurveOf(kind string) Curve { return match(curves, kind, Steady) }
+
+// Value is how much an event of that age is worth, between 1 and 0. What will
+// only happen is worth 1.
+func (c Curve) Value(age, ttl time.Duration) float64 {
+	switch {
+	case age <= 0:
+		return 1
+	case age >= ttl:
+		return 0
+	}
+	x := float64(age) / float64(ttl)
+	switch c {
+	case Rapid:
+		return math.Exp2(-4 * x)
+	case Slow:
+		return math.Exp2(-x / 0.75)
+	case Flat:
+		if x < 0.9 {
+			return 1
+		}
+		return (1 - x) / 0.1
+	}
+	return 1 - x
+}
+
+// Fits says whether a pattern, which may have a * for any characters, fits a
+// type of event.
+func Fits(pattern, kind string) bool {
+	ok, _ := path.Match(pattern, kind)
+	return ok
+}
+
+// match returns what the table says of a type.
+func match[T any](table map[string]T, kind string, otherwise T) T {
+	if v, ok := table[kind]; ok {
+		return v
+	}
+	best := ""
+	for pattern := range table {
+		if !strings.Contains(pattern, "*") || !Fits(pattern, kind) {
+			continue
+		}
+		if best == "" || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best {
+			best = pattern
+		}
+	}
+	if v, ok := table[best]; ok && best != "" {
+		return v
+	}
+	return otherwise
+}
+
+// Patterns returns what the policy has TTLs for, in the order of the TTLs.
+func (p *Policy) Patterns() []string {
+	return slices.SortedFunc(maps.Keys(p.TTLs), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.TTLs[a], p.TTLs[b]), cmp.Compare(a, b))
+	})
+}
+
+var pattern = regexp.MustCompile(`^[A-Za-z0-9_.*-]{1,100}$`)
+
+// Set gives events of a type, or of all that a pattern fits, a TTL.
+func (p *Policy) Set(kind string, ttl TTL) error {
+	if !pattern.MatchString(kind) {
+		return fmt.Errorf("'%s' is no type of event: it has letters, digits, _ and -, and a * for any characters", kind)
+	}
+	if err := ttl.check(); err != nil {
+		return err
+	}
+	p.TTLs[kind] = ttl
+	return nil
+}
+
+// Over returns the types and patterns that a pattern fits, too, and whose own
+// TTL counts before its.
+func (p *Policy) Over(kind string) []string {
+	if !strings.Contains(kind, "*") {
+		return nil
+	}
+	return slices.DeleteFunc(p.Patterns(), func(other string) bool {
+		return other == kind || !Fits(kind, other) || strings.Contains(other, "*") && len(other) <= len(kind)
+	})
+}
+
+// Unset has events of a type kept as long as the default says. It returns
+// whether the policy said anything else.
+func (p *Policy) Unset(kind string) bool {
+	ttl, known := Default().TTLs[kind]
+	was, had := p.TTLs[kind]
+	if known {
+		p.TTLs[kind] = ttl
+		return was != ttl
+	}
+	delete(p.TTLs, kind)
+	return had
+}
+
+// file is where a town has its policy.
+func file(root string, warn func(error)) atomicfile.Rolling {
+	return atomicfile.Rolling{Path: filepath.Join(root, ".krc.yaml"), Limit: 1 << 20, Warn: warn, Valid: func(data []byte) error {
+		_, err := parse(data)
+		return err
+	}}
+}
+
+func parse(data []byte) (Policy, error) {
+	p := Default()
+	unknown, err := openjson.Unmarshal(data, &p)
+	if err != nil {
+		return p, err
+	}
+	p.unknown = unknown
+	if p.TTLs == nil { // "ttls": null
+		p.TTLs = Default().TTLs
+	}
+	for kind := range p.TTLs {
+		if !pattern.MatchString(kind) {
+			return p, fmt.Errorf("'%s' is no type of event", kind)
+		}
+	}
+	if p.Keep < 0 || p.Keep > MaxKeep {
+		return p, fmt.Errorf("min_retain_count is a number from 0 to %d", MaxKeep)
+	}
+	return p, nil
+}
+
+// MaxKeep bounds Policy.Keep, for so many events are remembered while the log is read.
+const MaxKeep = 1_000_000
+
+// Load reads the town's policy. warn is told when the file was no use and an
+// older one is used.
+func Load(root string, warn func(error)) (Policy, error) {
+	return policyOf(file(root, warn).Read())
+}
+
+// Mend is Load for who holds the lock: what is no use is set aside.
+func Mend(root string, warn func(error)) (Policy, error) {
+	return policyOf(file(root, warn).Mend())
+}
+
+func policyOf(data []byte, err error) (Policy, error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return Default(), nil
+	} else if err != nil {
+		return Policy{}, err
+	}
+	return parse(data)
+}
+
+// Store writes the town's policy, and keeps three generations of it. The caller
+// holds the policy's lock (Lock).
+func (p *Policy) Store(root string, warn func(error)) error {
+	data, err := content(p, p.unknown)
+	if err != nil {
+		return err
+	}
+	return file(root, warn).Write(data, atomicfile.Synced)
+}
+
+// content is a policy or a state as its file holds it, with the keys that we do
+// not know.
+func content(v any, unknown openjson.Unknown) ([]byte, error) {
+	data, err := openjson.Marshal(v, unknown)
+	if err != nil {
+		return nil, err
+	}
+	return openjson.File(json.RawMessage(data))
+}
+
+// Reset takes the town's policy away, so that the default holds. The caller
+// holds the policy's lock.
+func Reset(root string, warn func(error)) error { return file(root, warn).Remove() }

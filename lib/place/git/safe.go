@@ -1,0 +1,42 @@
+package git
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"gt/lib/sys/process"
+)
+
+// safeWait bounds the question for what the person calls safe.
+const safeWait = time.Second
+
+// safe reports whether the person's own configuration has the top of a repository of
+// another user as a safe.directory, as git wants it. No repository's is asked.
+func safe(top string) bool {
+	program, err := process.LookPath("git", top, os.Environ())
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), safeWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "config", "--get-all", "-z", "safe.directory")
+	cmd.Dir = "/"
+	cmd.Env = append(environ(top, os.Environ()), "GIT_DIR=/dev/null")
+	out, err := cmd.Output()
+	if err != nil {
+		return false // it has none
+	}
+	is := false
+	for dir := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		switch begin, all := strings.CutSuffix(dir, "/*"); {
+		case dir == "": // what stands before counts no more
+			is = false
+		case dir == "*" || dir == top || all && strings.HasPrefix(top, begin+"/"):
+			is = true
+		}
+	}
+	return is
+}

@@ -1,0 +1,72 @@
+// Package rig knows the rigs of a town. It is apart from package town so that
+// the hooks, which never ask, do not carry a TOML parser.
+package rig
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/BurntSushi/toml"
+
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/sys/atomicfile"
+)
+
+// Prefixes reads which prefix the sessions of each rig have: from town.toml
+//
+//	[rigs.gastown]
+//	prefix = "gt"
+//
+// and from Gas Town's mayor/rigs.json. A town without either has none.
+func Prefixes(t town.Town) (identity.Prefixes, error) {
+	prefixes := identity.Prefixes{}
+	path := filepath.Join(t.Root, "mayor", "rigs.json")
+	data, err := atomicfile.Read(path, atomicfile.MaxSize) // names of sessions, and nothing that runs
+	if t.Personal {
+		err = fs.ErrNotExist
+	}
+	if err == nil {
+		var file struct {
+			Rigs map[string]struct {
+				Beads struct {
+					Prefix string `json:"prefix"`
+				} `json:"beads"`
+			} `json:"rigs"`
+		}
+		if err := json.Unmarshal(data, &file); err != nil {
+			return nil, atomicfile.Error("read", path, err)
+		}
+		for rig, r := range file.Rigs {
+			if r.Beads.Prefix != "" {
+				prefixes[rig] = r.Beads.Prefix
+			}
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+
+	path = filepath.Join(t.Root, "town.toml")
+	data, err = t.Read("town.toml")
+	if errors.Is(err, fs.ErrNotExist) {
+		return prefixes, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Rigs map[string]struct {
+			Prefix string `toml:"prefix"`
+		} `toml:"rigs"`
+	}
+	if err := toml.Unmarshal(data, &file); err != nil {
+		return nil, atomicfile.Error("read", path, err)
+	}
+	for rig, r := range file.Rigs {
+		if r.Prefix != "" {
+			prefixes[rig] = r.Prefix
+		}
+	}
+	return prefixes, nil
+}

@@ -1,0 +1,69 @@
+package beads
+
+import (
+	"testing"
+
+	"gt/lib/place/identity"
+)
+
+func TestMeans(t *testing.T) {
+	for _, c := range []struct {
+		assignee, address string
+		want              bool
+	}{
+		{"demo/crew/joe", "demo/crew/joe", true},
+		{"demo/crew/joe/", "demo/crew/joe", true},
+		{"demo/joe", "demo/crew/joe", true},
+		{"demo/joe", "demo/polecats/joe", true},
+		{"demo/crew/joe", "demo/polecats/joe", false},
+		{"joe", "demo/crew/joe", false},
+		{"other/joe", "demo/crew/joe", false},
+		{"", "demo/crew/joe", false},
+		{"/", "demo/crew/joe", false},
+		{"mayor/", "mayor", true},
+		{"deacon/boot", "boot", true},
+		{"deacon", "boot", false},
+		{"demo/witness", "demo/witness", true},
+		{"demo/", "demo/witness", false},
+		{"proj", "proj", true},
+	} {
+		who, err := identity.Parse(c.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := means(c.assignee, who); got != c.want {
+			t.Errorf("%q means %s: %v", c.assignee, c.address, got)
+		}
+	}
+	if means("", identity.Identity{}) {
+		t.Error("nobody's work is nobody's")
+	}
+}
+
+// One issue that is not as expected does not hide the others.
+func TestParse(t *testing.T) {
+	all, err := parse([]byte(`warning
+[{"id":"x-1","title":"t","priority":"P1","updated_at":"yesterday","status":"hooked","assignee":"a"},
+ 7, {"title":"no id"}, {"id":"x-2","updated_at":"2026-01-17T01:00:00Z"}]
+note: more`))
+	if err != nil || len(all) != 2 || all[0].Status != "hooked" || all[0].Assignee != "a" || !all[0].Updated.IsZero() ||
+		all[1].ID != "x-2" || all[1].Updated.Unix() != 1768611600 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// What bd prints is a list of issues, or it is refused; nothing panics.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		`[{"id":"x-1","title":"t","status":"hooked","assignee":"a","priority":2,"updated_at":"2026-01-17T01:00:00Z"}]`,
+		"warning: x\n[]\n", "null", "nullify", "[", "[null]", "[1]", "", "\n\n", "No issues found.", `{"error":"x"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		all, err := parse(data)
+		if err != nil && all != nil {
+			t.Fatalf("both %v and %v", all, err)
+		}
+	})
+}

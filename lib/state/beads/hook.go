@@ -1,0 +1,29 @@
+package beads
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gt/lib/place/home"
+)
+
+// hookDeadline is how long bd is waited for when it writes.
+const hookDeadline = 5 * time.Second
+
+// Hook hooks an issue to the agent.
+func Hook(h home.Home, id string, environ []string) error {
+	dir := Find(h)
+	if dir == "" {
+		return fmt.Errorf("cannot hook '%s': %w", id, errors.New("there is no .beads"))
+	}
+	bd := find(h, environ)
+	if bd == "" {
+		return fmt.Errorf("cannot hook '%s': %w", id, errors.New("bd is not on the PATH"))
+	}
+	_, err := run(bd, dir, surroundings(h, environ), hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address())
+	if err != nil {
+		return fmt.Errorf("cannot hook '%s': %w", id, err)
+	}
+	return nil
+}

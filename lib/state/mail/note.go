@@ -1,0 +1,284 @@
+package mail
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/quotedprintable"
+	"net/mail"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// The types of notes.
+const (
+	Plain   = "note"    // a message
+	Handoff = "handoff" // what a session leaves to its successor
+)
+
+// Note is one message. What comes of a list has no Body.
+type Note struct {
+	ID      string    `json:"id,omitempty"`
+	Type    string    `json:"type"`
+	From    string    `json:"from,omitempty"`
+	To      string    `json:"to,omitempty"`
+	Subject string    `json:"subject"`
+	Date    time.Time `json:"date,omitzero"`
+	Session string    `json:"session,omitempty"` // the session that wrote it
+	Chain   string    `json:"chain,omitempty"`   // that session's chain
+	Seen    bool      `json:"seen"`
+	Hooked  bool      `json:"hooked"`
+	Done    bool      `json:"done"`
+	Path    string    `json:"path,omitempty"`
+	Problem string    `json:"problem,omitempty"` // why the file could not be read as a message
+	Body    string    `json:"body,omitempty"`
+
+	messageID string
+}
+
+// Clean returns the note with its texts gone through clean.
+func (n Note) Clean(clean func(string) string) Note {
+	n.From, n.To, n.Subject, n.Body = clean(n.From), clean(n.To), clean(n.Subject), clean(n.Body)
+	n.Type, n.Session, n.Chain = clean(n.Type), clean(n.Session), clean(n.Chain)
+	return n
+}
+
+// domain makes an address a mail address. It is reserved never to exist, so
+// no reply leaves the machine.
+const domain = "gt.invalid"
+
+// WriteTo writes the note as an RFC 5322 message with the line ends of a file.
+// The flags, ID and Path are the box's to keep and not part of it.
+func (n Note) WriteTo(w io.Writer) (int64, error) {
+	var b bytes.Buffer
+	header := func(key, value string) {
+		if value != "" {
+			b.WriteString(key + ": " + value + "\n")
+		}
+	}
+	header("From", encodeAddress(n.From))
+	header("To", encodeAddress(n.To))
+	header("Subject", encodeWords(oneLine(n.Subject)))
+	if !n.Date.IsZero() {
+		header("Date", n.Date.Format(time.RFC1123Z))
+	}
+	if n.messageID != "" {
+		header("Message-ID", "<"+strings.Map(atomRune, n.messageID)+"@"+domain+">")
+	}
+	kind := n.Type
+	if kind == "" {
+		kind = Plain
+	}
+	header("X-Gt-Type", encodeWords(oneLine(kind)))
+	header("X-Gt-Session", encodeWords(oneLine(n.Session)))
+	header("X-Gt-Chain", encodeWords(oneLine(n.Chain)))
+	header("MIME-Version", "1.0")
+	header("Content-Type", "text/plain; charset=utf-8")
+	encoding, body := encodeBody(n.Body)
+	header("Content-Transfer-Encoding", encoding)
+	b.WriteByte('\n')
+	b.WriteString(body)
+	return b.WriteTo(w)
+}
+
+// maxMessage bounds a message that is read, attachments included.
+const maxMessage = 16 << 20
+
+// maxHeader bounds the header of a message.
+const maxHeader = 256 << 10
+
+// Parse reads a message: one of ours, or any that mail programs send. Of a
+// message in several parts the body is its text; what else it has is named.
+func Parse(r io.Reader) (Note, error) {
+	limited := &io.LimitedReader{R: r, N: maxMessage + 1}
+	n, m, err := parseHeader(limited)
+	if err == nil {
+		n.Body, err = text(m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body)
+	}
+	if limited.N <= 0 {
+		err = fmt.Errorf("the message is %w (over %d bytes)", ErrTooLarge, maxMessage)
+	}
+	return n, err
+}
+
+func parseHeader(r io.Reader) (Note, *mail.Message, error) {
+	m, err := mail.ReadMessage(r)
+	if err != nil {
+		return Note{}, nil, fmt.Errorf("not a mail message: %w", reason(err))
+	}
+	get := func(key string) string { return oneLine(decodeWords(m.Header.Get(key))) }
+	n := Note{
+		Type:    Plain,
+		From:    decodeAddress(m.Header.Get("From")),
+		To:      decodeAddress(m.Header.Get("To")),
+		Subject: get("Subject"),
+		Session: get("X-Gt-Session"),
+		Chain:   get("X-Gt-Chain"),
+	}
+	if get("X-Gt-Type") == Handoff {
+		n.Type = Handoff
+	}
+	// In UTC, for a zone may be one that no other format can say.
+	if t, err := m.Header.Date(); err == nil && t.UTC().Year() > 0 && t.UTC().Year() <= 9999 {
+		n.Date = t.UTC()
+	}
+	return n, m, nil
+}
+
+// readFile reads a note's file in its box, of which the header is enough for a list.
+func readFile(dir *os.Root, name string, body bool) (Note, error) {
+	f, err := atomicfile.OpenIn(dir, name)
+	if err != nil {
+		return Note{}, err
+	}
+	defer f.Close()
+	if body {
+		return Parse(f)
+	}
+	n, _, err := parseHeader(io.LimitReader(f, maxHeader))
+	return n, err
+}
+
+// reason words what the parser says of an empty or torn header.
+func reason(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("its header does not end")
+	}
+	return err
+}
+
+// oneLine makes a value fit for a header: no line ends or other control
+// characters, each run of blanks one.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// encodeAddress writes an agent's name as a mail address, and an address that
+// is one, or a name with one, as what it is.
+func encodeAddress(s string) string {
+	s = oneLine(s)
+	if s == "" {
+		return ""
+	}
+	name, bare := "", s
+	if i := strings.LastIndex(s, " <"); i >= 0 && strings.HasSuffix(s, ">") {
+		name, bare = s[:i], s[i+2:len(s)-1]
+	}
+	if a, err := mail.ParseAddress("<" + bare + ">"); err == nil {
+		return (&mail.Address{Name: name, Address: a.Address}).String()
+	}
+	return (&mail.Address{Address: s + "@" + domain}).String()
+}
+
+// decodeAddress is its opposite. Of several addresses it takes the first, and
+// what is none it returns as it stands.
+func decodeAddress(s string) string {
+	list, err := (&mail.AddressParser{WordDecoder: words}).ParseList(s)
+	if err != nil || len(list) == 0 {
+		return oneLine(decodeWords(s))
+	}
+	a := list[0]
+	if name, ours := strings.CutSuffix(a.Address, "@"+domain); ours {
+		return oneLine(name)
+	}
+	if a.Name == "" {
+		return oneLine(a.Address)
+	}
+	return oneLine(a.Name + " <" + a.Address + ">")
+}
+
+// words decodes RFC 2047. Charsets that the standard library does not know are
+// left encoded.
+var words = new(mime.WordDecoder)
+
+func decodeWords(s string) string {
+	if d, err := words.DecodeHeader(s); err == nil {
+		return d
+	}
+	return s
+}
+
+// encodeWords writes what is not plain ASCII, or would be taken for an encoded
+// word, as RFC 2047 words of at most 75 characters, one a line.
+func encodeWords(s string) string {
+	plain := !strings.Contains(s, "=?")
+	for i := 0; plain && i < len(s); i++ {
+		plain = s[i] >= ' ' && s[i] < 0x7f
+	}
+	if plain {
+		return s
+	}
+	const open, end, width = "=?utf-8?q?", "?=", 75
+	var b strings.Builder
+	b.WriteString(open)
+	used := len(open) + len(end)
+	for _, r := range s {
+		var code string
+		switch {
+		case r == ' ':
+			code = "_"
+		case r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)):
+			code = string(r)
+		default:
+			for _, c := range []byte(string(r)) {
+				code += fmt.Sprintf("=%02X", c)
+			}
+		}
+		// A character is never split between two words.
+		if used+len(code) > width {
+			b.WriteString(end + "\n " + open)
+			used = len(open) + len(end)
+		}
+		b.WriteString(code)
+		used += len(code)
+	}
+	b.WriteString(end)
+	return b.String()
+}
+
+// atomRune replaces what may not stand in a Message-ID.
+func atomRune(r rune) rune {
+	if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || r == '.' || r == '-' || r == '_' {
+		return r
+	}
+	return '-'
+}
+
+// encodeBody leaves a text as it is where mail allows it, and otherwise writes
+// what mail does not (NUL, CR, lines over 998 bytes) as quoted-printable. The
+// bytes come back the same.
+func encodeBody(s string) (encoding, body string) {
+	fits := strings.IndexByte(s, 0) < 0 && strings.IndexByte(s, '\r') < 0
+	for line := range strings.Lines(s) {
+		fits = fits && len(line) <= 998
+	}
+	if fits {
+		return "8bit", s
+	}
+	var b bytes.Buffer
+	for line := range strings.Lines(s) {
+		text, ended := strings.CutSuffix(line, "\n")
+		// Binary: a CR is written as =0D and not taken for a line's end.
+		w := quotedprintable.NewWriter(&b)
+		w.Binary = true
+		io.WriteString(w, text) // a buffer takes all
+		w.Close()
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return "quoted-printable", strings.ReplaceAll(b.String(), "=\r\n", "=\n")
+}

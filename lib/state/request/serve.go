@@ -1,0 +1,111 @@
+package request
+
+import (
+	"errors"
+	"time"
+
+	"gt/lib/place/git"
+	"gt/lib/place/home"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Session is whose request is served.
+type Session struct {
+	Home   home.Home
+	Record *session.Record
+	Now    time.Time
+	Redact func(string) string
+	Warn   func(error)
+}
+
+// Do does what an item asks for, as its command does outside of a sandbox. A
+// hand-over becomes its note, without a restart.
+func (s Session) Do(item Item) error {
+	if item.Kind == Checkpoint {
+		return s.checkpoint(item)
+	}
+	return s.note(item)
+}
+
+func (s Session) note(item Item) error {
+	address := s.Home.Identity.Address()
+	n := mail.Note{
+		Type: mail.Plain, From: address, To: address, Date: s.Now,
+		Subject: s.Redact(item.Subject), Body: s.Redact(item.Message),
+		Session: string(s.Record.ID), Chain: string(s.Record.ChainID),
+	}
+	box := mail.Of(s.Home, address)
+	if item.Kind != Handoff {
+		_, err := box.Deliver(n, item.Given)
+		return err
+	}
+	n.Type = mail.Handoff
+	if n.Subject == "" {
+		n.Subject = "a hand-over that was not finished"
+	}
+	id, err := box.Deliver(n, true)
+	if err != nil {
+		return err
+	}
+	s.Warn(box.Supersede(n.Chain, id)) // at the worst it is told again
+	if s.Record.Handoff == nil {
+		return nil
+	}
+	s.Record.Handoff.Note = id // one before it waits: who takes that up is told this
+	return session.Store{Home: s.Home, Warn: s.Warn}.Put(s.Record, atomicfile.Unsynced)
+}
+
+func (s Session) checkpoint(item Item) error {
+	if !s.Home.Identity.Role.Works() {
+		return nil
+	}
+	state, err := git.Status(s.Home.Dir, gitWait)
+	if err != nil && !errors.Is(err, git.ErrNotRepository) {
+		s.Warn(err)
+	}
+	lock, err := s.Home.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return s.checkpointLocked(item, state)
+}
+
+func (s Session) checkpointLocked(item Item, state git.State) error {
+	c, err := checkpoint.Open(s.Home, s.Record.ID, s.Now)
+	s.Warn(err)
+	c.Timestamp, c.TakenBy = s.Now.UTC(), ""
+	if state.Branch != "" {
+		c.Branch, c.LastCommit = state.Branch, state.Head
+		c.SetFiles(state.Changes)
+	}
+	for to, given := range map[*string]*string{
+		&c.Notes: item.Notes, &c.MoleculeID: item.Molecule, &c.CurrentStep: item.Step, &c.StepTitle: item.StepTitle,
+	} {
+		if given != nil {
+			*to = *given
+		}
+	}
+	c.Clean(s.Redact)
+	return c.Write(s.Home)
+}
+
+// Leftover makes notes of what a session asked for whose turn never ended, because
+// its process is gone. The caller holds the home's lock.
+func (s Session) Leftover() error {
+	if !Waits(s.Home, s.Record.ID) || s.Record.Live() {
+		return nil
+	}
+	items, _, err := Serve(s.Home, s.Record.ID)
+	for _, item := range items {
+		if item.Kind == Checkpoint {
+			err = errors.Join(err, s.checkpointLocked(item, git.State{}))
+			continue
+		}
+		err = errors.Join(err, s.note(item))
+	}
+	return err
+}

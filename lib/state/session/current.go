@@ -1,0 +1,148 @@
+package session
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+)
+
+// clientVars are the variables in which clients tell their commands the id of
+// the session.
+var clientVars = []struct{ name, client string }{
+	{"CLAUDE_CODE_SESSION_ID", "claude"}, {"CLAUDE_SESSION_ID", "claude"},
+	{"GEMINI_SESSION_ID", "gemini"}, {"COPILOT_AGENT_SESSION_ID", "copilot"}, {"QWEN_CODE_SESSION_ID", "qwen"},
+	{"CODEX_SESSION_ID", "codex"}, {"CODEX_THREAD_ID", "codex"}, // in a subagent of Codex the second is its own
+	{"AMP_CURRENT_THREAD_ID", "amp"}, // as others saw it
+}
+
+// ClientVars are those variables, of all clients.
+func ClientVars() []string {
+	var names []string
+	for _, v := range clientVars {
+		names = append(names, v.name)
+	}
+	return names
+}
+
+// Client is the client whose variable tells a command its session, "" where none
+// does or several do, one of which was started within the other.
+func Client(getenv func(string) string) string {
+	if told := Told(getenv); len(told) == 1 {
+		return told[0]
+	}
+	return ""
+}
+
+// Told are the clients whose variables tell a command a session, each once: a
+// project's settings can add that of another.
+func Told(getenv func(string) string) (clients []string) {
+	for _, v := range clientVars {
+		if getenv(v.name) != "" && !slices.Contains(clients, v.client) {
+			clients = append(clients, v.client)
+		}
+	}
+	return clients
+}
+
+// Tells says whether the client has such a variable.
+func Tells(client string) bool {
+	return slices.ContainsFunc(clientVars, func(v struct{ name, client string }) bool { return v.client == client })
+}
+
+// Current says which session the calling program runs in, the first that
+// holds, or "":
+//
+//   - for a command: the client's own variable; GT_SESSION_UUID, which
+//     gt-prime exports; GT_SESSION_ID;
+//   - for a hook without an input: GT_SESSION_ID, which its wiring may set; the
+//     client's own variable;
+//   - for both, the live session of this home whose process is an ancestor.
+//
+// The client's own word comes before ours: a forked session of Claude Code
+// gets a copy of its parent's exports, but its own variable is right. Of two
+// clients, one started within the other, the inner one's counts. A value that is
+// no session id is passed over.
+func (s Store) Current(getenv func(string) string, hook bool) ID {
+	given := func(vars ...string) (ids []ID) {
+		for _, v := range vars {
+			if id, err := ParseID(getenv(v)); err == nil && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		return ids
+	}
+	ids := given(ClientVars()...)
+	if len(ids) > 1 {
+		ids = append(s.inner(ids), ids...)
+	}
+	if hook {
+		ids = append(given("GT_SESSION_ID"), ids...)
+	} else {
+		ids = append(ids, given("GT_SESSION_UUID", "GT_SESSION_ID")...)
+	}
+	if len(ids) > 0 {
+		return ids[0]
+	}
+	all, err := s.All()
+	if err != nil {
+		return ""
+	}
+	up := process.Ancestors(os.Getpid())
+	for _, r := range all {
+		if slices.Contains(up, r.PID) && !r.Ended() && r.Process().Alive() {
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// inner are those of the sessions whose process is above the calling program, the
+// nearest first.
+func (s Store) inner(ids []ID) []ID {
+	of := map[int]ID{}
+	for _, id := range slices.Backward(ids) {
+		if r, err := s.Get(id); err == nil && r != nil && !r.Ended() && r.Process().Alive() {
+			of[r.PID] = id
+		}
+	}
+	var found []ID
+	for _, pid := range process.Ancestors(os.Getpid()) {
+		if id, ok := of[pid]; ok {
+			found = append(found, id)
+		}
+	}
+	return found
+}
+
+// idFile is session_id, which Gas Town reads in a town's role directory too:
+//
+//	<id>
+//	<RFC 3339>
+const idFile = "session_id"
+
+// Persist notes the session as the home's latest.
+func (s Store) Persist(id ID, now time.Time) error {
+	text := string(id) + "\n" + now.UTC().Format(time.RFC3339) + "\n"
+	if err := atomicfile.Write(s.Home.Path(idFile), []byte(text), atomicfile.Unsynced); err != nil {
+		return err
+	}
+	return s.Home.Mirror().Write(idFile, []byte(text))
+}
+
+// Persisted returns the home's latest session, "" where none is noted.
+func (s Store) Persisted() ID {
+	data, err := atomicfile.Read(s.Home.Path(idFile), maxRecord)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	id, err := ParseID(string(bytes.TrimSpace(line)))
+	if err != nil {
+		return ""
+	}
+	return id
+}

@@ -1,0 +1,421 @@
+package session
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gt/lib/log/eventlog"
+	"gt/lib/place/git"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+)
+
+// Kinds of Pending.
+const (
+	KindHandoff = "handoff" // the session ends, a fresh one takes over
+	KindAuto    = "auto"    // saved before a compaction, the session lives on
+	KindCycle   = "cycle"   // the conversation goes on in a new process
+)
+
+// Facts are what is known of a session when it begins or goes on.
+type Facts struct {
+	ID          ID
+	Source      string // as the client says: startup, resume, clear, compact, fork
+	Agent       string // the client
+	Process     process.Proc
+	Server      process.Proc // what runs it behind the client, unknown where that does
+	TmuxSession string
+	TmuxPane    string
+	TmuxServer  string
+	Transcript  string
+	CWD         string
+	Branch      string
+	Host        string
+	Topic       string
+	WorkUnit    string
+	Note        string // the hand-over note that it is given
+	HookKey     string // tells one hook input from the next; "" for none
+	Predecessor ID     // the session whose hand-over it takes up
+	// Adopted says that the session began without our notice: it runs
+	// already, and takes nobody's place.
+	Adopted bool
+}
+
+// Started is what Start found and did.
+type Started struct {
+	Record *Record
+	// Parent is the session that this one follows, nil where it follows none.
+	Parent *Record
+	// Continued says that the session was known already and goes on.
+	Continued bool
+	// Again says that the same hook input was acted on a moment ago: the hook
+	// is wired twice, and this time nothing was done.
+	Again bool
+	// Others are live sessions of the same identity, apart from those that
+	// this one runs inside.
+	Others []*Record
+}
+
+// again is the time within which the same hook input is taken to be one.
+const again = 10 * time.Second
+
+// Start notes that a session begins, or that a known one goes on, and links it
+// into its chain. all are the home's records, which the caller has read since
+// it took the home's lock.
+//
+// A session follows the one whose hand-over it takes up; else the one that
+// the same process ran until now (/clear); else one that crashed or was killed,
+// preferably in its own pane, and else the latest. It inherits the chain; a session that
+// follows none begins one. A live session in another process is nobody's
+// parent.
+//
+// Sessions that are found to have lost their process are closed on the way,
+// each with its session_end.
+func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
+	own, all := apart(all, f.ID)
+	if own != nil && own.seen(f.HookKey, now) && (!f.Process.Known() || own.Process() == f.Process) {
+		return Started{Record: own, Again: true}, nil
+	}
+	st := Started{Others: others(all, f, s.Home.Identity.Address())}
+	if own != nil {
+		st.Record, st.Continued = own, true
+		for _, r := range all { // what the same process ran until now
+			if f.Process.Known() && r.Process() == f.Process && !r.Ended() {
+				if err := s.end(now, r, Done, "resume"); err != nil {
+					return st, err
+				}
+			}
+		}
+		return st, s.resume(now, own, f)
+	}
+	parent, how := Follows(now, all, f) // before closing: an ended session no longer shows it
+	over := false
+	if parent != nil {
+		over = parent.Ended()
+		if parent.ChildID == "" || how == Crash || how == Killed {
+			parent.ChildID = f.ID
+		}
+	}
+	if err := s.closeGone(now, all, f); err != nil {
+		return st, err
+	}
+	if over { // or it was written when it was closed
+		if err := s.Put(parent, atomicfile.Unsynced); err != nil {
+			return st, err
+		}
+	}
+	st.Parent, st.Record = parent, s.newRecord(now, f, parent)
+	if st.Record.Note == "" && how == Done {
+		st.Record.Note = parent.Note // it is for the chain, which goes on
+	}
+	if err := s.announce(now, st.Record, f.Topic); err != nil {
+		return st, err
+	}
+	if err := s.Home.Town.State.Fix(string(f.ID), s.Home.Runtime()); err != nil {
+		return st, err
+	}
+	if err := s.Put(st.Record, atomicfile.Unsynced); err != nil {
+		return st, err
+	}
+	s.prune(all, now)
+	return st, nil
+}
+
+// seen says whether the hook input was acted on a moment ago, and by whom it
+// was: a hook that is wired twice runs twice at the same moment.
+func (r *Record) seen(key string, now time.Time) bool {
+	return key != "" && r.Hook != nil && r.Hook.Key == key && now.Sub(r.Hook.At).Abs() < again
+}
+
+// Claim says whether the caller is the first to act on the hook input, and
+// notes it in r, which the caller writes. The caller holds the home's lock.
+func (r *Record) Claim(now time.Time, key string) bool {
+	if r.seen(key, now) {
+		return false
+	}
+	r.Hook = &Seen{Key: key, At: now}
+	return true
+}
+
+// resume lets a known session go on, in whatever process it is now.
+func (s Store) resume(now time.Time, r *Record, f Facts) error {
+	another := f.Process.Known() && r.Process() != f.Process
+	moved := another
+	if r.Ended() {
+		// A resume that was killed between the event and the record has logged it.
+		moved = s.lastEvent(r.ID).Type != eventlog.SessionResume
+	}
+	if moved {
+		err := s.note(now, eventlog.SessionResume, r.Actor, map[string]any{
+			"session_id": r.ID, "agent": f.Agent, "source": f.Source, "cwd": f.CWD,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
+	r.Source = cmp.Or(f.Source, r.Source) // a command's says nothing
+	if f.Process.Known() || f.Server.Known() {
+		r.SetProcess(f.Process)
+		r.SetServer(f.Server)
+	}
+	if f.TmuxPane != "" {
+		if inPane(r, f) {
+			f.TmuxSession = cmp.Or(f.TmuxSession, r.TmuxSession) // its name is known already
+		}
+		r.TmuxSession, r.TmuxPane, r.TmuxServer = f.TmuxSession, f.TmuxPane, f.TmuxServer
+	} else if another {
+		r.TmuxSession, r.TmuxPane, r.TmuxServer = "", "", "" // it runs outside now
+	}
+	if f.Transcript != "" {
+		r.Transcript = f.Transcript
+	}
+	if f.HookKey != "" {
+		r.Hook = &Seen{Key: f.HookKey, At: now}
+	}
+	return s.Put(r, atomicfile.Unsynced)
+}
+
+// apart takes the session's own record out of all.
+func apart(all []*Record, id ID) (own *Record, rest []*Record) {
+	rest = slices.DeleteFunc(slices.Clone(all), func(r *Record) bool {
+		if r.ID == id {
+			own = r
+		}
+		return r.ID == id
+	})
+	return own, rest
+}
+
+// recent is how long ago a session may have been killed for the next one to
+// follow it.
+const recent = 24 * time.Hour
+
+// Follows says whom a session that begins with these facts follows, and how
+// that one ends or ended: by Handoff; as Done when /clear put the new session
+// in its place; by Crash when its process is gone without an end; as Killed
+// when it was ended from outside, its terminal closed for one, and nobody has
+// followed it yet. One that was found to have crashed by a start that was
+// killed itself is followed all the same. all are the home's records, the newest first.
+func Follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
+	_, all = apart(all, f.ID)
+	var cleared, broken *Record
+	for _, r := range all {
+		switch {
+		case r.ID == f.Predecessor:
+			return r, Handoff
+		case r.cleared(now, f):
+			if cleared == nil {
+				cleared = r
+			}
+		case f.Adopted:
+		case r.Gone(now) || r.brokeOff(now, all, f.ID):
+			if broken == nil || !inPane(broken, f) && inPane(r, f) {
+				broken = r
+			}
+		}
+	}
+	switch {
+	case cleared != nil:
+		return cleared, Done
+	case broken == nil:
+		return nil, ""
+	case broken.Ended():
+		return broken, broken.Outcome
+	}
+	return broken, Crash
+}
+
+// brokeOff says whether r ended without a word, or was ended from outside, a
+// while ago, and nobody else than the session id has followed it. all are the
+// home's records: a start that was killed after it had named itself as the one
+// that follows has left none.
+func (r *Record) brokeOff(now time.Time, all []*Record, id ID) bool {
+	if r.Outcome != Killed && r.Outcome != Crash || now.Sub(r.EndedAt).Abs() >= recent {
+		return false
+	}
+	return r.ChildID == "" || r.ChildID == id ||
+		!slices.ContainsFunc(all, func(c *Record) bool { return c.ID == r.ChildID })
+}
+
+// cleared says whether the process of the new session ran r until now. Copilot
+// ends a session that is cleared as one that is left, and starts the next when
+// that is asked something.
+func (r *Record) cleared(now time.Time, f Facts) bool {
+	return f.Process.Known() && r.Process() == f.Process &&
+		(!r.Ended() || r.Reason == "clear" && (now.Sub(r.EndedAt) < time.Minute || r.ChildID == "") || r.Outcome == Done && r.Reason == "user_exit")
+}
+
+// closeGone ends the sessions that the new one shows to be over.
+func (s Store) closeGone(now time.Time, all []*Record, f Facts) error {
+	for _, r := range all {
+		if r.Ended() {
+			continue
+		}
+		var err error
+		switch {
+		case r.ID == f.Predecessor:
+			err = s.end(now, r, Handoff, "")
+		case r.cleared(now, f):
+			err = s.end(now, r, Done, "clear")
+		case !f.Adopted && r.Gone(now):
+			err = s.end(now, r, Crash, "its process is gone")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inPane reports whether the session was in the pane that the new one is in. Two
+// containers may each have a server of that path, and a pane of that number.
+func inPane(r *Record, f Facts) bool {
+	return r.TmuxPane != "" && r.TmuxPane == f.TmuxPane && r.TmuxServer == f.TmuxServer &&
+		(r.Host == "" || f.Host == "" || r.Host == f.Host)
+}
+
+// others are the live sessions of the same identity that the new one does not
+// run inside of.
+func others(all []*Record, f Facts, actor string) []*Record {
+	var up []int
+	if f.Process.Known() {
+		up = process.Ancestors(f.Process.PID)
+	}
+	var live []*Record
+	for _, r := range all {
+		if r.Actor == actor && r.Process() != f.Process && (r.Elsewhere() || !slices.Contains(up, r.PID)) &&
+			(r.Handoff == nil || !r.Handoff.Respawn) && r.Live() {
+			live = append(live, r)
+		}
+	}
+	return live
+}
+
+func (s Store) newRecord(now time.Time, f Facts, parent *Record) *Record {
+	who := s.Home.Identity
+	r := &Record{
+		ID: f.ID, Actor: who.Address(), Agent: f.Agent, Role: string(who.Role), Rig: who.Rig,
+		Source: f.Source, ChainID: f.ID,
+		TmuxSession: f.TmuxSession, TmuxPane: f.TmuxPane, TmuxServer: f.TmuxServer,
+		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host,
+		StartedAt: now, WorkUnit: f.WorkUnit, Note: f.Note,
+	}
+	r.SetProcess(f.Process)
+	r.SetServer(f.Server)
+	if parent != nil {
+		r.ParentID, r.ChainID = parent.ID, parent.ChainID
+		if r.ChainID == "" {
+			r.ChainID = parent.ID
+		}
+		if r.WorkUnit == "" {
+			r.WorkUnit = parent.WorkUnit
+		}
+		if r.TmuxSession == "" && inPane(parent, f) {
+			r.TmuxSession = parent.TmuxSession // its name is known already
+		}
+	}
+	if f.HookKey != "" {
+		r.Hook = &Seen{Key: f.HookKey, At: now}
+	}
+	return r
+}
+
+// startPayload is the payload of session_start: Gas Town's keys, then ours.
+type startPayload struct {
+	SessionID  ID     `json:"session_id"`
+	Role       string `json:"role"`
+	ActorPID   string `json:"actor_pid"`
+	CWD        string `json:"cwd,omitempty"`
+	Topic      string `json:"topic,omitempty"`
+	Agent      string `json:"agent,omitempty"`
+	Source     string `json:"source,omitempty"`
+	ParentID   ID     `json:"parent_id,omitempty"`
+	ChainID    ID     `json:"chain_id,omitempty"`
+	Transcript string `json:"transcript_path,omitempty"`
+	Branch     string `json:"branch,omitempty"`
+	Tmux       string `json:"tmux_session,omitempty"`
+	WorkUnit   string `json:"work_unit,omitempty"`
+	Host       string `json:"host,omitempty"`
+	PID        int    `json:"pid,omitempty"`
+}
+
+// announce logs the start of a session, once: a start that was killed between
+// the event and the record finds its event at the end of the log.
+func (s Store) announce(now time.Time, r *Record, topic string) error {
+	if s.lastEvent(r.ID).Type == eventlog.SessionStart {
+		return nil
+	}
+	return s.note(now, eventlog.SessionStart, r.Actor, startPayload{
+		SessionID: r.ID, Role: r.Role, ActorPID: fmt.Sprintf("%s-%d", r.Actor, r.PID),
+		CWD: r.CWD, Topic: topic, Agent: r.Agent, Source: r.Source,
+		ParentID: r.ParentID, ChainID: r.ChainID, Transcript: r.Transcript, Branch: r.Branch,
+		Tmux: r.TmuxSession, WorkUnit: r.WorkUnit, Host: r.Host, PID: r.PID,
+	})
+}
+
+// lastEvent is the last that the log says of the session's life.
+func (s Store) lastEvent(id ID) eventlog.Event {
+	return s.log().Last(string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
+}
+
+var (
+	// ErrEnded is what ending a session that is over gives.
+	ErrEnded = errors.New("the session has ended already")
+	// ErrUnknown is what a session without a record gives.
+	ErrUnknown = errors.New("no such session")
+)
+
+// End closes a session and logs it. A session that has prepared a hand-over
+// ends by it, whatever outcome was asked for. Ending a session that is over
+// gives ErrEnded, one that is not known ErrUnknown, and neither changes
+// anything. The caller holds the home's lock.
+func (s Store) End(now time.Time, id ID, o Outcome, reason string) (*Record, error) {
+	r, err := s.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, fmt.Errorf("cannot end '%s': %w", id, ErrUnknown)
+	}
+	return r, s.end(now, r, o, reason)
+}
+
+// endPayload is the payload of session_end.
+type endPayload struct {
+	SessionID ID      `json:"session_id"`
+	Outcome   Outcome `json:"outcome"`
+	Reason    string  `json:"reason,omitempty"`
+}
+
+func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
+	if r.Ended() {
+		return fmt.Errorf("cannot end '%s': %w", r.ID, ErrEnded)
+	}
+	if r.Handoff != nil && r.Handoff.Kind == KindHandoff {
+		o, reason = Handoff, r.Handoff.Reason
+	}
+	told := endPayload{SessionID: r.ID, Outcome: o, Reason: reason}
+	// An end that was killed between the event and the record is what the log
+	// says, and not what we take it for.
+	if e := s.lastEvent(r.ID); e.Type == eventlog.SessionEnd {
+		was := endPayload{}
+		if json.Unmarshal(e.Payload, &was) == nil {
+			if _, err := ParseOutcome(string(was.Outcome)); err == nil {
+				now, told = e.Time.Time, was
+			}
+		}
+	} else if err := s.note(now, eventlog.SessionEnd, r.Actor, told); err != nil {
+		return err
+	}
+	r.EndedAt, r.Outcome, r.Reason = now, told.Outcome, told.Reason
+	r.Commits = nil
+	for _, c := range git.Commits(s.Home.Dir, r.StartedAt) {
+		r.Commits = append(r.Commits, c.Hash)
+	}
+	return s.Put(r, atomicfile.Unsynced)
+}

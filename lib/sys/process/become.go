@@ -1,0 +1,23 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// Become turns this process into a program, the first of args, in a folder. It
+// returns only when that fails.
+func Become(dir string, args, environ []string) error {
+	path, err := LookPath(args[0], dir, environ)
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(dir); err != nil {
+		return atomicfile.Error("change to", dir, err)
+	}
+	err = syscall.Exec(path, args, environ)
+	return fmt.Errorf("cannot run '%s': %w", path, err)
+}

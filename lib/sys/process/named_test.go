@@ -1,0 +1,51 @@
+package process_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gt/lib/sys/process"
+)
+
+// A program is found by its name wherever it runs, and with the folder that it
+// works in.
+func TestNamed(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "gt-named-test")
+	if err := os.WriteFile(program, data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "60")
+	cmd.Dir = dir
+	cmd.Env = []string{"PWD=" + dir}
+	if err := cmd.Start(); err != nil {
+		t.Skip(err) // a sleep that is part of another program
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	found := process.Named("gt-named-test")
+	i := slices.IndexFunc(found, func(p process.Proc) bool { return p.PID == cmd.Process.Pid })
+	if i < 0 {
+		t.Fatalf("process %d is not among %v", cmd.Process.Pid, found)
+	}
+	if at, err := found[i].Dir(); err != nil || at != dir {
+		t.Errorf("it works in '%s' (%v), not in %s", at, err, dir)
+	}
+	if !found[i].Alive() {
+		t.Error("it is not alive")
+	}
+}

@@ -1,0 +1,124 @@
+package process_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/lib/sys/process"
+)
+
+// Of a process that was noted in another PID namespace it is not known whether
+// it runs, from either side, and it gets no signal: not as the one that has its
+// number here.
+func TestOtherNamespace(t *testing.T) {
+	if noted := os.Getenv("GT_TEST_NOTED"); noted != "" {
+		var outer process.Proc
+		if err := json.Unmarshal([]byte(noted), &outer); err != nil {
+			t.Fatal(err)
+		}
+		if !outer.Elsewhere() || outer.Alive() || outer.Gone() {
+			t.Errorf("from inside %+v is elsewhere %v, alive %v, gone %v", outer, outer.Elsewhere(), outer.Alive(), outer.Gone())
+		}
+		self, err := process.Find(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := json.Marshal(self)
+		os.Stdout.WriteString("inside " + string(text) + "\n")
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		return
+	}
+	self, err := process.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if self.NS == "" {
+		t.Skip("this system has no PID namespaces")
+	}
+	text, _ := json.Marshal(self)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, box := range map[string][]string{
+		"unshare":    {"unshare", "--pid", "--fork", "--mount-proc"},
+		"bubblewrap": {"bwrap", "--bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, err := exec.Command(box[0], append(slices.Clone(box[1:]), "true")...).CombinedOutput(); err != nil {
+				t.Skipf("none can be made here: %v %s", err, out)
+			}
+			cmd := exec.Command(box[0], append(slices.Clone(box[1:]), program, "-test.run", "^TestOtherNamespace$")...)
+			cmd.Env = append(os.Environ(), "GT_TEST_NOTED="+string(text))
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, _ := bufio.NewReader(out).ReadString('\n')
+			var inner process.Proc
+			said, ok := strings.CutPrefix(line, "inside ")
+			if !ok || json.Unmarshal([]byte(said), &inner) != nil {
+				t.Errorf("inside: %s", line)
+			}
+			if !inner.Elsewhere() || inner.Alive() || inner.Gone() || inner.NS == self.NS {
+				t.Errorf("from outside %+v is elsewhere %v, alive %v, gone %v", inner, inner.Elsewhere(), inner.Alive(), inner.Gone())
+			}
+			if err := inner.Signal(0); err == nil {
+				t.Errorf("%+v was signalled", inner)
+			}
+			// Another boot's namespaces are over, whatever their numbers are.
+			if inner.Boot = "another"; inner.Elsewhere() || !inner.Gone() {
+				t.Errorf("of another boot: %+v", inner)
+			}
+			in.Close()
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	// Where a sandbox shows the /proc of outside, no number can be trusted.
+	t.Run("the other's proc", func(t *testing.T) {
+		box := []string{"unshare", "--pid", "--fork"}
+		if err := exec.Command(box[0], append(slices.Clone(box[1:]), "true")...).Run(); err != nil {
+			t.Skip("none can be made here: ", err)
+		}
+		cmd := exec.Command(box[0], append(slices.Clone(box[1:]), program, "-test.run", "^TestForeignProc$")...)
+		cmd.Env = append(os.Environ(), "GT_TEST_NOTED="+string(text))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}
+
+func TestForeignProc(t *testing.T) {
+	noted := os.Getenv("GT_TEST_NOTED")
+	if noted == "" {
+		t.Skip("part of TestOtherNamespace")
+	}
+	var outer process.Proc
+	if err := json.Unmarshal([]byte(noted), &outer); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := process.Find(os.Getpid()); err == nil {
+		t.Errorf("we are %+v", p)
+	}
+	if outer.Alive() || outer.Gone() || !outer.Elsewhere() {
+		t.Errorf("%+v: alive %v, gone %v", outer, outer.Alive(), outer.Gone())
+	}
+	outer.NS = ""
+	if p := process.Noted(outer.PID, outer.Start, outer.Boot, ""); p.Alive() || p.Gone() {
+		t.Errorf("noted without a namespace: %+v, alive %v, gone %v", p, p.Alive(), p.Gone())
+	}
+}

@@ -1,0 +1,181 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"gt/lib/sys/atomicfile"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// maxProc bounds what is read of a process: a command line and an environment take a
+// quarter of its stack at most.
+const maxProc = 16 << 20
+
+// stat reads /proc/<pid>/stat (proc(5)): number, (name), state, parent, and as
+// the 22nd field the start in clock ticks since boot. The name may hold blanks
+// and brackets, so fields are counted from the last bracket.
+func stat(pid int) (status, error) {
+	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/stat", maxProc)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH): // ESRCH: it went while we looked
+		return status{}, os.ErrProcessDone
+	case err != nil: // a process that cannot be looked at is not known to be gone
+		return status{}, fmt.Errorf("cannot read the status of process %d: %w", pid, err)
+	}
+	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if open < 0 || end < open {
+		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
+	}
+	fields := strings.Fields(string(data[end+1:]))
+	if len(fields) < 20 {
+		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return status{}, os.ErrProcessDone
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
+	}
+	return status{parent: parent, start: fields[19], name: string(data[open+1 : end])}, nil
+}
+
+// command is the name of the program that whatever process has the number now runs.
+// To ask for it alone takes the kernel a fraction of what a whole stat does.
+func command(pid int) (string, error) {
+	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/comm", maxProc)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.ErrProcessDone
+	}
+	return strings.TrimSuffix(string(data), "\n"), err
+}
+
+// here is the PID namespace that this process counts in, which never changes.
+var here struct {
+	once sync.Once
+	ns   string
+	err  error
+}
+
+// namespace returns the number of the PID namespace that the numbers in /proc
+// count in (pid_namespaces(7)), "" where the kernel does not tell. A sandbox that
+// shows the /proc of outside shows other numbers than its own: there no process is
+// the one that it seems to be.
+func namespace() (string, error) {
+	here.once.Do(func() {
+		if self, err := os.Readlink("/proc/self"); err == nil && self != strconv.Itoa(os.Getpid()) {
+			here.err = errors.New("cannot tell processes apart: /proc is that of another PID namespace")
+			return
+		}
+		here.ns, _ = namespaceOf("self")
+	})
+	return here.ns, here.err
+}
+
+// namespaceOf returns the PID namespace that a process is in.
+func namespaceOf(pid string) (string, error) {
+	name, err := os.Readlink("/proc/" + pid + "/ns/pid") // pid:[4026531836]
+	return strings.Trim(name, "pid:[]"), err
+}
+
+func bootID() (string, error) {
+	data, err := atomicfile.Read("/proc/sys/kernel/random/boot_id", maxProc)
+	return strings.TrimSpace(string(data)), err
+}
+
+// Args returns the arguments that a process was started with.
+func (p Proc) Args() ([]string, error) { return p.strings("cmdline") }
+
+// Environ returns the environment that a process was started with; of a client that
+// ran itself anew, the one that it had at first.
+func (p Proc) Environ() ([]string, error) {
+	first := Proc{PID: origin(p.PID, Name(p.PID))}
+	words, err := first.words("environ")
+	if err != nil {
+		return nil, err
+	}
+	if !p.Alive() {
+		return nil, os.ErrProcessDone
+	}
+	return words, nil
+}
+
+func (p Proc) strings(file string) ([]string, error) {
+	words, err := p.words(file)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Alive() {
+		return nil, os.ErrProcessDone
+	}
+	return words, nil
+}
+
+// startEnviron is the environment that whatever process has the number now was
+// started with.
+func startEnviron(pid int) ([]string, error) { return Proc{PID: pid}.words("environ") }
+
+// args are those of whatever process has the number now.
+func (p Proc) args() ([]string, error) { return p.words("cmdline") }
+
+func (p Proc) words(file string) ([]string, error) {
+	data, err := atomicfile.Read("/proc/"+strconv.Itoa(p.PID)+"/"+file, maxProc)
+	if err != nil {
+		return nil, err
+	}
+	data = bytes.TrimSuffix(data, []byte{0})
+	if len(data) == 0 {
+		return nil, nil
+	}
+	return strings.Split(string(data), "\x00"), nil
+}
+
+// Executable returns the path of the program that a process runs.
+func (p Proc) Executable() (string, error) {
+	return os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/exe")
+}
+
+// HungUp says whether the terminal is gone that the process was started in.
+func (p Proc) HungUp() bool {
+	path, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/fd/0")
+	return err == nil && strings.HasPrefix(path, "/dev/pts/") && strings.HasSuffix(path, " (deleted)")
+}
+
+// parents returns the parent of each process.
+func parents() map[int]int {
+	entries, _ := os.ReadDir("/proc")
+	all := make(map[int]int, len(entries))
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if st, err := stat(pid); err == nil {
+				all[pid] = st.parent
+			}
+		}
+	}
+	return all
+}
+
+// Files returns the regular files that a process has open, as far as it may be
+// looked at.
+func (p Proc) Files() []string {
+	dir := "/proc/" + strconv.Itoa(p.PID) + "/fd"
+	entries, _ := os.ReadDir(dir)
+	var files []string
+	for _, e := range entries {
+		if path, err := os.Readlink(dir + "/" + e.Name()); err == nil && strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "/dev/") {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+// Dir returns the folder that a process works in.
+func (p Proc) Dir() (string, error) {
+	return os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/cwd")
+}

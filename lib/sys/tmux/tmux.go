@@ -1,0 +1,265 @@
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/sys/process"
+)
+
+// Server is a tmux server, named by its socket; empty is tmux's own default.
+type Server string
+
+// wait bounds every call: a server that hangs must not hang its callers.
+const wait = 5 * time.Second
+
+// ErrNoServer is what calling a server gives that does not run, or where tmux
+// is not installed.
+var ErrNoServer = errors.New("no tmux server runs there")
+
+// ErrNoAnswer is what a server gives that is too busy: nothing is known then.
+var ErrNoAnswer = errors.New("tmux did not answer")
+
+// run gives tmux one or several commands, separated by ";", and returns what
+// it printed.
+func (s Server) run(args ...string) (string, error) {
+	return s.runFor(wait, args...)
+}
+
+func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
+	return s.runWith(nil, limit, args...)
+}
+
+// runWith is run with an input, for the command that reads one.
+func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	at := s.socket()
+	socket, err := at.trusted()
+	if err != nil {
+		return "", err
+	}
+	defer socket.Close()
+	path := string(at)
+	if socket.File != nil {
+		path = "/proc/self/fd/3" // the first of ExtraFiles
+	}
+	program, err := process.LookPath("tmux", "", os.Environ())
+	if err != nil {
+		return "", ErrNoServer
+	}
+	cmd := exec.CommandContext(ctx, program, append([]string{"-u", "-S", path}, args...)...)
+	if socket.File != nil {
+		cmd.ExtraFiles = []*os.File{socket.File}
+	}
+	var out, errs strings.Builder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &errs
+	// Our own death by SIGHUP, when the pane is respawned under us, must not
+	// take the client down before it has told the server.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.WaitDelay = time.Second // what tmux has started may hold its output open
+	err = cmd.Run()
+	switch said := strings.TrimSpace(errs.String()); {
+	case err == nil:
+		return strings.TrimRight(out.String(), "\n"), nil
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%w within %v", ErrNoAnswer, limit)
+	case strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"):
+		return "", ErrNoServer
+	case said != "":
+		return "", fmt.Errorf("tmux: %s", said)
+	default:
+		return "", fmt.Errorf("tmux: %w", err)
+	}
+}
+
+// literal protects an argument whose last character tmux would take for the
+// end of a command.
+func literal(arg string) string {
+	if body, ok := strings.CutSuffix(arg, ";"); ok {
+		return body + `\;`
+	}
+	return arg
+}
+
+// Pane is what tmux knows of one pane.
+type Pane struct {
+	ID      string // %N
+	Session string // the session's name
+	Path    string // the working directory of what runs in it
+	PID     int    // of the process that the pane was started with
+	Dead    bool
+	Created time.Time // of the session
+}
+
+const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{session_created}\t#{session_name}\t#{pane_current_path}"
+
+// Pane returns the pane with that id, within the time given; a pane that does
+// not exist is an error.
+func (s Server) Pane(id string, within time.Duration) (Pane, error) {
+	if !isPane(id) {
+		return Pane{}, fmt.Errorf("'%s' is no pane of tmux", id)
+	}
+	out, err := s.runFor(within, "display-message", "-p", "-t", id, paneFormat)
+	if err != nil {
+		return Pane{}, err
+	}
+	if out == "" { // and exit code 0
+		return Pane{}, fmt.Errorf("there is no pane '%s'", id)
+	}
+	return parsePane(out)
+}
+
+// ActivePane returns the active pane of the session with exactly that name.
+func (s Server) ActivePane(session string) (Pane, error) {
+	if !s.Has(session) {
+		return Pane{}, fmt.Errorf("there is no tmux session '%s'", session)
+	}
+	out, err := s.run("display-message", "-p", "-t", "="+session+":", paneFormat)
+	if err != nil {
+		return Pane{}, err
+	}
+	return parsePane(out)
+}
+
+func parsePane(line string) (Pane, error) {
+	f := strings.SplitN(line, "\t", 6)
+	if len(f) < 6 {
+		return Pane{}, errors.New("tmux described a pane in a way that we do not understand")
+	}
+	p := Pane{ID: f[0], Dead: f[2] == "1", Session: f[4], Path: f[5]}
+	var err error
+	if p.PID, err = strconv.Atoi(f[1]); err != nil {
+		return Pane{}, fmt.Errorf("tmux gave '%s' for a process", f[1])
+	}
+	if created, err := strconv.ParseInt(f[3], 10, 64); err == nil {
+		p.Created = time.Unix(created, 0)
+	}
+	return p, nil
+}
+
+// Has says whether a session with exactly that name exists.
+func (s Server) Has(session string) bool {
+	if session == "" || strings.ContainsAny(session, ":.") {
+		return false // no session can be called so
+	}
+	_, err := s.run("has-session", "-t", "="+session)
+	return err == nil
+}
+
+// SetEnvironment sets variables in the environment that tmux gives to what it
+// starts in the session from now on. Nothing secret belongs there: the values
+// stand on a command line and in show-environment.
+func (s Server) SetEnvironment(session string, vars [][2]string) error {
+	var args []string
+	for _, kv := range vars {
+		if len(args) > 0 {
+			args = append(args, ";")
+		}
+		args = append(args, "set-environment", "-t", "="+session, kv[0], literal(kv[1]))
+	}
+	if args == nil {
+		return nil
+	}
+	_, err := s.run(args...)
+	return err
+}
+
+// Remain is a pane's own remain-on-exit: its value, or nothing where the pane
+// takes it from its window.
+type Remain struct {
+	Set   bool   `json:"set"`
+	Value string `json:"value,omitempty"`
+}
+
+// RemainOnExit returns the pane's own setting.
+func (s Server) RemainOnExit(pane string) (Remain, error) {
+	out, err := s.run("show-options", "-p", "-t", pane, "remain-on-exit")
+	if err != nil || out == "" {
+		return Remain{}, err
+	}
+	_, value, _ := strings.Cut(out, " ")
+	return Remain{Set: true, Value: value}, nil
+}
+
+// Keep tells the pane to stay when its process ends.
+func (s Server) Keep(pane string) error {
+	_, err := s.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+	return err
+}
+
+// RestoreRemainOnExit puts the pane's own setting back.
+func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
+	args := []string{"set-option", "-p", "-u", "-t", pane, "remain-on-exit"}
+	if r.Set {
+		args = []string{"set-option", "-p", "-t", pane, "remain-on-exit", r.Value}
+	}
+	_, err := s.run(args...)
+	return err
+}
+
+// Respawn replaces what runs in the pane, in one step: the pane is told to
+// stay when its process ends, its scrollback is cleared, its process killed
+// and the new one started, which tmux executes without a shell. It says
+// nothing about the new process beyond that tmux accepted it. The caller puts
+// remain-on-exit back. What the new process is to take from the buffer is loaded
+// in the same call, so that a hand-over that is killed leaves none behind.
+//
+// The program needs an argument: a single word tmux would give to a shell.
+func (s Server) Respawn(pane string, b Buffer, data []byte, command ...string) error {
+	if !isPane(pane) {
+		return fmt.Errorf("'%s' is no pane of tmux", pane)
+	}
+	if len(command) < 2 {
+		return fmt.Errorf("cannot respawn pane '%s': the command has no arguments", pane)
+	}
+	args := []string{
+		"load-buffer", "-b", string(b), "-", ";",
+		"set-option", "-p", "-t", pane, "remain-on-exit", "on", ";",
+		"clear-history", "-t", pane, ";",
+		"respawn-pane", "-k", "-t", pane, "--",
+	}
+	for _, a := range command {
+		args = append(args, literal(a))
+	}
+	_, err := s.runWith(bytes.NewReader(data), wait, args...)
+	return err
+}
+
+// SwitchClient shows the session in the terminal that the caller runs in.
+func (s Server) SwitchClient(session string) error {
+	_, err := s.run("switch-client", "-t", "="+session)
+	return err
+}
+
+// Screen returns the text that a pane shows.
+func (s Server) Screen(pane string) (string, error) {
+	if !isPane(pane) {
+		return "", fmt.Errorf("'%s' is no pane of tmux", pane)
+	}
+	return s.run("capture-pane", "-p", "-t", pane)
+}
+
+// Panes returns all panes of the server, in one call.
+func (s Server) Panes() ([]Pane, error) {
+	out, err := s.run("list-panes", "-a", "-F", paneFormat)
+	if err != nil {
+		return nil, err
+	}
+	var all []Pane
+	for line := range strings.Lines(out) {
+		if p, err := parsePane(strings.TrimSuffix(line, "\n")); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}

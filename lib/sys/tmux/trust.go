@@ -1,0 +1,110 @@
+package tmux
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gt/lib/sys/process"
+)
+
+// Who answers at a socket can have the tmux client run a command (the protocol's
+// MSG_SHELL and MSG_EXEC), so a server is only talked to when it is the person's
+// own. An agent's sandbox can make a socket in its project and in /tmp, and put it
+// where the person's own was. What it cannot do is be an ancestor of the agent, or
+// be as free as we are.
+
+// ErrUntrusted is what a socket gives that is not the person's own.
+var ErrUntrusted = errors.New("it is not used")
+
+// trusted opens the socket and looks at who answers there.
+func (s Server) trusted() (process.Socket, error) {
+	path := string(s)
+	refuse := func(why string) (process.Socket, error) {
+		return process.Socket{}, fmt.Errorf("%w: the tmux socket '%s' %s", ErrUntrusted, path, why)
+	}
+	if !filepath.IsAbs(path) {
+		return refuse("has no absolute path")
+	}
+	socket, err := process.OpenSocket(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return socket, ErrNoServer
+	case err != nil:
+		return refuse("cannot be opened: " + err.Error())
+	}
+	if why, err := judge(socket, filepath.Dir(path)); err != nil || why != "" {
+		socket.Close()
+		if err != nil {
+			return process.Socket{}, err
+		}
+		return refuse(why)
+	}
+	return socket, nil
+}
+
+// judge says what is wrong with a socket and with who answers there.
+func judge(socket process.Socket, folder string) (why string, err error) {
+	info, err := socket.Stat()
+	switch {
+	case err != nil:
+		return err.Error(), nil
+	case info.Mode().Type() != os.ModeSocket:
+		return "is no socket", nil
+	case !own(info):
+		return "belongs to another user", nil
+	}
+	peer, err := socket.Peer()
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
+		return "", ErrNoServer
+	case errors.Is(err, syscall.EAGAIN):
+		return "", ErrNoAnswer
+	case err != nil:
+		return "does not say who answers: " + err.Error(), nil
+	case peer.UID != 0 && peer.UID != os.Geteuid():
+		return "is answered by another user", nil
+	case peer.PID > 0 && slices.Contains(process.Ancestors(os.Getpid()), peer.PID):
+		return "", nil // what runs us was started by it
+	}
+	if peer.PID == 0 || socket.File == nil {
+		// The server is outside of the container that we run in, so nothing that an
+		// agent started in here; or nothing keeps the socket from being exchanged. Its
+		// folder has to be as tmux makes it.
+		dir, err := os.Stat(folder)
+		if err != nil || !own(dir) || dir.Mode().Perm()&0o077 != 0 {
+			return "lies in a folder that is not yours alone", nil
+		}
+	}
+	if peer.PID == 0 {
+		return "", nil
+	}
+	return process.Confined(peer.PID), nil
+}
+
+func own(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
+}
+
+// socket is the server's, with tmux's own default put in.
+func (s Server) socket() Server {
+	if s != "" {
+		return s
+	}
+	if path, _, _ := strings.Cut(os.Getenv("TMUX"), ","); path != "" {
+		return Server(path)
+	}
+	dir := os.Getenv("TMUX_TMPDIR")
+	if dir == "" {
+		dir = "/tmp"
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return Server(filepath.Join(dir, fmt.Sprintf("tmux-%d", os.Getuid()), "default"))
+}

@@ -1,0 +1,315 @@
+// Package frame tells somebody else's words to a model as what they are:
+//
+//	<note from="gastown/crew/max">
+//	the words
+//	</note>
+//
+// Nothing within can end the frame, open one of a client's or of gt's, be a
+// heading of the text around it, or a turn of the conversation, however it is
+// written. The words stay as they are but for that: a tag that might do so begins
+// with &lt;, a token of a model's own form with &#91;, a heading of the first two
+// levels and a line that begins with who speaks with a backslash. Quoting every line
+// instead would cost more of the little room there is, and would have a model
+// unquote what it copies.
+//
+// What makes a tag a frame's was measured in six clients: three hundred names frame
+// what they tell a model, two in three of them of several words (ide_selection,
+// persisted-output), as hardly a tag of HTML is, and no comparison. So names of
+// several words are taken for a frame's, of the others those that clients and models
+// know, and every end. A type's argument, as in List<File>, is none of those that
+// code shares with them. Taking every tag for a frame's would change this project's
+// pages seven times as often, the types of a library in TypeScript eight times.
+package frame
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gt/lib/text/plain"
+)
+
+// End is the line that ends a frame.
+const End = "</note>"
+
+// Begin is the line that begins the frame of what from wrote, a plain line.
+func Begin(from string) string {
+	return `<note from="` + strings.NewReplacer(`"`, "'", "<", "&lt;", ">", "&gt;").Replace(Line(from)) + `">`
+}
+
+// Line returns a text as a plain line that stands in a sentence of gt's own: no tag or
+// token in it is taken for a client's.
+func Line(line string) string {
+	line = plain.Line(line)
+	if !strings.ContainsFunc(line, opens) {
+		return line
+	}
+	var b strings.Builder
+	writeTags(&b, line, len(line))
+	return b.String()
+}
+
+// Of frames a text that may be told whole.
+func Of(from, text string) string {
+	return Begin(from) + "\n" + Inside(text) + "\n" + End
+}
+
+// Inside returns a text as it stands within a frame, without empty lines at its
+// ends. It is plain.
+func Inside(text string) string { return strings.Trim(Words(text), "\n") }
+
+// Words returns a text as it stands where a frame is around all that is printed, as
+// around what a client shows of a command: in full, and as harmless.
+func Words(text string) string {
+	text = plain.Text(text)
+	var b strings.Builder
+	b.Grow(len(text) + len(text)/16)
+	before := "" // the line above
+	rest := text
+	for line := range strings.Lines(text) {
+		if n := claims(line, before); n >= 0 {
+			b.WriteString(line[:n])
+			b.WriteByte('\\')
+			writeTags(&b, rest[n:], len(line)-n)
+		} else {
+			writeTags(&b, rest, len(line))
+		}
+		before, rest = line, rest[len(line):]
+	}
+	return b.String()
+}
+
+// claims returns where in a line a backslash keeps it from being a heading, or what
+// somebody says in the conversation; -1 where it is neither.
+func claims(line, before string) int {
+	text := strings.TrimLeftFunc(line, unicode.IsSpace)
+	if text == "" {
+		return -1
+	}
+	n := len(line) - len(text)
+	switch c := text[0]; {
+	case c == '#' || c == '=' || c == '-':
+		if heading(text, before) {
+			return n
+		}
+		if c != '#' {
+			return -1
+		}
+	case c >= 0x80 || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '*' || c == '_':
+	default:
+		return -1
+	}
+	name := strings.TrimLeft(text, "#*_ \t")
+	if speaks(name) {
+		return len(line) - len(name)
+	}
+	return -1
+}
+
+// speaks reports whether a line begins with one of those who speak in a conversation
+// with a model, and a colon.
+func speaks(line string) bool {
+	name, rest := fold(line)
+	switch name {
+	case "human", "assistant", "system", "developer", "user":
+		rest = strings.TrimLeft(rest, "*_ \t")
+		return strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "：")
+	}
+	return false
+}
+
+// heading reports whether a line makes a heading of the first two levels, of
+// itself or of the line above it.
+func heading(line, before string) bool {
+	line = strings.TrimRight(line, " \t\n")
+	if strings.HasPrefix(line, "=") || strings.HasPrefix(line, "-") {
+		return strings.TrimLeft(line, line[:1]) == "" && strings.TrimSpace(before) != ""
+	}
+	level := len(line) - len(strings.TrimLeft(line, "#"))
+	return (level == 1 || level == 2) && (level == len(line) || strings.ContainsRune(" \t\u00a0", []rune(line[level:])[0]))
+}
+
+// writeTags writes the first n bytes of a text, a line, with every tag that could
+// be of a frame made harmless. A tag may go on in the next line.
+func writeTags(b *strings.Builder, text string, n int) {
+	done := 0
+	for i := 0; i < n; i++ {
+		c := text[i]
+		if c < utf8.RuneSelf && c != '<' && c != '[' {
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:n])
+		instead := ""
+		switch {
+		case !opens(r):
+		case r == '[' || r == '［':
+			if token(text[i+size:]) {
+				instead = "&#91;"
+			}
+		case frames(text[:i], text[i+size:]):
+			instead = "&lt;"
+		}
+		if instead != "" {
+			b.WriteString(text[done:i])
+			b.WriteString(instead)
+			done = i + size
+		}
+		i += size - 1
+	}
+	b.WriteString(text[done:n])
+}
+
+// opens reports whether r is a character that opens a tag or a token, or looks like
+// one.
+func opens(r rune) bool {
+	if r < 0x80 {
+		return r == '<' || r == '['
+	}
+	return strings.ContainsRune("＜﹤‹〈\u2329⟨❬❮˂ᐸ［", r)
+}
+
+// names are what the frames of gt and of clients begin with.
+var names = []string{
+	"note", "system", "user", "human", "assistant", "developer", "model", "tool", "function", "antml", "antthinking", "antartifact",
+	"claude", "codex", "gemini", "anthropic", "command", "local-command", "bash-", "hook", "session", "environment", "instruction",
+	"reminder", "important", "admin", "context", "prompt", "agent", "subagent", "teammate", "task-notification", "memory", "policy",
+	"extremely", "ide-", "mcp", "skill", "persisted-", "handoff", "thinking", "persona",
+}
+
+// words are the names that clients and models have besides, and code has in other
+// words.
+var words = map[string]bool{
+	"analysis": true, "answer": true, "bos": true, "channel": true, "commentary": true, "conversation": true, "critical": true,
+	"decision": true, "diagnostics": true, "doc": true, "docs": true, "document": true, "documents": true, "env": true, "eos": true,
+	"error": true, "event": true, "example": true, "examples": true, "file": true, "files": true, "final": true, "goal": true,
+	"guidelines": true, "heartbeat": true, "inst": true, "invoke": true, "issue": true, "message": true, "messages": true,
+	"metadata": true, "notice": true, "notification": true, "objective": true, "observation": true, "output": true,
+	"parameter": true, "parameters": true, "permission": true, "permissions": true, "plan": true, "plugin": true, "plugins": true,
+	"question": true, "reasoning": true, "recap": true, "recovery": true, "request": true, "response": true, "result": true, "results": true,
+	"rule": true, "rules": true, "s": true, "scratchpad": true, "shell": true, "situations": true, "sop": true, "status": true, "stderr": true, "stdin": true,
+	"stdout": true, "summary": true, "sys": true, "task": true, "tasks": true, "think": true, "thought": true, "thoughts": true,
+	"todo": true, "todos": true, "transcript": true, "ultraplan": true, "urgent": true, "warning": true,
+}
+
+// tokens are what stands in brackets between the turns that a model was trained on,
+// in capitals, what Claude Code's notices begin with, and Gas Town's beacon.
+var tokens = []string{"inst", "sys", "system", "system-", "tool-calls", "tool-results", "available-tools", "gas-town"}
+
+// token reports whether what follows a bracket makes it such a mark.
+func token(rest string) bool {
+	rest = strings.TrimLeft(rest[:min(len(rest), far)], " /")
+	if rest == "" || rest[0] >= 'a' && rest[0] <= 'z' {
+		return false
+	}
+	name, after := fold(rest)
+	if name == "gas" {
+		second, rest := fold(strings.TrimLeft(after, " "))
+		name, after = name+"-"+second, rest
+	}
+	for _, t := range tokens {
+		if name == t || strings.HasSuffix(t, "-") && strings.HasPrefix(name, t) {
+			r, _ := utf8.DecodeRuneInString(after)
+			return after == "" || unicode.IsSpace(r) || strings.ContainsRune("]］:：…", r) // the last where it was cut
+		}
+	}
+	return false
+}
+
+// far is how much of a text is looked at for the rest of a tag.
+const far = 400
+
+// frames reports whether what follows the opening of a tag makes it the end of any,
+// or the beginning of a frame's.
+func frames(before, rest string) bool {
+	rest = rest[:min(len(rest), far)]
+	tight := strings.TrimLeftFunc(rest, unicode.IsMark)
+	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsMark(r) })
+	first, _ := utf8.DecodeRuneInString(rest)
+	if strings.ContainsRune(`/\|!?／⁄∕⧸╱｜│¦∣ǀ`, first) {
+		return true
+	}
+	name, after := fold(rest)
+	if name == foreign {
+		return true
+	}
+	for _, n := range names {
+		if strings.HasPrefix(name, n) {
+			return true
+		}
+	}
+	if len(tight) != len(rest) || ofType(before, rest, several(name)) || after == "" {
+		return false // a comparison
+	}
+	if words[name] {
+		r, _ := utf8.DecodeRuneInString(after)
+		return unicode.IsSpace(r) || closes(r) || strings.HasPrefix(after, "/>")
+	}
+	return (several(name) || name != "" && len(after) > 1 && after[0] == ':' && isLetter(after[1])) && strings.ContainsFunc(after, closes)
+}
+
+// closes reports whether r closes a tag, or looks like it.
+func closes(r rune) bool {
+	if r < 0x80 {
+		return r == '>'
+	}
+	return strings.ContainsRune("＞﹥›〉\u232a⟩❭❯˃ᐳ", r)
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// ofType reports whether the tag is the argument of a type, as in List<File>.
+func ofType(before, rest string, several bool) bool {
+	if before == "" || len(rest) < 2 {
+		return false
+	}
+	c := before[len(before)-1]
+	return (isLetter(c) || c >= '0' && c <= '9' || c == '_') && rest[0] >= 'A' && rest[0] <= 'Z' &&
+		(several || rest[1] >= 'a' && rest[1] <= 'z') // no client's name of one word is in capitals and small letters
+}
+
+// several reports whether a name is of several words.
+func several(name string) bool {
+	for i := 1; i+1 < len(name); i++ {
+		if name[i] == '-' && name[i-1] != '-' && isLetter(name[i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreign is what a name becomes that has another alphabet's letters, or such that
+// look alike.
+const foreign = "?"
+
+// fold returns the name at the beginning of a text as it is compared, and what
+// follows it: in small letters, with - for _, without what stands on letters, and
+// none of them as wide as an ideograph.
+func fold(text string) (name, rest string) {
+	var b [40]byte
+	n := 0
+	for i, r := range text {
+		if r >= 0xff01 && r <= 0xff5e {
+			r -= 0xff01 - '!'
+		}
+		switch {
+		case n == len(b):
+			return string(b[:n]), text[i:]
+		case r >= 'A' && r <= 'Z':
+			r += 'a' - 'A'
+		case r == '_':
+			r = '-'
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':
+		case r < 0x80:
+			return string(b[:n]), text[i:]
+		case unicode.IsMark(r):
+			continue
+		case unicode.IsLetter(r):
+			return foreign, text[i:]
+		default:
+			return string(b[:n]), text[i:]
+		}
+		b[n] = byte(r)
+		n++
+	}
+	return string(b[:n]), ""
+}

@@ -1,0 +1,511 @@
+// Package plain makes text that came from elsewhere plain: nothing is in it
+// that a terminal would obey, that turns text around, or that a model reads and
+// a person does not see.
+//
+// Out go escape sequences (CSI, OSC, DCS and their like), control characters,
+// bidi controls, Unicode's tag characters and all that takes no place: spaces
+// of no width, joiners, fillers, soft hyphens, variation selectors. Joiners,
+// selectors and tags stay where scripts and emoji need them, one selector behind an
+// emoji. Of a stack of accents stays what a language could have. Characters of
+// private use stay: a reader sees a box, or the icon of a terminal's font.
+//
+// lib/text/redact looks for secrets in what is Shown of a text, so that nothing of
+// this hides one from it. A text is redacted as it came, and made plain for
+// whoever reads it after that: see Env.Text and Env.Line in lib/cli.
+package plain
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// replacement stands where something was taken out that has no place in a text,
+// so that a reader sees that it was not clean.
+const replacement = '\uFFFD'
+
+// Line returns s as one plain line. Escape sequences that are whole, and
+// characters that nobody sees, are left out; control characters, bidi controls
+// and bytes that are no UTF-8 each become U+FFFD; tabs and line ends become a
+// space.
+func Line(s string) string { return clean(s, forLine) }
+
+// Text is Line for a text of several lines: it keeps line feeds and tabs, drops
+// the carriage return of a CR LF, and what Unicode knows for an end of a line
+// becomes one.
+func Text(s string) string { return clean(s, forText) }
+
+// Cut shortens s to at most most characters, counted as they are and not by the
+// columns that they take: of those that take none, a line of a terminal would hold
+// any number. What is cut ends in an ellipsis.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n, end := 0, 0
+	for i := range s {
+		if n == most-1 {
+			end = i
+		}
+		if n == most {
+			return s[:end] + "…"
+		}
+		n++
+	}
+	return s
+}
+
+// Shown returns what a reader is shown of s, where nothing stands for what was
+// left out, and the places in it where something was, in their order. Of an escape
+// sequence more than its first characters stays where look sees something in it:
+// the letter that ends it, where a word begins there, or the text that it carries.
+func Shown(s string, look Look) (shown string, seams []int) {
+	c := cleaner{s: s, how: asShown, look: look}
+	return c.all(), c.seams
+}
+
+// Look is what must not be lost in an escape sequence.
+type Look struct {
+	Begins func(string) bool // reports whether something begins the text
+	Holds  func(string) bool // reports whether something stands in it
+}
+
+// IsLine reports whether Line leaves s as it is.
+func IsLine(s string) bool { return isClean(s, forLine) }
+
+// IsText reports whether Text leaves s as it is.
+func IsText(s string) bool { return isClean(s, forText) }
+
+// Hidden reports whether r, on its own, is nothing that a reader sees, or
+// something that a terminal obeys.
+func Hidden(r rune) bool { k := kindOf(r); return k != visible && k != mark }
+
+// Heaps reports whether r is a mark too many on what has n of them.
+func Heaps(r rune, n int) bool { return kindOf(r) == mark && !stands(r, n) }
+
+// IsMark reports whether r goes on top of what is before it.
+func IsMark(r rune) bool { return kindOf(r) == mark }
+
+// how is what becomes of what is not plain.
+type how int
+
+const (
+	forLine how = iota
+	forText
+	asShown
+)
+
+// kind is what a character is to a reader.
+type kind int
+
+const (
+	visible   kind = iota
+	control        // C0, DEL, C1, bidi
+	lineEnd        // what ends a line and is no line feed
+	invisible      // takes no place
+	joiner         // invisible, but some scripts and emoji need it
+	selector       // invisible, but what is before it can need it
+	sign           // goes under or over the digits and letters behind it, alone it is nothing
+	tag            // invisible, but three flags are spelled with it
+	blank          // takes place and shows nothing
+	mark           // goes on top of what is before it
+)
+
+// kindOf sorts a character. A line feed and a tab are control characters here.
+func kindOf(r rune) kind {
+	switch {
+	case r < 0x20:
+		if r == '\v' || r == '\f' {
+			return lineEnd
+		}
+		return control
+	case r < 0x7f:
+		return visible
+	case r < 0xa0:
+		if r == 0x85 {
+			return lineEnd
+		}
+		return control
+	case r == 0xad: // a hyphen that is only seen at the end of a line
+		return invisible
+	case r < 0x300:
+		return visible
+	case r < 0x34f:
+		return mark
+	case r >= 0x370 && r < 0x483, r >= 0x48a && r < 0x591, r >= 0x1e00 && r < 0x200b, r >= 0x2010 && r < 0x2028,
+		r >= 0x2100 && r < 0x2800, r >= 0x3100 && r < 0x3164, r >= 0x3165 && r < 0xa66f, r >= 0xac00 && r < 0xfb1e: // most of what stands in texts
+		return visible
+	}
+	switch {
+	case r == 0x2028, r == 0x2029:
+		return lineEnd
+	case r == 0x061c, r == 0x200e, r == 0x200f, // bidi marks
+		r >= 0x202a && r <= 0x202e, // bidi embeddings and overrides
+		r >= 0x2066 && r <= 0x2069: // bidi isolates
+		return control
+	case r == 0x200c, r == 0x200d:
+		return joiner
+	case r >= 0x600 && r <= 0x605, r == 0x6dd, r == 0x70f, r == 0x890, r == 0x891, r == 0x8e2, r == 0x110bd, r == 0x110cd:
+		return sign
+	case r == 0x2800: // a pattern of no dots
+		return blank
+	case r >= 0xfe00 && r <= 0xfe0f, // variation selectors
+		r >= 0x180b && r <= 0x180f: // Mongolian ones
+		return selector
+	case r == 0x34f, // joins graphemes
+		r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, // Hangul fillers
+		r == 0x17b4, r == 0x17b5, // Khmer vowels that are not written
+		r == 0x200b,                                    // a space of no width
+		r >= 0x2060 && r <= 0x206f,                     // word joiner, invisible operators, old format controls
+		r == 0xfeff,                                    // byte order mark
+		r >= 0xfff0 && r <= 0xfffb,                     // interlinear annotation
+		r&0xfffe == 0xfffe, r >= 0xfdd0 && r <= 0xfdef, // no characters
+		r >= 0x13430 && r <= 0x1345f,                              // how hieroglyphs are put together
+		r >= 0x1bca0 && r <= 0x1bca3,                              // of shorthands
+		r >= 0x1d173 && r <= 0x1d17a,                              // of music
+		r >= 0xe0000 && r < 0xe0020, r >= 0xe0080 && r <= 0xe0fff: // more variation selectors
+		return invisible
+	case r >= 0xe0020 && r < 0xe0080:
+		return tag
+	case r >= 0x1f000 && r < 0x1fb00, r >= 0x20000:
+		return visible
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return mark
+	}
+	return visible
+}
+
+// maxMarks is how many marks may stand on one letter: Tibetan and the Hebrew of the
+// Bible need more than most. Of those that are no script's own more than a few are a
+// heap that covers the lines around it.
+const (
+	maxMarks   = 8
+	maxAccents = 4
+)
+
+// stands reports whether one more mark may stand on what has n of them.
+func stands(r rune, n int) bool {
+	return n < maxAccents || n < maxMarks && !unicode.Is(unicode.Inherited, r)
+}
+
+// flags are the tags that make another of a black flag: England's, Scotland's and
+// that of Wales, which are all there are.
+var flags = []string{
+	"\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",
+	"\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F",
+	"\U000E0067\U000E0062\U000E0077\U000E006C\U000E0073\U000E007F",
+}
+
+// flag returns the tags at the beginning of s that make a flag of what is before
+// them.
+func flag(prev rune, s string) string {
+	if prev == 0x1f3f4 {
+		for _, f := range flags {
+			if strings.HasPrefix(s, f) {
+				return f
+			}
+		}
+	}
+	return ""
+}
+
+func isClean(s string, how how) bool {
+	prev, marks := rune(-1), 0
+	for i := 0; i < len(s); {
+		if from := i; s[i] < utf8.RuneSelf {
+			for i < len(s) && s[i]-' ' < 0x7f-' ' {
+				i++
+			}
+			if i < len(s) && s[i] < utf8.RuneSelf {
+				if how != forText || s[i] != '\n' && s[i] != '\t' {
+					return false
+				}
+				i++
+			}
+			if i > from {
+				prev, marks = rune(s[i-1]), 0
+			}
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			return false
+		}
+		switch kindOf(r) {
+		case visible:
+			marks = 0
+		case mark:
+			if !stands(r, marks) {
+				return false
+			}
+			marks++
+		case joiner, selector, sign:
+			if !needed(prev, r, s[i+n:]) {
+				return false
+			}
+		case tag:
+			f := flag(prev, s[i:])
+			if f == "" {
+				return false
+			}
+			n = len(f)
+		default:
+			return false
+		}
+		prev = r
+		i += n
+	}
+	return true
+}
+
+// needed reports whether a joiner, selector or sign is a part of what stands around
+// it: prev is what is before it, rest what follows.
+func needed(prev, r rune, rest string) bool {
+	next, _ := utf8.DecodeRuneInString(rest)
+	switch {
+	case r == 0x200c || r == 0x200d: // ZWNJ, ZWJ
+		return shapes(prev) || r == 0x200d && pictures(next) && (pictures(prev) || prev == 0xfe0f)
+	case r >= 0x180b && r <= 0x180f:
+		return prev >= 0x1800 && prev < 0x18b0 && kindOf(prev) == visible
+	case r == 0x70f: // over a Syriac word
+		return next >= 0x710 && next < 0x750 && kindOf(next) == visible
+	case r >= 0x110bd: // Kaithi
+		return next >= 0x11080 && next < 0x110d0 && kindOf(next) == visible
+	case r < 0x900: // Arabic
+		return next >= '0' && next <= '9' || next >= 0x606 && next < 0x900 && kindOf(next) == visible
+	case prev >= '0' && prev <= '9' || prev == '#' || prev == '*': // 1️⃣
+		return r == 0xfe0f && next == 0x20e3
+	}
+	// ☎︎ and ☎️, ©️. Behind anything else, of which each could have one of sixteen,
+	// they would be words that nobody sees. Ideographs and operators have other forms,
+	// and are read without.
+	return (r == 0xfe0e || r == 0xfe0f) && pictures(prev)
+}
+
+// pictures reports whether r can be an emoji. The blocks that have them hold more.
+func pictures(r rune) bool {
+	switch {
+	case r < 0x2190:
+		return r == 0xa9 || r == 0xae || r == 0x203c || r == 0x2049 || r == 0x2122 || r == 0x2139
+	case r < 0x2200, r >= 0x2300 && r < 0x2400, r >= 0x25a0 && r < 0x27c0, r >= 0x2b00 && r < 0x2c00, r >= 0x1f000 && r < 0x1fb00:
+		return true
+	}
+	return r == 0x24c2 || r == 0x2934 || r == 0x2935 || r == 0x3030 || r == 0x303d || r == 0x3297 || r == 0x3299
+}
+
+// shapes reports whether r is of a script in which a joiner changes how its
+// letters are written: Arabic and its neighbours, those of India and further
+// Asia, Mongolian.
+func shapes(r rune) bool {
+	if r < 0x600 || r >= 0x1100 && r < 0x1700 || r >= 0x18b0 && r < 0xa800 || r >= 0xac00 {
+		return false
+	}
+	k := kindOf(r)
+	return k == mark || k == visible && (unicode.IsLetter(r) || unicode.IsMark(r))
+}
+
+func clean(s string, how how) string {
+	if isClean(s, how) {
+		return s
+	}
+	c := cleaner{s: s, how: how}
+	return c.all()
+}
+
+// cleaner goes once through a text.
+type cleaner struct {
+	s     string
+	how   how
+	look  Look // nil functions for a text that was looked through
+	b     strings.Builder
+	prev  rune  // what was put last, -1 for nothing
+	marks int   // how many stand on it
+	seams []int // where something was left out
+
+	doubted int // how often doubts was asked
+}
+
+func (c *cleaner) put(r rune) {
+	c.add(r)
+	c.marks = 0
+}
+
+// add puts what is a part of what it stands on.
+func (c *cleaner) add(r rune) {
+	c.b.WriteRune(r)
+	c.prev = r
+}
+
+func (c *cleaner) all() string {
+	s := c.s
+	c.prev = -1
+	c.b.Grow(len(s))
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		bad := r == utf8.RuneError && n == 1
+		if bad && s[i] == 0x9b { // it introduces a sequence where text is no UTF-8
+			r = 0x9b
+		}
+		switch k := kindOf(r); {
+		case introduces(r):
+			if end := c.sequence(i, n, r); end > i {
+				c.leaveOut()
+				i = end
+				continue
+			}
+			c.odd()
+		case bad, r == utf8.RuneError && c.how == asShown: // or it was bad once
+			c.odd()
+		case k == visible:
+			c.put(r)
+		case k == mark && stands(r, c.marks):
+			c.add(r)
+			c.marks++
+		case k == blank:
+			c.put(' ')
+		case k == tag && flag(c.prev, s[i:]) != "":
+			f := flag(c.prev, s[i:])
+			c.b.WriteString(f)
+			c.prev, n = 0xe007f, len(f)
+		case r == '\r' && c.how != forLine && strings.HasPrefix(s[i+n:], "\n"): // the first half of a line's end
+		case r == '\r', c.how == forLine && (r == '\n' || r == '\t' || k == lineEnd):
+			c.put(' ')
+		case r == '\n', r == '\t':
+			c.put(r)
+		case k == lineEnd:
+			c.put('\n')
+		case k == control:
+			c.odd()
+		case (k == joiner || k == selector || k == sign) && needed(c.prev, r, s[i+n:]):
+			c.add(r)
+		default:
+			c.leaveOut()
+		}
+		i += n
+	}
+	return c.b.String()
+}
+
+// odd is what becomes of a character that has no place in any text.
+func (c *cleaner) odd() {
+	if c.how == asShown {
+		c.leaveOut()
+	} else {
+		c.put(replacement)
+	}
+}
+
+// leaveOut notes that something stood here.
+func (c *cleaner) leaveOut() {
+	if at := c.b.Len(); c.how == asShown && (len(c.seams) == 0 || c.seams[len(c.seams)-1] < at) {
+		c.seams = append(c.seams, at)
+	}
+}
+
+// introduces reports whether an escape sequence begins with r.
+func introduces(r rune) bool {
+	switch r {
+	case 0x1b, 0x90, 0x98, 0x9b, 0x9d, 0x9e, 0x9f:
+		return true
+	}
+	return false
+}
+
+const (
+	maxControl = 64   // of a CSI sequence; longer ones are none that a terminal knows
+	maxString  = 4096 // of a window's title, a link's address, a picture
+)
+
+// sequence returns where the escape sequence ends that begins at s[i] with r, of
+// n bytes; i where it is not whole.
+//
+// Of those that consist of ESC and a letter none is left out but the few that
+// programs write, for in most texts where one seems to stand a word follows the
+// escape.
+func (c *cleaner) sequence(i, n int, r rune) int {
+	s, p := c.s, i+n
+	if r == 0x1b {
+		if p == len(s) {
+			return i
+		}
+		switch s[p] {
+		case '[':
+			r = 0x9b
+		case ']':
+			r = 0x9d
+		case 'P', 'X', '^', '_':
+			r = 0x90
+		case '(', ')': // a set of characters
+			if p+1 < len(s) && strings.IndexByte("0AB", s[p+1]) >= 0 {
+				return p + 2
+			}
+			return i
+		case '7', '8', '=', '>', 'M', 'c', '\\':
+			if c.begins(p) || c.doubts(p) {
+				return p
+			}
+			return p + 1
+		default:
+			return i
+		}
+		p++
+	}
+	from := p
+	if r == 0x9b {
+		end := min(len(s), p+maxControl)
+		for p < end && s[p] >= 0x30 && s[p] <= 0x3f {
+			p++
+		}
+		plain := p
+		for p < end && s[p] >= 0x20 && s[p] <= 0x2f {
+			p++
+		}
+		switch {
+		case p == end || s[p] < 0x40 || s[p] > 0x7e:
+			return i
+		case c.begins(p):
+			return p
+		case p == plain && strings.IndexByte("mKJHfhlABCDGsu", s[p]) >= 0 && (s[p] == 'm' || !strings.Contains(s[from:p], ":")):
+			return p + 1 // what programs write
+		case c.doubts(from):
+			return from
+		}
+		return p + 1
+	}
+	for end := min(len(s), p+maxString); p < end; p++ {
+		last := 0
+		switch {
+		case s[p] == 0x07:
+			last = 1
+		case strings.HasPrefix(s[p:], "\x1b\\"), strings.HasPrefix(s[p:], "\u009c"): // ST
+			last = 2
+		case s[p] == 0x1b, s[p] == '\n': // it was cut off
+			return i
+		}
+		if last > 0 {
+			if c.look.Holds != nil && c.look.Holds(s[from:p]) {
+				return from
+			}
+			return p + last
+		}
+	}
+	return i
+}
+
+// begins reports whether something that must not be lost begins at s[p].
+func (c *cleaner) begins(p int) bool { return c.look.Begins != nil && c.look.Begins(c.s[p:]) }
+
+// doubts reports whether a sequence that hardly any program writes is better taken
+// for none: something that must not be lost stands right behind where it begins.
+func (c *cleaner) doubts(p int) bool {
+	if c.look.Holds == nil {
+		return false
+	}
+	c.doubted++
+	return c.doubted > maxDoubts || c.look.Holds(c.s[p:min(len(c.s), p+maxDoubt)])
+}
+
+const (
+	maxDoubt  = 128  // how much of what follows is looked at
+	maxDoubts = 1000 // and how often, so that the time stays linear
+)

@@ -1,0 +1,236 @@
+package term
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"gt/lib/text/plain"
+)
+
+func TestTable(t *testing.T) {
+	rows := [][]string{
+		{"ID", "AGENT", "TITLE"},
+		{"1", "gastown/crew/max", "short"},
+		{"22", "", strings.Repeat("a long title ", 20)},
+		{"3", "中文", strings.Repeat("日本語", 40)},
+		{"4", "e\u0301e\u0301", "\x1b[31mred\nline"},
+		{"5", "👩‍👩‍👧‍👦", ""},
+	}
+	var b bytes.Buffer
+	if err := Table(&b, 80, rows); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) != len(rows) {
+		t.Fatalf("%d lines for %d rows:\n%s", len(lines), len(rows), b.String())
+	}
+	for i, line := range lines {
+		if w := uniseg.StringWidth(line); w > 80 {
+			t.Errorf("%d columns: %s", w, line)
+		}
+		if strings.HasSuffix(line, " ") {
+			t.Errorf("blanks at the end of %q", line)
+		}
+		// The title begins in column 22 of every row that has one.
+		before, _, ok := strings.Cut(line, Clean(rows[i][2])[:min(3, len(Clean(rows[i][2])))])
+		if rows[i][2] != "" && (!ok || uniseg.StringWidth(before) != 22) {
+			t.Errorf("column %d: %s", uniseg.StringWidth(before), line)
+		}
+	}
+	if !strings.HasSuffix(lines[2], "…") || uniseg.StringWidth(lines[2]) != 80 {
+		t.Errorf("not cut at 80: %s", lines[2])
+	}
+	b.Reset()
+	if err := Table(&b, 0, rows); err != nil || strings.Contains(b.String(), "…") {
+		t.Errorf("%v, cut without a limit:\n%s", err, b.String())
+	}
+	if err := Table(&b, 80, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// However long and strange the cells are, a line has the width that it may have
+// and no more bytes than that needs, and a cell fills no other row with blanks.
+func TestTableOfHostileCells(t *testing.T) {
+	huge := map[string]string{
+		"long":      strings.Repeat("x", 1<<20),
+		"wide":      strings.Repeat("日", 1<<18),
+		"accents":   "e" + strings.Repeat("\u0301", 1<<19),
+		"invisible": strings.Repeat("\u200b", 1<<18),
+		"joined":    strings.Repeat("👩\u200d", 1<<17),
+		"escapes":   strings.Repeat("\x1b[31m", 1<<17),
+		"lines":     strings.Repeat("\n", 1<<20),
+	}
+	for name, cell := range huge {
+		for column := range 4 {
+			row := []string{"id", "actor", "done", "title"}
+			row[column] = cell
+			for _, width := range []int{1, 20, 80, 200} {
+				var b bytes.Buffer
+				if err := Table(&b, width, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}); err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(b.String()) {
+					line = strings.TrimSuffix(line, "\n")
+					if w := uniseg.StringWidth(line); w > max(width, 4+3*len(columnGap)) || len(line) > 40*(width+20) {
+						t.Errorf("%s in column %d of %d columns: %d columns, %d bytes", name, column, width, w, len(line))
+					}
+				}
+				if b.Len() == 0 || strings.Count(b.String(), "\n") != 3 {
+					t.Errorf("%s: %d lines", name, strings.Count(b.String(), "\n"))
+				}
+			}
+			var b bytes.Buffer
+			if err := Table(&b, 0, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}); err != nil || b.Len() > len(Clean(cell))+4*maxColumn {
+				t.Errorf("%s in column %d, not cut: %d bytes of %d, %v", name, column, b.Len(), len(cell), err)
+			}
+		}
+		for _, width := range []int{0, 1, 22, 80} {
+			for fn, cut := range map[string]func(string, int) string{"Cut": Cut, "CutFront": CutFront} {
+				if got := cut(Clean(cell), width); uniseg.StringWidth(got) > width || len(got) > 40*(width+1) || !utf8.ValidString(got) {
+					t.Errorf("%s(%s, %d): %d columns, %d bytes", fn, name, width, uniseg.StringWidth(got), len(got))
+				}
+			}
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, s := range []string{
+		"", "x", "plain text of some length", "日本語の長い表題", "e\u0301a\u0308o\u0302u\u0300", "👩‍👩‍👧‍👦👍🏽🇩🇪 flags", strings.Repeat("é", 100),
+	} {
+		for width := -1; width < 40; width++ {
+			for name, cut := range map[string]func(string, int) string{"Cut": Cut, "CutFront": CutFront} {
+				got := cut(s, width)
+				if w := uniseg.StringWidth(got); w > max(width, 0) {
+					t.Errorf("%s(%q, %d) = %q has %d columns", name, s, width, got, w)
+				}
+				if uniseg.StringWidth(s) <= width && got != s {
+					t.Errorf("%s(%q, %d) = %q", name, s, width, got)
+				}
+				if kept := strings.Trim(got, "…"); !strings.Contains(s, kept) || !utf8.ValidString(got) {
+					t.Errorf("%s(%q, %d) = %q", name, s, width, got)
+				}
+			}
+		}
+	}
+	for got, want := range map[string]string{
+		Cut("日本語", 4):                   "日…",
+		Cut("e\u0301e\u0301e\u0301", 2): "e\u0301…",
+		CutFront("gastown/crew/max", 9): "…crew/max",
+		CutFront("日本語", 4):              "…語",
+	} {
+		if got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	// What is long costs no more than its length.
+	long := strings.Repeat("/some/folder", 1<<17)
+	if got := CutFront(long, 20); uniseg.StringWidth(got) != 20 {
+		t.Errorf("%q", got)
+	}
+}
+
+// What is quoted comes out of a real shell as it was, and is one word.
+func TestQuoteComesBackFromAShell(t *testing.T) {
+	words := []string{
+		"", "plain", "/a/b-c_d.e", "two words", "it's", `a"b`, "$HOME", "`id`", "$(id)", "a;b", "a&b", "a|b", "*", "?", "[x]", "~", "~root",
+		"{a,b}", "!!", "#x", "-rf", "--", "a\nb", "\n", "a\tb", `\`, `a\b`, "'", "''", "<x>", "=", "a=b", "é日本", "\x1b[31m", "%s", "^", "\xff",
+	}
+	script := "printf '%s\\0'"
+	for _, w := range words {
+		script += " " + Quote(w)
+	}
+	out, err := exec.Command("sh", "-c", script).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	if len(got) != len(words) {
+		t.Fatalf("%d words, not %d", len(got), len(words))
+	}
+	for i, w := range words {
+		if got[i] != w {
+			t.Errorf("%q became %q", w, got[i])
+		}
+	}
+	if Quote("/a/b-c_d.e") != "/a/b-c_d.e" {
+		t.Error("a plain word is quoted")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	in := map[string]string{"a": "\x1b]0;x\x07\u009b\u202e\u2028\x7f\u200b\U000E0041<&>é\n\"", "b": strings.Repeat("x", 10), "c": strings.Repeat("\u0301", 20) + "\u2800"}
+	line, err := JSON(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(line, []byte("\n")) || !plain.IsLine(strings.TrimSuffix(string(line), "\n")) {
+		t.Errorf("%q", line)
+	}
+	if !bytes.Contains(line, []byte("<&>é")) {
+		t.Errorf("more than needed is escaped: %s", line)
+	}
+	var out map[string]string
+	if err := json.Unmarshal(line, &out); err != nil || fmt.Sprint(out) != fmt.Sprint(in) {
+		t.Errorf("%v %v", out, err)
+	}
+	if _, err := JSON(func() {}); err == nil {
+		t.Error("a function became JSON")
+	}
+}
+
+func TestDay(t *testing.T) {
+	zone := time.FixedZone("", 2*3600)
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, zone)
+	for want, at := range map[string]time.Time{
+		"":             {},
+		"Jul  1 11:00": time.Date(2026, 7, 1, 9, 0, 0, 0, time.UTC),
+		"Jun 30 23:30": time.Date(2026, 6, 30, 21, 30, 0, 0, time.UTC),
+		"Jul  2 11:59": time.Date(2026, 7, 2, 11, 59, 0, 0, zone), // a clock that is a little off
+		"Jul  5  2026": time.Date(2026, 7, 5, 12, 0, 0, 0, zone),
+		"Dec 31  2025": time.Date(2025, 12, 31, 12, 0, 0, 0, zone),
+	} {
+		if got := Day(at, now); got != want {
+			t.Errorf("%v: %q, not %q", at, got, want)
+		}
+	}
+}
+
+func TestWidth(t *testing.T) {
+	env := func(v string) func(string) string { return func(string) string { return v } }
+	for v, want := range map[string]int{"100": 100, "": 0, "0": 0, "-5": 0, "wide": 0} {
+		if got := Width(&bytes.Buffer{}, env(v)); got != want {
+			t.Errorf("COLUMNS=%q: %d", v, got)
+		}
+	}
+	if IsTerminal(&bytes.Buffer{}) {
+		t.Error("a buffer is a terminal")
+	}
+}
+
+func TestTyped(t *testing.T) {
+	for in, want := range map[string]string{
+		"/a b":                     "'/a b'",
+		"/plain":                   "/plain",
+		"/x\x1b[31m'y\\\u200b\xff": `$'/x\033[31m\'y\\\342\200\213\377'`,
+	} {
+		if got := Typed(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	if bash, err := exec.LookPath("bash"); err == nil {
+		odd := "/x\x1b[31m'y\\\u200b\xff\n"
+		if out, err := exec.Command(bash, "-c", "printf %s "+Typed(odd)).Output(); err != nil || string(out) != odd {
+			t.Errorf("%q, %v", out, err)
+		}
+	}
+}

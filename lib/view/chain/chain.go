@@ -1,0 +1,285 @@
+// Package chain is the line of sessions on one task: who followed whom, what was
+// handed over between them, and which forks and subagents hang from it.
+package chain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"gt/lib/catalog"
+	"gt/lib/state/session"
+)
+
+// Node is a session in its chain.
+type Node struct {
+	*catalog.Session
+	Link Link    // how it hangs from the one above it
+	Next *Node   // the one that followed, in whose line the chain goes on
+	Side []*Node // what else came of it: forks, subagents, further successors
+}
+
+// Link is how a session hangs from another.
+type Link string
+
+// The links.
+const (
+	First    Link = ""         // from none
+	Follows  Link = "follows"  // it took the other's place
+	Fork     Link = "fork"     // it began with a copy of the other's conversation
+	Subagent Link = "subagent" // it worked for the other
+)
+
+// Chain is all sessions that hang together.
+type Chain struct {
+	ID    session.ID // the first session's
+	Roots []*Node    // one, unless sessions in between are not known
+}
+
+// Find returns the chains that word means: a session's id, the id of a chain
+// whose first session is not known any more, a work unit, or the beginning of a
+// session's id. A whole name is preferred to a beginning. Sessions of several
+// chains whose id begins with word are no answer but a question; they are
+// returned as candidates.
+func Find(all []*catalog.Session, word string) (found []Chain, candidates []*catalog.Session) {
+	if word == "" {
+		return nil, nil
+	}
+	is := func(ok func(*catalog.Session) bool) (found []*catalog.Session) {
+		for _, s := range all {
+			if ok(s) {
+				found = append(found, s)
+			}
+		}
+		return found
+	}
+	exact := is(func(s *catalog.Session) bool { return string(s.ID) == word })
+	if exact == nil {
+		exact = is(func(s *catalog.Session) bool { return string(s.ChainID) == word })
+	}
+	if exact == nil {
+		exact = is(func(s *catalog.Session) bool { return s.WorkUnit == word })
+	}
+	if exact != nil {
+		return chains(all, exact), nil
+	}
+	begins := is(func(s *catalog.Session) bool { return strings.HasPrefix(string(s.ID), word) })
+	if begins == nil {
+		begins = is(func(s *catalog.Session) bool { return strings.HasPrefix(string(s.ChainID), word) })
+	}
+	if found = chains(all, begins); len(found) > 1 {
+		return nil, begins
+	}
+	return found, nil
+}
+
+// chains are those that the sessions in of are in, the oldest first.
+func chains(all, of []*catalog.Session) []Chain {
+	together := groups(all)
+	var found []Chain
+	done := map[int]bool{}
+	for _, s := range of {
+		g := together.of[s.ID]
+		if done[g] {
+			continue
+		}
+		done[g] = true
+		found = append(found, grow(together.members[g]))
+	}
+	slices.SortStableFunc(found, func(a, b Chain) int {
+		return byStart(a.Roots[0].Session, b.Roots[0].Session)
+	})
+	return found
+}
+
+// group tells which sessions hang together.
+type group struct {
+	of      map[session.ID]int
+	members map[int][]*catalog.Session
+}
+
+// groups puts together what a link of any kind, or the name of a chain, joins.
+func groups(all []*catalog.Session) group {
+	index := make(map[session.ID]int, len(all)) // of a session, or of a chain's name that is none
+	var up []int
+	node := func(id session.ID) int {
+		i, ok := index[id]
+		if !ok {
+			i = len(up)
+			index[id], up = i, append(up, i)
+		}
+		return i
+	}
+	top := func(i int) int {
+		for up[i] != i {
+			up[i] = up[up[i]]
+			i = up[i]
+		}
+		return i
+	}
+	for _, s := range all {
+		here := node(s.ID)
+		for _, id := range []session.ID{s.ChainID, s.ParentID, s.ForkOf, s.SubagentOf} {
+			if id != "" {
+				up[top(here)] = top(node(id))
+			}
+		}
+	}
+	g := group{make(map[session.ID]int, len(all)), map[int][]*catalog.Session{}}
+	for _, s := range all {
+		t := top(index[s.ID])
+		g.of[s.ID] = t
+		g.members[t] = append(g.members[t], s)
+	}
+	return g
+}
+
+// Above is what a session hangs from, and how. A session that a fork or a
+// subagent is in the first place follows nobody.
+func Above(s *catalog.Session) (session.ID, Link) {
+	switch {
+	case s.SubagentOf != "" && s.SubagentOf != s.ID:
+		return s.SubagentOf, Subagent
+	case s.ForkOf != "" && s.ForkOf != s.ID:
+		return s.ForkOf, Fork
+	case s.ParentID != "" && s.ParentID != s.ID:
+		return s.ParentID, Follows
+	}
+	return "", First
+}
+
+// byStart orders sessions by when they began.
+func byStart(a, b *catalog.Session) int {
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
+}
+
+// grow makes the tree of sessions that hang together.
+func grow(members []*catalog.Session) Chain {
+	members = slices.Clone(members)
+	slices.SortFunc(members, byStart)
+	nodes := make(map[session.ID]*Node, len(members))
+	for _, s := range members {
+		nodes[s.ID] = &Node{Session: s}
+	}
+	var c Chain
+	cut := circles(members, nodes)
+	for _, s := range members {
+		n := nodes[s.ID]
+		id, link := Above(s)
+		above := nodes[id]
+		if above == nil || cut[s.ID] {
+			c.Roots = append(c.Roots, n)
+			continue
+		}
+		n.Link = link
+		switch {
+		case link != Follows:
+			above.Side = append(above.Side, n)
+		case above.Next == nil:
+			above.Next = n
+		case above.ChildID == n.ID: // the line goes on where the session itself says so
+			above.Next.Link = Follows
+			above.Side, above.Next = append(above.Side, above.Next), n
+		default:
+			above.Side = append(above.Side, n)
+		}
+	}
+	c.ID = c.Roots[0].ID
+	if id := c.Roots[0].ChainID; id != "" {
+		c.ID = id
+	}
+	return c
+}
+
+// circles returns, of each circle in which sessions say that they hang from one
+// another, the first session: there it is cut.
+func circles(members []*catalog.Session, nodes map[session.ID]*Node) map[session.ID]bool {
+	first := map[session.ID]bool{}
+	met := make(map[session.ID]int, len(members)) // in the walk from which session
+	for walk, s := range members {
+		for n := nodes[s.ID]; n != nil; {
+			if w, seen := met[n.ID]; seen {
+				if w == walk+1 {
+					first[firstOf(n, nodes)] = true
+				}
+				break
+			}
+			met[n.ID] = walk + 1
+			id, _ := Above(n.Session)
+			n = nodes[id]
+		}
+	}
+	return first
+}
+
+// firstOf is the session of n's circle that began first.
+func firstOf(n *Node, nodes map[session.ID]*Node) session.ID {
+	first := n.Session
+	for m := n; ; {
+		id, _ := Above(m.Session)
+		m = nodes[id]
+		if m == n {
+			return first.ID
+		}
+		if byStart(m.Session, first) < 0 {
+			first = m.Session
+		}
+	}
+}
+
+// Each calls each for every session: a session before what came of it, what hangs
+// at its side before the one that follows.
+func (c Chain) Each(each func(*Node)) {
+	// A line of ten thousand is a loop, and not as deep a stack.
+	var line func(n *Node)
+	line = func(n *Node) {
+		for ; n != nil; n = n.Next {
+			each(n)
+			for _, side := range n.Side {
+				line(side)
+			}
+		}
+	}
+	for _, n := range c.Roots {
+		line(n)
+	}
+}
+
+// Sessions are those of the chain in the order in which they began.
+func (c Chain) Sessions() []*catalog.Session {
+	var all []*catalog.Session
+	c.Each(func(n *Node) { all = append(all, n.Session) })
+	slices.SortStableFunc(all, func(a, b *catalog.Session) int { return a.StartedAt.Compare(b.StartedAt) })
+	return all
+}
+
+// Handed is what went from the session above to this one, in a few words: the
+// subject of a hand-over, or how the other ended.
+func (n *Node) Handed(above *catalog.Session) string {
+	switch n.Link {
+	case First:
+		return ""
+	case Fork, Subagent:
+		return string(n.Link)
+	}
+	how, what := "followed", ""
+	switch {
+	case above.Outcome == session.Crash:
+		how, what = "crashed", above.Reason
+	case above.Outcome == session.Killed:
+		how, what = "killed", above.Reason
+	case above.Outcome == session.Handoff || above.Subject != "":
+		how, what = "handed over", above.Subject
+	case n.Source == "clear":
+		how = "cleared"
+	case above.Outcome == session.Done:
+		how, what = "ended", above.Reason
+	}
+	if what != "" {
+		how += ": " + what
+	}
+	if above.Note != "" {
+		how += " (note " + above.Note + ")"
+	}
+	return how
+}

@@ -1,0 +1,147 @@
+package chain
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/state/session"
+)
+
+var noon = time.Date(2026, 1, 17, 12, 0, 0, 0, time.UTC)
+
+// Whatever sessions say of one another, circles among it: each stands in one
+// chain, once, below the one that it hangs from, and all forms can be written.
+func TestEverySessionIsInOneChain(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		n := 1 + r.IntN(30)
+		id := func() session.ID {
+			if r.IntN(3) == 0 {
+				return ""
+			}
+			return session.ID(fmt.Sprint("s", r.IntN(n+2)))
+		}
+		var all []*catalog.Session
+		for i := range n {
+			s := &catalog.Session{ID: session.ID(fmt.Sprint("s", i)), StartedAt: noon.Add(time.Duration(r.IntN(20)) * time.Minute)}
+			s.ParentID = id()
+			switch r.IntN(6) {
+			case 0:
+				s.ForkOf = id()
+			case 1:
+				s.SubagentOf = id()
+			case 2:
+				s.ChainID, s.ChildID = id(), id()
+			}
+			all = append(all, s)
+		}
+		met := map[session.ID]bool{}
+		for _, s := range all {
+			if met[s.ID] {
+				continue
+			}
+			found, candidates := Find(all, string(s.ID))
+			if len(found) != 1 || candidates != nil {
+				t.Fatalf("seed %d: %d chains for %s", seed, len(found), s.ID)
+			}
+			c := found[0]
+			in := map[session.ID]bool{}
+			c.Each(func(n *Node) {
+				if met[n.ID] {
+					t.Fatalf("seed %d: %s stands twice", seed, n.ID)
+				}
+				met[n.ID], in[n.ID] = true, true
+				if above, link := Above(n.Session); n.Link != First && (!in[above] || n.Link != link) {
+					t.Fatalf("seed %d: %s does not stand below %s", seed, n.ID, above)
+				}
+			})
+			if !in[s.ID] {
+				t.Fatalf("seed %d: %s is not in its own chain", seed, s.ID)
+			}
+			if got := c.Sessions(); len(got) != len(in) {
+				t.Fatalf("seed %d: %d of %d sessions", seed, len(got), len(in))
+			}
+			for _, text := range []string{c.Text(View{Now: noon, Width: 40}), DOT(found, View{Now: noon}), Mermaid(found, View{Now: noon})} {
+				if text == "" {
+					t.Fatal("nothing is written")
+				}
+			}
+		}
+		if len(met) != n {
+			t.Fatalf("seed %d: %d of %d sessions are in a chain", seed, len(met), n)
+		}
+	}
+}
+
+// A chain of ten thousand is a line, and as cheap as one.
+func TestALongChain(t *testing.T) {
+	var all []*catalog.Session
+	for i := range 10000 {
+		all = append(all, &catalog.Session{
+			ID: session.ID(fmt.Sprintf("s%05d", i)), ChainID: "s00000", StartedAt: noon.Add(time.Duration(i) * time.Minute),
+			ParentID: session.ID(fmt.Sprintf("s%05d", i-1)),
+		})
+	}
+	found, _ := Find(all, "s00700")
+	if len(found) != 1 || len(found[0].Roots) != 1 {
+		t.Fatalf("%d chains", len(found))
+	}
+	text := found[0].Text(View{Now: noon, Width: 80})
+	if n := strings.Count(text, "\n"); n != 1+10000+9999 {
+		t.Errorf("%d lines", n)
+	}
+	if strings.Contains(text, "├") {
+		t.Error("it branches")
+	}
+}
+
+// Of two that followed, the line goes on with the one that the session itself
+// names, and else with the one that came first.
+func TestWhoFollowed(t *testing.T) {
+	all := []*catalog.Session{
+		{ID: "one", Outcome: "crash", Reason: "gone"}, {ID: "two", ParentID: "one", StartedAt: noon},
+		{ID: "three", ParentID: "one", StartedAt: noon.Add(time.Hour)},
+	}
+	next := func() session.ID {
+		found, _ := Find(all, "one")
+		if n := found[0].Roots[0]; len(n.Side) == 1 && n.Side[0].Link == Follows {
+			return n.Next.ID
+		}
+		return ""
+	}
+	if got := next(); got != "two" {
+		t.Error(got)
+	}
+	all[0].ChildID = "three"
+	if got := next(); got != "three" {
+		t.Error(got)
+	}
+}
+
+// A branch of a branch of a branch runs out of no width, and the more subagents
+// there are the less they are worth a line.
+func TestBranches(t *testing.T) {
+	var all []*catalog.Session
+	for i := range 200 {
+		all = append(all, &catalog.Session{ID: session.ID(fmt.Sprintf("fork-%03d", i)), ForkOf: session.ID(fmt.Sprintf("fork-%03d", i-1))})
+	}
+	found, _ := Find(all, "fork-000")
+	for _, line := range strings.Split(found[0].Text(View{Now: noon, Width: 60}), "\n") {
+		if n := len([]rune(line)); n > 60 {
+			t.Fatalf("%d columns: %s", n, line)
+		}
+	}
+	all = []*catalog.Session{{ID: "main"}}
+	for i := range 40 {
+		all = append(all, &catalog.Session{ID: session.ID(fmt.Sprintf("sub-%03d", i)), SubagentOf: "main"})
+	}
+	found, _ = Find(all, "sub-012")
+	text := found[0].Text(View{Now: noon})
+	if !strings.Contains(text, "\n└─ and 35 more subagents\n") || strings.Count(text, "\n") != 1+1+5+1 {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,142 @@
+package chain
+
+import (
+	"fmt"
+	"strings"
+
+	"gt/lib/state/session"
+	"gt/lib/text/term"
+	"gt/lib/view/palette"
+)
+
+// maxLabel is how many columns of a title or a hand-over stand in a graph.
+const maxLabel = 40
+
+// label is what a node of a graph says, line by line.
+func (v View) label(n *Node) []string {
+	join := func(parts ...string) string {
+		var there []string
+		for _, p := range parts {
+			if p = term.Clean(p); p != "" {
+				there = append(there, p)
+			}
+		}
+		return strings.Join(there, " · ")
+	}
+	mark := string(palette.Of(n.Outcome).Mark)
+	lines := []string{
+		join(mark+" "+v.name(n.ID), n.Agent),
+		join(who(n.Session)),
+		join(term.Day(n.StartedAt, v.Now), Lasted(n.Session, v.Now), string(n.Outcome)),
+		term.Cut(join(n.About()), maxLabel),
+	}
+	var there []string
+	for _, l := range lines {
+		if l != "" {
+			there = append(there, l)
+		}
+	}
+	return there
+}
+
+// edges calls each for every link of the chain.
+func (c Chain) edges(each func(from, to *Node, label string)) {
+	c.Each(func(n *Node) {
+		for _, side := range n.Side {
+			each(n, side, term.Cut(term.Clean(side.Handed(n.Session)), maxLabel))
+		}
+		if n.Next != nil {
+			each(n, n.Next, term.Cut(term.Clean(n.Next.Handed(n.Session)), maxLabel))
+		}
+	})
+}
+
+// DOT writes chains as a graph in the language of Graphviz.
+func DOT(chains []Chain, v View) string {
+	var b strings.Builder
+	b.WriteString(`digraph chains {
+  graph [rankdir=TB, fontname="sans-serif"]
+  node [shape=box, style="rounded,filled", fillcolor="white", penwidth=2, fontname="sans-serif", fontsize=11]
+  edge [fontname="sans-serif", fontsize=10, color="#60666f", fontcolor="#60666f"]
+`)
+	for i, c := range chains {
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s\n    color=\"#c8ccd2\"\n", i, dotText(v.heading(c)))
+		c.Each(func(n *Node) {
+			look := palette.Of(n.Outcome)
+			fmt.Fprintf(&b, "    %s [label=%s, color=\"%s\"]\n", dotText(string(n.ID)), dotText(v.label(n)...), look.Light)
+		})
+		c.edges(func(from, to *Node, label string) {
+			style := ""
+			switch to.Link {
+			case Fork:
+				style = ", style=dashed"
+			case Subagent:
+				style = ", style=dotted"
+			}
+			fmt.Fprintf(&b, "    %s -> %s [label=%s%s]\n", dotText(string(from.ID)), dotText(string(to.ID)), dotText(label), style)
+		})
+		b.WriteString("  }\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// dotText is a string of DOT. A backslash begins an escape there, and an
+// ampersand an entity.
+func dotText(lines ...string) string {
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
+	for i, l := range lines {
+		lines[i] = escape.Replace(term.Clean(l))
+	}
+	return `"` + strings.Join(lines, `\n`) + `"`
+}
+
+// Mermaid writes chains as a flowchart of Mermaid's.
+func Mermaid(chains []Chain, v View) string {
+	var b strings.Builder
+	b.WriteString("flowchart TD\n")
+	for _, l := range palette.Looks {
+		fmt.Fprintf(&b, "  classDef %s stroke:%s,stroke-width:2px\n", l.Outcome, l.Light)
+	}
+	names := map[session.ID]string{} // an id could be a word of the language
+	for i, c := range chains {
+		fmt.Fprintf(&b, "  subgraph c%d[%s]\n    direction TB\n", i, mermaidText(v.heading(c)))
+		c.Each(func(n *Node) {
+			names[n.ID] = fmt.Sprintf("n%d", len(names))
+			fmt.Fprintf(&b, "    %s(%s):::%s\n", names[n.ID], mermaidText(v.label(n)...), palette.Of(n.Outcome).Outcome)
+		})
+		c.edges(func(from, to *Node, label string) {
+			arrow := "-->"
+			if to.Link != Follows {
+				arrow = "-.->"
+			}
+			fmt.Fprintf(&b, "    %s %s|%s| %s\n", names[from.ID], arrow, mermaidText(label), names[to.ID])
+		})
+		b.WriteString("  end\n")
+	}
+	return b.String()
+}
+
+// mermaidText is a string of Mermaid's. It knows no escape but entities, reads
+// Markdown and HTML in its strings, and looks for directives before it looks for
+// strings: whatever is no plain character is an entity.
+func mermaidText(lines ...string) string {
+	var b strings.Builder
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteString("<br/>")
+		}
+		text := []rune(term.Clean(l))
+		for i, r := range text {
+			alone := i == 0 || i == len(text)-1 || text[i-1] == ' ' || text[i+1] == ' ' // as in a list of Markdown's
+			switch {
+			case r > '~', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune(" ,:/()", r),
+				!alone && (r == '-' || r == '.'):
+				b.WriteRune(r)
+			default:
+				fmt.Fprintf(&b, "#%d;", r)
+			}
+		}
+	}
+	return `"` + b.String() + `"`
+}

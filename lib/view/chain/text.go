@@ -1,0 +1,272 @@
+package chain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/state/session"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+	"gt/lib/view/palette"
+)
+
+// View is how chains are shown. The sessions' texts are without secrets already;
+// control characters are taken out here.
+type View struct {
+	Style palette.Style
+	Width int                     // in columns; 0 cuts nothing
+	Now   time.Time               // until when a session lasts that is at work
+	Short func(session.ID) string // what a session is called in short, "" where that is not known
+}
+
+const (
+	maxActor     = 22 // columns of an address
+	maxDepth     = 8  // up to which a branch of a branch is set in further
+	maxSubagents = 5  // of one session, that are drawn in a text
+)
+
+// End is when a session ended, or until when something is known of it: now, where
+// it is at work.
+func End(s *catalog.Session, now time.Time) time.Time {
+	end := s.EndedAt
+	switch {
+	case !end.IsZero():
+	case s.Outcome == catalog.Active:
+		end = now
+	default:
+		end = s.LastAt
+	}
+	if end.Before(s.StartedAt) {
+		return s.StartedAt
+	}
+	return end
+}
+
+// who is the agent's address, or else the folder that it worked in.
+func who(s *catalog.Session) string { return cmp.Or(s.Actor, s.Folder()) }
+
+// Lasted is how long a session lasted, as precise as one wants to know it; empty where
+// nothing but its start is known.
+func Lasted(s *catalog.Session, now time.Time) string {
+	end := End(s, now)
+	if s.StartedAt.IsZero() || s.EndedAt.IsZero() && end.Equal(s.StartedAt) {
+		return ""
+	}
+	return Length(end.Sub(s.StartedAt))
+}
+
+// Length is a length of time in its two largest units.
+func Length(d time.Duration) string {
+	switch {
+	case d >= 24*time.Hour:
+		d = d.Truncate(time.Hour)
+	case d >= time.Hour:
+		d = d.Truncate(time.Minute)
+	}
+	return duration.Format(d)
+}
+
+// lines are what a tree is drawn with.
+type lines struct{ down, branch, last, blank, dot string }
+
+func (v View) lines() lines {
+	if v.Style.ASCII {
+		return lines{"| ", "|-", "`-", "  ", ", "}
+	}
+	return lines{"│ ", "├─", "└─", "  ", " · "}
+}
+
+// row is a line of the text: a session, or words between two.
+type row struct {
+	tree  string
+	node  *Node
+	words string
+}
+
+// Text draws the chain as a tree: the line of sessions goes straight down, with
+// what was handed over between two; what else came of a session hangs at its
+// side.
+func (c Chain) Text(v View) string {
+	var b strings.Builder
+	b.WriteString(v.cut(v.heading(c), 0) + "\n")
+	var rows []row
+	for _, n := range c.Roots {
+		rows = v.line(rows, n, nil, "", "", 0)
+	}
+	v.table(&b, rows)
+	return b.String()
+}
+
+// line adds the rows of a session and all that followed it. head stands before
+// the first, tree before the others.
+func (v View) line(rows []row, n *Node, above *catalog.Session, head, tree string, depth int) []row {
+	l := v.lines()
+	for ; n != nil; n = n.Next {
+		rows = append(rows, row{tree: head, node: n})
+		head = tree
+		var subagents int
+		for i, side := range n.Side {
+			if side.Link == Subagent {
+				if subagents++; subagents > maxSubagents {
+					continue
+				}
+			}
+			branch, below := l.branch, l.down
+			if n.Next == nil && i == len(n.Side)-1 && subagents <= maxSubagents {
+				branch, below = l.last, l.blank
+			}
+			if side.Link == Follows {
+				rows = append(rows, row{tree: tree + l.down, words: side.Handed(n.Session)})
+			}
+			if depth == maxDepth {
+				branch, below = "", ""
+			}
+			rows = v.line(rows, side, n.Session, tree+branch, tree+below, min(depth+1, maxDepth))
+		}
+		if more := subagents - maxSubagents; more > 0 {
+			branch := l.branch
+			if n.Next == nil {
+				branch = l.last
+			}
+			rows = append(rows, row{tree: tree + branch, words: fmt.Sprintf(" and %d more subagents", more)})
+		}
+		if n.Next != nil {
+			rows = append(rows, row{tree: tree + l.down, words: n.Next.Handed(n.Session)})
+		}
+	}
+	return rows
+}
+
+// heading says what a chain is, in a line.
+func (v View) heading(c Chain) string {
+	all := c.Sessions()
+	from, to := all[0].StartedAt, time.Time{}
+	var works []string
+	for _, s := range all {
+		if end := End(s, v.Now); end.After(to) {
+			to = end
+		}
+		if s.WorkUnit != "" && !slices.Contains(works, s.WorkUnit) {
+			works = append(works, s.WorkUnit)
+		}
+	}
+	parts := []string{"chain " + v.name(c.ID), plural(len(all), "session")}
+	if !from.IsZero() {
+		days := term.Day(from, v.Now)
+		if to := term.Day(to, v.Now); to != days {
+			days += " to " + to
+		}
+		parts = append(parts, days)
+	}
+	if works != nil {
+		parts = append(parts, strings.Join(works, ", "))
+	}
+	return strings.Join(parts, v.lines().dot)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// name is what a session is called in short.
+func (v View) name(id session.ID) string {
+	if v.Short != nil {
+		if short := v.Short(id); short != "" {
+			return short
+		}
+	}
+	return string(id)
+}
+
+// cut makes text one clean line that has room in what is left of the width.
+func (v View) cut(text string, used int) string {
+	text = term.Clean(text)
+	if v.Width > 0 {
+		text = term.Cut(text, max(v.Width-used, 1))
+	}
+	return v.Style.Plain(text)
+}
+
+// table writes the rows in columns.
+func (v View) table(b *strings.Builder, rows []row) {
+	const gap = "  "
+	cells := make([][]string, len(rows))
+	var widths [6]int
+	for i, r := range rows {
+		if r.node == nil {
+			continue
+		}
+		s := r.node.Session
+		cells[i] = []string{
+			r.tree + v.Style.MarkOf(palette.Of(s.Outcome)) + " " + v.name(s.ID),
+			v.Style.Plain(term.Cut(term.Clean(s.Agent), maxActor)),
+			v.Style.Plain(term.CutFront(term.Clean(who(s)), maxActor)),
+			term.Day(s.StartedAt, v.Now),
+			Lasted(s, v.Now),
+			v.Style.Plain(term.Cut(term.Clean(string(s.Outcome)), maxActor)),
+		}
+		for j, cell := range cells[i] {
+			widths[j] = max(widths[j], term.Columns(cell))
+		}
+	}
+	shown := []int{0, 1, 2, 3, 4, 5}
+	room := func() int {
+		used := 0
+		for _, j := range shown {
+			if widths[j] > 0 {
+				used += widths[j] + len(gap)
+			}
+		}
+		return v.Width - used
+	}
+	// What says least goes first where it is narrow.
+	for _, j := range []int{1, 2, 4, 3} {
+		if v.Width > 0 && room() < 12 {
+			shown = slices.DeleteFunc(shown, func(k int) bool { return k == j })
+		}
+	}
+	for i, r := range rows {
+		if r.node == nil {
+			words := v.cut(r.words, term.Columns(r.tree))
+			b.WriteString(v.Style.Dim(r.tree+words) + "\n")
+			continue
+		}
+		var line strings.Builder
+		used := 0
+		look := palette.Of(r.node.Outcome)
+		for _, j := range shown {
+			if widths[j] == 0 {
+				continue
+			}
+			cell := term.Pad(cells[i][j], widths[j])
+			used += widths[j] + len(gap)
+			switch j {
+			case 0:
+				rest := strings.TrimPrefix(cell, r.tree)
+				mark := v.Style.MarkOf(look)
+				line.WriteString(v.Style.Dim(r.tree) + v.Style.Paint(look, mark) + strings.TrimPrefix(rest, mark))
+			case 5:
+				line.WriteString(v.Style.Paint(look, cell))
+			default:
+				line.WriteString(cell)
+			}
+			line.WriteString(gap)
+		}
+		about := r.node.About()
+		if r.node.Link == Fork || r.node.Link == Subagent {
+			about = strings.TrimSuffix(string(r.node.Link)+": "+about, ": ")
+		}
+		if r.node.Headless {
+			about = "headless " + about
+		}
+		line.WriteString(v.cut(about, used))
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}

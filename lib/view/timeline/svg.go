@@ -1,0 +1,321 @@
+package timeline
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gt/lib/text/term"
+	"gt/lib/view/chain"
+	"gt/lib/view/palette"
+)
+
+// Measures, in pixels.
+const (
+	rowHeight = 18 // of a bar, with the air around it
+	barHeight = 9
+	lanePad   = 6 // above and below a lane's bars
+	axis      = 46
+	names     = 190  // the width of the lanes' names
+	plot      = 1000 // the width for which marks on the axis are counted
+	maxName   = 26
+	unit      = 1_000_000 // how wide the threads' own space is
+	levels    = 5         // of marks on the axis, each for four times the zoom
+	levelled  = 1500      // marks in the last at most
+)
+
+// escape makes text a part of XML, and of HTML, whatever it holds.
+func escape(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(term.Clean(text)))
+	return b.String()
+}
+
+// percent is a place on the axis as the width of a page gives it.
+func percent(f float64) string {
+	return strconv.FormatFloat(100*f, 'f', 4, 64) + "%"
+}
+
+// tops are where each lane begins; the last is where the picture ends.
+func (p *Picture) tops() []int {
+	tops := make([]int, 0, len(p.lanes)+1)
+	y := 0
+	for _, l := range p.lanes {
+		tops = append(tops, y)
+		y += l.rows*rowHeight + 2*lanePad
+	}
+	return append(tops, y)
+}
+
+// middle is the height of a bar's middle within its lane.
+func (b bar) middle() int { return lanePad + b.row*rowHeight + rowHeight/2 }
+
+// marks are the shapes at the end of a bar, around the point 0,0.
+const marks = `<path id="mh" d="M-4-6.5L6.5 0L-4 6.5Z"/>` +
+	`<circle id="md" r="4.5"/>` +
+	`<path id="mc" d="M-6-3.5L-3.5-6L0-2.5L3.5-6L6-3.5L2.5 0L6 3.5L3.5 6L0 2.5L-3.5 6L-6 3.5L-2.5 0Z"/>` +
+	`<path id="mk" d="M-4.5-5.5H4.5V5.5H-4.5Z"/>` +
+	`<path id="ma" d="M-5-6H-2L4 0L-2 6H-5L1 0ZM1-6H4L10 0L4 6H1L7 0Z"/>` +
+	`<circle id="mg" r="3.2"/>` +
+	`<linearGradient id="fade" class="g"><stop offset="0" stop-color="currentColor" stop-opacity=".85"/><stop offset="1" stop-color="currentColor" stop-opacity=".12"/></linearGradient>` +
+	`<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch" d="M0 0V6"/></pattern>`
+
+// chart is the picture without its axis and names: it is as wide as it is told
+// to be, and what is in it follows.
+func (p *Picture) chart(b *strings.Builder, attributes string) {
+	tops := p.tops()
+	height := tops[len(p.lanes)]
+	fmt.Fprintf(b, `<svg id="chart" %s height="%d"><defs>%s</defs>`, attributes, height, marks)
+	for n := range p.lanes {
+		class := "lane"
+		if n%2 == 1 {
+			class += " odd"
+		}
+		fmt.Fprintf(b, `<rect class="%s" y="%d" width="100%%" height="%d"/>`, class, tops[n], tops[n+1]-tops[n])
+	}
+	// What is stretched with the page: lines that stay as thin as they are.
+	fmt.Fprintf(b, "\n"+`<svg width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none">`, height, unit, height)
+	for level, marks := range p.levels() {
+		var d strings.Builder
+		for _, t := range marks.below {
+			fmt.Fprintf(&d, "M%d 0V%d", int(t.at*unit), height)
+		}
+		fmt.Fprintf(b, `<path class="grid t%d" d="%s"/>`, level, d.String())
+	}
+	b.WriteString("</svg>\n")
+	for _, g := range p.scale.pieces {
+		if g.gap {
+			fmt.Fprintf(b, `<rect class="gap" x="%s" width="%s" height="%d"><title>%s in which nobody was at work</title></rect>`,
+				percent(g.at), percent(g.end-g.at), height, chain.Length(g.to.Sub(g.from)))
+		}
+	}
+	fmt.Fprintf(b, "\n"+`<svg id="threads" width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none">`, height, unit, height)
+	p.threads(b, tops)
+	b.WriteString("</svg>\n")
+	for n, l := range p.lanes {
+		fmt.Fprintf(b, `<g class="l" transform="translate(0 %d)">`, tops[n])
+		for _, i := range l.bars {
+			p.bar(b, p.bars[i])
+		}
+		b.WriteString("</g>\n")
+	}
+	b.WriteString("</svg>\n")
+}
+
+// bar draws a session, in its lane.
+func (p *Picture) bar(b *strings.Builder, s bar) {
+	from, to := p.scale.at(s.from), p.scale.at(s.to)
+	y := s.middle()
+	fmt.Fprintf(b, `<rect class="b %s"`, s.look.Letter)
+	if s.chain > 0 {
+		fmt.Fprintf(b, ` data-c="%d"`, s.chain)
+	}
+	fmt.Fprintf(b, ` x="%s" y="%d" width="%s" height="%d" rx="2"><title>%s</title></rect>`,
+		percent(from), y-barHeight/2, percent(max(to-from, 0.00001)), barHeight, escapeLines(p.tell(s)))
+	fmt.Fprintf(b, `<use class="m %s" href="#m%s" x="%s" y="%d"/>`+"\n", s.look.Letter, s.look.Letter, percent(to), y)
+}
+
+func escapeLines(lines []string) string {
+	escaped := make([]string, len(lines))
+	for i, l := range lines {
+		escaped[i] = escape(l)
+	}
+	return strings.Join(escaped, "\n")
+}
+
+// threads draws a curve from where a session ended to where the one that hangs
+// from it began: a path a chain and kind.
+func (p *Picture) threads(b *strings.Builder, tops []int) {
+	type key struct {
+		chain int
+		link  chain.Link
+	}
+	paths := map[key]*strings.Builder{}
+	var order []key
+	for _, s := range p.bars {
+		if s.above < 0 {
+			continue
+		}
+		above := p.bars[s.above]
+		k := key{s.chain, s.link}
+		d := paths[k]
+		if d == nil {
+			d = &strings.Builder{}
+			paths[k] = d
+			order = append(order, k)
+		}
+		x1, x2 := p.scale.at(above.to), p.scale.at(s.from)
+		if s.link != chain.Follows { // it began while the other was at work
+			x1 = min(max(p.scale.at(above.from), x2-0.006), x1)
+		}
+		bend := max((x2-x1)/2, 0.0025)
+		y1, y2 := tops[above.lane]+above.middle(), tops[s.lane]+s.middle()
+		x := func(f float64) int { return int(f * unit) }
+		fmt.Fprintf(d, "M%d,%dC%d,%d %d,%d %d,%d", x(x1), y1, x(x1+bend), y1, x(x2-bend), y2, x(x2), y2)
+	}
+	for _, k := range order {
+		fmt.Fprintf(b, `<path class="thread %s" data-c="%d" d="%s"/>`, k.link, k.chain, paths[k])
+	}
+}
+
+// level is what stands on the axis at one zoom.
+type level struct{ below, above []tick }
+
+// levels are the marks on the axis for each zoom: 1, 4, 16, …
+func (p *Picture) levels() []level {
+	var all []level
+	zoom := 1
+	for range levels {
+		width := float64(plot * zoom)
+		var l level
+		l.below, l.above = p.scale.ticks(16*zoom, 42/width, 90/width, p.Now.Year())
+		if len(all) > 0 && len(l.below)+len(l.above) > levelled {
+			break
+		}
+		all = append(all, l)
+		zoom *= 4
+	}
+	return all
+}
+
+// axis draws the marks, as wide as it is told to be.
+func (p *Picture) axis(b *strings.Builder, attributes string) {
+	fmt.Fprintf(b, `<svg id="axis" %s height="%d"><rect class="head" width="100%%" height="%d"/>`, attributes, axis, axis)
+	for n, l := range p.levels() {
+		fmt.Fprintf(b, `<g class="t%d">`, n)
+		for _, t := range l.above {
+			fmt.Fprintf(b, `<text class="day" x="%s" dx="4" y="18">%s</text>`, percent(t.at), escape(t.text))
+		}
+		for _, t := range l.below {
+			fmt.Fprintf(b, `<text class="tick" x="%s" dx="4" y="37">%s</text>`, percent(t.at), escape(t.text))
+		}
+		b.WriteString("</g>\n")
+	}
+	b.WriteString("</svg>\n")
+}
+
+// names draws the lanes' names.
+func (p *Picture) names(b *strings.Builder, attributes string) {
+	tops := p.tops()
+	fmt.Fprintf(b, `<svg id="names" %s width="%d" height="%d">`, attributes, names, tops[len(p.lanes)])
+	for n, l := range p.lanes {
+		odd := ""
+		if n%2 == 1 {
+			odd = " odd"
+		}
+		height := tops[n+1] - tops[n]
+		fmt.Fprintf(b, `<g class="n" transform="translate(0 %d)"><title>%s: %s</title><rect class="lane%s" width="100%%" height="%d"/>`,
+			tops[n], escape(l.name), plural(len(l.bars)), odd, height)
+		fmt.Fprintf(b, `<text class="name" x="10" y="%d">%s</text>`, lanePad+rowHeight/2+4, escape(p.label(l)))
+		if l.rows > 1 {
+			fmt.Fprintf(b, `<text class="count" x="10" y="%d">%s</text>`, lanePad+rowHeight+rowHeight/2+3, plural(len(l.bars)))
+		}
+		b.WriteString("</g>\n")
+	}
+	b.WriteString("</svg>\n")
+}
+
+// label is what a lane is called beside it.
+func (p *Picture) label(l lane) string {
+	if p.By == Session {
+		return term.Cut(l.name+" "+term.Clean(p.bars[l.bars[0]].about), maxName)
+	}
+	return term.CutFront(l.name, maxName)
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "1 session"
+	}
+	return strconv.Itoa(n) + " sessions"
+}
+
+// heading says what the picture shows.
+func (p *Picture) heading() string {
+	if len(p.bars) == 0 {
+		return "no sessions"
+	}
+	zone := p.Now.Location()
+	first, last := p.first.In(zone), p.last.In(zone)
+	days := last.Format("2 Jan 2006")
+	switch {
+	case first.Year() != last.Year():
+		days = first.Format("2 Jan 2006") + " to " + days
+	case first.YearDay() != last.YearDay():
+		days = first.Format("2 Jan") + " to " + days
+	}
+	name, _ := last.Zone()
+	agents := map[string]int{}
+	var crashes int
+	for _, b := range p.bars {
+		if b.Agent != "" {
+			agents[b.Agent]++
+		}
+		if b.look.Letter == "c" {
+			crashes++
+		}
+	}
+	parts := []string{plural(len(p.bars))}
+	if len(agents) > 1 {
+		parts = append(parts, fmt.Sprintf("%d agents", len(agents)))
+	}
+	if p.chains == 1 {
+		parts = append(parts, "1 chain")
+	} else if p.chains > 1 {
+		parts = append(parts, fmt.Sprintf("%d chains", p.chains))
+	}
+	if crashes > 0 {
+		parts = append(parts, fmt.Sprintf("%d crashed", crashes))
+	}
+	return strings.Join(append(parts, days, "times in "+name), " · ")
+}
+
+// colors are the style of all that is drawn, in a light surrounding and in a dark
+// one.
+func colors() string {
+	var b strings.Builder
+	b.WriteString(`.lane{fill:#fff}.odd{fill:#f6f7f9}.head{fill:#fff}.grid{stroke:#e3e6ea;fill:none;vector-effect:non-scaling-stroke}` +
+		`.hatch{stroke:#cfd4da;stroke-width:2}.gap{fill:url(#hatch);opacity:.75}` +
+		`.thread{fill:none;stroke:#5b6470;stroke-width:1.4;stroke-opacity:.6;vector-effect:non-scaling-stroke}.fork{stroke-dasharray:6 4}.subagent{stroke-dasharray:1.5 3}` +
+		`text{font:12px system-ui,-apple-system,"Segoe UI",sans-serif;fill:#23272e}.tick,.count{fill:#666e79;font-size:11px}.day{font-weight:600}` +
+		`.b{fill:currentColor;stroke:currentColor;stroke-width:2}.b.g{fill:url(#fade);stroke-width:1;stroke-dasharray:3 2}` +
+		`.m{fill:currentColor;stroke:#fff;stroke-width:1.4;paint-order:stroke}.m.g{fill:#fff;stroke:currentColor}`)
+	for _, l := range palette.Looks {
+		fmt.Fprintf(&b, ".%s{color:%s}", l.Letter, l.Light)
+	}
+	b.WriteString(`@media(prefers-color-scheme:dark){.lane{fill:#14171b}.odd{fill:#1a1e23}.head{fill:#14171b}.grid{stroke:#2a2f36}.hatch{stroke:#343a42}` +
+		`.thread{stroke:#aab3bf}text{fill:#e4e7eb}.tick,.count{fill:#98a1ac}.m{stroke:#14171b}.m.g{fill:#14171b;stroke:currentColor}`)
+	for _, l := range palette.Looks {
+		fmt.Fprintf(&b, ".%s{color:%s}", l.Letter, l.Dark)
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+// SVG is the picture as an image that stands alone.
+func (p *Picture) SVG() string {
+	const margin, head, foot = 16, 34, 40
+	tops := p.tops()
+	width, height := names+plot+2*margin, head+axis+tops[len(p.lanes)]+foot
+	var b strings.Builder
+	fmt.Fprintf(&b, `<?xml version="1.0" encoding="UTF-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">
+<title>Sessions</title>
+<style>%s.t1,.t2,.t3,.t4{display:none}</style>
+<rect class="head" width="100%%" height="100%%"/>
+<text class="day" x="%d" y="24">%s</text>
+`, width, height, width, height, strings.NewReplacer("<", "&lt;", "&", "&amp;").Replace(colors()), margin+10, escape(p.heading()))
+	p.axis(&b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+names, head, plot))
+	p.names(&b, fmt.Sprintf(`x="%d" y="%d"`, margin, head+axis))
+	p.chart(&b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+names, head+axis, plot))
+	x := margin + names + 8
+	for _, l := range palette.Looks {
+		y := height - foot/2
+		fmt.Fprintf(&b, `<rect class="b %s" x="%d" y="%d" width="16" height="%d" rx="2"/><use class="m %s" href="#m%s" x="%d" y="%d"/><text x="%d" y="%d">%s</text>`+"\n",
+			l.Letter, x, y-barHeight/2, barHeight, l.Letter, l.Letter, x+16, y, x+32, y+4, escape(string(l.Outcome)))
+		x += 110
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}

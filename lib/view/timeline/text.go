@@ -1,0 +1,342 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"gt/lib/catalog"
+	"gt/lib/state/session"
+	"gt/lib/text/term"
+	"gt/lib/view/chain"
+	"gt/lib/view/palette"
+)
+
+const (
+	// Few is how many sessions get a line each, where nobody has said what a line
+	// is for.
+	Few      = 30
+	maxLanes = 50 // lines of lanes in a text
+	maxLabel = 22 // columns of a lane's name
+	maxID    = 16 // columns of a session's id, as short as it may be
+	// countWidth is what the numbers behind a line of density take.
+	countWidth = 11
+	leastBar   = 20 // columns that the chart gets at least
+)
+
+// cell is one column of a line.
+type cell struct {
+	text  string
+	look  *palette.Look // nil: faint
+	force int           // what is stronger stays
+	words bool          // to be read, and in no colour
+}
+
+// glyphs are what lines are drawn with.
+type glyphs struct{ one, several, fading, gap, turn, thread, loose, early string }
+
+func glyphsOf(s palette.Style) glyphs {
+	if s.ASCII {
+		return glyphs{"-", "=", ".", ":", "`", "-", ".", "<"}
+	}
+	return glyphs{"━", "═", "┄", "┊", "╰", "─", "┄", "◂"}
+}
+
+// Text is the picture for a terminal of so many columns: a line a lane.
+func (p *Picture) Text(style palette.Style, width int) string {
+	if width <= 0 {
+		width = 80
+	}
+	var b strings.Builder
+	dot := " · "
+	if style.ASCII {
+		dot = ", "
+	}
+	line := func(s string) { b.WriteString(strings.TrimRight(s, " ") + "\n") }
+	line(style.Plain(term.Cut(strings.ReplaceAll(p.heading(), " · ", dot), width)))
+	if len(p.bars) == 0 {
+		return b.String()
+	}
+
+	labels := make([]string, len(p.lanes))
+	widest, id := 0, 10
+	for _, l := range p.lanes { // ids that were begun in one minute are alike for long
+		id = max(id, min(term.Columns(l.name), maxID))
+	}
+	for i, l := range p.lanes {
+		labels[i] = term.CutFront(l.name, maxLabel)
+		if p.By == Session {
+			s := p.bars[l.bars[0]]
+			labels[i] = term.Pad(l.name, id) + " " + term.CutFront(term.Clean(cmp.Or(s.Actor, s.Folder())), maxLabel-6)
+		}
+		widest = max(widest, term.Columns(labels[i]))
+	}
+	widest = min(widest, max(width-leastBar-2, 8))
+	columns := max(width-widest-2, 8)
+	dense := p.dense(columns)
+	if dense {
+		columns = max(columns-countWidth, 8)
+	}
+	col := func(f float64) int { return min(max(int(f*float64(columns)), 0), columns-1) }
+	lead := strings.Repeat(" ", widest+2)
+
+	below, above := p.scale.ticks(max(columns/8, 2), 7/float64(columns), 13/float64(columns), p.Now.Year())
+	for i, marks := range [][]tick{above, below} {
+		if text := marksLine(marks, columns, col, i == 0); text != "" {
+			line(lead + style.Dim(text))
+		}
+	}
+
+	if dense {
+		p.density(line, labels, widest, columns, width, style)
+		return b.String()
+	}
+	g := glyphsOf(style)
+	for n, l := range p.drawn() {
+		row := make([]cell, columns)
+		for i := range row {
+			row[i].text = " "
+		}
+		for _, piece := range p.scale.pieces {
+			if piece.gap {
+				row[col((piece.at+piece.end)/2)] = cell{text: g.gap}
+			}
+		}
+		for _, i := range l.bars {
+			p.cells(row, &p.bars[i], g, style, col)
+		}
+		if p.By == Session {
+			p.caption(row, &p.bars[l.bars[0]], style, col)
+		}
+		line(term.Pad(style.Plain(labels[n]), widest) + "  " + paint(row, style))
+	}
+	p.left(line, style, width)
+	line("")
+	p.legend(line, style, width)
+	return b.String()
+}
+
+// drawn are the lanes that a text shows: all where each is one session's, and the
+// latest otherwise.
+func (p *Picture) drawn() []lane {
+	if p.By == Session {
+		return p.lanes
+	}
+	return p.lanes[:min(len(p.lanes), maxLanes)]
+}
+
+// left says which lanes are not shown.
+func (p *Picture) left(line func(string), style palette.Style, width int) {
+	n := 0
+	left := p.lanes[len(p.drawn()):]
+	for _, l := range left {
+		n += len(l.bars)
+	}
+	if n > 0 {
+		text := fmt.Sprintf("and %d more lanes with %s; --rig, --agent and others choose, --html draws all", len(left), plural(n))
+		line(style.Dim(style.Plain(term.Cut(text, width))))
+	}
+}
+
+// dense says whether there are so many sessions that no end of one could be told
+// from another's.
+func (p *Picture) dense(columns int) bool {
+	return p.By != Session && columns >= leastBar+countWidth && len(p.bars) > len(p.lanes)*columns/2 && len(p.bars) > 3*columns
+}
+
+// density draws how many sessions were at work rather than each, and how many of
+// them crashed.
+func (p *Picture) density(line func(string), labels []string, widest, columns, width int, style palette.Style) {
+	steps := []rune("▁▂▃▄▅▆▇█")
+	if style.ASCII {
+		steps = []rune(".:-=+*%@")
+	}
+	crash := palette.Of(session.Crash)
+	col := func(f float64) int { return min(max(int(f*float64(columns)), 0), columns-1) }
+	counts := make([][]int, len(p.drawn()))
+	crashed := make([][]int, len(counts))
+	most := 1
+	for n, l := range p.drawn() {
+		counts[n], crashed[n] = make([]int, columns), make([]int, columns)
+		for _, i := range l.bars {
+			b := p.bars[i]
+			to := col(p.scale.at(b.to))
+			for c := col(p.scale.at(b.from)); c <= to; c++ {
+				counts[n][c]++
+				most = max(most, counts[n][c])
+			}
+			if b.look.Letter == crash.Letter {
+				crashed[n][to]++
+			}
+		}
+	}
+	for n, l := range p.drawn() {
+		row := make([]cell, columns)
+		all := 0
+		for c := range row {
+			row[c].text = " "
+			if k := counts[n][c]; k > 0 {
+				row[c].text = string(steps[(k*len(steps)-1)/most])
+				if 4*crashed[n][c] >= k {
+					row[c].look = &crash
+				}
+			}
+			all += crashed[n][c]
+		}
+		count := fmt.Sprintf(" %4d", len(l.bars))
+		if all > 0 {
+			count += fmt.Sprintf(" %s%d", style.MarkOf(crash), all)
+		}
+		line(term.Pad(style.Plain(labels[n]), widest) + "  " + paint(append(row, cell{text: count, words: true}), style))
+	}
+	p.left(line, style, width)
+	line("")
+	line(style.Plain(term.Cut(fmt.Sprintf("%c 1 to %c %d at work; behind: all sessions, and the crashed", steps[0], steps[len(steps)-1], most), width)))
+}
+
+// marksLine writes the marks of an axis where there is room, where it is loose
+// also a little before their place.
+func marksLine(marks []tick, columns int, col func(float64) int, loose bool) string {
+	line, used := "", 0
+	for _, t := range marks {
+		at := col(t.at)
+		n := term.Columns(t.text)
+		if loose {
+			at = min(at, columns-n)
+		}
+		if at < used || at+n > columns {
+			continue
+		}
+		line += strings.Repeat(" ", at-term.Columns(line)) + t.text
+		used = at + n + 1
+	}
+	return line
+}
+
+// cells draws a session into the line of its lane.
+func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col func(float64) int) {
+	from, to := col(p.scale.at(b.from)), col(p.scale.at(b.to))
+	if p.By == Session && b.above >= 0 {
+		above := p.bars[b.above]
+		turn := col(p.scale.at(above.to))
+		if b.link != chain.Follows {
+			turn = max(col(p.scale.at(above.from)), from-3)
+		}
+		for i := turn; i < from; i++ {
+			row[i] = cell{text: g.thread, force: 1}
+			if b.link != chain.Follows {
+				row[i].text = g.loose
+			}
+			if i == turn {
+				row[i].text = g.turn
+			}
+		}
+	}
+	put := func(i int, text string, force int) {
+		if c := &row[i]; force >= c.force {
+			*c = cell{text: text, look: &b.look, force: force}
+		}
+	}
+	body := g.one
+	if b.Outcome == catalog.Gone {
+		body = g.fading
+	}
+	for i := from; i < to; i++ {
+		if row[i].force == 2 && row[i].look != nil {
+			row[i] = cell{text: g.several, look: &b.look, force: 2}
+			continue
+		}
+		put(i, body, 2)
+	}
+	if b.early && from < to {
+		put(from, g.early, 3)
+	}
+	put(to, style.MarkOf(b.look), 3+strength(b.look))
+}
+
+// strength says which end is seen where several come together.
+func strength(l palette.Look) int { return strings.Index("gdhakc", l.Letter) }
+
+// caption writes what a session was about behind its bar, or before it.
+func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(float64) int) {
+	const least = 8
+	from, to := col(p.scale.at(b.from)), col(p.scale.at(b.to))
+	if b.above >= 0 {
+		from = min(from, col(p.scale.at(p.bars[b.above].to)))
+	}
+	text := term.Clean(b.about)
+	room, at := len(row)-to-2, to+2
+	if before := from - 1; term.Columns(text) > room && before > room {
+		text = style.Plain(term.Cut(text, before))
+		room, at = before, from-1-term.Columns(text)
+	}
+	if room < least || text == "" {
+		return
+	}
+	text = style.Plain(term.Cut(text, room))
+	n := term.Columns(text)
+	for i := at; i < at+n; i++ {
+		row[i] = cell{words: true}
+	}
+	row[at].text = text
+}
+
+// paint joins cells to a line, in as few colours as it takes.
+func paint(row []cell, style palette.Style) string {
+	var b, run strings.Builder
+	var look *palette.Look
+	words := false
+	flush := func() {
+		text := run.String()
+		run.Reset()
+		switch {
+		case look != nil:
+			text = style.Paint(*look, text)
+		case !words && strings.TrimSpace(text) != "":
+			text = style.Dim(text)
+		}
+		b.WriteString(text)
+	}
+	for _, c := range row {
+		same := c.look == look || c.look != nil && look != nil && c.look.Letter == look.Letter
+		if !same || c.words != words {
+			flush()
+			look, words = c.look, c.words
+		}
+		run.WriteString(c.text)
+	}
+	if look == nil {
+		trimmed := strings.TrimRight(run.String(), " ")
+		run.Reset()
+		run.WriteString(trimmed)
+	}
+	flush()
+	return b.String()
+}
+
+// legend says what the marks mean, those that there are.
+func (p *Picture) legend(line func(string), style palette.Style, width int) {
+	there := map[string]bool{}
+	for _, b := range p.bars {
+		there[b.look.Letter] = true
+	}
+	text, used := "", 0
+	for _, l := range palette.Looks {
+		if !there[l.Letter] {
+			continue
+		}
+		const gap = "   "
+		n := 2 + len(l.Outcome)
+		switch {
+		case used == 0:
+		case used+len(gap)+n > width:
+			line(text)
+			text, used = "", 0
+		default:
+			text, used = text+gap, used+len(gap)
+		}
+		text += style.Paint(l, style.MarkOf(l)) + " " + string(l.Outcome)
+		used += n
+	}
+	line(text)
+}

@@ -1,0 +1,311 @@
+// Package timeline is a picture of who worked when: a lane for each agent, a bar
+// for each session, threads between the sessions of a chain, outcomes as colour
+// and as shape. It is drawn as a page, as an SVG image and as text.
+//
+// The same sessions give the same bytes: no clock is asked but the one that is
+// handed in. The sessions' texts are without secrets already; what a terminal or
+// a browser would obey is taken out here.
+package timeline
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/state/session"
+	"gt/lib/text/term"
+	"gt/lib/view/chain"
+	"gt/lib/view/palette"
+)
+
+// By is what a lane is for.
+type By string
+
+// The lanes.
+const (
+	Actor   By = "actor"
+	Folder  By = "folder"
+	Agent   By = "agent"
+	Session By = "session"
+)
+
+// Options say what is drawn, and how.
+type Options struct {
+	By    By
+	Now   time.Time                     // until when a session lasts that is at work; its zone is that of the axis
+	Since time.Time                     // where the axis begins, if sessions began before
+	Short func(session.ID) string       // what a session is called in short
+	About func(*catalog.Session) string // what it was about
+}
+
+// bar is a session as it is drawn.
+type bar struct {
+	*catalog.Session
+	short    string
+	about    string
+	look     palette.Look
+	from, to time.Time // as far as they are in the picture
+	early    bool      // it began before the picture
+	lane     int
+	row      int // in the lane
+	chain    int // the number of its chain, 0 where it is alone in it
+	above    int // the bar that it hangs from, or -1
+	link     chain.Link
+}
+
+// lane is all bars of one name.
+type lane struct {
+	name string
+	bars []int // by their start
+	rows int
+	last time.Time
+}
+
+// Picture is a timeline, laid out.
+type Picture struct {
+	Options
+	bars   []bar
+	lanes  []lane
+	scale  scale
+	chains int
+	first  time.Time // that anybody was at work, and
+	last   time.Time // that anybody was
+}
+
+// Layout puts sessions into lanes and on an axis.
+func Layout(sessions []*catalog.Session, o Options) *Picture {
+	p := &Picture{Options: o}
+	for _, s := range sessions {
+		if s.StartedAt.IsZero() {
+			continue
+		}
+		b := bar{
+			Session: s, short: o.Short(s.ID), about: o.About(s), look: palette.Of(s.Outcome),
+			from: s.StartedAt, to: chain.End(s, o.Now), above: -1,
+		}
+		if b.from.Before(o.Since) {
+			b.from, b.early = o.Since, true
+			if b.to.Before(o.Since) {
+				b.to = o.Since
+			}
+		}
+		p.bars = append(p.bars, b)
+	}
+	slices.SortFunc(p.bars, func(a, b bar) int {
+		return cmp.Or(a.from.Compare(b.from), a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
+	})
+	for i, b := range p.bars {
+		if i == 0 {
+			p.first = b.from
+		}
+		if b.to.After(p.last) {
+			p.last = b.to
+		}
+	}
+	p.thread()
+	p.scale = newScale(p.bars, o.Now.Location())
+	p.fill()
+	return p
+}
+
+// thread joins the bars of a chain. A session whose predecessor is not in the
+// picture is joined to the one that was before it in its chain.
+func (p *Picture) thread() {
+	at := make(map[session.ID]int, len(p.bars))
+	for i, b := range p.bars {
+		at[b.ID] = i
+	}
+	latest := map[session.ID]int{} // of each chain
+	for i := range p.bars {
+		b := &p.bars[i]
+		id, link := chain.Above(b.Session)
+		before, there := at[id]
+		if !there && b.ChainID != "" && link != chain.Subagent && link != chain.Fork {
+			before, there = latest[b.ChainID]
+			link = chain.Follows
+		}
+		if there && before != i {
+			b.above, b.link = before, link
+		}
+		if b.ChainID != "" && link != chain.Subagent {
+			latest[b.ChainID] = i
+		}
+	}
+	// Threads in a circle, as nobody but a broken log has them, lead nowhere new:
+	// a number is that of the first bar that one comes to.
+	number := make([]int, len(p.bars))
+	var top func(i int) int
+	up := make([]int, len(p.bars))
+	for i := range up {
+		up[i] = i
+	}
+	top = func(i int) int {
+		for up[i] != i {
+			up[i] = up[up[i]]
+			i = up[i]
+		}
+		return i
+	}
+	for i, b := range p.bars {
+		if b.above >= 0 {
+			up[max(top(i), top(b.above))] = min(top(i), top(b.above))
+		}
+	}
+	for i, b := range p.bars {
+		if b.above < 0 {
+			continue
+		}
+		t := top(i)
+		if number[t] == 0 {
+			p.chains++
+			number[t] = p.chains
+		}
+	}
+	for i := range p.bars {
+		p.bars[i].chain = number[top(i)]
+	}
+}
+
+// name is the lane that a session is in.
+func (p *Picture) name(b bar) string {
+	var name string
+	switch p.By {
+	case Folder:
+		name = b.CWD
+		if name != "" {
+			name = filepath.Clean(name)
+		}
+	case Agent:
+		name = b.Agent
+	case Session:
+		return b.short
+	default:
+		name = cmp.Or(b.Actor, b.Folder())
+	}
+	return cmp.Or(term.Clean(name), "(not known)")
+}
+
+const (
+	// maxRows bounds how high a lane gets. Beyond, bars cover one another.
+	maxRows = 8
+	// breadth is what a bar takes of the axis at least, so that its mark can be
+	// seen.
+	breadth = 0.009
+)
+
+// fill puts the bars into lanes, the one that was at work last on top, and those
+// that overlap below one another.
+func (p *Picture) fill() {
+	at := map[string]int{}
+	for i := range p.bars {
+		name := p.name(p.bars[i])
+		n, ok := at[name]
+		if !ok {
+			n = len(p.lanes)
+			at[name] = n
+			p.lanes = append(p.lanes, lane{name: name})
+		}
+		l := &p.lanes[n]
+		l.bars = append(l.bars, i)
+		if p.bars[i].to.After(l.last) {
+			l.last = p.bars[i].to
+		}
+	}
+	if p.By == Session { // in the order in which they began, those of a chain together
+		first := map[int]int{}
+		for i, b := range p.bars {
+			if _, ok := first[b.chain]; !ok && b.chain > 0 {
+				first[b.chain] = i
+			}
+		}
+		key := func(l lane) int {
+			if c := p.bars[l.bars[0]].chain; c > 0 {
+				return first[c]
+			}
+			return l.bars[0]
+		}
+		slices.SortStableFunc(p.lanes, func(a, b lane) int {
+			return cmp.Or(key(a)-key(b), a.bars[0]-b.bars[0])
+		})
+	} else {
+		slices.SortStableFunc(p.lanes, func(a, b lane) int {
+			return cmp.Or(b.last.Compare(a.last), strings.Compare(a.name, b.name))
+		})
+	}
+	for n := range p.lanes {
+		l := &p.lanes[n]
+		var ends []float64 // of each row
+		for _, i := range l.bars {
+			b := &p.bars[i]
+			from := p.scale.at(b.from)
+			row := slices.IndexFunc(ends, func(end float64) bool { return end <= from })
+			switch {
+			case row >= 0:
+			case len(ends) < maxRows:
+				row, ends = len(ends), append(ends, 0)
+			default:
+				row = slices.Index(ends, slices.Min(ends))
+			}
+			ends[row] = max(ends[row], p.scale.at(b.to), from+breadth)
+			b.lane, b.row = n, row
+		}
+		l.rows = len(ends)
+	}
+}
+
+// span says from when to when, no more precise than one wants to know it.
+func (p *Picture) span(b bar) string {
+	zone := p.Now.Location()
+	from, to := b.StartedAt.In(zone), chain.End(b.Session, p.Now).In(zone)
+	day := "Mon 2 Jan 15:04"
+	if from.Year() != p.Now.Year() {
+		day = "Mon 2 Jan 2006 15:04"
+	}
+	text := from.Format(day)
+	lasted := chain.Lasted(b.Session, p.Now)
+	switch {
+	case b.Outcome == catalog.Active:
+		return text + " until now, " + lasted
+	case lasted == "":
+		return text
+	case from.YearDay() == to.YearDay() && from.Year() == to.Year():
+		return text + " to " + to.Format("15:04") + ", " + lasted
+	case from.Year() != to.Year():
+		return text + " to " + to.Format("Mon 2 Jan 2006 15:04") + ", " + lasted
+	}
+	return text + " to " + to.Format(day) + ", " + lasted
+}
+
+// tell is all that the picture says of a session, a line each; the last is the
+// command that goes on with it.
+func (p *Picture) tell(b bar) []string {
+	join := func(parts ...string) string {
+		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
+	}
+	agent := b.Agent
+	if b.Headless {
+		agent = strings.TrimSpace(agent + " headless")
+	}
+	outcome := string(b.Outcome)
+	if b.Reason != "" {
+		outcome += ": " + b.Reason
+	}
+	what := string(b.link)
+	if b.link == chain.Follows || b.link == chain.First {
+		what = ""
+	}
+	lines := []string{
+		cmp.Or(b.about, "(no title)"),
+		join(string(b.ID), agent, cmp.Or(b.Actor, b.Folder()), what),
+		join(p.span(b), outcome),
+		join(b.WorkUnit, b.Branch),
+		"gt-seance resume " + b.short,
+	}
+	for i, l := range lines {
+		lines[i] = term.Cut(term.Clean(l), 300)
+	}
+	return slices.DeleteFunc(lines, func(s string) bool { return s == "" })
+}
