@@ -93,12 +93,12 @@ func condition(name string) (bool, error) {
 // personal one, $HOME/.local/state/gt, unless the script makes another.
 func setup(env *testscript.Env) error {
 	// What real clients wrote, see e2e.
-	fixtures, err := filepath.Abs(filepath.Join("lib", "history", "testdata"))
+	fixtures, err := filepath.Abs(filepath.Join("lib", "conversation", "history", "testdata"))
 	if err != nil {
 		return err
 	}
 	env.Setenv("FIXTURES", fixtures)
-	payloads, err := filepath.Abs(filepath.Join("lib", "hook", "testdata"))
+	payloads, err := filepath.Abs(filepath.Join("lib", "client", "hook", "testdata"))
 	if err != nil {
 		return err
 	}

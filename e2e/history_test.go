@@ -146,7 +146,7 @@ func (w *world) keepFixture(client, name, store string, files ...string) {
 	if os.Getenv("GT_E2E_RECORD") == "" {
 		return
 	}
-	to := filepath.Join("..", "lib", "history", "testdata", client, w.client.Version+"-"+name)
+	to := filepath.Join("..", "lib", "conversation", "history", "testdata", client, w.client.Version+"-"+name)
 	if err := os.RemoveAll(to); err != nil {
 		w.t.Fatal(err)
 	}
