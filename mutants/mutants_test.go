@@ -221,7 +221,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a question to a session runs its hooks",
-		file:  "lib/client/agent/agents.toml",
+		file:  "lib/client/claude/agent.toml",
 		right: `{"disableAllHooks":true,`,
 		wrong: `{`,
 		pkg:   ".", run: "TestScripts/seance_talk",
@@ -285,8 +285,8 @@ var mutants = []mutant{
 	{"a town's file names the program that goes on with a session", "lib/command/seance/talk.go", "agent.Load(env.Getenv, town.Personal(env.Getenv))", "agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))", ".", "TestScripts/seance_accounts", 0},
 	{"a record names the conversation that a start is told of", "lib/command/prime/tail.go", "if err != nil {\n\t\treturn transcript.Summary{}, err\n\t}\n\treturn history.Tail(client, path,", "if err != nil {\n\t\tpath = parent.Transcript\n\t}\n\treturn history.Tail(client, path,", ".", "TestScripts/prime_transcripts", 0},
 	{"a record names the conversation that a note is made of", "lib/command/handoff/note.go", "return h.owned(h.record.Transcript)", "return h.record.Transcript", ".", "TestScripts/prime_transcripts", 0},
-	{"who is asked takes the project's settings", "lib/client/agent/agents.toml", "\"--setting-sources\", \"user\", ", "", ".", "TestScripts/seance_talk", 0},
-	{"Codex is asked in the project", "lib/client/agent/agents.toml", "elsewhere = true", "elsewhere = false", ".", "TestScripts/seance_talk", 0},
+	{"who is asked takes the project's settings", "lib/client/claude/agent.toml", "\"--setting-sources\", \"user\", ", "", ".", "TestScripts/seance_talk", 0},
+	{"Codex is asked in the project", "lib/client/codex/agent.toml", "elsewhere = true", "elsewhere = false", ".", "TestScripts/seance_talk", 0},
 	{
 		name:  "git is shown the repository's own git directory",
 		file:  "lib/place/git/apart.go",

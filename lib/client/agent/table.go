@@ -1,7 +1,6 @@
 package agent
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,13 +10,11 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"gt/lib/client"
 	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/sys/atomicfile"
 )
-
-//go:embed agents.toml
-var embedded []byte
 
 // Table is what gt knows of the agents: its own table, which is part of the
 // binary, with what a person and a town add to it or change of it.
@@ -28,7 +25,7 @@ type Table struct {
 
 // Builtin returns the table as it comes with gt.
 func Builtin() *Table {
-	t, err := read(file{text: embedded, ours: true})
+	t, err := read(builtin()...)
 	if err != nil {
 		panic(err) // a test reads it
 	}
@@ -51,7 +48,7 @@ func Builtin() *Table {
 // The table is good also where there is an error, which names each file that
 // could not be read and each key that means nothing: without what that file says.
 func Load(getenv func(string) string, t town.Town) (*Table, error) {
-	files := []file{{text: embedded, ours: true}}
+	files := builtin()
 	all := Builtin()
 	var errs []error
 	add := func(text []byte, path string, ours bool, err error) {
@@ -84,6 +81,15 @@ func Load(getenv func(string) string, t town.Town) (*Table, error) {
 type file struct {
 	text []byte
 	ours bool // it is for nothing else
+}
+
+// builtin are the blocks that come with gt, an agent each.
+func builtin() []file {
+	var files []file
+	for _, name := range client.Names() {
+		files = append(files, file{text: client.Block(name), ours: true})
+	}
+	return files
 }
 
 // read makes one table of several files.
