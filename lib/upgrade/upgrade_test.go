@@ -208,7 +208,7 @@ func TestLive(t *testing.T) {
 			if r.Live() != c.live || (r.TmuxPane != "") != c.placed || (r.TmuxServer != "") != c.placed {
 				t.Errorf("live %v in '%s' of '%s'", r.Live(), r.TmuxPane, r.TmuxServer)
 			}
-			if !c.live && r.Gone(time.Now()) {
+			if !c.live && r.Crashed(time.Now()) {
 				t.Error("one of which nothing is known is taken for dead")
 			}
 		})

@@ -65,7 +65,7 @@ func Begin(env *cli.Env, f Flags) *Call {
 	c.server = behind(env, c.Dialect)
 	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent { // a command's; a hook's parent may be another agent
 		named, told := env.Getenv("GT_AGENT"), session.Client(env.Getenv)
-		if told != "" && session.Tells(named) {
+		if told != "" && session.SetsSessionVar(named) {
 			named = told // else it is a variant, or one that tells nothing; a shell may keep that of an earlier agent
 		}
 		c.Agent = cmp.Or(named, told, c.Agent)
@@ -157,12 +157,12 @@ func (c *Call) Process() process.Proc {
 	return p
 }
 
-// Facts are what this call knows of its session, but for its topic and its
+// StartParams are what this call knows of its session, but for its topic and its
 // work. The tmux session's name is only known where the environment gives it:
 // to ask tmux takes longer than all the rest of a start (see NameTmux).
-func (c *Call) Facts() session.Facts {
+func (c *Call) StartParams() session.StartParams {
 	host, _ := os.Hostname() // a nameless machine is noted as such
-	f := session.Facts{
+	f := session.StartParams{
 		ID: c.ID, Source: c.env.Redact(c.Input.Source), Agent: c.Agent, Process: c.Process(),
 		Transcript: c.Input.Transcript, CWD: c.Dir, Branch: c.env.Redact(git.Branch(c.Home.Dir)),
 		Host: host, HookKey: c.Input.Key, Server: c.server,
@@ -227,10 +227,10 @@ func (c *Call) Adopt() error {
 		return err
 	}
 	defer lock.Unlock()
-	f := c.Facts()
+	f := c.StartParams()
 	f.HookKey = "" // this input is another hook's to act on
 	f.Adopted = true
-	all, err := c.Store.Mend()
+	all, err := c.Store.Repair()
 	if err != nil {
 		return err
 	}

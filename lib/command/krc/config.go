@@ -117,7 +117,7 @@ func change(env *cli.Env, by func(*retention.Policy) error) error {
 		return err
 	}
 	defer lock.Unlock()
-	if p.policy, err = retention.Mend(p.town.Retention(), p.warn); err != nil {
+	if p.policy, err = retention.Repair(p.town.Retention(), p.warn); err != nil {
 		return err
 	}
 	if err := by(&p.policy); err != nil {

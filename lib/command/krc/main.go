@@ -431,7 +431,7 @@ func live(state place.State, h eventlog.Head, now time.Time) bool {
 		return false
 	}
 	r, _ := session.Lookup(state, id) // what cannot be read says nothing
-	return r != nil && !r.Ended() && !r.Gone(now)
+	return r != nil && !r.Ended() && !r.Crashed(now)
 }
 
 // again has the caller try once more where another program came between.

@@ -38,7 +38,7 @@ func (s *start) look() {
 
 	all := s.call.Store.All
 	if s.locked {
-		all = s.call.Store.Mend
+		all = s.call.Store.Repair
 	}
 	records, err := all()
 	s.warn(err)
@@ -293,14 +293,14 @@ func (s *start) lookForCrash(now time.Time) error {
 	if s.owner != nil {
 		f.Predecessor = s.owner.ID
 	}
-	s.parent, s.how = session.Follows(now, s.records, f)
+	s.parent, s.how = session.FindPredecessor(now, s.records, f)
 	var parent *session.Record
 	if s.broken() {
 		parent = s.parent
 	}
 	list := checkpoint.List
 	if s.locked {
-		list = checkpoint.Mend
+		list = checkpoint.Repair
 	}
 	all, err := list(s.call.Home)
 	for _, c := range all {

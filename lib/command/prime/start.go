@@ -28,7 +28,7 @@ import (
 type start struct {
 	env   *cli.Env
 	call  *hook.Call
-	facts session.Facts
+	facts session.StartParams
 	fork  bool // the client told its parent's id instead of its own
 
 	state    State
@@ -59,7 +59,7 @@ type start struct {
 }
 
 func newStart(env *cli.Env, call *hook.Call) *start {
-	s := &start{env: env, call: call, facts: call.Facts()}
+	s := &start{env: env, call: call, facts: call.StartParams()}
 	if s.facts.Source == "" {
 		s.facts.Source = env.Getenv("GT_HOOK_SOURCE")
 	}
@@ -75,7 +75,7 @@ func newStart(env *cli.Env, call *hook.Call) *start {
 // for its own (Claude Code until 2.1.213). The fork's id is known with its
 // next hook, which adopts it; until then nothing may be noted under the id of
 // a session that may be alive elsewhere.
-func forked(f session.Facts, call *hook.Call) bool {
+func forked(f session.StartParams, call *hook.Call) bool {
 	if !call.Hook || f.Source != "resume" || !f.Process.Known() {
 		return false
 	}
@@ -169,7 +169,7 @@ func (s *start) enter() error {
 	if err != nil {
 		return err
 	}
-	if s.again = started.Again; s.again {
+	if s.again = started.Duplicate; s.again {
 		return nil
 	}
 	s.others = started.Others
@@ -219,7 +219,7 @@ func (s *start) dropStale() error {
 // not. A marker that is there no more was told by another as well.
 func (s *start) lookAgain() {
 	s.locked, s.blind, s.busy = true, false, false
-	records, err := s.call.Store.Mend()
+	records, err := s.call.Store.Repair()
 	s.warn(err)
 	s.records = records
 	if s.marker == nil {

@@ -75,7 +75,7 @@ func LoadState(root string, warn func(error)) (State, error) {
 
 // MendState is LoadState for who holds the lock: what is no use is set aside.
 func MendState(root string, warn func(error)) (State, error) {
-	return stateOf(stateFile(root, warn).Mend())
+	return stateOf(stateFile(root, warn).Repair())
 }
 
 func stateOf(data []byte, err error) (State, error) {

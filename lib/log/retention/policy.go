@@ -266,9 +266,9 @@ func Load(root string, warn func(error)) (Policy, error) {
 	return policyOf(file(root, warn).Read())
 }
 
-// Mend is Load for who holds the lock: what is no use is set aside.
-func Mend(root string, warn func(error)) (Policy, error) {
-	return policyOf(file(root, warn).Mend())
+// Repair is Load for who holds the lock: what is no use is set aside.
+func Repair(root string, warn func(error)) (Policy, error) {
+	return policyOf(file(root, warn).Repair())
 }
 
 func policyOf(data []byte, err error) (Policy, error) {

@@ -106,10 +106,10 @@ func (c *Checkpoint) Stale(now time.Time) bool { return now.Sub(c.Timestamp).Abs
 // is used in its place, and the others are returned all the same.
 func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Read) }
 
-// Mend is List, and sets right what cannot be read: it is set aside, and what
+// Repair is List, and sets right what cannot be read: it is set aside, and what
 // is used in its place becomes the checkpoint. The caller holds the home's
 // lock.
-func Mend(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Mend) }
+func Repair(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Repair) }
 
 // list reads the home's checkpoint, and of those beside it the ones that a record
 // of a session vouches for, by their names: however many others lie there, none
@@ -250,7 +250,7 @@ func parse(data []byte) (*Checkpoint, error) {
 // what is forgotten beside the home's own file removed; an error says so, and a
 // checkpoint is returned all the same. The caller holds the home's lock.
 func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
-	all, err := Mend(h)
+	all, err := Repair(h)
 	err = errors.Join(err, sweep(h, now))
 	path := h.Path(File)
 	if info, lerr := os.Lstat(path); lerr == nil && !info.Mode().IsRegular() {
@@ -413,7 +413,7 @@ func (c *Checkpoint) put(d atomicfile.Durability) error {
 // set aside, for nobody knows whose it is, and warn is told. The caller holds
 // the home's lock.
 func Clear(h home.Home, id session.ID, warn func(error)) error {
-	all, err := Mend(h)
+	all, err := Repair(h)
 	warn(err)
 	var failed error
 	for _, c := range all {

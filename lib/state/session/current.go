@@ -48,8 +48,8 @@ func Told(getenv func(string) string) (clients []string) {
 	return clients
 }
 
-// Tells says whether the client has such a variable.
-func Tells(client string) bool {
+// SetsSessionVar says whether the client has such a variable.
+func SetsSessionVar(client string) bool {
 	return slices.ContainsFunc(clientVars, func(v struct{ name, client string }) bool { return v.client == client })
 }
 

@@ -70,10 +70,10 @@ type Record struct {
 	MoleculeID string `json:"molecule_id,omitempty"`
 	StepRef    string `json:"step_ref,omitempty"`
 
-	Note    string   `json:"note,omitempty"` // the hand-over note it was given or left for itself
-	Handoff *Pending `json:"handoff,omitempty"`
-	Full    bool     `json:"full,omitempty"` // its conversation is as long as its client lets it grow, and was saved for that
-	Hook    *Seen    `json:"hook,omitempty"`
+	Note    string     `json:"note,omitempty"` // the hand-over note it was given or left for itself
+	Handoff *Pending   `json:"handoff,omitempty"`
+	Full    bool       `json:"full,omitempty"` // its conversation is as long as its client lets it grow, and was saved for that
+	Hook    *HookDedup `json:"hook,omitempty"`
 
 	unknown openjson.Unknown
 	// ended says whether the session was over when the record was read, or
@@ -93,9 +93,9 @@ type Pending struct {
 	TakenBy ID        `json:"taken_by,omitempty"` // who is about to be told
 }
 
-// Seen is the last hook input that was acted on. Hooks that are wired twice
+// HookDedup is the last hook input that was acted on. Hooks that are wired twice
 // bring the same input twice, at the same moment.
-type Seen struct {
+type HookDedup struct {
 	Key string    `json:"key"`
 	At  time.Time `json:"at"`
 }
@@ -174,13 +174,13 @@ func (r *Record) Live() bool {
 	return r.Server().Alive()
 }
 
-// Gone reports whether the session is not over and its process is: it crashed. One
+// Crashed reports whether the session is not over and its process is: it crashed. One
 // that a server runs goes on without its client, and its end is still told. Of a
 // process that cannot be looked at only silence tells: of one in another PID
 // namespace, or on another host that shares the folder, after twelve hours, and
 // of one that nobody ever knew, after a day. From inside a sandbox a process
 // that was noted without its namespace cannot be looked at either.
-func (r *Record) Gone(now time.Time) bool {
+func (r *Record) Crashed(now time.Time) bool {
 	if r.Ended() {
 		return false
 	}

@@ -31,8 +31,8 @@ func TestServed(t *testing.T) {
 		r := &Record{ID: "s", StartedAt: now.Add(-48 * time.Hour)}
 		r.SetProcess(c.process)
 		r.SetServer(c.server)
-		if r.Live() != c.live || r.Gone(now) != c.gone {
-			t.Errorf("%s: live %v, gone %v", name, r.Live(), r.Gone(now))
+		if r.Live() != c.live || r.Crashed(now) != c.gone {
+			t.Errorf("%s: live %v, gone %v", name, r.Live(), r.Crashed(now))
 		}
 	}
 }
@@ -45,9 +45,9 @@ func TestResumedTwiceAtOnce(t *testing.T) {
 	first, _ := agent(t)
 	second, _ := agent(t)
 	for i, p := range []process.Proc{first, first, second} {
-		st := start(t, store, now, Facts{ID: "s", Source: "resume", Agent: "codex", Process: p, HookKey: "the same"})
-		if st.Again != (i == 1) {
-			t.Errorf("start %d: again is %v", i, st.Again)
+		st := start(t, store, now, StartParams{ID: "s", Source: "resume", Agent: "codex", Process: p, HookKey: "the same"})
+		if st.Duplicate != (i == 1) {
+			t.Errorf("start %d: again is %v", i, st.Duplicate)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func events(t *testing.T, s Store) []string {
 	return all
 }
 
-func start(t *testing.T, s Store, at time.Time, f Facts) Started {
+func start(t *testing.T, s Store, at time.Time, f StartParams) Started {
 	t.Helper()
 	all, err := s.All()
 	if err != nil {
@@ -124,8 +124,8 @@ func want(t *testing.T, s Store, lines ...string) {
 func TestStartOfANewSession(t *testing.T) {
 	s := newStore(t)
 	p, _ := agent(t)
-	st := start(t, s, now, Facts{ID: "s1", Source: "startup", Agent: "claude", Process: p, CWD: "/x", Branch: "main", TmuxSession: "gt-crew-max", TmuxPane: "%1", TmuxServer: "/sock"})
-	if st.Parent != nil || st.Continued || st.Again || st.Others != nil {
+	st := start(t, s, now, StartParams{ID: "s1", Source: "startup", Agent: "claude", Process: p, CWD: "/x", Branch: "main", TmuxSession: "gt-crew-max", TmuxPane: "%1", TmuxServer: "/sock"})
+	if st.Parent != nil || st.Continued || st.Duplicate || st.Others != nil {
 		t.Errorf("%+v", st)
 	}
 	r := get(t, s, "s1")
@@ -214,11 +214,11 @@ func TestWhomASessionFollows(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f := Facts{ID: "new", Process: mine, TmuxPane: "%1", TmuxServer: "/sock", Predecessor: c.predecessor}
+			f := StartParams{ID: "new", Process: mine, TmuxPane: "%1", TmuxServer: "/sock", Predecessor: c.predecessor}
 
 			// Asking changes nothing.
 			all, err := s.All()
-			r, how := Follows(now, all, f)
+			r, how := FindPredecessor(now, all, f)
 			if err != nil || how != c.how || (r == nil) != (c.parent == "") || r != nil && r.ID != c.parent {
 				t.Errorf("Follows: %+v %q %v", r, how, err)
 			}
@@ -256,14 +256,14 @@ func TestWhomASessionFollows(t *testing.T) {
 func TestACrashIsFollowedOnce(t *testing.T) {
 	s := newStore(t)
 	p, kill := agent(t)
-	start(t, s, now, Facts{ID: "a", Process: p})
+	start(t, s, now, StartParams{ID: "a", Process: p})
 	kill()
 	b, _ := agent(t)
-	if st := start(t, s, now.Add(time.Minute), Facts{ID: "b", Process: b}); st.Parent == nil {
+	if st := start(t, s, now.Add(time.Minute), StartParams{ID: "b", Process: b}); st.Parent == nil {
 		t.Fatal("not followed")
 	}
 	c, _ := agent(t)
-	if st := start(t, s, now.Add(time.Minute), Facts{ID: "c", Process: c}); st.Parent != nil {
+	if st := start(t, s, now.Add(time.Minute), StartParams{ID: "c", Process: c}); st.Parent != nil {
 		t.Errorf("followed again: %+v", st.Parent)
 	}
 	want(t, s, "session_start a a", "session_end a crash", "session_start b a a", "session_start c c")
@@ -272,10 +272,10 @@ func TestACrashIsFollowedOnce(t *testing.T) {
 func TestResumeReopensWithoutASecondStart(t *testing.T) {
 	s := newStore(t)
 	p, kill := agent(t)
-	start(t, s, now, Facts{ID: "a", Process: p, Source: "startup", TmuxPane: "%1", TmuxServer: "/sock", Transcript: "/t"})
+	start(t, s, now, StartParams{ID: "a", Process: p, Source: "startup", TmuxPane: "%1", TmuxServer: "/sock", Transcript: "/t"})
 
 	// The same process goes on, as after a compaction: nothing to log.
-	if st := start(t, s, now.Add(time.Minute), Facts{ID: "a", Process: p, Source: "compact"}); !st.Continued || st.Parent != nil {
+	if st := start(t, s, now.Add(time.Minute), StartParams{ID: "a", Process: p, Source: "compact"}); !st.Continued || st.Parent != nil {
 		t.Errorf("%+v", st)
 	}
 	want(t, s, "session_start a a")
@@ -285,7 +285,7 @@ func TestResumeReopensWithoutASecondStart(t *testing.T) {
 	}
 	kill()
 	q, _ := agent(t)
-	start(t, s, now.Add(2*time.Hour), Facts{ID: "a", Process: q, Source: "resume"})
+	start(t, s, now.Add(2*time.Hour), StartParams{ID: "a", Process: q, Source: "resume"})
 	r := get(t, s, "a")
 	if r.Ended() || r.Outcome != "" || r.Reason != "" || r.Process() != q || r.Source != "resume" || r.TmuxPane != "" || r.Transcript != "/t" || !r.StartedAt.Equal(now) {
 		t.Errorf("%+v", r)
@@ -297,11 +297,11 @@ func TestResumeReopensWithoutASecondStart(t *testing.T) {
 	if err := s.Put(r, atomicfile.Unsynced); err != nil {
 		t.Fatal(err)
 	}
-	start(t, s, now.Add(2*time.Hour), Facts{ID: "a", Process: q, TmuxPane: "%1", TmuxServer: "/sock"})
+	start(t, s, now.Add(2*time.Hour), StartParams{ID: "a", Process: q, TmuxPane: "%1", TmuxServer: "/sock"})
 	if r := get(t, s, "a"); r.Source != "resume" || r.TmuxSession != "name" {
 		t.Errorf("%+v", r)
 	}
-	start(t, s, now.Add(2*time.Hour), Facts{ID: "a", Process: q, TmuxPane: "%2", TmuxServer: "/sock"})
+	start(t, s, now.Add(2*time.Hour), StartParams{ID: "a", Process: q, TmuxPane: "%2", TmuxServer: "/sock"})
 	if r := get(t, s, "a"); r.TmuxSession != "" {
 		t.Errorf("in another pane: %+v", r)
 	}
@@ -316,18 +316,18 @@ func TestResumeReopensWithoutASecondStart(t *testing.T) {
 func TestTheSameInputTwiceActsOnce(t *testing.T) {
 	s := newStore(t)
 	p, _ := agent(t)
-	f := Facts{ID: "a", Process: p, HookKey: "k1"}
-	if st := start(t, s, now, f); st.Again {
+	f := StartParams{ID: "a", Process: p, HookKey: "k1"}
+	if st := start(t, s, now, f); st.Duplicate {
 		t.Error("the first counts as the second")
 	}
-	if st := start(t, s, now.Add(time.Second), f); !st.Again {
+	if st := start(t, s, now.Add(time.Second), f); !st.Duplicate {
 		t.Error("acted twice")
 	}
 	f.HookKey = "k2"
-	if st := start(t, s, now.Add(2*time.Second), f); st.Again {
+	if st := start(t, s, now.Add(2*time.Second), f); st.Duplicate {
 		t.Error("another input counts as the same")
 	}
-	if st := start(t, s, now.Add(time.Minute), f); st.Again {
+	if st := start(t, s, now.Add(time.Minute), f); st.Duplicate {
 		t.Error("the same input a minute later is a new one")
 	}
 	r := get(t, s, "a")
@@ -346,7 +346,7 @@ func TestTheSameInputTwiceActsOnce(t *testing.T) {
 func TestKilledBetweenEventAndRecord(t *testing.T) {
 	s := newStore(t)
 	p, _ := agent(t)
-	start(t, s, now, Facts{ID: "a", Process: p})
+	start(t, s, now, StartParams{ID: "a", Process: p})
 	before, err := os.ReadFile(s.path("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -354,7 +354,7 @@ func TestKilledBetweenEventAndRecord(t *testing.T) {
 	if err := atomicfile.Remove(s.path("a")); err != nil {
 		t.Fatal(err)
 	}
-	start(t, s, now.Add(time.Second), Facts{ID: "a", Process: p})
+	start(t, s, now.Add(time.Second), StartParams{ID: "a", Process: p})
 	want(t, s, "session_start a a")
 
 	if _, err := s.End(now.Add(time.Minute), "a", Done, ""); err != nil {
@@ -378,7 +378,7 @@ func TestEnd(t *testing.T) {
 		t.Error(err)
 	}
 	p, _ := agent(t)
-	start(t, s, now, Facts{ID: "a", Process: p})
+	start(t, s, now, StartParams{ID: "a", Process: p})
 	if r, err := s.End(now.Add(time.Minute), "a", Killed, "nuke"); err != nil || r.Outcome != Killed {
 		t.Error(r, err)
 	}
@@ -393,7 +393,7 @@ func TestEnd(t *testing.T) {
 	// Who prepared a hand-over ends by it; who only saved does not.
 	for kind, outcome := range map[string]Outcome{KindHandoff: Handoff, KindAuto: Done, KindCycle: Done} {
 		id := ID("with-" + kind)
-		start(t, s, now, Facts{ID: id})
+		start(t, s, now, StartParams{ID: id})
 		r := get(t, s, id)
 		r.Handoff = &Pending{Kind: kind, Reason: "why"}
 		if err := s.Put(r, atomicfile.Unsynced); err != nil {
@@ -433,7 +433,7 @@ func TestAnotherNamespace(t *testing.T) {
 		"on another host":           {Record{StartedAt: now, PIDNS: "1", Host: "not-" + host}, true, false},
 		"silent":                    {Record{StartedAt: long, PIDNS: "1"}, false, true},
 		"silent on another host":    {Record{StartedAt: long, PIDNS: "1", Host: "not-" + host}, false, true},
-		"a hook ran":                {Record{StartedAt: long, PIDNS: "1", Hook: &Seen{At: now.Add(-time.Hour)}}, true, false},
+		"a hook ran":                {Record{StartedAt: long, PIDNS: "1", Hook: &HookDedup{At: now.Add(-time.Hour)}}, true, false},
 		"it handed over":            {Record{StartedAt: long, PIDNS: "1", Handoff: &Pending{At: now.Add(-time.Hour)}}, true, false},
 		"its conversation goes on":  {Record{StartedAt: long, PIDNS: "1", Transcript: conversation}, true, false},
 		"ended":                     {Record{StartedAt: now, PIDNS: "1", EndedAt: now}, false, false},
@@ -453,7 +453,7 @@ func TestAnotherNamespace(t *testing.T) {
 		if r.PIDStart = p.Start; r.BootID == "" {
 			r.BootID = p.Boot
 		}
-		if live, gone := r.Live(), r.Gone(now); live != c.live || gone != c.gone {
+		if live, gone := r.Live(), r.Crashed(now); live != c.live || gone != c.gone {
 			t.Errorf("%s: live %v, gone %v", name, live, gone)
 		}
 	}
@@ -463,7 +463,7 @@ func TestAnotherNamespace(t *testing.T) {
 	if err := s.Put(&r, atomicfile.Unsynced); err != nil {
 		t.Fatal(err)
 	}
-	st := start(t, s, now, Facts{ID: "s2", Source: "startup", Process: p, TmuxPane: "%1", TmuxServer: "/s", Host: host})
+	st := start(t, s, now, StartParams{ID: "s2", Source: "startup", Process: p, TmuxPane: "%1", TmuxServer: "/s", Host: host})
 	if st.Parent != nil || len(st.Others) != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -495,7 +495,7 @@ func TestOthersOfTheSameName(t *testing.T) {
 		}
 	}
 	child, _ := agent(t) // a child of this process, which is "around"
-	st := start(t, s, now, Facts{ID: "new", Process: child})
+	st := start(t, s, now, StartParams{ID: "new", Process: child})
 	if len(st.Others) != 1 || st.Others[0].ID != "live" {
 		t.Errorf("%+v", st.Others)
 	}
@@ -519,7 +519,7 @@ func TestPrune(t *testing.T) {
 	for i := range 60 {
 		put(ID(fmt.Sprint("e", i)), time.Duration(i)*time.Minute, true)
 	}
-	start(t, s, now, Facts{ID: "new"})
+	start(t, s, now, StartParams{ID: "new"})
 	all, err := s.All()
 	if err != nil {
 		t.Fatal(err)
@@ -555,7 +555,7 @@ func TestACorruptRecordIsSetAside(t *testing.T) {
 			if data, err := os.ReadFile(s.path("a")); err != nil || string(data) != text {
 				t.Errorf("after a look: %q %v", data, err)
 			}
-			start(t, s, now, Facts{ID: "a"})
+			start(t, s, now, StartParams{ID: "a"})
 			if data, err := os.ReadFile(s.path("a") + ".bad"); err != nil || string(data) != text {
 				t.Errorf("%q %v", data, err)
 			}
@@ -609,7 +609,7 @@ func TestAnUnreadableRecordHidesNoOther(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].ID != "good" {
 		t.Errorf("%v %v", all, err)
 	}
-	start(t, s, now, Facts{ID: "new"})
+	start(t, s, now, StartParams{ID: "new"})
 	var warned error
 	s.Warn = func(err error) { warned = errors.Join(warned, err) }
 	if r, err := s.Get("link"); r != nil || err != nil || !errors.Is(warned, atomicfile.ErrNotRegular) {
@@ -625,7 +625,7 @@ func TestATornRecordIsMended(t *testing.T) {
 	var warned []string
 	s.Warn = func(err error) { warned = append(warned, err.Error()) }
 	p, _ := agent(t)
-	r := start(t, s, now, Facts{ID: "a", Process: p}).Record
+	r := start(t, s, now, StartParams{ID: "a", Process: p}).Record
 	tear := func() {
 		t.Helper()
 		if err := os.WriteFile(s.path("a"), []byte(`{"id":"a","star`), 0o600); err != nil {
@@ -648,7 +648,7 @@ func TestATornRecordIsMended(t *testing.T) {
 	}
 	warned = nil
 	for range 2 {
-		all, err := s.Mend()
+		all, err := s.Repair()
 		if err != nil || len(all) != 1 || all[0].Branch != "one" {
 			t.Errorf("%v %v", all, err)
 		}
@@ -665,16 +665,16 @@ func TestATornRecordIsMended(t *testing.T) {
 	if got, err := s.Get("a"); got != nil || err != nil {
 		t.Errorf("an ended session came back: %+v, %v", got, err)
 	}
-	if all, err := s.Mend(); err != nil || len(all) > 0 {
+	if all, err := s.Repair(); err != nil || len(all) > 0 {
 		t.Error(all, err)
 	}
 
 	// It goes on after an end: nothing says any more that it is over.
-	r = start(t, s, now, Facts{ID: "b", Process: p}).Record
+	r = start(t, s, now, StartParams{ID: "b", Process: p}).Record
 	if _, err := s.End(now, "b", Done, ""); err != nil {
 		t.Fatal(err)
 	}
-	start(t, s, now, Facts{ID: "b", Process: p, Source: "resume"})
+	start(t, s, now, StartParams{ID: "b", Process: p, Source: "resume"})
 	if left, _ := filepath.Glob(s.path("b") + ".bak*"); len(left) > 0 {
 		t.Error(left)
 	}
@@ -687,7 +687,7 @@ func TestATornRecordIsMended(t *testing.T) {
 	put()
 	r.Branch = "four"
 	put()
-	start(t, s, now, Facts{ID: "c"})
+	start(t, s, now, StartParams{ID: "c"})
 	if left, _ := filepath.Glob(s.path("b") + "*"); len(left) > 0 {
 		t.Error(left)
 	}
@@ -907,7 +907,7 @@ func FuzzPersisted(f *testing.F) {
 func TestAnEndThatWasLoggedIsNotDecidedAgain(t *testing.T) {
 	s := newStore(t)
 	p, kill := agent(t)
-	start(t, s, now, Facts{ID: "a", Process: p})
+	start(t, s, now, StartParams{ID: "a", Process: p})
 	before := get(t, s, "a")
 	if _, err := s.End(now.Add(time.Minute), "a", Done, "logout"); err != nil {
 		t.Fatal(err)
@@ -917,7 +917,7 @@ func TestAnEndThatWasLoggedIsNotDecidedAgain(t *testing.T) {
 	}
 	kill()
 	q, _ := agent(t)
-	start(t, s, now.Add(time.Hour), Facts{ID: "b", Process: q})
+	start(t, s, now.Add(time.Hour), StartParams{ID: "b", Process: q})
 	if r := get(t, s, "a"); r.Outcome != Done || r.Reason != "logout" || !r.EndedAt.Equal(now.Add(time.Minute).Truncate(time.Millisecond)) {
 		t.Errorf("%+v", r)
 	}

@@ -136,9 +136,9 @@ func parse(id ID, data []byte) (*Record, error) {
 // read is passed over, or it would keep every later session from being noted.
 func (s Store) All() ([]*Record, error) { return s.all(atomicfile.Rolling.Read) }
 
-// Mend is All, and sets right what cannot be read: it is set aside, and what is
+// Repair is All, and sets right what cannot be read: it is set aside, and what is
 // used in its place becomes the record. The caller holds the home's lock.
-func (s Store) Mend() ([]*Record, error) { return s.all(atomicfile.Rolling.Mend) }
+func (s Store) Repair() ([]*Record, error) { return s.all(atomicfile.Rolling.Repair) }
 
 func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, error) {
 	entries, err := atomicfile.ReadDir(s.dir())

@@ -21,8 +21,8 @@ const (
 	KindCycle   = "cycle"   // the conversation goes on in a new process
 )
 
-// Facts are what is known of a session when it begins or goes on.
-type Facts struct {
+// StartParams are what is known of a session when it begins or goes on.
+type StartParams struct {
 	ID          ID
 	Source      string // as the client says: startup, resume, clear, compact, fork
 	Agent       string // the client
@@ -52,9 +52,9 @@ type Started struct {
 	Parent *Record
 	// Continued says that the session was known already and goes on.
 	Continued bool
-	// Again says that the same hook input was acted on a moment ago: the hook
+	// Duplicate says that the same hook input was acted on a moment ago: the hook
 	// is wired twice, and this time nothing was done.
-	Again bool
+	Duplicate bool
 	// Others are live sessions of the same identity, apart from those that
 	// this one runs inside.
 	Others []*Record
@@ -75,10 +75,10 @@ const again = 10 * time.Second
 //
 // Sessions that are found to have lost their process are closed on the way,
 // each with its session_end.
-func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
+func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, error) {
 	own, all := apart(all, f.ID)
 	if own != nil && own.seen(f.HookKey, now) && (!f.Process.Known() || own.Process() == f.Process) {
-		return Started{Record: own, Again: true}, nil
+		return Started{Record: own, Duplicate: true}, nil
 	}
 	st := Started{Others: others(all, f, s.Home.Identity.Address())}
 	if own != nil {
@@ -92,7 +92,7 @@ func (s Store) Start(now time.Time, all []*Record, f Facts) (Started, error) {
 		}
 		return st, s.resume(now, own, f)
 	}
-	parent, how := Follows(now, all, f) // before closing: an ended session no longer shows it
+	parent, how := FindPredecessor(now, all, f) // before closing: an ended session no longer shows it
 	over := false
 	if parent != nil {
 		over = parent.Ended()
@@ -137,12 +137,12 @@ func (r *Record) Claim(now time.Time, key string) bool {
 	if r.seen(key, now) {
 		return false
 	}
-	r.Hook = &Seen{Key: key, At: now}
+	r.Hook = &HookDedup{Key: key, At: now}
 	return true
 }
 
 // resume lets a known session go on, in whatever process it is now.
-func (s Store) resume(now time.Time, r *Record, f Facts) error {
+func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	another := f.Process.Known() && r.Process() != f.Process
 	moved := another
 	if r.Ended() {
@@ -175,7 +175,7 @@ func (s Store) resume(now time.Time, r *Record, f Facts) error {
 		r.Transcript = f.Transcript
 	}
 	if f.HookKey != "" {
-		r.Hook = &Seen{Key: f.HookKey, At: now}
+		r.Hook = &HookDedup{Key: f.HookKey, At: now}
 	}
 	return s.Put(r, atomicfile.Unsynced)
 }
@@ -195,13 +195,13 @@ func apart(all []*Record, id ID) (own *Record, rest []*Record) {
 // follow it.
 const recent = 24 * time.Hour
 
-// Follows says whom a session that begins with these facts follows, and how
+// FindPredecessor says whom a session that begins with these facts follows, and how
 // that one ends or ended: by Handoff; as Done when /clear put the new session
 // in its place; by Crash when its process is gone without an end; as Killed
 // when it was ended from outside, its terminal closed for one, and nobody has
 // followed it yet. One that was found to have crashed by a start that was
 // killed itself is followed all the same. all are the home's records, the newest first.
-func Follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
+func FindPredecessor(now time.Time, all []*Record, f StartParams) (*Record, Outcome) {
 	_, all = apart(all, f.ID)
 	var cleared, broken *Record
 	for _, r := range all {
@@ -213,7 +213,7 @@ func Follows(now time.Time, all []*Record, f Facts) (*Record, Outcome) {
 				cleared = r
 			}
 		case f.Adopted:
-		case r.Gone(now) || r.brokeOff(now, all, f.ID):
+		case r.Crashed(now) || r.brokeOff(now, all, f.ID):
 			if broken == nil || !inPane(broken, f) && inPane(r, f) {
 				broken = r
 			}
@@ -245,13 +245,13 @@ func (r *Record) brokeOff(now time.Time, all []*Record, id ID) bool {
 // cleared says whether the process of the new session ran r until now. Copilot
 // ends a session that is cleared as one that is left, and starts the next when
 // that is asked something.
-func (r *Record) cleared(now time.Time, f Facts) bool {
+func (r *Record) cleared(now time.Time, f StartParams) bool {
 	return f.Process.Known() && r.Process() == f.Process &&
 		(!r.Ended() || r.Reason == "clear" && (now.Sub(r.EndedAt) < time.Minute || r.ChildID == "") || r.Outcome == Done && r.Reason == "user_exit")
 }
 
 // closeGone ends the sessions that the new one shows to be over.
-func (s Store) closeGone(now time.Time, all []*Record, f Facts) error {
+func (s Store) closeGone(now time.Time, all []*Record, f StartParams) error {
 	for _, r := range all {
 		if r.Ended() {
 			continue
@@ -262,7 +262,7 @@ func (s Store) closeGone(now time.Time, all []*Record, f Facts) error {
 			err = s.end(now, r, Handoff, "")
 		case r.cleared(now, f):
 			err = s.end(now, r, Done, "clear")
-		case !f.Adopted && r.Gone(now):
+		case !f.Adopted && r.Crashed(now):
 			err = s.end(now, r, Crash, "its process is gone")
 		}
 		if err != nil {
@@ -274,14 +274,14 @@ func (s Store) closeGone(now time.Time, all []*Record, f Facts) error {
 
 // inPane reports whether the session was in the pane that the new one is in. Two
 // containers may each have a server of that path, and a pane of that number.
-func inPane(r *Record, f Facts) bool {
+func inPane(r *Record, f StartParams) bool {
 	return r.TmuxPane != "" && r.TmuxPane == f.TmuxPane && r.TmuxServer == f.TmuxServer &&
 		(r.Host == "" || f.Host == "" || r.Host == f.Host)
 }
 
 // others are the live sessions of the same identity that the new one does not
 // run inside of.
-func others(all []*Record, f Facts, actor string) []*Record {
+func others(all []*Record, f StartParams, actor string) []*Record {
 	var up []int
 	if f.Process.Known() {
 		up = process.Ancestors(f.Process.PID)
@@ -296,7 +296,7 @@ func others(all []*Record, f Facts, actor string) []*Record {
 	return live
 }
 
-func (s Store) newRecord(now time.Time, f Facts, parent *Record) *Record {
+func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 	who := s.Home.Identity
 	r := &Record{
 		ID: f.ID, Actor: who.Address(), Agent: f.Agent, Role: string(who.Role), Rig: who.Rig,
@@ -320,7 +320,7 @@ func (s Store) newRecord(now time.Time, f Facts, parent *Record) *Record {
 		}
 	}
 	if f.HookKey != "" {
-		r.Hook = &Seen{Key: f.HookKey, At: now}
+		r.Hook = &HookDedup{Key: f.HookKey, At: now}
 	}
 	return r
 }

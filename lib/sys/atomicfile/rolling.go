@@ -17,7 +17,7 @@ import (
 // Rolling is a small file that is rewritten whole and would be missed, with the
 // three contents that it had before: .bak, .bak.1 and .bak.2, the newest first.
 //
-// A process that is killed at any point of Write, Mend or Remove leaves what
+// A process that is killed at any point of Write, Repair or Remove leaves what
 // was there or what was to be; the file itself is there all the while. That it
 // is not there therefore means that nobody has anything to say, and no
 // generation speaks for it.
@@ -25,7 +25,7 @@ import (
 // Only what was whole becomes a generation. What cannot be used is kept under
 // another name (SetAside) and never written over.
 //
-// Writers hold a lock of theirs from Mend to Write. Readers need none.
+// Writers hold a lock of theirs from Repair to Write. Readers need none.
 type Rolling struct {
 	Path string
 	// Backups is the path that .bak is put behind, where that is not Path: a
@@ -64,10 +64,10 @@ func (r Rolling) Read() ([]byte, error) {
 	return f.data, nil
 }
 
-// Mend is Read for who holds the lock: what is no use is set aside, and the
+// Repair is Read for who holds the lock: what is no use is set aside, and the
 // generation that is used becomes the file. The error is fs.ErrNotExist also
 // where nothing was left to use.
-func (r Rolling) Mend() ([]byte, error) {
+func (r Rolling) Repair() ([]byte, error) {
 	f, err := r.find()
 	if err != nil || len(f.bad) == 0 {
 		return f.data, err

@@ -83,7 +83,7 @@ func (r Rolling) tree(t *testing.T) map[string]string {
 
 func TestRollingKeepsThree(t *testing.T) {
 	r, warned := rolling(t)
-	if data, err := r.Mend(); data != nil || !errors.Is(err, fs.ErrNotExist) {
+	if data, err := r.Repair(); data != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of nothing: %q, %v", data, err)
 	}
 	for i := range 6 {
@@ -146,13 +146,13 @@ func TestRollingKeepsThree(t *testing.T) {
 	if err := os.WriteFile(r.Path, []byte("torn"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := r.Mend(); data != nil || !errors.Is(err, fs.ErrNotExist) {
+	if data, err := r.Repair(); data != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was before a removal came back: %q, %v", data, err)
 	}
 }
 
 // Whichever of the four are bad, the newest of the others is used, Read changes
-// nothing, Mend loses nothing, and both say so.
+// nothing, Repair loses nothing, and both say so.
 func TestRollingFallsBack(t *testing.T) {
 	for _, how := range []string{"torn", "empty", "huge", "link", "fifo"} {
 		for bad := range 16 {
@@ -207,7 +207,7 @@ func TestRollingFallsBack(t *testing.T) {
 					t.Errorf("read said %q", said)
 				}
 				*warned = nil
-				data, err = r.Mend()
+				data, err = r.Repair()
 				if string(data) != want || want == "" && !errors.Is(err, fs.ErrNotExist) || want != "" && err != nil {
 					t.Errorf("mended %q, %v", data, err)
 				}
@@ -227,7 +227,7 @@ func TestRollingFallsBack(t *testing.T) {
 					}
 				}
 				*warned = nil
-				data, _ = r.Mend()
+				data, _ = r.Repair()
 				if string(data) != want || len(*warned) > 0 {
 					t.Errorf("again: %q, %q", data, *warned)
 				}
@@ -330,7 +330,7 @@ func rollingChild(what string) int {
 	case "write":
 		err = r.Write(good(100), Synced)
 	case "mend":
-		_, err = r.Mend()
+		_, err = r.Repair()
 	case "anew":
 		err = r.WriteAnew(good(100), Synced)
 	case "remove":
@@ -452,7 +452,7 @@ func TestRollingFaults(t *testing.T) {
 						// The next goes on as if nothing had been.
 						*warned = nil
 						if op == "mend" {
-							if data, err := r.Mend(); err != nil || string(data) != older {
+							if data, err := r.Repair(); err != nil || string(data) != older {
 								fail("mended %q, %v", data, err)
 							}
 						}
@@ -520,12 +520,12 @@ func TestRollingProperty(t *testing.T) {
 				}
 			case k < 16:
 				say("mend")
-				if _, err := r.Mend(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				if _, err := r.Repair(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					t.Fatal(err)
 				}
 			case k < 17:
 				say("remove")
-				if _, err := r.Mend(); err != nil && !errors.Is(err, fs.ErrNotExist) { // as its callers do
+				if _, err := r.Repair(); err != nil && !errors.Is(err, fs.ErrNotExist) { // as its callers do
 					t.Fatal(err)
 				}
 				if err := r.Remove(); err != nil {
