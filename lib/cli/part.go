@@ -6,9 +6,11 @@ import (
 	"strings"
 )
 
-// part is the grammar with the one command that the arguments select, and
-// without all others: to build them costs more than most commands take. It is nil
-// where that is not plain, as when help is asked for, which names them all.
+// part returns the grammar with the one command that the arguments select, and
+// without all others: kong takes eight times as long to build a grammar of ten
+// commands as that of one (BenchmarkParse), and most commands take less than that
+// themselves. It returns nil where the selection is not plain, as when help is asked
+// for, which names all commands.
 //
 // What part cannot read, the whole grammar reads again, so that there is one
 // place that says what is wrong.

@@ -79,3 +79,36 @@ func TestNoPart(t *testing.T) {
 		}
 	}
 }
+
+// many is a grammar with as many commands as gt-hooks has, which is in the middle
+// between the programs.
+type many struct {
+	Flags
+	A, B, C, D, E, F, G, H, I, J struct {
+		listing
+	} `cmd:"" help:"List."`
+}
+
+// BenchmarkParse is what is saved by reading a command line without the commands
+// that it does not select, and by reading a hook's without a grammar.
+func BenchmarkParse(b *testing.B) {
+	env := func() *Env {
+		return &Env{Args: []string{"a", "--agent", "x"}, Stdin: strings.NewReader(""), Stdout: &strings.Builder{}, Stderr: &strings.Builder{}}
+	}
+	for name, p := range map[string]Program{
+		"whole": {Name: "gt-x", Grammar: &struct {
+			many
+			whole
+		}{}},
+		"part":  {Name: "gt-x", Grammar: &many{}},
+		"wired": {Name: "gt-x", Grammar: &many{}, Hot: func([]string) Command { return listing{} }},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if code := Run(env(), p); code != 0 {
+					b.Fatal(code)
+				}
+			}
+		})
+	}
+}

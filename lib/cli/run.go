@@ -31,7 +31,8 @@ type Program struct {
 
 	// Hot reads the arguments that a client calls the binary with at every
 	// prompt or tool call; nil for all others, and for a binary that has none.
-	// To build a grammar costs more than such a command itself.
+	// To build even one command's grammar takes eighty times as long as to read
+	// these (BenchmarkParse), and a tenth of what starting a Go program takes.
 	Hot func(args []string) Command
 
 	// Complete tells a shell what can stand for the value of a flag or an
