@@ -13,6 +13,7 @@ import (
 	"gt/lib/conversation/history"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/fastjson"
 )
 
 // Roll is the sessions of a town, the newest first. Those that nobody asks for
@@ -282,22 +283,10 @@ func (s *Session) encode(line []byte) []byte {
 		line = append(line, separator, '"')
 		line = append(line, f.key...)
 		line = append(line, `":`...)
-		line = appendText(line, value)
+		line = fastjson.AppendText(line, value)
 		separator = ','
 	}
 	return append(line, "}\n"...)
-}
-
-// appendText appends a text as JSON has it.
-func appendText(line []byte, text string) []byte {
-	line = append(line, '"')
-	begin := len(line)
-	line = append(line, text...)
-	if as := line[begin:]; hasControl(as) || bytes.IndexByte(as, '"') >= 0 || bytes.IndexByte(as, '\\') >= 0 {
-		quoted, _ := json.Marshal(text) // a string cannot fail
-		return append(line[:begin-1], quoted...)
-	}
-	return append(line, '"')
 }
 
 // decode reads what encode wrote.
@@ -322,7 +311,7 @@ func decode(line []byte) *Session {
 		return true
 	}
 	if bytes.IndexByte(line, '\\') < 0 {
-		if _, ok := object(string(line), take, nil); ok {
+		if _, ok := fastjson.Object(string(line), take, nil); ok {
 			return s
 		}
 	}

@@ -1,17 +1,14 @@
 package catalog
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"gt/lib/log/eventlog"
 	"gt/lib/state/session"
+	"gt/lib/text/fastjson"
 )
 
 // event is what a line of the log may say of a session.
@@ -68,9 +65,7 @@ func (e *event) parse(line []byte) bool {
 }
 
 func (e *event) valid() bool {
-	switch e.Type {
-	case eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd, eventlog.Handoff:
-	default:
+	if !eventlog.Lifecycle(e.Type) {
 		return false
 	}
 	at, err := time.Parse(time.RFC3339, e.Time)
@@ -97,10 +92,15 @@ const maxPlain = 4 << 10
 // white space and seldom an escape, many times faster than encoding/json. It is
 // false where it cannot tell what that would read.
 func (e *event) parsePlain(line []byte) bool {
-	if len(line) > maxPlain || bytes.IndexByte(line, '\\') >= 0 || hasControl(line) || !utf8.Valid(line) {
+	if len(line) > maxPlain || !fastjson.Plain(line) {
 		return false
 	}
-	rest, ok := object(string(line), e.set, &e.Payload)
+	rest, ok := fastjson.Object(string(line), e.set, func(key string) fastjson.Member {
+		if key != "payload" {
+			return nil
+		}
+		return e.Payload.set
+	})
 	return ok && rest == ""
 }
 
@@ -114,7 +114,7 @@ func (e *event) set(key, value string, text bool) bool {
 		set(&e.Actor, value, text)
 	case "payload": // what is of the wrong type
 	default:
-		return exact(key)
+		return fastjson.Lower(key) // else it may be one of ours in other letters
 	}
 	return true
 }
@@ -163,7 +163,7 @@ func (p *payload) set(key, value string, text bool) bool {
 		}
 		p.ToSession = json.RawMessage(value)
 	default:
-		return exact(key)
+		return fastjson.Lower(key) // else it may be one of ours in other letters
 	}
 	return true
 }
@@ -172,107 +172,6 @@ func set(to *string, value string, text bool) {
 	if text {
 		*to = value
 	}
-}
-
-// exact says that encoding/json takes the key, which is none of ours, for none
-// of ours: it does not look at the case of letters.
-func exact(key string) bool {
-	for _, c := range []byte(key) {
-		if c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// object goes through the members of the JSON object that text begins with, and
-// returns what follows it. It knows texts, whole numbers, true, false and null,
-// without white space and escapes; and p, where it is not nil, takes an object in
-// it called payload. It is false where it meets anything else, or each is.
-func object(text string, each func(key, value string, text bool) bool, p *payload) (rest string, ok bool) {
-	if len(text) < 2 || text[0] != '{' {
-		return "", false
-	}
-	if text[1] == '}' {
-		return text[2:], true
-	}
-	for rest = text[1:]; ; rest = rest[1:] {
-		if len(rest) == 0 || rest[0] != '"' {
-			return "", false
-		}
-		rest = rest[1:]
-		end := strings.IndexByte(rest, '"')
-		if end < 0 || len(rest) < end+3 || rest[end+1] != ':' {
-			return "", false
-		}
-		key := rest[:end]
-		rest = rest[end+2:]
-		switch rest[0] {
-		case '"':
-			rest = rest[1:]
-			if end = strings.IndexByte(rest, '"'); end < 0 || !each(key, rest[:end], true) {
-				return "", false
-			}
-			rest = rest[end+1:]
-		case '{':
-			if p == nil || key != "payload" {
-				return "", false
-			}
-			if rest, ok = object(rest, p.set, nil); !ok {
-				return "", false
-			}
-		default:
-			if end = strings.IndexAny(rest, ",}"); end < 0 || !scalar(rest[:end]) || !each(key, rest[:end], false) {
-				return "", false
-			}
-			rest = rest[end:]
-		}
-		if rest == "" {
-			return "", false
-		}
-		switch rest[0] {
-		case '}':
-			return rest[1:], true
-		case ',':
-		default:
-			return "", false
-		}
-	}
-}
-
-// scalar says whether text is a JSON value of the simple kinds.
-func scalar(text string) bool {
-	switch text {
-	case "true", "false", "null", "0":
-		return true
-	}
-	if text == "" || text[0] < '1' || text[0] > '9' {
-		return false
-	}
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
-}
-
-// hasControl says whether there is a control character in the line, which JSON
-// forbids. Of eight bytes at once, each below 0x20 leaves its highest bit when
-// 0x20 is taken from it; one that has that bit itself does not count.
-func hasControl(line []byte) bool {
-	for ; len(line) >= 8; line = line[8:] {
-		v := binary.LittleEndian.Uint64(line)
-		if (v-0x2020202020202020)&^v&0x8080808080808080 != 0 {
-			return true
-		}
-	}
-	for _, c := range line {
-		if c < 0x20 {
-			return true
-		}
-	}
-	return false
 }
 
 // toSession reads a hand-over's to_session: Gas Town writes true or false.

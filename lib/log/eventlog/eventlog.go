@@ -37,6 +37,16 @@ const (
 	HookError     = "hook_error" // a hook failed and kept quiet about it to its agent
 )
 
+// Lifecycle reports whether events of a type tell of a session's life: its existence,
+// its place in a chain or its outcome.
+func Lifecycle(kind string) bool {
+	switch kind {
+	case SessionStart, SessionResume, SessionEnd, Handoff:
+		return true
+	}
+	return false
+}
+
 // Event is one line of the log. Payload is kept as it was read, so that keys
 // that we do not know are passed through.
 type Event struct {

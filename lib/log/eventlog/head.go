@@ -32,15 +32,9 @@ type Head struct {
 	CWD     string    // payload.cwd: where that session's own record lies
 }
 
-// Lifecycle says whether the line tells of a session's life: its existence, its
+// Lifecycle reports whether the line tells of a session's life: its existence, its
 // place in a chain or its outcome. Such lines outlive the log (see Archive).
-func (h Head) Lifecycle() bool {
-	switch h.Type {
-	case SessionStart, SessionResume, SessionEnd, Handoff:
-		return true
-	}
-	return false
-}
+func (h Head) Lifecycle() bool { return Lifecycle(h.Type) }
 
 func head(line []byte) Head {
 	v := gjson.GetManyBytes(line, "ts", "type", "payload.session_id", "payload.cwd")

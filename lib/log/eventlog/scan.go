@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/tidwall/gjson"
+
+	"gt/lib/text/fastjson"
 )
 
 const (
@@ -97,11 +99,7 @@ func lifecycle(line []byte) bool {
 		}
 		kind = []byte(gjson.GetBytes(line, "type").Str)
 	}
-	switch string(kind) {
-	case SessionStart, SessionResume, SessionEnd, Handoff:
-		return true
-	}
-	return false
+	return Lifecycle(string(kind))
 }
 
 // othersInPlace says that a line is surely another's: of gt's or Gas Town's own
@@ -131,24 +129,14 @@ func kindInPlace(line []byte) (kind []byte, ok bool) {
 	if len(line) < len(ts) || string(line[:len(ts)]) != ts {
 		return nil, false
 	}
-	_, rest, ok := quoted(line[len(ts):])
+	_, rest, ok := fastjson.Text(line[len(ts):])
 	if !ok || len(rest) < len(source) || string(rest[:len(source)]) != source {
 		return nil, false
 	}
-	_, rest, ok = quoted(rest[len(source):])
+	_, rest, ok = fastjson.Text(rest[len(source):])
 	if !ok || len(rest) < len(typ) || string(rest[:len(typ)]) != typ {
 		return nil, false
 	}
-	kind, _, ok = quoted(rest[len(typ):])
+	kind, _, ok = fastjson.Text(rest[len(typ):])
 	return kind, ok && bytes.IndexByte(kind, '\\') < 0
-}
-
-// quoted cuts a text at its closing quote. Where a backslash stands before that,
-// it may be none.
-func quoted(text []byte) (value, rest []byte, ok bool) {
-	end := bytes.IndexByte(text, '"')
-	if end < 0 || end > 0 && text[end-1] == '\\' {
-		return nil, nil, false
-	}
-	return text[:end], text[end+1:], true
 }
