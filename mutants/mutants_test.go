@@ -159,8 +159,8 @@ var mutants = []mutant{
 	{
 		name:  "a process is known by its number alone",
 		file:  "lib/sys/process/process.go",
-		right: `func (p Proc) Known() bool { return p.PID > 0 && p.Start != "" }`,
-		wrong: `func (p Proc) Known() bool { p.Start = "" ; return p.PID > 0 }`,
+		right: `func (p Proc) IsSet() bool { return p.PID > 0 && p.Start != "" }`,
+		wrong: `func (p Proc) IsSet() bool { p.Start = "" ; return p.PID > 0 }`,
 		pkg:   "./lib/state/pidfile ./lib/sys/process .", run: "TestScripts/pid_reap|TestScripts/hostile_pids|Test.*Reuse|Test.*Known|TestAlive",
 	},
 	{

@@ -70,7 +70,7 @@ func (k *Known) place(r, old *session.Record, h home.Home) {
 				r.TmuxSession = old.TmuxSession
 			}
 		}
-	case p.Known() && p.Gone():
+	case p.IsSet() && p.Gone():
 		// Without its boot it is no process that is or will be.
 		r.PID, r.PIDStart = p.PID, p.Start
 	}

@@ -94,7 +94,7 @@ func Begin(env *cli.Env, f Flags) *Call {
 		}
 	}
 	state := place.StateOf(env.Getenv)
-	if c.server.Known() && len(town.Above(state, slices.Values([]string{c.Dir}))) > 0 {
+	if c.server.IsSet() && len(town.Above(state, slices.Values([]string{c.Dir}))) > 0 {
 		without(env, ofTown) // the folder's own counts
 	}
 	var unread error
@@ -147,7 +147,7 @@ func (f Flags) dialect(agent string) Dialect {
 
 // Process is the client's process, unknown where there is none.
 func (c *Call) Process() process.Proc {
-	if c.server.Known() {
+	if c.server.IsSet() {
 		return c.window()
 	}
 	p, err := process.Agent(os.Getpid())
@@ -171,7 +171,7 @@ func (c *Call) StartParams() session.StartParams {
 		f.Transcript = "" // Codex names the subagent's
 	}
 	around := c.env
-	if c.server.Known() {
+	if c.server.IsSet() {
 		environ, _ := f.Process.Environ() // of none nothing is known
 		around = &cli.Env{Environ: environ}
 	}

@@ -44,7 +44,7 @@ func behind(env *cli.Env, d Dialect) process.Proc {
 		without(env, slices.DeleteFunc(session.ClientVars(), func(name string) bool { return strings.HasPrefix(name, "CODEX_") }))
 		return p
 	}
-	if process.Boxed() { // no server is seen from there, and this may be one's
+	if process.InSandbox() { // no server is seen from there, and this may be one's
 		without(env, ofWindow)
 	}
 	for _, pid := range process.Ancestors(os.Getpid()) {

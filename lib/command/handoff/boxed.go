@@ -24,8 +24,8 @@ func (h *handover) asks() bool {
 	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.Ended() || h.g.Finish != "" {
 		return false
 	}
-	apart := process.Boxed()
-	if r.PIDNS != "" && r.Process().Known() { // a hook has noted where the agent runs
+	apart := process.InSandbox()
+	if r.PIDNS != "" && r.Process().IsSet() { // a hook has noted where the agent runs
 		apart = r.Elsewhere()
 	}
 	if r.TmuxPane != "" && !h.respawns() && (apart || h.inPane && h.pane.ID == "") {

@@ -8,7 +8,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// early says whether there is nothing to save yet: the client runs its hook
+// early reports whether there is nothing to save yet: the client runs its hook
 // before every request to the model, in case the conversation is so long by now
 // that it has to be compacted, and it is not, or was saved since it is. A
 // person's own compaction is always one.

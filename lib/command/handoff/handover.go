@@ -151,7 +151,7 @@ func (h *handover) findSelf(changes bool) error {
 		h.agent = h.record.Process()
 	}
 	server, pane := tmux.FromEnv(h.env.Getenv)
-	if pane == "" && h.agent.Known() {
+	if pane == "" && h.agent.IsSet() {
 		// A server may run us, which has no pane (hook.Begin): its client's counts.
 		client := &cli.Env{Environ: h.environ()}
 		server, pane = tmux.FromEnv(client.Getenv)
@@ -201,12 +201,12 @@ func (h *handover) findAgent() {
 	}
 }
 
-// respawns says whether the pane will be given to a fresh agent: only where an
+// respawns reports whether the pane will be given to a fresh agent: only where an
 // agent runs in it, it is that agent's own, and a person can be in front of it.
 // A person's shell is left alone, and so are the agent that runs ours as its
 // child and a script that runs ours for one answer.
 func (h *handover) respawns() bool {
-	if h.hold != "" || h.kind == session.KindAuto || h.pane.ID == "" || !h.agent.Known() || !h.ownsPane() {
+	if h.hold != "" || h.kind == session.KindAuto || h.pane.ID == "" || !h.agent.IsSet() || !h.ownsPane() {
 		return false
 	}
 	args, err := h.args()
@@ -231,7 +231,7 @@ func (h *handover) args() ([]string, error) {
 	return args, nil
 }
 
-// ownsPane says whether the pane began with our agent or with a shell that it
+// ownsPane reports whether the pane began with our agent or with a shell that it
 // was started from, and no other client stands in between.
 func (h *handover) ownsPane() bool {
 	if h.agent.PID == h.pane.PID {
@@ -354,7 +354,7 @@ func (h *handover) restart() error {
 		if h.g.Watch && h.env.Getenv("TMUX") != "" {
 			return h.server.SwitchClient(h.pane.Session)
 		}
-	} else if h.record != nil && h.record.Server().Known() {
+	} else if h.record != nil && h.record.Server().IsSet() {
 		// Its window is gone, and its turn goes on in the server: only the agent
 		// itself can end that.
 		fmt.Fprintln(h.env.Stdout, "handed over: another goes on in your window. End your turn now, and do nothing more.")

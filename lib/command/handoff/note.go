@@ -181,7 +181,7 @@ func (h *handover) sessionID() session.ID {
 func (h *handover) environ() []string {
 	if h.vars == nil {
 		h.vars = h.env.Environ
-		if h.agent.Known() {
+		if h.agent.IsSet() {
 			if vars, err := h.agent.Environ(); err == nil && len(vars) > 0 {
 				h.vars = vars
 			}

@@ -253,7 +253,7 @@ const stopGrace = 3 * time.Second
 // stopAgent ends another pane's agent on purpose, so that its own end hook
 // can run; what is left then goes with the pane.
 func (h *handover) stopAgent() {
-	if !h.agent.Known() || h.agent.Signal(syscall.SIGTERM) != nil {
+	if !h.agent.IsSet() || h.agent.Signal(syscall.SIGTERM) != nil {
 		return
 	}
 	for deadline := time.Now().Add(stopGrace); time.Now().Before(deadline) && h.agent.Alive(); {

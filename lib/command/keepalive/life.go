@@ -42,7 +42,7 @@ func (t *touch) Run(env *cli.Env) error {
 	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Alone() {
 		return (&end{Flags: t.Flags}).note(env, call)
 	}
-	sign := keepalive.Sign{
+	sign := keepalive.Heartbeat{
 		LastCommand: t.Command, Timestamp: env.Now().UTC(),
 		State: keepalive.Running, SessionID: call.ID,
 	}
@@ -142,7 +142,7 @@ func (t *touch) handOver(env *cli.Env, call *hook.Call, hold string) error {
 		return strings.HasPrefix(kv, "GT_HOME=") || strings.HasPrefix(kv, "GT_SESSION_UUID=")
 	})
 	environ = append(environ, "GT_HOME="+call.Home.Dir, "GT_SESSION_UUID="+string(call.ID))
-	args := []string{process.Beside("gt-handoff"), "--finish", string(call.ID), "--agent", call.Agent}
+	args := []string{process.SiblingBinary("gt-handoff"), "--finish", string(call.ID), "--agent", call.Agent}
 	if t.Dialect != "" {
 		args = append(args, "--dialect", t.Dialect)
 	}
@@ -152,7 +152,7 @@ func (t *touch) handOver(env *cli.Env, call *hook.Call, hold string) error {
 	if hold != "" {
 		args = append(args, "--hold", hold)
 	}
-	return process.Become(call.Dir, args, environ)
+	return process.Exec(call.Dir, args, environ)
 }
 
 // late says whether the session is over already. One whose own sign says that
@@ -308,7 +308,7 @@ func (s *show) Run(env *cli.Env) error {
 	sign.LastCommand = env.Redact(sign.LastCommand) // another program may have written it
 	if s.JSON {
 		return env.JSON(struct {
-			*keepalive.Sign
+			*keepalive.Heartbeat
 			Age float64 `json:"age_seconds"`
 		}{sign, age.Seconds()})
 	}
@@ -325,7 +325,7 @@ func (s *show) Run(env *cli.Env) error {
 
 // describeSign says what the agent did and when: "running, 3s ago". Another
 // program's sign may not say what.
-func describeSign(s *keepalive.Sign, age time.Duration) string {
+func describeSign(s *keepalive.Heartbeat, age time.Duration) string {
 	return term.Clean(fmt.Sprintf("%s, %v ago", cmp.Or(string(s.State), "alive"), age))
 }
 

@@ -103,7 +103,7 @@ func describe(f pidfile.File) string {
 	case pidfile.Gone:
 		return fmt.Sprintf("gone (was process %d)", f.Process.PID)
 	case pidfile.Foreign:
-		if f.Process.Known() {
+		if f.Process.IsSet() {
 			return fmt.Sprintf("unknown: process %d of another PID namespace, which cannot be seen from here", f.Process.PID)
 		}
 		return fmt.Sprintf("unknown: another program noted process %d, and not in a way that proves it", f.Process.PID)
@@ -187,7 +187,7 @@ func (r *reap) Run(env *cli.Env) error {
 	for _, f := range files {
 		switch {
 		case f.Claimed && f.State != pidfile.Foreign: // of nobody who runs
-		case f.State == pidfile.Foreign && f.Process.Known():
+		case f.State == pidfile.Foreign && f.Process.IsSet():
 			left = true
 			env.Warn("%s: process %d is of another PID namespace and cannot be seen from here: left alone", f.Session, f.Process.PID)
 		case f.State == pidfile.Foreign:

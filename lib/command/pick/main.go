@@ -156,7 +156,7 @@ func (g *grammar) arguments(env *cli.Env) []string {
 	}
 	header = append(header, "ctrl-d/u scroll", "ctrl-/ hide")
 	args = append(args, "--header="+strings.Join(header, " · "))
-	seance, err := process.LookPath(process.Beside("gt-seance"), env.Dir, env.Environ)
+	seance, err := process.LookPath(process.SiblingBinary("gt-seance"), env.Dir, env.Environ)
 	if err != nil {
 		return args // nothing shows a session
 	}

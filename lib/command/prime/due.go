@@ -29,11 +29,11 @@ func due(call *hook.Call) bool {
 	case err != nil:
 		call.Warn(err)
 		return false
-	case call.Dialect.Overlaps && (r == nil || r.Ended() || process.Known() && r.Process() != process):
+	case call.Dialect.Overlaps && (r == nil || r.Ended() || process.IsSet() && r.Process() != process):
 		return false // its start, which runs at the same time, tells it
 	case r == nil:
 		call.Input.Source = unseen(call, process)
-	case r.Ended() || process.Known() && r.Process() != process:
+	case r.Ended() || process.IsSet() && r.Process() != process:
 		call.Input.Source = "resume"
 	case r.Handoff != nil && r.Handoff.Kind == session.KindAuto:
 		call.Input.Source = "compact"
@@ -49,7 +49,7 @@ func unseen(call *hook.Call, p process.Proc) string {
 	all, err := call.Store.All()
 	call.Warn(err)
 	for _, r := range all {
-		if p.Known() && r.Process() == p && r.Reason == "clear" {
+		if p.IsSet() && r.Process() == p && r.Reason == "clear" {
 			return "clear"
 		}
 	}

@@ -281,7 +281,7 @@ func (s *start) takes(m left) bool {
 
 // inside says whether this session's process runs below the other's.
 func (s *start) inside(other *session.Record) bool {
-	return s.facts.Process.Known() && other.Process().Alive() && s.facts.Process.Below(other.Process())
+	return s.facts.Process.IsSet() && other.Process().Alive() && s.facts.Process.DescendsFrom(other.Process())
 }
 
 // lookForCrash finds the session that died before this one, and what it left.

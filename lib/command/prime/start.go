@@ -76,7 +76,7 @@ func newStart(env *cli.Env, call *hook.Call) *start {
 // next hook, which adopts it; until then nothing may be noted under the id of
 // a session that may be alive elsewhere.
 func forked(f session.StartParams, call *hook.Call) bool {
-	if !call.Hook || f.Source != "resume" || !f.Process.Known() {
+	if !call.Hook || f.Source != "resume" || !f.Process.IsSet() {
 		return false
 	}
 	args, err := f.Process.Args()

@@ -44,7 +44,7 @@ func discover(env *cli.Env, sessions catalog.Roll) (strangers []*catalog.Session
 		p, client := inPane(known, table, pane.PID)
 		screen := ""
 		if client != "" || busy(table, pane.PID) {
-			screen, _ = tmux.Server(server).Screen(pane.ID) // a pane that is gone meanwhile shows nothing
+			screen, _ = tmux.Server(server).CapturePane(pane.ID) // a pane that is gone meanwhile shows nothing
 		}
 		if client == "" {
 			if client = known.Detect(screen).Name; client == "" {
@@ -67,15 +67,15 @@ func discover(env *cli.Env, sessions catalog.Roll) (strangers []*catalog.Session
 	return strangers
 }
 
-// busy says whether anything but a shell runs in a pane.
+// busy reports whether anything but a shell runs in a pane.
 func busy(table process.Table, pid int) bool {
-	return slices.ContainsFunc(table.Below(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })
+	return slices.ContainsFunc(table.Descendants(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })
 }
 
 // inPane finds the agent that runs in a pane: of one that was started by another,
 // the other.
 func inPane(known *agent.Table, table process.Table, pid int) (process.Proc, string) {
-	for _, pid := range table.Below(pid) {
+	for _, pid := range table.Descendants(pid) {
 		p, err := process.Find(pid)
 		if err != nil {
 			continue
@@ -94,7 +94,7 @@ func inPane(known *agent.Table, table process.Table, pid int) (process.Proc, str
 // writing finds the session whose transcript a process, or one below it, has
 // open.
 func writing(table process.Table, p process.Proc, byFile map[string]*catalog.Session) *catalog.Session {
-	for _, pid := range table.Below(p.PID) {
+	for _, pid := range table.Descendants(p.PID) {
 		q, err := process.Find(pid)
 		if err != nil {
 			continue

@@ -61,7 +61,7 @@ func (c *resume) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("it is not known in which folder session %s worked", s.ID),
 			on.elsewhere(s))
 	}
-	return process.Become(on.dir, on.args, on.environ(env))
+	return process.Exec(on.dir, on.args, on.environ(env))
 }
 
 // elsewhere says what can be done with a session whose folder is not there.

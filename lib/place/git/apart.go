@@ -193,7 +193,7 @@ func (r checkout) ours() (dir string, done func(), err error) {
 	case !info.IsDir():
 		return "", nil, atomicfile.Error("use", dir, errors.New("not a folder"))
 	}
-	if (err != nil || syscall.Access(dir, writable) != nil) && process.Boxed() {
+	if (err != nil || syscall.Access(dir, writable) != nil) && process.InSandbox() {
 		// A command in a sandbox cannot write there. What git runs for it stays
 		// in the sandbox, and so does this.
 		dir, err = os.MkdirTemp("", "gt-git-")

@@ -42,8 +42,8 @@ const (
 	maxSize = 64 << 10
 )
 
-// Sign is a sign of life.
-type Sign struct {
+// Heartbeat is a sign of life.
+type Heartbeat struct {
 	LastCommand string     `json:"last_command"`
 	Timestamp   time.Time  `json:"timestamp"`
 	State       State      `json:"state,omitempty"`
@@ -52,7 +52,7 @@ type Sign struct {
 
 // Touch gives a sign. It is whole for every reader; a loss of power may take
 // it. The home's state is made where it is missing.
-func Touch(h home.Home, s Sign) error {
+func Touch(h home.Home, s Heartbeat) error {
 	if err := h.Prepare(); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func Touch(h home.Home, s Sign) error {
 
 // Read returns the home's last sign of life, nil when there is none or it
 // cannot be understood.
-func Read(h home.Home) *Sign {
+func Read(h home.Home) *Heartbeat {
 	data, err := atomicfile.Read(h.Path(file), maxSize)
 	if err != nil {
 		return nil
@@ -77,8 +77,8 @@ func Read(h home.Home) *Sign {
 	return parse(data)
 }
 
-func parse(data []byte) *Sign {
-	var s Sign
+func parse(data []byte) *Heartbeat {
+	var s Heartbeat
 	if json.Unmarshal(data, &s) != nil || s.Timestamp.IsZero() {
 		return nil
 	}
@@ -88,7 +88,7 @@ func parse(data []byte) *Sign {
 // Age is how long ago the sign was given; a year where there is none, so that
 // whoever compares needs no case for it. A sign from the future is new, for a
 // clock was set back; but see ahead.
-func (s *Sign) Age(now time.Time) time.Duration {
+func (s *Heartbeat) Age(now time.Time) time.Duration {
 	if s == nil {
 		return never
 	}

@@ -12,19 +12,19 @@ import (
 // None is a year old; a sign from the future is new.
 func TestAge(t *testing.T) {
 	now := time.Now()
-	var none *Sign
+	var none *Heartbeat
 	if got := none.Age(now); got != 365*24*time.Hour {
 		t.Errorf("none is %v old", got)
 	}
-	if got := (&Sign{Timestamp: now.Add(-time.Minute)}).Age(now); got != time.Minute {
+	if got := (&Heartbeat{Timestamp: now.Add(-time.Minute)}).Age(now); got != time.Minute {
 		t.Errorf("got %v", got)
 	}
-	if got := (&Sign{Timestamp: now.Add(time.Minute)}).Age(now); got != 0 {
+	if got := (&Heartbeat{Timestamp: now.Add(time.Minute)}).Age(now); got != 0 {
 		t.Errorf("got %v", got)
 	}
 	// A clock that was wrong when a sign was given makes no dead agent alive.
 	for _, wrong := range []time.Time{now.Add(25 * time.Hour), now.AddDate(80, 0, 0), now.AddDate(7000, 0, 0)} {
-		if got := (&Sign{Timestamp: wrong}).Age(now); got != 365*24*time.Hour {
+		if got := (&Heartbeat{Timestamp: wrong}).Age(now); got != 365*24*time.Hour {
 			t.Errorf("%v: got %v", wrong, got)
 		}
 	}
@@ -35,7 +35,7 @@ func TestTouch(t *testing.T) {
 	if s := Read(h); s != nil {
 		t.Errorf("before: %+v", s)
 	}
-	want := Sign{LastCommand: "make", Timestamp: time.Now().UTC().Round(0), State: Waiting, SessionID: "s1"}
+	want := Heartbeat{LastCommand: "make", Timestamp: time.Now().UTC().Round(0), State: Waiting, SessionID: "s1"}
 	for range 2 {
 		if err := Touch(h, want); err != nil {
 			t.Fatal(err)

@@ -269,7 +269,7 @@ func look(p process.Proc) (State, error) {
 		return Gone, nil
 	case err != nil:
 		return "", err
-	case !p.Known():
+	case !p.IsSet():
 		return Foreign, nil
 	case now != p:
 		return Gone, nil

@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 		"{\"pid\":123}":                       {},
 		"123|\xff":                            {},
 	} {
-		if want.Known() && want.NS == "" {
+		if want.IsSet() && want.NS == "" {
 			want = process.Noted(want.PID, want.Start, want.Boot, "") // of our own
 		}
 		got, state := parse([]byte(text))
@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 			}
 		case p.PID <= 1:
 			t.Errorf("%q names process %d", data, p.PID)
-		case p.Known():
+		case p.IsSet():
 			if again, state := parse(format(p)); state != "" || again != p {
 				t.Errorf("%q: %+v became %+v", data, p, again)
 			}

@@ -119,7 +119,7 @@ func (r *Record) SetProcess(p process.Proc) {
 
 // SetServer notes the process that runs the session behind its client.
 func (r *Record) SetServer(p process.Proc) {
-	if r.ServerPID, r.ServerStart = p.PID, p.Start; p.Known() {
+	if r.ServerPID, r.ServerStart = p.PID, p.Start; p.IsSet() {
 		r.BootID, r.PIDNS = p.Boot, p.NS
 	}
 }
@@ -168,7 +168,7 @@ func (r *Record) Live() bool {
 		return false
 	case r.Elsewhere():
 		return !r.silent(time.Now(), silence)
-	case p.Known():
+	case p.IsSet():
 		return p.Alive()
 	}
 	return r.Server().Alive()
@@ -187,12 +187,12 @@ func (r *Record) Crashed(now time.Time) bool {
 	host, err := os.Hostname()
 	p, server := r.Process(), r.Server()
 	switch {
-	case !p.Known() && !server.Known():
+	case !p.IsSet() && !server.IsSet():
 		return r.silent(now, 2*silence)
 	case r.Elsewhere(), err == nil && r.Host != "" && r.Host != host:
 		return r.silent(now, silence)
 	}
-	return (!p.Known() || p.Gone()) && (!server.Known() || server.Gone()) && (r.PIDNS != "" || !process.Boxed())
+	return (!p.IsSet() || p.Gone()) && (!server.IsSet() || server.Gone()) && (r.PIDNS != "" || !process.InSandbox())
 }
 
 // plainRecord is Record without its methods.

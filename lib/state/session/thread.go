@@ -77,14 +77,14 @@ const again = 10 * time.Second
 // each with its session_end.
 func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, error) {
 	own, all := apart(all, f.ID)
-	if own != nil && own.seen(f.HookKey, now) && (!f.Process.Known() || own.Process() == f.Process) {
+	if own != nil && own.seen(f.HookKey, now) && (!f.Process.IsSet() || own.Process() == f.Process) {
 		return Started{Record: own, Duplicate: true}, nil
 	}
 	st := Started{Others: others(all, f, s.Home.Identity.Address())}
 	if own != nil {
 		st.Record, st.Continued = own, true
 		for _, r := range all { // what the same process ran until now
-			if f.Process.Known() && r.Process() == f.Process && !r.Ended() {
+			if f.Process.IsSet() && r.Process() == f.Process && !r.Ended() {
 				if err := s.end(now, r, Done, "resume"); err != nil {
 					return st, err
 				}
@@ -143,7 +143,7 @@ func (r *Record) Claim(now time.Time, key string) bool {
 
 // resume lets a known session go on, in whatever process it is now.
 func (s Store) resume(now time.Time, r *Record, f StartParams) error {
-	another := f.Process.Known() && r.Process() != f.Process
+	another := f.Process.IsSet() && r.Process() != f.Process
 	moved := another
 	if r.Ended() {
 		// A resume that was killed between the event and the record has logged it.
@@ -159,7 +159,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	}
 	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
 	r.Source = cmp.Or(f.Source, r.Source) // a command's says nothing
-	if f.Process.Known() || f.Server.Known() {
+	if f.Process.IsSet() || f.Server.IsSet() {
 		r.SetProcess(f.Process)
 		r.SetServer(f.Server)
 	}
@@ -246,7 +246,7 @@ func (r *Record) brokeOff(now time.Time, all []*Record, id ID) bool {
 // ends a session that is cleared as one that is left, and starts the next when
 // that is asked something.
 func (r *Record) cleared(now time.Time, f StartParams) bool {
-	return f.Process.Known() && r.Process() == f.Process &&
+	return f.Process.IsSet() && r.Process() == f.Process &&
 		(!r.Ended() || r.Reason == "clear" && (now.Sub(r.EndedAt) < time.Minute || r.ChildID == "") || r.Outcome == Done && r.Reason == "user_exit")
 }
 
@@ -283,7 +283,7 @@ func inPane(r *Record, f StartParams) bool {
 // run inside of.
 func others(all []*Record, f StartParams, actor string) []*Record {
 	var up []int
-	if f.Process.Known() {
+	if f.Process.IsSet() {
 		up = process.Ancestors(f.Process.PID)
 	}
 	var live []*Record

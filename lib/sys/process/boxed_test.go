@@ -22,7 +22,7 @@ func TestBoxed(t *testing.T) {
 	self := []string{program, "-test.run", "^TestBoxed$"}
 	switch os.Getenv("GT_TEST_BOXED") {
 	case "command":
-		if !process.Boxed() {
+		if !process.InSandbox() {
 			t.Error("it is not seen that this runs in a sandbox")
 		}
 		return
@@ -34,7 +34,7 @@ func TestBoxed(t *testing.T) {
 		}
 		return
 	}
-	if process.Boxed() {
+	if process.InSandbox() {
 		t.Error("what runs us can be seen")
 	}
 	if p, err := process.Agent(os.Getpid()); err != nil || p.PID != os.Getppid() {

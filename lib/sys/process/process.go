@@ -43,7 +43,7 @@ func Find(pid int) (Proc, error) {
 // before that stood in the file, and means a process of the reader's.
 func Noted(pid int, start, boot, ns string) Proc {
 	p := Proc{PID: pid, Start: start, Boot: boot, NS: ns}
-	if ns == "" && p.Known() {
+	if ns == "" && p.IsSet() {
 		p.NS, _ = namespace() // or nothing is found of any process
 	}
 	return p
@@ -53,7 +53,7 @@ func Noted(pid int, start, boot, ns string) Proc {
 // this boot: in a container, in a sandbox, or outside of ours. Its number means
 // another process here or none, so nothing can be said of it.
 func (p Proc) Elsewhere() bool {
-	if p.NS == "" || !p.Known() {
+	if p.NS == "" || !p.IsSet() {
 		return false
 	}
 	ns, err := namespace()
@@ -67,7 +67,7 @@ func (p Proc) Elsewhere() bool {
 	return err != nil || boot == p.Boot
 }
 
-// Alive says whether exactly this process still runs. A Proc without a start
+// Alive reports whether exactly this process still runs. A Proc without a start
 // time or boot is nobody's, and not alive.
 func (p Proc) Alive() bool {
 	if p.PID <= 0 || p.Start == "" || p.Boot == "" {
@@ -77,7 +77,7 @@ func (p Proc) Alive() bool {
 	return err == nil && now == p
 }
 
-// Gone says whether exactly this process is known to run no more. Where it
+// Gone reports whether exactly this process is known to run no more. Where it
 // cannot be looked at, as from another PID namespace, neither Alive nor Gone
 // holds.
 func (p Proc) Gone() bool {
@@ -91,8 +91,8 @@ func (p Proc) Gone() bool {
 	return now != p
 }
 
-// Known says whether p names a process at all.
-func (p Proc) Known() bool { return p.PID > 0 && p.Start != "" }
+// IsSet reports whether p names a process at all.
+func (p Proc) IsSet() bool { return p.PID > 0 && p.Start != "" }
 
 // Signal sends sig to exactly this process, and to no other that got its
 // number meanwhile: the handle is taken first and the identity checked after
@@ -142,7 +142,7 @@ func Ancestors(pid int) []int {
 // through one. What a client says of itself in the environment does not count:
 // another client that it starts inherits that.
 //
-// From inside a sandbox (see Boxed) it cannot be seen.
+// From inside a sandbox (see InSandbox) it cannot be seen.
 func Agent(pid int) (Proc, error) {
 	up, name := nearest(pid)
 	switch {
@@ -154,13 +154,13 @@ func Agent(pid int) (Proc, error) {
 	return Find(up)
 }
 
-// Boxed says whether this program is a command that an agent runs in a sandbox
+// InSandbox reports whether this program is a command that an agent runs in a sandbox
 // with process numbers of its own: of no process outside can be said whether it
 // runs, and the first one inside is the sandbox. Codex makes it under a name of its
 // own; Claude Code with bubblewrap, and runs the command by a helper that has no
 // name but that of a file descriptor. Where the agent itself runs in one, with all
 // that it has, nothing is out of sight.
-func Boxed() bool {
+func InSandbox() bool {
 	return boxes(nearest(os.Getpid())) || inCodexBox()
 }
 
@@ -169,7 +169,7 @@ func inCodexBox() bool {
 	return err == nil && len(args) > 0 && filepath.Base(args[0]) == "codex-linux-sandbox"
 }
 
-// boxes says whether a process is a sandbox around what it runs.
+// boxes reports whether a process is a sandbox around what it runs.
 func boxes(pid int, name string) bool {
 	if name == "bwrap" {
 		return true
@@ -213,7 +213,7 @@ type status struct {
 	name   string
 }
 
-// Below says whether p runs somewhere below the other process.
-func (p Proc) Below(other Proc) bool {
+// DescendsFrom reports whether p runs somewhere below the other process.
+func (p Proc) DescendsFrom(other Proc) bool {
 	return slices.Contains(Ancestors(p.PID), other.PID)
 }

@@ -125,7 +125,7 @@ func (p Proc) Dir() (string, error) {
 // args says nothing: there are no numbers of their own here.
 func (p Proc) args() ([]string, error) { return nil, nil }
 
-// HungUp says whether the terminal is gone that the process was started in, which
+// HungUp reports whether the terminal is gone that the process was started in, which
 // cannot be seen here.
 func (p Proc) HungUp() bool { return false }
 

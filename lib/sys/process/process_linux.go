@@ -141,7 +141,7 @@ func (p Proc) Executable() (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/exe")
 }
 
-// HungUp says whether the terminal is gone that the process was started in.
+// HungUp reports whether the terminal is gone that the process was started in.
 func (p Proc) HungUp() bool {
 	path, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/fd/0")
 	return err == nil && strings.HasPrefix(path, "/dev/pts/") && strings.HasSuffix(path, " (deleted)")

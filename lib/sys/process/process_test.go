@@ -62,7 +62,7 @@ func TestFindOfItself(t *testing.T) {
 	if err != nil || a != b {
 		t.Errorf("%+v %+v %v", a, b, err)
 	}
-	if a.PID != os.Getpid() || a.Start == "" || a.Boot == "" || !a.Alive() || !a.Known() {
+	if a.PID != os.Getpid() || a.Start == "" || a.Boot == "" || !a.Alive() || !a.IsSet() {
 		t.Errorf("%+v", a)
 	}
 	parent, err := Find(os.Getppid())
@@ -150,7 +150,7 @@ func TestAncestors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.Below(self) || self.Below(p) || self.Below(self) {
+	if !p.DescendsFrom(self) || self.DescendsFrom(p) || self.DescendsFrom(self) {
 		t.Error("who is below whom?")
 	}
 	if up := Ancestors(1 << 30); up != nil {

@@ -12,9 +12,9 @@ func Snapshot() Table {
 	return t
 }
 
-// Below returns a process and all that run below it, each before those that it
+// Descendants returns a process and all that run below it, each before those that it
 // started.
-func (t Table) Below(pid int) []int {
+func (t Table) Descendants(pid int) []int {
 	all := []int{pid}
 	seen := map[int]bool{pid: true} // of a table that changes while it is read, a number can be two processes
 	for i := 0; i < len(all); i++ {

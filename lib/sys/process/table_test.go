@@ -25,7 +25,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	defer func() { in.Close(); cmd.Wait() }()
 	out.Read(make([]byte, 10))
-	if below := Snapshot().Below(os.Getpid()); !slices.Contains(below, cmd.Process.Pid) || below[0] != os.Getpid() {
+	if below := Snapshot().Descendants(os.Getpid()); !slices.Contains(below, cmd.Process.Pid) || below[0] != os.Getpid() {
 		t.Errorf("%v does not hold %d", below, cmd.Process.Pid)
 	}
 	p, err := Find(cmd.Process.Pid)
@@ -39,7 +39,7 @@ func TestSnapshot(t *testing.T) {
 
 func TestBelowEnds(t *testing.T) {
 	loop := Table{1: {2}, 2: {3, 4}, 3: {1}}
-	if got := loop.Below(1); !slices.Equal(got, []int{1, 2, 3, 4}) {
+	if got := loop.Descendants(1); !slices.Equal(got, []int{1, 2, 3, 4}) {
 		t.Error(got)
 	}
 }

@@ -147,7 +147,7 @@ func parsePane(line string) (Pane, error) {
 	return p, nil
 }
 
-// Has says whether a session with exactly that name exists.
+// Has reports whether a session with exactly that name exists.
 func (s Server) Has(session string) bool {
 	if session == "" || strings.ContainsAny(session, ":.") {
 		return false // no session can be called so
@@ -241,8 +241,8 @@ func (s Server) SwitchClient(session string) error {
 	return err
 }
 
-// Screen returns the text that a pane shows.
-func (s Server) Screen(pane string) (string, error) {
+// CapturePane returns the text that a pane shows.
+func (s Server) CapturePane(pane string) (string, error) {
 	if !isPane(pane) {
 		return "", fmt.Errorf("'%s' is no pane of tmux", pane)
 	}

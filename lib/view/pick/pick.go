@@ -23,7 +23,7 @@ type Key struct{ Key, Action string }
 // One shows sessions while they come, and returns the one that was taken and for
 // which action. None is cli.Silent: the person knows.
 func One(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) (action string, id session.ID, err error) {
-	path, err := process.LookPath(process.Beside("gt-pick"), env.Dir, env.Environ)
+	path, err := process.LookPath(process.SiblingBinary("gt-pick"), env.Dir, env.Environ)
 	if err != nil {
 		return "", "", cli.WithHint(err, "it comes with gt: install.sh puts it beside %s", env.Name)
 	}

@@ -8,9 +8,9 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Become turns this process into a program, the first of args, in a folder. It
-// returns only when that fails.
-func Become(dir string, args, environ []string) error {
+// Exec replaces this process with a program, the first of args, in the folder
+// dir. It returns only if that fails.
+func Exec(dir string, args, environ []string) error {
 	path, err := LookPath(args[0], dir, environ)
 	if err != nil {
 		return err

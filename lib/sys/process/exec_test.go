@@ -42,7 +42,7 @@ func TestLookPath(t *testing.T) {
 	if got, err := LookPath("./plain", "", nil); err != nil || got != filepath.Join(second, "plain") {
 		t.Error(got, err)
 	}
-	if err := Become(second, []string{"nothing-of-that-name"}, nil); err == nil {
+	if err := Exec(second, []string{"nothing-of-that-name"}, nil); err == nil {
 		t.Error("it became nothing")
 	}
 }
