@@ -293,7 +293,7 @@ func (s *start) lookForCrash(now time.Time) error {
 	if s.owner != nil {
 		f.Predecessor = s.owner.ID
 	}
-	s.parent, s.how = session.FindPredecessor(now, s.records, f)
+	s.parent, s.how = session.FindPredecessor(now, session.Observe(now, s.records), f)
 	var parent *session.Record
 	if s.broken() {
 		parent = s.parent

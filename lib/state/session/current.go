@@ -48,7 +48,7 @@ func Told(getenv func(string) string) (clients []string) {
 	return clients
 }
 
-// SetsSessionVar says whether the client has such a variable.
+// SetsSessionVar reports whether the client has such a variable.
 func SetsSessionVar(client string) bool {
 	return slices.ContainsFunc(clientVars, func(v struct{ name, client string }) bool { return v.client == client })
 }

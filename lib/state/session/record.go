@@ -20,13 +20,13 @@ const (
 	Killed  Outcome = "killed"  // somebody ended it on purpose
 )
 
-// ParseOutcome refuses what is no outcome.
+// ParseOutcome refuses what is not an outcome.
 func ParseOutcome(s string) (Outcome, error) {
 	switch o := Outcome(s); o {
 	case Handoff, Done, Crash, Killed:
 		return o, nil
 	}
-	return "", fmt.Errorf("'%s' is no outcome: it is one of handoff, done, crash, killed", s)
+	return "", fmt.Errorf("'%s' is not an outcome: it is one of handoff, done, crash, killed", s)
 }
 
 // Record is what a home knows of one session, the file
@@ -76,7 +76,7 @@ type Record struct {
 	Hook    *HookDedup `json:"hook,omitempty"`
 
 	unknown openjson.Unknown
-	// ended says whether the session was over when the record was read, or
+	// ended reports whether the session was over when the record was read, or
 	// last written.
 	ended bool
 }
@@ -124,7 +124,7 @@ func (r *Record) SetServer(p process.Proc) {
 	}
 }
 
-// Ended says whether the session is over.
+// Ended reports whether the session is over.
 func (r *Record) Ended() bool { return !r.EndedAt.IsZero() }
 
 // silence is how long a session whose process cannot be looked at may give no
@@ -162,12 +162,14 @@ func (r *Record) silent(now time.Time, than time.Duration) bool {
 // Live reports whether the session is not over and its process runs. Of one in
 // another PID namespace nothing is known, and it counts as running until it has
 // been silent for long.
-func (r *Record) Live() bool {
+func (r *Record) Live() bool { return r.live(time.Now()) }
+
+func (r *Record) live(now time.Time) bool {
 	switch p := r.Process(); {
 	case r.Ended():
 		return false
 	case r.Elsewhere():
-		return !r.silent(time.Now(), silence)
+		return !r.silent(now, silence)
 	case p.IsSet():
 		return p.Alive()
 	}

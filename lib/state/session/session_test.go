@@ -218,7 +218,7 @@ func TestWhomASessionFollows(t *testing.T) {
 
 			// Asking changes nothing.
 			all, err := s.All()
-			r, how := FindPredecessor(now, all, f)
+			r, how := FindPredecessor(now, Observe(now, all), f)
 			if err != nil || how != c.how || (r == nil) != (c.parent == "") || r != nil && r.ID != c.parent {
 				t.Errorf("Follows: %+v %q %v", r, how, err)
 			}

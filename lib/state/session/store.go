@@ -48,7 +48,7 @@ func (s Store) note(now time.Time, kind, actor string, payload any) error {
 	return s.log().AppendOr(eventlog.Log(s.Home.Town.Spare()), s.warn, now, kind, actor, payload)
 }
 
-// Exists says whether there is a record of that session. Like Get it takes any
+// Exists reports whether there is a record of that session. Like Get it takes any
 // id, for some come from files that others write: one that is none has no
 // record.
 func (s Store) Exists(id ID) bool {

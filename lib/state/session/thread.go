@@ -40,7 +40,7 @@ type StartParams struct {
 	Note        string // the hand-over note that it is given
 	HookKey     string // tells one hook input from the next; "" for none
 	Predecessor ID     // the session whose hand-over it takes up
-	// Adopted says that the session began without our notice: it runs
+	// Adopted reports that the session began without our notice: it runs
 	// already, and takes nobody's place.
 	Adopted bool
 }
@@ -50,34 +50,30 @@ type Started struct {
 	Record *Record
 	// Parent is the session that this one follows, nil where it follows none.
 	Parent *Record
-	// Continued says that the session was known already and goes on.
+	// Continued reports that the session was known already and goes on.
 	Continued bool
-	// Duplicate says that the same hook input was acted on a moment ago: the hook
-	// is wired twice, and this time nothing was done.
+	// Duplicate reports that the session acted on the same hook input a moment ago:
+	// the hook is wired twice, and Start did nothing this time.
 	Duplicate bool
 	// Others are live sessions of the same identity, apart from those that
 	// this one runs inside.
 	Others []*Record
 }
 
-// again is the time within which the same hook input is taken to be one.
-const again = 10 * time.Second
+// dedupWindow is the time within which the same hook input counts as one.
+const dedupWindow = 10 * time.Second
 
 // Start notes that a session begins, or that a known one goes on, and links it
 // into its chain. all are the home's records, which the caller has read since
 // it took the home's lock.
 //
-// A session follows the one whose hand-over it takes up; else the one that
-// the same process ran until now (/clear); else one that crashed or was killed,
-// preferably in its own pane, and else the latest. It inherits the chain; a session that
-// follows none begins one. A live session in another process is nobody's
-// parent.
-//
-// Sessions that are found to have lost their process are closed on the way,
-// each with its session_end.
+// Whom a new session follows, FindPredecessor decides. The session inherits the
+// chain of the one that it follows; one that follows none begins a chain. Start
+// closes the sessions that are found to have lost their process, each with its
+// session_end.
 func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, error) {
 	own, all := apart(all, f.ID)
-	if own != nil && own.seen(f.HookKey, now) && (!f.Process.IsSet() || own.Process() == f.Process) {
+	if own != nil && own.actedOn(f.HookKey, now) && (!f.Process.IsSet() || own.Process() == f.Process) {
 		return Started{Record: own, Duplicate: true}, nil
 	}
 	st := Started{Others: others(all, f, s.Home.Identity.Address())}
@@ -92,7 +88,8 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 		}
 		return st, s.resume(now, own, f)
 	}
-	parent, how := FindPredecessor(now, all, f) // before closing: an ended session no longer shows it
+	n := newcomer{f, now, Observe(now, all)}
+	parent, how := n.predecessor() // before closing: an ended session no longer shows it
 	over := false
 	if parent != nil {
 		over = parent.Ended()
@@ -100,7 +97,7 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 			parent.ChildID = f.ID
 		}
 	}
-	if err := s.closeGone(now, all, f); err != nil {
+	if err := s.closePassed(n); err != nil {
 		return st, err
 	}
 	if over { // or it was written when it was closed
@@ -125,16 +122,16 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 	return st, nil
 }
 
-// seen says whether the hook input was acted on a moment ago, and by whom it
-// was: a hook that is wired twice runs twice at the same moment.
-func (r *Record) seen(key string, now time.Time) bool {
-	return key != "" && r.Hook != nil && r.Hook.Key == key && now.Sub(r.Hook.At).Abs() < again
+// actedOn reports whether the session acted on the same hook input a moment ago: a
+// hook that is wired twice runs twice at the same moment.
+func (r *Record) actedOn(key string, now time.Time) bool {
+	return key != "" && r.Hook != nil && r.Hook.Key == key && now.Sub(r.Hook.At).Abs() < dedupWindow
 }
 
-// Claim says whether the caller is the first to act on the hook input, and
+// Claim reports whether the caller is the first to act on the hook input, and
 // notes it in r, which the caller writes. The caller holds the home's lock.
 func (r *Record) Claim(now time.Time, key string) bool {
-	if r.seen(key, now) {
+	if r.actedOn(key, now) {
 		return false
 	}
 	r.Hook = &HookDedup{Key: key, At: now}
@@ -191,79 +188,21 @@ func apart(all []*Record, id ID) (own *Record, rest []*Record) {
 	return own, rest
 }
 
-// recent is how long ago a session may have been killed for the next one to
-// follow it.
-const recent = 24 * time.Hour
-
-// FindPredecessor says whom a session that begins with these facts follows, and how
-// that one ends or ended: by Handoff; as Done when /clear put the new session
-// in its place; by Crash when its process is gone without an end; as Killed
-// when it was ended from outside, its terminal closed for one, and nobody has
-// followed it yet. One that was found to have crashed by a start that was
-// killed itself is followed all the same. all are the home's records, the newest first.
-func FindPredecessor(now time.Time, all []*Record, f StartParams) (*Record, Outcome) {
-	_, all = apart(all, f.ID)
-	var cleared, broken *Record
-	for _, r := range all {
-		switch {
-		case r.ID == f.Predecessor:
-			return r, Handoff
-		case r.cleared(now, f):
-			if cleared == nil {
-				cleared = r
-			}
-		case f.Adopted:
-		case r.Crashed(now) || r.brokeOff(now, all, f.ID):
-			if broken == nil || !inPane(broken, f) && inPane(r, f) {
-				broken = r
-			}
-		}
-	}
-	switch {
-	case cleared != nil:
-		return cleared, Done
-	case broken == nil:
-		return nil, ""
-	case broken.Ended():
-		return broken, broken.Outcome
-	}
-	return broken, Crash
-}
-
-// brokeOff says whether r ended without a word, or was ended from outside, a
-// while ago, and nobody else than the session id has followed it. all are the
-// home's records: a start that was killed after it had named itself as the one
-// that follows has left none.
-func (r *Record) brokeOff(now time.Time, all []*Record, id ID) bool {
-	if r.Outcome != Killed && r.Outcome != Crash || now.Sub(r.EndedAt).Abs() >= recent {
-		return false
-	}
-	return r.ChildID == "" || r.ChildID == id ||
-		!slices.ContainsFunc(all, func(c *Record) bool { return c.ID == r.ChildID })
-}
-
-// cleared says whether the process of the new session ran r until now. Copilot
-// ends a session that is cleared as one that is left, and starts the next when
-// that is asked something.
-func (r *Record) cleared(now time.Time, f StartParams) bool {
-	return f.Process.IsSet() && r.Process() == f.Process &&
-		(!r.Ended() || r.Reason == "clear" && (now.Sub(r.EndedAt) < time.Minute || r.ChildID == "") || r.Outcome == Done && r.Reason == "user_exit")
-}
-
-// closeGone ends the sessions that the new one shows to be over.
-func (s Store) closeGone(now time.Time, all []*Record, f StartParams) error {
-	for _, r := range all {
-		if r.Ended() {
+// closePassed ends the sessions that the new one shows to be over: the one whose
+// hand-over it takes up, the one that its process ran, and those that are dead.
+func (s Store) closePassed(n newcomer) error {
+	for _, c := range n.home {
+		if c.Ended() {
 			continue
 		}
 		var err error
-		switch {
-		case r.ID == f.Predecessor:
-			err = s.end(now, r, Handoff, "")
-		case r.cleared(now, f):
-			err = s.end(now, r, Done, "clear")
-		case !f.Adopted && r.Crashed(now):
-			err = s.end(now, r, Crash, "its process is gone")
+		switch n.follows(c) {
+		case afterHandoff:
+			err = s.end(n.now, c.Record, Handoff, "")
+		case afterClear:
+			err = s.end(n.now, c.Record, Done, "clear")
+		case afterLoss, afterLossHere:
+			err = s.end(n.now, c.Record, Crash, "its process is gone")
 		}
 		if err != nil {
 			return err
