@@ -1171,7 +1171,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a session's home is wherever its client is",
-		file: "lib/client/hook/call.go",
+		file: "lib/client/hook/invocation.go",
 		right: `	if at == "" {
 		return`,
 		wrong: `	if _ = dir; true {

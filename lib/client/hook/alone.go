@@ -15,7 +15,7 @@ type Alone struct {
 
 // Alone says whether the session's client runs without a person, and will not
 // say when it ends.
-func (c *Call) Alone() bool {
+func (c *Invocation) Alone() bool {
 	if c.Dialect.Alone == nil {
 		return false
 	}

@@ -371,7 +371,7 @@ func TestBegin(t *testing.T) {
 				Name: "x", Stdin: strings.NewReader(c.input), Stderr: &said, Dir: dir, Now: time.Now,
 				Environ: append([]string{"XDG_STATE_HOME=" + t.TempDir()}, c.environ...),
 			}
-			call := Begin(env, Flags{Hook: c.hook})
+			call := NewInvocation(env, Flags{Hook: c.hook})
 			if string(call.ID) != c.id || call.Dir != c.dir {
 				t.Errorf("id %q dir %q", call.ID, call.Dir)
 			}

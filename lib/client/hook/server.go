@@ -82,7 +82,7 @@ func without(env *cli.Env, names []string) {
 // replaces another in its window (/clear) comes where one was, any other where
 // none is known. Where that leaves a choice it is unknown, for a wrong window
 // would be given to a successor.
-func (c *Call) window() process.Proc {
+func (c *Invocation) window() process.Proc {
 	var here []process.Proc
 	for _, p := range process.Named(process.Name(c.server.PID)) {
 		args, err := p.Args()

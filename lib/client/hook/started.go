@@ -85,7 +85,7 @@ func asStarted(env *cli.Env, agent string, hook, named bool) {
 	env.Environ = environ
 }
 
-// AsStarted is what Begin does with the environment, for a command that no hook runs:
+// AsStarted is what NewInvocation does with the environment, for a command that no hook runs:
 // an agent may, and what a project told it names neither the state that is written nor
 // the agent whose notes are read.
 func AsStarted(env *cli.Env) { asStarted(env, "", false, false) }

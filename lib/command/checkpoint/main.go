@@ -78,14 +78,14 @@ const lastAnswer = 1500
 // Run saves what git says and what the caller knows. What is not given stays
 // as the same session saved it before.
 func (w *write) Run(env *cli.Env) error {
-	call := hook.Begin(env, w.Flags)
+	call := hook.NewInvocation(env, w.Flags)
 	if call.Idle() {
 		return nil
 	}
 	return call.End(w.save(env, call))
 }
 
-func (w *write) save(env *cli.Env, call *hook.Call) error {
+func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	if r := call.Home.Identity.Role; !r.Works() {
 		if !w.Hook {
 			env.Warn("nothing was saved: the %s has no work of its own to recover", r)
@@ -139,7 +139,7 @@ func (w *write) save(env *cli.Env, call *hook.Call) error {
 
 // ask leaves what an agent says in its sandbox, out of which nothing can be saved,
 // to the hook at the end of its turn.
-func (w *write) ask(env *cli.Env, call *hook.Call) (asked bool, err error) {
+func (w *write) ask(env *cli.Env, call *hook.Invocation) (asked bool, err error) {
 	r, err := call.Store.Get(call.ID)
 	if err != nil || r == nil || r.Hook == nil || r.Ended() {
 		return false, nil
@@ -193,7 +193,7 @@ const bdWait = 2 * time.Second
 
 // work is what is hooked to the agent: its id, and the molecule that it names.
 // bd is too slow for a hook, so what it said before stays then.
-func (w *write) work(env *cli.Env, call *hook.Call, before string) (id, molecule string) {
+func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, molecule string) {
 	box := mail.Of(call.Home, call.Home.Identity.Address())
 	notes, err := box.Hooked()
 	if err != nil {
@@ -250,7 +250,7 @@ type read struct {
 // Run prints the checkpoint of this session, or else the one that this session
 // was told of, or else the newest of the home.
 func (r *read) Run(env *cli.Env) error {
-	call := hook.Begin(env, hook.Flags{})
+	call := hook.NewInvocation(env, hook.Flags{})
 	all, err := checkpoint.List(call.Home)
 	if err != nil {
 		env.Warn("%v", err)
@@ -284,7 +284,7 @@ type clear struct{}
 // Run removes this session's checkpoint, or all of the home's when no session
 // is known. That there is none is no error.
 func (*clear) Run(env *cli.Env) error {
-	call := hook.Begin(env, hook.Flags{})
+	call := hook.NewInvocation(env, hook.Flags{})
 	lock, err := call.Home.Lock()
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ const finishWait = 3 * time.Second
 
 // finish serves what the session asked for in a sandbox. gt-keepalive turns into
 // it, so it is a hook, which says nothing and never fails.
-func (g *grammar) finish(env *cli.Env, call *hook.Call) error {
+func (g *grammar) finish(env *cli.Env, call *hook.Invocation) error {
 	call.Hook = true
 	env.Stdout = io.Discard
 	id, err := session.ParseID(g.Finish)
@@ -93,7 +93,7 @@ func (g *grammar) finish(env *cli.Env, call *hook.Call) error {
 
 // serve does what was asked for: a hand-over last, for nothing of the session may
 // be left after it.
-func (g *grammar) serve(env *cli.Env, call *hook.Call) error {
+func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 	lock, err := call.Home.LockWithin(finishWait)
 	if err != nil {
 		return err

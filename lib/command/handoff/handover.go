@@ -30,7 +30,7 @@ import (
 // handover is one hand-over: whose, in which pane, and what is told.
 type handover struct {
 	env  *cli.Env
-	call *hook.Call
+	call *hook.Invocation
 	g    *grammar
 	kind string // session.KindHandoff, KindAuto or KindCycle
 
@@ -65,7 +65,7 @@ const paneWait = time.Second
 // fills up again that fast would cycle for ever.
 const cooldown = 2 * time.Minute
 
-func (g *grammar) handOver(env *cli.Env, call *hook.Call) error {
+func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	h := &handover{env: env, call: call, g: g, kind: session.KindHandoff}
 	switch {
 	case g.Auto:
@@ -152,7 +152,7 @@ func (h *handover) findSelf(changes bool) error {
 	}
 	server, pane := tmux.FromEnv(h.env.Getenv)
 	if pane == "" && h.agent.IsSet() {
-		// A server may run us, which has no pane (hook.Begin): its client's counts.
+		// A server may run us, which has no pane (hook.NewInvocation): its client's counts.
 		client := &cli.Env{Environ: h.environ()}
 		server, pane = tmux.FromEnv(client.Getenv)
 	}

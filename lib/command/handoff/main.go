@@ -99,7 +99,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	if g.Exec != "" {
 		return become(env, g.Exec)
 	}
-	call := hook.Begin(env, g.Client)
+	call := hook.NewInvocation(env, g.Client)
 	if call.Idle() {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 func TestCycleWithoutRecord(t *testing.T) {
 	h := &handover{
 		env:  &cli.Env{Now: time.Now},
-		call: &hook.Call{ID: "s1", Agent: "claude"},
+		call: &hook.Invocation{ID: "s1", Agent: "claude"},
 		kind: session.KindCycle,
 		g:    &grammar{Cycle: true},
 	}
@@ -48,7 +48,7 @@ func TestArgsThatTheClientTells(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &handover{env: &cli.Env{Environ: []string{"GT_AGENT_ARGS=" + string(value)}}, agent: self, agents: agent.Builtin(), runs: "pi", call: &hook.Call{}}
+		h := &handover{env: &cli.Env{Environ: []string{"GT_AGENT_ARGS=" + string(value)}}, agent: self, agents: agent.Builtin(), runs: "pi", call: &hook.Invocation{}}
 		if got, err := h.args(); err != nil || !slices.Equal(got, want) {
 			t.Errorf("told by %d, the arguments are %q (%v)", pid, got, err)
 		}

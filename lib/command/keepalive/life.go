@@ -32,7 +32,7 @@ type touch struct {
 // no more than that; only for a session that has no record yet it makes one, and
 // at the end of a turn it sees to a hand-over that waits for it.
 func (t *touch) Run(env *cli.Env) error {
-	call := hook.Begin(env, t.Flags)
+	call := hook.NewInvocation(env, t.Flags)
 	if call.Idle() {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (t *touch) Run(env *cli.Env) error {
 // which is "" at the end of a turn.
 //
 // That is at the end of the turn, and where a person has said something first.
-func requested(env *cli.Env, call *hook.Call) (hold *string, err error) {
+func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
 	home, id := call.Home, call.ID
 	asks := request.Asks(home, id)
 	switch kind := call.Input.Kind(); {
@@ -116,7 +116,7 @@ func requested(env *cli.Env, call *hook.Call) (hold *string, err error) {
 // told returns the lines of requests that the session's conversation shows, for a
 // client whose hooks did not. It has to be one of the person's: where a project's own
 // settings name the client's folder, the sandbox can write what stands there.
-func told(env *cli.Env, call *hook.Call) ([]string, error) {
+func told(env *cli.Env, call *hook.Invocation) ([]string, error) {
 	path := call.Input.Transcript
 	if path == "" {
 		r, err := call.Store.Get(call.ID)
@@ -137,7 +137,7 @@ const maxMode = 40
 
 // handOver has gt-handoff take our place, which does what no command could in the
 // sandbox. It returns only when that fails.
-func (t *touch) handOver(env *cli.Env, call *hook.Call, hold string) error {
+func (t *touch) handOver(env *cli.Env, call *hook.Invocation, hold string) error {
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GT_HOME=") || strings.HasPrefix(kv, "GT_SESSION_UUID=")
 	})
@@ -157,7 +157,7 @@ func (t *touch) handOver(env *cli.Env, call *hook.Call, hold string) error {
 
 // late says whether the session is over already. One whose own sign says that
 // it works is not looked up, which is all but the first of its hooks.
-func late(call *hook.Call) bool {
+func late(call *hook.Invocation) bool {
 	if old := keepalive.Read(call.Home); old != nil && old.SessionID == call.ID && old.State != keepalive.Ended {
 		return false
 	}
@@ -180,14 +180,14 @@ func (e *end) Validate() error {
 
 // Run closes a session's record and logs its end.
 func (e *end) Run(env *cli.Env) error {
-	call := hook.Begin(env, e.Flags)
+	call := hook.NewInvocation(env, e.Flags)
 	if call.Idle() {
 		return nil
 	}
 	return e.note(env, call)
 }
 
-func (e *end) note(env *cli.Env, call *hook.Call) error {
+func (e *end) note(env *cli.Env, call *hook.Invocation) error {
 	id, outcome, reason := call.ID, session.Outcome(e.Outcome), e.Reason
 	if e.Session != nil {
 		var err error
@@ -219,7 +219,7 @@ func (e *end) note(env *cli.Env, call *hook.Call) error {
 // Copilot says "user_exit" also when its terminal was closed. Without a person it
 // says "complete", and Gemini "exit", also when they are stopped in the middle of
 // a turn.
-func outcomeOf(call *hook.Call, entrypoint string) session.Outcome {
+func outcomeOf(call *hook.Invocation, entrypoint string) session.Outcome {
 	killed := false
 	switch call.Input.Reason {
 	case "other":
@@ -242,7 +242,7 @@ func outcomeOf(call *hook.Call, entrypoint string) session.Outcome {
 // session whose end is not noted is taken for one that crashed.
 const endWait = 6 * time.Second
 
-func (e *end) close(env *cli.Env, call *hook.Call, id session.ID, o session.Outcome, reason string) error {
+func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o session.Outcome, reason string) error {
 	if e.Hook && !call.Store.Exists(id) {
 		return nil // nothing is known of it, so there is nothing to close
 	}
@@ -275,7 +275,7 @@ func (e *end) close(env *cli.Env, call *hook.Call, id session.ID, o session.Outc
 }
 
 // finish puts away what a session that has ended leaves.
-func (e *end) finish(call *hook.Call, r *session.Record, now time.Time) (err error) {
+func (e *end) finish(call *hook.Invocation, r *session.Record, now time.Time) (err error) {
 	if s := keepalive.Read(call.Home); s != nil && s.SessionID == r.ID && s.State != keepalive.Ended {
 		s.State, s.Timestamp = keepalive.Ended, now.UTC()
 		err = keepalive.Touch(call.Home, *s)
@@ -299,7 +299,7 @@ type show struct {
 
 // Run prints the last sign of life.
 func (s *show) Run(env *cli.Env) error {
-	call := hook.Begin(env, hook.Flags{})
+	call := hook.NewInvocation(env, hook.Flags{})
 	sign := keepalive.Read(call.Home)
 	if sign == nil {
 		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
@@ -335,7 +335,7 @@ type check struct {
 
 // Run says whether the last sign of life is young enough.
 func (c *check) Run(env *cli.Env) error {
-	call := hook.Begin(env, hook.Flags{})
+	call := hook.NewInvocation(env, hook.Flags{})
 	sign := keepalive.Read(call.Home)
 	age := sign.Age(env.Now()).Round(time.Second)
 	switch {

@@ -13,7 +13,7 @@ import (
 // and so is what the start after a compaction would be told, of a client that
 // has none. At every other prompt nothing is, and that costs a look at the
 // session's record.
-func due(call *hook.Call) bool {
+func due(call *hook.Invocation) bool {
 	if call.Input.AgentID != "" { // a subagent is told what it has to know by who sent it out
 		return false
 	}
@@ -45,7 +45,7 @@ func due(call *hook.Call) bool {
 
 // unseen is how a session began whose start nobody noted: by /clear where the
 // client's process ran another until then.
-func unseen(call *hook.Call, p process.Proc) string {
+func unseen(call *hook.Invocation, p process.Proc) string {
 	all, err := call.Store.All()
 	call.Warn(err)
 	for _, r := range all {
@@ -57,4 +57,6 @@ func unseen(call *hook.Call, p process.Proc) string {
 }
 
 // atPrompt says whether the client has a prompt for the model.
-func atPrompt(call *hook.Call) bool { return call.Hook && call.Input.Kind() == "UserPromptSubmit" }
+func atPrompt(call *hook.Invocation) bool {
+	return call.Hook && call.Input.Kind() == "UserPromptSubmit"
+}

@@ -66,7 +66,7 @@ func (g *grammar) Validate() error {
 // Run looks at the situation, notes the session, prints what it should know,
 // and only when that is out, acknowledges what was delivered.
 func (g *grammar) Run(env *cli.Env) error {
-	call := hook.Begin(env, g.Client)
+	call := hook.NewInvocation(env, g.Client)
 	if g.Handoff != "" {
 		return g.tellNote(env, call)
 	}
@@ -115,7 +115,7 @@ func (g *grammar) Run(env *cli.Env) error {
 
 // excuse tells the person, once a session, why nothing is kept here. The model can do
 // nothing about it and is not told.
-func (g *grammar) excuse(env *cli.Env, call *hook.Call) error {
+func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
 	if call.Input.Kind() != "SessionStart" || call.Input.Source != "startup" && call.Input.Source != "resume" {
 		return nil
 	}

@@ -27,7 +27,7 @@ import (
 // start is a session that starts, and what there is to know about it.
 type start struct {
 	env   *cli.Env
-	call  *hook.Call
+	call  *hook.Invocation
 	facts session.StartParams
 	fork  bool // the client told its parent's id instead of its own
 
@@ -58,7 +58,7 @@ type start struct {
 	others []*session.Record
 }
 
-func newStart(env *cli.Env, call *hook.Call) *start {
+func newStart(env *cli.Env, call *hook.Invocation) *start {
 	s := &start{env: env, call: call, facts: call.StartParams()}
 	if s.facts.Source == "" {
 		s.facts.Source = env.Getenv("GT_HOOK_SOURCE")
@@ -75,7 +75,7 @@ func newStart(env *cli.Env, call *hook.Call) *start {
 // for its own (Claude Code until 2.1.213). The fork's id is known with its
 // next hook, which adopts it; until then nothing may be noted under the id of
 // a session that may be alive elsewhere.
-func forked(f session.StartParams, call *hook.Call) bool {
+func forked(f session.StartParams, call *hook.Invocation) bool {
 	if !call.Hook || f.Source != "resume" || !f.Process.IsSet() {
 		return false
 	}

@@ -275,7 +275,7 @@ func (s *start) issue(w beads.Work) string { return term.Quote(s.env.Place(w.ID)
 
 // tellNote prints the start-up text for a note that comes from elsewhere: a
 // file, or another machine.
-func (g *grammar) tellNote(env *cli.Env, call *hook.Call) error {
+func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 	var in io.Reader = env.Stdin
 	if g.Handoff != "-" {
 		path := g.Handoff

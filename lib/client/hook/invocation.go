@@ -34,9 +34,9 @@ type Flags struct {
 	Cap     int    `help:"How much of an answer it takes whole, if not what its dialect says." placeholder:"N"`
 }
 
-// Call is one run of a command, by a client as a hook or by hand: what was
+// Invocation is one run of a command, by a client as a hook or by hand: what was
 // said, by whom, and where that is.
-type Call struct {
+type Invocation struct {
 	Input Input
 	Hook  bool
 	Agent string
@@ -52,15 +52,15 @@ type Call struct {
 	got    []error      // what was got over, each once
 }
 
-// Begin reads the hook's input and finds out where it is and for which
+// NewInvocation reads the hook's input and finds out where it is and for which
 // session. It never fails: what is wrong is warned of, and passed over.
 //
 // A hook's session is the one that its input names, and no variable counts: an
 // inherited one belongs to a parent. Without an input, and for a command, see
 // Store.Current.
-func Begin(env *cli.Env, f Flags) *Call {
+func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	asStarted(env, f.Agent, f.Hook, slices.Contains([]string{"", DefaultAgent, "gemini", "qwen"}, f.Agent))
-	c := &Call{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
+	c := &Invocation{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
 	c.Dialect = f.dialect(c.Agent)
 	c.server = behind(env, c.Dialect)
 	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent { // a command's; a hook's parent may be another agent
@@ -116,12 +116,12 @@ func Begin(env *cli.Env, f Flags) *Call {
 }
 
 // Idle reports whether this is a hook that has nothing to do, since nothing can be
-// kept of its home. Begin has said why.
-func (c *Call) Idle() bool { return c.Hook && c.Home.Problem != nil }
+// kept of its home. NewInvocation has said why.
+func (c *Invocation) Idle() bool { return c.Hook && c.Home.Problem != nil }
 
 // find finds the home: a session's is the one that its first hook had. Where that
 // could not be read, it is the one that is found now, with the error.
-func (c *Call) find(state place.State) (home.Home, error) {
+func (c *Invocation) find(state place.State) (home.Home, error) {
 	if !c.Hook || c.ID == "" {
 		return home.FindIn(state, c.env.Getenv, c.Dir, string(c.ID)), nil
 	}
@@ -146,7 +146,7 @@ func (f Flags) dialect(agent string) Dialect {
 }
 
 // Process is the client's process, unknown where there is none.
-func (c *Call) Process() process.Proc {
+func (c *Invocation) Process() process.Proc {
 	if c.server.IsSet() {
 		return c.window()
 	}
@@ -160,7 +160,7 @@ func (c *Call) Process() process.Proc {
 // StartParams are what this call knows of its session, but for its topic and its
 // work. The tmux session's name is only known where the environment gives it:
 // to ask tmux takes longer than all the rest of a start (see NameTmux).
-func (c *Call) StartParams() session.StartParams {
+func (c *Invocation) StartParams() session.StartParams {
 	host, _ := os.Hostname() // a nameless machine is noted as such
 	f := session.StartParams{
 		ID: c.ID, Source: c.env.Redact(c.Input.Source), Agent: c.Agent, Process: c.Process(),
@@ -185,7 +185,7 @@ const tmuxWait = 250 * time.Millisecond
 
 // NameTmux notes the name of the session's tmux session in its record, where it
 // is not there yet. A hook calls it that has the time, and so once a session.
-func (c *Call) NameTmux() error {
+func (c *Invocation) NameTmux() error {
 	r, err := c.Store.Get(c.ID)
 	if err != nil || r == nil || r.TmuxPane == "" || r.TmuxSession != "" {
 		return err
@@ -212,7 +212,7 @@ func (c *Call) NameTmux() error {
 // installed, or as a fork whose id its start did not tell, has none until its
 // next hook. It costs a look at one file where the record is there. A subagent is
 // no session, whatever id it is told under.
-func (c *Call) Adopt() error {
+func (c *Invocation) Adopt() error {
 	if c.ID == "" || c.Input.AgentID != "" || c.Store.Exists(c.ID) {
 		return nil
 	}
@@ -240,7 +240,7 @@ func (c *Call) Adopt() error {
 
 // Warn says what was got over, once. Nobody reads a hook's standard error, so
 // End tells it to the log as well.
-func (c *Call) Warn(err error) {
+func (c *Invocation) Warn(err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
 			c.Warn(err)
@@ -261,7 +261,7 @@ const maxError = 4000
 
 // End is how a hook ends: what was warned of and err, if there is one, become
 // an event as well. A command's error is only returned.
-func (c *Call) End(err error) error {
+func (c *Invocation) End(err error) error {
 	if all := errors.Join(err, errors.Join(c.got...)); all != nil && c.Hook {
 		// That the log cannot be written either is on standard error only.
 		t := c.Home.Town
