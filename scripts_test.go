@@ -92,8 +92,8 @@ func condition(name string) (bool, error) {
 // git identity, and a tmux server that dies with the script. The town is the
 // personal one, $HOME/.local/state/gt, unless the script makes another.
 func setup(env *testscript.Env) error {
-	// What real clients wrote, see e2e.
-	fixtures, err := filepath.Abs(filepath.Join("lib", "conversation", "history", "testdata"))
+	// What real clients wrote, see e2e: $FIXTURES/<agent>/conversation/testdata.
+	fixtures, err := filepath.Abs(filepath.Join("lib", "client"))
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ main() {
 	fi
 	# These compute much and start nothing at once, so that the detector would only
 	# make them ten times slower.
-	plain='gt/attacks gt/lib/conversation/history gt/lib/text/redact gt/lib/catalog gt/lib/view/timeline gt/lib/command/hooks'
+	plain="gt/attacks gt/lib/conversation gt/lib/catalog/scan gt/lib/catalog/search gt/lib/text/redact gt/lib/catalog gt/lib/view/timeline gt/lib/command/hooks $(go list ./lib/client/.../conversation)"
 	# Each process of the detector's waits for a second before it ends, which some
 	# tests start hundreds of.
 	# shellcheck disable=SC2046,SC2086 # a word for each package

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gt/e2e/model"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 )
 
 // What the real Claude Code keeps is found and read: sessions, what a fork
@@ -53,11 +53,11 @@ func TestClaudeConversations(t *testing.T) {
 	var main, other, child *told
 	for i := range found {
 		switch c := &found[i]; {
-		case c.Facts.ID == "" || c.Facts.Parent != "":
+		case c.Metadata.ID == "" || c.Metadata.Parent != "":
 			child = c
-		case string(c.Facts.ID) == id:
+		case string(c.Metadata.ID) == id:
 			main = c
-		case string(c.Facts.ID) == fork:
+		case string(c.Metadata.ID) == fork:
 			other = c
 		}
 	}
@@ -65,32 +65,32 @@ func TestClaudeConversations(t *testing.T) {
 		t.Fatalf("%d conversations were found: %+v", len(found), found)
 	}
 	w.keepFixture("claude", "print", filepath.Join(w.home, ".claude"), main.File.Path, other.File.Path, child.File.Path)
-	f := main.Facts
+	f := main.Metadata
 	if f.CWD != w.project || f.Branch != "main" || !f.Headless || f.Model == "" || f.Version != w.client.Version ||
 		f.Prompt != `please echo, "max" & <co>` || f.Started.IsZero() || !f.Last.After(f.Started) {
 		t.Errorf("%+v", f)
 	}
-	if other.Facts.First != f.First || f.First == "" || !other.Facts.Started.After(f.Started) {
-		t.Errorf("a fork is not known for one: %+v", other.Facts)
+	if other.Metadata.First != f.First || f.First == "" || !other.Metadata.Started.After(f.Started) {
+		t.Errorf("a fork is not known for one: %+v", other.Metadata)
 	}
-	if string(child.Facts.Parent) != id || child.Facts.Prompt != "You are the child." || !slices.Contains(child.said(history.Answer), "The child is done.") {
-		t.Errorf("%+v: %s", child.Facts, child.kinds())
+	if string(child.Metadata.Parent) != id || child.Metadata.Prompt != "You are the child." || !slices.Contains(child.said(conversation.Answer), "The child is done.") {
+		t.Errorf("%+v: %s", child.Metadata, child.kinds())
 	}
-	for kind, want := range map[history.Kind][]string{
-		history.Prompt: {`please echo, "max" & <co>`, "now delegate", "after it"},
-		history.Answer: {"I run a command.", "It is done.", "I delegate.", "It is done.", "ANSWER to after it"},
+	for kind, want := range map[conversation.Kind][]string{
+		conversation.Prompt: {`please echo, "max" & <co>`, "now delegate", "after it"},
+		conversation.Answer: {"I run a command.", "It is done.", "I delegate.", "It is done.", "ANSWER to after it"},
 	} {
 		if got := main.said(kind); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
 	}
-	if got := main.said(history.Result); len(got) != 2 || !strings.Contains(got[0], "E2E-OUTPUT") || !strings.Contains(got[1], "The child is done.") {
+	if got := main.said(conversation.Result); len(got) != 2 || !strings.Contains(got[0], "E2E-OUTPUT") || !strings.Contains(got[1], "The child is done.") {
 		t.Errorf("results: %q", got)
 	}
-	if got := main.said(history.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-OF-THE-MODEL") {
+	if got := main.said(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-OF-THE-MODEL") {
 		t.Errorf("summaries: %q", got)
 	}
-	if got := other.said(history.Prompt); !slices.Equal(got, []string{`please echo, "max" & <co>`, "now delegate", "and the fork"}) {
+	if got := other.said(conversation.Prompt); !slices.Equal(got, []string{`please echo, "max" & <co>`, "now delegate", "and the fork"}) {
 		t.Errorf("the fork: %q", got)
 	}
 	// Every answer of the model is in the bill, and none twice. The client asks

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 )
 
 // newCodex makes a world with a Codex that asks the world's model, as its user
@@ -67,8 +67,8 @@ func (w *world) codex(args ...string) string {
 }
 
 // requests is what n requests to the model of the Responses API cost.
-func requests(n int) history.Usage {
-	return history.Usage{
+func requests(n int) conversation.Usage {
+	return conversation.Usage{
 		Input: int64(n * (100 - model.Cached)), CacheRead: int64(n * model.Cached), Output: int64(n * model.Output),
 	}
 }
@@ -85,7 +85,7 @@ func TestCodexConversations(t *testing.T) {
 	if len(first) != 1 {
 		t.Fatalf("one conversation was held, %d are found", len(first))
 	}
-	id := string(first[0].Facts.ID)
+	id := string(first[0].Metadata.ID)
 	w.codex("exec", "resume", id, "second prompt")
 	w.codex("exec", "fork", id, "asked in the fork")
 	w.codex("exec", "delegate this")
@@ -96,38 +96,38 @@ func TestCodexConversations(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 4", len(all))
 	}
 	for _, c := range all {
-		f := c.Facts
+		f := c.Metadata
 		if f.Version != w.client.Version || f.CWD != w.project || f.Branch != "main" || f.Model != "e2e-model" || !f.Headless ||
 			f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour {
 			t.Errorf("a conversation's facts are %+v", f)
 		}
 	}
 	c := all[0]
-	if f := c.Facts; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" || !strings.Contains(c.File.Path, "archived_sessions") {
+	if f := c.Metadata; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" || !strings.Contains(c.File.Path, "archived_sessions") {
 		t.Errorf("the first conversation in %s is %+v", c.File.Path, f)
 	}
 	if want := "prompt thought answer call spent result answer spent prompt answer spent"; c.kinds() != want {
 		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
 	}
-	for kind, want := range map[history.Kind][]string{
-		history.Prompt: {"please echo", "second prompt"}, history.Call: {"echo E2E-OUTPUT"}, history.Thought: {"A thought."},
-		history.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	for kind, want := range map[conversation.Kind][]string{
+		conversation.Prompt: {"please echo", "second prompt"}, conversation.Call: {"echo E2E-OUTPUT"}, conversation.Thought: {"A thought."},
+		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
 	} {
 		if got := c.said(kind); !slices.Equal(got, want) {
 			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
 		}
 	}
-	if got := c.said(history.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
+	if got := c.said(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
 		t.Errorf("the command's result is %q", got)
 	}
 
 	fork := all[1]
-	if string(fork.Facts.ForkOf) != id || !slices.Contains(fork.said(history.Prompt), "asked in the fork") {
-		t.Errorf("the fork is %+v, with %q", fork.Facts, fork.said(history.Prompt))
+	if string(fork.Metadata.ForkOf) != id || !slices.Contains(fork.said(conversation.Prompt), "asked in the fork") {
+		t.Errorf("the fork is %+v, with %q", fork.Metadata, fork.said(conversation.Prompt))
 	}
 	parent, child := all[2], all[3]
-	if parent.Facts.Parent != "" || child.Facts.Parent != parent.Facts.ID || child.Facts.Prompt != "You are the child." {
-		t.Errorf("who delegated is %+v, the subagent %+v", parent.Facts, child.Facts)
+	if parent.Metadata.Parent != "" || child.Metadata.Parent != parent.Metadata.ID || child.Metadata.Prompt != "You are the child." {
+		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
 	}
 	if got, want := w.spent(all), requests(len(w.model.Turns())); got != want {
 		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
@@ -153,16 +153,16 @@ func TestCodexInPane(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 1", len(all))
 	}
 	c := all[0]
-	if f := c.Facts; f.Headless || f.Title != "A fine name" || f.Prompt != "please echo" || f.Parent != "" {
+	if f := c.Metadata; f.Headless || f.Title != "A fine name" || f.Prompt != "please echo" || f.Parent != "" {
 		t.Errorf("the conversation's facts are %+v", f)
 	}
-	if got := c.said(history.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
+	if got := c.said(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
 		t.Errorf("the person asked %q", got)
 	}
-	if got := c.said(history.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
+	if got := c.said(conversation.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
 		t.Errorf("the compactions left %q", got)
 	}
-	if slices.Contains(c.said(history.Answer), "SUMMARY-CANARY") {
+	if slices.Contains(c.said(conversation.Answer), "SUMMARY-CANARY") {
 		t.Error("a summary counts as an answer")
 	}
 	n := len(w.model.Turns()) + len(w.model.All().Kind(model.Compaction))

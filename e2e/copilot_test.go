@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 )
 
 // newCopilot makes a world with a Copilot that asks the world's model, as its
@@ -62,7 +62,7 @@ func TestCopilotConversations(t *testing.T) {
 	if len(first) != 1 {
 		t.Fatalf("one conversation was held, %d are found", len(first))
 	}
-	w.copilot("--resume="+string(first[0].Facts.ID), "-p", "second prompt")
+	w.copilot("--resume="+string(first[0].Metadata.ID), "-p", "second prompt")
 	w.copilot("-p", "delegate this")
 
 	all := w.conversations("copilot")
@@ -70,31 +70,31 @@ func TestCopilotConversations(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 2", len(all))
 	}
 	for _, c := range all {
-		f := c.Facts
+		f := c.Metadata
 		if f.Version != w.client.Version || f.CWD != w.project || f.Branch != "main" || f.Model != "gpt-5.4" || !f.Headless || f.Title != "" ||
 			f.ID != c.File.ID || f.Parent != "" || f.ForkOf != "" || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour {
 			t.Errorf("a conversation's facts are %+v", f)
 		}
 	}
 	c := all[0]
-	if c.Facts.ID != first[0].Facts.ID || c.Facts.Prompt != "please echo" {
-		t.Errorf("the first conversation is %+v", c.Facts)
+	if c.Metadata.ID != first[0].Metadata.ID || c.Metadata.Prompt != "please echo" {
+		t.Errorf("the first conversation is %+v", c.Metadata)
 	}
 	if want := "prompt spent thought answer call result spent answer prompt spent answer"; c.kinds() != want {
 		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
 	}
-	for kind, want := range map[history.Kind][]string{
-		history.Prompt: {"please echo", "second prompt"}, history.Call: {"echo E2E-OUTPUT"}, history.Thought: {"A thought."},
-		history.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	for kind, want := range map[conversation.Kind][]string{
+		conversation.Prompt: {"please echo", "second prompt"}, conversation.Call: {"echo E2E-OUTPUT"}, conversation.Thought: {"A thought."},
+		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
 	} {
 		if got := c.said(kind); !slices.Equal(got, want) {
 			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
 		}
 	}
-	if got := c.said(history.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
+	if got := c.said(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
 		t.Errorf("the command's result is %q", got)
 	}
-	if got := all[1].said(history.Prompt); !slices.Equal(got, []string{"delegate this"}) {
+	if got := all[1].said(conversation.Prompt); !slices.Equal(got, []string{"delegate this"}) {
 		t.Errorf("who delegated was asked %q", got)
 	}
 	if got, want := w.spent(all), requests(len(w.model.Turns())); got != want {
@@ -125,19 +125,19 @@ func TestCopilotInPane(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 2", len(all))
 	}
 	c, fork := all[0], all[1]
-	if f := c.Facts; f.Headless || f.Title != "A fine name" || f.Prompt != "please echo" || f.ForkOf != "" {
+	if f := c.Metadata; f.Headless || f.Title != "A fine name" || f.Prompt != "please echo" || f.ForkOf != "" {
 		t.Errorf("the conversation's facts are %+v", f)
 	}
-	if f := fork.Facts; f.Headless || f.ForkOf != c.Facts.ID || f.First != c.Facts.First || f.Started.Equal(c.Facts.Started) {
+	if f := fork.Metadata; f.Headless || f.ForkOf != c.Metadata.ID || f.First != c.Metadata.First || f.Started.Equal(c.Metadata.Started) {
 		t.Errorf("the fork's facts are %+v", f)
 	}
-	if got := c.said(history.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
+	if got := c.said(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
 		t.Errorf("the person asked %q", got)
 	}
-	if got := fork.said(history.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction", "asked in the fork"}) {
+	if got := fork.said(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction", "asked in the fork"}) {
 		t.Errorf("in the fork the person asked %q", got)
 	}
-	if got := c.said(history.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
+	if got := c.said(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
 		t.Errorf("the compaction left %q", got)
 	}
 	n := len(w.model.Turns())

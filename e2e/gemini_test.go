@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 )
 
 // newGemini makes a world with a Gemini CLI that asks the world's model, as its
@@ -96,11 +96,11 @@ func (w *world) ended() {
 // spoken are the conversations in which something was said: of the others their
 // reader says nothing.
 func spoken(all []told) []told {
-	return slices.DeleteFunc(all, func(c told) bool { return c.Facts.ID == "" })
+	return slices.DeleteFunc(all, func(c told) bool { return c.Metadata.ID == "" })
 }
 
 // geminiSpent is what n requests cost, of which the n-th read so many tokens.
-func geminiSpent(input ...int) (u history.Usage) {
+func geminiSpent(input ...int) (u conversation.Usage) {
 	for _, n := range input {
 		u.Input += int64(n - model.GeminiCached)
 		u.CacheRead += model.GeminiCached
@@ -120,7 +120,7 @@ func TestGeminiConversations(t *testing.T) {
 	if len(first) != 1 {
 		t.Fatalf("one conversation was held, %d are found", len(first))
 	}
-	id := string(first[0].Facts.ID)
+	id := string(first[0].Metadata.ID)
 	w.headless("gemini", "-y", "-p", "delegate this")
 	// A client that goes on without a person forgets what stands in the file if it
 	// began in the same minute; else it leaves a second file that it then takes for
@@ -132,36 +132,36 @@ func TestGeminiConversations(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 3: %+v", len(all), all)
 	}
 	for _, c := range all {
-		f := c.Facts
+		f := c.Metadata
 		if f.CWD != w.project || !strings.HasPrefix(f.Model, "gemini-") || f.Headless != (f.Parent == "") ||
 			f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour {
 			t.Errorf("a conversation's facts are %+v", f)
 		}
 	}
 	c := all[0]
-	if f := c.Facts; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" {
+	if f := c.Metadata; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" {
 		t.Errorf("the first conversation is %+v", f)
 	}
 	if want := "prompt spent thought answer call result spent answer prompt spent answer"; c.kinds() != want {
 		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
 	}
-	for kind, want := range map[history.Kind][]string{
-		history.Prompt: {"please echo", "second prompt"}, history.Thought: {"Plan\nA thought."},
-		history.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	for kind, want := range map[conversation.Kind][]string{
+		conversation.Prompt: {"please echo", "second prompt"}, conversation.Thought: {"Plan\nA thought."},
+		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
 	} {
 		if got := c.said(kind); !slices.Equal(got, want) {
 			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
 		}
 	}
-	if got := c.said(history.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
+	if got := c.said(conversation.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
 		t.Errorf("the call is %q", got)
 	}
-	if got := c.said(history.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
+	if got := c.said(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
 		t.Errorf("the command's result is %q", got)
 	}
 	parent, child := all[1], all[2]
-	if parent.Facts.Parent != "" || child.Facts.Parent != parent.Facts.ID || child.Facts.Prompt != "You are the child." {
-		t.Errorf("who delegated is %+v, the subagent %+v", parent.Facts, child.Facts)
+	if parent.Metadata.Parent != "" || child.Metadata.Parent != parent.Metadata.ID || child.Metadata.Prompt != "You are the child." {
+		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
 	}
 	if got, want := w.spent(all), geminiSpent(slices.Repeat([]int{model.GeminiInput}, len(w.model.Turns()))...); got != want {
 		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
@@ -213,16 +213,16 @@ func TestGeminiInPane(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 1", len(all))
 	}
 	c := all[0]
-	if f := c.Facts; f.Headless || f.Prompt != "please echo" || f.Parent != "" || f.CWD != w.project {
+	if f := c.Metadata; f.Headless || f.Prompt != "please echo" || f.Parent != "" || f.CWD != w.project {
 		t.Errorf("the conversation's facts are %+v", f)
 	}
-	if got, want := c.said(history.Prompt), []string{"please echo", "this is much", "after the compaction", "at last"}; !slices.Equal(got, want) {
+	if got, want := c.said(conversation.Prompt), []string{"please echo", "this is much", "after the compaction", "at last"}; !slices.Equal(got, want) {
 		t.Errorf("the person asked %q, want %q", got, want)
 	}
-	if got := c.said(history.Summary); !slices.Equal(got, []string{"<state_snapshot>SUMMARY-CANARY</state_snapshot>"}) {
+	if got := c.said(conversation.Summary); !slices.Equal(got, []string{"<state_snapshot>SUMMARY-CANARY</state_snapshot>"}) {
 		t.Errorf("the compactions left %q", got)
 	}
-	if got, want := c.said(history.Answer), []string{"I run a command.", "It is done.", "ANSWER to this is much",
+	if got, want := c.said(conversation.Answer), []string{"I run a command.", "It is done.", "ANSWER to this is much",
 		"ANSWER to after the compaction", "ANSWER to at last"}; !slices.Equal(got, want) {
 		t.Errorf("the answers are %q, want %q", got, want)
 	}

@@ -13,17 +13,20 @@ import (
 	"strings"
 	"testing"
 
-	"gt/lib/conversation/history"
+	"gt/lib/catalog/scan"
+	gemini "gt/lib/client/gemini/conversation"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
 )
 
 // told is a conversation as gt reads it.
 type told struct {
-	history.Conversation
-	entries []history.Entry
+	conversation.Conversation
+	entries []conversation.Entry
 }
 
 // said are the texts of one kind, in their order.
-func (c told) said(kind history.Kind) []string {
+func (c told) said(kind conversation.Kind) []string {
 	var all []string
 	for _, e := range c.entries {
 		if e.Kind == kind {
@@ -47,7 +50,7 @@ func (c told) kinds() string {
 func (w *world) conversations(client string) []told {
 	w.t.Helper()
 	before := snapshot(w.t, w.home)
-	all, errs := history.Scan(w.getenv, "", nil)
+	all, errs := scan.All(w.getenv, "", nil)
 	if len(errs) > 0 {
 		w.t.Fatal(errs)
 	}
@@ -57,14 +60,14 @@ func (w *world) conversations(client string) []told {
 			continue
 		}
 		t := told{Conversation: c}
-		next, err := history.Of(client).Read(c.File, history.Options{}, func(e history.Entry) bool {
+		next, err := readers.Of(client).Read(c.File, conversation.Options{}, func(e conversation.Entry) bool {
 			t.entries = append(t.entries, e)
 			return true
 		})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if again, err := history.Of(client).Read(c.File, history.Options{From: next}, func(e history.Entry) bool {
+		if again, err := readers.Of(client).Read(c.File, conversation.Options{From: next}, func(e conversation.Entry) bool {
 			w.t.Errorf("behind the end of %s stands %+v", c.File.Path, e)
 			return true
 		}); err != nil || again != next {
@@ -72,7 +75,7 @@ func (w *world) conversations(client string) []told {
 		}
 		found = append(found, t)
 	}
-	slices.SortFunc(found, func(a, b told) int { return a.Facts.Started.Compare(b.Facts.Started) })
+	slices.SortFunc(found, func(a, b told) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
 	for path, data := range snapshot(w.t, w.home) {
 		if was, ok := before[path]; !ok || was != data {
 			w.t.Errorf("reading changed %s", path)
@@ -92,16 +95,16 @@ func (w *world) getenv(name string) string {
 }
 
 // spent is what the conversations cost together, what forks copied only once.
-func (w *world) spent(all []told) history.Usage {
+func (w *world) spent(all []told) conversation.Usage {
 	w.t.Helper()
-	var bill history.Bill
+	var tally conversation.UsageTally
 	for _, c := range all {
-		if _, err := bill.Add(c.File); err != nil {
+		if _, err := tally.Add(readers.Of(c.File.Client), c.File); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	var sum history.Usage
-	for _, s := range bill.Sum() {
+	var sum conversation.Usage
+	for _, s := range tally.Sum() {
 		sum.Input += s.Input
 		sum.CacheRead += s.CacheRead
 		sum.CacheWrite += s.CacheWrite
@@ -138,7 +141,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// keepFixture puts what the client wrote into the testdata of lib/conversation/history, as
+// keepFixture puts what the client wrote into the testdata of the folder of lib/client/<client>/conversation, as
 // the fixture of this version, where GT_E2E_RECORD says so: without the machine's
 // paths and the key, and long texts cut, for they are the client's instructions.
 func (w *world) keepFixture(client, name, store string, files ...string) {
@@ -146,7 +149,7 @@ func (w *world) keepFixture(client, name, store string, files ...string) {
 	if os.Getenv("GT_E2E_RECORD") == "" {
 		return
 	}
-	to := filepath.Join("..", "lib", "conversation", "history", "testdata", client, w.client.Version+"-"+name)
+	to := filepath.Join("..", "lib", "client", client, "conversation", "testdata", w.client.Version+"-"+name)
 	if err := os.RemoveAll(to); err != nil {
 		w.t.Fatal(err)
 	}
@@ -171,7 +174,7 @@ var (
 // hash is what some clients call a folder.
 func hash(t *testing.T, dir string) string {
 	t.Helper()
-	name, err := history.GeminiProject(dir)
+	name, err := gemini.Project(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

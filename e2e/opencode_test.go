@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 )
 
 // newOpenCode makes a world with an OpenCode that asks the world's model, as its
@@ -40,8 +40,8 @@ func newOpenCode(t *testing.T) *world {
 }
 
 // chats is what n requests to the model of the Chat Completions API cost.
-func chats(n int) history.Usage {
-	return history.Usage{
+func chats(n int) conversation.Usage {
+	return conversation.Usage{
 		Input: int64(n * (model.ChatTokens - model.ChatCached)), CacheRead: int64(n * model.ChatCached), Output: int64(n * model.ChatOutput),
 	}
 }
@@ -70,7 +70,7 @@ func TestOpenCodeConversations(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 4", len(all))
 	}
 	for _, c := range all {
-		f := c.Facts
+		f := c.Metadata
 		if f.Version != w.client.Version || f.CWD != w.project || f.Model != "e2e-model" ||
 			f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.First != c.entries[0].ID {
 			t.Errorf("a conversation's facts are %+v", f)
@@ -80,25 +80,25 @@ func TestOpenCodeConversations(t *testing.T) {
 	if want := "prompt answer call result spent answer spent"; first.kinds() != want+" "+want {
 		t.Errorf("the first conversation is\n%s", first.kinds())
 	}
-	if f := first.Facts; !strings.Contains(f.Prompt, "please echo") || f.Title == "" || f.Parent != "" || !f.Headless {
+	if f := first.Metadata; !strings.Contains(f.Prompt, "please echo") || f.Title == "" || f.Parent != "" || !f.Headless {
 		t.Errorf("the first conversation is %+v", f)
 	}
-	if got := first.said(history.Answer); !slices.Equal(got, []string{"I run a command.", "It is done.", "I delegate.", "It is done."}) {
+	if got := first.said(conversation.Answer); !slices.Equal(got, []string{"I run a command.", "It is done.", "I delegate.", "It is done."}) {
 		t.Errorf("the answers are %q", got)
 	}
-	if got := first.said(history.Call); got[0] != "echo E2E-OUTPUT" || !strings.Contains(got[1], "You are the child.") {
+	if got := first.said(conversation.Call); got[0] != "echo E2E-OUTPUT" || !strings.Contains(got[1], "You are the child.") {
 		t.Errorf("the calls are %q", got)
 	}
-	if got := first.said(history.Result); got[0] != "E2E-OUTPUT\n" || !strings.Contains(got[1], "ANSWER to You are the child.") {
+	if got := first.said(conversation.Result); got[0] != "E2E-OUTPUT\n" || !strings.Contains(got[1], "ANSWER to You are the child.") {
 		t.Errorf("the results are %q", got)
 	}
-	if f := child.Facts; f.Parent != first.Facts.ID || f.Prompt != "You are the child." || child.File.Parent != f.Parent || f.Headless {
+	if f := child.Metadata; f.Parent != first.Metadata.ID || f.Prompt != "You are the child." || child.File.Parent != f.Parent || f.Headless {
 		t.Errorf("the subagent is %+v", f)
 	}
-	if f := fork.Facts; f.First != first.Facts.First || f.Parent != "" || len(fork.said(history.Prompt)) != 3 {
-		t.Errorf("the fork is %+v, and asked %q", f, fork.said(history.Prompt))
+	if f := fork.Metadata; f.First != first.Metadata.First || f.Parent != "" || len(fork.said(conversation.Prompt)) != 3 {
+		t.Errorf("the fork is %+v, and asked %q", f, fork.said(conversation.Prompt))
 	}
-	if f := named.Facts; f.Title != "A fine name" || f.First == first.Facts.First {
+	if f := named.Metadata; f.Title != "A fine name" || f.First == first.Metadata.First {
 		t.Errorf("the conversation with a name is %+v", f)
 	}
 	if got, want := w.spent(all), chats(len(w.model.Turns())); got != want {
@@ -126,13 +126,13 @@ func TestOpenCodeInPane(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 1", len(all))
 	}
 	c := all[0]
-	if f := c.Facts; f.Headless || f.Prompt != "please echo" || f.Parent != "" || f.Title == "" {
+	if f := c.Metadata; f.Headless || f.Prompt != "please echo" || f.Parent != "" || f.Title == "" {
 		t.Errorf("the conversation's facts are %+v", f)
 	}
-	if got := c.said(history.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
+	if got := c.said(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
 		t.Errorf("the person asked %q", got)
 	}
-	if got := c.said(history.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
+	if got := c.said(conversation.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
 		t.Errorf("the compactions left %q", got)
 	}
 }

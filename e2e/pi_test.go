@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 )
 
 // newPi makes a world with a pi that asks the world's model, as its user would set
@@ -57,7 +57,7 @@ func TestPiConversations(t *testing.T) {
 	if len(first) != 1 {
 		t.Fatalf("one conversation was held, %d are found", len(first))
 	}
-	id := first[0].Facts.ID
+	id := first[0].Metadata.ID
 	w.pi("--fork", string(id), "asked in the fork")
 
 	all := w.conversations("pi")
@@ -65,7 +65,7 @@ func TestPiConversations(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 2", len(all))
 	}
 	for _, c := range all {
-		f := c.Facts
+		f := c.Metadata
 		if f.CWD != w.project || f.Model != "e2e-model" || f.ID != c.File.ID || f.Prompt != "please echo" ||
 			f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.First != c.entries[0].ID {
 			t.Errorf("a conversation's facts are %+v", f)
@@ -75,15 +75,15 @@ func TestPiConversations(t *testing.T) {
 	if want := "prompt answer call spent result answer spent prompt answer spent"; c.kinds() != want {
 		t.Errorf("the conversation is\n%s, want\n%s", c.kinds(), want)
 	}
-	for kind, want := range map[history.Kind][]string{
-		history.Prompt: {"please echo", "second prompt"}, history.Call: {"echo E2E-OUTPUT"}, history.Result: {"E2E-OUTPUT\n"},
-		history.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	for kind, want := range map[conversation.Kind][]string{
+		conversation.Prompt: {"please echo", "second prompt"}, conversation.Call: {"echo E2E-OUTPUT"}, conversation.Result: {"E2E-OUTPUT\n"},
+		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
 	} {
 		if got := c.said(kind); !slices.Equal(got, want) {
 			t.Errorf("%ss are %q, want %q", kind, got, want)
 		}
 	}
-	if f := fork.Facts; f.ForkOf != id || f.First != c.Facts.First || !slices.Contains(fork.said(history.Prompt), "asked in the fork") {
+	if f := fork.Metadata; f.ForkOf != id || f.First != c.Metadata.First || !slices.Contains(fork.said(conversation.Prompt), "asked in the fork") {
 		t.Errorf("the fork is %+v", f)
 	}
 	if got, want := w.spent(all), chats(len(w.model.Turns())); got != want {
@@ -121,13 +121,13 @@ func TestPiInPane(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 1", len(all))
 	}
 	c := all[0]
-	if f := c.Facts; f.Title != "A fine name" || f.Prompt != "please echo" || f.Parent != "" {
+	if f := c.Metadata; f.Title != "A fine name" || f.Prompt != "please echo" || f.Parent != "" {
 		t.Errorf("the conversation's facts are %+v", f)
 	}
-	if got := c.said(history.Prompt); !slices.Equal(got, []string{"please echo", "the right way", "after the compaction"}) {
+	if got := c.said(conversation.Prompt); !slices.Equal(got, []string{"please echo", "the right way", "after the compaction"}) {
 		t.Errorf("the person asked %q", got)
 	}
-	if got := c.said(history.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
+	if got := c.said(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
 		t.Errorf("the compactions left %q", got)
 	}
 	// A compaction's own requests are told by newer versions only.

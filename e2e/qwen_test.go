@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 )
 
 // newQwen makes a world with a Qwen Code that asks the world's model, as its
@@ -53,7 +53,7 @@ func TestQwenConversations(t *testing.T) {
 	if len(first) != 1 {
 		t.Fatalf("one conversation was held, %d are found", len(first))
 	}
-	id := string(first[0].Facts.ID)
+	id := string(first[0].Metadata.ID)
 	w.headless("qwen", "-y", "-r", id, "-p", "second prompt")
 	forks := strings.Contains(w.headless("qwen", "--help"), "--fork-session")
 	if forks {
@@ -66,46 +66,46 @@ func TestQwenConversations(t *testing.T) {
 		t.Fatalf("%d conversations are found, want %d", len(all), want)
 	}
 	for _, c := range all {
-		f := c.Facts
+		f := c.Metadata
 		if f.Version != w.client.Version || f.CWD != w.project || f.Branch != "main" || f.Model != "e2e-model" ||
 			f.Headless != (f.Parent == "") || f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour {
 			t.Errorf("a conversation's facts are %+v", f)
 		}
 	}
 	c := all[0]
-	if f := c.Facts; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" {
+	if f := c.Metadata; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" {
 		t.Errorf("the first conversation is %+v", f)
 	}
 	if want := "prompt spent answer call result spent answer prompt spent answer"; c.kinds() != want {
 		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
 	}
-	for kind, want := range map[history.Kind][]string{
-		history.Prompt: {"please echo", "second prompt"},
-		history.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	for kind, want := range map[conversation.Kind][]string{
+		conversation.Prompt: {"please echo", "second prompt"},
+		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
 	} {
 		if got := c.said(kind); !slices.Equal(got, want) {
 			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
 		}
 	}
-	if got := c.said(history.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
+	if got := c.said(conversation.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
 		t.Errorf("the call is %q", got)
 	}
-	if got := c.said(history.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
+	if got := c.said(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
 		t.Errorf("the command's result is %q", got)
 	}
 	if forks {
 		fork, parent, child := all[1], all[2], all[3]
-		if string(fork.Facts.ForkOf) != id || fork.Facts.First != c.Facts.First || !fork.Facts.Started.After(c.Facts.Last) ||
-			!slices.Equal(fork.said(history.Prompt), []string{"please echo", "second prompt", "asked in the fork"}) {
-			t.Errorf("the fork is %+v, with %q", fork.Facts, fork.said(history.Prompt))
+		if string(fork.Metadata.ForkOf) != id || fork.Metadata.First != c.Metadata.First || !fork.Metadata.Started.After(c.Metadata.Last) ||
+			!slices.Equal(fork.said(conversation.Prompt), []string{"please echo", "second prompt", "asked in the fork"}) {
+			t.Errorf("the fork is %+v, with %q", fork.Metadata, fork.said(conversation.Prompt))
 		}
 		for i, e := range c.entries {
 			if f := fork.entries[i]; f.ID != e.ID || f.Text != e.Text {
 				t.Errorf("the fork's copy of %+v is %+v", e, f)
 			}
 		}
-		if parent.Facts.Parent != "" || child.Facts.Parent != parent.Facts.ID || child.Facts.Prompt != "You are the child." {
-			t.Errorf("who delegated is %+v, the subagent %+v", parent.Facts, child.Facts)
+		if parent.Metadata.Parent != "" || child.Metadata.Parent != parent.Metadata.ID || child.Metadata.Prompt != "You are the child." {
+			t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
 		}
 		// What it asks to keep its own notes is in no transcript.
 		n := int64(len(w.model.Turns().Where(func(r *model.Request) bool { return !strings.Contains(r.Asked(), "Managed memory") })))
@@ -117,8 +117,8 @@ func TestQwenConversations(t *testing.T) {
 }
 
 // qwenSpent is what n requests cost that read so many tokens together.
-func qwenSpent(tokens, n int64) history.Usage {
-	return history.Usage{Input: tokens - n*model.ChatCached, CacheRead: n * model.ChatCached, Output: n * model.ChatOutput}
+func qwenSpent(tokens, n int64) conversation.Usage {
+	return conversation.Usage{Input: tokens - n*model.ChatCached, CacheRead: n * model.ChatCached, Output: n * model.ChatOutput}
 }
 
 // qwenFiles are the conversations' files and what else tells of them.
@@ -152,13 +152,13 @@ func TestQwenInPane(t *testing.T) {
 		t.Fatalf("%d conversations are found, want 1", len(all))
 	}
 	c := all[0]
-	if f := c.Facts; f.Headless || f.Prompt != "please echo" || f.Title != "A fine name" || f.Parent != "" || f.CWD != w.project {
+	if f := c.Metadata; f.Headless || f.Prompt != "please echo" || f.Title != "A fine name" || f.Parent != "" || f.CWD != w.project {
 		t.Errorf("the conversation's facts are %+v", f)
 	}
-	if got, want := c.said(history.Prompt), []string{"please echo", "this is much", "after the compaction"}; !slices.Equal(got, want) {
+	if got, want := c.said(conversation.Prompt), []string{"please echo", "this is much", "after the compaction"}; !slices.Equal(got, want) {
 		t.Errorf("the person asked %q, want %q", got, want)
 	}
-	if got := c.said(history.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "<state_snapshot>SUMMARY-CANARY</state_snapshot>") {
+	if got := c.said(conversation.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "<state_snapshot>SUMMARY-CANARY</state_snapshot>") {
 		t.Errorf("the compactions left %q", got)
 	}
 	if got, want := w.spent(all), qwenSpent(600_300, 4); got != want {

@@ -110,7 +110,8 @@ func conversations(t *testing.T, w *world, all bool) {
 	} {
 		to = w.path("home", to)
 		must(t, os.MkdirAll(filepath.Dir(to), 0o700))
-		must(t, os.CopyFS(to, os.DirFS(filepath.Join("../lib/conversation/history/testdata", from))))
+		client, version, _ := strings.Cut(from, "/")
+		must(t, os.CopyFS(to, os.DirFS(filepath.Join("../lib/client", client, "conversation/testdata", version))))
 	}
 	must(t, os.MkdirAll(w.path("home/.claude/sessions"), 0o700))
 	put(t, w.path("home/.claude/sessions/1.json"), fmt.Sprintf(`{"pid":%d,"sessionId":"old-1","status":"busy"}`, os.Getpid()))

@@ -200,7 +200,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a transcript that could not be read is kept as one in which nothing stands",
-		file:  "lib/conversation/history/scan.go",
+		file:  "lib/catalog/scan/scan.go",
 		right: `			failed[n.at] = true`,
 		wrong: `			failed[n.at] = false`,
 		pkg:   "./faults", run: "TestSeanceErrors/seance-first",
@@ -214,7 +214,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "what a fork copied is counted twice",
-		file:  "lib/conversation/history/usage.go",
+		file:  "lib/conversation/usage.go",
 		right: `if _, again := b.seen[key]; !again {`,
 		wrong: `if _, again := b.seen[key]; !again || again {`,
 		pkg:   ".", run: "TestScripts/seance_conversations",

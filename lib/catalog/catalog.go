@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 	"gt/lib/launch/beacon"
 	"gt/lib/place"
 	"gt/lib/state/session"
@@ -64,7 +64,7 @@ type Session struct {
 	SubagentOf session.ID `json:"subagent_of,omitempty"`
 	Store      string     `json:"store,omitempty"` // the client's folder, ~/.claude
 
-	File history.File `json:"-"` // the conversation; its zero value where there is none
+	File conversation.File `json:"-"` // the conversation; its zero value where there is none
 
 	handedOver time.Time // to a successor, by its last event
 	native     bool      // only its client knows of it

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/fastjson"
@@ -213,7 +213,7 @@ func (e *entry) session() *Session {
 // Unread says what of the sessions that were asked for could not be read, so that
 // less is told of them than there is; nil where all was.
 func (r Roll) Unread() error {
-	var lost history.Unread
+	var lost conversation.ReadErrors
 	for s := range r.met() {
 		lost.Add(s.unread)
 	}

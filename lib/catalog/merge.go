@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"gt/lib/catalog/scan"
 	"gt/lib/client/account"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
 
@@ -21,21 +22,21 @@ import (
 // of when it began where the log came to know it later. Of two conversations with
 // one id, as after a store was copied, the one that was changed last is taken; but
 // none in which nothing was said for one in which something was.
-func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run) Roll {
+func (r Roll) Merge(found []conversation.Conversation, run map[session.ID]scan.Run) Roll {
 	if len(found) == 0 && len(run) == 0 {
 		return r
 	}
 	b := newBook(r)
 	for _, c := range found {
-		id := c.Facts.ID
+		id := c.Metadata.ID
 		if id == "" {
 			id = c.File.ID
 		}
-		if id == "" || c.Facts.Started.IsZero() && b.session(id) == nil {
+		if id == "" || c.Metadata.Started.IsZero() && b.session(id) == nil {
 			continue // nothing was ever said in it
 		}
 		s := b.session(id)
-		if parent := cmp.Or(c.Facts.Parent, c.File.Parent); s != nil && parent != "" && s.SubagentOf != "" && s.SubagentOf != parent {
+		if parent := cmp.Or(c.Metadata.Parent, c.File.Parent); s != nil && parent != "" && s.SubagentOf != "" && s.SubagentOf != parent {
 			// Some clients call a subagent by its call, and some models count calls
 			// anew in every session.
 			if own, err := session.ParseID(string(id + "." + parent)); err == nil {
@@ -46,7 +47,7 @@ func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run
 			s = &Session{ID: id, native: true}
 			b.enter(s)
 		}
-		spoken := !c.Facts.Started.IsZero()
+		spoken := !c.Metadata.Started.IsZero()
 		if s.File.Path == "" || spoken && (!s.spoken || s.File.Changed < c.File.Changed) {
 			s.converse(c)
 		}
@@ -63,8 +64,8 @@ func (r Roll) Merge(found []history.Conversation, run map[session.ID]history.Run
 }
 
 // converse takes over what the conversation says.
-func (s *Session) converse(c history.Conversation) {
-	f := c.Facts
+func (s *Session) converse(c conversation.Conversation) {
+	f := c.Metadata
 	s.File, s.first, s.spoken = c.File, f.First, !f.Started.IsZero()
 	s.Store, s.Transcript = c.File.Store, c.File.Path
 	s.Title, s.Prompt, s.Model, s.Version, s.Headless = f.Title, f.Prompt, f.Model, f.Version, f.Headless
@@ -210,22 +211,22 @@ func (s *Session) Folder() string {
 // has it, it is the transcript that the log names, if that is one of the person's
 // own; its Path is empty where there is none. The error is a
 // account.ForeignError.
-func (s *Session) Conversation(own account.Own) (history.File, error) {
+func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 	if s.File.Path != "" || !filepath.IsAbs(s.Transcript) {
 		return s.File, nil
 	}
 	if info, err := os.Stat(s.Transcript); err != nil || !info.Mode().IsRegular() {
-		return history.File{}, nil
+		return conversation.File{}, nil
 	}
 	store, path, err := own.File(cmp.Or(s.Agent, defaultAgent), s.Transcript)
 	if err != nil {
-		return history.File{}, err
+		return conversation.File{}, err
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return history.File{}, nil
+		return conversation.File{}, nil
 	}
-	return history.File{
+	return conversation.File{
 		Client: s.Agent, Store: store, Path: path, ID: s.ID,
 		Size: info.Size(), Changed: info.ModTime().UnixNano(),
 	}, nil

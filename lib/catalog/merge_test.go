@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 	"gt/lib/log/eventlog"
 	"gt/lib/state/session"
 )
@@ -53,22 +53,22 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// conversation is one of session id, as far as a list knows it.
-func conversation(id, path string, changed int64, f history.Facts) history.Conversation {
+// talk is one of session id, as far as a list knows it.
+func talk(id, path string, changed int64, f conversation.Metadata) conversation.Conversation {
 	f.ID = session.ID(id)
-	return history.Conversation{File: history.File{Client: "claude", Path: path, ID: f.ID, Changed: changed}, Facts: f}
+	return conversation.Conversation{File: conversation.File{Client: "claude", Path: path, ID: f.ID, Changed: changed}, Metadata: f}
 }
 
 // Of several conversations with one id the latest is taken in which anything was
 // said, in whatever order they are found.
 func TestMergeCopies(t *testing.T) {
-	copies := []history.Conversation{
-		conversation("a", "/old", 1, history.Facts{Started: at(1), Last: at(2), CWD: "/was", Title: "old"}),
-		conversation("a", "/new", 2, history.Facts{Started: at(1), Last: at(3), CWD: "/is", Title: "new"}),
-		conversation("a", "/mute", 3, history.Facts{Title: "mute"}),
+	copies := []conversation.Conversation{
+		talk("a", "/old", 1, conversation.Metadata{Started: at(1), Last: at(2), CWD: "/was", Title: "old"}),
+		talk("a", "/new", 2, conversation.Metadata{Started: at(1), Last: at(3), CWD: "/is", Title: "new"}),
+		talk("a", "/mute", 3, conversation.Metadata{Title: "mute"}),
 	}
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		var found []history.Conversation
+		var found []conversation.Conversation
 		for _, i := range order {
 			found = append(found, copies[i])
 		}
@@ -94,7 +94,7 @@ func TestMergeStart(t *testing.T) {
 	} {
 		log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
 		appendTo(t, log, fmt.Sprintf(`{"ts":%q,"type":%q,"actor":"a","payload":{"session_id":"one",%s}}`+"\n", at(5).Format(time.RFC3339), c.kind, c.payload))
-		s := read(t, log).Merge([]history.Conversation{conversation("one", "/x", 1, history.Facts{Started: at(1), Last: at(9)})}, nil).Find("one")
+		s := read(t, log).Merge([]conversation.Conversation{talk("one", "/x", 1, conversation.Metadata{Started: at(1), Last: at(9)})}, nil).Find("one")
 		if len(s) != 1 || !s[0].StartedAt.Equal(c.want) {
 			t.Errorf("%s: %+v, want %s", name, s, c.want)
 		}
@@ -104,10 +104,10 @@ func TestMergeStart(t *testing.T) {
 // Two subagents of one name are two, where they worked for two sessions, and a
 // copy of either is none more.
 func TestMergeNamesakes(t *testing.T) {
-	of := func(path, parent string) history.Conversation {
-		return conversation("agent-call_1", path, 1, history.Facts{Started: at(1), Parent: session.ID(parent)})
+	of := func(path, parent string) conversation.Conversation {
+		return talk("agent-call_1", path, 1, conversation.Metadata{Started: at(1), Parent: session.ID(parent)})
 	}
-	all := Roll{}.Merge([]history.Conversation{of("/one", "p1"), of("/two", "p2"), of("/two again", "p2"), of("/one again", "p1")}, nil)
+	all := Roll{}.Merge([]conversation.Conversation{of("/one", "p1"), of("/two", "p2"), of("/two again", "p2"), of("/one again", "p1")}, nil)
 	below, n := all.Subagents(), 0
 	for range all.All() {
 		n++
@@ -121,10 +121,10 @@ func TestMergeNamesakes(t *testing.T) {
 // itself as the one that it works for is no loop. One whose session is gone is
 // an orphan.
 func TestSubagents(t *testing.T) {
-	of := func(id, parent string, m int) history.Conversation {
-		return conversation(id, "/"+id, 1, history.Facts{Started: at(m), Parent: session.ID(parent)})
+	of := func(id, parent string, m int) conversation.Conversation {
+		return talk(id, "/"+id, 1, conversation.Metadata{Started: at(m), Parent: session.ID(parent)})
 	}
-	all := Roll{}.Merge([]history.Conversation{
+	all := Roll{}.Merge([]conversation.Conversation{
 		of("top", "", 1), of("one", "top", 2), of("below", "one", 3), of("two", "top", 4),
 		of("lost", "gone", 5), of("self", "self", 6), of("x", "y", 7), of("y", "x", 8),
 	}, nil)

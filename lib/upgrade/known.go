@@ -18,7 +18,7 @@ import (
 	"slices"
 
 	"gt/lib/catalog"
-	"gt/lib/conversation/history"
+	"gt/lib/catalog/scan"
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/place/home"
@@ -106,21 +106,21 @@ func (k *Known) Log(log eventlog.Log, root string, progress catalog.Progress) er
 
 // Stores learns what the clients' own stores say. A cache only saves time.
 func (k *Known) Stores(getenv func(string) string, cache string, progress func(done, total int64)) []error {
-	all, errs := history.Scan(getenv, cache, progress)
+	all, errs := scan.All(getenv, cache, progress)
 	for _, c := range all {
 		k.transcripts[c.File.Path] = true
-		id := c.Facts.ID
+		id := c.Metadata.ID
 		if id == "" {
 			id = c.File.ID
 		}
-		if _, err := session.ParseID(string(id)); err != nil || c.Facts.Parent != "" || c.File.Parent != "" {
+		if _, err := session.ParseID(string(id)); err != nil || c.Metadata.Parent != "" || c.File.Parent != "" {
 			continue
 		}
 		f := k.fact(id)
 		f.client = c.File.Client
-		f.in(c.Facts.CWD)
+		f.in(c.Metadata.CWD)
 		if !slices.ContainsFunc(f.dirs, isDir) { // the folder has another name now
-			f.in(c.Facts.Moved)
+			f.in(c.Metadata.Moved)
 		}
 	}
 	return errs

@@ -1,14 +1,11 @@
 package account
 
 import (
-	"errors"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/tidwall/gjson"
 
@@ -120,7 +117,7 @@ func holding(places []string, folder string) []string {
 	var found, real []string
 	for _, place := range places {
 		target, err := filepath.EvalSymlinks(filepath.Join(place, folder))
-		if err != nil && !Absent(err) {
+		if err != nil && !atomicfile.Absent(err) {
 			target = filepath.Join(place, folder) // Find says why it cannot be read
 		} else if err != nil {
 			continue
@@ -128,7 +125,7 @@ func holding(places []string, folder string) []string {
 		if slices.Contains(real, target) {
 			continue
 		}
-		if info, err := os.Stat(target); err == nil && info.IsDir() || err != nil && !Absent(err) {
+		if info, err := os.Stat(target); err == nil && info.IsDir() || err != nil && !atomicfile.Absent(err) {
 			found, real = append(found, filepath.Clean(place)), append(real, target)
 		}
 	}
@@ -200,9 +197,3 @@ func piPlaces(getenv func(string) string) iter.Seq[Place] {
 
 // QwenFolders are the folders of Qwen Code's in which conversations are.
 var QwenFolders = []string{"projects", "tmp"}
-
-// Absent reports whether an error says that there is nothing that could be read.
-func Absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
-		errors.Is(err, atomicfile.ErrNotRegular)
-}

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"gt/lib/catalog/history"
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
 	"gt/lib/conversation/brief"
-	"gt/lib/conversation/history"
 	"gt/lib/conversation/transcript"
 	"gt/lib/place/git"
 	"gt/lib/place/town"

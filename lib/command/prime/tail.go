@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"os"
 
+	"gt/lib/catalog/history"
 	"gt/lib/client/account"
 	"gt/lib/client/hook"
-	"gt/lib/conversation/history"
 	"gt/lib/conversation/transcript"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"

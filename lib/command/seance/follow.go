@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 )
 
 type follow struct {
@@ -40,7 +40,7 @@ func (c *follow) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	f, err := conversation(env, owned(env), s)
+	f, err := transcriptOf(env, owned(env), s)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *follow) Run(env *cli.Env) error {
 	}
 	r := read{Tools: c.Tools, Think: c.Think, JSON: c.JSON}
 	p := r.page(env, s, env.Stdout)
-	o := history.Options{}
+	o := conversation.Options{}
 	if o.From, err = p.pages(f, o, n-c.Last+1, 0); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *follow) Run(env *cli.Env) error {
 // state is what shows that a conversation has not changed, so that a long one need
 // not be read again: some readers begin at its front to understand what is new. It
 // is empty where only reading tells: what is kept in many files, or is gone.
-func state(f history.File) (state string) {
+func state(f conversation.File) (state string) {
 	paths := []string{f.Path}
 	switch filepath.Ext(f.Path) {
 	case ".jsonl":

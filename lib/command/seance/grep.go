@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"gt/lib/catalog"
+	"gt/lib/catalog/search"
 	"gt/lib/cli"
 	"gt/lib/client/account"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
 )
@@ -43,7 +44,7 @@ func (c *grep) Validate() error {
 
 // Run prints what matches in the conversations that are meant.
 func (c *grep) Run(env *cli.Env) error {
-	q, err := history.NewQuery(c.Pattern, c.Fixed, c.Fold)
+	q, err := search.New(c.Pattern, c.Fixed, c.Fold)
 	if err != nil {
 		return cli.Fail(cli.Usage, err, "-F takes the pattern as it stands")
 	}
@@ -72,11 +73,11 @@ func (c *grep) Run(env *cli.Env) error {
 	}
 	p := c.printer(env, q, all)
 	defer p.bar.Done()
-	searched := make([]history.Conversation, len(places))
+	searched := make([]conversation.Conversation, len(places))
 	for i, at := range places {
 		searched[i] = at.conversation
 	}
-	failed := q.Search(searched, func(i int, h history.Hit) bool {
+	failed := q.Search(searched, func(i int, h search.Hit) bool {
 		p.bar.Done()
 		p.hit(places[i], h)
 		return p.err == nil
@@ -108,7 +109,7 @@ func (c *grep) Run(env *cli.Env) error {
 type place struct {
 	session      *catalog.Session
 	subagent     *catalog.Session // nil for the session's own
-	conversation history.Conversation
+	conversation conversation.Conversation
 }
 
 // together returns the conversations of the sessions that fit, the newest session
@@ -117,14 +118,14 @@ type place struct {
 func together(ours account.Own, all catalog.Roll, f catalog.Filter) (found []place, err error) {
 	own := f
 	own.Subagents = true
-	var lost history.Unread
+	var lost conversation.ReadErrors
 	orphan, workers := all.Orphan(), all.Subagents()
 	take := func(s, of *catalog.Session) {
 		file, err := s.Conversation(ours)
 		lost.Add(err)
-		at := place{session: of, conversation: history.Conversation{
-			File:  file,
-			Facts: history.Facts{ID: s.ID, ForkOf: s.ForkOf, Started: s.StartedAt},
+		at := place{session: of, conversation: conversation.Conversation{
+			File:     file,
+			Metadata: conversation.Metadata{ID: s.ID, ForkOf: s.ForkOf, Started: s.StartedAt},
 		}}
 		if s != of {
 			at.subagent = s
@@ -159,7 +160,7 @@ func together(ours account.Own, all catalog.Roll, f catalog.Filter) (found []pla
 type printer struct {
 	*grep
 	env      *cli.Env
-	query    *history.Query
+	query    *search.Query
 	out      *bufio.Writer
 	bar      *term.Progress
 	style    term.Style
@@ -175,7 +176,7 @@ type printer struct {
 	headings int
 }
 
-func (c *grep) printer(env *cli.Env, q *history.Query, all catalog.Roll) *printer {
+func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Roll) *printer {
 	p := &printer{
 		grep: c, env: env, query: q, out: bufio.NewWriterSize(env.Stdout, 64<<10),
 		bar:   term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now),
@@ -191,7 +192,7 @@ func (c *grep) printer(env *cli.Env, q *history.Query, all catalog.Roll) *printe
 }
 
 // hit prints one.
-func (p *printer) hit(at place, h history.Hit) {
+func (p *printer) hit(at place, h search.Hit) {
 	if at.session != p.session {
 		p.end()
 		at.session.Clean(p.env.Redact) // another program may have written it
@@ -264,7 +265,7 @@ func (p *printer) heading() {
 }
 
 // text prints a line: in columns on a terminal, else with tabs between them.
-func (p *printer) text(h history.Hit, l history.Line) {
+func (p *printer) text(h search.Hit, l search.Line) {
 	mark := ":"
 	if !l.Match {
 		mark = "-"
@@ -298,20 +299,20 @@ func (p *printer) text(h history.Hit, l history.Line) {
 const minText = 20
 
 // speaker is who said it.
-func (p *printer) speaker(h history.Hit) string {
+func (p *printer) speaker(h search.Hit) string {
 	agent := term.Clean(p.session.Agent)
 	if p.subagent != nil {
 		agent = "subagent"
 	}
 	switch h.Kind {
-	case history.Prompt, history.Reply:
+	case conversation.Prompt, conversation.Reply:
 		if p.subagent != nil {
 			return "task"
 		}
 		return "you"
-	case history.Answer, history.Thought:
+	case conversation.Answer, conversation.Thought:
 		return agent
-	case history.Call:
+	case conversation.Call:
 		return term.Cut(term.Clean(p.env.Redact(h.Tool)), maxActor)
 	}
 	return string(h.Kind)
@@ -319,7 +320,7 @@ func (p *printer) speaker(h history.Hit) string {
 
 // marked is a line with what matches marked, cut around the first match to a
 // width; 0 cuts nothing.
-func (p *printer) marked(l history.Line, text string, width int) string {
+func (p *printer) marked(l search.Line, text string, width int) string {
 	var spans [][]int
 	if l.Match {
 		spans = p.query.Pattern.FindAllStringIndex(l.Text, -1) // text is as long, byte for byte
@@ -361,22 +362,22 @@ func (p *printer) marked(l history.Line, text string, width int) string {
 
 // found is a line, or a session, as JSON.
 type found struct {
-	Session  string       `json:"session_id"`
-	Subagent string       `json:"subagent_id,omitempty"`
-	Agent    string       `json:"agent,omitempty"`
-	CWD      string       `json:"cwd,omitempty"`
-	Title    string       `json:"title,omitempty"`
-	Turn     *int         `json:"turn,omitempty"`
-	Kind     history.Kind `json:"kind,omitempty"`
-	Tool     string       `json:"tool,omitempty"`
-	Time     time.Time    `json:"time,omitzero"`
-	Line     int          `json:"line,omitempty"` // of the text, from 1
-	Text     *string      `json:"text,omitempty"`
-	Matches  []string     `json:"matches,omitempty"` // what matches; none in a line of the context
-	Count    int          `json:"count,omitempty"`
+	Session  string            `json:"session_id"`
+	Subagent string            `json:"subagent_id,omitempty"`
+	Agent    string            `json:"agent,omitempty"`
+	CWD      string            `json:"cwd,omitempty"`
+	Title    string            `json:"title,omitempty"`
+	Turn     *int              `json:"turn,omitempty"`
+	Kind     conversation.Kind `json:"kind,omitempty"`
+	Tool     string            `json:"tool,omitempty"`
+	Time     time.Time         `json:"time,omitzero"`
+	Line     int               `json:"line,omitempty"` // of the text, from 1
+	Text     *string           `json:"text,omitempty"`
+	Matches  []string          `json:"matches,omitempty"` // what matches; none in a line of the context
+	Count    int               `json:"count,omitempty"`
 }
 
-func (p *printer) object(h history.Hit) {
+func (p *printer) object(h search.Hit) {
 	for _, l := range h.Lines {
 		f := found{
 			Session: string(p.session.ID), Agent: p.session.Agent, CWD: p.session.CWD, Title: p.session.Title,

@@ -12,7 +12,8 @@ import (
 	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/client/account"
-	"gt/lib/conversation/history"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
 	"gt/lib/text/term"
 )
 
@@ -73,7 +74,7 @@ func (c *read) Run(env *cli.Env) error {
 	}
 	out, own := bufio.NewWriter(env.Stdout), owned(env)
 	for i, s := range found {
-		f, err := conversation(env, own, s)
+		f, err := transcriptOf(env, own, s)
 		if err != nil {
 			if len(found) == 1 {
 				return err
@@ -99,7 +100,7 @@ func (c *read) Run(env *cli.Env) error {
 			}
 			fmt.Fprintln(out, p.style.Bold(term.Clean(env.Redact(heading(s, env.Now())))))
 		}
-		if _, err = p.pages(f, history.Options{}, from, to); err != nil {
+		if _, err = p.pages(f, conversation.Options{}, from, to); err != nil {
 			return err
 		}
 		if len(found) == 1 && from > max(p.turn, 1) {
@@ -115,9 +116,9 @@ func heading(s *catalog.Session, now time.Time) string {
 }
 
 // count is how many turns a conversation has.
-func count(f history.File) (n int, err error) {
-	_, err = history.Of(f.Client).Read(f, history.Options{Skip: func([]byte) bool { return true }}, func(e history.Entry) bool {
-		if e.Kind == history.Prompt {
+func count(f conversation.File) (n int, err error) {
+	_, err = readers.Of(f.Client).Read(f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
+		if e.Kind == conversation.Prompt {
 			n++
 		}
 		return true
@@ -125,14 +126,14 @@ func count(f history.File) (n int, err error) {
 	return n, err
 }
 
-// conversation is where a session's lies, if it can be read.
-func conversation(env *cli.Env, own account.Own, s *catalog.Session) (history.File, error) {
+// transcriptOf returns where a session's lies, if it can be read.
+func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversation.File, error) {
 	switch f, err := s.Conversation(own); {
 	case err != nil:
 		return f, passed(env, s, err)
-	case f.Path != "" && history.Of(f.Client) != nil:
+	case f.Path != "" && readers.Of(f.Client) != nil:
 		return f, nil
-	case s.Agent != "" && history.Of(s.Agent) == nil:
+	case s.Agent != "" && readers.Of(s.Agent) == nil:
 		return f, cli.Fail(cli.No, fmt.Errorf("cannot read session '%s': the form in which %s keeps conversations is not known", s.ID, term.Clean(s.Agent)))
 	default:
 		return f, cli.Fail(cli.No, fmt.Errorf("session '%s' has left no transcript here", s.ID),
@@ -163,9 +164,9 @@ type page struct {
 
 // pages writes the turns of a conversation that are meant, and returns where the
 // next Read goes on.
-func (p *page) pages(f history.File, o history.Options, from, to int) (int64, error) {
-	next, err := history.Of(f.Client).Read(f, o, func(e history.Entry) bool {
-		if e.Kind == history.Prompt {
+func (p *page) pages(f conversation.File, o conversation.Options, from, to int) (int64, error) {
+	next, err := readers.Of(f.Client).Read(f, o, func(e conversation.Entry) bool {
+		if e.Kind == conversation.Prompt {
 			p.turn++
 		}
 		if to > 0 && p.turn > to {
@@ -184,22 +185,22 @@ func (p *page) pages(f history.File, o history.Options, from, to int) (int64, er
 
 // said is an entry as JSON.
 type said struct {
-	Session string         `json:"session_id"`
-	Turn    int            `json:"turn"`
-	Kind    history.Kind   `json:"kind"`
-	ID      string         `json:"id,omitempty"` // of a Spent: what stands twice is counted once
-	Time    time.Time      `json:"time,omitzero"`
-	Model   string         `json:"model,omitempty"`
-	Tool    string         `json:"tool,omitempty"`
-	Text    string         `json:"text,omitempty"`
-	Usage   *history.Usage `json:"usage,omitempty"`
+	Session string              `json:"session_id"`
+	Turn    int                 `json:"turn"`
+	Kind    conversation.Kind   `json:"kind"`
+	ID      string              `json:"id,omitempty"` // of a Spent: what stands twice is counted once
+	Time    time.Time           `json:"time,omitzero"`
+	Model   string              `json:"model,omitempty"`
+	Tool    string              `json:"tool,omitempty"`
+	Text    string              `json:"text,omitempty"`
+	Usage   *conversation.Usage `json:"usage,omitempty"`
 }
 
-func (p *page) entry(e history.Entry) {
+func (p *page) entry(e conversation.Entry) {
 	clean := func(s string) string { return p.env.Redact(s) }
 	if p.json {
 		j := said{string(p.session.ID), p.turn, e.Kind, clean(e.ID), e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}
-		if e.Kind == history.Spent {
+		if e.Kind == conversation.TokenUsage {
 			j.Usage = &e.Usage
 		}
 		line, err := term.JSON(j)
@@ -210,22 +211,22 @@ func (p *page) entry(e history.Entry) {
 		return
 	}
 	text := strings.TrimSpace(term.CleanText(clean(e.Text)))
-	if text == "" && e.Kind != history.Call {
+	if text == "" && e.Kind != conversation.Call {
 		return
 	}
 	agent := term.Clean(clean(p.session.Agent))
 	switch e.Kind {
-	case history.Prompt, history.Reply:
+	case conversation.Prompt, conversation.Reply:
 		p.say("you", p.style.Cyan, e.Time, text)
-	case history.Answer:
+	case conversation.Answer:
 		p.say(agent, p.style.Green, e.Time, text)
-	case history.Summary:
+	case conversation.Summary:
 		p.say("summary", p.style.Yellow, e.Time, text)
-	case history.Thought:
+	case conversation.Thought:
 		if p.think {
 			p.say(agent+" thinks", p.style.Dim, e.Time, text)
 		}
-	case history.Call:
+	case conversation.Call:
 		tool := term.Clean(clean(e.Tool))
 		if p.tools {
 			p.say(tool, p.style.Dim, e.Time, text)
@@ -239,7 +240,7 @@ func (p *page) entry(e history.Entry) {
 			line = term.Cut(line, callWidth)
 		}
 		p.put(p.style.Dim(line) + "\n")
-	case history.Result:
+	case conversation.Result:
 		if p.tools {
 			p.say("result", p.style.Dim, e.Time, text)
 		}

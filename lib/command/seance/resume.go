@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/agent"
-	"gt/lib/conversation/history"
+	"gt/lib/client/readers"
 	"gt/lib/launch/ask"
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
@@ -144,11 +145,11 @@ func folder(own account.Own, s *catalog.Session) (dir, named string, err error) 
 
 // worked reports whether the session's own client says that it worked in a folder.
 func worked(s *catalog.Session, dir string) bool {
-	r := history.Of(s.File.Client)
+	r := readers.Of(s.File.Client)
 	if r == nil {
 		return false
 	}
-	facts, err := r.Look(s.File)
+	facts, err := r.Metadata(s.File)
 	return err == nil && (facts.CWD == dir || facts.Moved == dir)
 }
 
@@ -206,7 +207,7 @@ func (g goingOn) impossible(s *catalog.Session, fork bool) error {
 func running(env *cli.Env, s *catalog.Session) string {
 	r, _ := session.Lookup(town.Personal(env.Getenv).State, s.ID)
 	var pid int
-	runs, _ := history.Running(env.Getenv) // what could not be read was told of
+	runs, _ := scan.Running(env.Getenv) // what could not be read was told of
 	switch run, ok := runs[s.ID]; {
 	case ok:
 		pid = run.Process.PID

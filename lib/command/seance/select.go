@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
-	"gt/lib/conversation/history"
+	"gt/lib/conversation"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
@@ -139,7 +140,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Roll, error) {
 		env.Warn("%v", here.Unread)
 	}
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
-	found, errs := history.Scan(env.Getenv, personal.Transcripts(), reading.Show)
+	found, errs := scan.All(env.Getenv, personal.Transcripts(), reading.Show)
 	reading.Done()
 	for _, err := range errs {
 		env.Warn("%v", err)
@@ -167,7 +168,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Roll, error) {
 		}
 	}
 	spare(here)
-	run, errs := history.Running(env.Getenv)
+	run, errs := scan.Running(env.Getenv)
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
@@ -192,11 +193,11 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Roll, error) {
 }
 
 // folders are those that the conversations are of.
-func folders(found []history.Conversation) iter.Seq[string] {
+func folders(found []conversation.Conversation) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		last := ""
 		for _, c := range found {
-			if dir := c.Facts.CWD; dir != last {
+			if dir := c.Metadata.CWD; dir != last {
 				if last = dir; !yield(dir) {
 					return
 				}

@@ -9,7 +9,8 @@ import (
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
-	"gt/lib/conversation/history"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
 	"gt/lib/place/git"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
@@ -25,13 +26,13 @@ type show struct {
 // detail is all that is known of a session.
 type detail struct {
 	*catalog.Session
-	Commits   []commit           `json:"commits,omitempty"`   // made in its folder in its time
-	Usage     []history.Spending `json:"usage,omitempty"`     // by model, its subagents' too
-	Turns     int                `json:"turns,omitempty"`     // of its conversation
-	Forks     []session.ID       `json:"forks,omitempty"`     // that were made of it
-	Subagents []session.ID       `json:"subagents,omitempty"` // that worked for it
-	Resume    string             `json:"resume,omitempty"`    // the command that goes on with it
-	Fork      string             `json:"fork,omitempty"`      // the command that goes on with a copy of it
+	Commits   []commit                  `json:"commits,omitempty"`   // made in its folder in its time
+	Usage     []conversation.ModelUsage `json:"usage,omitempty"`     // by model, its subagents' too
+	Turns     int                       `json:"turns,omitempty"`     // of its conversation
+	Forks     []session.ID              `json:"forks,omitempty"`     // that were made of it
+	Subagents []session.ID              `json:"subagents,omitempty"` // that worked for it
+	Resume    string                    `json:"resume,omitempty"`    // the command that goes on with it
+	Fork      string                    `json:"fork,omitempty"`      // the command that goes on with a copy of it
 }
 
 type commit struct {
@@ -71,22 +72,22 @@ func look(env *cli.Env, all catalog.Roll, s *catalog.Session) detail {
 			d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
 		}
 	}
-	var bill history.Bill
+	var tally conversation.UsageTally
 	var lost error
 	workers := all.Subagents()(s.ID)
 	for _, w := range append([]*catalog.Session{s}, workers...) {
 		f, err := w.Conversation(own)
 		lost = cmp.Or(lost, err)
-		if f.Path != "" && history.Of(f.Client) != nil {
+		if r := readers.Of(f.Client); f.Path != "" && r != nil {
 			// What can be read counts, and whoever reads the conversation is told the rest.
-			_, _ = bill.Add(f)
+			_, _ = tally.Add(r, f)
 		}
 	}
-	d.Usage = bill.Sum()
+	d.Usage = tally.Sum()
 	for i := range d.Usage {
 		d.Usage[i].Model = env.Redact(d.Usage[i].Model)
 	}
-	if f, _ := s.Conversation(own); f.Path != "" && history.Of(f.Client) != nil {
+	if f, _ := s.Conversation(own); f.Path != "" && readers.Of(f.Client) != nil {
 		d.Turns, _ = count(f)
 	}
 	if on, err := comeback(env, s, false); err == nil && len(on.args) > 0 {
@@ -195,7 +196,7 @@ func portrait(env *cli.Env, d detail) string {
 }
 
 // spent is what was spent on a model, in a line.
-func spent(u history.Spending, named bool) string {
+func spent(u conversation.ModelUsage, named bool) string {
 	text := fmt.Sprintf("%s in, %s from cache, %s to cache, %s out",
 		grouped(u.Input), grouped(u.CacheRead), grouped(u.CacheWrite), grouped(u.Output))
 	if u.Cost > 0 {

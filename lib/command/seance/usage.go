@@ -10,7 +10,8 @@ import (
 	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/client/account"
-	"gt/lib/conversation/history"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
 	"gt/lib/text/term"
 )
 
@@ -25,7 +26,7 @@ type usage struct {
 // spending is what a session, or all, spent on a model.
 type spending struct {
 	Session string `json:"session_id,omitempty"`
-	history.Spending
+	conversation.ModelUsage
 }
 
 // Run adds up what the transcripts report. A session's subagents are counted
@@ -47,14 +48,14 @@ func (c *usage) Run(env *cli.Env) error {
 			}
 		}
 	}
-	var bill history.Bill
-	var lost history.Unread
+	var tally conversation.UsageTally
+	var lost conversation.ReadErrors
 	var lines []spending
 	read, workers, ours := 0, all.Subagents(), owned(env)
 	for _, s := range found {
-		own := history.Bill{}
+		own := conversation.UsageTally{}
 		for _, s := range append([]*catalog.Session{s}, workers(s.ID)...) {
-			f, err := conversation(env, ours, s)
+			f, err := transcriptOf(env, ours, s)
 			if err != nil {
 				var foreign *account.ForeignError
 				if errors.As(err, &foreign) {
@@ -62,12 +63,12 @@ func (c *usage) Run(env *cli.Env) error {
 				}
 				continue
 			}
-			added, err := bill.Add(f)
+			added, err := tally.Add(readers.Of(f.Client), f)
 			if err != nil {
 				env.Warn("%v", err)
 				continue
 			}
-			own.Put(added)
+			own.AddAll(added)
 			read++
 		}
 		for _, sp := range own.Sum() {
@@ -83,7 +84,7 @@ func (c *usage) Run(env *cli.Env) error {
 	if !c.Each {
 		lines = nil
 	}
-	for _, sp := range bill.Sum() {
+	for _, sp := range tally.Sum() {
 		lines = append(lines, spending{"", sp})
 	}
 	for i := range lines {

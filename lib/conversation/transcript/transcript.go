@@ -12,10 +12,8 @@
 package transcript
 
 import (
-	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -164,17 +162,7 @@ func cleaned(clean func(string) string) func(string) string {
 
 // Open opens a transcript for reading; Tail says what becomes of a symbolic
 // link.
-func Open(path string) (*os.File, error) {
-	f, err := atomicfile.Open(path)
-	if !errors.Is(err, atomicfile.ErrNotRegular) {
-		return f, err
-	}
-	target, rerr := filepath.EvalSymlinks(path)
-	if rerr != nil || target == path {
-		return nil, err
-	}
-	return atomicfile.Open(target)
-}
+func Open(path string) (*os.File, error) { return atomicfile.OpenFollowing(path) }
 
 // head finds the first request and the folder in the file's front.
 func (r *reader) head(f io.ReaderAt, size int64) error {

@@ -1,11 +1,12 @@
 package town
 
 import (
-	"gt/lib/place"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gt/lib/place"
 )
 
 func env(vars ...string) func(string) string {

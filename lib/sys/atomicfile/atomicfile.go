@@ -181,6 +181,28 @@ func Open(path string) (*os.File, error) {
 	return open(path, os.O_RDONLY, 0)
 }
 
+// OpenFollowing opens a regular file for reading, or the one that a symbolic link
+// leads to, for files of another program's that people may keep elsewhere. It never
+// waits for a FIFO.
+func OpenFollowing(path string) (*os.File, error) {
+	f, err := Open(path)
+	if !errors.Is(err, ErrNotRegular) {
+		return f, err
+	}
+	target, rerr := filepath.EvalSymlinks(path)
+	if rerr != nil || target == path {
+		return nil, err
+	}
+	return Open(target)
+}
+
+// Absent reports whether an error means that there is no file or folder to read:
+// none has the path, or what has it is something else.
+func Absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
+		errors.Is(err, ErrNotRegular)
+}
+
 // OpenAppend opens a regular file for reading and appending, and creates it
 // with mode 0600 where it is missing.
 func OpenAppend(path string) (*os.File, error) {

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"gt/lib/sys/atomicfile"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+
+	"gt/lib/sys/atomicfile"
 )
 
 // maxProc bounds what is read of a process: a command line and an environment take a

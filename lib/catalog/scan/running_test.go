@@ -1,0 +1,38 @@
+package scan
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"gt/lib/sys/process"
+)
+
+// Who runs now is what the client notes, where that process is there.
+func TestRunning(t *testing.T) {
+	s := newStore(t)
+	s.write("p/id-1.jsonl", said("id-1", 1, "hello"))
+	me, err := process.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(s.home, ".claude", "sessions")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, note := range map[string]string{
+		"1.json": `{"pid":` + strconv.Itoa(me.PID) + `,"procStart":"` + me.Start + `","sessionId":"runs","status":"busy"}`,
+		"2.json": `{"pid":` + strconv.Itoa(me.PID) + `,"procStart":"1","sessionId":"another","status":"busy"}`,
+		"3.json": `{"pid":4194303,"procStart":"1","sessionId":"dead"}`,
+		"4.json": `{"pid":-1,"sessionId":"minus"}`, "5.json": `{`, "6.json": `{"pid":` + strconv.Itoa(me.PID) + `,"sessionId":"../x"}`,
+		"7.key": `{"pid":` + strconv.Itoa(me.PID) + `,"sessionId":"key"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(note), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, errs := Running(s.getenv); errs != nil || len(got) != 1 || got["runs"].Process != me || got["runs"].Status != "busy" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,113 @@
+// Package scan finds the conversations that clients keep on this machine, and the
+// sessions that run now. It opens a file again only when that has changed.
+package scan
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"gt/lib/cli"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+	"gt/lib/text/redact"
+)
+
+// All finds every conversation that a client keeps on this machine. What was
+// looked at before and has not changed since comes from the cache, and the cache
+// is written anew where that saves something next time; "" is no cache, with
+// which the answer is the same.
+//
+// progress, if not nil, is told how many of the conversations that had to be
+// looked at have been. What cannot be read is left out, or told of as far as it
+// could be, and errs says of each store what that is.
+func All(getenv func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
+	type found struct {
+		reader conversation.Reader
+		store  string
+		files  []conversation.File
+		err    error
+		mu     sync.Mutex
+		lost   conversation.ReadErrors // of its conversations
+	}
+	var stores []*found
+	for _, r := range readers.All {
+		for _, store := range r.Stores(getenv) {
+			stores = append(stores, &found{reader: r, store: store})
+		}
+	}
+	var known index
+	begin := []func(){func() { known = load(cache) }}
+	for _, s := range stores {
+		begin = append(begin, func() {
+			s.err = s.reader.Find(s.store, func(f conversation.File) { s.files = append(s.files, f) })
+		})
+	}
+	cli.Parallel(begin, func(do func()) { do() })
+
+	type new struct {
+		of *found
+		at int
+	}
+	var fresh []new
+	for _, s := range stores {
+		all = slices.Grow(all, len(s.files))
+		for _, f := range s.files {
+			facts, ok := known.facts(f)
+			if !ok {
+				fresh = append(fresh, new{s, len(all)})
+			}
+			all = append(all, conversation.Conversation{File: f, Metadata: facts})
+		}
+	}
+	var done atomic.Int64
+	failed := make([]bool, len(all))
+	cli.Parallel(fresh, func(n new) {
+		facts, err := n.of.reader.Metadata(all[n.at].File)
+		all[n.at].Metadata = valid(facts)
+		if err != nil {
+			failed[n.at] = true
+			n.of.mu.Lock()
+			n.of.lost.Add(err)
+			n.of.mu.Unlock()
+		}
+		if n := done.Add(1); progress != nil {
+			progress(n, int64(len(fresh)))
+		}
+	})
+	for _, s := range stores {
+		for _, err := range []error{s.err, s.lost.Err()} {
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	// What could not be read is looked at again the next time, though it does not
+	// change by that it can be.
+	looked := all
+	if slices.Contains(failed, true) {
+		looked = nil
+		for i, c := range all {
+			if !failed[i] {
+				looked = append(looked, c)
+			}
+		}
+	}
+	if known.outdated(len(looked), len(fresh)-(len(all)-len(looked))) {
+		save(cache, looked)
+	}
+	return all, errs
+}
+
+// valid is the facts as they may stand in the cache: with what is no UTF-8
+// replaced, and without the secrets that have a form of their own.
+func valid(f conversation.Metadata) conversation.Metadata {
+	for _, s := range []*string{&f.First, &f.CWD, &f.Moved, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt} {
+		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
+	for _, s := range []*string{&f.Branch, &f.Model, &f.Version} { // of the rest it was taken out before it was cut
+		*s = redact.Text(*s, nil)
+	}
+	return f
+}

@@ -1,0 +1,72 @@
+package scan
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What could not be read is told, once a store however much it is; and it is not
+// kept as if nothing had stood there: it is found as soon as it can be read.
+func TestScanUnreadable(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root can read everything; TestHostileStores has another user")
+	}
+	home := t.TempDir()
+	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
+	projects := filepath.Join(home, ".claude", "projects", "p")
+	if err := os.MkdirAll(projects, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		line := fmt.Sprintf(`{"type":"user","uuid":"%d","timestamp":"2026-01-17T01:00:00Z","message":{"role":"user","content":"ask"}}`+"\n", i)
+		if err := os.WriteFile(filepath.Join(projects, fmt.Sprintf("s-%d.jsonl", i)), []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cache := filepath.Join(home, "state", "transcripts.jsonl")
+	told := func() (sessions int, errs []error) {
+		all, errs := All(getenv, cache, nil)
+		for _, c := range all {
+			if c.Metadata.Prompt == "ask" {
+				sessions++
+			}
+		}
+		return sessions, errs
+	}
+	for i := range 20 {
+		if err := os.Chmod(filepath.Join(projects, fmt.Sprintf("s-%d.jsonl", i)), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if n, errs := told(); n != 10 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "permission denied (and 19 more)") {
+			t.Fatalf("%d sessions, %q", n, errs)
+		}
+	}
+	for i := range 20 {
+		if err := os.Chmod(filepath.Join(projects, fmt.Sprintf("s-%d.jsonl", i)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, errs := told(); n != 30 || errs != nil {
+		t.Fatalf("%d sessions, %q", n, errs)
+	}
+	for _, dir := range []string{projects, filepath.Dir(projects), filepath.Join(home, ".claude")} {
+		if err := os.Chmod(dir, 0); err != nil {
+			t.Fatal(err)
+		}
+		n, errs := told()
+		if err := os.Chmod(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if n != 0 || len(errs) != 1 || !strings.HasSuffix(errs[0].Error(), "permission denied") {
+			t.Errorf("without '%s': %d sessions, %q", dir, n, errs)
+		}
+	}
+	if n, errs := told(); n != 30 || errs != nil {
+		t.Fatalf("%d sessions, %q", n, errs)
+	}
+}

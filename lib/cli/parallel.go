@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// Parallel calls do for each of all, on every processor, and returns when all is
+// done. It panics where do did.
+func Parallel[T any](all []T, do func(T)) {
+	workers := min(runtime.GOMAXPROCS(0), len(all))
+	if workers < 2 {
+		for _, v := range all {
+			do(v)
+		}
+		return
+	}
+	var next atomic.Int64
+	var tasks []*Task
+	for range workers {
+		tasks = append(tasks, Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
+				do(all[i])
+			}
+		}))
+	}
+	for _, t := range tasks {
+		t.Wait()
+	}
+}

@@ -1,0 +1,346 @@
+// Package claude reads Claude Code's transcripts, as 2.1.197 and 2.1.329 write them:
+//
+//	<store>/projects/<folder>/<id>.jsonl
+//	<store>/projects/<folder>/<id>/subagents/agent-<id>.jsonl
+//	<store>/projects/<folder>/agent-<id>.jsonl   a subagent's, of older versions
+//
+// The folder's name is made from the path that the session began in, and cannot
+// be turned back; a folder that was renamed keeps its sessions under its old
+// name. So the path is read from the records.
+package claude
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/conversation/transcript"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Reader is the conversation.Reader of Claude Code.
+type Reader struct{}
+
+func (Reader) Client() string { return "claude" }
+
+// Stores are the config folder of the environment, the usual one, and those of
+// other accounts, which people keep beside it.
+func (Reader) Stores(getenv func(string) string) []string {
+	return account.Stores(account.Dirs(account.Places("claude", getenv)), "projects")
+}
+
+// Find lists the projects' folders, on every processor: a year of sessions are
+// thousands of files, and the kernel's word on each is most of what a list costs.
+func (c Reader) Find(store string, each func(conversation.File)) error {
+	entries, err := os.ReadDir(filepath.Join(store, "projects"))
+	if err != nil {
+		return atomicfile.Error("read", filepath.Join(store, "projects"), err)
+	}
+	type project struct {
+		dir   string
+		files []conversation.File
+		lost  conversation.ReadErrors
+	}
+	projects := make([]*project, len(entries))
+	for i, e := range entries {
+		projects[i] = &project{dir: filepath.Join(store, "projects", e.Name())}
+	}
+	cli.Parallel(projects, func(p *project) {
+		add := func(f conversation.File) { p.files = append(p.files, f) }
+		for _, e := range p.lost.List(p.dir) {
+			if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
+				c.file(store, filepath.Join(p.dir, e.Name()), id, "", &p.lost, add)
+			} else if e.IsDir() {
+				c.subagents(store, filepath.Join(p.dir, e.Name(), "subagents"), e.Name(), &p.lost, add)
+			}
+		}
+	})
+	var lost conversation.ReadErrors
+	for _, p := range projects {
+		for _, f := range p.files {
+			each(f)
+		}
+		lost.Add(p.lost.Err())
+	}
+	return lost.Err()
+}
+
+// subagents lists the folder of one session's.
+func (c Reader) subagents(store, dir, parent string, lost *conversation.ReadErrors, each func(conversation.File)) {
+	id, err := session.ParseID(parent)
+	if err != nil {
+		return
+	}
+	for _, e := range lost.List(dir) {
+		if name, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
+			c.file(store, filepath.Join(dir, e.Name()), name, id, lost, each)
+		}
+	}
+}
+
+func (Reader) file(store, path, name string, parent session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
+	id, err := session.ParseID(name)
+	if err != nil {
+		return
+	}
+	info, ok := lost.File(path)
+	if !ok {
+		return
+	}
+	each(conversation.File{
+		Client: "claude", Store: store, Path: path, ID: id, Parent: parent,
+		Size: info.Size(), Changed: info.ModTime().UnixNano(),
+	})
+}
+
+// Metadata follows the client's own rule for titles: the person's, then the
+// client's, then its older summary.
+func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	facts := conversation.Metadata{ID: f.ID, Parent: f.Parent}
+	old := f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
+	var own time.Time // of a record that is never copied
+	front := func(rec transcript.Record) {
+		if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
+			if rec.Kind == "queue-operation" && own.IsZero() {
+				own = at
+			}
+			if facts.Started.IsZero() {
+				facts.Started = at
+			}
+		}
+		if rec.ID != "" && facts.First == "" {
+			facts.First = rec.ID
+		}
+		if id, err := session.ParseID(rec.ForkedFrom); err == nil && facts.ForkOf == "" {
+			facts.ForkOf = id
+		}
+		if id, err := session.ParseID(rec.Session); err == nil && old && rec.Sidechain && facts.Parent == "" {
+			facts.Parent = id
+		}
+		if rec.Entrypoint != "" {
+			facts.Headless = strings.HasPrefix(rec.Entrypoint, "sdk-")
+		}
+		conversation.Keep(&facts.CWD, rec.CWD)
+		conversation.Keep(&facts.Version, rec.Version)
+		conversation.Keep(&facts.Branch, rec.Branch)
+		conversation.Keep(&facts.Model, model(rec))
+		if facts.Parent != "" {
+			rec = rec.Own()
+		}
+		if q := rec.Request(); q.Text != "" && facts.Prompt == "" && !q.Reply {
+			facts.Prompt = conversation.Excerpt(q.Text)
+		}
+	}
+	begun := func() bool { return facts.Prompt != "" && facts.CWD != "" && facts.First != "" }
+
+	var custom, generated, summary, branch, cwd, last string
+	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+		front(transcript.Parse(line))
+		return whole && !begun()
+	}, func(line []byte) bool {
+		rec := transcript.Parse(line)
+		switch rec.Kind {
+		case "custom-title":
+			conversation.Keep(&custom, rec.Title)
+		case "ai-title":
+			conversation.Keep(&generated, rec.Title)
+		case "summary":
+			conversation.Keep(&summary, gjson.GetBytes(line, "summary").Str)
+		}
+		conversation.Keep(&branch, rec.Branch)
+		conversation.Keep(&cwd, rec.CWD)
+		if at := conversation.ParseTime(rec.Timestamp); facts.Last.IsZero() {
+			facts.Last = at
+		}
+		conversation.Keep(&last, model(rec))
+		return true
+	})
+	if err != nil {
+		return conversation.Metadata{}, err
+	}
+	if (!begun() || last == "" && facts.Model == "") && f.Size > conversation.EndSize {
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			if transcript.Asking(line) || facts.CWD == "" || facts.First == "" || last == "" {
+				front(transcript.Parse(line))
+			}
+			return (!begun() || last == "" && facts.Model == "") && at < conversation.MaxFront
+		})
+		if err != nil {
+			return conversation.Metadata{}, err
+		}
+	}
+	// A fork begins with a copy, times and all, behind what is its own.
+	if own.After(facts.Started) {
+		facts.Started = own
+	}
+	// What was said last holds, where the end of the file says anything.
+	facts.Branch, facts.Model = cmp.Or(branch, facts.Branch), cmp.Or(last, facts.Model)
+	if cwd != facts.CWD {
+		facts.Moved = cwd
+	}
+	if facts.Branch == "HEAD" { // in no repository
+		facts.Branch = ""
+	}
+	facts.Title = conversation.Excerpt(cmp.Or(custom, generated, summary))
+	return facts, nil
+}
+
+// model is the model that wrote an answer.
+func model(rec transcript.Record) string {
+	if rec.Kind != "assistant" {
+		return ""
+	}
+	if m := rec.Message.Get("model").Str; m != "<synthetic>" {
+		return m
+	}
+	return ""
+}
+
+// Read gives the records of the file in their order. What a person took back
+// (/rewind) stands in it all the same.
+func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	side := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
+	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
+		if o.Skip != nil && !transcript.Asking(line) && o.Skip(line) {
+			return true
+		}
+		rec := transcript.Parse(line)
+		if side {
+			rec = rec.Own()
+		}
+		return entries(rec, at, each)
+	})
+}
+
+// entries calls each for what a record says.
+func entries(rec transcript.Record, at int64, each func(conversation.Entry) bool) bool {
+	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: strings.Clone(rec.ID), At: at}
+	give := func(kind conversation.Kind, text string) bool {
+		e.Kind, e.Text = kind, text
+		return each(e)
+	}
+	switch {
+	case rec.Hidden && rec.Kind != "assistant", rec.Sidechain:
+		return true
+	case rec.Compacted:
+		return give(conversation.Summary, rec.Summary())
+	case rec.Kind == "attachment":
+		if q := rec.Request(); q.Text != "" {
+			return give(conversation.Prompt, q.Text)
+		}
+	case rec.Kind == "user":
+		if q := rec.Request(); q.Text != "" {
+			kind := conversation.Prompt
+			if q.Reply {
+				kind = conversation.Reply
+			}
+			if !give(kind, q.Text) {
+				return false
+			}
+		}
+		return blocks(rec, func(b gjson.Result) bool {
+			if b.Get("type").Str != "tool_result" {
+				return true
+			}
+			return give(conversation.Result, transcript.Flat(b.Get("content")))
+		})
+	case rec.Kind == "assistant":
+		e.Model = strings.Clone(rec.Message.Get("model").Str)
+		switch {
+		case e.Model != "<synthetic>":
+			if !spent(e, rec, each) {
+				return false
+			}
+		case rec.APIError: // which the person was told
+			e.Model = ""
+		default: // the client's own words, to fill a gap
+			return true
+		}
+		if id := rec.Message.Get("id").Str; id != "" {
+			e.ID = strings.Clone(id)
+		}
+		if s := rec.Message.Get("content"); s.Type == gjson.String {
+			return give(conversation.Answer, s.Str)
+		}
+		return blocks(rec, func(b gjson.Result) bool {
+			switch b.Get("type").Str {
+			case "text":
+				return give(conversation.Answer, b.Get("text").Str)
+			case "thinking":
+				if t := b.Get("thinking").Str; t != "" {
+					return give(conversation.Thought, t)
+				}
+			case "tool_use":
+				e.Tool = strings.Clone(b.Get("name").Str)
+				defer func() { e.Tool = "" }()
+				return give(conversation.Call, conversation.Arguments(b.Get("input")))
+			}
+			return true
+		})
+	}
+	return true
+}
+
+// spent gives what a message cost. The client writes a record for each block of
+// a message and the whole message's usage into every one, so it is counted by
+// the message's id.
+func spent(e conversation.Entry, rec transcript.Record, each func(conversation.Entry) bool) bool {
+	u := rec.Message.Get("usage")
+	if !u.IsObject() {
+		return true
+	}
+	e.Kind = conversation.TokenUsage
+	if id := rec.Message.Get("id").Str; id != "" {
+		e.ID = strings.Clone(id)
+	}
+	e.Usage = conversation.Usage{
+		Input: conversation.TokenCount(u.Get("input_tokens")), Output: conversation.TokenCount(u.Get("output_tokens")),
+		CacheRead: conversation.TokenCount(u.Get("cache_read_input_tokens")), CacheWrite: conversation.TokenCount(u.Get("cache_creation_input_tokens")),
+	}
+	return each(e)
+}
+
+// blocks goes through a message's content until each returns false.
+func blocks(rec transcript.Record, each func(gjson.Result) bool) bool {
+	more := true
+	if content := rec.Message.Get("content"); content.IsArray() {
+		content.ForEach(func(_, b gjson.Result) bool {
+			more = each(b)
+			return more
+		})
+	}
+	return more
+}
+
+// plain: JSON.stringify escapes nothing that it need not.
+func (Reader) PlainText(conversation.File) bool { return true }
+
+// quiet knows what the client writes for itself, and what it attaches to tell the
+// model: most of a short transcript.
+func (Reader) Quiet(record []byte, tools bool) bool {
+	front := record[:min(len(record), 512)]
+	if kind, ok := bytes.CutPrefix(front, []byte(`{"type":"`)); ok {
+		kind, _, _ = bytes.Cut(kind, []byte(`"`))
+		return slices.Contains(noted, string(kind))
+	}
+	if i := bytes.Index(front, []byte(`"attachment":{"type":"`)); i >= 0 {
+		return !bytes.Contains(front[:i], []byte(`"message":`)) && !transcript.Asking(record)
+	}
+	return !tools && transcript.Bringing(record)
+}
+
+// noted are the kinds of records that the client writes for itself.
+var noted = []string{
+	"api-request", "api-request-shape", "api-request-blob", "last-prompt", "queue-operation", "ai-title", "custom-title",
+	"file-history-snapshot", "file-history-delta", "cost-state", "tools-used", "mode", "permission-mode",
+}

@@ -1,0 +1,157 @@
+package claude
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/lib/conversation"
+	"gt/lib/conversation/readertest"
+	"gt/lib/state/session"
+)
+
+func stores(t testing.TB) []string {
+	all, err := filepath.Glob(filepath.Join("testdata", "*"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	return all
+}
+
+// What real versions wrote is told alike: see e2e/claude_test.go for what was
+// said. A fork's copy has the ids of the original, and each answer counts once.
+func TestVersions(t *testing.T) {
+	const turns = "prompt spent answer spent call result spent answer prompt spent answer spent call result spent answer "
+	for _, store := range stores(t) {
+		all := readertest.ReadStore(t, Reader{}, store)
+		if len(all) != 3 {
+			t.Fatalf("%s: %d conversations", store, len(all))
+		}
+		var bill conversation.UsageTally
+		for i, want := range []struct{ kinds, prompts string }{
+			{turns + "summary prompt spent answer", `please echo, "max" & <co>|now delegate|after it`},
+			{"prompt spent answer", "You are the child."},
+			{turns + "prompt spent answer", `please echo, "max" & <co>|now delegate|and the fork`},
+		} {
+			h := all[i]
+			if h.Kinds() != want.kinds {
+				t.Errorf("%s, %d: the conversation is\n%s, want\n%s", store, i, h.Kinds(), want.kinds)
+			}
+			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
+				t.Errorf("%s, %d: the prompts are %q", store, i, got)
+			}
+			first, _, _ := strings.Cut(want.prompts, "|")
+			f := h.Metadata
+			if f.ID != h.File.ID || f.Prompt != first || !f.Headless || f.CWD != "/home/max/project" || f.Branch != "main" ||
+				f.Model == "" || !strings.HasPrefix(filepath.Base(store), f.Version) || f.Last.Before(f.Started) {
+				t.Errorf("%s, %d: %+v", store, i, f)
+			}
+			if _, err := bill.Add(Reader{}, h.File); err != nil {
+				t.Error(err)
+			}
+			readertest.CheckGoesOn(t, Reader{}, h)
+			readertest.CheckSkips(t, Reader{}, h)
+		}
+		main, child, fork := all[0], all[1], all[2]
+		if child.Metadata.Parent != main.Metadata.ID || fork.Metadata.First != main.Metadata.First || !fork.Metadata.Started.After(main.Metadata.Started) {
+			t.Errorf("%s: %+v of %+v", store, fork.Metadata, main.Metadata)
+		}
+		for i, e := range fork.Entries[:strings.Count(turns, " ")] {
+			if e.ID == "" || e.ID != main.Entries[i].ID {
+				t.Errorf("%s: entry %d is %q in the fork and %q in the original", store, i, e.ID, main.Entries[i].ID)
+			}
+		}
+		if sum := bill.Sum(); len(sum) != 1 || sum[0].Output != 70 {
+			t.Errorf("%s: %+v", store, sum)
+		}
+	}
+}
+
+func TestInAnyState(t *testing.T) {
+	for _, h := range readertest.ReadStore(t, Reader{}, stores(t)[0]) {
+		readertest.CheckHostile(t, Reader{}, h)
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	paths, err := filepath.Glob(filepath.Join(stores(f)[0], "projects", "*", "*.jsonl"))
+	if err != nil || len(paths) == 0 {
+		f.Fatal(paths, err)
+	}
+	readertest.Fuzz(f, Reader{}, filepath.Join("projects", "p", "id.jsonl"), paths...)
+}
+
+// asked is a record of what a person asked.
+func asked(id string, n int, text string) string {
+	return fmt.Sprintf(`{"type":"user","uuid":"u-%s-%d","sessionId":%q,"cwd":"/work/%s","gitBranch":"main","version":"2.1.197","entrypoint":"cli","timestamp":"2026-01-0%dT01:00:00.123Z","message":{"role":"user","content":%q}}`,
+		id, n, id, id, n%9+1, text)
+}
+
+// Titles go by the client's rule, wherever in the end of the file they stand; the
+// first prompt is found behind what the client puts before it.
+func TestTitles(t *testing.T) {
+	store := t.TempDir()
+	write := func(name string, lines ...string) {
+		readertest.Put(t, filepath.Join(store, "projects", name), strings.Join(lines, "\n")+"\n")
+	}
+	noise := `{"type":"attachment","uuid":"a1","timestamp":"2026-01-01T00:00:00Z","attachment":{"type":"hook","text":"` + strings.Repeat("x", 90<<10) + `"}}`
+	custom, ai := `{"type":"custom-title","customTitle":"by the person"}`, `{"type":"ai-title","aiTitle":"by the client"}`
+	write("p/both.jsonl", asked("both", 1, "hello"), custom, ai)
+	write("p/ai.jsonl", asked("ai", 1, "hello"), ai, `{"type":"summary","summary":"older"}`)
+	write("p/old.jsonl", asked("old", 1, "hello"), `{"type":"summary","summary":"older"}`)
+	write("p/none.jsonl", asked("none", 1, "hello"))
+	write("p/renamed.jsonl", custom, asked("renamed", 1, "hello"), `{"type":"custom-title","customTitle":"renamed"}`)
+	write("p/behind.jsonl", noise, asked("behind", 1, "hello"), noise)
+	write("p/branch.jsonl", strings.Replace(asked("branch", 1, "hello"), `"type"`, `"forkedFrom":{"sessionId":"both","messageUuid":"u"},"type"`, 1))
+	write("p/agent-old.jsonl", strings.Replace(asked("both", 1, "look"), `"type"`, `"isSidechain":true,"type"`, 1))
+	write("p/meta.jsonl", strings.Replace(asked("meta", 1, "not me"), `"type"`, `"isMeta":true,"type"`, 1), asked("meta", 2, "<command-name>/clear</command-name>"), asked("meta", 3, "me"))
+	want := map[session.ID]conversation.Metadata{
+		"both": {Title: "by the person", Prompt: "hello"}, "ai": {Title: "by the client", Prompt: "hello"},
+		"old": {Title: "older", Prompt: "hello"}, "none": {Prompt: "hello"}, "renamed": {Title: "renamed", Prompt: "hello"},
+		"behind": {Prompt: "hello"}, "branch": {Prompt: "hello", ForkOf: "both"}, "agent-old": {Prompt: "look", Parent: "both"},
+		"meta": {Prompt: "me"},
+	}
+	for _, h := range readertest.ReadStore(t, Reader{}, store) {
+		got, w := h.Metadata, want[h.File.ID]
+		if got.Title != w.Title || got.Prompt != w.Prompt || got.ForkOf != w.ForkOf || got.Parent != w.Parent {
+			t.Errorf("%s: %+v", h.File.ID, got)
+		}
+		delete(want, h.File.ID)
+	}
+	for id := range want {
+		t.Errorf("%s was not found", id)
+	}
+}
+
+// Every account is found, whatever leads to it, and once.
+func TestStores(t *testing.T) {
+	home := t.TempDir()
+	for _, dir := range []string{".claude", ".claude-work", ".claude-accounts/b", "elsewhere", ".config/claude", ".claude-empty"} {
+		dir = filepath.Join(home, dir, "projects")
+		if strings.Contains(dir, "empty") {
+			dir = filepath.Dir(dir)
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(".claude", filepath.Join(home, ".claude-link")); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"HOME": home, "CLAUDE_CONFIG_DIR": filepath.Join(home, "elsewhere") + "/"}
+	var got []string
+	for _, dir := range (Reader{}).Stores(func(key string) string { return env[key] }) {
+		rel, _ := filepath.Rel(home, dir)
+		got = append(got, rel)
+	}
+	slices.Sort(got)
+	if want := []string{".claude", ".claude-accounts/b", ".claude-work", ".config/claude", "elsewhere"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := (Reader{}).Stores(func(string) string { return "" }); len(got) != 0 {
+		t.Errorf("without a HOME: %q", got)
+	}
+}

@@ -1,0 +1,697 @@
+// Package codex reads Codex's rollouts, as 0.20, 0.44, 0.94, 0.124 and 0.169 write them:
+//
+//	<store>/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl
+//	<store>/sessions/rollout-<time>-<id>.jsonl             of older versions
+//	<store>/archived_sessions/rollout-<time>-<id>.jsonl
+//	<store>/session_index.jsonl                            the names that people gave
+//
+// Every version writes what was said as the items that went to the model and
+// came from it (response_item), and most of it again as events for its screen.
+// Here the items count, for they are in all versions and have the tools' calls;
+// of the events only those of tokens are read.
+//
+// A fork of an older version begins with a copy of all records, with new times;
+// one of a newer version (history_base) with a word of where the rest lies.
+//
+// What is not read: the .jsonl.zst that Codex makes of old rollouts where a
+// person switched that on, and its databases.
+package codex
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Reader is the conversation.Reader of Codex.
+type Reader struct {
+	mu    sync.Mutex
+	names map[string]*storeNames // by store
+}
+
+// storeNames are the names that people gave to conversations of one store.
+type storeNames struct {
+	size    int64
+	changed time.Time
+	names   map[session.ID]nameGiven
+}
+
+type nameGiven struct {
+	name string
+	at   time.Time // when it was given
+}
+
+func (*Reader) Client() string { return "codex" }
+
+// plain: serde_json escapes nothing that it need not. What is JSON in the JSON, as
+// a call's arguments are, has its words in it all the same.
+func (*Reader) PlainText(conversation.File) bool { return true }
+
+// Stores are the folder of the environment, the usual one, and those that people
+// keep beside it for other accounts.
+func (*Reader) Stores(getenv func(string) string) []string {
+	return account.Stores(account.Dirs(account.Places("codex", getenv)), "sessions", "archived_sessions")
+}
+
+// Find lists the folders of all days.
+func (c *Reader) Find(store string, each func(conversation.File)) error {
+	var lost conversation.ReadErrors
+	names, _ := c.named(store) // Metadata says why there are none
+	there, err := false, error(nil)
+	for i, folder := range []string{"sessions", "archived_sessions"} {
+		dir := filepath.Join(store, folder)
+		entries, failed := os.ReadDir(dir)
+		if lost.Add(atomicfile.Error("read", dir, failed)); failed == nil {
+			there = true
+		} else {
+			err = atomicfile.Error("read", dir, failed)
+		}
+		depth := 3 * (1 - i) // the archive has no folders
+		c.walk(store, dir, entries, depth, names, &lost, each)
+	}
+	if lost := lost.Err(); lost != nil || there {
+		return lost
+	}
+	return err // there is neither folder
+}
+
+// walk goes through what is in a folder, and in those that are depth levels below.
+func (c *Reader) walk(store, dir string, entries []os.DirEntry, depth int, names map[session.ID]nameGiven, lost *conversation.ReadErrors, each func(conversation.File)) {
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
+		if !ok || !strings.HasPrefix(name, "rollout-") {
+			if depth > 0 && !e.Type().IsRegular() {
+				c.walk(store, path, lost.List(path), depth-1, names, lost, each)
+			}
+			continue
+		}
+		info, ok := lost.File(path)
+		if !ok {
+			continue
+		}
+		f := conversation.File{Client: "codex", Store: store, Path: path, Size: info.Size(), Changed: info.ModTime().UnixNano()}
+		const uuid = 36
+		if len(name) > uuid {
+			if id, err := session.ParseID(name[len(name)-uuid:]); err == nil {
+				f.ID = id
+			}
+		}
+		// A name that was given later is a change that the rollout does not show.
+		if n, ok := names[f.ID]; ok && !n.at.IsZero() {
+			f.Changed = max(f.Changed, n.at.UnixNano())
+		}
+		each(f)
+	}
+}
+
+// named returns the names that people gave to the conversations of a store, of
+// several the last.
+func (c *Reader) named(store string) (map[session.ID]nameGiven, error) {
+	path := filepath.Join(store, "session_index.jsonl")
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, conversation.Unreadable(path, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.names[store]; known != nil && known.size == info.Size() && known.changed.Equal(info.ModTime()) {
+		return known.names, nil
+	}
+	fresh := &storeNames{info.Size(), info.ModTime(), map[session.ID]nameGiven{}}
+	_, err = conversation.Lines(path, 0, func(line []byte, _ int64) bool {
+		rec := gjson.ParseBytes(line)
+		id, err := session.ParseID(rec.Get("id").Str)
+		if name := rec.Get("thread_name").Str; err == nil && name != "" {
+			fresh.names[session.ID(strings.Clone(string(id)))] = nameGiven{conversation.Excerpt(name), conversation.ParseTime(rec.Get("updated_at").Str)}
+		}
+		return true
+	})
+	if err != nil {
+		return nil, conversation.Unreadable(path, err)
+	}
+	if c.names == nil {
+		c.names = map[string]*storeNames{}
+	}
+	c.names[store] = fresh
+	return fresh.names, nil
+}
+
+// record is one line of a rollout.
+type record struct {
+	kind    string // session_meta, response_item, event_msg, turn_context, compacted, …
+	time    string
+	ordinal bool // of a file whose items all have ids of their own, which stay
+	payload gjson.Result
+}
+
+// parse reads a line in one pass. The oldest rollouts have the items
+// themselves for lines, and the session's facts for the first.
+func parse(line []byte) (rec record) {
+	if len(line) == 0 || line[0] != '{' {
+		return rec
+	}
+	whole := gjson.ParseBytes(line)
+	whole.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "timestamp":
+			rec.time = v.Str
+		case "ordinal":
+			rec.ordinal = true
+		case "type":
+			rec.kind = v.Str
+		case "payload":
+			rec.payload = v
+		}
+		return true
+	})
+	if !rec.payload.Exists() {
+		switch {
+		case rec.kind != "":
+			rec.kind, rec.payload = "response_item", whole
+		case rec.time != "" && whole.Get("id").Exists():
+			rec.kind, rec.payload = "session_meta", whole
+		}
+	}
+	return rec
+}
+
+// Metadata takes the facts from the first record, and what can change from the last.
+func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	facts := conversation.Metadata{ID: f.ID}
+	s := state{file: f}
+	var meta bool
+	front := func(line []byte) {
+		rec := parse(line)
+		if at := conversation.ParseTime(rec.time); facts.Started.IsZero() {
+			facts.Started = at
+		}
+		if rec.kind == "session_meta" && !meta { // the others are a fork's copies
+			meta = true
+			c.meta(&facts, rec.payload)
+		}
+		s.read(rec, 0, func(e conversation.Entry) bool {
+			if e.Kind != conversation.TokenUsage {
+				conversation.Keep(&facts.First, e.ID)
+			}
+			if e.Kind == conversation.Prompt {
+				conversation.Keep(&facts.Prompt, conversation.Excerpt(e.Text))
+			}
+			return true
+		})
+	}
+	more := false // of the front has to be read
+	var cwd string
+	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+		if !whole {
+			more = true
+			return false
+		}
+		front(line)
+		return facts.Prompt == "" || s.model == ""
+	}, func(line []byte) bool {
+		rec := parse(line)
+		if facts.Last.IsZero() {
+			facts.Last = conversation.ParseTime(rec.time)
+		}
+		switch p := rec.payload; {
+		case rec.kind == "turn_context":
+			conversation.Keep(&cwd, p.Get("cwd").Str)
+			conversation.Keep(&facts.Model, p.Get("model").Str)
+		case rec.kind == "event_msg" && p.Get("type").Str == "thread_settings_applied":
+			conversation.Keep(&cwd, p.Get("thread_settings.cwd").Str)
+			conversation.Keep(&facts.Model, p.Get("thread_settings.model").Str)
+		}
+		return cwd == "" || facts.Model == "" || facts.Last.IsZero()
+	})
+	if err != nil {
+		return conversation.Metadata{}, err
+	}
+	if more || facts.Prompt == "" && f.Size > conversation.EndSize {
+		s, meta = state{file: f}, false
+		facts.First, facts.Started = "", time.Time{}
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			front(line)
+			return facts.Prompt == "" && at < conversation.MaxFront
+		})
+		if err != nil {
+			return conversation.Metadata{}, err
+		}
+	}
+	s.release(0, func(e conversation.Entry) bool {
+		conversation.Keep(&facts.First, e.ID)
+		return true
+	})
+	if cwd != "" {
+		facts.CWD = cwd
+	}
+	conversation.Keep(&facts.Model, s.model)
+	names, err := c.named(f.Store)
+	if n, ok := names[facts.ID]; ok {
+		facts.Title = n.name
+	}
+	return facts, err
+}
+
+// meta takes what the first record says.
+func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
+	id := func(s string) session.ID {
+		id, err := session.ParseID(s)
+		if err != nil {
+			return ""
+		}
+		return session.ID(strings.Clone(string(id)))
+	}
+	if own := id(p.Get("id").Str); own != "" {
+		facts.ID = own
+	}
+	facts.ForkOf = id(p.Get("forked_from_id").Str)
+	source := p.Get("source")
+	facts.Parent = id(p.Get("parent_thread_id").Str)
+	if facts.Parent == "" {
+		facts.Parent = id(source.Get("subagent.thread_spawn.parent_thread_id").Str)
+	}
+	facts.Headless = source.Str == "exec" || source.Str == "mcp" || p.Get("originator").Str == "codex_exec"
+	conversation.Keep(&facts.CWD, p.Get("cwd").Str)
+	conversation.Keep(&facts.Branch, p.Get("git.branch").Str)
+	conversation.Keep(&facts.Version, p.Get("cli_version").Str)
+	if at := conversation.ParseTime(p.Get("timestamp").Str); !at.IsZero() {
+		facts.Started = at
+	}
+}
+
+// state is what has to be known of the records before one to understand it.
+type state struct {
+	file   conversation.File
+	origin string // the conversation that the records were first written in
+	said   bool   // more than session_meta has been read
+	items  int    // how many there were
+	turn   string
+	model  string
+	total  tokens               // of the conversation, as it was last told
+	anew   bool                 // the client has said that it knows of no tokens
+	told   tokens               // the last request that a record of its own told of
+	held   []conversation.Entry // an answer, until it is sure that it is no summary, and what follows it
+	missed int64                // the first record that had been read, but not given
+	asking map[string]bool      // the calls that are questions to the person
+}
+
+// tokens is a conversation's tokens so far.
+type tokens struct{ input, cached, output int64 }
+
+// Read gives the items of the file in their order.
+func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	s := state{file: f}
+	if o.From > 0 {
+		if err := s.catchUp(o.From); err != nil {
+			return o.From, err
+		}
+	}
+	more := true
+	next, err := conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
+		if o.Skip != nil && s.passable(line) && o.Skip(line) {
+			s.pass(line)
+			return true
+		}
+		more = s.read(parse(line), at, each)
+		return more
+	})
+	if more {
+		s.release(next, each)
+	}
+	if s.missed > 0 {
+		next = s.missed
+	}
+	return next, err
+}
+
+// catchUp makes the state that there was at an offset.
+func (s *state) catchUp(from int64) error {
+	_, err := conversation.Lines(s.file.Path, 0, func(line []byte, at int64) bool {
+		if at < from && s.passable(line) {
+			s.pass(line)
+		} else if at < from {
+			s.read(parse(line), at, func(conversation.Entry) bool { return true })
+		}
+		return at < from
+	})
+	s.held = nil
+	return err
+}
+
+// passable says whether the state needs no more of a record than that it was
+// there. Codex writes what a record is to its beginning.
+func (s *state) passable(line []byte) bool {
+	if !isItem(line) {
+		front := line[:min(len(line), 200)]
+		return bytes.Contains(front, []byte(`"type":"world_state"`)) || bytes.Contains(front, []byte(`"type":"item_completed"`))
+	}
+	return s.said && !bytes.Contains(line, []byte(`"role":"user"`)) && !bytes.Contains(line, []byte(`request_user_input`))
+}
+
+// pass takes in that a record was there.
+func (s *state) pass(line []byte) {
+	if isItem(line) {
+		s.items++
+	}
+}
+
+func isItem(line []byte) bool {
+	return bytes.Contains(line[:min(len(line), 200)], []byte(`"type":"response_item"`))
+}
+
+// read calls each for what a record says.
+func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) bool {
+	e := conversation.Entry{Time: conversation.ParseTime(rec.time), At: at}
+	p := rec.payload
+	if rec.kind == "session_meta" {
+		if !s.said {
+			s.origin = strings.Clone(p.Get("id").Str)
+		}
+		return true
+	}
+	if rec.kind != "" {
+		s.said = true
+	}
+	switch rec.kind {
+	case "turn_context":
+		s.turn, s.model = strings.Clone(p.Get("turn_id").Str), strings.Clone(p.Get("model").Str)
+	case "token_usage_record":
+		usage := p.Get("usage")
+		s.told = tokensOf(usage)
+		return s.spent(e, usage, p.Get("response_id").Str, each)
+	case "event_msg":
+		switch p.Get("type").Str {
+		case "task_started":
+			s.turn = strings.Clone(p.Get("turn_id").Str)
+		case "token_count":
+			return s.counted(e, p.Get("info"), each)
+		case "task_complete":
+			return s.release(at, each)
+		}
+	case "compacted":
+		text := p.Get("message").Str
+		if _, after, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "Another language model started to solve this problem") {
+			text = after
+		}
+		if len(s.held) > 0 && s.held[0].Text == text {
+			s.held = s.held[1:]
+		}
+		if !s.release(at, each) {
+			return false
+		}
+		if text == "" {
+			return true // what a server made of it can only be read by the server
+		}
+		e.Kind, e.Text, e.ID = conversation.Summary, text, s.id("compacted", text)
+		return each(e)
+	case "response_item":
+		s.items++
+		return s.release(at, each) && s.item(e, rec, each)
+	}
+	return true
+}
+
+// release gives what was held back before the record at an offset.
+func (s *state) release(at int64, each func(conversation.Entry) bool) bool {
+	held := s.held
+	s.held = nil
+	for i, e := range held {
+		if !each(e) {
+			s.missed = at
+			if i+1 < len(held) {
+				s.missed = held[i+1].At
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// id makes an id for what has none, or none that a fork's copy keeps.
+func (s *state) id(kind, text string) string {
+	h := fnv.New64a()
+	fmt.Fprint(h, kind, "\x00", s.turn, "\x00", text)
+	return fmt.Sprintf("%s.%d.%016x", cmp.Or(s.origin, string(s.file.ID)), s.items, h.Sum64())
+}
+
+// counted reads the event that the screen's counter gets. It comes again when
+// nothing but the limits has changed: then the conversation's total is what it
+// was. Older versions begin to count anew where a conversation goes on; newer ones
+// have told of the request before.
+func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
+	total, last := info.Get("total_token_usage"), info.Get("last_token_usage")
+	if !total.IsObject() || !last.IsObject() {
+		s.anew = s.anew || info.Type == gjson.Null
+		return true
+	}
+	t, l := tokensOf(total), tokensOf(last)
+	if t == s.total && !(s.anew && t == l) {
+		return true
+	}
+	s.total, s.anew = t, false
+	if l == s.told {
+		s.told = tokens{}
+		return true
+	}
+	return s.spent(e, last, s.id("spent", fmt.Sprint(t)), each)
+}
+
+// spent gives what one request cost.
+func (s *state) spent(e conversation.Entry, usage gjson.Result, id string, each func(conversation.Entry) bool) bool {
+	t, written := tokensOf(usage), conversation.TokenCount(usage.Get("cache_write_input_tokens"))
+	if t == (tokens{}) {
+		return true
+	}
+	e.Kind, e.Model = conversation.TokenUsage, s.model
+	e.ID = strings.Clone(cmp.Or(id, s.id("spent", fmt.Sprint(t))))
+	e.Usage = conversation.Usage{
+		Input: max(0, t.input-t.cached-written), CacheRead: t.cached, CacheWrite: written, Output: t.output,
+	}
+	if len(s.held) > 0 {
+		s.held = append(s.held, e)
+		return true
+	}
+	return each(e)
+}
+
+func tokensOf(v gjson.Result) tokens {
+	return tokens{conversation.TokenCount(v.Get("input_tokens")), conversation.TokenCount(v.Get("cached_input_tokens")), conversation.TokenCount(v.Get("output_tokens"))}
+}
+
+// item gives what one item says that went to the model or came from it.
+func (s *state) item(e conversation.Entry, rec record, each func(conversation.Entry) bool) bool {
+	p := rec.payload
+	kind := p.Get("type").Str
+	set := func(k conversation.Kind, text string) {
+		e.Kind, e.Text = k, text
+		// The items of older versions have no ids, and a newer one that copies
+		// them for a fork gives them ids of its own.
+		if e.ID = strings.Clone(p.Get("id").Str); e.ID == "" || !rec.ordinal {
+			e.ID = s.id(string(k), text)
+		}
+	}
+	give := func(k conversation.Kind, text string) bool {
+		set(k, text)
+		return each(e)
+	}
+	switch kind {
+	case "message":
+		switch p.Get("role").Str {
+		case "user":
+			if text := asked(p); text != "" {
+				return give(conversation.Prompt, text)
+			}
+		case "assistant":
+			e.Model = s.model
+			if text := textOf(p.Get("content")); text != "" {
+				set(conversation.Answer, text)
+				s.held = append(s.held, e)
+			}
+		}
+	case "reasoning":
+		text := textOf(p.Get("summary"))
+		if text == "" {
+			text = textOf(p.Get("content"))
+		}
+		if text != "" {
+			return give(conversation.Thought, text)
+		}
+	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call":
+		var text string
+		e.Tool, text = call(kind, p)
+		if e.Tool == "request_user_input" {
+			if s.asking == nil {
+				s.asking = map[string]bool{}
+			}
+			s.asking[strings.Clone(p.Get("call_id").Str)] = true
+		}
+		return give(conversation.Call, text)
+	case "function_call_output", "custom_tool_call_output":
+		text := output(p.Get("output"))
+		if call := p.Get("call_id").Str; s.asking[call] {
+			delete(s.asking, call)
+			return give(conversation.Reply, reply(text))
+		}
+		e.Failed = conversation.TokenCount(gjson.Get(p.Get("output").Str, "metadata.exit_code")) > 0 // as older versions have it
+		return give(conversation.Result, text)
+	}
+	return true
+}
+
+// asked is what the person wrote of a message that went to the model in
+// their name; the client writes much in it too.
+func asked(p gjson.Result) string {
+	kinds := p.Get("internal_chat_message_metadata_passthrough.content_item_kinds").Array()
+	var parts []string
+	for i, item := range p.Get("content").Array() {
+		text := item.Get("text").Str
+		var kind string
+		if i < len(kinds) {
+			kind = kinds[i].Str
+		}
+		switch {
+		case item.Get("type").Str == "input_image":
+			parts = append(parts, "[image]")
+		case text == "" || strings.HasPrefix(text, "<image") || text == "</image>":
+		case strings.HasPrefix(kind, "user."), (kind == "" || kind == "unknown") && !injected(text):
+			parts = append(parts, request(text))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// request is the person's own part of what an editor sends.
+func request(text string) string {
+	if _, own, ok := strings.Cut(text, "## My request for Codex:"); ok && strings.HasPrefix(text, "# ") {
+		return strings.TrimSpace(own)
+	}
+	return text
+}
+
+// injected says whether the client wrote that in the person's name: an
+// element, all of it, whose name no markup has, or the instructions of a project.
+func injected(text string) bool {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "# AGENTS.md instructions") {
+		return true
+	}
+	name, _, ok := strings.Cut(strings.TrimPrefix(text, "<"), ">")
+	if !ok || len(name) > 60 || !strings.HasPrefix(text, "<") {
+		return false
+	}
+	name, _, _ = strings.Cut(name, " ")
+	if !strings.Contains(name, "_") && !slices.Contains([]string{"skill", "subagents", "skills", "instructions"}, strings.ToLower(name)) {
+		return false
+	}
+	end := "</" + name + ">"
+	return len(text) >= len(end) && strings.EqualFold(text[len(text)-len(end):], end)
+}
+
+// textOf is the text of a content that is a text or a list of parts.
+func textOf(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var parts []string
+	for _, item := range content.Array() {
+		if text := item.Get("text").Str; text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// call is the tool's name and arguments.
+func call(kind string, p gjson.Result) (tool, args string) {
+	switch kind {
+	case "local_shell_call":
+		return "shell", command(p.Get("action.command"))
+	case "web_search_call":
+		return "web_search", conversation.Arguments(p.Get("action"))
+	case "tool_search_call":
+		return "tool_search", conversation.Arguments(p.Get("arguments"))
+	case "image_generation_call":
+		return "image_generation", p.Get("revised_prompt").Str
+	}
+	tool = strings.Clone(p.Get("name").Str)
+	if space := p.Get("namespace").Str; space != "" {
+		tool = space + "." + tool
+	}
+	if kind == "custom_tool_call" {
+		return tool, p.Get("input").Str
+	}
+	input := gjson.Parse(p.Get("arguments").Str)
+	if !input.IsObject() {
+		return tool, p.Get("arguments").Str
+	}
+	for _, key := range []string{"cmd", "command"} { // of a shell only the command is of interest
+		if c := input.Get(key); c.Exists() {
+			return tool, command(c)
+		}
+	}
+	return tool, conversation.Arguments(input)
+}
+
+// command is a command as a person would type it.
+func command(c gjson.Result) string {
+	words := c.Array()
+	if c.Type == gjson.String || len(words) == 0 {
+		return c.String()
+	}
+	if len(words) == 3 && (words[1].Str == "-lc" || words[1].Str == "-c") {
+		return words[2].String()
+	}
+	var all []string
+	for _, w := range words {
+		all = append(all, w.String())
+	}
+	return strings.Join(all, " ")
+}
+
+// output is what a tool answered; older shells' answers are JSON.
+func output(output gjson.Result) string {
+	if output.IsObject() {
+		output = output.Get("content")
+	}
+	text := textOf(output)
+	if strings.HasPrefix(text, `{"output":`) {
+		if inner := gjson.Get(text, "output"); inner.Type == gjson.String {
+			return inner.Str
+		}
+	}
+	return text
+}
+
+// reply is what the person said to questions of the model.
+func reply(text string) string {
+	answers := gjson.Get(text, "answers")
+	if !answers.IsObject() {
+		return text
+	}
+	var parts []string
+	answers.ForEach(func(_, v gjson.Result) bool {
+		if v.IsObject() {
+			v = v.Get("answers")
+		}
+		for _, a := range v.Array() {
+			parts = append(parts, a.String())
+		}
+		return true
+	})
+	return strings.Join(parts, "\n")
+}

@@ -1,0 +1,404 @@
+package codex
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gt/lib/conversation"
+	"gt/lib/conversation/readertest"
+)
+
+// stores are stores that real versions of Codex wrote, see e2e/codex_test.go
+// for the newest; the others are the same conversation (a command, a resume, and
+// a fork where there was one).
+func stores(t testing.TB) []string {
+	all, err := filepath.Glob(filepath.Join("testdata", "*"))
+	if err != nil || len(all) < 6 {
+		t.Fatal(all, err)
+	}
+	return all
+}
+
+// Rollouts of every version are told alike, and each request counts once.
+func TestVersions(t *testing.T) {
+	const (
+		turn  = "prompt thought answer call spent result answer spent"
+		more  = " prompt answer spent"
+		early = "prompt spent thought answer call result spent answer prompt spent answer" // tokens came first
+	)
+	type want struct {
+		kinds, prompts string
+		headless       bool
+		requests       int64 // what the conversation adds to those before
+	}
+	for _, test := range []struct {
+		store string
+		want  []want
+	}{
+		{"0.20.0", []want{{"prompt thought answer call result answer", "please run:echo hello", false, 0}}},
+		{"0.44.0", []want{{early, "please run:echo hello|second one", true, 3}}},
+		{"0.94.0", []want{
+			{turn + more, "please run:echo hello|second one", true, 3},
+			{turn + more + more, "please run:echo hello|second one|asked in the fork", false, 1},
+		}},
+		{"0.124.0", []want{
+			{turn + more, "please run:echo hello|second one", true, 3},
+			{turn + more + more, "please run:echo hello|second one|asked in the fork", false, 1},
+		}},
+		{"0.124.0-then-0.169.0", []want{
+			{turn + more + more, "please run:echo hello|second one|third, by the new one", true, 4},
+			{turn + more + more, "please run:echo hello|second one|asked in the fork", false, 1},
+			{turn + more + more + more, "please run:echo hello|second one|third, by the new one|fork, by the new one", true, 1},
+		}},
+		{"0.169.0-exec", []want{
+			{turn + more, "please echo|second prompt", true, 3},
+			{strings.TrimSpace(more), "asked in the fork", true, 1},
+			{"prompt answer call spent result answer call spent result answer spent", "delegate this", true, 3},
+			{strings.TrimSpace(more), "You are the child.", true, 1},
+		}},
+		{"0.169.0-pane", []want{{turn + " spent summary" + more, "please echo|after the compaction", false, 4}}},
+	} {
+		all := readertest.ReadStore(t, &Reader{}, filepath.Join("testdata", test.store))
+		if len(all) != len(test.want) {
+			t.Errorf("%s: %d conversations, want %d", test.store, len(all), len(test.want))
+			continue
+		}
+		var bill conversation.UsageTally
+		for i, h := range all {
+			want := test.want[i]
+			if h.Kinds() != want.kinds {
+				t.Errorf("%s, %d: the conversation is\n%s, want\n%s", test.store, i, h.Kinds(), want.kinds)
+			}
+			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
+				t.Errorf("%s, %d: the prompts are %q, want %q", test.store, i, got, want.prompts)
+			}
+			f := h.Metadata
+			first, _, _ := strings.Cut(want.prompts, "|")
+			if f.ID != h.File.ID || f.Prompt != first || f.Headless != want.headless || f.Started.IsZero() || f.First != h.Entries[0].ID {
+				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
+			}
+			if old := test.store == "0.20.0"; !old && (f.CWD != "/home/max/project" || f.Branch != "main" || f.Model == "" || f.Last.Before(f.Started) || f.Version == "") {
+				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
+			}
+			h.File.Client = "codex"
+			spent, err := bill.Add(&Reader{}, h.File)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var u conversation.Usage
+			for _, s := range spent {
+				u = s.Usage
+			}
+			if n := want.requests; u != (conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}) {
+				t.Errorf("%s, %d: %d requests cost %+v", test.store, i, n, u)
+			}
+		}
+	}
+}
+
+// A fork names its origin. Where it copied what was said before, the copies have
+// the ids of what they are copies of, and what it said itself has not.
+func TestForks(t *testing.T) {
+	for _, store := range []string{"0.94.0", "0.124.0", "0.124.0-then-0.169.0", "0.169.0-exec"} {
+		all := readertest.ReadStore(t, &Reader{}, filepath.Join("testdata", store))
+		origin := all[0]
+		ids := map[string]string{}
+		for _, e := range origin.Entries {
+			ids[e.ID] = string(e.Kind) + e.Text
+		}
+		for _, fork := range all[1:] {
+			if fork.Metadata.ForkOf == "" {
+				continue
+			}
+			if fork.Metadata.ForkOf != origin.Metadata.ID || !fork.Metadata.Started.After(origin.Metadata.Started) {
+				t.Errorf("%s: the fork is %+v", store, fork.Metadata)
+			}
+			own := false
+			for _, e := range fork.Entries {
+				own = own || e.Kind == conversation.Prompt && strings.Contains(e.Text, "fork")
+				text, copied := ids[e.ID]
+				if copied == own || copied && text != string(e.Kind)+e.Text {
+					t.Errorf("%s: of the fork, copied %v: %+v", store, copied, e)
+				}
+			}
+			if strings.HasPrefix(store, "0.169") == (fork.Metadata.First == origin.Metadata.First) {
+				t.Errorf("%s: the fork begins with %s, its origin with %s", store, fork.Metadata.First, origin.Metadata.First)
+			}
+		}
+	}
+}
+
+// A subagent hangs under its session.
+func TestSubagents(t *testing.T) {
+	all := readertest.ReadStore(t, &Reader{}, filepath.Join("testdata", "0.169.0-exec"))
+	for i, h := range all {
+		want := all[2].Metadata.ID
+		if i != 3 {
+			want = ""
+		}
+		if h.Metadata.Parent != want {
+			t.Errorf("%d: %+v", i, h.Metadata)
+		}
+	}
+	if got, want := all[2].Entries[2], "fork_context: false\nmessage: You are the child."; got.Tool != "multi_agent_v1.spawn_agent" || got.Text != want {
+		t.Errorf("the call is %+v", got)
+	}
+}
+
+func TestGoesOn(t *testing.T) {
+	for _, store := range stores(t) {
+		for _, h := range readertest.ReadStore(t, &Reader{}, store) {
+			readertest.CheckGoesOn(t, &Reader{}, h)
+			readertest.CheckSkips(t, &Reader{}, h)
+		}
+	}
+}
+
+func TestHostile(t *testing.T) {
+	for _, store := range []string{"0.44.0", "0.169.0-pane"} {
+		for _, h := range readertest.ReadStore(t, &Reader{}, filepath.Join("testdata", store)) {
+			readertest.CheckHostile(t, &Reader{}, h)
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	var all []string
+	for _, store := range stores(f) {
+		for _, pattern := range []string{"sessions/*/*/*/*.jsonl", "archived_sessions/*.jsonl"} {
+			paths, _ := filepath.Glob(filepath.Join(store, pattern))
+			all = append(all, paths...)
+		}
+	}
+	readertest.Fuzz(f, &Reader{}, "sessions/rollout-1.jsonl", all...)
+}
+
+// The last name that a person gave counts, and to give one is a change.
+func TestNames(t *testing.T) {
+	store := t.TempDir()
+	const id = "01a1fd67-713d-78e1-adfb-605b8af2eaed"
+	rollout := filepath.Join(store, "sessions", "2026", "11", "21", "rollout-2026-11-21T09-19-37-"+id+".jsonl")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(rollout, `{"timestamp":"2026-11-21T09:19:37.332Z","type":"session_meta","payload":{"id":"`+id+`"}}`+"\n")
+	c := &Reader{}
+	before := readertest.ReadStore(t, c, store)[0]
+	if before.Metadata.Title != "" {
+		t.Errorf("without a name it is called %q", before.Metadata.Title)
+	}
+	name := func(id, name string, at time.Time) string {
+		return fmt.Sprintf(`{"id":%q,"thread_name":%q,"updated_at":%q}`+"\n", id, name, at.Format(time.RFC3339Nano))
+	}
+	soon := time.Now().Add(time.Hour)
+	index := filepath.Join(store, "session_index.jsonl")
+	write(index, name(id, "first", soon)+name("../x", "other", soon)+"{]\n"+name(id, "second\nname", soon.Add(time.Second))+name(id, "torn", soon)[:40])
+	after := readertest.ReadStore(t, c, store)[0]
+	if after.Metadata.Title != "second name" || after.File.Changed <= before.File.Changed {
+		t.Errorf("it is called %q, and changed %d after it was %d", after.Metadata.Title, after.File.Changed, before.File.Changed)
+	}
+	if err := os.Remove(index); err != nil {
+		t.Fatal(err)
+	}
+	if h := readertest.ReadStore(t, c, store)[0]; h.Metadata.Title != "" {
+		t.Errorf("without an index it is called %q", h.Metadata.Title)
+	}
+}
+
+// Found is what is a rollout, wherever versions put it, and nothing else.
+func TestFind(t *testing.T) {
+	home := t.TempDir()
+	store := filepath.Join(home, ".codex")
+	const id = "01a1fd67-713d-78e1-adfb-605b8af2eaed"
+	for _, name := range []string{
+		"sessions/2026/11/21/rollout-2026-11-21T09-19-37-" + id + ".jsonl",
+		"sessions/rollout-2025-05-07-" + id + ".jsonl",
+		"archived_sessions/rollout-2026-11-21T09-19-37-" + id + ".jsonl",
+		"sessions/2026/11/21/rollout-x.jsonl", // without an id in its name
+		"sessions/2026/11/21/rollout-2026-11-21T09-19-37-" + id + ".jsonl.zst",
+		"sessions/2026/11/21/rollout-2026-11-21T09-19-37-" + id + ".jsonl.tmp",
+		"sessions/2026/11/21/history.jsonl",
+		"sessions/2026/11/21/deeper/rollout-2026-11-21T09-19-37-" + id + ".jsonl",
+		"history.jsonl",
+	} {
+		path := filepath.Join(store, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("{}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	day := filepath.Join(store, "sessions", "2026", "11", "21")
+	if err := os.Mkdir(filepath.Join(day, "rollout-folder-"+id+".jsonl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(day, "rollout-fifo-"+id+".jsonl"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(day, "rollout-link-"+id+".jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(home, ".codex-work")
+	if err := os.MkdirAll(filepath.Join(other, "archived_sessions"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, env := range []map[string]string{
+		{"HOME": home}, {"HOME": home, "CODEX_HOME": store + "/"}, {"HOME": home, "CODEX_HOME": "/nowhere"},
+	} {
+		got := (&Reader{}).Stores(func(name string) string { return env[name] })
+		if !slices.Equal(got, []string{store, other}) {
+			t.Errorf("%v: the stores are %q", env, got)
+		}
+	}
+	var found []string
+	if err := (&Reader{}).Find(store, func(f conversation.File) {
+		rel, _ := filepath.Rel(store, f.Path)
+		found = append(found, rel+" "+string(f.ID))
+		if f.Client != "codex" || f.Store != store || f.Size != 3 || f.Changed == 0 {
+			t.Errorf("%+v", f)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"sessions/2026/11/21/rollout-2026-11-21T09-19-37-" + id + ".jsonl " + id,
+		"sessions/2026/11/21/rollout-x.jsonl ",
+		"sessions/rollout-2025-05-07-" + id + ".jsonl " + id,
+		"archived_sessions/rollout-2026-11-21T09-19-37-" + id + ".jsonl " + id,
+	}
+	slices.Sort(found)
+	slices.Sort(want)
+	if !slices.Equal(found, want) {
+		t.Errorf("found are\n%s, want\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
+	}
+	if err := (&Reader{}).Find(filepath.Join(home, "nowhere"), func(conversation.File) {}); err == nil {
+		t.Error("a store that is not there is read without an error")
+	}
+}
+
+// A first prompt behind much that the client put before it is found.
+func TestLateFirstPrompt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
+	long := strings.Repeat("instructions ", 8000)
+	text := `{"timestamp":"2026-11-21T09:19:37.332Z","ordinal":0,"type":"session_meta","payload":{"id":"a1","cwd":"/w","source":"cli","base_instructions":{"text":"` + long + `"}}}` + "\n" +
+		`{"timestamp":"2026-11-21T09:19:38.332Z","ordinal":1,"type":"response_item","payload":{"type":"message","role":"developer","content":[{"type":"input_text","text":"` + long + `"}]}}` + "\n" +
+		`{"timestamp":"2026-11-21T09:19:39.332Z","ordinal":2,"type":"response_item","payload":{"type":"message","id":"m1","role":"user","content":[{"type":"input_text","text":"the prompt"}]}}` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := (&Reader{}).Metadata(conversation.File{Path: path, Size: int64(len(text))})
+	if err != nil || facts.Prompt != "the prompt" || facts.First != "m1" || facts.ID != "a1" || facts.CWD != "/w" || facts.Started.Second() != 37 || facts.Last.Second() != 39 {
+		t.Errorf("%+v, %v", facts, err)
+	}
+}
+
+// What the client writes in the person's name is no prompt; what looks like it
+// and is the person's is one.
+func TestPrompts(t *testing.T) {
+	line := func(content, more string) string {
+		return `{"timestamp":"2026-11-21T09:19:38.332Z","type":"response_item","payload":{"type":"message","role":"user","content":[` + content + `]` + more + `}}` + "\n"
+	}
+	text := func(s string) string { return fmt.Sprintf(`{"type":"input_text","text":%q}`, s) }
+	kinds := func(k string) string {
+		return `,"internal_chat_message_metadata_passthrough":{"content_item_kinds":[` + k + `]}`
+	}
+	for _, test := range []struct{ line, want string }{
+		{line(text("hello"), ""), "hello"},
+		{line(text("<environment_context>\n<cwd>/w</cwd>\n</environment_context>"), ""), ""},
+		{line(text("<ENVIRONMENT_CONTEXT>x</environment_context>\n"), ""), ""},
+		{line(text("<user_instructions>\n\nbe kind\n\n</user_instructions>"), ""), ""},
+		{line(text("# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"), ""), ""},
+		{line(text("<skill>\n<name>x</name>\n</skill>"), ""), ""},
+		{line(text("<turn_aborted>\nThe user interrupted\n</turn_aborted>"), ""), ""},
+		{line(text("<user_shell_command>\n<command>ls</command>\n</user_shell_command>"), ""), ""},
+		{line(text(`<hook_prompt hook_run_id="1">x</hook_prompt>`), ""), ""},
+		{line(text("<environment_context> is what?"), ""), "<environment_context> is what?"},
+		{line(text("<div>why is this not centred?</div>"), ""), "<div>why is this not centred?</div>"},
+		{line(text("<"), ""), "<"},
+		{line(text("# Context from my IDE setup:\n\n## Active file: a.go\n\n## My request for Codex:\nfix it\n"), ""), "fix it"},
+		{line(text("<image name=[Image #1]>")+`,{"type":"input_image","image_url":"data:image/png;base64,AAAA"},`+text("</image>")+","+text("what is it?"), ""), "[image]\nwhat is it?"},
+		{line(text("be kind")+","+text("hello"), kinds(`"agents_md.instructions","user.text"`)), "hello"},
+		{line(text("<environment_context>as pasted</environment_context>"), kinds(`"user.text"`)), "<environment_context>as pasted</environment_context>"},
+		{line(text("hello"), kinds(`"unknown"`)), "hello"},
+		{line(text("hello"), kinds(`7`)), "hello"},
+		{line(text("out of nowhere"), kinds(`"hooks.stop"`)), ""},
+		{line(`"x",7,null,{"text":7}`, ""), ""},
+	} {
+		path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
+		if err := os.WriteFile(path, []byte(test.line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, _ := readertest.ReadFrom(t, &Reader{}, conversation.File{Path: path}, 0, -1)
+		got := strings.Join(readertest.Held{Entries: all}.Texts(conversation.Prompt), "|")
+		if got != test.want {
+			t.Errorf("%s is the prompt %q, want %q", test.line, got, test.want)
+		}
+	}
+}
+
+// Calls and what came of them read as a person would write them.
+func TestTools(t *testing.T) {
+	for _, test := range []struct{ payload, want string }{
+		{`{"type":"function_call","name":"shell","arguments":"{\"command\":[\"bash\",\"-lc\",\"ls | wc\"],\"workdir\":\"/w\"}"}`, "call shell: ls | wc"},
+		{`{"type":"function_call","name":"shell","arguments":"{\"command\":[\"git\",\"status\"]}"}`, "call shell: git status"},
+		{`{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"ls\",\"yield_time_ms\":1000}"}`, "call exec_command: ls"},
+		{`{"type":"function_call","name":"write_stdin","arguments":"{\"session_id\":1,\"chars\":\"q\"}"}`, "call write_stdin: session_id: 1\nchars: q"},
+		{`{"type":"function_call","name":"mcp__docs__get","arguments":"no JSON"}`, "call mcp__docs__get: no JSON"},
+		{`{"type":"custom_tool_call","name":"apply_patch","input":"*** Begin Patch"}`, "call apply_patch: *** Begin Patch"},
+		{`{"type":"local_shell_call","action":{"type":"exec","command":["ls","-l"]}}`, "call shell: ls -l"},
+		{`{"type":"web_search_call","action":{"type":"search","query":"go"}}`, "call web_search: type: search\nquery: go"},
+		{`{"type":"function_call_output","output":"{\"output\":\"hello\\n\",\"metadata\":{\"exit_code\":0}}"}`, "result : hello\n"},
+		{`{"type":"function_call_output","output":{"content":"hello","success":true}}`, "result : hello"},
+		{`{"type":"function_call_output","output":[{"type":"input_text","text":"a"},{"type":"input_image"},{"type":"input_text","text":"b"}]}`, "result : a\nb"},
+		{`{"type":"custom_tool_call_output","output":"Success."}`, "result : Success."},
+		{`{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}`, "thought : hm"},
+		{`{"type":"reasoning","summary":[],"content":null,"encrypted_content":"x"}`, ""},
+		{`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}`, "answer : a\nb"},
+		{`{"type":"message","role":"developer","content":[{"type":"input_text","text":"a"}]}`, ""},
+		{`{"type":"function_call","name":"request_user_input","call_id":"c","arguments":"{\"questions\":[]}"}}` + "\n" +
+			`{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"{\"answers\":{\"q\":{\"answers\":[\"Yes\",\"user_note: now\"]}}}"}`,
+			"call request_user_input: []|reply : Yes\nuser_note: now"},
+	} {
+		path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
+		if err := os.WriteFile(path, []byte(`{"type":"response_item","payload":`+test.payload+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, _ := readertest.ReadFrom(t, &Reader{}, conversation.File{Path: path}, 0, -1)
+		var got []string
+		for _, e := range all {
+			got = append(got, fmt.Sprintf("%s %s: %s", e.Kind, e.Tool, e.Text))
+		}
+		if got := strings.Join(got, "|"); got != test.want {
+			t.Errorf("%s is %q, want %q", test.payload, got, test.want)
+		}
+	}
+}
+
+// An older version begins to count anew where a conversation goes on, and may
+// come to the same number; the same number told again is no other request.
+func TestCountsAnew(t *testing.T) {
+	const usage = `{"input_tokens":100,"cached_input_tokens":40,"output_tokens":10,"total_tokens":110}`
+	const told = `{"timestamp":"2026-11-21T09:19:38.332Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":` + usage + `,"last_token_usage":` + usage + `}}}` + "\n"
+	const none = `{"timestamp":"2026-11-21T09:19:38.332Z","type":"event_msg","payload":{"type":"token_count","info":null}}` + "\n"
+	path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
+	if err := os.WriteFile(path, []byte(none+told+told+none+told+told), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := readertest.ReadFrom(t, &Reader{}, conversation.File{Path: path}, 0, -1)
+	if got := (readertest.Held{Entries: all}).Kinds(); got != "spent spent" {
+		t.Errorf("two requests are %s", got)
+	}
+}

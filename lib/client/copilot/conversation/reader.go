@@ -1,0 +1,430 @@
+// Package copilot reads the sessions of GitHub's Copilot CLI, as 1.0.45, 1.0.66 and
+// 1.0.102 write them:
+//
+//	<store>/session-state/<id>/events.jsonl
+//	<store>/session-state/<id>/workspace.yaml   its name, folder and branch
+//
+// A fork begins with a copy of all events, ids and times and all. Subagents
+// write into the events of their session, each under an agentId: what they cost
+// is told here, what they said is not.
+//
+// What is not read: the database of all sessions, and the sessions of versions
+// before 0.0.342 (history-session-state), which no version of today knows.
+package copilot
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Reader is the conversation.Reader of GitHub's Copilot CLI.
+type Reader struct{}
+
+func (Reader) Client() string { return "copilot" }
+
+func (Reader) PlainText(conversation.File) bool { return true }
+
+// Stores are the folder of the environment, the usual one, and those that people
+// keep beside it for other accounts.
+func (Reader) Stores(getenv func(string) string) []string {
+	return account.Stores(account.Dirs(account.Places("copilot", getenv)), "session-state")
+}
+
+// Find lists the sessions' folders. A name that was given later changes only the
+// workspace's file, so that one's time counts too.
+func (Reader) Find(store string, each func(conversation.File)) error {
+	dir := filepath.Join(store, "session-state")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return atomicfile.Error("read", dir, err)
+	}
+	var lost conversation.ReadErrors
+	for _, e := range entries {
+		id, err := session.ParseID(e.Name())
+		if err != nil || e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name(), "events.jsonl")
+		info, ok := lost.File(path)
+		if !ok {
+			continue
+		}
+		f := conversation.File{Client: "copilot", Store: store, Path: path, ID: id, Size: info.Size(), Changed: info.ModTime().UnixNano()}
+		if w, ok := lost.File(workspace(f)); ok {
+			f.Changed = max(f.Changed, w.ModTime().UnixNano())
+		}
+		each(f)
+	}
+	return lost.Err()
+}
+
+// workspace is the file beside the events that says what a list shows of them.
+func workspace(f conversation.File) string {
+	return filepath.Join(filepath.Dir(f.Path), "workspace.yaml")
+}
+
+// event is one line of a session's events.
+type event struct {
+	kind, id, time string
+	agent          bool // a subagent's
+	data           gjson.Result
+}
+
+// parse reads a line in one pass.
+func parse(line []byte) (e event) {
+	if len(line) == 0 || line[0] != '{' {
+		return e
+	}
+	gjson.ParseBytes(line).ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "type":
+			e.kind = v.Str
+		case "id":
+			e.id = strings.Clone(v.Str)
+		case "timestamp":
+			e.time = v.Str
+		case "agentId":
+			e.agent = v.Str != ""
+		case "data":
+			e.data = v
+		}
+		return true
+	})
+	if e.data.IsObject() && e.data.Get("parentToolCallId").Str != "" { // of versions without an agentId
+		e.agent = true
+	}
+	return e
+}
+
+// Metadata takes the facts from the events, and the name from the workspace.
+func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	facts := conversation.Metadata{ID: f.ID}
+	var folder, branch string
+	instructed, begun := false, false
+	front := func(line []byte) {
+		e := parse(line)
+		if at := conversation.ParseTime(e.time); facts.Started.IsZero() {
+			facts.Started = at
+		}
+		switch e.kind {
+		case "session.start":
+			if id, err := session.ParseID(e.data.Get("sessionId").Str); err == nil {
+				facts.ID = session.ID(strings.Clone(string(id)))
+			}
+			if id, err := session.ParseID(e.data.Get("detachedFromSpawningParentSessionId").Str); err == nil {
+				facts.Parent = session.ID(strings.Clone(string(id)))
+			}
+			if at := conversation.ParseTime(e.data.Get("startTime").Str); !at.IsZero() { // a fork's own: the rest is a copy
+				facts.Started = at
+			}
+			conversation.Keep(&facts.Version, e.data.Get("copilotVersion").Str)
+			conversation.Keep(&folder, e.data.Get("context.cwd").Str)
+			conversation.Keep(&branch, e.data.Get("context.branch").Str)
+			conversation.Keep(&facts.Model, e.data.Get("selectedModel").Str)
+		case "session.model_change":
+			conversation.Keep(&facts.Model, e.data.Get("newModel").Str)
+		case "session.info":
+			conversation.Keep((*string)(&facts.ForkOf), string(origin(e.data, facts.ID)))
+		case "system.message":
+			// Nothing else says that nobody sat in front of it.
+			if s := e.data.Get("content").Str; !instructed && !e.agent {
+				instructed = true
+				facts.Headless = strings.Contains(s[:min(len(s), 400)], "running in non-interactive mode")
+			}
+		case "user.message":
+			if text := asked(e); text != "" && facts.Prompt == "" {
+				facts.Prompt, facts.First = conversation.Excerpt(text), e.id
+			}
+		}
+	}
+	// The first prompt stands before the instructions in newer versions, and
+	// behind them in older ones; the answer begins behind both.
+	read := func(line []byte) bool {
+		front(line)
+		begun = facts.Prompt != "" && bytes.Contains(line[:min(len(line), 60)], []byte(`"assistant.`))
+		return !begun
+	}
+	var last conversation.Metadata
+	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+		return whole && read(line)
+	}, func(line []byte) bool {
+		e := parse(line)
+		if last.Last.IsZero() {
+			last.Last = conversation.ParseTime(e.time)
+		}
+		if e.agent {
+			return true
+		}
+		switch e.kind {
+		case "session.resume":
+			conversation.Keep(&last.CWD, e.data.Get("context.cwd").Str)
+			conversation.Keep(&last.Branch, e.data.Get("context.branch").Str)
+		case "session.context_changed":
+			conversation.Keep(&last.CWD, e.data.Get("cwd").Str)
+			conversation.Keep(&last.Branch, e.data.Get("branch").Str)
+		case "session.info":
+			conversation.Keep((*string)(&last.ForkOf), string(origin(e.data, facts.ID)))
+		case "session.model_change":
+			conversation.Keep(&last.Model, e.data.Get("newModel").Str)
+		case "assistant.message":
+			conversation.Keep(&last.Model, e.data.Get("model").Str)
+		}
+		return true
+	})
+	if err != nil {
+		return conversation.Metadata{}, err
+	}
+	if !begun && f.Size > conversation.EndSize {
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			return read(line) && at < conversation.MaxFront
+		})
+		if err != nil {
+			return conversation.Metadata{}, err
+		}
+	}
+	facts.Last, facts.Model = last.Last, cmp.Or(last.Model, facts.Model)
+	conversation.Keep((*string)(&facts.ForkOf), string(last.ForkOf))
+	ws, err := readWorkspace(f)
+	facts.CWD = cmp.Or(last.CWD, folder, ws["cwd"])
+	facts.Branch = cmp.Or(last.Branch, branch, ws["branch"])
+	if name := conversation.Excerpt(cmp.Or(ws["name"], ws["summary"])); ws["user_named"] == "true" || !strings.HasPrefix(facts.Prompt, name) {
+		facts.Title = name
+	}
+	return facts, err
+}
+
+// origin is the session that a fork says it is of.
+func origin(data gjson.Result, own session.ID) session.ID {
+	message := data.Get("message").Str
+	if data.Get("infoType").Str != "fork" || !strings.HasPrefix(message, "Forked from ") {
+		return ""
+	}
+	for rest := message; ; {
+		_, after, ok := strings.Cut(rest, "(")
+		if !ok {
+			return ""
+		}
+		rest = after
+		word, _, _ := strings.Cut(rest, ")")
+		const uuid = 36
+		if id, err := session.ParseID(word); err == nil && len(word) == uuid && id != own {
+			return session.ID(strings.Clone(word))
+		}
+	}
+}
+
+// readWorkspace reads the file beside the events.
+func readWorkspace(f conversation.File) (map[string]string, error) {
+	data, err := atomicfile.Read(workspace(f), 1<<20)
+	if err != nil {
+		return nil, conversation.Unreadable(workspace(f), err)
+	}
+	return flatYAML(string(data)), nil
+}
+
+// flatYAML reads the keys at the left edge of a YAML text, and their values
+// where these are one text: plain, in quotes, or a block.
+func flatYAML(text string) map[string]string {
+	all := map[string]string{}
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		key, value, ok := strings.Cut(strings.TrimSuffix(lines[i], "\r"), ":")
+		if !ok || key == "" || strings.ContainsAny(key, " \t#-'\"") || value != "" && value[0] != ' ' && value[0] != '\t' {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		switch {
+		case strings.HasPrefix(value, "|") || strings.HasPrefix(value, ">"):
+			var block []string
+			for i+1 < len(lines) && (strings.TrimSpace(lines[i+1]) == "" || lines[i+1][0] == ' ') {
+				i++
+				block = append(block, strings.TrimSpace(lines[i]))
+			}
+			between := "\n"
+			if value[0] == '>' {
+				between = " "
+			}
+			value = strings.TrimSpace(strings.Join(block, between))
+		case len(value) > 1 && value[0] == '\'' && value[len(value)-1] == '\'':
+			value = strings.ReplaceAll(value[1:len(value)-1], "''", "'")
+		case len(value) > 1 && value[0] == '"':
+			if s, err := strconv.Unquote(value); err == nil {
+				value = s
+			}
+		case value == "null" || value == "~":
+			value = ""
+		}
+		all[key] = value
+	}
+	return all
+}
+
+// asked is what the person wrote of a user.message; others write such, too.
+func asked(e event) string {
+	source := e.data.Get("source").Str
+	if e.agent || source == "system" || strings.HasPrefix(source, "agent-") || strings.HasPrefix(source, "skill-") ||
+		e.data.Get("isAutopilotContinuation").Type == gjson.True {
+		return ""
+	}
+	return e.data.Get("content").Str
+}
+
+// usedTokens are a model's tokens, as they were told so far.
+type usedTokens map[string]conversation.Usage
+
+// Read gives the events of the file in their order. What a person took back
+// (/rewind) stands in it all the same.
+func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	used := usedTokens{}
+	if o.From > 0 {
+		_, err := conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			if at < o.From && counts(line) {
+				used.read(parse(line), at, func(conversation.Entry) bool { return true })
+			}
+			return at < o.From
+		})
+		if err != nil {
+			return o.From, err
+		}
+	}
+	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
+		if o.Skip != nil && !counts(line) && !bytes.Contains(line, []byte(`"user.message"`)) && o.Skip(line) {
+			return true
+		}
+		return used.read(parse(line), at, each)
+	})
+}
+
+// counts says whether later events cannot be understood without this one. The
+// client writes an event's type to its beginning.
+func counts(line []byte) bool {
+	front := line[:min(len(line), 60)]
+	return bytes.Contains(front, []byte(`"session.usage_record"`)) || bytes.Contains(front, []byte(`"session.shutdown"`))
+}
+
+// read calls each for what an event says.
+func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bool) bool {
+	e := conversation.Entry{Time: conversation.ParseTime(ev.time), ID: ev.id, At: at}
+	give := func(kind conversation.Kind, text string) bool {
+		if text == "" && kind != conversation.Call && kind != conversation.Result {
+			return true
+		}
+		e.Kind, e.Text = kind, text
+		return each(e)
+	}
+	d := ev.data
+	switch ev.kind { // what everybody in the session cost
+	case "session.usage_record":
+		u := d.Get("usage")
+		e.Kind, e.Model, e.Usage = conversation.TokenUsage, strings.Clone(u.Get("model").Str), usageOf(u)
+		e.ID = strings.Clone(cmp.Or(u.Get("accounting.usageId").Str, u.Get("apiCallId").Str, ev.id))
+		used.add(e.Model, e.Usage)
+		return e.Usage == (conversation.Usage{}) || each(e)
+	case "session.shutdown":
+		return used.shutdown(e, d, each)
+	}
+	if ev.agent {
+		return true
+	}
+	switch ev.kind {
+	case "user.message":
+		return give(conversation.Prompt, asked(ev))
+	case "assistant.message":
+		e.Model = strings.Clone(d.Get("model").Str)
+		if !give(conversation.Thought, d.Get("reasoningText").Str) || !give(conversation.Answer, d.Get("content").Str) {
+			return false
+		}
+		e.Model = ""
+		for _, call := range d.Get("toolRequests").Array() {
+			e.Tool = strings.Clone(call.Get("name").Str)
+			if e.Tool != "" && !give(conversation.Call, arguments(call.Get("arguments"))) {
+				return false
+			}
+		}
+	case "tool.user_requested": // the person's own command
+		e.Tool = strings.Clone(d.Get("toolName").Str)
+		return give(conversation.Call, arguments(d.Get("arguments")))
+	case "tool.execution_complete":
+		text := d.Get("result.content").Str
+		if text == "" {
+			text = d.Get("error.message").Str
+		}
+		e.Failed = d.Get("success").Type == gjson.False
+		return give(conversation.Result, text)
+	case "human_response.recorded":
+		return give(conversation.Reply, conversation.Arguments(d.Get("response.content")))
+	case "user_input.completed":
+		return give(conversation.Reply, d.Get("answer").Str)
+	case "session.compaction_complete":
+		if u := d.Get("compactionTokensUsed"); u.IsObject() && usageOf(u) != (conversation.Usage{}) {
+			s := e
+			s.Kind, s.Model, s.Usage = conversation.TokenUsage, strings.Clone(u.Get("model").Str), usageOf(u)
+			if !each(s) {
+				return false
+			}
+		}
+		return give(conversation.Summary, d.Get("summaryContent").Str)
+	}
+	return true
+}
+
+// arguments are a call's; of a shell's only the command is of interest.
+func arguments(input gjson.Result) string {
+	if c := input.Get("command"); input.IsObject() && c.Type == gjson.String {
+		return c.Str
+	}
+	return conversation.Arguments(input)
+}
+
+// shutdown gives what versions tell of a run at its end that do not tell of each
+// request: the older ones of that run alone, the newer ones (they count AI
+// credits, too) of the whole session.
+func (used usedTokens) shutdown(e conversation.Entry, d gjson.Result, each func(conversation.Entry) bool) bool {
+	whole, more := d.Get("totalNanoAiu").Exists(), true
+	d.Get("modelMetrics").ForEach(func(model, m gjson.Result) bool {
+		u := usageOf(m.Get("usage"))
+		if whole {
+			was := used[model.Str]
+			u = conversation.Usage{
+				Input: max(0, u.Input-was.Input), CacheRead: max(0, u.CacheRead-was.CacheRead),
+				CacheWrite: max(0, u.CacheWrite-was.CacheWrite), Output: max(0, u.Output-was.Output),
+			}
+		}
+		s := e
+		s.Kind, s.Model, s.Usage, s.ID = conversation.TokenUsage, strings.Clone(model.Str), u, e.ID+"."+model.Str
+		used.add(s.Model, u)
+		more = u == (conversation.Usage{}) || each(s)
+		return more
+	})
+	return more
+}
+
+func (used usedTokens) add(model string, u conversation.Usage) {
+	sum := used[model]
+	sum.Input += u.Input
+	sum.CacheRead += u.CacheRead
+	sum.CacheWrite += u.CacheWrite
+	sum.Output += u.Output
+	used[model] = sum
+}
+
+// usageOf reads tokens. The client counts what came from the cache, or was
+// Put there, among the input.
+func usageOf(u gjson.Result) conversation.Usage {
+	read, written := conversation.TokenCount(u.Get("cacheReadTokens")), conversation.TokenCount(u.Get("cacheWriteTokens"))
+	return conversation.Usage{
+		Input:     max(0, conversation.TokenCount(u.Get("inputTokens"))-read-written),
+		CacheRead: read, CacheWrite: written, Output: conversation.TokenCount(u.Get("outputTokens")),
+	}
+}

@@ -1,0 +1,276 @@
+package copilot
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gt/lib/conversation"
+	"gt/lib/conversation/readertest"
+)
+
+// stores are stores that real versions of Copilot wrote: the newest as
+// e2e/copilot_test.go says, the others a command and a resume.
+func stores(t testing.TB) []string {
+	all, err := filepath.Glob(filepath.Join("testdata", "*"))
+	if err != nil || len(all) < 4 {
+		t.Fatal(all, err)
+	}
+	return all
+}
+
+// Sessions of every version are told alike, and each request counts once, though
+// versions tell of it with the request, at the end of a run, or again at that of
+// each later run.
+func TestVersions(t *testing.T) {
+	type want struct {
+		kinds, prompts, title string
+		headless              bool
+		requests              int64 // what the session adds to those before
+	}
+	const turn = "prompt spent thought answer call result spent answer"
+	for _, test := range []struct {
+		store string
+		want  []want
+	}{
+		{"1.0.45", []want{{"prompt thought answer call result answer spent prompt answer spent", "please run:echo hello|second one", "", true, 3}}},
+		{"1.0.66", []want{{"prompt thought answer call result answer spent prompt answer spent", "please run:echo hello|second one", "", true, 3}}},
+		{"1.0.102-prompt", []want{
+			{turn + " prompt spent answer", "please echo|second prompt", "", true, 3},
+			{"prompt spent answer call spent result spent answer", "delegate this", "", true, 3},
+		}},
+		{"1.0.102-pane", []want{
+			{turn + " spent summary prompt spent answer", "please echo|after the compaction", "A fine name", false, 4},
+			{turn + " spent summary prompt spent answer prompt spent answer", "please echo|after the compaction|asked in the fork", "A fine name (fork)", false, 1},
+		}},
+	} {
+		all := readertest.ReadStore(t, Reader{}, filepath.Join("testdata", test.store))
+		if len(all) != len(test.want) {
+			t.Errorf("%s: %d sessions, want %d", test.store, len(all), len(test.want))
+			continue
+		}
+		var bill conversation.UsageTally
+		for i, h := range all {
+			want := test.want[i]
+			if h.Kinds() != want.kinds {
+				t.Errorf("%s, %d: the session is\n%s, want\n%s", test.store, i, h.Kinds(), want.kinds)
+			}
+			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
+				t.Errorf("%s, %d: the prompts are %q, want %q", test.store, i, got, want.prompts)
+			}
+			f := h.Metadata
+			first, _, _ := strings.Cut(want.prompts, "|")
+			if f.ID != h.File.ID || f.Prompt != first || f.Title != want.title || f.Headless != want.headless || f.Parent != "" ||
+				f.CWD != "/home/max/project" || f.Branch != "main" || f.Model != "gpt-5.4" || !strings.HasPrefix(test.store, f.Version) || f.Version == "" ||
+				f.Started.IsZero() || f.Last.Before(f.Started) || f.First != h.Entries[0].ID {
+				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
+			}
+			spent, err := bill.Add(Reader{}, h.File)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var u conversation.Usage
+			for _, s := range spent {
+				u = s.Usage
+			}
+			if n := want.requests; u != (conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}) {
+				t.Errorf("%s, %d: %d requests cost %+v", test.store, i, n, u)
+			}
+		}
+	}
+}
+
+// A fork names its origin, and its copies have the ids of what they are copies of.
+func TestForks(t *testing.T) {
+	all := readertest.ReadStore(t, Reader{}, filepath.Join("testdata", "1.0.102-pane"))
+	origin, fork := all[0], all[1]
+	if fork.Metadata.ForkOf != origin.Metadata.ID || origin.Metadata.ForkOf != "" || fork.Metadata.First != origin.Metadata.First || !fork.Metadata.Started.After(origin.Metadata.Started) {
+		t.Errorf("the fork is %+v, its origin %+v", fork.Metadata, origin.Metadata)
+	}
+	for i, e := range fork.Entries {
+		if copied := i < len(origin.Entries); copied && (e.ID != origin.Entries[i].ID || e.Text != origin.Entries[i].Text) ||
+			!copied && slices.ContainsFunc(origin.Entries, func(o conversation.Entry) bool { return o.ID == e.ID }) {
+			t.Errorf("entry %d of the fork is %+v", i, e)
+		}
+	}
+}
+
+func TestGoesOn(t *testing.T) {
+	for _, store := range stores(t) {
+		for _, h := range readertest.ReadStore(t, Reader{}, store) {
+			readertest.CheckGoesOn(t, Reader{}, h)
+			readertest.CheckSkips(t, Reader{}, h)
+		}
+	}
+}
+
+func TestHostile(t *testing.T) {
+	readertest.CheckHostile(t, Reader{}, readertest.ReadStore(t, Reader{}, filepath.Join("testdata", "1.0.102-prompt"))[0])
+}
+
+func FuzzReader(f *testing.F) {
+	var all []string
+	for _, store := range stores(f) {
+		paths, _ := filepath.Glob(filepath.Join(store, "session-state", "*", "events.jsonl"))
+		all = append(all, paths...)
+	}
+	readertest.Fuzz(f, Reader{}, "session-state/id/events.jsonl", all...)
+}
+
+// Found is what has events, by its folder's name; and that it was renamed is a
+// change.
+func TestFind(t *testing.T) {
+	home := t.TempDir()
+	store := filepath.Join(home, ".copilot")
+	const id = "ae464dc5-2fcb-48ea-bf43-d3d59e4aec97"
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(store, "session-state", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write(id+"/events.jsonl", `{"type":"user.message","id":"1","timestamp":"2026-11-21T09:43:04.714Z","data":{"content":"fix the bug"}}`+"\n")
+	write("without/workspace.yaml", "id: without\n")
+	write(".session-operation-locks/events.jsonl", "{}\n")
+	write("no id/events.jsonl", "{}\n")
+	write("file.jsonl", "{}\n")
+	if err := os.MkdirAll(filepath.Join(store, "session-state", "folder", "events.jsonl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(store, "session-state", "fifo"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(store, "session-state", "fifo", "events.jsonl"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, env := range []map[string]string{
+		{"HOME": home}, {"HOME": home, "COPILOT_HOME": store + "/"}, {"COPILOT_HOME": store}, {"HOME": home, "COPILOT_HOME": "/nowhere"},
+	} {
+		if got := (Reader{}).Stores(func(name string) string { return env[name] }); !slices.Equal(got, []string{store}) {
+			t.Errorf("%v: the stores are %q", env, got)
+		}
+	}
+	find := func() readertest.Held {
+		t.Helper()
+		all := readertest.ReadStore(t, Reader{}, store)
+		if len(all) != 1 || all[0].File.ID != id || all[0].File.Client != "copilot" || all[0].File.Store != store {
+			t.Fatalf("found are %+v", all)
+		}
+		return all[0]
+	}
+	before := find()
+	workspace := write(id+"/workspace.yaml", "id: "+id+"\ncwd: /w\nbranch: b\nname: fix the bug\nuser_named: false\n")
+	h := find()
+	if h.Metadata.Title != "" || h.Metadata.CWD != "/w" || h.Metadata.Branch != "b" || h.Metadata.Prompt != "fix the bug" {
+		t.Errorf("%+v", h.Metadata)
+	}
+	write(id+"/workspace.yaml", "id: "+id+"\nname: fix the\nuser_named: true\n")
+	soon := time.Now().Add(time.Hour)
+	if err := os.Chtimes(workspace, soon, soon); err != nil {
+		t.Fatal(err)
+	}
+	if h := find(); h.Metadata.Title != "fix the" || h.File.Changed <= before.File.Changed {
+		t.Errorf("it is called %q, and changed %d after it was %d", h.Metadata.Title, h.File.Changed, before.File.Changed)
+	}
+	write(id+"/workspace.yaml", "summary: |-\n  Two\n  lines\n")
+	if h := find(); h.Metadata.Title != "Two lines" {
+		t.Errorf("it is called %q", h.Metadata.Title)
+	}
+	if err := (Reader{}).Find(filepath.Join(home, "nowhere"), func(conversation.File) {}); err == nil {
+		t.Error("a store that is not there is read without an error")
+	}
+}
+
+// The forms in which Copilot writes a name, as seen, and what is broken.
+func TestFlatYAML(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want map[string]string
+	}{
+		{"id: a\ncwd: /w x/y\nuser_named: true\nsummary_count: 0\n", map[string]string{"id": "a", "cwd": "/w x/y", "user_named": "true", "summary_count": "0"}},
+		{"name: |-\n  two lines\n  of a prompt: \"quoted\"\nuser_named: false\n", map[string]string{"name": "two lines\nof a prompt: \"quoted\"", "user_named": "false"}},
+		{"name: |-\n  one\n\n  three\nid: a\n", map[string]string{"name": "one\n\nthree", "id": "a"}},
+		{"name: >-\n  folded\n  text\n", map[string]string{"name": "folded text"}},
+		{"name: '''single'' start'\n", map[string]string{"name": "'single' start"}},
+		{"name: \"a\\n\\u00fc\\\"\"\n", map[string]string{"name": "a\nü\""}},
+		{"name: 'null'\n", map[string]string{"name": "null"}},
+		{"name: null\nbranch: ~\nid:\n", map[string]string{"name": "", "branch": "", "id": ""}},
+		{"name: fix: the #1 bug\n", map[string]string{"name": "fix: the #1 bug"}},
+		{"name: a\r\nid: b\r\n", map[string]string{"name": "a", "id": "b"}},
+		{"list:\n- a: b\n  c: d\nmap:\n  e: f\n# g: h\n", map[string]string{"list": "", "map": ""}},
+		{"name: 'torn", map[string]string{"name": "'torn"}},
+		{"name: \"torn", map[string]string{"name": "\"torn"}},
+		{"name: |", map[string]string{"name": ""}},
+		{"", map[string]string{}},
+		{":\n: x\nx\ny:z\n'", map[string]string{}},
+	} {
+		if got := flatYAML(test.text); !maps.Equal(got, test.want) {
+			t.Errorf("%q is %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+func FuzzFlatYAML(f *testing.F) {
+	f.Add("name: |-\n  a\nid: 'b'\n\"")
+	f.Fuzz(func(t *testing.T, text string) {
+		for key := range flatYAML(text) {
+			if !strings.Contains(text, key+":") {
+				t.Errorf("%q has no %q", text, key)
+			}
+		}
+	})
+}
+
+// What an event says, of those that the fixtures do not have.
+func TestEvents(t *testing.T) {
+	for _, test := range []struct{ kind, data, want string }{
+		{"user.message", `{"content":"hello","transformedContent":"<x>hello"}`, "prompt : hello"},
+		{"user.message", `{"content":"hello","source":"user"}`, "prompt : hello"},
+		{"user.message", `{"content":"hello","source":"command-plan"}`, "prompt : hello"},
+		{"user.message", `{"content":"hello","source":"skill-pdf"}`, ""},
+		{"user.message", `{"content":"hello","source":"agent-a"}`, ""},
+		{"user.message", `{"content":"hello","source":"system"}`, ""},
+		{"user.message", `{"content":"go on","isAutopilotContinuation":true}`, ""},
+		{"user.message", `{"content":"hello","parentToolCallId":"c"}`, ""},
+		{"user.message", `{"content":""}`, ""},
+		{"human_response.recorded", `{"response":{"responseKind":"ask_user","content":{"color":"red"}}}`, "reply : red"},
+		{"user_input.completed", `{"requestId":"r","answer":"blue"}`, "reply : blue"},
+		{"tool.user_requested", `{"toolCallId":"c","toolName":"bash","arguments":{"command":"ls"}}`, "call bash: ls"},
+		{"tool.execution_complete", `{"success":false,"error":{"message":"no","code":"denied"}}`, "result : no"},
+		{"assistant.message", `{"content":"","toolRequests":[{"name":"view","arguments":{"path":"/a","view_range":[1,2]}}]}`, "call view: path: /a\nview_range: [1,2]"},
+		{"assistant.message", `{"content":"text","parentToolCallId":"c"}`, ""},
+		{"session.compaction_complete", `{"success":true,"summaryContent":"all of it","compactionTokensUsed":{"input":3,"output":1}}`, "summary : all of it"},
+		{"session.compaction_complete", `{"success":false}`, ""},
+		{"session.usage_record", `{"usage":{"model":"m","inputTokens":0,"outputTokens":0}}`, ""},
+		{"assistant.reasoning", `{"content":"seen on the screen"}`, ""},
+		{"tomorrow", `{"content":"?"}`, ""},
+	} {
+		path := filepath.Join(t.TempDir(), "events.jsonl")
+		line := fmt.Sprintf(`{"type":%q,"data":%s,"id":"1","timestamp":"2026-11-21T09:43:04.714Z","parentId":null}`, test.kind, test.data)
+		if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, _ := readertest.ReadFrom(t, Reader{}, conversation.File{Path: path}, 0, -1)
+		var got []string
+		for _, e := range all {
+			got = append(got, fmt.Sprintf("%s %s: %s", e.Kind, e.Tool, e.Text))
+			if e.ID != "1" {
+				t.Errorf("%s: %+v", line, e)
+			}
+		}
+		if got := strings.Join(got, "|"); got != test.want {
+			t.Errorf("%s is %q, want %q", line, got, test.want)
+		}
+	}
+}

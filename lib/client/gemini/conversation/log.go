@@ -1,0 +1,472 @@
+package gemini
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"hash/fnv"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/conversation"
+	"gt/lib/sys/atomicfile"
+)
+
+// MaxMessages is how many messages of one conversation are taken in. Of each
+// only its place is held, some hundred bytes.
+const MaxMessages = 1 << 18
+
+// place is where a state of a message is.
+type place struct {
+	line     int64 // where its record begins
+	at, size int64 // its JSON
+}
+
+// What became of a message.
+const (
+	live      = iota // the model still knows of it
+	past             // it was said, though the model no longer knows of it
+	gone             // the person took it back
+	duplicate        // the client's own copy of what stands before
+)
+
+// message is what the first reading notes of a message.
+type message struct {
+	key       uint64 // of its id
+	first     int64  // where its first record begins
+	last, old place
+	state     int
+	kind      string // user, gemini, or "" for what is neither's
+	summary   bool   // of what was compacted
+	of        int    // of a copy: 1 + where the original is, 0 where that is not known
+}
+
+// log puts a conversation together as the client does: a message that
+// stands again takes the place of the first, $rewindTo takes back, and a list of
+// messages in a $set is from there on all that the model knows.
+type log struct {
+	from     int64
+	next     int64 // where the next Read goes on
+	messages []message
+	live     []int // of messages, in the model's order
+	byKey    map[uint64]int
+	restart  bool // a header stood again: the client went on
+}
+
+// keyOf is an id in eight bytes.
+func keyOf(id string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, id)
+	return h.Sum64()
+}
+
+// scanFile reads where the messages of a file are.
+func scanFile(path string, from int64) (*log, error) {
+	log := &log{from: from, next: from, byKey: map[uint64]int{}}
+	if strings.HasSuffix(path, ".json") {
+		err := readDocument(path, 0, nil, func(raw []byte, at int64) bool {
+			if id := gjson.GetBytes(raw, "id"); id.Type == gjson.String {
+				size := int64(len(raw))
+				log.message(id.Str, kindOf(gjson.GetBytes(raw, "type").Str), place{at, at, size})
+				log.next = max(log.next, at+size)
+			}
+			return true
+		})
+		return log, err
+	}
+	begun := false
+	next, err := conversation.Lines(path, 0, func(line []byte, at int64) bool {
+		if !gjson.ValidBytes(line) {
+			return true
+		}
+		v := gjson.ParseBytes(line)
+		if !v.IsObject() {
+			return true
+		}
+		// The first key tells most records apart.
+		if id := v.Get("id"); bytes.HasPrefix(line, []byte(`{"id":`)) && id.Type == gjson.String {
+			log.message(id.Str, kindOf(v.Get("type").Str), place{at, at, int64(len(line))})
+			return true
+		}
+		if to := v.Get("$rewindTo"); to.Type == gjson.String {
+			log.rewind(to.Str)
+		} else if id := v.Get("id"); id.Type == gjson.String {
+			log.message(id.Str, kindOf(v.Get("type").Str), place{at, at, int64(len(line))})
+		} else if set := v.Get("$set"); set.IsObject() {
+			if list := set.Get("messages"); list.IsArray() {
+				log.set(line, at, list)
+			}
+		} else if v.Get("sessionId").Type == gjson.String && v.Get("projectHash").Type == gjson.String {
+			log.restart = begun
+			begun = true
+			if list := v.Get("messages"); list.IsArray() {
+				log.set(line, at, list)
+			}
+		}
+		return true
+	})
+	log.next = max(log.next, next)
+	return log, err
+}
+
+// message takes in a record of a message.
+func (l *log) message(id string, kind string, at place) {
+	key := keyOf(id)
+	if i, known := l.byKey[key]; known && l.messages[i].state != gone {
+		m := &l.messages[i]
+		if m.last.line < l.from && at.line >= l.from {
+			m.old = m.last
+		}
+		m.last = at
+		if m.state == past {
+			m.state = live
+			l.live = append(l.live, i)
+		}
+		return
+	}
+	if i, added := l.add(key, kind, at); added {
+		l.live = append(l.live, i)
+	}
+}
+
+// kindOf is what a message's type says: Qwen Code's first versions called
+// the model's by its own name.
+func kindOf(kind string) string {
+	switch kind {
+	case "user":
+		return "user"
+	case "gemini", "qwen":
+		return "gemini"
+	}
+	return ""
+}
+
+func (l *log) add(key uint64, kind string, at place) (int, bool) {
+	if len(l.messages) == MaxMessages {
+		return 0, false
+	}
+	l.messages = append(l.messages, message{key: key, kind: kind, first: at.line, last: at})
+	l.byKey[key] = len(l.messages) - 1
+	return len(l.messages) - 1, true
+}
+
+// rewind takes back a message and all after it; all there are, where it is not
+// known.
+func (l *log) rewind(id string) {
+	from := 0
+	if i, known := l.byKey[keyOf(id)]; known {
+		from = max(0, slices.Index(l.live, i))
+	}
+	for _, i := range l.live[from:] {
+		l.gone(i)
+	}
+	l.live = l.live[:from]
+}
+
+func (l *log) gone(i int) {
+	switch m := &l.messages[i]; {
+	case m.state != duplicate:
+		m.state = gone
+	case m.of > 0:
+		l.messages[m.of-1].state = gone
+	}
+}
+
+// set takes in a list of all that the model knows from here on. It is written
+// when the client starts or goes on (then it has what stands before in it), when
+// a turn was broken off (then the end is missing), and after a compaction: then
+// it has a summary in it, and copies of the last messages under new ids.
+func (l *log) set(line []byte, at int64, list gjson.Result) {
+	const (
+		known = iota
+		own   // the client's words to the model
+		new
+	)
+	type member struct {
+		key     uint64
+		place   place
+		from    int
+		kind    string
+		summary bool
+	}
+	var members []member
+	in := map[uint64]bool{}
+	fresh := false
+	list.ForEach(func(_, m gjson.Result) bool {
+		id := m.Get("id")
+		if id.Type != gjson.String || len(members) == MaxMessages {
+			return true
+		}
+		e := member{key: keyOf(id.Str), kind: kindOf(m.Get("type").Str)}
+		// Where it is in the file, which only says itself.
+		if i := indexOf(line, list, m); i >= 0 {
+			e.place = place{at, at + int64(i), int64(len(m.Raw))}
+		}
+		in[e.key] = true
+		if i, ok := l.byKey[e.key]; !ok || l.messages[i].state == gone {
+			e.from = new
+			if e.kind == "user" && asked(m) == "" {
+				e.from = own
+			} else {
+				e.summary = e.kind == "user" && strings.Contains(Text(m.Get("content")), "<state_snapshot>")
+				fresh = true
+			}
+		}
+		members = append(members, e)
+		return true
+	})
+
+	said := slices.ContainsFunc(l.messages, func(m message) bool { return m.state != duplicate })
+	last := -1 // of live, what is in the list
+	for j, i := range l.live {
+		if in[l.messages[i].key] {
+			last = j
+		}
+	}
+	for j, i := range l.live {
+		switch m := &l.messages[i]; {
+		case in[m.key] || m.state != live:
+		case fresh || l.restart || j < last:
+			m.state = past
+		default:
+			m.state = gone
+		}
+	}
+	l.restart = false
+	before := l.live
+	l.live = make([]int, 0, len(members))
+	for _, e := range members {
+		i, ok := l.byKey[e.key]
+		if e.from != known {
+			if i, ok = l.add(e.key, e.kind, e.place); ok {
+				m := &l.messages[i]
+				m.summary = e.summary
+				if e.from == own || said && !e.summary {
+					m.state = duplicate
+				}
+			}
+		}
+		if ok {
+			if m := &l.messages[i]; m.state == past {
+				m.state = live
+			}
+			l.live = append(l.live, i)
+		}
+	}
+	if fresh && said {
+		l.pair(before)
+	}
+}
+
+// pair finds what the copies at the end of a new list are copies of: of what
+// was at the end of the list before.
+func (l *log) pair(before []int) {
+	for j := len(l.live) - 1; j >= 0; j-- {
+		m := &l.messages[l.live[j]]
+		if m.state != duplicate || m.of > 0 || m.kind == "" {
+			return
+		}
+		for len(before) > 0 && l.messages[before[len(before)-1]].kind == "" {
+			before = before[:len(before)-1]
+		}
+		if len(before) == 0 || l.messages[before[len(before)-1]].kind != m.kind {
+			return
+		}
+		o := before[len(before)-1]
+		before = before[:len(before)-1]
+		if l.messages[o].state == duplicate {
+			m.of = l.messages[o].of
+		} else {
+			m.of = o + 1
+		}
+	}
+}
+
+// indexOf is where an element of a list stands in a line.
+func indexOf(line []byte, list, element gjson.Result) int {
+	i := element.Index
+	if i <= 0 || i+len(element.Raw) > len(line) || string(line[i:i+len(element.Raw)]) != element.Raw {
+		i += list.Index
+	}
+	if i <= 0 || i+len(element.Raw) > len(line) || string(line[i:i+len(element.Raw)]) != element.Raw {
+		return -1
+	}
+	return i
+}
+
+// readDocument goes through a file that is one JSON object: it calls meta for
+// what stands in the object itself, but for what is long, and message for each
+// object in its list "messages", with where it begins, until that returns false.
+// It goes no further than limit, where that is not 0, and holds one message.
+func readDocument(path string, limit int64, meta func(key string, v gjson.Result), message func(raw []byte, at int64) bool) error {
+	f, err := atomicfile.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var in io.Reader = f
+	if limit > 0 {
+		in = io.LimitReader(f, limit)
+	}
+	d := document{r: bufio.NewReaderSize(in, 64<<10), meta: meta, message: message}
+	if err := d.run(); !errors.Is(err, io.EOF) && !errors.Is(err, errStop) {
+		return atomicfile.Error("read", path, err)
+	}
+	return nil
+}
+
+// errStop ends a document that has nothing left to say.
+var errStop = errors.New("enough")
+
+type document struct {
+	r       *bufio.Reader
+	at      int64 // of the next byte
+	meta    func(string, gjson.Result)
+	message func([]byte, int64) bool
+	buf     []byte
+}
+
+// run reads the object's keys and values; it ends with an error.
+func (d *document) run() error {
+	if c, err := d.token(); err != nil || c != '{' {
+		return cmpErr(err)
+	}
+	for {
+		c, err := d.token()
+		if err != nil || c == '}' {
+			return cmpErr(err)
+		}
+		if c == ',' {
+			continue
+		}
+		raw, err := d.value(c, conversation.EndSize)
+		if err != nil {
+			return err
+		}
+		key := gjson.ParseBytes(raw)
+		if c != '"' || !gjson.ValidBytes(raw) {
+			return errStop // no object of JSON
+		}
+		name := strings.Clone(key.Str)
+		if c, err = d.token(); err != nil || c != ':' {
+			return cmpErr(err)
+		}
+		if c, err = d.token(); err != nil {
+			return err
+		}
+		if name == "messages" && c == '[' {
+			if err := d.list(); err != nil {
+				return err
+			}
+			continue
+		}
+		if raw, err = d.value(c, conversation.EndSize); err != nil {
+			return err
+		}
+		if d.meta != nil && gjson.ValidBytes(raw) {
+			d.meta(name, gjson.ParseBytes(raw))
+		}
+	}
+}
+
+// cmpErr is the error, or that there is no more to read.
+func cmpErr(err error) error {
+	if err == nil {
+		return errStop
+	}
+	return err
+}
+
+func (d *document) list() error {
+	for {
+		c, err := d.token()
+		if err != nil || c == ']' {
+			return err
+		}
+		if c == ',' {
+			continue
+		}
+		at := d.at - 1
+		raw, err := d.value(c, conversation.MaxRecord)
+		if err != nil {
+			return err
+		}
+		if c == '{' && gjson.ValidBytes(raw) && !d.message(raw, at) {
+			return errStop
+		}
+	}
+}
+
+// token is the next byte that is no blank.
+func (d *document) token() (byte, error) {
+	for {
+		c, err := d.r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		d.at++
+		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return c, nil
+		}
+	}
+}
+
+// value reads the value that begins with a byte that was taken. One that is
+// longer than most is passed over, and nothing is returned of it. The bytes are
+// valid until the next call.
+func (d *document) value(c byte, most int) ([]byte, error) {
+	d.buf = append(d.buf[:0], c)
+	if c != '"' && c != '{' && c != '[' {
+		return d.word()
+	}
+	depth, text, escaped := 0, c == '"', false
+	if !text {
+		depth = 1
+	}
+	for text || depth > 0 {
+		b, err := d.r.ReadByte()
+		if err != nil {
+			return nil, err
+		}
+		d.at++
+		if len(d.buf) <= most {
+			d.buf = append(d.buf, b)
+		}
+		switch {
+		case escaped:
+			escaped = false
+		case text:
+			escaped, text = b == '\\', b != '"'
+		case b == '"':
+			text = true
+		case b == '{' || b == '[':
+			depth++
+		case b == '}' || b == ']':
+			depth--
+		}
+	}
+	if len(d.buf) > most {
+		return nil, nil
+	}
+	return d.buf, nil
+}
+
+// word reads the rest of a number, or of true, false or null: up to what cannot
+// be of it.
+func (d *document) word() ([]byte, error) {
+	for {
+		next, err := d.r.Peek(1)
+		if err != nil {
+			return nil, err
+		}
+		if len(d.buf) > 64 || strings.IndexByte(",]} \n\t\r", next[0]) >= 0 {
+			return d.buf, nil
+		}
+		d.r.Discard(1)
+		d.at++
+		d.buf = append(d.buf, next[0])
+	}
+}

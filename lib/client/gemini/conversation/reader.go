@@ -1,0 +1,614 @@
+// Package gemini reads Gemini CLI's conversations, as 0.61.0 writes them and as older
+// versions did:
+//
+//	<store>/tmp/<name>/chats/session-<minute>-<first of the id>.jsonl
+//	<store>/tmp/<name>/chats/<id of the session>/<id>.jsonl    a subagent's
+//	<store>/tmp/<hash>/chats/session-<minute>-<first of the id>.json
+//
+// name is short, and given out in <store>/projects.json; the hash is
+// Project's.
+package gemini
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Reader is the conversation.Reader of Gemini CLI.
+type Reader struct{}
+
+func (Reader) Client() string { return "gemini" }
+
+// Stores are the folder that the environment names, and the usual one.
+func (Reader) Stores(getenv func(string) string) []string {
+	return account.Stores(account.Dirs(account.Places("gemini", getenv)), "tmp")
+}
+
+// Find lists the projects' folders.
+func (Reader) Find(store string, each func(conversation.File)) error {
+	return FindIn("gemini", store, each)
+}
+
+// FindIn lists what a client keeps as Gemini CLI does.
+func FindIn(client, store string, each func(conversation.File)) error {
+	projects, err := os.ReadDir(filepath.Join(store, "tmp"))
+	if err != nil {
+		return atomicfile.Error("read", filepath.Join(store, "tmp"), err)
+	}
+	// A client that gave a project a name copied what stood under its hash.
+	slices.SortStableFunc(projects, func(a, b os.DirEntry) int {
+		return cmp.Compare(len(a.Name())/hashLength, len(b.Name())/hashLength)
+	})
+	seen := map[string]bool{}
+	var lost conversation.ReadErrors
+	for _, p := range projects {
+		list := func(folder string, parent session.ID) (folders []string) {
+			entries := lost.List(filepath.Join(store, "tmp", p.Name(), folder))
+			for i, e := range entries {
+				name, form := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())), filepath.Ext(e.Name())
+				f := conversation.File{Client: client, Store: store, Path: filepath.Join(store, "tmp", p.Name(), folder, e.Name()), Parent: parent}
+				if parent != "" {
+					f.ID, _ = session.ParseID(name)
+				}
+				switch {
+				case e.IsDir():
+					folders = append(folders, e.Name())
+				case form != ".json" && form != ".jsonl", parent == "" && !strings.HasPrefix(name, "session-"), parent != "" && f.ID == "":
+				case i+1 < len(entries) && entries[i+1].Name() == e.Name()+"l":
+					// What began as .json went on as .jsonl, with all that was in it.
+				case len(p.Name()) != hashLength || !seen[folder+name]:
+					seen[folder+name] = true
+					GiveFile(f, &lost, each)
+				}
+			}
+			return folders
+		}
+		for _, name := range list("chats", "") {
+			if parent, err := session.ParseID(name); err == nil {
+				list(filepath.Join("chats", name), parent)
+			}
+		}
+	}
+	return lost.Err()
+}
+
+// hashLength is how long a Project's name is.
+const hashLength = 2 * sha256.Size
+
+func GiveFile(f conversation.File, lost *conversation.ReadErrors, each func(conversation.File)) {
+	if info, ok := lost.File(f.Path); ok {
+		f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
+		each(f)
+	}
+}
+
+// Metadata takes what the last records say where they say more than the first. A
+// file in which nothing was said is one that the client leaves behind, beside
+// the session's own, when it goes on without a person: it gives nothing.
+func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	l := metadataReader{facts: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
+	var err error
+	if strings.HasSuffix(f.Path, ".json") {
+		err = l.document(f)
+	} else {
+		err = l.lines(f)
+	}
+	if err != nil || l.facts.ID == "" || !l.said && f.Size <= conversation.MaxFront {
+		return conversation.Metadata{}, err
+	}
+	facts := l.facts
+	facts.Model = cmp.Or(facts.Model, l.model)
+	if facts.Last.IsZero() {
+		facts.Last = time.Unix(0, f.Changed).UTC()
+	}
+	dir := filepath.Dir(filepath.Dir(f.Path))
+	if f.Parent != "" {
+		dir = filepath.Dir(dir)
+	}
+	var lost conversation.ReadErrors
+	if facts.CWD == "" {
+		facts.CWD = folderOf(f.Store, dir, l.hash, l.paths, &lost)
+	}
+	facts.Headless = f.Parent == "" && !Typed(dir, facts.ID, &lost)
+	return facts, lost.Err()
+}
+
+// Typed says whether a person typed something in a session: the client writes
+// it into a file of its own, for the arrow key to bring it back.
+func Typed(dir string, id session.ID, lost *conversation.ReadErrors) bool {
+	logs, err := atomicfile.Read(filepath.Join(dir, "logs.json"), conversation.MaxRecord)
+	if lost.Add(err); err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return bytes.Contains(logs, []byte(`"`+string(id)+`"`))
+}
+
+// metadataReader is what Look found so far.
+type metadataReader struct {
+	facts conversation.Metadata
+	hash  string
+	said  bool
+	model string   // of the first answer
+	paths []string // that were worked on, a few
+}
+
+// header takes what says something of the whole session. Where it stands again,
+// the client went on.
+func (l *metadataReader) header(v gjson.Result) {
+	if id, err := session.ParseID(v.Get("sessionId").Str); err == nil && l.facts.ID == "" {
+		l.facts.ID = session.ID(strings.Clone(string(id)))
+	}
+	conversation.Keep(&l.hash, v.Get("projectHash").Str)
+	if l.facts.Started.IsZero() {
+		l.facts.Started = conversation.ParseTime(v.Get("startTime").Str)
+	}
+	// A subagent's begin with the folders that it may work in.
+	if dir := v.Get("directories.0").Str; l.facts.Parent != "" && filepath.IsAbs(dir) {
+		conversation.Keep(&l.facts.CWD, dir)
+	}
+}
+
+// front takes a message from the beginning of a session.
+func (l *metadataReader) front(m gjson.Result) {
+	if l.facts.Started.IsZero() {
+		l.facts.Started = conversation.ParseTime(m.Get("timestamp").Str)
+	}
+	switch kindOf(m.Get("type").Str) {
+	case "user":
+		if text := asked(m); text != "" && l.facts.Prompt == "" {
+			l.said = true
+			l.facts.Prompt, l.facts.First = conversation.Excerpt(text), strings.Clone(m.Get("id").Str)
+		}
+	case "gemini":
+		l.said = true
+		conversation.Keep(&l.model, m.Get("model").Str)
+	}
+	if len(l.paths) < 64 {
+		m.Get("toolCalls").ForEach(func(_, c gjson.Result) bool {
+			c.Get("args").ForEach(func(_, v gjson.Result) bool {
+				if v.Type == gjson.String && filepath.IsAbs(v.Str) && len(v.Str) < 4096 {
+					l.paths = append(l.paths, strings.Clone(v.Str))
+				}
+				return len(l.paths) < 64
+			})
+			return len(l.paths) < 64
+		})
+	}
+}
+
+// back takes a record from the end of a session, the last one first.
+func (l *metadataReader) back(v gjson.Result) {
+	set := v.Get("$set")
+	if l.facts.Parent == "" { // a subagent's is what it came to
+		conversation.Keep(&l.facts.Title, conversation.Excerpt(cmp.Or(set.Get("summary").Str, v.Get("summary").Str)))
+	}
+	for _, at := range []string{set.Get("lastUpdated").Str, v.Get("timestamp").Str} {
+		if t := conversation.ParseTime(at); t.After(l.facts.Last) {
+			l.facts.Last = t
+		}
+	}
+	if kindOf(v.Get("type").Str) == "gemini" {
+		l.said = true
+		conversation.Keep(&l.facts.Model, v.Get("model").Str)
+	}
+}
+
+func (l *metadataReader) lines(f conversation.File) error {
+	front := func(line []byte) {
+		if !gjson.ValidBytes(line) {
+			return
+		}
+		v := gjson.ParseBytes(line)
+		if v.Get("id").Type == gjson.String {
+			l.front(v)
+			return
+		}
+		l.header(v)
+		for _, list := range []gjson.Result{v.Get("messages"), v.Get("$set.messages")} {
+			list.ForEach(func(_, m gjson.Result) bool {
+				l.front(m)
+				return true
+			})
+		}
+	}
+	begun := func() bool { return l.facts.Prompt != "" && l.facts.ID != "" }
+	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+		if whole {
+			front(line)
+		}
+		return whole && (!begun() || l.model == "" || l.facts.CWD == "" && len(l.paths) == 0)
+	}, func(line []byte) bool {
+		if gjson.ValidBytes(line) {
+			l.back(gjson.ParseBytes(line))
+		}
+		return true
+	})
+	if err == nil && !begun() && f.Size > conversation.EndSize {
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			front(line)
+			return !begun() && at < conversation.MaxFront
+		})
+	}
+	return err
+}
+
+// document looks at the form that is one JSON object: at all of it where it is
+// small, else at its beginning, and at its end by its lines, which are as
+// JavaScript indents them.
+func (l *metadataReader) document(f conversation.File) error {
+	last := gjson.Result{}
+	err := readDocument(f.Path, conversation.MaxRecord, func(key string, v gjson.Result) {
+		switch key {
+		case "summary":
+			l.facts.Title = conversation.Excerpt(v.Str)
+		case "lastUpdated":
+			l.facts.Last = conversation.ParseTime(v.Str)
+		default:
+			l.header(gjson.Parse(`{"` + key + `":` + v.Raw + `}`))
+		}
+	}, func(raw []byte, at int64) bool {
+		m := gjson.ParseBytes(raw)
+		l.front(m)
+		if kindOf(m.Get("type").Str) == "gemini" {
+			last = gjson.Parse(strings.Clone(m.Raw))
+		}
+		return at < conversation.MaxFront
+	})
+	if err != nil {
+		return err
+	}
+	conversation.Keep(&l.facts.Model, last.Get("model").Str)
+	if f.Size <= conversation.MaxFront {
+		return nil
+	}
+	return conversation.Ends(f.Path, func([]byte, bool) bool { return false }, func(line []byte) bool {
+		// A message's own keys are indented by six, the document's by two.
+		switch depth := len(line) - len(bytes.TrimLeft(line, " ")); {
+		case depth == 2:
+			if v := gjson.Parse("{" + string(bytes.TrimRight(line, ",")) + "}").Get("summary"); v.Str != "" {
+				l.facts.Title = conversation.Excerpt(v.Str)
+			}
+		case depth == 6 && bytes.HasPrefix(line[6:], []byte(`"model": "`)):
+			l.facts.Model = strings.Clone(gjson.Parse("{" + string(bytes.TrimRight(line, ",")) + "}").Get("model").Str)
+			return false
+		}
+		return true
+	})
+}
+
+// Project returns what Gemini CLI calls a folder in its files: the SHA-256
+// of its absolute path, in which links are resolved as far as it still exists.
+func Project(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	rest := ""
+	for at := path; ; {
+		if target, err := filepath.EvalSymlinks(at); err == nil {
+			path = filepath.Join(target, rest)
+			break
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			break
+		}
+		at, rest = up, filepath.Join(filepath.Base(at), rest)
+	}
+	return Hash(path), nil
+}
+
+func Hash(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:])
+}
+
+// folderOf returns the folder that a session of a project works in: what
+// the project's own file says, what the list of projects says, or else which of
+// the paths that are known has the hash, of those that the session worked on
+// and all above them. "" where nothing does.
+func folderOf(store, dir, hash string, paths []string, lost *conversation.ReadErrors) string {
+	root, err := atomicfile.Read(filepath.Join(dir, ".project_root"), 16<<10)
+	lost.Add(err)
+	if path := strings.TrimSpace(string(root)); filepath.IsAbs(path) {
+		return path
+	}
+	if hash == "" {
+		hash = filepath.Base(dir)
+	}
+	folder := ""
+	for _, place := range [][2]string{{"projects.json", "projects"}, {"trustedFolders.json", "@this"}} {
+		file, key := place[0], place[1]
+		data, err := atomicfile.Read(filepath.Join(store, file), 4<<20)
+		if lost.Add(err); err != nil || !gjson.ValidBytes(data) {
+			continue
+		}
+		gjson.GetBytes(data, key).ForEach(func(path, name gjson.Result) bool {
+			if filepath.IsAbs(path.Str) && (key == "projects" && name.Str == filepath.Base(dir) || Hash(path.Str) == hash) {
+				folder = path.Str
+			}
+			return folder == ""
+		})
+		if folder != "" {
+			return strings.Clone(folder)
+		}
+	}
+	for _, path := range paths {
+		for path = filepath.Clean(path); len(path) > 1; path = filepath.Dir(path) {
+			if Hash(path) == hash {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// Read gives the messages that the conversation has at its end: each once, in
+// its last state, and without those that the person took back. What was
+// compacted, or lost by the client when it went on, stays. Tokens were spent on
+// what was taken back, too.
+//
+// It reads the file twice: first for where the messages are.
+func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	log, err := scanFile(f.Path, o.From)
+	if err != nil {
+		return o.From, err
+	}
+	file, err := atomicfile.Open(f.Path)
+	if err != nil {
+		return o.From, err
+	}
+	defer file.Close()
+
+	var buf []byte
+	load := func(p place) gjson.Result {
+		if p.size == 0 {
+			return gjson.Result{}
+		}
+		buf = slices.Grow(buf[:0], int(p.size))[:p.size]
+		if _, err := file.ReadAt(buf, p.at); err != nil || !gjson.ValidBytes(buf) {
+			return gjson.Result{} // it was replaced meanwhile
+		}
+		return gjson.ParseBytes(buf)
+	}
+	// What a call came to stands with it, and again in the message that told
+	// the model.
+	calls := map[uint64]bool{}
+	more := true
+	for i, m := range log.messages {
+		if m.state == duplicate {
+			continue
+		}
+		if m.last.line < o.From {
+			// The message before what is new tells of its calls.
+			if i+1 < len(log.messages) && log.messages[i+1].last.line >= o.From {
+				entriesOf(load(m.last), m, calls, func(conversation.Entry) bool { return true })
+			}
+			continue
+		}
+		v := load(m.last)
+		if o.Skip != nil && m.state != gone && m.kind != "user" && o.Skip(buf) {
+			continue
+		}
+		before := map[conversation.Entry]bool{}
+		if m.old.size > 0 {
+			raw := slices.Clone(buf)
+			entriesOf(load(m.old), m, map[uint64]bool{}, func(e conversation.Entry) bool {
+				before[sameEntry(e)] = true
+				return true
+			})
+			v = gjson.ParseBytes(raw)
+		}
+		entriesOf(v, m, calls, func(e conversation.Entry) bool {
+			if more && !before[sameEntry(e)] {
+				more = each(e)
+			}
+			return more
+		})
+		if !more {
+			// What is left was written elsewhere, perhaps before this one.
+			next := log.next
+			for _, m := range log.messages[i+1:] {
+				switch {
+				case m.state == duplicate || m.last.line < o.From:
+				case m.first >= o.From:
+					next = min(next, m.first)
+				default:
+					next = min(next, m.last.line)
+				}
+			}
+			return next, nil
+		}
+	}
+	return log.next, nil
+}
+
+// sameEntry is what makes two entries of a message the same.
+func sameEntry(e conversation.Entry) conversation.Entry {
+	return conversation.Entry{Kind: e.Kind, Text: e.Text, Tool: e.Tool}
+}
+
+// entriesOf calls each for what a message says.
+func entriesOf(m gjson.Result, info message, calls map[uint64]bool, each func(conversation.Entry) bool) {
+	e := conversation.Entry{Time: conversation.ParseTime(m.Get("timestamp").Str), ID: strings.Clone(m.Get("id").Str), At: info.last.line}
+	ok := true
+	give := func(kind conversation.Kind, text string) {
+		e.Kind, e.Text = kind, text
+		if ok && (text != "" || kind == conversation.Call) {
+			ok = each(e)
+		}
+	}
+	parts := func(key string, do func(p gjson.Result)) {
+		m.Get("content").ForEach(func(_, p gjson.Result) bool {
+			if v := p.Get(key); v.Exists() {
+				do(v)
+			}
+			return ok
+		})
+	}
+	switch info.kind {
+	case "user":
+		if info.state == gone {
+			return
+		}
+		results := 0
+		if m.Get("content").IsArray() {
+			parts("functionResponse", func(r gjson.Result) {
+				results++
+				if id := r.Get("id").Str; !calls[keyOf(id)] || id == "" {
+					e.Tool = strings.Clone(r.Get("name").Str)
+					give(conversation.Result, Output(r.Get("response")))
+				}
+			})
+		}
+		e.Tool = ""
+		switch text := asked(m); {
+		case info.summary:
+			give(conversation.Summary, text)
+		case results > 0:
+			give(conversation.Reply, text)
+		default:
+			give(conversation.Prompt, text)
+		}
+	case "gemini":
+		e.Model = strings.Clone(m.Get("model").Str)
+		if t := m.Get("tokens"); t.IsObject() {
+			e.Kind = conversation.TokenUsage
+			e.Usage = conversation.Usage{
+				Input:     max(0, conversation.TokenCount(t.Get("input"))-conversation.TokenCount(t.Get("cached"))) + conversation.TokenCount(t.Get("tool")),
+				CacheRead: conversation.TokenCount(t.Get("cached")),
+				Output:    conversation.TokenCount(t.Get("output")) + conversation.TokenCount(t.Get("thoughts")),
+			}
+			ok = each(e)
+			e.Usage = conversation.Usage{}
+		}
+		if info.state == gone {
+			return
+		}
+		m.Get("thoughts").ForEach(func(_, t gjson.Result) bool {
+			give(conversation.Thought, strings.TrimSpace(t.Get("subject").Str+"\n"+t.Get("description").Str))
+			return ok
+		})
+		give(conversation.Answer, strings.TrimSpace(Text(m.Get("content"))))
+		list := m.Get("toolCalls")
+		list.ForEach(func(_, c gjson.Result) bool {
+			if at := conversation.ParseTime(c.Get("timestamp").Str); !at.IsZero() {
+				e.Time = at
+			}
+			e.Tool = strings.Clone(c.Get("name").Str)
+			give(conversation.Call, conversation.Arguments(c.Get("args")))
+			results := c.Get("result")
+			if results.Exists() && results.Type != gjson.Null {
+				calls[keyOf(c.Get("id").Str)] = true
+			}
+			e.Failed = c.Get("status").Str == "error"
+			if results.Type == gjson.String {
+				give(conversation.Result, results.Str)
+			}
+			for _, r := range results.Array() {
+				give(conversation.Result, Output(r.Get("functionResponse.response")))
+			}
+			e.Failed = false
+			return ok
+		})
+		if m.Get("content").IsArray() && len(list.Array()) == 0 {
+			parts("functionCall", func(c gjson.Result) {
+				e.Tool = strings.Clone(c.Get("name").Str)
+				give(conversation.Call, conversation.Arguments(c.Get("args")))
+			})
+		}
+	}
+}
+
+// Output is what a tool answered.
+func Output(response gjson.Result) string {
+	text := ""
+	if output := cmp.Or(response.Get("output").String(), response.Get("error").String()); output != "" {
+		text = output
+	} else if response.IsObject() && len(response.Map()) > 0 {
+		text = response.Raw
+	}
+	text = strings.TrimPrefix(text, "<untrusted_context>\n")
+	return strings.TrimSuffix(text, "\n</untrusted_context>")
+}
+
+// Text is the words of a message's content, which is a text, a part or a
+// list of either.
+func Text(content gjson.Result) string {
+	switch {
+	case content.Type == gjson.String:
+		return content.Str
+	case content.IsObject():
+		if content.Get("thought").Bool() {
+			return ""
+		}
+		return content.Get("text").Str
+	case content.IsArray():
+		var b strings.Builder
+		content.ForEach(func(_, p gjson.Result) bool {
+			if p.Type == gjson.String || p.IsObject() {
+				text := Text(p)
+				if !strings.HasPrefix(strings.TrimSpace(text), "<hook_context>") || content.Get("#").Int() == 1 {
+					b.WriteString(text)
+				}
+			}
+			return true
+		})
+		return b.String()
+	}
+	return ""
+}
+
+// injected is what the client says in the person's name.
+var injected = []string{
+	"<session_context>", "This is the Gemini CLI. We are setting up the context",
+	"Here is the user's editor context", "Here is a summary of changes in the user's editor context",
+	"System: Please continue.", "You have stopped calling tools without finishing.",
+}
+
+// asked is what the person said in a message: as they typed it, where the
+// client put files in its place.
+func asked(m gjson.Result) string {
+	if text := strings.TrimSpace(Text(m.Get("displayContent"))); text != "" {
+		return text
+	}
+	return Said(Text(m.Get("content")))
+}
+
+// Said is a text without what the client and its hooks put before and
+// behind it.
+func Said(text string) string {
+	text = strings.TrimSpace(text)
+	for _, tag := range []string{"hook_context", "system-reminder"} {
+		for strings.HasPrefix(text, "<"+tag+">") {
+			_, after, found := strings.Cut(text, "</"+tag+">")
+			if !found {
+				return ""
+			}
+			text = strings.TrimSpace(after)
+		}
+	}
+	for _, own := range injected {
+		if strings.HasPrefix(text, own) {
+			return ""
+		}
+	}
+	text, _, _ = strings.Cut(text, "\n--- Content from referenced files ---")
+	return text
+}

@@ -1,0 +1,492 @@
+// Package opencode reads OpenCode's conversations, as 1.18 writes them,
+//
+//	<store>/opencode.db, opencode-<channel>.db    tables session, message, part
+//
+// and as versions before 1.2 did, whose files lie beside the database into which
+// they were taken over, or where none is:
+//
+//	<store>/storage/session/<project>/<session>.json
+//	<store>/storage/message/<session>/<message>.json
+//	<store>/storage/part/<message>/<part>.json
+//
+// A session has messages, and a message has parts; the JSON of both is the same
+// in files and tables. A fork copies the messages under new ids and says not of
+// what; their times stay what they were, and are what Entry.ID is made of.
+//
+// Of the database no other tables are read: there are keys in them.
+//
+// Where a Read goes on is told by the time at which a message was made, and how
+// many of its entries had been taken in: milliseconds << positionShift | entries.
+// So is Entry.At.
+package opencode
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/sqlite"
+)
+
+// Reader is the conversation.Reader of OpenCode.
+type Reader struct {
+	mu  sync.Mutex
+	dbs map[string]*sqlite.DB // those that are open, by their path
+}
+
+const positionShift = 20
+
+func (*Reader) Client() string { return "opencode" }
+
+// Stores are OpenCode's folder for data, by the environment and where it usually
+// is, and the folder of the database that OPENCODE_DB names.
+func (*Reader) Stores(getenv func(string) string) []string {
+	return slices.DeleteFunc(account.Stores(account.Dirs(account.Places("opencode", getenv)), "."), func(dir string) bool {
+		if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !atomicfile.Absent(err) {
+			return false
+		}
+		var lost conversation.ReadErrors
+		return len(databases(dir, &lost)) == 0 && lost.Err() == nil
+	})
+}
+
+// databases are the databases of a folder.
+func databases(dir string, lost *conversation.ReadErrors) (paths []string) {
+	for _, e := range lost.List(dir) {
+		if strings.HasSuffix(e.Name(), ".db") {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+// Find reads the sessions of all databases, and lists the files of those that are
+// in none.
+func (c *Reader) Find(store string, each func(conversation.File)) error {
+	seen := map[session.ID]bool{}
+	var lost conversation.ReadErrors
+	for _, path := range databases(store, &lost) {
+		var files []conversation.File
+		err := c.with(path, func(db *sqlite.DB) error {
+			files = nil
+			if !hasTables(db) {
+				return nil // another program's
+			}
+			return db.Scan("session", func(r sqlite.Row) bool {
+				if id, err := session.ParseID(r.Text("id")); err == nil {
+					parent, _ := session.ParseID(r.Text("parent_id"))
+					files = append(files, conversation.File{Client: "opencode", Store: store, Path: path, ID: id, Parent: parent,
+						Changed: r.Int("time_updated") * int64(time.Millisecond)})
+				}
+				return true
+			})
+		})
+		if errors.Is(err, atomicfile.ErrNotRegular) {
+			err = fmt.Errorf("%v", err) // it has the name of a database
+		}
+		if lost.Add(err); err != nil {
+			continue
+		}
+		for _, f := range files {
+			if !seen[f.ID] {
+				seen[f.ID] = true
+				each(f)
+			}
+		}
+	}
+	projects := filepath.Join(store, "storage", "session")
+	for _, p := range lost.List(projects) {
+		for _, e := range lost.List(filepath.Join(projects, p.Name())) {
+			name, ok := strings.CutSuffix(e.Name(), ".json")
+			id, err := session.ParseID(name)
+			if !ok || err != nil || seen[id] {
+				continue
+			}
+			path := filepath.Join(projects, p.Name(), e.Name())
+			if info, ok := lost.File(path); ok {
+				seen[id] = true
+				each(conversation.File{Client: "opencode", Store: store, Path: path, ID: id, Changed: info.ModTime().UnixNano()})
+			}
+		}
+	}
+	return lost.Err()
+}
+
+// hasTables says whether a database is OpenCode's.
+func hasTables(db *sqlite.DB) bool {
+	return db.Columns("session") != nil && db.Columns("message") != nil && db.Columns("part") != nil
+}
+
+// with calls read with the database, see sqlite's Do. It stays open, for there
+// will be many questions to it.
+func (c *Reader) with(path string, read func(*sqlite.DB) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	db := c.dbs[path]
+	if db == nil {
+		var err error
+		if db, err = sqlite.Open(path); err != nil {
+			return err
+		}
+		if c.dbs == nil {
+			c.dbs = map[string]*sqlite.DB{}
+		}
+		c.dbs[path] = db
+	}
+	err := db.Do(func() error { return read(db) })
+	if err != nil {
+		db.Close()
+		delete(c.dbs, path)
+	}
+	return err
+}
+
+// sessionRow is what is kept of a session beside its messages.
+type sessionRow struct {
+	parent, title, directory, version, model, permission string
+
+	revert           string // the first message that was taken back
+	created, updated int64  // in milliseconds
+}
+
+// message is a message, without what it says.
+type message struct {
+	id      string
+	created int64
+}
+
+// part is a part of a message, or the message itself, as JSON.
+type part struct{ id, data string }
+
+// session reads what is kept of a session; nil where it is gone.
+func (c *Reader) session(f conversation.File) (*sessionRow, error) {
+	if !strings.HasSuffix(f.Path, ".db") {
+		data, err := readFile(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		p := gjson.ParseBytes(data)
+		return &sessionRow{
+			parent: p.Get("parentID").Str, title: p.Get("title").Str, directory: p.Get("directory").Str, version: p.Get("version").Str,
+			revert: p.Get("revert.messageID").Str, created: conversation.TokenCount(p.Get("time.created")), updated: conversation.TokenCount(p.Get("time.updated")),
+		}, nil
+	}
+	var s *sessionRow
+	err := c.with(f.Path, func(db *sqlite.DB) error {
+		s = nil
+		return db.Where("session", "id", string(f.ID), func(r sqlite.Row) bool {
+			s = &sessionRow{
+				parent: r.Text("parent_id"), title: r.Text("title"), directory: r.Text("directory"), version: r.Text("version"),
+				model: gjson.Get(r.Text("model"), "id").Str, permission: r.Text("permission"), revert: gjson.Get(r.Text("revert"), "messageID").Str,
+				created: r.Int("time_created"), updated: r.Int("time_updated"),
+			}
+			return false
+		})
+	})
+	return s, err
+}
+
+// messages lists the messages of a session from a time on, in their order. Those
+// that the person took back are not among them.
+func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all []message, err error) {
+	if strings.HasSuffix(f.Path, ".db") {
+		err = c.with(f.Path, func(db *sqlite.DB) error {
+			all = nil
+			return db.Where("message", "session_id", string(f.ID), func(r sqlite.Row) bool {
+				all = append(all, message{r.Text("id"), r.Int("time_created")})
+				return true
+			})
+		})
+	} else {
+		err = readFiles(filepath.Join(f.Store, "storage", "message", string(f.ID)), func(id string, data []byte) {
+			all = append(all, message{id, conversation.TokenCount(gjson.GetBytes(data, "time.created"))})
+		})
+	}
+	// By sort and not by slices, of which every type has a copy of its own, in the
+	// hooks as well.
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id)) < 0
+	})
+	if i := slices.IndexFunc(all, func(m message) bool { return m.id == s.revert }); i >= 0 && s.revert != "" {
+		all = all[:i]
+	}
+	return slices.DeleteFunc(all, func(m message) bool { return m.created < from }), err
+}
+
+// parts reads a message and its parts, in their order.
+func (c *Reader) parts(f conversation.File, m message) (message string, all []part, err error) {
+	if strings.HasSuffix(f.Path, ".db") {
+		err = c.with(f.Path, func(db *sqlite.DB) error {
+			message, all = "", nil
+			err := db.Where("message", "id", m.id, func(r sqlite.Row) bool {
+				message = r.Text("data")
+				return false
+			})
+			if err != nil {
+				return err
+			}
+			return db.Where("part", "message_id", m.id, func(r sqlite.Row) bool {
+				all = append(all, part{r.Text("id"), r.Text("data")})
+				return true
+			})
+		})
+	} else {
+		var data []byte
+		if data, err = readFile(filepath.Join(f.Store, "storage", "message", string(f.ID), m.id+".json")); err == nil {
+			message = string(data)
+			err = readFiles(filepath.Join(f.Store, "storage", "part", m.id), func(id string, data []byte) {
+				all = append(all, part{id, string(data)})
+			})
+		}
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].id < all[j].id })
+	return message, all, err
+}
+
+func readFile(path string) ([]byte, error) { return atomicfile.Read(path, conversation.MaxRecord) }
+
+// readFiles calls each for the files of a folder that can be read. A folder
+// that is not there has none.
+func readFiles(dir string, each func(id string, data []byte)) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return atomicfile.Error("read", dir, err)
+	}
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".json")
+		if _, err := session.ParseID(id); !ok || err != nil {
+			continue
+		}
+		if data, err := readFile(filepath.Join(dir, e.Name())); err == nil {
+			each(id, data)
+		}
+	}
+	return nil
+}
+
+// Metadata takes the facts from the session, and from the messages up to the first
+// that the person wrote.
+func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	s, err := c.session(f)
+	if err != nil || s == nil {
+		return conversation.Metadata{}, err
+	}
+	facts := conversation.Metadata{ID: f.ID, CWD: s.directory, Version: s.version, Model: s.model, Started: milliseconds(s.created), Last: milliseconds(s.updated)}
+	facts.Parent, _ = session.ParseID(s.parent)
+	if !strings.HasPrefix(s.title, "New session - ") && !strings.HasPrefix(s.title, "Child session - ") {
+		facts.Title = conversation.Excerpt(s.title)
+	}
+	// Who sits in front of it can be asked. A subagent's rules forbid that, too.
+	for _, rule := range gjson.Parse(s.permission).Array() {
+		if facts.Parent == "" && rule.Get("permission").Str == "question" && rule.Get("action").Str == "deny" {
+			facts.Headless = true
+		}
+	}
+	_, err = c.Read(f, conversation.Options{}, func(e conversation.Entry) bool {
+		conversation.Keep(&facts.First, e.ID)
+		if e.Kind == conversation.Prompt {
+			conversation.Keep(&facts.Prompt, conversation.Excerpt(e.Text))
+		}
+		conversation.Keep(&facts.Model, e.Model)
+		return facts.Prompt == "" || facts.Model == ""
+	})
+	return facts, err
+}
+
+// milliseconds is a time in milliseconds since 1970; none where it is in no year
+// in which there were agents.
+func milliseconds(n int64) time.Time {
+	if n < 315532800000 || n > 7258118400000 { // 1980, 2200
+		return time.Time{}
+	}
+	return time.UnixMilli(n).UTC()
+}
+
+// Read gives the messages' parts. Of the last message it gives what is done with:
+// a text that is still written, or a tool that still runs, is left to the Read
+// that goes on.
+func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	s, err := c.session(f)
+	if err != nil || s == nil {
+		return o.From, err
+	}
+	all, err := c.messages(f, s, o.From>>positionShift)
+	if err != nil {
+		return o.From, err
+	}
+	next := o.From
+	n := int64(0) // the entries of messages that were made at the same time
+	for i, m := range all {
+		if i == 0 || m.created != all[i-1].created {
+			n = 0
+		}
+		message, parts, err := c.parts(f, m)
+		if err != nil {
+			return next, err
+		}
+		for _, e := range entriesOf(message, parts, i == len(all)-1) {
+			e.At = m.created<<positionShift | n
+			n++
+			if e.At < o.From {
+				continue
+			}
+			next = e.At + 1
+			if !each(e) {
+				return next, nil
+			}
+		}
+	}
+	return next, nil
+}
+
+// entriesOf is what a message says; of one that may still be written, what
+// will not change.
+func entriesOf(message string, parts []part, open bool) (all []conversation.Entry) {
+	m := gjson.Parse(message)
+	role, created, completed := m.Get("role").Str, conversation.TokenCount(m.Get("time.created")), conversation.TokenCount(m.Get("time.completed"))
+	if completed > 0 || m.Get("error").Exists() {
+		open = false
+	}
+	id := fmt.Sprintf("%s.%d.%08x", role, created, sumOf(parts))
+	model := strings.Clone(cmp.Or(m.Get("modelID").Str, m.Get("model.modelID").Str))
+	text := func(kind conversation.Kind, text string, at int64) {
+		if text != "" {
+			all = append(all, conversation.Entry{Kind: kind, Text: strings.Clone(text), ID: id, Time: milliseconds(at)})
+		}
+	}
+	if role == "user" {
+		var asked []string
+		for _, p := range parts {
+			p := gjson.Parse(p.data)
+			switch p.Get("type").Str {
+			case "text":
+				if !p.Get("synthetic").Bool() && !p.Get("ignored").Bool() {
+					asked = append(asked, p.Get("text").Str)
+				}
+			case "file":
+				if strings.HasPrefix(p.Get("mime").Str, "image/") {
+					asked = append(asked, "[image]")
+				}
+			case "subtask": // a command of the person's that a subagent does
+				asked = append(asked, p.Get("prompt").Str)
+			}
+		}
+		text(conversation.Prompt, strings.Join(asked, "\n"), created)
+		return all
+	}
+	if role != "assistant" {
+		return nil
+	}
+	answer := conversation.Answer
+	if m.Get("summary").Bool() {
+		answer = conversation.Summary
+	}
+	spend := func(tokens, cost gjson.Result, n int) {
+		u := conversation.Usage{
+			Input: conversation.TokenCount(tokens.Get("input")), Output: conversation.TokenCount(tokens.Get("output")) + conversation.TokenCount(tokens.Get("reasoning")),
+			CacheRead: conversation.TokenCount(tokens.Get("cache.read")), CacheWrite: conversation.TokenCount(tokens.Get("cache.write")),
+		}
+		if cost.Num > 0 && cost.Num < 1e9 {
+			u.Cost = cost.Num
+		}
+		if u != (conversation.Usage{}) {
+			all = append(all, conversation.Entry{Kind: conversation.TokenUsage, Usage: u, Model: model, ID: fmt.Sprintf("%s.%d", id, n), Time: milliseconds(created)})
+		}
+	}
+	steps := 0
+	for _, data := range parts {
+		p := gjson.Parse(data.data)
+		at, done := conversation.TokenCount(p.Get("time.start")), !open || p.Get("time.end").Exists()
+		switch p.Get("type").Str {
+		case "text":
+			if !done {
+				return all
+			}
+			if !p.Get("synthetic").Bool() && !p.Get("ignored").Bool() {
+				text(answer, p.Get("text").Str, cmp.Or(at, created))
+				if n := len(all); n > 0 && all[n-1].Kind == answer {
+					all[n-1].Model = model
+				}
+			}
+		case "reasoning":
+			if !done {
+				return all
+			}
+			text(conversation.Thought, p.Get("text").Str, cmp.Or(at, created))
+		case "tool":
+			state := p.Get("state")
+			status := state.Get("status").Str
+			if open && status == "pending" {
+				return all // its arguments still come in
+			}
+			tool := strings.Clone(p.Get("tool").Str)
+			all = append(all, conversation.Entry{Kind: conversation.Call, Tool: tool, Text: call(state.Get("input")), ID: id, Time: milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.start")), created))})
+			kind := conversation.Result
+			if tool == "question" {
+				kind = conversation.Reply
+			}
+			result := conversation.Entry{Kind: kind, Tool: tool, ID: id, Time: milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.end")), created))}
+			switch {
+			case status == "completed":
+				result.Text = strings.Clone(state.Get("output").Str)
+				result.Failed = conversation.TokenCount(state.Get("metadata.exit")) > 0
+			case status == "error":
+				result.Text, result.Failed = strings.Clone(state.Get("error").Str), true
+			case open:
+				return all
+			default:
+				continue // the client ended before the tool did
+			}
+			all = append(all, result)
+		case "step-finish":
+			spend(p.Get("tokens"), p.Get("cost"), steps)
+			steps++
+		}
+	}
+	if steps == 0 && !open { // as early versions left it
+		spend(m.Get("tokens"), m.Get("cost"), 0)
+	}
+	return all
+}
+
+// sumOf tells messages apart that were made in the same millisecond, as those
+// of several subagents are, by what a fork does not change in the first of their
+// parts that says something.
+func sumOf(parts []part) uint32 {
+	h := fnv.New32a()
+	for _, data := range parts {
+		p := gjson.Parse(data.data)
+		if says := cmp.Or(p.Get("text").Str, p.Get("callID").Str, p.Get("prompt").Str, p.Get("url").Str); says != "" {
+			io.WriteString(h, says)
+			break
+		}
+	}
+	return h.Sum32()
+}
+
+// call is what a tool was called with; of a shell only the command is of
+// interest.
+func call(input gjson.Result) string {
+	if command := input.Get("command"); command.Type == gjson.String {
+		return strings.Clone(command.Str)
+	}
+	return strings.Clone(conversation.Arguments(input))
+}

@@ -1,0 +1,331 @@
+package opencode
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/conversation"
+	"gt/lib/conversation/readertest"
+	"gt/lib/sys/sqlite"
+)
+
+// The databases in testdata/opencode hold the rows that e2e/opencode_test.go makes
+// OpenCode write, copied by SQLite into small ones without the other tables; the
+// parts of "run" lie in the write-ahead log.
+
+func storeOf(name string) string {
+	return filepath.Join("testdata", "1.18.33-"+name)
+}
+
+// readHeld reads all conversations of a store, the oldest first.
+func readHeld(t *testing.T, store string) []readertest.Held {
+	t.Helper()
+	r := &Reader{}
+	var all []readertest.Held
+	if err := r.Find(store, func(f conversation.File) {
+		facts, err := r.Metadata(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, next := readertest.ReadFrom(t, r, f, 0, -1)
+		if rest, again := readertest.ReadFrom(t, r, f, next, -1); len(rest) > 0 || again != next {
+			t.Errorf("behind the end of %s stand %d entries", f.ID, len(rest))
+		}
+		all = append(all, readertest.Held{File: f, Metadata: facts, Entries: entries})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b readertest.Held) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
+	return all
+}
+
+const turn = "prompt answer call result spent answer spent"
+
+func TestReader(t *testing.T) {
+	all := append(readHeld(t, storeOf("run")), readHeld(t, storeOf("pane"))...)
+	var bill conversation.UsageTally
+	for i, want := range []struct {
+		kinds, title, prompts string
+		headless              bool
+		requests              int64
+	}{
+		{turn + " " + turn, "SUMMARY-CANARY", `"please echo"|"delegate this"`, true, 4},
+		{"prompt answer spent", "A part (@general subagent)", "You are the child.", false, 1},
+		{turn + " " + turn + " prompt answer spent", "SUMMARY-CANARY (fork #1)", `"please echo"|"delegate this"|"asked in the fork"`, false, 1},
+		{"prompt answer spent", "A fine name", "another", true, 1},
+		{turn + " summary spent prompt answer spent", "SUMMARY-CANARY", "please echo|after the compaction", false, 4},
+	} {
+		h := all[i]
+		if h.Kinds() != want.kinds {
+			t.Errorf("%d is\n%s, want\n%s", i, h.Kinds(), want.kinds)
+		}
+		first, _, _ := strings.Cut(want.prompts, "|")
+		f := h.Metadata
+		if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts || f.Prompt != first {
+			t.Errorf("%d: the prompts are %q, the first %q", i, got, f.Prompt)
+		}
+		if f.ID != h.File.ID || f.Title != want.title || f.Headless != want.headless || f.CWD != "/home/max/project" || f.Version != "1.18.33" ||
+			f.Model != "e2e-model" || f.Started.Year() != 2026 || f.Last.Before(f.Started) || f.First != h.Entries[0].ID {
+			t.Errorf("%d: the facts are %+v", i, f)
+		}
+		spent, err := bill.Add(&Reader{}, h.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var u conversation.Usage
+		for _, s := range spent {
+			u = s.Usage
+		}
+		if n := want.requests; u != (conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}) {
+			t.Errorf("%d: %d requests cost %+v", i, n, u)
+		}
+		readertest.CheckGoesOn(t, &Reader{}, h)
+	}
+	if all[1].Metadata.Parent != all[0].Metadata.ID || all[2].Metadata.First != all[0].Metadata.First || all[3].Metadata.First == all[0].Metadata.First {
+		t.Errorf("the subagent is %+v, the fork %+v", all[1].Metadata, all[2].Metadata)
+	}
+	// What a fork copied has the ids of what it is a copy of, and no two messages
+	// of a conversation have the same.
+	for i, e := range all[0].Entries {
+		if copied := all[2].Entries[i]; copied.ID != e.ID || copied.Text != e.Text || copied.Kind != e.Kind {
+			t.Errorf("%+v was copied to %+v", e, copied)
+		}
+	}
+	if got := all[0].Texts(conversation.Call)[0] + all[0].Texts(conversation.Result)[0]; got != "echo E2E-OUTPUTE2E-OUTPUT\n" {
+		t.Errorf("the command is %q", got)
+	}
+}
+
+// fixture is a database as the files that there were before databases.
+func fixture(t testing.TB, store string) string {
+	dir := t.TempDir()
+	db, err := sqlite.Open(filepath.Join(store, "opencode.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	write := func(data string, elem ...string) {
+		path := filepath.Join(append([]string{dir, "storage"}, elem...)...)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path+".json", []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for table, each := range map[string]func(sqlite.Row){
+		"session": func(r sqlite.Row) {
+			data, _ := json.Marshal(map[string]any{"id": r.Text("id"), "version": r.Text("version"), "projectID": "global", "directory": r.Text("directory"),
+				"title": r.Text("title"), "parentID": r.Text("parent_id"), "time": map[string]any{"created": r.Int("time_created"), "updated": r.Int("time_updated")},
+				"revert": json.RawMessage(cmp.Or(r.Text("revert"), "null"))})
+			write(string(data), "session", "global", r.Text("id"))
+		},
+		"message": func(r sqlite.Row) { write(r.Text("data"), "message", r.Text("session_id"), r.Text("id")) },
+		"part":    func(r sqlite.Row) { write(r.Text("data"), "part", r.Text("message_id"), r.Text("id")) },
+	} {
+		if err := db.Scan(table, func(r sqlite.Row) bool { each(r); return true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Files say the same as the database that they were taken over into, and count
+// only as long as they were not.
+func TestFiles(t *testing.T) {
+	for _, name := range []string{"run", "pane"} {
+		dir := fixture(t, storeOf(name))
+		want, got := readHeld(t, storeOf(name)), readHeld(t, dir)
+		if len(got) != len(want) {
+			t.Fatalf("%s: %d conversations, want %d", name, len(got), len(want))
+		}
+		for i := range want {
+			want[i].Metadata.Headless = false // the files said nothing of it
+			if got[i].Metadata != want[i].Metadata || !slices.Equal(got[i].Entries, want[i].Entries) {
+				t.Errorf("%s, %d:\n%+v\n%+v, want\n%+v\n%+v", name, i, got[i].Metadata, got[i].Entries, want[i].Metadata, want[i].Entries)
+			}
+			readertest.CheckGoesOn(t, &Reader{}, got[i])
+		}
+		for _, suffix := range []string{"", "-wal"} {
+			if data, err := os.ReadFile(filepath.Join(storeOf(name), "opencode.db"+suffix)); err == nil {
+				os.WriteFile(filepath.Join(dir, "opencode.db"+suffix), data, 0o600)
+			}
+		}
+		if both := readHeld(t, dir); len(both) != len(want) || !strings.HasSuffix(both[0].File.Path, ".db") {
+			t.Errorf("%s: %d conversations in database and files", name, len(both))
+		}
+	}
+}
+
+// Who follows gets what is done with, once: no text that is still written, no
+// answer of a tool that still runs; and of a client that died, all that there is.
+func TestGrows(t *testing.T) {
+	dir := fixture(t, storeOf("run"))
+	r := &Reader{}
+	h := readHeld(t, dir)[0]
+	last := h.Entries[len(h.Entries)-1]
+	put := func(kind, in, id, data string) {
+		t.Helper()
+		path := filepath.Join(dir, "storage", kind, in, id+".json")
+		os.MkdirAll(filepath.Dir(path), 0o700)
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := last.At + 1
+	more := func(want ...string) {
+		t.Helper()
+		var got []string
+		var entries []conversation.Entry
+		entries, from = readertest.ReadFrom(t, r, h.File, from, -1)
+		for _, e := range entries {
+			got = append(got, string(e.Kind)+" "+e.Text)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("there came %q, want %q", got, want)
+		}
+	}
+	session := string(h.File.ID)
+	now := last.Time.UnixMilli() + 1000
+	put("message", session, "msg_z1", fmt.Sprintf(`{"role":"user","time":{"created":%d}}`, now))
+	more()
+	put("part", "msg_z1", "prt_1", `{"type":"text","text":"next"}`)
+	put("part", "msg_z1", "prt_2", `{"type":"text","text":"a file's text","synthetic":true}`)
+	more("prompt next")
+	put("message", session, "msg_z2", fmt.Sprintf(`{"role":"assistant","modelID":"m","time":{"created":%d}}`, now+1))
+	put("part", "msg_z2", "prt_1", `{"type":"reasoning","text":"","time":{"start":1}}`)
+	more()
+	put("part", "msg_z2", "prt_1", `{"type":"reasoning","text":"a thought","time":{"start":1,"end":2}}`)
+	put("part", "msg_z2", "prt_2", `{"type":"tool","tool":"bash","callID":"c","state":{"status":"pending","input":{}}}`)
+	more("thought a thought")
+	put("part", "msg_z2", "prt_2", `{"type":"tool","tool":"bash","callID":"c","state":{"status":"running","input":{"command":"ls"}}}`)
+	more("call ls")
+	more()
+	put("part", "msg_z2", "prt_2", `{"type":"tool","tool":"bash","callID":"c","state":{"status":"error","input":{"command":"ls"},"error":"refused"}}`)
+	put("part", "msg_z2", "prt_3", `{"type":"text","text":"","time":{"start":1}}`)
+	more("result refused")
+	put("message", session, "msg_z3", fmt.Sprintf(`{"role":"user","time":{"created":%d}}`, now+2000))
+	put("part", "msg_z3", "prt_1", `{"type":"text","text":"after a crash"}`)
+	more("prompt after a crash")
+}
+
+// What the person took back is not there, until it is there again.
+func TestUndone(t *testing.T) {
+	dir := fixture(t, storeOf("pane"))
+	path, _ := filepath.Glob(filepath.Join(dir, "storage", "session", "*", "*.json"))
+	data, err := os.ReadFile(path[0])
+	if err != nil || !strings.Contains(string(data), `"revert":{`) {
+		t.Fatal(err, string(data))
+	}
+	var s map[string]any
+	json.Unmarshal(data, &s)
+	delete(s, "revert")
+	data, _ = json.Marshal(s)
+	before := readHeld(t, dir)[0]
+	if err := os.WriteFile(path[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after := readHeld(t, dir)[0]
+	if got := strings.TrimPrefix(after.Kinds(), before.Kinds()); got != " prompt answer spent" || !slices.Contains(after.Texts(conversation.Prompt), "to be taken back") {
+		t.Errorf("there came %q", got)
+	}
+}
+
+// What is no OpenCode's is passed over, and names that lead elsewhere are not
+// followed.
+func TestHostile(t *testing.T) {
+	dir := t.TempDir()
+	r := &Reader{}
+	getenv := func(name string) string {
+		return map[string]string{"HOME": dir, "XDG_DATA_HOME": filepath.Join(dir, ".local", "share")}[name]
+	}
+	if got := r.Stores(getenv); len(got) != 0 {
+		t.Errorf("stores %q", got)
+	}
+	store := filepath.Join(dir, ".local", "share", "opencode")
+	for name, data := range map[string]string{
+		"opencode.db":                            "no database",
+		"storage/session/p/ses_1.json":           `{"id":"ses_1","title":{},"time":{"created":"x","updated":-1},"directory":7,"parentID":"../../x"}`,
+		"storage/session/p/ses_2.json":           "\xff\xfe{",
+		"storage/session/p/..json":               `{}`,
+		"storage/session/p/ses 3.json":           `{}`,
+		"storage/message/ses_1/msg_1.json":       `{"role":"user","time":{"created":1e300}}`,
+		"storage/message/ses_1/msg_2.json":       `{"role":"assistant","tokens":{"input":-5,"output":1e400,"cache":7},"cost":"x","time":7}`,
+		"storage/message/ses_1/msg_3.json":       `[]`,
+		"storage/message/ses_1/msg_4.json":       "",
+		"storage/part/msg_1/prt_1.json":          `{"type":"text","text":"\ud800 asked"}`,
+		"storage/part/msg_2/prt_1.json":          `{"type":"tool","tool":[],"state":{"status":"completed","output":{},"input":"x"}}`,
+		"storage/part/msg_2/prt_2.json":          `{"type":"text","text":["x"]}`,
+		"storage/part/msg_2/prt_3.json":          `{"type":"unknown"}`,
+		"storage/part/msg_2/../prt.json":         `{}`,
+		"storage/session/p/folder.json/x":        ``,
+		"storage/message/ses_1/folder.json/data": ``,
+	} {
+		path := filepath.Join(store, name)
+		os.MkdirAll(filepath.Dir(path), 0o700)
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.Stores(getenv); !slices.Equal(got, []string{store}) {
+		t.Errorf("stores %q", got)
+	}
+	// A database that is none is told of, and what lies beside it is found.
+	found := 0
+	if err := r.Find(store, func(conversation.File) { found++ }); found != 2 || err == nil || !strings.Contains(err.Error(), "it is no SQLite database") {
+		t.Errorf("%d conversations, %v", found, err)
+	}
+	os.Remove(filepath.Join(store, "opencode.db"))
+	all := readHeld(t, store)
+	if len(all) != 2 {
+		t.Fatalf("%d conversations", len(all))
+	}
+	for _, h := range all {
+		if h.Metadata.Parent != "" || h.Metadata.Title != "" || !h.Metadata.Started.IsZero() {
+			t.Errorf("the facts are %+v", h.Metadata)
+		}
+		if h.File.ID == "ses_1" && h.Kinds() != "prompt call result" {
+			t.Errorf("it is %s", h.Kinds())
+		}
+	}
+	// A session that is gone has nothing to say.
+	f := conversation.File{Client: "opencode", Store: storeOf("run"), Path: filepath.Join(storeOf("run"), "opencode.db"), ID: "ses_gone"}
+	if facts, err := r.Metadata(f); facts != (conversation.Metadata{}) || err != nil {
+		t.Errorf("%+v, %v", facts, err)
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add(`{"role":"user","time":{"created":1795252787229}}`, `{"type":"text","text":"x"}`, true)
+	f.Add(`{"role":"assistant","modelID":"m","tokens":{"input":1},"time":{"created":1,"completed":2}}`, `{"type":"tool","tool":"bash","state":{"status":"running","input":{"command":"ls"}}}`, true)
+	f.Add(`{"role":"assistant","summary":true}`, `{"type":"step-finish","cost":0.5,"tokens":{"input":1,"reasoning":3}}`, false)
+	f.Fuzz(func(t *testing.T, message, data string, open bool) {
+		for _, e := range entriesOf(message, []part{{"prt_1", data}, {"prt_2", data}}, open) {
+			if e.Usage.Input < 0 || e.Usage.Output < 0 || e.Usage.Cost < 0 || e.Time.After(time.Date(2201, 1, 1, 0, 0, 0, 0, time.UTC)) {
+				t.Errorf("%+v", e)
+			}
+		}
+	})
+}
+
+// Thoughts are part of what the model wrote; a message of an early version, which
+// noted no steps, tells by itself what it cost.
+func TestSpent(t *testing.T) {
+	const tokens = `"cost":0.25,"tokens":{"input":1,"output":2,"reasoning":3,"cache":{"read":4,"write":5}}`
+	want := conversation.Usage{Input: 1, Output: 5, CacheRead: 4, CacheWrite: 5, Cost: 0.25}
+	message := `{"role":"assistant","modelID":"m","time":{"created":1795252787229,"completed":1795252787230},` + tokens + `}`
+	step := part{"prt_1", `{"type":"step-finish",` + tokens + `}`}
+	for n, parts := range [][]part{nil, {step}, {step, step}} {
+		all := entriesOf(message, parts, true)
+		if len(all) != max(n, 1) || all[0].Kind != conversation.TokenUsage || all[0].Usage != want || all[0].Model != "m" || n == 2 && all[0].ID == all[1].ID {
+			t.Errorf("%d steps cost %+v", n, all)
+		}
+	}
+}

@@ -1,0 +1,372 @@
+// Package pi reads pi's sessions, as 0.74 and 1.5 write them, and their older versions 1
+// and 2:
+//
+//	<store>/sessions/--<folder>--/<time>_<id>.jsonl
+//	<store>/<time>_<id>.jsonl                        where a person chose the folder
+//
+// Who goes back to an earlier point of a session goes on in the same file: each
+// record names the one that it follows, and the conversation is what leads to the
+// last. What was said on the way that was left is not part of it, but was paid
+// for. A fork has a file of its own, that begins with copies of the records, and
+// names its origin's file.
+//
+// The files say nothing of pi's version, nor whether a person sat in front of it.
+package pi
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Reader is the conversation.Reader of pi.
+type Reader struct{}
+
+func (Reader) Client() string { return "pi" }
+
+func (Reader) PlainText(conversation.File) bool { return true }
+
+// Stores are pi's folders by the environment, where they usually are, and what
+// the person's settings there name.
+func (Reader) Stores(getenv func(string) string) []string {
+	var places, chosen []string
+	for p := range account.Places("pi", getenv) {
+		if p.Folders[0] == "." {
+			chosen = append(chosen, p.Dir)
+		} else {
+			places = append(places, p.Dir)
+		}
+	}
+	found := account.Stores(places, "sessions")
+	for _, dir := range account.Stores(chosen, ".") {
+		// Who chooses the folder in which they lie anyway has it once.
+		if !slices.ContainsFunc(found, func(of string) bool { return dir == filepath.Join(of, "sessions") }) {
+			found = append(found, dir)
+		}
+	}
+	return found
+}
+
+// Find lists the folders' folders.
+func (c Reader) Find(store string, each func(conversation.File)) error {
+	dir := filepath.Join(store, "sessions")
+	var lost conversation.ReadErrors
+	folders, err := os.ReadDir(dir)
+	lost.Add(atomicfile.Error("read", dir, err))
+	for _, folder := range folders {
+		if !folder.Type().IsRegular() {
+			below := filepath.Join(dir, folder.Name())
+			c.list(store, below, lost.List(below), &lost, each)
+		}
+	}
+	flat, failed := os.ReadDir(store)
+	if err != nil && failed != nil {
+		return atomicfile.Error("read", store, failed)
+	}
+	lost.Add(atomicfile.Error("read", store, failed))
+	c.list(store, store, flat, &lost, each)
+	return lost.Err()
+}
+
+func (Reader) list(store, dir string, entries []os.DirEntry, lost *conversation.ReadErrors, each func(conversation.File)) {
+	for _, e := range entries {
+		id := idOf(e.Name())
+		if id == "" {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if info, ok := lost.File(path); ok {
+			each(conversation.File{Client: "pi", Store: store, Path: path, ID: id, Size: info.Size(), Changed: info.ModTime().UnixNano()})
+		}
+	}
+}
+
+// idOf is the id in a file's name; empty where it is no session's.
+func idOf(name string) session.ID {
+	name, ok := strings.CutSuffix(name, ".jsonl")
+	stamp, id, named := strings.Cut(name, "_")
+	if !ok || !named || len(stamp) < 10 || stamp[0] < '0' || stamp[0] > '9' {
+		return ""
+	}
+	checked, err := session.ParseID(id)
+	if err != nil {
+		return ""
+	}
+	return checked
+}
+
+// wholeSize is up to which size all of a file is looked at: a name can have been
+// given anywhere in it.
+const wholeSize = 1 << 20
+
+// Metadata takes the facts from the header and the records, of a large file from
+// those at its ends.
+func (c Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	facts := conversation.Metadata{ID: f.ID}
+	copied := false
+	front := func(r gjson.Result) {
+		at := conversation.ParseTime(r.Get("timestamp").Str)
+		switch r.Get("type").Str {
+		case "session":
+			if !facts.Started.IsZero() {
+				return
+			}
+			facts.Started = at
+			if id, err := session.ParseID(r.Get("id").Str); err == nil {
+				facts.ID = session.ID(strings.Clone(string(id)))
+			}
+			conversation.Keep(&facts.CWD, r.Get("cwd").Str)
+			facts.ForkOf = session.ID(strings.Clone(string(idOf(filepath.Base(r.Get("parentSession").Str)))))
+			return
+		case "message":
+			if m := r.Get("message"); m.Get("role").Str == "user" {
+				conversation.Keep(&facts.First, entryID(r))
+				conversation.Keep(&facts.Prompt, conversation.Excerpt(textOf(m.Get("content"))))
+			}
+		}
+		copied = copied || at.Before(facts.Started) && !at.IsZero()
+	}
+	var named bool
+	var title, model string
+	back := func(r gjson.Result) {
+		if facts.Last.IsZero() {
+			facts.Last = conversation.ParseTime(r.Get("timestamp").Str)
+		}
+		switch r.Get("type").Str {
+		case "session_info":
+			if !named {
+				named, title = true, conversation.Excerpt(r.Get("name").String())
+			}
+		case "model_change":
+			conversation.Keep(&model, r.Get("modelId").Str)
+		case "message":
+			conversation.Keep(&model, r.Get("message.model").Str)
+		}
+	}
+
+	var early, chosen string // a name and a model at the front of a large file
+	var err error
+	if f.Size <= wholeSize {
+		var all []string // the records that back is about; they are short, but for one
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, _ int64) bool {
+			r := gjson.ParseBytes(line)
+			front(r)
+			back := r.Get("type").Str
+			if back == "session_info" || back == "model_change" || r.Get("message.model").Str != "" {
+				all = append(all, string(line))
+			}
+			if at := conversation.ParseTime(r.Get("timestamp").Str); !at.IsZero() {
+				facts.Last = at
+			}
+			return true
+		})
+		for _, line := range slices.Backward(all) {
+			back(gjson.Parse(line))
+		}
+	} else {
+		err = conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+			if whole {
+				r := gjson.ParseBytes(line)
+				front(r)
+				if r.Get("type").Str == "session_info" {
+					early = conversation.Excerpt(r.Get("name").String())
+				}
+				if model := cmp.Or(r.Get("modelId").Str, r.Get("message.model").Str); model != "" {
+					chosen = strings.Clone(model)
+				}
+			}
+			return whole
+		}, func(line []byte) bool {
+			back(gjson.ParseBytes(line))
+			return true
+		})
+		if err == nil && facts.Prompt == "" {
+			_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+				front(gjson.ParseBytes(line))
+				return facts.Prompt == "" && at < conversation.MaxFront
+			})
+		}
+	}
+	if err != nil {
+		return conversation.Metadata{}, err
+	}
+	if !named {
+		title = early
+	}
+	facts.Title, facts.Model = title, cmp.Or(model, chosen)
+	if !copied {
+		facts.ForkOf = "" // it names where it came from, and began anew
+	}
+	return facts, nil
+}
+
+// entryID is a record's id in a form that is no other session's: its own is of
+// eight digits. A fork's copy has it too.
+func entryID(r gjson.Result) string {
+	return fmt.Sprintf("%s.%s", r.Get("id").Str, r.Get("timestamp").Str)
+}
+
+// textOf is what a content says: a text, or parts of which some are.
+func textOf(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var parts []string
+	for _, part := range content.Array() {
+		switch part.Get("type").Str {
+		case "text":
+			parts = append(parts, part.Get("text").Str)
+		case "image":
+			parts = append(parts, "[image]")
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Read gives the records that lead to the last one, in the order of the file, and
+// of the others what they cost.
+func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	if o.From > 0 { // who follows asks often, and mostly there is nothing
+		more := false
+		if next, err := conversation.Lines(f.Path, o.From, func([]byte, int64) bool { more = true; return false }); err != nil || !more {
+			return next, err
+		}
+	}
+	left, model, err := tree(f.Path, o.From)
+	if err != nil {
+		return o.From, err
+	}
+	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
+		if o.Skip != nil && !bytes.Contains(line, []byte(`"role":"user"`)) && o.Skip(line) {
+			return true
+		}
+		r := gjson.ParseBytes(line)
+		for _, e := range entriesOf(r, &model) {
+			if e.At = at; left[r.Get("id").Str] && e.Kind != conversation.TokenUsage {
+				continue
+			}
+			if !each(e) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// tree finds the records that do not lead to the last one, and the model that
+// was chosen before an offset.
+func tree(path string, from int64) (left map[string]bool, model string, err error) {
+	parents := map[string]string{}
+	last := ""
+	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
+		kind, id := gjson.GetBytes(line, "type").Str, gjson.GetBytes(line, "id").Str
+		if kind == "session" || kind == "" || id == "" {
+			return true
+		}
+		last = strings.Clone(id)
+		parents[last] = strings.Clone(gjson.GetBytes(line, "parentId").Str)
+		if kind == "model_change" && at < from {
+			model = strings.Clone(gjson.GetBytes(line, "modelId").Str)
+		}
+		return true
+	})
+	for id, ok := last, true; ok; { // each is taken once, so that a circle ends
+		parent, known := parents[id]
+		delete(parents, id)
+		id, ok = parent, known
+	}
+	left = map[string]bool{}
+	for id := range parents {
+		left[id] = true
+	}
+	return left, model, err
+}
+
+// entriesOf is what a record says.
+func entriesOf(r gjson.Result, model *string) (all []conversation.Entry) {
+	id := entryID(r)
+	at := conversation.ParseTime(r.Get("timestamp").Str)
+	give := func(kind conversation.Kind, tool, text string) {
+		if text != "" || kind == conversation.Call || kind == conversation.Result {
+			all = append(all, conversation.Entry{Kind: kind, Tool: strings.Clone(tool), Text: strings.Clone(text), ID: id, Time: at})
+		}
+	}
+	failed := func(bad bool) { all[len(all)-1].Failed = bad }
+	spend := func(usage gjson.Result, model string) {
+		u := conversation.Usage{
+			Input: conversation.TokenCount(usage.Get("input")), Output: conversation.TokenCount(usage.Get("output")),
+			CacheRead: conversation.TokenCount(usage.Get("cacheRead")), CacheWrite: conversation.TokenCount(usage.Get("cacheWrite")),
+		}
+		if cost := usage.Get("cost.total").Num; cost > 0 && cost < 1e9 {
+			u.Cost = cost
+		}
+		if u != (conversation.Usage{}) {
+			all = append(all, conversation.Entry{Kind: conversation.TokenUsage, Usage: u, Model: strings.Clone(model), ID: id, Time: at})
+		}
+	}
+	switch r.Get("type").Str {
+	case "model_change":
+		*model = strings.Clone(r.Get("modelId").Str)
+	case "compaction", "branch_summary":
+		give(conversation.Summary, "", r.Get("summary").Str)
+		spend(r.Get("usage"), *model)
+	case "usage":
+		spend(r.Get("usage"), r.Get("model").Str)
+	case "message":
+		m := r.Get("message")
+		switch m.Get("role").Str {
+		case "user":
+			give(conversation.Prompt, "", textOf(m.Get("content")))
+		case "assistant":
+			own := strings.Clone(cmp.Or(m.Get("model").Str, *model))
+			if content := m.Get("content"); content.Type == gjson.String {
+				give(conversation.Answer, "", content.Str)
+			} else {
+				for _, part := range content.Array() {
+					switch part.Get("type").Str {
+					case "text":
+						give(conversation.Answer, "", part.Get("text").Str)
+					case "thinking":
+						give(conversation.Thought, "", part.Get("thinking").Str)
+					case "toolCall":
+						give(conversation.Call, part.Get("name").Str, call(part.Get("arguments")))
+					}
+				}
+			}
+			for i := range all {
+				if all[i].Kind == conversation.Answer {
+					all[i].Model = own
+				}
+			}
+			spend(m.Get("usage"), own)
+		case "toolResult":
+			give(conversation.Result, m.Get("toolName").Str, textOf(m.Get("content")))
+			failed(m.Get("isError").Bool())
+		case "bashExecution": // a command that the person gave, after a "!"
+			give(conversation.Call, "bash", m.Get("command").Str)
+			give(conversation.Result, "bash", m.Get("output").Str)
+			failed(conversation.TokenCount(m.Get("exitCode")) > 0)
+		}
+	}
+	return all
+}
+
+// call is what a tool was called with; of a shell only the command is of
+// interest.
+func call(input gjson.Result) string {
+	if command := input.Get("command"); command.Type == gjson.String {
+		return command.Str
+	}
+	return conversation.Arguments(input)
+}

@@ -1,0 +1,221 @@
+package pi
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/lib/conversation"
+	"gt/lib/conversation/readertest"
+)
+
+// storeOf are sessions that a real pi wrote, see e2e/pi_test.go; in 1.5.2's there
+// is one in which a person went back, compacted, and gave a command by hand.
+func storeOf(version string) string { return filepath.Join("testdata", version) }
+
+func TestReader(t *testing.T) {
+	const turn = "prompt answer call spent result answer spent"
+	for _, test := range []struct {
+		version, kinds, prompts, title string
+		fork                           bool
+		requests                       int64
+	}{
+		{"0.74.2", turn + " prompt answer spent", "run: echo hi from tool|second prompt", "", false, 3},
+		{"1.5.2", turn + " prompt answer spent", "run: echo hi from tool|second prompt", "", false, 3},
+		{"1.5.2", turn + " prompt answer spent prompt answer spent", "run: echo hi from tool|second prompt|asked in the fork", "", true, 1},
+		{"1.5.2", "prompt answer spent", "named", "A fine name", false, 1},
+		{"1.5.2", "prompt answer spent spent prompt answer spent summary spent prompt answer spent call result",
+			"hello from the tui|another way|after the compaction", "Given name", false, 6},
+	} {
+		var bill conversation.UsageTally
+		all := readertest.ReadStore(t, Reader{}, storeOf(test.version))
+		i := slices.IndexFunc(all, func(h readertest.Held) bool {
+			if _, err := bill.Add(Reader{}, h.File); err != nil {
+				t.Fatal(err)
+			}
+			return strings.Join(h.Texts(conversation.Prompt), "|") == test.prompts
+		})
+		if i < 0 {
+			t.Errorf("%s: nobody asked %q", test.version, test.prompts)
+			continue
+		}
+		h := all[i]
+		if h.Kinds() != test.kinds {
+			t.Errorf("%s: %q is\n%s, want\n%s", test.version, test.prompts, h.Kinds(), test.kinds)
+		}
+		f := h.Metadata
+		first, _, _ := strings.Cut(test.prompts, "|")
+		if f.ID != h.File.ID || f.Prompt != first || f.Title != test.title || f.CWD != "/home/max/project" || f.Model != "m1" || f.Started.Year() != 2026 ||
+			f.Last.Before(f.Started) || f.First != h.Entries[0].ID || (f.ForkOf != "") != test.fork || test.fork && (f.ForkOf != all[0].Metadata.ID || f.First != all[0].Metadata.First) {
+			t.Errorf("%s: the facts are %+v", test.version, f)
+		}
+		var own conversation.UsageTally
+		for _, h := range all[:i] {
+			own.Add(Reader{}, h.File)
+		}
+		var u conversation.Usage
+		spent, err := own.Add(Reader{}, h.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range spent {
+			u = s.Usage
+		}
+		if cost := u.Cost; cost < 0.00008*float64(test.requests) || cost > 0.00009*float64(test.requests) {
+			t.Errorf("%s: %q cost %f", test.version, test.prompts, cost)
+		}
+		u.Cost = 0
+		if n := test.requests; u != (conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}) {
+			t.Errorf("%s: %d requests cost %+v", test.version, n, u)
+		}
+		readertest.CheckGoesOn(t, Reader{}, h)
+		readertest.CheckSkips(t, Reader{}, h)
+		readertest.CheckHostile(t, Reader{}, h)
+	}
+}
+
+// Records of sessions of the first version have no ids; and one record can hide
+// no other.
+func TestVersions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "2025-01-01T00-00-00-000Z_old.jsonl")
+	write := func(lines ...string) readertest.Held {
+		t.Helper()
+		data := []byte(strings.Join(lines, "\n") + "\n")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := conversation.File{Client: "pi", Path: path, ID: idOf(filepath.Base(path)), Size: int64(len(data))}
+		facts, err := Reader{}.Metadata(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, _ := readertest.ReadFrom(t, Reader{}, f, 0, -1)
+		return readertest.Held{File: f, Metadata: facts, Entries: entries}
+	}
+	h := write(`{"type":"session","id":"old","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/p","provider":"x","modelId":"m0","parentSession":"/x/2024-01-01T00-00-00-000Z_before.jsonl"}`,
+		`{"type":"message","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"user","content":"asked"}}`,
+		`{"type":"message","timestamp":"2025-01-01T00:00:02.000Z","message":{"role":"assistant","model":"m1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"said"}],"usage":{"input":1,"output":2}}}`,
+		`{"type":"compaction","timestamp":"2025-01-01T00:00:03.000Z","summary":"in short"}`,
+		`{"type":"message","timestamp":"2025-01-01T00:00:04.000Z","message":{"role":"hookMessage","content":"injected"}}`,
+		`{"type":"usage","id":"a","parentId":null,"kind":"cache_warm","model":"m2","usage":{"cacheRead":5}}`)
+	if want := "prompt thought answer spent summary spent"; h.Kinds() != want || h.File.ID != "old" {
+		t.Errorf("%s is %s", h.File.ID, h.Kinds())
+	}
+	// It names a session that it holds nothing of: it is no fork.
+	if f := h.Metadata; f.ID != "old" || f.Prompt != "asked" || f.Model != "m1" || f.ForkOf != "" || f.Started.IsZero() {
+		t.Errorf("the facts are %+v", f)
+	}
+	// Parents in a circle, of their own, or of nobody.
+	h = write(`{"type":"session","id":"../../x","timestamp":"now"}`,
+		`{"type":"message","id":"a","parentId":"b","message":{"role":"user","content":"one"}}`,
+		`{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":[{"type":"image"},{"type":"text","text":"two"}]}}`,
+		`{"type":"message","id":"c","parentId":"gone","message":{"role":"user","content":"left"}}`,
+		`{"type":"message","id":"d","parentId":"a","message":{"role":"user","content":"three"}}`,
+		`{"type":"session_info","id":"e","parentId":"d","name":""}`)
+	if got := h.Texts(conversation.Prompt); !slices.Equal(got, []string{"one", "[image]\ntwo", "three"}) || h.Metadata.ID != "old" {
+		t.Errorf("%q, %+v", got, h.Metadata)
+	}
+}
+
+// A name is found wherever it was given, in a large file at its ends.
+func TestLarge(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "2025-01-01T00-00-00-000Z_big.jsonl")
+	var b bytes.Buffer
+	b.WriteString(`{"type":"session","version":3,"id":"big","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/p"}` + "\n")
+	fmt.Fprintf(&b, `{"type":"message","id":"0","parentId":null,"timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"system","content":"%s"}}`+"\n", strings.Repeat("x", 100<<10))
+	b.WriteString(`{"type":"message","id":"1","parentId":"0","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"user","content":"asked"}}` + "\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, `{"type":"message","id":"%d","parentId":"%d","timestamp":"2025-01-01T00:01:00.000Z","message":{"role":"assistant","model":"m%d","content":"%s"}}`+"\n", i+2, i+1, i, strings.Repeat("y", 50<<10))
+	}
+	b.WriteString(`{"type":"session_info","id":"n","parentId":"41","timestamp":"2025-01-01T00:02:00.000Z","name":"A name"}` + "\n")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := Reader{}.Metadata(conversation.File{Path: path, Size: int64(b.Len())})
+	if err != nil || facts.Title != "A name" || facts.Prompt != "asked" || facts.Model != "m39" || facts.CWD != "/p" || facts.Last.Minute() != 2 || facts.ID != "big" {
+		t.Errorf("%+v, %v", facts, err)
+	}
+}
+
+// The places where sessions can lie are each found once, by whatever names them.
+func TestStores(t *testing.T) {
+	home := t.TempDir()
+	mkdir := func(elem ...string) string {
+		dir := filepath.Join(append([]string{home}, elem...)...)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	mkdir(".pi", "agent", "sessions", "--p--")
+	other, flat, named := mkdir("other"), mkdir("flat"), mkdir("named")
+	mkdir("other", "sessions")
+	os.WriteFile(filepath.Join(home, ".pi", "agent", "settings.json"), []byte(`{"sessionDir":"~/named"}`), 0o600)
+	vars := map[string]string{"HOME": home, "PI_CODING_AGENT_DIR": other, "PI_CODING_AGENT_SESSION_DIR": flat}
+	getenv := func(name string) string { return vars[name] }
+	if got, want := (Reader{}).Stores(getenv), []string{other, filepath.Join(home, ".pi", "agent"), flat, named}; !slices.Equal(got, want) {
+		t.Errorf("stores %q, want %q", got, want)
+	}
+	vars["PI_CODING_AGENT_SESSION_DIR"] = filepath.Join(other, "sessions")
+	if got := (Reader{}).Stores(getenv); len(got) != 3 {
+		t.Errorf("stores %q", got)
+	}
+	for _, name := range []string{"2025-01-01T00-00-00-000Z_one.jsonl", "2025-01-01T00-00-00-000Z_..jsonl", "notes.jsonl", "my_notes.jsonl"} {
+		os.WriteFile(filepath.Join(flat, name), []byte("{}\n"), 0o600)
+	}
+	var found []string
+	if err := (Reader{}).Find(flat, func(f conversation.File) { found = append(found, string(f.ID)) }); err != nil || !slices.Equal(found, []string{"one"}) {
+		t.Errorf("%q, %v", found, err)
+	}
+	if err := (Reader{}).Find(filepath.Join(home, "gone"), func(conversation.File) {}); err == nil {
+		t.Error("a folder that is gone can be listed")
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	for _, pattern := range []string{"1.5.2", "0.74.2"} {
+		all, _ := filepath.Glob(filepath.Join(storeOf(pattern), "sessions", "*", "*.jsonl"))
+		for _, path := range all {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	path := filepath.Join(f.TempDir(), fmt.Sprint(os.Getpid(), ".jsonl"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file := conversation.File{Path: path, Size: int64(len(data))}
+		if _, err := (Reader{}).Metadata(file); err != nil {
+			t.Fatal(err)
+		}
+		readertest.ReadFrom(t, Reader{}, file, 0, -1)
+		readertest.ReadFrom(t, Reader{}, file, int64(len(data)/2), -1)
+	})
+}
+
+// What e2e/pi_test.go recorded of several versions is read alike.
+func TestRecorded(t *testing.T) {
+	all, err := filepath.Glob(filepath.Join("testdata", "*-print"))
+	if err != nil || len(all) < 2 {
+		t.Fatal(all, err)
+	}
+	for _, store := range all {
+		h := readertest.ReadStore(t, Reader{}, store)
+		const turn, more = "prompt answer call spent result answer spent", " prompt answer spent"
+		if len(h) != 2 || h[0].Kinds() != turn+more || h[1].Kinds() != turn+more+more || h[1].Metadata.ForkOf != h[0].Metadata.ID || h[1].Metadata.First != h[0].Metadata.First {
+			t.Errorf("%s: %+v", store, h)
+		}
+		h = readertest.ReadStore(t, Reader{}, strings.TrimSuffix(store, "print")+"pane")
+		if len(h) != 1 || h[0].Metadata.Title != "A fine name" || strings.Join(h[0].Texts(conversation.Prompt), "|") != "please echo|the right way|after the compaction" || len(h[0].Texts(conversation.Summary)) != 1 {
+			t.Errorf("%s: %+v", store, h)
+		}
+	}
+}

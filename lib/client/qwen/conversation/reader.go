@@ -1,0 +1,354 @@
+// Package qwen reads Qwen Code's conversations, as 0.15.10 and 0.24.4 write them, and
+// those of its first versions, which were Gemini CLI's:
+//
+//	<store>/projects/<folder>/chats/<id>.jsonl
+//	<store>/projects/<folder>/subagents/<id of the session>/agent-<name>.jsonl
+//	<store>/tmp/<hash>/chats/session-<minute>-<first of the id>.json
+package qwen
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	gemini "gt/lib/client/gemini/conversation"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Reader is the conversation.Reader of Qwen Code.
+type Reader struct{}
+
+func (Reader) Client() string { return "qwen" }
+
+// Stores are the folders that the environment names, and the usual one. What
+// the client's settings name is not looked for.
+func (Reader) Stores(getenv func(string) string) []string {
+	return account.Stores(account.Dirs(account.Places("qwen", getenv)), account.QwenFolders...)
+}
+
+// Find lists the projects' folders.
+func (q Reader) Find(store string, each func(conversation.File)) error {
+	var lost conversation.ReadErrors
+	old := gemini.FindIn("qwen", store, each)
+	dir := filepath.Join(store, "projects")
+	projects, err := os.ReadDir(dir)
+	if err != nil && old != nil && atomicfile.Absent(old) {
+		return atomicfile.Error("read", dir, err)
+	}
+	lost.Add(old)
+	lost.Add(atomicfile.Error("read", dir, err))
+	for _, p := range projects {
+		dir := filepath.Join(store, "projects", p.Name())
+		// Those that the person put away are still theirs.
+		for _, chats := range []string{filepath.Join(dir, "chats"), filepath.Join(dir, "chats", "archive")} {
+			q.folder(store, chats, "", &lost, each)
+		}
+		for _, e := range lost.List(filepath.Join(dir, "subagents")) {
+			if parent, err := session.ParseID(e.Name()); err == nil {
+				q.folder(store, filepath.Join(dir, "subagents", e.Name()), parent, &lost, each)
+			}
+		}
+	}
+	return lost.Err()
+}
+
+func (Reader) folder(store, dir string, parent session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
+	for _, e := range lost.List(dir) {
+		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
+		if id, err := session.ParseID(name); ok && err == nil {
+			gemini.GiveFile(conversation.File{Client: "qwen", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Parent: parent}, lost, each)
+		}
+	}
+}
+
+// old says whether a file is in the form of Gemini CLI.
+func (Reader) old(f conversation.File) bool {
+	return strings.HasPrefix(f.Path, filepath.Join(f.Store, "tmp")+string(filepath.Separator))
+}
+
+// Metadata takes the title that stands last: the client writes it again and again,
+// so that it stands near the end.
+func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	if q.old(f) {
+		return gemini.Reader{}.Metadata(f)
+	}
+	facts := conversation.Metadata{ID: f.ID, Parent: f.Parent}
+	root, branch, model, said := "", "", "", false
+	front := func(line []byte) {
+		if !gjson.ValidBytes(line) {
+			return
+		}
+		v := gjson.ParseBytes(line)
+		at := conversation.ParseTime(v.Get("timestamp").Str)
+		if id, err := session.ParseID(v.Get("forkedFrom.sessionId").Str); err == nil {
+			if facts.ForkOf == "" {
+				facts.ForkOf = session.ID(strings.Clone(string(id)))
+			}
+		} else if facts.Started.IsZero() {
+			facts.Started = at
+		}
+		conversation.Keep(&root, v.Get("cwd").Str)
+		conversation.Keep(&branch, v.Get("gitBranch").Str)
+		conversation.Keep(&facts.Version, v.Get("version").Str)
+		switch v.Get("type").Str {
+		case "user":
+			if kind, text := asked(v); kind == conversation.Prompt && facts.Prompt == "" {
+				facts.Prompt, facts.First = conversation.Excerpt(text), strings.Clone(v.Get("uuid").Str)
+			}
+			said = true
+		case "assistant":
+			said = true
+			conversation.Keep(&model, v.Get("model").Str)
+		case "system":
+			if id, err := session.ParseID(v.Get("systemPayload.parentSessionId").Str); err == nil &&
+				v.Get("subtype").Str == "parent_session" && facts.Parent == "" {
+				facts.Parent = session.ID(strings.Clone(string(id)))
+			}
+		}
+	}
+	begun := func() bool {
+		return facts.Prompt != "" && facts.Version != "" && !facts.Started.IsZero()
+	}
+	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+		if whole {
+			front(line)
+		}
+		return whole && (!begun() || model == "")
+	}, func(line []byte) bool {
+		if !gjson.ValidBytes(line) {
+			return true
+		}
+		v := gjson.ParseBytes(line)
+		conversation.Keep(&facts.CWD, v.Get("cwd").Str)
+		conversation.Keep(&facts.Branch, v.Get("gitBranch").Str)
+		if facts.Last.IsZero() {
+			facts.Last = conversation.ParseTime(v.Get("timestamp").Str)
+		}
+		switch {
+		case v.Get("type").Str == "assistant":
+			conversation.Keep(&facts.Model, v.Get("model").Str)
+			said = true
+		case v.Get("subtype").Str == "custom_title":
+			conversation.Keep(&facts.Title, conversation.Excerpt(v.Get("systemPayload.customTitle").Str))
+		}
+		return true
+	})
+	if err != nil {
+		return conversation.Metadata{}, err
+	}
+	if !begun() && f.Size > conversation.EndSize {
+		most := int64(conversation.MaxFront)
+		if facts.ForkOf != "" { // the copy comes first, however long it is
+			most = f.Size
+		}
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			if facts.Prompt == "" || !bytes.Contains(line, []byte(`"forkedFrom"`)) {
+				front(line)
+			}
+			return !begun() && at < most
+		})
+		if err != nil {
+			return conversation.Metadata{}, err
+		}
+	}
+	if !said && facts.Title == "" && f.Size <= conversation.MaxFront {
+		return conversation.Metadata{}, nil
+	}
+	if facts.Started.IsZero() {
+		facts.Started = facts.Last // a fork in which nothing was said yet
+	}
+	facts.CWD = cmp.Or(facts.CWD, root)
+	var lost conversation.ReadErrors
+	facts.Model = cmp.Or(facts.Model, model, q.model(f, &lost))
+	if facts.Branch = cmp.Or(facts.Branch, branch); facts.Branch == "HEAD" {
+		facts.Branch = ""
+	}
+	facts.Headless = facts.Parent == "" && root != "" &&
+		!gemini.Typed(filepath.Join(f.Store, "tmp", gemini.Hash(root)), facts.ID, &lost)
+	return facts, lost.Err()
+}
+
+// model is what a subagent's own file says of its model, for its records do not.
+func (Reader) model(f conversation.File, lost *conversation.ReadErrors) string {
+	path, ok := strings.CutSuffix(f.Path, ".jsonl")
+	if f.Parent == "" || !ok {
+		return ""
+	}
+	meta, err := atomicfile.Read(path+".meta.json", 1<<20)
+	if lost.Add(err); err != nil || !gjson.ValidBytes(meta) {
+		return ""
+	}
+	return strings.Clone(gjson.GetBytes(meta, "model").Str)
+}
+
+// Read gives the records of the file in their order, without what the person
+// took back; tokens were spent on that, too.
+func (q Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	if q.old(f) {
+		return gemini.Reader{}.Read(f, o, each)
+	}
+	model := q.model(f, new(conversation.ReadErrors))
+	gone, err := rewound(f.Path)
+	if err != nil {
+		return o.From, err
+	}
+	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
+		back := slices.ContainsFunc(gone, func(s [2]int64) bool { return s[0] < at && at < s[1] })
+		if o.Skip != nil && !bytes.Contains(line, []byte(`"type":"user"`)) && o.Skip(line) || !gjson.ValidBytes(line) {
+			return true
+		}
+		return entriesOf(gjson.ParseBytes(line), at, func(e conversation.Entry) bool {
+			if e.Kind == conversation.TokenUsage || e.Kind == conversation.Answer {
+				e.Model = cmp.Or(e.Model, model)
+			}
+			return back && e.Kind != conversation.TokenUsage || each(e)
+		})
+	})
+}
+
+// rewound returns the stretches of a file that the person took back: from
+// behind the record that the conversation goes on from to the record that says
+// so.
+func rewound(path string) (gone [][2]int64, err error) {
+	wanted := map[string][]int{} // by the record's id: where in gone
+	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
+		if !bytes.Contains(line, []byte(`"subtype":"rewind"`)) || len(gone) == gemini.MaxMessages || !gjson.ValidBytes(line) {
+			return true
+		}
+		if v := gjson.ParseBytes(line); v.Get("type").Str == "system" && v.Get("subtype").Str == "rewind" {
+			parent := strings.Clone(v.Get("parentUuid").Str)
+			if parent != "" {
+				wanted[parent] = append(wanted[parent], len(gone))
+			}
+			gone = append(gone, [2]int64{-1, at})
+		}
+		return true
+	})
+	if err != nil || len(wanted) == 0 {
+		return gone, err
+	}
+	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
+		// Of a record that stands twice the last before the rewind counts.
+		for _, i := range wanted[gjson.GetBytes(line, "uuid").Str] {
+			if at < gone[i][1] {
+				gone[i][0] = at
+			}
+		}
+		return true
+	})
+	// One whose record is not there took back nothing that could be told.
+	for _, all := range wanted {
+		for _, i := range all {
+			if gone[i][0] < 0 {
+				gone[i][0] = gone[i][1]
+			}
+		}
+	}
+	return gone, err
+}
+
+// entriesOf calls each for what a record says.
+func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) bool {
+	e := conversation.Entry{Time: conversation.ParseTime(v.Get("timestamp").Str), ID: strings.Clone(v.Get("uuid").Str), At: at}
+	give := func(kind conversation.Kind, text string) bool {
+		e.Kind, e.Text = kind, text
+		return text == "" && kind != conversation.Call || each(e)
+	}
+	switch v.Get("type").Str {
+	case "user":
+		if kind, text := asked(v); text != "" {
+			return give(kind, text)
+		}
+	case "assistant":
+		e.Model = strings.Clone(v.Get("model").Str)
+		if u := v.Get("usageMetadata"); u.IsObject() {
+			in, cached := conversation.TokenCount(u.Get("promptTokenCount")), conversation.TokenCount(u.Get("cachedContentTokenCount"))
+			e.Kind = conversation.TokenUsage
+			e.Usage = conversation.Usage{
+				Input: max(0, in-cached), CacheRead: cached,
+				// Thoughts are part of what was written with some providers, and
+				// beside it with others; the sum says it.
+				Output: max(conversation.TokenCount(u.Get("candidatesTokenCount")), conversation.TokenCount(u.Get("totalTokenCount"))-in),
+			}
+			if !each(e) {
+				return false
+			}
+			e.Usage = conversation.Usage{}
+		}
+		more := true
+		v.Get("message.parts").ForEach(func(_, p gjson.Result) bool {
+			text := p.Get("text").Str
+			switch call := p.Get("functionCall"); {
+			case call.IsObject():
+				e.Tool = strings.Clone(call.Get("name").Str)
+				more = give(conversation.Call, conversation.Arguments(call.Get("args")))
+				e.Tool = ""
+			case p.Get("thought").Bool():
+				more = give(conversation.Thought, text)
+			case strings.TrimSpace(text) != "":
+				more = give(conversation.Answer, text)
+			}
+			return more
+		})
+		return more
+	case "tool_result":
+		more := true
+		v.Get("message.parts").ForEach(func(_, p gjson.Result) bool {
+			if r := p.Get("functionResponse"); r.IsObject() {
+				e.Tool = strings.Clone(r.Get("name").Str)
+				e.Failed = r.Get("response.error").Exists()
+				more = give(conversation.Result, gemini.Output(r.Get("response")))
+			}
+			return more
+		})
+		return more
+	case "system":
+		if v.Get("subtype").Str == "chat_compression" {
+			text := ""
+			v.Get("systemPayload.compressedHistory").ForEach(func(_, m gjson.Result) bool {
+				said := gemini.Text(m.Get("parts"))
+				summary := strings.Contains(said, "<state_snapshot>")
+				if summary || text == "" {
+					text = said
+				}
+				return !summary
+			})
+			return give(conversation.Summary, strings.TrimSpace(text))
+		}
+	}
+	return true
+}
+
+// asked is what the person said in a record, and as what; "" where it was
+// the client that spoke in their name: of an agent that is done, by its clock.
+func asked(v gjson.Result) (conversation.Kind, string) {
+	kind := conversation.Prompt
+	switch v.Get("subtype").Str {
+	case "", "realtime_message":
+	case "mid_turn_user_message":
+		kind = conversation.Reply
+	default:
+		return "", ""
+	}
+	if p := v.Get("provenance").Str; p != "" && p != "real_user" {
+		return "", ""
+	}
+	text := ""
+	if shown := v.Get("systemPayload.displayText"); shown.Exists() {
+		text = strings.TrimSpace(shown.Str)
+	} else {
+		text = gemini.Said(gemini.Text(v.Get("message.parts")))
+	}
+	if text == "" {
+		return "", ""
+	}
+	return kind, text
+}

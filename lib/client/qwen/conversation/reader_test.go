@@ -1,0 +1,230 @@
+package qwen
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gemini "gt/lib/client/gemini/conversation"
+	"gt/lib/conversation"
+	"gt/lib/conversation/readertest"
+)
+
+// The fixtures are stores that real versions of Qwen Code wrote, see
+// e2e/qwen_test.go.
+func storeOf(name string) string { return filepath.Join("testdata", name) }
+
+// S0-17: conversations of two versions, headless and in front of a person.
+func TestVersions(t *testing.T) {
+	type want struct {
+		kinds, prompts, title string
+		headless              bool
+		spent                 conversation.Usage
+	}
+	n := func(n, tokens int64) conversation.Usage {
+		return conversation.Usage{Input: tokens - 40*n, CacheRead: 40 * n, Output: 10 * n}
+	}
+	const (
+		turn = "prompt spent answer call result spent answer"
+		more = " prompt spent answer"
+	)
+	for _, test := range []struct {
+		store string
+		want  []want
+	}{
+		{"0.15.10-headless", []want{
+			{turn + more, "please echo|second prompt", "", true, n(3, 300)},
+			{turn, "delegate this", "", true, n(2, 200)},
+		}},
+		{"0.15.10-pane", []want{
+			{turn + more + " summary" + more, "please echo|this is much|after the compaction", "A fine name", false, n(4, 600_300)},
+		}},
+		{"0.24.4-headless", []want{
+			{turn + more, "please echo|second prompt", "", true, n(3, 300)},
+			{turn + more + more, "please echo|second prompt|asked in the fork", "", true, n(4, 400)},
+			{turn + " spent answer", "delegate this", "", true, n(3, 300)},
+			{strings.TrimSpace(more), "You are the child.", "", false, n(1, 100)},
+		}},
+		{"0.24.4-pane", []want{
+			{turn + more + " summary" + more, "please echo|this is much|after the compaction", "A fine name", false, n(4, 600_300)},
+		}},
+	} {
+		all := readertest.ReadStore(t, Reader{}, storeOf(test.store))
+		if len(all) != len(test.want) {
+			t.Errorf("%s: %d conversations, want %d", test.store, len(all), len(test.want))
+			continue
+		}
+		for i, h := range all {
+			want := test.want[i]
+			f := h.Metadata
+			if h.Kinds() != want.kinds {
+				t.Errorf("%s, %d: the conversation is\n%s, want\n%s", test.store, i, h.Kinds(), want.kinds)
+			}
+			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
+				t.Errorf("%s, %d: the prompts are %q, want %q", test.store, i, got, want.prompts)
+			}
+			for _, summary := range h.Texts(conversation.Summary) {
+				if !strings.HasPrefix(summary, "<state_snapshot>SUMMARY-CANARY</state_snapshot>") {
+					t.Errorf("%s, %d: the summary is %q", test.store, i, summary)
+				}
+			}
+			first, _, _ := strings.Cut(want.prompts, "|")
+			version, _, _ := strings.Cut(test.store, "-")
+			if f.ID != h.File.ID || f.Prompt != first || f.Title != want.title || f.Headless != want.headless || f.First != h.Entries[0].ID ||
+				f.CWD != "/home/max/project" || f.Branch != "main" || f.Model != "e2e-model" || f.Version != version || f.Last.Before(f.Started) {
+				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
+			}
+			if got := readertest.SpentBy(h); got != want.spent {
+				t.Errorf("%s, %d: it cost %+v, want %+v", test.store, i, got, want.spent)
+			}
+			for _, e := range h.Entries {
+				if (e.Kind == conversation.TokenUsage || e.Kind == conversation.Answer) && e.Model != "e2e-model" {
+					t.Errorf("%s, %d: of no model is %+v", test.store, i, e)
+				}
+			}
+		}
+	}
+}
+
+// A fork names its origin, and its copies have the ids of what they are copies
+// of; it started with what is its own. A subagent names its session.
+func TestFamily(t *testing.T) {
+	all := readertest.ReadStore(t, Reader{}, storeOf("0.24.4-headless"))
+	origin, fork, parent, child := all[0], all[1], all[2], all[3]
+	if fork.Metadata.ForkOf != origin.Metadata.ID || fork.Metadata.First != origin.Metadata.First || !fork.Metadata.Started.After(origin.Metadata.Last) {
+		t.Errorf("the fork is %+v", fork.Metadata)
+	}
+	for i, e := range fork.Entries {
+		copied := i < len(origin.Entries)
+		if copied && (e.ID != origin.Entries[i].ID || e.Text != origin.Entries[i].Text) ||
+			!copied && slices.ContainsFunc(origin.Entries, func(o conversation.Entry) bool { return o.ID == e.ID }) {
+			t.Errorf("of the fork, copied %v: %+v", copied, e)
+		}
+	}
+	if child.Metadata.Parent != parent.Metadata.ID || parent.Metadata.Parent != "" || parent.Metadata.ForkOf != "" {
+		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
+	}
+}
+
+func record(id, parent, kind, more string) string {
+	if parent != "null" {
+		parent = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"uuid":%q,"parentUuid":%s,"sessionId":"a1","timestamp":"2026-01-17T01:00:00Z","type":%q,"cwd":"/x","version":"1"%s}`, id, parent, kind, more)
+}
+
+func user(id, parent, text, more string) string {
+	return record(id, parent, "user", fmt.Sprintf(`%s,"message":{"role":"user","parts":[{"text":%q}]}`, more, text))
+}
+
+func says(id, parent, text string) string {
+	return record(id, parent, "assistant", fmt.Sprintf(`,"message":{"role":"model","parts":[{"text":"hm","thought":true},{"text":%q}]},`+
+		`"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"thoughtsTokenCount":1,"totalTokenCount":6}`, text))
+}
+
+// What the client's records do to a conversation.
+func TestRecords(t *testing.T) {
+	rewind := func(id, parent string) string { return record(id, parent, "system", `,"subtype":"rewind"`) }
+	one := []string{user("u1", "null", "one", ""), says("a1", "u1", "1"), user("u2", "a1", "two", ""), says("a2", "u2", "2")}
+	for name, test := range map[string]struct {
+		lines []string
+		want  string
+	}{
+		"thoughts": {one[:2], "prompt one, spent, thought hm, answer 1"},
+		"a rewind": {
+			append(slices.Clone(one), rewind("w", "a1"), user("u3", "w", "three", "")),
+			"prompt one, spent, thought hm, answer 1, spent, prompt three"},
+		"a rewind to the beginning": {
+			append(slices.Clone(one), rewind("w", "null"), user("u3", "w", "three", "")),
+			"spent, spent, prompt three"},
+		"a rewind to what nobody knows": {
+			append(slices.Clone(one[:2]), rewind("w", "?"), user("u3", "w", "three", "")),
+			"prompt one, spent, thought hm, answer 1, prompt three"},
+		"two rewinds": {
+			append(slices.Clone(one), rewind("w", "a1"), user("u3", "w", "three", ""), rewind("v", "a1"), user("u4", "v", "four", "")),
+			"prompt one, spent, thought hm, answer 1, spent, prompt four"},
+		"who speaks in the person's name": {
+			[]string{user("u1", "null", "clock", `,"subtype":"cron"`), user("u2", "u1", "done", `,"subtype":"notification","provenance":"system"`),
+				user("u3", "u2", "goal", `,"provenance":"goal_runtime"`), user("u4", "u3", "meanwhile", `,"subtype":"mid_turn_user_message"`),
+				user("u5", "u4", "long form", `,"systemPayload":{"displayText":"typed"}`), user("u6", "u5", "hook's", `,"systemPayload":{"displayText":"","hookContext":"x"}`),
+				user("u7", "u6", "<system-reminder>x</system-reminder>asked", "")},
+			"reply meanwhile, prompt typed, prompt asked"},
+		"what is no message": {
+			[]string{record("s", "null", "system", `,"subtype":"ui_telemetry"`), `{"type":"assistant","message":[1],"usageMetadata":"x"}`, user("u1", "s", "one", "")},
+			"prompt one"},
+	} {
+		store := t.TempDir()
+		readertest.Put(t, filepath.Join(store, "projects", "-x", "chats", "a1.jsonl"), strings.Join(test.lines, "\n")+"\n")
+		all := readertest.ReadStore(t, Reader{}, store)
+		if len(all) != 1 {
+			t.Errorf("%s: %d conversations", name, len(all))
+			continue
+		}
+		var got []string
+		for _, e := range all[0].Entries {
+			got = append(got, strings.TrimSpace(string(e.Kind)+" "+e.Text))
+			if e.Kind == conversation.TokenUsage && e.Usage != (conversation.Usage{Input: 3, Output: 3}) {
+				t.Errorf("%s: %+v", name, e.Usage)
+			}
+		}
+		if strings.Join(got, ", ") != test.want {
+			t.Errorf("%s:\n%s, want\n%s", name, strings.Join(got, ", "), test.want)
+		}
+	}
+}
+
+// What the first versions wrote is Gemini CLI's form, and what was put away is
+// found, too; files whose names are no ids are not.
+func TestPlaces(t *testing.T) {
+	store := t.TempDir()
+	readertest.Put(t, filepath.Join(store, "tmp", gemini.Hash("/x"), "chats", "session-2025-a.json"),
+		`{"sessionId":"old","messages":[{"id":"1","type":"user","content":"hello"},{"id":"2","type":"qwen","content":"you","tokens":{"input":1}}]}`)
+	for name, id := range map[string]string{"chats/new": "new", "chats/archive/away": "away", "chats/ no id": "x", "subagents/new/agent-a": "agent-a", "subagents/ /agent-b": "agent-b"} {
+		readertest.Put(t, filepath.Join(store, "projects", "-x", name+".jsonl"), user("u"+id, "null", "I am "+id, "")+"\n")
+	}
+	readertest.Put(t, filepath.Join(store, "projects", "-x", "chats", "new.runtime.json"), "{}")
+	var got []string
+	for _, h := range readertest.ReadAll(t, Reader{}, store) {
+		got = append(got, fmt.Sprintf("%s of %q: %s", h.Metadata.ID, h.Metadata.Parent, h.Kinds()))
+	}
+	slices.Sort(got)
+	if want := []string{`agent-a of "new": prompt`, `away of "": prompt`, `new of "": prompt`, `old of "": prompt spent answer`}; !slices.Equal(got, want) {
+		t.Errorf("found are %q, want %q", got, want)
+	}
+	home := filepath.Join(t.TempDir(), "home")
+	if err := os.MkdirAll(filepath.Join(home, ".qwen", "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"HOME": home, "QWEN_HOME": store, "QWEN_RUNTIME_DIR": store}
+	if got := (Reader{}).Stores(func(name string) string { return env[name] }); !slices.Equal(got, []string{store, filepath.Join(home, ".qwen")}) {
+		t.Errorf("the stores are %q", got)
+	}
+}
+
+func TestHostile(t *testing.T) {
+	for _, store := range []string{"0.15.10-headless", "0.24.4-headless", "0.24.4-pane"} {
+		for _, h := range readertest.ReadStore(t, Reader{}, storeOf(store)) {
+			if h.Metadata.Parent != "" {
+				continue // its model lies beside it
+			}
+			h.File.Store, h.Metadata.Headless = t.TempDir(), true
+			if h.Metadata.Title == "" && h.Metadata.ForkOf == "" {
+				readertest.CheckHostile(t, Reader{}, h)
+			}
+			readertest.CheckGoesOn(t, Reader{}, h)
+			readertest.CheckSkips(t, Reader{}, h)
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	fixtures, err := filepath.Glob(filepath.Join("testdata", "*", "projects", "*", "chats", "*.jsonl"))
+	if err != nil || len(fixtures) == 0 {
+		f.Fatal(fixtures, err)
+	}
+	f.Add([]byte(user("u1", "null", "one", "") + "\n" + record("w", "u1", "system", `,"subtype":"rewind"`) + "\n"))
+	readertest.Fuzz(f, Reader{}, "projects/-x/chats/a1.jsonl", fixtures...)
+}

@@ -1,0 +1,56 @@
+// Package readers lists the clients whose conversations gt reads. It is all that a
+// program links that reads them; finding and searching them is lib/catalog/scan and
+// lib/catalog/search.
+package readers
+
+import (
+	claude "gt/lib/client/claude/conversation"
+	codex "gt/lib/client/codex/conversation"
+	copilot "gt/lib/client/copilot/conversation"
+	gemini "gt/lib/client/gemini/conversation"
+	opencode "gt/lib/client/opencode/conversation"
+	pi "gt/lib/client/pi/conversation"
+	qwen "gt/lib/client/qwen/conversation"
+	"gt/lib/conversation"
+)
+
+// All are the readers, one a client.
+var All = []conversation.Reader{
+	claude.Reader{},
+	&codex.Reader{},
+	copilot.Reader{},
+	gemini.Reader{},
+	qwen.Reader{},
+	&opencode.Reader{},
+	pi.Reader{},
+}
+
+// Of returns the reader of a client's conversations, nil where gt has none.
+func Of(client string) conversation.Reader {
+	for _, r := range All {
+		if r.Client() == client {
+			return r
+		}
+	}
+	return nil
+}
+
+// Read returns Of(client).Read, nil where gt has no reader for the client. It links
+// nothing else of a Reader, so that a hook's program stays small.
+func Read(client string) func(conversation.File, conversation.Options, func(conversation.Entry) bool) (int64, error) {
+	switch client {
+	case "codex":
+		return (&codex.Reader{}).Read
+	case "copilot":
+		return copilot.Reader{}.Read
+	case "gemini":
+		return gemini.Reader{}.Read
+	case "qwen":
+		return qwen.Reader{}.Read
+	case "opencode":
+		return (&opencode.Reader{}).Read
+	case "pi":
+		return pi.Reader{}.Read
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+// Package conversation is the model of a conversation between a person and a
+// coding agent, whichever client kept it, and the contract of the readers that
+// turn a client's own files into it. It knows no client: each has its Reader in
+// lib/client/<agent>/conversation, and lib/client/readers lists them.
+//
+// The files are the clients' own and their form changes with any version. A
+// reader takes what it understands and passes over the rest: records of a kind
+// that did not exist when it was written, a torn last line, bytes that are not
+// JSON, a file that grows while it is read. It never writes, locks or creates
+// anything below a client's folder, and holds no more of a file in memory than a
+// line.
+//
+// Beside the model stands what the readers share: Lines and Ends read files,
+// Excerpt and Arguments make the texts of a list, ReadErrors sums up what could
+// not be read. Package readertest holds the tests that every reader has to pass.
+package conversation
+
+import (
+	"time"
+
+	"gt/lib/state/session"
+)
+
+// Reader reads what one client keeps. It is safe for concurrent use.
+type Reader interface {
+	// Client returns the client's name, as in lib/client/agent.
+	Client() string
+
+	// Stores returns the folders in which the client keeps its conversations
+	// on this machine, those that exist, each once: a client can have several
+	// accounts. getenv is the environment, HOME in it.
+	Stores(getenv func(string) string) []string
+
+	// Find calls each for every conversation in a store. It opens no transcript
+	// and takes a listing and a stat of each (a client that keeps a database has
+	// it read). What cannot be read is passed over, and the error names the
+	// first of it.
+	Find(store string, each func(File)) error
+
+	// Metadata reads what a list shows of a conversation, from the front and
+	// the end of it (Ends). A file without anything that is understood gives
+	// the zero Metadata and no error. With an error comes what could be read of
+	// it; the caller asks again the next time.
+	Metadata(f File) (Metadata, error)
+
+	// Read calls each for the entries of a conversation from o.From on, in
+	// their order, until it returns false. It returns where the next Read goes
+	// on: behind the last record that was whole, and had been taken in.
+	Read(f File, o Options, each func(Entry) bool) (next int64, err error)
+}
+
+// Registry is a Reader whose client notes which of its sessions run.
+type Registry interface {
+	// Running calls each for what the client notes as running. The note can be
+	// out of date: the caller checks that the process is there, and that it
+	// started at start where that is given. The error names the first of what
+	// could not be read.
+	Running(store string, each func(id session.ID, pid int, start, status string)) error
+}
+
+// PlainText is a Reader of files of a record a line, in which a conversation's
+// words stand as an encoder of JSON writes them: each run of characters without
+// blanks that no encoder escapes, in an entry's text, stands in the entry's own
+// record in the same way. Such a file is searched before it is read.
+type PlainText interface {
+	// PlainText reports whether the file is of that kind.
+	PlainText(f File) bool
+}
+
+// Quieter is a PlainText reader that recognises, by the front of a record, those
+// in which nothing is said.
+type Quieter interface {
+	// Quiet reports whether nothing is said in a record; with tools, nothing by
+	// tools either. A record that may say something is not quiet.
+	Quiet(record []byte, tools bool) bool
+}
+
+// File is where a conversation lies.
+type File struct {
+	Client string
+	Store  string // the folder of Stores that it was found in
+	Path   string // the transcript; of a client that keeps a database, that
+
+	// ID is the conversation's id, as far as its place tells it; else Metadata
+	// does. In a database it tells the conversations apart.
+	ID session.ID
+
+	// Parent is the session whose subagent this is, as far as its place tells it.
+	Parent session.ID
+
+	// Size in bytes and Changed, in nanoseconds since 1970, tell whether a file
+	// has changed since its Metadata was read.
+	Size, Changed int64
+}
+
+// Conversation is a conversation on this machine, and what a list shows of it.
+type Conversation struct {
+	File     File
+	Metadata Metadata
+}
+
+// Metadata is what a list shows of a conversation.
+type Metadata struct {
+	ID     session.ID `json:"id,omitempty"`
+	Parent session.ID `json:"subagent_of,omitempty"` // the session whose subagent it is
+	ForkOf session.ID `json:"fork_of,omitempty"`     // the session whose history it begins with
+
+	// First is the ID of the first entry. The conversations of a client that have
+	// the same one are forks: the one that started first is what the others copied.
+	First string `json:"first,omitempty"`
+
+	CWD     string `json:"cwd,omitempty"`    // the folder that it began in
+	Moved   string `json:"moved,omitempty"`  // the folder that it was in last, where that is another: it went there, or the folder has another name now
+	Branch  string `json:"branch,omitempty"` // of git
+	Model   string `json:"model,omitempty"`
+	Version string `json:"version,omitempty"` // of the client
+
+	// Title is the conversation's name, the person's or else the client's; Prompt
+	// is the beginning of the first thing that the person asked. Both are Excerpts:
+	// one line of MaxExcerpt characters at most, not clean, and only without the
+	// secrets that have a form of their own: a variable's value can be in them.
+	Title  string `json:"title,omitempty"`
+	Prompt string `json:"prompt,omitempty"`
+
+	Started time.Time `json:"started,omitzero"` // the first record's time, of what a fork did not copy
+	Last    time.Time `json:"last,omitzero"`    // the last record's
+
+	// Headless means that no person sat in front of it: claude -p, codex exec.
+	Headless bool `json:"headless,omitempty"`
+}
+
+// Options select what of a conversation is read.
+type Options struct {
+	// From is where to begin: 0, or what a Read returned.
+	From int64
+
+	// Skip, where it is set, is asked for every record as it stands in the file.
+	// A record for which it returns true may be passed over, which is many times
+	// faster than to read it. A record that can hold a Prompt is read all the
+	// same, so that the turns can be counted.
+	Skip func(record []byte) bool
+}
+
+// Kind is what an entry is.
+type Kind string
+
+// What a conversation is made of.
+const (
+	Prompt     Kind = "prompt"  // what the person asked: a turn begins
+	Reply      Kind = "reply"   // what the person said within a turn: to a question, or to refuse a tool
+	Answer     Kind = "answer"  // what the agent said
+	Thought    Kind = "thought" // what it thought, where the client keeps it in words
+	Call       Kind = "call"    // of a tool
+	Result     Kind = "result"  // of a tool
+	Summary    Kind = "summary" // what the client put in place of what it compacted
+	TokenUsage Kind = "spent"   // what a request cost; it has no text
+)
+
+// Entry is one thing that was said or done in a conversation.
+type Entry struct {
+	Kind Kind
+	Text string // the words themselves, not JSON; of a call, its arguments as a person would write them
+	Tool string // the tool's name, of a Call and, where the record tells it, of a Result
+	// Failed reports of a Result that the record calls it an error. That a command
+	// ended with another code than 0 some clients write in the text only.
+	Failed bool
+	Time   time.Time
+
+	// ID is the message's, where it has one. It is the same in a fork's copy, and
+	// for all entries of one message; of a TokenUsage it names what was counted,
+	// so that what stands twice is counted once.
+	ID    string
+	Model string // of an Answer or a TokenUsage, where it is known
+	Usage Usage  // of a TokenUsage
+	At    int64  // where its record begins
+}
+
+// Usage is what was spent, in tokens, as the transcript reports it.
+type Usage struct {
+	Input      int64 `json:"input"`       // without what came from the cache
+	CacheRead  int64 `json:"cache_read"`  // input that came from the cache
+	CacheWrite int64 `json:"cache_write"` // input that was put there
+	Output     int64 `json:"output"`      // what the model wrote, its thoughts among it
+
+	// Cost is in US dollars, and 0 where the transcript states none: no price is
+	// known here.
+	Cost float64 `json:"cost_usd,omitempty"`
+}

@@ -1,0 +1,120 @@
+package conversation
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+
+	"gt/lib/sys/atomicfile"
+)
+
+const (
+	// MaxRecord is the longest line that is read. What is longer, a picture or a
+	// tool's output of many megabytes, is passed over without being held.
+	MaxRecord = 16 << 20
+	// EndSize is how much of each end of a file Ends reads.
+	EndSize = 64 << 10
+	// MaxFront is how much of a file's front is read for the first prompt, before
+	// which the client can put much of its own.
+	MaxFront = 256 << 10
+)
+
+// Lines calls each for the lines of a file from an offset on, without their
+// line feeds, and with where each begins, until it returns false. A last line
+// without a line feed is not yet one. It returns where the line after the last
+// that was given begins. The bytes are valid only during the call.
+func Lines(path string, from int64, each func(line []byte, at int64) bool) (next int64, err error) {
+	f, err := atomicfile.OpenFollowing(path)
+	if err != nil {
+		return from, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return from, atomicfile.Error("read", path, err)
+	}
+	r := bufio.NewReaderSize(f, 256<<10)
+	var long []byte
+	for at := from; ; {
+		line, err := r.ReadSlice('\n')
+		size := int64(len(line))
+		if errors.Is(err, bufio.ErrBufferFull) {
+			for errors.Is(err, bufio.ErrBufferFull) { // how long it is, before any of it is held
+				line, err = r.ReadSlice('\n')
+				size += int64(len(line))
+			}
+			if err == nil && size <= MaxRecord {
+				long = slices.Grow(long[:0], int(size))
+				line = long[:size]
+				if n, rerr := f.ReadAt(line, at); int64(n) < size {
+					err = rerr // it may have been cut off since
+				}
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return at, nil
+		case err != nil:
+			return at, atomicfile.Error("read", path, err)
+		}
+		begin := at
+		at += size
+		if size <= MaxRecord && !each(bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), begin) {
+			return at, nil
+		}
+	}
+}
+
+// Ends reads the whole lines in the first and in the last 64 KiB of a file: the
+// first lines in their order, the last ones from the back, each until the
+// function that it is given to returns false. A first line that is longer is
+// given as far as it goes, and whole is false. A file that is smaller is given
+// to both.
+func Ends(path string, first func(line []byte, whole bool) bool, last func(line []byte) bool) error {
+	f, err := atomicfile.OpenFollowing(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return atomicfile.Error("read", path, err)
+	}
+	size := info.Size()
+	buf := make([]byte, min(EndSize, size))
+	n, err := f.ReadAt(buf, 0)
+	if err != nil && err != io.EOF {
+		return atomicfile.Error("read", path, err)
+	}
+	rest := buf[:n]
+	for i := 0; len(rest) > 0; i++ {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		if !whole && (i > 0 || size <= EndSize) || !first(line, whole) {
+			break
+		}
+		rest = after
+	}
+	if last == nil {
+		return nil
+	}
+	if size > EndSize {
+		n, err = f.ReadAt(buf, size-EndSize)
+		if err != nil && err != io.EOF {
+			return atomicfile.Error("read", path, err)
+		}
+		_, rest, _ = bytes.Cut(buf[:n], []byte("\n")) // the end of a line
+	} else {
+		rest = buf[:n]
+	}
+	i := bytes.LastIndexByte(rest, '\n')
+	if i < 0 {
+		return nil
+	}
+	for rest = rest[:i]; ; rest = rest[:i] {
+		i = bytes.LastIndexByte(rest, '\n')
+		if line := rest[i+1:]; len(line) > 0 && !last(line) || i < 0 {
+			return nil
+		}
+	}
+}

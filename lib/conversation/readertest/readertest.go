@@ -1,0 +1,294 @@
+// Package readertest has the checks that every reader of conversations has to pass,
+// on what a real client wrote: see the tests of lib/client/<agent>/conversation.
+package readertest
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+)
+
+// Held is a conversation as its reader tells it.
+type Held struct {
+	File     conversation.File
+	Metadata conversation.Metadata
+	Entries  []conversation.Entry
+}
+
+// kinds is what a conversation is made of, as one line.
+func (h Held) Kinds() string {
+	var all []string
+	for _, e := range h.Entries {
+		all = append(all, string(e.Kind))
+	}
+	return strings.Join(all, " ")
+}
+
+// texts are the texts of one kind.
+func (h Held) Texts(kind conversation.Kind) []string {
+	var all []string
+	for _, e := range h.Entries {
+		if e.Kind == kind {
+			all = append(all, e.Text)
+		}
+	}
+	return all
+}
+
+// ReadStore reads all conversations of a store, the oldest first.
+func ReadStore(t *testing.T, r conversation.Reader, store string) []Held {
+	t.Helper()
+	var all []Held
+	err := r.Find(store, func(f conversation.File) {
+		facts, err := r.Metadata(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, next := ReadFrom(t, r, f, 0, -1)
+		if next != f.Size {
+			t.Errorf("%s: the next read begins at %d of %d", f.Path, next, f.Size)
+		}
+		all = append(all, Held{f, facts, entries})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b Held) int {
+		return cmp.Or(a.Metadata.Started.Compare(b.Metadata.Started), cmp.Compare(a.File.Path, b.File.Path))
+	})
+	return all
+}
+
+// ReadFrom reads a conversation from an offset on, until it has so many entries.
+func ReadFrom(t testing.TB, r conversation.Reader, f conversation.File, from int64, most int) (all []conversation.Entry, next int64) {
+	t.Helper()
+	next, err := r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
+		all = append(all, e)
+		return len(all) != most
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, next
+}
+
+// CheckGoesOn checks that who stops after any entry and goes on later gets the
+// same entries as who reads all at once.
+func CheckGoesOn(t *testing.T, r conversation.Reader, h Held) {
+	t.Helper()
+	for n := 1; n <= len(h.Entries); n++ {
+		some, next := ReadFrom(t, r, h.File, 0, n)
+		rest, _ := ReadFrom(t, r, h.File, next, -1)
+		// A record's entries are taken in together or not at all.
+		if !slices.Equal(some, h.Entries[:n]) || !slices.Equal(rest, h.Entries[len(h.Entries)-len(rest):]) ||
+			len(rest) > len(h.Entries)-n || n < len(h.Entries) && len(rest) < len(h.Entries)-n && h.Entries[n].At != h.Entries[n-1].At {
+			t.Errorf("%s: %d entries and then %d, of %d", h.File.Path, n, len(rest), len(h.Entries))
+		}
+	}
+}
+
+// CheckSkips checks that what a search passes over is not missed: every prompt
+// is there, and what the search is for.
+func CheckSkips(t *testing.T, r conversation.Reader, h Held) {
+	t.Helper()
+	for _, e := range h.Entries {
+		if e.Text == "" || strings.ContainsAny(e.Text, "\"\\\n") {
+			continue
+		}
+		var found, prompts []conversation.Entry
+		if _, err := r.Read(h.File, conversation.Options{Skip: func(record []byte) bool { return !bytes.Contains(record, []byte(e.Text)) }}, func(e conversation.Entry) bool {
+			found = append(found, e)
+			if e.Kind == conversation.Prompt {
+				prompts = append(prompts, e)
+			}
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if len(prompts) != len(h.Texts(conversation.Prompt)) || !slices.ContainsFunc(found, func(f conversation.Entry) bool { return f.ID == e.ID && f.Text == e.Text }) {
+			t.Errorf("%s: a search for %q finds %d prompts and not %+v", h.File.Path, e.Text, len(prompts), e)
+		}
+	}
+}
+
+// CheckHostile checks what becomes of a conversation's file in whatever state:
+// what is whole is read, and nothing fails.
+func CheckHostile(t *testing.T, r conversation.Reader, h Held) {
+	t.Helper()
+	data, err := os.ReadFile(h.File.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), filepath.Base(h.File.Path))
+	read := func(name string, data []byte) Held {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := h.File
+		f.Path, f.Size = path, int64(len(data))
+		facts, err := r.Metadata(f)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		entries, next := ReadFrom(t, r, f, 0, -1)
+		if want := int64(bytes.LastIndexByte(data, '\n') + 1); next != want {
+			t.Errorf("%s: the next read begins at %d, want %d", name, next, want)
+		}
+		return Held{f, facts, entries}
+	}
+	same := func(name string, data []byte) {
+		t.Helper()
+		got := read(name, data)
+		for i := range got.Entries {
+			got.Entries[i].At = 0
+		}
+		want := slices.Clone(h.Entries)
+		for i := range want {
+			want[i].At = 0
+		}
+		if !slices.Equal(got.Entries, want) {
+			t.Errorf("%s: the conversation is\n%+v, want\n%+v", name, got.Entries, want)
+		}
+		got.Metadata.Started, got.Metadata.Last = h.Metadata.Started, h.Metadata.Last
+		if got.Metadata != h.Metadata {
+			t.Errorf("%s: the facts are\n%+v, want\n%+v", name, got.Metadata, h.Metadata)
+		}
+	}
+
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	join := func(between string) []byte { return bytes.Join(lines, []byte(between)) }
+	same("a torn tail", append(slices.Clone(data), `{"type":"response_item","payload":{"type":"mess`...))
+	same("bytes that are no JSON", append(join("{]}\x00\xff\n\n[1]\n\"x\"\nnull\n{}\n{\"type\":7,\"payload\":[]}\n"), "\n"...))
+	same("records of the future", append(join(`{"type":"tomorrow","payload":{"type":"message","role":"user"},"data":{"content":"?"}}`+"\n"), "\n"...))
+	same("line ends of other systems", bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")))
+	if !testing.Short() {
+		same("a line that is too long", append(slices.Clone(data), append(bytes.Repeat([]byte("x"), conversation.MaxRecord+1), '\n')...))
+	}
+	for n := 0; n < len(data); n += 1 + n/20 {
+		read(fmt.Sprint("cut at ", n), data[:n])
+		read(fmt.Sprint("without the first ", n), data[n:])
+		read(fmt.Sprint("with a hole at ", n), append(slices.Clone(data[:n]), data[min(n+700, len(data)):]...))
+	}
+	for _, kind := range []string{"null", "-1e999", `"x"`, "{}", `[[{"text":7}]]`, strings.Repeat("[", 500)} {
+		for _, key := range Keys(data) {
+			read(key+" is "+kind, bytes.ReplaceAll(data, []byte(key), []byte(key+kind+`,"was":`)))
+		}
+	}
+}
+
+// Keys are the names in a JSON text, with their colons.
+func Keys(data []byte) []string {
+	var all []string
+	for _, part := range bytes.SplitAfter(data, []byte(`":`)) {
+		name := part[:max(0, len(part)-2)]
+		if i := bytes.LastIndexByte(name, '"'); i >= 0 && bytes.HasSuffix(part, []byte(`":`)) && len(part)-i < 40 {
+			all = append(all, string(part[i:]))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Fuzz checks that no content of a conversation's file makes its reader
+// fail, go on behind its end or tell of something that is not in it.
+func Fuzz(f *testing.F, r conversation.Reader, name string, fixtures ...string) {
+	for _, path := range fixtures {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, line := range bytes.SplitAfter(data, []byte("\n")) {
+			f.Add(line)
+		}
+	}
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		store := t.TempDir()
+		path := filepath.Join(store, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file := conversation.File{Client: r.Client(), Store: store, Path: path, ID: "id", Size: int64(len(data))}
+		facts, err := r.Metadata(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []session.ID{facts.ID, facts.Parent, facts.ForkOf} {
+			if _, err := session.ParseID(string(id)); id != "" && err != nil {
+				t.Error(err)
+			}
+		}
+		if n := len([]rune(facts.Title)); n > conversation.MaxExcerpt || len([]rune(facts.Prompt)) > conversation.MaxExcerpt || strings.Contains(facts.Title+facts.Prompt, "\n") {
+			t.Errorf("%q, %q", facts.Title, facts.Prompt)
+		}
+		all, next := ReadFrom(t, r, file, 0, -1)
+		if next != int64(bytes.LastIndexByte(data, '\n')+1) {
+			t.Errorf("the next read begins at %d of %d", next, len(data))
+		}
+		for _, e := range all {
+			u := e.Usage
+			if e.At < 0 || e.At >= next || e.Kind == "" || min(u.Input, u.CacheRead, u.CacheWrite, u.Output) < 0 || u.Cost < 0 {
+				t.Errorf("%+v", e)
+			}
+		}
+		if rest, _ := ReadFrom(t, r, file, next, -1); len(rest) > 0 {
+			t.Errorf("behind the end stands %+v", rest)
+		}
+	})
+}
+
+// ReadAll reads all conversations of a store in which something was said, the
+// oldest first.
+func ReadAll(t *testing.T, r conversation.Reader, store string) []Held {
+	t.Helper()
+	var all []Held
+	err := r.Find(store, func(f conversation.File) {
+		facts, err := r.Metadata(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if facts.ID != "" {
+			entries, _ := ReadFrom(t, r, f, 0, -1)
+			all = append(all, Held{f, facts, entries})
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b Held) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
+	return all
+}
+
+// SpentBy sums up what a conversation cost.
+func SpentBy(h Held) (sum conversation.Usage) {
+	for _, e := range h.Entries {
+		sum.Input += e.Usage.Input
+		sum.CacheRead += e.Usage.CacheRead
+		sum.CacheWrite += e.Usage.CacheWrite
+		sum.Output += e.Usage.Output
+	}
+	return sum
+}
+
+// Put writes a file, and the folders that it lies in.
+func Put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
