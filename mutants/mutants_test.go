@@ -215,8 +215,8 @@ var mutants = []mutant{
 	{
 		name:  "what a fork copied is counted twice",
 		file:  "lib/conversation/usage.go",
-		right: `if _, again := b.seen[key]; !again {`,
-		wrong: `if _, again := b.seen[key]; !again || again {`,
+		right: `if _, again := t.seen[key]; !again {`,
+		wrong: `if _, again := t.seen[key]; !again || again {`,
 		pkg:   ".", run: "TestScripts/seance_conversations",
 	},
 	{
