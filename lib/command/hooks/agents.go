@@ -12,17 +12,19 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 )
 
-// A target is an agent that gt can be wired into, or one of which is known why
-// it cannot.
+// A target is an agent that gt can be wired into, or one that it cannot be wired
+// into.
 type target struct {
 	name    string
 	command string
-	format  format
+	client  wiring.Client
 	dialect string // where it is not the format's own
 	cap     int    // where it is not the dialect's own
 
@@ -35,14 +37,7 @@ type target struct {
 // A file is what an agent takes the hooks of one scope from.
 type file struct{ scope, path string }
 
-// The scopes of hooks.
-const (
-	userScope    = "user"
-	projectScope = "project"
-	localScope   = "local"
-)
-
-var scopes = []string{userScope, projectScope, localScope}
+var scopes = []string{wiring.User, wiring.Project, wiring.Local}
 
 // table lists the agents that gt knows here.
 func table(env *cli.Env) ([]target, error) {
@@ -74,7 +69,7 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	}
 	name := cmp.Or(c.Hooks.Format, c.Dialect)
 	known := false
-	if t.format, known = formatOf(name); !known && t.unable == "" {
+	if t.client, known = wirings.Of(name); !known && t.unable == "" {
 		if t.unable = fmt.Sprintf("gt knows no hooks of the format '%s'", name); name == "" {
 			t.unable = "its block says nothing of hooks; [agents." + c.Name + ".hooks] has the keys format and user"
 		}
@@ -99,7 +94,7 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 		}
 		switch {
 		case filepath.IsAbs(path):
-		case scopes[i] == userScope:
+		case scopes[i] == wiring.User:
 			path = filepath.Join(own, path)
 		default:
 			path = filepath.Join(git.Top(env.Dir), path)
@@ -109,7 +104,7 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	if t.unable == "" && len(t.files) == 0 {
 		t.unable = "its block names no file of hooks; [agents." + c.Name + ".hooks] has the key user"
 	}
-	if t.folder == "" && len(t.files) > 0 && t.files[0].scope == userScope {
+	if t.folder == "" && len(t.files) > 0 && t.files[0].scope == wiring.User {
 		// The person's own folder would say that any agent is here.
 		if dir := filepath.Dir(t.files[0].path); dir != own {
 			t.folder = dir
@@ -160,7 +155,7 @@ func (t target) file(scope string) (string, error) {
 // lie behind one: who brought the project would choose which file is changed.
 func stays(env *cli.Env, scope, path string) error {
 	top := git.Top(env.Dir)
-	if scope == userScope || !place.Inside(path, top) {
+	if scope == wiring.User || !place.Inside(path, top) {
 		return nil
 	}
 	real, top := place.Real(path), place.Real(top)
@@ -188,7 +183,7 @@ func (t target) here(env *cli.Env) bool {
 
 // speaks is the dialect of the agent, the name of the client that it was seen
 // with.
-func (t target) speaks() string { return cmp.Or(t.dialect, t.format.name) }
+func (t target) speaks() string { return cmp.Or(t.dialect, t.client.Name) }
 
 // flags are what every hook of the agent is called with.
 func (t target) flags() []string {
@@ -207,7 +202,7 @@ func (t target) flags() []string {
 // scope.
 func (t target) remedy(verb, scope string) string {
 	line := "gt-hooks " + verb + " " + t.name
-	if scope != userScope {
+	if scope != wiring.User {
 		line += " --scope " + scope
 	}
 	return line
@@ -240,4 +235,9 @@ func namesOf(all []target) []string {
 		names = append(names, t.name)
 	}
 	return names
+}
+
+// wanted is our wiring for the agent with the binaries in dir.
+func (t target) wanted(dir string) ([]wiring.Handler, error) {
+	return t.client.Wanted(dir, t.flags())
 }

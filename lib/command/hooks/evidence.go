@@ -12,6 +12,8 @@ import (
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
@@ -134,8 +136,10 @@ func gather(env *cli.Env) map[string]*evidence {
 	return by
 }
 
-// turnEnds are the events at which a checkpoint is written, as clients call them.
-var turnEnds = []string{"Stop", "AfterAgent", "stop", "agentStop"}
+// isTurnEnd reports whether a client calls the end of a turn so.
+func isTurnEnd(event string) bool {
+	return slices.ContainsFunc(wirings.All(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
+}
 
 // look finds what a session's hooks have left in its home.
 func (e *evidence) look(t town.Town, s *catalog.Session) {
@@ -146,7 +150,7 @@ func (e *evidence) look(t town.Town, s *catalog.Session) {
 	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
 		e.of(touches).see(sign.Timestamp, s.ID)
 		// An end takes the checkpoint away; what fired beside it stays.
-		if sign.State == keepalive.Waiting || slices.Contains(turnEnds, sign.LastCommand) {
+		if sign.State == keepalive.Waiting || isTurnEnd(sign.LastCommand) {
 			e.of(writes).see(sign.Timestamp, s.ID)
 		}
 	}

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/wiring"
 )
 
 type install struct {
-	Agent  []string `arg:"" optional:"" help:"The agents: claude, codex, gemini, qwen, copilot, cursor, opencode, pi, or one of your own."`
+	Agent  []string `arg:"" optional:"" help:"The agents by name, such as claude or codex; without one, the command lists those that gt knows."`
 	All    bool     `help:"Every agent that is on this machine."`
 	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (all projects, the default), project (shared with it) or local (this project, for me)."`
 	DryRun bool     `help:"Show what would change, and change nothing."`
@@ -30,7 +31,7 @@ func (c *install) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range binaries {
+	for _, name := range wiring.Binaries {
 		if err := runnable(filepath.Join(dir, name)); err != nil {
 			return cli.WithHint(err, "gt-hooks wires the binaries that lie beside it; install.sh builds them all")
 		}
@@ -94,15 +95,15 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 		return err
 	}
 	what := count(len(want))
-	if t.format.shape == script {
-		what = "the " + t.format.word()
+	if t.client.Shape == wiring.Script {
+		what = "the " + t.client.ScriptKind
 	}
 	switch {
 	case say.brief && len(done.changes) == 0:
 		say.row(t, what+" wired already", path)
 	case say.brief:
 		say.row(t, what+" wired", path)
-	case len(done.changes) == 0 && t.format.shape == script:
+	case len(done.changes) == 0 && t.client.Shape == wiring.Script:
 		say.line("%s: %s is wired, nothing to change", path, what)
 	case len(done.changes) == 0:
 		say.line("%s: all %d hooks are wired, nothing to change", path, len(want))
@@ -110,16 +111,16 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 		say.changes(path, done, c.DryRun, fmt.Sprintf("%s wired, binaries in %s", what, dir))
 	}
 	if len(done.changes) > 0 {
-		if c.Scope == projectScope && !say.shared {
+		if c.Scope == wiring.Project && !say.shared {
 			say.shared = true
 			env.Hint("the paths are this machine's: share the project's file only with who has gt in the same place")
 		}
-		if t.format.next != "" && !c.DryRun {
-			env.Hint("%s", t.format.next)
+		if t.client.AfterInstall != "" && !c.DryRun {
+			env.Hint("%s", t.client.AfterInstall)
 		}
 	}
 	places := survey(env, t)
-	for _, w := range conflicts(stops(env, t, places), places) {
+	for _, w := range conflicts(blockers(env, t, places), places) {
 		env.Warn("%s", w)
 	}
 	return nil
@@ -153,8 +154,8 @@ func (c *uninstall) Run(env *cli.Env) error {
 	for _, t := range picked {
 		done, _ := t.file(c.Scope)
 		for _, p := range survey(env, t) {
-			if p.file != done && len(p.ours()) > 0 {
-				env.Hint("gt is wired in '%s' too: %s", p.file, p.removal())
+			if p.File != done && len(p.Ours()) > 0 {
+				env.Hint("gt is wired in '%s' too: %s", p.File, p.removal())
 			}
 		}
 	}
@@ -176,10 +177,10 @@ func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
 	for _, t := range all {
 		if path, err := t.file(c.Scope); err == nil {
 			p := t.look(c.Scope, path)
-			if p.err != nil && !c.All { // else it is said when its turn comes
-				return nil, cli.WithHint(p.err, "gt-hooks uninstall AGENT takes gt out of the agent that you name")
+			if p.Err != nil && !c.All { // else it is said when its turn comes
+				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT takes gt out of the agent that you name")
 			}
-			if p.err != nil || len(p.ours()) > 0 {
+			if p.Err != nil || len(p.Ours()) > 0 {
 				wired = append(wired, t)
 			}
 		}
@@ -208,8 +209,8 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 		return err
 	}
 	what := count(len(done.changes))
-	if t.format.shape == script {
-		what = "the " + t.format.word()
+	if t.client.Shape == wiring.Script {
+		what = "the " + t.client.ScriptKind
 	}
 	switch {
 	case say.brief && len(done.changes) == 0:
@@ -273,11 +274,11 @@ func (p *printer) changes(path string, done outcome, dryRun bool, result string)
 	}
 	rows := make([][]string, len(done.changes))
 	for i, c := range done.changes {
-		rows[i] = []string{"  +", c.event, p.env.Redact(c.brief())}
-		switch dir := filepath.Dir(c.program()); {
-		case c.added:
-		case c.args == nil: // as somebody may know it
-			rows[i] = []string{"  -", c.event, p.env.Redact(c.command)}
+		rows[i] = []string{"  +", c.Event, p.env.Redact(c.Brief())}
+		switch dir := filepath.Dir(c.Program()); {
+		case c.Added:
+		case c.Args == nil: // as somebody may know it
+			rows[i] = []string{"  -", c.Event, p.env.Redact(c.Command)}
 		case dir != ".":
 			rows[i][2] += " in " + dir
 			fallthrough

@@ -11,9 +11,9 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/settings"
+	"gt/lib/client/wiring"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
-	"gt/lib/text/jsonedit"
 	"gt/lib/text/term"
 )
 
@@ -74,25 +74,23 @@ type grammar struct {
 
 // outcome is what alter did, or would do.
 type outcome struct {
-	changes []change
+	changes []wiring.Change
 	backup  string
 }
 
 // alter makes want the only wiring of ours in the agent's file at path.
-func alter(t target, path string, want []handler, dryRun bool) (outcome, error) {
+func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, error) {
 	var done outcome
 	edit := func(old []byte) (next settings.Edit, err error) {
 		mend := "correct the file"
-		if t.format.shape == script {
+		if t.client.Shape == wiring.Script {
 			mend = "move that file away"
-			next, done.changes, err = t.format.rewrite(old, want)
-		} else {
-			next, done.changes, err = t.format.reedit(path, old, want)
 		}
+		next, done.changes, err = t.client.Edit(path, old, want)
 		if err != nil {
 			err = atomicfile.Error("change", path, err)
 			err = cli.WithHint(err, "nothing was changed; %s and try again", mend)
-			if t.format.comments {
+			if t.client.Comments {
 				err = cli.WithHint(err, "%s takes comments there, but gt changes no file that has any: take them out, or use another --scope", t.name)
 			}
 		}
@@ -113,41 +111,6 @@ func alter(t target, path string, want []handler, dryRun bool) (outcome, error) 
 	return done, err
 }
 
-// reedit rewires the text of a settings file, or of none.
-func (f format) reedit(path string, old []byte, want []handler) (settings.Edit, []change, error) {
-	text := old
-	if len(strings.TrimSpace(string(text))) == 0 {
-		text = []byte("{}\n")
-	}
-	text, changes, err := f.rewire(text, want)
-	if err != nil || len(changes) == 0 {
-		return settings.Edit{Text: old}, changes, err
-	}
-	removed := 0
-	for _, c := range changes {
-		if !c.added {
-			removed++
-		}
-	}
-	// A file without any of ours is as its owner made it.
-	return settings.Edit{Text: f.leftover(path, text, want), Backup: removed == 0}, changes, nil
-}
-
-// leftover is what stays in a settings file: no file at all where an
-// uninstallation leaves nothing in one that an installation made.
-func (f format) leftover(path string, text []byte, want []handler) []byte {
-	doc, err := jsonedit.Parse(text)
-	if err != nil || want != nil || !doc.Root.IsObject() || settings.HasBackup(path) {
-		return text
-	}
-	for _, m := range doc.Root.Items {
-		if f.shape != flat || m.Key != "version" {
-			return text
-		}
-	}
-	return nil
-}
-
 // binDir is the folder of the running binary, by the name under which PATH
 // leads there where it does: a package manager's links stay while the folders
 // behind them come and go.
@@ -162,7 +125,7 @@ func binDir(env *cli.Env) (string, error) {
 	}
 	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
 		info, err := os.Stat(filepath.Join(dir, filepath.Base(exe)))
-		if err == nil && filepath.IsAbs(dir) && os.SameFile(info, self) && runnable(filepath.Join(dir, binaries[0])) == nil {
+		if err == nil && filepath.IsAbs(dir) && os.SameFile(info, self) && runnable(filepath.Join(dir, wiring.Binaries[0])) == nil {
 			return filepath.Clean(dir), nil
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/place/town"
@@ -75,10 +77,8 @@ func (c *migrate) Run(env *cli.Env) error {
 	if err := refuseBelowAgent(env, "an agent cannot bring in what lies in projects"); err != nil {
 		return err
 	}
-	for _, name := range []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR"} {
-		if env.Getenv(name) != "" {
-			return cli.Fail(cli.No, errors.New("a hook cannot bring in what lies in projects"), "run this in a terminal of your own")
-		}
+	if inHook(env) {
+		return cli.Fail(cli.No, errors.New("a hook cannot bring in what lies in projects"), "run this in a terminal of your own")
 	}
 	state := place.StateOf(env.Getenv)
 	if err := state.Check(); err != nil {
@@ -158,6 +158,13 @@ func (c *migrate) Run(env *cli.Env) error {
 		err = c.clean(env, say, plans)
 	}
 	return cmp.Or(err, say.err)
+}
+
+// inHook reports whether a client runs this as its hook.
+func inHook(env *cli.Env) bool {
+	return slices.ContainsFunc(wirings.All(), func(c wiring.Client) bool {
+		return slices.ContainsFunc(c.HookVars, func(name string) bool { return env.Getenv(name) != "" })
+	})
 }
 
 // done says that it was done on this machine.

@@ -15,6 +15,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/sandbox"
+	"gt/lib/client/wiring"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
@@ -141,7 +142,7 @@ func (c *prove) Run(env *cli.Env) error {
 }
 
 func (p *proof) wiredSomewhere() bool {
-	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.ours()) > 0 })
+	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.Ours()) > 0 })
 }
 
 // judge fills in the rows, and says what follows from them: run is whether a run
@@ -170,7 +171,7 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 				}
 			}
 			if row.Seen.IsZero() && row.Ran == nil && (finding{State: row.State}).works() {
-				row.Do = fmt.Sprintf(d.how, p.command, p.format.compact)
+				row.Do = fmt.Sprintf(d.how, p.command, p.client.Compact)
 			}
 			p.rows = append(p.rows, row)
 		}
@@ -191,16 +192,16 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	}
 	if !p.wiredSomewhere() {
 		why("no hook of gt is wired")
-		do(p.remedy("install", userScope))
+		do(p.remedy("install", wiring.User))
 		return v
 	}
 	for _, s := range p.stops {
-		why("%s", s.what)
-		do(s.do)
+		why("%s", s.Reason)
+		do(s.Remedy)
 	}
 	for _, at := range p.places {
-		if at.name == "plugin" {
-			why("a plugin's hooks have 1.5 s together when a session ends, whatever limit they ask for; what takes longer is cut off")
+		if at.Caveat != "" {
+			why("%s", at.Caveat)
 		}
 	}
 	for _, c := range p.complaints[max(0, len(p.complaints)-3):] {
@@ -252,7 +253,7 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 // row is what the places say of a duty.
 func (p *proof) row(program string) (proofRow, bool) {
 	row := proofRow{Agent: p.name, Hook: program}
-	if p.format.shape == script {
+	if p.client.Shape == wiring.Script {
 		for _, f := range p.all {
 			if f.Event != "" && (row.State == "" || f.works()) {
 				row.State = f.State
@@ -260,12 +261,12 @@ func (p *proof) row(program string) (proofRow, bool) {
 		}
 		return row, true
 	}
-	if !slices.ContainsFunc(p.want, func(w handler) bool { return w.short() == program }) {
+	if !slices.ContainsFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program }) {
 		return row, false
 	}
 	row.State = missing
 	for _, w := range p.want {
-		if w.short() != program {
+		if w.Duty() != program {
 			continue
 		}
 		state := missing
@@ -275,7 +276,7 @@ func (p *proof) row(program string) (proofRow, bool) {
 			}
 		}
 		// Of several events the worst counts.
-		if ok := (finding{State: state}).works(); row.State == missing && w.event == p.first(program) || !ok {
+		if ok := (finding{State: state}).works(); row.State == missing && w.Event == p.first(program) || !ok {
 			row.State = state
 		}
 	}
@@ -284,8 +285,8 @@ func (p *proof) row(program string) (proofRow, bool) {
 
 // first is the first event at which a program is wanted.
 func (p *proof) first(program string) string {
-	i := slices.IndexFunc(p.want, func(w handler) bool { return w.short() == program })
-	return p.want[i].event
+	i := slices.IndexFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program })
+	return p.want[i].Event
 }
 
 // proof shows an agent.
@@ -358,7 +359,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	defer w.End()
 	c := table.Of(r.name)
 	dir := w.Project
-	if !slices.ContainsFunc(r.places, func(p source) bool { return p.name == userScope && len(p.ours()) > 0 }) {
+	if !slices.ContainsFunc(r.places, func(p source) bool { return p.Scope == wiring.User && len(p.Ours()) > 0 }) {
 		// Its hooks are the project's. Such a run trusts any folder, so it would
 		// prove nothing where the agent does not, and run what a repository brought.
 		if len(r.stops) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/wiring"
 )
 
 type status struct {
@@ -50,10 +51,10 @@ func (f finding) works() bool {
 // A report is what was found of one agent.
 type report struct {
 	target
-	want   []handler
+	want   []wiring.Handler
 	places []source
 	all    []finding
-	stops  []stop
+	stops  []wiring.Blocker
 }
 
 // Run shows every hook in every place. The answer is yes when each hook of each
@@ -114,7 +115,7 @@ func (c *status) Run(env *cli.Env) error {
 // into all the same.
 func concerned(env *cli.Env, all []target) []target {
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
-		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.ours()) > 0 })
+		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.Ours()) > 0 })
 	})
 }
 
@@ -122,7 +123,7 @@ func concerned(env *cli.Env, all []target) []target {
 func inspect(env *cli.Env, t target, dir string) (report, error) {
 	r := report{target: t}
 	if t.unable != "" {
-		r.all = []finding{{Agent: t.name, Scope: userScope, State: unable, Detail: t.unable}}
+		r.all = []finding{{Agent: t.name, Scope: wiring.User, State: unable, Detail: t.unable}}
 		return r, nil
 	}
 	var err error
@@ -133,7 +134,7 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	for _, p := range r.places {
 		r.all = append(r.all, judge(env, p, r.want)...)
 	}
-	r.stops = stops(env, t, r.places)
+	r.stops = blockers(env, t, r.places)
 	for i := range r.all { // a command line may hold a key
 		r.all[i].Command, r.all[i].Detail = env.Redact(r.all[i].Command), env.Redact(r.all[i].Detail)
 	}
@@ -168,26 +169,26 @@ func (r report) mend(path string) string {
 }
 
 // is says whether a finding is about the hook w.
-func (f finding) is(w handler) bool { return f.Event == w.event && f.Hook == w.short() }
+func (f finding) is(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
 
 // judge compares what a place has with what it should have.
-func judge(env *cli.Env, p source, want []handler) []finding {
-	ours := p.ours()
+func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
+	ours := p.Ours()
 	if len(ours) == 0 {
-		f := finding{Agent: p.of.name, Scope: p.name, File: p.file, State: none}
+		f := finding{Agent: p.of.name, Scope: p.Scope, File: p.File, State: none}
 		switch {
-		case p.err != nil:
-			f.State, f.Detail = noAccess, p.err.Error()
-		case p.none:
+		case p.Err != nil:
+			f.State, f.Detail = noAccess, p.Err.Error()
+		case p.Missing:
 			f.State = noFile
 		}
 		return []finding{f}
 	}
 	var all []finding
 	for _, w := range want {
-		f := finding{Event: w.event, Hook: w.short(), State: missing}
+		f := finding{Event: w.Event, Hook: w.Duty(), State: missing}
 		for _, h := range ours {
-			if h.event != w.event || h.binary != w.binary {
+			if h.Event != w.Event || h.Binary != w.Binary {
 				continue
 			}
 			g := found(h)
@@ -202,7 +203,7 @@ func judge(env *cli.Env, p source, want []handler) []finding {
 		all = append(all, f)
 	}
 	for _, h := range ours {
-		if !slices.ContainsFunc(want, func(w handler) bool { return h.event == w.event && h.binary == w.binary }) {
+		if !slices.ContainsFunc(want, func(w wiring.Handler) bool { return h.Event == w.Event && h.Binary == w.Binary }) {
 			f := found(h)
 			f.State, f.Detail = outdated, "this version wires nothing there"
 			all = append(all, f)
@@ -210,7 +211,7 @@ func judge(env *cli.Env, p source, want []handler) []finding {
 	}
 	for i := range all {
 		f := &all[i]
-		f.Agent, f.Scope, f.File = p.of.name, p.name, p.file
+		f.Agent, f.Scope, f.File = p.of.name, p.Scope, p.File
 		if f.State != wired {
 			f.Fix = p.repair()
 		}
@@ -218,19 +219,15 @@ func judge(env *cli.Env, p source, want []handler) []finding {
 	return all
 }
 
-func found(h handler) finding {
-	return finding{Event: h.event, Hook: h.short(), Line: h.line, Command: h.String(), Timeout: h.timeout}
+func found(h wiring.Handler) finding {
+	return finding{Event: h.Event, Hook: h.Duty(), Line: h.Line, Command: h.String(), Timeout: h.Timeout}
 }
 
 // compare says how the handler h does what it should do as w.
-func (t target) compare(env *cli.Env, h, w handler) (state, detail string) {
-	programs, should := []string{h.program()}, []string{w.program()}
-	same := h.same(w)
-	if t.format.shape == script {
-		programs, should, same = scriptPrograms(h.raw), scriptPrograms(w.raw), sameScript(h.raw, w.raw)
-	}
+func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string) {
+	should := t.client.Programs(w)
 	var elsewhere string
-	for i, program := range programs {
+	for i, program := range t.client.Programs(h) {
 		file, err := locate(env, program)
 		if err != nil {
 			return noBinary, err.Error()
@@ -239,10 +236,10 @@ func (t target) compare(env *cli.Env, h, w handler) (state, detail string) {
 			elsewhere = file
 		}
 	}
-	switch wrong := t.format.unlikely(h.timeout); {
+	switch wrong := t.client.UnlikelyLimit(h.Timeout); {
 	case wrong != "":
 		return outdated, wrong
-	case !same:
+	case !t.client.Same(h, w):
 		return outdated, "not as this version wires it"
 	case elsewhere != "":
 		return otherPath, "runs " + elsewhere
@@ -260,19 +257,6 @@ func locate(env *cli.Env, program string) (string, error) {
 		return program, runnable(program)
 	}
 	return onPath(env, program)
-}
-
-// unlikely says what is wrong with a limit that nobody can mean, which is one in
-// the other unit: over a quarter of an hour in seconds, or a tenth of a second.
-func (f format) unlikely(limit float64) string {
-	switch {
-	case limit == 0 || f.either:
-	case !f.millis && limit >= 1000:
-		return fmt.Sprintf("its timeout of %v is in seconds, %.1f hours", limit, limit/3600)
-	case f.millis && limit <= 100:
-		return fmt.Sprintf("its timeout of %v is in milliseconds, too short for any program", limit)
-	}
-	return ""
 }
 
 // advise says what is wrong and what to do about it, and whether all is well.
@@ -294,16 +278,16 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 			fix(f.Fix)
 		}
 		for _, p := range r.places {
-			for _, h := range p.all {
-				if wrong := r.format.unlikely(h.timeout); h.binary == "" && wrong != "" {
-					env.Warn("%s line %d, not of gt: %s", p.file, h.line, wrong)
+			for _, h := range p.Handlers {
+				if wrong := r.client.UnlikelyLimit(h.Timeout); h.Binary == "" && wrong != "" {
+					env.Warn("%s line %d, not of gt: %s", p.File, h.Line, wrong)
 				}
 			}
 		}
 		for _, c := range conflicts(r.stops, r.places) {
 			env.Warn("%s", c)
 		}
-		user := r.remedy("install", userScope)
+		user := r.remedy("install", wiring.User)
 		if path := r.unread(); path != "" {
 			fix(r.mend(path))
 		} else if slices.Contains(fixes, user) || r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
@@ -311,8 +295,12 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 			fixes = slices.DeleteFunc(fixes, func(line string) bool { return line == user })
 		}
 	}
-	if claude, copilot := at(reports, "claude", projectScope, localScope), at(reports, "copilot", scopes...); claude != "" && copilot != "" {
-		env.Hint("Copilot runs the hooks of '%s' too; gt acts once, so it may stay", claude)
+	for _, r := range reports {
+		for _, other := range r.client.RunsHooksOf {
+			if file := at(reports, other, wiring.Project, wiring.Local); file != "" && at(reports, r.name, scopes...) != "" {
+				env.Hint("%s runs the hooks of '%s' too; gt acts once, so it may stay", r.name, file)
+			}
+		}
 	}
 	if len(reports) == 0 {
 		env.Warn("no agent is on this machine that gt knows")
@@ -358,8 +346,8 @@ func (r report) details() []string {
 func at(reports []report, agent string, scopes ...string) string {
 	for _, r := range reports {
 		for _, p := range r.places {
-			if r.name == agent && slices.Contains(scopes, p.name) && len(p.ours()) > 0 {
-				return p.file
+			if r.name == agent && slices.Contains(scopes, p.Scope) && len(p.Ours()) > 0 {
+				return p.File
 			}
 		}
 	}
@@ -367,24 +355,24 @@ func at(reports []report, agent string, scopes ...string) string {
 }
 
 // conflicts says what stands in the way of a wiring that is right in itself.
-func conflicts(stops []stop, places []source) []string {
+func conflicts(stops []wiring.Blocker, places []source) []string {
 	var all []string
 	for _, s := range stops {
-		if s.do != "" {
-			s.what += "; " + s.do
+		if s.Remedy != "" {
+			s.Reason += "; " + s.Remedy
 		}
-		all = append(all, s.what)
+		all = append(all, s.Reason)
 	}
 	var first *source
 	for i, p := range places {
-		if len(p.ours()) == 0 {
+		if len(p.Ours()) == 0 {
 			continue
 		}
 		if first == nil {
 			first = &places[i]
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s is wired twice, in %s and %s: keep one of them, for example with: %s", p.of.name, first.name, p.name, p.removal()))
+		all = append(all, fmt.Sprintf("%s is wired twice, in %s and %s: keep one of them, for example with: %s", p.of.name, first.Scope, p.Scope, p.removal()))
 	}
 	return all
 }
@@ -397,9 +385,9 @@ func (p *printer) overview(reports []report) {
 		var other []string // said where there is nothing better to say
 		before := len(rows)
 		for _, at := range r.places {
-			row := []string{r.name, at.name, r.state(at), at.file}
+			row := []string{r.name, at.Scope, r.state(at), at.File}
 			switch {
-			case len(at.ours()) > 0 || at.err != nil:
+			case len(at.Ours()) > 0 || at.Err != nil:
 				rows = append(rows, row)
 			case other == nil:
 				other = row
@@ -422,16 +410,16 @@ func (r report) state(at source) string {
 	working := 0
 	for _, f := range r.all {
 		switch {
-		case f.File != at.file:
+		case f.File != at.File:
 		case f.Event == "":
 			return f.State
 		case f.works() && slices.ContainsFunc(r.want, f.is):
 			working++
 		}
 	}
-	if r.format.shape == script {
+	if r.client.Shape == wiring.Script {
 		for _, f := range r.all {
-			if f.File == at.file {
+			if f.File == at.File {
 				return f.State
 			}
 		}
@@ -449,23 +437,23 @@ func (p *printer) matrix(r report) {
 	overview := [][]string{{"SCOPE", "HOOKS", "SETTINGS"}}
 	hooks := [][]string{{"EVENT", "HOOK"}}
 	for _, w := range r.want {
-		hooks = append(hooks, []string{w.event, w.short()})
+		hooks = append(hooks, []string{w.Event, w.Duty()})
 	}
 	for _, at := range r.places {
-		overview = append(overview, []string{at.name, r.state(at), at.file})
-		if len(at.ours()) == 0 {
+		overview = append(overview, []string{at.Scope, r.state(at), at.File})
+		if len(at.Ours()) == 0 {
 			continue
 		}
-		hooks[0] = append(hooks[0], strings.ToUpper(at.name))
+		hooks[0] = append(hooks[0], strings.ToUpper(at.Scope))
 		for _, f := range r.all {
-			if i := slices.IndexFunc(r.want, f.is); i >= 0 && f.File == at.file {
+			if i := slices.IndexFunc(r.want, f.is); i >= 0 && f.File == at.File {
 				hooks[i+1] = append(hooks[i+1], f.State)
 			}
 		}
 	}
 	// A path that is cut tells nobody where to look.
 	p.tableOf(0, overview)
-	if len(hooks[0]) > 2 && r.format.shape != script {
+	if len(hooks[0]) > 2 && r.client.Shape != wiring.Script {
 		p.line("")
 		p.table(hooks)
 	}

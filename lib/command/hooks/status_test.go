@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"gt/lib/cli"
-	"gt/lib/text/jsonedit"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
 )
 
 // What one place has for one hook, and what is said of it. Of several entries
@@ -21,7 +22,13 @@ func TestJudge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := want(t, filepath.Join(dir, "here"))[:1]
+	claude, _ := wirings.Of("claude")
+	agent := target{name: "claude", client: claude}
+	want, err := agent.wanted(filepath.Join(dir, "here"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = want[:1]
 	env := &cli.Env{Environ: []string{"PATH=" + filepath.Join(dir, "here")}}
 
 	entry := func(command string, more string) string {
@@ -55,11 +62,15 @@ func TestJudge(t *testing.T) {
 		{"somebody else's", other, "none", ""},
 	} {
 		text := "{\n\"hooks\": {\n\"SessionStart\":\n[{\"hooks\": [" + c.entries + "]}]}}"
-		doc, err := jsonedit.Parse([]byte(text))
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
+		file := filepath.Join(dir, "settings.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		f := judge(env, source{of: agentOf(t, "claude", "claude"), name: "local", all: claudeFormat.handlers(doc)}, want)[0]
+		place := agent.look(wiring.Local, file)
+		if place.Err != nil {
+			t.Fatal(place.Err)
+		}
+		f := judge(env, place, want)[0]
 		if f.State != c.state || f.Detail != c.detail {
 			t.Errorf("%s: %q, %q, want %q, %q", c.name, f.State, f.Detail, c.state, c.detail)
 		}

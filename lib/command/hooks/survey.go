@@ -1,36 +1,23 @@
 package hooks
 
 import (
-	"encoding/json"
 	"errors"
-	"maps"
+	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"gt/lib/cli"
-	"gt/lib/client/settings"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
 	"gt/lib/place/git"
 	"gt/lib/sys/atomicfile"
-	"gt/lib/text/jsonedit"
 )
 
 // A source is a file that an agent takes hooks from.
 type source struct {
-	of   target
-	name string // user, project, local, managed, plugin
-	file string
-	err  error // why it could not be read
-	none bool  // there is no such file
-
-	all []handler
-	off *bool // whether it switches all hooks off; nil where it says nothing of it
-
-	managedOnly bool // it allows no hooks but an administrator's
-
-	plugin  string          // which plugin it is
-	plugins map[string]bool // the plugins that it switches on and off
+	wiring.Source
+	of target
 }
 
 // survey reads every place of an agent, the weakest first: where two of them say
@@ -39,142 +26,75 @@ func survey(env *cli.Env, t target) []source {
 	var places []source
 	for _, f := range t.files {
 		// In the home folder the project's settings are the user's.
-		if !slices.ContainsFunc(places, func(p source) bool { return sameFile(p.file, f.path) }) {
+		if !slices.ContainsFunc(places, func(p source) bool { return sameFile(p.File, f.path) }) {
 			places = append(places, t.look(f.scope, f.path))
 		}
 	}
-	if t.name != "claude" {
-		return places
-	}
-	if m := t.look("managed", managedSettings()); !m.none {
-		places = append(places, m)
-	}
-	return append(places, plugins(env, t, places)...)
-}
-
-// look reads a settings file, or the file of a plugin that has the same shape.
-func (t target) look(name, file string) source {
-	p := source{of: t, name: name, file: file}
-	text, err := settings.Read(file)
-	switch {
-	case err != nil:
-		p.err = err
-		return p
-	case text == nil:
-		p.none = true
-		return p
-	case len(text) == 0:
-		return p
-	case t.format.shape == script:
-		if isScript(text) {
-			p.all = []handler{scripted(t.format, text)}
+	// Another agent that takes the client's hooks has no more than the files that
+	// its block names.
+	if t.name == t.client.Name && t.client.Sources != nil {
+		for _, s := range t.client.Sources(t.agent(env, places)) {
+			places = append(places, source{s, t})
 		}
-		return p
 	}
-	doc, err := jsonedit.Parse(text)
-	if err != nil {
-		p.err = atomicfile.Error("read", file, err)
-		return p
-	}
-	p.all = t.format.handlers(doc)
-	p.off = t.format.switchedOff(doc)
-	if only := doc.Root.Get("allowManagedHooksOnly"); only != nil {
-		json.Unmarshal(doc.Raw(only), &p.managedOnly)
-	}
-	if on := doc.Root.Get("enabledPlugins"); on != nil {
-		json.Unmarshal(doc.Raw(on), &p.plugins)
-	}
-	return p
+	return places
 }
 
-func (p source) ours() []handler {
-	return slices.DeleteFunc(slices.Clone(p.all), func(h handler) bool { return h.binary == "" })
+// look reads a file of a scope.
+func (t target) look(scope, file string) source {
+	return source{t.client.Read(scope, file), t}
+}
+
+// agent is what the client's own package is asked about.
+func (t target) agent(env *cli.Env, places []source) wiring.Agent {
+	a := wiring.Agent{Name: t.name, Command: t.command, Folder: t.folder, Project: git.Top(env.Dir)}
+	for _, p := range places {
+		a.Sources = append(a.Sources, p.Source)
+	}
+	return a
+}
+
+// blockers are those of an agent, as far as its own settings tell.
+func blockers(env *cli.Env, t target, places []source) []wiring.Blocker {
+	var all []wiring.Blocker
+	if off := disabled(places); off != nil {
+		all = append(all, wiring.Blocker{Reason: fmt.Sprintf("'%s' switches all hooks off with %s; take that out", off.File, t.client.OffKey)})
+	}
+	// An agent that has the dialect of a client is taken for one.
+	if c, ok := wirings.Of(t.speaks()); ok && c.Blockers != nil {
+		all = append(all, c.Blockers(t.agent(env, places))...)
+	}
+	return all
 }
 
 // removal is the command that takes our wiring out of the place.
 func (p source) removal() string {
-	switch p.name {
-	case userScope, projectScope, localScope:
-		return p.of.remedy("uninstall", p.name)
-	case "plugin":
-		return "claude plugin uninstall " + p.plugin
+	if p.Removal != "" {
+		return p.Removal
 	}
-	return "ask whoever manages '" + p.file + "'"
+	return p.of.remedy("uninstall", p.Scope)
 }
 
-// repair is the command that puts the wiring of a place right.
+// repair is the command that puts the wiring of the place right.
 func (p source) repair() string {
-	switch p.name {
-	case userScope, projectScope, localScope:
-		return p.of.remedy("install", p.name)
-	case "plugin":
-		return "claude plugin update " + p.plugin
+	if p.Repair != "" {
+		return p.Repair
 	}
-	return "ask who manages '" + p.file + "'"
+	return p.of.remedy("install", p.Scope)
 }
 
-// disabled is the file that switches all hooks off, nil when none does.
+// disabled returns the file that switches all hooks off, nil when none does.
 func disabled(places []source) *source {
 	var by *source
 	for i, p := range places {
-		if p.off == nil {
+		if p.Off == nil {
 			continue
 		}
-		if by = nil; *p.off {
+		if by = nil; *p.Off {
 			by = &places[i]
 		}
 	}
 	return by
-}
-
-// plugins lists the plugins that are installed, switched on, and wire a binary
-// of ours.
-func plugins(env *cli.Env, t target, places []source) []source {
-	on := map[string]bool{}
-	for _, p := range places {
-		for name, v := range p.plugins {
-			on[name] = v
-		}
-	}
-	var installed struct {
-		Plugins map[string][]struct {
-			InstallPath string
-			ProjectPath string
-		}
-	}
-	read(filepath.Join(t.folder, "plugins", "installed_plugins.json"), &installed)
-
-	var found []source
-	for _, name := range slices.Sorted(maps.Keys(installed.Plugins)) {
-		for _, c := range installed.Plugins[name] {
-			if !on[name] || c.ProjectPath != "" && c.ProjectPath != git.Top(env.Dir) {
-				continue
-			}
-			p := t.look("plugin", pluginHooks(c.InstallPath))
-			if p.plugin = name; len(p.ours()) > 0 {
-				found = append(found, p)
-			}
-		}
-	}
-	return found
-}
-
-// pluginHooks is the file that a plugin keeps its hooks in.
-func pluginHooks(dir string) string {
-	var manifest struct{ Hooks string }
-	read(filepath.Join(dir, ".claude-plugin", "plugin.json"), &manifest)
-	if manifest.Hooks == "" {
-		manifest.Hooks = filepath.Join("hooks", "hooks.json")
-	}
-	return filepath.Join(dir, manifest.Hooks)
-}
-
-// read fills v from a JSON file of the client's own making. What cannot be
-// read says nothing.
-func read(file string, v any) {
-	if text, err := settings.Read(file); err == nil {
-		json.Unmarshal(text, v)
-	}
 }
 
 // onPath finds a program as an agent does that was given its bare name.
@@ -187,7 +107,7 @@ func onPath(env *cli.Env, name string) (string, error) {
 	return "", atomicfile.Error("find", name, errors.New("not on PATH"))
 }
 
-// sameFile says whether two paths name one file, whether it exists or not.
+// sameFile reports whether two paths name one file, whether it exists or not.
 func sameFile(a, b string) bool {
 	if a == b {
 		return true
@@ -195,12 +115,4 @@ func sameFile(a, b string) bool {
 	ai, aerr := os.Stat(a)
 	bi, berr := os.Stat(b)
 	return aerr == nil && berr == nil && os.SameFile(ai, bi)
-}
-
-// managedSettings is an administrator's file, which outranks all others.
-func managedSettings() string {
-	if runtime.GOOS == "darwin" {
-		return "/Library/Application Support/ClaudeCode/managed-settings.json"
-	}
-	return "/etc/claude-code/managed-settings.json"
 }

@@ -1,4 +1,4 @@
-package hooks
+package wiring_test
 
 import (
 	"encoding/json"
@@ -12,52 +12,49 @@ import (
 	"testing"
 
 	"gt/hooks"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
 	"gt/lib/text/jsonedit"
 )
 
-// agentOf is an agent of that name and format, as the table has it.
-func agentOf(t *testing.T, name, format string) target {
+// clientOf returns a client.
+func clientOf(t *testing.T, name string) wiring.Client {
 	t.Helper()
-	f, ok := formatOf(format)
+	c, ok := wirings.Of(name)
 	if !ok {
-		t.Fatalf("no format %s", format)
+		t.Fatalf("no client %s", name)
 	}
-	return target{name: name, format: f}
+	return c
 }
 
-func wantOf(t *testing.T, agent target, dir string) []handler {
+// wantOf is the client's own wiring.
+func wantOf(t *testing.T, c wiring.Client, dir string, flags ...string) []wiring.Handler {
 	t.Helper()
-	w, err := agent.wanted(dir)
+	w, err := c.Wanted(dir, append([]string{"--agent", c.Name}, flags...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-var claudeFormat, _ = formatOf("claude")
-
-func want(t *testing.T, dir string) []handler {
-	t.Helper()
-	return wantOf(t, agentOf(t, "claude", "claude"), dir)
-}
-
 // The one wiring file is what both plugins name, its limits are seconds, it
 // runs nothing but our binaries, and it asks for no shell.
 func TestWiringFile(t *testing.T) {
+	claude := clientOf(t, "claude")
 	doc, err := jsonedit.Parse(hooks.Claude)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := claudeFormat.handlers(doc)
+	all := claude.HandlersOf(doc)
 	if len(all) != 7 {
 		t.Errorf("%d hooks, not 7", len(all))
 	}
 	for _, h := range all {
-		if h.binary != h.command || h.args == nil || !slices.Contains(h.args, "--hook") {
-			t.Errorf("%s: %s", h.event, h)
+		if h.Binary != h.Command || h.Args == nil || !slices.Contains(h.Args, "--hook") {
+			t.Errorf("%s: %s", h.Event, h)
 		}
-		if h.timeout < 1 || h.timeout > 60 {
-			t.Errorf("%s: %s: a timeout of %v s", h.event, h, h.timeout)
+		if h.Timeout < 1 || h.Timeout > 60 {
+			t.Errorf("%s: %s: a timeout of %v s", h.Event, h, h.Timeout)
 		}
 	}
 
@@ -102,11 +99,11 @@ func TestProgram(t *testing.T) {
 		`gt-prime\`:                           `gt-prime\`,
 		"/opt/gt-prime.d/other-hook gt-prime": "/opt/gt-prime.d/other-hook",
 	} {
-		if got := (handler{command: command}).program(); got != want {
+		if got := (wiring.Handler{Command: command}).Program(); got != want {
 			t.Errorf("program(%q) = %q, want %q", command, got, want)
 		}
 	}
-	if got := (handler{command: "/a b/gt-prime", args: []string{}}).program(); got != "/a b/gt-prime" {
+	if got := (wiring.Handler{Command: "/a b/gt-prime", Args: []string{}}).Program(); got != "/a b/gt-prime" {
 		t.Errorf("in exec form a command is one word, not %q", got)
 	}
 }
@@ -114,14 +111,15 @@ func TestProgram(t *testing.T) {
 // What is no wiring, or has another shape than the agent asks for, is nobody's
 // to change; where our own entries would have to go, it is refused.
 func TestShapes(t *testing.T) {
-	w := want(t, "/bin")
+	claude := clientOf(t, "claude")
+	w := wantOf(t, claude, "/bin")
 	for text, reason := range map[string]string{
 		"[]":                              "line 1: the settings are no object",
 		"\n\"hooks\"":                     "line 2: the settings are no object",
 		"{\n\"hooks\": []}":               `line 2: "hooks" is no object`,
 		"{\"hooks\":{\n\"Stop\": \"x\"}}": `line 2: "Stop" is no array`,
 	} {
-		if _, _, err := claudeFormat.rewire([]byte(text), w); err == nil || err.Error() != reason {
+		if _, _, err := claude.Rewire([]byte(text), w); err == nil || err.Error() != reason {
 			t.Errorf("rewire(%q): %v, want %s", text, err, reason)
 		}
 	}
@@ -129,15 +127,15 @@ func TestShapes(t *testing.T) {
 		"[]", `{"hooks":null}`, `{"hooks":{"Stop":null,"X":[1,null,{"hooks":7},{"hooks":[null,1,[]]}]}}`,
 		`{"hooks":{"Stop":[{"hooks":[{"type":"command","command":7},{"type":"http","command":"gt-prime"},{"command":"gt-prime"}]}]}}`,
 	} {
-		if got, changes, err := claudeFormat.rewire([]byte(text), nil); err != nil || string(got) != text || changes != nil {
+		if got, changes, err := claude.Rewire([]byte(text), nil); err != nil || string(got) != text || changes != nil {
 			t.Errorf("rewire(%q) = %s, %v, %v", text, got, changes, err)
 		}
 	}
 }
 
-// jsonFormats are those whose hooks are entries of a settings file.
-func jsonFormats() []format {
-	return slices.DeleteFunc(slices.Clone(formats), func(f format) bool { return f.shape == script })
+// inSettings are those whose hooks are entries of a settings file.
+func inSettings() []wiring.Client {
+	return slices.DeleteFunc(wirings.All(), func(c wiring.Client) bool { return c.Shape == wiring.Script })
 }
 
 // Random settings with other people's hooks and entries of ours from every
@@ -146,13 +144,12 @@ func jsonFormats() []format {
 // a second time changes nothing, and taking ours out again leaves nothing of
 // them.
 func TestRewireRandom(t *testing.T) {
-	for _, f := range jsonFormats() {
-		agent := agentOf(t, f.name, f.name)
-		w := wantOf(t, agent, "/opt/gt <&> 'bin'")
+	for _, c := range inSettings() {
+		w := wantOf(t, c, "/opt/gt <&> 'bin'")
 		for seed := range uint64(300) {
-			text := randomSettings(rand.New(rand.NewPCG(seed, 2)), f)
-			if err := rewires(t, f, text, w); err != nil {
-				t.Fatalf("%s, seed %d: %v", f.name, seed, err)
+			text := randomSettings(rand.New(rand.NewPCG(seed, 2)), c)
+			if err := rewires(t, c, text, w); err != nil {
+				t.Fatalf("%s, seed %d: %v", c.Name, seed, err)
 			}
 		}
 	}
@@ -162,7 +159,7 @@ func TestRewireRandom(t *testing.T) {
 // left alone.
 func FuzzRewire(f *testing.F) {
 	for seed := range uint64(20) {
-		for _, shape := range []format{{}, {shape: flat}} {
+		for _, shape := range []wiring.Client{{}, {Shape: wiring.Flat}} {
 			f.Add(randomSettings(rand.New(rand.NewPCG(seed, 2)), shape))
 		}
 	}
@@ -175,9 +172,9 @@ func FuzzRewire(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, f := range jsonFormats() {
-			if err := rewires(t, f, text, wantOf(t, agentOf(t, f.name, f.name), "/opt/gt <&> 'bin'")); err != nil {
-				t.Fatal(f.name, err)
+		for _, c := range inSettings() {
+			if err := rewires(t, c, text, wantOf(t, c, "/opt/gt <&> 'bin'")); err != nil {
+				t.Fatal(c.Name, err)
 			}
 		}
 	})
@@ -185,14 +182,14 @@ func FuzzRewire(f *testing.F) {
 
 // rewires checks what holds of every settings file that is rewired; one that
 // cannot be is none.
-func rewires(t *testing.T, f format, text []byte, w []handler) error {
+func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) error {
 	t.Helper()
 	doc, err := jsonedit.Parse(text)
 	if err != nil {
 		return nil
 	}
-	others := foreign(f, doc, text)
-	wired, _, err := f.rewire(text, w)
+	others := foreign(c, doc, text)
+	wired, _, err := c.Rewire(text, w)
 	if err != nil {
 		if hooks := doc.Root.Get("hooks"); doc.Root.IsObject() && (hooks == nil || hooks.IsObject() && !slices.ContainsFunc(hooks.Items, func(e *jsonedit.Node) bool { return !e.IsArray() })) {
 			return fmt.Errorf("%w in\n%s", err, text)
@@ -202,30 +199,30 @@ func rewires(t *testing.T, f format, text []byte, w []handler) error {
 	if doc, err = jsonedit.Parse(wired); err != nil {
 		return fmt.Errorf("%w in\n%s", err, wired)
 	}
-	have := f.ours(doc)
+	have := c.OursOf(doc)
 	if len(have) != len(w) {
 		return fmt.Errorf("%d entries of ours in\n%s", len(have), wired)
 	}
 	for _, h := range have {
-		if !slices.ContainsFunc(w, func(w handler) bool { return h.equal(w) }) {
+		if !slices.ContainsFunc(w, func(w wiring.Handler) bool { return h.Equal(w) }) {
 			return fmt.Errorf("%s is not wanted in\n%s", h, wired)
 		}
 	}
-	if got := foreign(f, doc, wired); got != others {
+	if got := foreign(c, doc, wired); got != others {
 		return fmt.Errorf("of others' settings\n%s\nbecame\n%s\nin\n%s", others, got, wired)
 	}
-	again, changes, err := f.rewire(wired, w)
+	again, changes, err := c.Rewire(wired, w)
 	if err != nil || changes != nil || string(again) != string(wired) {
 		return fmt.Errorf("a second time: %v, %w", changes, err)
 	}
-	bare, _, err := f.rewire(wired, nil)
+	bare, _, err := c.Rewire(wired, nil)
 	if err != nil {
 		return err
 	}
-	if doc, err = jsonedit.Parse(bare); err != nil || len(f.ours(doc)) != 0 {
+	if doc, err = jsonedit.Parse(bare); err != nil || len(c.OursOf(doc)) != 0 {
 		return fmt.Errorf("still there:\n%s\n%w", bare, err)
 	}
-	if got := foreign(f, doc, bare); got != others {
+	if got := foreign(c, doc, bare); got != others {
 		return fmt.Errorf("of others' settings\n%s\nbecame without ours\n%s", others, got)
 	}
 	return nil
@@ -233,10 +230,10 @@ func rewires(t *testing.T, f format, text []byte, w []handler) error {
 
 // foreign is every value of the text but what is ours, in order, as it is
 // written.
-func foreign(f format, doc *jsonedit.Doc, text []byte) string {
+func foreign(c wiring.Client, doc *jsonedit.Doc, text []byte) string {
 	mine := map[*jsonedit.Node]bool{}
-	for _, h := range f.ours(doc) {
-		mine[h.node] = true
+	for _, h := range c.OursOf(doc) {
+		mine[h.Node] = true
 	}
 	var b strings.Builder
 	var walk func(path string, n *jsonedit.Node) bool
@@ -254,7 +251,7 @@ func foreign(f format, doc *jsonedit.Doc, text []byte) string {
 		return any
 	}
 	for _, m := range doc.Root.Items {
-		if m.Key == "version" && f.shape == flat {
+		if m.Key == "version" && c.Shape == wiring.Flat {
 			continue // asked for by the client, and added where it is not there
 		}
 		if m.Key != "hooks" {
@@ -273,7 +270,7 @@ func foreign(f format, doc *jsonedit.Doc, text []byte) string {
 	return b.String()
 }
 
-func randomSettings(r *rand.Rand, f format) []byte {
+func randomSettings(r *rand.Rand, c wiring.Client) []byte {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	handler := func() any {
 		h := map[string]any{"type": "command"}
@@ -285,10 +282,10 @@ func randomSettings(r *rand.Rand, f format) []byte {
 		case 2: // ours, from an older version
 			h["command"] = pick("gt-prime --hook", "'/old place/gt-handoff' --auto", "~/bin/gt-keepalive touch", "$HOME/bin/gt-checkpoint write")
 		default:
-			h["command"] = pick("/opt/gt <&> bin/", "/other/", "") + pick(binaries...)
+			h["command"] = pick("/opt/gt <&> bin/", "/other/", "") + pick(wiring.Binaries...)
 			h["args"] = []string{pick("--hook", "touch", "end", "write")}
 		}
-		if f.shape == flat && r.IntN(2) == 0 { // a line for each kind of shell
+		if c.Shape == wiring.Flat && r.IntN(2) == 0 { // a line for each kind of shell
 			h["bash"], h["powershell"] = h["command"], h["command"]
 			delete(h, "command")
 			delete(h, "args")
@@ -318,7 +315,7 @@ func randomSettings(r *rand.Rand, f format) []byte {
 				for range r.IntN(4) {
 					list = append(list, handler())
 				}
-				if f.shape == flat {
+				if c.Shape == wiring.Flat {
 					groups = append(groups, list...)
 					continue
 				}
@@ -338,4 +335,68 @@ func randomSettings(r *rand.Rand, f format) []byte {
 		return []byte(strings.ReplaceAll(string(pretty), "\n", "\r\n"))
 	}
 	return append(pretty, '\n')
+}
+
+// A limit that can only have been meant in the other unit.
+func TestUnlikely(t *testing.T) {
+	for _, c := range []struct {
+		format string
+		limit  float64
+		wrong  bool
+	}{
+		{"claude", 10, false}, {"claude", 10000, true}, {"claude", 0, false},
+		{"gemini", 10, true}, {"gemini", 10000, false}, {"gemini", 0, false},
+		{"qwen", 10, false}, {"qwen", 10000, false},
+	} {
+		client := clientOf(t, c.format)
+		if got := client.UnlikelyLimit(c.limit); (got != "") != c.wrong {
+			t.Errorf("%s %v: %q", c.format, c.limit, got)
+		}
+	}
+}
+
+// A binary's path reaches the program that a shell starts, whatever is in it.
+func TestQuote(t *testing.T) {
+	for _, path := range []string{"/usr/bin/gt-prime", "/a b/gt-prime", `/it's "$HOME"/gt-prime`, "/ä/gt-prime", `/back\slash/gt-prime`} {
+		if program, rest := wiring.Split(wiring.Quote(path) + " --hook"); program != path || rest != " --hook" {
+			t.Errorf("%s became %s, %s", path, program, rest)
+		}
+	}
+	if got := wiring.QuotePowerShell("/it's/gt-prime"); got != "& '/it''s/gt-prime'" {
+		t.Error(got)
+	}
+}
+
+// Every wiring runs nothing but our binaries, each as a hook of that agent, with a
+// limit in its unit; and a custom agent's has its own name in the place of that.
+func TestWirings(t *testing.T) {
+	for _, c := range wirings.All() {
+		want, err := c.Wanted("/opt/a b", []string{"--agent", "robo", "--dialect", "claude", "--cap", "4000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			text := string(w.Raw)
+			if c.Shape != wiring.Script {
+				var all map[string]any
+				json.Unmarshal(w.Raw, &all)
+				for _, limit := range wiring.Limits {
+					if v, ok := all[limit].(float64); ok && (v <= 0 || c.UnlikelyLimit(v) != "") {
+						t.Errorf("%s: %s has a limit of %v", c.Name, w, v)
+					}
+				}
+				if w.Timeout == 0 || w.Binary == "" || !strings.Contains(text, "--hook") {
+					t.Errorf("%s: %s", c.Name, w)
+				}
+			} else if !wiring.IsScript(w.Raw) || len(c.Programs(w)) != len(wiring.Binaries) {
+				t.Errorf("%s has %v", c.Name, c.Programs(w))
+			}
+			if !strings.Contains(text, "robo") || strings.Contains(text, "--agent "+c.Name) || strings.Contains(text, `"--agent", "`+c.Name) {
+				t.Errorf("%s: %s is not the agent's own", c.Name, text)
+			}
+			if strings.Contains(text, `"gt-`) || !strings.Contains(text, "/opt/a b/gt-") || !strings.Contains(text, "4000") {
+				t.Errorf("%s: %s", c.Name, text)
+			}
+		}
+	}
 }

@@ -1,0 +1,143 @@
+// Package wiring is what gt-hooks knows of Codex.
+package wiring
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/BurntSushi/toml"
+
+	"gt/lib/client/settings"
+	"gt/lib/client/wiring"
+)
+
+//go:embed codex.json
+var text []byte
+
+// Client returns what there is to know of Codex.
+func Client() wiring.Client {
+	return wiring.Client{
+		Name: "codex", Text: text,
+		TurnEnds: []string{"Stop"},
+		Compact:  "/compact", Blockers: blockers,
+	}
+}
+
+// blockers finds hooks that Codex does not run: it runs one whose definition a
+// person has seen and trusted, and keeps a hash of that definition.
+func blockers(a wiring.Agent) []wiring.Blocker {
+	file := filepath.Join(a.Folder, "config.toml")
+	var c struct {
+		Features map[string]any
+		Projects map[string]struct {
+			TrustLevel string `toml:"trust_level"`
+		}
+		Hooks struct {
+			State map[string]struct {
+				TrustedHash string `toml:"trusted_hash"`
+				Enabled     *bool
+			}
+		}
+	}
+	if text, err := settings.Read(file); err != nil {
+		return []wiring.Blocker{{Reason: err.Error()}}
+	} else if _, err := toml.Decode(string(text), &c); err != nil {
+		return []wiring.Blocker{{Reason: fmt.Sprintf("cannot read '%s': %v", file, err)}}
+	}
+	var all []wiring.Blocker
+	for _, name := range []string{"hooks", "codex_hooks"} {
+		if c.Features[name] == false {
+			all = append(all, wiring.Blocker{
+				Reason: fmt.Sprintf("'%s' switches hooks off with features.%s", file, name),
+				Remedy: a.Command + " features enable hooks",
+			})
+		}
+	}
+	var unknown, off []string
+	for _, s := range a.Sources {
+		ours := s.Ours()
+		if s.Scope == wiring.Project && len(ours) > 0 && c.Projects[a.Project].TrustLevel != "trusted" {
+			all = append(all, a.Untrusted())
+		}
+		for _, h := range ours {
+			if h.Node == nil { // a script, which Codex would not take
+				continue
+			}
+			key, hash := trust(h, s.File)
+			switch s := c.Hooks.State[key]; {
+			case s.TrustedHash != hash:
+				unknown = append(unknown, h.Event)
+			case s.Enabled != nil && !*s.Enabled:
+				off = append(off, h.Event)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		all = append(all, wiring.Blocker{
+			Reason: fmt.Sprintf("%s runs none of these until you trust them: %s", a.Name, list(unknown)),
+			Remedy: "start " + a.Command + " and choose 'Trust all and continue', or type /hooks in it",
+		})
+	}
+	if len(off) > 0 {
+		all = append(all, wiring.Blocker{
+			Reason: fmt.Sprintf("these are switched off in %s: %s", a.Name, list(off)),
+			Remedy: "start " + a.Command + ", type /hooks and switch them on",
+		})
+	}
+	return all
+}
+
+// trust returns the key under which Codex notes that a handler of a file is
+// trusted, and the hash that it notes, as 0.169 does it. The key has the handler's
+// place in the file.
+func trust(h wiring.Handler, file string) (key, hash string) {
+	var event strings.Builder
+	for i, r := range h.Event {
+		if unicode.IsUpper(r) && i > 0 {
+			event.WriteByte('_')
+		}
+		event.WriteRune(unicode.ToLower(r))
+	}
+	group, index := h.Node.Parent.Parent, slices.Index(h.Node.Parent.Items, h.Node)
+	key = fmt.Sprintf("%s:%s:%d:%d", file, &event, slices.Index(group.Parent.Items, group), index)
+
+	var s map[string]any
+	json.Unmarshal(h.Raw, &s)
+	hook := map[string]any{"type": "command", "async": s["async"] == true, "timeout": 600}
+	for _, k := range []string{"command", "timeout", "statusMessage"} {
+		if v, ok := s[k]; ok {
+			hook[k] = v
+		}
+	}
+	identity := map[string]any{"event_name": event.String(), "hooks": []any{hook}}
+	if h.Matcher != "" {
+		identity["matcher"] = h.Matcher
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(identity); err != nil {
+		panic(err) // it was read from JSON
+	}
+	sum := sha256.Sum256(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	return key, "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// list names each once, in order.
+func list(names []string) string {
+	var once []string
+	for _, name := range names {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return strings.Join(once, ", ")
+}

@@ -1,0 +1,59 @@
+package wiring
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gt/lib/client/wiring"
+)
+
+// What Codex 0.169 wrote to its config.toml when a person trusted these hooks.
+// One with other bytes is another hook to it.
+func TestCodexTrust(t *testing.T) {
+	text := `{"hooks": {
+		"SessionStart": [{"hooks": [{"type": "command", "command": "/tmp/hb/gt-prime --hook --agent codex", "timeout": 10}]}],
+		"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "/tmp/hb/gt-keepalive touch --hook --agent codex", "timeout": 5}]}],
+		"PostToolUse": [{"hooks": [{"type": "command", "command": "/tmp/hb/gt-keepalive touch --hook --agent codex", "timeout": 5}]}],
+		"PreCompact": [{"hooks": [{"type": "command", "command": "/tmp/hb/gt-handoff --auto --hook --reason compaction --agent codex", "timeout": 30}]}],
+		"Stop": [{"hooks": [
+			{"type": "command", "command": "/tmp/hb/gt-checkpoint write --hook --agent codex", "timeout": 10},
+			{"timeout": 5, "command": "/tmp/hb/gt-keepalive touch --hook --agent codex", "type": "command"}]}],
+		"SessionEnd": [{"hooks": [{"type": "command", "command": "/tmp/hb/gt-keepalive end --hook --agent codex", "timeout": 3}]}]}}`
+	trusted := map[string]string{
+		"/h/hooks.json:post_tool_use:0:0":      "sha256:065d55b172d0dd2bb1cf288e4cef7ca943fb6cc76e99676987cd592f1aaf8d9a",
+		"/h/hooks.json:pre_compact:0:0":        "sha256:8dfa8f9ef446203aeb051780df47259f3d141ac9a48c856e88c5b9284a9a7ce6",
+		"/h/hooks.json:session_start:0:0":      "sha256:c45cd9bc5d98014ba90acf4ebcd3de328d04e54c9ac90ff704c786506ba082dd",
+		"/h/hooks.json:session_end:0:0":        "sha256:db31b327c10c7be3741875ed4676e5206c2e29a4a3ed89ee5a4e4a8c67bf5500",
+		"/h/hooks.json:user_prompt_submit:0:0": "sha256:0ef129eb96e35937d6a814bc17bdcf120a5e9374782a239b1d5d351b4fffc139",
+		"/h/hooks.json:stop:0:0":               "sha256:24633fd02870fc0ae364873b86fc0ac58b52f5baabc62d5e10f81679ed34876c",
+		"/h/hooks.json:stop:0:1":               "sha256:b392d69746a76bd24337623047ed70514e919f827d40f2148d48b0f90ea5b3b8",
+	}
+	all := func(text string) []wiring.Handler {
+		file := filepath.Join(t.TempDir(), "hooks.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := Client().Read(wiring.User, file)
+		if s.Err != nil {
+			t.Fatal(s.Err)
+		}
+		return s.Ours()
+	}
+	have := all(text)
+	if len(have) != len(trusted) {
+		t.Fatalf("%d hooks", len(have))
+	}
+	for _, h := range have {
+		if key, hash := trust(h, "/h/hooks.json"); trusted[key] != hash {
+			t.Errorf("%s: %s", key, hash)
+		}
+	}
+	for _, h := range all(strings.ReplaceAll(text, "gt-prime --hook", "gt-prime  --hook")) {
+		key, hash := trust(h, "/h/hooks.json")
+		if same := trusted[key] == hash; same == (h.Binary == "gt-prime") {
+			t.Errorf("%s: trusted is %v", key, same)
+		}
+	}
+}

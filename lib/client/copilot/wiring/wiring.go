@@ -1,0 +1,41 @@
+// Package wiring is what gt-hooks knows of Copilot CLI.
+package wiring
+
+import (
+	_ "embed"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+
+	"gt/lib/client/settings"
+	"gt/lib/client/wiring"
+	"gt/lib/place"
+)
+
+//go:embed copilot.json
+var text []byte
+
+// Client returns what there is to know of Copilot CLI.
+func Client() wiring.Client {
+	return wiring.Client{
+		Name: "copilot", Text: text, Shape: wiring.Flat,
+		OffKey: "disableAllHooks", OffValue: true,
+		TurnEnds:    []string{"Stop", "agentStop"},
+		Compact:     "/compact",
+		RunsHooksOf: []string{"claude"},
+		Blockers:    blockers,
+	}
+}
+
+// blockers finds a project that the person has not trusted.
+func blockers(a wiring.Agent) []wiring.Blocker {
+	var s struct{ TrustedFolders []string }
+	if text, err := settings.Read(filepath.Join(a.Folder, "config.json")); err == nil {
+		json.Unmarshal(text, &s)
+	}
+	trusted := slices.ContainsFunc(s.TrustedFolders, func(dir string) bool { return place.Inside(a.Project, filepath.Clean(dir)) })
+	if !trusted && a.Wired(wiring.Project) && !a.Wired(wiring.User) {
+		return []wiring.Blocker{a.Untrusted()}
+	}
+	return nil
+}

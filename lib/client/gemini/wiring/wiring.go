@@ -1,0 +1,87 @@
+// Package wiring is what gt-hooks knows of Gemini CLI, and of what its forks have
+// from it.
+package wiring
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"gt/lib/client/settings"
+	"gt/lib/client/wiring"
+	"gt/lib/place"
+)
+
+//go:embed gemini.json
+var text []byte
+
+// Client returns what there is to know of Gemini CLI.
+func Client() wiring.Client {
+	return wiring.Client{
+		Name: "gemini", Text: text, Unit: wiring.Milliseconds,
+		OffKey: "hooksConfig.enabled", OffValue: false,
+		Comments: true,
+		TurnEnds: []string{"AfterAgent"},
+		Compact:  "/compress",
+		HookVars: []string{"GEMINI_PROJECT_DIR"},
+		Blockers: func(a wiring.Agent) []wiring.Blocker { return Blockers(a, true) },
+	}
+}
+
+// Blockers finds hooks that are switched off one by one, and a project that the
+// person has not trusted. trust is whether the client asks for trust where its
+// settings do not say.
+func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
+	var s struct {
+		Security struct{ FolderTrust struct{ Enabled *bool } }
+		Hooks    struct{ Disabled []string } `json:"hooksConfig"`
+	}
+	file := filepath.Join(a.Folder, "settings.json")
+	read(file, &s)
+	var all []wiring.Blocker
+	for _, name := range s.Hooks.Disabled {
+		if program, _ := wiring.Split(name); slices.Contains(wiring.Binaries, filepath.Base(program)) {
+			all = append(all, wiring.Blocker{
+				Reason: fmt.Sprintf("'%s' has '%s' among hooksConfig.disabled", file, name),
+				Remedy: "take that out",
+			})
+		}
+	}
+	if set := s.Security.FolderTrust.Enabled; set != nil {
+		trust = *set
+	}
+	folders := map[string]string{}
+	read(filepath.Join(a.Folder, "trustedFolders.json"), &folders)
+	if trust && a.Wired(wiring.Project) && !a.Wired(wiring.User) && !trusts(folders, a.Project) {
+		all = append(all, a.Untrusted())
+	}
+	return all
+}
+
+// trusts reports whether the client's list of folders has this one.
+func trusts(folders map[string]string, dir string) bool {
+	for trusted, how := range folders {
+		trusted = filepath.Clean(trusted)
+		switch how {
+		case "TRUST_FOLDER":
+			if place.Inside(dir, trusted) {
+				return true
+			}
+		case "TRUST_PARENT":
+			if place.Inside(dir, filepath.Dir(trusted)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// read fills v from a JSON file of the client's. A file that cannot be read says
+// nothing.
+func read(file string, v any) {
+	if text, err := settings.Read(file); err == nil {
+		json.Unmarshal(text, v)
+	}
+}

@@ -1,0 +1,21 @@
+// Package wiring is what gt-hooks knows of OpenCode.
+package wiring
+
+import (
+	_ "embed"
+
+	"gt/lib/client/wiring"
+)
+
+//go:embed opencode.js
+var text []byte
+
+// Client returns what there is to know of OpenCode.
+func Client() wiring.Client {
+	return wiring.Client{
+		Name: "opencode", Text: text, Shape: wiring.Script, ScriptKind: "plugin",
+		TurnEnds:     []string{"Stop"},
+		Compact:      "/compact",
+		AfterInstall: "OpenCode loads a plugin when it starts: start it anew",
+	}
+}

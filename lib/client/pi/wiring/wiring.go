@@ -1,0 +1,21 @@
+// Package wiring is what gt-hooks knows of pi.
+package wiring
+
+import (
+	_ "embed"
+
+	"gt/lib/client/wiring"
+)
+
+//go:embed pi.ts
+var text []byte
+
+// Client returns what there is to know of pi.
+func Client() wiring.Client {
+	return wiring.Client{
+		Name: "pi", Text: text, Shape: wiring.Script, ScriptKind: "extension",
+		TurnEnds:     []string{"Stop"},
+		Compact:      "/compact",
+		AfterInstall: "pi loads an extension when it starts: start it anew, or type /reload",
+	}
+}

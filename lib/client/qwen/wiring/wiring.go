@@ -1,0 +1,25 @@
+// Package wiring is what gt-hooks knows of Qwen Code, a fork of Gemini CLI.
+package wiring
+
+import (
+	_ "embed"
+
+	gemini "gt/lib/client/gemini/wiring"
+	"gt/lib/client/wiring"
+)
+
+//go:embed qwen.json
+var text []byte
+
+// Client returns what there is to know of Qwen Code.
+func Client() wiring.Client {
+	return wiring.Client{
+		Name: "qwen", Text: text, Unit: wiring.Either,
+		OffKey: "disableAllHooks", OffValue: true,
+		Comments: true,
+		TurnEnds: []string{"Stop"},
+		Compact:  "/compress",
+		HookVars: []string{"QWEN_PROJECT_DIR"},
+		Blockers: func(a wiring.Agent) []wiring.Blocker { return gemini.Blockers(a, false) },
+	}
+}

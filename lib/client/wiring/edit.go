@@ -1,0 +1,180 @@
+package wiring
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gt/lib/client/settings"
+	"gt/lib/text/jsonedit"
+)
+
+// A Change is one handler that goes into a file or comes out of it.
+type Change struct {
+	Added bool
+	Handler
+}
+
+// Edit makes want the only wiring of ours in the text of the client's file at
+// path, and returns what becomes of the file with what was changed. old is nil
+// where there is no file.
+func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []Change, error) {
+	if c.Shape == Script {
+		return c.rewrite(old, want)
+	}
+	text := old
+	if len(strings.TrimSpace(string(text))) == 0 {
+		text = []byte("{}\n")
+	}
+	text, changes, err := c.rewire(text, want)
+	if err != nil || len(changes) == 0 {
+		return settings.Edit{Text: old}, changes, err
+	}
+	removes := slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })
+	// A file without any of ours is as its owner made it.
+	return settings.Edit{Text: c.leftover(path, text, want), Backup: !removes}, changes, nil
+}
+
+// leftover is what stays in a settings file: no file at all where an
+// uninstallation leaves nothing in one that an installation made.
+func (c Client) leftover(path string, text []byte, want []Handler) []byte {
+	doc, err := jsonedit.Parse(text)
+	if err != nil || want != nil || !doc.Root.IsObject() || settings.HasBackup(path) {
+		return text
+	}
+	for _, m := range doc.Root.Items {
+		if c.Shape != Flat || m.Key != "version" {
+			return text
+		}
+	}
+	return nil
+}
+
+// rewire makes want the only wiring of ours in text, and returns the new text with
+// what was changed. Somebody else's handlers, and all else in the
+// text, stay as they are. Each edit is a small one on a text that is read anew:
+// settings are short, and nothing can go stale.
+func (c Client) rewire(text []byte, want []Handler) ([]byte, []Change, error) {
+	var changes []Change
+	for {
+		doc, err := jsonedit.Parse(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		next, made, err := c.step(doc, want)
+		if err != nil || next == nil {
+			return text, changes, err
+		}
+		text, changes = next, append(changes, made...)
+	}
+}
+
+// step takes the first handler that is not as wanted to where it should be. It
+// makes no change when there is none.
+func (c Client) step(doc *jsonedit.Doc, want []Handler) ([]byte, []Change, error) {
+	missing := slices.Clone(want)
+	for _, h := range c.ours(doc) {
+		i := slices.IndexFunc(missing, func(w Handler) bool {
+			return h.sameGroup(w) && h.Binary == w.Binary
+		})
+		if i < 0 {
+			return c.remove(doc, h.Node), []Change{{false, h}}, nil
+		}
+		w := missing[i]
+		if missing = slices.Delete(missing, i, i+1); !h.equal(w) {
+			text, err := doc.Replace(h.Node, json.RawMessage(w.Raw))
+			return text, []Change{{false, h}, {true, w}}, err
+		}
+	}
+	if len(want) > 0 && (len(missing) == 0 || len(doc.Root.Items) == 0) {
+		if text, err := c.head(doc); text != nil || err != nil || len(missing) == 0 {
+			return text, nil, err
+		}
+	}
+	if len(missing) > 0 {
+		return c.add(doc, missing)
+	}
+	return nil, nil, nil
+}
+
+// head adds what else the client asks for at the top of its file, such as the
+// version of its format, where it is not there.
+func (c Client) head(doc *jsonedit.Doc) ([]byte, error) {
+	if c.Shape != Flat || !doc.Root.IsObject() {
+		return nil, nil
+	}
+	model, err := jsonedit.Parse(c.Text)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range model.Root.Items {
+		if m.Key != "hooks" && doc.Root.Get(m.Key) == nil {
+			return doc.Append(doc.Root, m.Key, json.RawMessage(model.Raw(m)))
+		}
+	}
+	return nil, nil
+}
+
+// remove takes out a handler, and with it each array and object that would be
+// left empty by that, up to "hooks" itself.
+func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
+	if len(n.Parent.Items) > 1 {
+		return doc.Remove(n)
+	}
+	if c.Shape == Grouped {
+		n = n.Parent.Parent // the group, with its matcher
+	}
+	for n.Parent != doc.Root && len(n.Parent.Items) == 1 {
+		n = n.Parent
+	}
+	return doc.Remove(n)
+}
+
+// add appends what is missing to the event of the first that is: a group with
+// all that miss there, or, where there are no groups, that one.
+func (c Client) add(doc *jsonedit.Doc, missing []Handler) ([]byte, []Change, error) {
+	type group struct {
+		Matcher string            `json:"matcher,omitempty"`
+		Hooks   []json.RawMessage `json:"hooks"`
+	}
+	first := missing[0]
+	var item any = json.RawMessage(first.Raw)
+	changes := []Change{{true, first}}
+	if c.Shape == Grouped {
+		g := group{Matcher: first.Matcher}
+		changes = nil
+		for _, w := range missing {
+			if w.sameGroup(first) {
+				g.Hooks = append(g.Hooks, w.Raw)
+				changes = append(changes, Change{true, w})
+			}
+		}
+		item = g
+	}
+
+	var text []byte
+	var err error
+	root := doc.Root
+	all := root.Get("hooks")
+	event := all.Get(first.Event)
+	switch {
+	case !root.IsObject():
+		err = shapeError(root, "the settings are no object")
+	case all == nil:
+		text, err = doc.Append(root, "hooks", map[string][]any{first.Event: {item}})
+	case !all.IsObject():
+		err = shapeError(all, `"hooks" is no object`)
+	case event == nil:
+		text, err = doc.Append(all, first.Event, []any{item})
+	case !event.IsArray():
+		err = shapeError(event, fmt.Sprintf("%q is no array", first.Event))
+	default:
+		text, err = doc.Append(event, "", item)
+	}
+	return text, changes, err
+}
+
+func shapeError(n *jsonedit.Node, reason string) error {
+	return fmt.Errorf("line %d: %s", n.Line, reason)
+}

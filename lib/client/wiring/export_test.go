@@ -1,0 +1,19 @@
+package wiring
+
+import "gt/lib/text/jsonedit"
+
+// What the tests look at, which stand outside to have the clients themselves.
+
+func (c Client) Rewire(text []byte, want []Handler) ([]byte, []Change, error) {
+	return c.rewire(text, want)
+}
+func (c Client) HandlersOf(doc *jsonedit.Doc) []Handler { return c.handlers(doc) }
+func (c Client) OursOf(doc *jsonedit.Doc) []Handler     { return c.ours(doc) }
+func (h Handler) Equal(w Handler) bool                  { return h.equal(w) }
+
+var (
+	Limits          = limits
+	Quote           = quote
+	QuotePowerShell = quotePowerShell
+	IsScript        = isScript
+)

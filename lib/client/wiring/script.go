@@ -1,0 +1,88 @@
+package wiring
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gt/lib/client/settings"
+)
+
+// scriptMark begins a script of ours, and nobody else's.
+const scriptMark = "// gt: written by gt-hooks"
+
+// programs finds the binaries in a script: words of their own in double quotes.
+var programs = regexp.MustCompile(`"((?:[^"\\\n]|\\.)*/)?(` + strings.Join(Binaries, "|") + `)"`)
+
+// script is the client's text with the binaries in dir and with the agent's flags.
+func (c Client) script(dir string, flags []string) []byte {
+	text := programs.ReplaceAllFunc(c.Text, func(word []byte) []byte {
+		name := programs.FindSubmatch(word)[2]
+		return literal(filepath.Join(dir, string(name)))
+	})
+	var words [][]byte
+	for _, f := range flags {
+		words = append(words, literal(f))
+	}
+	named := []byte(`"--agent", "` + c.Name + `"`)
+	return bytes.ReplaceAll(text, named, bytes.Join(words, []byte(", ")))
+}
+
+// literal writes a string as JavaScript has it.
+func literal(s string) []byte {
+	text, err := json.Marshal(s)
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return text
+}
+
+// scripted is a script as the one handler that it is.
+func (c Client) scripted(text []byte) Handler {
+	return Handler{Event: c.ScriptKind, Binary: "gt", Command: "the whole file", Args: []string{}, Raw: text, Line: 1}
+}
+
+// scriptPrograms are the binaries that a script runs, each once.
+func scriptPrograms(text []byte) []string {
+	var all []string
+	for _, word := range programs.FindAll(text, -1) {
+		var path string
+		if json.Unmarshal(word, &path) == nil && !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// sameScript reports whether two scripts differ in nothing but where the binaries
+// lie.
+func sameScript(a, b []byte) bool {
+	bare := func(text []byte) []byte { return programs.ReplaceAll(text, []byte(`"$2"`)) }
+	return bytes.Equal(bare(a), bare(b))
+}
+
+func isScript(text []byte) bool { return bytes.HasPrefix(text, []byte(scriptMark)) }
+
+// errForeign is what keeps gt from writing where somebody else's file is.
+var errForeign = errors.New("the file is there, and gt did not write it")
+
+// rewrite makes the file the script that is wanted, or removes it where none is.
+func (c Client) rewrite(old []byte, want []Handler) (settings.Edit, []Change, error) {
+	switch {
+	case old != nil && !isScript(old) && want != nil:
+		return settings.Edit{}, nil, errForeign
+	case old != nil && !isScript(old), old == nil && want == nil:
+		return settings.Edit{Text: old}, nil, nil
+	case want == nil:
+		return settings.Edit{}, []Change{{false, c.scripted(old)}}, nil
+	case old == nil:
+		return settings.Edit{Text: want[0].Raw}, []Change{{true, want[0]}}, nil
+	case bytes.Equal(old, want[0].Raw):
+		return settings.Edit{Text: old}, nil, nil
+	}
+	return settings.Edit{Text: want[0].Raw}, []Change{{false, c.scripted(old)}, {true, want[0]}}, nil
+}

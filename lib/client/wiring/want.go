@@ -1,0 +1,100 @@
+package wiring
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/text/jsonedit"
+)
+
+// Wanted returns our wiring for an agent that takes the client's hooks, with the
+// binaries in dir, in the order of the client's text. flags are what every hook is
+// called with, of which the first two are --agent and the agent's name.
+func (c Client) Wanted(dir string, flags []string) ([]Handler, error) {
+	if c.Shape == Script {
+		return []Handler{c.scripted(c.script(dir, flags))}, nil
+	}
+	doc, err := jsonedit.Parse(c.Text)
+	if err != nil {
+		return nil, err
+	}
+	want := c.handlers(doc)
+	for i := range want {
+		if err := c.place(&want[i], dir, flags); err != nil {
+			return nil, err
+		}
+	}
+	return want, nil
+}
+
+// place puts the binary's path and the agent's flags into a handler of the text.
+func (c Client) place(w *Handler, dir string, flags []string) error {
+	set := func(key string, value any) error {
+		entry, err := jsonedit.Parse(w.Raw)
+		if err != nil {
+			return err
+		}
+		w.Raw, err = entry.Replace(entry.Root.Get(key), value)
+		return err
+	}
+	path := filepath.Join(dir, w.Binary)
+	if w.Args != nil {
+		if i := slices.Index(w.Args, "--agent"); i >= 0 && len(flags) > 2 {
+			w.Args = slices.Concat(w.Args[:i], flags, w.Args[i+2:])
+			if err := set("args", w.Args); err != nil {
+				return err
+			}
+		}
+		w.Command = path
+		return set("command", path)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(w.Raw, &fields); err != nil {
+		return err
+	}
+	for _, key := range lines {
+		line, ok := fields[key].(string)
+		if !ok {
+			continue
+		}
+		_, rest := Split(line)
+		var words []string
+		for _, f := range flags {
+			words = append(words, quote(f))
+		}
+		rest = strings.Replace(rest, "--agent "+c.Name, strings.Join(words, " "), 1)
+		program := quote(path)
+		if key == "powershell" {
+			program = quotePowerShell(path)
+		}
+		if err := set(key, program+rest); err != nil {
+			return err
+		}
+	}
+	entry, err := jsonedit.Parse(w.Raw)
+	if err != nil {
+		return err
+	}
+	placed, _, _ := handlerOf(entry, entry.Root)
+	w.Command = placed.Command
+	return nil
+}
+
+// Programs returns the files that a handler of the client's runs.
+func (c Client) Programs(h Handler) []string {
+	if c.Shape == Script {
+		return scriptPrograms(h.Raw)
+	}
+	return []string{h.Program()}
+}
+
+// Same reports whether two handlers of the client's differ in nothing but their
+// place in a file and the folder of the binaries.
+func (c Client) Same(a, b Handler) bool {
+	if c.Shape == Script {
+		return sameScript(a.Raw, b.Raw)
+	}
+	return a.same(b)
+}

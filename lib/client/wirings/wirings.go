@@ -1,0 +1,32 @@
+// Package wirings lists what the clients' folders say of their wiring.
+package wirings
+
+import (
+	claude "gt/lib/client/claude/wiring"
+	codex "gt/lib/client/codex/wiring"
+	copilot "gt/lib/client/copilot/wiring"
+	cursor "gt/lib/client/cursor/wiring"
+	gemini "gt/lib/client/gemini/wiring"
+	opencode "gt/lib/client/opencode/wiring"
+	pi "gt/lib/client/pi/wiring"
+	qwen "gt/lib/client/qwen/wiring"
+	"gt/lib/client/wiring"
+)
+
+// All returns the clients that gt can be wired into, in the order of the table.
+func All() []wiring.Client {
+	return []wiring.Client{
+		claude.Client(), codex.Client(), gemini.Client(), qwen.Client(),
+		copilot.Client(), cursor.Client(), opencode.Client(), pi.Client(),
+	}
+}
+
+// Of returns a client by its name.
+func Of(name string) (c wiring.Client, known bool) {
+	for _, c := range All() {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return wiring.Client{}, false
+}

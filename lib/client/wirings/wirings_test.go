@@ -1,0 +1,36 @@
+package wirings
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gt/lib/client"
+)
+
+// Every folder of a client with a package for its wiring is in the list, in the
+// order of the table, and each ends its turns at an event that its wiring writes a
+// checkpoint at.
+func TestAll(t *testing.T) {
+	var have, want []string
+	for _, c := range All() {
+		have = append(have, c.Name)
+		handlers, err := c.Wanted("/bin", []string{"--agent", c.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range handlers {
+			if h.Binary == "gt-checkpoint" && !slices.Contains(c.TurnEnds, h.Event) {
+				t.Errorf("%s: a checkpoint is written at %s, which is not the end of a turn", c.Name, h.Event)
+			}
+		}
+	}
+	for _, name := range client.Names() {
+		if files, _ := filepath.Glob(filepath.Join("..", name, "wiring", "*.go")); files != nil {
+			want = append(want, name)
+		}
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("listed are %q, there are %q", have, want)
+	}
+}
