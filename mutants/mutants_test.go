@@ -32,13 +32,10 @@ var mutants = []mutant{
 	{
 		name: "the marker is removed before its text is out",
 		file: "lib/command/prime/main.go",
-		right: `	text := s.text()
-	if g.Client.Hook {`,
-		wrong: `	text := s.text()
-	if acts {
-		s.warn(s.acknowledge())
-	}
-	if g.Client.Hook {`,
+		right: `	// Deliver.
+`,
+		wrong: `	s.warn(c.acknowledge())
+`,
 		pkg: "./faults", run: "TestKill/prime-handed-over",
 	},
 	{
@@ -1024,8 +1021,8 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a project's .env names a file that a client's start writes to",
-		file:  "lib/command/prime/start.go",
-		right: ` || !s.call.Dialect.Exports {`,
+		file:  "lib/command/prime/commit.go",
+		right: ` || !c.call.Dialect.Exports {`,
 		wrong: ` {`,
 		pkg:   "./attacks", run: "TestProjectNamesEnvFile",
 	},
@@ -1507,7 +1504,7 @@ var mutants = []mutant{
 	{
 		name:  "an issue's id is more than a word of the command that is named",
 		file:  "lib/command/prime/text.go",
-		right: `return term.Quote(s.env.Place(w.ID))`,
+		right: `return term.Quote(p.env.Place(w.ID))`,
 		wrong: `return s.env.Line(w.ID, 200)`,
 		pkg:   "./lib/command/prime", run: "TestIssue",
 	},

@@ -3,10 +3,15 @@
 package prime
 
 import (
+	"fmt"
 	"io"
+	"path/filepath"
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/text/term"
 )
 
@@ -63,54 +68,74 @@ func (g *grammar) Validate() error {
 	return nil
 }
 
-// Run looks at the situation, notes the session, prints what it should know,
-// and only when that is out, acknowledges what was delivered.
+// Run gathers the facts, decides what the situation is and tells it. For a session
+// that starts, it writes before it acts, and acknowledges after it has delivered.
 func (g *grammar) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, g.Client)
-	if g.Handoff != "" {
+	switch {
+	case g.Handoff != "":
 		return g.tellNote(env, call)
-	}
-	if call.Idle() {
+	case call.Idle():
 		return g.excuse(env, call)
-	}
-	if g.Client.Hook && !due(call) {
+	case g.Client.Hook && !due(call):
 		return call.End(nil)
 	}
 	s := newStart(env, call)
-	if g.State {
-		s.look()
-		return s.printState(g.JSON)
+	if g.State || g.DryRun || s.asker != member {
+		return g.show(s)
 	}
-	acts := s.acts() && !g.DryRun
-	if acts {
-		s.warn(s.begin()) // what cannot be noted is no reason to leave the session blind
-	} else {
-		s.look()
-	}
+
+	// Write: the session is in the home's records, and in the log.
+	c := &commit{start: s}
+	s.warn(c.begin()) // what cannot be noted is no reason to leave the session blind
 	if g.Explain {
-		s.explain(env.Stderr)
+		s.explain(c.facts, c.situation)
 	}
-	if s.again {
+	if c.duplicate {
 		return nil
 	}
-	text := s.text()
+	// Deliver.
+	if err := g.tell(s, c.situation, c.others); err != nil {
+		return call.End(err) // it was not delivered, so it stays where it waits
+	}
+	// Acknowledge: what was delivered is taken away.
+	s.warn(c.acknowledge())
+	_ = call.End(nil) // for the log; it was said already
+	return nil
+}
+
+// show tells a person, or a fork whose id is not known yet, what a session that starts
+// here is told, and changes nothing.
+func (g *grammar) show(s *start) error {
+	f := s.look(looking)
+	situation := assess(f)
+	if g.State {
+		return s.printState(f, situation, g.JSON)
+	}
+	if g.Explain {
+		s.explain(f, situation)
+	}
+	if err := g.tell(s, situation, nil); err != nil {
+		return s.call.End(err)
+	}
+	if !g.DryRun && !g.Client.Hook {
+		s.env.Hint("this is what a session that starts here is told; nothing was changed")
+	}
+	return nil
+}
+
+// tell prints what the session is told, in the form that its client takes.
+func (g *grammar) tell(s *start, situation situation, others []*session.Record) error {
+	text := s.page(situation, others).render()
 	if g.Client.Hook {
 		event := "SessionStart"
-		if atPrompt(call) {
-			event = call.Input.Event
+		if atPrompt(s.call) {
+			event = s.call.Input.Event
 		}
 		text = s.call.Dialect.Reply(event, text)
 	}
-	if _, err := io.WriteString(env.Stdout, text); err != nil {
-		return call.End(err) // it was not delivered, so it stays where it waits
-	}
-	if acts {
-		s.warn(s.acknowledge())
-		_ = call.End(nil) // for the log; it was said already
-	} else if !g.DryRun && !g.Client.Hook {
-		env.Hint("this is what a session that starts here is told; nothing was changed")
-	}
-	return nil
+	_, err := io.WriteString(s.env.Stdout, text)
+	return err
 }
 
 // excuse tells the person, once a session, why nothing is kept here. The model can do
@@ -121,5 +146,31 @@ func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
 	}
 	why := term.Clean(env.Redact(call.Home.Problem.Error()))
 	_, err := io.WriteString(env.Stdout, call.Dialect.Notice("gt keeps nothing of this session: "+why))
+	return err
+}
+
+// tellNote prints the start-up text for a note that comes from elsewhere: a
+// file, or another machine.
+func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
+	var in io.Reader = env.Stdin
+	if g.Handoff != "-" {
+		path := g.Handoff
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(env.Dir, path)
+		}
+		f, err := atomicfile.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	note, err := mail.Parse(in)
+	if err != nil {
+		return cli.Fail(cli.IO, fmt.Errorf("cannot read the note: %w", err), "gt-handoff --print writes one")
+	}
+	s := newStart(env, call)
+	brought := assess(s.look(looking)).bring(note)
+	_, err = io.WriteString(env.Stdout, s.page(brought, nil).render())
 	return err
 }

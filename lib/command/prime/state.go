@@ -1,16 +1,18 @@
 package prime
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"gt/lib/state/session"
+	"gt/lib/text/term"
 )
 
 // printState prints the situation in a word, or with the facts behind it.
-func (s *start) printState(asJSON bool) error {
+func (s *start) printState(from *facts, now situation, asJSON bool) error {
 	if !asJSON {
-		_, err := fmt.Fprintln(s.env.Stdout, s.state)
+		_, err := fmt.Fprintln(s.env.Stdout, now.state)
 		return err
 	}
 	type fact struct {
@@ -33,28 +35,59 @@ func (s *start) printState(asJSON bool) error {
 		Unread     int        `json:"unread,omitempty"`
 	}
 	f := fact{
-		State: s.state, Light: s.light, Source: s.facts.Source,
+		State: now.state, Light: now.conversation != fresh, Source: from.session.Source,
 		Address: s.call.Home.Identity.Address(), Role: string(s.call.Home.Identity.Role),
-		Home: s.call.Home.Dir, Town: s.call.Home.Town.Root, Session: s.call.ID, Unread: s.unread,
+		Home: s.call.Home.Dir, Town: s.call.Home.Town.Root, Session: s.call.ID, Unread: now.unread,
 	}
-	if s.marker != nil {
-		f.Prev, f.Reason = s.env.Redact(s.marker.From), s.env.Redact(s.marker.Reason)
+	if m := now.handover.marker; m != nil {
+		f.Prev, f.Reason = s.env.Redact(m.From), s.env.Redact(m.Reason)
 	}
-	if s.note != nil {
-		f.Note = s.note.ID
+	if n := cmp.Or(now.handover.note, now.earlier); n != nil {
+		f.Note = n.ID
 	}
-	if s.crashed != nil {
-		f.Crashed = s.crashed.ID
+	if now.crashed != nil {
+		f.Crashed = now.crashed.ID
 	}
-	if c := s.checkpoint; c != nil {
+	if c := now.checkpoint; c != nil {
 		f.Checkpoint, f.Written = c.SessionID, c.Timestamp.UTC().Format(time.RFC3339)
-		f.Age = max(s.env.Now().Sub(c.Timestamp), 0).Round(time.Second).String()
+		f.Age = max(from.now.Sub(c.Timestamp), 0).Round(time.Second).String()
 	}
-	for _, n := range s.hooked {
+	for _, n := range now.hooked {
 		f.Hooked = append(f.Hooked, n.ID)
 	}
-	for _, w := range s.work {
+	for _, w := range now.work {
 		f.Hooked = append(f.Hooked, w.ID)
 	}
 	return s.env.JSON(f)
+}
+
+// explain says why the text is what it is.
+func (s *start) explain(f *facts, now situation) {
+	say := func(format string, args ...any) {
+		fmt.Fprintf(s.env.Stderr, "%s: because: %s\n", s.env.Name, term.Clean(s.env.Redact(fmt.Sprintf(format, args...))))
+	}
+	home := s.call.Home
+	say("the home is %s, the town %s, the identity %s", home.Dir, home.Town.Root, home.Identity.Address())
+	if s.call.ID != "" {
+		say("the session is %s, source %q", s.call.ID, f.session.Source)
+	}
+	if m := now.handover.marker; m != nil {
+		say("%s: %s handed over, reason %q", home.Path(m.Name), m.From, m.Reason)
+	}
+	if now.crashed != nil {
+		say("session %s has no end and its process is gone", now.crashed.ID)
+	}
+	if now.checkpoint != nil {
+		say("session %s left a checkpoint at %s", now.checkpoint.SessionID, now.checkpoint.Timestamp.Format("2006-01-02 15:04:05"))
+	}
+	for _, n := range now.hooked {
+		say("note %s is hooked: %s", n.ID, n.Subject)
+	}
+	for _, x := range now.work {
+		say("%s is hooked: %s", x.ID, x.Title)
+	}
+	if now.conversation != fresh {
+		say("the conversation goes on, so the text is short")
+	}
+	say("the state is %s", now.state)
 }
