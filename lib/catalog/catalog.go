@@ -1,4 +1,4 @@
-// Package catalog is the roll of a town's sessions: all that the event log says
+// Package catalog is the catalog of a town's sessions: all that the event log says
 // of each, put together from its events.
 //
 // What the log said before is in an index, which only saves time. What is held in

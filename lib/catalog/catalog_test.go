@@ -35,7 +35,7 @@ func story(t *testing.T, events ...[3]string) eventlog.Log {
 	return log
 }
 
-func read(t *testing.T, log eventlog.Log) Roll {
+func read(t *testing.T, log eventlog.Log) Catalog {
 	t.Helper()
 	r, err := Read(log, nil)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestSettle(t *testing.T) {
 			t.Errorf("%s: %s", c.name, r[0].Outcome)
 		}
 		// What is active has been at work since ever.
-		fits := Filter{Since: at(1000)}.Fits(r[0])
+		fits := Filter{Since: at(1000)}.Matches(r[0])
 		if want := c.want == Active; fits != want {
 			t.Errorf("%s: since: %v", c.name, fits)
 		}

@@ -16,9 +16,9 @@ import (
 	"gt/lib/text/fastjson"
 )
 
-// Roll is the sessions of a town, the newest first. Those that nobody asks for
+// Catalog is the sessions of a town, the newest first. Those that nobody asks for
 // stay as they stand in the index.
-type Roll struct{ entries []entry }
+type Catalog struct{ entries []entry }
 
 // entry is a session, or a line of the index that tells of it.
 type entry struct {
@@ -31,10 +31,10 @@ type entry struct {
 }
 
 // All goes through the sessions, the newest first.
-func (r Roll) All() iter.Seq[*Session] {
+func (c Catalog) All() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		for i := range r.entries {
-			if !yield(r.entries[i].session()) {
+		for i := range c.entries {
+			if !yield(c.entries[i].session()) {
 				return
 			}
 		}
@@ -43,10 +43,10 @@ func (r Roll) All() iter.Seq[*Session] {
 
 // met goes through the sessions that somebody asked for, the newest first: among
 // them all of which there is a conversation.
-func (r Roll) met() iter.Seq[*Session] {
+func (c Catalog) met() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		for i := range r.entries {
-			if s := r.entries[i].known; s != nil && !yield(s) {
+		for i := range c.entries {
+			if s := c.entries[i].known; s != nil && !yield(s) {
 				return
 			}
 		}
@@ -54,14 +54,14 @@ func (r Roll) met() iter.Seq[*Session] {
 }
 
 // Find returns the session with that id, else all whose id begins with it.
-func (r Roll) Find(prefix string) []*Session {
+func (c Catalog) Find(prefix string) []*Session {
 	var found []*Session
-	for i := range r.entries {
-		switch id := string(r.entries[i].id()); {
+	for i := range c.entries {
+		switch id := string(c.entries[i].id()); {
 		case id == prefix:
-			return []*Session{r.entries[i].session()}
+			return []*Session{c.entries[i].session()}
 		case prefix != "" && strings.HasPrefix(id, prefix):
-			found = append(found, r.entries[i].session())
+			found = append(found, c.entries[i].session())
 		}
 	}
 	return found
@@ -71,14 +71,14 @@ func (r Roll) Find(prefix string) []*Session {
 const minShort = 8
 
 // Short returns what shortens an id: to its shortest beginning, of eight
-// characters at least, that no other id in the roll shares. Of an id that is not
-// in the roll it makes "".
-func (r Roll) Short() func(session.ID) string {
+// characters at least, that no other id in the catalog shares. Of an id that is not
+// in the catalog it makes "".
+func (c Catalog) Short() func(session.ID) string {
 	const several = -1
 	begin := func(id string) string { return id[:min(minShort, len(id))] }
-	first := make(map[string]int, len(r.entries)) // of those that begin so
-	for i := range r.entries {
-		id := begin(string(r.entries[i].id()))
+	first := make(map[string]int, len(c.entries)) // of those that begin so
+	for i := range c.entries {
+		id := begin(string(c.entries[i].id()))
 		if _, ok := first[id]; ok {
 			first[id] = several
 		} else {
@@ -90,14 +90,14 @@ func (r Roll) Short() func(session.ID) string {
 		text := string(id)
 		i, ok := first[begin(text)]
 		switch {
-		case !ok || i != several && r.entries[i].id() != id:
+		case !ok || i != several && c.entries[i].id() != id:
 			return ""
 		case i != several:
 			return begin(text)
 		}
 		if ids == nil {
-			for i := range r.entries {
-				ids = append(ids, string(r.entries[i].id()))
+			for i := range c.entries {
+				ids = append(ids, string(c.entries[i].id()))
 			}
 			slices.Sort(ids)
 		}
@@ -210,11 +210,11 @@ func (e *entry) session() *Session {
 	return e.known
 }
 
-// Unread says what of the sessions that were asked for could not be read, so that
+// ReadErrors says what of the sessions that were asked for could not be read, so that
 // less is told of them than there is; nil where all was.
-func (r Roll) Unread() error {
+func (c Catalog) ReadErrors() error {
 	var lost conversation.ReadErrors
-	for s := range r.met() {
+	for s := range c.met() {
 		lost.Add(s.unread)
 	}
 	return lost.Err()

@@ -32,9 +32,9 @@ type Filter struct {
 	Subagents bool // the sessions of subagents, too
 }
 
-// Fits says whether the session is wanted. It settles the session where that
+// Matches says whether the session is wanted. It settles the session where that
 // decides.
-func (f Filter) Fits(s *Session) bool {
+func (f Filter) Matches(s *Session) bool {
 	switch {
 	case s.SubagentOf != "" && !f.Subagents,
 		f.Logged && s.native,
@@ -80,13 +80,13 @@ func below(dir, top string) bool {
 
 // Select returns the newest sessions that fit, at most limit of them (0: all),
 // and settles each.
-func (r Roll) Select(f Filter, limit int) []*Session {
+func (c Catalog) Select(f Filter, limit int) []*Session {
 	var found []*Session
-	for s := range r.All() {
+	for s := range c.All() {
 		if limit > 0 && len(found) == limit {
 			break
 		}
-		if f.Fits(s) {
+		if f.Matches(s) {
 			s.Settle(f.State)
 			found = append(found, s)
 		}
@@ -113,14 +113,14 @@ func (s *Session) Logged() bool { return !s.native }
 
 // Chain returns the chain that a name means: that of the session, or of all the
 // sessions, whose id, or chain's id, begins with it.
-func (r Roll) Chain(name string) (session.ID, error) {
+func (c Catalog) Chain(name string) (session.ID, error) {
 	var chains []session.ID
 	add := func(s *Session) {
 		if c := s.chain(); !slices.Contains(chains, c) {
 			chains = append(chains, c)
 		}
 	}
-	for s := range r.All() {
+	for s := range c.All() {
 		if string(s.ID) == name || string(s.ChainID) == name {
 			return s.chain(), nil
 		}
@@ -147,9 +147,9 @@ func (s *Session) chain() session.ID {
 }
 
 // Len is how many sessions there are, without subagents.
-func (r Roll) Len() (n int) {
-	n = len(r.entries)
-	for s := range r.met() {
+func (c Catalog) Len() (n int) {
+	n = len(c.entries)
+	for s := range c.met() {
 		if s.SubagentOf != "" {
 			n--
 		}
@@ -159,8 +159,8 @@ func (r Roll) Len() (n int) {
 
 // Forks returns the sessions that began as a copy of that one, the oldest
 // first.
-func (r Roll) Forks(id session.ID) (found []*Session) {
-	for s := range r.met() {
+func (c Catalog) Forks(id session.ID) (found []*Session) {
+	for s := range c.met() {
 		if s.ForkOf == id {
 			found = append(found, s)
 		}

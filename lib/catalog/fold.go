@@ -34,8 +34,8 @@ type actor struct {
 
 const never = math.MinInt64
 
-// newBook is a book in which the sessions of a roll stand already.
-func newBook(r Roll) *book {
+// newBook is a book in which the sessions of a catalog stand already.
+func newBook(r Catalog) *book {
 	return &book{
 		entries: slices.Clip(r.entries), known: len(r.entries),
 		at: map[session.ID]int{}, actors: map[string]*actor{},
@@ -166,9 +166,9 @@ func valid(id string) session.ID {
 	return checked
 }
 
-// roll is the sessions, the newest first, with parents told of their children.
+// catalog returns the sessions, the newest first, with parents told of their children.
 // The book is not used any more.
-func (b *book) roll() Roll {
+func (b *book) catalog() Catalog {
 	// Who was there at first, and was not looked at since, has its child already,
 	// unless its parent has come now.
 	for i := range b.entries {
@@ -187,7 +187,7 @@ func (b *book) roll() Roll {
 	if n := len(fresh); n > 0 && len(old) > 0 && !fresh[n-1].started().After(old[0].started()) {
 		sort(all)
 	}
-	return Roll{all}
+	return Catalog{all}
 }
 
 // link tells the session's parent of it, which has the first that followed as

@@ -3,11 +3,11 @@ package catalog
 // Apart returns the session of which this one is a fork, where its conversation
 // does not begin with a copy of that one's, but goes on from it: Codex keeps
 // forks so. nil where all that was said stands in this one.
-func (r Roll) Apart(s *Session) *Session {
+func (c Catalog) Apart(s *Session) *Session {
 	if s.ForkOf == "" || s.first == "" {
 		return nil
 	}
-	for o := range r.met() {
+	for o := range c.met() {
 		if o.ID == s.ForkOf && o != s && o.Agent == s.Agent && o.first != s.first {
 			return o
 		}

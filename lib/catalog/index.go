@@ -187,7 +187,7 @@ func own(info fs.FileInfo) bool {
 
 // readIndexed reads what is new since the index was written, where that can be
 // believed, and else all.
-func (all sources) readIndexed(path string, progress Progress) (Roll, error) {
+func (all sources) readIndexed(path string, progress Progress) (Catalog, error) {
 	if x := load(path); x != nil && x.covers(all) {
 		if r, done, err := x.readOn(path, all, progress); done || err != nil {
 			return r, err
@@ -195,9 +195,9 @@ func (all sources) readIndexed(path string, progress Progress) (Roll, error) {
 	}
 	b, err := all.read(progress)
 	if err != nil {
-		return Roll{}, err
+		return Catalog{}, err
 	}
-	r := b.roll()
+	r := b.catalog()
 	if last, err := json.Marshal(afterwards{b.actors}); err == nil {
 		all.save(path, r, last)
 	}
@@ -229,8 +229,8 @@ func (x *index) covers(all sources) bool {
 
 // readOn reads what is new. It is not done where that should have been told
 // before what was told already.
-func (x *index) readOn(path string, all sources, progress Progress) (r Roll, done bool, err error) {
-	r, last := Roll{x.entries}, x.rest
+func (x *index) readOn(path string, all sources, progress Progress) (r Catalog, done bool, err error) {
+	r, last := Catalog{x.entries}, x.rest
 	var b *book
 	inOrder := true
 	err = all.scan(progress, func(_ int, e *found) {
@@ -243,10 +243,10 @@ func (x *index) readOn(path string, all sources, progress Progress) (r Roll, don
 		inOrder = inOrder && b.add(&e.event)
 	})
 	if err != nil || !inOrder {
-		return Roll{}, false, err
+		return Catalog{}, false, err
 	}
 	if b != nil {
-		r = b.roll()
+		r = b.catalog()
 		last, err = json.Marshal(afterwards{b.actors})
 	}
 	if log := all[1]; err == nil && log != nil && log.end-x.Log.Read >= worthWriting {
@@ -257,7 +257,7 @@ func (x *index) readOn(path string, all sources, progress Progress) (r Roll, don
 
 // save writes the index, last as its last line; but none where a secret stands in
 // what the log says of a session. That it is not written costs time and no more.
-func (all sources) save(path string, r Roll, last []byte) {
+func (all sources) save(path string, r Catalog, last []byte) {
 	dir, err := place.SharedIn(filepath.Dir(filepath.Dir(path)), cacheDir).MakeOurs()
 	if err != nil {
 		return

@@ -21,7 +21,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// naive puts the roll together with all of the log and the archive in memory,
+// naive puts the catalog together with all of the log and the archive in memory,
 // every line as JSON, sorted by time: what Read has to give.
 func naive(t testing.TB, log eventlog.Log) []*Session {
 	t.Helper()

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"gt/lib/catalog/scan"
+	"gt/lib/client"
 	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
 
-// Merge adds to the roll what the clients keep themselves: to the sessions that
+// Merge adds to the catalog what the clients keep themselves: to the sessions that
 // the log knows their conversations, and the sessions that it does not know. run
 // is who runs now.
 //
@@ -22,11 +23,11 @@ import (
 // of when it began where the log came to know it later. Of two conversations with
 // one id, as after a store was copied, the one that was changed last is taken; but
 // none in which nothing was said for one in which something was.
-func (r Roll) Merge(found []conversation.Conversation, run map[session.ID]scan.Run) Roll {
+func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]scan.Run) Catalog {
 	if len(found) == 0 && len(run) == 0 {
-		return r
+		return c
 	}
-	b := newBook(r)
+	b := newBook(c)
 	for _, c := range found {
 		id := c.Metadata.ID
 		if id == "" {
@@ -57,7 +58,7 @@ func (r Roll) Merge(found []conversation.Conversation, run map[session.ID]scan.R
 			s.Run(p.Process.PID)
 		}
 	}
-	all := b.roll()
+	all := b.catalog()
 	sort(all.entries) // a conversation can tell of an earlier start
 	all.forks()
 	return all
@@ -99,10 +100,10 @@ func (s *Session) begun() bool { return s.Source != "" || s.CWD != "" }
 // forks finds out which conversations began with a copy of which: those of a
 // client with the same first entry, of which the one that started first is the
 // original. Of two that started at the same time nothing is said.
-func (r Roll) forks() {
+func (c Catalog) forks() {
 	type family struct{ client, first string }
 	original := map[family]*Session{}
-	for s := range r.met() {
+	for s := range c.met() {
 		if s.first == "" || s.SubagentOf != "" {
 			continue
 		}
@@ -111,7 +112,7 @@ func (r Roll) forks() {
 			original[f] = s
 		}
 	}
-	for s := range r.met() {
+	for s := range c.met() {
 		if s.first == "" || s.SubagentOf != "" || s.ForkOf != "" {
 			continue
 		}
@@ -124,11 +125,11 @@ func (r Roll) forks() {
 // Join adds the sessions of another town. Of one that both know, as of one in
 // whose folder a town was made meanwhile, each tells a part; the answer does not
 // depend on which of the two is asked.
-func (r Roll) Join(other Roll) Roll {
+func (c Catalog) Join(other Catalog) Catalog {
 	if len(other.entries) == 0 {
-		return r
+		return c
 	}
-	all := slices.Clone(r.entries)
+	all := slices.Clone(c.entries)
 	at := make(map[session.ID]int, len(all)+len(other.entries))
 	for i := range all {
 		at[all[i].id()] = i
@@ -146,7 +147,7 @@ func (r Roll) Join(other Roll) Roll {
 	// A session can follow one of the other town.
 	for i := range all {
 		p, ok := at[all[i].parent()]
-		if !ok || p == i || !both[p] && !both[i] && (p < len(r.entries)) == (i < len(r.entries)) {
+		if !ok || p == i || !both[p] && !both[i] && (p < len(c.entries)) == (i < len(c.entries)) {
 			continue // its own town has told
 		}
 		parent, s := all[p].session(), all[i].session()
@@ -155,7 +156,7 @@ func (r Roll) Join(other Roll) Roll {
 		}
 	}
 	sort(all)
-	return Roll{all}
+	return Catalog{all}
 }
 
 // joined is a session of which two logs tell: as its events would have it if one
@@ -218,7 +219,7 @@ func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 	if info, err := os.Stat(s.Transcript); err != nil || !info.Mode().IsRegular() {
 		return conversation.File{}, nil
 	}
-	store, path, err := own.File(cmp.Or(s.Agent, defaultAgent), s.Transcript)
+	store, path, err := own.File(cmp.Or(s.Agent, client.Default), s.Transcript)
 	if err != nil {
 		return conversation.File{}, err
 	}
@@ -232,15 +233,11 @@ func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 	}, nil
 }
 
-// defaultAgent is whose conversation it is where the log does not say, as with
-// Gas Town's events.
-const defaultAgent = "claude"
-
 // Subagents returns what tells of a session which others worked for it, and for
 // those in turn: the oldest first, each followed by its own.
-func (r Roll) Subagents() func(session.ID) []*Session {
+func (c Catalog) Subagents() func(session.ID) []*Session {
 	of := map[session.ID][]*Session{}
-	for s := range r.met() {
+	for s := range c.met() {
 		if s.SubagentOf != "" && s.SubagentOf != s.ID {
 			of[s.SubagentOf] = append(of[s.SubagentOf], s)
 		}
@@ -264,10 +261,10 @@ func (r Roll) Subagents() func(session.ID) []*Session {
 
 // Orphan says whether the session is a subagent's and the one that it worked for
 // is not known any more.
-func (r Roll) Orphan() func(*Session) bool {
-	known := make(map[session.ID]bool, len(r.entries))
-	for i := range r.entries {
-		known[r.entries[i].id()] = true
+func (c Catalog) Orphan() func(*Session) bool {
+	known := make(map[session.ID]bool, len(c.entries))
+	for i := range c.entries {
+		known[c.entries[i].id()] = true
 	}
 	return func(s *Session) bool { return s.SubagentOf != "" && !known[s.SubagentOf] }
 }

@@ -45,7 +45,7 @@ func TestJoin(t *testing.T) {
 		}
 		a, b, both := read(t, logs[0]), read(t, logs[1]), read(t, logs[2])
 		want := tell(t, slices.Collect(both.All()), both.Short())
-		for _, joined := range []Roll{read(t, logs[0]).Join(b), read(t, logs[1]).Join(a)} {
+		for _, joined := range []Catalog{read(t, logs[0]).Join(b), read(t, logs[1]).Join(a)} {
 			if got := tell(t, slices.Collect(joined.All()), joined.Short()); got != want {
 				t.Fatalf("seed %d:\n%s\nwant\n%s", seed, got, want)
 			}
@@ -72,7 +72,7 @@ func TestMergeCopies(t *testing.T) {
 		for _, i := range order {
 			found = append(found, copies[i])
 		}
-		all := slices.Collect(Roll{}.Merge(found, nil).All())
+		all := slices.Collect(Catalog{}.Merge(found, nil).All())
 		if len(all) != 1 || all[0].File.Path != "/new" || all[0].Title != "new" || all[0].CWD != "/is" || !all[0].StartedAt.Equal(at(1)) || !all[0].LastAt.Equal(at(3)) {
 			t.Errorf("%v: %d sessions, %+v", order, len(all), all[0])
 		}
@@ -107,7 +107,7 @@ func TestMergeNamesakes(t *testing.T) {
 	of := func(path, parent string) conversation.Conversation {
 		return talk("agent-call_1", path, 1, conversation.Metadata{Started: at(1), Parent: session.ID(parent)})
 	}
-	all := Roll{}.Merge([]conversation.Conversation{of("/one", "p1"), of("/two", "p2"), of("/two again", "p2"), of("/one again", "p1")}, nil)
+	all := Catalog{}.Merge([]conversation.Conversation{of("/one", "p1"), of("/two", "p2"), of("/two again", "p2"), of("/one again", "p1")}, nil)
 	below, n := all.Subagents(), 0
 	for range all.All() {
 		n++
@@ -124,7 +124,7 @@ func TestSubagents(t *testing.T) {
 	of := func(id, parent string, m int) conversation.Conversation {
 		return talk(id, "/"+id, 1, conversation.Metadata{Started: at(m), Parent: session.ID(parent)})
 	}
-	all := Roll{}.Merge([]conversation.Conversation{
+	all := Catalog{}.Merge([]conversation.Conversation{
 		of("top", "", 1), of("one", "top", 2), of("below", "one", 3), of("two", "top", 4),
 		of("lost", "gone", 5), of("self", "self", 6), of("x", "y", 7), of("y", "x", 8),
 	}, nil)

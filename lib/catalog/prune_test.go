@@ -35,7 +35,7 @@ func TestReadAfterAPruneOfOneSecond(t *testing.T) {
 	}
 }
 
-// Whatever is pruned, and however often the log is rotated, the roll stays what
+// Whatever is pruned, and however often the log is rotated, the catalog stays what
 // it was: nothing that it tells of a session leaves with the log.
 func TestReadAfterPrunesAndRotations(t *testing.T) {
 	for seed := range uint64(40) {
@@ -85,7 +85,7 @@ func TestReadAfterPrunesAndRotations(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := tell(); got != want {
-				t.Fatalf("seed %d, in minute %d the roll is\n%swhere it was\n%s", seed, hour, got, want)
+				t.Fatalf("seed %d, in minute %d the catalog is\n%swhere it was\n%s", seed, hour, got, want)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // be nil.
 type Progress func(done, total int64)
 
-// Read puts the roll together from the log, and from the archive to which a
+// Read puts the catalog together from the log, and from the archive to which a
 // prune or a rotation carried over what told of sessions; and from more logs,
 // such as those of other machines, with their archives. A session whose start is
 // no longer there is known by what is. An event whose session_id is no id is
@@ -26,7 +26,7 @@ type Progress func(done, total int64)
 //
 // What the log and its archive said the last time is in the index, and only what
 // is new in them is read. The answer is that of reading all.
-func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Roll, error) {
+func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, error) {
 	var all sources
 	defer func() { all.close() }()
 	for _, l := range append([]eventlog.Log{log}, more...) {
@@ -34,20 +34,20 @@ func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Roll, erro
 		// file, and what left it before is in the archive.
 		newer, err := open(l)
 		if err != nil {
-			return Roll{}, err
+			return Catalog{}, err
 		}
 		older, err := open(l.Archive())
 		all = append(all, older, newer)
 		if err != nil {
-			return Roll{}, err
+			return Catalog{}, err
 		}
 	}
 	if len(more) > 0 || all[0] == nil && all[1] == nil {
 		b, err := all.read(progress)
 		if err != nil {
-			return Roll{}, err
+			return Catalog{}, err
 		}
-		return b.roll(), nil
+		return b.catalog(), nil
 	}
 	return all.readIndexed(indexPath(log), progress)
 }
@@ -104,7 +104,7 @@ func (all sources) read(progress Progress) (*book, error) {
 			in.end = 0
 		}
 	}
-	b, inOrder := newBook(Roll{}), true
+	b, inOrder := newBook(Catalog{}), true
 	var places []spot
 	err := all.scan(progress, func(in int, e *found) {
 		places = append(places, spot{e.event.at.UnixNano(), in, e.at, e.size, e.unnamed()})
@@ -114,7 +114,7 @@ func (all sources) read(progress Progress) (*book, error) {
 		return b, err
 	}
 	slices.SortStableFunc(places, inTime)
-	b = newBook(Roll{})
+	b = newBook(Catalog{})
 	var line []byte
 	var e event
 	for _, p := range places {

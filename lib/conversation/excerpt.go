@@ -89,3 +89,12 @@ func Arguments(input gjson.Result) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// CallText returns what a tool was called with: of a shell only the command, of
+// another tool its Arguments.
+func CallText(input gjson.Result) string {
+	if command := input.Get("command"); input.IsObject() && command.Type == gjson.String {
+		return command.Str
+	}
+	return Arguments(input)
+}

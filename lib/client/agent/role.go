@@ -8,12 +8,13 @@ import (
 	"path"
 	"path/filepath"
 
+	"gt/lib/client"
 	"gt/lib/place/town"
 	"gt/lib/sys/atomicfile"
 )
 
 // DefaultName is the agent that is meant where nothing says otherwise.
-const DefaultName = "claude"
+const DefaultName = client.Default
 
 // roles say who of a town works with which agent. town.toml has them as
 //

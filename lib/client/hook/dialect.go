@@ -5,6 +5,8 @@ import (
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"gt/lib/client"
 )
 
 // Dialect is the way a client takes what a hook tells the model. Each was seen
@@ -83,7 +85,7 @@ var dialects = map[string]Dialect{
 }
 
 // DefaultAgent is the client that is assumed where none is named.
-const DefaultAgent = "claude"
+const DefaultAgent = client.Default
 
 // Speaks says whether there is a dialect of that name.
 func Speaks(name string) bool {

@@ -69,7 +69,7 @@ const (
 // gather looks for what the hooks of agents have left behind: in the event logs of
 // this town and of the person, and in the homes of the last sessions.
 func gather(env *cli.Env) map[string]*evidence {
-	var all catalog.Roll
+	var all catalog.Catalog
 	var read []string
 	for _, t := range []town.Town{home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)} {
 		if slices.Contains(read, t.Events()) {
@@ -120,7 +120,7 @@ func gather(env *cli.Env) map[string]*evidence {
 			if json.Unmarshal(ev.Payload, &p) != nil {
 				return
 			}
-			// A session whose start failed is in no roll.
+			// A session whose start failed is in no catalog.
 			agent := cmp.Or(agents[p.SessionID], p.Agent)
 			if agent == "" {
 				return

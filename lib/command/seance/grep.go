@@ -115,7 +115,7 @@ type place struct {
 // together returns the conversations of the sessions that fit, the newest session
 // first, each followed by those of its subagents. A subagent whose session is gone
 // stands for itself. The error names what only a log calls one of the person's.
-func together(ours account.Own, all catalog.Roll, f catalog.Filter) (found []place, err error) {
+func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []place, err error) {
 	own := f
 	own.Subagents = true
 	var lost conversation.ReadErrors
@@ -137,7 +137,7 @@ func together(ours account.Own, all catalog.Roll, f catalog.Filter) (found []pla
 	var fit []*catalog.Session
 	below := map[*catalog.Session]bool{}
 	for s := range all.All() {
-		if f.Fits(s) || orphan(s) && own.Fits(s) {
+		if f.Matches(s) || orphan(s) && own.Matches(s) {
 			fit = append(fit, s)
 			for _, sub := range workers(s.ID) {
 				below[sub] = true
@@ -176,7 +176,7 @@ type printer struct {
 	headings int
 }
 
-func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Roll) *printer {
+func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Catalog) *printer {
 	p := &printer{
 		grep: c, env: env, query: q, out: bufio.NewWriterSize(env.Stdout, 64<<10),
 		bar:   term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now),

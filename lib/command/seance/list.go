@@ -134,7 +134,7 @@ const (
 	wide     = 100 // columns from which on more is shown
 )
 
-func (c *list) table(env *cli.Env, all catalog.Roll, found []*catalog.Session) error {
+func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session) error {
 	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
 	narrow := width > 0 && width < wide
 	// Which client it was says something where there are several.

@@ -21,7 +21,7 @@ import (
 //
 // A session is told by its process, else by the transcript that the process has
 // open. It is never guessed: two agents of one folder look alike.
-func discover(env *cli.Env, sessions catalog.Roll) (strangers []*catalog.Session) {
+func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Session) {
 	server, _ := tmux.FromEnv(env.Getenv)
 	panes, err := tmux.Server(server).Panes()
 	if err != nil || len(panes) == 0 {

@@ -47,7 +47,7 @@ type selection struct {
 }
 
 // filter is the selection as of now. all are the sessions to choose from.
-func (c *selection) filter(env *cli.Env, all catalog.Roll) (catalog.Filter, error) {
+func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, error) {
 	now := env.Now()
 	f := catalog.Filter{
 		State: town.Personal(env.Getenv).State,
@@ -79,7 +79,7 @@ func (c *selection) filter(env *cli.Env, all catalog.Roll) (catalog.Filter, erro
 }
 
 // open reads the sessions to choose from, and says which are meant.
-func (c *selection) open(env *cli.Env) (all catalog.Roll, f catalog.Filter, err error) {
+func (c *selection) open(env *cli.Env) (all catalog.Catalog, f catalog.Filter, err error) {
 	if all, err = gather(env, c.Town, c.Log); err != nil {
 		return all, f, err
 	}
@@ -87,13 +87,13 @@ func (c *selection) open(env *cli.Env) (all catalog.Roll, f catalog.Filter, err 
 		c.strangers = discover(env, all)
 	}
 	f, err = c.filter(env, all)
-	c.strangers = slices.DeleteFunc(c.strangers, func(s *catalog.Session) bool { return !f.Fits(s) })
+	c.strangers = slices.DeleteFunc(c.strangers, func(s *catalog.Session) bool { return !f.Matches(s) })
 	return all, f, err
 }
 
 // sessions returns the newest sessions that are meant, at most limit of them (0:
 // all), settled and clean, out of all there are.
-func (c *selection) sessions(env *cli.Env, limit int) (found []*catalog.Session, all catalog.Roll, err error) {
+func (c *selection) sessions(env *cli.Env, limit int) (found []*catalog.Session, all catalog.Catalog, err error) {
 	all, f, err := c.open(env)
 	if err != nil {
 		return nil, all, err
@@ -107,7 +107,7 @@ func (c *selection) sessions(env *cli.Env, limit int) (found []*catalog.Session,
 }
 
 // ordered is sessions in the order that a person asked for.
-func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*catalog.Session, all catalog.Roll, err error) {
+func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*catalog.Session, all catalog.Catalog, err error) {
 	if !active {
 		return c.sessions(env, limit)
 	}
@@ -122,19 +122,19 @@ func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*cata
 }
 
 // unread says that less is told of a session than there is.
-func unread(env *cli.Env, all catalog.Roll) {
-	if err := all.Unread(); err != nil {
+func unread(env *cli.Env, all catalog.Catalog) {
+	if err := all.ReadErrors(); err != nil {
 		env.Warn("%v", err)
 	}
 }
 
 // open reads all that is known of sessions.
-func open(env *cli.Env) (catalog.Roll, error) { return gather(env, false, nil) }
+func open(env *cli.Env) (catalog.Catalog, error) { return gather(env, false, nil) }
 
 // gather reads the log of the town that the command runs in, and more logs; those
 // of this user and of every town in which an agent worked, unless only that town
 // is meant; and what the clients keep on this machine.
-func gather(env *cli.Env, only bool, logs []string) (catalog.Roll, error) {
+func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	here, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
 	if here.Unread != nil {
 		env.Warn("%v", here.Unread)
@@ -148,7 +148,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Roll, error) {
 	var more []eventlog.Log
 	for _, path := range logs {
 		if _, err := os.Stat(path); err != nil {
-			return catalog.Roll{}, atomicfile.Error("read", path, err) // who names one means one
+			return catalog.Catalog{}, atomicfile.Error("read", path, err) // who names one means one
 		}
 		more = append(more, eventlog.Log(path))
 	}
@@ -221,7 +221,7 @@ func one(env *cli.Env, id string) (*catalog.Session, error) {
 	return named(env, all, id)
 }
 
-func named(env *cli.Env, all catalog.Roll, name string) (*catalog.Session, error) {
+func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
 	if all.Len() == 0 {
 		return nil, cli.Failf(cli.No, noSessions)
 	}
@@ -242,7 +242,7 @@ func named(env *cli.Env, all catalog.Roll, name string) (*catalog.Session, error
 }
 
 // several says which sessions a beginning can mean.
-func several(env *cli.Env, all catalog.Roll, name string, found []*catalog.Session) error {
+func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {
 	err := cli.Failf(cli.No, "'%s' means %d sessions", name, len(found))
 	short := all.Short()
 	for i, s := range found {
@@ -261,7 +261,7 @@ func several(env *cli.Env, all catalog.Roll, name string, found []*catalog.Sessi
 
 // these finds a session, those of a chain, or those that worked on a unit, the
 // oldest first, out of all there are.
-func these(env *cli.Env, id, chain, work string) (found []*catalog.Session, all catalog.Roll, err error) {
+func these(env *cli.Env, id, chain, work string) (found []*catalog.Session, all catalog.Catalog, err error) {
 	if id != "" {
 		if all, err = open(env); err != nil {
 			return nil, all, err

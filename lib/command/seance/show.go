@@ -60,7 +60,7 @@ func (c *show) Run(env *cli.Env) error {
 }
 
 // look finds out what stands in no list: it costs reading the transcript.
-func look(env *cli.Env, all catalog.Roll, s *catalog.Session) detail {
+func look(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	d := detail{Session: s}
 	end := firstTime(s.EndedAt, s.LastAt)
 	if s.Outcome == catalog.Active {

@@ -348,13 +348,13 @@ func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bo
 		e.Model = ""
 		for _, call := range d.Get("toolRequests").Array() {
 			e.Tool = strings.Clone(call.Get("name").Str)
-			if e.Tool != "" && !give(conversation.Call, arguments(call.Get("arguments"))) {
+			if e.Tool != "" && !give(conversation.Call, conversation.CallText(call.Get("arguments"))) {
 				return false
 			}
 		}
 	case "tool.user_requested": // the person's own command
 		e.Tool = strings.Clone(d.Get("toolName").Str)
-		return give(conversation.Call, arguments(d.Get("arguments")))
+		return give(conversation.Call, conversation.CallText(d.Get("arguments")))
 	case "tool.execution_complete":
 		text := d.Get("result.content").Str
 		if text == "" {
@@ -377,14 +377,6 @@ func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bo
 		return give(conversation.Summary, d.Get("summaryContent").Str)
 	}
 	return true
-}
-
-// arguments are a call's; of a shell's only the command is of interest.
-func arguments(input gjson.Result) string {
-	if c := input.Get("command"); input.IsObject() && c.Type == gjson.String {
-		return c.Str
-	}
-	return conversation.Arguments(input)
 }
 
 // shutdown gives what versions tell of a run at its end that do not tell of each

@@ -438,7 +438,7 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 				return all // its arguments still come in
 			}
 			tool := strings.Clone(p.Get("tool").Str)
-			all = append(all, conversation.Entry{Kind: conversation.Call, Tool: tool, Text: call(state.Get("input")), ID: id, Time: milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.start")), created))})
+			all = append(all, conversation.Entry{Kind: conversation.Call, Tool: tool, Text: strings.Clone(conversation.CallText(state.Get("input"))), ID: id, Time: milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.start")), created))})
 			kind := conversation.Result
 			if tool == "question" {
 				kind = conversation.Reply
@@ -480,13 +480,4 @@ func sumOf(parts []part) uint32 {
 		}
 	}
 	return h.Sum32()
-}
-
-// call is what a tool was called with; of a shell only the command is of
-// interest.
-func call(input gjson.Result) string {
-	if command := input.Get("command"); command.Type == gjson.String {
-		return strings.Clone(command.Str)
-	}
-	return strings.Clone(conversation.Arguments(input))
 }

@@ -340,7 +340,7 @@ func entriesOf(r gjson.Result, model *string) (all []conversation.Entry) {
 					case "thinking":
 						give(conversation.Thought, "", part.Get("thinking").Str)
 					case "toolCall":
-						give(conversation.Call, part.Get("name").Str, call(part.Get("arguments")))
+						give(conversation.Call, part.Get("name").Str, conversation.CallText(part.Get("arguments")))
 					}
 				}
 			}
@@ -360,13 +360,4 @@ func entriesOf(r gjson.Result, model *string) (all []conversation.Entry) {
 		}
 	}
 	return all
-}
-
-// call is what a tool was called with; of a shell only the command is of
-// interest.
-func call(input gjson.Result) string {
-	if command := input.Get("command"); command.Type == gjson.String {
-		return command.Str
-	}
-	return conversation.Arguments(input)
 }
