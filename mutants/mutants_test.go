@@ -226,8 +226,8 @@ var mutants = []mutant{
 	{
 		name:  "the beginning of several ids means the first of them",
 		file:  "lib/catalog/entry.go",
-		right: `			found = append(found, r.entries[i].session())`,
-		wrong: `			return []*Session{r.entries[i].session()}`,
+		right: `			found = append(found, c.entries[i].session())`,
+		wrong: `			return []*Session{c.entries[i].session()}`,
 		pkg:   ".", run: "TestScripts/seance_show",
 	},
 	{
@@ -276,7 +276,7 @@ var mutants = []mutant{
 	{"what is above an account is not looked at", "lib/client/account/own.go", "up == at || up == home {", "true || up == at || up == home {", "./lib/client/account", "TestOwnAccount", 0},
 	{"a folder to work in may be another's", "lib/client/account/own.go", "case !Persons(info, o.Getenv(\"HOME\")):", "case false:", "./lib/client/account", "TestOwnFolder", 0},
 	{"a folder to work in may be whoever's it is that asks", "lib/client/account/own.go", "case system(filepath.Clean(dir)) || system(real):", "case false:", ".", "TestScripts/seance_accounts", 0},
-	{"a log names the conversation that is read", "lib/catalog/merge.go", "store, path, err := own.File(cmp.Or(s.Agent, defaultAgent), s.Transcript)", "store, path, err := \"\", s.Transcript, error(nil)", ".", "TestScripts/seance_accounts", 0},
+	{"a log names the conversation that is read", "lib/catalog/merge.go", "store, path, err := own.File(cmp.Or(s.Agent, client.Default), s.Transcript)", "store, path, err := \"\", s.Transcript, error(nil)", ".", "TestScripts/seance_accounts", 0},
 	{"a log names the account that a client is started with", "lib/command/seance/own.go", "store, _, err := ours(own, s).File(clientName(s), s.Transcript)", "store, err := filepath.Dir(filepath.Dir(filepath.Dir(s.Transcript))), error(nil)", ".", "TestScripts/seance_accounts", 0},
 	{"an account that was found is not looked at", "lib/command/seance/own.go", "return s.Store, ours(own, s).Account(clientName(s), s.Store)", "return s.Store, nil", ".", "TestScripts/seance_accounts", 0},
 	{"a town's file names the program that goes on with a session", "lib/command/seance/talk.go", "agent.Load(env.Getenv, town.Personal(env.Getenv))", "agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))", ".", "TestScripts/seance_accounts", 0},
