@@ -1,111 +1,39 @@
 #!/bin/sh
-# Runs every check that gt has, and ends with the tests. What the tests need and
-# is not here it installs where nobody has to be asked (as root, or with CI=true);
-# elsewhere it prints the one command that does.
+# Runs gt's checks: a line a step with its time, the outcome in the last one. What the
+# tests need and is not here it installs where nobody has to be asked (as root, or with
+# CI=true); elsewhere it prints the one command that does.
+#
+#   ./test.sh            minutes: all that needs no client from npm, a sample of the
+#                        sweeps, and Claude's main story where Claude Code is there
+#   ./test.sh --ci       what has to pass before a change lands: .ci/run
+#   ./test.sh --all      everything, an hour or more: every client's stories, every kill
+#                        and fault, and all mistakes put back, each of which a test has
+#                        to notice (GT_THOROUGH=1 says the same)
+#   … --only 'vet|fmt'   the steps with such names
 #
 #   GT_E2E=required      a missing client, or Chromium, is a failure, not a
 #                        reason to skip
 #   GT_FAULTS=required   the same for strace and the right to trace
-#   GT_THOROUGH=1        every kill and fault, not a sample; and mistakes put back,
-#                        each of which a test has to notice: with CI=true a twelfth
-#                        of them
+#   GT_BASE=main         which branch a change is compared with, for --ci to know whose
+#                        stories it can touch
 set -eu
-
-staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 main() {
 	cd "$(dirname -- "$0")"
+	case ${1-} in
+	'') [ -z "${GT_THOROUGH:-}" ] || set -- --all ;;
+	--ci | --all | --only) ;;
+	*) die "usage: ./test.sh [--ci | --all] [--only EXPRESSION]" ;;
+	esac
 	provide
 	forget
-
-	failed=0
-	step gofmt
-	unformatted=$(gofmt -l .)
-	[ -z "$unformatted" ] || fail "not formatted by gofmt: $unformatted"
-	step go vet, for this system and for macOS
-	go vet ./... || fail
-	go vet -tags e2e ./... || fail
-	GOOS=darwin go vet ./... || fail
-	if command -v shellcheck >/dev/null; then
-		step shellcheck
-		shellcheck install.sh test.sh .ci/run || fail
-	fi
-	step staticcheck
-	if go run $staticcheck -version >/dev/null; then
-		go run $staticcheck -tags e2e ./... || fail
-	elif [ "${CI:-}" = true ]; then
-		fail "staticcheck cannot be had"
-	else
-		say "left out: staticcheck cannot be had"
-	fi
-
-	step the scenarios
-	# They start thousands of processes, each of which the race detector slows
-	# down by a factor of ten. What has goroutines has tests of its own.
-	go test -timeout 20m . || fail
-	step all other tests
-	race=-race
-	if ! command -v "${CC:-cc}" >/dev/null; then
-		race=
-		say "without the race detector, which needs a C compiler"
-	fi
-	# These compute much and start nothing at once, so that the detector would only
-	# make them ten times slower.
-	plain="gt/attacks gt/lib/conversation gt/lib/catalog/scan gt/lib/catalog/search gt/lib/text/redact gt/lib/catalog gt/lib/view/timeline gt/lib/command/hooks $(go list ./lib/client/.../conversation)"
-	# Each process of the detector's waits for a second before it ends, which some
-	# tests start hundreds of.
-	# shellcheck disable=SC2046,SC2086 # a word for each package
-	GORACE=atexit_sleep_ms=10 go test $race -timeout 20m $(go list ./... | grep -vx -e gt -e gt/faults -e gt/mutants $(printf -- '-e %s ' $plain)) || fail
-	# shellcheck disable=SC2086
-	go test -timeout 20m $plain || fail
-	step every command, killed and failed at its system calls
-	figures ./faults ${GT_THOROUGH:+-full} || fail
-	if [ -n "${GT_THOROUGH:-}" ] || [ "${CI:-}" = true ]; then
-		step mistakes, put back one at a time
-		# All of them take half an hour.
-		sample=12
-		[ -z "${GT_THOROUGH:-}" ] || sample=1
-		figures ./mutants -mutants -sample $sample || fail
-	fi
-	step the table of secrets, judged by the rules of a scanner
-	# A module of its own, so that gt does not depend on the scanner.
-	if (cd bench/redact && go mod download); then
-		(cd bench/redact && go vet ./... && go test ./...) || fail
-	elif [ "${CI:-}" = true ]; then
-		fail "the scanner cannot be had"
-	else
-		say "left out: the scanner cannot be had"
-	fi
-	step the reader of SQLite files, judged by SQLite
-	if (cd bench/sqlite && go mod download); then
-		(cd bench/sqlite && go vet ./... && go test ./...) || fail
-	elif [ "${CI:-}" = true ]; then
-		fail "SQLite cannot be had"
-	else
-		say "left out: SQLite cannot be had"
-	fi
-	step the stories with the real clients
-	command -v npm >/dev/null || [ -n "${GT_E2E_CLAUDE:-}" ] ||
-		say "no npm to install the clients with: those that are not in the cache are skipped"
-	go test -tags e2e -count 1 -timeout 35m ./hooks ./e2e/... || fail
-	return $failed
-}
-
-# figures runs tests whose figures are wanted also where all is well, without the
-# comings and goings of go test -v.
-figures() {
-	report=$(mktemp)
+	# Not go run, which would not pass on that it is to end.
+	check=$(mktemp -d)
+	trap 'rm -rf "$check"' EXIT
+	go build -o "$check/check" ./internal/check || die "the checks do not build"
 	code=0
-	go test -v -timeout 25m "$@" >"$report" 2>&1 || code=$?
-	grep -v -e '^=== ' -e '^ *--- PASS' "$report" || :
-	rm -f "$report"
+	"$check/check" "$@" || code=$?
 	return $code
-}
-
-# fail notes that a check failed, so that the others still run.
-fail() {
-	[ $# = 0 ] || say "$*"
-	failed=1
 }
 
 # provide sees to it that the programs are there that the tests run.
@@ -158,13 +86,12 @@ lack() {
 forget() {
 	for name in $(env | sed -n -E 's/^((GT|CLAUDE|ANTHROPIC|TMUX)[A-Z0-9_]*)=.*/\1/p'); do
 		case $name in
-		GT_E2E* | GT_FAULTS | GT_THOROUGH) ;;
+		GT_E2E* | GT_FAULTS | GT_BASE) ;;
 		*) unset "$name" ;;
 		esac
 	done
 }
 
-step() { printf '== %s\n' "$*"; }
 say() { printf '%s\n' "$*"; }
 die() {
 	printf 'test.sh: error: %s\n' "$*" >&2

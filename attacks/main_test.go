@@ -3,9 +3,10 @@ package attacks
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	surroundings "gt/internal/world"
 )
 
 // bin is the folder of the programs under test.
@@ -29,11 +30,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	bin = filepath.Join(dir, "bin")
-	build := exec.Command("go", "build", "-o", bin+"/", "./cmd/...")
-	build.Dir = ".."
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as install.sh builds them
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Printf("cannot build the programs: %v\n%s", err, out)
+	if err := surroundings.Programs("..", bin, ""); err != nil {
+		fmt.Println(err)
 		return 1
 	}
 	if err := standIn(); err != nil {

@@ -178,11 +178,12 @@ func TestUserAndState(t *testing.T) {
 	w.thread("work")
 
 	// With a state that others can write to there is no thread, and a clear word.
-	for name, spoil := range map[string][]string{
-		"others may write to it":     {"chmod", "777", w.at("home/.local/state/gt")},
-		"it belongs to another user": {"sh", "-c", "chmod 700 " + w.at("home/.local/state/gt") + "; chown 65534 " + w.at("home/.local/state/gt")},
+	state := w.at("home/.local/state/gt")
+	for name, spoil := range map[string]string{
+		"others may write to it":     "chown 0 " + state + "; chmod 777 " + state,
+		"it belongs to another user": "chmod 700 " + state + "; chown 65534 " + state,
 	} {
-		w.must(".", spoil[0], spoil[1:]...)
+		w.must(".", "sh", "-c", spoil)
 		r := w.start("neighbour", own+"2")
 		if r.code != 0 || strings.Contains(r.out, neighbour) || !strings.Contains(r.errs, name) || strings.Count(r.errs, "\n") > 1 {
 			t.Errorf("%s: %v", name, r)
@@ -191,7 +192,7 @@ func TestUserAndState(t *testing.T) {
 			t.Errorf("%s: %v", name, r)
 		}
 	}
-	w.must(".", "chown", "0", w.at("home/.local/state/gt"))
+	w.must(".", "sh", "-c", "chown 0 "+state+"; chmod 700 "+state)
 	if r := w.start("neighbour", own+"3"); !strings.Contains(r.out, neighbour+" message") {
 		t.Errorf("mended, it is not told: %v", r)
 	}

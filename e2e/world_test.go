@@ -20,6 +20,7 @@ import (
 
 	"gt/e2e/client"
 	"gt/e2e/model"
+	surroundings "gt/internal/world"
 )
 
 // patience is how long anything may take. The machine is shared and at times
@@ -56,10 +57,8 @@ func build(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.Command("go", "build", "-o", dir+"/", "./cmd/...")
-	cmd.Dir = ".."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "the binaries do not build: %v\n%s", err, out)
+	if err := surroundings.Programs("..", dir, ""); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	bin = dir

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	surroundings "gt/internal/world"
 )
 
 var full = flag.Bool("full", false, "try every point instead of a sample")
@@ -85,11 +87,8 @@ func memory() string {
 
 // build makes the binaries, and the stand-ins for a client.
 func build() error {
-	cmd := exec.Command("go", "build", "-tags", "faults", "-o", bin+"/", "./cmd/...")
-	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as install.sh builds them
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build the binaries: %w\n%s", err, out)
+	if err := surroundings.Programs("..", bin, "faults"); err != nil {
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {

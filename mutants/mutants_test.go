@@ -10,11 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	surroundings "gt/internal/world"
 )
 
 var (
 	wanted = flag.Bool("mutants", false, "put mistakes back and see the tests fail (takes minutes)")
-	sample = flag.Int("sample", 1, "of the mistakes, put back the first of every so many")
+	sample = flag.Int("sample", 1, "of the mistakes, put back one of every so many")
+	turn   = flag.Int("turn", 0, "which one of every so many: from 0")
 )
 
 // A mutant is a mistake.
@@ -1592,7 +1595,7 @@ func TestMutants(t *testing.T) {
 			if n := bytes.Count(source, []byte(m.right)); n != 1 {
 				t.Fatalf("what is to be changed in %s is there %d times", m.file, n)
 			}
-			if i%*sample != 0 {
+			if i%*sample != *turn {
 				return
 			}
 			dir := t.TempDir()
@@ -1610,7 +1613,7 @@ func TestMutants(t *testing.T) {
 			}
 			// By the environment, so that a test which builds programs builds
 			// those with the mistake, too.
-			env := append(os.Environ(), "GOFLAGS=-overlay="+list)
+			env := append(os.Environ(), "GOFLAGS=-overlay="+list, surroundings.Built+"=")
 			if strings.HasSuffix(m.file, ".go") { // else it is data, which builds
 				build := exec.Command("go", "vet", "-unusedresult", "./"+filepath.Dir(m.file))
 				build.Dir, build.Env = root, env

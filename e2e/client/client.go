@@ -56,6 +56,22 @@ func Find(name string) (Client, error) {
 	return at(path)
 }
 
+// Installed is Find for who installs nothing.
+func Installed(name string) (Client, error) {
+	if path := os.Getenv("GT_E2E_" + strings.ToUpper(name)); path != "" {
+		return at(path)
+	}
+	dir, err := cache()
+	if err != nil {
+		return Client{}, err
+	}
+	path := filepath.Join(dir, name, "node_modules", ".bin", packages[name].command)
+	if _, err := os.Stat(path); err != nil {
+		return Client{}, fmt.Errorf("%s is not here; ./test.sh --all installs it with npm", name)
+	}
+	return at(path)
+}
+
 func cache() (string, error) {
 	if dir := os.Getenv("GT_E2E_CACHE"); dir != "" {
 		return filepath.Abs(dir)

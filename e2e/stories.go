@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Stories says which tests are those of one client.
+type Stories struct {
+	Client string
+	Main   string         // the story that shows most: a hand-over to a successor
+	All    *regexp.Regexp // the names of its tests
+}
+
+// Clients are the stories of each client. Those of nobody else are Claude's.
+var Clients = []Stories{
+	{"codex", "TestCodexHandover", regexp.MustCompile(`Codex`)},
+	{"copilot", "TestCopilotHandover", regexp.MustCompile(`^TestCopilot`)},
+	{"gemini", "TestGeminiHandover", regexp.MustCompile(`^TestGemini`)},
+	{"opencode", "TestOpenCodeHooks/handover", regexp.MustCompile(`^TestOpenCode`)},
+	{"pi", "TestPiHooks/handover", regexp.MustCompile(`^TestPi`)},
+	{"qwen", "TestQwenHandover", regexp.MustCompile(`^TestQwen`)},
+	{"claude", "TestHandover", regexp.MustCompile(``)},
+}
+
+// several are the stories in which each client has a part.
+var several = []string{"TestScreens", "TestProveRun"}
+
+// Of returns the client whose story a test is, and "" for one that is every
+// client's.
+func Of(test string) string {
+	test, _, _ = strings.Cut(test, "/")
+	if slices.Contains(several, test) {
+		return ""
+	}
+	for _, c := range Clients {
+		if c.All.MatchString(test) {
+			return c.Client
+		}
+	}
+	return ""
+}
+
+// Select returns those of the tests that are to be run where a change touches
+// these clients: all of their stories, and the main one of each other. Of what
+// every client has a part in it names the parts.
+func Select(tests []string, touched []string) (chosen []string) {
+	for _, test := range tests {
+		switch client := Of(test); {
+		case client == "":
+			for _, c := range touched {
+				chosen = append(chosen, test+"/"+c)
+			}
+		case slices.Contains(touched, client):
+			chosen = append(chosen, test)
+		}
+	}
+	for _, c := range Clients {
+		if !slices.Contains(touched, c.Client) {
+			chosen = append(chosen, c.Main)
+		}
+	}
+	return chosen
+}
+
+// Touched returns the clients whose stories a change of these files can touch:
+// those that the paths name. A file that every client's way leads through counts
+// as Claude's, whose stories go that way, too; the main story of each other client
+// is told in any case. Files of prose and of other tests touch nobody's.
+func Touched(files []string) []string {
+	var touched []string
+	for _, file := range files {
+		named := false
+		for _, c := range Clients {
+			if namesClient(file, c.Client) {
+				named = true
+				touched = append(touched, c.Client)
+			}
+		}
+		if !named && counts(file) {
+			touched = append(touched, "claude")
+		}
+	}
+	slices.Sort(touched)
+	return slices.Compact(touched)
+}
+
+// namesClient reports whether an element of a path is a client's name, or begins
+// with it: lib/client/codex/hook, e2e/gemini_hooks_test.go.
+func namesClient(file, client string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(file, func(r rune) bool { return r == '/' || r == '_' || r == '.' }),
+		func(word string) bool { return word == client })
+}
+
+// counts reports whether a client can meet what is in a file.
+func counts(file string) bool {
+	if strings.HasSuffix(file, ".md") || strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "e2e/") {
+		return false
+	}
+	first, _, below := strings.Cut(file, "/")
+	return below && slices.Contains([]string{"lib", "cmd", "hooks", "e2e"}, first) || file == "go.mod"
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+
+// apart are the packages of tests that have a step of their own.
+var apart = []string{"gt", "gt/attacks", "gt/faults", "gt/mutants"}
+
+// steps are all checks, those that take longest first.
+func steps(how mode) []step {
+	sample := func(flags ...string) []string {
+		if how == all {
+			return flags
+		}
+		return nil
+	}
+	raced, plain, err := packages()
+	return []step{
+		{name: "stories with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
+		{name: "every command, killed and failed at its system calls (faults)", figures: true, run: func(p *printer) error {
+			return figures(p, append([]string{"-timeout", "60m", "./faults"}, sample("-full")...)...)
+		}},
+		{name: "scenarios, hostile places, many at once, the installation (.)", run: func(p *printer) error {
+			return p.goTest(append([]string{"-timeout", "40m", "."}, sample("-full")...)...)
+		}},
+		{name: "what a stranger can bring (attacks)", run: func(p *printer) error {
+			return p.goTest("-timeout", "20m", "./attacks")
+		}},
+		{name: "mistakes, put back one at a time (mutants)", from: ci, figures: true, run: func(p *printer) error {
+			// All of them take half an hour: a twelfth, another one each day.
+			of, turn := 12, day()%12
+			if how == all {
+				of, turn = 1, 0
+			}
+			fmt.Fprintf(p, "mistakes: those of turn %d of %d\n", turn+1, of)
+			return figures(p, "-timeout", "90m", "./mutants", "-mutants", "-sample", fmt.Sprint(of), "-turn", fmt.Sprint(turn))
+		}},
+		{name: fmt.Sprintf("packages without goroutines (%d)", len(plain)), run: func(p *printer) error {
+			if err != nil {
+				return err
+			}
+			return p.goTest(append([]string{"-timeout", "20m"}, plain...)...)
+		}},
+		{name: fmt.Sprintf("packages with goroutines, under the race detector (%s)", strings.ReplaceAll(strings.Join(raced, " "), "gt/", "")), run: func(p *printer) error {
+			args := []string{"test", "-timeout", "20m"}
+			if _, err := exec.LookPath(compiler()); err == nil {
+				args = append(args, "-race")
+			} else {
+				fmt.Fprintln(p, "without the race detector, which needs a C compiler")
+			}
+			// Each process of the detector's waits for a second before it ends, which
+			// some tests start hundreds of.
+			return p.command(".", []string{"GORACE=atexit_sleep_ms=10"}, "go", append(args, raced...)...)
+		}},
+		{name: "staticcheck", missing: cannotHave("staticcheck", ".", "run", staticcheck, "-version"), run: func(p *printer) error {
+			return p.command(".", nil, "go", "run", staticcheck, "-tags", "e2e", "./...")
+		}},
+		{name: "the table of secrets, judged by the rules of a scanner (bench/redact)", missing: cannotHave("the scanner", "bench/redact", "mod", "download"), run: module("bench/redact")},
+		{name: "the reader of SQLite files, judged by SQLite (bench/sqlite)", missing: cannotHave("SQLite", "bench/sqlite", "mod", "download"), run: module("bench/sqlite")},
+		{name: "go vet, for this system and for macOS", run: func(p *printer) error {
+			// With the tag, for no file is there only without it.
+			return errors.Join(p.command(".", nil, "go", "vet", "-tags", "e2e", "./..."),
+				p.command(".", []string{"GOOS=darwin"}, "go", "vet", "./..."))
+		}},
+		{name: "gofmt", run: func(p *printer) error {
+			if err := p.command(".", nil, "gofmt", "-l", "."); err != nil || p.Len() > 0 {
+				return errors.Join(errors.New("these files are not formatted"), err)
+			}
+			return nil
+		}},
+		{name: "shellcheck", spare: true, missing: func() string {
+			if _, err := exec.LookPath("shellcheck"); err != nil {
+				return "shellcheck is not here"
+			}
+			return ""
+		}, run: func(p *printer) error {
+			return p.command(".", nil, "shellcheck", "install.sh", "test.sh", ".ci/run")
+		}},
+	}
+}
+
+func compiler() string {
+	if cc := os.Getenv("CC"); cc != "" {
+		return cc
+	}
+	return "cc"
+}
+
+// cannotHave returns what says that something has to be fetched and cannot be.
+func cannotHave(what, dir string, args ...string) func() string {
+	return func() string {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Sprintf("%s cannot be had: %v\n%s", what, err, out)
+		}
+		return ""
+	}
+}
+
+// module checks a module of its own, so that gt does not depend on what judges it.
+func module(dir string) func(*printer) error {
+	return func(p *printer) error {
+		return errors.Join(p.command(dir, nil, "go", "vet", "./..."), p.command(dir, nil, "go", "test", "./..."))
+	}
+}
+
+// figures runs tests whose figures are wanted also where all is well, without the
+// comings and goings of go test -v.
+func figures(p *printer, args ...string) error {
+	all := &printer{ctx: p.ctx}
+	err := all.goTest(append([]string{"-v"}, args...)...)
+	for line := range strings.Lines(all.String()) {
+		passing := strings.HasPrefix(strings.TrimSpace(line), "--- PASS") || strings.HasPrefix(line, "=== ")
+		detail := strings.HasPrefix(line, "    ") // of a test, which a passing one's sum is made of
+		if !passing && (err != nil || !detail) {
+			p.WriteString(line)
+		}
+	}
+	return err
+}
+
+// begun finds a goroutine that is begun, in the code or in a test.
+var begun = regexp.MustCompile(`(?m)^\s*(?:defer )?go (?:func\(|[\w.]+\()|\bcli\.Go\(|\bt\.Parallel\(\)`)
+
+// packages are those that have goroutines, in the code or in a test, and those that
+// have none, for which the race detector would only make them slower.
+func packages() (raced, plain []string, err error) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}|{{.Dir}}|{{join .GoFiles " "}}|{{join .TestGoFiles " "}} {{join .XTestGoFiles " "}}`, "./...").Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("go list: %w", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
+		path, dir, code, tests := fields[0], fields[1], strings.Fields(fields[2]), strings.Fields(fields[3])
+		if len(tests) == 0 || slices.Contains(apart, path) {
+			continue
+		}
+		to := &plain
+		for _, file := range append(code, tests...) {
+			data, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				return nil, nil, err
+			}
+			if begun.Match(data) {
+				to = &raced
+			}
+		}
+		*to = append(*to, path)
+	}
+	return raced, plain, nil
+}

@@ -1,0 +1,65 @@
+// Package world is what the suites of tests have in common: the programs under
+// test, and how they come to stand on PATH.
+package world
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Built is the environment variable that names a folder of programs which were
+// built for all suites: the plain ones, and in its folder "faults" those that
+// package faults traces. test.sh sets it; a suite that runs alone builds its own.
+const Built = "GT_TEST_PROGRAMS"
+
+// Programs puts the programs of the tree that is tested into the folder dir, built
+// with the build tag where there is one. It takes those of the folder Built where
+// that is set. The folder root holds go.mod.
+func Programs(root, dir, tag string) error {
+	if built := os.Getenv(Built); built != "" {
+		return link(filepath.Join(built, tag), dir)
+	}
+	return Build(root, dir, tag)
+}
+
+// Build builds the programs into the folder dir.
+func Build(root, dir, tag string) error {
+	cmd := exec.Command("go", "build", "-tags", tag, "-o", dir+"/", "./cmd/...")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as install.sh builds them
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build the programs: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// link makes the files of a folder appear in another: under a second name, or as
+// a copy where that is on another file system.
+func link(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		old, name := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		if os.Link(old, name) == nil {
+			continue
+		}
+		data, err := os.ReadFile(old)
+		if err == nil {
+			err = os.WriteFile(name, data, 0o755)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
