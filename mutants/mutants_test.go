@@ -1512,7 +1512,7 @@ var mutants = []mutant{
 		name:  "an issue's id is more than a word of the command that is named",
 		file:  "lib/command/prime/text.go",
 		right: `return term.Quote(p.env.Place(w.ID))`,
-		wrong: `return s.env.Line(w.ID, 200)`,
+		wrong: `return p.env.Line(w.ID, 200)`,
 		pkg:   "./lib/command/prime", run: "TestIssue",
 	},
 	{
