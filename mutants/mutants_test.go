@@ -165,13 +165,13 @@ var mutants = []mutant{
 	},
 	{
 		name: "a pane is given away before the note is saved",
-		file: "lib/command/handoff/handover.go",
-		right: `	saved, err := h.save()
+		file: "lib/command/handoff/main.go",
+		right: `	note, saved, err := h.save(d)
 	if err != nil || !saved {`,
-		wrong: `	if h.kind != session.KindAuto && h.respawns() {
-		_ = h.restart()
+		wrong: `	if h.replaces {
+		_ = h.launch("")
 	}
-	saved, err := h.save()
+	note, saved, err := h.save(d)
 	if err != nil || !saved {`,
 		pkg: "./faults", run: "TestPane/pane-handoff",
 	},
@@ -235,9 +235,9 @@ var mutants = []mutant{
 	},
 	{
 		name:  "an agent that takes over gets the flags of the one before",
-		file:  "lib/command/handoff/restart.go",
-		right: `	if h.heir.Name == h.client().Name {`,
-		wrong: `	if true || h.heir.Name == h.client().Name {`,
+		file:  "lib/launch/respawn/respawn.go",
+		right: `	if s.Client.Name == prev.Client {`,
+		wrong: `	if true || s.Client.Name == prev.Client {`,
 		pkg:   ".", run: "TestScripts/handoff_to$",
 	},
 	{
@@ -257,8 +257,8 @@ var mutants = []mutant{
 	{
 		name:  "a client that compacts in vain is followed at every request",
 		file:  "lib/command/handoff/early.go",
-		right: "return h.record != nil && h.record.Full, nil",
-		wrong: "return false, nil",
+		right: "return full, h.record != nil && h.record.Full, nil",
+		wrong: "return full, false, nil",
 		pkg:   ".", run: "TestScripts/handoff_gemini",
 	},
 	{
@@ -291,7 +291,7 @@ var mutants = []mutant{
 	{"a session that broke off is followed twice", "lib/state/session/succession.go", "return r.ChildID != \"\" && r.ChildID != n.ID &&", "return false &&", "./lib/state/session", "TestFindPredecessor", 0},
 	{"a session that is adopted takes the place of one that crashed", "lib/state/session/succession.go", "case n.Adopted || !n.lost(c):", "case !n.lost(c):", "./lib/state/session", "TestFindPredecessor", 0},
 	{"a record names the conversation that a start is told of", "lib/command/prime/tail.go", "if err != nil {\n\t\treturn transcript.Summary{}, err\n\t}\n\treturn history.Tail(client, path,", "if err != nil {\n\t\tpath = parent.Transcript\n\t}\n\treturn history.Tail(client, path,", ".", "TestScripts/prime_transcripts", 0},
-	{"a record names the conversation that a note is made of", "lib/command/handoff/note.go", "return h.owned(h.record.Transcript)", "return h.record.Transcript", ".", "TestScripts/prime_transcripts", 0},
+	{"a record names the conversation that a note is made of", "lib/command/handoff/target.go", "return t.owned(t.record.Transcript)", "return t.record.Transcript", ".", "TestScripts/prime_transcripts", 0},
 	{"who is asked takes the project's settings", "lib/client/claude/agent.toml", "\"--setting-sources\", \"user\", ", "", ".", "TestScripts/seance_talk", 0},
 	{"Codex is asked in the project", "lib/client/codex/agent.toml", "elsewhere = true", "elsewhere = false", ".", "TestScripts/seance_talk", 0},
 	{
@@ -992,15 +992,15 @@ var mutants = []mutant{
 	{
 		name:  "who is on nobody's list takes over",
 		file:  "lib/command/handoff/handover.go",
-		right: `	case h.known().Known(h.g.To):`,
+		right: `	case t.known().Known(o.to):`,
 		wrong: `	case true:`,
 		pkg:   ".", run: "TestScripts/handoff_request",
 	},
 	{
 		name:  "a successor gets more than who asks for it has",
-		file:  "lib/command/handoff/boxed.go",
-		right: `		h.hold = h.outgrows(mode, r)`,
-		wrong: `		_, _ = mode, r`,
+		file:  "lib/command/handoff/asked.go",
+		right: `		return h.redact(h.successor.Outgrows(mode, h.run()))`,
+		wrong: `		return ""`,
 		pkg:   ".", run: "TestScripts/handoff_request",
 	},
 	{
@@ -1053,9 +1053,9 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a conversation that the sandbox can write tells what the person said",
-		file:  "lib/command/handoff/note.go",
-		right: `h.owned(h.call.Input.Transcript)`,
-		wrong: `h.call.Input.Transcript`,
+		file:  "lib/command/handoff/target.go",
+		right: `t.owned(t.call.Input.Transcript)`,
+		wrong: `t.call.Input.Transcript`,
 		pkg:   "./attacks", run: "TestForgedConversation",
 	},
 	{
@@ -1286,10 +1286,10 @@ var mutants = []mutant{
 	},
 	{
 		name:  "any client's arguments are what a variable says",
-		file:  "lib/command/handoff/handover.go",
-		right: `	if err != nil || !slices.Contains(h.client().RunVars, "GT_AGENT_ARGS") {`,
+		file:  "lib/live/live.go",
+		right: `	if err != nil || !slices.Contains(c.RunVars, "GT_AGENT_ARGS") {`,
 		wrong: `	if err != nil || slices.Contains([]string{}, "") {`,
-		pkg:   "./lib/command/handoff", run: "TestArgsThatTheClientTells",
+		pkg:   "./lib/live", run: "TestArgsThatTheClientTells",
 	},
 	{
 		name:  "what lies beside an item is served with it",
@@ -1482,10 +1482,19 @@ var mutants = []mutant{
 	},
 	{
 		name:  "what was said instructs the summariser as gt does",
-		file:  "lib/command/handoff/handover.go",
-		right: `		told := frame.Of(fromConversation, facts)`,
-		wrong: `		told := facts`,
+		file:  "lib/command/handoff/summary.go",
+		right: `	told := frame.Of(fromConversation, facts)`,
+		wrong: `	told := facts`,
 		pkg:   ".", run: "TestScripts/^handoff_auto_hostile$",
+	},
+	{
+		name: "what a summariser is told is cut until it fits, and never does",
+		file: "lib/command/handoff/summary.go",
+		right: `		if n <= 0 {
+			return text + end`,
+		wrong: `		if n <= 0 {
+			break`,
+		pkg: "./lib/command/handoff", run: "TestToKeep",
 	},
 	{
 		name:  "the rest of a note has the tags that its beginning must not have",
@@ -1503,9 +1512,9 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a dry run shows an agent a client's tags",
-		file:  "lib/command/handoff/restart.go",
-		right: `strings.Lines(frame.Words(h.note.Body))`,
-		wrong: `strings.Lines(h.note.Body)`,
+		file:  "lib/command/handoff/launch.go",
+		right: `strings.Lines(frame.Words(d.note.Body))`,
+		wrong: `strings.Lines(d.note.Body)`,
 		pkg:   "./attacks", run: "TestTextIsPrinted/frames",
 	},
 	{
@@ -1573,9 +1582,9 @@ var mutants = []mutant{
 	},
 	{
 		name:  "an agent of one's own has no store but that of its dialect",
-		file:  "lib/command/handoff/note.go",
-		right: `own.File(h.agentName(), path)`,
-		wrong: `own.File(h.form(), path)`,
+		file:  "lib/command/handoff/target.go",
+		right: `own.File(t.name, path)`,
+		wrong: `own.File(t.form(), path)`,
 		pkg:   ".", run: "TestScripts/handoff_of_clients",
 	},
 }

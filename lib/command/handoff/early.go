@@ -16,34 +16,34 @@ import (
 // What tells is the client's own rule, read from its transcript and settings.
 // That it was saved is noted until the conversation is short again: a client
 // that compacts in vain tries anew each time.
-func (h *handover) early() (bool, error) {
+func (h handover) early() (full, early bool, err error) {
 	limit := h.call.Dialect.Full
 	if limit == nil {
-		return false, nil
+		return false, false, nil
 	}
 	n, model, err := transcript.Tokens(h.transcript())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.warn(err)
 	}
-	h.full = n > 0 && n >= limit.At(model, h.call.Dir, h.env.Getenv)
+	full = n > 0 && n >= limit.At(model, h.call.Dir, h.env.Getenv)
 	if h.call.Input.Trigger != "auto" {
-		return false, nil
+		return full, false, nil
 	}
-	if h.full {
-		return h.record != nil && h.record.Full, nil
+	if full {
+		return full, h.record != nil && h.record.Full, nil
 	}
 	if h.record == nil || !h.record.Full {
-		return true, nil
+		return full, true, nil
 	}
 	lock, err := h.home.LockWithin(saveWait)
 	if err != nil {
-		return true, err
+		return full, true, err
 	}
 	defer lock.Unlock()
 	r, err := h.store.Get(h.record.ID)
 	if err != nil || r == nil {
-		return true, err
+		return full, true, err
 	}
 	r.Full = false
-	return true, h.store.Put(r, atomicfile.Unsynced)
+	return full, true, h.store.Put(r, atomicfile.Unsynced)
 }

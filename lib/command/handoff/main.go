@@ -10,8 +10,11 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
+	"gt/lib/launch/respawn"
 	"gt/lib/place/identity"
+	"gt/lib/state/session"
 	"gt/lib/sys/process"
+	"gt/lib/text/term"
 )
 
 // Main runs gt-handoff and returns its exit code.
@@ -97,7 +100,7 @@ func (g *grammar) Validate() error {
 // Run saves first and touches tmux last.
 func (g *grammar) Run(env *cli.Env) error {
 	if g.Exec != "" {
-		return become(env, g.Exec)
+		return respawn.Exec(env, g.Exec)
 	}
 	call := hook.NewInvocation(env, g.Client)
 	if call.Idle() {
@@ -118,6 +121,82 @@ func (g *grammar) Run(env *cli.Env) error {
 		return call.End(nil) // it is a subagent's conversation that is compacted, and the session's goes on
 	}
 	return call.End(g.handOver(env, call))
+}
+
+// order is what the flags ask for.
+func (g *grammar) order() order {
+	o := order{
+		kind: session.KindHandoff, subject: g.Subject, to: g.To, reason: g.Reason, collect: g.Collect,
+		hook: g.Client.Hook, watch: g.Watch, quietGit: g.NoGitCheck,
+	}
+	switch {
+	case g.Auto:
+		o.kind = session.KindAuto
+	case g.Cycle:
+		o.kind = session.KindCycle
+	}
+	return o
+}
+
+// handOver finds out what is handed over, writes the note, saves it and starts the
+// successor, in this order: nothing is changed before all is known, and no process
+// is ended before all is saved.
+func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
+	changes := !g.Print && !g.DryRun && !g.Restart
+	if changes && call.ID != "" {
+		call.Warn(call.Adopt()) // what the session knows is worth saving all the same
+	}
+	h, work, err := resolve(env, call, g.order(), g.What)
+	if err != nil {
+		return err
+	}
+	if g.Restart {
+		return h.printCommand()
+	}
+	if g.Auto && g.Client.Hook {
+		full, early, err := h.early()
+		if early {
+			return err
+		}
+		h.full = full
+	}
+	asks := !g.Print && h.asks()
+	if h.kind == session.KindCycle && changes {
+		if err := h.refuseLoop(!asks); err != nil {
+			return err
+		}
+	}
+	message, err := g.message(env)
+	if err != nil {
+		return err
+	}
+	if asks && changes {
+		return h.ask(message, work)
+	}
+	d := h.compose(message, work)
+	if g.Print {
+		d.note.Body = term.CleanText(d.note.Body) // a terminal may be at the other end
+		_, err := d.note.WriteTo(env.Stdout)
+		return err
+	}
+	h.warnOfGit(d.state)
+	if g.DryRun {
+		h.printPlan(d, work, asks)
+		return nil
+	}
+	if work != "" {
+		if err := h.hookWork(work); err != nil {
+			return err
+		}
+	}
+	note, saved, err := h.save(d)
+	if err != nil || !saved {
+		return err
+	}
+	if h.kind == session.KindAuto {
+		return h.tellSummariser(note.ID, d.essentials)
+	}
+	return h.launch(note.ID)
 }
 
 // deferPolecat leaves a polecat's hand-over to Gas Town, whose witness rules

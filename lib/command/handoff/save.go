@@ -17,93 +17,98 @@ import (
 // gives up is lost.
 const saveWait = 15 * time.Second
 
-// save makes the hand-over durable: the note, the marker, the record, the
-// event. It reports false when the same hook input was acted on already.
-func (h *handover) save() (bool, error) {
+// save makes the hand-over durable: the note, the marker, the record, the event, in
+// this order. It returns the note as it is kept, and reports false when the same
+// hook input was acted on already.
+func (h handover) save(d draft) (note mail.Note, saved bool, err error) {
+	note = d.note
 	now := h.env.Now()
 	lock, err := h.home.LockWithin(saveWait)
 	if err != nil {
-		return false, err
+		return note, false, err
 	}
 	defer lock.Unlock()
 
-	id, previous, from := session.ID(""), "", h.pane.Session
-	if h.record != nil {
+	record := h.record
+	if record != nil {
 		// Another hook may have written it since.
-		if h.record, err = h.store.Get(h.record.ID); err != nil {
+		if record, err = h.store.Get(record.ID); err != nil {
 			h.warn(err)
 		}
 	}
-	if r := h.record; r != nil {
-		if h.g.Client.Hook && h.call.Input.Key != "" {
-			if !r.Claim(now, h.call.Input.Key) {
-				return false, nil
-			}
+	if record != nil {
+		if h.hook && h.call.Input.Key != "" && !record.Claim(now, h.call.Input.Key) {
+			return note, false, nil
 		}
-		if h.kind == session.KindAuto && request.Waits(h.home, r.ID) {
-			return false, nil // it hands over, and waits for the end of its turn
-		}
-		id = r.ID
-		if r.Handoff != nil {
-			previous = r.Handoff.Marker
-		}
-		if from == "" {
-			from = string(r.ID)
-		}
-	} else {
-		id = session.NewID() // a person hands over to whoever starts here next
-		if h.call.ID != "" && !h.remote {
-			id = h.call.ID // a session whose record cannot be read
-		}
-		if from == "" {
-			from = h.home.Identity.Address()
+		if h.kind == session.KindAuto && request.Waits(h.home, record.ID) {
+			return note, false, nil // it hands over, and waits for the end of its turn
 		}
 	}
 
 	box := mail.Of(h.home, h.home.Identity.Address())
-	note, err := box.Deliver(h.note, true)
-	if err != nil {
-		return false, err
+	if note.ID, err = box.Deliver(note, true); err != nil {
+		return note, false, err
 	}
-	h.warn(box.Supersede(h.note.Chain, note)) // at the worst it is told again
-	h.note.ID = note
-	reason := h.reason()
-	if h.record != nil {
-		h.record.Handoff = &session.Pending{
-			Kind: h.kind, Note: note, Reason: reason, At: now, Respawn: h.respawns(), Marker: previous,
-		}
-	}
-	if h.record != nil && previous == "" {
-		previous = h.unclaimed(from)
-	}
+	h.warn(box.Supersede(note.Chain, note.ID)) // at the worst it is told again
 	durable := atomicfile.Synced
 	if h.kind == session.KindAuto {
 		durable = atomicfile.Unsynced // no process is about to be killed, and the note is on disk
 	}
-	name, err := marker.Write(h.home, id, from, reason, previous, durable)
+	if err := h.leave(record, note.ID, now, durable); err != nil {
+		return note, false, err
+	}
+	h.log(record, note, now)
+	return note, true, nil
+}
+
+// leave leaves the marker for whoever starts next, and notes it in the record,
+// where there is one.
+func (h handover) leave(record *session.Record, note string, now time.Time, durable atomicfile.Durability) error {
+	id, from := h.id, h.pane.Session
+	switch {
+	case record != nil && from == "":
+		from = string(record.ID)
+	case record == nil && from == "":
+		from = h.home.Identity.Address()
+	}
+	if record == nil {
+		if id == "" || h.remote {
+			id = session.NewID() // a person hands over to whoever starts here next
+		}
+		_, err := marker.Write(h.home, id, from, h.why(), "", durable)
+		return err
+	}
+	previous := ""
+	if record.Handoff != nil {
+		previous = record.Handoff.Marker
+	}
+	record.Handoff = &session.Pending{
+		Kind: h.kind, Note: note, Reason: h.why(), At: now, Respawn: h.replaces, Marker: previous,
+	}
+	if previous == "" {
+		previous = h.unclaimed(from)
+	}
+	name, err := marker.Write(h.home, record.ID, from, h.why(), previous, durable)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if h.record != nil {
-		h.record.Handoff.Marker = name
-		h.record.Full = h.full
-		if h.pane.Session != "" {
-			h.record.TmuxSession = h.pane.Session
-		}
-		if err := h.store.Put(h.record, durable); err != nil {
-			if h.record.Handoff.Respawn {
-				return false, err // an agent that could go on is not ended for this
-			}
-			h.warn(err) // who starts next finds note and marker all the same
-		}
+	record.Handoff.Marker = name
+	record.Full = h.full
+	if h.pane.Session != "" {
+		record.TmuxSession = h.pane.Session
 	}
-	h.log(now)
-	return true, nil
+	if err := h.store.Put(record, durable); err != nil {
+		if h.replaces {
+			return err // an agent that could go on is not ended for this
+		}
+		h.warn(err) // who starts next finds note and marker all the same
+	}
+	return nil
 }
 
 // log tells of the hand-over. A town that cannot be written to keeps nobody from
 // handing over: note, marker and record are there.
-func (h *handover) log(now time.Time) {
+func (h handover) log(record *session.Record, note mail.Note, now time.Time) {
 	payload := struct {
 		SessionID session.ID `json:"session_id,omitempty"`
 		Subject   string     `json:"subject"`
@@ -112,14 +117,12 @@ func (h *handover) log(now time.Time) {
 		Kind      string     `json:"kind"`
 		Note      string     `json:"note"`
 		Waits     string     `json:"waits,omitempty"` // why the pane was not given away
-	}{Subject: h.note.Subject, Kind: h.kind, Note: h.note.ID, Waits: h.redact()(h.hold)}
-	if r := h.record; r != nil {
-		payload.SessionID, payload.ToSession, payload.Reason = r.ID, r.Handoff.Respawn, r.Handoff.Reason
-	} else {
-		payload.ToSession, payload.Reason = h.respawns(), h.reason()
-		if !h.remote {
-			payload.SessionID = h.call.ID // one whose record cannot be read
-		}
+	}{ToSession: h.replaces, Reason: h.why(), Subject: note.Subject, Kind: h.kind, Note: note.ID, Waits: h.redact(h.held)}
+	switch {
+	case record != nil:
+		payload.SessionID = record.ID
+	case !h.remote:
+		payload.SessionID = h.id // of a record that cannot be read
 	}
 	t := h.home.Town
 	h.warn(eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), h.warn, now, eventlog.Handoff, h.home.Identity.Address(), payload))
@@ -128,7 +131,7 @@ func (h *handover) log(now time.Time) {
 // unclaimed is the marker that an earlier hand-over of this session wrote and
 // was killed before it came to note: it names us, and no record owns it. The
 // new one takes its place, or a second start would be told of the same note.
-func (h *handover) unclaimed(from string) string {
+func (h handover) unclaimed(from string) string {
 	markers, _ := marker.List(h.home) // what cannot be read is not taken for ours
 	for _, m := range markers {
 		if m.From != from {
@@ -145,9 +148,10 @@ func (h *handover) unclaimed(from string) string {
 	return ""
 }
 
-func (h *handover) reason() string {
-	if h.g.Reason == "" && h.kind != session.KindHandoff {
+// why is the reason of the hand-over.
+func (h handover) why() string {
+	if h.reason == "" && h.kind != session.KindHandoff {
 		return marker.Compaction
 	}
-	return h.redact()(h.g.Reason)
+	return h.redact(h.reason)
 }

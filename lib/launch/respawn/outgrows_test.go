@@ -1,11 +1,10 @@
-package handoff
+package respawn
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/place/home"
 )
@@ -46,8 +45,8 @@ func TestOutgrows(t *testing.T) {
 		{"plan", []string{out("claude"), "--permission-mode", "acceptEdits"}, "", true},
 		{"", []string{out("claude"), "--permission-mode", "acceptEdits"}, "", false},
 	} {
-		h := &handover{env: &cli.Env{}, home: home.Home{Dir: project}, heir: agent.Builtin().Of("claude")}
-		why := h.outgrows(c.mode, restart{Dir: project, Args: c.args, Env: []string{c.env}})
+		s := Successor{Client: agent.Builtin().Of("claude"), Home: home.Home{Dir: project}}
+		why := s.Outgrows(c.mode, Run{Dir: project, Args: c.args, Env: []string{c.env}})
 		if (why != "") != c.held {
 			t.Errorf("%s %q %s: %q", c.mode, c.args, c.env, why)
 		}

@@ -1,4 +1,4 @@
-package handoff
+package respawn
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 	"gt/lib/sys/process"
 )
 
-// outgrows says why the successor would have more than the session that asks for
-// it, out of its sandbox, has now; "" where it would not. Then a person has to give
-// the pane away.
-func (h *handover) outgrows(mode string, r restart) string {
+// Outgrows says why the successor's run would have more than the session has that
+// asks for it out of its sandbox, where the client calls what that may do without
+// asking mode; "" where it would not. Then a person has to give the pane away.
+func (s Successor) Outgrows(mode string, r Run) string {
 	if mode != "" && agent.Freedom(mode) < agent.FreedomOf(r.Args) {
-		return fmt.Sprintf("its successor would start with more freedom than it has now (%s)", h.redact()(mode))
+		return fmt.Sprintf("its successor would start with more freedom than it has now (%s)", mode)
 	}
-	project := []string{place.Real(h.home.Dir), place.Real(r.Dir)}
+	project := []string{place.Real(s.Home.Dir), place.Real(r.Dir)}
 	within := func(path string) bool {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(r.Dir, path)
@@ -50,7 +50,7 @@ func (h *handover) outgrows(mode string, r restart) string {
 		}
 	}
 	for _, kv := range r.Env {
-		if name, value, _ := strings.Cut(kv, "="); name == h.heir.StoreEnv && filepath.IsAbs(value) && within(value) {
+		if name, value, _ := strings.Cut(kv, "="); name == s.Client.StoreEnv && filepath.IsAbs(value) && within(value) {
 			return "its successor's settings lie in the project"
 		}
 	}

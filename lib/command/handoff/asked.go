@@ -19,16 +19,16 @@ import (
 // which the agent and tmux cannot be reached, or the state cannot be written. The
 // agent's hooks run outside, so the one at the end of the turn does what is asked
 // for. That there are hooks, the record shows: one has started the session.
-func (h *handover) asks() bool {
+func (h handover) asks() bool {
 	r := h.record
-	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.Ended() || h.g.Finish != "" {
+	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.Ended() {
 		return false
 	}
 	apart := process.InSandbox()
 	if r.PIDNS != "" && r.Process().IsSet() { // a hook has noted where the agent runs
 		apart = r.Elsewhere()
 	}
-	if r.TmuxPane != "" && !h.respawns() && (apart || h.inPane && h.pane.ID == "") {
+	if r.TmuxPane != "" && !h.replaces && (apart || h.inPane && h.pane.ID == "") {
 		return true
 	}
 	lock, err := h.home.Lock()
@@ -40,15 +40,10 @@ func (h *handover) asks() bool {
 }
 
 // ask leaves the hand-over to the hook at the end of the turn.
-func (h *handover) ask(work string) error {
-	message, err := h.g.message(h.env)
-	if err != nil {
-		return err
-	}
-	clean := h.redact()
+func (h handover) ask(message, work string) error {
 	said, err := request.Leave(request.HomeOf(h.env.Getenv, h.home, h.record.ID), h.record.ID, request.Item{
-		Kind: request.Handoff, At: h.env.Now(), Subject: clean(h.g.Subject), Message: clean(message),
-		To: h.g.To, Cycle: h.g.Cycle, Reason: clean(h.g.Reason), Work: work, Bare: !h.g.Collect,
+		Kind: request.Handoff, At: h.env.Now(), Subject: h.redact(h.subject), Message: h.redact(message),
+		To: h.to, Cycle: h.kind == session.KindCycle, Reason: h.redact(h.reason), Work: work, Bare: !h.collect,
 	})
 	if err != nil {
 		return err
@@ -56,11 +51,11 @@ func (h *handover) ask(work string) error {
 	if said != "" {
 		said += "\n"
 	}
-	does := h.heir.Name + " takes over"
+	does := h.successor.Client.Name + " takes over"
 	switch {
 	case h.record.TmuxPane == "":
 		does = "the note is saved"
-	case h.g.Cycle:
+	case h.kind == session.KindCycle:
 		does = "this conversation goes on in a new process"
 	}
 	_, err = fmt.Fprintf(h.env.Stdout, "%sA sandbox keeps this command from its pane: %s as soon as your turn ends. End it now, and do nothing more.\n", said, does)
@@ -119,62 +114,63 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 	if last == nil || r.Ended() {
 		return nil
 	}
-	h := &handover{env: env, call: call, kind: session.KindHandoff, hold: g.Hold, g: &grammar{
-		Finish: g.Finish, Client: hook.Flags{Hook: true, Agent: g.Client.Agent, Dialect: g.Client.Dialect},
-		Subject: last.Subject, Message: last.Message, To: last.To, Cycle: last.Cycle, Reason: last.Reason,
-		Collect: !last.Bare,
-	}}
+	o := order{
+		kind: session.KindHandoff, subject: last.Subject, to: last.To, reason: last.Reason,
+		collect: !last.Bare, hook: true,
+	}
 	if last.Cycle {
-		h.kind, h.g.To = session.KindCycle, ""
+		o.kind, o.to = session.KindCycle, ""
 	}
-	if h.hold == "" && env.Now().Sub(left).Abs() > finishWithin {
-		h.hold = "its turn went on for over ten minutes"
+	held := g.Hold
+	if held == "" && env.Now().Sub(left).Abs() > finishWithin {
+		held = "its turn went on for over ten minutes"
 	}
-	return h.serve(g.Mode, last.Work)
-}
-
-// serve is a hand-over that was asked for.
-func (h *handover) serve(mode, work string) error {
-	if err := h.findSelf(false); err != nil {
-		return err
-	}
-	if err := h.nameHeir(); err != nil {
+	h, err := self(env, call, false).follow(o)
+	if err != nil {
 		return err // of what is on nobody's list nothing is run, and nothing told
 	}
 	gone := h.findProgram()
+	if h.held = held; held == "" {
+		h.held = h.keeps(g.Mode, gone)
+	}
+	h.replaces = h.held == ""
+	return errors.Join(gone, h.handOver(last.Message, strings.TrimSpace(last.Work)))
+}
+
+// keeps says why the pane is not given away, "" where it is: mode is what the agent
+// may do without asking, gone why its successor cannot be started.
+func (h handover) keeps(mode string, gone error) string {
 	switch {
-	case h.hold != "":
 	case gone != nil:
-		h.hold = "its successor cannot be started: " + gone.Error()
-	case h.respawns():
-		r, err := h.successor()
-		if err != nil {
-			return err
-		}
-		h.hold = h.outgrows(mode, r)
-	default:
-		h.hold = "it has no pane of tmux to itself"
+		return "its successor cannot be started: " + gone.Error()
+	case h.replaceable():
+		return h.redact(h.successor.Outgrows(mode, h.run()))
 	}
+	return "it has no pane of tmux to itself"
+}
+
+// handOver does what was asked for.
+func (h handover) handOver(message, work string) error {
 	if h.kind == session.KindCycle {
-		if err := h.refuseLoop(h.hold == ""); err != nil {
+		if err := h.refuseLoop(h.replaces); err != nil {
 			return err
 		}
 	}
-	if work = strings.TrimSpace(work); work != "" {
-		note, err := mail.Of(h.home, h.home.Identity.Address()).Get(work)
+	box := mail.Of(h.home, h.home.Identity.Address())
+	if work != "" {
+		note, err := box.Get(work)
 		if work = note.ID; err != nil {
 			work = ""
 			h.warn(fmt.Errorf("the work that was to be handed over: %w", err))
 		}
 	}
-	if err := h.compose(work); err != nil {
+	d := h.compose(message, work)
+	if work != "" {
+		h.warn(box.Hook(work))
+	}
+	note, saved, err := h.save(d)
+	if err != nil || !saved {
 		return err
 	}
-	if work != "" {
-		h.warn(mail.Of(h.home, h.home.Identity.Address()).Hook(work))
-	}
-	if saved, err := h.save(); err != nil || !saved {
-		return errors.Join(gone, err)
-	}
-	return errors.Join(gone, h.restart())
+	return h.launch(note.ID)
 }

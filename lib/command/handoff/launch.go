@@ -1,0 +1,134 @@
+package handoff
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/respawn"
+	"gt/lib/state/session"
+	"gt/lib/text/frame"
+	"gt/lib/text/redact"
+	"gt/lib/text/term"
+)
+
+// launch puts the successor into the pane, or says how a person starts it. note is
+// the id of the note that it starts with.
+func (h handover) launch(note string) error {
+	if !h.replaces {
+		return h.sayHowToGoOn(note)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	at := respawn.Place{Server: h.server, Pane: h.pane, Self: self, Now: h.env.Now(), Warn: h.warn}
+	if h.remote {
+		at.Stop = h.agent
+	}
+	if err := h.successor.Replace(at, h.run()); err != nil {
+		return cli.WithHint(err, "the note is saved: the next session that starts in %s gets it", h.home.Dir)
+	}
+	if h.remote {
+		fmt.Fprintf(h.env.Stdout, "handed over %s in tmux session %s\n", h.home.Identity.Address(), h.pane.Session)
+		if h.watch && h.env.Getenv("TMUX") != "" {
+			return h.server.SwitchClient(h.pane.Session)
+		}
+	} else if h.record != nil && h.record.Server().IsSet() {
+		// Its window is gone, and its turn goes on in the server: only the agent
+		// itself can end that.
+		fmt.Fprintln(h.env.Stdout, "handed over: another goes on in your window. End your turn now, and do nothing more.")
+	}
+	return nil
+}
+
+// sayHowToGoOn tells a caller without a pane, or without an agent in it, what
+// to type.
+func (h handover) sayHowToGoOn(note string) error {
+	line, then := h.howToGoOn()
+	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: %s\n%s\n", note, line, then)
+	return err
+}
+
+// howToGoOn is what to type, and what to know of it. A successor without hooks has
+// to be told of gt-prime as well, and has an id under which that notes it.
+func (h handover) howToGoOn() (line, then string) {
+	next := agent.Next{ID: h.successor.ID}
+	if h.kind == session.KindCycle && h.record != nil {
+		next.Resume = string(h.record.ID)
+	}
+	then = "it starts with the note"
+	var how []string
+	if next.ID != "" {
+		then = "then have it run gt-prime: it has no hooks that tell it the note"
+		how = h.vars()
+	}
+	how = append(how, h.successor.Client.Restart(nil, next)...)
+	for i, word := range how {
+		how[i] = term.Typed(word)
+	}
+	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(strings.Join(how, " "))), then
+}
+
+// vars begin a command line with the variables that say who the successor is.
+func (h handover) vars() []string {
+	words := []string{"env"}
+	for _, kv := range h.successor.Vars() {
+		words = append(words, kv[0]+"="+kv[1])
+	}
+	return words
+}
+
+// printCommand prints the command that starts the successor, for a shell. The
+// environment stays out of it: a person's own shell has it, and it holds keys.
+// So does a key that stands in the flags that the agent was started with.
+func (h handover) printCommand() error {
+	r := h.run()
+	words := append(h.vars(), r.Args...)
+	for i, w := range words {
+		words[i] = term.Quote(w)
+	}
+	line := strings.Join(words, " ")
+	if clean := h.redact(line); clean != line {
+		line = clean
+		h.env.Warn("the agent was started with a secret among its arguments: put it back where %s stands", redact.Mark)
+	}
+	_, err := fmt.Fprintf(h.env.Stdout, "cd %s && exec %s\n", term.Quote(r.Dir), line)
+	return err
+}
+
+// printPlan says what would be done, and does nothing of it.
+func (h handover) printPlan(d draft, work string, asks bool) {
+	say := func(format string, args ...any) {
+		fmt.Fprintln(h.env.Stdout, term.Clean(h.redact(fmt.Sprintf(format, args...))))
+	}
+	if work != "" {
+		say("would hook: %s", work)
+	}
+	say("would write a note to %s: %s", h.home.Identity.Address(), frame.Line(d.note.Subject))
+	for line := range strings.Lines(frame.Words(d.note.Body)) { // as who reads it is told it
+		say("    %s", strings.TrimRight(line, "\n"))
+	}
+	say("would leave the marker %s", frame.Line(h.home.Path("handoff")))
+	say("would log a handoff event in %s", frame.Line(h.home.Town.Events()))
+	switch {
+	case h.kind == session.KindAuto:
+		say("would leave the agent alone")
+	case asks && h.record.TmuxPane != "":
+		say("would have %s take over in pane %s when the turn ends: this runs in a sandbox", h.successor.Client.Name, h.record.TmuxPane)
+	case asks:
+		say("would have the note saved when the turn ends: this runs in a sandbox")
+	case !h.replaces:
+		say("would say what to type: no agent runs in a tmux pane here")
+	default:
+		r := h.run()
+		say("would respawn pane %s of tmux session %s in %s", h.pane.ID, h.pane.Session, r.Dir)
+		words := make([]string, len(r.Args))
+		for i, a := range r.Args {
+			words[i] = term.Quote(a)
+		}
+		say("    %s", strings.Join(words, " "))
+	}
+}

@@ -1,0 +1,85 @@
+package respawn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/ask"
+	"gt/lib/place/home"
+	"gt/lib/state/session"
+)
+
+// NewSuccessor returns the successor that works in a home, and with what id.
+//
+// An agent without hooks begins with an id, for nothing else could tell it: what it
+// runs of gt itself, which its first prompt asks for, finds the id in the
+// environment and notes the session under it. The id is the agent's own where the
+// agent takes one, else one of ours. resumed is the conversation that goes on, ""
+// for a fresh one.
+func NewSuccessor(c agent.Client, h home.Home, resumed session.ID) Successor {
+	s := Successor{Client: c, Home: h}
+	switch {
+	case c.Dialect != "": // its hooks tell it
+	case resumed != "":
+		s.ID = string(resumed)
+	default:
+		s.ID = string(session.NewID())
+	}
+	return s
+}
+
+// idVars are the variables that tell a successor without hooks its id.
+func (s Successor) idVars() []string {
+	if s.Client.SessionIDEnv == "" {
+		return []string{"GT_SESSION_UUID"}
+	}
+	return []string{"GT_SESSION_UUID", s.Client.SessionIDEnv}
+}
+
+// Capture is how an agent that has no hooks and takes no id from us gets a session
+// whose id is known: it is asked for one, in the pane that it then works in, which
+// takes as long as an answer does.
+type Capture struct {
+	Args    []string `json:"args"`    // asks for a session
+	Agent   string   `json:"agent"`   // in whose words it answers
+	Path    string   `json:"path"`    // where in the answer the id is
+	Resumed []string `json:"resumed"` // goes on with it, captured standing for the id
+	Vars    []string `json:"vars"`    // which hold it
+}
+
+// captured stands for an id that is not known yet.
+const captured = "\x00captured\x00"
+
+// capture returns how the successor gets a session of its own, nil where it needs
+// none or cannot have one.
+func (s Successor) capture(next agent.Next) *Capture {
+	args := s.Client.Capture()
+	if next.ID == "" || next.Resume != "" || len(s.Client.SessionIDFlag) > 0 || args == nil {
+		return nil
+	}
+	next.Resume = captured
+	return &Capture{Args: args, Agent: s.Client.Name, Path: s.Client.SessionIDJSONPath, Resumed: s.Client.Restart(nil, next), Vars: s.idVars()}
+}
+
+// ask gets the session and makes r its next run. Where that fails, r stays as it
+// is: an agent that starts afresh.
+func (c *Capture) ask(env *cli.Env, r *Run) {
+	fmt.Fprintf(env.Stderr, "%s: asking %s for a session...\n", env.Name, c.Agent)
+	id, err := ask.NewSession(r.Dir, c.Args, r.Env, c.Path, env.Stderr)
+	if err != nil {
+		env.Warn("%s starts afresh: %v", c.Agent, err)
+		return
+	}
+	r.Args = c.Resumed
+	for i, w := range r.Args {
+		r.Args[i] = strings.ReplaceAll(w, captured, string(id))
+	}
+	for i, kv := range r.Env {
+		if name, _, _ := strings.Cut(kv, "="); slices.Contains(c.Vars, name) {
+			r.Env[i] = name + "=" + string(id)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package respawn
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gt/lib/cli"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// Exec is the restarted side: it takes the run from the buffer, puts the pane's
+// remain-on-exit back and turns into the agent. What keeps it from that stays
+// readable in the pane.
+func Exec(env *cli.Env, name string) error {
+	buffer, err := tmux.ParseBuffer(name)
+	if err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	socket, _ := tmux.FromEnv(env.Getenv)
+	server := tmux.Server(socket)
+	data, err := server.Take(buffer)
+	if err != nil {
+		return cli.Fail(cli.IO, err)
+	}
+	if err := server.SweepBuffers(env.Now()); err != nil {
+		env.Warn("%v", err)
+	}
+	var r Run
+	if err := json.Unmarshal(data, &r); err != nil || len(r.Args) == 0 {
+		return atomicfile.Error("use", name, errors.Join(err, errors.New("it describes no agent")))
+	}
+	if err := os.Chdir(r.Dir); err != nil {
+		return atomicfile.Error("change to", r.Dir, err)
+	}
+	for _, key := range []string{"TMUX", "TMUX_PANE", "TERM", "COLUMNS", "LINES"} { // the pane's own
+		r.Env = slices.DeleteFunc(r.Env, func(kv string) bool { return strings.HasPrefix(kv, key+"=") })
+		if v := env.Getenv(key); v != "" {
+			r.Env = append(r.Env, key+"="+v)
+		}
+	}
+	if r.Capture != nil {
+		r.Capture.ask(env, &r)
+	}
+	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
+	if err != nil {
+		return err
+	}
+	if err := server.RestoreRemainOnExit(r.Pane, r.Remain); err != nil {
+		env.Warn("%v", err)
+	}
+	if r.Shell != "" {
+		return r.runThenShell(program)
+	}
+	err = syscall.Exec(program, r.Args, r.Env)
+	return fmt.Errorf("cannot run '%s': %w", program, err)
+}
+
+// runThenShell runs the agent as a child and, when that has ended, gives the pane
+// back to the shell that was there.
+func (r Run) runThenShell(program string) error {
+	// What the terminal sends is for the agent. It is caught rather than ignored,
+	// so that the agent does not inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT)
+	cmd := exec.Cmd{
+		Path: program, Args: r.Args, Env: r.Env, Dir: r.Dir,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	}
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		return fmt.Errorf("cannot run '%s': %w", program, err)
+	}
+	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return name == shellVar || name == "GT_AGENT" || name == "GT_PROCESS_NAMES" // it may start another
+	})
+	err := syscall.Exec(r.Shell, []string{filepath.Base(r.Shell)}, shellEnv)
+	return fmt.Errorf("cannot run '%s': %w", r.Shell, err)
+}

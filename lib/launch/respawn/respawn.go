@@ -1,0 +1,213 @@
+// Package respawn puts an agent into a pane of tmux in the place of the one that
+// runs there: a fresh agent after a hand-over, or the same conversation in a new
+// process.
+//
+// Everything that the new process needs travels in a buffer of the tmux server's,
+// which only the person can reach and which its reader deletes: the environment
+// holds keys, everybody can read a command line, and what runs in an agent's
+// sandbox can read a file.
+package respawn
+
+import (
+	"encoding/json"
+	"maps"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/client/agent"
+	"gt/lib/live"
+	"gt/lib/place/home"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// Run is the run of an agent that takes over a pane.
+type Run struct {
+	Dir    string      `json:"dir"`
+	Args   []string    `json:"args"`
+	Env    []string    `json:"env"`
+	Pane   string      `json:"pane"`
+	Remain tmux.Remain `json:"remain_on_exit"`
+	// Shell is the shell that the agent was started from in this pane, which
+	// comes back when the agent ends; empty where the pane is the agent's.
+	Shell string `json:"shell,omitempty"`
+	// Capture gets the agent a session first; nil where there is none to get.
+	Capture *Capture `json:"capture,omitempty"`
+}
+
+// shellVar tells a successor that runs as our child which shell its pane had, for
+// the next hand-over.
+const shellVar = "GT_PANE_SHELL"
+
+// Previous is the run that another follows.
+type Previous struct {
+	Client  string // its name
+	Args    []string
+	Environ []string
+	Dir     string
+	Process process.Proc
+	Pane    tmux.Pane // empty where it has none
+}
+
+// Successor is the agent that follows.
+type Successor struct {
+	Client agent.Client
+	Home   home.Home
+	// ID is the id that an agent without hooks begins with; see NewSuccessor.
+	ID string
+}
+
+// Run returns how the successor starts: with the program, flags, folder and
+// environment of the run before it, without what belonged to that run alone. Of
+// another client's run, only the folder and the environment mean something to it.
+func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
+	var args []string
+	if s.Client.Name == prev.Client {
+		args = process.Typed(prev.Args, prev.Dir)
+	}
+	next.ID = s.ID
+	r := Run{
+		Dir:     prev.Dir,
+		Args:    s.Client.Restart(args, next),
+		Env:     s.environ(known.Outside(prev.Environ)),
+		Pane:    prev.Pane.ID,
+		Shell:   prev.shell(),
+		Capture: s.capture(next),
+	}
+	if r.Shell != "" {
+		r.Env = append(r.Env, shellVar+"="+r.Shell)
+	}
+	return r
+}
+
+// shell returns the shell that the pane's agent was started from, if it was: the
+// program that the pane began with, or the one that began before an earlier
+// hand-over.
+func (prev Previous) shell() string {
+	for _, kv := range prev.Environ {
+		if shell, ok := strings.CutPrefix(kv, shellVar+"="); ok {
+			return shell
+		}
+	}
+	pid := prev.Pane.PID
+	if pid == prev.Process.PID || !process.IsShell(process.Name(pid)) {
+		return ""
+	}
+	p, err := process.Find(pid)
+	if err != nil {
+		return ""
+	}
+	args, err := p.Args()
+	if err != nil || len(args) == 0 || slices.Contains(args, "-c") {
+		return "" // a shell that was to run the agent and end with it
+	}
+	program, err := p.Executable()
+	if err != nil {
+		return ""
+	}
+	return program
+}
+
+// Vars are the variables that say who the successor is, with those that its block
+// in the table of agents adds.
+func (s Successor) Vars() [][2]string {
+	vars := s.names()
+	for _, name := range slices.Sorted(maps.Keys(s.Client.Env)) {
+		vars = append(vars, [2]string{name, s.Client.Env[name]})
+	}
+	if s.ID != "" {
+		for _, name := range s.idVars() {
+			vars = append(vars, [2]string{name, s.ID})
+		}
+	}
+	if id := s.Home.Identity; id.Role != "" {
+		vars = append(vars, [2]string{"GT_ROLE", id.Address()}, [2]string{"BD_ACTOR", id.Address()})
+		if id.Rig != "" {
+			vars = append(vars, [2]string{"GT_RIG", id.Rig})
+		}
+	}
+	if !s.Home.Town.Personal {
+		vars = append(vars, [2]string{"GT_ROOT", s.Home.Town.Root})
+	}
+	return vars
+}
+
+// names are the variables that say which agent it is, which Gas Town reads from
+// the tmux session.
+func (s Successor) names() [][2]string {
+	return [][2]string{
+		{"GT_AGENT", s.Client.Name},
+		{"GT_PROCESS_NAMES", strings.Join(s.Client.Processes, ",")},
+	}
+}
+
+// environ returns an environment with who the successor is, and without what told
+// one run of a client from another.
+func (s Successor) environ(environ []string) []string {
+	set := s.Vars()
+	env := slices.DeleteFunc(environ, func(kv string) bool {
+		key, _, _ := strings.Cut(kv, "=")
+		switch key {
+		case "TMUX", "TMUX_PANE", "GT_SESSION_UUID", "GT_SESSION_ID", shellVar:
+			return true
+		}
+		return slices.ContainsFunc(set, func(kv [2]string) bool { return kv[0] == key })
+	})
+	for _, kv := range set {
+		env = append(env, kv[0]+"="+kv[1])
+	}
+	return env
+}
+
+// stopGrace is how long another pane's agent has to end by itself.
+const stopGrace = 3 * time.Second
+
+// Place is the pane that a run is put into.
+type Place struct {
+	Server tmux.Server
+	Pane   tmux.Pane
+	// Stop is the agent of a pane that is not our own, which is asked to end
+	// first, so that its own end hook can run. What is left of it then goes with
+	// the pane. It is not set for the agent that runs us.
+	Stop process.Proc
+
+	Self string // the program that takes --exec BUFFER, and calls Exec
+	Now  time.Time
+	Warn func(error) // of what the hand-over does without
+}
+
+// Replace gives the pane to the successor's run. Where that fails, the pane is as
+// it was.
+func (s Successor) Replace(at Place, r Run) (err error) {
+	if r.Remain, err = at.Server.RemainOnExit(at.Pane.ID); err != nil {
+		return err
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	warn := func(err error) {
+		if err != nil {
+			at.Warn(err)
+		}
+	}
+	warn(at.Server.SweepBuffers(at.Now))
+	warn(at.Server.SetEnvironment(at.Pane.Session, s.names()))
+	if at.Stop.IsSet() {
+		if err := at.Server.Keep(at.Pane.ID); err != nil { // the pane must outlive its agent
+			return err
+		}
+		live.Stop(at.Stop, stopGrace)
+	}
+	signal.Ignore(syscall.SIGHUP) // the respawn sends it to all in the pane, and our caller has more to say
+	buffer := tmux.NewBuffer()
+	if err := at.Server.Respawn(at.Pane.ID, buffer, data, at.Self, "--exec", string(buffer)); err != nil {
+		_ = at.Server.Drop(buffer) // it may not have been loaded
+		warn(at.Server.RestoreRemainOnExit(at.Pane.ID, r.Remain))
+		return err
+	}
+	return nil
+}

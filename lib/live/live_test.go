@@ -1,0 +1,34 @@
+package live
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"gt/lib/client/agent"
+	"gt/lib/sys/process"
+)
+
+// What a client says of its own arguments, because it has overwritten them, is
+// its own: it counts for no other process, such as a client that it has started.
+func TestArgsThatTheClientTells(t *testing.T) {
+	self, err := process.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := []string{"node", "/bin/pi", "--model", "a/b"}
+	for pid, want := range map[int][]string{self.PID: told, self.PID + 1: os.Args} {
+		value, err := json.Marshal(map[string]any{"pid": pid, "args": told})
+		if err != nil {
+			t.Fatal(err)
+		}
+		getenv := func(string) string { return string(value) }
+		if got, err := Args(self, agent.Builtin().Of("pi"), getenv); err != nil || !slices.Equal(got, want) {
+			t.Errorf("told by %d, the arguments are %q (%v)", pid, got, err)
+		}
+		if got, err := Args(self, agent.Builtin().Of("claude"), getenv); err != nil || !slices.Equal(got, os.Args) {
+			t.Errorf("the arguments of a client that overwrites nothing are %q (%v)", got, err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package live
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"gt/lib/client/agent"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// Agent is an agent that runs in a pane of tmux.
+type Agent struct {
+	Pane   tmux.Pane
+	Client agent.Client
+	PID    int    // of the agent; of the pane, where only the screen tells of an agent
+	Screen string // what it shows
+
+	table process.Table
+}
+
+// InPanes finds the agents that run in panes of a server, in one more call of tmux
+// for the screen of each. An agent that runs under another name, in a container or
+// behind ssh, is known by its screen.
+func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent {
+	var all []Agent
+	table := process.Snapshot()
+	for _, pane := range panes {
+		if pane.Dead {
+			continue
+		}
+		a := Agent{Pane: pane, table: table}
+		a.PID, a.Client = below(known, table, pane.PID)
+		found := a.Client.Name != ""
+		if found || busy(table, pane.PID) {
+			a.Screen, _ = server.CapturePane(pane.ID) // a pane that is gone meanwhile shows nothing
+		}
+		if !found {
+			if a.Client = known.Detect(a.Screen); a.Client.Name == "" {
+				continue
+			}
+			a.PID = pane.PID
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// busy reports whether anything but a shell runs in a pane.
+func busy(table process.Table, pid int) bool {
+	return slices.ContainsFunc(table.Descendants(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })
+}
+
+// below finds the agent that runs below a process: of one that was started by
+// another, the other.
+func below(known *agent.Table, table process.Table, pid int) (int, agent.Client) {
+	for _, pid := range table.Descendants(pid) {
+		p, err := process.Find(pid)
+		if err != nil {
+			continue
+		}
+		name := process.Name(pid)
+		if args, err := p.Args(); err == nil {
+			name = agent.ProgramName(args)
+		}
+		if c := known.ByProcess(name); c.Name != "" {
+			return pid, c
+		}
+	}
+	return 0, agent.Client{}
+}
+
+// Transcripts are the conversations (.jsonl) that the agent, or a process below
+// it, has open.
+func (a Agent) Transcripts() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, pid := range a.table.Descendants(a.PID) {
+			p, err := process.Find(pid)
+			if err != nil {
+				continue
+			}
+			for _, path := range p.Files() {
+				if strings.HasSuffix(path, ".jsonl") && !yield(path) {
+					return
+				}
+			}
+		}
+	}
+}
