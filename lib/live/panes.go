@@ -4,8 +4,10 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"gt/lib/client/agent"
+	"gt/lib/live/status"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
@@ -45,6 +47,18 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 		all = append(all, a)
 	}
 	return all
+}
+
+// Observe is what the agent's screen shows it to do, as of now.
+func (a Agent) Observe(now time.Time) status.Observation {
+	o := status.Observation{Source: status.Screen, At: now}
+	switch a.Client.Look(a.Screen) {
+	case agent.Busy:
+		o.Status = status.Running
+	case agent.Waiting:
+		o.Status = status.Waiting
+	}
+	return o
 }
 
 // busy reports whether anything but a shell runs in a pane.

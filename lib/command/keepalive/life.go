@@ -11,9 +11,9 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/hook"
-	"gt/lib/state/checkpoint"
+	"gt/lib/live/ending"
+	"gt/lib/live/status"
 	"gt/lib/state/keepalive"
-	"gt/lib/state/mail"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
@@ -246,51 +246,11 @@ func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o sessio
 	if e.Hook && !call.Store.Exists(id) {
 		return nil // nothing is known of it, so there is nothing to close
 	}
-	now, wait := env.Now(), endWait
+	wait := endWait
 	if e.Hook && call.Dialect.EndWait > 0 {
 		wait = call.Dialect.EndWait
 	}
-	lock, err := call.Home.LockWithin(wait)
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	r, err := call.Store.Get(id)
-	if err != nil {
-		return err
-	}
-	if e.Hook && r != nil && r.Handoff != nil && r.Handoff.Kind == session.KindCycle {
-		return nil // its conversation goes on in another process
-	}
-	// One that has ended already gets the rest all the same, which an end that
-	// was killed has not come to.
-	r, ended := call.Store.End(now, id, o, reason)
-	if ended != nil && !errors.Is(ended, session.ErrEnded) {
-		return ended
-	}
-	if err := e.finish(call, r, now); err != nil {
-		return err
-	}
-	return ended
-}
-
-// finish puts away what a session that has ended leaves.
-func (e *end) finish(call *hook.Invocation, r *session.Record, now time.Time) (err error) {
-	if s := keepalive.Read(call.Home); s != nil && s.SessionID == r.ID && s.State != keepalive.Ended {
-		s.State, s.Timestamp = keepalive.Ended, now.UTC()
-		err = keepalive.Touch(call.Home, *s)
-	}
-	if r.Outcome != session.Done || r.Reason == "clear" {
-		return err // who follows it may need what it kept
-	}
-	// It came to its end: what was kept for a successor is not needed.
-	err = errors.Join(err, checkpoint.Clear(call.Home, r.ID, call.Warn))
-	if r.Note != "" {
-		if uerr := mail.Of(call.Home, call.Home.Identity.Address()).Unhook(r.Note); !errors.Is(uerr, mail.ErrNotFound) {
-			err = errors.Join(err, uerr)
-		}
-	}
-	return err
+	return ending.End{ID: id, Outcome: o, Reason: reason, At: env.Now(), ByClient: e.Hook}.Close(call.Store, wait)
 }
 
 type show struct {
@@ -333,18 +293,21 @@ type check struct {
 	MaxAge time.Duration `help:"How old the last sign may be (default 5m)." default:"5m" placeholder:"DURATION"`
 }
 
-// Run says whether the last sign of life is young enough.
+// Run reports whether the last sign of life is young enough.
 func (c *check) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	sign := keepalive.Read(call.Home)
 	age := sign.Age(env.Now()).Round(time.Second)
-	switch {
-	case sign == nil:
+	if sign == nil {
 		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
-	case sign.State == keepalive.Ended:
+	}
+	seen := status.OfHeartbeat(sign)
+	seen.At = env.Now().Add(-age)
+	switch status.Of(status.Facts{Now: env.Now(), MaxAge: max(c.MaxAge, 1), Seen: []status.Observation{seen}}).Status {
+	case status.Stopped:
 		fmt.Fprintln(env.Stdout, describeSign(sign, age))
 		return cli.Silent
-	case age > c.MaxAge:
+	case status.Unknown: // the sign is too old to tell
 		fmt.Fprintf(env.Stdout, "idle for %v\n", age)
 		return cli.Silent
 	}

@@ -1,0 +1,70 @@
+// Package ending closes a session that is over: its record, with the event that
+// tells of it, its sign of life, and what was kept for a successor that it will not
+// have.
+package ending
+
+import (
+	"errors"
+	"time"
+
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/keepalive"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+)
+
+// End is how a session ended.
+type End struct {
+	ID      session.ID
+	Outcome session.Outcome
+	Reason  string
+	At      time.Time
+	// ByClient says that the session's client tells of the end. A session whose
+	// conversation goes on in another process is not over by that.
+	ByClient bool
+}
+
+// Close notes the end of a session of the store's home, and waits that long for
+// others that work there. A session that had ended already gives session.ErrEnded,
+// once what is left of it is put away: an end that was killed may not have come to
+// that.
+func (e End) Close(s session.Store, wait time.Duration) error {
+	lock, err := s.Home.LockWithin(wait)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	r, err := s.Get(e.ID)
+	if err != nil {
+		return err
+	}
+	if e.ByClient && r != nil && r.Handoff != nil && r.Handoff.Kind == session.KindCycle {
+		return nil
+	}
+	r, ended := s.End(e.At, e.ID, e.Outcome, e.Reason)
+	if ended != nil && !errors.Is(ended, session.ErrEnded) {
+		return ended
+	}
+	if err := e.putAway(s, r); err != nil {
+		return err
+	}
+	return ended
+}
+
+// putAway removes what a session that has ended leaves.
+func (e End) putAway(s session.Store, r *session.Record) (err error) {
+	if h := keepalive.Read(s.Home); h != nil && h.SessionID == r.ID && h.State != keepalive.Ended {
+		h.State, h.Timestamp = keepalive.Ended, e.At.UTC()
+		err = keepalive.Touch(s.Home, *h)
+	}
+	if r.Outcome != session.Done || r.Reason == "clear" {
+		return err // who follows it may need what it kept
+	}
+	err = errors.Join(err, checkpoint.Clear(s.Home, r.ID, s.Warn))
+	if r.Note != "" {
+		if uerr := mail.Of(s.Home, s.Home.Identity.Address()).Unhook(r.Note); !errors.Is(uerr, mail.ErrNotFound) {
+			err = errors.Join(err, uerr)
+		}
+	}
+	return err
+}

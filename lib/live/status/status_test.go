@@ -1,0 +1,130 @@
+package status
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"gt/lib/state/keepalive"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+)
+
+var now = time.Date(2026, 1, 17, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+func saw(by Source, d time.Duration, s Status, why Reason) Observation {
+	return Observation{Source: by, At: ago(d), Status: s, Reason: why}
+}
+
+// What an agent does, from all that is seen of it.
+func TestOf(t *testing.T) {
+	minute := time.Minute
+	for _, c := range []struct {
+		name  string
+		facts Facts
+		want  Status
+		why   Reason
+	}{
+		{"nothing is known", Facts{}, Unknown, ""},
+		{"it runs, and nothing tells what it does", Facts{Process: Alive, Pane: Alive, Started: ago(minute)}, Unknown, ""},
+		{"it has just been started", Facts{Process: Alive, Started: ago(4 * time.Second)}, Starting, ""},
+		{"it had its time to start", Facts{Process: Alive, Started: ago(5 * time.Second)}, Unknown, ""},
+		{"it was started by a clock that was wrong", Facts{Process: Alive, Started: now.AddDate(1, 0, 0)}, Unknown, ""},
+		{"it was started, and whether it runs nobody knows", Facts{Started: ago(time.Second)}, Unknown, ""},
+		{"it tells what it does before its start is over", Facts{Process: Alive, Started: ago(2 * time.Second), Seen: []Observation{saw(Hook, time.Second, Running, "")}}, Running, ""},
+
+		{"a hook says that it works", Facts{Process: Alive, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
+		{"it asks for permission", Facts{Process: Alive, Seen: []Observation{saw(Hook, minute, Waiting, Permission)}}, Waiting, Permission},
+		{"its turn is over", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Done)}}, Waiting, Done},
+		{"a person saw that", Facts{Acknowledged: ago(time.Second), Seen: []Observation{saw(Hook, minute, Waiting, Done)}}, Idle, Done},
+		{"a person saw that at the same moment", Facts{Acknowledged: ago(minute), Seen: []Observation{saw(Hook, minute, Waiting, Done)}}, Idle, Done},
+		{"a person saw an earlier wait", Facts{Acknowledged: ago(time.Hour), Seen: []Observation{saw(Hook, minute, Waiting, Done)}}, Waiting, Done},
+		{"what works is not idle", Facts{Acknowledged: now, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
+
+		{"the newest holds", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Permission), saw(Conversation, time.Second, Running, "")}}, Running, ""},
+		{"in whatever order", Facts{Seen: []Observation{saw(Conversation, time.Second, Running, ""), saw(Hook, minute, Waiting, Permission)}}, Running, ""},
+		{"of two as new, the hook", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Limited), saw(Registry, minute, Running, "")}}, Waiting, Limited},
+		{"then the registry", Facts{Seen: []Observation{saw(Conversation, minute, Running, ""), saw(Registry, minute, Waiting, Question)}}, Waiting, Question},
+		{"then the conversation", Facts{Seen: []Observation{saw(Screen, minute, Running, ""), saw(Conversation, minute, Waiting, Failed)}}, Waiting, Failed},
+		{"the screen of an agent without hooks", Facts{Seen: []Observation{saw(Screen, 0, Running, "")}}, Running, ""},
+		{"the screen of an agent with hooks, however new", Facts{Hooks: true, Seen: []Observation{saw(Screen, 0, Running, ""), saw(Hook, time.Hour, Waiting, Done)}}, Waiting, Done},
+		{"that alone", Facts{Hooks: true, Seen: []Observation{saw(Screen, 0, Running, "")}}, Unknown, ""},
+		{"a source that says nothing", Facts{Seen: []Observation{saw(Registry, 0, Unknown, ""), saw(Screen, 0, "", ""), saw(Hook, minute, Running, "")}}, Running, ""},
+		{"a source without a date", Facts{Seen: []Observation{{Source: Registry, Status: Running}}}, Unknown, ""},
+
+		{"of an earlier process", Facts{Process: Alive, Started: ago(minute), Seen: []Observation{saw(Hook, time.Hour, Running, "")}}, Unknown, ""},
+		{"too old to tell", Facts{MaxAge: minute, Seen: []Observation{saw(Hook, 61*time.Second, Running, "")}}, Unknown, ""},
+		{"an end does not get too old", Facts{MaxAge: minute, Seen: []Observation{saw(Hook, time.Hour, Stopped, "")}}, Stopped, ""},
+		{"just young enough", Facts{MaxAge: minute, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
+		{"a clock was set back", Facts{Seen: []Observation{saw(Hook, -time.Hour, Running, "")}}, Running, ""},
+		{"and what is seen now is as new", Facts{Seen: []Observation{saw(Registry, -time.Hour, Running, ""), saw(Hook, 0, Waiting, Done)}}, Waiting, Done},
+		{"a clock was wrong", Facts{Seen: []Observation{saw(Hook, -25*time.Hour, Running, "")}}, Unknown, ""},
+
+		{"its session ended", Facts{Seen: []Observation{saw(Hook, minute, Stopped, "")}}, Stopped, ""},
+		{"and another began in the same process", Facts{Process: Alive, Seen: []Observation{saw(Hook, minute, Stopped, ""), saw(Hook, time.Second, Running, "")}}, Running, ""},
+		{"its process is gone, whatever it said", Facts{Process: Dead, Seen: []Observation{saw(Hook, 0, Running, "")}}, Stopped, ""},
+		{"it ended by itself, in a pane that stays", Facts{Process: Dead, Pane: Alive, Desired: true}, Stopped, ""},
+		{"its pane is gone, and nobody wants it", Facts{Pane: Dead, Seen: []Observation{saw(Hook, 0, Running, "")}}, Stopped, ""},
+		{"its pane is gone, and it should run", Facts{Pane: Dead, Process: Dead, Desired: true}, Error, ""},
+		{"tmux does not answer, and it should run", Facts{Pane: NoAnswer, Desired: true, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
+		{"tmux does not answer, and nothing else tells", Facts{Pane: NoAnswer, Desired: true}, Unknown, ""},
+	} {
+		c.facts.Now = now
+		if got := Of(c.facts); got.Status != c.want || got.Reason != c.why {
+			t.Errorf("%s: it is %s (%s), not %s (%s)", c.name, got.Status, got.Reason, c.want, c.why)
+		}
+	}
+}
+
+// What gt's own files say.
+func TestObservations(t *testing.T) {
+	for state, want := range map[keepalive.State]Status{
+		keepalive.Running: Running, keepalive.Waiting: Waiting, keepalive.Ended: Stopped, "": Running,
+	} {
+		o := OfHeartbeat(&keepalive.Heartbeat{State: state, Timestamp: ago(time.Minute)})
+		if o.Status != want || o.Source != Hook || !o.At.Equal(ago(time.Minute)) {
+			t.Errorf("the sign of life %q says %+v", state, o)
+		}
+	}
+	over := &session.Record{StartedAt: ago(time.Hour), EndedAt: ago(time.Minute)}
+	if o := OfRecord(over); o.Status != Stopped || !o.At.Equal(ago(time.Minute)) {
+		t.Errorf("a record says of its end %+v", o)
+	}
+	for _, o := range []Observation{OfHeartbeat(nil), OfRecord(nil), OfRecord(&session.Record{StartedAt: now})} {
+		if o != (Observation{}) {
+			t.Errorf("of nothing it says %+v", o)
+		}
+	}
+
+	self, err := process.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := self
+	other.Start += "0" // one that had our number
+	served := &session.Record{}
+	served.SetServer(self)
+	for _, c := range []struct {
+		name string
+		r    *session.Record
+		want Presence
+	}{
+		{"none", nil, NoAnswer},
+		{"of no process", &session.Record{}, NoAnswer},
+		{"of ours", with(self), Alive},
+		{"of one that is gone", with(other), Dead},
+		{"of a server", served, Alive},
+	} {
+		if got := ProcessOf(c.r); got != c.want {
+			t.Errorf("a record %s: %v", c.name, got)
+		}
+	}
+}
+
+func with(p process.Proc) *session.Record {
+	r := &session.Record{}
+	r.SetProcess(p)
+	return r
+}
