@@ -41,16 +41,16 @@ func Main(env *cli.Env) int {
 
 type grammar struct {
 	cli.Flags
-	List     list    `cmd:"" default:"withargs" help:"List sessions, the newest first (the default)."`
-	Find     find    `cmd:"" help:"Print the ids of sessions, for a pipeline."`
-	Show     show    `cmd:"" help:"Show all that is known of one session."`
-	Grep     grep    `cmd:"" help:"Search what was said, in all sessions or some."`
-	Chain    chainOf `cmd:"" help:"Show the line of sessions that one is in, or that worked on something."`
-	Timeline picture `cmd:"" help:"Draw who worked when, for the terminal or as a page."`
-	Read     read    `cmd:"" help:"Print what was said in a session, or in a chain of them."`
-	Follow   follow  `cmd:"" help:"Show what is said in a session while it goes on."`
-	Usage    usage   `cmd:"" help:"Add up the tokens that were spent."`
-	Talk     talk    `cmd:"" help:"Ask a session what it knows, and leave no trace of it."`
-	Resume   resume  `cmd:"" help:"Go on with a session, in its folder and by its own agent."`
-	Pick     picking `cmd:"" help:"Find a session by its name, folder or age, and go on with it."`
+	List     list       `cmd:"" default:"withargs" help:"List sessions, the newest first (the default)."`
+	Find     find       `cmd:"" help:"Print the ids of sessions, for a pipeline."`
+	Show     show       `cmd:"" help:"Show all that is known of one session."`
+	Grep     grep       `cmd:"" help:"Search what was said, in all sessions or some."`
+	Chain    chainOf    `cmd:"" help:"Show the line of sessions that one is in, or that worked on something."`
+	Timeline picture    `cmd:"" help:"Draw who worked when, for the terminal or as a page."`
+	Read     read       `cmd:"" help:"Print what was said in a session, or in a chain of them."`
+	Follow   follow     `cmd:"" help:"Show what is said in a session while it goes on."`
+	Usage    usage      `cmd:"" help:"Add up the tokens that were spent."`
+	Talk     talk       `cmd:"" help:"Ask a session what it knows, and leave no trace of it."`
+	Resume   resumption `cmd:"" help:"Go on with a session, in its folder and by its own agent."`
+	Pick     picking    `cmd:"" help:"Find a session by its name, folder or age, and go on with it."`
 }

@@ -41,7 +41,7 @@ func (c *picking) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	then := resume{ID: string(id), Force: c.Force}
+	then := resumption{ID: string(id), Force: c.Force}
 	switch action {
 	case "resume":
 	case "fork":

@@ -90,12 +90,12 @@ func look(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	if f, _ := s.Conversation(own); f.Path != "" && readers.Of(f.Client) != nil {
 		d.Turns, _ = count(f)
 	}
-	if on, err := comeback(env, s, false); err == nil && len(on.args) > 0 {
+	if on, err := continuationOf(env, s, false); err == nil && len(on.Args) > 0 {
 		d.Resume = env.Redact(on.String())
 	} else {
 		lost = cmp.Or(lost, err)
 	}
-	if on, err := comeback(env, s, true); err == nil && len(on.args) > 0 {
+	if on, err := continuationOf(env, s, true); err == nil && len(on.Args) > 0 {
 		d.Fork = env.Redact(on.String())
 	}
 	if lost != nil {
