@@ -1,0 +1,95 @@
+package ending
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/state/keepalive"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+
+// store has a session s1 that works.
+func store(t *testing.T) session.Store {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"home", "town"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := home.At(town.Town{Root: filepath.Join(dir, "town"), State: place.State(filepath.Join(dir, "state"))},
+		identity.Identity{Role: identity.Crew, Rig: "gastown", Name: "max"}, filepath.Join(dir, "home"))
+	if err := h.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	s := session.Store{Home: h, Warn: func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}}
+	if err := s.Put(&session.Record{ID: "s1", StartedAt: now}, atomicfile.Unsynced); err != nil {
+		t.Fatal(err)
+	}
+	if err := keepalive.Touch(h, keepalive.Heartbeat{Timestamp: now, State: keepalive.Running, SessionID: "s1"}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// An end closes the record and the sign of life, once.
+func TestClose(t *testing.T) {
+	s, e := store(t), End{ID: "s1", Outcome: session.Killed, Reason: "stopped", At: now.Add(time.Minute)}
+	if err := e.Close(s, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Get("s1")
+	if err != nil || !r.EndedAt.Equal(e.At) || r.Outcome != session.Killed || r.Reason != "stopped" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if h := keepalive.Read(s.Home); h == nil || h.State != keepalive.Ended {
+		t.Errorf("its sign of life is %+v", h)
+	}
+	again := e
+	again.Outcome, again.At = session.Done, now.Add(time.Hour)
+	if err := again.Close(s, time.Second); !errors.Is(err, session.ErrEnded) {
+		t.Errorf("it ended again: %v", err)
+	}
+	if r, err = s.Get("s1"); err != nil || r.Outcome != session.Killed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := (End{ID: "s2", Outcome: session.Done, At: now}).Close(s, time.Second); !errors.Is(err, session.ErrUnknown) {
+		t.Errorf("a session that nobody knows ended: %v", err)
+	}
+}
+
+// A session whose conversation goes on in another process is not over when its
+// client says so, and is when somebody ends it.
+func TestCloseCycle(t *testing.T) {
+	s := store(t)
+	r, err := s.Get("s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Handoff = &session.Pending{Kind: session.KindCycle, At: now}
+	if err := s.Put(r, atomicfile.Unsynced); err != nil {
+		t.Fatal(err)
+	}
+	for _, byClient := range []bool{true, false} {
+		if err := (End{ID: "s1", Outcome: session.Done, At: now, ByClient: byClient}).Close(s, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = s.Get("s1"); err != nil || r.Ended() == byClient {
+			t.Errorf("by its client: %v, over: %v (%v)", byClient, r.Ended(), err)
+		}
+	}
+}
