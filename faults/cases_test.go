@@ -49,6 +49,8 @@ type scenario struct {
 	unsure int
 
 	again int // the exit code of the command when it is run again
+
+	whole bool // a sample has all of its points, too, see covering_test.go
 }
 
 func (s scenario) folder() string {
@@ -305,7 +307,7 @@ var scenarios = []scenario{
 	{name: "hooks-migrate", args: []string{"gt-hooks", "migrate", "--yes"}, prepare: older},
 	{name: "hooks-migrate-clean", args: []string{"gt-hooks", "migrate", "--clean", "--yes"}, prepare: older},
 	{name: "prime-first", args: prime, input: start("s-new", "startup"), prepare: empty},
-	{name: "prime-handed-over", args: prime, input: start("s-new", "startup"), prepare: handed},
+	{name: "prime-handed-over", whole: true, args: prime, input: start("s-new", "startup"), prepare: handed},
 	{name: "prime-crash", args: prime, input: start("s-new", "startup"), prepare: crashed},
 	{name: "prime-clear", args: prime, input: start("s-new", "clear"), prepare: saved,
 		drops: []string{"handoff"}},
@@ -325,7 +327,7 @@ var scenarios = []scenario{
 
 	{name: "handoff-auto", args: auto, input: compact, prepare: lives},
 	{name: "handoff-auto-again", args: auto, input: event("s-old", "PreCompact", "trigger", "manual"), prepare: saved},
-	{name: "handoff-save", args: handoff, env: asOld, prepare: func(t *testing.T, w *world) {
+	{name: "handoff-save", whole: true, args: handoff, env: asOld, prepare: func(t *testing.T, w *world) {
 		empty(t, w)
 		w.gone(t, start("s-old", "startup"), "work", prime...)
 	}, next: message},
@@ -338,7 +340,7 @@ var scenarios = []scenario{
 	{name: "handoff-exec", args: []string{"gt-handoff", "--exec", loaded}, env: []string{"TMUX=WORLD/tmp/s,1,0"}, prepare: handed, live: restarted, again: 74},
 
 	{name: "checkpoint-first", args: write, input: stop, prepare: empty},
-	{name: "checkpoint-hook", args: write, input: stop, prepare: saved},
+	{name: "checkpoint-hook", whole: true, args: write, input: stop, prepare: saved},
 	{name: "checkpoint-second", args: write, input: event("s-new", "Stop"), prepare: saved},
 	{name: "checkpoint-notes", args: []string{"gt-checkpoint", "write", "--notes", "tests pass", "--step", "p2"}, env: asOld, prepare: worn},
 	{name: "checkpoint-clear", args: []string{"gt-checkpoint", "clear"}, env: asOld, prepare: saved},
@@ -350,7 +352,7 @@ var scenarios = []scenario{
 	}},
 	{name: "keepalive-take", args: touch, input: event("s-old", "PostToolUse", "tool_input", "gt-mail", "tool_response", "LINE"), prepare: asked},
 	{name: "keepalive-by-hand", args: []string{"gt-keepalive", "touch", "make"}, env: asOld, prepare: lives},
-	{name: "keepalive-end", args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
+	{name: "keepalive-end", whole: true, args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
 		handed(t, w)
 		w.must(t, start("s-old", "resume"), "work", prime...)
 		w.must(t, stop, "work", touch...)

@@ -3,7 +3,7 @@
 // them fail in every way that a file system fails, and then looks at what is
 // left with the readers that gt itself uses. It is all tests:
 //
-//	go test ./faults         a sample of the points, in about two minutes
+//	go test ./faults         the points that differ, see covering_test.go
 //	go test ./faults -full   every point, in twenty minutes
 //
 // It needs Linux, strace and the right to trace; without them it is skipped,

@@ -52,7 +52,7 @@ type fault struct {
 
 func (f fault) String() string { return fmt.Sprintf("%s at %v", f.err, f.call) }
 
-// errorPoints are the faults that are tried: all, or of each call one, by turns.
+// errorPoints are the faults that are tried: all, or of each shape of call one, by turns.
 func (p *plan) errorPoints() (points []fault) {
 	h := fnv.New32()
 	h.Write([]byte(p.name))
@@ -63,7 +63,7 @@ func (p *plan) errorPoints() (points []fault) {
 			continue
 		}
 		if !*full {
-			if turn++; !c.changes() && turn%3 > 0 {
+			if turn++; !p.tries("error "+p.shape(c)) || !c.changes() && turn%3 > 0 {
 				continue
 			}
 			all = []string{all[turn%len(all)]}

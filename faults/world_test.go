@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	surroundings "gt/internal/world"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 )
@@ -25,7 +27,7 @@ import (
 // it are absolute; a copy is kept to begin from again.
 type world struct {
 	root string
-	env  []string          // on top of the base
+	env  []string          // the person's, and what a scenario has besides
 	vars map[string]string // what stands in a scenario for something of this world
 }
 
@@ -33,8 +35,9 @@ func newWorld(t *testing.T, name string) *world {
 	t.Helper()
 	w := &world{root: filepath.Join(scratch, name)}
 	w.vars = map[string]string{"WORLD": w.root}
-	must(t, os.MkdirAll(w.path("home"), 0o700))
-	must(t, os.WriteFile(w.path("home", ".gitconfig"), []byte("[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600))
+	var err error
+	w.env, err = surroundings.Person(w.path("home"), bin)
+	must(t, err)
 	must(t, os.MkdirAll(w.path("tmp"), 0o700))
 	return w
 }
@@ -55,12 +58,9 @@ func (w *world) repository(t *testing.T, dir string) {
 
 func (w *world) environ() []string {
 	return append([]string{
-		"PATH=" + bin + ":" + os.Getenv("PATH"),
-		"HOME=" + w.path("home"),
 		"TMPDIR=" + w.path("tmp"),
 		"GIT_CONFIG_GLOBAL=" + w.path("home", ".gitconfig"),
-		"GIT_CONFIG_NOSYSTEM=1",
-		"LANG=C.UTF-8", "TERM=screen-256color", "COLUMNS=80", "SHELL=/bin/sh", "TZ=UTC",
+		"TZ=UTC",
 		"SCENE=" + w.root,
 	}, w.env...)
 }

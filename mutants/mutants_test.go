@@ -1592,7 +1592,7 @@ var mutants = []mutant{
 // TestMutants runs for each mistake the test that is to notice it.
 func TestMutants(t *testing.T) {
 	if !*wanted {
-		t.Skip("only with -mutants: it takes minutes")
+		t.Skipf("%d mistakes, put back only with -mutants: it takes minutes", len(mutants))
 	}
 	root, err := filepath.Abs("..")
 	if err != nil {

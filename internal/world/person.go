@@ -1,0 +1,48 @@
+package world
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Identity is what a person's git is told of them.
+const Identity = "[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"
+
+// Person makes a home folder for a person who has told git who they are, and nothing
+// else, and returns the environment of what they run. Of who runs the tests it has
+// PATH and no more; programs in the folders front come first.
+func Person(home string, front ...string) (env []string, err error) {
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(Identity), 0o600); err != nil {
+		return nil, err
+	}
+	return []string{
+		"PATH=" + strings.Join(append(front, os.Getenv("PATH")), ":"),
+		"HOME=" + home,
+		"GIT_CONFIG_NOSYSTEM=1",
+		"LANG=C.UTF-8",
+		"TERM=screen-256color",
+		"COLUMNS=80",
+		"SHELL=/bin/sh",
+	}, nil
+}
+
+// Tmux makes a folder for TMUX_TMPDIR, in which a tmux server of the test's own has
+// its socket, and returns what ends that server. It lies in /tmp, for a socket's path
+// has to be short.
+func Tmux() (dir string, end func(), err error) {
+	dir, err = os.MkdirTemp("/tmp", "gt-tmux-")
+	if err != nil {
+		return "", nil, err
+	}
+	return dir, func() {
+		kill := exec.Command("tmux", "kill-server")
+		kill.Env = []string{"PATH=" + os.Getenv("PATH"), "TMUX_TMPDIR=" + dir}
+		_ = kill.Run() // most tests start none
+		os.RemoveAll(dir)
+	}, nil
+}
