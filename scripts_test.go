@@ -11,10 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	surroundings "gt/internal/world"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -32,11 +35,22 @@ import (
 	"gt/lib/text/duration"
 )
 
+// tidy removes after the tests what they share.
+type tidy struct{ *testing.M }
+
+func (m tidy) Run() int {
+	code := m.M.Run()
+	if dir, err := installed(); err == nil {
+		os.RemoveAll(dir)
+	}
+	return code
+}
+
 func TestMain(m *testing.M) {
 	program := func(main func(*cli.Env) int) func() {
 		return func() { os.Exit(main(cli.OS())) }
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tidy{m}, map[string]func(){
 		"gt-checkpoint": program(checkpoint.Main),
 		"gt-handoff":    program(handoff.Main),
 		"gt-hooks":      program(hooks.Main),
@@ -104,33 +118,19 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("PAYLOADS", payloads)
 	home := filepath.Join(env.WorkDir, "home")
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return err
-	}
-	// tmux's socket has to have a short path.
-	tmux, err := os.MkdirTemp("/tmp", "gt-tmux-")
+	person, err := surroundings.Person(home)
 	if err != nil {
 		return err
 	}
-	env.Vars = append(env.Vars,
-		"HOME="+home,
-		"TMUX_TMPDIR="+tmux,
-		"TERM=screen-256color",
-		"LANG=C.UTF-8",
-		"COLUMNS=80",
-		"SHELL=/bin/sh",
-		"GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"),
-		"GIT_CONFIG_NOSYSTEM=1",
-		"GOMAXPROCS=2",
-	)
-	env.Defer(func() {
-		kill := exec.Command("tmux", "kill-server")
-		kill.Env = append([]string{"PATH=" + os.Getenv("PATH")}, "TMUX_TMPDIR="+tmux)
-		_ = kill.Run() // most scripts start none
-		os.RemoveAll(tmux)
-	})
-	return os.WriteFile(filepath.Join(home, ".gitconfig"),
-		[]byte("[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600)
+	tmux, end, err := surroundings.Tmux()
+	if err != nil {
+		return err
+	}
+	env.Defer(end)
+	// PATH begins with the programs under test already.
+	env.Vars = append(env.Vars, slices.DeleteFunc(person, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") })...)
+	env.Vars = append(env.Vars, "TMUX_TMPDIR="+tmux, "GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"), "GOMAXPROCS=2")
+	return nil
 }
 
 // exits asserts an exit code: "exits 80 gt-prime --nonsense". A bare "! exec"

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	surroundings "gt/internal/world"
+
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	livesin "gt/lib/place/home"
@@ -38,14 +40,15 @@ type crowd struct {
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	work := inMemory(t)
-	tmux, err := os.MkdirTemp("/tmp", "gt-tmux-") // a socket's path has to be short
+	person, err := surroundings.Person(filepath.Join(work, "home"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crowd{t: t, work: work, repo: filepath.Join(work, "repo"), env: []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(work, "home"), "WORK=" + work, "TMUX_TMPDIR=" + tmux,
-		"TERM=screen-256color", "LANG=C.UTF-8", "SHELL=/bin/sh", "GOMAXPROCS=2", "GIT_CONFIG_NOSYSTEM=1",
-	}}
+	tmux, end, err := surroundings.Tmux()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &crowd{t: t, work: work, repo: filepath.Join(work, "repo"), env: append(person, "WORK="+work, "TMUX_TMPDIR="+tmux, "GOMAXPROCS=2")}
 	t.Cleanup(func() {
 		// At once, or they would say on the way out that they end.
 		pids, _ := filepath.Glob(filepath.Join(work, "claude-*.pid"))
@@ -57,16 +60,13 @@ func newCrowd(t *testing.T) *crowd {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
-		kill := exec.Command("tmux", "kill-server")
-		kill.Env = c.env
-		_ = kill.Run()
-		os.RemoveAll(tmux)
+		end()
 	})
-	if err := errors.Join(os.Mkdir(filepath.Join(work, "home"), 0o700), os.Mkdir(c.repo, 0o700)); err != nil {
+	if err := os.Mkdir(c.repo, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	c.must("git", "init", "-q")
-	c.must("git", "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", "first")
+	c.must("git", "commit", "-q", "--allow-empty", "-m", "first")
 	return c
 }
 

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	surroundings "gt/internal/world"
 )
 
 // A world is a person's surroundings: a home folder, state and settings of
@@ -49,18 +51,16 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{T: t, root: root}
-	w.env = []string{
-		"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin",
-		"HOME=" + w.at("home"),
-		"TMPDIR=" + w.at("tmp"),
-		"LANG=C.UTF-8", "TERM=screen-256color", "COLUMNS=80", "SHELL=/bin/sh", "TZ=UTC",
+	if w.env, err = surroundings.Person(w.at("home"), bin); err != nil {
+		t.Fatal(err)
 	}
-	for _, dir := range []string{"home", "tmp", "marks", "traps"} {
+	// The PATH of a system, not that of who runs the tests.
+	w.env = append(w.env, "PATH="+bin+":/usr/local/bin:/usr/bin:/bin", "TMPDIR="+w.at("tmp"), "TZ=UTC")
+	for _, dir := range []string{"tmp", "marks", "traps"} {
 		if err := os.MkdirAll(w.at(dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.put("home/.gitconfig", "[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n")
 	return w
 }
 

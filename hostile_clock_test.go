@@ -1,0 +1,131 @@
+package gt_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/command/checkpoint"
+	"gt/lib/command/handoff"
+	"gt/lib/command/keepalive"
+	"gt/lib/command/krc"
+	"gt/lib/command/mail"
+	"gt/lib/command/prime"
+	"gt/lib/command/seance"
+)
+
+// under runs a program in this process, under a clock of its own.
+func (w *world) under(now time.Time, main func(*cli.Env) int, dir, stdin string, args ...string) answer {
+	w.t.Helper()
+	var out, errs strings.Builder
+	env := &cli.Env{
+		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Environ: w.env, Dir: w.at(dir),
+		Now: func() time.Time { return now },
+	}
+	code := main(env)
+	a := answer{command: env.Name + " " + strings.Join(args, " "), code: code, out: out.String(), errs: errs.String()}
+	w.sane(a)
+	return a
+}
+
+// A clock that jumps back and forth, by years, loses nothing and keeps nothing
+// for ever: at each stop what is saved is there for the next start, an agent
+// that gives a sign is alive and no age is negative; and what was written under
+// a wrong clock neither blocks nor counts as new.
+// Lines: S1-5 S1-87 S1-110.
+func TestHostileClock(t *testing.T) {
+	w := newWorld(t)
+	t.Setenv("HOME", w.at(home)) // for git
+	w.env = append(w.env, "GT_SESSION_UUID=s1")
+	start := time.Now()
+	hook := func(now time.Time, main func(*cli.Env) int, input map[string]string, args ...string) answer {
+		w.told++
+		input["n"], input["cwd"], input["session_id"] = fmt.Sprint(w.told), w.at(work), "s1"
+		data, err := json.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.under(now, main, work, string(data), args...)
+	}
+	for name, now := range map[string]time.Time{
+		"an hour on": start.Add(time.Hour), "a year back": start.AddDate(-1, 0, 0), "2106": time.Date(2106, 2, 7, 6, 28, 16, 0, time.UTC),
+		"1970": time.Unix(1, 0), "now": start, "a second back": start.Add(-time.Second), "9999": time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+	} {
+		t.Run(name, func(t *testing.T) { // in any order
+			w.t = t
+			hook(now, keepalive.Main, map[string]string{"tool_name": "Bash"}, "touch", "--hook")
+			if a := w.under(now, keepalive.Main, work, "", "check"); a.code != 0 || strings.Contains(a.out, "-") {
+				t.Errorf("%s: %d, %s %s", a.command, a.code, a.out, a.errs)
+			}
+			for _, later := range []time.Duration{-48 * time.Hour, 48 * time.Hour, -200 * 365 * 24 * time.Hour} {
+				if a := w.under(now.Add(later), keepalive.Main, work, "", "check"); a.code != 1 || strings.Contains(a.out, "-") {
+					t.Errorf("%v later: %s: %d, %s %s", later, a.command, a.code, a.out, a.errs)
+				}
+			}
+			hook(now, checkpoint.Main, map[string]string{"last_assistant_message": "said in " + name}, "write", "--hook")
+			a := w.under(now, checkpoint.Main, work, "", "read")
+			if !strings.Contains(a.out, "said in "+name) || !strings.Contains(a.out, "from 0s ago") || strings.Contains(a.out, "stale") {
+				t.Errorf("%s: %s %s", a.command, a.out, a.errs)
+			}
+			if a := w.under(now.Add(-time.Hour), checkpoint.Main, work, "", "read"); strings.Contains(a.out, "ago: -") || strings.Contains(a.out, "from -") {
+				t.Errorf("%s: %s", a.command, a.out)
+			}
+			hook(now, handoff.Main, map[string]string{"hook_event_name": "PreCompact", "transcript_path": w.at(conversation)}, "--auto", "--hook")
+			told := hook(now, prime.Main, map[string]string{"source": "compact"}, "--hook")
+			if !strings.HasPrefix(told.out, "Context compacted.") || !strings.Contains(told.out, "kept word for word") {
+				t.Errorf("after a compaction the agent is told %s %s", told.out, told.errs)
+			}
+			state := w.under(now, prime.Main, work, "", "--state", "--json")
+			if state.code != 0 || strings.Contains(state.out, `"checkpoint_age":"-`) {
+				t.Errorf("%s: %s", state.command, state.out)
+			}
+			for _, main := range []func(*cli.Env) int{seance.Main, mail.Main, krc.Main} {
+				if a := w.under(now, main, work, ""); a.code != 0 || strings.Contains(a.out, " -") && !strings.Contains(a.command, "krc") {
+					t.Errorf("%s: %d, %s %s", a.command, a.code, a.out, a.errs)
+				}
+			}
+			if s := w.ok(w.under(now, seance.Main, work, "", "show", "s1", "--json")); !strings.Contains(s.out, `"outcome":"active"`) {
+				t.Errorf("%s: %s", s.command, s.out)
+			}
+			if c := w.read(w.kept(work, "checkpoint-s2.json")); c == "" && now.Before(start.AddDate(0, 0, 7)) {
+				t.Error("the other session's checkpoint is lost")
+			}
+		})
+	}
+	w.t = t
+	// The cool-down of a cycle is told by its file, however wrong that is.
+	env := []string{"GT_SESSION_UUID=s1"}
+	for _, c := range []struct {
+		at   time.Time
+		code int
+	}{{start.AddDate(80, 0, 0), 0}, {time.Unix(1, 0), 0}, {time.Now().Add(time.Hour), 0}, {time.Now(), 75}} {
+		if err := os.Chtimes(w.at(w.kept(work, "last_handoff_ts")), c.at, c.at); err != nil {
+			t.Fatal(err)
+		}
+		if a := w.runWith(env, work, nil, "gt-handoff", "--cycle"); a.code != c.code {
+			t.Errorf("with a cycle in %v: %d, %s", c.at, a.code, a.errs)
+		}
+		if a := w.runWith(env, work, nil, "gt-handoff", "--cycle"); a.code != 75 {
+			t.Errorf("after a cycle in %v: %d, %s", c.at, a.code, a.errs)
+		}
+	}
+	// What a killed program left is taken away, whenever it says that it was.
+	for _, at := range []time.Time{start.AddDate(80, 0, 0), time.Unix(1, 0)} {
+		for _, left := range []string{".session_id.gt-tmp-00"} {
+			w.put(w.kept(work, left), "a key")
+			if err := os.Chtimes(w.at(w.kept(work, left)), at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.ok(w.hook(work, "new-"+fmt.Sprint(at.Year()), "SessionStart", "gt-prime", "--hook"))
+		for _, left := range []string{".session_id.gt-tmp-00"} {
+			if w.read(w.kept(work, left)) != "" {
+				t.Errorf("%s of %v stays", left, at)
+			}
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package gt_test
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// measure runs a program and writes the most memory that it had, in bytes, to a
+// file. A program inherits the most that its parent had, so that has to be small.
+func measure() {
+	cmd := exec.Command(os.Args[3], os.Args[4:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := cmd.Run()
+	used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+		os.Exit(99)
+	}
+	unit := int64(1) // macOS
+	if runtime.GOOS == "linux" {
+		unit = 1 << 10
+	}
+	if err := os.WriteFile(os.Args[1], fmt.Append(nil, int64(used.Maxrss)*unit), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+		os.Exit(99)
+	}
+	os.Exit(cmd.ProcessState.ExitCode())
+}
+
+// forge writes into a cache what was never so, with a checksum that holds.
+func (w *world) forge(path, real, forged string) {
+	w.t.Helper()
+	text := w.read(path)
+	first, lines, _ := strings.Cut(text, "\n")
+	sum := func(s string) uint32 { return crc32.Checksum([]byte(s), crc32.MakeTable(crc32.Castagnoli)) }
+	if !strings.Contains(lines, real) {
+		w.t.Fatalf("'%s' is not in %s: %s", real, path, text)
+	}
+	if begin := `{"version":1,"sum":"`; strings.HasPrefix(first, begin) {
+		rest := strings.Replace(text[len(begin)+8:], real, forged, 1)
+		text = fmt.Sprintf("%s%08x%s", begin, sum(rest), rest)
+	} else {
+		old := fmt.Sprint(sum(lines))
+		lines = strings.Replace(lines, real, forged, 1)
+		text = strings.Replace(first, old, fmt.Sprint(sum(lines)), 1) + "\n" + lines
+	}
+	w.put(path, text)
+}
+
+// sparse makes a file of a gigabyte (a part of it, unless all is wanted), of which a
+// file system keeps nothing but the front.
+func (w *world) sparse(path, front string) {
+	w.t.Helper()
+	w.put(path, front)
+	size := int64(1 << 30)
+	if !*full {
+		size /= 8
+	}
+	if err := os.Truncate(w.at(path), size); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// What gt-seance finds in the clients' folders is others', and may be anything:
+// links that lead in circles, FIFOs, devices, folders and sockets under the names
+// of transcripts, what nobody may read, a gigabyte of nothing, lines of ten
+// megabytes, a hundred thousand empty files, a database that is none. Every
+// command ends soon, in little memory, tells of the session that is one and says
+// what it could not read; and nothing in those folders changes. A cache that
+// another user planted, or could have written, is not believed.
+// Lines: S0-23 S1-117.
+func TestHostileStores(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const good = "0198aaaa-1111-7000-8000-000000000001"
+	ask := func(id, text string) string {
+		return fmt.Sprintf(`{"type":"user","uuid":"u-%[1]s","sessionId":%[1]q,"cwd":"/x","timestamp":"2026-01-17T01:00:00Z","message":{"role":"user","content":%[2]q}}`+"\n", id, text)
+	}
+	const claude = home + "/.claude/projects/p/"
+	w.put(claude+good+".jsonl", ask(good, "mend the lamp"))
+	w.put(claude+good+"/subagents/agent-one.jsonl", ask("agent-one", "hold the lamp"))
+	if err := os.RemoveAll(w.copy); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "-a", w.root, w.copy).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	commands := [][]string{
+		{"gt-seance"}, {"gt-seance", "list", "--all", "--json"}, {"gt-seance", "find", "--json"}, {"gt-seance", "show", good}, {"gt-seance", "read", good},
+		{"gt-seance", "show", good, "--json"}, {"gt-seance", "read", good, "--json"}, {"gt-seance", "usage"}, {"gt-seance", "usage", "--each"},
+		{"gt-seance", "grep", "lamp"}, {"gt-seance", "grep", "--tools", "-i", "l.mp"}, {"gt-seance", "chain", good}, {"gt-seance", "timeline", "--all"},
+		{"gt-seance", "timeline", "--all", "--html", "-"}, {"gt-seance", "resume", "--dry-run", good}, {"gt-seance", "talk", "--dry-run", good, "why?"},
+		{"gt-seance", "pick"}, {"gt-seance", "__complete", "show", ""},
+	}
+	// lives runs all commands and looks for the session that is one.
+	lives := func(t *testing.T, told ...string) {
+		t.Helper()
+		w.t = t
+		before := w.list(home + "/.claude")
+		for i, args := range commands {
+			a := w.run(work, nil, append([]string{"measure", w.at("peak"), "--"}, args...)...)
+			verb := append(args, "list")[1]
+			switch tells := strings.Contains(a.out, "0198aaaa") || strings.Contains(a.out, "lamp"); {
+			case verb == "pick" && a.code == 80: // there is no terminal
+			case verb == "resume" && a.code == 74: // its folder is not there
+			case verb == "usage" && a.code == 0:
+			case a.code != 0 || !tells:
+				t.Errorf("%s: ends with %d and says %.500q %s", a.command, a.code, a.out, a.errs)
+			}
+			for _, words := range told {
+				if i < 2 && !strings.Contains(a.errs, words) {
+					t.Errorf("%s: does not say %q: %s", a.command, words, a.errs)
+				}
+			}
+			if strings.Count(a.errs, "\n") > 14 {
+				t.Errorf("%s: says too much: %s", a.command, a.errs)
+			}
+			var peak int64
+			if _, err := fmt.Sscan(w.read("peak"), &peak); err != nil || peak > 160<<20 {
+				t.Errorf("%s: took %d MiB of memory, %v", a.command, peak>>20, err)
+			}
+		}
+		if after := w.list(home + "/.claude"); after != before {
+			t.Errorf("the client's folder was\n%s\nand is\n%s", before, after)
+		}
+	}
+	// An id for every name, and a place for every client.
+	places := map[string]string{
+		"claude": claude + "%s.jsonl", "claude's subagent": claude + good + "/subagents/agent-%s.jsonl",
+		"codex":   home + "/.codex/sessions/2026/11/21/rollout-2026-11-21T09-35-00-%s.jsonl",
+		"gemini":  home + "/.gemini/tmp/p/chats/session-%s.jsonl",
+		"gemini1": home + "/.gemini/tmp/p/chats/session-%s.json",
+		"qwen":    home + "/.qwen/projects/p/chats/%s.jsonl",
+		"copilot": home + "/.copilot/session-state/%s/events.jsonl",
+		"pi":      home + "/.pi/agent/sessions/p/2026-01-17T01-00-00-000Z_%s.jsonl",
+		"file":    home + "/.local/share/opencode/storage/session/p/%s.json",
+		"db":      home + "/.local/share/opencode/opencode-%s.db",
+	}
+	id := func(n int) string { return fmt.Sprintf("0198bbbb-1111-7000-8000-%012d", n) }
+	others := []string{ // beside the conversations
+		home + "/.claude/sessions/1.json", home + "/.codex/session_index.jsonl", home + "/.gemini/projects.json", home + "/.gemini/tmp/p/logs.json",
+		home + "/.gemini/tmp/p/.project_root", home + "/.copilot/session-state/" + good + "/workspace.yaml", home + "/.pi/agent/settings.json",
+		home + "/.local/share/opencode/opencode.db", home + "/.local/share/opencode/opencode.db-wal", home + "/.local/share/opencode/opencode.db-shm",
+		home + "/.local/share/opencode/opencode.db-journal",
+	}
+	for _, kind := range slices.Sorted(maps.Keys(hostile)) {
+		t.Run(kind, func(t *testing.T) {
+			w.t = t
+			w.restore()
+			w.put("canary/file", canary)
+			n := 0
+			for _, place := range slices.Sorted(maps.Keys(places)) {
+				n++
+				others = append(others[:11:11], fmt.Sprintf(places[place], id(n)))
+				for _, path := range others {
+					if _, err := os.Lstat(w.at(path)); err == nil {
+						continue
+					}
+					if err := os.MkdirAll(filepath.Dir(w.at(path)), 0o700); err != nil {
+						t.Fatal(err)
+					}
+					if err := hostile[kind](w, w.at(path)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			// Folders that are no folders, and lead in circles.
+			for _, dir := range []string{home + "/.claude/projects/q", home + "/.codex/sessions/2027", home + "/.qwen/projects/q", home + "/.claude-2/projects"} {
+				if err := os.MkdirAll(filepath.Dir(w.at(dir)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := hostile[kind](w, w.at(dir)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			lives(t)
+			w.canaryLives("")
+		})
+	}
+	t.Run("folders in circles", func(t *testing.T) {
+		w.t = t
+		w.restore()
+		for _, dir := range []string{".claude/projects/up", ".codex/sessions/up", ".gemini/tmp/up", ".qwen/projects/up", ".copilot/session-state/up", ".pi/agent/sessions/up"} {
+			path := w.at(home, dir)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink("..", path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lives(t)
+	})
+	t.Run("gigabytes", func(t *testing.T) {
+		w.t = t
+		w.restore()
+		n := 0
+		for _, place := range slices.Sorted(maps.Keys(places)) {
+			n++
+			front := ask(id(n), "a lamp")
+			if place == "db" {
+				front = "SQLite format 3\x00\x10\x00\x01\x01\x00\x40\x20\x20\x00\x00\x00\x01\x00\x03\xff\xff"
+			}
+			w.sparse(fmt.Sprintf(places[place], id(n)), front)
+		}
+		w.sparse(home+"/.local/share/opencode/opencode.db", "")
+		for _, path := range others[:8] {
+			if !strings.HasSuffix(path, ".db") {
+				w.sparse(path, "{")
+			}
+		}
+		lives(t, "opencode-", "file too large")
+	})
+	t.Run("long lines", func(t *testing.T) {
+		w.t = t
+		w.restore()
+		n := 0
+		for _, place := range slices.Sorted(maps.Keys(places)) {
+			n++
+			long := ask(id(n), strings.Repeat("x", 10<<20))
+			w.put(fmt.Sprintf(places[place], id(n)), long+ask(id(n), "a lamp")+long)
+		}
+		lives(t, "it is no SQLite database")
+	})
+	t.Run("many files", func(t *testing.T) {
+		w.t = t
+		w.restore()
+		many := 20_000
+		if *full {
+			many = 100_000
+		}
+		for i := range many {
+			f, err := os.Create(w.at(claude + id(i) + ".jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+		}
+		lives(t)
+	})
+	// What another user planted, or could have.
+	const transcripts, index = state + "/.sessions/transcripts.jsonl", state + "/.sessions/index.jsonl"
+	for _, kind := range append(slices.Sorted(maps.Keys(hostile)), "open to all", "another user's") {
+		t.Run("a cache that is "+kind, func(t *testing.T) {
+			w.t = t
+			w.restore()
+			w.ok(w.run(work, nil, "gt-seance"))
+			w.put("canary/file", canary)
+			w.forge(transcripts, "mend the lamp", "planted")
+			w.forge(index, `"id":"s1"`, `"id":"s1-planted"`)
+			for _, path := range []string{transcripts, index} {
+				plant, ok := hostile[kind]
+				var err error
+				switch {
+				case ok:
+					err = errors.Join(os.Remove(w.at(path)), plant(w, w.at(path)))
+				case kind == "open to all":
+					err = os.Chmod(w.at(path), 0o666)
+				case os.Geteuid() != 0:
+					t.Skip("only root can be several users")
+				default:
+					err = errors.Join(os.Chmod(w.at(path), 0o644), os.Chown(w.at(path), stranger, stranger))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				a := w.ok(w.run(work, nil, "gt-seance", "list", "--json"))
+				if strings.Contains(a.out, "planted") || !strings.Contains(a.out, "mend the lamp") || !strings.Contains(a.out, `"id":"s1"`) || a.errs != "" {
+					t.Errorf("it answers %s%s", a.out, a.errs)
+				}
+			}
+			lives(t)
+			w.canaryLives("")
+		})
+	}
+	t.Run("what nobody may read", func(t *testing.T) {
+		w.t = t
+		w.restore()
+		w.asMe()
+		defer func() { w.uid = 0 }()
+		n := 0
+		for range 50 {
+			for _, place := range slices.Sorted(maps.Keys(places)) {
+				n++
+				path := fmt.Sprintf(places[place], id(n))
+				w.put(path, ask(id(n), "unseen"))
+				w.give(me, w.at(path))
+				if err := os.Chmod(w.at(path), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		w.put(home+"/.claude/projects/q/x.jsonl", ask("x", "unseen"))
+		w.put(home+"/.claude-2/projects/p/x.jsonl", ask("x", "unseen"))
+		w.give(me, w.at(home))
+		// A folder, an account, and another user's.
+		if err := errors.Join(os.Chmod(w.at(home, ".claude/projects/q"), 0), os.Chmod(w.at(home, ".claude-2"), 0)); err != nil {
+			t.Fatal(err)
+		}
+		lives(t, "permission denied (and ", ".claude-2/projects': permission denied", "projects/q': permission denied")
+	})
+}
+
+// list is all that is below a folder, with its size.
+func (w *world) list(dir string) string {
+	w.t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(w.at(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && !d.IsDir() {
+			fmt.Fprintln(&b, path, info.Size(), info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return b.String()
+}
