@@ -184,7 +184,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "an index of the log is believed though its checksum is another",
-		file:  "lib/catalog/index.go",
+		file:  "lib/sys/cachefile/cachefile.go",
 		right: ` || digits(got) != wanted {`,
 		wrong: ` || wanted != digits(got) && wanted == "" {`,
 		pkg:   ".", run: "TestScripts/seance_cache",

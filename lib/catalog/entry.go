@@ -3,7 +3,6 @@ package catalog
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"iter"
 	"os"
 	"slices"
@@ -13,7 +12,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
-	"gt/lib/text/fastjson"
+	"gt/lib/sys/cachefile"
 )
 
 // Catalog is the sessions of a town, the newest first. Those that nobody asks for
@@ -226,41 +225,34 @@ func (e *entry) line() ([]byte, error) {
 	return line, err
 }
 
-// fact is one thing that the log says of a session.
-type fact struct {
-	key  string
-	text *string
-	time *time.Time
-}
-
 // facts are all that the log says of a session, in the order of a line of the
 // index, of which the first three are always there.
-func (s *Session) facts() [24]fact {
-	return [...]fact{
-		{key: "id", text: (*string)(&s.ID)},
-		{key: "started_at", time: &s.StartedAt},
-		{key: "parent_id", text: (*string)(&s.ParentID)},
-		{key: "last_at", time: &s.LastAt},
-		{key: "ended_at", time: &s.EndedAt},
-		{key: "handed_over", time: &s.handedOver},
-		{key: "actor", text: &s.Actor},
-		{key: "agent", text: &s.Agent},
-		{key: "role", text: &s.Role},
-		{key: "rig", text: &s.Rig},
-		{key: "source", text: &s.Source},
-		{key: "chain_id", text: (*string)(&s.ChainID)},
-		{key: "child_id", text: (*string)(&s.ChildID)},
-		{key: "outcome", text: (*string)(&s.Outcome)},
-		{key: "reason", text: &s.Reason},
-		{key: "cwd", text: &s.CWD},
-		{key: "branch", text: &s.Branch},
-		{key: "work_unit", text: &s.WorkUnit},
-		{key: "topic", text: &s.Topic},
-		{key: "subject", text: &s.Subject},
-		{key: "note", text: &s.Note},
-		{key: "transcript_path", text: &s.Transcript},
-		{key: "tmux_session", text: &s.TmuxSession},
-		{key: "host", text: &s.Host},
+func (s *Session) facts() [24]cachefile.Field {
+	return [...]cachefile.Field{
+		{Key: "id", Text: (*string)(&s.ID)},
+		{Key: "started_at", Time: &s.StartedAt},
+		{Key: "parent_id", Text: (*string)(&s.ParentID)},
+		{Key: "last_at", Time: &s.LastAt},
+		{Key: "ended_at", Time: &s.EndedAt},
+		{Key: "handed_over", Time: &s.handedOver},
+		{Key: "actor", Text: &s.Actor},
+		{Key: "agent", Text: &s.Agent},
+		{Key: "role", Text: &s.Role},
+		{Key: "rig", Text: &s.Rig},
+		{Key: "source", Text: &s.Source},
+		{Key: "chain_id", Text: (*string)(&s.ChainID)},
+		{Key: "child_id", Text: (*string)(&s.ChildID)},
+		{Key: "outcome", Text: (*string)(&s.Outcome)},
+		{Key: "reason", Text: &s.Reason},
+		{Key: "cwd", Text: &s.CWD},
+		{Key: "branch", Text: &s.Branch},
+		{Key: "work_unit", Text: &s.WorkUnit},
+		{Key: "topic", Text: &s.Topic},
+		{Key: "subject", Text: &s.Subject},
+		{Key: "note", Text: &s.Note},
+		{Key: "transcript_path", Text: &s.Transcript},
+		{Key: "tmux_session", Text: &s.TmuxSession},
+		{Key: "host", Text: &s.Host},
 	}
 }
 
@@ -268,57 +260,14 @@ const alwaysThere = 3
 
 // encode appends the session's line.
 func (s *Session) encode(line []byte) []byte {
-	separator := byte('{')
-	for i, f := range s.facts() {
-		value := ""
-		switch {
-		case f.text != nil:
-			value = *f.text
-		case f.time != nil && !f.time.IsZero():
-			value = f.time.Format(time.RFC3339Nano)
-		}
-		if value == "" && i >= alwaysThere {
-			continue
-		}
-		line = append(line, separator, '"')
-		line = append(line, f.key...)
-		line = append(line, `":`...)
-		line = fastjson.AppendText(line, value)
-		separator = ','
-	}
-	return append(line, "}\n"...)
+	fields := s.facts()
+	return append(cachefile.AppendFields(append(line, '{'), fields[:], alwaysThere), "}\n"...)
 }
 
 // decode reads what encode wrote.
 func decode(line []byte) *Session {
 	s := &Session{}
-	facts := s.facts()
-	next := 0
-	take := func(key, value string, _ bool) bool {
-		for n := range facts {
-			f := &facts[(next+n)%len(facts)] // they stand in their order
-			if f.key != key {
-				continue
-			}
-			next += n + 1
-			if f.text != nil {
-				*f.text = value
-			} else {
-				*f.time, _ = time.Parse(time.RFC3339, value)
-			}
-			break
-		}
-		return true
-	}
-	if bytes.IndexByte(line, '\\') < 0 {
-		if _, ok := fastjson.Object(string(line), take, nil); ok {
-			return s
-		}
-	}
-	var all map[string]string
-	_ = json.Unmarshal(line, &all) // as it was written by encode
-	for key, value := range all {
-		take(key, value, true)
-	}
+	fields := s.facts()
+	cachefile.ReadFields(string(line), fields[:]) // the checksum was right
 	return s
 }

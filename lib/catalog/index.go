@@ -4,21 +4,15 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"hash/crc32"
 	"hash/fnv"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
-	"time"
 
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/cachefile"
 	"gt/lib/text/redact"
 )
 
@@ -35,16 +29,9 @@ import (
 // event.
 const indexVersion = 1
 
-// The header begins with this and eight digits of the checksum of all that
-// follows them.
-var indexBegin = []byte(`{"version":` + strconv.Itoa(indexVersion) + `,"sum":"`)
-
-const (
-	sumDigits = 8
-	// guarded is how much at the beginning of a file, and before the end of what
-	// was read, has to be the same.
-	guarded = 4 << 10
-)
+// guarded is how much at the beginning of a file, and before the end of what was
+// read, has to be the same.
+const guarded = 4 << 10
 
 // worthWriting is how much has to be new in the log before the index is written
 // again: less is read faster than that is done. In tests it is less.
@@ -96,93 +83,39 @@ func load(path string) *index {
 	if err != nil {
 		return nil
 	}
-	if x := readIndex(f); x != nil {
-		return x
-	}
-	f.Close()
-	return nil
-}
-
-func readIndex(f *os.File) *index {
-	info, err := f.Stat()
-	if err != nil || info.Mode().Perm()&0o022 != 0 || !own(info) {
+	x := &index{}
+	err = cachefile.Read(f, indexVersion, &x.header, func(lines []byte, at int64) { x.take(f, lines, at) })
+	if err != nil || x.rest == nil || len(x.entries) != x.Sessions {
+		f.Close()
 		return nil
 	}
-	x := &index{}
-	var wanted string // the checksum
-	var got uint32
-	buf := make([]byte, 64<<10)
-	for at, have := int64(0), 0; ; {
-		n, err := f.ReadAt(buf[have:], at+int64(have))
-		if err != nil && err != io.EOF {
-			return nil
-		}
-		fresh := buf[have : have+n]
-		have += n
-		if wanted == "" { // the beginning
-			begin := len(indexBegin) + sumDigits
-			if have < begin || !bytes.HasPrefix(buf, indexBegin) {
-				return nil
-			}
-			wanted, fresh = string(buf[len(indexBegin):begin]), buf[begin:have]
-		}
-		got = crc32.Update(got, castagnoli(), fresh)
-		pos := x.lines(f, buf[:have], at)
-		switch {
-		case n == 0:
-			if x.rest == nil || have > pos || len(x.entries) != x.Sessions || digits(got) != wanted {
-				return nil
-			}
-			return x
-		case pos == 0 && have == len(buf):
-			buf = append(buf, make([]byte, len(buf))...) // a long line
-		}
-		have = copy(buf, buf[pos:have])
-		at += int64(pos)
-	}
+	return x
 }
 
-// lines takes in the lines that begin at an offset in f, as far as they are
-// whole, and returns how long they are. What is no line of an index, the checksum
-// tells.
-func (x *index) lines(f *os.File, data []byte, at int64) (pos int) {
+// take takes in lines that begin at an offset in f. What is not a line of an index,
+// the checksum tells.
+func (x *index) take(f *os.File, lines []byte, at int64) {
+	if x.entries == nil {
+		x.entries = make([]entry, 0, min(max(x.Sessions, 0), 1<<20))
+	}
 	heads, sizes, first := x.heads[:0], x.sizes[:0], len(x.entries)
-	for {
-		end := bytes.IndexByte(data[pos:], '\n')
-		if end < 0 {
-			break
-		}
-		line := data[pos : pos+end]
-		switch {
-		case at+int64(pos) == 0:
-			_ = json.Unmarshal(line, &x.header)
-			x.entries = make([]entry, 0, min(max(x.Sessions, 0), 1<<20))
-		case bytes.HasPrefix(line, []byte(keyID)):
+	for len(lines) > 0 {
+		line, rest, _ := bytes.Cut(lines, []byte("\n"))
+		if bytes.HasPrefix(line, []byte(keyID)) {
 			head := headOf(line)
 			heads, sizes = append(heads, head...), append(sizes, len(head))
-			x.entries = append(x.entries, entry{in: f, at: at + int64(pos), size: end})
-		default:
+			x.entries = append(x.entries, entry{in: f, at: at, size: len(line)})
+		} else {
 			x.rest = bytes.Clone(line)
 		}
-		pos += end + 1
+		at += int64(len(line)) + 1
+		lines = rest
 	}
 	all := string(heads)
 	for i, size := range sizes {
 		x.entries[first+i].head, all = all[:size], all[size:]
 	}
 	x.heads, x.sizes = heads, sizes
-	return pos
-}
-
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
-
-func digits(sum uint32) string {
-	return hex.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
-}
-
-func own(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
 }
 
 // readIndexed reads what is new since the index was written, where that can be
@@ -273,12 +206,10 @@ func (all sources) save(path string, r Catalog, last []byte) {
 			c.Size = f.size // it may have grown since
 		}
 	}
-	first, err := json.Marshal(h)
+	data, err := cachefile.Begin(indexVersion, h, len(r.entries)*512)
 	if err != nil {
 		return
 	}
-	data := slices.Concat(indexBegin, []byte(strings.Repeat("0", sumDigits)), []byte(`",`), first[1:], []byte("\n"))
-	data = slices.Grow(data, len(r.entries)*512)
 	secret := secrets()
 	for i := range r.entries {
 		if e := &r.entries[i]; e.known == nil {
@@ -295,10 +226,7 @@ func (all sources) save(path string, r Catalog, last []byte) {
 		}
 	}
 	data = append(append(data, last...), '\n')
-	at := len(indexBegin) + sumDigits
-	copy(data[len(indexBegin):], digits(crc32.Checksum(data[at:], castagnoli())))
-	atomicfile.SweepIn(dir, []string{indexName}, time.Now())
-	_ = atomicfile.WriteIn(dir, indexName, data)
+	_ = cachefile.Write(dir, indexName, indexVersion, data)
 }
 
 // secrets returns what says whether a secret stands in what the log says of a
@@ -309,13 +237,13 @@ func secrets() func(*Session) bool {
 	secret := map[string]bool{}
 	return func(s *Session) bool {
 		for _, f := range s.facts() {
-			if f.text == nil || *f.text == "" {
+			if f.Text == nil || *f.Text == "" {
 				continue
 			}
-			is, seen := secret[*f.text]
+			is, seen := secret[*f.Text]
 			if !seen {
-				is = clean(*f.text) != *f.text
-				secret[*f.text] = is
+				is = clean(*f.Text) != *f.Text
+				secret[*f.Text] = is
 			}
 			if is {
 				return true

@@ -273,7 +273,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 				write(t, path, index, 0o600)
 			case n == 8:
 				what = "another index"
-				write(t, path, []byte([]string{"", "\n", "{}\n", `{"version":2}` + "\n", string(indexBegin)}[r.IntN(5)]), 0o600)
+				write(t, path, []byte([]string{"", "\n", "{}\n", `{"version":2}` + "\n", `{"version":1,"sum":"`}[r.IntN(5)]), 0o600)
 			case n == 9:
 				what = "an index that others may write"
 				write(t, path, bytes.ReplaceAll(index, []byte("crew"), []byte("wrec")), 0o620)

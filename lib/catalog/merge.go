@@ -167,8 +167,8 @@ func joined(a, b *Session) *Session {
 	}
 	s := *a
 	for i, to := range s.facts() {
-		if from := b.facts()[i]; to.text != nil {
-			fill(to.text, *from.text)
+		if from := b.facts()[i]; to.Text != nil {
+			fill(to.Text, *from.Text)
 		}
 	}
 	s.unread = cmp.Or(a.unread, b.unread)

@@ -54,7 +54,7 @@ func All(getenv func(string) string, cache string, progress func(done, total int
 	for _, s := range stores {
 		all = slices.Grow(all, len(s.files))
 		for _, f := range s.files {
-			facts, ok := known.facts(f)
+			facts, ok := known.metadata(f)
 			if !ok {
 				fresh = append(fresh, new{s, len(all)})
 			}

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"gt/lib/conversation"
+	"gt/lib/sys/cachefile"
 )
 
 // store is a store of Claude Code's in a HOME of its own.
@@ -142,14 +144,37 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{
-		"version": strings.Replace(string(good), fmt.Sprintf(`"version":%d}`, cacheVersion), `"version":99}`, 1),
-		"count":   strings.Replace(string(good), `"transcripts":1`, `"transcripts":2`, 1),
-		"huge":    strings.Replace(string(good), `"transcripts":1`, `"transcripts":999999999999`, 1),
-		"minus":   strings.Replace(string(good), `"transcripts":1`, `"transcripts":-1`, 1),
-		"empty":   "", "noise": "\x00\x01", "half": string(good[:len(good)-5]),
+	_, lines, _ := bytes.Cut(bytes.Replace(good, []byte("hello"), []byte("hallo"), 1), []byte("\n"))
+	write := func(version, transcripts int, lines []byte) {
+		t.Helper()
+		data, err := cachefile.Begin(version, header{transcripts}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := os.OpenRoot(filepath.Dir(s.cache()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		if err := cachefile.Write(dir, filepath.Base(s.cache()), version, append(data, lines...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if write(cacheVersion, 1, lines); reflect.DeepEqual(s.scan(s.cache()), want) {
+		t.Error("the cache is not read, and the test proves nothing")
+	}
+	for name, damage := range map[string]func(){
+		"version":  func() { write(99, 1, lines) },
+		"count":    func() { write(cacheVersion, 2, lines) },
+		"huge":     func() { write(cacheVersion, 999999999999, lines) },
+		"minus":    func() { write(cacheVersion, -1, lines) },
+		"no line":  func() { write(cacheVersion, 1, []byte("{}\n")) },
+		"checksum": func() { os.WriteFile(s.cache(), bytes.Replace(good, []byte("hello"), []byte("hallo"), 1), 0o600) },
+		"empty":    func() { os.WriteFile(s.cache(), nil, 0o600) },
+		"noise":    func() { os.WriteFile(s.cache(), []byte("\x00\x01"), 0o600) },
+		"half":     func() { os.WriteFile(s.cache(), good[:len(good)-5], 0o600) },
 	} {
-		os.WriteFile(s.cache(), []byte(strings.Replace(content, "hello", "hallo", 1)), 0o600)
+		damage()
 		if got := s.scan(s.cache()); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -1,0 +1,135 @@
+// Package cachefile keeps in a file what was worked out once, so that it need not
+// be worked out again: a header and a JSON object a line. Deleting a cache never
+// changes an answer. So nothing here fails loudly: a file that is damaged, of
+// another version, or writable by others reads as no cache, and one that cannot be
+// written is not written.
+//
+// Several processes may write a cache at once: each puts a whole one in the place
+// of another. A file that was opened stays what it was.
+package cachefile
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"hash/crc32"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+)
+
+const (
+	// maxSize is far more than any cache has, and maxLine than any line of one.
+	maxSize = 2 << 30
+	maxLine = 16 << 20
+
+	sumDigits = 8
+)
+
+// begin is how the header of a version begins: then stand the digits of the
+// checksum of all that follows them.
+func begin(version int) []byte { return []byte(`{"version":` + strconv.Itoa(version) + `,"sum":"`) }
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+func digits(sum uint32) string {
+	return hex.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+}
+
+var errDamaged = errors.New("not a whole cache of this version")
+
+// Read reads a cache. It decodes the header's own members into header and then gives
+// the lines to take, as many whole ones at a time as it has in memory, and the offset
+// at which the first of them begins. Both are to be believed only where Read returns
+// no error, for the checksum is of all of them. A line can be read again from f, as
+// long as that is open.
+func Read(f *os.File, version int, header any, take func(lines []byte, at int64)) error {
+	info, err := f.Stat()
+	if err == nil {
+		err = atomicfile.OursAlone(info)
+	}
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxSize {
+		return errDamaged
+	}
+	first := begin(version)
+	var wanted string // the checksum
+	var got uint32
+	headed := false
+	buf := make([]byte, 64<<10)
+	for at, have := int64(0), 0; ; {
+		n, err := f.ReadAt(buf[have:], at+int64(have))
+		if err != nil && err != io.EOF {
+			return err
+		}
+		fresh := buf[have : have+n]
+		have += n
+		if wanted == "" {
+			sum := len(first) + sumDigits
+			if have < sum || !bytes.HasPrefix(buf, first) {
+				return errDamaged
+			}
+			wanted, fresh = string(buf[len(first):sum]), buf[sum:have]
+		}
+		got = crc32.Update(got, castagnoli(), fresh)
+		lines := buf[:bytes.LastIndexByte(buf[:have], '\n')+1]
+		whole := len(lines)
+		from := at
+		if !headed && whole > 0 {
+			headed = true
+			line, _, _ := bytes.Cut(lines, []byte("\n"))
+			if json.Unmarshal(line, header) != nil {
+				return errDamaged
+			}
+			lines, from = lines[len(line)+1:], at+int64(len(line))+1
+		}
+		if len(lines) > 0 {
+			take(lines, from)
+		}
+		switch {
+		case n == 0:
+			if !headed || have > whole || digits(got) != wanted {
+				return errDamaged
+			}
+			return nil
+		case whole == 0 && have == len(buf):
+			if len(buf) >= maxLine {
+				return errDamaged
+			}
+			buf = append(buf, make([]byte, len(buf))...)
+		}
+		have = copy(buf, buf[whole:have])
+		at += int64(whole)
+	}
+}
+
+// Begin returns the first line of a cache, with the header's members in it. The
+// caller appends the lines, each with its line feed, and calls Write. size is about
+// how many bytes they will have.
+func Begin(version int, header any, size int) ([]byte, error) {
+	own, err := json.Marshal(header)
+	if err != nil {
+		return nil, err
+	}
+	data := slices.Grow(begin(version), sumDigits+len(own)+size)
+	data = append(data, "00000000"...)
+	data = append(data, `",`...)
+	return append(append(data, own[1:]...), '\n'), nil
+}
+
+// Write writes a cache, what Begin returned with the lines, into an opened folder.
+// It does not wait for the disk. It clears away what writers left there that were
+// killed.
+func Write(dir *os.Root, name string, version int, data []byte) error {
+	at := len(begin(version)) + sumDigits
+	copy(data[at-sumDigits:at], digits(crc32.Checksum(data[at:], castagnoli())))
+	atomicfile.SweepIn(dir, []string{name}, time.Now())
+	return atomicfile.WriteIn(dir, name, data)
+}

@@ -1,0 +1,124 @@
+package cachefile
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/text/fastjson"
+)
+
+// Field is a member of a line: its key, and where its value is. One of the pointers
+// is set.
+type Field struct {
+	Key    string
+	Text   *string
+	Time   *time.Time
+	Number *int64
+	Flag   *bool
+}
+
+// value returns the field's value as it stands in a line, and whether in quotes;
+// "" where it is empty.
+func (f Field) value() (value string, quoted bool) {
+	switch {
+	case f.Text != nil:
+		return *f.Text, true
+	case f.Time != nil && !f.Time.IsZero():
+		return f.Time.Format(time.RFC3339Nano), true
+	case f.Number != nil && *f.Number != 0:
+		return strconv.FormatInt(*f.Number, 10), false
+	case f.Flag != nil && *f.Flag:
+		return "true", false
+	}
+	return "", f.Time != nil
+}
+
+// set is the reverse of value.
+func (f Field) set(value string) (err error) {
+	switch {
+	case f.Text != nil:
+		*f.Text = value
+	case value == "":
+	case f.Time != nil:
+		*f.Time, err = time.Parse(time.RFC3339, value)
+	case f.Number != nil:
+		*f.Number, err = strconv.ParseInt(value, 10, 64)
+	default:
+		*f.Flag = value == "true"
+	}
+	return err
+}
+
+// AppendFields appends the members of an object to a line, each behind a comma but
+// for the first of an object: line ends with '{' then. Members that are empty are left
+// out, but not texts and times among the first always ones.
+func AppendFields(line []byte, fields []Field, always int) []byte {
+	for i, f := range fields {
+		value, quoted := f.value()
+		if value == "" && (i >= always || !quoted) {
+			continue
+		}
+		if line[len(line)-1] != '{' {
+			line = append(line, ',')
+		}
+		line = append(line, '"')
+		line = append(line, f.Key...)
+		line = append(line, `":`...)
+		if quoted {
+			line = fastjson.AppendText(line, value)
+		} else {
+			line = append(line, value...)
+		}
+	}
+	return line
+}
+
+// ReadFields reads the members that AppendFields wrote, in their order, and returns
+// what follows them. The texts share the line's memory. ok is false where a value is
+// not as AppendFields writes it.
+func ReadFields(line string, fields []Field) (rest string, ok bool) {
+	rest = line
+	for _, f := range fields {
+		if len(rest) < 2 || rest[0] != '{' && rest[0] != ',' || rest[1] != '"' {
+			break
+		}
+		after, ok := strings.CutPrefix(rest[2:], f.Key)
+		if after, ok = strings.CutPrefix(after, `":`); !ok {
+			continue // it was empty
+		}
+		var value string
+		if strings.HasPrefix(after, `"`) {
+			value, rest, ok = cutText(after)
+		} else if end := strings.IndexAny(after, ",}"); end > 0 {
+			value, rest = after[:end], after[end:]
+		} else {
+			ok = false
+		}
+		if !ok || f.set(value) != nil {
+			return "", false
+		}
+	}
+	return rest, true
+}
+
+// cutText reads the JSON text that quoted begins with.
+func cutText(quoted string) (text, rest string, ok bool) {
+	end := strings.IndexByte(quoted[1:], '"') + 1
+	if end < 1 {
+		return "", "", false
+	}
+	if strings.IndexByte(quoted[:end], '\\') < 0 {
+		return quoted[1:end], quoted[end+1:], true
+	}
+	for end = 1; end < len(quoted) && quoted[end] != '"'; end++ {
+		if quoted[end] == '\\' {
+			end++
+		}
+	}
+	if end >= len(quoted) || json.Unmarshal([]byte(quoted[:end+1]), &text) != nil {
+		return "", "", false
+	}
+	return text, quoted[end+1:], true
+}
