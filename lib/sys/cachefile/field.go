@@ -84,8 +84,9 @@ func ReadFields(line string, fields []Field) (rest string, ok bool) {
 		if len(rest) < 2 || rest[0] != '{' && rest[0] != ',' || rest[1] != '"' {
 			break
 		}
-		after, ok := strings.CutPrefix(rest[2:], f.Key)
-		if after, ok = strings.CutPrefix(after, `":`); !ok {
+		after, _ := strings.CutPrefix(rest[2:], f.Key)
+		after, ok := strings.CutPrefix(after, `":`)
+		if !ok {
 			continue // it was empty
 		}
 		var value string

@@ -353,7 +353,7 @@ func (s *state) catchUp(from int64) error {
 	return err
 }
 
-// passable says whether the state needs no more of a record than that it was
+// passable reports whether the state needs no more of a record than that it was
 // there. Codex writes what a record is to its beginning.
 func (s *state) passable(line []byte) bool {
 	if !isItem(line) {
@@ -583,7 +583,7 @@ func request(text string) string {
 	return text
 }
 
-// injected says whether the client wrote that in the person's name: an
+// injected reports whether the client wrote that in the person's name: an
 // element, all of it, whose name no markup has, or the instructions of a project.
 func injected(text string) bool {
 	text = strings.TrimSpace(text)

@@ -306,7 +306,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
-// counts says whether later events cannot be understood without this one. The
+// counts reports whether later events cannot be understood without this one. The
 // client writes an event's type to its beginning.
 func counts(line []byte) bool {
 	front := line[:min(len(line), 60)]
