@@ -267,7 +267,7 @@ func exactPair(x, y []byte, one, two uint64) int {
 	return all - len(x)
 }
 
-// at says whether b holds the needle at a place.
+// at reports whether b holds the needle at a place.
 func (n needle) at(b []byte, from int) bool {
 	if from+len(n.word) > len(b) {
 		return false

@@ -376,7 +376,7 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 	return err
 }
 
-// Held says whether one of the needles is in a file, in a record that is not
+// held reports whether one of the needles is in a file, in a record that is not
 // quiet. It ends, with false, when the search does.
 func (s *search) held(path string, buf []byte, quiet func([]byte) bool, count func(int)) (bool, error) {
 	f, err := atomicfile.OpenFollowing(path)
@@ -431,7 +431,7 @@ func (b block) record(at int) (from, to int) {
 	return from, to
 }
 
-// isQuiet says whether the record that holds a place is, as far as one sees.
+// isQuiet reports whether the record that holds a place is quiet, as far as one sees.
 func (b block) isQuiet(at int, quiet func([]byte) bool) bool {
 	switch from, to := b.record(at); {
 	case from < 0:
@@ -520,7 +520,7 @@ func (q *Query) look(e conversation.Entry) (Hit, bool) {
 	return h, found
 }
 
-// matches says whether a line of a text matches.
+// matches reports whether a line of a text matches.
 func (q *Query) matches(text string) bool {
 	for line := range lines(text) {
 		if q.Pattern.MatchString(line) {

@@ -129,7 +129,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return facts, lost.Err()
 }
 
-// Typed says whether a person typed something in a session: the client writes
+// Typed reports whether a person typed something in a session: the client writes
 // it into a file of its own, for the arrow key to bring it back.
 func Typed(dir string, id session.ID, lost *conversation.ReadErrors) bool {
 	logs, err := atomicfile.Read(filepath.Join(dir, "logs.json"), conversation.MaxRecord)

@@ -127,7 +127,7 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-// hasTables says whether a database is OpenCode's.
+// hasTables reports whether a database is OpenCode's.
 func hasTables(db *sqlite.DB) bool {
 	return db.Columns("session") != nil && db.Columns("message") != nil && db.Columns("part") != nil
 }

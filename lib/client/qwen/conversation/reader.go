@@ -69,7 +69,7 @@ func (Reader) folder(store, dir string, parent session.ID, lost *conversation.Re
 	}
 }
 
-// old says whether a file is in the form of Gemini CLI.
+// old reports whether a file is in the form of Gemini CLI.
 func (Reader) old(f conversation.File) bool {
 	return strings.HasPrefix(f.Path, filepath.Join(f.Store, "tmp")+string(filepath.Separator))
 }
