@@ -10,6 +10,7 @@ require (
 	github.com/natefinch/atomic v1.0.1
 	github.com/rivo/uniseg v0.4.7
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f
 	github.com/tidwall/gjson v1.20.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0

@@ -52,6 +52,7 @@ var only = []struct {
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/pi/conversation"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
 	{"github.com/BurntSushi/toml", []string{"lib/place/rig", "lib/launch/ask", "lib/client/agent", "lib/client/codex/wiring"}, "no hook that is on the way of every prompt carries a TOML parser"},
+	{"github.com/tailscale/hujson", []string{"lib/text/jsonedit"}, "settings are changed in one place, which keeps what it does not change"},
 	{"github.com/rivo/uniseg", []string{"lib/text/term"}, "columns are counted in one place"},
 	{"golang.org/x/term", []string{"lib/text/term"}, "so is the terminal's width"},
 	{"github.com/google/uuid", []string{"lib/state/session"}, "ids are made in one place"},

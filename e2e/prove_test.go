@@ -19,6 +19,9 @@ func TestProveRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOf(t, name)
 			w.setUp(name)
+			if name == "gemini" || name == "qwen" { // which read settings with comments
+				w.comment(filepath.Join(w.home, "."+name, "settings.json"))
+			}
 			w.gt("gt-hooks", "install", name)
 			if name == "codex" {
 				out, err := w.run(w.project, nil, "gt-hooks", "prove", "codex", "--run", "--limit", "8s")
@@ -27,7 +30,7 @@ func TestProveRun(t *testing.T) {
 				}
 				w.trustHooks()
 			}
-			out, err := w.run(w.project, nil, "gt-hooks", "prove", name, "--run")
+			out, err := w.run(w.project, nil, "gt-hooks", "prove", name, "--run", "--limit", "2m")
 			if err != nil || !strings.HasPrefix(string(out), name+": proved\n") || !strings.Contains(string(out), "in this run, after") {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -45,4 +48,14 @@ func TestProveRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// comment puts comments into a settings file, at its top and in its object.
+func (w *world) comment(path string) {
+	w.t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(path, "// the person's\n"+strings.Replace(string(text), "{", "{ /* and\nthis */ // line\n", 1))
 }

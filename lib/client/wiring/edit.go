@@ -39,8 +39,8 @@ func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []
 // leftover is what stays in a settings file: no file at all where an
 // uninstallation leaves nothing in one that an installation made.
 func (c Client) leftover(path string, text []byte, want []Handler) []byte {
-	doc, err := jsonedit.Parse(text)
-	if err != nil || want != nil || !doc.Root.IsObject() || settings.HasBackup(path) {
+	doc, err := jsonedit.Parse(text, c.Comments)
+	if err != nil || want != nil || !doc.Root.IsObject() || doc.HasComments() || settings.HasBackup(path) {
 		return text
 	}
 	for _, m := range doc.Root.Items {
@@ -58,7 +58,7 @@ func (c Client) leftover(path string, text []byte, want []Handler) []byte {
 func (c Client) rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 	var changes []Change
 	for {
-		doc, err := jsonedit.Parse(text)
+		doc, err := jsonedit.Parse(text, c.Comments)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -104,7 +104,7 @@ func (c Client) head(doc *jsonedit.Doc) ([]byte, error) {
 	if c.Shape != Flat || !doc.Root.IsObject() {
 		return nil, nil
 	}
-	model, err := jsonedit.Parse(c.Text)
+	model, err := jsonedit.Parse(c.Text, false)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (c Client) head(doc *jsonedit.Doc) ([]byte, error) {
 }
 
 // remove takes out a handler, and with it each array and object that would be
-// left empty by that, up to "hooks" itself.
+// left empty by that, up to "hooks" itself. One with a comment stays.
 func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 	if len(n.Parent.Items) > 1 {
 		return doc.Remove(n)
@@ -125,7 +125,7 @@ func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 	if c.Shape == Grouped {
 		n = n.Parent.Parent // the group, with its matcher
 	}
-	for n.Parent != doc.Root && len(n.Parent.Items) == 1 {
+	for n.Parent != doc.Root && doc.Alone(n) {
 		n = n.Parent
 	}
 	return doc.Remove(n)

@@ -42,7 +42,7 @@ func (c Client) Read(scope, file string) Source {
 		}
 		return s
 	}
-	if s.Doc, err = jsonedit.Parse(text); err != nil {
+	if s.Doc, err = jsonedit.Parse(text, c.Comments); err != nil {
 		s.Err = atomicfile.Error("read", file, err)
 		return s
 	}

@@ -16,7 +16,7 @@ func (c Client) Wanted(dir string, flags []string) ([]Handler, error) {
 	if c.Shape == Script {
 		return []Handler{c.scripted(c.script(dir, flags))}, nil
 	}
-	doc, err := jsonedit.Parse(c.Text)
+	doc, err := jsonedit.Parse(c.Text, false)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (c Client) Wanted(dir string, flags []string) ([]Handler, error) {
 // place puts the binary's path and the agent's flags into a handler of the text.
 func (c Client) place(w *Handler, dir string, flags []string) error {
 	set := func(key string, value any) error {
-		entry, err := jsonedit.Parse(w.Raw)
+		entry, err := jsonedit.Parse(w.Raw, false)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (c Client) place(w *Handler, dir string, flags []string) error {
 			return err
 		}
 	}
-	entry, err := jsonedit.Parse(w.Raw)
+	entry, err := jsonedit.Parse(w.Raw, false)
 	if err != nil {
 		return err
 	}

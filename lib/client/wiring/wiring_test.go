@@ -41,7 +41,7 @@ func wantOf(t *testing.T, c wiring.Client, dir string, flags ...string) []wiring
 // runs nothing but our binaries, and it asks for no shell.
 func TestWiringFile(t *testing.T) {
 	claude := clientOf(t, "claude")
-	doc, err := jsonedit.Parse(hooks.Claude)
+	doc, err := jsonedit.Parse(hooks.Claude, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func FuzzRewire(f *testing.F) {
 // cannot be is none.
 func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) error {
 	t.Helper()
-	doc, err := jsonedit.Parse(text)
+	doc, err := jsonedit.Parse(text, c.Comments)
 	if err != nil {
 		return nil
 	}
@@ -196,7 +196,7 @@ func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) err
 		}
 		return nil
 	}
-	if doc, err = jsonedit.Parse(wired); err != nil {
+	if doc, err = jsonedit.Parse(wired, c.Comments); err != nil {
 		return fmt.Errorf("%w in\n%s", err, wired)
 	}
 	have := c.OursOf(doc)
@@ -219,7 +219,7 @@ func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) err
 	if err != nil {
 		return err
 	}
-	if doc, err = jsonedit.Parse(bare); err != nil || len(c.OursOf(doc)) != 0 {
+	if doc, err = jsonedit.Parse(bare, c.Comments); err != nil || len(c.OursOf(doc)) != 0 {
 		return fmt.Errorf("still there:\n%s\n%w", bare, err)
 	}
 	if got := foreign(c, doc, bare); got != others {

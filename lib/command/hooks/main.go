@@ -90,9 +90,6 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 		if err != nil {
 			err = atomicfile.Error("change", path, err)
 			err = cli.WithHint(err, "nothing was changed; %s and try again", mend)
-			if t.client.Comments {
-				err = cli.WithHint(err, "%s takes comments there, but gt changes no file that has any: take them out, or use another --scope", t.name)
-			}
 		}
 		return next, err
 	}

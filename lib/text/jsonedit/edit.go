@@ -20,12 +20,13 @@ func (d *Doc) Append(to *Node, key string, value any) ([]byte, error) {
 	last := to.Items[len(to.Items)-1]
 	before := d.text[to.start+1 : to.Items[0].begin]
 	if i := bytes.LastIndexByte(before, '\n'); i >= 0 { // one item a line
-		indent := before[i+1:]
+		indent := blanks(before[i+1:])
 		item, err := d.render(value, indent)
 		if err != nil {
 			return nil, err
 		}
-		return d.splice(last.end, last.end, []byte(","), d.eol(), indent, name, item), nil
+		at := d.endOfLine(last.end, to.end-1) // its comment stays beside it
+		return d.splice(last.end, at, []byte(","), d.text[last.end:at], d.eol(), indent, name, item), nil
 	}
 	gap := []byte(", ")
 	if d.unit() == nil {
@@ -38,7 +39,7 @@ func (d *Doc) Append(to *Node, key string, value any) ([]byte, error) {
 	return d.splice(last.end, last.end, gap, name, item), nil
 }
 
-// fill gives an empty array or object its first item.
+// fill gives an empty array or object its first item, behind comments that it has.
 func (d *Doc) fill(to *Node, name []byte, value any) ([]byte, error) {
 	unit, outer := d.unit(), d.indentAt(to.start)
 	inner := slices.Concat(outer, unit)
@@ -46,13 +47,33 @@ func (d *Doc) fill(to *Node, name []byte, value any) ([]byte, error) {
 		inner = nil
 	}
 	item, err := d.render(value, inner)
+	comments := bytes.TrimRight(d.text[to.start+1:to.end-1], " \t\r\n")
 	switch {
 	case err != nil:
 		return nil, err
-	case unit == nil:
+	case unit == nil && len(comments) == 0:
 		return d.splice(to.start+1, to.end-1, name, item), nil
 	default:
-		return d.splice(to.start+1, to.end-1, d.eol(), inner, name, item, d.eol(), outer), nil
+		return d.splice(to.start+1, to.end-1, comments, d.eol(), inner, name, item, d.eol(), outer), nil
+	}
+}
+
+// endOfLine is where what stands beside a value ends, before end: comments up to
+// the end of the line.
+func (d *Doc) endOfLine(pos, end int) int {
+	at := pos
+	for rest := d.text[pos:end]; ; rest = d.text[at:end] {
+		rest = bytes.TrimLeft(rest, " \t")
+		begin := end - len(rest)
+		switch {
+		case bytes.HasPrefix(rest, []byte("/*")):
+			at = begin + 2 + bytes.Index(rest[2:], []byte("*/")) + 2
+		case bytes.HasPrefix(rest, []byte("//")):
+			line, _, _ := bytes.Cut(rest, []byte("\n"))
+			return begin + len(bytes.TrimSuffix(line, []byte("\r")))
+		default:
+			return at
+		}
 	}
 }
 
@@ -71,23 +92,45 @@ func (d *Doc) Replace(n *Node, value any) ([]byte, error) {
 }
 
 // Remove takes a value out of the array or object that holds it, with its key
-// and its comma. What Append added, Remove takes away without a trace.
+// and its comma. Comments stay. What Append added, Remove takes away without a
+// trace.
 func (d *Doc) Remove(n *Node) []byte {
 	items := n.Parent.Items
 	i := slices.Index(items, n)
+	from, to := n.Parent.start+1, n.Parent.end-1 // what stands around it
+	if i > 0 {
+		from = items[i-1].end
+	}
+	last := i+1 == len(items)
+	if !last {
+		to = items[i+1].begin
+	}
+	before, after := d.text[from:n.begin], d.text[n.end:to]
 	switch {
+	case bytes.IndexByte(before, '/') >= 0 || bytes.IndexByte(after, '/') >= 0:
+		if !last {
+			after = slices.Concat(after[:n.comma-n.end], after[n.comma-n.end+1:])
+		} else if i > 0 {
+			before = slices.Concat(before[:items[i-1].comma-from], before[items[i-1].comma-from+1:])
+		}
+		if line, _, more := bytes.Cut(after, []byte("\n")); more && len(bytes.TrimSpace(line)) == 0 {
+			before = bytes.TrimRight(before, " \t\r\n") // else a comment there could go on
+		} else {
+			after = bytes.TrimLeft(after, " \t")
+		}
+		return d.splice(from, to, before, after)
 	case len(items) == 1:
-		return d.splice(n.Parent.start+1, n.Parent.end-1)
+		return d.splice(from, to)
 	case i > 0:
-		return d.splice(items[i-1].end, n.end)
+		return d.splice(from, n.end)
 	default:
-		return d.splice(n.begin, items[1].begin)
+		return d.splice(n.begin, to)
 	}
 }
 
 // name writes the key of a new member, nothing for an element of an array.
 func (d *Doc) name(to *Node, key string) ([]byte, error) {
-	if to.kind == '[' {
+	if to.IsArray() {
 		return nil, nil
 	}
 	name, err := encode(key)
@@ -133,14 +176,16 @@ func (d *Doc) unit() []byte {
 	if i < 0 {
 		return nil
 	}
-	return append([]byte{}, before[i+1:]...) // never nil
+	return append([]byte{}, blanks(before[i+1:])...) // never nil
 }
 
 // indentAt is the white space that the line of pos begins with.
 func (d *Doc) indentAt(pos int) []byte {
-	line := d.text[bytes.LastIndexByte(d.text[:pos], '\n')+1 : pos]
-	return line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+	return blanks(d.text[bytes.LastIndexByte(d.text[:pos], '\n')+1 : pos])
 }
+
+// blanks is the white space that a line begins with.
+func blanks(line []byte) []byte { return line[:len(line)-len(bytes.TrimLeft(line, " \t"))] }
 
 // eol is the line end of the document.
 func (d *Doc) eol() []byte {

@@ -1,26 +1,39 @@
 // Package jsonedit changes single values of a JSON text in place. What an edit
 // is not about stays as it was, byte for byte: order, spacing, line ends,
-// numbers, unknown keys.
+// numbers, unknown keys, and comments where the reader of the text allows them.
 //
-// Only strict JSON is taken: a comment, a trailing comma or a duplicate key is
-// an error that names its line, since a program that reads such a text may see
-// in it something else than we do.
+// github.com/tailscale/hujson reads the text and tells comments from it. The edits
+// are made here, since its own break this promise: Patch lays out nothing that it
+// adds and takes away the comments beside what it removes, and Format lays out all
+// of the text anew. And what it reads on at is refused here, with its line: a
+// duplicate key, of which two programs may take different ones, a comma with nothing
+// behind it, and nesting without end, at which its parser would end the process. A
+// byte order mark is allowed.
 package jsonedit
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
 )
 
 // A Doc is a JSON text that was read. An edit leaves the Doc alone and returns
 // a new text; to edit that one too, parse it.
 type Doc struct {
 	Root *Node
-	text []byte
+
+	text     []byte
+	start    int // of the text behind a byte order mark
+	value    hujson.Value
+	comments bool
+	lines    int // line ends in text[:counted]
+	count    int
 }
 
 // A Node is one value in the text.
@@ -30,19 +43,20 @@ type Node struct {
 	Items  []*Node // the elements of an array, the members of an object
 	Parent *Node   // the array or object that holds it; nil for the root
 
-	kind       byte // its first byte: { [ " t f n - or a digit
-	begin      int  // where its key begins, or the value itself
-	start, end int  // the value
+	kind       hujson.Kind // the first byte: { [ " t f n, or 0 of a number
+	begin      int         // where its key begins, or the value itself
+	start, end int         // the value
+	comma      int         // behind it; of the last item, of nothing
 }
 
-// IsObject says whether the value is an object.
+// IsObject reports whether the value is an object.
 func (n *Node) IsObject() bool { return n != nil && n.kind == '{' }
 
-// IsArray says whether the value is an array.
+// IsArray reports whether the value is an array.
 func (n *Node) IsArray() bool { return n != nil && n.kind == '[' }
 
 // Get returns the member of an object, nil when there is none or n is nil or
-// no object.
+// not an object.
 func (n *Node) Get(key string) *Node {
 	if !n.IsObject() {
 		return nil
@@ -55,153 +69,170 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Raw returns the bytes of a value.
-func (d *Doc) Raw(n *Node) []byte { return d.text[n.start:n.end] }
-
-// A SyntaxError says where and why a text is no strict JSON.
-type SyntaxError struct {
-	Line, Column int // counted from 1; a column is a character
-	Reason       string
+// Raw returns the bytes of a value, with blanks in the place of comments: it is
+// strict JSON.
+func (d *Doc) Raw(n *Node) []byte {
+	raw := d.text[n.start:n.end]
+	if d.HasComments() {
+		return Strip(raw)
+	}
+	return raw
 }
 
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Reason)
+// Alone reports whether nothing else, not even a comment, is in the array or
+// object that holds a value.
+func (d *Doc) Alone(n *Node) bool {
+	around := slices.Concat(d.text[n.Parent.start+1:n.begin], d.text[n.end:n.Parent.end-1])
+	return len(bytes.TrimSpace(around)) == 0
 }
 
-const byteOrderMark = "\ufeff"
+// HasComments reports whether there is a comment anywhere in the text.
+func (d *Doc) HasComments() bool { return d.comments }
 
-// Parse reads a text. A byte order mark before it is allowed and kept. The
-// error is a *SyntaxError.
-func Parse(text []byte) (*Doc, error) {
-	p := &parser{text: text}
+// Strip returns a text with blanks in the place of comments. A text that is not
+// JSON stays as it is.
+func Strip(text []byte) []byte {
+	if !bytes.ContainsRune(text, '/') || deep(text) >= 0 {
+		return text
+	}
+	if strict, err := hujson.Standardize(bytes.Clone(ended(text))); err == nil {
+		return strict
+	}
+	return text
+}
+
+// ended returns a text in which a comment that is the last line has an end, which
+// the parser asks for.
+func ended(text []byte) []byte {
+	if bytes.Contains(text[bytes.LastIndexByte(text, '\n')+1:], []byte("//")) {
+		return append(bytes.Clone(text), '\n')
+	}
+	return text
+}
+
+const (
+	byteOrderMark = "\ufeff"
+
+	// maxOpen is how many arrays and objects a text may have: the parser calls
+	// itself for each that is within another.
+	maxOpen = 10000
+)
+
+// deep returns where a text opens one array or object too many, -1 where it does
+// not.
+func deep(text []byte) int {
+	open := 0
+	for i, c := range text {
+		if c == '[' || c == '{' {
+			if open++; open > maxOpen {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// Parse reads a text. A byte order mark before it is allowed and kept, comments
+// only where comments is set. An error names the line and column.
+func Parse(text []byte, comments bool) (*Doc, error) {
+	d := &Doc{text: text}
 	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
-		p.pos = len(byteOrderMark)
+		d.start = len(byteOrderMark)
 	}
-	if err := p.check(); err != nil {
-		return nil, err
+	if at := deep(text); at >= 0 {
+		return nil, d.errorAt(at, "more than %d arrays and objects", maxOpen)
 	}
-	p.space()
-	root, err := p.value()
-	if err != nil {
-		return nil, err
+	var err error
+	switch d.value, err = hujson.Parse(ended(text[d.start:])); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, d.errorAt(len(text), "unexpected end of JSON input")
+	case err != nil:
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
 	}
-	return &Doc{root, text}, nil
+	at := comment(&d.value)
+	if d.comments = at >= 0; d.comments && !comments {
+		return nil, d.errorAt(d.start+at, "a comment, which JSON does not have")
+	}
+	d.Root, err = d.node(&d.value, nil)
+	return d, err
 }
 
-type parser struct {
-	text    []byte
-	pos     int
-	counted int // up to here line has counted
-	lines   int // line ends before that
-}
-
-// check leaves the grammar to the standard library, so that the rest of the
-// parser may take it for granted.
-func (p *parser) check() error {
-	var raw json.RawMessage
-	err := json.Unmarshal(p.text[p.pos:], &raw)
-	if err == nil {
-		return nil
-	}
-	at, reason := len(p.text), err.Error()
-	// The offset is behind the byte that is wrong, or at the end.
-	if se := (*json.SyntaxError)(nil); errors.As(err, &se) && !strings.HasPrefix(reason, "unexpected end") {
-		at = p.pos + int(se.Offset) - 1
-	}
-	rest, before := p.text[at:], bytes.TrimRight(p.text[:at], " \t\r\n")
-	switch {
-	case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")):
-		reason = "a comment, which JSON does not have"
-	case bytes.HasSuffix(before, []byte(",")) && len(rest) > 0 && (rest[0] == '}' || rest[0] == ']'):
-		at, reason = len(before)-1, "a comma with nothing behind it"
-	}
-	return p.errorAt(at, "%s", reason)
-}
-
-// value reads the value at pos and whatever it holds.
-func (p *parser) value() (*Node, error) {
-	n := &Node{Line: p.line(p.pos), kind: p.text[p.pos], begin: p.pos, start: p.pos}
-	switch n.kind {
-	case '{', '[':
-		if err := p.items(n); err != nil {
-			return nil, err
+// node reads a value and whatever it holds.
+func (d *Doc) node(v *hujson.Value, parent *Node) (*Node, error) {
+	n := &Node{Parent: parent, kind: v.Value.Kind(), start: d.start + v.StartOffset, end: d.start + v.EndOffset}
+	n.Line, n.begin, n.comma = d.line(n.start), n.start, n.end+len(v.AfterExtra)
+	var last *hujson.Value
+	switch v := v.Value.(type) {
+	case *hujson.Object:
+		seen := map[string]int{} // the line of each key
+		for i := range v.Members {
+			m := &v.Members[i]
+			key, begin := m.Name.Value.(hujson.Literal).String(), d.start+m.Name.StartOffset
+			if line, twice := seen[key]; twice {
+				return n, d.errorAt(begin, "the key %q stands already in line %d", key, line)
+			}
+			seen[key] = d.line(begin)
+			item, err := d.node(&m.Value, n)
+			if err != nil {
+				return n, err
+			}
+			item.Key, item.begin = key, begin
+			n.Items, last = append(n.Items, item), &m.Value
 		}
-	case '"':
-		p.string()
-	default:
-		for p.pos < len(p.text) && !strings.ContainsRune(" \t\r\n,]}", rune(p.text[p.pos])) {
-			p.pos++
+	case *hujson.Array:
+		for i := range v.Elements {
+			item, err := d.node(&v.Elements[i], n)
+			if err != nil {
+				return n, err
+			}
+			n.Items, last = append(n.Items, item), &v.Elements[i]
 		}
 	}
-	n.end = p.pos
+	if last != nil && last.AfterExtra != nil {
+		return n, d.errorAt(d.start+last.EndOffset+len(last.AfterExtra), "a comma with nothing behind it")
+	}
 	return n, nil
 }
 
-func (p *parser) items(n *Node) error {
-	seen := map[string]int{} // the line of each key
-	for p.pos++; ; {
-		p.space()
-		switch p.text[p.pos] {
-		case '}', ']':
-			p.pos++
-			return nil
-		case ',':
-			p.pos++
-			continue
-		}
-		begin, key := p.pos, ""
-		if n.kind == '{' {
-			key = p.string()
-			if line, twice := seen[key]; twice {
-				return p.errorAt(begin, "the key %q stands already in line %d", key, line)
-			}
-			seen[key] = p.line(begin)
-			p.space()
-			p.pos++ // the colon
-			p.space()
-		}
-		item, err := p.value()
-		if err != nil {
-			return err
-		}
-		item.Key, item.Parent, item.begin = key, n, begin
-		n.Items = append(n.Items, item)
-	}
-}
-
-// string reads the string at pos.
-func (p *parser) string() string {
-	start := p.pos
-	for p.pos++; p.text[p.pos] != '"'; p.pos++ {
-		if p.text[p.pos] == '\\' {
-			p.pos++
+// comment returns where the first comment is, -1 where there is none.
+func comment(v *hujson.Value) int {
+	first := -1
+	look := func(e hujson.Extra, at int) {
+		if at += bytes.IndexByte(e, '/'); !e.IsStandard() && (first < 0 || at < first) {
+			first = at
 		}
 	}
-	p.pos++
-	var s string
-	json.Unmarshal(p.text[start:p.pos], &s) // valid: check has seen it
-	return s
-}
-
-func (p *parser) space() {
-	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.pos]) >= 0 {
-		p.pos++
+	for v := range v.All() {
+		look(v.BeforeExtra, v.StartOffset-len(v.BeforeExtra))
+		look(inner(v), v.EndOffset-1-len(inner(v)))
+		look(v.AfterExtra, v.EndOffset)
 	}
+	return first
 }
 
-// line is the line that pos is in. It counts on from the last call, so pos must
-// not be before that one's.
-func (p *parser) line(pos int) int {
-	p.lines += bytes.Count(p.text[p.counted:pos], []byte("\n"))
-	p.counted = pos
-	return p.lines + 1
-}
-
-func (p *parser) errorAt(pos int, format string, args ...any) error {
-	lineStart := bytes.LastIndexByte(p.text[:pos], '\n') + 1
-	return &SyntaxError{
-		Line:   p.line(pos),
-		Column: utf8.RuneCount(bytes.TrimPrefix(p.text[lineStart:pos], []byte(byteOrderMark))) + 1,
-		Reason: fmt.Sprintf(format, args...),
+// inner is what stands before the closing bracket of an array or object.
+func inner(v *hujson.Value) hujson.Extra {
+	switch v := v.Value.(type) {
+	case *hujson.Object:
+		return v.AfterExtra
+	case *hujson.Array:
+		return v.AfterExtra
 	}
+	return nil
+}
+
+// line is the line that pos is in. It counts on from the last call where it can.
+func (d *Doc) line(pos int) int {
+	if pos < d.count {
+		d.lines, d.count = 0, 0
+	}
+	d.lines += bytes.Count(d.text[d.count:pos], []byte("\n"))
+	d.count = pos
+	return d.lines + 1
+}
+
+func (d *Doc) errorAt(pos int, format string, args ...any) error {
+	start := bytes.LastIndexByte(d.text[:pos], '\n') + 1
+	column := utf8.RuneCount(bytes.TrimPrefix(d.text[start:pos], []byte(byteOrderMark))) + 1
+	return fmt.Errorf("line %d, column %d: %s", d.line(pos), column, fmt.Sprintf(format, args...))
 }

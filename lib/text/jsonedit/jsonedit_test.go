@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 func parse(t *testing.T, text string) *Doc {
 	t.Helper()
-	d, err := Parse([]byte(text))
+	d, err := Parse([]byte(text), false)
 	if err != nil {
 		t.Fatalf("Parse(%q): %v", text, err)
 	}
@@ -30,16 +32,86 @@ func TestParseRefuses(t *testing.T) {
 		"{\n  \"ä\": 1,\n\n}":                 "line 2, column 9: a comma with nothing behind it",
 		"{\n  \"a\": 1,\n  \"\\u0061\": 2\n}": `line 3, column 3: the key "a" stands already in line 2`,
 		"{\"o\": {\"a\": 1, \"a\": 1}}":       `line 1, column 16: the key "a" stands already in line 1`,
-		"{\n  \"a\": 'b'\n}":                  `line 2, column 8: invalid character '\'' looking for beginning of value`,
-		"\ufeff{\"abc\": x}":                  "line 1, column 9: invalid character 'x' looking for beginning of value",
+		"{\n  \"a\": 'b'\n}":                  `line 2, column 8: invalid character '\'' at start of value`,
+		"\ufeff{\"abc\": x}":                  "line 1, column 9: invalid literal: x",
 		"{\n  \"a\": [1, 2\n":                 "line 3, column 1: unexpected end of JSON input",
 		"":                                    "line 1, column 1: unexpected end of JSON input",
 		"{} {}":                               "line 1, column 4: invalid character '{' after top-level value",
-		strings.Repeat("[", 20000):            "line 1, column 10001: invalid character '[' exceeded max depth",
+		strings.Repeat("[", 20000):            "line 1, column 10001: more than 10000 arrays and objects",
 	} {
-		_, err := Parse([]byte(text))
+		_, err := Parse([]byte(text), false)
 		if err == nil || err.Error() != want {
 			t.Errorf("Parse(%.40q) = %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Where comments are allowed, the rest is as strict.
+func TestParseComments(t *testing.T) {
+	text := "\ufeff// a\n{ // b\n  \"k\": /* c */ [1 /* d */, 2], // e\n  \"//\": \"/* no */\"\n  // f\n} // g"
+	d, err := Parse([]byte(text), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.HasComments() || len(d.Root.Items) != 2 || d.Root.Get("k").Line != 3 {
+		t.Errorf("%+v", d.Root)
+	}
+	if got := string(d.Raw(d.Root.Get("k"))); strings.TrimSpace(got) != "[1        , 2]" {
+		t.Errorf("Raw gives %q", got)
+	}
+	if got := Strip([]byte("[1] // x")); !json.Valid(got) {
+		t.Errorf("Strip gives %q", got)
+	}
+	for text, want := range map[string]string{
+		"{ // a\n  \"a\": 1, // b\n}":    "line 2, column 9: a comma with nothing behind it",
+		"{ \"a\": 1, /* , */ \"a\": 2 }": `line 1, column 19: the key "a" stands already in line 1`,
+		"{ /* \n \"a\": 1 }":             "line 2, column 10: unexpected end of JSON input",
+		"{} # a":                         "line 1, column 4: invalid character '#' after top-level value",
+	} {
+		if _, err := Parse([]byte(text), true); err == nil || err.Error() != want {
+			t.Errorf("Parse(%q) = %v, want %s", text, err, want)
+		}
+	}
+}
+
+// No edit takes a comment away, puts anything into one, or parts it from what it
+// stands beside.
+func TestEditBesideComments(t *testing.T) {
+	at := func(key string) func(*Doc) *Node { return func(d *Doc) *Node { return d.Root.Get(key) } }
+	for _, c := range []struct {
+		name, text string
+		to         func(*Doc) *Node
+		want       string
+	}{
+		{"behind a value's own", "{\n  \"a\": [\n    1 // one\n  ] // all\n}", at("a"), "{\n  \"a\": [\n    1, // one\n    7\n  ] // all\n}"},
+		{"CR LF", "{\r\n  \"a\": [\r\n    1 // one\r\n  ]\r\n}", at("a"), "{\r\n  \"a\": [\r\n    1, // one\r\n    7\r\n  ]\r\n}"},
+		{"before what stands below", "{\n  \"a\": [\n    1\n    // end\n  ]\n}", at("a"), "{\n  \"a\": [\n    1,\n    7\n    // end\n  ]\n}"},
+		{"of several lines", "{\n  \"a\": [\n    1 /* on\n e */ // two\n  ]\n}", at("a"), "{\n  \"a\": [\n    1, /* on\n e */ // two\n    7\n  ]\n}"},
+		{"in one line", "{\"a\": [1 /* one */] }", at("a"), "{\"a\": [1,7 /* one */] }"},
+		{"in an empty array", "{\n  \"a\": [ // none\n  ]\n}", at("a"), "{\n  \"a\": [ // none\n    7\n  ]\n}"},
+		{"in an empty array in one line", "{\"a\": [/* none */]}", at("a"), "{\"a\": [/* none */\n7\n]}"},
+		{"in an empty document", "{ // none\n}\n", func(d *Doc) *Node { return d.Root }, "{ // none\n  \"k\": 7\n}\n"},
+	} {
+		d, err := Parse([]byte(c.text), true)
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		if got, err := d.Append(c.to(d), "k", 7); err != nil || string(got) != c.want {
+			t.Errorf("%s: Append gives\n%q\nwant\n%q (%v)", c.name, got, c.want, err)
+		}
+	}
+	const three = "[ // all\n  1, // one\n  // of two\n  2 /* two */, // 2\n  3 // three\n  // end\n]"
+	for i, want := range []string{
+		"[ // all\n  // one\n  // of two\n  2 /* two */, // 2\n  3 // three\n  // end\n]",
+		"[ // all\n  1, // one\n  // of two\n  /* two */ // 2\n  3 // three\n  // end\n]",
+		"[ // all\n  1, // one\n  // of two\n  2 /* two */ // 2\n  // three\n  // end\n]",
+	} {
+		d, err := Parse([]byte(three), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(d.Remove(d.Root.Items[i])); got != want {
+			t.Errorf("Remove(%d) gives\n%s\nwant\n%s", i, got, want)
 		}
 	}
 }
@@ -139,6 +211,96 @@ func TestRemoveUndoesAppend(t *testing.T) {
 	}
 }
 
+// The same with comments in any place: each is there once after an edit, in the
+// same order, the rest of the text has the same values, and Remove undoes Append.
+func TestEditKeepsComments(t *testing.T) {
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		text := commented(r, random(r, 4))
+		d, err := Parse([]byte(text), true)
+		if err != nil {
+			t.Fatalf("seed %d: %v in\n%s", seed, err, text)
+		}
+		to := container(r, d.Root)
+		if !to.IsObject() && !to.IsArray() {
+			continue
+		}
+		edited, err := d.Append(to, "new\t<key>", "new")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := Parse(edited, true)
+		if err != nil {
+			t.Fatalf("seed %d: %v: %s\nbecame\n%s", seed, err, text, edited)
+		}
+		if got, want := comments(string(edited)), comments(text); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %q became %q in\n%s", seed, want, got, edited)
+		}
+		last := find(e.Root, to.start)
+		last = last.Items[len(last.Items)-1]
+		if got := string(e.Raw(last)); got != `"new"` {
+			t.Fatalf("seed %d: %s became %s, where the new value is %s", seed, text, edited, got)
+		}
+		for _, undo := range []struct {
+			doc  *Doc
+			node *Node
+		}{{e, last}, {d, anyOf(r, to)}} {
+			if undo.node == nil {
+				continue
+			}
+			less := undo.doc.Remove(undo.node)
+			u, err := Parse(less, true)
+			if err != nil {
+				t.Fatalf("seed %d: %v: %s\nbecame\n%s", seed, err, undo.doc.text, less)
+			}
+			want := slices.DeleteFunc(comments(text), func(c string) bool {
+				return strings.Contains(string(undo.doc.text[undo.node.begin:undo.node.end]), c)
+			})
+			if got := comments(string(less)); !slices.Equal(got, want) {
+				t.Fatalf("seed %d: %q became %q in\n%s", seed, want, got, less)
+			}
+			if undo.node == last && !reflect.DeepEqual(rebuild(t, u, u.Root), rebuild(t, d, d.Root)) {
+				t.Fatalf("seed %d: Remove gives\n%s\nof\n%s", seed, less, text)
+			}
+		}
+	}
+}
+
+// anyOf is one of the items, nil where there is none.
+func anyOf(r *rand.Rand, n *Node) *Node {
+	if len(n.Items) == 0 {
+		return nil
+	}
+	return n.Items[r.IntN(len(n.Items))]
+}
+
+// comments are those that commented has put in.
+func comments(text string) []string {
+	return regexp.MustCompile(`c[0-9]+c`).FindAllString(text, -1)
+}
+
+// commented writes a value with comments in any place.
+func commented(r *rand.Rand, v any) string {
+	n := 0
+	comment := func() string {
+		n++
+		switch r.IntN(8) {
+		case 0:
+			return fmt.Sprintf(" // c%dc , ] }\n", n)
+		case 1:
+			return fmt.Sprintf("/* c%dc \n , ] } */", n)
+		case 2:
+			return fmt.Sprintf("\n  // c%dc\r\n", n)
+		case 3:
+			return "\n  "
+		}
+		return ""
+	}
+	return regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+`).ReplaceAllStringFunc(layout(r, v), func(token string) string {
+		return token + comment()
+	})
+}
+
 // random makes a value as encoding/json decodes it.
 func random(r *rand.Rand, depth int) any {
 	n := r.IntN(8)
@@ -233,7 +395,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		d, err := Parse(text)
+		d, err := Parse(text, false)
 		bare := bytes.TrimPrefix(text, []byte(byteOrderMark))
 		if err != nil {
 			if json.Valid(bare) && !strings.Contains(err.Error(), "stands already") {

@@ -12,6 +12,7 @@ import (
 	"gt/lib/client/settings"
 	"gt/lib/client/wiring"
 	"gt/lib/place"
+	"gt/lib/text/jsonedit"
 )
 
 //go:embed gemini.json
@@ -82,6 +83,6 @@ func trusts(folders map[string]string, dir string) bool {
 // nothing.
 func read(file string, v any) {
 	if text, err := settings.Read(file); err == nil {
-		json.Unmarshal(text, v)
+		json.Unmarshal(jsonedit.Strip(text), v)
 	}
 }
