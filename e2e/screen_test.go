@@ -36,9 +36,9 @@ func TestScreens(t *testing.T) {
 			p := w.open("screen", c.Restart(nil, agent.Next{Prompt: "please think"})...)
 			w.until("it is known by its screen", func() bool { return table.Detect(p.screen()).Name == name })
 			w.asked("please think")
-			w.until("it works", func() bool { return c.Look(p.screen()) == agent.Busy })
+			w.until("it works", func() bool { return c.ScreenState(p.screen()) == agent.Busy })
 			say()
-			w.until("it waits", func() bool { return c.Look(p.screen()) == agent.Waiting })
+			w.until("it waits", func() bool { return c.ScreenState(p.screen()) == agent.Waiting })
 		})
 	}
 }

@@ -52,7 +52,7 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 // Observe is what the agent's screen shows it to do, as of now.
 func (a Agent) Observe(now time.Time) status.Observation {
 	o := status.Observation{Source: status.Screen, At: now}
-	switch a.Client.Look(a.Screen) {
+	switch a.Client.ScreenState(a.Screen) {
 	case agent.Busy:
 		o.Status = status.Running
 	case agent.Waiting:

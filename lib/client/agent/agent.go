@@ -16,7 +16,7 @@ type Client struct {
 
 	// Command is how it is started where nothing better is known, Env what it
 	// gets into its environment besides.
-	Command Words             `toml:"command"`
+	Command Argv              `toml:"command"`
 	Env     map[string]string `toml:"env"`
 	Icon    string            `toml:"icon"`
 
@@ -41,24 +41,24 @@ type Client struct {
 	// folder, the one of an id, a copy of that one; that begin a new one with
 	// an id; and that stand before the first prompt. The id takes the place of
 	// {id}, else it comes behind. nil where the agent cannot.
-	ContinueFlag  Words `toml:"continue_flag"`
-	ResumeFlag    Words `toml:"resume_flag"`
-	ForkFlag      Words `toml:"fork_flag"`
-	SessionIDFlag Words `toml:"session_id_flag"`
-	PromptFlag    Words `toml:"prompt_flag"`
+	ContinueFlag  Argv `toml:"continue_flag"`
+	ResumeFlag    Argv `toml:"resume_flag"`
+	ForkFlag      Argv `toml:"fork_flag"`
+	SessionIDFlag Argv `toml:"session_id_flag"`
+	PromptFlag    Argv `toml:"prompt_flag"`
 
 	// The arguments that answer one prompt and end, and that print the answer
 	// as JSON, in which the session's id stands at SessionIDJSONPath (".a.b").
-	PrintFlag         Words  `toml:"print_flag"`
-	OutputFormatFlag  Words  `toml:"output_format_flag"`
+	PrintFlag         Argv   `toml:"print_flag"`
+	OutputFormatFlag  Argv   `toml:"output_format_flag"`
 	SessionIDJSONPath string `toml:"session_id_json_path"`
 	// SessionIDEnv is the variable that holds it.
 	SessionIDEnv string `toml:"session_id_env"`
 
 	// DangerousFlag has it ask for no permission; gt uses it only where
 	// DangerousMode says so, which a person sets.
-	DangerousFlag Words `toml:"dangerous_flag"`
-	DangerousMode bool  `toml:"dangerous_mode"`
+	DangerousFlag Argv `toml:"dangerous_flag"`
+	DangerousMode bool `toml:"dangerous_mode"`
 
 	// Dialect is how its hooks take an answer, by the name of the client that
 	// it was seen with; empty where it has no hooks. ContextCap is how much it
@@ -67,7 +67,7 @@ type Client struct {
 	ContextCap int    `toml:"context_cap"`
 	Hooks      Hooks  `toml:"hooks"`
 
-	// What its screen shows; see Look and Detect.
+	// What its screen shows; see ScreenState and Detect.
 	ReadyPrompt    string   `toml:"ready_prompt"`
 	BusyPatterns   []string `toml:"busy_patterns"`
 	PromptPatterns []string `toml:"prompt_patterns"`
@@ -86,7 +86,7 @@ type Client struct {
 // Flags are an agent's flags by what becomes of them in its next run, each as
 // its help shows it: "-c, --continue", "--model NAME", "-r [ID]" where the value
 // may be left out, "--file PATH..." where it may be several. One without a dash
-// is a command, the first word that is no flag.
+// is a command, the first word that is not a flag.
 type Flags struct {
 	Kept     []string `toml:"kept"`     // the person's choices
 	Once     []string `toml:"once"`     // for that one run
@@ -111,7 +111,7 @@ type Hooks struct {
 	// ProveFlags are the arguments with which it runs its hooks and reaches
 	// nobody, in an environment that has ProveEnv ("NAME=value") besides; nil
 	// where no such run is known.
-	ProveFlags Words    `toml:"prove_flags"`
+	ProveFlags Argv     `toml:"prove_flags"`
 	ProveEnv   []string `toml:"prove_env"`
 }
 
@@ -136,10 +136,10 @@ func ProgramName(args []string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".js"), ".mjs")
 }
 
-// Own says whether a variable belongs to one run of the client: its successor
+// IsRunVar reports whether a variable belongs to one run of the client: its successor
 // must not inherit it. Claude Code, for one, keeps no transcript of a session
 // that it takes for a child of another.
-func (c Client) Own(name string) bool {
+func (c Client) IsRunVar(name string) bool {
 	return slices.ContainsFunc(c.RunVars, func(own string) bool {
 		if prefix, ok := strings.CutSuffix(own, "*"); ok {
 			return strings.HasPrefix(name, prefix)
@@ -152,19 +152,19 @@ func (c Client) Own(name string) bool {
 func (c Client) Inherit(environ []string) []string {
 	var kept []string
 	for _, kv := range environ {
-		if name, _, _ := strings.Cut(kv, "="); !c.Own(name) {
+		if name, _, _ := strings.Cut(kv, "="); !c.IsRunVar(name) {
 			kept = append(kept, kv)
 		}
 	}
 	return kept
 }
 
-// CanResume and CanFork say whether the client can go on with a session, or with
+// CanResume and CanFork report whether the client can go on with a session, or with
 // a copy of it.
 func (c Client) CanResume() bool { return len(c.ResumeFlag) > 0 }
 func (c Client) CanFork() bool   { return len(c.ForkFlag) > 0 }
 
-// Headless says whether a client that was started with these arguments answers
+// Headless reports whether a client that was started with these arguments answers
 // one prompt and ends, without a person in front of it.
 func (c Client) Headless(args []string) bool {
 	_, rest := c.program(args)
@@ -175,7 +175,7 @@ func (c Client) Headless(args []string) bool {
 	return found
 }
 
-// contains says whether the words stand in args, one behind the other.
+// contains reports whether the words stand in args, one behind the other.
 func contains(args, words []string) bool {
 	for i := range len(args) - len(words) + 1 {
 		if slices.Equal(args[i:i+len(words)], words) {
@@ -196,7 +196,7 @@ func contains(args, words []string) bool {
 // how it prints), for the next run has one in front of it.
 //
 // A flag that we do not know is kept, for the person gave it; and so is the
-// word behind it, if that can be its value: it is no flag and has no blank in
+// word behind it, if that can be its value: it is not a flag and has no blank in
 // it, as a prompt has. Of a client whose flags are not known at all only the
 // program is kept.
 func (c Client) Restart(args []string, next Next) []string {
@@ -244,7 +244,7 @@ func (c Client) program(args []string) (program, rest []string) {
 			return args[:i+1], args[i+1:]
 		}
 	}
-	return slices.Clone(c.Command), nil // an interpreter without a script is no client
+	return slices.Clone(c.Command), nil // an interpreter without a script is not a client
 }
 
 // interpreter knows the programs that run a client which is a script.

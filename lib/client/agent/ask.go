@@ -45,8 +45,8 @@ type Ask struct {
 	OwnAccount bool `toml:"own_account"`
 }
 
-// Words are the arguments that ask, after stream also those for many questions.
-func (a *Ask) Words(transcript, id, scratch string, stream bool) []string {
+// Argv are the arguments that ask, after stream also those for many questions.
+func (a *Ask) Argv(transcript, id, scratch string, stream bool) []string {
 	words := a.Args
 	if stream {
 		words = slices.Concat(words, a.Stream)
@@ -54,7 +54,7 @@ func (a *Ask) Words(transcript, id, scratch string, stream bool) []string {
 	return fill(words, "{transcript}", transcript, "{id}", id, "{scratch}", scratch)
 }
 
-// Scratch says whether it takes a folder of its own.
+// Scratch reports whether it takes a folder of its own.
 func (a *Ask) Scratch() bool {
 	has := func(word string) bool { return strings.Contains(word, "{scratch}") }
 	return slices.ContainsFunc(a.Args, has) || slices.ContainsFunc(a.Set, has)
@@ -128,7 +128,7 @@ func (c Client) Account(getenv func(string) string, store string) string {
 	return c.StoreEnv + "=" + store
 }
 
-// same says whether two names are of one folder.
+// same reports whether two names are of one folder.
 func same(a, b string) bool {
 	if real, err := filepath.EvalSymlinks(a); err == nil {
 		a = real

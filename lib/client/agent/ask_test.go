@@ -14,7 +14,7 @@ func TestAskLeavesNoTrace(t *testing.T) {
 		"claude": {"--no-session-persistence", "--fork-session", "--strict-mcp-config", "/t/x.jsonl"},
 		"codex":  {"--ephemeral", "fork", "the-id", "features.hooks=false"},
 	} {
-		words := Builtin().Of(name).Ask.Words("/t/x.jsonl", "the-id", "/scratch", false)
+		words := Builtin().Of(name).Ask.Argv("/t/x.jsonl", "the-id", "/scratch", false)
 		for _, w := range want {
 			if !slices.Contains(words, w) {
 				t.Errorf("%s is asked by %q, without %s", name, words, w)
@@ -27,7 +27,7 @@ func TestAskLeavesNoTrace(t *testing.T) {
 		}
 	}
 	claude := Builtin().Of("claude").Ask
-	if got := claude.Words("t", "i", "s", true); !slices.Contains(got, "stream-json") || slices.Contains(claude.Args, "stream-json") {
+	if got := claude.Argv("t", "i", "s", true); !slices.Contains(got, "stream-json") || slices.Contains(claude.Args, "stream-json") {
 		t.Errorf("for a conversation the words are %q", got)
 	}
 	if claude.Scratch() || !Builtin().Of("codex").Ask.Scratch() {
@@ -42,7 +42,7 @@ func TestAskEnviron(t *testing.T) {
 	}
 	// No client's own run reaches another.
 	environ := []string{"HOME=/h", "CLAUDECODE=1", "GEMINI_CLI=1", "COPILOT_CLI=1", "CODEX_THREAD_ID=x", "CLAUDE_CONFIG_DIR=/c"}
-	if got := Builtin().Outside(environ); strings.Join(got, " ") != "HOME=/h CLAUDE_CONFIG_DIR=/c" {
+	if got := Builtin().StripRunVars(environ); strings.Join(got, " ") != "HOME=/h CLAUDE_CONFIG_DIR=/c" {
 		t.Errorf("%q", got)
 	}
 }

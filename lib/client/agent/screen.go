@@ -13,11 +13,11 @@ const (
 
 func (s State) String() string { return [...]string{"", "running", "waiting"}[s] }
 
-// Look says what the text of an agent's screen shows: one of its busy patterns
+// ScreenState says what the text of an agent's screen shows: one of its busy patterns
 // that it works, one of its prompt patterns, or the prompt that it is ready
 // with, that it waits. Patterns are plain text; case does not matter. A client
 // keeps what it said on its screen, so what stands further down counts.
-func (c Client) Look(screen string) State {
+func (c Client) ScreenState(screen string) State {
 	screen = strings.ToLower(screen)
 	busy, waiting := last(screen, c.BusyPatterns), last(screen, c.PromptPatterns)
 	switch {

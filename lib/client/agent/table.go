@@ -150,14 +150,14 @@ func (t *Table) add(f file) error {
 	return nil
 }
 
-// checkName refuses what would be no word in a wiring or on a command line.
+// checkName refuses what would not be one word in a wiring or on a command line.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("an agent without a name: [agents.\"\"]")
 	}
 	for i, r := range name {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || i > 0 && (r == '-' || r == '_' || r == '.')) {
-			return fmt.Errorf("%q is no name for an agent: letters, digits, - and _", name)
+			return fmt.Errorf("%q cannot name an agent: letters, digits, - and _", name)
 		}
 	}
 	return nil
@@ -205,7 +205,7 @@ func parseUsage(usage string) (names []string, v value) {
 // All returns the agents of the table, in its order.
 func (t *Table) All() []Client { return slices.Clone(t.clients) }
 
-// Known says whether the table has an agent of that name.
+// Known reports whether the table has an agent of that name.
 func (t *Table) Known(name string) bool {
 	return slices.ContainsFunc(t.clients, func(c Client) bool { return c.Name == name })
 }
@@ -218,10 +218,10 @@ func (t *Table) Of(name string) Client {
 			return c
 		}
 	}
-	return Client{Name: name, Command: Words{name}, Processes: []string{name}}
+	return Client{Name: name, Command: Argv{name}, Processes: []string{name}}
 }
 
-// IsClient says whether a program of that name is an agent of the table.
+// IsClient reports whether a program of that name is an agent of the table.
 func (t *Table) IsClient(name string) bool { return t.ByProcess(name).Name != "" }
 
 // ByProcess returns the agent that runs under that name, without a name where
@@ -235,22 +235,22 @@ func (t *Table) ByProcess(name string) Client {
 	return Client{}
 }
 
-// Outside returns what of an environment belongs to no run of any agent: what an
+// StripRunVars returns what of an environment belongs to no run of any agent: what an
 // agent gets that is started from within another.
-func (t *Table) Outside(environ []string) []string {
+func (t *Table) StripRunVars(environ []string) []string {
 	for _, c := range t.clients {
 		environ = c.Inherit(environ)
 	}
 	return environ
 }
 
-// Words are the words of a command line: in a file a string, which blanks part,
+// Argv are the words of a command line: in a file a string, which blanks part,
 // or a list, whose words may have blanks in them.
-type Words []string
+type Argv []string
 
 // UnmarshalTOML reads either form.
-func (w *Words) UnmarshalTOML(v any) error {
-	*w = Words{}
+func (w *Argv) UnmarshalTOML(v any) error {
+	*w = Argv{}
 	switch v := v.(type) {
 	case string:
 		*w = strings.Fields(v)
@@ -259,7 +259,7 @@ func (w *Words) UnmarshalTOML(v any) error {
 		for _, word := range v {
 			s, ok := word.(string)
 			if !ok {
-				return fmt.Errorf("%v is no word", word)
+				return fmt.Errorf("%v is not a string", word)
 			}
 			*w = append(*w, s)
 		}
@@ -269,7 +269,7 @@ func (w *Words) UnmarshalTOML(v any) error {
 }
 
 // With returns the words with an id in the place of {id}, or behind them.
-func (w Words) With(id string) []string {
+func (w Argv) With(id string) []string {
 	if slices.ContainsFunc(w, func(word string) bool { return strings.Contains(word, "{id}") }) {
 		return fill(w, "{id}", id)
 	}

@@ -113,7 +113,7 @@ env = { PLAIN = "1" }
 	}
 	vibe := all.Of("vibe")
 	if vibe.Icon != "🎵" || vibe.SessionIDEnv != "VIBE_SESSION_ID" || vibe.SessionIDJSONPath != ".session_id" ||
-		!slices.Equal(vibe.OutputFormatFlag, Words{"--output-format", "json"}) || !slices.Equal(vibe.Processes, []string{"vibe"}) {
+		!slices.Equal(vibe.OutputFormatFlag, Argv{"--output-format", "json"}) || !slices.Equal(vibe.Processes, []string{"vibe"}) {
 		t.Errorf("%+v", vibe)
 	}
 	for want, next := range map[string]Next{
@@ -166,12 +166,12 @@ func TestBadFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"[agents.codex]\ncomand = \"x\"":                               "agents.codex.comand means nothing",
 		"[agents.codex]\ncommand = 7":                                  "[agents.codex]: ",
-		"[agents.codex]\ncommand = [1]":                                "1 is no word",
+		"[agents.codex]\ncommand = [1]":                                "1 is not a string",
 		"[agents.codex]\ncommand = \"\"":                               "names no program",
 		"[agents.codex]\ncommand = []":                                 "names no program",
 		"[agents.\"\"]\ncommand = \"x\"":                               "without a name",
 		"[agents.codex\n":                                              "agents.toml': toml: line 2",
-		"[agents.\"../x\"]\ncommand = \"x\"":                           "is no name for an agent",
+		"[agents.\"../x\"]\ncommand = \"x\"":                           "cannot name an agent",
 		"[agents.codex]\ncommand = \"x\"\n[other]\nx = 1":              "the key other means nothing",
 		"[agents.codex]\ncommand = \"x\"\n[agents.codex.hooks]\nb = 1": "agents.codex.hooks.b means nothing",
 	} {
@@ -289,7 +289,7 @@ func TestLook(t *testing.T) {
 		"working\nthen delete it? [y/n]": Waiting,
 		"> \nworking":                    Busy,
 	} {
-		if got := a.Look(screen); got != want {
+		if got := a.ScreenState(screen); got != want {
 			t.Errorf("%q shows %q, want %q", screen, got, want)
 		}
 	}
@@ -303,7 +303,7 @@ func TestLook(t *testing.T) {
 
 // Headless runs are told by a flag or by a command.
 func TestHeadlessCommand(t *testing.T) {
-	c := Client{Name: "x", Command: Words{"x"}, Flags: &Flags{Headless: []string{"-p, --print", "exec"}, Kept: []string{"-m, --model NAME"}}}
+	c := Client{Name: "x", Command: Argv{"x"}, Flags: &Flags{Headless: []string{"-p, --print", "exec"}, Kept: []string{"-m, --model NAME"}}}
 	c.complete()
 	for line, want := range map[string]bool{
 		"x": false, "x exec it": true, "x -m exec": false, "x -m big exec it": true, "x please exec": false, "x --print": true,

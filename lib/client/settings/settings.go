@@ -135,7 +135,7 @@ func keep(path string, content []byte) (string, error) {
 	}
 }
 
-// HasBackup says whether there was a settings file before the first change.
+// HasBackup reports whether there was a settings file before the first change.
 func HasBackup(path string) bool {
 	_, err := os.Lstat(path + BackupSuffix)
 	return err == nil

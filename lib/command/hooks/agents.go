@@ -171,7 +171,7 @@ func stays(env *cli.Env, scope, path string) error {
 		"nothing was changed; put a file of the project's own there")
 }
 
-// here says whether the agent is on this machine: its command can be run, or it
+// here reports whether the agent is on this machine: its command can be run, or it
 // has been and left its folder.
 func (t target) here(env *cli.Env) bool {
 	if _, err := onPath(env, t.command); err == nil {

@@ -43,7 +43,7 @@ type finding struct {
 	Fix     string  `json:"fix,omitempty"`
 }
 
-// works says whether the hook does its job.
+// works reports whether the hook does its job.
 func (f finding) works() bool {
 	return f.State == wired || f.State == twice || f.State == otherPath
 }
@@ -141,7 +141,7 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	return r, nil
 }
 
-// complete says whether gt is wired into the agent as a whole. One that gt
+// complete reports whether gt is wired into the agent as a whole. One that gt
 // cannot be wired into lacks nothing.
 func (r report) complete() bool {
 	for _, w := range r.want {
@@ -168,7 +168,7 @@ func (r report) mend(path string) string {
 	return fmt.Sprintf("put '%s' right, and gt-hooks status %s says what it lacks", path, r.name)
 }
 
-// is says whether a finding is about the hook w.
+// is reports whether a finding is about the hook w.
 func (f finding) is(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
 
 // judge compares what a place has with what it should have.

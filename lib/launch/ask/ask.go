@@ -86,7 +86,7 @@ var own = []string{
 // Environ returns what of an environment is not the calling session's own,
 // whichever of the agents that is.
 func Environ(agents *agent.Table, environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(agents.Outside(environ)), func(kv string) bool {
+	return slices.DeleteFunc(slices.Clone(agents.StripRunVars(environ)), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(own, name)
 	})
@@ -138,7 +138,7 @@ func (p *Predecessor) call(stream, seeded bool) (*call, error) {
 // words are the client's arguments.
 func (p *Predecessor) words(scratch string, stream bool) []string {
 	a := p.Client.Ask
-	words := a.Words(p.Transcript, string(p.ID), scratch, stream)
+	words := a.Argv(p.Transcript, string(p.ID), scratch, stream)
 	if len(a.Servers) == 0 {
 		return words
 	}

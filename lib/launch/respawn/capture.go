@@ -56,7 +56,7 @@ const captured = "\x00captured\x00"
 // capture returns how the successor gets a session of its own, nil where it needs
 // none or cannot have one.
 func (s Successor) capture(next agent.Next) *Capture {
-	args := s.Client.Capture()
+	args := s.Client.SessionIDProbe()
 	if next.ID == "" || next.Resume != "" || len(s.Client.SessionIDFlag) > 0 || args == nil {
 		return nil
 	}

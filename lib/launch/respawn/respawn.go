@@ -72,7 +72,7 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 	r := Run{
 		Dir:     prev.Dir,
 		Args:    s.Client.Restart(args, next),
-		Env:     s.environ(known.Outside(prev.Environ)),
+		Env:     s.environ(known.StripRunVars(prev.Environ)),
 		Pane:    prev.Pane.ID,
 		Shell:   prev.shell(),
 		Capture: s.capture(next),

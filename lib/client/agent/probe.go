@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Capture returns the command line that asks an agent for a session whose id can
-// be read from what it prints, for one that takes no id from outside: it answers
+// SessionIDProbe returns the command line that asks an agent for a session whose id
+// can be read from what it prints, for one that takes no id from outside: it answers
 // a prompt as short as can be, and prints that as JSON. nil where it cannot.
-func (c Client) Capture() []string {
+func (c Client) SessionIDProbe() []string {
 	if !c.CanResume() || len(c.OutputFormatFlag) == 0 || c.SessionIDJSONPath == "" {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (c Client) Capture() []string {
 
 // SessionIDIn returns what stands at SessionIDJSONPath in what the agent printed:
 // in all of it, else in the last line that has it. It is "" where nothing does,
-// and where that is no text, or "null".
+// and where that is not a string, or "null".
 func (c Client) SessionIDIn(output []byte) string {
 	if id := at(output, c.SessionIDJSONPath); id != "" {
 		return id

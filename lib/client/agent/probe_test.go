@@ -10,15 +10,15 @@ import (
 // S2-33 S2-34 S2-49
 func TestCapture(t *testing.T) {
 	vibe := Client{
-		Command: Words{"vibe"}, ResumeFlag: Words{"--resume"}, PrintFlag: Words{"-p"},
-		OutputFormatFlag: Words{"--output-format", "json"}, SessionIDJSONPath: ".session.id",
-		DangerousFlag: Words{"--yes"},
+		Command: Argv{"vibe"}, ResumeFlag: Argv{"--resume"}, PrintFlag: Argv{"-p"},
+		OutputFormatFlag: Argv{"--output-format", "json"}, SessionIDJSONPath: ".session.id",
+		DangerousFlag: Argv{"--yes"},
 	}
-	if got := strings.Join(vibe.Capture(), " "); got != "vibe -p --output-format json ." {
+	if got := strings.Join(vibe.SessionIDProbe(), " "); got != "vibe -p --output-format json ." {
 		t.Errorf("it is asked by %q", got)
 	}
 	vibe.DangerousMode = true
-	if got := strings.Join(vibe.Capture(), " "); got != "vibe --yes -p --output-format json ." {
+	if got := strings.Join(vibe.SessionIDProbe(), " "); got != "vibe --yes -p --output-format json ." {
 		t.Errorf("in the dangerous mode it is asked by %q", got)
 	}
 	for name, c := range map[string]Client{
@@ -26,7 +26,7 @@ func TestCapture(t *testing.T) {
 		"without JSON":       {ResumeFlag: vibe.ResumeFlag, SessionIDJSONPath: ".id"},
 		"without a path":     {ResumeFlag: vibe.ResumeFlag, OutputFormatFlag: vibe.OutputFormatFlag},
 	} {
-		if got := c.Capture(); got != nil {
+		if got := c.SessionIDProbe(); got != nil {
 			t.Errorf("one %s is asked by %q", name, got)
 		}
 	}
