@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gt/lib/client"
 	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/state/session"
@@ -72,8 +73,7 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("a command that %s runs does not look at %s", c.Name, c.SessionIDEnv)
 		}
 	}
-	want := []string{"claude", "codex", "gemini", "qwen", "copilot", "cursor", "opencode", "pi", "amp"}
-	if !slices.Equal(names, want) {
+	if !slices.Equal(names, client.Names()) || names[0] != DefaultName {
 		t.Errorf("the agents are %q", names)
 	}
 	// Who changes one of what is returned changes no other's.
