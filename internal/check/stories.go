@@ -119,15 +119,19 @@ func tell(p *printer, names []string) (failed []string, passed int, report strin
 				said[top] = new(bytes.Buffer)
 			}
 			said[top].WriteString(e.Output)
-		case e.Action == "fail" && e.Test != "" && !below:
+		case e.Action == "fail" && strings.Count(e.Test, "/") == 1:
+			failed = append(failed, e.Test) // before its parent
+		case e.Action == "fail" && e.Test != "" && !below && !slices.ContainsFunc(failed, func(part string) bool { return strings.HasPrefix(part, top+"/") }):
 			failed = append(failed, top)
 		case e.Action == "pass" && e.Test != "" && !below:
 			passed++
 		}
 	}
 	for _, name := range append([]string{""}, failed...) {
-		if b := said[name]; b != nil {
+		top, _, _ := strings.Cut(name, "/")
+		if b := said[top]; b != nil {
 			report += b.String()
+			delete(said, top)
 		}
 	}
 	return failed, passed, report, err
