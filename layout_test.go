@@ -47,7 +47,7 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/sys/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation", "lib/conversation/transcript", "lib/catalog/history", "lib/log/eventlog", "lib/place", "lib/client/account",
+	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation", "lib/conversation/transcript", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/client/account",
 		"lib/client/claude/conversation", "lib/client/codex/conversation", "lib/client/copilot/conversation", "lib/client/gemini/conversation",
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/pi/conversation"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
@@ -59,7 +59,7 @@ var only = []struct {
 	{"mvdan.cc/sh/v3/syntax", []string{"lib/client/hook"}, "what a command line runs is asked in one place"},
 	{"github.com/junegunn/fzf/src", []string{"lib/command/pick"}, "a finder is as large as all the rest, and slow to start"},
 	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation"}, "the reader of a database is linked where OpenCode's conversations are read"},
-	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn"},
+	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/launch/sibling", "lib/view/pick", "lib/launch/respawn"},
 		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one"},
 	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/place"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
@@ -76,7 +76,7 @@ var calls = []struct {
 	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/sys/atomicfile; a rename without a sync, or across folders, loses files"},
 	{`os\.(WriteFile|Create)\(`, []string{"lib/conversation/readertest"}, "what is written in place is seen half; the harness of the readers' tests writes damaged files"},
 	{`(?i)(redact|clean)\w*(\(\))?\((term|plain|transcript)\.`, nil, "what is cleaned or cut before hides a secret; Env.Text and Env.Line do it in order"},
-	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick"}, "a program becomes another, and runs none"},
+	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/launch/sibling", "lib/view/pick"}, "a program becomes another, and runs none"},
 	{`os\.Exit\(`, nil, "a command returns its code; only main ends the process"},
 	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/sys/flock"},
 		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},
@@ -86,10 +86,14 @@ var calls = []struct {
 // heavy is what no binary that runs in a hook carries, directly or through
 // others: each of its imports would be paid for at every prompt or tool call.
 var heavy = map[string][]string{
-	"cmd/gt-keepalive":  {"net/http", "github.com/BurntSushi/toml", "gt/lib/conversation/transcript"},
+	"cmd/gt-keepalive":  append([]string{"net/http", "github.com/BurntSushi/toml", "gt/lib/sys/sqlite"}, readersOf...),
 	"cmd/gt-checkpoint": {"net/http", "github.com/BurntSushi/toml"},
-	"cmd/gt-prime":      {"net/http", "github.com/BurntSushi/toml"},
+	"cmd/gt-prime":      append([]string{"net/http", "github.com/BurntSushi/toml", "gt/lib/sys/sqlite"}, readersOf...),
 }
+
+// readersOf are what reads conversations: what gt-prime tells was read at the end of a
+// turn, or is read by gt-seance.
+var readersOf = []string{"gt/lib/client/readers", "gt/lib/client/claude/conversation", "gt/lib/conversation/transcript"}
 
 // vague are names that say nothing of what is in a package.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "misc", "base", "shared", "lib", "core", "types", "model", "models", "manager", "service"}

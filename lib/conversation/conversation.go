@@ -139,6 +139,11 @@ type Options struct {
 	// faster than to read it. A record that can hold a Prompt is read all the
 	// same, so that the turns can be counted.
 	Skip func(record []byte) bool
+
+	// ForSummary also gives what nothing but a summary needs: titles, folders, lists
+	// of to-dos, tracked files. A hook waits for it: of a record that is longer than
+	// a megabyte a client's reader need not hold more than both ends.
+	ForSummary bool
 }
 
 // Kind is what an entry is.
@@ -154,6 +159,12 @@ const (
 	Result     Kind = "result"  // of a tool
 	Summary    Kind = "summary" // what the client put in place of what it compacted
 	TokenUsage Kind = "spent"   // what a request cost; it has no text
+
+	// With Options.ForSummary:
+	Title    Kind = "title"   // what the conversation is called
+	Folder   Kind = "folder"  // where it began, as far as this Read knows
+	TodoList Kind = "todos"   // what the agent has to do; see Entry.Todos
+	Tracked  Kind = "tracked" // the files that the client has seen changed, a line each, the last one first
 )
 
 // Entry is one thing that was said or done in a conversation.
@@ -163,7 +174,18 @@ type Entry struct {
 	Tool string // the tool's name, of a Call and, where the record tells it, of a Result
 	// Failed reports of a Result that the record calls it an error. That a command
 	// ended with another code than 0 some clients write in the text only.
-	Failed bool
+	// Of an Answer it reports that the client wrote it, about an error.
+	Failed    bool
+	Rejected  bool // of a Result: the person did not let the Call happen
+	Generated bool // of a Title: the client made it up
+
+	// CallID tells which Result belongs to which Call, where the client says so. It
+	// then says in Failed, too, what became of a command.
+	CallID string
+	// Target is of a Call the command line of a shell or the file that it changes,
+	// where Text has other arguments too.
+	Target string
+	Todos  *Todos // of a TodoList
 	Time   time.Time
 
 	// ID is the message's, where it has one. It is the same in a fork's copy, and
@@ -185,4 +207,38 @@ type Usage struct {
 	// Cost is in US dollars, and 0 where the transcript states none: no price is
 	// known here.
 	Cost float64 `json:"cost_usd,omitempty"`
+}
+
+// Todos are what is said of the agent's list of things to do.
+type Todos struct {
+	Scope TodoScope
+	Items []Todo
+}
+
+// TodoScope is how much of a list Todos are.
+type TodoScope int
+
+// There are lists that are written whole each time, and tasks that change one by one.
+const (
+	WholeList TodoScope = iota
+	AllTasks
+	SomeTasks // the others are as they were, and so is what is empty in these
+	TaskFiles // all tasks, as the client keeps them in files of its own: these hold
+)
+
+// Todo is an item of the agent's list.
+type Todo struct {
+	ID     string `json:"id,omitempty"`
+	Text   string `json:"text,omitempty"`
+	Status string `json:"status,omitempty"` // pending, in_progress, completed or deleted
+}
+
+// HasReader reports whether gt reads the conversations of a client (lib/client/readers
+// has the readers themselves, which a hook need not link).
+func HasReader(client string) bool {
+	switch client {
+	case "claude", "codex", "copilot", "gemini", "qwen", "opencode", "pi":
+		return true
+	}
+	return false
 }

@@ -26,6 +26,12 @@ const (
 // without a line feed is not yet one. It returns where the line after the last
 // that was given begins. The bytes are valid only during the call.
 func Lines(path string, from int64, each func(line []byte, at int64) bool) (next int64, err error) {
+	return LinesWithin(path, from, MaxRecord, each, nil)
+}
+
+// LinesWithin is Lines, and of a line that is longer than most bytes it gives both
+// ends to long, where that is not nil, and holds no more of it.
+func LinesWithin(path string, from, most int64, each func(line []byte, at int64) bool, long func(front, back []byte, at int64) bool) (next int64, err error) {
 	f, err := atomicfile.OpenFollowing(path)
 	if err != nil {
 		return from, err
@@ -35,7 +41,7 @@ func Lines(path string, from int64, each func(line []byte, at int64) bool) (next
 		return from, atomicfile.Error("read", path, err)
 	}
 	r := bufio.NewReaderSize(f, 256<<10)
-	var long []byte
+	var held []byte
 	for at := from; ; {
 		line, err := r.ReadSlice('\n')
 		size := int64(len(line))
@@ -44,9 +50,9 @@ func Lines(path string, from int64, each func(line []byte, at int64) bool) (next
 				line, err = r.ReadSlice('\n')
 				size += int64(len(line))
 			}
-			if err == nil && size <= MaxRecord {
-				long = slices.Grow(long[:0], int(size))
-				line = long[:size]
+			if err == nil && size <= most {
+				held = slices.Grow(held[:0], int(size))
+				line = held[:size]
 				if n, rerr := f.ReadAt(line, at); int64(n) < size {
 					err = rerr // it may have been cut off since
 				}
@@ -58,9 +64,18 @@ func Lines(path string, from int64, each func(line []byte, at int64) bool) (next
 		case err != nil:
 			return at, atomicfile.Error("read", path, err)
 		}
-		begin := at
+		begin, more := at, true
 		at += size
-		if size <= MaxRecord && !each(bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), begin) {
+		switch {
+		case size <= most:
+			more = each(bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), begin)
+		case long != nil:
+			front, back := make([]byte, peek), make([]byte, peek)
+			a, _ := f.ReadAt(front, begin)
+			b, _ := f.ReadAt(back, at-1-peek)
+			more = long(front[:a], back[:b], begin)
+		}
+		if !more {
 			return at, nil
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
-	"gt/lib/conversation/transcript"
+	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
@@ -104,7 +104,15 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	if err := call.NameTmux(); err != nil {
 		env.Warn("%v", err)
 	}
+	var unread error
+	reading := cli.Go(func() { // git takes longer
+		if w.Hook {
+			unread = advance(env, call)
+		}
+	})
 	state, err := git.Status(call.Home.Dir, gitWait)
+	reading.Wait()
+	call.Warn(unread)
 	if err != nil && !errors.Is(err, git.ErrNotRepository) {
 		env.Warn("%v", err)
 	}
@@ -184,7 +192,7 @@ func (w *write) tell(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 		}
 	}
 	if answer != "" {
-		c.LastAnswer = transcript.Cut(env.Redact(answer), lastAnswer)
+		c.LastAnswer = summary.Cut(env.Redact(answer), lastAnswer)
 	}
 }
 

@@ -26,6 +26,7 @@ type order struct {
 	hook     bool // nobody reads what is printed, and Input is a client's
 	watch    bool
 	quietGit bool
+	looks    bool // nothing is to be changed
 }
 
 // handover is one hand-over that is decided on: whose, what is asked for, who

@@ -127,7 +127,7 @@ func (g *grammar) Run(env *cli.Env) error {
 func (g *grammar) order() order {
 	o := order{
 		kind: session.KindHandoff, subject: g.Subject, to: g.To, reason: g.Reason, collect: g.Collect,
-		hook: g.Client.Hook, watch: g.Watch, quietGit: g.NoGitCheck,
+		hook: g.Client.Hook, watch: g.Watch, quietGit: g.NoGitCheck, looks: g.Print || g.DryRun,
 	}
 	switch {
 	case g.Auto:

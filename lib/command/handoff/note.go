@@ -6,12 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"gt/lib/catalog/history"
 	"gt/lib/cli"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
 	"gt/lib/conversation/brief"
+	"gt/lib/conversation/summary"
+	"gt/lib/conversation/tail"
 	"gt/lib/place/git"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
+	"gt/lib/state/request"
 )
 
 // draft is what a hand-over tells: what its note is to say, and what it comes from.
@@ -80,7 +84,7 @@ func (h handover) gather(b *brief.Brief) {
 	}
 	var err error
 	if path := h.transcript(); path != "" {
-		b.Session, err = history.Tail(h.form(), path, h.id, h.dir, h.redact)
+		b.Session, err = h.tail(path)
 		warn(err)
 	}
 	if h.record != nil {
@@ -99,6 +103,30 @@ func (h handover) gather(b *brief.Brief) {
 	b.Hooked = slices.DeleteFunc(hooked, func(n mail.Note) bool { return n.Type == mail.Handoff })
 	b.Unread, b.More, err = box.Unread()
 	warn(err)
+}
+
+// tail is what the conversation says, read from where it was read last. What a
+// sandbox keeps from being kept is read again the next time.
+func (h handover) tail(path string) (summary.Summary, error) {
+	f := conversation.File{Client: h.form(), Path: path, ID: h.id}
+	read, at := readers.Read(f.Client), tail.File{}
+	if h.record != nil {
+		at = tail.Of(h.home, h.record)
+	}
+	var fold *summary.Fold
+	var err error
+	if h.record == nil || h.looks {
+		fold, err = at.Look(f, h.dir, read, h.redact)
+	} else {
+		fold, err = at.Advance(f, h.dir, read, h.redact)
+		if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
+			err = nil
+		}
+	}
+	if fold == nil {
+		return summary.Summary{}, err
+	}
+	return summary.Of(fold), err
 }
 
 // gitWait bounds git, which may be slow in a huge worktree.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"gt/lib/client/hook"
-	"gt/lib/conversation/transcript"
+	"gt/lib/conversation/summary"
 	"gt/lib/text/frame"
 )
 
@@ -46,7 +46,7 @@ func toKeep(d hook.Dialect, note, essentials string) string {
 		if n <= 0 {
 			return text + end // not even the tags fit
 		}
-		told = frame.Of(fromConversation, transcript.Cut(facts, n))
+		told = frame.Of(fromConversation, summary.Cut(facts, n))
 	}
 	return text + lead + told + "\n\n" + end
 }

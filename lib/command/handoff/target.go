@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"gt/lib/catalog/history"
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
+	"gt/lib/conversation"
 	"gt/lib/conversation/transcript"
 	"gt/lib/live"
 	"gt/lib/place/home"
@@ -267,7 +267,7 @@ func (t target) owned(path string) string {
 // not know keeps it, as far as anything is known, as the one does whose dialect it
 // speaks.
 func (t target) form() string {
-	if history.Reads(t.name) {
+	if conversation.HasReader(t.name) {
 		return t.name
 	}
 	return t.client().Dialect

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"gt/lib/conversation/transcript"
+	"gt/lib/conversation/summary"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
@@ -22,7 +22,7 @@ type situation struct {
 	// crashed is the predecessor, where it broke off and left something to go on
 	// from; else nil.
 	crashed    *session.Record
-	tail       transcript.Summary     // of its conversation
+	tail       summary.Summary        // of its conversation
 	checkpoint *checkpoint.Checkpoint // what it saved while it worked, or nil
 	hooked     []mail.Note            // the oldest first
 	work       []beads.Work

@@ -8,7 +8,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
-	"gt/lib/conversation/transcript"
+	"gt/lib/conversation/summary"
 	"gt/lib/place/home"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
@@ -36,7 +36,7 @@ type facts struct {
 	allMarkers  bool                // none of them was unreadable
 	note        mailbox             // what the hand-over's note is
 	checkpoints []savedCheckpoint   // the newest first
-	tail        transcript.Summary  // of the conversation of the session that broke off
+	tail        summary.Summary     // of the conversation of the session that broke off
 	hooked      []hookedNote        // the oldest first
 	allHooked   bool                // the box could be read
 	given       *mail.Note          // what the session was given, where its client has forgotten that
@@ -309,14 +309,11 @@ func (s *start) gatherTail(f *facts, h handover) {
 	if !p.brokeOff() || h.marker != nil {
 		return
 	}
-	tail, err := s.tail(p.Record)
-	if err != nil {
-		if p.Transcript != "" && !errors.Is(err, fs.ErrNotExist) {
-			s.warn(err)
-		}
-		return
+	tail, err := s.tail(f.access, p.Record)
+	if err != nil && p.Transcript != "" && !errors.Is(err, fs.ErrNotExist) {
+		s.warn(err)
 	}
-	f.tail = tail
+	f.tail = tail // with an error it may lack the end
 }
 
 // gatherHooked finds the notes that are hooked to the agent, and reads those that

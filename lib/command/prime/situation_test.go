@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/lib/conversation/transcript"
+	"gt/lib/conversation/summary"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
@@ -157,7 +157,7 @@ func taken(by session.ID) func(*savedCheckpoint) {
 
 var (
 	itsCheckpoint = saves("of it", "old")
-	itsTask       = fact{"its conversation has requests", func(f *facts) { f.tail = transcript.Summary{Requests: []transcript.Request{{}}} }}
+	itsTask       = fact{"its conversation has requests", func(f *facts) { f.tail = summary.Summary{Requests: []summary.Request{{}}} }}
 	given         = fact{"its record names the note that it was given", func(f *facts) { f.given = &mail.Note{ID: "n-given"} }}
 )
 

@@ -7,7 +7,7 @@ import (
 	"gt/lib/client/hook"
 )
 
-const summary = `
+const about = `
 Finds every session that ever ran on this machine, of all agents: by what gt's
 event log says of it, and by the conversation that the agent itself keeps.
 
@@ -36,7 +36,7 @@ const exitCodes = `
 // Main runs gt-seance and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
-	return cli.Run(env, cli.Program{Name: "gt-seance", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()})
+	return cli.Run(env, cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()})
 }
 
 type grammar struct {
@@ -52,5 +52,6 @@ type grammar struct {
 	Usage    usage      `cmd:"" help:"Add up the tokens that were spent."`
 	Talk     talk       `cmd:"" help:"Ask a session what it knows, and leave no trace of it."`
 	Resume   resumption `cmd:"" help:"Go on with a session, in its folder and by its own agent."`
+	Tail     ending     `cmd:"" hidden:"" help:"Print what a session's conversation says, for gt-prime."`
 	Pick     picking    `cmd:"" help:"Find a session by its name, folder or age, and go on with it."`
 }

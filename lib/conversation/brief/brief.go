@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gt/lib/conversation/transcript"
+	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
 	"gt/lib/state/mail"
 	"gt/lib/text/term"
@@ -19,7 +19,7 @@ import (
 type Brief struct {
 	Message string // the session's own words to its successor
 	Noted   string // what it had put into its checkpoint, a line each
-	Session transcript.Summary
+	Session summary.Summary
 	State   git.State
 	Commits []git.Commit // made during the session, the oldest first
 	Hooked  []mail.Note
@@ -80,7 +80,7 @@ func (b Brief) Subject() string {
 	if s == "" {
 		return "hand-over"
 	}
-	return transcript.Cut(term.OneLine(s), 72)
+	return summary.Cut(term.OneLine(s), 72)
 }
 
 // Text is the whole brief. The same facts give the same text.
@@ -98,13 +98,13 @@ func (b Brief) Text() string {
 	}
 	s := b.Session
 	last, first := b.lastRequest(), s.First.Text
-	answer := transcript.Cut(s.Answer, lastAnswer)
+	answer := summary.Cut(s.Answer, lastAnswer)
 	add("", b.Message)
 	add("Open to-dos"+done(s.Done), b.todos()...)
-	add("Noted on the way", transcript.Cut(b.Noted, maxNoted))
-	asked := transcript.Cut(last, lastRequest)
+	add("Noted on the way", summary.Cut(b.Noted, maxNoted))
+	asked := summary.Cut(last, lastRequest)
 	add("Asked last", asked)
-	goal := transcript.Cut(first, shortGoal)
+	goal := summary.Cut(first, shortGoal)
 	if first != last {
 		add("The session began with", goal)
 	}
@@ -113,10 +113,10 @@ func (b Brief) Text() string {
 	add("In the worktree", b.worktree()...)
 	add("Files changed in this session, the last one first", strings.Join(firstN(s.Files, maxFiles), ", "))
 	if asked != last {
-		add("What was asked last, in full", transcript.Cut(last, fullRequest))
+		add("What was asked last, in full", summary.Cut(last, fullRequest))
 	}
 	if first != last && first != goal {
-		add("What it began with, in full", transcript.Cut(first, fullRequest))
+		add("What it began with, in full", summary.Cut(first, fullRequest))
 	}
 	add("Commits of this session", b.commits()...)
 	add("Asked before, and answered", b.turns()...)
@@ -140,10 +140,10 @@ func (b Brief) Essentials() string {
 	}
 	return Brief{
 		Hooked: b.Hooked,
-		Session: transcript.Summary{
+		Session: summary.Summary{
 			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),
-			Requests: s.Requests[last:], First: transcript.Request{Text: b.lastRequest()},
+			Requests: s.Requests[last:], First: summary.Request{Text: b.lastRequest()},
 		},
 	}.Text()
 }
@@ -183,7 +183,7 @@ func (b Brief) turns() []string {
 	var replies []string
 	for _, r := range slices.Backward(b.Session.Requests) {
 		if r.Reply {
-			replies = append(replies, "  the person replied: "+transcript.Cut(term.OneLine(r.Text), shortRequest))
+			replies = append(replies, "  the person replied: "+summary.Cut(term.OneLine(r.Text), shortRequest))
 			continue
 		}
 		slices.Reverse(replies)
@@ -195,7 +195,7 @@ func (b Brief) turns() []string {
 		case r.Text == b.Session.First.Text:
 			turn = append(turn, "- (the first request)")
 		default:
-			turn = append(turn, "- "+transcript.Cut(term.OneLine(r.Text), shortRequest))
+			turn = append(turn, "- "+summary.Cut(term.OneLine(r.Text), shortRequest))
 		}
 		turn = append(turn, replies...)
 		if r.Answer != "" && len(turns) > 0 {
@@ -248,7 +248,7 @@ func (b Brief) commits() []string {
 }
 
 // line is the beginning and end of somebody else's line, which may hold anything.
-func line(s string) string { return transcript.Cut(term.OneLine(term.Clean(s)), 120) }
+func line(s string) string { return summary.Cut(term.OneLine(term.Clean(s)), 120) }
 
 func (b Brief) notes() []string {
 	var lines []string
@@ -265,7 +265,7 @@ func (b Brief) notes() []string {
 }
 
 // commands leaves out gt's own: what they said stands elsewhere.
-func commands(cs []transcript.Command) []string {
+func commands(cs []summary.Command) []string {
 	var lines []string
 	for _, c := range cs {
 		if strings.Contains(c.Text, "gt-handoff ") || strings.Contains(c.Text, "gt-checkpoint ") {

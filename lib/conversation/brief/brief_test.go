@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"gt/lib/conversation/transcript"
+	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
 	"gt/lib/state/mail"
 	"gt/lib/text/term"
 )
 
-func ask(texts ...string) (rs []transcript.Request) {
+func ask(texts ...string) (rs []summary.Request) {
 	for _, t := range texts {
-		rs = append(rs, transcript.Request{Text: t, Answer: "answer to " + t})
+		rs = append(rs, summary.Request{Text: t, Answer: "answer to " + t})
 	}
 	return rs
 }
@@ -22,12 +22,12 @@ func ask(texts ...string) (rs []transcript.Request) {
 func full() Brief {
 	return Brief{
 		Message: "the parser is half done",
-		Session: transcript.Summary{
-			Title: "Port the parser", First: transcript.Request{Text: "port the parser"},
+		Session: summary.Summary{
+			Title: "Port the parser", First: summary.Request{Text: "port the parser"},
 			Requests: ask("port the parser", "use a table", "now the tests"),
 			Answer:   "the tests pass but one",
-			Todos:    []transcript.Todo{{Text: "fix the\nlast test", Status: "in_progress"}, {Text: "docs", Status: "pending"}}, Done: 3,
-			Files: []string{"parser.go", "parser_test.go"}, Commands: []transcript.Command{{Text: "go test", Failed: true}, {Text: "go vet"}},
+			Todos:    []summary.Todo{{Text: "fix the\nlast test", Status: "in_progress"}, {Text: "docs", Status: "pending"}}, Done: 3,
+			Files: []string{"parser.go", "parser_test.go"}, Commands: []summary.Command{{Text: "go test", Failed: true}, {Text: "go vet"}},
 			Failures: []string{"go test: FAIL TestX"}, Compacted: "Kept: the grammar is in docs.",
 		},
 		State: git.State{Branch: "main", Head: strings.Repeat("a", 40), Changes: []git.Change{
@@ -106,13 +106,13 @@ func TestIsBounded(t *testing.T) {
 func TestSubject(t *testing.T) {
 	long := strings.Repeat("a long request ", 30)
 	for name, c := range map[string]struct {
-		s    transcript.Summary
+		s    summary.Summary
 		want string
 	}{
-		"the title":       {transcript.Summary{Title: "Port the\nparser", Requests: ask("x")}, "Port the parser"},
-		"the last asked":  {transcript.Summary{Requests: ask("first", "now the\n tests")}, "now the tests"},
-		"nothing":         {transcript.Summary{}, "hand-over"},
-		"a long one, cut": {transcript.Summary{Requests: ask(long)}, transcript.Cut(strings.TrimSpace(long), 72)},
+		"the title":       {summary.Summary{Title: "Port the\nparser", Requests: ask("x")}, "Port the parser"},
+		"the last asked":  {summary.Summary{Requests: ask("first", "now the\n tests")}, "now the tests"},
+		"nothing":         {summary.Summary{}, "hand-over"},
+		"a long one, cut": {summary.Summary{Requests: ask(long)}, summary.Cut(strings.TrimSpace(long), 72)},
 	} {
 		if got := (Brief{Session: c.s}).Subject(); got != c.want || strings.Contains(got, "\n") {
 			t.Errorf("%s: %q", name, got)
@@ -123,7 +123,7 @@ func TestSubject(t *testing.T) {
 // The lines for a summary are those that it must keep, and no others.
 func TestEssentials(t *testing.T) {
 	b := full()
-	b.Session.Requests = append(b.Session.Requests, transcript.Request{Text: "yes, do", Reply: true})
+	b.Session.Requests = append(b.Session.Requests, summary.Request{Text: "yes, do", Reply: true})
 	text := b.Essentials()
 	for _, want := range []string{"fix the last test", "Asked last\nnow the tests", "FAIL TestX", "parser_test.go", "the work"} {
 		if !strings.Contains(text, want) {

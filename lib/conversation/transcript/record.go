@@ -1,3 +1,7 @@
+// Package transcript parses the records of Claude Code's conversations: a file of one
+// JSON record a line that grows to hundreds of megabytes. The form is the client's
+// own, here as in 2.1.197, and may change with any version; what is not understood is
+// passed over.
 package transcript
 
 import (
@@ -31,9 +35,9 @@ type Record struct {
 	Timestamp  string // RFC 3339
 	origin     string // empty or human for what a person wrote
 	Message    gjson.Result
-	attachment gjson.Result
+	Attachment gjson.Result
 	Result     gjson.Result // toolUseResult
-	snapshot   gjson.Result
+	Snapshot   gjson.Result
 }
 
 // Parse reads a line in one pass. Of a line that is no record it makes an
@@ -80,15 +84,24 @@ func Parse(line []byte) Record {
 		case "message":
 			rec.Message = v
 		case "attachment":
-			rec.attachment = v
+			rec.Attachment = v
 		case "toolUseResult":
 			rec.Result = v
 		case "snapshot":
-			rec.snapshot = v
+			rec.Snapshot = v
 		}
 		return true
 	})
 	return rec
+}
+
+// Request is what a person wrote, with an empty text where they wrote nothing.
+type Request struct {
+	Text string
+	Time time.Time // zero where it is not known
+	// Reply reports that it was not said of their own accord: it answers the
+	// agent's question, or says why a tool was refused.
+	Reply bool
 }
 
 // look is what a line is by the look of its front.
@@ -141,6 +154,22 @@ func lookAt(line []byte) look {
 	return other
 }
 
+// Long is the record in a line of which only both ends are at hand. It can be a
+// prompt with a picture behind it; of any other it is empty.
+func Long(front, back []byte) Record {
+	i := bytes.Index(front, userMessage)
+	if i < 0 || lookAt(front) != asking || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
+		return Record{}
+	}
+	// What is cut off ends the message for gjson, and a text that is cut is none:
+	// half a secret would not be known for one.
+	rec := Record{Kind: "user", Message: gjson.ParseBytes(front[i:])}
+	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
+		rec.Timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
+	}
+	return rec
+}
+
 // Own returns the record as one of the conversation itself: in a subagent's
 // transcript every record is marked as a subagent's.
 func (rec Record) Own() Record {
@@ -174,7 +203,7 @@ func (rec Record) Request() Request {
 		}
 	case rec.Kind == "attachment":
 		// A prompt that was typed while the agent was at work.
-		a := rec.attachment
+		a := rec.Attachment
 		kind := a.Get("origin.kind").Str
 		if a.Get("type").Str == "queued_command" && a.Get("commandMode").Str == "prompt" &&
 			!a.Get("isMeta").Bool() && (kind == "" || kind == "human") {
@@ -315,4 +344,30 @@ func (rec Record) Texts() string {
 		return true
 	})
 	return strings.Join(all, "\n")
+}
+
+// Flat is the text of a tool's result.
+func Flat(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var all []string
+	content.ForEach(func(_, b gjson.Result) bool {
+		all = append(all, b.Get("text").Str)
+		return true
+	})
+	return strings.Join(all, "\n")
+}
+
+// kept takes out of a compaction's summary what the client puts around it.
+func kept(s string) string {
+	const preface = "The summary below covers the earlier portion of the conversation."
+	if _, after, ok := strings.Cut(s, "\nSummary:\n"); ok {
+		s = after
+	} else if _, after, ok := strings.Cut(s, preface); ok {
+		s = after
+	}
+	s, _, _ = strings.Cut(s, "\nIf you need specific details from before compaction")
+	s, _, _ = strings.Cut(s, "\nPlease continue the conversation from where we left it off")
+	return strings.TrimSpace(s)
 }

@@ -21,7 +21,7 @@ var tokens = []byte(`"tokens":{"input":`)
 // Tokens returns how many tokens the model was last given, and which model that
 // was, of a transcript of Gemini CLI; 0 where it does not say.
 func Tokens(path string) (n int64, model string, err error) {
-	f, err := Open(path)
+	f, err := atomicfile.OpenFollowing(path)
 	if err != nil {
 		return 0, "", err
 	}

@@ -516,6 +516,11 @@ func TestPrune(t *testing.T) {
 	}
 	put("old-and-live", 100*24*time.Hour, false)
 	put("old", 8*24*time.Hour, true)
+	for _, id := range []string{"old", "old-and-live"} {
+		if err := os.WriteFile(s.Home.Path("sessions", id+".tail"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i := range 60 {
 		put(ID(fmt.Sprint("e", i)), time.Duration(i)*time.Minute, true)
 	}
@@ -526,6 +531,11 @@ func TestPrune(t *testing.T) {
 	}
 	if len(all) != keepEnded+2 || s.Exists("old") || !s.Exists("old-and-live") || !s.Exists("e0") || s.Exists("e50") {
 		t.Errorf("%d records are left", len(all))
+	}
+	for id, want := range map[string]bool{"old": false, "old-and-live": true} {
+		if _, err := os.Stat(s.Home.Path("sessions", id+".tail")); (err == nil) != want {
+			t.Errorf("the tail of %s: %v", id, err)
+		}
 	}
 	if !slices.IsSortedFunc(all, func(a, b *Record) int { return b.StartedAt.Compare(a.StartedAt) }) {
 		t.Error("not the newest first")

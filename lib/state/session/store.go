@@ -201,7 +201,8 @@ func (s Store) prune(all []*Record, now time.Time) {
 		}
 		ended++
 		if ended > keepEnded || now.Sub(r.EndedAt) > keep {
-			if s.file(r.ID).Remove() == nil {
+			// Nothing but the record tells that there may be a tail (lib/conversation/tail).
+			if atomicfile.Remove(s.Home.Path("sessions", string(r.ID)+".tail")) == nil && s.file(r.ID).Remove() == nil {
 				s.Home.Town.State.Unfix(string(r.ID))
 				for _, beside := range []string{".request", ".served", ".turn"} { // of lib/state/request
 					os.Remove(s.Home.Path("sessions", string(r.ID)+beside))

@@ -210,7 +210,8 @@ func model(rec transcript.Record) string {
 // (/rewind) stands in it all the same.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	side := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
-	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
+	r := records{summary: o.ForSummary, each: each}
+	line := func(line []byte, at int64) bool {
 		if o.Skip != nil && !transcript.Asking(line) && o.Skip(line) {
 			return true
 		}
@@ -218,16 +219,42 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		if side {
 			rec = rec.Own()
 		}
-		return entries(rec, at, each)
+		return r.take(rec, at)
+	}
+	if !o.ForSummary {
+		return conversation.Lines(f.Path, o.From, line)
+	}
+	stopped := false
+	next, err := conversation.LinesWithin(f.Path, o.From, conversation.MaxHeld, func(data []byte, at int64) bool {
+		stopped = !line(data, at)
+		return !stopped
+	}, func(front, back []byte, at int64) bool {
+		stopped = !r.take(transcript.Long(front, back), at)
+		return !stopped
 	})
+	if err == nil && !stopped {
+		todos := conversation.Todos{Scope: conversation.TaskFiles, Items: readTasks(f.Path)}
+		each(conversation.Entry{Kind: conversation.TodoList, Todos: &todos, At: next})
+	}
+	return next, err
 }
 
-// entries calls each for what a record says.
-func entries(rec transcript.Record, at int64, each func(conversation.Entry) bool) bool {
+// records gives the entries of records.
+type records struct {
+	summary bool // see conversation.Options
+	folder  bool // it was given
+	each    func(conversation.Entry) bool
+}
+
+// take gives what a record says.
+func (r *records) take(rec transcript.Record, at int64) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: strings.Clone(rec.ID), At: at}
 	give := func(kind conversation.Kind, text string) bool {
 		e.Kind, e.Text = kind, text
-		return each(e)
+		return r.each(e)
+	}
+	if r.summary && !r.aside(e, rec) {
+		return false
 	}
 	switch {
 	case rec.Hidden && rec.Kind != "assistant", rec.Sidechain:
@@ -252,17 +279,20 @@ func entries(rec transcript.Record, at int64, each func(conversation.Entry) bool
 			if b.Get("type").Str != "tool_result" {
 				return true
 			}
-			return give(conversation.Result, transcript.Flat(b.Get("content")))
+			text := transcript.Flat(b.Get("content"))
+			e.CallID, e.Failed = strings.Clone(b.Get("tool_use_id").Str), b.Get("is_error").Type == gjson.True
+			e.Rejected = e.Failed && strings.Contains(text, rejected)
+			return give(conversation.Result, text)
 		})
 	case rec.Kind == "assistant":
 		e.Model = strings.Clone(rec.Message.Get("model").Str)
 		switch {
 		case e.Model != "<synthetic>":
-			if !spent(e, rec, each) {
+			if !spent(e, rec, r.each) {
 				return false
 			}
 		case rec.APIError: // which the person was told
-			e.Model = ""
+			e.Model, e.Failed = "", true
 		default: // the client's own words, to fill a gap
 			return true
 		}
@@ -281,12 +311,33 @@ func entries(rec transcript.Record, at int64, each func(conversation.Entry) bool
 					return give(conversation.Thought, t)
 				}
 			case "tool_use":
-				e.Tool = strings.Clone(b.Get("name").Str)
-				defer func() { e.Tool = "" }()
-				return give(conversation.Call, conversation.Arguments(b.Get("input")))
+				return r.call(e, b)
 			}
 			return true
 		})
+	}
+	return true
+}
+
+// rejected is in the result of every tool that the person refused or stopped.
+const rejected = "The tool use was rejected"
+
+// call gives a call of a tool.
+func (r *records) call(e conversation.Entry, b gjson.Result) bool {
+	input := b.Get("input")
+	e.Kind, e.Tool, e.Text = conversation.Call, strings.Clone(b.Get("name").Str), conversation.Arguments(input)
+	e.CallID = strings.Clone(b.Get("id").Str)
+	switch e.Tool {
+	case "Bash":
+		e.Target = input.Get("command").Str
+	case "Edit", "MultiEdit", "Write", "NotebookEdit":
+		e.Target = cmp.Or(input.Get("file_path").Str, input.Get("notebook_path").Str)
+	}
+	if !r.each(e) {
+		return false
+	}
+	if todos := input.Get("todos"); r.summary && e.Tool == "TodoWrite" && todos.IsArray() {
+		return r.todos(e, conversation.WholeList, todos)
 	}
 	return true
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func stores(t testing.TB) []string {
-	all, err := filepath.Glob(filepath.Join("testdata", "*"))
+	all, err := filepath.Glob(filepath.Join("testdata", "*-*"))
 	if err != nil || len(all) == 0 {
 		t.Fatal(all, err)
 	}

@@ -1,4 +1,4 @@
-package transcript
+package claude
 
 import (
 	"bytes"
@@ -11,16 +11,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"gt/lib/conversation/summary"
+	"gt/lib/conversation/transcript"
 )
 
 // A client on a system with other line ends is understood as well.
 func TestLineEndsOfOtherSystems(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "pane.jsonl"))
+	data, err := os.ReadFile(filepath.Join("testdata", "summary", "pane.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	var want Summary
+	var want summary.Summary
 	for i, text := range [][]byte{data, bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))} {
 		path := filepath.Join(dir, fmt.Sprint(i))
 		if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -146,7 +149,7 @@ func TestHostileProjects(t *testing.T) {
 	}
 	getenv := func(key string) string { return map[string]string{"CLAUDE_CONFIG_DIR": root}[key] }
 	for id, want := range map[string]string{"id": "here", "folder": "", "none": ""} {
-		s, err := Tail(Path(getenv, "/else", id), same)
+		s, err := Tail(transcript.Path(getenv, "/else", id), same)
 		if want == "" && err == nil || want != "" && (err != nil || len(s.Requests) != 1 || s.Requests[0].Text != want) {
 			t.Errorf("%s: %+v, %v", id, s, err)
 		}

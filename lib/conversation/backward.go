@@ -1,4 +1,4 @@
-package transcript
+package conversation
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 const (
 	// block is how much is read at a time.
 	block = 256 << 10
-	// maxLine is the longest line that is held in memory.
-	maxLine = 1 << 20
+	// MaxHeld is the longest line that a summary is made of.
+	MaxHeld = 1 << 20
 	// maxScan is how far back from the end of the file anything is looked
 	// for. What lies in very long lines is not counted, but bounded by
 	// maxSkip.
@@ -20,19 +20,36 @@ const (
 	peek = 16 << 10
 )
 
+// NearEnd returns where the lines begin that lie in the last megabytes before size,
+// and not before from. What lies in lines over MaxHeld does not count, so that one
+// picture does not hide what was said before it.
+func NearEnd(f io.ReaderAt, from, size int64) (int64, error) {
+	start := size
+	if size-from <= maxSkip {
+		start = from // there may be no whole line yet
+	}
+	visit := func(at int64) bool {
+		start = at
+		return at > from
+	}
+	err := backward(f, size, func(_ []byte, at int64) bool { return visit(at) },
+		func(_, _ []byte, at int64) bool { return visit(at) })
+	return max(start, from), err
+}
+
 // backward calls each for the lines of the file's first size bytes, the last
 // one first and without their line feeds, until it returns false or maxScan is
-// reached. What stands after the last line feed is not yet a line. Of a line
-// over maxLine only both ends are read, for long. The bytes are only valid
+// reached, each with where it begins. What stands after the last line feed is not yet a line. Of a line
+// over MaxHeld only both ends are read, for long. The bytes are only valid
 // during the call.
 //
 // Of a file that is cut short meanwhile, what was seen until then counts.
-func backward(f io.ReaderAt, size int64, each func(line []byte) bool, long func(front, back []byte) bool) error {
+func backward(f io.ReaderAt, size int64, each func(line []byte, at int64) bool, long func(front, back []byte, at int64) bool) error {
 	var (
 		rest             []byte // the end of a line whose beginning is not read yet
 		ended            bool   // rest ends in a line feed
 		end              int64  // where rest ends, in the file
-		skipping         bool   // rest was over maxLine and is not kept
+		skipping         bool   // rest was over MaxHeld and is not kept
 		scanned, skipped int
 		feeds            []int // where the line feeds of this block are
 	)
@@ -60,7 +77,7 @@ func backward(f io.ReaderAt, size int64, each func(line []byte) bool, long func(
 			switch {
 			case skipping || !ended:
 				skipped += len(data)
-			case len(data)+len(rest) > maxLine:
+			case len(data)+len(rest) > MaxHeld:
 				skipping, rest = true, nil
 				skipped += len(data)
 			default:
@@ -77,15 +94,15 @@ func backward(f io.ReaderAt, size int64, each func(line []byte) bool, long func(
 			start, more := feeds[i]+1, true
 			switch {
 			case i < last:
-				more = each(data[start:feeds[i+1]])
+				more = each(data[start:feeds[i+1]], pos+int64(start))
 			case !ended:
 			case skipping:
 				front, back := make([]byte, peek), make([]byte, peek)
 				a, _ := f.ReadAt(front, pos+int64(start))
 				b, _ := f.ReadAt(back, end-peek)
-				more = long(front[:a], back[:b])
+				more = long(front[:a], back[:b], pos+int64(start))
 			default:
-				more = each(slices.Concat(data[start:], rest))
+				more = each(slices.Concat(data[start:], rest), pos+int64(start))
 			}
 			if !more {
 				return nil
@@ -95,14 +112,4 @@ func backward(f io.ReaderAt, size int64, each func(line []byte) bool, long func(
 		end = pos + int64(len(rest))
 	}
 	return nil
-}
-
-// cutLine splits off the first line, without its line feed. Bytes without a
-// line feed are no line.
-func cutLine(data []byte) (line, rest []byte) {
-	i := bytes.IndexByte(data, '\n')
-	if i < 0 {
-		return nil, nil
-	}
-	return data[:i], data[i+1:]
 }

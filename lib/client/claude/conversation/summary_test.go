@@ -1,4 +1,4 @@
-package transcript
+package claude
 
 import (
 	"bytes"
@@ -18,14 +18,17 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gt/lib/conversation"
+	"gt/lib/conversation/summary"
+	"gt/lib/conversation/tail"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/term"
 )
 
 func same(s string) string { return s }
 
-// tail writes a transcript and reads it.
-func tail(t testing.TB, content string) Summary {
+// told writes a transcript and reads it.
+func told(t testing.TB, content string) summary.Summary {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -89,7 +92,7 @@ func quote(s string) string {
 	return b.String()
 }
 
-func texts(rs []Request) []string {
+func texts(rs []summary.Request) []string {
 	var all []string
 	for _, r := range rs {
 		all = append(all, r.Text)
@@ -107,21 +110,21 @@ func TestRealClient(t *testing.T) {
 		}
 		return when
 	}
-	for name, want := range map[string]Summary{
+	for name, want := range map[string]summary.Summary{
 		"headless": {
 			CWD: "/home/me/project",
-			Requests: []Request{
+			Requests: []summary.Request{
 				{Text: "Please build the parser & tests.\nSecond line", Answer: "All done: I decided to use a hand-written parser."},
 				{Text: "what next?", Answer: "ok again"},
 				{Text: "after compaction"},
 			},
 			Answer: "ok again",
-			Todos:  []Todo{{"Test parser", "pending"}},
+			Todos:  []summary.Todo{{Text: "Test parser", Status: "pending"}},
 			Done:   1,
 			Files:  []string{"sub/b.txt", "a.txt"},
-			Commands: []Command{
-				{"echo out; echo oops >&2; false", true},
-				{"echo fine", false},
+			Commands: []summary.Command{
+				{Text: "echo out; echo oops >&2; false", Failed: true},
+				{Text: "echo fine", Failed: false},
 			},
 			Failures:  []string{"echo out; echo oops >&2; false: Exit code 1 out oops"},
 			Compacted: "SUMMARY-OF-THE-MODEL",
@@ -129,7 +132,7 @@ func TestRealClient(t *testing.T) {
 		"pane": {
 			Title: "my work title",
 			CWD:   "/home/me/project",
-			Requests: []Request{
+			Requests: []summary.Request{
 				{Text: "SLOW now", Answer: "slow"},
 				{Text: "queued while busy", Answer: "answer to"},
 				{Text: "/review src/x.go and more", Answer: ""},
@@ -140,13 +143,13 @@ func TestRealClient(t *testing.T) {
 			}[1:],
 			Answer:    "answer to",
 			Files:     []string{"a.txt"},
-			Commands:  []Command{{"sleep 4; echo slept", false}},
+			Commands:  []summary.Command{{Text: "sleep 4; echo slept", Failed: false}},
 			Compacted: "SUMMARY-OF-THE-MODEL",
 		},
 		"replies": {
 			Title: "a title",
 			CWD:   "/home/me/project",
-			Requests: []Request{
+			Requests: []summary.Request{
 				{Text: "ASK me", Answer: "answer to"},
 				{Text: "Which database? Postgres", Reply: true},
 				{Text: "REJECT this"},
@@ -156,14 +159,14 @@ func TestRealClient(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Tail(filepath.Join("testdata", name+".jsonl"), same)
+			got, err := Tail(filepath.Join("testdata", "summary", name+".jsonl"), same)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got.First.Text == "" || got.First.Time.Before(at("2026-11-21T00:00:00Z")) {
 				t.Errorf("it began with %+v", got.First)
 			}
-			got.First = Request{}
+			got.First = summary.Request{}
 			for i, r := range got.Requests {
 				if r.Time.Before(at("2026-11-21T00:00:00Z")) {
 					t.Errorf("%q was at %v", r.Text, r.Time)
@@ -201,7 +204,7 @@ func TestPrompts(t *testing.T) {
 		`""`:                      "", `null`: "", `3`: "", `{}`: "", `[3,null,{"type":3}]`: "",
 	} {
 		got := ""
-		if s := tail(t, lines(user(content))); len(s.Requests) > 0 {
+		if s := told(t, lines(user(content))); len(s.Requests) > 0 {
 			got = s.Requests[0].Text
 			if s.First.Text != got {
 				t.Errorf("%s: first %q", content, s.First.Text)
@@ -216,7 +219,7 @@ func TestPrompts(t *testing.T) {
 		`"isMeta":true`, `"isCompactSummary":true`, `"isSidechain":true`, `"origin":{"kind":"task-notification"}`, `"origin":{"kind":"peer"}`,
 	} {
 		line := strings.TrimSuffix(prompt("no prompt"), "}") + "," + field + "}"
-		if s := tail(t, lines(line)); len(s.Requests) > 0 || s.First.Text != "" {
+		if s := told(t, lines(line)); len(s.Requests) > 0 || s.First.Text != "" {
 			t.Errorf("%s counts as a request", field)
 		}
 	}
@@ -227,7 +230,7 @@ func TestPrompts(t *testing.T) {
 		`{"type":"queued_command","prompt":"meta","commandMode":"prompt","isMeta":true}`:                        0,
 		`{"type":"hook_success","content":"hook says","hookEvent":"SessionStart"}`:                              0,
 	} {
-		s := tail(t, lines(`{"parentUuid":"p","isSidechain":false,"attachment":`+attachment+`,"type":"attachment","uuid":"u"}`))
+		s := told(t, lines(`{"parentUuid":"p","isSidechain":false,"attachment":`+attachment+`,"type":"attachment","uuid":"u"}`))
 		if len(s.Requests) != want {
 			t.Errorf("%s: %q", attachment, texts(s.Requests))
 		}
@@ -241,10 +244,10 @@ func TestTurns(t *testing.T) {
 	for i := range 20 {
 		all = append(all, prompt(fmt.Sprint("request ", i)), says(fmt.Sprint("first word to ", i)), says(fmt.Sprint("last word to ", i)))
 	}
-	why := "The user doesn't want to proceed with this tool use. " + refused + "use tabs"
+	why := "The user doesn't want to proceed with this tool use. " + "To tell you how to proceed, the user said:\n" + "use tabs"
 	all = append(all, prompt("request 19"), prompt("now this"),
 		strings.TrimSuffix(failed("t1", why), "}")+`,"toolUseResult":`+quote("Error: "+why)+"}", says("working"))
-	s := tail(t, lines(all...))
+	s := told(t, lines(all...))
 	want := []string{"request 15", "request 16", "request 17", "request 18", "request 19", "now this", "use tabs"}
 	if !slices.Equal(texts(s.Requests), want) || s.First.Text != "request 0" {
 		t.Errorf("%q, first %q", texts(s.Requests), s.First.Text)
@@ -267,27 +270,27 @@ func TestTodos(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		lines []string
-		want  []Todo
+		want  []summary.Todo
 		done  int
 	}{
 		"none":          {[]string{prompt("x")}, nil, 0},
-		"the last list": {[]string{write(item("old", "pending")), write(item("a", "completed"), item("b", "in_progress"), item("c", "pending"))}, []Todo{{"b", "in_progress"}, {"c", "pending"}}, 1},
+		"the last list": {[]string{write(item("old", "pending")), write(item("a", "completed"), item("b", "in_progress"), item("c", "pending"))}, []summary.Todo{{Text: "b", Status: "in_progress"}, {Text: "c", Status: "pending"}}, 1},
 		"an empty list": {[]string{write(item("old", "pending")), write()}, nil, 0},
 		"a reminder of a list": {[]string{`{"type":"attachment","attachment":{"type":"todo_reminder","content":[` + item("a", "pending") + `]}}`},
-			[]Todo{{"a", "pending"}}, 0},
+			[]summary.Todo{{Text: "a", Status: "pending"}}, 0},
 		"tasks": {[]string{create("1", "one"), create("2", "two"), update("1", "in_progress"), update("1", "completed"), create("10", "ten"), update("10", "in_progress")},
-			[]Todo{{"two", "pending"}, {"ten", "in_progress"}}, 1},
-		"a deleted task": {[]string{create("1", "one"), create("2", "two"), update("1", "deleted")}, []Todo{{"two", "pending"}}, 0},
+			[]summary.Todo{{Text: "two", Status: "pending"}, {Text: "ten", Status: "in_progress"}}, 1},
+		"a deleted task": {[]string{create("1", "one"), create("2", "two"), update("1", "deleted")}, []summary.Todo{{Text: "two", Status: "pending"}}, 0},
 		"all tasks at once": {[]string{structured("l", `{"tasks":[{"id":"1","subject":"one","status":"completed"},{"id":"2","subject":"two","status":"pending"}]}`), update("2", "in_progress")},
-			[]Todo{{"two", "in_progress"}}, 1},
-		"a task that was made too long ago": {[]string{update("7", "in_progress")}, []Todo{{"task 7", "in_progress"}}, 0},
+			[]summary.Todo{{Text: "two", Status: "in_progress"}}, 1},
+		"a task that was made too long ago": {[]string{update("7", "in_progress")}, []summary.Todo{{Text: "task 7", Status: "in_progress"}}, 0},
 		"a task's reminder": {[]string{`{"type":"attachment","attachment":{"type":"task_reminder","content":[{"id":"3","subject":"three","status":"pending"}]}}`},
-			[]Todo{{"three", "pending"}}, 0},
+			[]summary.Todo{{Text: "three", Status: "pending"}}, 0},
 		"a subagent's":          {[]string{strings.Replace(write(item("its", "pending")), `"isSidechain":false`, `"isSidechain":true`, 1)}, nil, 0},
-		"an update that failed": {[]string{create("1", "one"), failed("u", "no such task")}, []Todo{{"one", "pending"}}, 0},
+		"an update that failed": {[]string{create("1", "one"), failed("u", "no such task")}, []summary.Todo{{Text: "one", Status: "pending"}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := tail(t, lines(test.lines...))
+			s := told(t, lines(test.lines...))
 			if !slices.Equal(s.Todos, test.want) || s.Done != test.done {
 				t.Errorf("got %+v and %d done", s.Todos, s.Done)
 			}
@@ -322,13 +325,13 @@ func TestTaskFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []Todo{{"two lines", "in_progress"}, {"ten", "pending"}}; !slices.Equal(s.Todos, want) || s.Done != 1 {
+	if want := []summary.Todo{{Text: "two lines", Status: "in_progress"}, {Text: "ten", Status: "pending"}}; !slices.Equal(s.Todos, want) || s.Done != 1 {
 		t.Errorf("got %+v and %d done", s.Todos, s.Done)
 	}
 }
 
 func TestTools(t *testing.T) {
-	s := tail(t, lines(
+	s := told(t, lines(
 		prompt("go"),
 		use("e1", "Edit", `{"file_path":"/home/me/project/a.go"}`), result("e1", "ok"),
 		use("e2", "Write", `{"file_path":"/elsewhere/b.go"}`), result("e2", "ok"),
@@ -347,7 +350,7 @@ func TestTools(t *testing.T) {
 	if want := []string{"n.ipynb", "a.go", "/elsewhere/b.go", "later.go", "first.go"}; !slices.Equal(s.Files, want) {
 		t.Errorf("files %q", s.Files)
 	}
-	if want := []Command{{"make test", true}, {"make lint", true}, {"make lint", false}, {"git status", false}}; !slices.Equal(s.Commands, want) {
+	if want := []summary.Command{{Text: "make test", Failed: true}, {Text: "make lint", Failed: true}, {Text: "make lint", Failed: false}, {Text: "git status", Failed: false}}; !slices.Equal(s.Commands, want) {
 		t.Errorf("commands %+v", s.Commands)
 	}
 	if want := []string{"make test: Exit code 2 boom", "mcp__db__query: no connection"}; !slices.Equal(s.Failures, want) {
@@ -362,8 +365,8 @@ func TestCompaction(t *testing.T) {
 	b.WriteString("6. All user messages:\n" + strings.Repeat("   - please\n", 500))
 	b.WriteString("**7. Pending Tasks:**\n   - the last thing\n\nIf you need specific details from before compaction, read the file\n")
 	line := strings.TrimSuffix(prompt(b.String()), "}") + `,"isCompactSummary":true}`
-	s := tail(t, lines(prompt("old"), line, prompt("new")))
-	for _, want := range []string{"1. Primary Request and Intent:\n   build it\n", "6. All user messages:", cutMark, "**7. Pending Tasks:**\n   - the last thing"} {
+	s := told(t, lines(prompt("old"), line, prompt("new")))
+	for _, want := range []string{"1. Primary Request and Intent:\n   build it\n", "6. All user messages:", " … [cut] … ", "**7. Pending Tasks:**\n   - the last thing"} {
 		if !strings.Contains(s.Compacted, want) {
 			t.Errorf("%q is missing in %q", want, s.Compacted)
 		}
@@ -393,13 +396,13 @@ func TestDamage(t *testing.T) {
 		"nested deep":         lines(good, `{"type":"user","message":{"role":"user","content":`+strings.Repeat("[", 400_000)+`}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if s := tail(t, content); !slices.Equal(texts(s.Requests), []string{"good"}) || s.First.Text != "good" {
+			if s := told(t, content); !slices.Equal(texts(s.Requests), []string{"good"}) || s.First.Text != "good" {
 				t.Errorf("%q, first %q", texts(s.Requests), s.First.Text)
 			}
 		})
 	}
 	for _, content := range []string{"", "\n", "{", strings.Repeat("\n", 600_000), strings.Repeat("x", 3<<20)} {
-		if s := tail(t, content); !reflect.DeepEqual(s, Summary{}) {
+		if s := told(t, content); !reflect.DeepEqual(s, summary.Summary{}) {
 			t.Errorf("%.20q: %+v", content, s)
 		}
 	}
@@ -473,73 +476,6 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// A file that grows or shrinks while it is read gives what was there.
-func TestChangingFile(t *testing.T) {
-	content := []byte(strings.Repeat(lines(prompt("x")), 5000))
-	shrunk := readerAt(func(p []byte, off int64) (int, error) {
-		if off < 100_000 {
-			return 0, io.EOF
-		}
-		return copy(p, content[off:]), nil
-	})
-	n := 0
-	err := backward(shrunk, int64(len(content)), func([]byte) bool { n++; return true }, nil)
-	if err != nil || n == 0 {
-		t.Errorf("%d lines, %v", n, err)
-	}
-	broken := readerAt(func([]byte, int64) (int, error) { return 0, syscall.EIO })
-	if err := backward(broken, 10, nil, nil); !errors.Is(err, syscall.EIO) {
-		t.Errorf("got %v", err)
-	}
-}
-
-type readerAt func([]byte, int64) (int, error)
-
-func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r(p, off) }
-
-// backward gives the lines of a file, from the last to the first.
-func TestBackward(t *testing.T) {
-	for seed := range uint64(60) {
-		r := rand.New(rand.NewPCG(seed, 0))
-		var want []string
-		var content bytes.Buffer
-		for range r.IntN(30) {
-			n := r.IntN(100)
-			switch r.IntN(4) {
-			case 0:
-				n = r.IntN(2 * block)
-			case 1:
-				n = block - 2 + r.IntN(4)
-			}
-			line := strings.Repeat(string(rune('a'+r.IntN(26))), n)
-			want = append(want, line)
-			content.WriteString(line + "\n")
-		}
-		if r.IntN(2) == 0 {
-			content.WriteString(strings.Repeat("torn", r.IntN(block)))
-		}
-		size := content.Len()
-		var got []string
-		err := backward(bytes.NewReader(content.Bytes()), int64(size), func(line []byte) bool {
-			got = append(got, string(line))
-			return true
-		}, func(front, back []byte) bool {
-			got = append(got, string(front[:1]))
-			return true
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if size > maxScan { // it stops somewhere
-			want = want[len(want)-len(got):]
-		}
-		slices.Reverse(want)
-		if !slices.Equal(got, want) {
-			t.Fatalf("seed %d: %d lines, want %d", seed, len(got), len(want))
-		}
-	}
-}
-
 // A secret is taken out before its text is cut in two.
 func TestCleanComesFirst(t *testing.T) {
 	secret := strings.Repeat("s", 600)
@@ -560,83 +496,11 @@ func TestCleanComesFirst(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
-	for _, s := range []string{"", "short", strings.Repeat("ä", 100), strings.Repeat("😀 word ", 40), strings.Repeat("\xff", 200), strings.Repeat(" ", 200)} {
-		for length := 21; length < 120; length++ {
-			got := Cut(s, length)
-			n := utf8.RuneCountInString(got)
-			switch {
-			case utf8.RuneCountInString(s) <= length:
-				if got != s {
-					t.Errorf("Cut(%q, %d) = %q", s, length, got)
-				}
-			case n > length || !strings.Contains(got, cutMark) || utf8.ValidString(s) && !utf8.ValidString(got):
-				t.Errorf("Cut(%q, %d) = %q", s, length, got)
-			}
-			if end := cutEnd(s, length); utf8.RuneCountInString(end) > length {
-				t.Errorf("cutEnd(%q, %d) = %q", s, length, end)
-			}
-		}
-	}
-}
-
-func TestPath(t *testing.T) {
-	root := t.TempDir()
-	work := filepath.Join(root, "a b.c")
-	env := map[string]string{"HOME": root}
-	getenv := func(key string) string { return env[key] }
-	if err := os.Mkdir(work, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	rule := filepath.Join(root, ".claude", "projects", slug(work), "id.jsonl")
-	if got := Path(getenv, work, "id"); got != rule || !strings.HasSuffix(filepath.Dir(got), "-a-b-c") {
-		t.Errorf("got %s", got)
-	}
-	// A session that began elsewhere and was resumed here.
-	other := filepath.Join(root, ".claude", "projects", "-other", "id.jsonl")
-	if err := os.MkdirAll(filepath.Dir(other), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(other, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := Path(getenv, work, "id"); got != other {
-		t.Errorf("got %s", got)
-	}
-	env["CLAUDE_CONFIG_DIR"] = filepath.Join(root, "config")
-	if got := Path(getenv, work, "id"); got != filepath.Join(root, "config", "projects", slug(work), "id.jsonl") {
-		t.Errorf("got %s", got)
-	}
-	env["CLAUDE_CODE_PROJECT_DIR_NAME"] = "named"
-	if got := Path(getenv, work, "id"); got != filepath.Join(root, "config", "projects", "named", "id.jsonl") {
-		t.Errorf("got %s", got)
-	}
-	clear(env)
-	if got := Path(getenv, work, "id"); got != "" {
-		t.Errorf("got %s", got)
-	}
-}
-
-// As the client's own JavaScript has it.
-func TestSlug(t *testing.T) {
-	for dir, want := range map[string]string{
-		"/home/me/project":                 "-home-me-project",
-		"/tmp/a b/ü😀.x_y":                  "-tmp-a-b-----x-y",
-		"/" + strings.Repeat("d", 199):     "-" + strings.Repeat("d", 199),
-		"/" + strings.Repeat("long/", 50):  ("-" + strings.Repeat("long-", 50))[:200] + "-" + "dlg7rj",
-		"/" + strings.Repeat("name/", 100): ("-" + strings.Repeat("name-", 100))[:200] + "-" + "9wjctr",
-	} {
-		if got := slug(dir); got != want {
-			t.Errorf("%s becomes %s, want %s", dir, got, want)
-		}
-	}
-}
-
 // Whatever the file holds, Tail comes to an end with texts of bounded length,
 // and what stands before it is not lost by a few bytes behind it.
 func FuzzTail(f *testing.F) {
 	for _, name := range []string{"headless", "pane", "replies"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+		data, err := os.ReadFile(filepath.Join("testdata", "summary", name+".jsonl"))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -669,12 +533,12 @@ func FuzzTail(f *testing.F) {
 			all = append(all, todo.Text)
 		}
 		for _, text := range all {
-			if utf8.RuneCountInString(text) > compactedLength || term.CleanText(text) != text {
+			if utf8.RuneCountInString(text) > 3500 || term.CleanText(text) != text {
 				t.Fatalf("%q", text)
 			}
 		}
-		if len(s.Requests) > maxRequests+maxReplies || len(s.Files) > maxFiles || len(s.Commands) > maxCommands ||
-			len(s.Failures) > maxFailures || len(s.Todos) > maxTodos {
+		if len(s.Requests) > 12 || len(s.Files) > 30 || len(s.Commands) > 8 ||
+			len(s.Failures) > 4 || len(s.Todos) > 50 {
 			t.Fatalf("too many: %+v", s)
 		}
 	})
@@ -708,4 +572,13 @@ func BenchmarkTail(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// Tail is what is told of a conversation that was never read before.
+func Tail(path string, clean func(string) string) (summary.Summary, error) {
+	fold, err := tail.File{Path: filepath.Join(filepath.Dir(path), "none.tail")}.Look(conversation.File{Client: "claude", Path: path}, "", Reader{}.Read, clean)
+	if err != nil {
+		return summary.Summary{}, err
+	}
+	return summary.Of(fold), nil
 }

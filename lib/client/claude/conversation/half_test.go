@@ -1,4 +1,4 @@
-package transcript
+package claude
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 func TestHalfSecret(t *testing.T) {
 	const secret = "correct-horse-battery-staple"
 	clean := func(s string) string { return strings.ReplaceAll(s, secret, "***") }
-	for cut := peek - 200; cut < peek; cut += 7 {
+	for cut := 16<<10 - 200; cut < 16<<10; cut += 7 {
 		text := quote(strings.Repeat("word ", cut/5) + secret + strings.Repeat(" more", 1<<18))
 		for _, content := range []string{text, `[{"type":"text","text":"first"},{"type":"text","text":` + text + `}]`} {
 			path := filepath.Join(t.TempDir(), "x.jsonl")

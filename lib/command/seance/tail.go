@@ -1,0 +1,68 @@
+package seance
+
+import (
+	"cmp"
+	"errors"
+
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/client/hook"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+	"gt/lib/conversation/summary"
+	"gt/lib/conversation/tail"
+	places "gt/lib/place"
+	"gt/lib/place/home"
+	"gt/lib/state/session"
+)
+
+// ending is for gt-prime, which links no reader: after a crash it has the rest of the
+// conversation read.
+type ending struct {
+	ID     string `arg:"" help:"The session."`
+	Home   string `help:"The home that keeps its record." placeholder:"DIR"`
+	Update bool   `help:"Keep what was read, so that the next time goes on from there."`
+}
+
+// Run prints what a session's conversation says, from where it was read last.
+func (c *ending) Run(env *cli.Env) error {
+	id, err := session.ParseID(c.ID)
+	if err != nil {
+		return err
+	}
+	h, ok, err := home.OfSession(places.StateOf(env.Getenv), string(id))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		h = home.Find(env.Getenv, cmp.Or(c.Home, env.Dir), "")
+	}
+	r, err := session.Store{Home: h}.Get(id)
+	if err != nil {
+		return err
+	}
+	if r == nil || r.Transcript == "" {
+		return cli.Failf(cli.No, "no conversation is known of session '%s'", id)
+	}
+	client := cmp.Or(r.Agent, hook.DefaultAgent)
+	own := account.Own{Getenv: env.Getenv, Projects: []string{h.Dir, env.Dir}}
+	_, path, err := own.File(client, r.Transcript)
+	if err != nil {
+		return err
+	}
+	at, f := tail.Of(h, r), conversation.File{Client: client, Path: path, ID: id}
+	var fold *summary.Fold
+	if c.Update {
+		var unsaved *tail.SaveError
+		if fold, err = at.Advance(f, r.CWD, readers.Read(client), env.Redact); errors.As(err, &unsaved) {
+			env.Warn("%v", err)
+			err = nil
+		}
+	} else {
+		fold, err = at.Look(f, r.CWD, readers.Read(client), env.Redact)
+	}
+	if err != nil {
+		return err
+	}
+	return env.JSON(summary.Of(fold))
+}

@@ -1,0 +1,79 @@
+package conversation
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A file that grows or shrinks while it is read gives what was there.
+func TestChangingFile(t *testing.T) {
+	content := []byte(strings.Repeat("a line of a conversation\n", 50_000))
+	shrunk := readerAt(func(p []byte, off int64) (int, error) {
+		if off < 100_000 {
+			return 0, io.EOF
+		}
+		return copy(p, content[off:]), nil
+	})
+	n := 0
+	err := backward(shrunk, int64(len(content)), func([]byte, int64) bool { n++; return true }, nil)
+	if err != nil || n == 0 {
+		t.Errorf("%d lines, %v", n, err)
+	}
+	broken := readerAt(func([]byte, int64) (int, error) { return 0, syscall.EIO })
+	if err := backward(broken, 10, nil, nil); !errors.Is(err, syscall.EIO) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type readerAt func([]byte, int64) (int, error)
+
+func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r(p, off) }
+
+// backward gives the lines of a file, from the last to the first.
+func TestBackward(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		var want []string
+		var content bytes.Buffer
+		for range r.IntN(30) {
+			n := r.IntN(100)
+			switch r.IntN(4) {
+			case 0:
+				n = r.IntN(2 * block)
+			case 1:
+				n = block - 2 + r.IntN(4)
+			}
+			line := strings.Repeat(string(rune('a'+r.IntN(26))), n)
+			want = append(want, line)
+			content.WriteString(line + "\n")
+		}
+		if r.IntN(2) == 0 {
+			content.WriteString(strings.Repeat("torn", r.IntN(block)))
+		}
+		size := content.Len()
+		var got []string
+		err := backward(bytes.NewReader(content.Bytes()), int64(size), func(line []byte, _ int64) bool {
+			got = append(got, string(line))
+			return true
+		}, func(front, back []byte, _ int64) bool {
+			got = append(got, string(front[:1]))
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size > maxScan { // it stops somewhere
+			want = want[len(want)-len(got):]
+		}
+		slices.Reverse(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %d lines, want %d", seed, len(got), len(want))
+		}
+	}
+}

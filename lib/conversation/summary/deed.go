@@ -1,0 +1,132 @@
+package summary
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/conversation"
+)
+
+// deed is what a tool does, of those that tell most of the work.
+type deed int
+
+const (
+	other deed = iota
+	command
+	edit
+	patch
+	list
+)
+
+// deedOf knows the tools by what the clients call them.
+func deedOf(tool string) deed {
+	switch tool[strings.LastIndexByte(tool, '.')+1:] { // behind Codex's namespace
+	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "bash", "powershell":
+		return command
+	case "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "edit_file", "write", "create", "str_replace", "str_replace_editor", "insert", "multiedit":
+		return edit
+	case "apply_patch", "patch":
+		return patch
+	case "update_plan", "write_todos", "todo_write", "todowrite", "update_todo":
+		return list
+	}
+	return other
+}
+
+// argument is the first of these arguments in a call's text; see arguments.
+func argument(text string, names ...string) string {
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		if slices.Contains(names, name) && filepath.Base(value) != "." {
+			return strings.Clone(value)
+		}
+	}
+	return ""
+}
+
+// patched are the files of a patch as Codex's apply_patch takes it.
+func patched(text string) []string {
+	if !strings.Contains(text, "*** Begin Patch") {
+		return nil
+	}
+	var files []string
+	for line := range strings.Lines(text) {
+		for _, what := range []string{"*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "} {
+			if path, ok := strings.CutPrefix(line, what); ok {
+				files = append(files, strings.Clone(strings.TrimSpace(path)))
+			}
+		}
+	}
+	return files
+}
+
+// commandOf is the command line of a call that runs one.
+func commandOf(e conversation.Entry) string { return cmp.Or(e.Target, e.Text) }
+
+// changes are the files that a call changes, in its order.
+func changes(e conversation.Entry) []string {
+	switch deedOf(e.Tool) {
+	case command, patch:
+		return patched(e.Text)
+	case edit:
+		if path := cmp.Or(e.Target, argument(e.Text, "file_path", "path", "filePath", "absolute_path")); path != "" {
+			return []string{path}
+		}
+	}
+	return nil
+}
+
+// plan is the list of a call that writes all of it: as JSON, or in Markdown.
+func plan(text string) []conversation.Todo {
+	var all []conversation.Todo
+	if i := strings.IndexByte(text, '['); i >= 0 && !strings.Contains(text, "- [") {
+		gjson.Parse(text[i:]).ForEach(func(_, item gjson.Result) bool {
+			said := cmp.Or(item.Get("content").Str, item.Get("step").Str, item.Get("description").Str, item.Get("title").Str)
+			if said != "" {
+				all = append(all, conversation.Todo{Text: strings.Clone(said), Status: status(item.Get("status").Str)})
+			}
+			return true
+		})
+		return all
+	}
+	for line := range strings.Lines(text) {
+		_, item, ok := strings.Cut(line, "- [")
+		if mark, said, closed := strings.Cut(item, "] "); ok && closed {
+			state := "pending"
+			if strings.EqualFold(strings.TrimSpace(mark), "x") {
+				state = "completed"
+			}
+			all = append(all, conversation.Todo{Text: strings.Clone(strings.TrimSpace(said)), Status: state})
+		}
+	}
+	return all
+}
+
+// exitCode is the code that a shell's command ended with, where its result says
+// one in its first or last words: "Process exited with code 1", "Exit Code: 1",
+// "<exited with exit code 1>".
+func exitCode(text string) int {
+	const near = 300
+	lower := strings.ToLower(text)
+	for _, part := range []string{lower[:min(len(lower), near)], lower[max(0, len(lower)-near):]} {
+		for _, words := range []string{"exit code: ", "exit code ", "exited with code "} {
+			_, after, found := strings.Cut(part, words)
+			if !found {
+				continue
+			}
+			n := 0
+			for n < len(after) && after[n] >= '0' && after[n] <= '9' {
+				n++
+			}
+			if code, err := strconv.Atoi(after[:n]); err == nil {
+				return code
+			}
+		}
+	}
+	return 0
+}

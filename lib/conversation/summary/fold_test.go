@@ -1,0 +1,110 @@
+package summary
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"gt/lib/conversation"
+)
+
+func same(s string) string { return s }
+
+// The list, the files and the failures are read in every form that clients have.
+func TestGathering(t *testing.T) {
+	for name, test := range map[string]struct {
+		entries []conversation.Entry
+		want    func(Summary) bool
+	}{
+		"Codex's plan": {
+			[]conversation.Entry{{Kind: conversation.Call, Tool: "update_plan", Text: "explanation: why\nplan: [{\"step\":\"one\",\"status\":\"completed\"},{\"step\":\"two\",\"status\":\"in_progress\"}]"}},
+			func(s Summary) bool {
+				return s.Done == 1 && slices.Equal(s.Todos, []Todo{{Text: "two", Status: "in_progress"}})
+			},
+		},
+		"Gemini's list, the last one": {
+			[]conversation.Entry{
+				{Kind: conversation.Call, Tool: "write_todos", Text: `[{"description":"old","status":"pending"}]`},
+				{Kind: conversation.Call, Tool: "write_todos", Text: `[{"description":"new","status":"pending"},{"description":"gone","status":"cancelled"}]`},
+			},
+			func(s Summary) bool {
+				return slices.Equal(s.Todos, []Todo{{Text: "new", Status: "pending"}})
+			},
+		},
+		"Copilot's list": {
+			[]conversation.Entry{{Kind: conversation.Call, Tool: "update_todo", Text: "- [x] one\n- [ ] two\n"}},
+			func(s Summary) bool {
+				return s.Done == 1 && slices.Equal(s.Todos, []Todo{{Text: "two", Status: "pending"}})
+			},
+		},
+		"a patch": {
+			[]conversation.Entry{{Kind: conversation.Call, Tool: "apply_patch", Text: "*** Begin Patch\n*** Update File: a.go\n+x\n*** Add File: b c.go\n*** End Patch"}},
+			func(s Summary) bool { return slices.Equal(s.Files, []string{"b c.go", "a.go"}) },
+		},
+		"files, in the folder and outside": {
+			[]conversation.Entry{
+				{Kind: conversation.Call, Tool: "write_file", Text: "file_path: /work/x/a.go\ncontent: file_path: no"},
+				{Kind: conversation.Call, Tool: "edit", Text: "filePath: /elsewhere/b.go\noldString: x"},
+			},
+			func(s Summary) bool { return slices.Equal(s.Files, []string{"/elsewhere/b.go", "a.go"}) },
+		},
+		"an edit that failed": {
+			[]conversation.Entry{{Kind: conversation.Call, Tool: "edit", Text: "path: a.go\nx: y"}, {Kind: conversation.Result, Tool: "edit", Text: "no such text", Failed: true}},
+			func(s Summary) bool {
+				return len(s.Files) == 0 && slices.Equal(s.Failures, []string{"edit: no such text"})
+			},
+		},
+		"commands that fail, in the words of each": {
+			[]conversation.Entry{
+				{Kind: conversation.Call, Tool: "exec_command", Text: "make a"}, {Kind: conversation.Result, Text: "Wall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nbroken"},
+				{Kind: conversation.Call, Tool: "run_shell_command", Text: "make b"}, {Kind: conversation.Result, Tool: "run_shell_command", Text: "Output: broken\nExit Code: 1\nSignal: (none)"},
+				{Kind: conversation.Call, Tool: "bash", Text: "make c"}, {Kind: conversation.Result, Tool: "bash", Text: "broken\n<exited with exit code 3>"},
+				{Kind: conversation.Call, Tool: "bash", Text: "make d"}, {Kind: conversation.Result, Tool: "bash", Text: "broken", Failed: true},
+				{Kind: conversation.Call, Tool: "bash", Text: "make e"}, {Kind: conversation.Result, Tool: "bash", Text: "well\n<exited with exit code 0>"},
+			},
+			func(s Summary) bool {
+				failed := ""
+				for _, c := range s.Commands {
+					failed += fmt.Sprintf("%s %v ", c.Text, c.Failed)
+				}
+				return failed == "make a true make b true make c true make d true make e false " && len(s.Failures) == 4
+			},
+		},
+		"a failure that was put right": {
+			[]conversation.Entry{
+				{Kind: conversation.Call, Tool: "bash", Text: "make"}, {Kind: conversation.Result, Tool: "bash", Text: "broken", Failed: true},
+				{Kind: conversation.Call, Tool: "bash", Text: "make"}, {Kind: conversation.Result, Tool: "bash", Text: "well"},
+			},
+			func(s Summary) bool { return len(s.Failures) == 0 && len(s.Commands) == 2 },
+		},
+		"two calls at once": {
+			[]conversation.Entry{
+				{Kind: conversation.Call, Tool: "bash", Text: "first"}, {Kind: conversation.Call, Tool: "edit", Text: "path: a\nb: c"}, {Kind: conversation.Call, Tool: "bash", Text: "second"},
+				{Kind: conversation.Result, Tool: "edit", Text: "ok"}, {Kind: conversation.Result, Tool: "bash", Text: "ok"}, {Kind: conversation.Result, Tool: "bash", Text: "bad", Failed: true},
+			},
+			func(s Summary) bool {
+				return !s.Commands[0].Failed && s.Commands[1].Failed && slices.Equal(s.Files, []string{"a"})
+			},
+		},
+		"a compaction, and what was said to each request": {
+			[]conversation.Entry{
+				{Kind: conversation.Prompt, Text: "one"}, {Kind: conversation.Answer, Text: "answer to one"}, {Kind: conversation.Summary, Text: "what was kept"},
+				{Kind: conversation.Prompt, Text: "two"}, {Kind: conversation.Answer, Text: "on the way"}, {Kind: conversation.Answer, Text: "answer to two"},
+			},
+			func(s Summary) bool {
+				return s.First.Text == "one" && len(s.Requests) == 2 && s.Requests[0].Answer == "answer to one" &&
+					s.Answer == "answer to two" && s.Compacted == "what was kept"
+			},
+		},
+	} {
+		var f Fold
+		f.With(same)
+		f.BeganIn("/work/x")
+		for _, e := range test.entries {
+			f.Take(e)
+		}
+		if sum := Of(&f); !test.want(sum) {
+			t.Errorf("%s: %+v", name, sum)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+// Package tail reads a conversation from where it stopped reading it, and keeps what
+// it is about: a file a session, <id>.tail in the home's state, beside the session's
+// record. Who only wants to know what was kept links no client's reader.
+//
+// The file is replaced whole and holds no text that was not cleaned before it was
+// cut. It is a cache: without it the conversation is read anew, from a bounded place
+// near its end.
+package tail
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gt/lib/conversation"
+	"gt/lib/conversation/summary"
+	"gt/lib/place/home"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// File is where the tail of one session's conversation is kept.
+type File struct {
+	Path string
+	// Named is the conversation as the session's record names it, which may be a link;
+	// what is kept counts for that name. Where it is empty, the conversation's path is.
+	Named string
+}
+
+// Suffix ends the name of such a file.
+const Suffix = ".tail"
+
+// Of is the file of a session of a home.
+func Of(h home.Home, r *session.Record) File {
+	return File{h.Path("sessions", string(r.ID)+Suffix), r.Transcript}
+}
+
+// Read is how a client's conversations are read: a Reader's Read.
+type Read func(conversation.File, conversation.Options, func(conversation.Entry) bool) (int64, error)
+
+// version is that of the file's form, and of what a Fold makes of entries. A file of
+// another version counts as none.
+const version = 1
+
+const (
+	// wholly is how much of what is new is read, in bytes. Of more than that it is
+	// the end, for a hook waits for it.
+	wholly = 4 << 20
+	// sample is how much is compared at each end of what was read.
+	sample = 4 << 10
+	// maxFile bounds the file, which has some ten thousand bytes.
+	maxFile = 4 << 20
+)
+
+// cursor is what the file holds.
+type cursor struct {
+	Version int        `json:"version"`
+	Client  string     `json:"client"`
+	Path    string     `json:"path"`
+	ID      session.ID `json:"id,omitempty"` // of the conversation in a database
+	Size    int64      `json:"size"`         // when it was read; with it also what lies beside a database
+	Changed int64      `json:"changed"`      // in nanoseconds since 1970
+	Next    int64      `json:"next"`         // where the next Read begins
+	// Digest is of the first and the last few KB before Next: where it is another,
+	// the conversation was cut short, written anew or replaced.
+	Digest string       `json:"digest,omitempty"`
+	Fold   summary.Fold `json:"fold"`
+}
+
+// SaveError says that what was read could not be kept. It will be read again.
+type SaveError struct{ Err error }
+
+func (e *SaveError) Error() string { return e.Err.Error() }
+
+func (e *SaveError) Unwrap() error { return e.Err }
+
+// load returns what is kept of a conversation; nil where nothing is, or nothing that
+// can be used.
+func (at File) load(f conversation.File) (*cursor, error) {
+	data, err := atomicfile.Read(at.Path, maxFile)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	c := new(cursor)
+	if json.Unmarshal(data, c) != nil || c.Version != version || c.Client != f.Client || c.Path != cmp.Or(at.Named, f.Path) || c.ID != f.ID || c.Next < 0 {
+		return nil, nil
+	}
+	return c, nil
+}
+
+// isDatabase reports whether a conversation lies in a database, or in many files,
+// in which its reader finds its own place.
+func isDatabase(f conversation.File) bool { return f.Client == "opencode" }
+
+// state is what tells whether a conversation has changed. What a database was told
+// last lies in a file beside it.
+func state(f conversation.File, info fs.FileInfo) (size, changed int64) {
+	size, changed = info.Size(), info.ModTime().UnixNano()
+	if !strings.HasSuffix(f.Path, ".db") {
+		return size, changed
+	}
+	if wal, err := os.Stat(f.Path + "-wal"); err == nil {
+		size, changed = size+wal.Size(), max(changed, wal.ModTime().UnixNano())
+	}
+	return size, changed
+}
+
+// Stored returns what is kept of a conversation, and reports whether that is all of
+// it: whether nothing has come since. It reads nothing of the conversation.
+func (at File) Stored(f conversation.File, clean func(string) string) (sum summary.Summary, current bool, err error) {
+	c, err := at.load(f)
+	if c == nil {
+		return summary.Summary{}, false, err
+	}
+	if info, err := os.Stat(f.Path); err == nil && !isManyFiles(f) {
+		size, changed := state(f, info)
+		current = size == c.Size && changed == c.Changed
+	}
+	c.Fold.With(clean)
+	return summary.Clean(summary.Of(&c.Fold), clean), current, nil
+}
+
+// isManyFiles reports whether a conversation lies in files of which the one that has
+// its path does not tell that another changed.
+func isManyFiles(f conversation.File) bool {
+	return isDatabase(f) && !strings.HasSuffix(f.Path, ".db")
+}
+
+// Advance reads what has come since the last time, keeps it, and returns what is
+// known of the whole conversation. cwd is where the session began, where the conversation
+// itself does not say it. A client without a reader, whose read is nil, gives an empty
+// Fold. With a SaveError comes one all the same.
+//
+// Every text goes through clean before it is cut, for half a secret is not known
+// for one any more.
+func (at File) Advance(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, error) {
+	fold, c, err := at.next(f, cwd, read, clean)
+	if err != nil || c == nil {
+		return fold, err
+	}
+	data, err := json.Marshal(c)
+	if err == nil {
+		err = atomicfile.Private(filepath.Dir(at.Path))
+	}
+	if err == nil {
+		err = atomicfile.Write(at.Path, append(data, '\n'), atomicfile.Unsynced)
+	}
+	if err != nil {
+		return fold, &SaveError{err}
+	}
+	return fold, nil
+}
+
+// Look is Advance, and keeps nothing.
+func (at File) Look(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, error) {
+	fold, _, err := at.next(f, cwd, read, clean)
+	return fold, err
+}
+
+// next reads what is new. The cursor is nil where there is nothing to keep.
+func (at File) next(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, *cursor, error) {
+	if read == nil {
+		return new(summary.Fold), nil, nil
+	}
+	file, err := atomicfile.OpenFollowing(f.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, nil, atomicfile.Error("read", f.Path, err)
+	}
+	known, err := at.load(f)
+	if err != nil {
+		known = nil // it will be written anew, or that fails
+	}
+	c := cursor{Version: version, Client: f.Client, Path: cmp.Or(at.Named, f.Path), ID: f.ID}
+	c.Size, c.Changed = state(f, info)
+	if f.Size, f.Changed = info.Size(), info.ModTime().UnixNano(); f.Store == "" {
+		f.Store = filepath.Dir(f.Path)
+	}
+	goesOn := known != nil && (isDatabase(f) || known.Next <= info.Size() && digest(file, known.Next) == known.Digest)
+	if goesOn {
+		c.Next, c.Fold = known.Next, known.Fold
+	}
+	c.Fold.With(clean)
+	if goesOn && !isManyFiles(f) && c.Size == known.Size && c.Changed == known.Changed {
+		return &c.Fold, nil, nil
+	}
+	if err := c.read(file, f, read, goesOn); err != nil {
+		return nil, nil, atomicfile.Error("read", f.Path, err)
+	}
+	if known != nil && c.Fold.First.Text == "" { // it was written anew, and has lost its beginning
+		c.Fold.First = known.Fold.First
+	}
+	c.Fold.BeganIn(cwd)
+	c.Fold.Seal()
+	if !isDatabase(f) {
+		// What was read may have been another file than the one that is looked at here.
+		if named, err := os.Stat(f.Path); err != nil || !os.SameFile(named, info) || named.Size() < c.Next {
+			return &c.Fold, nil, nil
+		}
+		c.Digest = digest(file, c.Next)
+	}
+	return &c.Fold, &c, nil
+}
+
+// read takes in a conversation from c.Next on.
+func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool) error {
+	if f.Size-c.Next > wholly && !isDatabase(f) {
+		near, err := conversation.NearEnd(file, c.Next, f.Size)
+		if err != nil {
+			return err
+		}
+		if near > c.Next && !goesOn {
+			// What the conversation began with stands in front of that.
+			_, err := read(f, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
+				switch e.Kind {
+				case conversation.Prompt, conversation.Folder, conversation.Title:
+					c.Fold.Take(e)
+				}
+				return e.Kind != conversation.Prompt && e.At < conversation.MaxFront
+			})
+			if err != nil {
+				return err
+			}
+			first := c.Fold.First
+			c.Fold.Requests, c.Fold.Prompts = nil, 0
+			c.Fold.First = first
+		}
+		c.Next = near
+	}
+	next, err := read(f, conversation.Options{From: c.Next, ForSummary: true}, c.Fold.Take)
+	c.Next = next
+	return err
+}
+
+// digest is that of what stands at both ends of the first n bytes of a file.
+func digest(file io.ReaderAt, n int64) string {
+	sum := sha256.New()
+	for _, at := range []int64{0, n - min(n, sample)} {
+		part := make([]byte, min(n, sample))
+		got, err := file.ReadAt(part, at)
+		if int64(got) < int64(len(part)) || err != nil && err != io.EOF {
+			return ""
+		}
+		sum.Write(part)
+	}
+	return fmt.Sprint(n) + ":" + hex.EncodeToString(sum.Sum(nil)[:16])
+}

@@ -1,0 +1,431 @@
+package tail
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+	"gt/lib/conversation/summary"
+)
+
+// fixtures are conversations that real clients wrote, the smallest of each that keeps
+// a file a conversation.
+func fixtures(t testing.TB) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, r := range readers.All {
+		if readers.ReadFile(r.Client()) == nil {
+			continue
+		}
+		stores, _ := filepath.Glob(filepath.Join("../../client", r.Client(), "conversation/testdata/*[0-9]*"))
+		size := int64(1 << 62)
+		for _, store := range stores {
+			if err := r.Find(store, func(f conversation.File) {
+				m, err := r.Metadata(f)
+				if info, serr := os.Stat(f.Path); err == nil && serr == nil && m.Prompt != "" && m.Parent == "" && f.Parent == "" && info.Size() < size {
+					found[r.Client()], size = f.Path, info.Size()
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found[r.Client()] == "" {
+			t.Errorf("no conversation of %s", r.Client())
+		}
+	}
+	return found
+}
+
+// world is a conversation that a test writes, and the file of its tail.
+type world struct {
+	testing.TB
+	at   File
+	file conversation.File
+	read Read
+}
+
+func worldOf(t testing.TB, client, name string) world {
+	t.Helper()
+	dir := t.TempDir()
+	return world{t, File{Path: filepath.Join(dir, "sessions", "id.tail")},
+		conversation.File{Client: client, Path: filepath.Join(dir, filepath.Base(name)), ID: "id"}, readers.Read(client)}
+}
+
+// write puts a content into the conversation's own file, as a client does that goes
+// on writing.
+func (w world) write(data []byte) {
+	w.Helper()
+	f, err := os.OpenFile(w.file.Path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if err == nil {
+		err = f.Truncate(int64(len(data)))
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w world) advance() summary.Summary {
+	w.Helper()
+	f, err := w.at.Advance(w.file, "/work", w.read, same)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return summary.Of(f)
+}
+
+// anew is what somebody knows who reads for the first time.
+func (w world) anew() summary.Summary {
+	w.Helper()
+	f, err := File{Path: w.at.Path + "-none"}.Look(w.file, "/work", w.read, same)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return summary.Of(f)
+}
+
+func (w world) equal(got, want summary.Summary, when string, args ...any) {
+	w.Helper()
+	if !reflect.DeepEqual(got, want) {
+		w.Fatalf("%s:\n%+v\nwant\n%+v", fmt.Sprintf(when, args...), got, want)
+	}
+}
+
+// However a conversation is written and read in turn, it says what it says when it is
+// read at once: half a record is not taken in until it is whole, and nothing twice.
+func TestAdvanceInAnySplit(t *testing.T) {
+	for client, path := range fixtures(t) {
+		t.Run(client, func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := worldOf(t, client, path)
+			w.write(data)
+			want := w.anew()
+			if len(want.Requests) == 0 {
+				t.Fatal("nothing was asked")
+			}
+			step := max(1, len(data)/150)
+			for cut := 0; cut <= len(data); cut += step {
+				os.Remove(w.at.Path)
+				w.write(data[:cut])
+				w.advance()
+				w.write(data)
+				w.equal(w.advance(), want, "%s, cut at %d of %d", path, cut, len(data))
+			}
+			// And a line at a time.
+			os.Remove(w.at.Path)
+			end := 0
+			for line := range bytes.Lines(data) {
+				end += len(line)
+				w.write(data[:end])
+				w.advance()
+			}
+			w.equal(w.advance(), want, "%s, line by line", path)
+		})
+	}
+}
+
+// A conversation that was cut short, or written anew, or replaced, is read anew; what
+// it began with is still known where it does not say so any more.
+func TestAdvanceOfAnotherContent(t *testing.T) {
+	for client, path := range fixtures(t) {
+		t.Run(client, func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := worldOf(t, client, path)
+			w.write(data)
+			whole := w.advance()
+			kept, err := os.ReadFile(w.at.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check := func(now []byte, what string, args ...any) {
+				t.Helper()
+				if err := os.WriteFile(w.at.Path, kept, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				w.write(now)
+				want := w.anew()
+				if want.First.Text == "" {
+					want.First = whole.First
+				}
+				w.equal(w.advance(), want, what, args...)
+			}
+			step := max(1, len(data)/80)
+			for cut := 0; cut < len(data); cut += step {
+				check(data[:cut], "cut short at %d of %d", cut, len(data))
+			}
+			// A byte that is another, near either end of what was read.
+			for i := 0; i < len(data); i += step {
+				if i >= sample && i < len(data)-sample {
+					continue
+				}
+				other := bytes.Clone(data)
+				other[i] ^= 1
+				check(other, "another byte at %d of %d", i, len(data))
+			}
+			check(append(bytes.Repeat([]byte("\n"), 10), data...), "moved on")
+			// Another file in its place.
+			if err := os.Remove(w.file.Path); err != nil {
+				t.Fatal(err)
+			}
+			check(data[:len(data)/2], "another file")
+		})
+	}
+}
+
+const (
+	claudePrompt = `{"type":"user","isSidechain":false,"message":{"role":"user","content":"%s"},"uuid":"u","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/work"}` + "\n"
+	claudeAnswer = `{"type":"assistant","isSidechain":false,"message":{"id":"m","role":"assistant","model":"claude","content":[{"type":"text","text":"%s"}],"usage":{"input_tokens":7,"output_tokens":3}},"uuid":"u"}` + "\n"
+)
+
+// What is kept is told without a look at the conversation, with whether that has grown.
+// Where nothing came, nothing is written.
+func TestStored(t *testing.T) {
+	w := worldOf(t, "claude", "c.jsonl")
+	stored := func() (summary.Summary, bool) {
+		t.Helper()
+		sum, current, err := w.at.Stored(w.file, same)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum, current
+	}
+	if _, current := stored(); current {
+		t.Error("nothing is kept, and it is all")
+	}
+	one := fmt.Appendf(nil, claudePrompt, "one")
+	w.write(one)
+	want := w.advance()
+	if sum, current := stored(); !current || !reflect.DeepEqual(sum, want) || len(sum.Requests) != 1 {
+		t.Errorf("%+v, %v", sum, current)
+	}
+	before, err := os.Stat(w.at.Path)
+	if err != nil || before.Mode().Perm() != 0o600 {
+		t.Fatal(before, err)
+	}
+	w.advance()
+	if after, err := os.Stat(w.at.Path); err != nil || !os.SameFile(before, after) {
+		t.Error("it was written though nothing came", err)
+	}
+	w.write(fmt.Appendf(one, claudePrompt, "two"))
+	if sum, current := stored(); current || len(sum.Requests) != 1 {
+		t.Errorf("it has grown: %+v, %v", sum, current)
+	}
+	if sum := w.advance(); len(sum.Requests) != 2 {
+		t.Errorf("%+v", sum)
+	}
+	// The same length, written again later.
+	if err := os.Chtimes(w.file.Path, time.Time{}, time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, current := stored(); current {
+		t.Error("it was written since")
+	}
+	if err := os.Remove(w.file.Path); err != nil {
+		t.Fatal(err)
+	}
+	if sum, current := stored(); current || len(sum.Requests) != 2 {
+		t.Errorf("it is gone: %+v, %v", sum, current)
+	}
+	// Another conversation under the same name.
+	w.file.ID = "other"
+	if sum, current := stored(); current || len(sum.Requests) != 0 {
+		t.Errorf("another one's: %+v, %v", sum, current)
+	}
+}
+
+// What is not there, and what cannot be kept, is said; what was read is told.
+func TestAdvanceErrors(t *testing.T) {
+	w := worldOf(t, "claude", "c.jsonl")
+	if _, err := w.at.Advance(w.file, "", w.read, same); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	w.write(fmt.Appendf(nil, claudePrompt, "one"))
+	if err := os.WriteFile(filepath.Dir(w.at.Path), nil, 0o600); err != nil { // where the folder would be
+		t.Fatal(err)
+	}
+	f, err := w.at.Advance(w.file, "", w.read, same)
+	if unsaved := (*SaveError)(nil); !errors.As(err, &unsaved) || len(summary.Of(f).Requests) != 1 {
+		t.Error(err, f)
+	}
+}
+
+// No secret that is known stands in the file, not even half of one.
+func TestNoSecretIsKept(t *testing.T) {
+	const secret = "correct-horse-battery-staple"
+	clean := func(s string) string { return strings.ReplaceAll(s, secret, "***") }
+	call := `{"type":"assistant","isSidechain":false,"message":{"id":"m","role":"assistant","model":"claude","content":[{"type":"tool_use","id":"%s","name":"%s","input":%s}]},"uuid":"u"}` + "\n"
+	result := `{"type":"user","isSidechain":false,"message":{"role":"user","content":[{"tool_use_id":"%s","type":"tool_result","is_error":true,"content":"%s"}]},"uuid":"u"}` + "\n"
+	for before := 0; before < 24; before += 3 {
+		for _, long := range []int{0, 130, 220, 380, 1480, 2480} { // near where texts are cut
+			text := strings.Repeat("x", long+before) + secret + strings.Repeat(" y", 3000)
+			w := worldOf(t, "claude", "c.jsonl")
+			var data []byte
+			data = fmt.Appendf(data, claudePrompt, text)
+			data = fmt.Appendf(data, claudeAnswer, text)
+			data = fmt.Appendf(data, call, "a"+secret, "Bash", `{"command":"`+text+`"}`)
+			data = fmt.Appendf(data, call, "b", "Bash", `{"command":"false `+text+`"}`)
+			data = fmt.Appendf(data, call, "c", "Edit", `{"file_path":"/work/`+text+`"}`)
+			data = fmt.Appendf(data, call, "d"+secret, secret, `{}`)
+			data = fmt.Appendf(data, result, "b", text)
+			data = fmt.Appendf(data, call, "e", "TodoWrite", `{"todos":[{"content":"`+text+`","status":"pending"}]}`)
+			data = fmt.Appendf(data, `{"type":"custom-title","customTitle":"%s"}`+"\n", text)
+			data = fmt.Appendf(data, `{"type":"file-history-snapshot","snapshot":{"trackedFileBackups":{"%s":{}}}}`+"\n", text)
+			w.write(data)
+			if _, err := w.at.Advance(w.file, "/"+secret, w.read, clean); err != nil {
+				t.Fatal(err)
+			}
+			kept, err := os.ReadFile(w.at.Path)
+			if err != nil || !bytes.Contains(kept, []byte("***")) {
+				t.Fatal(string(kept), err)
+			}
+			if i := bytes.Index(kept, []byte("correct-ho")); i >= 0 {
+				t.Fatalf("%d, %d: …%s…", long, before, kept[max(0, i-80):i+40])
+			}
+			if i := bytes.Index(kept, []byte("ery-staple")); i >= 0 {
+				t.Fatalf("%d, %d: …%s…", long, before, kept[max(0, i-80):i+40])
+			}
+		}
+	}
+}
+
+// A conversation of a hundred megabytes that was never read costs no more than its two
+// ends, and what comes to it no more than that.
+func TestAdvanceOfHuge(t *testing.T) {
+	w := worldOf(t, "claude", "c.jsonl")
+	f, err := os.Create(w.file.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(f, claudePrompt, "the first request")
+	line := fmt.Appendf(nil, claudeAnswer, strings.Repeat("x", 100_000))
+	for range 300 {
+		f.Write(line)
+	}
+	fmt.Fprintf(f, claudePrompt, "the last request")
+	f.Close()
+	var read int
+	slow := w.read
+	w.read = func(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+		return slow(f, o, func(e conversation.Entry) bool {
+			read += len(e.Text)
+			return each(e)
+		})
+	}
+	sum := w.advance()
+	if sum.First.Text != "the first request" || len(sum.Requests) != 1 || sum.Requests[0].Text != "the last request" {
+		t.Errorf("%.300v", sum)
+	}
+	if read > wholly+1<<20 {
+		t.Errorf("%d bytes were read", read)
+	}
+	if f, err = os.OpenFile(w.file.Path, os.O_APPEND|os.O_WRONLY, 0); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(f, claudeAnswer, "done")
+	f.Close()
+	read = 0
+	if sum = w.advance(); sum.Answer != "done" || sum.First.Text != "the first request" || read > 100 {
+		t.Errorf("%.300v after %d bytes", sum, read)
+	}
+	if kept, err := os.Stat(w.at.Path); err != nil || kept.Size() > 64<<10 {
+		t.Error(kept, err)
+	}
+}
+
+// Two that read at once leave one whole file, of no more than was written by then.
+func TestAdvanceTogether(t *testing.T) {
+	w := worldOf(t, "claude", "c.jsonl")
+	data := []byte{}
+	for i := range 200 {
+		data = fmt.Appendf(data, claudePrompt, fmt.Sprint("request ", i))
+	}
+	w.write(data[:len(data)/4])
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for range 60 {
+				if _, err := w.at.Advance(w.file, "", w.read, same); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := len(data) / 4; n < len(data); n += 97 {
+		w.write(data[:n])
+	}
+	w.write(data)
+	readers.Wait()
+	w.equal(w.advance(), w.anew(), "at last")
+}
+
+// Whatever the file holds, what the conversation says is found, and a file of another
+// form counts as none.
+func FuzzCursor(f *testing.F) {
+	w := worldOf(f, "claude", "c.jsonl")
+	w.write(fmt.Appendf(fmt.Appendf(nil, claudePrompt, "one"), claudeAnswer, "answer"))
+	want := w.advance()
+	kept, err := os.ReadFile(w.at.Path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(kept)
+	for i := 0; i < len(kept); i += 16 {
+		f.Add(kept[:i])
+	}
+	f.Add(bytes.Replace(kept, []byte(`"version":1`), []byte(`"version":2`), 1))
+	f.Add(bytes.Replace(kept, []byte(`"next":`), []byte(`"next":-`), 1))
+	f.Add([]byte("null"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(w.at.Path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.at.Stored(w.file, same); err != nil {
+			t.Error(err)
+		}
+		fold, err := w.at.Advance(w.file, "/work", w.read, same)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, _ := w.at.load(w.file); c == nil {
+			t.Error("nothing is kept")
+		}
+		// One that names another conversation, or a place that is not in this one.
+		if !bytes.Contains(data, []byte(`"digest"`)) && !bytes.Contains(data, []byte(`\u`)) && !bytes.Contains(data, []byte(`"version":1`)) {
+			if sum := summary.Of(fold); !reflect.DeepEqual(sum, want) {
+				t.Errorf("%+v\nwant\n%+v", sum, want)
+			}
+		}
+	})
+}
+
+// Who has a reader is known where none is linked.
+func TestHasReader(t *testing.T) {
+	for _, r := range readers.All {
+		if !conversation.HasReader(r.Client()) || readers.Read(r.Client()) == nil {
+			t.Error(r.Client())
+		}
+	}
+	if conversation.HasReader("nobody") {
+		t.Error("nobody's is read")
+	}
+}

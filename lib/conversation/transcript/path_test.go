@@ -1,0 +1,60 @@
+package transcript
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPath(t *testing.T) {
+	root := t.TempDir()
+	work := filepath.Join(root, "a b.c")
+	env := map[string]string{"HOME": root}
+	getenv := func(key string) string { return env[key] }
+	if err := os.Mkdir(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	rule := filepath.Join(root, ".claude", "projects", slug(work), "id.jsonl")
+	if got := Path(getenv, work, "id"); got != rule || !strings.HasSuffix(filepath.Dir(got), "-a-b-c") {
+		t.Errorf("got %s", got)
+	}
+	// A session that began elsewhere and was resumed here.
+	other := filepath.Join(root, ".claude", "projects", "-other", "id.jsonl")
+	if err := os.MkdirAll(filepath.Dir(other), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := Path(getenv, work, "id"); got != other {
+		t.Errorf("got %s", got)
+	}
+	env["CLAUDE_CONFIG_DIR"] = filepath.Join(root, "config")
+	if got := Path(getenv, work, "id"); got != filepath.Join(root, "config", "projects", slug(work), "id.jsonl") {
+		t.Errorf("got %s", got)
+	}
+	env["CLAUDE_CODE_PROJECT_DIR_NAME"] = "named"
+	if got := Path(getenv, work, "id"); got != filepath.Join(root, "config", "projects", "named", "id.jsonl") {
+		t.Errorf("got %s", got)
+	}
+	clear(env)
+	if got := Path(getenv, work, "id"); got != "" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// As the client's own JavaScript has it.
+func TestSlug(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/home/me/project":                 "-home-me-project",
+		"/tmp/a b/ü😀.x_y":                  "-tmp-a-b-----x-y",
+		"/" + strings.Repeat("d", 199):     "-" + strings.Repeat("d", 199),
+		"/" + strings.Repeat("long/", 50):  ("-" + strings.Repeat("long-", 50))[:200] + "-" + "dlg7rj",
+		"/" + strings.Repeat("name/", 100): ("-" + strings.Repeat("name-", 100))[:200] + "-" + "9wjctr",
+	} {
+		if got := slug(dir); got != want {
+			t.Errorf("%s becomes %s, want %s", dir, got, want)
+		}
+	}
+}
