@@ -228,7 +228,7 @@ func TestHostileStores(t *testing.T) {
 			long := ask(id(n), strings.Repeat("x", 10<<20))
 			w.put(fmt.Sprintf(places[place], id(n)), long+ask(id(n), "a lamp")+long)
 		}
-		lives(t, "it is no SQLite database")
+		lives(t, "it is not an SQLite database")
 	})
 	t.Run("many files", func(t *testing.T) {
 		w.t = t

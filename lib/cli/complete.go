@@ -37,7 +37,7 @@ type Completer func(env *Env, begin string) []Candidate
 // maxAbout bounds what is said of a candidate, in columns.
 const maxAbout = 70
 
-// completing does what a shell asks for, and says whether that was asked.
+// completing does what a shell asks for, and reports whether that was asked.
 func completing(env *Env, p Program) (code int, asked bool) {
 	switch args := env.Args; {
 	case len(args) == 2 && args[0] == completionCommand:

@@ -146,7 +146,7 @@ func TestWrongUsage(t *testing.T) {
 		"list --limit":        "--limit wants a value",
 		"list -an":            "--limit wants a value",
 		"read x --from":       "--from wants a value",
-		"list --limit x":      `--limit: "x" is no number`,
+		"list --limit x":      `--limit: "x" is not a number`,
 		"list --outcome gone": `--outcome must be one of "crash","done" but got "gone"`,
 		"show":                "<id> is missing",
 		"lst":                 "no command 'lst': there are list, show, read",

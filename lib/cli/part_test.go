@@ -101,7 +101,7 @@ func BenchmarkParse(b *testing.B) {
 			whole
 		}{}},
 		"part":  {Name: "gt-x", Grammar: &many{}},
-		"wired": {Name: "gt-x", Grammar: &many{}, Hot: func([]string) Command { return listing{} }},
+		"wired": {Name: "gt-x", Grammar: &many{}, FastPath: func([]string) Command { return listing{} }},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

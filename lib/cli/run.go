@@ -29,11 +29,11 @@ type Program struct {
 	Exits   string // its exit codes, a line each; Run adds those that all binaries share
 	Grammar any    // pointer to a kong grammar, whose selected node has Run(*Env) error
 
-	// Hot reads the arguments that a client calls the binary with at every
+	// FastPath reads the arguments that a client calls the binary with at every
 	// prompt or tool call; nil for all others, and for a binary that has none.
 	// To build even one command's grammar takes eighty times as long as to read
 	// these (BenchmarkParse), and a tenth of what starting a Go program takes.
-	Hot func(args []string) Command
+	FastPath func(args []string) Command
 
 	// Complete tells a shell what can stand for the value of a flag or an
 	// argument, by its name, where the grammar alone does not say it.
@@ -73,8 +73,8 @@ func Run(env *Env, p Program) (code int) {
 		}
 	}()
 
-	if p.Hot != nil {
-		if c := p.Hot(env.Args); c != nil {
+	if p.FastPath != nil {
+		if c := p.FastPath(env.Args); c != nil {
 			return Report(env, c.Run(env))
 		}
 	}
@@ -152,7 +152,7 @@ func wrong(err error, app *kong.Node, args []string) string {
 	}
 	if flag, got, ok := strings.Cut(said, "expected a valid "); ok {
 		if _, got, ok = strings.Cut(got, " but got "); ok {
-			return flag + got + " is no number"
+			return flag + got + " is not a number"
 		}
 	}
 	return strings.NewReplacer(`one of "",`, "one of ", `,"" but`, " but").Replace(said)

@@ -61,7 +61,7 @@ func readFolder(dir string) (Folder, error) {
 		return f, err
 	}
 	if !gjson.ValidBytes(data) {
-		return f, atomicfile.Error("understand", filepath.Join(dir, note), errors.New("it is no JSON"))
+		return f, atomicfile.Error("understand", filepath.Join(dir, note), errors.New("it is not JSON"))
 	}
 	// Not by encoding/json, which takes longer to get to know the type than all the rest.
 	for key, value := range gjson.ParseBytes(data).Map() {
@@ -158,7 +158,7 @@ func (s State) former(here Folder) (k Kept, ok bool) {
 func (s State) MakeHome(k Kept, dir, address string) error {
 	at := k.At
 	if _, err := os.Lstat(filepath.Join(at, note)); err == nil && !k.moved {
-		return atomicfile.Private(at)
+		return atomicfile.EnsurePrivateDir(at)
 	}
 	if err := s.Prepare(at); err != nil {
 		return err

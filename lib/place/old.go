@@ -35,10 +35,10 @@ const (
 
 var (
 	errOthers  = errors.New("it belongs to another user")
-	errChanged = errors.New("it was exchanged while it was looked at")
+	errChanged = errors.New("it was replaced while gt looked at it")
 	// ErrShared is what a file or folder gives that others may look into: gt made
 	// none so, but git does, from a repository.
-	ErrShared = errors.New("others may look into it, and gt makes none so")
+	ErrShared = errors.New("others may look into it, and gt makes no folder like that")
 	// ErrWritable is what one gives that others may write to.
 	ErrWritable = errors.New("others may write to it")
 )

@@ -146,7 +146,7 @@ func (s State) Path(elem ...string) string {
 
 var errNone = errors.New("there is no HOME, and the passwd entry names none")
 
-var errForeign = errors.New("a link of another user's is on the way to gt's state folder")
+var errForeign = errors.New("another user's symbolic link is on the way to gt's state folder")
 
 // Check reports why the state folder cannot be used, nil where it can: it has to
 // be a folder of this user's that nobody else may write to, or not to exist yet.
@@ -178,7 +178,7 @@ func (s State) Prepare(dir string) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	return atomicfile.Private(dir)
+	return atomicfile.EnsurePrivateDir(dir)
 }
 
 // Within reports whether the state folder lies in a folder, whose path has no links

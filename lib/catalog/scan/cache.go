@@ -133,7 +133,7 @@ func (x index) outdated(all, fresh int) bool {
 
 // save writes the cache. That it cannot be written costs time and no more.
 func save(path string, all []conversation.Conversation) {
-	if path == "" || atomicfile.Private(filepath.Dir(path)) != nil {
+	if path == "" || atomicfile.EnsurePrivateDir(filepath.Dir(path)) != nil {
 		return
 	}
 	dir, err := atomicfile.OpenFolder(filepath.Dir(path))

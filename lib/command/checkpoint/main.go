@@ -40,8 +40,8 @@ work to recover; for the other roles nothing is saved.`,
 		Exits: `
 0  done, also where there is nothing to do; with --hook always
 1  read: there is no checkpoint`,
-		Grammar: &grammar{},
-		Hot:     wired,
+		Grammar:  &grammar{},
+		FastPath: wired,
 	})
 }
 

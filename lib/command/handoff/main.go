@@ -37,8 +37,8 @@ Outside tmux it saves the note and says what to type.`,
 		Exits: `
 0  saved, and handed over where that was asked for; with --hook always
 1  no such session, role or work; an agent off the PATH, or unable to cycle`,
-		Grammar: &grammar{},
-		Hot:     wired,
+		Grammar:  &grammar{},
+		FastPath: wired,
 	})
 }
 

@@ -29,8 +29,8 @@ and ends no other:
 		Exits: `
 0  done, or the answer is yes; with --hook always
 1  the answer is no: idle, ended, gone, no such session, something is left`,
-		Grammar: &grammar{},
-		Hot:     wired,
+		Grammar:  &grammar{},
+		FastPath: wired,
 	})
 }
 

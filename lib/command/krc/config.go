@@ -56,7 +56,7 @@ func (c *configSet) Run(env *cli.Env) error {
 		if c.What == "keep" {
 			n, err := strconv.Atoi(c.To)
 			if err != nil || n < 0 || n > retention.MaxKeep {
-				return fmt.Errorf("'%s' is no number of events from 0 to %d", c.To, retention.MaxKeep)
+				return fmt.Errorf("'%s' is not a number of events from 0 to %d", c.To, retention.MaxKeep)
 			}
 			p.Keep = n
 			return nil

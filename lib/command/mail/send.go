@@ -106,7 +106,7 @@ func inhabited(h home.Home) bool {
 	if h.Identity.Role != "" {
 		return true
 	}
-	if atomicfile.Own(h.Dir) != nil {
+	if atomicfile.CheckOwner(h.Dir) != nil {
 		return false
 	}
 	for _, sign := range []string{filepath.Join(h.Dir, ".git"), h.Path("sessions")} {

@@ -31,9 +31,9 @@ By hand it shows what a session that starts here would be told:
                                         or autonomous
   gt-handoff --print | ssh box gt-prime --handoff -
                                         a hand-over to another machine`,
-		Exits:   `0  the text was printed; with --hook always`,
-		Grammar: &grammar{},
-		Hot:     wired,
+		Exits:    `0  the text was printed; with --hook always`,
+		Grammar:  &grammar{},
+		FastPath: wired,
 	})
 }
 

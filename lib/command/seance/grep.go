@@ -19,7 +19,7 @@ import (
 
 type grep struct {
 	Pattern string `arg:"" help:"A regular expression (RE2), which has to match within a line."`
-	Fixed   bool   `short:"F" name:"fixed-strings" xor:"how" help:"PATTERN is a text, and stands for itself."`
+	Fixed   bool   `short:"F" name:"fixed-strings" xor:"how" help:"PATTERN is plain text, not a regular expression."`
 	Regexp  bool   `short:"E" xor:"how" help:"PATTERN is a regular expression, as it is anyway."`
 	Fold    bool   `short:"i" name:"ignore-case" help:"Small and capital letters are the same."`
 	Tools   bool   `help:"Look into tool calls, their results and thoughts, too."`

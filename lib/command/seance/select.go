@@ -31,13 +31,13 @@ type selection struct {
 	Rig     string `placeholder:"RIG" help:"Of agents in this rig." group:"Which sessions"`
 	Work    string `placeholder:"UNIT" help:"That worked on this unit." group:"Which sessions"`
 	Chain   string `placeholder:"ID" help:"Of this chain, by its id, that of any session in it, or the beginning of one." group:"Which sessions"`
-	Outcome string `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"That ended so, or have not: handoff, done, crash, killed, active, gone." group:"Which sessions"`
+	Outcome string `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active, gone." group:"Which sessions"`
 	Host    string `placeholder:"NAME" help:"That ran on this machine." group:"Which sessions"`
 	Since   moment `placeholder:"WHEN" help:"At work then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions"`
 	Until   moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions"`
 	CWD     string `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions"`
 	Here    bool   `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions"`
-	Live    bool   `help:"That run now." group:"Which sessions"`
+	Live    bool   `help:"Running now." group:"Which sessions"`
 	Town    bool   `help:"That the event log of this town knows." group:"Which sessions"`
 	All     bool   `short:"a" help:"Subagents too, and as many as there are." group:"Which sessions"`
 

@@ -145,7 +145,7 @@ func (l Log) prepare() error {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	return atomicfile.Private(dir)
+	return atomicfile.EnsurePrivateDir(dir)
 }
 
 // oneName reports that an opened file has another name as well.
@@ -157,7 +157,7 @@ func oneName(f *os.File) error {
 	return atomicfile.OneName(info)
 }
 
-// endsTorn says whether the last line was never finished.
+// endsTorn reports whether the last line was never finished.
 func endsTorn(f *os.File) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {

@@ -21,12 +21,12 @@ var ErrReplaced = errors.New("another program replaced it meanwhile")
 
 // Pruning says what may leave the log.
 type Pruning struct {
-	// Expired says of a line whether it has served its time. It has to answer
-	// the same each time, and is not asked for lines that are no events.
+	// Expired reports whether an event has outlived its time. It must answer
+	// the same each time, and is called for events only.
 	Expired func(Head) bool
-	// Live says of a session_start or session_resume that has expired whether
-	// its session is still at work: then all that the log says of that session
-	// stays. May be nil.
+	// Live reports whether the session of an expired session_start or
+	// session_resume is still at work: then all of that session's events stay.
+	// It may be nil.
 	Live func(Head) bool
 	// Keep is how many events stay at least, the newest ones, expired or not.
 	Keep int
@@ -197,7 +197,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	return s, nil
 }
 
-// leaves says whether the line leaves the log.
+// leaves reports whether the line leaves the log.
 func (s *survey) leaves(h Head, at int64) bool {
 	if h.Type == "" || h.Time.IsZero() || at >= s.from {
 		return false

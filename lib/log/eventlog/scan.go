@@ -85,7 +85,7 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 	return end, nil
 }
 
-// lifecycle says whether a line tells of a session's life. Most lines have the
+// lifecycle reports whether a line tells of a session's life. Most lines have the
 // form that gt and Gas Town write, and show their type at its place; of all
 // others the JSON is read. The answer is the same.
 func lifecycle(line []byte) bool {

@@ -36,8 +36,8 @@ type Result struct {
 	Duration  time.Duration  `json:"duration"`                   // in nanoseconds
 }
 
-// Due says whether the interval has passed since the last prune. A last prune
-// in the future is a clock's mistake and hinders nobody.
+// Due reports whether the interval has passed since the last prune. A last prune
+// in the future comes from a wrong clock, and does not prevent one now.
 func (s *State) Due(now time.Time, interval TTL) bool {
 	since := now.Sub(s.LastPrune)
 	return since >= time.Duration(interval) || since < 0
@@ -73,7 +73,7 @@ func LoadState(root string, warn func(error)) (State, error) {
 	return stateOf(stateFile(root, warn).Read())
 }
 
-// MendState is LoadState for who holds the lock: what is no use is set aside.
+// MendState is LoadState for a caller who holds the lock: it sets aside what is unusable.
 func MendState(root string, warn func(error)) (State, error) {
 	return stateOf(stateFile(root, warn).Repair())
 }
@@ -97,17 +97,17 @@ func (s *State) Store(root string, warn func(error)) error {
 	return stateFile(root, warn).Write(data, atomicfile.Synced)
 }
 
-// Lock is taken by who changes the town's policy or state, prunes or rotates.
-// Another who comes meanwhile gets flock.ErrBusy. The town's folder is made
-// where it is missing, and has to be the user's own: what root would leave in
-// somebody else's, that user could neither read nor lock any more. What killed
-// ones left half written in it is cleared away.
+// Lock takes the lock for changing the town's policy or state, pruning or rotating;
+// it returns flock.ErrBusy while another process holds it. It makes the town's folder
+// where that is missing. The folder must be the user's own: its owner could neither
+// read nor lock what root left there. Lock clears away the half-written files of
+// processes that were killed.
 func Lock(root string) (*flock.Lock, error) {
 	dir := root
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		dir = real
 	}
-	if err := atomicfile.Private(dir); err != nil {
+	if err := atomicfile.EnsurePrivateDir(dir); err != nil {
 		return nil, err
 	}
 	lock, err := flock.Acquire(filepath.Join(root, ".krc.lock"), 500*time.Millisecond)

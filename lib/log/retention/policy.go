@@ -43,7 +43,7 @@ type Policy struct {
 	unknown openjson.Unknown
 }
 
-// TTL is a length of time over zero.
+// TTL is a duration over zero.
 type TTL time.Duration
 
 func (t TTL) String() string { return duration.Format(time.Duration(t)) }
@@ -77,14 +77,14 @@ func (t *TTL) UnmarshalText(text []byte) error {
 
 func (t TTL) check() error {
 	if t <= 0 {
-		return errors.New("a time to live is longer than nothing")
+		return errors.New("a time to live must be longer than zero")
 	}
 	return nil
 }
 
 const day = TTL(24 * time.Hour)
 
-// Default is the policy where nobody decided otherwise.
+// Default returns the policy that holds unless somebody decides otherwise.
 func Default() Policy {
 	return Policy{
 		DefaultTTL: 7 * day,
@@ -107,7 +107,7 @@ func (p *Policy) TTL(kind string) time.Duration {
 	return time.Duration(match(p.TTLs, kind, p.DefaultTTL))
 }
 
-// Expired says whether an event of that type has outlived its TTL.
+// Expired reports whether an event of that type has outlived its TTL.
 func (p *Policy) Expired(kind string, age time.Duration) bool { return age > p.TTL(kind) }
 
 // A Curve is how the value of an event falls, from 1 when it happens to 0 when
@@ -156,7 +156,7 @@ func (c Curve) Value(age, ttl time.Duration) float64 {
 	return 1 - x
 }
 
-// Fits says whether a pattern, which may have a * for any characters, fits a
+// Fits reports whether a pattern, which may have a * for any characters, fits a
 // type of event.
 func Fits(pattern, kind string) bool {
 	ok, _ := path.Match(pattern, kind)
@@ -195,7 +195,7 @@ var pattern = regexp.MustCompile(`^[A-Za-z0-9_.*-]{1,100}$`)
 // Set gives events of a type, or of all that a pattern fits, a TTL.
 func (p *Policy) Set(kind string, ttl TTL) error {
 	if !pattern.MatchString(kind) {
-		return fmt.Errorf("'%s' is no type of event: it has letters, digits, _ and -, and a * for any characters", kind)
+		return fmt.Errorf("'%s' is not an event type: use letters, digits, _ and -, and * for any characters", kind)
 	}
 	if err := ttl.check(); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (p *Policy) Over(kind string) []string {
 	})
 }
 
-// Unset has events of a type kept as long as the default says. It returns
+// Unset has events of a type kept as long as the default says. It reports
 // whether the policy said anything else.
 func (p *Policy) Unset(kind string) bool {
 	ttl, known := Default().TTLs[kind]
@@ -248,11 +248,11 @@ func parse(data []byte) (Policy, error) {
 	}
 	for kind := range p.TTLs {
 		if !pattern.MatchString(kind) {
-			return p, fmt.Errorf("'%s' is no type of event", kind)
+			return p, fmt.Errorf("'%s' is not an event type", kind)
 		}
 	}
 	if p.Keep < 0 || p.Keep > MaxKeep {
-		return p, fmt.Errorf("min_retain_count is a number from 0 to %d", MaxKeep)
+		return p, fmt.Errorf("min_retain_count must be a number from 0 to %d", MaxKeep)
 	}
 	return p, nil
 }
@@ -260,13 +260,13 @@ func parse(data []byte) (Policy, error) {
 // MaxKeep bounds Policy.Keep, for so many events are remembered while the log is read.
 const MaxKeep = 1_000_000
 
-// Load reads the town's policy. warn is told when the file was no use and an
-// older one is used.
+// Load reads the town's policy. It calls warn when the file is unusable and an
+// older generation is used.
 func Load(root string, warn func(error)) (Policy, error) {
 	return policyOf(file(root, warn).Read())
 }
 
-// Repair is Load for who holds the lock: what is no use is set aside.
+// Repair is Load for a caller who holds the lock: it sets aside what is unusable.
 func Repair(root string, warn func(error)) (Policy, error) {
 	return policyOf(file(root, warn).Repair())
 }

@@ -189,7 +189,7 @@ func (r checkout) ours() (dir string, done func(), err error) {
 	switch {
 	case err != nil:
 		sweep(all)
-		err = atomicfile.Private(dir)
+		err = atomicfile.EnsurePrivateDir(dir)
 	case !info.IsDir():
 		return "", nil, atomicfile.Error("use", dir, errors.New("not a folder"))
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Tracks says whether git keeps a file, so that it may have come with a
+// Tracks reports whether git keeps a file, so that it may have come with a
 // repository, in whatever case its name is written there. Outside a worktree it
 // keeps none, and is not asked.
 func Tracks(file string, wait time.Duration) (bool, error) {

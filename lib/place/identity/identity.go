@@ -105,7 +105,7 @@ func Parse(address string) (Identity, error) {
 	parts := strings.Split(strings.TrimSuffix(address, "/"), "/")
 	for _, p := range parts {
 		if err := checkName(p); err != nil {
-			return Identity{}, fmt.Errorf("no address '%s': %w", address, err)
+			return Identity{}, fmt.Errorf("not an address: '%s': %w", address, err)
 		}
 	}
 	switch {
@@ -123,7 +123,7 @@ func Parse(address string) (Identity, error) {
 	case len(parts) == 3 && parts[1] == "polecats":
 		return Identity{Role: Polecat, Rig: parts[0], Name: parts[2]}, nil
 	}
-	return Identity{}, fmt.Errorf("no address '%s': it is none of mayor, deacon, boot, overseer, "+
+	return Identity{}, fmt.Errorf("not an address: '%s' is none of mayor, deacon, boot, overseer, "+
 		"<rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>", address)
 }
 
@@ -293,7 +293,7 @@ func nameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
 }
 
-// Works says whether an agent of this role has work of its own that a crash
+// Works reports whether an agent of this role has work of its own that a crash
 // interrupts: crew, polecats, and who works outside a town. The others watch
 // and direct.
 func (r Role) Works() bool { return r == "" || r == Crew || r == Polecat }

@@ -102,7 +102,7 @@ func parse(out []byte) ([]Work, error) {
 		if line[0] == '[' || bytes.HasPrefix(line, []byte("null")) {
 			var issues []json.RawMessage
 			if err := json.NewDecoder(bytes.NewReader(line)).Decode(&issues); err != nil {
-				return nil, fmt.Errorf("its answer is no list of issues: %w", err)
+				return nil, fmt.Errorf("its answer is not a list of issues: %w", err)
 			}
 			var all []Work
 			for _, raw := range issues {
@@ -124,10 +124,10 @@ func parse(out []byte) ([]Work, error) {
 	if len(bytes.TrimSpace(out)) == 0 {
 		return nil, nil
 	}
-	return nil, errors.New("its answer is no list of issues")
+	return nil, errors.New("its answer is not a list of issues")
 }
 
-// means says whether the assignee of an issue is that agent.
+// means reports whether the assignee of an issue is that agent.
 func means(assignee string, who identity.Identity) bool {
 	assignee = strings.TrimSuffix(assignee, "/")
 	switch {

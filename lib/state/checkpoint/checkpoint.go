@@ -97,7 +97,7 @@ func (c *Checkpoint) MarshalJSON() ([]byte, error) {
 	return openjson.Marshal((*plain)(c), c.unknown)
 }
 
-// Stale says whether the checkpoint is too old to go by. One from so far in
+// Stale reports whether the checkpoint is too old to go by. One from so far in
 // the future was written under another clock, and is no better.
 func (c *Checkpoint) Stale(now time.Time) bool { return now.Sub(c.Timestamp).Abs() >= StaleAfter }
 
@@ -279,7 +279,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	return own, err
 }
 
-// wanted says whether somebody other than the session id may still need the
+// wanted reports whether somebody other than the session id may still need the
 // checkpoint: the session that holds it, which is the one that was told of it
 // or else the one that wrote it, has not ended, or nobody knows it and nobody
 // was told.
@@ -291,7 +291,7 @@ func wanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
 	return pending || !known && c.TakenBy == ""
 }
 
-// pending says whether the session that holds the checkpoint, other than the
+// pending reports whether the session that holds the checkpoint, other than the
 // session id, is known here and has not ended: nobody has found it dead, and
 // nobody was told.
 func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {

@@ -60,7 +60,7 @@ func Of(h home.Home, address string) Box {
 	case id == h.Identity:
 		return own
 	}
-	return Box{err: fmt.Errorf("'%s' has no box here: it has no role in the town", address)}
+	return Box{err: fmt.Errorf("'%s' has no mailbox here: it has no role in the town", address)}
 }
 
 // Dir is where the box stands; for people to read.
@@ -725,7 +725,7 @@ const MaxMessage = maxMessage
 func (b Box) Take(a Arriving, text []byte) error {
 	unique, _ := splitName(a.Name)
 	if unique == "" || strings.HasPrefix(unique, ".") || strings.ContainsRune(unique, '/') {
-		return fmt.Errorf("'%s' is no name of a note", a.Name)
+		return fmt.Errorf("'%s' is not the name of a note", a.Name)
 	}
 	o, err := b.prepare()
 	if err != nil {

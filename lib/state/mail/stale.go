@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// StaleReason says whether a note is older than the session that reads it, so
+// StaleReason reports whether a note is older than the session that reads it, so
 // that a predecessor may have dealt with it already, and if so why: the reason
 // shows both times. Without one of the times nothing is stale.
 func StaleReason(note, sessionCreated time.Time) (bool, string) {

@@ -86,7 +86,7 @@ func is(name string) bool {
 	return name == plain || name == foreign || strings.HasPrefix(name, plain+".") && !strings.Contains(name, "/")
 }
 
-// replaceable says whether a file can be written in that place.
+// replaceable reports whether a file can be written in that place.
 func replaceable(path string) bool {
 	info, err := os.Lstat(path)
 	return err != nil || info.Mode().IsRegular()

@@ -78,9 +78,9 @@ func CheckName(s string) error {
 	case s == "" || len(s) > maxName:
 		return fmt.Errorf("a session's name has 1 to %d bytes, not %d", maxName, len(s))
 	case s[0] == '.' || s[0] == '-':
-		return fmt.Errorf("no name of a session: '%s' begins with '%c'", s, s[0])
+		return fmt.Errorf("not a session name: '%s' begins with '%c'", s, s[0])
 	case strings.Contains(s, "/") || !utf8.ValidString(s) || term.Clean(s) != s:
-		return fmt.Errorf("no name of a session: '%s'", s)
+		return fmt.Errorf("not a session name: '%s'", s)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (d Dir) Get(session string) (File, error) {
 		return File{}, err
 	}
 	// Whoever made the folder says which processes are ours to end.
-	if err := atomicfile.Own(d.town.Pids()); err != nil {
+	if err := atomicfile.CheckOwner(d.town.Pids()); err != nil {
 		return File{}, err
 	}
 	data, err := atomicfile.Read(d.path(session), maxSize)
@@ -151,7 +151,7 @@ func (d Dir) claimed(session string) (File, error) {
 // List returns the files by the names of their sessions. One that cannot be
 // read is reported, and the others are returned all the same.
 func (d Dir) List() ([]File, error) {
-	if err := atomicfile.Own(d.town.Pids()); err != nil {
+	if err := atomicfile.CheckOwner(d.town.Pids()); err != nil {
 		return nil, err
 	}
 	entries, err := atomicfile.ReadDir(d.town.Pids())

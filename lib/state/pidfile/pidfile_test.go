@@ -77,7 +77,7 @@ func TestTrack(t *testing.T) {
 	}
 }
 
-// Of a process of another PID namespace nobody can say whether it runs, until the
+// Of a process of another PID namespace nobody can tell whether it runs, until the
 // machine has booted anew.
 func TestElsewhere(t *testing.T) {
 	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})

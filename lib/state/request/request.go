@@ -253,7 +253,7 @@ func check(data []byte, began time.Time) error {
 	}
 	for _, i := range items {
 		if i.At.Before(began) || i.At.After(time.Now().Add(slack)) {
-			return errors.New("it is of another turn")
+			return errors.New("it belongs to another turn")
 		}
 	}
 	return nil
@@ -268,7 +268,7 @@ func parse(data []byte) (items []Item, err error) {
 		switch i.Kind {
 		case Handoff, Note, Checkpoint:
 		default:
-			return nil, fmt.Errorf("it asks for '%.40s', which nobody can", i.Kind)
+			return nil, fmt.Errorf("it asks for '%.40s', which is not allowed", i.Kind)
 		}
 		items = append(items, i)
 	}

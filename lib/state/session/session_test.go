@@ -706,7 +706,7 @@ func TestATornRecordIsMended(t *testing.T) {
 func TestUnknownFieldsSurvive(t *testing.T) {
 	s := newStore(t)
 	text := `{"id":"a","started_at":"2026-01-17T01:00:00Z","cost":{"usd":1.50,"big":12345678901234567890},"tags":["x"],"handoff":{"kind":"auto","at":"2026-01-17T01:00:00Z"}}`
-	if err := atomicfile.Private(s.dir()); err != nil {
+	if err := atomicfile.EnsurePrivateDir(s.dir()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(s.path("a"), []byte(text), 0o600); err != nil {

@@ -172,7 +172,7 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	if _, err := ParseID(string(r.ID)); err != nil {
 		return err
 	}
-	if err := atomicfile.Private(s.dir()); err != nil {
+	if err := atomicfile.EnsurePrivateDir(s.dir()); err != nil {
 		return err
 	}
 	data, err := openjson.File(r)
@@ -181,7 +181,7 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	}
 	write := atomicfile.Rolling.Write
 	if r.ended != r.Ended() {
-		write = atomicfile.Rolling.WriteAnew
+		write = atomicfile.Rolling.WriteWithoutBackups
 	}
 	if err := write(s.file(r.ID), data, d); err != nil {
 		return err

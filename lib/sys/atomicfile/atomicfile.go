@@ -239,7 +239,7 @@ func OpenLock(path string, common bool) (*os.File, error) {
 }
 
 // ErrNames is what a file gives that has another name as well.
-var ErrNames = errors.New("it has more names than one")
+var ErrNames = errors.New("it has more than one name")
 
 // OneName reports, as ErrNames, that a file has more names than one: who can write to
 // one of the folders can have put any file of the person's there, and it would be
@@ -522,10 +522,10 @@ func Remove(path string) error {
 	return Error("remove", path, err)
 }
 
-// SetAside renames a file that cannot be used, so that nothing is lost and the
+// Quarantine renames a file that cannot be used, so that nothing is lost and the
 // name is free again. It returns the new path, "<path>.bad" or, where that is
 // taken, "<path>.bad.<n>".
-func SetAside(path string) (string, error) {
+func Quarantine(path string) (string, error) {
 	to, err := aside(path)
 	if err != nil {
 		return "", Error("set aside", path, err)
@@ -563,10 +563,10 @@ func aside(path string) (string, error) {
 	}
 }
 
-// Private makes dir and what is missing above it, each with mode 0700. A
+// EnsurePrivateDir makes dir and what is missing above it, each with mode 0700. A
 // symbolic link or a file in the place of dir is refused, and so is a folder
 // that belongs to somebody else.
-func Private(dir string) error {
+func EnsurePrivateDir(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := MayMake(dir); err != nil {
@@ -609,12 +609,11 @@ func MayMake(dir string) error {
 	}
 }
 
-// Own says what is wrong with a file or folder that another user made, who may
-// have meant it for us to read: nil for what is ours or the system's (root's),
-// or is not there. In /tmp, and wherever else anybody may write, a path alone
-// says nothing of who speaks. It is for a folder; a file that is read is judged by
-// what was opened (ReadIf).
-func Own(path string) error {
+// CheckOwner returns an error for a file or folder that another user made, who may
+// have meant us to read it, and nil for one that is ours, root's, or not there. In
+// /tmp, and wherever else anybody may write, a path alone does not tell who speaks.
+// It is for folders; a file is judged by what was opened (ReadIf).
+func CheckOwner(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil // whoever opens it says why
@@ -622,8 +621,7 @@ func Own(path string) error {
 	return Error("use", path, Ours(info))
 }
 
-// Ours says what is wrong with a file that another user made, as Own does. It is a
-// judge for ReadIf.
+// Ours is CheckOwner for a file that is opened: a judge for ReadIf.
 func Ours(info fs.FileInfo) error {
 	if uid := Owner(info); uid != 0 && uid != os.Geteuid() {
 		return errors.New("it belongs to another user")
@@ -642,12 +640,12 @@ func OursAlone(info fs.FileInfo) error {
 	return nil
 }
 
-// PrivateSynced is Private, and waits until a folder that it made is on disk.
+// EnsurePrivateDirSynced is EnsurePrivateDir, and waits until a folder that it made is on disk.
 // The folder above it must exist.
-func PrivateSynced(dir string) error {
+func EnsurePrivateDirSynced(dir string) error {
 	_, err := os.Lstat(dir)
 	made := errors.Is(err, fs.ErrNotExist)
-	if err := Private(dir); err != nil || !made {
+	if err := EnsurePrivateDir(dir); err != nil || !made {
 		return err
 	}
 	return Error("create", dir, syncDir(filepath.Dir(dir)))

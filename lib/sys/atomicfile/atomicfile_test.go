@@ -178,8 +178,8 @@ func TestErrors(t *testing.T) {
 		{Create(none, nil, Unsynced), fs.ErrNotExist, "cannot create '" + none + "': no such file or directory"},
 		{Rename(none, file, Synced), fs.ErrNotExist, "cannot rename '" + none + "': no such file or directory"},
 		{Write(dir, nil, Unsynced), ErrNotRegular, "cannot replace '" + dir + "': not a regular file"},
-		{Private(file), nil, "cannot use '" + file + "': not a folder"},
-		{Private(filepath.Join(file, "x")), syscall.ENOTDIR, "cannot use '" + filepath.Join(file, "x") + "': not a directory"},
+		{EnsurePrivateDir(file), nil, "cannot use '" + file + "': not a folder"},
+		{EnsurePrivateDir(filepath.Join(file, "x")), syscall.ENOTDIR, "cannot use '" + filepath.Join(file, "x") + "': not a directory"},
 		{Error("touch", "x", fmt.Errorf("because: %w", fs.ErrPermission)), fs.ErrPermission, "cannot touch 'x': because: permission denied"},
 	} {
 		if c.err == nil || c.err.Error() != c.said || c.is != nil && !errors.Is(c.err, c.is) {
@@ -308,14 +308,14 @@ func TestReadersSeeWholeContent(t *testing.T) {
 	}
 }
 
-func TestSetAsideKeepsAll(t *testing.T) {
+func TestQuarantineKeepsAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	for i := range 3 {
 		if err := os.WriteFile(path, []byte(fmt.Sprint(i)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		to, err := SetAside(path)
+		to, err := Quarantine(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,7 +331,7 @@ func TestSetAsideKeepsAll(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := SetAside(path); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Quarantine(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -370,13 +370,13 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-func TestPrivate(t *testing.T) {
+func TestEnsurePrivateDir(t *testing.T) {
 	root := t.TempDir()
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
 	dir := filepath.Join(root, "a", "b")
 	for range 2 {
-		if err := Private(dir); err != nil {
+		if err := EnsurePrivateDir(dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -385,21 +385,21 @@ func TestPrivate(t *testing.T) {
 			t.Error(d, info.Mode(), err)
 		}
 	}
-	if err := PrivateSynced(filepath.Join(dir, "c")); err != nil {
+	if err := EnsurePrivateDirSynced(filepath.Join(dir, "c")); err != nil {
 		t.Error(err)
 	}
 	link := filepath.Join(root, "link")
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := Private(link); err == nil {
+	if err := EnsurePrivateDir(link); err == nil {
 		t.Error("a link is taken for a folder")
 	}
 	// One of many that make it at once.
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
-			if err := Private(filepath.Join(root, "x", "y", "z")); err != nil {
+			if err := EnsurePrivateDir(filepath.Join(root, "x", "y", "z")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -410,7 +410,7 @@ func TestPrivate(t *testing.T) {
 		if err := errors.Join(os.Mkdir(theirs, 0o777), os.Chown(theirs, 12345, -1)); err != nil {
 			t.Fatal(err)
 		}
-		if err := Private(theirs); err == nil {
+		if err := EnsurePrivateDir(theirs); err == nil {
 			t.Error("somebody else's folder is used")
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // generation speaks for it.
 //
 // Only what was whole becomes a generation. What cannot be used is kept under
-// another name (SetAside) and never written over.
+// another name (Quarantine) and never written over.
 //
 // Writers hold a lock of theirs from Repair to Write. Readers need none.
 type Rolling struct {
@@ -79,11 +79,11 @@ func (r Rolling) Repair() ([]byte, error) {
 	}
 	// The file itself comes last: without it the rest would not be looked at.
 	for _, b := range slices.Backward(f.bad[1:]) {
-		aside, err := SetAside(b.path)
+		aside, err := Quarantine(b.path)
 		r.warn(told(b.err, aside, err))
 	}
 	if f.data == nil {
-		aside, err := SetAside(r.Path)
+		aside, err := Quarantine(r.Path)
 		r.warn(told(f.bad[0].err, aside, err))
 		if err != nil {
 			return nil, f.bad[0].err
@@ -111,9 +111,9 @@ func (r Rolling) Repair() ([]byte, error) {
 // the file, and only warned of.
 func (r Rolling) Write(data []byte, d Durability) error { return r.write(data, d, r.rotate) }
 
-// WriteAnew is Write for a content that nothing from before may ever stand in
+// WriteWithoutBackups is Write for a content that nothing from before may ever stand in
 // for: the generations go first, and what was there becomes none.
-func (r Rolling) WriteAnew(data []byte, d Durability) error {
+func (r Rolling) WriteWithoutBackups(data []byte, d Durability) error {
 	if err := r.drop(); err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (r Rolling) read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// passing says whether an error is of the process and not of the file, which
+// passing reports whether an error is of the process and not of the file, which
 // the next to come may well be able to read.
 func passing(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)

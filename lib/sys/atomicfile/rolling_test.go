@@ -119,7 +119,7 @@ func TestRollingKeepsThree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.WriteAnew(good(3), Unsynced); err != nil {
+	if err := r.WriteWithoutBackups(good(3), Unsynced); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := r.state(t), [4]string{"good 3 end"}; got != want {
@@ -332,7 +332,7 @@ func rollingChild(what string) int {
 	case "mend":
 		_, err = r.Repair()
 	case "anew":
-		err = r.WriteAnew(good(100), Synced)
+		err = r.WriteWithoutBackups(good(100), Synced)
 	case "remove":
 		err = r.Remove()
 	}
@@ -347,7 +347,7 @@ func rollingChild(what string) int {
 var changing = []string{"linkat", "unlinkat", "renameat", "renameat2", "write", "fsync", "fchmod", "openat", "close"}
 
 // strike runs the operation with a fault at the n-th call of that name, and
-// says whether it met it. The calls that the runtime makes before are met too.
+// reports whether it met it. The calls that the runtime makes before are met too.
 func strike(t *testing.T, r Rolling, op, call, fault string, n int) (met bool, code int, said string) {
 	t.Helper()
 	trace := filepath.Join(t.TempDir(), "trace")

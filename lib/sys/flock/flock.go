@@ -100,7 +100,7 @@ func flock(fd, how int) error {
 	}
 }
 
-// names says whether the file that is locked still has that name: who held the
+// names reports whether the file that is locked still has that name: who held the
 // lock before may have taken it away (Remove).
 func names(path string, f *os.File) (bool, error) {
 	locked, err := f.Stat()

@@ -44,7 +44,7 @@ func LookPath(name, dir string, environ []string) (string, error) {
 	if strings.Contains(name, "/") {
 		path, err := filepath.Abs(name)
 		if err == nil && !runnable(path) {
-			err = fmt.Errorf("cannot run '%s': it is no program", name)
+			err = fmt.Errorf("cannot run '%s': it is not a program", name)
 		}
 		return path, err
 	}

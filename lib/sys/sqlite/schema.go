@@ -324,7 +324,7 @@ func columnType(tokens []token) (typ string, rest []token) {
 	return strings.Join(words, " "), nil
 }
 
-// isReal says whether a column of a type reads whole numbers as fractions.
+// isReal reports whether a column of a type reads whole numbers as fractions.
 func isReal(typ string) bool {
 	typ = strings.ToUpper(typ)
 	for _, word := range []string{"INT", "CHAR", "CLOB", "TEXT", "BLOB"} {
@@ -438,7 +438,7 @@ type token struct {
 	quote byte // 0 of a word without quotes
 }
 
-// is says whether a token is this word or sign, which is no quoted one.
+// is reports whether a token is this word or sign, which is no quoted one.
 func (k token) is(word string) bool { return k.quote == 0 && strings.EqualFold(k.text, word) }
 
 // tokenize splits SQL into its words, without its comments.

@@ -203,7 +203,7 @@ func (db *DB) lookLog() (w written) {
 	return w
 }
 
-// stale says whether what was read may be no one state of the database.
+// stale reports whether what was read may be no one state of the database.
 func (db *DB) stale() bool {
 	now := db.look()
 	return now != db.state || now.replaced || now.journal
@@ -216,7 +216,7 @@ func (db *DB) readHeader() error {
 		return nil // made, and not yet written to
 	}
 	if db.state.size < headerSize || string(h[:16]) != "SQLite format 3\x00" {
-		return errors.New("it is no SQLite database")
+		return errors.New("it is not an SQLite database")
 	}
 	db.pageSize = int(binary.BigEndian.Uint16(h[16:]))
 	if db.pageSize == 1 {

@@ -23,7 +23,7 @@ func NewBuffer() Buffer { return Buffer(bufferPrefix + rand.Text()) }
 func ParseBuffer(name string) (Buffer, error) {
 	random, ok := strings.CutPrefix(name, bufferPrefix)
 	if !ok || len(random) != len(rand.Text()) || strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
-		return "", fmt.Errorf("'%s' is no buffer that gt loads", name)
+		return "", fmt.Errorf("'%s' is not a buffer that gt loads", name)
 	}
 	return Buffer(name), nil
 }

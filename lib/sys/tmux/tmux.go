@@ -107,7 +107,7 @@ const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{session_created}\t#
 // not exist is an error.
 func (s Server) Pane(id string, within time.Duration) (Pane, error) {
 	if !isPane(id) {
-		return Pane{}, fmt.Errorf("'%s' is no pane of tmux", id)
+		return Pane{}, fmt.Errorf("'%s' is not a tmux pane", id)
 	}
 	out, err := s.runFor(within, "display-message", "-p", "-t", id, paneFormat)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 // The program needs an argument: a single word tmux would give to a shell.
 func (s Server) Respawn(pane string, b Buffer, data []byte, command ...string) error {
 	if !isPane(pane) {
-		return fmt.Errorf("'%s' is no pane of tmux", pane)
+		return fmt.Errorf("'%s' is not a tmux pane", pane)
 	}
 	if len(command) < 2 {
 		return fmt.Errorf("cannot respawn pane '%s': the command has no arguments", pane)
@@ -244,7 +244,7 @@ func (s Server) SwitchClient(session string) error {
 // CapturePane returns the text that a pane shows.
 func (s Server) CapturePane(pane string) (string, error) {
 	if !isPane(pane) {
-		return "", fmt.Errorf("'%s' is no pane of tmux", pane)
+		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
 	}
 	return s.run("capture-pane", "-p", "-t", pane)
 }

@@ -1,4 +1,4 @@
-// Package duration reads and writes lengths of time as people give them: 24h, 7d,
+// Package duration reads and writes durations as people write them: 24h, 7d,
 // 2w, 1d12h, 90m.
 package duration
 
@@ -15,10 +15,10 @@ const (
 	week = 7 * day
 )
 
-// days is what Go's own durations lack: weeks and days, before the rest.
+// days matches what Go's own durations lack: weeks and days, before the rest.
 var days = regexp.MustCompile(`^(?:(\d{1,4})w)?(?:(\d{1,4})d)?(.*)$`)
 
-// Parse reads a length of time that is not negative: weeks (w), days (d) of 24
+// Parse reads a duration that is not negative: weeks (w), days (d) of 24
 // hours, and what time.ParseDuration reads, in this order.
 func Parse(s string) (time.Duration, error) {
 	m := days.FindStringSubmatch(s)
@@ -39,10 +39,10 @@ func Parse(s string) (time.Duration, error) {
 }
 
 func wrong(s string) error {
-	return fmt.Errorf("'%s' is no length of time: it is like 90m, 24h, 7d or 2w", s)
+	return fmt.Errorf("invalid duration '%s' (try 90m or 7d)", s)
 }
 
-// Format writes a length of time in days, hours, minutes and seconds, leaving
+// Format writes a duration in days, hours, minutes and seconds, leaving
 // out what is zero: 7d, 1d12h, 90s as 1m30s. Below a second it is 0s.
 func Format(d time.Duration) string {
 	sign := ""

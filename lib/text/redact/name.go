@@ -7,7 +7,7 @@ import (
 
 // What the name of a variable or setting says of its value.
 
-// secretName says whether the name of a variable or setting says that its
+// secretName reports whether the name of a variable or setting says that its
 // value is a secret.
 func secretName(name string) bool {
 	if !mayName(name) {
@@ -122,7 +122,7 @@ func which(parts []string) []string {
 	return parts
 }
 
-// passwordName says whether a name is a password's, which people choose and
+// passwordName reports whether a name is a password's, which people choose and
 // keep short.
 func passwordName(name string) bool {
 	name = strings.ToLower(name)

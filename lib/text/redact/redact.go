@@ -470,7 +470,7 @@ func escaped(s string) bool {
 	return false
 }
 
-// in says whether c belongs to one of the classes: w a letter, a digit or '_';
+// in reports whether c belongs to one of the classes: w a letter, a digit or '_';
 // a a letter or a digit; 0 a digit; U a capital or a digit; x a hexadecimal
 // digit; else
 // the character itself.

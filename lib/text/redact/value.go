@@ -79,7 +79,7 @@ func nextSetting(s string, i int) bool {
 	return end > i && end < len(s) && (s[end] == '=' || s[end] == ':') && !isDigit(s[i])
 }
 
-// placeholder says whether a value only stands for a secret.
+// placeholder reports whether a value only stands for a secret.
 func placeholder(v string) bool {
 	switch {
 	case strings.HasPrefix(v, Mark), strings.Trim(v, ".*xX") == "":
@@ -107,7 +107,7 @@ func least(name string) int {
 	return minValue
 }
 
-// looksSecret says whether a value is more than a word: it has that many
+// looksSecret reports whether a value is more than a word: it has that many
 // characters, is mixed or has both letters and digits, and is no name in a
 // program.
 func looksSecret(v string, least int) bool {
@@ -137,7 +137,7 @@ func looksSecret(v string, least int) bool {
 	})
 }
 
-// isName says whether v is a name in a program that has a number in it:
+// isName reports whether v is a name in a program that has a number in it:
 // testRSA2048PrivateKey.
 func isName(v string) bool {
 	if isDigit(v[0]) {
@@ -158,7 +158,7 @@ func isName(v string) bool {
 	return humps > 1 && numbers == 1
 }
 
-// mixed says whether capitals, small letters and digits change as often as no
+// mixed reports whether capitals, small letters and digits change as often as no
 // name in a program has it: in a random word they do so at every second
 // character, in theNamesOfAProgram at every third at most.
 func mixed(v string) bool {

@@ -15,7 +15,7 @@ func StyleFor(w io.Writer, getenv func(string) string) Style {
 // Styled is the style of a person who asked for it: always, or never.
 func Styled(on bool) Style { return Style{on} }
 
-// On says whether there is a style at all.
+// On reports whether there is a style at all.
 func (s Style) On() bool { return s.on }
 
 func (s Style) Bold(text string) string   { return s.mark("1", text) }

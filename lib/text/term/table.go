@@ -28,7 +28,7 @@ func Width(w io.Writer, getenv func(string) string) int {
 	return 0
 }
 
-// IsTerminal says whether v is a file that is a terminal.
+// IsTerminal reports whether v is a file that is a terminal.
 func IsTerminal(v any) bool {
 	f, ok := v.(*os.File)
 	return ok && xterm.IsTerminal(int(f.Fd()))
@@ -122,7 +122,7 @@ func shrink(widths []int, width int) {
 // one letter, is no text.
 const bytesPerColumn = 32
 
-// fits says whether s takes at most width columns, at no cost for what is far
+// fits reports whether s takes at most width columns, at no cost for what is far
 // too long.
 func fits(s string, width int) bool {
 	return len(s) <= bytesPerColumn*(max(width, 0)+1) && uniseg.StringWidth(s) <= width

@@ -95,7 +95,7 @@ func dotText(lines ...string) string {
 func Mermaid(chains []Chain, v View) string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
-	for _, l := range palette.Looks {
+	for _, l := range palette.OutcomeStyles {
 		fmt.Fprintf(&b, "  classDef %s stroke:%s,stroke-width:2px\n", l.Outcome, l.Light)
 	}
 	names := map[session.ID]string{} // an id could be a word of the language

@@ -12,8 +12,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// Look is how one outcome is shown.
-type Look struct {
+// OutcomeStyle is how one outcome is shown.
+type OutcomeStyle struct {
 	Outcome session.Outcome
 	Means   string // in a legend
 	Letter  string // the class in a page, one letter
@@ -24,8 +24,8 @@ type Look struct {
 	sgr     string // the terminal's own colour
 }
 
-// Looks are the outcomes in the order of a legend.
-var Looks = []Look{
+// OutcomeStyles are the outcomes in the order of a legend.
+var OutcomeStyles = []OutcomeStyle{
 	{session.Handoff, "handed over", "h", "#0072b2", "#4aa8e0", '▶', '>', "34"},
 	{session.Done, "came to its end", "d", "#00875f", "#2fbf95", '●', 'o', "32"},
 	{session.Crash, "crashed", "c", "#c8420b", "#ff7a3d", '✖', 'X', "31"},
@@ -36,13 +36,13 @@ var Looks = []Look{
 
 // Of is the look of an outcome. One that is not known looks like one of which
 // nothing is.
-func Of(o session.Outcome) Look {
-	for _, l := range Looks {
+func Of(o session.Outcome) OutcomeStyle {
+	for _, l := range OutcomeStyles {
 		if l.Outcome == o {
 			return l
 		}
 	}
-	return Looks[len(Looks)-1]
+	return OutcomeStyles[len(OutcomeStyles)-1]
 }
 
 // Style is what a terminal can show.
@@ -66,7 +66,7 @@ func StyleFor(w io.Writer, getenv func(string) string) Style {
 }
 
 // MarkOf is the mark of a look.
-func (s Style) MarkOf(l Look) string {
+func (s Style) MarkOf(l OutcomeStyle) string {
 	if s.ASCII {
 		return string(l.ASCII)
 	}
@@ -74,7 +74,7 @@ func (s Style) MarkOf(l Look) string {
 }
 
 // Paint colours a text where the terminal shows colours.
-func (s Style) Paint(l Look, text string) string {
+func (s Style) Paint(l OutcomeStyle, text string) string {
 	if !s.On() || text == "" {
 		return text
 	}

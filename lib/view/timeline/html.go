@@ -52,7 +52,7 @@ func (p *Picture) HTML() string {
 	for _, s := range p.bars {
 		there[s.look.Letter] = true
 	}
-	for _, l := range palette.Looks {
+	for _, l := range palette.OutcomeStyles {
 		if !there[l.Letter] {
 			continue
 		}

@@ -281,12 +281,12 @@ func colors() string {
 		`text{font:12px system-ui,-apple-system,"Segoe UI",sans-serif;fill:#23272e}.tick,.count{fill:#666e79;font-size:11px}.day{font-weight:600}` +
 		`.b{fill:currentColor;stroke:currentColor;stroke-width:2}.b.g{fill:url(#fade);stroke-width:1;stroke-dasharray:3 2}` +
 		`.m{fill:currentColor;stroke:#fff;stroke-width:1.4;paint-order:stroke}.m.g{fill:#fff;stroke:currentColor}`)
-	for _, l := range palette.Looks {
+	for _, l := range palette.OutcomeStyles {
 		fmt.Fprintf(&b, ".%s{color:%s}", l.Letter, l.Light)
 	}
 	b.WriteString(`@media(prefers-color-scheme:dark){.lane{fill:#14171b}.odd{fill:#1a1e23}.head{fill:#14171b}.grid{stroke:#2a2f36}.hatch{stroke:#343a42}` +
 		`.thread{stroke:#aab3bf}text{fill:#e4e7eb}.tick,.count{fill:#98a1ac}.m{stroke:#14171b}.m.g{fill:#14171b;stroke:currentColor}`)
-	for _, l := range palette.Looks {
+	for _, l := range palette.OutcomeStyles {
 		fmt.Fprintf(&b, ".%s{color:%s}", l.Letter, l.Dark)
 	}
 	b.WriteString("}")
@@ -310,7 +310,7 @@ func (p *Picture) SVG() string {
 	p.names(&b, fmt.Sprintf(`x="%d" y="%d"`, margin, head+axis))
 	p.chart(&b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+names, head+axis, plot))
 	x := margin + names + 8
-	for _, l := range palette.Looks {
+	for _, l := range palette.OutcomeStyles {
 		y := height - foot/2
 		fmt.Fprintf(&b, `<rect class="b %s" x="%d" y="%d" width="16" height="%d" rx="2"/><use class="m %s" href="#m%s" x="%d" y="%d"/><text x="%d" y="%d">%s</text>`+"\n",
 			l.Letter, x, y-barHeight/2, barHeight, l.Letter, l.Letter, x+16, y, x+32, y+4, escape(string(l.Outcome)))

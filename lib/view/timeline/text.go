@@ -27,9 +27,9 @@ const (
 // cell is one column of a line.
 type cell struct {
 	text  string
-	look  *palette.Look // nil: faint
-	force int           // what is stronger stays
-	words bool          // to be read, and in no colour
+	look  *palette.OutcomeStyle // nil: faint
+	force int                   // what is stronger stays
+	words bool                  // to be read, and in no colour
 }
 
 // glyphs are what lines are drawn with.
@@ -138,7 +138,7 @@ func (p *Picture) left(line func(string), style palette.Style, width int) {
 	}
 }
 
-// dense says whether there are so many sessions that no end of one could be told
+// dense reports whether there are so many sessions that no end of one could be told
 // from another's.
 func (p *Picture) dense(columns int) bool {
 	return p.By != Session && columns >= leastBar+countWidth && len(p.bars) > len(p.lanes)*columns/2 && len(p.bars) > 3*columns
@@ -255,7 +255,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 }
 
 // strength says which end is seen where several come together.
-func strength(l palette.Look) int { return strings.Index("gdhakc", l.Letter) }
+func strength(l palette.OutcomeStyle) int { return strings.Index("gdhakc", l.Letter) }
 
 // caption writes what a session was about behind its bar, or before it.
 func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(float64) int) {
@@ -284,7 +284,7 @@ func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(floa
 // paint joins cells to a line, in as few colours as it takes.
 func paint(row []cell, style palette.Style) string {
 	var b, run strings.Builder
-	var look *palette.Look
+	var look *palette.OutcomeStyle
 	words := false
 	flush := func() {
 		text := run.String()
@@ -321,7 +321,7 @@ func (p *Picture) legend(line func(string), style palette.Style, width int) {
 		there[b.look.Letter] = true
 	}
 	text, used := "", 0
-	for _, l := range palette.Looks {
+	for _, l := range palette.OutcomeStyles {
 		if !there[l.Letter] {
 			continue
 		}

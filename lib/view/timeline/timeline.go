@@ -46,7 +46,7 @@ type bar struct {
 	*catalog.Session
 	short    string
 	about    string
-	look     palette.Look
+	look     palette.OutcomeStyle
 	from, to time.Time // as far as they are in the picture
 	early    bool      // it began before the picture
 	lane     int

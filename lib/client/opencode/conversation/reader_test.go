@@ -279,7 +279,7 @@ func TestHostile(t *testing.T) {
 	}
 	// A database that is none is told of, and what lies beside it is found.
 	found := 0
-	if err := r.Find(store, func(conversation.File) { found++ }); found != 2 || err == nil || !strings.Contains(err.Error(), "it is no SQLite database") {
+	if err := r.Find(store, func(conversation.File) { found++ }); found != 2 || err == nil || !strings.Contains(err.Error(), "it is not an SQLite database") {
 		t.Errorf("%d conversations, %v", found, err)
 	}
 	os.Remove(filepath.Join(store, "opencode.db"))
