@@ -29,15 +29,15 @@ const (
 // Candidate is a word that a command line can go on with, and what it means.
 type Candidate struct{ Word, About string }
 
-// Completer tells what can stand for a value that begins with begin, the best
-// first. It need not leave out what does not begin so, and it says nothing of
-// what goes wrong: nobody asked it.
+// Completer returns the candidates for a value that begins with begin, the best
+// first. It need not leave out others, and it reports no errors: a person who presses
+// <Tab> did not ask for them.
 type Completer func(env *Env, begin string) []Candidate
 
-// maxAbout bounds what is said of a candidate, in columns.
+// maxAbout bounds the description of a candidate, in columns.
 const maxAbout = 70
 
-// completing does what a shell asks for, and reports whether that was asked.
+// completing answers a shell, and reports whether it was asked by one.
 func completing(env *Env, p Program) (code int, asked bool) {
 	switch args := env.Args; {
 	case len(args) == 2 && args[0] == completionCommand:
@@ -74,8 +74,8 @@ type line struct {
 	given map[*kong.Flag]bool
 }
 
-// complete returns what can stand for the last of the words, and whether that
-// can be the name of a file.
+// complete returns the candidates for the last word, and reports whether that word can
+// be the name of a file.
 func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candidate, files bool) {
 	words, value := joined(words)
 	begin := words[len(words)-1]
@@ -273,7 +273,7 @@ func values(env *Env, p Program, v *kong.Value, begin string) (found []Candidate
 	return found, files
 }
 
-// script is what a shell has to be told, empty for one that is not known.
+// script returns what a shell has to be told, empty for an unknown shell.
 func script(program, shell string) string {
 	text := ""
 	switch shell {

@@ -89,18 +89,17 @@ func (e *Env) Getenv(key string) string {
 	return ""
 }
 
-// Redact takes the secrets out of data, the values of this environment's own
-// among them. Whatever came from outside goes through it before it is written
-// to a file, and before it is cut: half a secret is not known for one. Data
-// without a secret stays what it was; what is told or printed of it goes through
-// Text, Line or Quoted.
+// Redact removes the secrets from data, among them the secret values of this
+// environment. Text from outside passes through it before it is written to a file, and
+// before it is cut, because half a secret is not recognised. Data without a secret is
+// unchanged; what is told or printed of it passes through Text, Line or Quoted.
 func (e *Env) Redact(s string) string {
 	e.cleaning.Do(func() { e.clean = redact.Of(e.Environ) })
 	return e.clean(s)
 }
 
-// Text returns what is told of somebody else's text: without secrets, and plain
-// (see package plain).
+// Text returns somebody else's text as it may be told: without secrets, and plain (see
+// package plain).
 func (e *Env) Text(s string) string { return plain.Text(e.Redact(s)) }
 
 // Line is Text for one line of at most most characters, whatever room they take.
@@ -142,7 +141,7 @@ func (e *Env) Hint(format string, args ...any) { e.say("hint", format, args...) 
 // Error writes an error; the caller decides what becomes of the exit code.
 func (e *Env) Error(format string, args ...any) { e.say("error", format, args...) }
 
-// maxMessage bounds a message: it says what is wrong, and repeats no megabyte.
+// maxMessage bounds a message: it says what is wrong, and does not repeat a megabyte.
 const maxMessage = 5000
 
 // say writes a message in a line, and several errors that were joined in a line

@@ -29,8 +29,8 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// Fail gives err the exit code and the hints that Run reports it with. An
-// error that was never given one exits with IO.
+// Fail gives err an exit code and hints, with which Run reports it. An error without a
+// code exits with IO.
 func Fail(code int, err error, hints ...string) error {
 	if err == nil {
 		return nil
@@ -54,8 +54,8 @@ func WithHint(err error, format string, args ...any) error {
 // Silent is an answer of "no" that needs no words on standard error.
 var Silent = &failure{code: No, err: errors.New("no")}
 
-// ExitCode is the code that err asks for: Done for nil; where nothing was asked
-// for, Busy for a lock that somebody else holds and IO for the rest.
+// ExitCode returns the code that err asks for: Done for nil, Busy for a lock that
+// somebody else holds, and IO for other errors without a code.
 func ExitCode(err error) int {
 	var f *failure
 	switch {
@@ -69,7 +69,7 @@ func ExitCode(err error) int {
 	return IO
 }
 
-// hints are those that were given to err.
+// hints returns the hints that were given to err.
 func hints(err error) []string {
 	var f *failure
 	if errors.As(err, &f) {
@@ -78,7 +78,7 @@ func hints(err error) []string {
 	return nil
 }
 
-// allHints are those and the one that the error behind it has itself.
+// allHints returns those and the one that the wrapped error has itself.
 func allHints(err error) []string {
 	all := hints(err)
 	var own interface{ Hint() string }

@@ -22,7 +22,7 @@ import (
 //	go build -ldflags '-X gt/lib/cli.Version=v1.2.3'
 var Version = "dev"
 
-// Program is what a binary says of itself.
+// Program describes a binary.
 type Program struct {
 	Name    string // "gt-prime"
 	Summary string // what it does and an example or two, wrapped by hand at 80 columns
@@ -52,7 +52,7 @@ type Command interface{ Run(*Env) error }
 // stands on standard error.
 func Run(env *Env, p Program) (code int) {
 	env.Name = p.Name
-	// That a hook is being typed makes no hook.
+	// Completing the command line of a hook does not make it one.
 	hook := slices.Contains(env.Args, "--hook") && env.Args[0] != completeCommand
 	if hook {
 		// A client that has closed the other end of our output is told so by
@@ -109,8 +109,8 @@ func Run(env *Env, p Program) (code int) {
 	return Report(env, ctx.Run())
 }
 
-// lacking is the flag whose value is not there, at the end of a command line.
-// The parser takes it for an empty one, which for a filter would mean all.
+// lacking returns the flag whose value is missing at the end of a command line. The
+// parser takes it for an empty value, which for a filter would mean everything.
 func lacking(app *kong.Node, args []string) *kong.Flag {
 	l := &line{node: app, given: map[*kong.Flag]bool{}}
 	for _, arg := range args {
@@ -129,8 +129,8 @@ func meant(app *kong.Node, args []string) string {
 	return app.Name
 }
 
-// wrong says what is wrong with a command line, in words for those who do not
-// know the parser.
+// wrong explains what is wrong with a command line to a person who does not know the
+// parser.
 func wrong(err error, app *kong.Node, args []string) string {
 	said := err.Error()
 	if len(app.Children) > 0 && len(args) > 0 && said == "unexpected argument "+args[0] {
@@ -179,8 +179,8 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 	)
 }
 
-// apologize reports a panic. That it panics itself, for what it calls may be
-// what is broken, is told to nobody.
+// apologize reports a panic. What it calls may be what is broken: a panic of its own is
+// dropped.
 func apologize(env *Env, r any) {
 	defer func() { _ = recover() }()
 	stack := debug.Stack()
@@ -194,8 +194,8 @@ func apologize(env *Env, r any) {
 	env.Hint("this is a bug in %s; GT_TRACE=1 shows where", env.Name)
 }
 
-// drain reads what a client sends, for it reports a hook that does not as
-// failed. It gives up on one that does not come to an end.
+// drain reads what a client sends, because a client reports a hook that does not read
+// as failed. It gives up on input that does not end.
 func drain(r io.Reader) {
 	select {
 	case <-Go(func() { _, _ = io.Copy(io.Discard, r) }).Done():
@@ -207,7 +207,7 @@ func drain(r io.Reader) {
 // otherwise go on parsing.
 type exit int
 
-// Report says what err means and returns its exit code.
+// Report writes what err means and returns its exit code.
 func Report(env *Env, err error) int {
 	if err != nil && !errors.Is(err, Silent) {
 		env.Error("%v", err)

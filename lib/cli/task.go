@@ -2,7 +2,7 @@ package cli
 
 import "runtime/debug"
 
-// Task is something that is done beside its caller, see Go.
+// Task is work that is done beside its caller; see Go.
 type Task struct {
 	done   chan struct{}
 	failed *failed
@@ -14,9 +14,8 @@ type failed struct {
 	stack []byte
 }
 
-// Go does f in a goroutine of its own. A panic in it does not end the process,
-// which Go would do with code 2, and an agent takes that for "block": it waits
-// for the caller, in Wait.
+// Go runs f in a goroutine of its own. A panic in it would end the process with code
+// 2, which an agent takes for "block"; here it waits for the caller, in Wait.
 func Go(f func()) *Task {
 	t := &Task{done: make(chan struct{})}
 	go func() {
@@ -31,7 +30,7 @@ func Go(f func()) *Task {
 	return t
 }
 
-// Done is closed when f has come to its end.
+// Done is closed when f has ended.
 func (t *Task) Done() <-chan struct{} { return t.done }
 
 // Wait waits for the end of f, and panics where f did.

@@ -1,8 +1,9 @@
 // Package flock takes an exclusive lock on a file for as long as a process
 // needs it. The kernel drops the lock when the process dies, however it dies.
 //
-// The file is a lock and nothing else, of mode 0200: who may only read cannot hold
-// it. Nothing that others can read or write is ever locked, for they could.
+// The file is a lock and nothing else, and has mode 0200: a user who may only read it
+// cannot hold it. Files that others can read or write are never locked, because they
+// could hold the lock as well.
 //
 // The lock is advisory, and what it guards stands in other files.
 package flock
@@ -17,21 +18,21 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// ErrBusy is what Acquire gives when somebody else held the lock all the time.
+// ErrBusy is returned by Acquire when somebody else held the lock all the time.
 var ErrBusy = errors.New("somebody else holds the lock")
 
 // A Lock is held until Unlock or the end of the process.
 type Lock struct{ f *os.File }
 
 // Acquire takes the lock on path, creating the file where it is missing, and
-// waits for it at most as long as wait; then ErrBusy. Those who wait get it in
-// the order in which they came.
+// waits for it at most as long as wait; then it returns ErrBusy. Waiting processes
+// get the lock in the order in which they came.
 func Acquire(path string, wait time.Duration) (*Lock, error) {
 	return acquire(path, false, wait)
 }
 
 // AcquireCommon is Acquire for a lock that another program takes as well, and
-// opens for reading: its file has mode 0600, and who may read it can hold it.
+// opens for reading: its file has mode 0600, and whoever may read it can hold it.
 func AcquireCommon(path string, wait time.Duration) (*Lock, error) {
 	return acquire(path, true, wait)
 }
@@ -57,9 +58,9 @@ func acquire(path string, common bool, wait time.Duration) (*Lock, error) {
 	}
 }
 
-// lock waits for the lock on f, which it closes where it does not get it. The
-// kernel lets those who wait in it come in turn, as trying again and again
-// would not: who had waited long was passed by who came just then.
+// lock waits for the lock on f, and closes f if it does not get it. It waits in the
+// kernel, which serves waiting processes in turn. Trying again and again would let a
+// newcomer pass one that has waited for long.
 func lock(f *os.File, wait time.Duration) error {
 	fd := int(f.Fd())
 	err := flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
@@ -100,8 +101,8 @@ func flock(fd, how int) error {
 	}
 }
 
-// names reports whether the file that is locked still has that name: who held the
-// lock before may have taken it away (Remove).
+// names reports whether the locked file still has that name: the previous holder may
+// have removed it (Remove).
 func names(path string, f *os.File) (bool, error) {
 	locked, err := f.Stat()
 	if err != nil {
@@ -117,8 +118,8 @@ func names(path string, f *os.File) (bool, error) {
 // Unlock gives the lock back.
 func (l *Lock) Unlock() { l.f.Close() }
 
-// Remove gives the lock back and takes its file away, for a place where it
-// should not stay. Whoever waits for it makes a new one.
+// Remove gives the lock back and removes its file, for a place where it should not
+// stay. A process that waits for it makes a new one.
 func (l *Lock) Remove() {
 	os.Remove(l.f.Name())
 	l.f.Close()
