@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -71,6 +72,12 @@ func (p *pane) screen() string {
 	return p.w.tmuxOutput("capture-pane", "-p", "-t", p.id)
 }
 
+// shows reports whether one of the texts is on the screen.
+func (p *pane) shows(texts []string) bool {
+	screen := p.screen()
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(screen, text) })
+}
+
 func (p *pane) awaitScreen(text string) {
 	p.w.t.Helper()
 	p.w.until("the screen shows "+strconv.Quote(text), func() bool { return strings.Contains(p.screen(), text) })
@@ -111,13 +118,19 @@ func (p *pane) typ(line string) {
 	})
 }
 
-// press sends a key until the screen shows no more what it stands at: a client that
-// has just drawn its screen may not read keys yet.
-func (p *pane) press(key, at string) {
+// press sends a key until the screen shows none of the texts that it stands at: a
+// client that has just drawn its screen may not read keys yet.
+func (p *pane) press(key string, at ...string) {
+	p.w.t.Helper()
+	p.pressWhile(key, func() bool { return p.shows(at) })
+}
+
+// pressWhile sends a key for as long as a condition holds.
+func (p *pane) pressWhile(key string, holds func() bool) {
 	p.w.t.Helper()
 	last := time.Time{}
 	p.w.until(key+" is taken", func() bool {
-		if !strings.Contains(p.screen(), at) {
+		if !holds() {
 			return true
 		}
 		if time.Since(last) > 2*time.Second {

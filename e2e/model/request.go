@@ -95,6 +95,9 @@ func (r *Request) Asked() string {
 	return ""
 }
 
+// Said is the text of the newest message, which may bring the results of tools too.
+func (r *Request) Said() string { return r.newest().Text }
+
 // Result is what the tools answered, where the newest message says so.
 func (r *Request) Result() string { return r.newest().Result }
 

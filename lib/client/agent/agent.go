@@ -67,11 +67,11 @@ type Client struct {
 	ContextCap int    `toml:"context_cap"`
 	Hooks      Hooks  `toml:"hooks"`
 
-	// What its screen shows; see ScreenState and Detect.
-	ReadyPrompt    string   `toml:"ready_prompt"`
-	BusyPatterns   []string `toml:"busy_patterns"`
-	PromptPatterns []string `toml:"prompt_patterns"`
-	DetectPatterns []string `toml:"detect_patterns"`
+	// What its screen shows; see Look and Detect.
+	ReadyPrompt    Patterns `toml:"ready_prompt"`
+	BusyPatterns   Patterns `toml:"busy_patterns"`
+	PromptPatterns Patterns `toml:"prompt_patterns"`
+	DetectPatterns Patterns `toml:"detect_patterns"`
 
 	// Flags are the flags of the agent, nil where they are not known, and then
 	// the next run gets none of them.

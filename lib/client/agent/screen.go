@@ -1,6 +1,10 @@
 package agent
 
-import "strings"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
 
 // State is what an agent's screen shows of it.
 type State int
@@ -13,17 +17,17 @@ const (
 
 func (s State) String() string { return [...]string{"", "running", "waiting"}[s] }
 
-// ScreenState says what the text of an agent's screen shows: one of its busy patterns
-// that it works, one of its prompt patterns, or the prompt that it is ready
-// with, that it waits. Patterns are plain text; case does not matter. A client
-// keeps what it said on its screen, so what stands further down counts.
+// ScreenState reports what the text of an agent's screen shows: that it is busy where one
+// of its busy patterns stands there, that it waits where one of its prompt patterns
+// does, or the prompt that it is ready with. A client keeps on its screen what it said,
+// so the pattern furthest down counts.
 func (c Client) ScreenState(screen string) State {
 	screen = strings.ToLower(screen)
-	busy, waiting := last(screen, c.BusyPatterns), last(screen, c.PromptPatterns)
+	busy, waiting := c.BusyPatterns.last(screen), c.PromptPatterns.last(screen)
 	switch {
 	case busy > waiting:
 		return Busy
-	case waiting >= 0 || busy < 0 && c.ReadyPrompt != "" && strings.Contains(screen, strings.ToLower(c.ReadyPrompt)):
+	case waiting >= 0 || busy < 0 && c.ReadyPrompt.last(screen) >= 0:
 		return Waiting
 	case busy >= 0:
 		return Busy
@@ -31,25 +35,67 @@ func (c Client) ScreenState(screen string) State {
 	return Unknown
 }
 
-// Detect returns the agent whose patterns stand on a screen, without a name
-// where there is none.
+// Detect returns the agent whose patterns stand on a screen, or a client without a
+// name.
 func (t *Table) Detect(screen string) Client {
 	screen = strings.ToLower(screen)
 	for _, c := range t.clients {
-		if last(screen, c.DetectPatterns) >= 0 {
+		if c.DetectPatterns.last(screen) >= 0 {
 			return c
 		}
 	}
 	return Client{}
 }
 
-// last is where the last of any of the patterns begins, -1 where none is.
-func last(screen string, patterns []string) int {
-	at := -1
-	for _, p := range patterns {
-		if p != "" {
-			at = max(at, strings.LastIndex(screen, strings.ToLower(p)))
+// Patterns are what is looked for on a screen, in any case: plain texts, or regular
+// expressions behind "re:", in which ^ and $ are those of a line. In a file they are
+// a list, or a single one without the brackets.
+type Patterns []string
+
+// UnmarshalTOML implements [toml.Unmarshaler].
+func (p *Patterns) UnmarshalTOML(value any) error {
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	*p = nil
+	for _, v := range list {
+		text, ok := v.(string)
+		if !ok {
+			return fmt.Errorf("%v is not a text", v)
 		}
+		if _, err := expression(text); err != nil {
+			return fmt.Errorf("the pattern %q: %w", text, err)
+		}
+		*p = append(*p, text)
+	}
+	return nil
+}
+
+// expression returns the regular expression of a pattern, nil for a plain text.
+func expression(pattern string) (*regexp.Regexp, error) {
+	expr, ok := strings.CutPrefix(pattern, "re:")
+	if !ok {
+		return nil, nil
+	}
+	return regexp.Compile("(?im)" + expr)
+}
+
+// last returns where the last match of any of the patterns begins in a screen in
+// lower case, -1 where nothing matches.
+func (p Patterns) last(screen string) int {
+	at := -1
+	for _, pattern := range p {
+		if pattern == "" {
+			continue
+		}
+		if re, _ := expression(pattern); re != nil {
+			if all := re.FindAllStringIndex(screen, -1); len(all) > 0 {
+				at = max(at, all[len(all)-1][0])
+			}
+			continue
+		}
+		at = max(at, strings.LastIndex(screen, strings.ToLower(pattern)))
 	}
 	return at
 }

@@ -275,7 +275,7 @@ func (p world) must() *Table {
 // S2-50
 func TestLook(t *testing.T) {
 	all := &Table{clients: []Client{
-		{Name: "a", DetectPatterns: []string{"Agent A"}, BusyPatterns: []string{"working"}, PromptPatterns: []string{"[y/n]"}, ReadyPrompt: "> "},
+		{Name: "a", DetectPatterns: []string{"Agent A"}, BusyPatterns: []string{"working"}, PromptPatterns: []string{"[y/n]"}, ReadyPrompt: Patterns{"> ", "re:^go \\w+\\?$"}},
 		{Name: "b", DetectPatterns: []string{"agent b"}},
 	}}
 	a := all.Of("a")
@@ -284,6 +284,8 @@ func TestLook(t *testing.T) {
 		"nothing to see":                 Unknown,
 		"Working…":                       Busy,
 		"> ":                             Waiting,
+		"well\nGo on?\n":                 Waiting,
+		"to go on?":                      Unknown,
 		"delete it? [Y/n]":               Waiting,
 		"delete it? [y/n] y\nworking":    Busy,
 		"working\nthen delete it? [y/n]": Waiting,

@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// The screens of the real clients, as they looked in each version that was run, are
+// known for what they show. TestScreens in e2e keeps them with GT_E2E_RECORD.
+//
+// S2-50
+func TestScreens(t *testing.T) {
+	paths, err := filepath.Glob("../*/testdata/screens/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("there are no screens", err)
+	}
+	table := Builtin()
+	for _, path := range paths {
+		screens, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path))))
+		for _, f := range screens.Files {
+			want, _, _ := strings.Cut(f.Name, ":")
+			if got := table.Of(name).ScreenState(string(f.Data)).String(); got != want {
+				t.Errorf("%s: %s: it is %q\n%s", path, f.Name, got, f.Data)
+			}
+			if got := table.Detect(string(f.Data)).Name; got != name {
+				t.Errorf("%s: %s: it is of %q\n%s", path, f.Name, got, f.Data)
+			}
+		}
+	}
+}
+
+// A regular expression that is none is an error where the table is read.
+func TestPatternsInFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		`ready_prompt = "> "`:            "",
+		`ready_prompt = ["> ", "re:^x"]`: "",
+		`busy_patterns = "re:("`:         "missing closing",
+		`busy_patterns = ["a", 3]`:       "3 is not a text",
+	} {
+		_, err := read(file{text: []byte("[agents.x]\ncommand = \"x\"\n" + text)})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
