@@ -67,7 +67,7 @@ type Client struct {
 	ContextCap int    `toml:"context_cap"`
 	Hooks      Hooks  `toml:"hooks"`
 
-	// What its screen shows; see Look and Detect.
+	// What its screen shows; see ScreenState and Detect.
 	ReadyPrompt    Patterns `toml:"ready_prompt"`
 	BusyPatterns   Patterns `toml:"busy_patterns"`
 	PromptPatterns Patterns `toml:"prompt_patterns"`
