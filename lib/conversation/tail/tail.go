@@ -151,7 +151,7 @@ func (at File) Advance(f conversation.File, cwd string, read Read, clean func(st
 	}
 	data, err := json.Marshal(c)
 	if err == nil {
-		err = atomicfile.Private(filepath.Dir(at.Path))
+		err = atomicfile.EnsurePrivateDir(filepath.Dir(at.Path))
 	}
 	if err == nil {
 		err = atomicfile.Write(at.Path, append(data, '\n'), atomicfile.Unsynced)
