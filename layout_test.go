@@ -47,7 +47,7 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/sys/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation", "lib/conversation/transcript", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/client/account",
+	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation", "lib/conversation/transcript", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/client/gemini/hook", "lib/client/pi/hook",
 		"lib/client/claude/conversation", "lib/client/codex/conversation", "lib/client/copilot/conversation", "lib/client/gemini/conversation",
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/pi/conversation"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},

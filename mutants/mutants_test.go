@@ -264,7 +264,7 @@ var mutants = []mutant{
 	{
 		name:  "what a client drops at a start is told then",
 		file:  "lib/command/prime/due.go",
-		right: "return !slices.Contains(call.Dialect.Untold, call.Input.Source)",
+		right: "return !slices.Contains(call.Dialect.DroppedSources, call.Input.Source)",
 		wrong: "return slices.Contains([]string{call.Input.Source}, call.Input.Source)",
 		pkg:   ".", run: "TestScripts/prime_gemini",
 	},
@@ -273,13 +273,13 @@ var mutants = []mutant{
 	{"a store is where its name leads, and no link to it", "lib/client/account/own.go", "at, err := o.judge(p, filepath.Join(p.Dir, folder))", "at, err := filepath.Join(p.Dir, folder), error(nil)", ".", "TestScripts/prime_transcripts", 0},
 	{"an account may lie in the project", "lib/client/account/own.go", "within(top, real) && !within(top, home)", "false && within(top, real) && !within(top, home)", ".", "TestScripts/prime_transcripts", 0},
 	{"an account in a home folder that is a project is none", "lib/client/account/own.go", "within(top, real) && !within(top, home)", "within(top, real)", "./lib/client/account", "TestOwnAccount", 0},
-	{"a clone with the name of an account is one", "lib/client/account/own.go", "if p.by == found {", "if false {", ".", "TestScripts/seance_accounts", 0},
+	{"a clone with the name of an account is one", "lib/client/account/own.go", "if p.By == contract.Found {", "if false {", ".", "TestScripts/seance_accounts", 0},
 	{"an account may be open to write", "lib/client/account/own.go", "case mode&0o002 != 0 && ", "case false && ", "./lib/client/account", "TestOwnAccount", 0},
 	{"an account may be another's", "lib/client/account/own.go", "case !ok || st.Uid != 0 && !Persons(info, home):", "case !ok:", "./lib/client/account", "TestOwnAccount", 0},
 	{"what is above an account is not looked at", "lib/client/account/own.go", "up == at || up == home {", "true || up == at || up == home {", "./lib/client/account", "TestOwnAccount", 0},
 	{"a folder to work in may be another's", "lib/client/account/own.go", "case !Persons(info, o.Getenv(\"HOME\")):", "case false:", "./lib/client/account", "TestOwnFolder", 0},
 	{"a folder to work in may be whoever's it is that asks", "lib/client/account/own.go", "case system(filepath.Clean(dir)) || system(real):", "case false:", ".", "TestScripts/seance_accounts", 0},
-	{"a log names the conversation that is read", "lib/catalog/merge.go", "store, path, err := own.File(cmp.Or(s.Agent, client.Default), s.Transcript)", "store, path, err := \"\", s.Transcript, error(nil)", ".", "TestScripts/seance_accounts", 0},
+	{"a log names the conversation that is read", "lib/catalog/merge.go", "store, path, err := own.File(cmp.Or(s.Agent, contract.Default), s.Transcript)", "store, path, err := \"\", s.Transcript, error(nil)", ".", "TestScripts/seance_accounts", 0},
 	{"a log names the account that a client is started with", "lib/command/seance/own.go", "store, _, err := ours(own, s).File(clientName(s), s.Transcript)", "store, err := filepath.Dir(filepath.Dir(filepath.Dir(s.Transcript))), error(nil)", ".", "TestScripts/seance_accounts", 0},
 	{"an account that was found is not looked at", "lib/command/seance/own.go", "return s.Store, ours(own, s).Account(clientName(s), s.Store)", "return s.Store, nil", ".", "TestScripts/seance_accounts", 0},
 	{"a town's file names the program that goes on with a session", "lib/command/seance/talk.go", "agent.Load(env.Getenv, town.Personal(env.Getenv))", "agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))", ".", "TestScripts/seance_accounts", 0},
@@ -547,8 +547,8 @@ var mutants = []mutant{
 	{
 		name:  "an agent that runs within another says what is trusted",
 		file:  "lib/command/hooks/trust.go",
-		right: `range session.ClientVars() {`,
-		wrong: `range session.ClientVars()[:0] {`,
+		right: `range registry.SessionVars() {`,
+		wrong: `range registry.SessionVars()[:0] {`,
 		pkg:   ".", run: "TestScripts/^town_trust$",
 	},
 	{
@@ -1032,11 +1032,13 @@ var mutants = []mutant{
 		pkg:   "./attacks", run: "TestProjectNamesHome/settings-of",
 	},
 	{
-		name:  "a project's .env names a file that a client's start writes to",
-		file:  "lib/command/prime/commit.go",
-		right: ` || !c.call.Dialect.Exports {`,
-		wrong: ` {`,
-		pkg:   "./attacks", run: "TestProjectNamesEnvFile",
+		name: "a project's .env names a file that a client's start writes to",
+		file: "lib/command/prime/commit.go",
+		right: `	name := c.call.Dialect.EnvFile
+`,
+		wrong: `	name := "CLAUDE_ENV_FILE"
+`,
+		pkg: "./attacks", run: "TestProjectNamesEnvFile",
 	},
 	{
 		name: "git reads a file without an end into all of the memory",
@@ -1235,8 +1237,8 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a client that would tell the model is told what is for the person",
-		file:  "lib/client/hook/dialect.go",
-		right: `	if !d.Person || text == "" {`,
+		file:  "lib/client/contract/dialect.go",
+		right: `	if !d.SystemMessage || text == "" {`,
 		wrong: `	if text == "" {`,
 		pkg:   ".", run: "TestScripts/prime_nowhere",
 	},

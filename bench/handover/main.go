@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"gt/lib/client/hook"
+	"gt/lib/client/contract"
 )
 
 func main() {
@@ -112,7 +112,7 @@ type result struct {
 }
 
 func count(w *world, text string) result {
-	r := result{map[string]int{}, map[string]int{}, map[string]int{}, hook.Units(text), nil}
+	r := result{map[string]int{}, map[string]int{}, map[string]int{}, contract.Units(text), nil}
 	front := text[:min(preview, len(text))]
 	for _, f := range w.facts {
 		r.planted[f.kind]++

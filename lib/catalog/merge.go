@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"gt/lib/catalog/scan"
-	"gt/lib/client"
 	"gt/lib/client/account"
+	"gt/lib/client/contract"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
@@ -219,7 +219,7 @@ func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 	if info, err := os.Stat(s.Transcript); err != nil || !info.Mode().IsRegular() {
 		return conversation.File{}, nil
 	}
-	store, path, err := own.File(cmp.Or(s.Agent, client.Default), s.Transcript)
+	store, path, err := own.File(cmp.Or(s.Agent, contract.Default), s.Transcript)
 	if err != nil {
 		return conversation.File{}, err
 	}

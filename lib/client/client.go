@@ -5,10 +5,6 @@ package client
 
 import "embed"
 
-// Default is the agent that is meant where nothing names one: the first that gt
-// knew, whose sessions older logs and records have without a name.
-const Default = "claude"
-
 //go:embed */agent.toml
 var blocks embed.FS
 

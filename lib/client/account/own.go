@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"gt/lib/client/contract"
+	"gt/lib/client/registry"
 )
 
 // Own judges what an event log, a record or a project says of accounts and
@@ -118,8 +121,11 @@ func (o Own) File(client, path string) (store, real string, err error) {
 // Holds returns the path of a conversation that has no links, whichever client's it
 // is; a ForeignError where it is none of the person's.
 func (o Own) Holds(path string) (real string, err error) {
-	for _, client := range clients {
-		if _, real, err = o.File(client, path); err == nil {
+	for _, c := range registry.Clients() {
+		if c.Accounts == nil {
+			continue
+		}
+		if _, real, err = o.File(c.Name, path); err == nil {
 			return real, nil
 		}
 	}
@@ -141,14 +147,14 @@ func (o Own) places(client string) iter.Seq[Place] {
 		k := o.Known(client)
 		if folders == nil {
 			folders = []string{"."}
-			for p := range accounts(o.Getenv, k.Variable, []string{k.Store}, ".") {
+			for p := range contract.Accounts(o.Getenv, k.Variable, []string{k.Store}, ".") {
 				if k.Store != "" && !yield(p) {
 					return
 				}
 			}
 		}
 		for _, dir := range k.Accounts {
-			if !yield(Place{dir, listed, folders}) {
+			if !yield(Place{Dir: dir, By: contract.Listed, Folders: folders}) {
 				return
 			}
 		}
@@ -161,7 +167,7 @@ func (o Own) judge(p Place, dir string) (real string, err error) {
 	if real, err = filepath.EvalSymlinks(dir); err != nil || !filepath.IsAbs(dir) {
 		return "", errElsewhere
 	}
-	if p.by == usual || p.by == listed {
+	if p.By == contract.Usual || p.By == contract.Listed {
 		return real, nil // a client takes the one by itself, and the person said the other
 	}
 	home, _ := filepath.EvalSymlinks(o.Getenv("HOME"))
@@ -170,7 +176,7 @@ func (o Own) judge(p Place, dir string) (real string, err error) {
 			return real, errProject
 		}
 	}
-	if p.by == found {
+	if p.By == contract.Found {
 		if _, err := os.Lstat(filepath.Join(real, ".git")); err == nil {
 			return real, errRepository
 		}

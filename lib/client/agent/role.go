@@ -8,13 +8,10 @@ import (
 	"path"
 	"path/filepath"
 
-	"gt/lib/client"
+	"gt/lib/client/contract"
 	"gt/lib/place/town"
 	"gt/lib/sys/atomicfile"
 )
-
-// DefaultName is the agent that is meant where nothing says otherwise.
-const DefaultName = client.Default
 
 // roles say who of a town works with which agent. town.toml has them as
 //
@@ -106,7 +103,7 @@ func (t *Table) For(role, rig string) (c Client, own bool, err error) {
 			errs = append(errs, unknown(name))
 		}
 	}
-	return t.Of(DefaultName), false, errors.Join(errs...)
+	return t.Of(contract.Default), false, errors.Join(errs...)
 }
 
 type unknown string

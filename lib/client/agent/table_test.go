@@ -10,10 +10,9 @@ import (
 	"testing"
 
 	"gt/lib/client"
+	"gt/lib/client/contract"
 	"gt/lib/place"
 	"gt/lib/place/town"
-	"gt/lib/state/session"
-	"gt/lib/sys/process"
 )
 
 // world is a HOME and a trusted town with files in them.
@@ -68,12 +67,7 @@ func TestBuiltin(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range all { // what the hooks know, which do not read the table
-		if c.SessionIDEnv != "" && !slices.Contains(session.ClientVars(), c.SessionIDEnv) {
-			t.Errorf("a command that %s runs does not look at %s", c.Name, c.SessionIDEnv)
-		}
-	}
-	if !slices.Equal(names, client.Names()) || names[0] != DefaultName {
+	if !slices.Equal(names, client.Names()) || names[0] != contract.Default {
 		t.Errorf("the agents are %q", names)
 	}
 	// Who changes one of what is returned changes no other's.
@@ -316,16 +310,5 @@ func TestHeadlessCommand(t *testing.T) {
 	}
 	if got := strings.Join(c.Restart(strings.Fields("x -m big exec it --model=small"), Next{}), " "); got != "x -m big --model=small" {
 		t.Error(got)
-	}
-}
-
-// process.IsClient, which hooks ask because they read no table, knows the same names.
-func TestProcessesAreKnown(t *testing.T) {
-	for _, c := range Builtin().All() {
-		for _, name := range c.Processes {
-			if !process.IsClient(name) {
-				t.Errorf("%s runs as %s", c.Name, name)
-			}
-		}
 	}
 }

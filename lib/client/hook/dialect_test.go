@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf16"
 )
 
 // Each client takes these bytes and no others.
@@ -67,16 +66,6 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-func TestUnits(t *testing.T) {
-	for _, s := range []string{
-		"", "plain", "äöü", "日本語", "𝄞𝄞", "e\u0301", "👩‍👩‍👧‍👦", "\x00\n", "\ufeff", strings.Repeat("𝄞a", 1000),
-	} {
-		if got, want := Units(s), len(utf16.Encode([]rune(s))); got != want {
-			t.Errorf("%.20q: %d, not %d", s, got, want)
-		}
-	}
-}
-
 // Codex counts what it gets in bytes, all others in UTF-16 code units.
 func TestSize(t *testing.T) {
 	for s, want := range map[string][2]int{"": {0, 0}, "plain": {5, 5}, "äöü": {3, 6}, "日本語": {3, 9}, "𝄞": {2, 4}, "\xff": {1, 3}} {
@@ -84,13 +73,4 @@ func TestSize(t *testing.T) {
 			t.Errorf("%q: %d units, %d bytes, not %v", s, units, bytes, want)
 		}
 	}
-}
-
-func FuzzUnits(f *testing.F) {
-	f.Add("a𝄞\xff\xed\xa0\x80é")
-	f.Fuzz(func(t *testing.T, s string) {
-		if got, want := Units(s), len(utf16.Encode([]rune(s))); got != want {
-			t.Errorf("%q: %d, not %d", s, got, want)
-		}
-	})
 }

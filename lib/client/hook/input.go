@@ -18,6 +18,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/cli"
+	"gt/lib/client/contract"
+	"gt/lib/client/registry"
 )
 
 // MaxInput bounds what is kept of a hook's input: 4 MiB. A client sends a
@@ -199,93 +201,75 @@ func (in Input) Shown(kind string) []string {
 }
 
 // Kind is the event in Claude Code's words, which others have their own for.
-func (in Input) Kind() string {
-	switch in.Event {
-	case "sessionStart":
-		return "SessionStart"
-	case "userPromptSubmitted", "beforeSubmitPrompt", "BeforeAgent": // Copilot, Cursor, Gemini
-		return "UserPromptSubmit"
-	case "postToolUse", "AfterTool":
-		return "PostToolUse"
-	case "preCompact", "PreCompress":
-		return "PreCompact"
-	case "agentStop", "stop", "AfterAgent":
-		return "Stop"
-	case "sessionEnd":
-		return "SessionEnd"
+func (in Input) Kind() string { return registry.Kind(in.Event) }
+
+// text is where a field goes that is a text, nil for any other.
+func (in *Input) text(f contract.Field, parent *string) *string {
+	switch f {
+	case contract.Event:
+		return &in.Event
+	case contract.SessionID:
+		return &in.SessionID
+	case contract.Transcript:
+		return &in.Transcript
+	case contract.CWD:
+		return &in.CWD
+	case contract.Source:
+		return &in.Source
+	case contract.Trigger:
+		return &in.Trigger
+	case contract.Reason:
+		return &in.Reason
+	case contract.ToolName:
+		return &in.ToolName
+	case contract.AgentID:
+		return &in.AgentID
+	case contract.ParentAgentID:
+		return parent
+	case contract.LastAnswer:
+		return &in.LastAnswer
+	case contract.Mode:
+		return &in.Mode
 	}
-	return in.Event
+	return nil
 }
 
-// parse reads what clients call the same by several names: Claude Code, Codex,
-// Gemini and Qwen by the first, Copilot by that or another, by the name that
-// its hook was wired under, and Cursor by its own. at is the moment of the event.
+// parse reads what clients call the same by several names; their folders say by
+// which (lib/client/<agent>/hook). at is the moment of the event.
 func parse(data []byte) (in Input, at string) {
-	var parent, root string
-	fields := map[string]*string{
-		"hook_event_name":        &in.Event,
-		"session_id":             &in.SessionID,
-		"sessionId":              &in.SessionID,
-		"conversation_id":        &in.SessionID,
-		"transcript_path":        &in.Transcript,
-		"transcriptPath":         &in.Transcript,
-		"cwd":                    &in.CWD,
-		"source":                 &in.Source,
-		"trigger":                &in.Trigger,
-		"reason":                 &in.Reason,
-		"tool_name":              &in.ToolName,
-		"toolName":               &in.ToolName,
-		"agent_id":               &in.AgentID,
-		"agentId":                &in.AgentID,
-		"parent_agent_id":        &parent,
-		"parentAgentId":          &parent,
-		"last_assistant_message": &in.LastAnswer,
-		"prompt_response":        &in.LastAnswer, // Gemini
-		"permission_mode":        &in.Mode,
-	}
-	found := map[*string]bool{}
-	unnamed := "" // what the event must be, of which Copilot says no name where its hook is wired under its own one
+	var parent, root, implied string
+	var found [contract.NumFields]bool
 	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
-		if to, ok := fields[key.Str]; ok && !found[to] {
-			found[to] = true // of two, the first counts
-			if value.Type == gjson.String {
-				*to = value.Str
+		field := registry.Field(key.Str)
+		switch field {
+		case contract.NoField:
+		case contract.ToolInput:
+			in.asked = value.Raw
+		case contract.ToolOutput:
+			in.answered = value.Raw
+		case contract.Moment:
+			at = cmp.Or(at, moment(value))
+		case contract.Roots:
+			root = value.Get("0").Str
+		default:
+			if to := in.text(field, &parent); to != nil && !found[field] {
+				found[field] = true // of two, the first counts
+				if value.Type == gjson.String {
+					*to = value.Str
+				}
 			}
 		}
-		switch key.Str {
-		case "tool_input", "tool_args", "toolArgs":
-			in.asked = value.Raw
-		case "tool_response", "tool_result", "toolResult", "tool_output":
-			in.answered = value.Raw
-		case "timestamp":
-			at = cmp.Or(at, moment(value))
-		}
-		switch key.Str {
-		case "workspace_roots":
-			root = value.Get("0").Str
-		case "source":
-			unnamed = "SessionStart"
-		case "prompt":
-			unnamed = "UserPromptSubmit"
-		case "toolResult":
-			unnamed = "PostToolUse"
-		case "customInstructions":
-			unnamed = "PreCompact"
-		case "stopReason":
-			unnamed = "Stop"
-		case "reason":
-			unnamed = "SessionEnd"
-		}
+		implied = cmp.Or(registry.Implied(key.Str), implied)
 		return true
 	})
 	if in.SessionID != "" && in.SessionID == in.AgentID && parent != "" {
-		in.SessionID = parent // Copilot gives a subagent's id for the session's
+		in.SessionID = parent // the id of a subagent is given for the session's
 	}
 	if filepath.IsAbs(root) {
-		in.CWD = root // where Cursor names a folder, it is the tool's
+		in.CWD = root // where a client names the folders, cwd is a tool's
 	}
 	if in.Event == "" && in.SessionID != "" {
-		in.Event = unnamed
+		in.Event = implied
 	}
 	return in, at
 }

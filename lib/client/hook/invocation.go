@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/contract"
+	"gt/lib/client/registry"
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/place/git"
@@ -41,15 +43,16 @@ type Invocation struct {
 	Hook  bool
 	Agent string
 	// Dialect is how the client takes an answer.
-	Dialect Dialect
+	Dialect contract.Dialect
 	Dir     string // where the client is
 	Home    home.Home
 	ID      session.ID // empty where no session is known
 	Store   session.Store
 
-	env    *cli.Env
-	server process.Proc // what runs us in a client's stead, see behind
-	got    []error      // what was got over, each once
+	env       *cli.Env
+	server    process.Proc           // what runs us in a client's stead, see behind
+	behind    *contract.SharedServer // and of what kind it is, nil where none can
+	tolerated []error                // what was got over, each once
 }
 
 // NewInvocation reads the hook's input and finds out where it is and for which
@@ -59,13 +62,14 @@ type Invocation struct {
 // inherited one belongs to a parent. Without an input, and for a command, see
 // Store.Current.
 func NewInvocation(env *cli.Env, f Flags) *Invocation {
-	asStarted(env, f.Agent, f.Hook, slices.Contains([]string{"", DefaultAgent, "gemini", "qwen"}, f.Agent))
+	asStarted(env, f.Agent, f.Hook, tellsProject(f.Agent))
 	c := &Invocation{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
 	c.Dialect = f.dialect(c.Agent)
-	c.server = behind(env, c.Dialect)
-	if !f.Hook && f.Agent == "" && c.Agent == DefaultAgent { // a command's; a hook's parent may be another agent
-		named, told := env.Getenv("GT_AGENT"), session.Client(env.Getenv)
-		if told != "" && session.SetsSessionVar(named) {
+	c.behind = serverOf(env, &c.Dialect)
+	c.server = behind(env, c.behind)
+	if !f.Hook && f.Agent == "" && c.Agent == contract.Default { // a command's; a hook's parent may be another agent
+		named, told := env.Getenv("GT_AGENT"), registry.Teller(env.Getenv)
+		if told != "" && registry.SetsSessionVar(named) {
 			named = told // else it is a variant, or one that tells nothing; a shell may keep that of an earlier agent
 		}
 		c.Agent = cmp.Or(named, told, c.Agent)
@@ -110,7 +114,7 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	c.Warn(c.Home.Town.Unread)
 	c.Store = session.Store{Home: c.Home, Warn: c.Warn}
 	if c.ID == "" && c.Input.SessionID == "" {
-		c.ID = c.Store.Current(env.Getenv, f.Hook)
+		c.ID = c.Store.Current(env.Getenv, registry.SessionVars(), f.Hook)
 	}
 	return c
 }
@@ -134,13 +138,13 @@ func (c *Invocation) find(state place.State) (home.Home, error) {
 
 // dialect is that of the agent, but for what the wiring says of the one that it
 // is made for.
-func (f Flags) dialect(agent string) Dialect {
+func (f Flags) dialect(agent string) contract.Dialect {
 	if agent != f.Agent {
 		return DialectOf(agent)
 	}
 	d := DialectOf(cmp.Or(f.Dialect, agent))
 	if f.Cap > 0 {
-		d.Cap = f.Cap
+		d.MaxContext = f.Cap
 	}
 	return d
 }
@@ -165,7 +169,7 @@ func (c *Invocation) StartParams() session.StartParams {
 	f := session.StartParams{
 		ID: c.ID, Source: c.env.Redact(c.Input.Source), Agent: c.Agent, Process: c.Process(),
 		Transcript: c.Input.Transcript, CWD: c.Dir, Branch: c.env.Redact(git.Branch(c.Home.Dir)),
-		Host: host, HookKey: c.Input.Key, Server: c.server,
+		Host: host, HookKey: c.Input.Key, Server: c.server, ClearReason: c.Dialect.ClearReason,
 	}
 	if c.Input.AgentID != "" {
 		f.Transcript = "" // Codex names the subagent's
@@ -208,15 +212,15 @@ func (c *Invocation) NameTmux() error {
 	return c.Store.Put(r, atomicfile.Unsynced)
 }
 
-// Adopt makes sure that the session has a record. One that began before gt was
+// EnsureRecord makes sure that the session has a record. One that began before gt was
 // installed, or as a fork whose id its start did not tell, has none until its
 // next hook. It costs a look at one file where the record is there. A subagent is
 // no session, whatever id it is told under.
-func (c *Invocation) Adopt() error {
+func (c *Invocation) EnsureRecord() error {
 	if c.ID == "" || c.Input.AgentID != "" || c.Store.Exists(c.ID) {
 		return nil
 	}
-	if c.Dialect.Untold != nil && c.Input.Kind() == "UserPromptSubmit" {
+	if c.Dialect.DroppedSources != nil && c.Input.Kind() == "UserPromptSubmit" {
 		return nil // gt-prime has the same prompt, and tells with it what was not told at the start
 	}
 	if c.Dialect.Overlaps && c.Input.Kind() == "UserPromptSubmit" {
@@ -238,6 +242,29 @@ func (c *Invocation) Adopt() error {
 	return err
 }
 
+// Headless reports whether the session's client runs without a person, and will not
+// say when it ends.
+func (c *Invocation) Headless() bool {
+	if c.Dialect.Headless == nil {
+		return false
+	}
+	args, err := c.Process().Args()
+	return err == nil && c.Dialect.Headless(args)
+}
+
+// Killed reports whether the session was ended from outside, by the reason that the
+// client gives for its end; busy tells whether the agent was in the middle of a turn.
+func (c *Invocation) Killed(busy func() bool) bool {
+	killed := c.Dialect.Killed
+	if killed == nil {
+		killed = contract.Killed
+	}
+	return killed(contract.End{
+		Reason: c.Input.Reason, Getenv: c.env.Getenv, Busy: busy,
+		HungUp: func() bool { return c.Process().HungUp() },
+	})
+}
+
 // Warn says what was got over, once. Nobody reads a hook's standard error, so
 // End tells it to the log as well.
 func (c *Invocation) Warn(err error) {
@@ -247,10 +274,10 @@ func (c *Invocation) Warn(err error) {
 		}
 		return
 	}
-	if err == nil || slices.ContainsFunc(c.got, func(old error) bool { return old.Error() == err.Error() }) {
+	if err == nil || slices.ContainsFunc(c.tolerated, func(old error) bool { return old.Error() == err.Error() }) {
 		return
 	}
-	c.got = append(c.got, err)
+	c.tolerated = append(c.tolerated, err)
 	c.env.Warn("%v", err)
 }
 
@@ -262,7 +289,7 @@ const maxError = 4000
 // End is how a hook ends: what was warned of and err, if there is one, become
 // an event as well. A command's error is only returned.
 func (c *Invocation) End(err error) error {
-	if all := errors.Join(err, errors.Join(c.got...)); all != nil && c.Hook {
+	if all := errors.Join(err, errors.Join(c.tolerated...)); all != nil && c.Hook {
 		// That the log cannot be written either is on standard error only.
 		t := c.Home.Town
 		_ = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), func(error) {}, c.env.Now(), eventlog.HookError, c.Home.Identity.Address(), map[string]any{

@@ -1,25 +1,16 @@
 package hook
 
 import (
-	"cmp"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/contract"
+	"gt/lib/client/registry"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 )
-
-// Codex (0.144 and later) runs the conversations of all its windows, their hooks
-// and their commands, in one server behind them: "codex app-server". It began in
-// the environment of whichever window was opened first, and outlives them all.
-// So what calls a hook is not the client that a person sits in front of, and
-// what it hands down says nothing of that.
-
-// serverWord is the argument that makes a Codex the server.
-const serverWord = "app-server"
 
 // ofWindow are the variables that say where a window is, and ofSession those
 // that say who works in it: a server hands down those of another window. A town
@@ -30,28 +21,47 @@ var (
 	ofTown    = []string{"GT_ROOT", "GT_TOWN_ROOT"}
 )
 
+// serverOf is the server that can be behind this program: that of the client, or of
+// one whose agent has started the client.
+func serverOf(env *cli.Env, d *contract.Dialect) *contract.SharedServer {
+	if d.SharedServer != nil {
+		return d.SharedServer
+	}
+	for _, c := range registry.Clients() {
+		if s := c.Dialect.SharedServer; s != nil && env.Getenv(s.Var) != "" {
+			return s
+		}
+	}
+	return nil
+}
+
 // behind finds the server that runs this program, unknown where a client does so
 // itself, and takes out of the environment what that has from another window. A
-// client that a server's agent has started is none, but has its window from it
-// all the same. Only where Codex is at work is there anything to look for.
-func behind(env *cli.Env, d Dialect) process.Proc {
-	if !d.Served && env.Getenv("CODEX_THREAD_ID") == "" {
+// client that a server's agent has started is not behind it, but has its window from
+// it all the same. Only where a client with a server is at work is there anything to
+// look for.
+func behind(env *cli.Env, server *contract.SharedServer) process.Proc {
+	if server == nil {
 		return process.Proc{}
 	}
-	if p, err := process.Agent(os.Getpid()); err == nil && serves(p) {
+	if p, err := process.Agent(os.Getpid()); err == nil && serves(server, p) {
 		without(env, ofWindow)
 		without(env, ofSession)
-		without(env, slices.DeleteFunc(session.ClientVars(), func(name string) bool { return strings.HasPrefix(name, "CODEX_") }))
+		for _, c := range registry.Clients() {
+			if c.Dialect.SharedServer != server {
+				without(env, c.SessionVars)
+			}
+		}
 		return p
 	}
 	if process.InSandbox() { // no server is seen from there, and this may be one's
 		without(env, ofWindow)
 	}
 	for _, pid := range process.Ancestors(os.Getpid()) {
-		if process.Name(pid) != "codex" {
+		if process.Name(pid) != server.Program {
 			continue // a look is cheaper than the next
 		}
-		if p, err := process.Find(pid); err == nil && serves(p) {
+		if p, err := process.Find(pid); err == nil && serves(server, p) {
 			without(env, ofWindow)
 			break
 		}
@@ -59,13 +69,13 @@ func behind(env *cli.Env, d Dialect) process.Proc {
 	return process.Proc{}
 }
 
-// serves says whether the process is a server.
-func serves(p process.Proc) bool {
-	if process.Name(p.PID) != "codex" {
+// serves reports whether the process is a server.
+func serves(server *contract.SharedServer, p process.Proc) bool {
+	if process.Name(p.PID) != server.Program {
 		return false
 	}
 	args, err := p.Args()
-	return err == nil && len(args) > 1 && slices.Contains(args[1:], serverWord)
+	return err == nil && server.Serves(args)
 }
 
 // without takes variables out of the environment.
@@ -86,13 +96,13 @@ func (c *Invocation) window() process.Proc {
 	var here []process.Proc
 	for _, p := range process.Named(process.Name(c.server.PID)) {
 		args, err := p.Args()
-		if p == c.server || err != nil || !isWindow(args) || account(p) != account(c.server) {
+		if p == c.server || err != nil || !c.behind.Shows(args) || accountOf(c.behind, p) != accountOf(c.behind, c.server) {
 			continue
 		}
 		if c.ID != "" && slices.Contains(args, string(c.ID)) {
 			return p
 		}
-		if worksIn(p, args, c.Dir) {
+		if worksIn(c.behind, p, args, c.Dir) {
 			here = append(here, p)
 		}
 	}
@@ -124,51 +134,23 @@ func (c *Invocation) window() process.Proc {
 	return process.Proc{}
 }
 
-// isWindow says whether a Codex that was started with these arguments can be the
-// window of a conversation that a server runs. One with settings of its own for
-// this run is none: it runs its conversation itself, as one without a person does.
-func isWindow(args []string) bool {
-	for _, a := range args[min(1, len(args)):] {
-		a, _, _ = strings.Cut(a, "=")
-		switch a {
-		case serverWord, "exec", "e", "review", "mcp-server", "exec-server", "sandbox",
-			"--no-daemon", "-c", "--config", "-p", "--profile", "--enable", "--disable", "--strict-config",
-			"--oss", "--dangerously-bypass-hook-trust":
-			return false
-		}
-	}
-	return true
-}
-
-// account is the folder in which a Codex keeps what is its own: each has a server
-// of its own.
-func account(p process.Proc) string {
+// accountOf is the folder in which a client with a server keeps what is its own.
+func accountOf(server *contract.SharedServer, p process.Proc) string {
 	environ, err := p.Environ()
 	if err != nil {
 		return ""
 	}
 	env := cli.Env{Environ: environ}
-	return cmp.Or(env.Getenv("CODEX_HOME"), filepath.Join(env.Getenv("HOME"), ".codex"))
+	return server.Account(env.Getenv)
 }
 
-// worksIn says whether a client with these arguments works in a folder.
-func worksIn(p process.Proc, args []string, dir string) bool {
+// worksIn reports whether a window with these arguments works in a folder.
+func worksIn(server *contract.SharedServer, p process.Proc, args []string, dir string) bool {
 	at, err := p.Dir()
 	if err != nil {
 		return false
 	}
-	for i, a := range args {
-		to, ok := strings.CutPrefix(a, "--cd=")
-		if (a == "-C" || a == "--cd") && i+1 < len(args) {
-			to, ok = args[i+1], true
-		}
-		if ok && filepath.IsAbs(to) {
-			at = to
-		} else if ok {
-			at = filepath.Join(at, to)
-		}
-	}
-	a, err := os.Stat(at)
+	a, err := os.Stat(server.Dir(args, at))
 	if err != nil {
 		return false
 	}

@@ -8,22 +8,9 @@ import (
 	"testing"
 
 	"gt/lib/cli"
+	"gt/lib/client/registry"
 	"gt/lib/sys/process"
 )
-
-// A window of Codex is told from what runs its conversation itself, and from the
-// server.
-func TestIsWindow(t *testing.T) {
-	for args, want := range map[string]bool{
-		"codex": true, "codex resume ID": true, "codex -m o3 say-hello": true, "codex fork ID": true,
-		"codex app-server --listen unix://": false, "codex exec hello": false, "codex e hello": false,
-		"codex --no-daemon": false, "codex -c a=b hello": false, "codex --profile=x": false, "codex mcp-server": false, "": true,
-	} {
-		if got := isWindow(strings.Fields(args)); got != want {
-			t.Errorf("'%s': %v", args, got)
-		}
-	}
-}
 
 // A client works where it was started, or where its flag says.
 func TestWorksIn(t *testing.T) {
@@ -43,7 +30,7 @@ func TestWorksIn(t *testing.T) {
 		{"codex -C ..", filepath.Dir(here), true}, {"codex --cd=.. x", filepath.Dir(here), true},
 		{"codex --cd " + t.TempDir(), here, false}, {"codex -C", here, true},
 	} {
-		if got := worksIn(self, strings.Fields(c.args), c.dir); got != c.want {
+		if got := worksIn(registry.Of("codex").Dialect.SharedServer, self, strings.Fields(c.args), c.dir); got != c.want {
 			t.Errorf("'%s' in %s: %v", c.args, c.dir, got)
 		}
 	}

@@ -1,12 +1,14 @@
 package hook
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/state/session"
+	"gt/lib/client/contract"
+	"gt/lib/client/registry"
 	"gt/lib/sys/process"
 )
 
@@ -21,14 +23,30 @@ func decides(name string) bool {
 	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS": // of the last, see handover.args
 		return false // what the wiring itself may set, and what names no place and no program
 	case "PATH", "HOME", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "BD_ACTOR", "BEADS_DIR",
-		"TZ", "LOCPATH", "GCONV_PATH", "GLIBC_TUNABLES", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "OPENCODE_DB", "SUDO_UID",
-		"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "QWEN_RUNTIME_DIR", "COPILOT_HOME", "OPENCODE_CONFIG_DIR":
+		"TZ", "LOCPATH", "GCONV_PATH", "GLIBC_TUNABLES", "SUDO_UID":
 		return true
 	}
 	if strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") {
 		return true // programs that we start would load what they name
 	}
-	return strings.HasPrefix(name, "GT_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GIT_")
+	return strings.HasPrefix(name, "GT_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GIT_") ||
+		registry.IsStoreVar(name)
+}
+
+// tellsProject reports whether the client of that name, the default one for "", tells
+// its hooks the project's folder.
+func tellsProject(agent string) bool {
+	c := registry.Of(cmp.Or(agent, contract.Default))
+	return c != nil && c.ProjectVar != ""
+}
+
+// isClient knows the clients by the name of their program. One that was installed
+// under its version goes by that.
+func isClient(name string) bool {
+	if strings.Contains(name, ".") && strings.Trim(name, ".0123456789") == "" {
+		return true
+	}
+	return registry.HasProcess(strings.TrimPrefix(name, ".")) || process.IsInterpreter(name)
 }
 
 // ofExport are those that gt's own start exports to the commands of an agent, where its
@@ -48,11 +66,11 @@ var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 // person's, the environment stays. A client that gt knows has its HOME from the
 // person, whatever it tells its hooks.
 func asStarted(env *cli.Env, agent string, hook, named bool) {
-	told := session.Told(env.Getenv)
+	told := registry.Tellers(env.Getenv)
 	if !hook && len(told) == 0 && env.Getenv("GT_SESSION_UUID") == "" {
 		return // a person's shell, whose environment is the person's own
 	}
-	began, client, err := process.AgentEnviron(agent)
+	began, client, err := process.AgentEnviron(agent, isClient)
 	start := cli.Env{Environ: began}
 	switch {
 	case err != nil, !client && start.Getenv("HOME") != env.Getenv("HOME"):
@@ -60,10 +78,10 @@ func asStarted(env *cli.Env, agent string, hook, named bool) {
 	case !hook && len(told) == 0 && !client:
 		return // a shell of the person's that an agent's start has left behind
 	}
-	exported := !hook && !slices.ContainsFunc(told, func(client string) bool { return client != DefaultAgent })
+	exported := !hook && !slices.ContainsFunc(told, func(client string) bool { return client != contract.Default })
 	changed := func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		if name == "CLAUDE_PROJECT_DIR" { // which clients give their hooks, and nobody else
+		if registry.IsProjectVar(name) { // which clients give their hooks, and nobody else
 			return !hook || !named
 		}
 		return decides(name) && !(exported && slices.Contains(ofExport, name))

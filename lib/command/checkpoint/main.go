@@ -100,7 +100,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	if err := call.Home.Prepare(); err != nil {
 		return err // git has nowhere to be looked at from, either
 	}
-	adopted := call.Adopt() // what is saved of a session without a record is worth having
+	adopted := call.EnsureRecord() // what is saved of a session without a record is worth having
 	if err := call.NameTmux(); err != nil {
 		env.Warn("%v", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/account"
+	"gt/lib/client/contract"
 	"gt/lib/client/hook"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
@@ -26,7 +27,7 @@ func advance(env *cli.Env, call *hook.Invocation) error {
 	if err != nil || r == nil || r.Ended() || r.Transcript == "" {
 		return nil // without a record nothing would be removed with it; save warns
 	}
-	client := cmp.Or(r.Agent, hook.DefaultAgent)
+	client := cmp.Or(r.Agent, contract.Default)
 	if !conversation.HasReader(client) {
 		return nil
 	}

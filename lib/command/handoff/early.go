@@ -17,15 +17,15 @@ import (
 // That it was saved is noted until the conversation is short again: a client
 // that compacts in vain tries anew each time.
 func (h handover) early() (full, early bool, err error) {
-	limit := h.call.Dialect.Full
-	if limit == nil {
+	policy := h.call.Dialect.CompactionPolicy
+	if policy == nil {
 		return false, false, nil
 	}
 	n, model, err := transcript.Tokens(h.transcript())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.warn(err)
 	}
-	full = n > 0 && n >= limit.At(model, h.call.Dir, h.env.Getenv)
+	full = n > 0 && n >= policy(model, h.call.Dir, h.env.Getenv)
 	if h.call.Input.Trigger != "auto" {
 		return full, false, nil
 	}

@@ -144,7 +144,7 @@ func (g *grammar) order() order {
 func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	changes := !g.Print && !g.DryRun && !g.Restart
 	if changes && call.ID != "" {
-		call.Warn(call.Adopt()) // what the session knows is worth saving all the same
+		call.Warn(call.EnsureRecord()) // what the session knows is worth saving all the same
 	}
 	h, work, err := resolve(env, call, g.order(), g.What)
 	if err != nil {

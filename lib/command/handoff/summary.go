@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"gt/lib/client/hook"
+	"gt/lib/client/contract"
 	"gt/lib/conversation/summary"
 	"gt/lib/text/frame"
 )
@@ -30,7 +30,7 @@ const fromConversation = "the conversation"
 
 // toKeep is what a summariser is told. Of the essentials it has as much as the
 // client takes.
-func toKeep(d hook.Dialect, note, essentials string) string {
+func toKeep(d contract.Dialect, note, essentials string) string {
 	text := "Keep in the summary, as exactly as they were said: the task that is being worked on and what would finish it; " +
 		"decisions with their reasons; what was tried and failed; open to-dos; names of files, functions, commands and ids; " +
 		"what the user asked not to do.\n"

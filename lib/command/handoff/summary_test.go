@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"gt/lib/client/hook"
+	"gt/lib/client/contract"
 )
 
 // A summariser is told as much of the conversation's essentials as its client
 // takes: all, some, or none where there is no room for them.
 func TestToKeep(t *testing.T) {
 	facts := strings.Repeat("the schema stays 🌱 ", 1000)
-	bare := hook.Dialect{}.Size(toKeep(hook.Dialect{}, "n1", ""))
+	bare := contract.Dialect{}.Size(toKeep(contract.Dialect{}, "n1", ""))
 	for _, c := range []struct {
 		keep int
 		some bool
@@ -24,7 +24,7 @@ func TestToKeep(t *testing.T) {
 		{bare, false, false},
 		{1, false, false}, // less than what is said besides
 	} {
-		d := hook.Dialect{Keep: c.keep}
+		d := contract.Dialect{Keep: c.keep}
 		text := toKeep(d, "n1", facts)
 		if got := strings.Contains(text, "the schema stays"); got != c.some {
 			t.Errorf("of %d, some of it is told: %v", c.keep, got)

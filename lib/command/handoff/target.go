@@ -11,6 +11,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/agent"
+	"gt/lib/client/contract"
 	"gt/lib/client/hook"
 	"gt/lib/conversation"
 	"gt/lib/conversation/transcript"
@@ -229,7 +230,7 @@ func (t target) transcript() string {
 		return ""
 	case t.record.Transcript != "":
 		return t.owned(t.record.Transcript)
-	case t.name == hook.DefaultAgent:
+	case t.name == contract.Default:
 		return t.owned(transcript.Path((&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
 	}
 	return ""

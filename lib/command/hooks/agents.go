@@ -74,7 +74,7 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 			t.unable = "its block says nothing of hooks; [agents." + c.Name + ".hooks] has the keys format and user"
 		}
 	}
-	if c.Dialect != "" && !hook.Speaks(c.Dialect) && t.unable == "" {
+	if c.Dialect != "" && !hook.HasDialect(c.Dialect) && t.unable == "" {
 		t.unable = fmt.Sprintf("gt knows no dialect '%s'", c.Dialect)
 	}
 	var err error
@@ -192,7 +192,7 @@ func (t target) flags() []string {
 	if dialect != t.name {
 		flags = append(flags, "--dialect", dialect)
 	}
-	if t.cap > 0 && t.cap != hook.DialectOf(dialect).Cap {
+	if t.cap > 0 && t.cap != hook.DialectOf(dialect).MaxContext {
 		flags = append(flags, "--cap", strconv.Itoa(t.cap))
 	}
 	return flags

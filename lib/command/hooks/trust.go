@@ -13,10 +13,10 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/client/registry"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/town"
-	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/text/term"
 )
@@ -123,7 +123,7 @@ func townAt(env *cli.Env, dir string) (string, error) {
 // outside of a sandbox could still write the file itself.
 func refuseBelowAgent(env *cli.Env, why string) error {
 	refusal := cli.Fail(cli.No, errors.New(why), "run this in a terminal of your own")
-	for _, name := range session.ClientVars() { // of one or of several, each in the other
+	for _, name := range registry.SessionVars() { // of one or of several, each in the other
 		if env.Getenv(name) != "" {
 			return refusal
 		}

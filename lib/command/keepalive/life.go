@@ -39,7 +39,7 @@ func (t *touch) Run(env *cli.Env) error {
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
 		return (&end{Flags: t.Flags}).note(env, call) // who drops our arguments cannot tell the two apart
 	}
-	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Alone() {
+	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Headless() {
 		return (&end{Flags: t.Flags}).note(env, call)
 	}
 	sign := keepalive.Heartbeat{
@@ -61,7 +61,7 @@ func (t *touch) Run(env *cli.Env) error {
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	var err error
 	if t.Hook {
-		err = call.Adopt() // a session without a record lives all the same
+		err = call.EnsureRecord() // a session without a record lives all the same
 		if late(call) {
 			return nil
 		}
@@ -197,7 +197,7 @@ func (e *end) note(env *cli.Env, call *hook.Invocation) error {
 	}
 	if e.Hook {
 		reason = call.Input.Reason
-		outcome = outcomeOf(call, env.Getenv("CLAUDE_CODE_ENTRYPOINT"))
+		outcome = outcomeOf(call)
 	}
 	if id == "" {
 		return cli.Failf(cli.No, "no session runs this: name one")
@@ -213,26 +213,12 @@ func (e *end) note(env *cli.Env, call *hook.Invocation) error {
 	return call.End(err)
 }
 
-// outcomeOf reads the reason that a client gives with SessionEnd. Claude Code
-// says "other" when it is sent SIGTERM or SIGHUP, and at the regular end of a run
-// without a person; Codex of its regular ends, and of signals nothing at all.
-// Copilot says "user_exit" also when its terminal was closed. Without a person it
-// says "complete", and Gemini "exit", also when they are stopped in the middle of
-// a turn.
-func outcomeOf(call *hook.Invocation, entrypoint string) session.Outcome {
-	killed := false
-	switch call.Input.Reason {
-	case "other":
-		killed = !call.Dialect.Other && !strings.HasPrefix(entrypoint, "sdk")
-	case "user_exit":
-		killed = call.Process().HungUp()
-	case "complete", "exit":
+// outcomeOf reads the reason that a client gives with SessionEnd, as its dialect does.
+func outcomeOf(call *hook.Invocation) session.Outcome {
+	if call.Killed(func() bool {
 		s := keepalive.Read(call.Home)
-		killed = s != nil && s.SessionID == call.ID && s.State == keepalive.Running
-	case "error", "abort", "timeout":
-		killed = true
-	}
-	if killed {
+		return s != nil && s.SessionID == call.ID && s.State == keepalive.Running
+	}) {
 		return session.Killed
 	}
 	return session.Done

@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/cli"
 	hooks "gt/lib/client/hook"
+	"gt/lib/client/registry"
 	"gt/lib/place/home"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
@@ -73,7 +74,7 @@ func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 	n.From, n.Date = a.home.Identity.Address(), env.Now()
 	n.Subject, n.Body = env.Redact(n.Subject), env.Redact(n.Body)
 	store := session.Store{Home: a.home, Warn: func(err error) { env.Warn("%v", err) }}
-	id := store.Current(env.Getenv, false)
+	id := store.Current(env.Getenv, registry.SessionVars(), false)
 	if id == "" {
 		return n
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/registry"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/state/mail"
@@ -162,7 +163,7 @@ func (c *hook) Run(env *cli.Env) error {
 // refused.
 func (a agent) ask(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
 	store := session.Store{Home: a.home}
-	r, err := store.Get(store.Current(env.Getenv, false))
+	r, err := store.Get(store.Current(env.Getenv, registry.SessionVars(), false))
 	if !request.Denied(failed) || err != nil || r == nil || r.Hook == nil || r.Ended() {
 		return refused(failed)
 	}

@@ -307,12 +307,12 @@ func (c *commit) chooseMirror() error {
 const mirrorWait = time.Second
 
 // export makes the home and the session known to the commands that the agent
-// will run, where the client offers a file for that. Claude Code does, and lets
-// nobody name another; what the variable says to another client's hook, a project's
-// .env may have said.
+// will run, where the client offers a file for that, and lets nobody name another.
+// What the variable says to another client's hook, a project's .env may have said.
 func (c *commit) export() error {
-	path := c.env.Getenv("CLAUDE_ENV_FILE")
-	if path == "" || !c.call.Hook || !c.call.Dialect.Exports {
+	name := c.call.Dialect.EnvFile
+	path := c.env.Getenv(name)
+	if name == "" || path == "" || !c.call.Hook {
 		return nil
 	}
 	line := fmt.Sprintf("export GT_HOME=%s GT_SESSION_UUID=%s", term.Quote(c.call.Home.Dir), term.Quote(string(c.session.ID)))

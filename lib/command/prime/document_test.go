@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gt/lib/client/hook"
+	"gt/lib/client/contract"
 )
 
 func TestDocumentFits(t *testing.T) {
@@ -18,9 +18,9 @@ func TestDocumentFits(t *testing.T) {
 		{title: "Role", body: strings.Repeat("one endless line ", 3000), all: "`cat role`"},
 	}
 	for limit := 600; limit < 40_000; limit += 97 {
-		size := hook.Units
+		size := contract.Units
 		if limit%2 == 0 {
-			size = hook.DialectOf("codex").Size // it counts bytes
+			size = (&contract.Dialect{CountsBytes: true}).Size // as Codex counts bytes
 		}
 		text := document(limit, size, sections)
 		if n := size(text); n > limit {
@@ -38,7 +38,7 @@ func TestDocumentFits(t *testing.T) {
 			t.Fatal("an empty section has a heading")
 		}
 	}
-	if whole := document(1<<20, hook.Units, sections); strings.Contains(whole, "left out") {
+	if whole := document(1<<20, contract.Units, sections); strings.Contains(whole, "left out") {
 		t.Fatal("something was left out where there was room")
 	}
 }
@@ -48,7 +48,7 @@ func TestFitCountsWhatIsLeftOut(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&b, "line %d\n", i)
 	}
-	text := fit(section{body: strings.TrimSpace(b.String()), all: "`all`"}, 200, hook.Units)
+	text := fit(section{body: strings.TrimSpace(b.String()), all: "`all`"}, 200, contract.Units)
 	kept := strings.Count(text, "line ")
 	if want := fmt.Sprintf("[%d more lines are left out: `all` prints all]\n", 50-kept); !strings.HasSuffix(text, want) {
 		t.Fatalf("want the end %q:\n%s", want, text)
@@ -71,8 +71,8 @@ func TestDocumentOfManySections(t *testing.T) {
 				all:   fmt.Sprintf("`gt-mail read %d.`", i),
 			})
 		}
-		text := document(10_000, hook.Units, sections)
-		if n := hook.Units(text); n > 10_000 || n < 3000 && many > 3 {
+		text := document(10_000, contract.Units, sections)
+		if n := contract.Units(text); n > 10_000 || n < 3000 && many > 3 {
 			t.Errorf("%d: %d units", many, n)
 		}
 		if !strings.HasPrefix(text, "# Banner\n\nwho\n\n## What to do now\n\nGo on.\n") || strings.Count(text, "a line of the note") != 100 {
@@ -99,11 +99,11 @@ func FuzzDocument(f *testing.F) {
 		for range many {
 			sections = append(sections, section{title: first, body: body, all: "`cat`"})
 		}
-		text := document(limit, hook.Units, sections)
-		if n := hook.Units(text); n > max(limit, 0) {
+		text := document(limit, contract.Units, sections)
+		if n := contract.Units(text); n > max(limit, 0) {
 			t.Fatalf("%d units of %d", n, limit)
 		}
-		if text != document(limit, hook.Units, sections) {
+		if text != document(limit, contract.Units, sections) {
 			t.Fatal("not the same again")
 		}
 	})
@@ -112,12 +112,12 @@ func FuzzDocument(f *testing.F) {
 // An exact fit is not cut, one unit less is.
 func TestDocumentAtItsLimit(t *testing.T) {
 	sections := []section{{body: "banner"}, {title: "Note", body: strings.Repeat("line\n", 200), all: "`all`"}}
-	whole := document(1<<20, hook.Units, sections)
-	n := hook.Units(whole)
-	if got := document(n, hook.Units, sections); got != whole {
+	whole := document(1<<20, contract.Units, sections)
+	n := contract.Units(whole)
+	if got := document(n, contract.Units, sections); got != whole {
 		t.Error("cut where it fits")
 	}
-	if got := document(n-1, hook.Units, sections); !strings.HasSuffix(got, "more lines are left out: `all` prints all]\n") {
+	if got := document(n-1, contract.Units, sections); !strings.HasSuffix(got, "more lines are left out: `all` prints all]\n") {
 		t.Errorf("%s", got[len(got)-80:])
 	}
 }
@@ -131,8 +131,8 @@ func TestDocumentKeepsFrames(t *testing.T) {
 		section{title: "One line", all: "`gt-mail read y`"}.frame("max", strings.Repeat("word ", 2000)),
 	}
 	for limit := 100; limit < 20_000; limit += 83 {
-		text := document(limit, hook.Units, sections)
-		if n := hook.Units(text); n > limit {
+		text := document(limit, contract.Units, sections)
+		if n := contract.Units(text); n > limit {
 			t.Fatalf("limit %d: %d units", limit, n)
 		}
 		begins, ends, told := 0, 0, false

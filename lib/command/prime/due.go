@@ -18,7 +18,7 @@ func due(call *hook.Invocation) bool {
 		return false
 	}
 	if !atPrompt(call) {
-		return !slices.Contains(call.Dialect.Untold, call.Input.Source)
+		return !slices.Contains(call.Dialect.DroppedSources, call.Input.Source)
 	}
 	if call.ID == "" {
 		return false

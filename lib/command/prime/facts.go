@@ -138,11 +138,12 @@ func newStart(env *cli.Env, call *hook.Invocation) *start {
 // forked reports whether the client forks a session and gives the parent's id for
 // the fork's.
 func forked(p session.StartParams, call *hook.Invocation) bool {
-	if !call.Hook || p.Source != "resume" || !p.Process.IsSet() {
+	flag := call.Dialect.ForkFlag
+	if flag == "" || !call.Hook || p.Source != "resume" || !p.Process.IsSet() {
 		return false
 	}
 	args, err := p.Process.Args()
-	return err == nil && slices.Contains(args, "--fork-session")
+	return err == nil && slices.Contains(args, flag)
 }
 
 // unnamed names a session whose client gave no id: the home's latest, when
@@ -181,7 +182,7 @@ func (s *start) gather(a access, records []*session.Record, checkpoints func(hom
 	now := s.env.Now()
 	f := &facts{
 		now: now, access: a, session: s.session,
-		forgets: call.Dialect.Forgets, works: call.Home.Identity.Role.Works(),
+		forgets: call.Dialect.DropsStartContext, works: call.Home.Identity.Role.Works(),
 		home: session.Observe(now, records),
 	}
 	box := mail.Of(call.Home, call.Home.Identity.Address())

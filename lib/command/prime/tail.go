@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"gt/lib/client/hook"
+	"gt/lib/client/contract"
 	model "gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
@@ -27,7 +27,7 @@ const readWait = 2 * time.Second
 // Who reads a conversation makes sure that it is one of the person's: a record is as
 // good as who wrote it.
 func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) {
-	client := cmp.Or(parent.Agent, hook.DefaultAgent)
+	client := cmp.Or(parent.Agent, contract.Default)
 	if _, err := os.Stat(parent.Transcript); err != nil || !model.HasReader(client) {
 		return summary.Summary{}, atomicfile.Error("read", parent.Transcript, err)
 	}

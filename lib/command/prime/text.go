@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/client/hook"
+	"gt/lib/client/contract"
 	"gt/lib/conversation/brief"
 	"gt/lib/place"
 	"gt/lib/place/git"
@@ -25,7 +25,7 @@ type page struct {
 	situation
 	env     *cli.Env
 	home    home.Home
-	dialect hook.Dialect
+	dialect contract.Dialect
 	session session.StartParams
 	others  []*session.Record // that run here under the same name
 	role    section
@@ -97,7 +97,7 @@ func (p *page) render() string {
 	default:
 		sections = p.ordinary()
 	}
-	return document(p.dialect.Cap, p.dialect.Size, sections)
+	return document(p.dialect.MaxContext, p.dialect.Size, sections)
 }
 
 // who says who the session is and where.

@@ -10,6 +10,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/agent"
+	"gt/lib/client/contract"
 	"gt/lib/place/git"
 	"gt/lib/text/term"
 )
@@ -39,7 +40,7 @@ func passed(env *cli.Env, s *catalog.Session, err error) error {
 
 // clientName is the session's client. Where the log does not say, it is Claude
 // Code: so it is with Gas Town's events.
-func clientName(s *catalog.Session) string { return cmp.Or(s.Agent, agent.DefaultName) }
+func clientName(s *catalog.Session) string { return cmp.Or(s.Agent, contract.Default) }
 
 // accountOf is the client's folder that the session's conversation lies in; empty
 // where that is not known. One that is not the person's own is an error, unless

@@ -6,7 +6,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/account"
-	"gt/lib/client/hook"
+	"gt/lib/client/contract"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
@@ -44,7 +44,7 @@ func (c *ending) Run(env *cli.Env) error {
 	if r == nil || r.Transcript == "" {
 		return cli.Failf(cli.No, "no conversation is known of session '%s'", id)
 	}
-	client := cmp.Or(r.Agent, hook.DefaultAgent)
+	client := cmp.Or(r.Agent, contract.Default)
 	own := account.Own{Getenv: env.Getenv, Projects: []string{h.Dir, env.Dir}}
 	_, path, err := own.File(client, r.Transcript)
 	if err != nil {

@@ -10,49 +10,6 @@ import (
 	"gt/lib/sys/process"
 )
 
-// clientVars are the variables in which clients tell their commands the id of
-// the session.
-var clientVars = []struct{ name, client string }{
-	{"CLAUDE_CODE_SESSION_ID", "claude"}, {"CLAUDE_SESSION_ID", "claude"},
-	{"GEMINI_SESSION_ID", "gemini"}, {"COPILOT_AGENT_SESSION_ID", "copilot"}, {"QWEN_CODE_SESSION_ID", "qwen"},
-	{"CODEX_SESSION_ID", "codex"}, {"CODEX_THREAD_ID", "codex"}, // in a subagent of Codex the second is its own
-	{"AMP_CURRENT_THREAD_ID", "amp"}, // as others saw it
-}
-
-// ClientVars are those variables, of all clients.
-func ClientVars() []string {
-	var names []string
-	for _, v := range clientVars {
-		names = append(names, v.name)
-	}
-	return names
-}
-
-// Client is the client whose variable tells a command its session, "" where none
-// does or several do, one of which was started within the other.
-func Client(getenv func(string) string) string {
-	if told := Told(getenv); len(told) == 1 {
-		return told[0]
-	}
-	return ""
-}
-
-// Told are the clients whose variables tell a command a session, each once: a
-// project's settings can add that of another.
-func Told(getenv func(string) string) (clients []string) {
-	for _, v := range clientVars {
-		if getenv(v.name) != "" && !slices.Contains(clients, v.client) {
-			clients = append(clients, v.client)
-		}
-	}
-	return clients
-}
-
-// SetsSessionVar reports whether the client has such a variable.
-func SetsSessionVar(client string) bool {
-	return slices.ContainsFunc(clientVars, func(v struct{ name, client string }) bool { return v.client == client })
-}
-
 // Current says which session the calling program runs in, the first that
 // holds, or "":
 //
@@ -66,7 +23,10 @@ func SetsSessionVar(client string) bool {
 // gets a copy of its parent's exports, but its own variable is right. Of two
 // clients, one started within the other, the inner one's counts. A value that is
 // no session id is passed over.
-func (s Store) Current(getenv func(string) string, hook bool) ID {
+//
+// clientVars are the variables in which clients tell their commands the id of the
+// session.
+func (s Store) Current(getenv func(string) string, clientVars []string, hook bool) ID {
 	given := func(vars ...string) (ids []ID) {
 		for _, v := range vars {
 			if id, err := ParseID(getenv(v)); err == nil && !slices.Contains(ids, id) {
@@ -75,7 +35,7 @@ func (s Store) Current(getenv func(string) string, hook bool) ID {
 		}
 		return ids
 	}
-	ids := given(ClientVars()...)
+	ids := given(clientVars...)
 	if len(ids) > 1 {
 		ids = append(s.inner(ids), ids...)
 	}

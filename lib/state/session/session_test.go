@@ -214,7 +214,7 @@ func TestWhomASessionFollows(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f := StartParams{ID: "new", Process: mine, TmuxPane: "%1", TmuxServer: "/sock", Predecessor: c.predecessor}
+			f := StartParams{ID: "new", Process: mine, ClearReason: "user_exit", TmuxPane: "%1", TmuxServer: "/sock", Predecessor: c.predecessor}
 
 			// Asking changes nothing.
 			all, err := s.All()
@@ -805,6 +805,7 @@ func TestParseOutcome(t *testing.T) {
 }
 
 func TestCurrent(t *testing.T) {
+	clientVars := []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "GEMINI_SESSION_ID", "COPILOT_AGENT_SESSION_ID"}
 	for name, c := range map[string]struct {
 		vars    string
 		command ID
@@ -845,15 +846,15 @@ func TestCurrent(t *testing.T) {
 				}
 				return ""
 			}
-			if got := s.Current(getenv, false); got != c.command {
+			if got := s.Current(getenv, clientVars, false); got != c.command {
 				t.Errorf("command: %q", got)
 			}
-			if got := s.Current(getenv, true); got != c.hook {
+			if got := s.Current(getenv, clientVars, true); got != c.hook {
 				t.Errorf("hook: %q", got)
 			}
 		})
 	}
-	if got := newStore(t).Current(func(string) string { return "" }, false); got != "" {
+	if got := newStore(t).Current(func(string) string { return "" }, clientVars, false); got != "" {
 		t.Errorf("from nowhere: %q", got)
 	}
 }

@@ -148,7 +148,7 @@ func (n newcomer) followedByAnother(r *Record) bool {
 
 // replaces reports whether the newcomer's process ran r until now, as after /clear.
 func (n newcomer) replaces(r *Record) bool {
-	return runs(n.Process, r) && (!r.Ended() || n.wasCleared(r) || r.wasLeft())
+	return runs(n.Process, r) && (!r.Ended() || n.wasCleared(r) || n.wasLeft(r))
 }
 
 // runs reports whether p is known, and is the process of r.
@@ -163,7 +163,8 @@ func (n newcomer) wasCleared(r *Record) bool {
 	return r.Reason == "clear" && (n.now.Sub(r.EndedAt) < clearTime || r.ChildID == "")
 }
 
-// wasLeft reports whether the session ended as one that the person leaves. Copilot
-// ends a session that is cleared in that way, and starts the next when that is asked
-// something.
-func (r *Record) wasLeft() bool { return r.Outcome == Done && r.Reason == "user_exit" }
+// wasLeft reports whether the session ended in the way in which its client ends one
+// that is cleared, and one that the person leaves.
+func (n newcomer) wasLeft(r *Record) bool {
+	return r.Outcome == Done && n.ClearReason != "" && r.Reason == n.ClearReason
+}

@@ -79,7 +79,7 @@ func TestFindPredecessor(t *testing.T) {
 		"found dead by a start that was killed":     {home: []Candidate{is("a", Over, ended(Crash, "", ago(time.Minute)))}, want: "a", how: Crash},
 		"found dead and followed":                   {home: []Candidate{is("b", Over, ended(Done, "", ago(time.Second))), is("a", Over, ended(Crash, "", ago(time.Minute)), followed("b"))}},
 	} {
-		p := StartParams{ID: "new", Process: mine, TmuxPane: "%1", TmuxServer: "/sock", Host: "host"}
+		p := StartParams{ID: "new", Process: mine, ClearReason: "user_exit", TmuxPane: "%1", TmuxServer: "/sock", Host: "host"}
 		if c.change != nil {
 			c.change(&p)
 		}

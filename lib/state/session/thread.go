@@ -40,6 +40,7 @@ type StartParams struct {
 	Note        string // the hand-over note that it is given
 	HookKey     string // tells one hook input from the next; "" for none
 	Predecessor ID     // the session whose hand-over it takes up
+	ClearReason string // what its client says at the end of a session that is cleared, where that is not "clear"
 	// Adopted reports that the session began without our notice: it runs
 	// already, and takes nobody's place.
 	Adopted bool

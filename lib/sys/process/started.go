@@ -9,12 +9,12 @@ import (
 )
 
 // AgentEnviron returns the environment with which the agent was started that runs
-// this program (see Agent), and whether it goes by the name of a client: what has none
+// this program (see Agent), and whether isClient knows its name: what has none of those
 // can be a launcher of the person's in between. A script that goes by no client's name,
 // nor by that of the agent, is passed over below a client: the person may have wrapped
 // a hook in it. It looks at as little as it can, for it is asked at every hook; an
 // ancestor that ends meanwhile gives an error, or what it had.
-func AgentEnviron(agent string) (environ []string, client bool, err error) {
+func AgentEnviron(agent string, isClient func(name string) bool) (environ []string, client bool, err error) {
 	pid, wrapper := os.Getppid(), 0
 	for range maxDepth {
 		name, err := command(pid)
@@ -25,9 +25,9 @@ func AgentEnviron(agent string) (environ []string, client bool, err error) {
 			environ, err := startEnviron(wrapper)
 			return environ, false, err
 		case IsShell(name) || name == "timeout":
-		case IsClient(name) || name == agent:
+		case isClient(name) || name == agent:
 			environ, err := startEnviron(origin(pid, name))
-			return environ, IsClient(name), err
+			return environ, isClient(name), err
 		case isScript(pid):
 			wrapper = cmp.Or(wrapper, pid)
 		default:
@@ -49,27 +49,14 @@ func isScript(pid int) bool {
 	return err == nil && IsShell(filepath.Base(exe))
 }
 
-// interprets knows what runs the clients that are scripts, by the name of its
+// IsInterpreter knows what runs the clients that are scripts, by the name of its
 // program or, as some say it, of its first thread.
-func interprets(name string) bool {
+func IsInterpreter(name string) bool {
 	switch name {
 	case "node", "node-MainThread", "MainThread", "bun", "deno":
 		return true
 	}
 	return false
-}
-
-// IsClient knows the clients of the built-in table by the name of their program. One
-// that was installed under its version goes by that.
-func IsClient(name string) bool {
-	if strings.Contains(name, ".") && strings.Trim(name, ".0123456789") == "" {
-		return true
-	}
-	switch strings.TrimPrefix(name, ".") {
-	case "claude", "codex", "gemini", "qwen", "copilot", "cursor-agent", "agent", "opencode", "pi", "amp":
-		return true
-	}
-	return interprets(name)
 }
 
 // maxRelaunched bounds how often in a row a client runs itself anew.
@@ -79,7 +66,7 @@ const maxRelaunched = 4
 // anew, as Qwen Code and Gemini CLI do to get other flags of node's: what it gave
 // itself on the way can be a project's .env. It is pid for all others.
 func origin(pid int, name string) int {
-	if !interprets(name) {
+	if !IsInterpreter(name) {
 		return pid
 	}
 	args, err := Proc{PID: pid}.args()

@@ -18,6 +18,7 @@ import (
 
 	"gt/lib/client/account"
 	gemini "gt/lib/client/gemini/conversation"
+	qwenhook "gt/lib/client/qwen/hook"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -31,7 +32,7 @@ func (Reader) Client() string { return "qwen" }
 // Stores are the folders that the environment names, and the usual one. What
 // the client's settings name is not looked for.
 func (Reader) Stores(getenv func(string) string) []string {
-	return account.Stores(account.Dirs(account.Places("qwen", getenv)), account.QwenFolders...)
+	return account.Stores(account.Dirs(account.Places("qwen", getenv)), qwenhook.Folders...)
 }
 
 // Find lists the projects' folders.

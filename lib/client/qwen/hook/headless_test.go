@@ -6,7 +6,7 @@ import (
 )
 
 // A run without a person is told from one with a person by its words.
-func TestAlone(t *testing.T) {
+func TestHeadless(t *testing.T) {
 	for words, want := range map[string]bool{
 		"node --expose-gc /x/cli.js -y -p,what is this": true,
 		"/x/qwen,--prompt=what is this":                 true,
@@ -25,7 +25,7 @@ func TestAlone(t *testing.T) {
 		if words == "" {
 			args = nil
 		}
-		if got := DialectOf("qwen").Alone.runs(args); got != want {
+		if got := headless(args); got != want {
 			t.Errorf("%q: %v", args, got)
 		}
 	}

@@ -1,0 +1,51 @@
+// Package hook has what the hooks know of Claude Code.
+package hook
+
+import (
+	"iter"
+	"strings"
+
+	"gt/lib/client/contract"
+)
+
+// Client is Claude Code. Others took over its words, so it lists the most.
+var Client = contract.Client{
+	Name:        Name,
+	Processes:   processes,
+	SessionVars: []string{sessionVar, "CLAUDE_SESSION_ID"},
+	StoreVars:   []string{storeVar},
+	ProjectVar:  "CLAUDE_PROJECT_DIR",
+	Accounts:    accounts,
+	Fields: []contract.FieldName{
+		{Name: "hook_event_name", Field: contract.Event},
+		{Name: "session_id", Field: contract.SessionID},
+		{Name: "transcript_path", Field: contract.Transcript},
+		{Name: "cwd", Field: contract.CWD},
+		{Name: "source", Field: contract.Source},
+		{Name: "trigger", Field: contract.Trigger},
+		{Name: "reason", Field: contract.Reason},
+		{Name: "tool_name", Field: contract.ToolName},
+		{Name: "tool_input", Field: contract.ToolInput},
+		{Name: "tool_response", Field: contract.ToolOutput},
+		{Name: "agent_id", Field: contract.AgentID},
+		{Name: "last_assistant_message", Field: contract.LastAnswer},
+		{Name: "permission_mode", Field: contract.Mode},
+	},
+	Dialect: contract.Dialect{
+		MaxContext: maxContext, Shape: contract.Plain, Compaction: true, SystemMessage: true,
+		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed,
+	},
+}
+
+// killed reads the reason of an end: Claude Code gives "other" when it is sent
+// SIGTERM or SIGHUP, and at the regular end of a run without a person.
+func killed(e contract.End) bool {
+	if e.Reason == "other" && strings.HasPrefix(e.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk") {
+		return false
+	}
+	return contract.Killed(e)
+}
+
+func accounts(getenv func(string) string) iter.Seq[contract.Place] {
+	return contract.Accounts(getenv, storeVar, []string{".claude", ".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"}, "projects")
+}

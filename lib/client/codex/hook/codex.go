@@ -1,0 +1,89 @@
+// Package hook has what the hooks know of Codex.
+package hook
+
+import (
+	"cmp"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/client/contract"
+)
+
+// Client is Codex.
+var Client = contract.Client{
+	Name:        Name,
+	Processes:   processes,
+	SessionVars: []string{sessionVar, threadVar}, // in a subagent the second is its own
+	StoreVars:   []string{storeVar},
+	Accounts:    accounts,
+	Dialect: contract.Dialect{
+		MaxContext: maxContext, CountsBytes: true, Shape: contract.Nested, // 2,500 tokens, of four bytes each
+		SystemMessage: true, SharedServer: &server, Killed: killed, EndWait: 2 * time.Second, // of three
+	},
+}
+
+const threadVar = "CODEX_THREAD_ID"
+
+// killed reads the reason of an end: Codex calls every regular end "other", and at
+// a signal runs no hook.
+func killed(e contract.End) bool { return e.Reason != "other" && contract.Killed(e) }
+
+func accounts(getenv func(string) string) iter.Seq[contract.Place] {
+	return contract.Accounts(getenv, storeVar, []string{".codex", ".codex-*", ".codex_*"}, "sessions", "archived_sessions")
+}
+
+// server is "codex app-server" (0.144 and later).
+var server = contract.SharedServer{
+	Program: Name,
+	Var:     threadVar,
+	Serves:  serves,
+	Shows:   shows,
+	Dir:     worksIn,
+	Account: account,
+}
+
+// serverWord is the argument that makes a Codex the server.
+const serverWord = "app-server"
+
+func serves(args []string) bool { return len(args) > 1 && slices.Contains(args[1:], serverWord) }
+
+// shows reports whether a Codex with these arguments can be the window of a
+// conversation that a server runs. One with settings of its own for this run is
+// not: it runs its conversation itself, as one without a person does.
+func shows(args []string) bool {
+	for _, a := range args[min(1, len(args)):] {
+		a, _, _ = strings.Cut(a, "=")
+		switch a {
+		case serverWord, "exec", "e", "review", "mcp-server", "exec-server", "sandbox",
+			"--no-daemon", "-c", "--config", "-p", "--profile", "--enable", "--disable", "--strict-config",
+			"--oss", "--dangerously-bypass-hook-trust":
+			return false
+		}
+	}
+	return true
+}
+
+// worksIn returns the folder that a Codex with these arguments works in.
+func worksIn(args []string, dir string) string {
+	at := dir
+	for i, a := range args {
+		to, ok := strings.CutPrefix(a, "--cd=")
+		if (a == "-C" || a == "--cd") && i+1 < len(args) {
+			to, ok = args[i+1], true
+		}
+		if ok && filepath.IsAbs(to) {
+			at = to
+		} else if ok {
+			at = filepath.Join(at, to)
+		}
+	}
+	return at
+}
+
+// account is the folder in which a Codex keeps what is its own.
+func account(getenv func(string) string) string {
+	return cmp.Or(getenv(storeVar), filepath.Join(getenv("HOME"), ".codex"))
+}

@@ -1,0 +1,20 @@
+package hook
+
+import (
+	"strings"
+	"testing"
+)
+
+// A window of Codex is told from what runs its conversation itself, and from the
+// server.
+func TestShows(t *testing.T) {
+	for args, want := range map[string]bool{
+		"codex": true, "codex resume ID": true, "codex -m o3 say-hello": true, "codex fork ID": true,
+		"codex app-server --listen unix://": false, "codex exec hello": false, "codex e hello": false,
+		"codex --no-daemon": false, "codex -c a=b hello": false, "codex --profile=x": false, "codex mcp-server": false, "": true,
+	} {
+		if got := shows(strings.Fields(args)); got != want {
+			t.Errorf("'%s': %v", args, got)
+		}
+	}
+}

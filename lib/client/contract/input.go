@@ -1,0 +1,42 @@
+package contract
+
+// Field is something that a client says in a hook's input.
+type Field int
+
+// The fields that gt uses.
+const (
+	NoField Field = iota
+	Event
+	SessionID
+	Transcript
+	CWD
+	Source
+	Trigger
+	Reason
+	ToolName
+	AgentID
+	ParentAgentID // the session, where SessionID is the subagent's own id
+	LastAnswer
+	Mode
+	ToolInput  // what a tool was called with, as JSON
+	ToolOutput // what it gave, as JSON
+	Moment     // when the event was, as a number or a text
+	Roots      // the folders that are worked in, where CWD is a tool's
+	fieldsEnd
+)
+
+// NumFields is how many there are.
+const NumFields = int(fieldsEnd)
+
+// FieldName is what a client calls a field.
+type FieldName struct {
+	Name  string
+	Field Field
+}
+
+// EventName is what a client calls an event, and Kind is Claude Code's word for it.
+type EventName struct{ Name, Kind string }
+
+// ImpliedEvent is the event that an input with this key is of, where it does not
+// say its event.
+type ImpliedEvent struct{ Key, Kind string }

@@ -1,0 +1,82 @@
+// Package hook has what the hooks know of Gemini CLI.
+package hook
+
+import (
+	"cmp"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/contract"
+	"gt/lib/sys/atomicfile"
+)
+
+// Client is Gemini CLI.
+var Client = contract.Client{
+	Name:        Name,
+	Processes:   processes,
+	SessionVars: []string{"GEMINI_SESSION_ID"},
+	StoreVars:   []string{homeVar},
+	ProjectVar:  "CLAUDE_PROJECT_DIR",
+	Accounts:    accounts,
+	Fields: []contract.FieldName{
+		{Name: "prompt_response", Field: contract.LastAnswer},
+		{Name: "timestamp", Field: contract.Moment},
+	},
+	Events: []contract.EventName{
+		{Name: "BeforeAgent", Kind: "UserPromptSubmit"},
+		{Name: "AfterTool", Kind: "PostToolUse"},
+		{Name: "PreCompress", Kind: "PreCompact"},
+		{Name: "AfterAgent", Kind: "Stop"},
+	},
+	Dialect: contract.Dialect{
+		MaxContext: maxContext, Shape: contract.Nested, SystemMessage: true,
+		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: compactsAt, Killed: killed,
+	},
+}
+
+// homeVar names another folder than HOME.
+const homeVar = "GEMINI_CLI_HOME"
+
+// killed reads the reason of an end: without a person Gemini CLI says "exit", also
+// when it is stopped in the middle of a turn.
+func killed(e contract.End) bool {
+	if e.Reason == "exit" {
+		return e.Busy()
+	}
+	return contract.Killed(e)
+}
+
+// maxSettings bounds the settings.
+const maxSettings = 4 << 20
+
+// compactsAt is half of what the model takes, or the share that the settings of
+// the project or the person say.
+func compactsAt(model, dir string, getenv func(string) string) int64 {
+	tokens, share := 1<<20, 0.5
+	if strings.HasPrefix(model, "gemma-4-") {
+		tokens = 256_000
+	}
+	for _, dir := range []string{dir, cmp.Or(getenv(homeVar), getenv("HOME"))} {
+		data, err := atomicfile.Read(filepath.Join(dir, ".gemini", "settings.json"), maxSettings)
+		if v := gjson.GetBytes(data, "model.compressionThreshold"); err == nil && v.Type == gjson.Number && v.Num > 0 {
+			share = v.Num
+			break
+		}
+	}
+	return int64(float64(tokens) * share)
+}
+
+func accounts(getenv func(string) string) iter.Seq[contract.Place] {
+	var places []contract.Place
+	if home := getenv(homeVar); filepath.IsAbs(home) {
+		places = append(places, contract.Place{Dir: filepath.Join(home, ".gemini"), By: contract.Named, Folders: []string{"tmp"}})
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		places = append(places, contract.Place{Dir: filepath.Join(home, ".gemini"), By: contract.Usual, Folders: []string{"tmp"}})
+	}
+	return slices.Values(places)
+}

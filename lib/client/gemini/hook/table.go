@@ -1,0 +1,10 @@
+// Code generated from ../agent.toml by go generate ./lib/client/agent; DO NOT EDIT.
+
+package hook
+
+// Name is the client's name.
+const Name = "gemini"
+
+var processes = []string{"gemini", "node"}
+
+const maxContext = 10000

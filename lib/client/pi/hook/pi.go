@@ -1,0 +1,51 @@
+// Package hook has what the hooks know of pi.
+package hook
+
+import (
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/contract"
+	"gt/lib/sys/atomicfile"
+)
+
+// Client is pi. Ours is the extension that runs the hooks, so it speaks as Claude
+// Code does, and takes the text in full.
+var Client = contract.Client{
+	Name:      Name,
+	Processes: processes,
+	StoreVars: []string{storeVar, sessionsVar},
+	Accounts:  accounts,
+	Dialect:   contract.Dialect{MaxContext: maxContext, Shape: contract.Plain, Compaction: true},
+}
+
+// sessionsVar names the folder of its sessions alone.
+const sessionsVar = "PI_CODING_AGENT_SESSION_DIR"
+
+func accounts(getenv func(string) string) iter.Seq[contract.Place] {
+	home := getenv("HOME")
+	path := func(name string) string {
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			name = filepath.Join(home, rest)
+		}
+		if !filepath.IsAbs(name) {
+			return ""
+		}
+		return name
+	}
+	places := []contract.Place{
+		{Dir: path(getenv(storeVar)), By: contract.Named, Folders: []string{"sessions"}},
+		{Dir: path("~/.pi/agent"), By: contract.Usual, Folders: []string{"sessions"}},
+	}
+	chosen := []contract.Place{{Dir: path(getenv(sessionsVar)), By: contract.Named, Folders: []string{"."}}}
+	for _, p := range places {
+		if data, err := atomicfile.Read(filepath.Join(p.Dir, "settings.json"), 1<<20); err == nil && p.Dir != "" {
+			chosen = append(chosen, contract.Place{Dir: path(gjson.GetBytes(data, "sessionDir").Str), By: p.By, Folders: []string{"."}})
+		}
+	}
+	return slices.Values(slices.DeleteFunc(append(places, chosen...), func(p contract.Place) bool { return p.Dir == "" }))
+}

@@ -1,0 +1,85 @@
+// Package hook has what the hooks know of Qwen Code.
+package hook
+
+import (
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/client/contract"
+)
+
+// Client is Qwen Code.
+var Client = contract.Client{
+	Name:        Name,
+	Processes:   processes,
+	SessionVars: []string{sessionVar},
+	StoreVars:   []string{storeVar, runtimeVar},
+	ProjectVar:  "CLAUDE_PROJECT_DIR",
+	Accounts:    accounts,
+	Dialect: contract.Dialect{
+		MaxContext: maxContext, Shape: contract.Nested, Compaction: true, Keep: 4000, SystemMessage: true,
+		Headless: headless,
+	},
+}
+
+// runtimeVar names the folder of its conversations alone.
+const runtimeVar = "QWEN_RUNTIME_DIR"
+
+// Folders are those in which conversations are.
+var Folders = []string{"projects", "tmp"}
+
+func accounts(getenv func(string) string) iter.Seq[contract.Place] {
+	var places []contract.Place
+	for _, name := range []string{runtimeVar, storeVar} {
+		if dir := getenv(name); filepath.IsAbs(dir) {
+			places = append(places, contract.Place{Dir: dir, By: contract.Named, Folders: Folders})
+		}
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		places = append(places, contract.Place{Dir: filepath.Join(home, ".qwen"), By: contract.Usual, Folders: Folders})
+	}
+	return slices.Values(places)
+}
+
+// headless reports whether a Qwen Code with these arguments runs without a person.
+// A prompt is among them, as the value of a flag or by itself.
+func headless(args []string) bool {
+	var words []string // behind the program, or the script that an interpreter runs
+	for i, arg := range args {
+		if i > 0 && strings.HasSuffix(arg, ".js") {
+			words = args[i+1:]
+			break
+		}
+	}
+	if words == nil && len(args) > 0 {
+		words = args[1:]
+	}
+	alone := false
+	for i, word := range words {
+		switch name, _, _ := strings.Cut(word, "="); name {
+		case "-i", "--prompt-interactive", "--acp":
+			return false // it begins with a prompt, and has a person
+		case "-p", "--prompt":
+			alone = true
+			continue
+		}
+		switch {
+		case strings.HasPrefix(word, "-"):
+		case i == 0 || isSwitch(words[i-1]) || strings.ContainsAny(word, " \t\n") && i == len(words)-1:
+			alone = true
+		}
+	}
+	return alone
+}
+
+// isSwitch knows some flags that take no value, so that a word behind them is the
+// prompt.
+func isSwitch(word string) bool {
+	switch word {
+	case "-y", "--yolo", "-c", "--continue", "-d", "--debug", "-s", "--sandbox":
+		return true
+	}
+	return false
+}
