@@ -106,17 +106,13 @@ func condition(name string) (bool, error) {
 // git identity, and a tmux server that dies with the script. The town is the
 // personal one, $HOME/.local/state/gt, unless the script makes another.
 func setup(env *testscript.Env) error {
-	// What real clients wrote, see e2e: $FIXTURES/<agent>/conversation/testdata.
+	// What real clients wrote and said, see e2e: $FIXTURES/<agent>/conversation/testdata
+	// and $FIXTURES/<agent>/hook/testdata.
 	fixtures, err := filepath.Abs(filepath.Join("lib", "client"))
 	if err != nil {
 		return err
 	}
 	env.Setenv("FIXTURES", fixtures)
-	payloads, err := filepath.Abs(filepath.Join("lib", "client", "hook", "testdata"))
-	if err != nil {
-		return err
-	}
-	env.Setenv("PAYLOADS", payloads)
 	home := filepath.Join(env.WorkDir, "home")
 	person, err := surroundings.Person(home)
 	if err != nil {

@@ -97,7 +97,8 @@ func TestReadEveryClient(t *testing.T) {
 		"cursor/sessionEnd":                 {Event: "SessionEnd", Reason: "completed", Transcript: "T"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile("testdata/" + name + ".json")
+			client, input, _ := strings.Cut(name, "/")
+			data, err := os.ReadFile("../" + client + "/hook/testdata/" + input + ".json")
 			if err != nil {
 				t.Fatal(err)
 			}

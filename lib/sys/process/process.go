@@ -146,7 +146,7 @@ func Ancestors(pid int) []int {
 func Agent(pid int) (Proc, error) {
 	up, name := nearest(pid)
 	switch {
-	case boxes(up, name), inCodexBox():
+	case boxes(up, name), firstIsSandbox():
 		return Proc{}, os.ErrPermission
 	case up == 0:
 		return Proc{}, os.ErrProcessDone
@@ -161,12 +161,16 @@ func Agent(pid int) (Proc, error) {
 // name but that of a file descriptor. Where the agent itself runs in one, with all
 // that it has, nothing is out of sight.
 func InSandbox() bool {
-	return boxes(nearest(os.Getpid())) || inCodexBox()
+	return boxes(nearest(os.Getpid())) || firstIsSandbox()
 }
 
-func inCodexBox() bool {
+// firstSandbox is the sandbox of Codex, which is the first process inside. Its name
+// stands here, and not in Codex's folder, since what lies below lib/client asks too.
+const firstSandbox = "codex-linux-sandbox"
+
+func firstIsSandbox() bool {
 	args, err := Proc{PID: 1}.args()
-	return err == nil && len(args) > 0 && filepath.Base(args[0]) == "codex-linux-sandbox"
+	return err == nil && len(args) > 0 && filepath.Base(args[0]) == firstSandbox
 }
 
 // boxes reports whether a process is a sandbox around what it runs.
