@@ -47,7 +47,7 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/sys/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation", "lib/conversation/transcript", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/client/gemini/hook", "lib/client/pi/hook",
+	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/client/gemini/hook", "lib/client/pi/hook",
 		"lib/client/claude/conversation", "lib/client/codex/conversation", "lib/client/copilot/conversation", "lib/client/gemini/conversation",
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/pi/conversation"},
 		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
@@ -93,7 +93,7 @@ var heavy = map[string][]string{
 
 // readersOf are what reads conversations: what gt-prime tells was read at the end of a
 // turn, or is read by gt-seance.
-var readersOf = []string{"gt/lib/client/readers", "gt/lib/client/claude/conversation", "gt/lib/conversation/transcript"}
+var readersOf = []string{"gt/lib/client/readers", "gt/lib/client/claude/conversation"}
 
 // vague are names that say nothing of what is in a package.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "misc", "base", "shared", "lib", "core", "types", "model", "models", "manager", "service"}

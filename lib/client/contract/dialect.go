@@ -42,10 +42,11 @@ type Dialect struct {
 	// told with the prompt that follows.
 	DroppedSources []string
 
-	// CompactionPolicy returns the number of tokens from which on the client
-	// compacts a conversation of a model in dir; nil for one that runs its hook
-	// when it compacts, and not before every request to the model in case it has to.
-	CompactionPolicy func(model, dir string, getenv func(string) string) int64
+	// CompactionPolicy reports whether a conversation in dir is so long by now that
+	// the client compacts it, by the client's own rule; nil for a client that runs
+	// its hook when it compacts, and not before every request to the model in case
+	// it has to. What cannot be read is not long.
+	CompactionPolicy func(transcript, dir string, getenv func(string) string) (full bool, err error)
 
 	// DropsStartContext reports that what a start was told is no part of the
 	// conversation: when that is resumed, the model has only what it is told then.

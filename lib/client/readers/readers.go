@@ -35,6 +35,16 @@ func Of(client string) conversation.Reader {
 	return nil
 }
 
+// Path returns where a client keeps the conversation of a session that began in cwd,
+// "" of a client whose place for one does not follow from that. The environment is the
+// client's. The id is a file's name to it: check it before (session.ParseID).
+func Path(client string, getenv func(string) string, cwd, id string) string {
+	if client == (claude.Reader{}).Client() {
+		return claude.Path(getenv, cwd, id)
+	}
+	return ""
+}
+
 // Read returns Of(client).Read, nil where gt has no reader for the client. It links
 // nothing else of a Reader, so that a hook's program stays small.
 func Read(client string) func(conversation.File, conversation.Options, func(conversation.Entry) bool) (int64, error) {

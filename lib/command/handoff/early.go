@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 
-	"gt/lib/conversation/transcript"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -21,11 +20,10 @@ func (h handover) early() (full, early bool, err error) {
 	if policy == nil {
 		return false, false, nil
 	}
-	n, model, err := transcript.Tokens(h.transcript())
+	full, err = policy(h.transcript(), h.call.Dir, h.env.Getenv)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.warn(err)
 	}
-	full = n > 0 && n >= policy(model, h.call.Dir, h.env.Getenv)
 	if h.call.Input.Trigger != "auto" {
 		return full, false, nil
 	}

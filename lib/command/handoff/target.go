@@ -11,10 +11,9 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/agent"
-	"gt/lib/client/contract"
 	"gt/lib/client/hook"
+	"gt/lib/client/readers"
 	"gt/lib/conversation"
-	"gt/lib/conversation/transcript"
 	"gt/lib/live"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -230,16 +229,17 @@ func (t target) transcript() string {
 		return ""
 	case t.record.Transcript != "":
 		return t.owned(t.record.Transcript)
-	case t.name == contract.Default:
-		return t.owned(transcript.Path((&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
 	}
-	return ""
+	return t.owned(readers.Path(t.name, (&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
 }
 
 // owned is a transcript without links; empty where it is none of the person's own.
 // What counts is the environment that the client was started with, and what the
 // person says of agents, but no town.
 func (t target) owned(path string) string {
+	if path == "" {
+		return ""
+	}
 	getenv := (&cli.Env{Environ: t.environ}).Getenv
 	if getenv("HOME") != t.env.Getenv("HOME") {
 		getenv = t.env.Getenv // a launcher stands between the client and us

@@ -23,7 +23,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/conversation/transcript"
+	"gt/lib/client/readers"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
@@ -57,8 +57,8 @@ func Of(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, c
 	if !filepath.IsAbs(path) { // it becomes an argument
 		p.Transcript = ""
 	}
-	if p.Transcript == "" && client.Name == "claude" {
-		p.Transcript = transcript.Path(env.Getenv, cwd, string(id))
+	if p.Transcript == "" {
+		p.Transcript = readers.Path(client.Name, env.Getenv, cwd, string(id))
 	}
 	if p.Transcript != "" {
 		if _, err := os.Stat(p.Transcript); err != nil {

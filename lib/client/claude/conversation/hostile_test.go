@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"gt/lib/conversation/summary"
-	"gt/lib/conversation/transcript"
 )
 
 // A client on a system with other line ends is understood as well.
@@ -149,7 +148,7 @@ func TestHostileProjects(t *testing.T) {
 	}
 	getenv := func(key string) string { return map[string]string{"CLAUDE_CONFIG_DIR": root}[key] }
 	for id, want := range map[string]string{"id": "here", "folder": "", "none": ""} {
-		s, err := Tail(transcript.Path(getenv, "/else", id), same)
+		s, err := Tail(Path(getenv, "/else", id), same)
 		if want == "" && err == nil || want != "" && (err != nil || len(s.Requests) != 1 || s.Requests[0].Text != want) {
 			t.Errorf("%s: %+v, %v", id, s, err)
 		}

@@ -23,7 +23,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/conversation"
-	"gt/lib/conversation/transcript"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 )
@@ -109,7 +108,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	facts := conversation.Metadata{ID: f.ID, Parent: f.Parent}
 	old := f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
 	var own time.Time // of a record that is never copied
-	front := func(rec transcript.Record) {
+	front := func(rec record) {
 		if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
 			if rec.Kind == "queue-operation" && own.IsZero() {
 				own = at
@@ -135,9 +134,9 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		conversation.Keep(&facts.Branch, rec.Branch)
 		conversation.Keep(&facts.Model, model(rec))
 		if facts.Parent != "" {
-			rec = rec.Own()
+			rec = rec.own()
 		}
-		if q := rec.Request(); q.Text != "" && facts.Prompt == "" && !q.Reply {
+		if q := rec.request(); q.Text != "" && facts.Prompt == "" && !q.Reply {
 			facts.Prompt = conversation.Excerpt(q.Text)
 		}
 	}
@@ -145,10 +144,10 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 
 	var custom, generated, summary, branch, cwd, last string
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		front(transcript.Parse(line))
+		front(parse(line))
 		return whole && !begun()
 	}, func(line []byte) bool {
-		rec := transcript.Parse(line)
+		rec := parse(line)
 		switch rec.Kind {
 		case "custom-title":
 			conversation.Keep(&custom, rec.Title)
@@ -170,8 +169,8 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	}
 	if (!begun() || last == "" && facts.Model == "") && f.Size > conversation.EndSize {
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			if transcript.Asking(line) || facts.CWD == "" || facts.First == "" || last == "" {
-				front(transcript.Parse(line))
+			if isAsking(line) || facts.CWD == "" || facts.First == "" || last == "" {
+				front(parse(line))
 			}
 			return (!begun() || last == "" && facts.Model == "") && at < conversation.MaxFront
 		})
@@ -196,7 +195,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 }
 
 // model is the model that wrote an answer.
-func model(rec transcript.Record) string {
+func model(rec record) string {
 	if rec.Kind != "assistant" {
 		return ""
 	}
@@ -212,12 +211,12 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	side := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
 	r := records{summary: o.ForSummary, each: each}
 	line := func(line []byte, at int64) bool {
-		if o.Skip != nil && !transcript.Asking(line) && o.Skip(line) {
+		if o.Skip != nil && !isAsking(line) && o.Skip(line) {
 			return true
 		}
-		rec := transcript.Parse(line)
+		rec := parse(line)
 		if side {
-			rec = rec.Own()
+			rec = rec.own()
 		}
 		return r.take(rec, at)
 	}
@@ -229,7 +228,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		stopped = !line(data, at)
 		return !stopped
 	}, func(front, back []byte, at int64) bool {
-		stopped = !r.take(transcript.Long(front, back), at)
+		stopped = !r.take(parseEnds(front, back), at)
 		return !stopped
 	})
 	if err == nil && !stopped {
@@ -247,7 +246,7 @@ type records struct {
 }
 
 // take gives what a record says.
-func (r *records) take(rec transcript.Record, at int64) bool {
+func (r *records) take(rec record, at int64) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: strings.Clone(rec.ID), At: at}
 	give := func(kind conversation.Kind, text string) bool {
 		e.Kind, e.Text = kind, text
@@ -260,13 +259,13 @@ func (r *records) take(rec transcript.Record, at int64) bool {
 	case rec.Hidden && rec.Kind != "assistant", rec.Sidechain:
 		return true
 	case rec.Compacted:
-		return give(conversation.Summary, rec.Summary())
+		return give(conversation.Summary, rec.summary())
 	case rec.Kind == "attachment":
-		if q := rec.Request(); q.Text != "" {
+		if q := rec.request(); q.Text != "" {
 			return give(conversation.Prompt, q.Text)
 		}
 	case rec.Kind == "user":
-		if q := rec.Request(); q.Text != "" {
+		if q := rec.request(); q.Text != "" {
 			kind := conversation.Prompt
 			if q.Reply {
 				kind = conversation.Reply
@@ -279,7 +278,7 @@ func (r *records) take(rec transcript.Record, at int64) bool {
 			if b.Get("type").Str != "tool_result" {
 				return true
 			}
-			text := transcript.Flat(b.Get("content"))
+			text := flat(b.Get("content"))
 			e.CallID, e.Failed = strings.Clone(b.Get("tool_use_id").Str), b.Get("is_error").Type == gjson.True
 			e.Rejected = e.Failed && strings.Contains(text, rejected)
 			return give(conversation.Result, text)
@@ -345,7 +344,7 @@ func (r *records) call(e conversation.Entry, b gjson.Result) bool {
 // spent gives what a message cost. The client writes a record for each block of
 // a message and the whole message's usage into every one, so it is counted by
 // the message's id.
-func spent(e conversation.Entry, rec transcript.Record, each func(conversation.Entry) bool) bool {
+func spent(e conversation.Entry, rec record, each func(conversation.Entry) bool) bool {
 	u := rec.Message.Get("usage")
 	if !u.IsObject() {
 		return true
@@ -362,7 +361,7 @@ func spent(e conversation.Entry, rec transcript.Record, each func(conversation.E
 }
 
 // blocks goes through a message's content until each returns false.
-func blocks(rec transcript.Record, each func(gjson.Result) bool) bool {
+func blocks(rec record, each func(gjson.Result) bool) bool {
 	more := true
 	if content := rec.Message.Get("content"); content.IsArray() {
 		content.ForEach(func(_, b gjson.Result) bool {
@@ -385,9 +384,9 @@ func (Reader) Quiet(record []byte, tools bool) bool {
 		return slices.Contains(noted, string(kind))
 	}
 	if i := bytes.Index(front, []byte(`"attachment":{"type":"`)); i >= 0 {
-		return !bytes.Contains(front[:i], []byte(`"message":`)) && !transcript.Asking(record)
+		return !bytes.Contains(front[:i], []byte(`"message":`)) && !isAsking(record)
 	}
-	return !tools && transcript.Bringing(record)
+	return !tools && isBringing(record)
 }
 
 // noted are the kinds of records that the client writes for itself.

@@ -9,12 +9,11 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/conversation"
-	"gt/lib/conversation/transcript"
 	"gt/lib/sys/atomicfile"
 )
 
 // aside gives what only a summary needs of a record.
-func (r *records) aside(e conversation.Entry, rec transcript.Record) bool {
+func (r *records) aside(e conversation.Entry, rec record) bool {
 	give := func(kind conversation.Kind, text string) bool {
 		e.Kind, e.Text = kind, text
 		return r.each(e)
@@ -65,7 +64,7 @@ const maxTracked = 64 << 10
 // the whole list each time. TaskCreate, TaskUpdate and TaskList change and show
 // single tasks, which the client also keeps in files of its own; those are the truth
 // where they are there.
-func (r *records) task(e conversation.Entry, rec transcript.Record) bool {
+func (r *records) task(e conversation.Entry, rec record) bool {
 	result := rec.Result
 	// The key stands at the front, and other results are long.
 	if !strings.Contains(result.Raw[:min(len(result.Raw), 64)], `"task`) {

@@ -34,7 +34,7 @@ var Client = contract.Client{
 	},
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.Nested, SystemMessage: true,
-		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: compactsAt, Killed: killed,
+		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: full, Killed: killed,
 	},
 }
 
@@ -52,6 +52,13 @@ func killed(e contract.End) bool {
 
 // maxSettings bounds the settings.
 const maxSettings = 4 << 20
+
+// full reports whether the model was last given as many tokens as Gemini CLI compacts
+// a conversation at.
+func full(transcript, dir string, getenv func(string) string) (bool, error) {
+	n, model, err := tokens(transcript)
+	return n > 0 && n >= compactsAt(model, dir, getenv), err
+}
 
 // compactsAt is half of what the model takes, or the share that the settings of
 // the project or the person say.

@@ -1,4 +1,4 @@
-package transcript
+package hook
 
 import (
 	"errors"
@@ -40,13 +40,13 @@ func TestTokens(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			n, model, err := Tokens(path)
+			n, model, err := tokens(path)
 			if n != c.n || err != nil || (n != 0) != strings.HasPrefix(model, "m-") {
 				t.Errorf("%d, %q, %v", n, model, err)
 			}
 		})
 	}
-	if _, _, err := Tokens(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := tokens(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

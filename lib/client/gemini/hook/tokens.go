@@ -1,4 +1,4 @@
-package transcript
+package hook
 
 import (
 	"bytes"
@@ -14,13 +14,13 @@ import (
 // answer. Only results of tools stand behind it.
 const tokensReach = 8 << 20
 
-// tokens begins a count in a transcript of Gemini CLI. Inside a text its quotes
+// count begins a count in a transcript of Gemini CLI. Inside a text its quotes
 // would be escaped.
-var tokens = []byte(`"tokens":{"input":`)
+var count = []byte(`"tokens":{"input":`)
 
-// Tokens returns how many tokens the model was last given, and which model that
+// tokens returns how many tokens the model was last given, and which model that
 // was, of a transcript of Gemini CLI; 0 where it does not say.
-func Tokens(path string) (n int64, model string, err error) {
+func tokens(path string) (n int64, model string, err error) {
 	f, err := atomicfile.OpenFollowing(path)
 	if err != nil {
 		return 0, "", err
@@ -36,7 +36,7 @@ func Tokens(path string) (n int64, model string, err error) {
 			return 0, "", atomicfile.Error("read", path, err)
 		}
 		for end := len(buf); ; {
-			i := bytes.LastIndex(buf[:end], tokens)
+			i := bytes.LastIndex(buf[:end], count)
 			if i < 0 {
 				break
 			}

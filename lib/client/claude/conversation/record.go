@@ -1,8 +1,4 @@
-// Package transcript parses the records of Claude Code's conversations: a file of one
-// JSON record a line that grows to hundreds of megabytes. The form is the client's
-// own, here as in 2.1.197, and may change with any version; what is not understood is
-// passed over.
-package transcript
+package claude
 
 import (
 	"bytes"
@@ -13,10 +9,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Record is what is read of one line. Fields that cost nothing until they are
+// record is what is read of one line. Fields that cost nothing until they are
 // looked at are left as they stand in the file, and are valid as long as its
 // bytes are.
-type Record struct {
+type record struct {
 	raw        []byte // nil where only a part of the line is at hand
 	Kind       string // user, assistant, attachment, system, custom-title, …
 	ID         string // uuid: the same in the copy that a fork begins with
@@ -40,10 +36,10 @@ type Record struct {
 	Snapshot   gjson.Result
 }
 
-// Parse reads a line in one pass. Of a line that is no record it makes an
+// parse reads a line in one pass. Of a line that is no record it makes an
 // empty one, or one with what could be understood.
-func Parse(line []byte) Record {
-	rec := Record{raw: line}
+func parse(line []byte) record {
+	rec := record{raw: line}
 	if len(line) == 0 || line[0] != '{' {
 		return rec
 	}
@@ -95,8 +91,8 @@ func Parse(line []byte) Record {
 	return rec
 }
 
-// Request is what a person wrote, with an empty text where they wrote nothing.
-type Request struct {
+// request is what a person wrote, with an empty text where they wrote nothing.
+type request struct {
 	Text string
 	Time time.Time // zero where it is not known
 	// Reply reports that it was not said of their own accord: it answers the
@@ -154,51 +150,51 @@ func lookAt(line []byte) look {
 	return other
 }
 
-// Long is the record in a line of which only both ends are at hand. It can be a
+// parseEnds is the record in a line of which only both ends are at hand. It can be a
 // prompt with a picture behind it; of any other it is empty.
-func Long(front, back []byte) Record {
+func parseEnds(front, back []byte) record {
 	i := bytes.Index(front, userMessage)
 	if i < 0 || lookAt(front) != asking || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
-		return Record{}
+		return record{}
 	}
 	// What is cut off ends the message for gjson, and a text that is cut is none:
 	// half a secret would not be known for one.
-	rec := Record{Kind: "user", Message: gjson.ParseBytes(front[i:])}
+	rec := record{Kind: "user", Message: gjson.ParseBytes(front[i:])}
 	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
 		rec.Timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
 	}
 	return rec
 }
 
-// Own returns the record as one of the conversation itself: in a subagent's
+// own returns the record as one of the conversation itself: in a subagent's
 // transcript every record is marked as a subagent's.
-func (rec Record) Own() Record {
+func (rec record) own() record {
 	if rec.Sidechain {
 		rec.Sidechain, rec.Hidden = false, rec.meta
 	}
 	return rec
 }
 
-// Summary is what the client kept of what it compacted, where the record is such
+// summary is what the client kept of what it compacted, where the record is such
 // a summary, without what the client puts around it.
-func (rec Record) Summary() string { return kept(asked(rec.Message.Get("content"))) }
+func (rec record) summary() string { return kept(askedFor(rec.Message.Get("content"))) }
 
-// Asking says, by the look of its front, that a line may hold what a person
-// wrote, or a title. Of every other line Request is empty.
-func Asking(line []byte) bool { return lookAt(line) == asking }
+// isAsking says, by the look of its front, that a line may hold what a person
+// wrote, or a title. Of every other line request is empty.
+func isAsking(line []byte) bool { return lookAt(line) == asking }
 
-// Bringing says, by the look of its front, that a line brings a tool's result, and
+// isBringing says, by the look of its front, that a line brings a tool's result, and
 // nothing that a person said by it.
-func Bringing(line []byte) bool { return lookAt(line) == bringing }
+func isBringing(line []byte) bool { return lookAt(line) == bringing }
 
-// Request is what the person wrote in this record, with an empty text where
+// request is what the person wrote in this record, with an empty text where
 // it holds nothing of the kind.
-func (rec Record) Request() Request {
-	var q Request
+func (rec record) request() request {
+	var q request
 	switch {
 	case rec.Hidden || rec.Compacted || rec.origin != "" && rec.origin != "human":
 	case rec.Kind == "user":
-		if q.Text = asked(rec.Message.Get("content")); q.Text == "" {
+		if q.Text = askedFor(rec.Message.Get("content")); q.Text == "" {
 			q.Text, q.Reply = answered(rec), true
 		}
 	case rec.Kind == "attachment":
@@ -207,11 +203,11 @@ func (rec Record) Request() Request {
 		kind := a.Get("origin.kind").Str
 		if a.Get("type").Str == "queued_command" && a.Get("commandMode").Str == "prompt" &&
 			!a.Get("isMeta").Bool() && (kind == "" || kind == "human") {
-			q.Text = asked(a.Get("prompt"))
+			q.Text = askedFor(a.Get("prompt"))
 		}
 	}
 	if q.Text == "" || rec.raw != nil && len(rec.raw) <= maxChecked && !gjson.ValidBytes(rec.raw) {
-		return Request{}
+		return request{}
 	}
 	q.Time, _ = time.Parse(time.RFC3339, rec.Timestamp) // zero where it is none
 	return q
@@ -221,9 +217,9 @@ func (rec Record) Request() Request {
 // it is taken for a person's words.
 const maxChecked = 64 << 10
 
-// asked returns what a person wrote, of a message's content: a text, or blocks
+// askedFor returns what a person wrote, of a message's content: a text, or blocks
 // of which the client puts in some itself.
-func asked(content gjson.Result) string {
+func askedFor(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return said(content.Str)
 	}
@@ -255,7 +251,7 @@ var wrappers = []string{
 // what the client says in the person's name, and their own shell commands.
 func said(s string) string {
 	s = strings.TrimSpace(s)
-	if strings.HasPrefix(s, "[Request interrupted by user") || strings.HasPrefix(s, "[Image: source:") {
+	if strings.HasPrefix(s, "[request interrupted by user") || strings.HasPrefix(s, "[Image: source:") {
 		return ""
 	}
 	if !strings.HasPrefix(s, "<") {
@@ -309,7 +305,7 @@ const refused = "To tell you how to proceed, the user said:\n"
 
 // answered returns what a person said by way of a tool's result: why they
 // refused it, or what they chose when the agent asked.
-func answered(rec Record) string {
+func answered(rec record) string {
 	if strings.HasPrefix(rec.Result.Raw, `{"questions"`) || strings.HasPrefix(rec.Result.Raw, `{"answers"`) {
 		var all []string
 		rec.Result.Get("answers").ForEach(func(q, a gjson.Result) bool {
@@ -330,8 +326,8 @@ func answered(rec Record) string {
 	return ""
 }
 
-// Texts returns the text of an assistant's message.
-func (rec Record) Texts() string {
+// texts returns the text of an assistant's message.
+func (rec record) texts() string {
 	content := rec.Message.Get("content")
 	if content.Type == gjson.String {
 		return strings.TrimSpace(content.Str)
@@ -346,8 +342,8 @@ func (rec Record) Texts() string {
 	return strings.Join(all, "\n")
 }
 
-// Flat is the text of a tool's result.
-func Flat(content gjson.Result) string {
+// flat is the text of a tool's result.
+func flat(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return content.Str
 	}
