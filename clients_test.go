@@ -20,7 +20,6 @@ var namesClients = map[string]string{
 	"lib/client/readers/readers.go":    "the list of the readers, of which a program links what it calls",
 	"lib/conversation/conversation.go": "which clients have a reader, for a hook that links none",
 	"lib/conversation/tail/tail.go":    "OpenCode's conversations are in a database, whose reader finds its own place",
-	"lib/launch/ask/ask.go":            "where a log names no transcript, Claude Code's is looked for",
 	"lib/text/frame/frame.go":          "how the frames of clients and models begin, in any text",
 	"lib/text/redact/encoded.go":       "an entity of HTML",
 }

@@ -251,7 +251,7 @@ var wrappers = []string{
 // what the client says in the person's name, and their own shell commands.
 func said(s string) string {
 	s = strings.TrimSpace(s)
-	if strings.HasPrefix(s, "[request interrupted by user") || strings.HasPrefix(s, "[Image: source:") {
+	if strings.HasPrefix(s, "[Request interrupted by user") || strings.HasPrefix(s, "[Image: source:") {
 		return ""
 	}
 	if !strings.HasPrefix(s, "<") {
