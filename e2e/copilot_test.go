@@ -155,7 +155,10 @@ func (p *pane) copilot(line, then string) {
 		return strings.Contains(p.screen(), "\n❯") && !strings.Contains(p.screen(), "esc interrupt")
 	})
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
-	p.awaitScreen("❯ " + line)
+	p.w.until("Copilot shows what is typed", func() bool { // behind a line feed, where an Enter came late
+		screen := p.screen()
+		return strings.Contains(screen[strings.LastIndex(screen, "❯")+1:], line)
+	})
 	last := time.Time{}
 	p.w.until("Copilot has taken "+line, func() bool {
 		screen := p.screen()

@@ -104,15 +104,10 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	if err := call.NameTmux(); err != nil {
 		env.Warn("%v", err)
 	}
-	var unread error
-	reading := cli.Go(func() { // git takes longer
-		if w.Hook {
-			unread = advance(env, call)
-		}
-	})
+	if w.Hook {
+		call.Warn(advance(env, call))
+	}
 	state, err := git.Status(call.Home.Dir, gitWait)
-	reading.Wait()
-	call.Warn(unread)
 	if err != nil && !errors.Is(err, git.ErrNotRepository) {
 		env.Warn("%v", err)
 	}

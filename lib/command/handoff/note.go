@@ -106,7 +106,8 @@ func (h handover) gather(b *brief.Brief) {
 }
 
 // tail is what the conversation says, read from where it was read last. What a
-// sandbox keeps from being kept is read again the next time.
+// sandbox, in which only a command runs, keeps from being kept is read again the next
+// time.
 func (h handover) tail(path string) (summary.Summary, error) {
 	f := conversation.File{Client: h.form(), Path: path, ID: h.id}
 	read, at := readers.Read(f.Client), tail.File{}
@@ -119,7 +120,7 @@ func (h handover) tail(path string) (summary.Summary, error) {
 		fold, err = at.Look(f, h.dir, read, h.redact)
 	} else {
 		fold, err = at.Advance(f, h.dir, read, h.redact)
-		if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
+		if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
 			err = nil
 		}
 	}
