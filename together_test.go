@@ -93,7 +93,7 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// ofTest says whether the process is one of ours still, by its environment.
+// ofTest reports whether the process is one of ours still, by its environment.
 func ofTest(pid int, work string) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return err == nil && strings.Contains("\x00"+string(data), "\x00WORK="+work+"\x00")

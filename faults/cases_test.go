@@ -60,7 +60,7 @@ func (s scenario) folder() string {
 	return s.dir
 }
 
-// hook says whether a client runs it, and asks for the exit code 0.
+// hook reports whether a client runs it, and asks for the exit code 0.
 func (s scenario) hook() bool { return slices.Contains(s.args, "--hook") }
 
 // later is the input of the same command when it is run another time: hooks

@@ -184,7 +184,7 @@ func (p *plan) missing(now snapshot, r result) (missing []string) {
 var said = regexp.MustCompile(`(?m)^gt-[a-z]+: (?:error|warning): .*$`)
 var quoted = regexp.MustCompile(`'(/[^']*)'`)
 
-// told says whether what was said names the file that the fault was about, by
+// told reports whether what was said names the file that the fault was about, by
 // the name that it was to have.
 func (f fault) told(root, stderr string) bool {
 	path := plain(f.path())

@@ -40,7 +40,7 @@ func isLock(name string) bool {
 	return name == "lock" || strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".gt-lock")
 }
 
-// inBox says whether a path is that of a note, and in which folder of a box.
+// inBox reports whether a path is that of a note, and in which folder of a box.
 func inBox(rel string) (box, folder string, ok bool) {
 	dir := filepath.Dir(rel)
 	folder = filepath.Base(dir)
@@ -288,7 +288,7 @@ func (w *world) sound(dir string, before snapshot) (now snapshot, problems []str
 	return now, problems
 }
 
-// free says whether a lock can be taken at once.
+// free reports whether a lock can be taken at once.
 func free(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -169,7 +169,7 @@ func (p *plan) noteWrites() {
 	}
 }
 
-// generation says whether a file is a copy of what another held earlier, and of
+// generation reports whether a file is a copy of what another held earlier, and of
 // which.
 func generation(path string) (of string, ok bool) {
 	if i := strings.LastIndex(path, ".bak"); i > 0 {
@@ -220,7 +220,7 @@ func (p *plan) lost(now snapshot) (problems []string) {
 	return problems
 }
 
-// setAside says whether a file that is gone is kept under another name.
+// setAside reports whether a file that is gone is kept under another name.
 func setAside(now snapshot, path, old string) bool {
 	for other, text := range now.state {
 		if of, ok := generation(other); ok && of == path && text == old {
@@ -345,7 +345,7 @@ func (p *plan) killPoints() (points []call) {
 	return points
 }
 
-// changes says whether others can see that the call was made.
+// changes reports whether others can see that the call was made.
 func (c call) changes() bool {
 	switch c.name {
 	case "openat":

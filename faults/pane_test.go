@@ -230,7 +230,7 @@ func (p *panes) inPane(t *testing.T) (pid string, dead bool) {
 	return pid, state != "0"
 }
 
-// lives says whether an agent does.
+// lives reports whether an agent does.
 func (p *panes) lives(name string) bool {
 	conn, err := net.Dial("unix", p.w.path("tmp", name))
 	if err == nil {

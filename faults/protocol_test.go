@@ -214,7 +214,7 @@ func lint(root string, s scenario, calls []call) (problems []string) {
 	return problems
 }
 
-// isTemp says whether a file is one that will get another name.
+// isTemp reports whether a file is one that will get another name.
 func isTemp(path string) bool {
 	_, folder, note := inBox(path)
 	return strings.Contains(filepath.Base(path), tmpMark) || note && folder == "tmp"

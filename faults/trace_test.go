@@ -102,7 +102,7 @@ func number(s string) int {
 
 func (c call) failed() bool { return strings.HasPrefix(c.ret, "-1") }
 
-// has says whether one of the arguments names that flag.
+// has reports whether one of the arguments names that flag.
 func (c call) has(flag string) bool {
 	for _, a := range c.args {
 		if a[0] != '"' {
@@ -116,7 +116,7 @@ func (c call) has(flag string) bool {
 	return false
 }
 
-// runtimes says whether the call is the Go runtime's own, which makes it when it
+// runtimes reports whether the call is the Go runtime's own, which makes it when it
 // likes: to wake somebody up, to start a thread.
 func (c call) runtimes() bool {
 	return strings.HasPrefix(behind(first(c.args)), "anon_inode") || c.name == "tgkill" || c.has("CLONE_THREAD") ||
@@ -324,7 +324,7 @@ func strace(log string, options ...string) []string {
 	return append([]string{"strace", "-D", "-qq", "-y", "-o", log}, options...)
 }
 
-// readLog parses a log and says whether anything was injected.
+// readLog parses a log and reports whether anything was injected.
 func readLog(t *testing.T, log string) ([]call, bool) {
 	t.Helper()
 	data, err := os.ReadFile(log)

@@ -121,7 +121,7 @@ type row struct {
 	// prepare brings about the situation that the command is measured in.
 	// What it does is not measured.
 	prepare func() (command, error)
-	// check says whether the command did what it should; nil where that it
+	// check reports whether the command did what it should; nil where that it
 	// exits with 0 and has no complaint is enough.
 	check func(stdout string) error
 

@@ -88,7 +88,7 @@ func (p place) play(commands ...command) error {
 	return nil
 }
 
-// logged says whether the end of the log tells of the session's event.
+// logged reports whether the end of the log tells of the session's event.
 func (p place) logged(session, event string) error {
 	tail, err := end(logIn(p.state), 4096)
 	if err != nil {
@@ -120,7 +120,7 @@ func end(path string, bytes int64) (string, error) {
 	return string(data), err
 }
 
-// holds says whether a file of the place has that text.
+// holds reports whether a file of the place has that text.
 func (p place) holds(file, text string) error {
 	data, err := os.ReadFile(filepath.Join(kept.State(filepath.Join(p.state, "gt")).Home(p.dir, false).At, file))
 	if err == nil && !strings.Contains(string(data), text) {

@@ -109,7 +109,7 @@ func found(d *detect.Detector, rule, text string) string {
 	return ""
 }
 
-// caught says whether nothing of the secret stays that is worth anything: no
+// caught reports whether nothing of the secret stays that is worth anything: no
 // ten characters of it in a row.
 func (s sample) caught() bool {
 	clean := redact.Text(s.text, nil)

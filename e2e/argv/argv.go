@@ -24,7 +24,7 @@ func (p Process) String() string {
 	return fmt.Sprintf("%d (of %d) %.300q", p.PID, p.PPID, p.Args)
 }
 
-// Has says whether text stands in one of the arguments.
+// Has reports whether text stands in one of the arguments.
 func (p Process) Has(text string) bool {
 	return slices.ContainsFunc(p.Args, func(a string) bool { return strings.Contains(a, text) })
 }
@@ -120,7 +120,7 @@ func (w *Watcher) look() {
 	w.foreign, w.ours = foreign, ours
 }
 
-// has says whether a process has this world's HOME.
+// has reports whether a process has this world's HOME.
 func (w *Watcher) has(dir string) bool {
 	env, err := os.ReadFile(dir + "/environ")
 	return err == nil && bytes.Contains(append([]byte{0}, env...), w.mark)
@@ -142,7 +142,7 @@ func parent(dir string) int {
 	return ppid
 }
 
-// young says whether a process began within the last second.
+// young reports whether a process began within the last second.
 func young(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && time.Since(info.ModTime()) < time.Second

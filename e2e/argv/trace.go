@@ -13,7 +13,7 @@ import (
 // traced command and its descendants start, however short it lives.
 type Trace struct{ file string }
 
-// Tracing says whether strace is here and may trace.
+// Tracing reports whether strace is here and may trace.
 func Tracing() bool {
 	return exec.Command("strace", "-qq", "-f", "--seccomp-bpf", "-e", "trace=execve", "-o", os.DevNull, "true").Run() == nil
 }

@@ -75,7 +75,7 @@ func parseResponses(r *Request) {
 	}
 }
 
-// injected says whether the client said that in the person's name.
+// injected reports whether the client said that in the person's name.
 func injected(text string) bool {
 	return strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, "# AGENTS.md") ||
 		strings.HasPrefix(text, "<user_instructions>")

@@ -32,7 +32,7 @@ type Filter struct {
 	Subagents bool // the sessions of subagents, too
 }
 
-// Matches says whether the session is wanted. It settles the session where that
+// Matches reports whether the session is wanted. It settles the session where that
 // decides.
 func (f Filter) Matches(s *Session) bool {
 	switch {
@@ -60,7 +60,7 @@ func (f Filter) Matches(s *Session) bool {
 	return s.Outcome == Active || !s.EndedAt.Before(f.Since)
 }
 
-// below says whether a folder is top, or lies in it; also where links lead to
+// below reports whether a folder is top, or lies in it; also where links lead to
 // top.
 func below(dir, top string) bool {
 	inside := func(dir, top string) bool {
@@ -108,7 +108,7 @@ func ByActivity(all []*Session) {
 	})
 }
 
-// Logged says whether an event log knows the session; else only its client does.
+// Logged reports whether an event log knows the session; else only its client does.
 func (s *Session) Logged() bool { return !s.native }
 
 // Chain returns the chain that a name means: that of the session, or of all the

@@ -137,7 +137,7 @@ func (all sources) readIndexed(path string, progress Progress) (Catalog, error) 
 	return r, nil
 }
 
-// covers says whether the index is of these files, and where in them it ends.
+// covers reports whether the index is of these files, and where in them it ends.
 func (x *index) covers(all sources) bool {
 	for i, c := range []covered{x.Archive, x.Log} {
 		f := all[i]
@@ -229,7 +229,7 @@ func (all sources) save(path string, r Catalog, last []byte) {
 	_ = cachefile.Write(dir, indexName, indexVersion, data)
 }
 
-// secrets returns what says whether a secret stands in what the log says of a
+// secrets returns what reports whether a secret stands in what the log says of a
 // session. To look for one costs as much as all else; but folders, branches and
 // names are the same in many sessions, and looked at once.
 func secrets() func(*Session) bool {

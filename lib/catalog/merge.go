@@ -94,7 +94,7 @@ func (s *Session) metLater() bool {
 	return s.Source == "resume" || s.Source == "compact" || !s.begun()
 }
 
-// begun says whether the log told of a start or a resume: these name a folder.
+// begun reports whether the log told of a start or a resume: these name a folder.
 func (s *Session) begun() bool { return s.Source != "" || s.CWD != "" }
 
 // forks finds out which conversations began with a copy of which: those of a
@@ -190,7 +190,7 @@ func joined(a, b *Session) *Session {
 	return &s
 }
 
-// newer says whether a stands before b: it began later, or at the same time and
+// newer reports whether a stands before b: it began later, or at the same time and
 // its id is the lesser.
 func newer(a, b *Session) bool {
 	if !a.StartedAt.Equal(b.StartedAt) {
@@ -259,7 +259,7 @@ func (c Catalog) Subagents() func(session.ID) []*Session {
 	}
 }
 
-// Orphan says whether the session is a subagent's and the one that it worked for
+// Orphan reports whether the session is a subagent's and the one that it worked for
 // is not known any more.
 func (c Catalog) Orphan() func(*Session) bool {
 	known := make(map[session.ID]bool, len(c.entries))

@@ -182,7 +182,7 @@ func ends(data, chunk []byte) bool {
 // and some more end the process with code 2.
 const maxDepth = 10_000
 
-// valid says whether data is JSON.
+// valid reports whether data is JSON.
 func valid(data []byte) bool {
 	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > maxDepth {
 		return json.Valid(data) // slower, and never deeper than 10,000

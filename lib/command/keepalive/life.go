@@ -155,7 +155,7 @@ func (t *touch) handOver(env *cli.Env, call *hook.Invocation, hold string) error
 	return process.Exec(call.Dir, args, environ)
 }
 
-// late says whether the session is over already. One whose own sign says that
+// late reports whether the session is over already. One whose own sign says that
 // it works is not looked up, which is all but the first of its hooks.
 func late(call *hook.Invocation) bool {
 	if old := keepalive.Read(call.Home); old != nil && old.SessionID == call.ID && old.State != keepalive.Ended {

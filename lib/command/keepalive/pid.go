@@ -69,7 +69,7 @@ type alive struct {
 	Session string `arg:"" help:"The session's name."`
 }
 
-// Run says whether exactly the tracked process runs.
+// Run reports whether exactly the tracked process runs.
 func (a *alive) Run(env *cli.Env) error {
 	f, err := get(pids(env), a.Session)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"gt/lib/sys/process"
 )
 
-// due says whether there is anything to tell with this event. At a start there
+// due reports whether there is anything to tell with this event. At a start there
 // is, unless the client drops it; then it is told with the prompt that follows,
 // and so is what the start after a compaction would be told, of a client that
 // has none. At every other prompt nothing is, and that costs a look at the
@@ -56,7 +56,7 @@ func unseen(call *hook.Invocation, p process.Proc) string {
 	return "startup"
 }
 
-// atPrompt says whether the client has a prompt for the model.
+// atPrompt reports whether the client has a prompt for the model.
 func atPrompt(call *hook.Invocation) bool {
 	return call.Hook && call.Input.Kind() == "UserPromptSubmit"
 }

@@ -191,7 +191,7 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 	if f.Size, f.Changed = info.Size(), info.ModTime().UnixNano(); f.Store == "" {
 		f.Store = filepath.Dir(f.Path)
 	}
-	goesOn := known != nil && (isDatabase(f) || known.Next <= info.Size() && digest(file, known.Next) == known.Digest)
+	goesOn := known != nil && (isDatabase(f) || known.Next <= info.Size() && known.isOf(file))
 	if goesOn {
 		c.Next, c.Fold = known.Next, known.Fold
 	}
@@ -212,9 +212,17 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 		if named, err := os.Stat(f.Path); err != nil || !os.SameFile(named, info) || named.Size() < c.Next {
 			return &c.Fold, nil, nil
 		}
-		c.Digest = digest(file, c.Next)
+		if c.Digest, err = digest(file, c.Next); err != nil {
+			return &c.Fold, nil, atomicfile.Error("read", f.Path, err) // what is kept goes on from where it did
+		}
 	}
 	return &c.Fold, &c, nil
+}
+
+// isOf reports whether the file still begins with what was read.
+func (c *cursor) isOf(file io.ReaderAt) bool {
+	now, err := digest(file, c.Next)
+	return err == nil && now == c.Digest
 }
 
 // read takes in a conversation from c.Next on.
@@ -247,16 +255,16 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 	return err
 }
 
-// digest is that of what stands at both ends of the first n bytes of a file.
-func digest(file io.ReaderAt, n int64) string {
+// digest is that of what stands at both ends of the first n bytes of a file, which has
+// as many.
+func digest(file io.ReaderAt, n int64) (string, error) {
 	sum := sha256.New()
 	for _, at := range []int64{0, n - min(n, sample)} {
 		part := make([]byte, min(n, sample))
-		got, err := file.ReadAt(part, at)
-		if int64(got) < int64(len(part)) || err != nil && err != io.EOF {
-			return ""
+		if got, err := file.ReadAt(part, at); int64(got) < int64(len(part)) {
+			return "", cmp.Or(err, io.ErrUnexpectedEOF)
 		}
 		sum.Write(part)
 	}
-	return fmt.Sprint(n) + ":" + hex.EncodeToString(sum.Sum(nil)[:16])
+	return fmt.Sprint(n) + ":" + hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
