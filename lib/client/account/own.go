@@ -102,6 +102,9 @@ func (o Own) File(client, path string) (store, real string, err error) {
 		for p := range o.places(client) {
 			for _, folder := range p.Folders {
 				at, err := o.judge(p, filepath.Join(p.Dir, folder))
+				if at == "" && Unreadable(err) && why == errElsewhere {
+					why = err // it may be there
+				}
 				if at == "" || !within(at, real) {
 					continue
 				}
@@ -164,7 +167,11 @@ func (o Own) places(client string) iter.Seq[Place] {
 // judge returns where a folder of a place really is, "" where it is not there,
 // and why it may not be the person's.
 func (o Own) judge(p Place, dir string) (real string, err error) {
-	if real, err = filepath.EvalSymlinks(dir); err != nil || !filepath.IsAbs(dir) {
+	real, err = filepath.EvalSymlinks(dir)
+	switch {
+	case Unreadable(err):
+		return "", err
+	case err != nil || !filepath.IsAbs(dir):
 		return "", errElsewhere
 	}
 	if p.By == contract.Usual || p.By == contract.Listed {
@@ -184,13 +191,23 @@ func (o Own) judge(p Place, dir string) (real string, err error) {
 	return real, private(real, home)
 }
 
+// Unreadable reports whether an error says that something is there or not there that
+// could not be looked at, and not that it is somebody else's or elsewhere.
+func Unreadable(err error) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno) && errno != syscall.ENOENT && errno != syscall.ENOTDIR
+}
+
 // private returns nil where only the person and root can bring something into a
 // folder, or put another one in its place. What is above the home folder is not
 // looked at from within it.
 func private(dir, home string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
-		if err != nil {
+		switch {
+		case Unreadable(err):
+			return err
+		case err != nil:
 			return errElsewhere
 		}
 		if system(at) {

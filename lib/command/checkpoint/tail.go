@@ -33,8 +33,11 @@ func advance(env *cli.Env, call *hook.Invocation) error {
 	}
 	own := account.Own{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}
 	_, path, err := own.File(client, r.Transcript)
-	if err != nil {
-		return nil // a start after a crash says so, where it matters
+	switch {
+	case account.Unreadable(err):
+		return err
+	case err != nil:
+		return nil // a start after a crash says whose it is, where it matters
 	}
 	read := readers.ReadFile(client)
 	if read == nil {

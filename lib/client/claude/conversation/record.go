@@ -326,22 +326,6 @@ func answered(rec record) string {
 	return ""
 }
 
-// texts returns the text of an assistant's message.
-func (rec record) texts() string {
-	content := rec.Message.Get("content")
-	if content.Type == gjson.String {
-		return strings.TrimSpace(content.Str)
-	}
-	var all []string
-	content.ForEach(func(_, b gjson.Result) bool {
-		if b.Get("type").Str == "text" {
-			all = append(all, strings.TrimSpace(b.Get("text").Str))
-		}
-		return true
-	})
-	return strings.Join(all, "\n")
-}
-
 // flat is the text of a tool's result.
 func flat(content gjson.Result) string {
 	if content.Type == gjson.String {
