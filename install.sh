@@ -60,7 +60,7 @@ install() {
 		"$bin/gt-hooks" install --all || code=$?
 		case $code in
 		0) ;;
-		1) say "later: gt-hooks install --all" ;; # it said that no agent is here
+		1) ;; # no agent is here; it said what to do once there is one
 		*) failed=yes; warn "correct what stands above, then: gt-hooks install --all" ;;
 		esac
 		;;

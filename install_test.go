@@ -219,7 +219,11 @@ func hasVersion() bool {
 func TestInstallHooks(t *testing.T) {
 	m := newMachine(t)
 	m.with("go", "git") // and no claude
-	m.expect(m.install(0, "--no-demo"), `no agent is on this machine that gt knows`, `^later: gt-hooks install --all$`)
+	said := m.install(0, "--no-demo")
+	m.expect(said, `^gt found no agent that it knows \(claude, .*run gt-hooks install --all$`)
+	if strings.Contains(said, "error") {
+		t.Errorf("without an agent nothing went wrong, and it prints\n%s", said)
+	}
 	if l := m.list(".claude"); l != "" {
 		t.Errorf("without Claude Code there is:\n%s", l)
 	}
@@ -228,7 +232,7 @@ func TestInstallHooks(t *testing.T) {
 
 	m.write(".claude/settings.json", "// mine\n{}\n")
 	m.install(0, "--no-demo", "--no-hooks")
-	said := m.install(1, "--no-demo")
+	said = m.install(1, "--no-demo")
 	m.expect(said, `line 1, column 1: a comment`, `correct what stands above, then: gt-hooks install --all$`)
 	m.expect(m.list(".local/bin"), `^gt-prime$`)
 

@@ -59,25 +59,25 @@ func TestUserPlantsTown(t *testing.T) {
 	u := w.other()
 	w.shared("shared")
 	w.put("mine/mayor/town.json", `{"type":"town","version":2,"name":"mine"}`)
-	w.repository("shared/work")
+	w.repository("shared/project")
 	u.must("shared", "ln", "-s", w.at("mine/mayor"), "mayor")
 	u.must("shared", "sh", "-c", "echo '# "+theirs+"' >town.toml; mkdir roles mail; for r in default crew mayor work; do echo "+theirs+" >roles/$r.md; done; chmod -R 777 mail")
 	u.beside("shared", true, "sh", "-c", "echo ready; while :; do mv town.toml t; mv t town.toml; done & loop=$!; read x; kill $loop")
 	before := w.listing("mine")
 	for range 40 {
-		r := w.run("shared/work", "", "gt-prime", "--state", "--json")
+		r := w.run("shared/project", "", "gt-prime", "--state", "--json")
 		if r.code != 0 || !strings.Contains(r.out, `"town":"`+w.at("home/.local/state/gt")+`"`) {
 			t.Fatalf("%v", r)
 		}
 	}
-	w.thread("shared/work")
-	if r := w.start("shared/work", own+"1"); strings.Contains(r.out+r.errs, theirs) {
+	w.thread("shared/project")
+	if r := w.start("shared/project", own+"1"); strings.Contains(r.out+r.errs, theirs) {
 		t.Errorf("%v", r)
 	}
 	if changed := changes(before, w.listing("mine")); changed != "" {
 		t.Error(changed)
 	}
-	if r := w.run("shared/work", "", "gt-hooks", "trust", "--yes", w.at("theirs")); r.code != 1 || !strings.Contains(r.errs, "belongs to another user") {
+	if r := w.run("shared/project", "", "gt-hooks", "trust", "--yes", w.at("theirs")); r.code != 1 || !strings.Contains(r.errs, "belongs to another user") {
 		t.Errorf("another user's folder can be trusted: %v", r)
 	}
 	// The twin: in a folder of one's own it is a town as soon as one says so.
@@ -247,7 +247,7 @@ func TestUserLeavesSocketsAndPids(t *testing.T) {
 	u := w.other()
 	w.shared("shared")
 	w.shared("marks")
-	w.repository("shared/work")
+	w.repository("shared/project")
 	u.beside("shared", true, self(), "listen", w.at("shared/default"), w.at("marks/connected"))
 	u.must("shared", "sh", "-c", "mkdir tmux-0 && chmod 700 tmux-0")
 	w = w.with("TMUX="+w.at("shared/default")+",1,0", "TMUX_PANE=%0")
@@ -257,14 +257,14 @@ func TestUserLeavesSocketsAndPids(t *testing.T) {
 	}
 	defer func() { victim.Process.Kill(); victim.Wait() }()
 	pid := victim.Process.Pid
-	w.put("shared/work/.runtime/pids/gt-crew-max.pid", "")
-	w.must("shared/work", "sh", "-c", "rm -r .runtime; mkdir -m 777 .runtime")
-	u.with("PID="+itoa(pid)).must("shared/work/.runtime", "sh", "-c", `mkdir pids; echo $PID >pids/gt-crew-max.pid; echo "$PID|$(cut -d' ' -f22 /proc/$PID/stat)" >pids/gt-crew-joe.pid`)
-	for _, run := range append(commands(w, "shared/work"),
-		func() result { return w.run("shared/work", "", "gt-keepalive", "pid", "list") },
-		func() result { return w.run("shared/work", "", "gt-keepalive", "pid", "reap", "--grace", "1ms") },
+	w.put("shared/project/.runtime/pids/gt-crew-max.pid", "")
+	w.must("shared/project", "sh", "-c", "rm -r .runtime; mkdir -m 777 .runtime")
+	u.with("PID="+itoa(pid)).must("shared/project/.runtime", "sh", "-c", `mkdir pids; echo $PID >pids/gt-crew-max.pid; echo "$PID|$(cut -d' ' -f22 /proc/$PID/stat)" >pids/gt-crew-joe.pid`)
+	for _, run := range append(commands(w, "shared/project"),
+		func() result { return w.run("shared/project", "", "gt-keepalive", "pid", "list") },
+		func() result { return w.run("shared/project", "", "gt-keepalive", "pid", "reap", "--grace", "1ms") },
 		func() result {
-			return w.with("TMUX_TMPDIR="+w.at("shared"), "TMUX=").run("shared/work", "", "gt-handoff", "gt-crew-max")
+			return w.with("TMUX_TMPDIR="+w.at("shared"), "TMUX=").run("shared/project", "", "gt-handoff", "gt-crew-max")
 		},
 	) {
 		r := run()

@@ -45,14 +45,16 @@ func (c *install) Run(env *cli.Env) error {
 	return err
 }
 
-// meant are the agents that the command line names.
+// meant returns the agents that the command line names.
 func (c *install) meant(env *cli.Env, all []target) ([]target, error) {
 	here := present(env, all)
 	switch {
 	case c.All && len(c.Agent) > 0:
-		return nil, cli.Failf(cli.Usage, "--all and the name of an agent are one too many")
+		return nil, cli.Failf(cli.Usage, "--all and the name of an agent exclude each other")
 	case c.All && len(here) == 0:
-		return nil, cli.Failf(cli.No, "no agent is on this machine that gt knows: %s", strings.Join(namesOf(all), ", "))
+		// Nothing went wrong, so this is not worded as an error; the exit code tells scripts.
+		(&printer{env: env}).line("gt found no agent that it knows (%s); once one is installed, run gt-hooks install --all", strings.Join(namesOf(all), ", "))
+		return nil, cli.Fail(cli.No, cli.Silent)
 	case c.All:
 		return here, nil
 	case len(c.Agent) > 0:
@@ -165,11 +167,11 @@ func (c *uninstall) Run(env *cli.Env) error {
 	return err
 }
 
-// meant are the agents that the command line names.
+// meant returns the agents that the command line names.
 func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
 	if len(c.Agent) > 0 {
 		if c.All {
-			return nil, cli.Failf(cli.Usage, "--all and the name of an agent are one too many")
+			return nil, cli.Failf(cli.Usage, "--all and the name of an agent exclude each other")
 		}
 		return pick(all, c.Agent)
 	}

@@ -57,7 +57,7 @@ func (c *migrate) Validate() error {
 	case len(c.Dirs) > 0 && c.Clean:
 		return cli.Failf(cli.Usage, "--clean is for all folders")
 	case c.DryRun && c.Clean:
-		return cli.Failf(cli.Usage, "--dry-run and --clean are one too many")
+		return cli.Failf(cli.Usage, "--dry-run and --clean exclude each other")
 	}
 	return nil
 }

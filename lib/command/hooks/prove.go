@@ -96,7 +96,7 @@ func (c *prove) Run(env *cli.Env) error {
 		return err
 	}
 	if len(picked) == 0 {
-		return cli.Failf(cli.No, "no agent is on this machine that gt knows")
+		return cli.Failf(cli.No, "gt found no agent that it knows")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -303,7 +303,7 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 		}
 	}
 	if len(reports) == 0 {
-		env.Warn("no agent is on this machine that gt knows")
+		env.Warn("gt found no agent that it knows")
 	}
 	if len(install) > 0 {
 		env.Hint("gt-hooks install %s", strings.Join(install, " "))
