@@ -130,7 +130,7 @@ func TestHostileOwners(t *testing.T) {
 		w.t = t
 		for why, spoil := range map[string]func() error{
 			"belongs to another user": func() error { return os.Lchown(w.at(state), stranger, stranger) },
-			"others may write to it":  func() error { return os.Chmod(w.at(state), 0o777) },
+			"can write to it":         func() error { return os.Chmod(w.at(state), 0o777) },
 		} {
 			if err := spoil(); err != nil {
 				t.Fatal(err)

@@ -180,7 +180,7 @@ func TestUserAndState(t *testing.T) {
 	// With a state that others can write to there is no thread, and a clear word.
 	state := w.at("home/.local/state/gt")
 	for name, spoil := range map[string]string{
-		"others may write to it":     "chown 0 " + state + "; chmod 777 " + state,
+		"can write to it":            "chown 0 " + state + "; chmod 777 " + state,
 		"it belongs to another user": "chmod 700 " + state + "; chown 65534 " + state,
 	} {
 		w.must(".", "sh", "-c", spoil)

@@ -860,7 +860,7 @@ var mutants = []mutant{
 		name: "an old folder is reached through a link",
 		file: "lib/place/old.go",
 		right: `	case seen.Mode()&fs.ModeSymlink != 0:
-		return nil, errors.New("it is a link")
+		return nil, errors.New("it is a symbolic link")
 	case !seen.IsDir():
 		return nil, atomicfile.ErrNotFolder
 	case others(seen):

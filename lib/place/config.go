@@ -8,8 +8,9 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Config is a file or folder of what the person tells gt: below
-// $XDG_CONFIG_HOME/gt (~/.config/gt). It is "" where nobody says where that is.
+// Config returns the path of a file or folder of the person's configuration, below
+// $XDG_CONFIG_HOME/gt (~/.config/gt). It returns "" if neither XDG_CONFIG_HOME nor
+// HOME is an absolute path.
 func Config(getenv func(string) string, elem ...string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) {
@@ -22,9 +23,10 @@ func Config(getenv func(string) string, elem ...string) string {
 	return filepath.Join(append([]string{dir, "gt"}, elem...)...)
 }
 
-// ReadConfig reads a file that Config names. Links are followed, for people keep
-// their settings elsewhere and link to them (stow, chezmoi); what they lead to has
-// to be the person's or root's, and nobody else's to write.
+// ReadConfig reads at most limit bytes of a file that Config names. It follows links,
+// because people keep their settings elsewhere and link to them (stow, chezmoi). The
+// file that a link leads to must belong to the person or to root, and must not be
+// writable by everybody.
 func ReadConfig(path string, limit int64) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -41,7 +43,7 @@ func ReadConfig(path string, limit int64) ([]byte, error) {
 		case uid != 0 && uid != os.Geteuid():
 			err = errors.New("it belongs to another user")
 		case info.Mode().Perm()&0o002 != 0:
-			err = errors.New("anybody may write to it")
+			err = errors.New("everybody can write to it")
 		}
 	}
 	if err != nil {

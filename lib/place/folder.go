@@ -14,19 +14,19 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Folder tells one folder from every other that has, or had, the same path.
+// Folder identifies a folder, also among those that have had the same path.
 type Folder struct {
 	Path   string `json:"path"` // without links
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
-	// Born is when the folder was made, in nanoseconds since 1970; zero where
-	// the file system does not tell.
+	// Born is when the folder was made, in nanoseconds since 1970; zero if the
+	// file system does not record it.
 	Born int64 `json:"born,omitempty"`
-	// Address is what its agents are called outside a town.
+	// Address is the address of its agents outside a town.
 	Address string `json:"address,omitempty"`
 }
 
-// Look returns which folder there is at a path.
+// Look identifies the folder at a path.
 func Look(path string) (Folder, error) { return look(Real(path)) }
 
 func look(real string) (Folder, error) {
@@ -35,9 +35,9 @@ func look(real string) (Folder, error) {
 	return f, err
 }
 
-// Same reports whether two looks at a path saw the same folder. The number of a
-// device changes with a restart, and with some file systems each time that they
-// are mounted: it counts only where nothing tells when the folder was made.
+// Same reports whether f and g are the same folder. A device number can change with
+// a restart, and on some file systems with every mount, so it is compared only if the
+// file system does not record when the folder was made.
 func (f Folder) Same(g Folder) bool {
 	if f.Inode != g.Inode || f.Born != g.Born {
 		return false
@@ -45,15 +45,16 @@ func (f Folder) Same(g Folder) bool {
 	return f.Born != 0 || f.Device == g.Device
 }
 
-// is reports whether the folder that was noted is the one that is there now.
+// is reports whether the recorded folder f is the one that is there now.
 func (f Folder) is(here Folder) bool {
 	return f.Same(here) || f.Inode == here.Inode && reborn(here.Path)
 }
 
-// note is the name of the file that says whose a folder of the state is.
+// note is the name of the file that records which folder an entry of the state
+// belongs to.
 const note = "path"
 
-// readFolder returns what the note in a folder of the state says.
+// readFolder reads the note in a folder of the state.
 func readFolder(dir string) (Folder, error) {
 	var f Folder
 	data, err := atomicfile.Read(filepath.Join(dir, note), 64<<10)
@@ -63,7 +64,7 @@ func readFolder(dir string) (Folder, error) {
 	if !gjson.ValidBytes(data) {
 		return f, atomicfile.Error("understand", filepath.Join(dir, note), errors.New("it is not JSON"))
 	}
-	// Not by encoding/json, which takes longer to get to know the type than all the rest.
+	// encoding/json would spend more time on reflection than everything else here takes.
 	for key, value := range gjson.ParseBytes(data).Map() {
 		switch key {
 		case "path":
@@ -79,27 +80,27 @@ func readFolder(dir string) (Folder, error) {
 		}
 	}
 	if !filepath.IsAbs(f.Path) || f.Inode == 0 {
-		return f, atomicfile.Error("understand", filepath.Join(dir, note), errors.New("it names no folder"))
+		return f, atomicfile.Error("understand", filepath.Join(dir, note), errors.New("it does not name a folder"))
 	}
 	return f, nil
 }
 
-// Kept is where the state keeps what belongs to a home.
+// Kept is the place in the state that holds the data of a home.
 type Kept struct {
 	At string // the folder
 
-	moved  bool // it notes another path of the home
+	moved  bool // its note has an earlier path of the home
 	anyone bool // it belongs to whatever folder has the path
 }
 
-// Home is where what belongs to the home at dir is kept. The home's path has no links.
-// The folder may not exist yet. Of two folders that have had the same path each has its
-// own, unless anyone is set: a town's role directory belongs to the role, however often
-// it is made anew. A folder that has got another path keeps its own.
+// Home returns the place in the state for the home at dir, whose path must not contain
+// links. The folder there may not exist yet. Two folders that have had the same path
+// have a place each, unless anyone is set: a town's role directory belongs to the role,
+// however often it is made again. A folder that was moved keeps its place.
 func (s State) Home(dir string, anyone bool) Kept {
 	here, err := look(dir)
 	at := s.Path("homes", key(here.Path))
-	if anyone || err != nil { // it was removed under us, or cannot be looked at
+	if anyone || err != nil { // it was removed meanwhile, or cannot be inspected
 		return Kept{At: at, anyone: anyone}
 	}
 	known, err := readFolder(at)
@@ -120,17 +121,17 @@ func (s State) Home(dir string, anyone bool) Kept {
 	return Kept{At: at}
 }
 
-// The folders that something is kept of can be found by what they are as well: a link
-// in the state, folders/<inode>-<born>, leads to what is kept of one. There is none
-// where the file system does not tell when a folder was made.
+// A folder can also be found by its identity: a link in the state,
+// folders/<inode>-<born>, leads to its place. There is no such link if the file system
+// does not record when a folder was made.
 
-// byWhat is the link of a folder.
+// byWhat returns the path of a folder's link.
 func (s State) byWhat(f Folder) string {
 	return s.Path("folders", fmt.Sprintf("%x-%x", f.Inode, f.Born))
 }
 
-// former is where what belongs to a folder is kept that has had another path; ok is
-// false where there is none, or where the folder has that path as well.
+// former returns the place of a folder that was moved here from another path. ok is
+// false if there is none, or if the other path still leads to the same folder.
 func (s State) former(here Folder) (k Kept, ok bool) {
 	if here.Born == 0 {
 		return Kept{}, false
@@ -153,8 +154,8 @@ func (s State) former(here Folder) (k Kept, ok bool) {
 	return Kept{At: at, moved: true}, true
 }
 
-// MakeHome makes the folder that Home returned, and notes whose it is; anew where the
-// home has moved.
+// MakeHome makes the folder that Home returned and records which home it belongs to.
+// It writes the record again if the home has moved.
 func (s State) MakeHome(k Kept, dir, address string) error {
 	at := k.At
 	if _, err := os.Lstat(filepath.Join(at, note)); err == nil && !k.moved {
@@ -165,7 +166,7 @@ func (s State) MakeHome(k Kept, dir, address string) error {
 	}
 	f, err := Look(dir)
 	if err != nil {
-		return nil // a folder that is gone is noted by nobody any more
+		return nil // the folder is gone, so there is nothing to record
 	}
 	f.Address = address
 	data, err := json.Marshal(f)
@@ -183,12 +184,12 @@ func (s State) MakeHome(k Kept, dir, address string) error {
 	}
 	err = atomicfile.Create(filepath.Join(at, note), data, atomicfile.Unsynced)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another that starts here was quicker
+		return nil // another process that starts here was faster
 	}
 	return err
 }
 
-// linkTo makes the link by which what is kept of a folder is found when it has moved.
+// linkTo makes the link that leads to a folder's place after the folder has moved.
 func (s State) linkTo(f Folder, at string) error {
 	if f.Born == 0 {
 		return nil
@@ -204,8 +205,8 @@ func (s State) linkTo(f Folder, at string) error {
 	return atomicfile.Error("create", link, err)
 }
 
-// Homes returns the homes of which something is kept, with the folder of the
-// state that keeps it.
+// Homes returns all homes that have a place in the state, keyed by that place's path.
+// Entries whose record cannot be read are left out.
 func (s State) Homes() (map[string]Folder, error) {
 	entries, err := atomicfile.ReadDir(s.Path("homes"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -223,12 +224,12 @@ func (s State) Homes() (map[string]Folder, error) {
 	return homes, nil
 }
 
-// Of a session the home is fixed by its first hook: the agent, and what it works
-// on, can change the working directory that later ones see. A link in the state,
-// sessions/<id>, leads to the folder that keeps what belongs to its home.
+// A session's first hook fixes its home, because the agent and the programs that it
+// runs can change the working directory that later hooks see. A link in the state,
+// sessions/<id>, leads to the place of its home.
 
-// Fix notes the folder of the state that keeps what belongs to the session's home.
-// A session that has one keeps it. The id is one that was checked.
+// Fix records at as the place of the session's home. A session that has one already
+// keeps it. The caller has validated the id.
 func (s State) Fix(id, at string) error {
 	link := s.Path("sessions", id)
 	if _, err := os.Readlink(link); err == nil {
@@ -244,9 +245,8 @@ func (s State) Fix(id, at string) error {
 	return atomicfile.Error("create", link, err)
 }
 
-// Fixed returns the folder of the state that keeps what belongs to the session's
-// home, and the home, both "" where none is noted. An error says that it could not be
-// read.
+// Fixed returns the place of the session's home and the home's path; both are "" if
+// none is recorded. It fails if the record cannot be read.
 func (s State) Fixed(id string) (at, dir string, err error) {
 	link := s.Path("sessions", id)
 	target, err := os.Readlink(link)
@@ -265,5 +265,5 @@ func (s State) Fixed(id string) (at, dir string, err error) {
 	return at, f.Path, nil
 }
 
-// Unfix forgets the home of a session of which nothing else is kept.
+// Unfix forgets the home of a session whose other data is gone.
 func (s State) Unfix(id string) { os.Remove(s.Path("sessions", id)) }

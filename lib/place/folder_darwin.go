@@ -10,10 +10,9 @@ func identify(path string) (Folder, error) {
 	return Folder{Device: uint64(st.Dev), Inode: st.Ino, Born: st.Birthtimespec.Nano()}, nil
 }
 
-// linkless reports whether a path leads to something and no part of it is a link;
-// false where that takes more than a question.
+// linkless reports whether a path exists and no part of it is a link. Here it always
+// returns false: macOS has no single system call that answers.
 func linkless(string) bool { return false }
 
-// reborn reports whether a folder may have got another time of birth and still be the
-// same.
+// reborn reports whether a folder's time of birth can change.
 func reborn(string) bool { return false }

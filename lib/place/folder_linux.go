@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkless reports whether a path leads to something and no part of it is a link. It
-// is one question to the kernel, where there would be one for each part; false also
-// where the kernel does not answer it.
+// linkless reports whether a path exists and no part of it is a link. It is a single
+// system call instead of one for each part, and returns false if the kernel does not
+// have it.
 func linkless(path string) bool {
 	if !filepath.IsAbs(path) {
 		return false
@@ -36,9 +36,9 @@ func identify(path string) (Folder, error) {
 	return f, nil
 }
 
-// reborn reports whether a folder may have got another time of birth and still be the
-// same: in the file system of a container, what came with the image is copied when it
-// is first written to, and keeps no more than its inode.
+// reborn reports whether a folder's time of birth can change. In a container's overlay
+// file system, a folder of the image is copied when it is first written to; only its
+// inode number stays the same.
 func reborn(path string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(path, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC

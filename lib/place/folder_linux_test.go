@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A folder that came with a container's image is born anew when it is first written to,
-// which an agent does after gt has looked at it.
+// A folder of a container's image gets a new time of birth when it is first written to,
+// which an agent does after gt has recorded it.
 func TestFolderOfAnImage(t *testing.T) {
 	base := t.TempDir()
 	for _, name := range []string{"lower/proj", "upper", "work", "merged", "state"} {
@@ -41,10 +41,10 @@ func TestFolderOfAnImage(t *testing.T) {
 		t.Skip("this kernel keeps the time of birth")
 	}
 	if now := s.Home(dir, false).At; now != at {
-		t.Errorf("%s and then %s", at, now)
+		t.Errorf("the folder's place was %s and is now %s", at, now)
 	}
 
-	// Another folder there is another one all the same.
+	// Another folder at the same path is still told apart.
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +54,6 @@ func TestFolderOfAnImage(t *testing.T) {
 		}
 	}
 	if again, _ := Look(dir); again.Inode != before.Inode && s.Home(dir, false).At == at {
-		t.Error("another folder has the same state")
+		t.Error("another folder got the state of the first")
 	}
 }

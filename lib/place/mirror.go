@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// Mirror is where a home in a trusted town keeps what other programs of the town
-// read and write: the files of S1, of which gt's own truth stands in the state.
-// What is read there is somebody's claim. The zero Mirror has no files and takes
-// none.
+// Mirror is the set of files in a home of a trusted town that other programs of the
+// town read and write: the files of S1. gt's own copies are in the state and are
+// authoritative; what it reads from a mirror is only a claim. The zero Mirror is empty
+// and ignores writes.
 type Mirror struct {
 	home string
-	only map[string]bool // names that git does not show; nil is all
-	read bool            // nobody has asked git yet, so nothing is written
+	only map[string]bool // names that git does not show; nil means all
+	read bool            // git has not been asked yet, so nothing is written
 }
 
 // MirrorOf returns the mirror in the home at dir. only names the files that it has;
-// nil stands for all.
+// nil means all of them.
 func MirrorOf(dir string, only map[string]bool) Mirror { return Mirror{home: dir, only: only} }
 
-// MirrorUnknown is the mirror in the home at dir of which nobody knows yet what git
-// shows: it can be read, and what was read be removed.
+// MirrorUnknown returns the mirror in the home at dir while it is not known yet which
+// files git shows there. Its files can be read and removed, but not written.
 func MirrorUnknown(dir string) Mirror { return Mirror{home: dir, read: true} }
 
-// Runtime is the folder of S1's files in a home, and Checkpoint the one file of
-// them that stands beside it.
+// Runtime is the folder of S1's files in a home. Checkpoint is the one file that is
+// beside it.
 const (
 	Runtime    = ".runtime"
 	Checkpoint = ".polecat-checkpoint.json"
 )
 
-// MirrorFiles are the names of all files that gt reads in a mirror or writes into it.
+// MirrorFiles lists all files that gt reads or writes in a mirror.
 var MirrorFiles = []string{"handoff", "handoff_to_successor", "session_id", "keepalive.json", Checkpoint}
 
-// MirrorPath is where a file of a mirror stands, relative to the home.
+// MirrorPath returns the path of a mirror's file relative to the home.
 func MirrorPath(name string) string {
 	if name == Checkpoint {
 		return name
@@ -42,7 +42,7 @@ func MirrorPath(name string) string {
 	return filepath.Join(Runtime, name)
 }
 
-// folder is the one that the file stands in.
+// folder returns the folder that the file is in.
 func (m Mirror) folder(name string) Shared {
 	if name == Checkpoint {
 		return Shared{m.home, nil}
@@ -50,15 +50,15 @@ func (m Mirror) folder(name string) Shared {
 	return Shared{m.home, []string{Runtime}}
 }
 
-// Path is where a file of the mirror stands; for people to read.
+// Path returns the path of a file, for messages only.
 func (m Mirror) Path(name string) string { return m.folder(name).Path(name) }
 
-// has reports whether the mirror has a file of that name. One that git keeps or
-// shows is the repository's.
+// has reports whether the mirror has a file of that name. A file that git tracks or
+// shows belongs to the repository instead.
 func (m Mirror) has(name string) bool { return m.home != "" && (m.only == nil || m.only[name]) }
 
-// Write puts a file of S1's into the mirror, whole. One that the mirror does not
-// have is passed over.
+// Write replaces a file of the mirror atomically. It ignores files that the mirror does
+// not have.
 func (m Mirror) Write(name string, data []byte) error {
 	if m.read || !m.has(name) {
 		return nil
@@ -66,15 +66,15 @@ func (m Mirror) Write(name string, data []byte) error {
 	return m.folder(name).Write(name, data)
 }
 
-// Sweep removes the temporary files that killed processes left in the mirror. One
-// that is younger than an hour may still be in use and stays.
+// Sweep removes temporary files that killed processes left in the mirror. It leaves
+// those younger than an hour, which may still be in use.
 func (m Mirror) Sweep(now time.Time) {
 	for _, name := range []string{Checkpoint, "session_id"} { // one of each folder
 		m.folder(name).Sweep(MirrorFiles, now)
 	}
 }
 
-// Remove takes a file out of the mirror; that there is none is no error.
+// Remove removes a file from the mirror. A missing file is not an error.
 func (m Mirror) Remove(name string) error {
 	if !m.has(name) {
 		return nil
@@ -82,8 +82,8 @@ func (m Mirror) Remove(name string) error {
 	return m.folder(name).Remove(name)
 }
 
-// Read returns a file of the mirror, fs.ErrNotExist where there is none. Only a
-// file of this user's or of root's, with one name, is read.
+// Read returns the content of a file, at most limit bytes, or fs.ErrNotExist. It reads
+// only regular files that belong to this user or root and have no second hard link.
 func (m Mirror) Read(name string, limit int64) ([]byte, error) {
 	if !m.has(name) {
 		return nil, fs.ErrNotExist

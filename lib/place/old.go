@@ -11,20 +11,20 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Old is what versions that kept their state in projects left in a folder: in a
-// home .runtime/ and .polecat-checkpoint.json, in a town what other folders of it
-// hold. Nothing but an upgrade reads it.
+// Old gives access to what earlier versions, which kept their state in projects, left
+// in a folder: .runtime/ and .polecat-checkpoint.json in a home, or other folders of a
+// town. Only an upgrade reads it.
 //
-// Whoever can write to the project can have put it there, so each file is reached
-// from the opened folder, through no link, and judged by what was opened. That a
-// file is sound does not make it true.
+// Anybody who can write to the project can have put these files there. So each file is
+// reached from the opened folder without following links, and is checked after it was
+// opened. Even a file that passes the checks is only a claim.
 type Old struct {
 	dir  string
 	base *os.Root // what names are relative to
 	top  *os.Root
 }
 
-// The names of old, in .runtime.
+// The names of an earlier version's files in .runtime.
 const (
 	OldSessions = "sessions"
 	OldMail     = "mail"
@@ -36,15 +36,15 @@ const (
 var (
 	errOthers  = errors.New("it belongs to another user")
 	errChanged = errors.New("it was replaced while gt looked at it")
-	// ErrShared is what a file or folder gives that others may look into: gt made
-	// none so, but git does, from a repository.
-	ErrShared = errors.New("others may look into it, and gt makes no folder like that")
-	// ErrWritable is what one gives that others may write to.
-	ErrWritable = errors.New("others may write to it")
+	// ErrShared is returned for a file or folder that other users can read. gt
+	// never made one like that, but git does when it checks out a repository.
+	ErrShared = errors.New("other users can read it, and gt never made it so")
+	// ErrWritable is returned for a file or folder that other users can write to.
+	ErrWritable = errors.New("other users can write to it")
 )
 
-// OpenOld opens what an earlier version left in the home at dir: fs.ErrNotExist
-// where that is nothing.
+// OpenOld opens what an earlier version left in the home at dir. It returns
+// fs.ErrNotExist if there is nothing.
 func OpenOld(dir string) (*Old, error) {
 	o, err := openOld(dir, Runtime)
 	return o, atomicfile.Error("use", filepath.Join(dir, Runtime), err)
@@ -69,13 +69,13 @@ func openOld(dir, base string) (*Old, error) {
 	return o, nil
 }
 
-// Close closes it.
+// Close releases the open folders.
 func (o *Old) Close() {
 	o.base.Close()
 	o.top.Close()
 }
 
-// Path is where a file of it stands; for people to read.
+// Path returns the path of a file, for messages only.
 func (o *Old) Path(name string) string {
 	if name == Checkpoint {
 		return filepath.Join(filepath.Dir(o.dir), name)
@@ -83,19 +83,19 @@ func (o *Old) Path(name string) string {
 	return filepath.Join(o.dir, name)
 }
 
-// sound opens a folder in an opened one: a real one, of this user's, with none of
-// the forbidden permissions.
+// sound opens a folder below an open one. It refuses links, folders of other users and
+// folders with any of the forbidden permissions.
 func sound(above *os.Root, name string, forbidden fs.FileMode) (*os.Root, error) {
 	seen, err := above.Lstat(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case seen.Mode()&fs.ModeSymlink != 0:
-		return nil, errors.New("it is a link")
+		return nil, errors.New("it is a symbolic link")
 	case !seen.IsDir():
 		return nil, atomicfile.ErrNotFolder
 	case others(seen):
-		return nil, errOthers // which opening it could not say
+		return nil, errOthers // opening it would only fail with "permission denied"
 	}
 	dir, err := above.OpenRoot(name + atomicfile.Folder)
 	if err != nil {
@@ -131,7 +131,7 @@ func judge(info fs.FileInfo, forbidden fs.FileMode) error {
 	return nil
 }
 
-// folder opens the folder that a file stands in, with the file's own name.
+// folder opens the folder that a file is in, and returns it with the file's base name.
 func (o *Old) folder(name string, forbidden fs.FileMode) (dir *os.Root, base string, err error) {
 	if name == Checkpoint {
 		dir, err = o.top.OpenRoot(".")
@@ -152,8 +152,8 @@ func (o *Old) folder(name string, forbidden fs.FileMode) (dir *os.Root, base str
 	return dir, elems[len(elems)-1], nil
 }
 
-// Names lists a folder of it, sorted; "" is its top. One that is not there has
-// none.
+// Names returns the sorted names in a folder; "" is the top. It returns none if the
+// folder does not exist.
 func (o *Old) Names(folder string, forbidden fs.FileMode) ([]string, error) {
 	dir, _, err := o.folder(filepath.Join(folder, "x"), forbidden)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,8 +172,8 @@ func (o *Old) Names(folder string, forbidden fs.FileMode) ([]string, error) {
 	return names, atomicfile.Error("read", o.Path(folder), err)
 }
 
-// Read returns a regular file of it that has one name and none of the forbidden
-// permissions.
+// Read returns the content of a regular file, at most limit bytes. It refuses files
+// with a second hard link or with any of the forbidden permissions.
 func (o *Old) Read(name string, limit int64, forbidden fs.FileMode) ([]byte, error) {
 	data, err := o.read(name, limit, forbidden)
 	return data, atomicfile.Error("read", o.Path(name), err)
@@ -188,7 +188,7 @@ func (o *Old) read(name string, limit int64, forbidden fs.FileMode) ([]byte, err
 	return atomicfile.ReadFrom(f, limit)
 }
 
-// file opens a file of it, and judges what was opened.
+// file opens a file and checks what was opened.
 func (o *Old) file(name string, forbidden fs.FileMode) (*os.File, error) {
 	dir, base, err := o.folder(name, 0o022)
 	if err != nil {
@@ -209,7 +209,7 @@ func (o *Old) file(name string, forbidden fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// Copy copies a file of it, of any size, to a path that must be free.
+// Copy copies a file of any size to a path that must not exist yet.
 func (o *Old) Copy(name, to string, forbidden fs.FileMode) error {
 	f, err := o.file(name, forbidden)
 	if err != nil {
@@ -219,8 +219,7 @@ func (o *Old) Copy(name, to string, forbidden fs.FileMode) error {
 	return atomicfile.Copy(to, f)
 }
 
-// Check reports what is wrong with a file of it, as Read would, without reading
-// what it holds.
+// Check returns the error that Read would return, without reading the content.
 func (o *Old) Check(name string, limit int64, forbidden fs.FileMode) error {
 	f, err := o.file(name, forbidden)
 	if err != nil {
@@ -234,8 +233,8 @@ func (o *Old) Check(name string, limit int64, forbidden fs.FileMode) error {
 	return err
 }
 
-// Exists reports whether something of that name may be there: whoever reads it says
-// what is wrong.
+// Exists reports whether something of that name may exist. It also returns true if that
+// cannot be determined; Read then says why.
 func (o *Old) Exists(name string) bool {
 	dir, base, err := o.folder(name, 0o022)
 	if err == nil {
@@ -245,8 +244,7 @@ func (o *Old) Exists(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Remove takes a file of it away, or a folder that is empty. That there is none is
-// no error.
+// Remove removes a file or an empty folder. A missing one is not an error.
 func (o *Old) Remove(name string) error {
 	dir, base, err := o.folder(name, 0o022)
 	if err == nil {
@@ -259,7 +257,8 @@ func (o *Old) Remove(name string) error {
 	return atomicfile.Error("remove", o.Path(name), err)
 }
 
-// RemoveTop takes the opened folder itself away, where it is empty.
+// RemoveTop removes the opened folder itself, which must be empty. A missing one is not
+// an error.
 func (o *Old) RemoveTop() error {
 	err := o.top.Remove(filepath.Base(o.dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -268,19 +267,19 @@ func (o *Old) RemoveTop() error {
 	return atomicfile.Error("remove", o.dir, err)
 }
 
-// exclude is the line by which earlier versions kept git from showing the
-// checkpoint, and where it stands in a repository of which the home is the top.
+// exclude is the line with which earlier versions hid the checkpoint from git, in
+// .git/info/exclude of a repository whose top is the home.
 const exclude = "*" + Checkpoint + "*"
 
 var excludeIn = []string{".git", "info"}
 
-// Excludes reports whether the line stands there.
+// Excludes reports whether git's exclude file has that line.
 func (o *Old) Excludes() bool {
 	_, at, _ := o.excluding()
 	return at != nil
 }
 
-// Unexclude takes the line away, and leaves all else as it is.
+// Unexclude removes the line and leaves the rest of the file unchanged.
 func (o *Old) Unexclude() error {
 	text, at, err := o.excluding()
 	if err != nil || at == nil {
@@ -316,8 +315,9 @@ func (o *Old) gitInfo() (*os.Root, error) {
 	return dir, err
 }
 
-// excluding returns git's file with where in it the line stands, nil where it does
-// not. A .git that is a link, or a file as in a linked worktree, has none here.
+// excluding returns the content of git's exclude file and the byte range of the line;
+// at is nil if the file does not have it. A .git that is a link, or a file as in a
+// linked worktree, counts as not having it.
 func (o *Old) excluding() (text []byte, at []int, err error) {
 	dir, err := o.gitInfo()
 	if err != nil {
@@ -340,10 +340,11 @@ func (o *Old) excluding() (text []byte, at []int, err error) {
 	return text, nil, nil
 }
 
-// OldPath is where an earlier version kept what belongs to the home at dir.
+// OldPath returns the folder in which an earlier version kept the data of the home at
+// dir.
 func OldPath(dir string) string { return filepath.Join(dir, Runtime) }
 
-// OldName is the path of an old file in its home.
+// OldName returns the path of an old file relative to its home.
 func OldName(name string) string {
 	if name == Checkpoint {
 		return name
@@ -351,13 +352,14 @@ func OldName(name string) string {
 	return filepath.Join(Runtime, name)
 }
 
-// OldExclude is git's own file in which an earlier version wrote a line.
+// OldExclude returns the path of git's exclude file, to which an earlier version added
+// a line.
 func OldExclude(dir string) string {
 	return filepath.Join(append(append([]string{dir}, excludeIn...), "exclude")...)
 }
 
-// OldRest reports whether a name in .runtime is one of those that gt needed while
-// it worked.
+// OldRest reports whether a name in .runtime is a file that gt needed only while it
+// ran.
 func OldRest(name string) bool {
 	switch name {
 	case ".gitignore", "lock", "keepalive.json", "last_handoff_ts":

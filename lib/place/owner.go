@@ -6,7 +6,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// ownerOf is the number of the user whose file it is.
+// ownerOf returns the ID of the user who owns the file.
 func ownerOf(path string) (int, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

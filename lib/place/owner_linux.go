@@ -5,5 +5,5 @@ import (
 	"time"
 )
 
-// changeTime is when a file was last changed, which nobody can set.
+// changeTime returns when a file's inode last changed, which no program can set.
 func changeTime(st *syscall.Stat_t) time.Time { return time.Unix(st.Ctim.Unix()) }

@@ -10,9 +10,8 @@ import (
 )
 
 // Top returns the top of the worktree that dir is in: the nearest folder at or above
-// it, but not above limit, that holds .git, which is a file in a linked worktree; dir
-// itself where there is none. What another user has put above a folder makes no
-// worktree of it.
+// dir, but not above limit, that contains .git (a file in a linked worktree). It returns
+// dir itself if there is none, or if the .git belongs to another user (see Counts).
 func Top(dir, limit string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -27,10 +26,10 @@ func Top(dir, limit string) string {
 	}
 }
 
-// Counts reports whether what is found in or above the folder that somebody works in
-// is theirs, or root's, as git wants it of a repository. For root that is also what
-// belongs to who called sudo, and to whom the folder belongs: in a container all of a
-// project that was mounted is another user's.
+// Counts reports whether a file in or above the folder dir belongs to this user or to
+// root, which git also requires of a repository. For root, a file of the user who called
+// sudo counts too, and so does a file of dir's owner: in a container, a mounted project
+// belongs to another user.
 func Counts(info fs.FileInfo, dir string) bool {
 	uid := atomicfile.Owner(info)
 	switch {

@@ -10,29 +10,29 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// MaxRequest bounds a request: 64 KiB.
+// MaxRequest is the maximum size of a request: 64 KiB.
 const MaxRequest = 64 << 10
 
-// Request is the file in which a command that runs in an agent's sandbox, from
-// which it cannot write the state, asks the agent's hooks to do what it cannot:
-// <home>/.runtime/requests/<session id>. Anything that the sandbox runs can write
-// it, so it is only ever read as a claim.
+// Request is a file in which a command asks the agent's hooks to act for it, because the
+// agent's sandbox does not let it write to the state:
+// <home>/.runtime/requests/<session id>. Any program in the sandbox can write the file,
+// so its content is only a claim.
 type Request struct {
 	dir Shared
 	id  string
 }
 
-// RequestOf is the request of a session in its home. The id is one that was
-// checked.
+// RequestOf returns the request of a session in its home. The caller has validated the
+// id.
 func RequestOf(home, id string) Request {
 	return Request{Shared{home, []string{Runtime, "requests"}}, id}
 }
 
-// Path is where the request stands.
+// Path returns the path of the request's file.
 func (r Request) Path() string { return r.dir.Path(r.id) }
 
-// Write leaves the request, whole. A .gitignore beside it keeps it out of git's
-// sight.
+// Write replaces the request atomically. It also writes a .gitignore beside it, so that
+// git does not show it.
 func (r Request) Write(data []byte) error {
 	if len(data) > MaxRequest {
 		return atomicfile.Error("write", r.Path(), atomicfile.ErrTooLarge)
@@ -50,18 +50,18 @@ func (r Request) Write(data []byte) error {
 	return atomicfile.Error("write", r.Path(), atomicfile.WriteIn(dir, r.id, data))
 }
 
-// Read returns the request and when it was last changed, by a clock that its
-// writer cannot set back: fs.ErrNotExist where there is none.
+// Read returns the request and the time of its last change, which its writer cannot
+// forge. It returns fs.ErrNotExist if there is none.
 func (r Request) Read() (data []byte, changed time.Time, err error) {
 	return r.dir.read(r.id, MaxRequest)
 }
 
-// Exists reports whether there may be a request. It is one look, for the hooks
-// that run at every tool call.
+// Exists reports whether there may be a request. It costs one system call, for the
+// hooks that run at every tool call.
 func (r Request) Exists() bool {
 	_, err := os.Lstat(r.Path())
 	return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) // else Read says what is wrong
 }
 
-// Remove takes the request away.
+// Remove removes the request. A missing one is not an error.
 func (r Request) Remove() error { return r.dir.Remove(r.id) }

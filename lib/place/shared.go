@@ -12,29 +12,29 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Shared is a folder in another one, such as a project, which others write to as
-// well: what is read there is somebody's claim. It is reached from the other folder,
-// opened, and no link is followed on the way. The zero Shared has no files and takes
-// none.
+// Shared is a folder inside another one, such as a project, that others write to as
+// well. What is read there is only a claim. The folder is reached from the opened outer
+// folder, and no link is followed on the way. The zero Shared is empty and ignores
+// writes.
 type Shared struct {
 	project string
-	way     []string // the names of the folders from the project's own
+	way     []string // the folders that lead to it from the project
 }
 
-// SharedIn is the folder that has these names, one in the other, in the folder at
-// top.
+// SharedIn returns the folder that is reached from top by these names, one inside the
+// other.
 func SharedIn(top string, names ...string) Shared { return Shared{top, names} }
 
-// PidsIn is where the programs of the town at root note the processes of sessions,
-// which S1 names .runtime/pids.
+// PidsIn returns the folder in which the programs of the town at root record the
+// processes of sessions: .runtime/pids in S1.
 func PidsIn(root string) Shared { return Shared{root, []string{Runtime, "pids"}} }
 
-// Path is where a file of that name stands; for people to read.
+// Path returns the path of a file in the folder, for messages only.
 func (s Shared) Path(name string) string {
 	return filepath.Join(append(append([]string{s.project}, s.way...), name)...)
 }
 
-// open opens the folder; make makes what is missing of it.
+// open opens the folder. With make it first creates the parts that are missing.
 func (s Shared) open(make bool) (*os.Root, error) {
 	create := func(above *os.Root, name string) error { return nil }
 	if make {
@@ -44,21 +44,21 @@ func (s Shared) open(make bool) (*os.Root, error) {
 	return dir, err
 }
 
-// Open opens the folder: fs.ErrNotExist where it is not there.
+// Open opens the folder. It returns fs.ErrNotExist if there is none.
 func (s Shared) Open() (*os.Root, error) {
 	dir, err := s.open(false)
 	return dir, atomicfile.Error("use", s.Path(""), err)
 }
 
-// Make opens the folder, and makes what is missing of it, private to the user, which
-// is on disk then. An error names the folder that is in the way.
+// Make opens the folder and creates the parts that are missing, private to the user and
+// synced to disk. An error names the folder that is in the way.
 func (s Shared) Make() (*os.Root, error) {
 	dir, at, err := s.walk(atomicfile.MkdirIn)
 	return dir, atomicfile.Error("use", at, err)
 }
 
-// MakeOurs is Make for what is kept beside a log: another user's folder is theirs
-// alone, and none is made in what is another user's (see atomicfile.MayMake).
+// MakeOurs is Make for a folder beside a log. It refuses a folder that belongs to
+// another user, and creates none inside such a folder (see atomicfile.MayMake).
 func (s Shared) MakeOurs() (*os.Root, error) {
 	path := s.Path("")
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func (s Shared) MakeOurs() (*os.Root, error) {
 	return dir, nil
 }
 
-// walk opens one folder after the other. at is the last one that was tried.
+// walk opens one folder after the other. at is the path of the last one that it tried.
 func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Root, at string, err error) {
 	if s.project == "" {
 		return nil, "", fs.ErrNotExist
@@ -105,7 +105,7 @@ func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Ro
 	return dir, at, nil
 }
 
-// enter opens a folder in another, which may be no link.
+// enter opens a folder below another. It refuses links.
 func enter(above *os.Root, name string) (*os.Root, error) {
 	info, err := above.Lstat(name)
 	switch {
@@ -125,7 +125,7 @@ func enter(above *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-// Write puts a file into the folder, whole.
+// Write replaces a file in the folder atomically.
 func (s Shared) Write(name string, data []byte) error {
 	if s.project == "" {
 		return nil
@@ -138,15 +138,15 @@ func (s Shared) Write(name string, data []byte) error {
 	return atomicfile.Error("write", s.Path(name), err)
 }
 
-// Read returns a file of the folder, fs.ErrNotExist where there is none. Only a
-// file of this user's or of root's, with one name, is read.
+// Read returns the content of a file, at most limit bytes, or fs.ErrNotExist. It reads
+// only regular files that belong to this user or root and have no second hard link.
 func (s Shared) Read(name string, limit int64) ([]byte, error) {
 	data, _, err := s.read(name, limit)
 	return data, err
 }
 
-// read returns when the file was last changed as well, by a clock that its writer
-// cannot set back.
+// read is Read. It also returns the time of the file's last change, which its writer
+// cannot forge.
 func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, err error) {
 	dir, err := s.open(false)
 	if err == nil {
@@ -156,10 +156,11 @@ func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, 
 	return data, changed, atomicfile.Error("read", s.Path(name), err)
 }
 
-// maxNames bounds how many names of a folder are read that anybody may fill.
+// maxNames bounds how many names are read of a folder that anybody can fill.
 const maxNames = 4096
 
-// Names returns the names of what is in the folder, none where it is not there.
+// Names returns the names in the folder, at most 4096. It returns none if the folder
+// does not exist.
 func (s Shared) Names() ([]string, error) {
 	dir, err := s.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -186,7 +187,7 @@ func namesIn(dir *os.Root) ([]string, error) {
 	return names, err
 }
 
-// Remove takes a file out of the folder; that there is none is no error.
+// Remove removes a file from the folder. A missing one is not an error.
 func (s Shared) Remove(name string) error {
 	dir, err := s.open(false)
 	if err == nil {
@@ -199,8 +200,8 @@ func (s Shared) Remove(name string) error {
 	return atomicfile.Error("remove", s.Path(name), err)
 }
 
-// Sweep removes the temporary files that killed writers of these names left. One
-// that is younger than an hour may still be in use and stays.
+// Sweep removes temporary files that killed writers of these names left. It leaves
+// those younger than an hour, which may still be in use.
 func (s Shared) Sweep(names []string, now time.Time) {
 	dir, err := s.open(false)
 	if err != nil {
@@ -210,8 +211,8 @@ func (s Shared) Sweep(names []string, now time.Time) {
 	atomicfile.SweepIn(dir, names, now)
 }
 
-// openOwn opens a regular file of this user's or root's that has one name, below
-// an opened folder, following no link.
+// openOwn opens a regular file below an open folder without following links. The file
+// must belong to this user or root and must not have a second hard link.
 func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
 	f, err := atomicfile.OpenIn(dir, name)
 	if err != nil {

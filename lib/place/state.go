@@ -1,16 +1,15 @@
-// Package place owns where gt's files live, and who is believed.
+// Package place knows where gt's files are and which of them can be believed.
 //
-// What only the person can write is the state folder, $XDG_STATE_HOME/gt
-// (~/.local/state/gt). Everything that decides something lies there:
+// Only the person can write to the state folder, $XDG_STATE_HOME/gt
+// (~/.local/state/gt). Everything that decides what gt does is there:
 //
-//	<state>/homes/<name>-<hash>/   what is kept of a folder that sessions work in
-//	<state>/towns/<name>-<hash>/   what is kept of a town, and that it is trusted
+//	<state>/homes/<name>-<hash>/   the data of a folder that sessions work in
+//	<state>/towns/<name>-<hash>/   the data of a town, and whether it is trusted
 //	<state>/                       the personal town
 //
-// A repository, its author, an agent in its sandbox and another user can all
-// write into a project, so nothing of gt's own is read there, but for the files
-// of a town that the person has trusted and for requests (Request). No other
-// package joins a path to a project.
+// A repository, its author, an agent in its sandbox and another user can all write
+// into a project. So gt reads nothing of its own there, except the files of a town that
+// the person trusts and requests (Request). No other package joins a path to a project.
 package place
 
 import (
@@ -31,19 +30,18 @@ import (
 // State is the path of the state folder.
 type State string
 
-// Nowhere is the state of a person who has none: nothing can be read or written
-// there.
+// Nowhere stands for a missing state folder. Nothing can be read or written there.
 const Nowhere State = "/dev/null/gt"
 
-// Foreign is the state to which a link of another user's would lead. Nothing can be
-// read or written there either.
+// Foreign stands for a state folder that is reached through another user's link.
+// Nothing can be read or written there either.
 const Foreign State = "/dev/null/foreign"
 
-// StateOf returns the state folder of the person whose environment this is:
-// $XDG_STATE_HOME/gt, ~/.local/state/gt. Without HOME the home folder of the
-// passwd entry counts, and never a folder that others can write to. Links on the
-// way to it that are the person's own, or root's, are resolved; another user's make it
-// Foreign. The folder may not exist yet.
+// StateOf returns the state folder of the person with this environment:
+// $XDG_STATE_HOME/gt or ~/.local/state/gt. Without HOME it uses the home folder of the
+// passwd entry, and never a folder that others can write to. It resolves links on the
+// way that belong to the person or to root, and returns Foreign if one belongs to
+// another user. The folder may not exist yet.
 func StateOf(getenv func(string) string) State {
 	state := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -57,7 +55,7 @@ func StateOf(getenv func(string) string) State {
 	}
 	state = filepath.Join(state, "gt")
 	switch {
-	case linkless(state): // joined, so that it is clean
+	case linkless(state): // filepath.Join has cleaned it
 		return State(state)
 	case foreignLink(state):
 		return Foreign
@@ -65,17 +63,17 @@ func StateOf(getenv func(string) string) State {
 	return State(Real(state))
 }
 
-// foreignLink reports whether a link on the way to a path is neither this user's nor
-// root's: whose it is could lead us into any folder of ours, such as a clone.
+// foreignLink reports whether a link on the way to a path belongs to another user, root
+// excepted. That user could lead gt into any folder of ours, such as a clone.
 func foreignLink(path string) bool {
-	for range 40 { // as many as the kernel follows
+	for range 40 { // the kernel follows no more than that
 		link, rest := "", ""
 		elems := strings.Split(filepath.Clean(path), "/")[1:]
 		for i := range elems {
 			at := "/" + filepath.Join(elems[:i+1]...)
 			info, err := os.Lstat(at)
 			if err != nil {
-				return false // what is not there leads nowhere
+				return false // a missing file leads nowhere
 			}
 			if info.Mode()&fs.ModeSymlink != 0 {
 				if uid := atomicfile.Owner(info); uid != 0 && uid != os.Geteuid() {
@@ -100,8 +98,8 @@ func foreignLink(path string) bool {
 	return true
 }
 
-// passwdHome is this user's home folder by the passwd file, "" where that does not
-// say. (os/user would bring cgo into every hook.)
+// passwdHome returns this user's home folder as in /etc/passwd, or "". (os/user would
+// bring cgo into every hook.)
 func passwdHome() string {
 	data, err := os.ReadFile("/etc/passwd")
 	if err != nil {
@@ -116,7 +114,7 @@ func passwdHome() string {
 	return ""
 }
 
-// Real resolves the links in a path, also where the end of it does not exist.
+// Real resolves the links in a path. The end of the path need not exist.
 func Real(path string) string {
 	path = filepath.Clean(path)
 	if linkless(path) {
@@ -135,8 +133,8 @@ func Real(path string) string {
 	return path
 }
 
-// Path is a file or folder in the state folder. That of the zero State is nowhere,
-// and never in the folder that one happens to be in.
+// Path returns the path of a file or folder in the state folder. For the zero State it
+// is in Nowhere, never in the working directory.
 func (s State) Path(elem ...string) string {
 	if s == "" {
 		s = Nowhere
@@ -148,8 +146,8 @@ var errNone = errors.New("there is no HOME, and the passwd entry names none")
 
 var errForeign = errors.New("another user's symbolic link is on the way to gt's state folder")
 
-// Check reports why the state folder cannot be used, nil where it can: it has to
-// be a folder of this user's that nobody else may write to, or not to exist yet.
+// Check returns an error that says why the state folder cannot be used, or nil. It must
+// be a folder of this user that nobody else can write to, or not exist yet.
 func (s State) Check() error {
 	if s == Nowhere || s == "" {
 		return fmt.Errorf("nothing is kept: %w", errNone)
@@ -168,12 +166,12 @@ func (s State) Check() error {
 	case atomicfile.Owner(info) != 0 && atomicfile.Owner(info) != os.Geteuid():
 		return atomicfile.Error("use", string(s), errors.New("it belongs to another user"))
 	case info.Mode().Perm()&0o022 != 0:
-		return atomicfile.Error("use", string(s), errors.New("others may write to it; chmod 700 makes it private"))
+		return atomicfile.Error("use", string(s), errors.New("other users can write to it; chmod 700 makes it private"))
 	}
 	return nil
 }
 
-// Prepare makes a folder of the state, with what is missing above it.
+// Prepare creates a folder of the state, private to the user, with its parents.
 func (s State) Prepare(dir string) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -181,19 +179,20 @@ func (s State) Prepare(dir string) error {
 	return atomicfile.EnsurePrivateDir(dir)
 }
 
-// Within reports whether the state folder lies in a folder, whose path has no links
-// (Real), so that who can write to that project can write what gt believes.
+// Within reports whether the state folder is inside the folder real, whose path must
+// not contain links (see Real). Whoever can write to such a project can also write what
+// gt believes.
 func (s State) Within(real string) bool {
 	return s != Nowhere && s != Foreign && Inside(string(s), real)
 }
 
-// Inside reports whether a path is a folder or lies in it. Both are clean.
+// Inside reports whether path is dir or below it. Both must be clean.
 func Inside(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// key is the name of the folder that keeps what belongs to another one: for a
-// person to read, and the hash of its path for gt.
+// key returns the name of the folder in the state that holds the data of the folder
+// real: its base name for people, and a hash of its path for gt.
 func key(real string) string {
 	sum := sha256.Sum256([]byte(real))
 	name := strings.Map(func(r rune) rune {

@@ -16,21 +16,21 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Trust is the person's word that a folder is a town: its file stands in the
-// folder that the state keeps for the town. Like direnv's "allow", it holds for
-// what the person was shown, and not for what somebody writes there later.
+// Trust records that the person trusts a folder as a town. Its file is in the town's
+// folder of the state. Like direnv's "allow", it covers what the person was shown, and
+// nothing that is written later.
 type Trust struct {
 	Folder
-	Owner int       `json:"owner"` // the user whose folder it is
+	Owner int       `json:"owner"` // the ID of the user who owns the folder
 	Since time.Time `json:"since"`
-	// Files holds the SHA-256, in hex, of every file of the town that can name a
-	// program, an argument, a variable or a prompt, by its path in the town.
+	// Files maps every file of the town that can name a program, an argument, a
+	// variable or a prompt, by its path in the town, to its SHA-256 in hex.
 	Files map[string]string `json:"files"`
-	// Mail says that work which lies in a box of the town may be started on also
-	// where no gt of this person's has put it there.
+	// Mail reports that an agent may start on work in one of the town's boxes even
+	// if this person's gt has not put it there.
 	Mail bool `json:"mail,omitempty"`
-	// Shows says that git would show or keep what gt shares in the town, so it
-	// is kept in the state instead.
+	// Shows reports that git would show or track the files that gt shares in the
+	// town, so gt keeps them in the state instead.
 	Shows bool `json:"shows,omitempty"`
 }
 
@@ -38,17 +38,17 @@ type Trust struct {
 const trustFile = "trust.json"
 
 var (
-	// ErrUntrusted is what reading a file of a town gives that nobody trusted.
+	// ErrUntrusted is returned for a town that the person has not trusted.
 	ErrUntrusted = errors.New("the town is not trusted")
-	// ErrChanged is what reading one gives that is not what was trusted.
+	// ErrChanged is returned for a file that differs from the one that was trusted.
 	ErrChanged = errors.New("it is not what was trusted; gt-hooks trust shows it again")
 )
 
-// Town is the folder of the state that keeps what belongs to the town at root.
+// Town returns the folder of the state that holds the data of the town at root.
 func (s State) Town(root string) string { return s.Path("towns", key(Real(root))) }
 
-// Trusted returns the person's word on the town at root: ErrUntrusted where there
-// is none, or where another folder is there by now.
+// Trusted returns the person's trust in the town at root. It returns ErrUntrusted if
+// there is none, or if another folder is at that path now.
 func (s State) Trusted(root string) (*Trust, error) {
 	t, err := readTrust(filepath.Join(s.Town(root), trustFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +82,8 @@ func readTrust(path string) (*Trust, error) {
 	return t, nil
 }
 
-// Towns returns every word of the person's on a town, sorted by path.
+// Towns returns all trusted towns, sorted by path. Those that can be read are returned
+// with an error for the others.
 func (s State) Towns() ([]*Trust, error) {
 	entries, err := atomicfile.ReadDir(s.Path("towns"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,8 +106,8 @@ func (s State) Towns() ([]*Trust, error) {
 	return all, failed
 }
 
-// Survey looks at a town that a person may want to trust: whose folder it is, and
-// what of it can decide what runs.
+// Survey returns what trusting the town at root would mean: who owns the folder, and
+// which of its files can decide what runs. It records nothing.
 func Survey(root string) (*Trust, error) {
 	here, err := Look(root)
 	if err != nil {
@@ -137,8 +138,8 @@ func Survey(root string) (*Trust, error) {
 	return t, nil
 }
 
-// deciding are the files of a town that can name a program, an argument, a
-// variable, or what an agent is told of its role.
+// deciding lists the files of a town that can name a program, an argument or a
+// variable, or describe a role to an agent.
 var deciding = []string{"town.toml", "settings/config.json", "*/settings/config.json", "roles/*.md"}
 
 func digest(data []byte) string {
@@ -146,13 +147,13 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// maxFile bounds a file of a town.
+// maxFile bounds the size of a file of a town, in bytes.
 const maxFile = 1 << 20
 
-// readIn reads a regular file below an opened folder, following no link.
+// readIn reads a regular file below an open folder without following links.
 func readIn(dir *os.Root, name string) ([]byte, error) {
-	// The folders on the way may be no links either: os.Root follows those that
-	// stay within, and what is meant is one file and no other.
+	// The folders on the way must not be links either: os.Root follows links that
+	// stay inside it, and those could lead to another file.
 	for at := filepath.Dir(name); at != "."; at = filepath.Dir(at) {
 		info, err := dir.Lstat(at)
 		if err != nil {
@@ -170,7 +171,7 @@ func readIn(dir *os.Root, name string) ([]byte, error) {
 	return atomicfile.ReadFrom(f, maxFile)
 }
 
-// Trust notes the person's word on a town.
+// Trust records the person's trust in a town, synced to disk.
 func (s State) Trust(t *Trust) error {
 	at := s.Town(t.Path)
 	if err := s.Prepare(at); err != nil {
@@ -183,20 +184,20 @@ func (s State) Trust(t *Trust) error {
 	return atomicfile.Write(filepath.Join(at, trustFile), append(data, '\n'), atomicfile.Synced)
 }
 
-// Untrust takes the person's word on a town back. What is kept of it stays.
+// Untrust withdraws the person's trust in a town. Its other data stays.
 func (s State) Untrust(root string) error {
 	path := filepath.Join(s.Town(root), trustFile)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return atomicfile.Error("take back the trust in", root, ErrUntrusted)
+		return atomicfile.Error("withdraw the trust in", root, ErrUntrusted)
 	} else if err != nil {
 		return atomicfile.Error("look at", path, err)
 	}
 	return atomicfile.Remove(path)
 }
 
-// Read returns a file of the town that can decide something, by its path in the
-// town: fs.ErrNotExist where there is none and was none, ErrChanged where it is
-// not what the person was shown. What is returned is what was compared.
+// Read returns one of the town's deciding files, by its path in the town. It returns
+// fs.ErrNotExist if there is none and there was none, and ErrChanged if it is not what
+// the person was shown. The bytes that it returns are the bytes that it compared.
 func (t *Trust) Read(name string) ([]byte, error) {
 	path := filepath.Join(t.Path, name)
 	want, known := t.Files[name]

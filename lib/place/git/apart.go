@@ -17,29 +17,29 @@ import (
 	"gt/lib/sys/process"
 )
 
-// A repository's configuration names programs: filters, a file system monitor,
-// hooks, transports, and whatever a later git adds. It may have come with an
-// archive, or have been written by an agent in its sandbox a moment ago, and
-// git reads it anew at every run, so that to look at it first would not do.
+// A repository's configuration names programs: filters, a file system monitor, hooks,
+// transports, and whatever a later git adds. It may have come with an archive, or an
+// agent in its sandbox may have written it a moment ago. Checking it first would not
+// help, because git reads it again at every run.
 //
-// So git is never shown it. It is run on a git directory of ours, in the folder
-// that only the person can write: with a HEAD
-// of the same content, the repository's objects, index and refs by their
-// paths, and a configuration of what is harmless in the repository's own (see
-// harmless). The person's own configuration counts as ever, and their filters
-// (Git LFS) run; these ask git for more, and are not shown the repository's
-// either. Nested repositories are not entered: of a submodule it is told that
-// another commit is checked out, and not what is changed in it.
+// So git never sees it. gt runs git on a git directory of its own, in a folder that only
+// the person can write to. That directory has a HEAD with the same content, refers to
+// the repository's objects, index and refs by their paths, and has a configuration with
+// only the harmless part of the repository's (see harmless). The person's own
+// configuration still applies, and so their filters (Git LFS) run; when those call git,
+// it does not see the repository's configuration either. git does not enter nested
+// repositories: for a submodule it reports that another commit is checked out, but not
+// what has changed inside.
 
-// checkout is where the parts of a repository lie, with all links followed.
+// checkout has the paths of a repository's parts, with all links resolved.
 type checkout struct {
 	top    string // of the worktree
 	dir    string // the git directory of this worktree
-	common string // the one that all worktrees share
-	head   string // what HEAD says, see head
+	common string // the git directory that all worktrees share
+	head   string // the content of HEAD, see head
 }
 
-// locate finds the repository that a folder is in, whose links are followed.
+// locate finds the repository that contains dir. The links in dir must be resolved.
 func locate(dir string) (checkout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) && !safe(at) {
@@ -54,8 +54,8 @@ func locate(dir string) (checkout, error) {
 	}
 }
 
-// repositoryAt is the one whose worktree's top is that folder. A .git that is
-// none is passed over.
+// repositoryAt returns the repository whose worktree has this top. ok is false if there
+// is no .git, or one that is not a usable git directory.
 func repositoryAt(top string) (checkout, bool) {
 	dir, err := Dir(top)
 	if err == nil {
@@ -77,11 +77,11 @@ func repositoryAt(top string) (checkout, bool) {
 	return checkout{top, dir, shared(dir), said}, true
 }
 
-// shared is the git directory that all worktrees share with that one.
+// shared returns the git directory that this worktree shares with the others.
 func shared(gitDir string) string {
 	data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
 	if err != nil {
-		return gitDir // no linked worktree
+		return gitDir // not a linked worktree
 	}
 	common := strings.TrimSpace(string(data))
 	if !filepath.IsAbs(common) {
@@ -90,8 +90,8 @@ func shared(gitDir string) string {
 	return common
 }
 
-// head is what HEAD says: the branch, or the commit where none is checked out.
-// It was a link once.
+// head returns the content of HEAD: a reference to the branch, or a commit if no branch
+// is checked out. Old versions of git made HEAD a link.
 func head(gitDir string) (string, error) {
 	path := filepath.Join(gitDir, "HEAD")
 	if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, "refs/") {
@@ -101,7 +101,7 @@ func head(gitDir string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// settings are those of the repository and of this worktree.
+// settings returns the settings of the repository and of this worktree.
 func (r checkout) settings() []setting {
 	all := settings(filepath.Join(r.common, "config"))
 	for _, s := range all {
@@ -112,8 +112,8 @@ func (r checkout) settings() []setting {
 	return all
 }
 
-// apart returns a git directory of ours for the repository, with the variables
-// by which git finds the rest. done is called when git has ended.
+// apart prepares our own git directory for the repository and returns the environment
+// variables with which git uses it. The caller must call done when git has ended.
 func (r checkout) apart() (vars []string, done func(), err error) {
 	branch := strings.TrimPrefix(r.head, "ref: refs/heads/")
 	all := r.settings()
@@ -135,7 +135,7 @@ func (r checkout) apart() (vars []string, done func(), err error) {
 	for name, data := range map[string]string{"HEAD": r.head + "\n", "config": string(harmless(all, branch))} {
 		path := filepath.Join(dir, name)
 		if is, err := atomicfile.Read(path, maxConfig); err == nil && string(is) == data {
-			continue // as nearly always
+			continue // the usual case
 		}
 		if err := atomicfile.Write(path, []byte(data), atomicfile.Unsynced); err != nil {
 			done()
@@ -162,9 +162,9 @@ func (r checkout) apart() (vars []string, done func(), err error) {
 	}, done, nil
 }
 
-// readNames returns what is in a folder, as far as a folder is long.
+// readNames returns at most 4096 names in a folder.
 func readNames(dir string) []string {
-	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0) // waits for no FIFO
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0) // does not block on a FIFO
 	if err != nil {
 		return nil
 	}
@@ -173,15 +173,14 @@ func readNames(dir string) []string {
 	return names
 }
 
-// forgotten is after which time a git directory of ours that did not change is
-// made anew.
+// forgotten is the age at which an unchanged git directory of ours is removed.
 const forgotten = 30 * 24 * time.Hour
 
-// ours is the folder of the git directory of ours, in the person's own state. It
-// stays for the next question: to make one costs more than to look whether it is
-// still right. Its name says which repository's it is, so what its links lead to
-// is always the same. What a filter left there (Git LFS keeps what it converts
-// beside what it is told is the repository) is removed by done.
+// ours returns our own git directory for the repository, in the person's state. It is
+// kept for the next call, because checking it costs less than making it. Its name is
+// derived from the repository, so its links always lead to the same files. done removes
+// what a filter left in it: Git LFS keeps converted files in what it takes for the
+// repository.
 func (r checkout) ours() (dir string, done func(), err error) {
 	all := filepath.Join(string(place.StateOf(os.Getenv)), "git")
 	dir = filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(r.dir+"\x00"+r.common))))
@@ -194,8 +193,8 @@ func (r checkout) ours() (dir string, done func(), err error) {
 		return "", nil, atomicfile.Error("use", dir, errors.New("not a folder"))
 	}
 	if (err != nil || syscall.Access(dir, writable) != nil) && process.InSandbox() {
-		// A command in a sandbox cannot write there. What git runs for it stays
-		// in the sandbox, and so does this.
+		// A command in a sandbox cannot write there. Whatever git runs for it also
+		// runs in the sandbox, so a directory in there is safe.
 		dir, err = os.MkdirTemp("", "gt-git-")
 		return dir, func() { os.RemoveAll(dir) }, err
 	}
@@ -211,10 +210,10 @@ func (r checkout) ours() (dir string, done func(), err error) {
 	}, nil
 }
 
-// writable asks access(2) whether a file can be written.
+// writable is W_OK of access(2).
 const writable = 2
 
-// sweep removes those that have not changed for long.
+// sweep removes the git directories of ours that are forgotten.
 func sweep(all string) {
 	for _, name := range readNames(all) {
 		old := filepath.Join(all, name)

@@ -10,13 +10,13 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxConfig bounds a repository's configuration, of which real ones are some
-// kilobytes.
+// maxConfig bounds the size of a repository's configuration, in bytes. Real ones have
+// some kilobytes.
 const maxConfig = 4 << 20
 
-// words are the keys of a repository's configuration that git is told: those
-// that say how its files are kept, each with a value that is a word. None names
-// a program or anything that does.
+// words lists the settings of a repository that git gets to see: those that say how
+// its files are stored, if the value is a single word. None of them names a program, or
+// a file that does.
 var words = []string{
 	"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "core.trustctime", "core.checkstat",
 	"core.autocrlf", "core.eol", "core.bigfilethreshold", "core.untrackedcache",
@@ -24,23 +24,23 @@ var words = []string{
 	"status.aheadbehind", "extensions.objectformat", "extensions.refstorage",
 }
 
-// names are those whose value is the name of a file that says which others are
-// ignored, or of which kind they are.
+// names lists the settings whose value is the path of a file with ignore rules or
+// attributes.
 var names = []string{"core.excludesfile", "core.attributesfile"}
 
-// isWord reports whether a value is a word, as true, 0 and sha256 are.
+// isWord reports whether a value is a single word, such as true, 0 or sha256.
 func isWord(value string) bool {
 	return strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
 }
 
-// setting is one line of a configuration.
+// setting is one assignment in a configuration.
 type setting struct{ section, sub, key, value string }
 
 func (s setting) name() string { return s.section + "." + s.key }
 
-// harmless returns what git is told of a repository's configuration: the words,
-// the names, and the upstream of the branch that is checked out. A value that
-// would have to be quoted is left out, and so nothing can be smuggled in.
+// harmless returns the part of a repository's configuration that git gets to see: the
+// settings in words and names, and the upstream of the checked-out branch. It leaves out
+// values that would need escapes, so nothing can be smuggled in.
 func harmless(all []setting, branch string) []byte {
 	var b bytes.Buffer
 	put := func(s setting, value string) {
@@ -80,11 +80,11 @@ func harmless(all []setting, branch string) []byte {
 	return b.Bytes()
 }
 
-// maxIncludes bounds how many files a configuration is made of, whatever they hold.
+// maxIncludes bounds how many files a configuration can include.
 const maxIncludes = 64
 
-// settings reads a configuration file with what it includes; what cannot be
-// read is not there.
+// settings reads a configuration file and the files that it includes. It ignores files
+// that it cannot read.
 func settings(path string) []setting {
 	left := maxIncludes
 	return include(path, 0, &left)
@@ -112,14 +112,14 @@ func include(path string, depth int, left *int) []setting {
 			s.value = filepath.Join(filepath.Dir(path), s.value)
 		}
 		if all = append(all, include(s.value, depth+1, left)...); len(all) > maxConfig/16 {
-			return all // it includes itself again and again
+			return all // it probably includes itself
 		}
 	}
 	return all
 }
 
-// parseConfig reads git's format as far as it goes: what is no such line is
-// passed over. Sections and keys are in lower case.
+// parseConfig parses git's configuration format leniently. It skips what it does not
+// understand, and returns sections and keys in lower case.
 func parseConfig(text string) []setting {
 	var all []setting
 	var section, sub string
@@ -147,7 +147,7 @@ func parseConfig(text string) []setting {
 	return all
 }
 
-// header reads a section's name, after its bracket.
+// header parses the name of a section, after its opening bracket.
 func header(text string) (section, sub, rest string) {
 	end := strings.IndexAny(text, "]\"\n")
 	if end < 0 {
@@ -169,14 +169,14 @@ func header(text string) (section, sub, rest string) {
 			b.WriteByte(rest[i])
 		}
 	}
-	section, sub, _ = strings.Cut(section, ".") // as it was written once
+	section, sub, _ = strings.Cut(section, ".") // the deprecated form [section.sub]
 	return section, sub, rest
 }
 
-// value reads a value, after its equals sign.
+// value parses a value, after its equals sign.
 func value(text string) (value, rest string) {
 	var b strings.Builder
-	quoted, kept := false, 0 // how much of b is no space at the end
+	quoted, kept := false, 0 // kept is the length of b without spaces at the end
 	text = strings.TrimLeft(text, " \t")
 	for i := 0; i < len(text); i++ {
 		c := text[i]

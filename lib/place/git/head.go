@@ -1,5 +1,5 @@
-// Package git reads the state of a worktree: what git itself says (State), and
-// what stands in its small files, which needs no process (Branch, Commits).
+// Package git reads the state of a worktree: what git itself reports (Status), and what
+// can be read from git's small files without starting a process (Branch, Commits).
 package git
 
 import (
@@ -18,11 +18,11 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxHead bounds HEAD and .git files, which are one line.
+// maxHead bounds the size of HEAD and of .git files, which are one line.
 const maxHead = 4096
 
-// Branch returns the name of the branch that is checked out in the worktree
-// dir, by reading its HEAD; "HEAD" where none is (detached), "" outside git.
+// Branch returns the name of the branch that is checked out in the worktree whose top is
+// dir, by reading its HEAD. It returns "HEAD" if HEAD is detached, and "" outside git.
 func Branch(dir string) string {
 	gitDir, err := Dir(dir)
 	if err != nil {
@@ -38,17 +38,16 @@ func Branch(dir string) string {
 	return "HEAD"
 }
 
-// Top returns the top of the worktree that dir is in: the nearest folder at or
-// above it that holds .git, which is a file in a linked worktree; dir itself where
-// there is none.
+// Top returns the top of the worktree that dir is in (see place.Top), or dir itself
+// outside git.
 func Top(dir string) string { return place.Top(dir, "/") }
 
-// ErrOthers is what a repository gives that is neither this user's nor root's, nor one
-// of the person's safe.directory.
+// ErrOthers is returned for a repository that belongs to neither this user nor root, and
+// that is not a safe.directory of the person's.
 var ErrOthers = errors.New("the repository belongs to another user")
 
-// Dir returns the git directory of the worktree whose top is dir: .git, or
-// where a .git file points in a linked worktree or submodule.
+// Dir returns the git directory of the worktree whose top is dir: .git itself, or the
+// directory that a .git file names in a linked worktree or submodule.
 func Dir(dir string) (string, error) {
 	dot := filepath.Join(dir, ".git")
 	info, err := os.Stat(dot)
@@ -83,23 +82,23 @@ type Commit struct {
 }
 
 const (
-	// recent is how much of the reflog's end Commits reads; it runs in hooks.
+	// recent is how many bytes of the reflog's end Commits reads. It runs in hooks.
 	recent = 256 << 10
-	// maxReflog is how much CommitsBetween reads.
+	// maxReflog is how many bytes CommitsBetween reads.
 	maxReflog = 64 << 20
 )
 
-// Commits returns the commits that were made in the worktree dir since then,
-// the oldest first, from the end of its reflog. Amended ones count once more.
+// Commits returns the commits that were made in the worktree dir since then, the oldest
+// first. It reads the end of the reflog; an amended commit counts again.
 func Commits(dir string, since time.Time) []Commit { return reflog(dir, since, recent) }
 
-// CommitsBetween returns those that were made in a time that can be long ago, as
-// far as the reflog goes back.
+// CommitsBetween returns the commits that were made between two times, which can be long
+// ago, as far as the reflog goes back.
 func CommitsBetween(dir string, from, to time.Time) []Commit {
 	return slices.DeleteFunc(reflog(dir, from, maxReflog), func(c Commit) bool { return c.At.After(to) })
 }
 
-// reflog reads at most so much of the reflog's end.
+// reflog returns the commits since then in the last most bytes of the reflog.
 func reflog(dir string, since time.Time, most int64) []Commit {
 	gitDir, err := Dir(dir)
 	if err != nil {
@@ -128,7 +127,7 @@ func reflog(dir string, since time.Time, most int64) []Commit {
 			continue
 		}
 		seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64)
-		// The reflog has whole seconds: a commit in the second of since counts.
+		// The reflog has whole seconds, so a commit in the same second as since counts.
 		if err != nil || seconds < since.Unix() {
 			continue
 		}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Ignored returns which of the paths, relative to dir, git neither keeps nor shows:
-// those that a rule of the repository or of the person's excludes. ErrNotRepository
-// where dir is in no worktree.
+// Ignored returns those of the paths, relative to dir, that git neither tracks nor
+// shows, because a rule of the repository or of the person's ignores them. It returns
+// ErrNotRepository if dir is not in a worktree.
 func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	tracked, err := answer(dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
 	if err != nil {
@@ -20,11 +20,11 @@ func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) 
 	for name := range bytes.SplitSeq(tracked.buf.Bytes(), []byte{0}) {
 		kept[string(name)] = true
 	}
-	// git takes -z for names on standard input only.
+	// git supports -z only for names on standard input.
 	names := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
 	out, err := answerTo(names, dir, wait, "check-ignore", "-z", "--no-index", "--verbose", "--stdin")
 	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return nil, nil // git's word for none
+		return nil, nil // none is ignored
 	} else if err != nil {
 		return nil, err
 	}

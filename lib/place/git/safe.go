@@ -10,11 +10,11 @@ import (
 	"gt/lib/sys/process"
 )
 
-// safeWait bounds the question for what the person calls safe.
+// safeWait bounds the time to ask git for the person's safe.directory.
 const safeWait = time.Second
 
-// safe reports whether the person's own configuration has the top of a repository of
-// another user as a safe.directory, as git wants it. No repository's is asked.
+// safe reports whether the person's own git configuration lists top, which belongs to
+// another user, as a safe.directory. It reads no repository's configuration.
 func safe(top string) bool {
 	program, err := process.LookPath("git", top, os.Environ())
 	if err != nil {
@@ -27,12 +27,12 @@ func safe(top string) bool {
 	cmd.Env = append(environ(top, os.Environ()), "GIT_DIR=/dev/null")
 	out, err := cmd.Output()
 	if err != nil {
-		return false // it has none
+		return false // it lists none
 	}
 	is := false
 	for dir := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		switch begin, all := strings.CutSuffix(dir, "/*"); {
-		case dir == "": // what stands before counts no more
+		case dir == "": // an empty value resets the list
 			is = false
 		case dir == "*" || dir == top || all && strings.HasPrefix(top, begin+"/"):
 			is = true

@@ -22,34 +22,34 @@ import (
 )
 
 var (
-	// ErrNotRepository is what Status gives for a folder in no git worktree.
+	// ErrNotRepository is returned for a folder that is not in a git worktree.
 	ErrNotRepository = errors.New("not in a git worktree")
-	// ErrTimeout is what it gives when git was not done in time and was killed.
+	// ErrTimeout is returned when git took too long and was killed.
 	ErrTimeout = errors.New("git took too long")
 
 	errMissing = errors.New("unable to read an object")
 )
 
-// State is what git says of a worktree: what is checked out, and what differs
-// from it.
+// State is what git reports of a worktree: what is checked out, and what differs from
+// it.
 type State struct {
 	Head     string // the full hash, "" before the first commit
-	Branch   string // "HEAD" where no branch is checked out
-	Upstream string // "" where the branch has none
+	Branch   string // "HEAD" if no branch is checked out
+	Upstream string // "" if the branch has none
 	Ahead    int    // commits that the upstream lacks
 	Behind   int    // commits that the branch lacks
 	Changes  []Change
-	// Truncated says that git had more to tell than was read (maxStatus), so
-	// that there are more changes.
+	// Truncated reports that git's output was longer than maxStatus, so there are
+	// more changes.
 	Truncated bool
 }
 
-// Change is one file that differs, or one folder with nothing but untracked
-// files, whose name ends in a slash.
+// Change is one file that differs, or one folder that has only untracked files. The
+// name of a folder ends in a slash.
 type Change struct {
 	Path string // from the top of the worktree; any bytes, see Quote
 	From string // the name before a rename or copy, else ""
-	XY   string // as git status prints it, a dot for unchanged; "??" untracked
+	XY   string // the code that git status prints, a dot for unchanged; "??" if untracked
 
 	Staged    bool // the index differs from HEAD
 	Unstaged  bool // the worktree differs from the index
@@ -57,20 +57,22 @@ type Change struct {
 	Conflict  bool // not merged yet
 }
 
-// maxStatus bounds what is kept of git's answer: some ten thousand changes.
+// maxStatus bounds how many bytes of git's output are kept: tens of thousands of
+// changes.
 const maxStatus = 8 << 20
 
-// Status asks git once for the state of the worktree that dir is in. It takes
-// none of git's locks and changes nothing, also no index. A git that is not
-// done after wait is killed, with what it started.
+// Status asks git for the state of the worktree that dir is in. It takes none of git's
+// locks and changes nothing, not even the index. If git takes longer than wait, it is
+// killed with everything that it started.
 //
-// Nothing runs that the repository, or one inside of it, names: see apart. The
-// files of gt's own state count for no change.
+// No program runs that the repository, or one nested in it, names: see apart. The files
+// of gt's own state do not count as changes.
 func Status(dir string, wait time.Duration) (State, error) {
 	ask := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"}
 	out, err := answer(dir, wait, append(ask, "--renames")...)
 	if errors.Is(err, errMissing) {
-		// A partial clone lacks it. To fetch it would run what the repository names.
+		// A partial clone lacks the object. Fetching it could run a program that the
+		// repository names.
 		out, err = answer(dir, wait, append(ask, "--no-renames")...)
 	}
 	if err != nil {
@@ -81,13 +83,13 @@ func Status(dir string, wait time.Duration) (State, error) {
 	return s, nil
 }
 
-// answer asks git something about the worktree that dir is in, and returns the
-// beginning of its answer.
+// answer runs git in the worktree that dir is in, and returns the beginning of its
+// output.
 func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 	return answerTo(nil, dir, wait, args...)
 }
 
-// answerTo is answer to what git reads from standard input.
+// answerTo is answer with a standard input for git.
 func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (*bounded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
@@ -112,7 +114,7 @@ func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (
 	cmd := exec.CommandContext(ctx, program, append(quiet, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(environ(r.top, os.Environ()), vars...)
-	// A group of its own, so that killing it also ends what git has started.
+	// git gets a process group of its own, so that killing it also ends what it started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -124,7 +126,7 @@ func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (
 		err = cmd.Wait()
 	}
 	switch {
-	case errors.Is(err, exec.ErrWaitDelay): // git is done; what it started holds the pipe
+	case errors.Is(err, exec.ErrWaitDelay): // git is done; something that it started holds the pipe
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("%w (over %v)", ErrTimeout, wait)
 	case err != nil:
@@ -133,7 +135,7 @@ func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (
 	return out, nil
 }
 
-// reason makes an error of what git said before it failed.
+// reason turns git's error message into an error.
 func reason(err error, said []byte) error {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
 	line = strings.TrimPrefix(line, "fatal: ")
@@ -149,23 +151,23 @@ func reason(err error, said []byte) error {
 	return errors.New(term.Clean(line))
 }
 
-// maxMemory bounds what git, and each program that it starts, keeps in memory of its
-// own: a file that git reads as a whole can be a link to /dev/zero. The status of a
-// worktree of a million files takes a third of that.
+// maxMemory bounds the memory of git and of each program that it starts, in bytes: a
+// file that git reads as a whole can be a link to /dev/zero. The status of a worktree of
+// a million files takes a third of that.
 const maxMemory = 1 << 30
 
-// quiet keeps git from what its configuration, also the person's, may have it
-// do besides: a monitor of ours would be started for a git directory that is
-// gone in a moment, and a hook's path may lead into the worktree.
+// quiet keeps git from doing more than it is asked, whatever the person's configuration
+// says. A file system monitor would watch our own git directory, and the path of the
+// hooks can lead into the worktree.
 var quiet = []string{
 	"--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
 }
 
-// environ is the environment for git: what says who and where the person is,
-// and nothing else of what was inherited. A variable of git's own (GIT_DIR,
-// GIT_CONFIG_COUNT, GIT_EXEC_PATH, GIT_TRACE, ...), of the loader's or of a
-// shell's names programs and files, and a project's settings of its client can
-// set it. Messages are in the language that reason knows.
+// environ returns the environment for git: only those inherited variables that say who
+// and where the person is. A project's client settings can set variables of git
+// (GIT_DIR, GIT_CONFIG_COUNT, GIT_EXEC_PATH, GIT_TRACE, ...), of the loader or of a
+// shell, and those name programs and files. Messages are in English, which reason
+// expects.
 func environ(top string, inherited []string) []string {
 	env := process.Surroundings(inherited)
 	return append(env, "PATH="+process.SearchPath(top, inherited), "LC_ALL=C",
@@ -190,9 +192,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parseStatus reads the answer of git status --porcelain=v2 --branch -z: lines
-// that end in NUL, of which a rename has one more with the old name. A line
-// that is not whole, or of a kind that is not known, is passed over.
+// parseStatus parses the output of git status --porcelain=v2 --branch -z: lines that
+// end in NUL. A rename has a second line with the old name. It skips incomplete lines
+// and unknown kinds of lines.
 func parseStatus(data []byte) State {
 	var s State
 	next := func() (string, bool) {
@@ -229,8 +231,8 @@ func parseStatus(data []byte) State {
 	}
 }
 
-// tracked reads the fields of a change, of which the last is the path and the
-// first tells what happened.
+// tracked parses the fields of a change. The first says what changed, the last is the
+// path.
 func tracked(line string, fields int) Change {
 	f := strings.SplitN(line, " ", fields)
 	if len(f) < fields || len(f[0]) != 2 {
@@ -245,9 +247,9 @@ func (s *State) add(c Change) {
 	}
 }
 
-// own reports whether a path is one of S1's files, which no person works on. A
-// checkpoint that is set aside has an ending, one that is being written a dot before
-// its name.
+// own reports whether a path is one of S1's files, which no person works on. A damaged
+// checkpoint that was set aside has a suffix, and one that is being written has a dot
+// before its name.
 func own(path string) bool {
 	for elem := range strings.SplitSeq(path, "/") {
 		if elem == place.Runtime || strings.HasPrefix(elem, place.Checkpoint) || strings.HasPrefix(elem, "."+place.Checkpoint) {
@@ -270,14 +272,14 @@ func (s *State) header(line string) {
 		}
 	case "branch.upstream":
 		s.Upstream = value
-	case "branch.ab": // +2 -1; absent where the upstream's branch is gone
+	case "branch.ab": // +2 -1; absent if the upstream's branch is gone
 		ahead, behind, _ := strings.Cut(value, " ")
 		s.Ahead, _ = strconv.Atoi(strings.TrimPrefix(ahead, "+"))
 		s.Behind, _ = strconv.Atoi(strings.TrimPrefix(behind, "-"))
 	}
 }
 
-// Summary says the state in a line: "3 modified, 1 untracked, 2 ahead", or
+// Summary describes the state in a line: "3 modified, 1 untracked, 2 ahead", or
 // "clean".
 func (s State) Summary() string {
 	var modified, untracked, conflicts int
@@ -309,14 +311,14 @@ func (s State) Summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// Quote returns a path as it can stand in JSON, in a note and on a terminal: as
-// it is where it is plain text, else as git quotes it, between double quotes,
+// Quote returns a path in a form that is safe in JSON, in a note and on a terminal.
+// Plain text stays as it is. Other paths are quoted as git does it: in double quotes,
 // with \", \\, \t, \n and so on, and other bytes as three octal digits:
 //
 //	naïve file.txt
 //	"caf\351.txt"
 //
-// Nothing is lost, and two paths never become one.
+// No information is lost: two paths never have the same quoted form.
 func Quote(path string) string {
 	if term.Clean(path) == path && !strings.ContainsAny(path, `"\`) {
 		return path

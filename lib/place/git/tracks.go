@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Tracks reports whether git keeps a file, so that it may have come with a
-// repository, in whatever case its name is written there. Outside a worktree it
-// keeps none, and is not asked.
+// Tracks reports whether git tracks a file, whose name may differ in case there. Such a
+// file may have come with the repository. Outside a worktree it returns false without
+// asking git.
 func Tracks(file string, wait time.Duration) (bool, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {
@@ -26,9 +26,9 @@ func Tracks(file string, wait time.Duration) (bool, error) {
 	return err == nil && out.buf.Len() > 0, err
 }
 
-// Kept returns which files, at and below the paths relative to dir, git keeps, so
-// that they may have come with the repository, in whatever case their names are
-// written there. Outside a worktree it keeps none, and is not asked.
+// Kept returns the files at and below the paths, relative to dir, that git tracks, also
+// if their names differ in case there. Such files may have come with the repository.
+// Outside a worktree it returns none without asking git.
 func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	if _, err := os.Lstat(filepath.Join(Top(dir), ".git")); err != nil {
 		return nil, nil
@@ -44,7 +44,7 @@ func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
 		return nil, err
 	}
 	if out.cut {
-		return nil, errors.New("git keeps too many to be named")
+		return nil, errors.New("git tracks too many files there to list")
 	}
 	return strings.FieldsFunc(out.buf.String(), func(r rune) bool { return r == 0 }), nil
 }

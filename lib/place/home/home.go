@@ -1,5 +1,5 @@
-// Package home finds the folder that a session works from and keeps its state
-// in, and says who works there.
+// Package home finds the folder that a session works in, the place of its data in the
+// state, and the identity of the agent that works there.
 package home
 
 import (
@@ -19,24 +19,23 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Home is the folder of a session, with the town that it belongs to and the
-// identity that works in it.
+// Home is the folder of a session, with its town and the identity of its agent.
 type Home struct {
 	Dir      string
 	Town     town.Town
 	Identity identity.Identity
-	// Ignored is a GT_ROLE that is no address and was passed over.
+	// Ignored is the value of GT_ROLE if it is not an address and was ignored.
 	Ignored string
-	// Problem is why nothing can be kept of this home: the person has no state
-	// folder, or it cannot be believed. Nil where all is well.
+	// Problem says why gt cannot keep anything of this home: the person has no
+	// state folder, or it cannot be trusted. It is nil if all is well.
 	Problem error
 
-	kept place.Kept // where what belongs to it is kept
+	kept place.Kept // its place in the state
 	role bool       // it is a role's directory in a town
 }
 
-// in completes a home of which folder, town and identity are known, and perhaps the
-// folder that keeps what belongs to it.
+// in completes a home whose folder, town and identity are known. at is its place in the
+// state, or "" to look it up.
 func (h Home) in(at string) Home {
 	h.role = !h.Town.Personal && h.Identity.Role != ""
 	state := h.Town.State
@@ -45,7 +44,7 @@ func (h Home) in(at string) Home {
 		real = place.Real(h.Dir)
 	}
 	if h.Problem = state.Check(); h.Problem == nil && state.Within(real) {
-		h.Problem = fmt.Errorf("nothing is kept for '%s': gt's own state lies in it, where whoever can write to the project can write it; "+
+		h.Problem = fmt.Errorf("nothing is kept for '%s': gt's own state lies in it, where whoever can write to the project can change it; "+
 			"XDG_STATE_HOME moves it", h.Dir)
 	}
 	switch {
@@ -59,29 +58,28 @@ func (h Home) in(at string) Home {
 	return h
 }
 
-// Find returns the home of a session that runs in dir: GT_HOME where it names
-// a folder; in a town the folder of the role; else the top of the git worktree
-// that the client's project folder (CLAUDE_PROJECT_DIR), or else dir, is in;
-// else that folder itself. A home in a town is never above it.
+// Find returns the home of a session that runs in dir. It is the first of these: GT_HOME
+// if that is a folder; in a town, the folder of the role; the top of the git worktree
+// that the client's project folder (CLAUDE_PROJECT_DIR) is in, or dir if that is not
+// set; that folder itself. A home in a town is never above the town.
 //
-// The town is that of the home, so that a command that a session runs in
-// another repository finds its own town's log and notes.
+// The town is that of the home, so a command that a session runs in another repository
+// still finds the log and the notes of its own town.
 //
-// own is the id of the session where it is known for certain, as from a hook's
-// input. GT_HOME and GT_SESSION_UUID are set together, by gt-prime, for the
-// commands that a session runs; so when GT_SESSION_UUID is another session's,
-// GT_HOME was inherited from a parent and does not count.
+// own is the id of the session if it is known for certain, as from a hook's input, or
+// "". gt-prime sets GT_HOME and GT_SESSION_UUID together for the commands that a session
+// runs. So if GT_SESSION_UUID is another session's, GT_HOME was inherited from a parent
+// and is ignored.
 func Find(getenv func(string) string, dir, own string) Home {
 	return FindIn(place.StateOf(getenv), getenv, dir, own)
 }
 
-// FindIn is Find where the state is known.
+// FindIn is Find in a given state folder.
 func FindIn(state place.State, getenv func(string) string, dir, own string) Home {
 	return find(state, getenv, dir, own, "")
 }
 
-// find is Find where the state is known, and with at the folder of it that keeps
-// what belongs to the home.
+// find is FindIn for a home whose place in the state is known to be at, unless at is "".
 func find(state place.State, getenv func(string) string, dir, own, at string) Home {
 	project := getenv("CLAUDE_PROJECT_DIR")
 	if !filepath.IsAbs(project) || !isDir(project) {
@@ -125,9 +123,9 @@ func find(state place.State, getenv func(string) string, dir, own, at string) Ho
 	return h.in(at)
 }
 
-// Fixed is the home of a session that has had it from its first hook on: dir, kept at
-// at, whatever folder its client is in by now, which is cwd. Where the home has moved
-// since and the client is in it, it is where it is now.
+// Fixed returns the home that the session's first hook found: dir, with its place in the
+// state at at. cwd is the client's current working directory. It counts only if dir is
+// gone and cwd is in the same home, which was moved.
 func Fixed(state place.State, getenv func(string) string, at, dir, cwd, own string) Home {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && cwd != dir {
 		if now := FindIn(state, getenv, cwd, own); now.Runtime() == at {
@@ -145,8 +143,8 @@ func Fixed(state place.State, getenv func(string) string, at, dir, cwd, own stri
 	}, dir, own, at)
 }
 
-// OfSession is the home of a session of which a record is kept; ok is false where
-// none is noted, and with an error where that could not be read.
+// OfSession returns the home that is recorded for a session. ok is false if there is
+// none, or, with an error, if the record cannot be read or used.
 func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 	at, dir, err := state.Fixed(id)
 	if at == "" {
@@ -157,8 +155,8 @@ func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 	return h, h.Problem == nil, h.Problem
 }
 
-// Elsewhere is the home of somebody who works in dir: of our environment only
-// what says where towns are counts, and not who we are.
+// Elsewhere returns the home of another agent that works in dir. From our environment
+// it takes only the variables that say where towns are, not those that say who we are.
 func Elsewhere(getenv func(string) string, dir string) Home {
 	return Find(func(key string) string {
 		switch key {
@@ -169,13 +167,13 @@ func Elsewhere(getenv func(string) string, dir string) Home {
 	}, dir, "")
 }
 
-// At is the home that a folder is, whoever asks: for a hand-over to another
-// session, which is read from the folder and not from our own environment.
+// At returns the home with this town, identity and folder, whatever the environment
+// says. It is for a hand-over to another session.
 func At(t town.Town, id identity.Identity, dir string) Home {
 	return Home{Dir: dir, Town: t, Identity: id}.in("")
 }
 
-// In is the home that a folder is outside of any town.
+// In returns the home of a folder outside any town.
 func In(state place.State, dir string) Home {
 	t := town.Town{Root: string(state), State: state, Personal: true}
 	return At(t, identity.Named(dir), dir)
@@ -186,26 +184,27 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Runtime is the folder that keeps what belongs to the home, in the state.
+// Runtime returns the home's place in the state.
 func (h Home) Runtime() string { return h.kept.At }
 
-// Path is a file or folder in Runtime.
+// Path returns the path of a file or folder in Runtime.
 func (h Home) Path(elem ...string) string {
 	return filepath.Join(append([]string{h.kept.At}, elem...)...)
 }
 
-// mirrorList names the files that git does not show in a home of a town.
+// mirrorList is the file that lists what git does not show in a home of a town.
 const mirrorList = "mirror"
 
-// HasMirror reports whether other programs of the town read and write files of S1's
-// in the home: in a trusted town, for who has a role in it. A role's directory that is
-// a link to elsewhere has none: whoever can write to the town can have made it one.
+// HasMirror reports whether other programs of the town read and write files of S1 in
+// the home. They do in a trusted town if the agent has a role. A role's directory that
+// is a link out of the town has no mirror: anybody who can write to the town can have
+// made that link.
 func (h Home) HasMirror() bool {
 	return h.role && h.Town.Trust != nil && h.Problem == nil && place.Inside(place.Real(h.Dir), place.Real(h.Town.Root))
 }
 
-// SetMirror notes which files of place.MirrorFiles may be written where other
-// programs read them: those that git does not show there.
+// SetMirror records which of place.MirrorFiles git does not show in the home. Only those
+// may be written there.
 func (h Home) SetMirror(names []string) error {
 	if err := h.Prepare(); err != nil {
 		return err
@@ -217,9 +216,8 @@ func (h Home) SetMirror(names []string) error {
 	return atomicfile.Write(h.Path(mirrorList), []byte(text), atomicfile.Unsynced)
 }
 
-// Mirror is where other programs of the town read and write the files that S1
-// names; it has none where HasMirror does not hold. Before SetMirror it can be read,
-// and nothing is written into it.
+// Mirror returns the files that other programs of the town read and write in the home.
+// It is empty if HasMirror returns false, and read-only before SetMirror was called.
 func (h Home) Mirror() place.Mirror {
 	if !h.HasMirror() {
 		return place.Mirror{}
@@ -235,8 +233,8 @@ func (h Home) Mirror() place.Mirror {
 	return place.MirrorOf(h.Dir, only)
 }
 
-// Prepare makes Runtime, private to the user. It makes no folder for the home
-// itself: a worktree that was removed under a session does not come back.
+// Prepare creates Runtime, private to the user. It does not create the home itself: a
+// worktree that was removed under a session does not come back.
 func (h Home) Prepare() error {
 	if h.Problem != nil {
 		return h.Problem
@@ -244,16 +242,15 @@ func (h Home) Prepare() error {
 	return h.Town.State.MakeHome(h.kept, h.Dir, h.Identity.Address())
 }
 
-// lockWait is how long a program waits for another that works in the same
-// home. Each holds the lock for some milliseconds.
+// lockWait is how long a program waits for the home's lock. Each holder needs only some
+// milliseconds.
 const lockWait = 3 * time.Second
 
-// Lock makes the caller the only one to change this home's state. It prepares
-// Runtime first.
+// Lock acquires the lock on this home's state, after creating Runtime if necessary. It
+// waits at most three seconds.
 func (h Home) Lock() (*flock.Lock, error) { return h.LockWithin(lockWait) }
 
-// LockWithin is Lock with another patience: where what is done under the lock
-// is worth more of the time that a hook has, or less.
+// LockWithin is Lock with another limit on the wait.
 func (h Home) LockWithin(wait time.Duration) (*flock.Lock, error) {
 	if err := h.Prepare(); err != nil {
 		return nil, err

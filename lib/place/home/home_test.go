@@ -170,7 +170,7 @@ func TestNoState(t *testing.T) {
 		"none":               {place.Nowhere, "there is no HOME"},
 		"in the project":     {place.State(filepath.Join(dir, "state")), "gt's own state lies in it"},
 		"the project itself": {place.State(dir), "gt's own state lies in it"},
-		"for others":         {place.State(open), "others may write to it"},
+		"for others":         {place.State(open), "can write to it"},
 		"a file":             {place.State(file), "not a folder"},
 	} {
 		h := In(c.state, dir)

@@ -1,6 +1,6 @@
-// Package identity names agents. One agent has three names that lead to each
-// other: its address (in events, on notes, in GT_ROLE), its tmux session's
-// name, and the folder in the town that it works in.
+// Package identity names agents. An agent has three names, each of which can be derived
+// from the others: its address (in events, on notes, in GT_ROLE), the name of its tmux
+// session, and its folder in the town.
 //
 //	address                 session name         folder in the town
 //	mayor                   hq-mayor             mayor
@@ -12,8 +12,8 @@
 //	<rig>/crew/<name>       <prefix>-crew-<name> <rig>/crew/<name>
 //	<rig>/polecats/<name>   <prefix>-<name>      <rig>/polecats/<name>
 //
-// <prefix> is the rig's short name, which the town knows (gt for gastown).
-// Outside a town an agent has no role and is named after its repository.
+// <prefix> is the rig's short name, which the town's settings define (gt for gastown).
+// Outside a town an agent has no role and takes its name from its repository.
 package identity
 
 import (
@@ -37,17 +37,17 @@ const (
 	Polecat  Role = "polecat"
 )
 
-// hq is the prefix of the sessions that belong to the town and to no rig.
+// hq is the prefix of sessions that belong to the town itself, not to a rig.
 const hq = "hq"
 
 // Identity is who an agent is.
 type Identity struct {
 	Role Role
 	Rig  string // empty for the town's own roles and outside a town
-	Name string // of a crew member or polecat; outside a town, the repository's
+	Name string // of a crew member or polecat; outside a town, of the repository
 }
 
-// townRoles are the roles that a town has once, with their folders.
+// townRoles maps the roles that exist once in a town to their folders.
 var townRoles = map[Role]string{
 	Mayor:    "mayor",
 	Deacon:   "deacon",
@@ -55,8 +55,8 @@ var townRoles = map[Role]string{
 	Overseer: "deacon",
 }
 
-// Address is the identity's name in events, on notes and in GT_ROLE. The zero
-// Identity has none.
+// Address returns the identity's name in events, on notes and in GT_ROLE. It is "" for
+// the zero Identity.
 func (i Identity) Address() string {
 	switch i.Role {
 	case Witness, Refinery:
@@ -71,8 +71,8 @@ func (i Identity) Address() string {
 	return string(i.Role)
 }
 
-// Dir is the folder, relative to the town and with slashes, that the agent
-// works in; empty outside a town.
+// Dir returns the folder that the agent works in, relative to the town and with
+// slashes. It is "" outside a town.
 func (i Identity) Dir() string {
 	switch i.Role {
 	case "":
@@ -85,7 +85,7 @@ func (i Identity) Dir() string {
 	return townRoles[i.Role]
 }
 
-// String is how a person or a beacon calls the agent: "crew max (rig:
+// String returns the name of the agent as people and beacons write it: "crew max (rig:
 // gastown)", "witness (rig: gastown)", "mayor".
 func (i Identity) String() string {
 	switch i.Role {
@@ -99,8 +99,8 @@ func (i Identity) String() string {
 	return string(i.Role)
 }
 
-// Parse reads an address. A bare name without a slash that is none of the
-// town's own roles is an agent outside a town.
+// Parse parses an address. A name without a slash that is not one of the town's roles
+// is an agent outside a town.
 func Parse(address string) (Identity, error) {
 	parts := strings.Split(strings.TrimSuffix(address, "/"), "/")
 	for _, p := range parts {
@@ -123,13 +123,13 @@ func Parse(address string) (Identity, error) {
 	case len(parts) == 3 && parts[1] == "polecats":
 		return Identity{Role: Polecat, Rig: parts[0], Name: parts[2]}, nil
 	}
-	return Identity{}, fmt.Errorf("not an address: '%s' is none of mayor, deacon, boot, overseer, "+
+	return Identity{}, fmt.Errorf("not an address: '%s' is not one of mayor, deacon, boot, overseer, "+
 		"<rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>", address)
 }
 
-// FromEnv reads the identity that the environment gives: GT_ROLE as an
-// address, or as a bare role with GT_RIG and GT_CREW or GT_POLECAT. ok is
-// false when GT_ROLE is unset.
+// FromEnv returns the identity in the environment: GT_ROLE as an address, or as a bare
+// role with GT_RIG and GT_CREW or GT_POLECAT. ok is false if GT_ROLE is unset or
+// invalid; err says why it is invalid.
 func FromEnv(getenv func(string) string) (id Identity, ok bool, err error) {
 	role := getenv("GT_ROLE")
 	if role == "" {
@@ -147,8 +147,8 @@ func FromEnv(getenv func(string) string) (id Identity, ok bool, err error) {
 	return id, err == nil, err
 }
 
-// FromDir says whose folder rel is in, where rel is a path relative to the
-// town; ok is false when it is nobody's.
+// FromDir returns the identity whose folder contains rel, a path relative to the town.
+// ok is false if there is none.
 func FromDir(rel string) (id Identity, ok bool) {
 	parts := strings.Split(path.Clean(filepath.ToSlash(rel)), "/")
 	at := func(i int) string {
@@ -173,14 +173,14 @@ func FromDir(rel string) (id Identity, ok bool) {
 	default:
 		return Identity{}, false
 	}
-	// A folder whose name is no name (".git", "..") is nobody's.
+	// A folder whose name is not valid in an address (".git", "..") belongs to nobody.
 	if _, err := Parse(id.Address()); err != nil {
 		return Identity{}, false
 	}
 	return id, true
 }
 
-// Named is the identity of an agent outside a town that works in dir.
+// Named returns the identity of an agent that works in dir outside a town.
 func Named(dir string) Identity {
 	name := strings.Map(func(r rune) rune {
 		if nameRune(r) {
@@ -200,12 +200,12 @@ func Named(dir string) Identity {
 	return Identity{Name: name}
 }
 
-// Prefixes maps a rig's name to the prefix of its sessions' names.
+// Prefixes maps the name of a rig to the prefix of its sessions' names.
 type Prefixes map[string]string
 
-// SessionName is the name of the agent's tmux session. It fails for an agent
-// whose name would be read back as another's (a polecat called "witness"), for
-// a name that tmux would change, and for a rig whose prefix is unknown.
+// SessionName returns the name of the agent's tmux session. It fails if the name would
+// be read back as another agent's (a polecat called "witness"), if tmux would change the
+// name, and if the rig's prefix is unknown.
 func (i Identity) SessionName(p Prefixes) (string, error) {
 	if i.Role == "" {
 		return "", fmt.Errorf("'%s' has no session name outside a town", i.Name)
@@ -226,7 +226,7 @@ func (i Identity) SessionName(p Prefixes) (string, error) {
 		}
 	}
 	if strings.ContainsAny(name, ".:") {
-		return "", fmt.Errorf("'%s' cannot be a session name: tmux changes '.' and ':'", name)
+		return "", fmt.Errorf("'%s' cannot be a session name: tmux replaces '.' and ':'", name)
 	}
 	switch back, err := FromSessionName(name, p); {
 	case err != nil:
@@ -237,8 +237,8 @@ func (i Identity) SessionName(p Prefixes) (string, error) {
 	return name, nil
 }
 
-// FromSessionName reads a session's name. Of several prefixes that fit, the
-// longest wins; a prefix that no rig has is an error.
+// FromSessionName parses the name of a session. If several prefixes match, the longest
+// wins. It fails if no rig has the prefix.
 func FromSessionName(name string, p Prefixes) (Identity, error) {
 	if role, ok := strings.CutPrefix(name, hq+"-"); ok {
 		if _, known := townRoles[Role(role)]; known {
@@ -262,7 +262,7 @@ func FromSessionName(name string, p Prefixes) (Identity, error) {
 	case ok:
 		id = Identity{Role: Crew, Rig: rig, Name: crew}
 	}
-	// A name that is none in an address (empty, "../x") is nobody's.
+	// A name that is not valid in an address (empty, "../x") belongs to nobody.
 	if back, err := Parse(id.Address()); err != nil || back != id {
 		return Identity{}, fmt.Errorf("the session name '%s' names nobody", name)
 	}
@@ -271,7 +271,7 @@ func FromSessionName(name string, p Prefixes) (Identity, error) {
 
 const maxName = 100
 
-// checkName refuses what must not become an element of a path.
+// checkName returns an error if s must not become an element of a path.
 func checkName(s string) error {
 	switch {
 	case s == "":
@@ -293,7 +293,7 @@ func nameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
 }
 
-// Works reports whether an agent of this role has work of its own that a crash
-// interrupts: crew, polecats, and who works outside a town. The others watch
-// and direct.
+// Works reports whether an agent of this role has work of its own that a crash can
+// interrupt: crew, polecats, and agents outside a town. The other roles watch and
+// direct.
 func (r Role) Works() bool { return r == "" || r == Crew || r == Polecat }

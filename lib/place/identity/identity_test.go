@@ -126,8 +126,8 @@ func TestAmbiguousSessionNames(t *testing.T) {
 		"gastown/polecats/crew-":     "names nobody",
 		"central/polecats/mayor":     "ambiguous", // is the mayor
 		"central/polecats/boot":      "ambiguous",
-		"gastown/polecats/v1.2":      "tmux changes",
-		"gastown/crew/a.b":           "tmux changes",
+		"gastown/polecats/v1.2":      "tmux replaces",
+		"gastown/crew/a.b":           "tmux replaces",
 		"nowhere/polecats/x":         "knows no prefix",
 		"a-repository":               "no session name",
 	} {

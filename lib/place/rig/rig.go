@@ -1,5 +1,5 @@
-// Package rig knows the rigs of a town. It is apart from package town so that
-// the hooks, which never ask, do not carry a TOML parser.
+// Package rig reads the rigs of a town. It is separate from package town so that the
+// hooks, which do not need it, do not link a TOML parser.
 package rig
 
 import (
@@ -15,16 +15,17 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Prefixes reads which prefix the sessions of each rig have: from town.toml
+// Prefixes returns the session prefix of each rig. It reads Gas Town's mayor/rigs.json
+// and then town.toml, which wins:
 //
 //	[rigs.gastown]
 //	prefix = "gt"
 //
-// and from Gas Town's mayor/rigs.json. A town without either has none.
+// It returns no prefixes for a town without either file.
 func Prefixes(t town.Town) (identity.Prefixes, error) {
 	prefixes := identity.Prefixes{}
 	path := filepath.Join(t.Root, "mayor", "rigs.json")
-	data, err := atomicfile.Read(path, atomicfile.MaxSize) // names of sessions, and nothing that runs
+	data, err := atomicfile.Read(path, atomicfile.MaxSize) // not trusted: it only names sessions
 	if t.Personal {
 		err = fs.ErrNotExist
 	}

@@ -1,5 +1,5 @@
-// Package town finds the folder that sessions share: where the event log, the
-// PID files and the notes between agents are.
+// Package town finds the folder that sessions share. It holds the event log, the PID
+// files and the notes between agents.
 package town
 
 import (
@@ -19,37 +19,34 @@ import (
 // Town is the folder that sessions share.
 type Town struct {
 	Root string
-	// Personal reports that it is the user's own, outside any project: it has
-	// no roles, and notes stay in each home.
+	// Personal reports that this is the user's own town, outside any project. It
+	// has no roles, and notes stay in each home.
 	Personal bool
-	// State is the folder in which the person's gt keeps what it knows, of all
-	// towns.
+	// State is the state folder of the person's gt, the same for all towns.
 	State place.State
-	// Trust is the person's word on the town; nil for the personal one, and for
-	// one that only a variable names.
+	// Trust is the person's trust in the town. It is nil for the personal town and
+	// for a town that only a variable names.
 	Trust *place.Trust
-	// Untrusted is a folder that would be the town, had the person trusted it;
-	// empty where none was passed over.
+	// Untrusted is the nearest folder that would be the town if the person trusted
+	// it, or "".
 	Untrusted string
-	// Unread is why the person's word on a town could not be read; nil where it
-	// could, and where there is none.
+	// Unread is the error of reading the person's trust in a town, or nil.
 	Unread error
 }
 
-// Find returns the town of dir, the first that holds: GT_ROOT, else
-// GT_TOWN_ROOT, where it names a folder; the nearest folder at or above dir
-// with town.toml or Gas Town's mayor/town.json that the person has trusted; the
-// personal town, which is the state folder. The folder of a personal town may
-// not exist yet.
+// Find returns the town of dir. It is the first of these: the folder that GT_ROOT or
+// GT_TOWN_ROOT names; the nearest folder at or above dir that the person trusts and that
+// has town.toml or Gas Town's mayor/town.json; the personal town, which is the state
+// folder and may not exist yet.
 //
-// A file that anybody can bring along makes no town: who writes one would read
-// what we log and say what our agents are told. A variable is the person's own
-// word, and is taken; what the town's files say is run still has to be trusted.
+// A file that comes with a project does not make a town by itself: its author could read
+// what we log and decide what our agents are told. A variable is set by the person, so
+// it is believed; but what the town's files say to run still needs trust.
 func Find(getenv func(string) string, dir string) Town {
 	return FindIn(place.StateOf(getenv), getenv, dir)
 }
 
-// FindIn is Find where the person's state folder is known.
+// FindIn is Find with a given state folder.
 func FindIn(state place.State, getenv func(string) string, dir string) Town {
 	for _, key := range []string{"GT_ROOT", "GT_TOWN_ROOT"} {
 		if root := getenv(key); root != "" {
@@ -92,8 +89,8 @@ func Marked(dir string) bool {
 	return false
 }
 
-// Above returns the trusted towns that folders are in, each once. A folder may be
-// gone.
+// Above returns the trusted towns that contain any of the folders, each once. The
+// folders need not exist any more.
 func Above(state place.State, dirs iter.Seq[string]) []Town {
 	var towns []Town
 	seen := map[string]bool{}
@@ -115,17 +112,17 @@ func Above(state place.State, dirs iter.Seq[string]) []Town {
 	return towns
 }
 
-// Personal is the town of this user, of which every folder is that is in no
-// other.
+// Personal returns the user's own town, to which every folder belongs that is in no
+// other town.
 func Personal(getenv func(string) string) Town {
 	state := place.StateOf(getenv)
 	return Town{Root: string(state), State: state, Personal: true}
 }
 
-// Read returns a file of the town that can name a program, a variable or a
-// prompt: as it was when the person trusted it. It is fs.ErrNotExist in a town
-// without one, and in the personal town, and an error where nobody trusted it or
-// it has changed.
+// Read returns a file of the town that can name a program, a variable or a prompt, as
+// it was when the person trusted it. It returns fs.ErrNotExist if the town has no such
+// file and for the personal town. It fails if the town is not trusted or the file has
+// changed.
 func (t Town) Read(name string) ([]byte, error) {
 	switch {
 	case t.Personal:
@@ -139,18 +136,18 @@ func (t Town) Read(name string) ([]byte, error) {
 	return nil, &UntrustedError{t.Root}
 }
 
-// UntrustedError is what a file of a town gives that nobody has trusted.
+// UntrustedError is returned for a file of a town that the person has not trusted.
 type UntrustedError struct{ Root string }
 
 func (e *UntrustedError) Error() string {
 	return "the town '" + e.Root + "' is not trusted: gt-hooks trust shows what that means"
 }
 
-// Unwrap makes it place.ErrUntrusted.
+// Unwrap returns place.ErrUntrusted.
 func (e *UntrustedError) Unwrap() error { return place.ErrUntrusted }
 
-// shared is the folder in which the town's shared files stand: the town itself,
-// but where git would show or keep them the state's folder of the town.
+// shared returns the folder of the town's shared files: the town itself, or, if git
+// would show or track them there, the town's folder in the state.
 func (t Town) shared() string {
 	if t.Trust != nil && t.Trust.Shows {
 		return t.State.Town(t.Root)
@@ -158,17 +155,16 @@ func (t Town) shared() string {
 	return t.Root
 }
 
-// Transcripts is the cache of what is known of the clients' own transcripts. It
-// lies in a personal town, for it is of all folders of the user's.
+// Transcripts returns the path of the cache of the clients' transcripts. It is in the
+// state folder because it covers all folders of the user.
 func (t Town) Transcripts() string { return t.State.Path(".sessions", "transcripts.jsonl") }
 
-// Events is the path of the event log.
+// Events returns the path of the event log.
 func (t Town) Events() string { return filepath.Join(t.shared(), ".events.jsonl") }
 
-// Spare is the path of the log that takes the events which Events cannot: whatever
-// an agent of a trusted town puts in the place of the town's log or of its lock,
-// sessions are noted. It is "" where Events is in the state itself, or where nobody
-// trusts the town.
+// Spare returns the path of the log for events that cannot be written to Events. So
+// sessions are recorded even if an agent of a trusted town replaces the town's log or
+// its lock. It is "" if Events is in the state itself, or if the town is not trusted.
 func (t Town) Spare() string {
 	if t.Personal || t.Trust == nil || t.Trust.Shows {
 		return ""
@@ -176,11 +172,11 @@ func (t Town) Spare() string {
 	return filepath.Join(t.State.Town(t.Root), ".events.jsonl")
 }
 
-// Feed is the path of Gas Town's excerpt of the event log, for people to read.
+// Feed returns the path of Gas Town's excerpt of the event log, which is for people.
 func (t Town) Feed() string { return filepath.Join(t.shared(), ".feed.jsonl") }
 
-// Pids is the folder of the PID files. It stands in the state, for who can write
-// there says which process is signalled.
+// Pids returns the folder of the PID files. It is in the state, because whoever can
+// write there decides which process is signalled.
 func (t Town) Pids() string {
 	if t.Personal {
 		return t.State.Path(".runtime", "pids")
@@ -188,9 +184,9 @@ func (t Town) Pids() string {
 	return filepath.Join(t.State.Town(t.Root), "pids")
 }
 
-// SharedPids is where other programs of the town note and look for the same. It is
-// no proof of anything, and has no files where the town is not trusted or where git
-// would show them.
+// SharedPids returns the folder in which other programs of the town write and look for
+// PID files. What is read there proves nothing. The folder is the zero Shared if the
+// town is not trusted, or if git would show the files.
 func (t Town) SharedPids() place.Shared {
 	if t.Personal || t.Trust == nil || t.Trust.Shows {
 		return place.Shared{}
@@ -198,22 +194,21 @@ func (t Town) SharedPids() place.Shared {
 	return place.PidsIn(t.Root)
 }
 
-// Retention is the folder of the policy by which the log is kept.
+// Retention returns the folder of the retention policy of the log.
 func (t Town) Retention() string { return t.shared() }
 
-// Mail is the box of a role in the town, by the role's address.
+// Mail returns the mailbox of the role with this address.
 func (t Town) Mail(address string) place.Shared {
 	return place.SharedIn(t.shared(), append([]string{"mail"}, strings.Split(address, "/")...)...)
 }
 
-// Given is the file that says that this person's gt has given a note, which lies in
-// a box of the town, to its agent as work. It stands in the state.
+// Given returns the path of the file, in the state, which records that this person's gt
+// gave a note in one of the town's boxes to its agent as work.
 func (t Town) Given(note string) string { return filepath.Join(t.State.Town(t.Root), "given", note) }
 
-// Vouches reports whether a note may be started on as work: where gt has noted that
-// it gave it, with the text that it has, and in a town that the person has trusted
-// with its mail. Anybody who can write to the town can put a note there, and change
-// one.
+// Vouches reports whether an agent may start on a note as work. It may if gt has
+// recorded that it gave this note with exactly this text, or if the person trusts the
+// town's mail. Otherwise anybody who can write to the town could add or change a note.
 func (t Town) Vouches(note string, text func() ([]byte, error)) bool {
 	if t.Personal || t.Trust != nil && t.Trust.Mail {
 		return true
@@ -226,7 +221,7 @@ func (t Town) Vouches(note string, text func() ([]byte, error)) bool {
 	return err == nil && strings.TrimSuffix(string(want), "\n") == Digest(data)
 }
 
-// Digest is the SHA-256 of a text, in hex.
+// Digest returns the SHA-256 of a text, in hex.
 func Digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

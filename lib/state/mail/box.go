@@ -201,7 +201,7 @@ func (o *opened) check(folders ...string) error {
 		case atomicfile.Ours(info) != nil:
 			err = atomicfile.Ours(info)
 		case info.Mode().Perm()&0o077 != 0:
-			err = errors.New("others may look into it; if it is yours, chmod 700 makes it private")
+			err = errors.New("other users can read it; if it is yours, chmod 700 makes it private")
 		}
 		if err != nil {
 			return atomicfile.Error("use", o.file(name), err)
