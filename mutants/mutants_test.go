@@ -864,7 +864,7 @@ var mutants = []mutant{
 	case !seen.IsDir():
 		return nil, atomicfile.ErrNotFolder
 	case others(seen):
-		return nil, errOthers // which opening it could not say
+		return nil, errOthers // opening it would only fail with "permission denied"
 	}
 	dir, err := above.OpenRoot(name + atomicfile.Folder)`,
 		wrong: `	}

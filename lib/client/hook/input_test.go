@@ -363,7 +363,7 @@ func TestBegin(t *testing.T) {
 		"an id that is none":        {input: `{"session_id":"../x"}`, environ: []string{"GT_SESSION_ID=p"}, hook: true, dir: dir, warned: "no session id"},
 		"a folder that is gone":     {input: `{"session_id":"s1","cwd":"/nowhere/at/all"}`, hook: true, id: "s1", dir: dir},
 		"a relative folder":         {input: `{"session_id":"s1","cwd":"."}`, hook: true, id: "s1", dir: dir},
-		"a GT_ROLE that is none":    {input: `{"session_id":"s1"}`, environ: []string{"GT_ROLE=a/b/c/d"}, hook: true, id: "s1", dir: dir, warned: "GT_ROLE 'a/b/c/d' is no address"},
+		"a GT_ROLE that is none":    {input: `{"session_id":"s1"}`, environ: []string{"GT_ROLE=a/b/c/d"}, hook: true, id: "s1", dir: dir, warned: "GT_ROLE 'a/b/c/d' is not an address"},
 		"an input that is no JSON ": {input: `nonsense`, hook: true, dir: dir, warned: "no JSON object"},
 	} {
 		t.Run(name, func(t *testing.T) {

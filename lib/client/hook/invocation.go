@@ -109,7 +109,7 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	}
 	c.Warn(unread)
 	if c.Home.Ignored != "" {
-		env.Warn("GT_ROLE '%s' is no address and was ignored", c.Home.Ignored)
+		env.Warn("GT_ROLE '%s' is not an address and was ignored", c.Home.Ignored)
 	}
 	c.Warn(c.Home.Town.Unread)
 	c.Store = session.Store{Home: c.Home, Warn: c.Warn}

@@ -170,10 +170,10 @@ func (w *write) ask(env *cli.Env, call *hook.Invocation) (asked bool, err error)
 	}
 	if said != "" {
 		said += "\n"
-	} else { // what could be written by now is no sandbox's
+	} else { // if the request could be delivered after all, it was not the sandbox
 		env.Warn("%v", denied)
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%sA sandbox keeps this command from the checkpoint: it is saved when your turn ends.\n", said)
+	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command write the checkpoint; it is saved when your turn ends.\n", said)
 	return true, err
 }
 

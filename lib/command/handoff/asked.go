@@ -58,7 +58,7 @@ func (h handover) ask(message, work string) error {
 	case h.kind == session.KindCycle:
 		does = "this conversation goes on in a new process"
 	}
-	_, err = fmt.Fprintf(h.env.Stdout, "%sA sandbox keeps this command from its pane: %s as soon as your turn ends. End it now, and do nothing more.\n", said, does)
+	_, err = fmt.Fprintf(h.env.Stdout, "%sThe sandbox does not let this command reach its pane: %s as soon as your turn ends. End it now, and do nothing more.\n", said, does)
 	return err
 }
 

@@ -15,22 +15,22 @@ import (
 )
 
 type inbox struct {
-	All  bool `help:"List also what was read and what is done."`
-	JSON bool `name:"json" help:"One JSON object a line."`
+	All  bool `help:"Also list notes that are read or done."`
+	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
 // row is one line of the list: a note, or an issue that bd has hooked.
 type row struct {
 	mail.Note
 	Status string `json:"status,omitempty"` // of an issue
-	Stale  string `json:"stale,omitempty"`  // why the note may be a predecessor's business
+	Stale  string `json:"stale,omitempty"`  // why a predecessor may have dealt with the note
 }
 
-// issueType is the type of a row that is no note of ours but an issue in bd.
+// issueType is the type of a row that is not a note but an issue in bd.
 const issueType = "bead"
 
-// patience is how long bd is waited for by who asked to see the list: a first
-// call after a while takes it a second.
+// patience is how long the list waits for bd, whose first call after a while takes a
+// second.
 const patience = 2 * time.Second
 
 // Run lists what waits for the agent.
@@ -63,7 +63,7 @@ func (c *inbox) Run(env *cli.Env) error {
 			ID: w.ID, Type: issueType, Subject: env.Redact(w.Title), Date: w.Updated, Hooked: true,
 		}})
 	}
-	// Hooked first, then unread; each the newest first, as they came.
+	// Hooked first, then unread. The order within each group stays.
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.rank(), b.rank()) })
 
 	if c.JSON {
@@ -102,7 +102,7 @@ func (r row) rank() int {
 	return 1
 }
 
-// flags are what became of a note, in words.
+// flags returns the status of a note in words.
 func (r row) flags() string {
 	var words []string
 	switch r.rank() {
@@ -121,7 +121,7 @@ func (r row) flags() string {
 	return strings.Join(words, ",")
 }
 
-// maxFrom is how many columns a sender may take.
+// maxFrom is the maximum width of the sender's column.
 const maxFrom = 22
 
 func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
@@ -144,8 +144,8 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), lines)
 }
 
-// sessionCreated is when the tmux session began that the command runs in; the
-// zero time outside tmux, or where tmux does not say.
+// sessionCreated returns when the tmux session of this command began. It returns the zero
+// time outside tmux, if tmux does not say, or if wanted is false.
 func sessionCreated(env *cli.Env, wanted bool) time.Time {
 	server, pane := tmux.FromEnv(env.Getenv)
 	if !wanted || pane == "" {
@@ -153,7 +153,7 @@ func sessionCreated(env *cli.Env, wanted bool) time.Time {
 	}
 	p, err := tmux.Server(server).Pane(pane, 300*time.Millisecond)
 	if err != nil && !errors.Is(err, tmux.ErrNoServer) {
-		env.Warn("which notes are stale is not known: %v", err)
+		env.Warn("cannot tell which notes are stale: %v", err)
 	}
 	return p.Created
 }

@@ -18,16 +18,16 @@ import (
 )
 
 const summary = `
-Reads and writes the notes of an agent, and hooks work to it. Work that is
-hooked is what the agent's next session starts on, without being asked.
+Reads and writes the notes of an agent, and hooks work to it. The agent's next
+session starts on hooked work without being asked.
 
   gt-mail                                        what waits for this agent
   gt-mail read 3f9a
   gt-mail send gastown/crew/max -s "Tests are red" -m "since 4f2c1"
   gt-mail hook --new -s "Port the parser" -m - <plan.md
 
-The notes are a Maildir, which any mail reader opens: in a town the folder
-mail/<address>, elsewhere mail in what gt keeps of the agent's own folder.
+The notes are a Maildir, which any mail reader can open: in a town the folder
+mail/<address>, elsewhere mail in the place of the agent's folder in gt's state.
 `
 
 const exitCodes = `
@@ -46,12 +46,12 @@ type grammar struct {
 	Inbox  inbox  `cmd:"" default:"withargs" help:"List the notes that are hooked or unread (the default)."`
 	Read   read   `cmd:"" help:"Print a note, and mark it as read."`
 	Send   send   `cmd:"" help:"Leave a note for an agent."`
-	Hook   hook   `cmd:"" help:"Make a note this agent's work, or write one that is."`
-	Unhook unhook `cmd:"" help:"Take a note off this agent's work; it stays."`
-	Done   done   `cmd:"" help:"Close a note: it is dealt with."`
+	Hook   hook   `cmd:"" help:"Make a note this agent's work, or write a new one."`
+	Unhook unhook `cmd:"" help:"Take a note off this agent's work; the note stays."`
+	Done   done   `cmd:"" help:"Close a note that is dealt with."`
 }
 
-// agent is who runs the command.
+// agent is the agent that runs the command.
 type agent struct {
 	home home.Home
 	box  mail.Box
@@ -60,7 +60,7 @@ type agent struct {
 func self(env *cli.Env) agent {
 	h := home.Find(env.Getenv, env.Dir, "")
 	if h.Ignored != "" {
-		env.Warn("GT_ROLE '%s' is no address and was ignored", h.Ignored)
+		env.Warn("GT_ROLE '%s' is not an address and was ignored", h.Ignored)
 	}
 	if h.Town.Unread != nil {
 		env.Warn("%v", h.Town.Unread)
@@ -68,8 +68,8 @@ func self(env *cli.Env) agent {
 	return agent{h, mail.Of(h, h.Identity.Address())}
 }
 
-// signed adds to a note who writes it, and in which session, and takes secrets
-// out of it: a note is read by others, and kept.
+// signed adds the sender and the session to a note, and removes secrets from it, because
+// others read the note and it is kept.
 func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 	n.From, n.Date = a.home.Identity.Address(), env.Now()
 	n.Subject, n.Body = env.Redact(n.Subject), env.Redact(n.Body)
@@ -79,28 +79,28 @@ func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 		return n
 	}
 	n.Session = string(id)
-	// A record that cannot be read costs the note its chain, no more.
+	// If the record cannot be read, the note only lacks its chain.
 	if r, err := store.Get(id); err == nil && r != nil {
 		n.Chain = string(r.ChainID)
 	}
 	return n
 }
 
-// message is the text of a note as every command takes it.
+// message has the flags for the text of a note.
 type message struct {
-	Subject string  `short:"s" placeholder:"TEXT" help:"What it is about, in a line."`
-	Message *string `short:"m" placeholder:"TEXT" help:"What it says; - reads it from standard input."`
+	Subject string  `short:"s" placeholder:"TEXT" help:"The subject, one line."`
+	Message *string `short:"m" placeholder:"TEXT" help:"The text; - reads it from standard input."`
 }
 
-// body is the note's text: -m, or standard input where there is none and that
-// is no terminal.
+// body returns the note's text: -m, or without it standard input, unless that is a
+// terminal.
 func (m message) body(env *cli.Env) (string, error) {
 	if m.Message != nil && *m.Message != "-" {
 		return *m.Message, nil
 	}
 	if m.Message == nil && term.IsTerminal(env.Stdin) {
 		return "", cli.Fail(cli.Usage, errors.New("no message"),
-			"give it with -m TEXT, or as standard input; -m '' sends the subject alone")
+			"give it with -m TEXT or on standard input; -m '' sends only the subject")
 	}
 	text, err := io.ReadAll(io.LimitReader(env.Stdin, mail.MaxBody+1))
 	if err != nil {
@@ -109,7 +109,7 @@ func (m message) body(env *cli.Env) (string, error) {
 	return string(text), nil
 }
 
-// checkSubject refuses what is no subject.
+// checkSubject returns an error if there is no subject.
 func (m message) checkSubject() error {
 	if strings.TrimSpace(m.Subject) == "" {
 		return cli.Failf(cli.Usage, "no subject: give it with -s TEXT")
@@ -117,17 +117,17 @@ func (m message) checkSubject() error {
 	return nil
 }
 
-// refused words why a note was not delivered: what is too large is the
-// caller's to shorten.
+// refused returns the error for a note that was not delivered. If it was too large, that
+// is a usage error with a hint.
 func refused(err error) error {
 	if errors.Is(err, mail.ErrTooLarge) {
-		return cli.Fail(cli.Usage, err, "leave the text in a file and name the file in the note")
+		return cli.Fail(cli.Usage, err, "put the text into a file and name the file in the note")
 	}
 	return err
 }
 
-// unfound gives an ID that names no note, or several, its exit code and its
-// candidates.
+// unfound adds the exit code and hints to the error for an ID that matches no note, or
+// several.
 func unfound(err error) error {
 	var many *mail.Ambiguous
 	switch {
@@ -142,7 +142,7 @@ func unfound(err error) error {
 	return err
 }
 
-// say answers for a note that was changed: its ID and what became of it.
+// say prints the ID of a note that was changed, and what happened to it.
 func say(env *cli.Env, asJSON bool, n mail.Note, format string, args ...any) error {
 	n = n.Clean(env.Redact) // another program may have written it
 	if asJSON {

@@ -12,10 +12,10 @@ import (
 
 type read struct {
 	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
-	JSON bool   `name:"json" help:"One JSON object, the text under body as it was written."`
+	JSON bool   `name:"json" help:"One JSON object; body has the text as it was written."`
 }
 
-// Run prints a note. It counts as read once it has been printed.
+// Run prints a note, and then marks it as read.
 func (c *read) Run(env *cli.Env) error {
 	me := self(env)
 	n, err := me.box.Get(c.ID)
@@ -27,7 +27,7 @@ func (c *read) Run(env *cli.Env) error {
 		_, r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))
 	}
 	if c.JSON {
-		// As it is from now on, under a name that it does not have yet.
+		// As it is from now on. Its new path is not known yet.
 		r.Seen, r.Path = true, ""
 		err = env.JSON(r)
 	} else {
@@ -39,8 +39,8 @@ func (c *read) Run(env *cli.Env) error {
 	return unfound(me.box.Seen(n.ID))
 }
 
-// letter is a note as a person reads it, and an agent of whom gt-prime has cut it:
-// what a start would not tell as it is, this does not either.
+// letter returns a note as text for a person, or for an agent that was shown only a part
+// of it by gt-prime. It frames the content in the same way as gt-prime.
 func letter(r row) string {
 	var b strings.Builder
 	line := func(key, value string) {

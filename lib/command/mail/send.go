@@ -18,12 +18,12 @@ import (
 )
 
 type send struct {
-	To string `arg:"" help:"In a town the agent's address (mayor, gastown/crew/max); elsewhere the path of the folder it works in; self for this agent."`
+	To string `arg:"" help:"The agent's address in a town (mayor, gastown/crew/max); elsewhere the path of the folder that it works in; self for this agent."`
 	message
-	JSON bool `name:"json" help:"One JSON object: the note."`
+	JSON bool `name:"json" help:"Print the note as one JSON object."`
 }
 
-// Run leaves a note for an agent.
+// Run sends a note to an agent.
 func (c *send) Run(env *cli.Env) error {
 	if err := c.checkSubject(); err != nil {
 		return err
@@ -55,9 +55,8 @@ func (c *send) Run(env *cli.Env) error {
 	return say(env, c.JSON, n, "sent to %s", to)
 }
 
-// recipient finds the box that is meant: self and the agent's own address, in
-// a town the address of any of its agents, and else the path of a folder,
-// whose agent it is.
+// recipient returns the address and the box that to means: self, the agent's own address,
+// the address of another agent in the town, or the path of an agent's folder.
 func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	own := a.home.Identity.Address()
 	if strings.TrimSpace(to) == "" {
@@ -79,7 +78,7 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	case statErr == nil && info.IsDir():
 		h := home.Elsewhere(env.Getenv, dir)
 		if !inhabited(h) {
-			return "", mail.Box{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is in no repository, and none ever ran there", to),
+			return "", mail.Box{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is not in a repository, and no agent ever ran there", to),
 				"a recipient is self, an agent's address in a town, or the folder that an agent works in")
 		}
 		address := h.Identity.Address()
@@ -90,19 +89,20 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	case !a.home.Town.Personal && err != nil:
 		return "", mail.Box{}, cli.Fail(cli.No, err)
 	case !a.home.Town.Personal:
-		return "", mail.Box{}, cli.Fail(cli.No, fmt.Errorf("'%s' is nobody in this town, and no folder", to),
+		return "", mail.Box{}, cli.Fail(cli.No, fmt.Errorf("'%s' is neither an agent of this town nor a folder", to),
 			"an address is one of mayor, deacon, boot, overseer, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>")
 	}
 	code := cli.No
 	if a.home.Town.Unread != nil {
-		code = cli.IO // it may be one of the town's
+		code = cli.IO // it may be an agent of the town
 	}
 	return "", mail.Box{}, cli.Fail(code, fmt.Errorf("there is no folder '%s'", to),
 		"outside a town a recipient is self, or the path of the folder that the agent works in")
 }
 
-// inhabited reports whether a home is one: the folder of a role, or the user's own
-// and a repository or one that an agent has worked in. A note makes none.
+// inhabited reports whether a home has an agent: it is the folder of a role, or it
+// belongs to the user and is a repository or has been worked in. A note alone does not
+// create a home.
 func inhabited(h home.Home) bool {
 	if h.Identity.Role != "" {
 		return true
@@ -122,10 +122,10 @@ type hook struct {
 	ID  string `arg:"" optional:"" help:"The note, by its ID or the beginning of it."`
 	New bool   `help:"Write a note to this agent itself, with -s and -m, and hook it."`
 	message
-	JSON bool `name:"json" help:"One JSON object: the note."`
+	JSON bool `name:"json" help:"Print the note as one JSON object."`
 }
 
-// Validate refuses a call that says neither which note nor what to write.
+// Validate checks that the call names a note or says what to write, but not both.
 func (c *hook) Validate() error {
 	switch written := c.Subject != "" || c.Message != nil; {
 	case c.New && c.ID != "":
@@ -133,12 +133,12 @@ func (c *hook) Validate() error {
 	case !c.New && c.ID == "":
 		return fmt.Errorf("which note? give its ID, or --new -s TEXT to write one")
 	case !c.New && written:
-		return fmt.Errorf("-s and -m belong to --new")
+		return fmt.Errorf("-s and -m need --new")
 	}
 	return nil
 }
 
-// Run hooks a note to this agent: its next session starts on it.
+// Run hooks a note to this agent. Its next session starts on it.
 func (c *hook) Run(env *cli.Env) error {
 	me := self(env)
 	id := c.ID
@@ -158,9 +158,9 @@ func (c *hook) Run(env *cli.Env) error {
 	return me.change(env, id, c.JSON, mail.Box.Hook, "hooked")
 }
 
-// ask leaves a note for the agent itself, which was not delivered because it runs in
-// a sandbox, to the hook at the end of its turn. What failed for another reason is
-// refused.
+// ask leaves a note to the agent itself as a request for the hook at the end of its turn,
+// if the note could not be delivered because the agent runs in a sandbox. Otherwise it
+// returns the error.
 func (a agent) ask(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
 	store := session.Store{Home: a.home}
 	r, err := store.Get(store.Current(env.Getenv, registry.SessionVars(), false))
@@ -180,16 +180,16 @@ func (a agent) ask(env *cli.Env, n mail.Note, given, asJSON bool, failed error) 
 	}
 	if said != "" {
 		said += "\n"
-	} else { // what could be written by now is no sandbox's
+	} else { // if the request could be delivered after all, it was not the sandbox
 		env.Warn("%v", failed)
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%sA sandbox keeps this command from the notes: it is delivered when your turn ends.\n", said)
+	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command write notes; the note is delivered when your turn ends.\n", said)
 	return err
 }
 
 type unhook struct {
 	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
-	JSON bool   `name:"json" help:"One JSON object: the note."`
+	JSON bool   `name:"json" help:"Print the note as one JSON object."`
 }
 
 // Run takes a note off this agent's work.
@@ -199,7 +199,7 @@ func (c *unhook) Run(env *cli.Env) error {
 
 type done struct {
 	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
-	JSON bool   `name:"json" help:"One JSON object: the note."`
+	JSON bool   `name:"json" help:"Print the note as one JSON object."`
 }
 
 // Run closes a note.
@@ -207,7 +207,7 @@ func (c *done) Run(env *cli.Env) error {
 	return self(env).change(env, c.ID, c.JSON, mail.Box.DoneWith, "done")
 }
 
-// change changes the flags of a note and says what it is now.
+// change changes the flags of a note and prints its new status.
 func (a agent) change(env *cli.Env, id string, asJSON bool, do func(mail.Box, string) error, what string) error {
 	n, err := a.box.Get(id)
 	if err == nil {

@@ -1,17 +1,15 @@
-// Package checkpoint keeps what a session saves while it works, so that its
-// successor has it when the session dies without a word. The file is
-// checkpoint.json of what the state keeps of the home (docs/checkpoint.md).
+// Package checkpoint keeps what a session saves while it works, for its successor in
+// case the session dies without a hand-over. The file is checkpoint.json in the place of
+// the home in the state (docs/checkpoint.md).
 //
-// While that holds what another session of the home may still be missed for,
-// a session's checkpoint is checkpoint-<id>.json beside it, so neither overwrites
-// the other's.
+// While that file holds what another session of the home may still need, a session
+// writes checkpoint-<id>.json beside it instead, so neither overwrites the other.
 //
-// What the file held before stands beside it, three times, and is used where
-// the file is no use (atomicfile.Rolling).
+// The file's three previous versions are beside it, and are used if the file is damaged
+// (atomicfile.Rolling).
 //
-// In a trusted town Gas Town's file, .polecat-checkpoint.json in the role's
-// folder, is kept the same, and one that another program wrote there is read as
-// its claim.
+// In a trusted town, Gas Town's file .polecat-checkpoint.json in the role's folder is
+// updated too. If another program wrote that file, it is read as a claim.
 package checkpoint
 
 import (
@@ -35,31 +33,32 @@ import (
 	"gt/lib/text/term"
 )
 
-// File is the checkpoint's name in the home.
+// File is the name of the checkpoint in the home's place in the state.
 const File = "checkpoint.json"
 
-// StaleAfter is the age from which on a checkpoint says nothing any more.
+// StaleAfter is the age from which a checkpoint is ignored.
 const StaleAfter = 24 * time.Hour
 
-// forget is the age from which on a checkpoint beside the home's own is removed.
-// It is far over StaleAfter: a clock that is wrong for an hour makes all of them
-// stale, and must not cost any.
+// forget is the age from which a checkpoint beside the home's own is removed. It is far
+// longer than StaleAfter: a clock that is wrong for an hour can make all checkpoints
+// stale, but must not delete them.
 const forget = 7 * StaleAfter
 
-// maxSize bounds a checkpoint, and maxFiles the bytes of it that list files.
+// maxSize bounds the size of a checkpoint, and maxFiles the size of its list of files,
+// in bytes.
 const (
 	maxSize  = 4 << 20
 	maxFiles = 256 << 10
 )
 
-// Checkpoint is what a session saves. Fields that are empty do not stand in
-// the file, and fields that a newer version wrote survive.
+// Checkpoint is what a session saves. Empty fields are left out of the file, and fields
+// that a newer version wrote are kept.
 type Checkpoint struct {
 	MoleculeID    string     `json:"molecule_id,omitempty"`
 	CurrentStep   string     `json:"current_step,omitempty"`
 	StepTitle     string     `json:"step_title,omitempty"`
 	ModifiedFiles []string   `json:"modified_files,omitempty"` // as git.Quote writes them
-	MoreFiles     int        `json:"more_files,omitempty"`     // modified ones that are not listed
+	MoreFiles     int        `json:"more_files,omitempty"`     // the number of modified files that are not listed
 	LastCommit    string     `json:"last_commit,omitempty"`
 	Branch        string     `json:"branch,omitempty"`
 	HookedBead    string     `json:"hooked_bead,omitempty"`
@@ -69,12 +68,12 @@ type Checkpoint struct {
 	LastAnswer    string     `json:"last_answer,omitempty"` // the agent's, at its last stop
 	TakenBy       session.ID `json:"taken_by,omitempty"`    // the session that was told of it
 
-	// Claimed reports that another program of the town wrote it, or whoever else
+	// Claimed reports that another program of the town wrote it, or anybody else who
 	// can write to the role's folder.
 	Claimed bool `json:"-"`
 
-	// hidden reports that what another program of the town left is still to be
-	// told of, and stands where this one would be shown.
+	// hidden reports that Gas Town's file holds a claimed checkpoint that no session
+	// was told of yet, so this one must not be written there.
 	hidden bool
 
 	file    atomicfile.Rolling
@@ -97,25 +96,24 @@ func (c *Checkpoint) MarshalJSON() ([]byte, error) {
 	return openjson.Marshal((*plain)(c), c.unknown)
 }
 
-// Stale reports whether the checkpoint is too old to go by. One from so far in
-// the future was written under another clock, and is no better.
+// Stale reports whether the checkpoint is too old to use. The same distance in the
+// future means that the clock was wrong, and counts as stale too.
 func (c *Checkpoint) Stale(now time.Time) bool { return now.Sub(c.Timestamp).Abs() >= StaleAfter }
 
-// List returns the checkpoints of the home and of its sessions, the newest first. It
-// changes nothing: one that cannot be read or understood is reported, with what
-// is used in its place, and the others are returned all the same.
+// List returns the checkpoints of the home and of its sessions, the newest first, and
+// changes nothing. If one cannot be read or parsed, the error says so and what replaces
+// it; the others are returned as well.
 func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Read) }
 
-// Repair is List, and sets right what cannot be read: it is set aside, and what
-// is used in its place becomes the checkpoint. The caller holds the home's
-// lock.
+// Repair is List, but it also repairs checkpoints that cannot be read: it sets the
+// damaged file aside, and the version that replaces it becomes the checkpoint. The
+// caller must hold the home's lock.
 func Repair(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Repair) }
 
-// list reads the home's checkpoint, and of those beside it the ones that a record
-// of a session vouches for, by their names: however many others lie there, none
-// is looked at.
+// list reads the home's checkpoint and those of sessions that have a record. It finds
+// them by their names, so other files there cost nothing, however many there are.
 func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
-	ids, failed := session.Store{Home: h}.IDs() // without them the home's own is still told
+	ids, failed := session.Store{Home: h}.IDs() // if that fails, the home's own is still returned
 	paths := []string{h.Path(File)}
 	for _, id := range ids {
 		paths = append(paths, beside(h, id))
@@ -139,8 +137,8 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 	return all, failed
 }
 
-// claimed is the checkpoint that stands in the role's folder of a trusted town,
-// nil where there is none.
+// claimed returns the checkpoint in the role's folder of a trusted town, or nil if there
+// is none.
 func claimed(h home.Home) (*Checkpoint, error) {
 	m := h.Mirror()
 	data, err := m.Read(place.Checkpoint, maxSize)
@@ -165,25 +163,26 @@ func claimed(h home.Home) (*Checkpoint, error) {
 	return c, nil
 }
 
-// toldFile names the claim that a session was told of last, and the session.
+// toldFile is the name of the file that records the last claim that a session was told
+// of, and which session that was.
 const toldFile = "checkpoint.told"
 
-// claim tells a claimed checkpoint from every other.
+// claim returns a text that identifies a claimed checkpoint.
 func (c *Checkpoint) claim() string {
 	return string(c.SessionID) + " " + c.Timestamp.UTC().Format(time.RFC3339Nano) + "\n"
 }
 
-// beside is where a session's checkpoint is while the home's holds another's.
+// beside returns the path of a session's checkpoint while the home's own file holds
+// another session's.
 func beside(h home.Home, id session.ID) string { return h.Path(prefix + string(id) + ".json") }
 
 const prefix = "checkpoint-"
 
-// maxForget bounds how many files of the folder are looked at for what is to be
-// forgotten, each time that a checkpoint is written.
+// maxForget bounds how many files each write of a checkpoint examines for removal.
 const maxForget = 256
 
-// sweep removes what is forgotten beside the home's checkpoint and nobody vouches
-// for: the session's record went long ago.
+// sweep removes old checkpoints beside the home's own whose sessions have no record any
+// more.
 func sweep(h home.Home, now time.Time) error {
 	dir, err := os.Open(h.Runtime())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +205,7 @@ func sweep(h home.Home, now time.Time) error {
 	return failed
 }
 
-// rolling is the checkpoint of that path.
+// rolling returns the checkpoint file at that path.
 func rolling(path string) atomicfile.Rolling {
 	return atomicfile.Rolling{Path: path, Limit: maxSize, Judge: atomicfile.Ours, Valid: func(data []byte) error {
 		_, err := parse(data)
@@ -214,8 +213,8 @@ func rolling(path string) atomicfile.Rolling {
 	}}
 }
 
-// read returns the checkpoint, nil where there is none, and what had to be got
-// over.
+// read returns the checkpoint, or nil if there is none. The error can also be a warning
+// that comes with a checkpoint.
 func read(file atomicfile.Rolling, load func(atomicfile.Rolling) ([]byte, error)) (*Checkpoint, error) {
 	var warned error
 	file.Warn = func(err error) { warned = errors.Join(warned, err) }
@@ -226,7 +225,7 @@ func read(file atomicfile.Rolling, load func(atomicfile.Rolling) ([]byte, error)
 		return nil, errors.Join(warned, err)
 	}
 	c, err := parse(data)
-	if err != nil { // it was valid a moment ago
+	if err != nil { // it was valid when load checked it
 		return nil, atomicfile.Error("understand", file.Path, err)
 	}
 	file.Warn = nil
@@ -245,10 +244,10 @@ func parse(data []byte) (*Checkpoint, error) {
 	return &c, nil
 }
 
-// Open returns the checkpoint of a session, to be changed and written: what
-// the session wrote last, or a new one. What cannot be read is set aside, and
-// what is forgotten beside the home's own file removed; an error says so, and a
-// checkpoint is returned all the same. The caller holds the home's lock.
+// Open returns the checkpoint of a session, to be changed and written: the one that the
+// session wrote last, or a new one. It sets aside files that cannot be read and removes
+// forgotten ones. It always returns a checkpoint, even with an error. The caller must
+// hold the home's lock.
 func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	all, err := Repair(h)
 	err = errors.Join(err, sweep(h, now))
@@ -279,10 +278,10 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	return own, err
 }
 
-// wanted reports whether somebody other than the session id may still need the
-// checkpoint: the session that holds it, which is the one that was told of it
-// or else the one that wrote it, has not ended, or nobody knows it and nobody
-// was told.
+// wanted reports whether another session than id may still need the checkpoint. Its
+// holder is the session that was told of it, or else the session that wrote it. The
+// checkpoint is needed while its holder has not ended, or if the holder is unknown and
+// no session was told.
 func wanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
 	if c.Stale(now) {
 		return false
@@ -291,9 +290,9 @@ func wanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
 	return pending || !known && c.TakenBy == ""
 }
 
-// pending reports whether the session that holds the checkpoint, other than the
-// session id, is known here and has not ended: nobody has found it dead, and
-// nobody was told.
+// pending reports whether the holder of the checkpoint, if it is not the session id, has
+// a record here (known) and has not ended (pending): no session found it dead and was
+// told.
 func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
 	holder := cmp.Or(c.TakenBy, c.SessionID)
 	if holder == id {
@@ -302,20 +301,20 @@ func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
 	r, err := session.Store{Home: h}.Get(holder)
 	switch {
 	case err != nil:
-		return true, true // for all we know
+		return true, true // assume that it is needed
 	case r == nil:
 		return false, false
 	}
 	return true, !r.Ended()
 }
 
-// Write saves a checkpoint that Open returned. It survives a loss of power.
-// The caller holds the home's lock.
+// Write saves a checkpoint that Open returned, atomically and synced to disk. The caller
+// must hold the home's lock.
 func (c *Checkpoint) Write(h home.Home) error {
 	return errors.Join(c.put(atomicfile.Synced), c.show(h))
 }
 
-// show puts the home's checkpoint where other programs of a town look for it.
+// show copies the home's checkpoint to where other programs of a town look for it.
 func (c *Checkpoint) show(h home.Home) error {
 	if filepath.Base(c.file.Path) != File || c.hidden {
 		return nil
@@ -327,7 +326,7 @@ func (c *Checkpoint) show(h home.Home) error {
 	return h.Mirror().Write(place.Checkpoint, data)
 }
 
-// Clean has every text of the checkpoint go through clean.
+// Clean applies clean to every text of the checkpoint.
 func (c *Checkpoint) Clean(clean func(string) string) {
 	for _, text := range []*string{
 		&c.MoleculeID, &c.CurrentStep, &c.StepTitle, &c.Branch, &c.HookedBead, &c.Notes, &c.LastAnswer,
@@ -340,8 +339,8 @@ func (c *Checkpoint) Clean(clean func(string) string) {
 	c.unknown.Clean(clean)
 }
 
-// SetFiles lists the files that differ, as many as a checkpoint may hold, and
-// counts the others.
+// SetFiles lists the changed files, as many as fit into a checkpoint, and counts the
+// others.
 func (c *Checkpoint) SetFiles(changes []git.Change) {
 	c.ModifiedFiles, c.MoreFiles = nil, 0
 	size := 0
@@ -355,23 +354,23 @@ func (c *Checkpoint) SetFiles(changes []git.Change) {
 	}
 }
 
-// MaxSize bounds a checkpoint's file.
+// MaxSize is the maximum size of a checkpoint's file, in bytes.
 const MaxSize = maxSize
 
-// Parse reads what a checkpoint's file holds.
+// Parse parses the content of a checkpoint's file.
 func Parse(data []byte) (*Checkpoint, error) { return parse(data) }
 
-// Newer reports whether the home has nothing from the checkpoint's session that is
-// as new.
+// Newer reports whether the checkpoint is newer than all that the home has from the same
+// session.
 func (c *Checkpoint) Newer(h home.Home) bool {
-	all, _ := List(h) // what cannot be read is no checkpoint
+	all, _ := List(h) // files that cannot be read do not count
 	return !slices.ContainsFunc(all, func(o *Checkpoint) bool {
 		return !o.Claimed && o.SessionID == c.SessionID && !o.Timestamp.Before(c.Timestamp)
 	})
 }
 
-// Bring puts a checkpoint from elsewhere into the home, where it is Newer than what
-// its session has there. The caller holds the home's lock.
+// Bring puts a checkpoint from elsewhere into the home, if it is newer than the session's
+// checkpoint there. The caller must hold the home's lock.
 func (c *Checkpoint) Bring(h home.Home, now time.Time) error {
 	own, err := Open(h, c.SessionID, now)
 	if !own.Timestamp.Before(c.Timestamp) {
@@ -382,8 +381,9 @@ func (c *Checkpoint) Bring(h home.Home, now time.Time) error {
 	return errors.Join(err, brought.put(atomicfile.Synced))
 }
 
-// Take notes that a successor was told of the checkpoint. One that is gone by
-// now, another's, or told to another, is left as it is. The caller holds the home's lock.
+// Take records that the session by was told of the checkpoint. It does nothing if the
+// file is gone, has another session's checkpoint, or was told to another session since c
+// was read. The caller must hold the home's lock.
 func Take(h home.Home, c *Checkpoint, by session.ID) error {
 	if c.Claimed {
 		return atomicfile.Write(h.Path(toldFile), []byte(c.claim()+string(by)+"\n"), atomicfile.Unsynced)
@@ -393,10 +393,10 @@ func Take(h home.Home, c *Checkpoint, by session.ID) error {
 		return err
 	}
 	now.TakenBy = by
-	return errors.Join(err, now.put(atomicfile.Unsynced)) // it was told; at the worst it is told again
+	return errors.Join(err, now.put(atomicfile.Unsynced)) // if this is lost, a session is told twice
 }
 
-// put writes the checkpoint. Also what was got over on the way is an error.
+// put writes the checkpoint. It returns warnings as errors, too.
 func (c *Checkpoint) put(d atomicfile.Durability) error {
 	data, err := openjson.File(c)
 	if err != nil {
@@ -408,10 +408,10 @@ func (c *Checkpoint) put(d atomicfile.Durability) error {
 	return errors.Join(warned, file.Write(data, d))
 }
 
-// Clear removes the session's checkpoint; without an id the home's. What it
-// held before goes first, so that nothing comes back. What cannot be read is
-// set aside, for nobody knows whose it is, and warn is told. The caller holds
-// the home's lock.
+// Clear removes the session's checkpoint, or all of the home's if id is "". It removes
+// the previous versions first, so that none of them comes back. It sets aside files that
+// cannot be read, because their owner is unknown, and reports them to warn. The caller
+// must hold the home's lock.
 func Clear(h home.Home, id session.ID, warn func(error)) error {
 	all, err := Repair(h)
 	warn(err)
@@ -429,12 +429,12 @@ func Clear(h home.Home, id session.ID, warn func(error)) error {
 	}
 	own := rolling(h.Path(File))
 	if _, err := os.Lstat(own.Path); errors.Is(err, fs.ErrNotExist) {
-		failed = errors.Join(failed, own.Remove()) // what is left of one that somebody else took away
+		failed = errors.Join(failed, own.Remove()) // the previous versions of a file that somebody else removed
 	}
 	return failed
 }
 
-// Said is what the session itself put into the checkpoint, a line each: its
+// Said returns what the session itself put into the checkpoint, one line each: its
 // molecule, step and notes.
 func (c *Checkpoint) Said() string {
 	step := c.CurrentStep
@@ -444,7 +444,8 @@ func (c *Checkpoint) Said() string {
 	return item("molecule", c.MoleculeID) + item("step", step) + item("notes", c.Notes)
 }
 
-// item is one line of a list, or more for a text of several; nothing for none.
+// item returns an item of a list, indented if it has several lines, or "" for an empty
+// text.
 func item(what, text string) string {
 	text = strings.TrimSpace(term.CleanText(text))
 	if text == "" {
@@ -453,7 +454,7 @@ func item(what, text string) string {
 	return fmt.Sprintf("- %s: %s\n", what, strings.ReplaceAll(text, "\n", "\n  "))
 }
 
-// Text says what the checkpoint holds, a line each.
+// Text returns what the checkpoint holds, as a list.
 func (c *Checkpoint) Text() string {
 	var b strings.Builder
 	say := func(what, text string) { b.WriteString(item(what, text)) }
@@ -474,8 +475,8 @@ func (c *Checkpoint) Text() string {
 	return b.String()
 }
 
-// Found is one line about the checkpoint: "Found checkpoint from 5m ago:
-// molecule mol-7, step p2, 3 modified files".
+// Found returns one line about the checkpoint: "Found checkpoint from 5m ago: molecule
+// mol-7, step p2, 3 modified files".
 func (c *Checkpoint) Found(now time.Time) string {
 	text := fmt.Sprintf("Found checkpoint from %s ago:", ago(now.Sub(c.Timestamp)))
 	if c.MoleculeID != "" {

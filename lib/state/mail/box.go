@@ -2,17 +2,17 @@
 // themselves. A note is an RFC 5322 message in a Maildir, so any mail reader
 // opens a box, and any program that can deliver mail can leave a note.
 //
-// The box of an agent is <town>/mail/<address>/ with the folders tmp, new and
-// cur; of an agent without a role it lies with what the state keeps of its home.
-// What became of a note stands in the name of its file, as Maildir has it:
+// The box of an agent is <town>/mail/<address>/ with the folders tmp, new and cur. The
+// box of an agent without a role is in the place of its home in the state. As in every
+// Maildir, the name of a note's file records its status:
 //
-//	new/1768611600.M123456R3f9a01c2.host        nobody has looked at it
+//	new/1768611600.M123456R3f9a01c2.host        unread
 //	cur/1768611600.M123456R3f9a01c2.host:2,F    hooked: it is the agent's work
 //	cur/1768611600.M123456R3f9a01c2.host:2,S    seen
-//	cur/1768611600.M123456R3f9a01c2.host:2,ST   done with
+//	cur/1768611600.M123456R3f9a01c2.host:2,ST   done
 //
-// A change of flags is one rename, and a process that finds its file renamed
-// by another looks again; so nothing here takes a lock, and no change is lost.
+// A change of flags is one rename, and a process whose file was renamed by another looks
+// for it again. So this package needs no lock, and no change is lost.
 package mail
 
 import (
@@ -35,18 +35,18 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Box is the notes of one agent.
+// Box holds the notes of one agent.
 type Box struct {
 	home home.Home
-	at   place.Shared // in what exists without us: the town, or what is kept of the home
-	own  bool         // it lies in the state, where nobody else can put anything
+	at   place.Shared // its folder, in the town or in the home's place in the state
+	own  bool         // it is in the state, where nobody else can write
 	err  error        // why there is no such box
 }
 
-// Of is the box of an address: in a town the box of that role, which exists by
-// the address's form alone, and is made when the first note is delivered. An
-// agent without a role has no box but its home's, for two folders of one name
-// must not share one. Where there is no box, every method says so.
+// Of returns the box of an address. In a town that is the box of the role; any valid
+// address has one, which is created with the first note. An agent without a role has
+// only the box of its own home, because two folders of the same name must not share one.
+// If there is no box, every method of the result returns an error.
 func Of(h home.Home, address string) Box {
 	own := Box{home: h, at: place.SharedIn(h.Runtime(), "mail"), own: true, err: h.Problem}
 	id, err := identity.Parse(address)
@@ -63,24 +63,24 @@ func Of(h home.Home, address string) Box {
 	return Box{err: fmt.Errorf("'%s' has no mailbox here: it has no role in the town", address)}
 }
 
-// Dir is where the box stands; for people to read.
+// Dir returns the path of the box, for messages only.
 func (b Box) Dir() string { return b.at.Path("") }
 
-// file is where something of the box stands; for people to read.
+// file returns the path of a file in the box, for messages only.
 func (b Box) file(elem ...string) string { return b.at.Path(filepath.Join(elem...)) }
 
-// MaxBody bounds a note's text: 1 MiB.
+// MaxBody is the maximum size of a note's text: 1 MiB.
 const MaxBody = 1 << 20
 
-// MaxSubject bounds a note's subject, so that it fits a header line.
+// MaxSubject is the maximum size of a note's subject in bytes. It fits a header line.
 const MaxSubject = 900
 
-// ErrTooLarge is what a text or subject over its bound gives.
+// ErrTooLarge is returned for a text or subject over its maximum.
 var ErrTooLarge = errors.New("too large")
 
-// Deliver puts a note into the box, hooked or unread, and returns its ID. The
-// note is on disk when Deliver returns; killed earlier, it leaves the note
-// whole or not at all. Date is now where the note has none.
+// Deliver puts a note into the box, hooked or unread, and returns its ID. If the note
+// has no Date, it sets it to now. When Deliver returns, the note is on disk. A process
+// that is killed earlier leaves a complete note or none.
 func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	if len(n.Body) > MaxBody {
 		return "", fmt.Errorf("the message is %w (%d bytes, over %d)", ErrTooLarge, len(n.Body), MaxBody)
@@ -115,17 +115,17 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	return n.ID, dir.deliver(filepath.Join("tmp", unique), to, text.Bytes())
 }
 
-// opened is a box whose folder is open: what is read and written is in it, whatever
-// somebody puts in its place meanwhile.
+// opened is a box whose folder is open, so that everything is read and written there even
+// if somebody replaces the folder meanwhile.
 type opened struct {
 	*os.Root
 	Box
 }
 
-// folders are those of a Maildir; cur last: it says that all are there.
+// folders are the folders of a Maildir. cur is made last, so it implies the others.
 var folders = []string{"tmp", "new", "cur"}
 
-// prepare opens the box and makes what is missing of it.
+// prepare opens the box and makes the parts that are missing.
 func (b Box) prepare() (*opened, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -160,7 +160,7 @@ func (b Box) prepare() (*opened, error) {
 func (o *opened) make() error {
 	for _, folder := range folders {
 		if _, err := o.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
-			continue // check says what is wrong with it
+			continue // check reports what is wrong with it
 		}
 		if err := atomicfile.MkdirIn(o.Root, folder); err != nil && !errors.Is(err, fs.ErrExist) {
 			return atomicfile.Error("create", o.file(folder), err)
@@ -169,7 +169,7 @@ func (o *opened) make() error {
 	return nil
 }
 
-// open opens the box: fs.ErrNotExist where there is none yet.
+// open opens the box. It returns fs.ErrNotExist if there is none yet.
 func (b Box) open() (*opened, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -186,9 +186,9 @@ func (b Box) open() (*opened, error) {
 	return o, nil
 }
 
-// check refuses a box that somebody else owns, or that others may look into: gt
-// makes none so, but git does where a repository brings one along, and what lies in
-// it is not work that anybody here hooked. A folder that is not there is none.
+// check refuses a box that belongs to somebody else or that other users can read. gt
+// never makes one like that, but git does if a repository brings one along, and nobody
+// here hooked the work in it. Missing folders are fine.
 func (o *opened) check(folders ...string) error {
 	for _, name := range append([]string{"."}, folders...) {
 		info, err := o.Lstat(name)
@@ -214,7 +214,7 @@ func (o *opened) deliver(tmp, to string, text []byte) error {
 	return atomicfile.DeliverIn(o.Root, o.file(), tmp, to, text)
 }
 
-// abandoned is the age at which a file in tmp is nobody's, as Maildir says.
+// abandoned is the age from which Maildir regards a file in tmp as left over.
 const abandoned = 36 * time.Hour
 
 // sweep removes what killed deliveries left in tmp.
@@ -241,13 +241,13 @@ type entry struct {
 	arrived time.Time
 }
 
-// file is where the note stands in its box.
+// file returns the path of the note in its box.
 func (e entry) file() string { return filepath.Join(e.folder, e.name) }
 
 func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
 
-// given reports whether the note was given to the agent as work. In a town anybody
-// who can write to it can set the flag: there only what gt has noted counts.
+// given reports whether the note was given to the agent as work. In a town, anybody who
+// can write there can set the flag, so there gt's own record must confirm it.
 func (o *opened) given(e entry) bool {
 	switch {
 	case !e.has('F') || e.has('T'):
@@ -258,10 +258,11 @@ func (o *opened) given(e entry) bool {
 	return o.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return o.whole(e) })
 }
 
-// unread reports whether nobody has looked at the note and it is not given work.
+// unread reports whether the note is neither seen, nor done, nor given as work.
 func (o *opened) unread(e entry) bool { return !e.has('S') && !e.has('T') && !o.given(e) }
 
-// scan lists the files in the folders that are wanted (nil: all), in no order.
+// scan lists the files in the folders for which want returns true, or all if want is nil.
+// The order is undefined.
 func (o *opened) scan(want func(entry) bool, folders ...string) ([]entry, error) {
 	var found []entry
 	for _, folder := range folders {
@@ -291,16 +292,16 @@ func (o *opened) scan(want func(entry) bool, folders ...string) ([]entry, error)
 	return found, nil
 }
 
-// all lists the box. new is read before cur, so that a note on its way from
-// one to the other is not missed; one that is met twice counts where it
-// arrived.
+// all lists the box, the newest note first. It reads new before cur, so that it does not
+// miss a note on its way from one to the other. A note that it sees twice is listed in
+// cur.
 func (o *opened) all() ([]entry, error) {
 	found, err := o.scan(nil, "new", "cur")
 	if err != nil {
 		return nil, err
 	}
-	// By sort and not by slices, of which every type has a copy of its own, in the
-	// hooks as well.
+	// Not with slices: its generic code would be compiled for this type as well, which
+	// makes the hooks larger.
 	sort.Slice(found, func(i, j int) bool {
 		a, c := found[i], found[j]
 		return cmp.Or(
@@ -312,18 +313,18 @@ func (o *opened) all() ([]entry, error) {
 	return slices.CompactFunc(found, func(a, c entry) bool { return a.unique == c.unique }), nil
 }
 
-// List returns all notes, the newest first, without their bodies. A file that
-// is no message is listed with its Problem.
+// List returns all notes, the newest first, without their bodies. A file that is not a
+// message is listed with its Problem.
 func (b Box) List() ([]Note, error) {
 	return b.notes(func(*opened, entry) bool { return true })
 }
 
-// most is how many notes a hook looks into: whoever can write to a town can put any
-// number of them there.
+// most is how many notes a hook opens: anybody who can write to a town can put any number
+// of them there.
 const most = 100
 
-// Unread returns the notes that nobody has looked at and that are not hooked,
-// the newest first, without their bodies, and how many older ones there are besides.
+// Unread returns the newest notes that are neither seen nor hooked, the newest first,
+// without their bodies. more is the number of older ones.
 func (b Box) Unread() (notes []Note, more int, err error) {
 	notes, err = b.notes(func(o *opened, e entry) bool {
 		if !o.unread(e) {
@@ -335,7 +336,7 @@ func (b Box) Unread() (notes []Note, more int, err error) {
 	return notes, max(more-most, 0), err
 }
 
-// CountUnread is how many notes Unread would return. It looks into none.
+// CountUnread returns how many notes are neither seen nor hooked, without opening them.
 func (b Box) CountUnread() (int, error) {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -375,16 +376,17 @@ func (o *opened) read(found []entry) []Note {
 	for _, e := range found {
 		n, err := o.note(e, false)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // renamed or removed under us; who did it knows
+			continue // another process renamed or removed it
 		}
 		notes = append(notes, n)
 	}
 	return notes
 }
 
-// Hooked returns the notes that are the agent's work, the oldest first,
-// without their bodies. It looks into no file that is not hooked. Of very many it
-// returns the oldest, and the newest, among which is what a session left for itself.
+// Hooked returns the notes that are the agent's work, the oldest first, without their
+// bodies. It opens only files that are hooked. If there are very many, it returns the
+// oldest ones and the newest ones, because the newest include what a session left for
+// itself.
 func (b Box) Hooked() ([]Note, error) {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -424,10 +426,10 @@ func (b Box) Whole(n Note) (Note, error) {
 	return whole, err
 }
 
-// ErrNotFound is what an ID gives that no note in the box has.
+// ErrNotFound is returned if no note in the box has the ID.
 var ErrNotFound = errors.New("no such note")
 
-// Ambiguous is the error of the beginning of an ID that several notes share.
+// Ambiguous is the error for the beginning of an ID that several notes share.
 type Ambiguous struct {
 	ID    string
 	Notes []Note // without their bodies
@@ -437,8 +439,8 @@ func (a *Ambiguous) Error() string {
 	return fmt.Sprintf("'%s' means %d notes", a.ID, len(a.Notes))
 }
 
-// Get returns a note with its body, by its ID or the beginning of one that no
-// other note shares.
+// Get returns a note with its body, by its ID or by a beginning of it that no other note
+// shares.
 func (b Box) Get(id string) (Note, error) {
 	o, err := b.lookUp(id)
 	if err != nil {
@@ -458,7 +460,7 @@ func (b Box) Get(id string) (Note, error) {
 	}
 }
 
-// lookUp opens the box to find a note in it. One that is not there has none.
+// lookUp opens the box to find a note in it. If there is no box, there is no such note.
 func (b Box) lookUp(id string) (*opened, error) {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -469,8 +471,8 @@ func (b Box) lookUp(id string) (*opened, error) {
 
 func notFound(id string) error { return fmt.Errorf("%w: '%s'", ErrNotFound, id) }
 
-// looks is how often find lists the box before it says that a note is not
-// there: a listing that runs while a file is renamed may miss it.
+// looks is how often find lists the box before it gives up: a listing can miss a file
+// that is renamed meanwhile.
 const looks = 3
 
 func (o *opened) find(id string) (entry, error) {
@@ -499,9 +501,9 @@ func (o *opened) find(id string) (entry, error) {
 	return entry{}, notFound(id)
 }
 
-// note reads a note's file, its body only where it is wanted. A file that is
-// no message gives a note with a Problem, and an error only where a body was
-// wanted or the file is gone.
+// note reads a note's file, and its body if body is set. For a file that is not a message
+// it returns a note with a Problem. It returns an error only if the body was asked for
+// or the file is gone.
 func (o *opened) note(e entry, body bool) (Note, error) {
 	n, err := readFile(o.Root, e.file(), body)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -512,7 +514,7 @@ func (o *opened) note(e entry, body bool) (Note, error) {
 		err = atomicfile.Error("read", path, err)
 		n.Problem = err.Error()
 		if why := errors.Unwrap(err); why != nil {
-			n.Problem = why.Error() // the path is told apart
+			n.Problem = why.Error() // Path has the path
 		}
 		if !body {
 			err = nil
@@ -526,7 +528,7 @@ func (o *opened) note(e entry, body bool) (Note, error) {
 	return n, err
 }
 
-// Hook makes a note the agent's work, also one that was done with.
+// Hook makes a note the agent's work, even if it was done before.
 func (b Box) Hook(id string) error {
 	o, err := b.lookUp(id)
 	if err != nil {
@@ -549,7 +551,7 @@ func (b Box) Hook(id string) error {
 	return o.change(id, "F", "T")
 }
 
-// whole is a note as it stands in its file, also where its flags change meanwhile.
+// whole returns the content of a note's file, also if its flags change meanwhile.
 func (o *opened) whole(e entry) ([]byte, error) {
 	for {
 		f, err := atomicfile.OpenIn(o.Root, e.file())
@@ -567,8 +569,8 @@ func (o *opened) whole(e entry) ([]byte, error) {
 	}
 }
 
-// vouch notes in the state that gt gives the note, as it is, as work, where the box
-// itself proves nothing.
+// vouch records in the state that gt gave the note as work, with exactly this text. For
+// a box in the state that is not necessary.
 func (b Box) vouch(id string, text []byte) error {
 	if b.own {
 		return nil
@@ -580,7 +582,7 @@ func (b Box) vouch(id string, text []byte) error {
 	return atomicfile.Write(path, []byte(town.Digest(text)+"\n"), atomicfile.Synced)
 }
 
-// unvouch takes that back, so that nobody else can give the note again.
+// unvouch removes that record, so that nobody else can give the note again.
 func (o *opened) unvouch(id string) error {
 	e, err := o.find(id)
 	if err != nil || o.own {
@@ -589,17 +591,17 @@ func (o *opened) unvouch(id string) error {
 	return atomicfile.Remove(o.home.Town.Given(idOf(e.unique)))
 }
 
-// Unhook takes a note off the agent; it stays in the box, and was seen.
+// Unhook takes a note off the agent's work. The note stays in the box and counts as seen.
 func (b Box) Unhook(id string) error { return b.mark(id, "S", "F") }
 
-// Seen marks a note as read. Whether it is hooked does not change.
+// Seen marks a note as read. It does not change whether the note is hooked.
 func (b Box) Seen(id string) error { return b.mark(id, "S", "") }
 
-// DoneWith closes a note: it is no longer hooked, and only listed on request.
+// DoneWith closes a note. It is no longer hooked, and is listed only on request.
 func (b Box) DoneWith(id string) error { return b.mark(id, "ST", "F") }
 
-// mark adds flags to a note and takes others; one that is no longer hooked can be
-// given by nobody else either.
+// mark adds flags to a note and removes others. If it removes any, nobody can give the
+// note as work again by setting its flag.
 func (b Box) mark(id, add, take string) error {
 	o, err := b.lookUp(id)
 	if err != nil {
@@ -612,9 +614,8 @@ func (b Box) mark(id, add, take string) error {
 	return o.unvouch(id)
 }
 
-// Supersede takes the earlier hand-over notes of a chain off the agent: the
-// note by, which was delivered before this is called, says it all. Without a
-// chain nothing happens.
+// Supersede unhooks the earlier hand-over notes of a chain, which the note by replaces.
+// by must have been delivered before. An empty chain is ignored.
 func (b Box) Supersede(chain, by string) error {
 	if chain == "" {
 		return nil
@@ -625,7 +626,7 @@ func (b Box) Supersede(chain, by string) error {
 			return false
 		}
 		looked++
-		return looked <= 10*most // the newest first; earlier ones are told as unread
+		return looked <= 10*most // the newest first; older ones stay listed as unread
 	})
 	for _, n := range notes {
 		if n.Type == Handoff && n.Chain == chain {
@@ -635,8 +636,7 @@ func (b Box) Supersede(chain, by string) error {
 	return err
 }
 
-// change adds and takes flags. Nothing happens where the note has the one and
-// not the other already.
+// change adds and removes flags. It does nothing if the note's flags are right already.
 func (o *opened) change(id, add, take string) error {
 	for {
 		e, err := o.find(id)
@@ -647,9 +647,9 @@ func (o *opened) change(id, add, take string) error {
 		if e.file() == to {
 			return nil
 		}
-		// Somebody else may change the same note: then its name is another
-		// now, and our change is due on top of theirs. Nobody waits for the disk: a
-		// flag that is lost repeats a message.
+		// Another process may have changed the same note: then its name is different
+		// now, and we apply our change on top. We do not wait for the disk: losing a
+		// flag only repeats a message.
 		err = atomicfile.RenameIn(o.Root, e.file(), to)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return atomicfile.Error("rename", o.file(e.file()), err)
@@ -657,15 +657,14 @@ func (o *opened) change(id, add, take string) error {
 	}
 }
 
-// Arriving is a note that comes from another box: its file's name there, with the
-// folder that it lay in.
+// Arriving is a note that comes from another box.
 type Arriving struct {
-	Name  string
-	Fresh bool // it lay in new
+	Name  string // of its file there
+	Fresh bool   // the file was in new
 }
 
-// flags are those that it has in its new box. Given work becomes an unread note:
-// what another box says of that is nobody's word here.
+// flags returns the flags of the note in its new box. Given work becomes an unread note,
+// because the flags in another box prove nothing here.
 func (a Arriving) flags() (flags string, given bool) {
 	_, flags = splitName(a.Name)
 	flags = strings.Map(func(r rune) rune {
@@ -690,13 +689,14 @@ func (a Arriving) Given() bool {
 	return given
 }
 
-// Unread reports whether nobody has dealt with the note yet.
+// Unread reports whether the note is neither seen nor done.
 func (a Arriving) Unread() bool {
 	flags, _ := a.flags()
 	return !strings.ContainsAny(flags, "ST")
 }
 
-// Known returns the notes that lie in the box, by what never changes of their names.
+// Known returns a function that reports whether a note is in the box already. It compares
+// the part of the names that never changes.
 func (b Box) Known() (func(Arriving) bool, error) {
 	known := map[string]bool{}
 	o, err := b.open()
@@ -716,16 +716,16 @@ func (b Box) Known() (func(Arriving) bool, error) {
 	}, err
 }
 
-// MaxMessage bounds a note's file.
+// MaxMessage is the maximum size of a note's file, in bytes.
 const MaxMessage = maxMessage
 
-// Take puts a note from another box into this one, under the name that it has, so
-// that taking it twice leaves one: whoever takes it looks whether it is Known
-// first. It is on disk when Take returns, and whole whenever it is seen.
+// Take puts a note from another box into this one under the same name. The caller must
+// check first that the note is not Known, so that taking it twice leaves one. The note is
+// on disk when Take returns, and never visible in part.
 func (b Box) Take(a Arriving, text []byte) error {
 	unique, _ := splitName(a.Name)
 	if unique == "" || strings.HasPrefix(unique, ".") || strings.ContainsRune(unique, '/') {
-		return fmt.Errorf("'%s' is not the name of a note", a.Name)
+		return fmt.Errorf("'%s' is not a valid name of a note", a.Name)
 	}
 	o, err := b.prepare()
 	if err != nil {

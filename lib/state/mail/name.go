@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// newUnique makes the part of a file's name that never changes: the second and
-// microsecond of the delivery, a random number, the machine. The random number
-// is what a person types.
+// newUnique returns the part of a file's name that never changes: the second and
+// microsecond of the delivery, a random number, and the name of the machine. People type
+// the random number.
 func newUnique(now time.Time) string {
 	var random [4]byte
 	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
@@ -26,8 +26,8 @@ func newUnique(now time.Time) string {
 	return fmt.Sprintf("%d.M%06dR%x.%s", now.Unix(), now.Nanosecond()/1000, random, host)
 }
 
-// idOf is the ID of the note whose file has that unique name: the random
-// number in a name that we made, eight digits of a hash of any other.
+// idOf returns the ID of the note with this unique name: the random number if gt made the
+// name, else eight hex digits of the name's hash.
 func idOf(unique string) string {
 	if parts := strings.SplitN(unique, ".", 3); len(parts) == 3 && isDigits(parts[0]) {
 		if micro, id, ok := strings.Cut(parts[1], "R"); ok && len(id) == 8 && isHex(id) &&
@@ -39,8 +39,8 @@ func idOf(unique string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// arrival is when the note was delivered, as its name says; the zero time
-// where it does not.
+// arrival returns when the note was delivered according to its name, or the zero time if
+// the name does not say.
 func arrival(unique string) time.Time {
 	seconds, rest, _ := strings.Cut(unique, ".")
 	s, err := strconv.ParseInt(seconds, 10, 64)
@@ -59,7 +59,7 @@ func arrival(unique string) time.Time {
 	return time.Unix(s, micro*1000)
 }
 
-// splitName parts a file's name in its unique part and its flags.
+// splitName splits a file's name into its unique part and its flags.
 func splitName(name string) (unique, flags string) {
 	unique, info, _ := strings.Cut(name, ":")
 	flags, ok := strings.CutPrefix(info, "2,")
@@ -71,8 +71,8 @@ func splitName(name string) (unique, flags string) {
 
 func withFlags(flags string) string { return ":2," + flags }
 
-// changeFlags adds and takes flags and keeps the others, which may be another
-// mail program's, in ASCII order as Maildir wants it.
+// changeFlags adds and removes flags and keeps the others, which other mail programs may
+// have set. The result is in ASCII order, as Maildir requires.
 func changeFlags(flags, add, take string) string {
 	var set []byte
 	for _, f := range []byte(flags + add) {

@@ -23,7 +23,7 @@ const (
 	Handoff = "handoff" // what a session leaves to its successor
 )
 
-// Note is one message. What comes of a list has no Body.
+// Note is one message. Notes in a list have no Body.
 type Note struct {
 	ID      string    `json:"id,omitempty"`
 	Type    string    `json:"type"`
@@ -43,19 +43,19 @@ type Note struct {
 	messageID string
 }
 
-// Clean returns the note with its texts gone through clean.
+// Clean returns the note with clean applied to its texts.
 func (n Note) Clean(clean func(string) string) Note {
 	n.From, n.To, n.Subject, n.Body = clean(n.From), clean(n.To), clean(n.Subject), clean(n.Body)
 	n.Type, n.Session, n.Chain = clean(n.Type), clean(n.Session), clean(n.Chain)
 	return n
 }
 
-// domain makes an address a mail address. It is reserved never to exist, so
-// no reply leaves the machine.
+// domain turns an agent's address into a mail address. Its top-level domain is reserved
+// and never resolves, so no reply leaves the machine.
 const domain = "gt.invalid"
 
-// WriteTo writes the note as an RFC 5322 message with the line ends of a file.
-// The flags, ID and Path are the box's to keep and not part of it.
+// WriteTo writes the note as an RFC 5322 message whose lines end in \n. The flags, ID
+// and Path are not part of the message; the box keeps them.
 func (n Note) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	header := func(key, value string) {
@@ -88,14 +88,14 @@ func (n Note) WriteTo(w io.Writer) (int64, error) {
 	return b.WriteTo(w)
 }
 
-// maxMessage bounds a message that is read, attachments included.
+// maxMessage bounds the size of a message with its attachments, in bytes.
 const maxMessage = 16 << 20
 
-// maxHeader bounds the header of a message.
+// maxHeader bounds the size of a message's header, in bytes.
 const maxHeader = 256 << 10
 
-// Parse reads a message: one of ours, or any that mail programs send. Of a
-// message in several parts the body is its text; what else it has is named.
+// Parse reads a message, of gt or of any mail program. The body of a message in several
+// parts is its text, with one line for each other part.
 func Parse(r io.Reader) (Note, error) {
 	limited := &io.LimitedReader{R: r, N: maxMessage + 1}
 	n, m, err := parseHeader(limited)
@@ -125,14 +125,14 @@ func parseHeader(r io.Reader) (Note, *mail.Message, error) {
 	if get("X-Gt-Type") == Handoff {
 		n.Type = Handoff
 	}
-	// In UTC, for a zone may be one that no other format can say.
+	// In UTC, because other formats cannot express every zone offset.
 	if t, err := m.Header.Date(); err == nil && t.UTC().Year() > 0 && t.UTC().Year() <= 9999 {
 		n.Date = t.UTC()
 	}
 	return n, m, nil
 }
 
-// readFile reads a note's file in its box, of which the header is enough for a list.
+// readFile reads a note's file in its box. Without body it reads only the header.
 func readFile(dir *os.Root, name string, body bool) (Note, error) {
 	f, err := atomicfile.OpenIn(dir, name)
 	if err != nil {
@@ -146,7 +146,7 @@ func readFile(dir *os.Root, name string, body bool) (Note, error) {
 	return n, err
 }
 
-// reason words what the parser says of an empty or torn header.
+// reason replaces the parser's error for an empty or incomplete header.
 func reason(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("its header does not end")
@@ -154,8 +154,8 @@ func reason(err error) error {
 	return err
 }
 
-// oneLine makes a value fit for a header: no line ends or other control
-// characters, each run of blanks one.
+// oneLine makes a value fit for a header: it replaces line ends and other control
+// characters with spaces, and runs of spaces with one.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -166,8 +166,8 @@ func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// encodeAddress writes an agent's name as a mail address, and an address that
-// is one, or a name with one, as what it is.
+// encodeAddress returns the mail address for an agent's address. A mail address, with
+// or without a name, is returned as it is.
 func encodeAddress(s string) string {
 	s = oneLine(s)
 	if s == "" {
@@ -183,8 +183,8 @@ func encodeAddress(s string) string {
 	return (&mail.Address{Address: s + "@" + domain}).String()
 }
 
-// decodeAddress is its opposite. Of several addresses it takes the first, and
-// what is none it returns as it stands.
+// decodeAddress is the inverse of encodeAddress. It returns the first of several
+// addresses, and text that is not an address as it is.
 func decodeAddress(s string) string {
 	list, err := (&mail.AddressParser{WordDecoder: words}).ParseList(s)
 	if err != nil || len(list) == 0 {
@@ -200,8 +200,8 @@ func decodeAddress(s string) string {
 	return oneLine(a.Name + " <" + a.Address + ">")
 }
 
-// words decodes RFC 2047. Charsets that the standard library does not know are
-// left encoded.
+// words decodes RFC 2047. It leaves charsets encoded that the standard library does not
+// know.
 var words = new(mime.WordDecoder)
 
 func decodeWords(s string) string {
@@ -211,8 +211,8 @@ func decodeWords(s string) string {
 	return s
 }
 
-// encodeWords writes what is not plain ASCII, or would be taken for an encoded
-// word, as RFC 2047 words of at most 75 characters, one a line.
+// encodeWords encodes text that is not plain ASCII, or that looks like an encoded word,
+// as RFC 2047 words of at most 75 characters, one on each line.
 func encodeWords(s string) string {
 	plain := !strings.Contains(s, "=?")
 	for i := 0; plain && i < len(s); i++ {
@@ -249,7 +249,7 @@ func encodeWords(s string) string {
 	return b.String()
 }
 
-// atomRune replaces what may not stand in a Message-ID.
+// atomRune replaces characters that a Message-ID must not contain.
 func atomRune(r rune) rune {
 	if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || r == '.' || r == '-' || r == '_' {
 		return r
@@ -257,9 +257,8 @@ func atomRune(r rune) rune {
 	return '-'
 }
 
-// encodeBody leaves a text as it is where mail allows it, and otherwise writes
-// what mail does not (NUL, CR, lines over 998 bytes) as quoted-printable. The
-// bytes come back the same.
+// encodeBody returns the text as it is if mail allows that. Otherwise (NUL, CR, lines
+// over 998 bytes) it encodes it as quoted-printable. Decoding returns the same bytes.
 func encodeBody(s string) (encoding, body string) {
 	fits := strings.IndexByte(s, 0) < 0 && strings.IndexByte(s, '\r') < 0
 	for line := range strings.Lines(s) {
@@ -271,10 +270,10 @@ func encodeBody(s string) (encoding, body string) {
 	var b bytes.Buffer
 	for line := range strings.Lines(s) {
 		text, ended := strings.CutSuffix(line, "\n")
-		// Binary: a CR is written as =0D and not taken for a line's end.
+		// Binary: a CR is written as =0D and not as the end of a line.
 		w := quotedprintable.NewWriter(&b)
 		w.Binary = true
-		io.WriteString(w, text) // a buffer takes all
+		io.WriteString(w, text) // a buffer never fails
 		w.Close()
 		if ended {
 			b.WriteByte('\n')

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// StaleReason reports whether a note is older than the session that reads it, so
-// that a predecessor may have dealt with it already, and if so why: the reason
-// shows both times. Without one of the times nothing is stale.
+// StaleReason reports whether a note is older than the session that reads it. If so, a
+// predecessor may have dealt with it already, and the reason shows both times. If one of
+// the times is zero, the note is not stale.
 func StaleReason(note, sessionCreated time.Time) (bool, string) {
 	if note.IsZero() || sessionCreated.IsZero() || !note.Before(sessionCreated) {
 		return false, ""

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// maxDepth bounds how deep parts stand in parts.
+// maxDepth bounds how deep parts can be nested.
 const maxDepth = 8
 
-// text is what a reader sees of a body: the text itself, of several parts the
-// text parts, and a line for each other.
+// text returns what a reader sees of a body: the text itself, or in a body of several
+// parts the text parts and a line for each other part.
 func text(contentType, encoding string, body io.Reader) (string, error) {
 	var b strings.Builder
 	err := writePart(&b, contentType, encoding, "", body, 0)
@@ -25,7 +25,7 @@ func text(contentType, encoding string, body io.Reader) (string, error) {
 func writePart(b *strings.Builder, contentType, encoding, name string, body io.Reader, depth int) error {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil || kind == "" {
-		kind, params = "text/plain", nil // as RFC 2045 says of a broken one
+		kind, params = "text/plain", nil // the default of RFC 2045
 	}
 	switch {
 	case strings.HasPrefix(kind, "multipart/") && params["boundary"] != "" && depth < maxDepth:
@@ -40,7 +40,7 @@ func writePart(b *strings.Builder, contentType, encoding, name string, body io.R
 	}
 	size, err := io.Copy(io.Discard, decode(encoding, body))
 	if err != nil {
-		return nil // a broken attachment is still one
+		return nil // skip a broken attachment
 	}
 	what := kind
 	if name != "" {
@@ -67,7 +67,7 @@ func writeParts(b *strings.Builder, kind string, parts *multipart.Reader, depth 
 		if err != nil {
 			return err
 		}
-		// Of alternatives the plain text, which comes first, is enough.
+		// One alternative is enough: the plain text, which comes first.
 		if kind == "multipart/alternative" && b.Len() > before && !strings.HasPrefix(b.String()[before:], "[") {
 			return nil
 		}
@@ -84,8 +84,8 @@ func decode(encoding string, r io.Reader) io.Reader {
 	return r
 }
 
-// toUTF8 knows the charsets that need no table. Others are left as they are:
-// what is no UTF-8 in them shows as such.
+// toUTF8 converts text of the charsets that need no table. It leaves others as they are,
+// so their invalid UTF-8 stays visible.
 func toUTF8(charset string, data []byte) string {
 	switch strings.ToLower(charset) {
 	case "iso-8859-1", "latin1":
