@@ -294,6 +294,7 @@ var mutants = []mutant{
 	{"a record names the conversation that is read at the end of a turn", "lib/command/checkpoint/tail.go", "return nil // a start after a crash says whose", "path = r.Transcript // a start after a crash says whose", ".", "TestScripts/prime_transcripts", 0},
 	{"what is kept of a conversation is told, though it has grown", "lib/conversation/tail/tail.go", "current = size == c.Size && changed == c.Changed", "current = size >= c.Size && changed != 0", ".", "TestScripts/prime_tail", 0},
 	{"a conversation that was written anew is read on from where the old one ended", "lib/conversation/tail/tail.go", "known.isOf(file)", "true", "./lib/conversation/tail", "TestAdvanceOfAnotherContent", 0},
+	{"a summary leaves out what went wrong", "lib/client/claude/conversation/reader.go", "if !r.summary || e.Failed || e.CallID", "if !r.summary || e.CallID", "./lib/client/claude/conversation", "TestSummaryNeedsNoMore", 0},
 	{"what an agent said is kept as it said it", "lib/conversation/summary/fold.go", "text := f.clean(f.spoken)", "text := f.spoken", "./lib/conversation/tail", "TestNoSecretIsKept", 0},
 	{"what is kept of a conversation outlives its record", "lib/state/session/store.go", `atomicfile.Remove(s.Home.Path("sessions", string(r.ID)+".tail")) == nil && s.file`, "s.file", "./lib/state/session", "TestPrune", 0},
 	{"a record names the conversation that a note is made of", "lib/command/handoff/target.go", "return t.owned(t.record.Transcript)", "return t.record.Transcript", ".", "TestScripts/prime_transcripts", 0},

@@ -28,28 +28,23 @@ func NearEnd(f io.ReaderAt, from, size int64) (int64, error) {
 	if size-from <= maxSkip {
 		start = from // there may be no whole line yet
 	}
-	visit := func(at int64) bool {
+	err := backward(f, size, func(at int64) bool {
 		start = at
 		return at > from
-	}
-	err := backward(f, size, func(_ []byte, at int64) bool { return visit(at) },
-		func(_, _ []byte, at int64) bool { return visit(at) })
+	})
 	return max(start, from), err
 }
 
-// backward calls each for the lines of the file's first size bytes, the last
-// one first and without their line feeds, until it returns false or maxScan is
-// reached, each with where it begins. What stands after the last line feed is not yet a line. Of a line
-// over MaxHeld only both ends are read, for long. The bytes are only valid
-// during the call.
+// backward calls each for where the lines of the file's first size bytes begin, the
+// last one first, until it returns false or maxScan is reached. What stands after the
+// last line feed is not yet a line.
 //
 // Of a file that is cut short meanwhile, what was seen until then counts.
-func backward(f io.ReaderAt, size int64, each func(line []byte, at int64) bool, long func(front, back []byte, at int64) bool) error {
+func backward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 	var (
-		rest             []byte // the end of a line whose beginning is not read yet
-		ended            bool   // rest ends in a line feed
-		end              int64  // where rest ends, in the file
-		skipping         bool   // rest was over MaxHeld and is not kept
+		rest             int  // how much is known of a line whose beginning is not read yet
+		ended            bool // it ends in a line feed
+		skipping         bool // it is over MaxHeld
 		scanned, skipped int
 		feeds            []int // where the line feeds of this block are
 	)
@@ -77,11 +72,11 @@ func backward(f io.ReaderAt, size int64, each func(line []byte, at int64) bool, 
 			switch {
 			case skipping || !ended:
 				skipped += len(data)
-			case len(data)+len(rest) > MaxHeld:
-				skipping, rest = true, nil
+			case len(data)+rest > MaxHeld:
+				skipping = true
 				skipped += len(data)
 			default:
-				rest = slices.Concat(data, rest)
+				rest += len(data)
 			}
 			continue
 		}
@@ -89,27 +84,13 @@ func backward(f io.ReaderAt, size int64, each func(line []byte, at int64) bool, 
 		if pos == 0 { // the first line begins where the file does
 			feeds = slices.Insert(feeds, 0, -1)
 		}
-		last := len(feeds) - 1
-		for i := last; i >= 0; i-- {
-			start, more := feeds[i]+1, true
-			switch {
-			case i < last:
-				more = each(data[start:feeds[i+1]], pos+int64(start))
-			case !ended:
-			case skipping:
-				front, back := make([]byte, peek), make([]byte, peek)
-				a, _ := f.ReadAt(front, pos+int64(start))
-				b, _ := f.ReadAt(back, end-peek)
-				more = long(front[:a], back[:b], pos+int64(start))
-			default:
-				more = each(slices.Concat(data[start:], rest), pos+int64(start))
-			}
-			if !more {
+		for _, feed := range slices.Backward(feeds) {
+			if ended && !each(pos+int64(feed)+1) {
 				return nil
 			}
+			ended = true
 		}
-		rest, ended, skipping = slices.Clone(data[:max(feeds[0], 0)]), true, false
-		end = pos + int64(len(rest))
+		rest, skipping = max(feeds[0], 0), false
 	}
 	return nil
 }

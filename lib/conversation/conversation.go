@@ -141,8 +141,10 @@ type Options struct {
 	Skip func(record []byte) bool
 
 	// ForSummary also gives what nothing but a summary needs: titles, folders, lists
-	// of to-dos, tracked files. A hook waits for it: of a record that is longer than
-	// a megabyte a client's reader need not hold more than both ends.
+	// of to-dos, tracked files. A hook waits for it, so a reader need not hold more
+	// than both ends of a record that is longer than a megabyte, and need not give the
+	// Text of a Result that has a CallID and has not failed, nor that of a Call whose
+	// Target is the file that it changes.
 	ForSummary bool
 }
 

@@ -1,9 +1,14 @@
 package fastjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
 )
 
 var lines = []string{
@@ -77,6 +82,73 @@ func TestObject(t *testing.T) {
 	}
 }
 
+// records are lines of conversations, whole and broken.
+var records = []string{
+	`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"a \"b\" \\\\"},{}]},"ok":true,"n":-1.5e3,"none":null,"list":[1,[2],"}"]}`,
+	`{}`, `[]`, `[1]`, `[{"a":"]"},"\\",[],null]`, `{"a":"}","b":["]"]}`, `{"a":"\\"}`, `{"a":"\\\"}`, `{"a":{"b":"\\\""}}`, `{"Grüße":"Grüße"}`,
+	`{"a":1,}`, `{"a":1}x`, `{"a":1`, `{"a":"1`, `{"a":[1}`, `{"a" :1}`, `{"\u0061":1}`, `{"a":}`, `{"a"`, `{"`, `{`, `[`, `[1,]`, `[,1]`, `[1`, ``, `"a"`, `{"a":[{]}`, `{"a":1]`, `[1}`,
+}
+
+// told is what a function told of an object's members, or of a list's elements.
+func told(text string) (all []string, ok bool) {
+	if strings.HasPrefix(text, "[") {
+		ok = Elements([]byte(text), func(value []byte) bool { all = append(all, string(value)); return true })
+	} else {
+		ok = Members([]byte(text), func(key, value []byte) bool { all = append(all, string(key), string(value)); return true })
+	}
+	return all, ok
+}
+
+// What Members and Elements tell of JSON is what a whole parser tells, and of what a
+// program writes they tell all.
+func FuzzMembers(f *testing.F) {
+	for _, text := range records {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, ok := told(text)
+		if !json.Valid([]byte(text)) {
+			return // it has only to end
+		}
+		var want []string
+		if whole := gjson.Parse(text); ok {
+			whole.ForEach(func(key, v gjson.Result) bool {
+				if whole.IsObject() {
+					want = append(want, key.Str)
+				}
+				want = append(want, v.Raw)
+				return true
+			})
+			if !slices.Equal(got, want) {
+				t.Fatalf("%q: %q\nnot %q", text, got, want)
+			}
+		}
+		var short bytes.Buffer
+		if err := json.Compact(&short, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		plain := short.Len() > 0 && (short.Bytes()[0] == '[' || short.Bytes()[0] == '{' && !strings.Contains(text, `\`))
+		if _, ok := told(short.String()); plain && !ok {
+			t.Fatalf("%s is not understood", short.String())
+		}
+	})
+}
+
+func TestMembers(t *testing.T) {
+	for i, text := range records {
+		if _, ok := told(text); ok != (i < 10 && i != 7) {
+			t.Errorf("%s: %v", text, ok)
+		}
+	}
+	n := 0
+	if !Members([]byte(`{"a":1,"b":2,…`), func(key, _ []byte) bool { n++; return string(key) != "b" }) || n != 2 {
+		t.Errorf("%d members before the end", n)
+	}
+	if !Elements([]byte(`[1,2,…`), func(value []byte) bool { return string(value) != "2" }) {
+		t.Error("an element too much")
+	}
+}
+
 // What is appended is what encoding/json reads as the text.
 func FuzzAppendText(f *testing.F) {
 	for _, text := range []string{"", "a", `a"b`, `a\b`, "a\nb", "Grüße", "\x7f<>&\u2028"} {
@@ -124,6 +196,32 @@ func BenchmarkObject(b *testing.B) {
 		for b.Loop() {
 			if err := json.Unmarshal(line, &v); err != nil {
 				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkMembers is what it saves to pass over the long values of a conversation's
+// record by hand.
+func BenchmarkMembers(b *testing.B) {
+	result, _ := json.Marshal(strings.Repeat("\tif err := settle(row); err != nil { return \"err\" }\n", 200))
+	line := []byte(`{"type":"user","message":{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":` + string(result) + `}]},"toolUseResult":{"stdout":` + string(result) + `},"uuid":"u"}`)
+	b.Run("members", func(b *testing.B) {
+		b.SetBytes(int64(len(line)))
+		for b.Loop() {
+			n := 0
+			if !Members(line, func(_, _ []byte) bool { n++; return true }) || n != 4 {
+				b.Fatal(n)
+			}
+		}
+	})
+	b.Run("gjson", func(b *testing.B) {
+		b.SetBytes(int64(len(line)))
+		for b.Loop() {
+			n := 0
+			gjson.ParseBytes(line).ForEach(func(_, _ gjson.Result) bool { n++; return true })
+			if n != 4 {
+				b.Fatal(n)
 			}
 		}
 	})

@@ -117,21 +117,25 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 				facts.Started = at
 			}
 		}
-		if rec.ID != "" && facts.First == "" {
-			facts.First = rec.ID
+		if facts.First == "" {
+			facts.First = rec.id.String()
 		}
-		if id, err := session.ParseID(rec.ForkedFrom); err == nil && facts.ForkOf == "" {
-			facts.ForkOf = id
+		if facts.ForkOf == "" && rec.forkedFrom != nil {
+			if id, err := session.ParseID(rec.forkedFrom.whole().Get("sessionId").Str); err == nil {
+				facts.ForkOf = id
+			}
 		}
-		if id, err := session.ParseID(rec.Session); err == nil && old && rec.Sidechain && facts.Parent == "" {
-			facts.Parent = id
+		if old && rec.Sidechain && facts.Parent == "" {
+			if id, err := session.ParseID(rec.session.String()); err == nil {
+				facts.Parent = id
+			}
 		}
-		if rec.Entrypoint != "" {
-			facts.Headless = strings.HasPrefix(rec.Entrypoint, "sdk-")
+		if entry := rec.entrypoint.String(); entry != "" {
+			facts.Headless = strings.HasPrefix(entry, "sdk-")
 		}
-		conversation.Keep(&facts.CWD, rec.CWD)
-		conversation.Keep(&facts.Version, rec.Version)
-		conversation.Keep(&facts.Branch, rec.Branch)
+		conversation.Keep(&facts.CWD, rec.cwd.String())
+		conversation.Keep(&facts.Version, rec.version.String())
+		conversation.Keep(&facts.Branch, rec.branch.String())
 		conversation.Keep(&facts.Model, model(rec))
 		if facts.Parent != "" {
 			rec = rec.own()
@@ -150,14 +154,14 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		rec := parse(line)
 		switch rec.Kind {
 		case "custom-title":
-			conversation.Keep(&custom, rec.Title)
+			conversation.Keep(&custom, rec.title.String())
 		case "ai-title":
-			conversation.Keep(&generated, rec.Title)
+			conversation.Keep(&generated, rec.title.String())
 		case "summary":
 			conversation.Keep(&summary, gjson.GetBytes(line, "summary").Str)
 		}
-		conversation.Keep(&branch, rec.Branch)
-		conversation.Keep(&cwd, rec.CWD)
+		conversation.Keep(&branch, rec.branch.String())
+		conversation.Keep(&cwd, rec.cwd.String())
 		if at := conversation.ParseTime(rec.Timestamp); facts.Last.IsZero() {
 			facts.Last = at
 		}
@@ -199,7 +203,7 @@ func model(rec record) string {
 	if rec.Kind != "assistant" {
 		return ""
 	}
-	if m := rec.Message.Get("model").Str; m != "<synthetic>" {
+	if m := rec.Message.model.String(); m != "<synthetic>" {
 		return m
 	}
 	return ""
@@ -247,7 +251,7 @@ type records struct {
 
 // take gives what a record says.
 func (r *records) take(rec record, at int64) bool {
-	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: strings.Clone(rec.ID), At: at}
+	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id.String(), At: at}
 	give := func(kind conversation.Kind, text string) bool {
 		e.Kind, e.Text = kind, text
 		return r.each(e)
@@ -274,20 +278,17 @@ func (r *records) take(rec record, at int64) bool {
 				return false
 			}
 		}
-		return blocks(rec, func(b gjson.Result) bool {
-			if b.Get("type").Str != "tool_result" {
-				return true
+		for _, b := range rec.Message.blocks {
+			if b.Kind == "tool_result" && !r.result(e, b) {
+				return false
 			}
-			text := flat(b.Get("content"))
-			e.CallID, e.Failed = strings.Clone(b.Get("tool_use_id").Str), b.Get("is_error").Type == gjson.True
-			e.Rejected = e.Failed && strings.Contains(text, rejected)
-			return give(conversation.Result, text)
-		})
+		}
 	case rec.Kind == "assistant":
-		e.Model = strings.Clone(rec.Message.Get("model").Str)
+		m := rec.Message
+		e.Model = m.model.String()
 		switch {
 		case e.Model != "<synthetic>":
-			if !spent(e, rec, r.each) {
+			if !spent(e, m, r.each) {
 				return false
 			}
 		case rec.APIError: // which the person was told
@@ -295,42 +296,57 @@ func (r *records) take(rec record, at int64) bool {
 		default: // the client's own words, to fill a gap
 			return true
 		}
-		if id := rec.Message.Get("id").Str; id != "" {
-			e.ID = strings.Clone(id)
+		e.ID = cmp.Or(m.id.String(), e.ID)
+		if t := m.text.String(); t != "" {
+			return give(conversation.Answer, t)
 		}
-		if s := rec.Message.Get("content"); s.Type == gjson.String {
-			return give(conversation.Answer, s.Str)
-		}
-		return blocks(rec, func(b gjson.Result) bool {
-			switch b.Get("type").Str {
+		for _, b := range m.blocks {
+			more := true
+			switch b.Kind {
 			case "text":
-				return give(conversation.Answer, b.Get("text").Str)
+				more = give(conversation.Answer, b.text.String())
 			case "thinking":
-				if t := b.Get("thinking").Str; t != "" {
-					return give(conversation.Thought, t)
+				if t := b.thought.String(); t != "" {
+					more = give(conversation.Thought, t)
 				}
 			case "tool_use":
-				return r.call(e, b)
+				more = r.call(e, b)
 			}
-			return true
-		})
+			if !more {
+				return false
+			}
+		}
 	}
 	return true
+}
+
+// result gives what a tool answered. Of one that worked a summary needs no text.
+func (r *records) result(e conversation.Entry, b block) bool {
+	e.Kind, e.Text, e.CallID, e.Failed = conversation.Result, "", b.callID.String(), b.Failed
+	if !r.summary || e.Failed || e.CallID == "" {
+		e.Text = b.result()
+		e.Rejected = e.Failed && strings.Contains(e.Text, rejected)
+	}
+	return r.each(e)
 }
 
 // rejected is in the result of every tool that the person refused or stopped.
 const rejected = "The tool use was rejected"
 
-// call gives a call of a tool.
-func (r *records) call(e conversation.Entry, b gjson.Result) bool {
-	input := b.Get("input")
-	e.Kind, e.Tool, e.Text = conversation.Call, strings.Clone(b.Get("name").Str), conversation.Arguments(input)
-	e.CallID = strings.Clone(b.Get("id").Str)
+// call gives a call of a tool. A summary that knows which file it changes needs none
+// of its other arguments, the file's content among them.
+func (r *records) call(e conversation.Entry, b block) bool {
+	input := b.input.whole()
+	e.Kind, e.Text, e.Tool, e.CallID = conversation.Call, "", b.name.String(), b.id.String()
+	changes := false
 	switch e.Tool {
 	case "Bash":
 		e.Target = input.Get("command").Str
 	case "Edit", "MultiEdit", "Write", "NotebookEdit":
-		e.Target = cmp.Or(input.Get("file_path").Str, input.Get("notebook_path").Str)
+		e.Target, changes = cmp.Or(input.Get("file_path").Str, input.Get("notebook_path").Str), true
+	}
+	if !r.summary || !changes || e.Target == "" {
+		e.Text = conversation.Arguments(input)
 	}
 	if !r.each(e) {
 		return false
@@ -344,32 +360,17 @@ func (r *records) call(e conversation.Entry, b gjson.Result) bool {
 // spent gives what a message cost. The client writes a record for each block of
 // a message and the whole message's usage into every one, so it is counted by
 // the message's id.
-func spent(e conversation.Entry, rec record, each func(conversation.Entry) bool) bool {
-	u := rec.Message.Get("usage")
+func spent(e conversation.Entry, m message, each func(conversation.Entry) bool) bool {
+	u := m.usage.whole()
 	if !u.IsObject() {
 		return true
 	}
-	e.Kind = conversation.TokenUsage
-	if id := rec.Message.Get("id").Str; id != "" {
-		e.ID = strings.Clone(id)
-	}
+	e.Kind, e.ID = conversation.TokenUsage, cmp.Or(m.id.String(), e.ID)
 	e.Usage = conversation.Usage{
 		Input: conversation.TokenCount(u.Get("input_tokens")), Output: conversation.TokenCount(u.Get("output_tokens")),
 		CacheRead: conversation.TokenCount(u.Get("cache_read_input_tokens")), CacheWrite: conversation.TokenCount(u.Get("cache_creation_input_tokens")),
 	}
 	return each(e)
-}
-
-// blocks goes through a message's content until each returns false.
-func blocks(rec record, each func(gjson.Result) bool) bool {
-	more := true
-	if content := rec.Message.Get("content"); content.IsArray() {
-		content.ForEach(func(_, b gjson.Result) bool {
-			more = each(b)
-			return more
-		})
-	}
-	return more
 }
 
 // plain: JSON.stringify escapes nothing that it need not.

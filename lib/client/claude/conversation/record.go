@@ -7,33 +7,86 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"gt/lib/text/fastjson"
 )
 
-// record is what is read of one line. Fields that cost nothing until they are
-// looked at are left as they stand in the file, and are valid as long as its
-// bytes are.
+// record is what is read of one line. What not everybody asks for is left as it stands
+// in the file, and is valid as long as the line's bytes are.
 type record struct {
 	raw        []byte // nil where only a part of the line is at hand
 	Kind       string // user, assistant, attachment, system, custom-title, …
-	ID         string // uuid: the same in the copy that a fork begins with
-	Session    string // the id that the record says it belongs to
-	ForkedFrom string // the session that it was copied from, where the client says
+	id         value  // uuid: the same in the copy that a fork begins with
+	session    value  // the id that the record says it belongs to
+	forkedFrom value  // the session that it was copied from, where the client says
 	Hidden     bool   // a subagent's, or put in by the client itself
 	Sidechain  bool   // a subagent's
 	meta       bool
 	Compacted  bool // the client's summary of what was compacted
 	APIError   bool
-	CWD        string
-	Branch     string // "HEAD" where there is none
-	Version    string // of the client
-	Entrypoint string // cli, or how it was run without a person: sdk-cli, sdk-ts, …
-	Title      string // of a custom-title or an ai-title
+	cwd        value
+	branch     value  // "HEAD" where there is none
+	version    value  // of the client
+	entrypoint value  // cli, or how it was run without a person: sdk-cli, sdk-ts, …
+	title      value  // of a custom-title or an ai-title
 	Timestamp  string // RFC 3339
-	origin     string // empty or human for what a person wrote
-	Message    gjson.Result
-	Attachment gjson.Result
-	Result     gjson.Result // toolUseResult
-	Snapshot   gjson.Result
+	origin     value  // its kind is empty or human for what a person wrote
+	Message    message
+	attachment value
+	result     value // toolUseResult
+	snapshot   value
+}
+
+// message is what the API was told, or answered.
+type message struct {
+	id     value // one for all records of an answer
+	model  value
+	usage  value
+	text   value   // the content, where that is a text
+	blocks []block // the content, where that is a list
+}
+
+// block is an element of a message's content.
+type block struct {
+	Kind    string // text, thinking, tool_use, tool_result
+	id      value  // of the call that a tool_use is
+	name    value  // of the tool
+	callID  value  // of the call that a tool_result belongs to
+	Failed  bool
+	text    value
+	thought value
+	content value
+	input   value
+}
+
+// value is a value as it stands in the file. Most of a conversation are the results
+// of tools, of which a summary needs nothing.
+type value []byte
+
+// String returns a text, "" of any other value.
+func (v value) String() string {
+	switch {
+	case len(v) < 2 || v[0] != '"':
+		return ""
+	case bytes.IndexByte(v, '\\') < 0:
+		return string(v[1 : len(v)-1])
+	}
+	return gjson.ParseBytes(v).Str
+}
+
+// whole returns the value with all that is in it.
+func (v value) whole() gjson.Result { return gjson.ParseBytes(v) }
+
+func (v value) isTrue() bool { return string(v) == "true" }
+
+// members calls each for the members of an object, also of one that is no more than
+// nearly JSON, or cut off. Where it has to begin again it calls anew first.
+func members(object []byte, each func(key []byte, v value), anew func()) {
+	if fastjson.Members(object, func(key, v []byte) bool { each(key, v); return true }) {
+		return
+	}
+	anew()
+	gjson.ParseBytes(object).ForEach(func(key, v gjson.Result) bool { each([]byte(key.Str), value(v.Raw)); return true })
 }
 
 // parse reads a line in one pass. Of a line that is no record it makes an
@@ -43,52 +96,117 @@ func parse(line []byte) record {
 	if len(line) == 0 || line[0] != '{' {
 		return rec
 	}
-	gjson.ParseBytes(line).ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
-		case "type":
-			rec.Kind = v.Str
-		case "uuid":
-			rec.ID = v.Str
-		case "sessionId":
-			rec.Session = v.Str
-		case "forkedFrom":
-			rec.ForkedFrom = v.Get("sessionId").Str
-		case "isMeta":
-			rec.meta = v.Type == gjson.True
-			rec.Hidden = rec.Hidden || rec.meta
-		case "isSidechain":
-			rec.Sidechain = v.Type == gjson.True
-			rec.Hidden = rec.Hidden || rec.Sidechain
-		case "isCompactSummary":
-			rec.Compacted = v.Type == gjson.True
-		case "isApiErrorMessage":
-			rec.APIError = v.Type == gjson.True
-		case "cwd":
-			rec.CWD = v.Str
-		case "gitBranch":
-			rec.Branch = v.Str
-		case "version":
-			rec.Version = v.Str
-		case "entrypoint":
-			rec.Entrypoint = v.Str
-		case "customTitle", "aiTitle":
-			rec.Title = v.Str
-		case "timestamp":
-			rec.Timestamp = v.Str
-		case "origin":
-			rec.origin = v.Get("kind").Str
-		case "message":
-			rec.Message = v
-		case "attachment":
-			rec.Attachment = v
-		case "toolUseResult":
-			rec.Result = v
-		case "snapshot":
-			rec.Snapshot = v
-		}
-		return true
-	})
+	members(line, rec.take, func() { rec = record{raw: line} })
 	return rec
+}
+
+// take takes in a member of a record.
+func (rec *record) take(key []byte, v value) {
+	switch string(key) {
+	case "type":
+		rec.Kind = v.String()
+	case "uuid":
+		rec.id = v
+	case "sessionId":
+		rec.session = v
+	case "forkedFrom":
+		rec.forkedFrom = v
+	case "isMeta":
+		rec.meta = v.isTrue()
+		rec.Hidden = rec.Hidden || rec.meta
+	case "isSidechain":
+		rec.Sidechain = v.isTrue()
+		rec.Hidden = rec.Hidden || rec.Sidechain
+	case "isCompactSummary":
+		rec.Compacted = v.isTrue()
+	case "isApiErrorMessage":
+		rec.APIError = v.isTrue()
+	case "cwd":
+		rec.cwd = v
+	case "gitBranch":
+		rec.branch = v
+	case "version":
+		rec.version = v
+	case "entrypoint":
+		rec.entrypoint = v
+	case "customTitle", "aiTitle":
+		rec.title = v
+	case "timestamp":
+		rec.Timestamp = v.String()
+	case "origin":
+		rec.origin = v
+	case "message":
+		rec.Message = parseMessage(v)
+	case "attachment":
+		rec.attachment = v
+	case "toolUseResult":
+		rec.result = v
+	case "snapshot":
+		rec.snapshot = v
+	}
+}
+
+// parseMessage reads a message in one pass.
+func parseMessage(object []byte) message {
+	var m message
+	members(object, func(key []byte, v value) {
+		switch string(key) {
+		case "id":
+			m.id = v
+		case "model":
+			m.model = v
+		case "usage":
+			m.usage = v
+		case "content":
+			m.text, m.blocks = v, parseBlocks(v)
+		}
+	}, func() { m = message{} })
+	return m
+}
+
+// parseBlocks reads the elements of a list.
+func parseBlocks(list []byte) []block {
+	if len(list) == 0 || list[0] != '[' {
+		return nil
+	}
+	all := make([]block, 0, 1) // most have one
+	each := func(object []byte) bool {
+		all = append(all, parseBlock(object))
+		return true
+	}
+	if !fastjson.Elements(list, each) {
+		all = all[:0]
+		gjson.ParseBytes(list).ForEach(func(_, b gjson.Result) bool { return each([]byte(b.Raw)) })
+	}
+	return all
+}
+
+// parseBlock reads a block in one pass.
+func parseBlock(object []byte) block {
+	var b block
+	members(object, func(key []byte, v value) {
+		switch string(key) {
+		case "type":
+			b.Kind = v.String()
+		case "id":
+			b.id = v
+		case "name":
+			b.name = v
+		case "tool_use_id":
+			b.callID = v
+		case "is_error":
+			b.Failed = v.isTrue()
+		case "text":
+			b.text = v
+		case "thinking":
+			b.thought = v
+		case "content":
+			b.content = v
+		case "input":
+			b.input = v
+		}
+	}, func() { b = block{} })
+	return b
 }
 
 // request is what a person wrote, with an empty text where they wrote nothing.
@@ -157,9 +275,9 @@ func parseEnds(front, back []byte) record {
 	if i < 0 || lookAt(front) != asking || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
 		return record{}
 	}
-	// What is cut off ends the message for gjson, and a text that is cut is none:
-	// half a secret would not be known for one.
-	rec := record{Kind: "user", Message: gjson.ParseBytes(front[i:])}
+	// What is cut off ends the message, and a text that is cut is none: half a
+	// secret would not be known for one.
+	rec := record{Kind: "user", Message: parseMessage(front[i:])}
 	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
 		rec.Timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
 	}
@@ -177,7 +295,7 @@ func (rec record) own() record {
 
 // summary is what the client kept of what it compacted, where the record is such
 // a summary, without what the client puts around it.
-func (rec record) summary() string { return kept(askedFor(rec.Message.Get("content"))) }
+func (rec record) summary() string { return kept(rec.Message.asked()) }
 
 // isAsking says, by the look of its front, that a line may hold what a person
 // wrote, or a title. Of every other line request is empty.
@@ -192,18 +310,18 @@ func isBringing(line []byte) bool { return lookAt(line) == bringing }
 func (rec record) request() request {
 	var q request
 	switch {
-	case rec.Hidden || rec.Compacted || rec.origin != "" && rec.origin != "human":
+	case rec.Hidden || rec.Compacted || !byPerson(rec.origin.whole().Get("kind")):
 	case rec.Kind == "user":
-		if q.Text = askedFor(rec.Message.Get("content")); q.Text == "" {
+		if q.Text = rec.Message.asked(); q.Text == "" {
 			q.Text, q.Reply = answered(rec), true
 		}
 	case rec.Kind == "attachment":
 		// A prompt that was typed while the agent was at work.
-		a := rec.Attachment
-		kind := a.Get("origin.kind").Str
+		a := rec.attachment.whole()
 		if a.Get("type").Str == "queued_command" && a.Get("commandMode").Str == "prompt" &&
-			!a.Get("isMeta").Bool() && (kind == "" || kind == "human") {
-			q.Text = askedFor(a.Get("prompt"))
+			!a.Get("isMeta").Bool() && byPerson(a.Get("origin.kind")) {
+			prompt := value(a.Get("prompt").Raw)
+			q.Text = message{text: prompt, blocks: parseBlocks(prompt)}.asked()
 		}
 	}
 	if q.Text == "" || rec.raw != nil && len(rec.raw) <= maxChecked && !gjson.ValidBytes(rec.raw) {
@@ -213,26 +331,26 @@ func (rec record) request() request {
 	return q
 }
 
+// byPerson reports whether a record of that origin holds a person's words.
+func byPerson(origin gjson.Result) bool { return origin.Str == "" || origin.Str == "human" }
+
 // maxChecked is the longest line that is checked to be JSON as a whole before
 // it is taken for a person's words.
 const maxChecked = 64 << 10
 
-// askedFor returns what a person wrote, of a message's content: a text, or blocks
-// of which the client puts in some itself.
-func askedFor(content gjson.Result) string {
-	if content.Type == gjson.String {
-		return said(content.Str)
+// asked returns what a person wrote in a message: a text, or blocks of which the
+// client puts in some itself.
+func (m message) asked() string {
+	if len(m.blocks) == 0 {
+		return said(m.text.String())
 	}
 	var all []string
-	if content.IsArray() {
-		content.ForEach(func(_, b gjson.Result) bool {
-			if b.Get("type").Str == "text" {
-				if s := said(b.Get("text").Str); s != "" {
-					all = append(all, s)
-				}
+	for _, b := range m.blocks {
+		if b.Kind == "text" {
+			if s := said(b.text.String()); s != "" {
+				all = append(all, s)
 			}
-			return true
-		})
+		}
 	}
 	return strings.Join(all, "\n")
 }
@@ -306,28 +424,28 @@ const refused = "To tell you how to proceed, the user said:\n"
 // answered returns what a person said by way of a tool's result: why they
 // refused it, or what they chose when the agent asked.
 func answered(rec record) string {
-	if strings.HasPrefix(rec.Result.Raw, `{"questions"`) || strings.HasPrefix(rec.Result.Raw, `{"answers"`) {
+	if bytes.HasPrefix(rec.result, []byte(`{"questions"`)) || bytes.HasPrefix(rec.result, []byte(`{"answers"`)) {
+		result := rec.result.whole()
 		var all []string
-		rec.Result.Get("answers").ForEach(func(q, a gjson.Result) bool {
+		result.Get("answers").ForEach(func(q, a gjson.Result) bool {
 			all = append(all, q.Str+" "+a.String())
 			return true
 		})
-		if free := rec.Result.Get("response").Str; free != "" {
+		if free := result.Get("response").Str; free != "" {
 			all = append(all, free)
 		}
 		return strings.Join(all, "\n")
 	}
-	if rec.Result.Type != gjson.String { // a refusal has no other result
-		return ""
-	}
-	if _, why, ok := strings.Cut(rec.Result.Str, refused); ok {
+	// A refusal has no other result.
+	if _, why, ok := strings.Cut(rec.result.String(), refused); ok {
 		return strings.TrimSpace(why)
 	}
 	return ""
 }
 
-// flat is the text of a tool's result.
-func flat(content gjson.Result) string {
+// result is the text of a tool's result.
+func (b block) result() string {
+	content := b.content.whole()
 	if content.Type == gjson.String {
 		return content.Str
 	}

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"gt/lib/conversation"
+	"gt/lib/conversation/readertest"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
 	"gt/lib/sys/atomicfile"
@@ -544,6 +546,78 @@ func FuzzTail(f *testing.F) {
 	})
 }
 
+// A summary is the same whether it is made of all that a conversation says or of what
+// is read for a summary, which leaves out the texts that most of it consists of.
+func TestSummaryNeedsNoMore(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "made.jsonl")
+	if err := os.WriteFile(made, []byte(lines(
+		prompt("do it"),
+		use("a", "Bash", `{"command":"make","description":"Exit code 1"}`), result("a", "Exit code 1"),
+		use("", "Bash", `{"command":"make test"}`), result("", "Exit code 2"),
+		use("b", "Bash", `{"command":"apply_patch <<'E'\n*** Begin Patch\n*** Update File: p.go\n"}`), result("b", "ok"),
+		use("c", "Write", `{"file_path":"w.go","content":"file_path: x.go\n*** Begin Patch\n*** Add File: y.go"}`), result("c", "ok"),
+		use("d", "Edit", `{"path":"e.go","old_string":"a"}`), result("d", "ok"),
+		use("e", "mcp.edit", `{"filePath":"m.go","text":"b"}`), failed("e", "no \"such\" file"),
+		use("f", "Bash", `{"command":"rm"}`), failed("f", rejected),
+		assistant(`{"type":"text","text":"two at once"},{"type":"tool_use","id":"g","name":"Write","input":{"file_path":"g.go","content":""}},{"type":"tool_use","id":"h","name":"Bash","input":{"command":"go vet"}}`),
+		user(`[{"type":"tool_result","tool_use_id":"g","content":"The tool use was rejected","is_error":true},{"type":"tool_result","tool_use_id":"h","content":[{"type":"text","text":"fine"}]}]`),
+		use("i", "TodoWrite", `{"todos":[{"content":"one","status":"pending"}]}`), result("i", "ok"),
+		use("j", "update_plan", `{"plan":[{"step":"two","status":"pending"}]}`),
+		says("done"),
+	)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{made}
+	for _, pattern := range []string{"testdata/summary/*.jsonl", "testdata/*/projects/*/*.jsonl", "testdata/*/projects/*/*/*/*.jsonl"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		paths = append(paths, found...)
+	}
+	for _, path := range paths {
+		f := conversation.File{Client: "claude", Path: path}
+		all, _ := readertest.ReadFrom(t, Reader{}, f, 0, -1)
+		var short, long summary.Fold
+		short.With(same)
+		long.With(same)
+		left := 0
+		if _, err := (Reader{}).Read(f, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
+			short.Take(e)
+			switch e.Kind {
+			case conversation.Title, conversation.Folder, conversation.TodoList, conversation.Tracked:
+				return long.Take(e) // nobody else is given those
+			}
+			if len(all) == 0 {
+				t.Fatalf("%s: %+v is given for a summary only", path, e)
+			}
+			whole := all[0]
+			all = all[1:]
+			long.Take(whole)
+			if e.Text != whole.Text {
+				left += len(whole.Text)
+				whole.Text = ""
+			}
+			if e != whole {
+				t.Errorf("%s: %+v\nnot %+v", path, e, whole)
+			}
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		short.Seal()
+		long.Seal()
+		got, _ := json.Marshal(short)
+		want, _ := json.Marshal(long)
+		if string(got) != string(want) || len(all) > 0 {
+			t.Errorf("%s: %s\nnot %s, %d entries left", path, got, want, len(all))
+		}
+		if path == made && left == 0 {
+			t.Error("every text was read")
+		}
+	}
+}
+
 // A transcript of 30 MB, as they are: tool results of some kilobytes between a
 // request now and then.
 func BenchmarkTail(b *testing.B) {
@@ -556,7 +630,8 @@ func BenchmarkTail(b *testing.B) {
 	for size, n := 0, 0; size < 30<<20; n++ {
 		id := fmt.Sprint("t", n)
 		text := strings.Repeat("\tif err := settle.Flush(ctx); err != nil {\n", 1+r.IntN(300))
-		part := lines(use(id, "Bash", `{"command":"go test `+id+`"}`), result(id, text))
+		answer := strings.TrimSuffix(result(id, text), "}") + `,"toolUseResult":{"stdout":` + quote(text) + `}}` // noted twice
+		part := lines(use(id, "Bash", `{"command":"go test `+id+`"}`), answer)
 		if n%40 == 0 {
 			part = lines(prompt("request "+id)) + part + lines(says("answer to "+id))
 		}

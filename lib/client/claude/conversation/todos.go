@@ -1,9 +1,11 @@
 package claude
 
 import (
+	"bytes"
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -18,24 +20,25 @@ func (r *records) aside(e conversation.Entry, rec record) bool {
 		e.Kind, e.Text = kind, text
 		return r.each(e)
 	}
-	if !r.folder && rec.CWD != "" {
-		if r.folder = true; !give(conversation.Folder, rec.CWD) {
+	if !r.folder {
+		cwd := rec.cwd.String()
+		if r.folder = cwd != ""; r.folder && !give(conversation.Folder, cwd) {
 			return false
 		}
 	}
 	switch {
 	case rec.Kind == "custom-title" || rec.Kind == "ai-title":
 		e.Generated = rec.Kind == "ai-title"
-		return give(conversation.Title, rec.Title)
+		return give(conversation.Title, rec.title.String())
 	case rec.Kind == "file-history-snapshot":
-		return give(conversation.Tracked, tracked(rec.Snapshot))
+		return give(conversation.Tracked, tracked(rec.snapshot.whole()))
 	case rec.Hidden:
 	case rec.Kind == "attachment":
-		switch rec.Attachment.Get("type").Str {
+		switch a := rec.attachment.whole(); a.Get("type").Str {
 		case "todo_reminder":
-			return r.todos(e, conversation.WholeList, rec.Attachment.Get("content"))
+			return r.todos(e, conversation.WholeList, a.Get("content"))
 		case "task_reminder":
-			return r.todos(e, conversation.AllTasks, rec.Attachment.Get("content"))
+			return r.todos(e, conversation.AllTasks, a.Get("content"))
 		}
 	case rec.Kind == "user" && !rec.Compacted:
 		return r.task(e, rec)
@@ -65,16 +68,12 @@ const maxTracked = 64 << 10
 // single tasks, which the client also keeps in files of its own; those are the truth
 // where they are there.
 func (r *records) task(e conversation.Entry, rec record) bool {
-	result := rec.Result
 	// The key stands at the front, and other results are long.
-	if !strings.Contains(result.Raw[:min(len(result.Raw), 64)], `"task`) {
+	if !bytes.Contains(rec.result[:min(len(rec.result), 64)], []byte(`"task`)) {
 		return true
 	}
-	told := false
-	blocks(rec, func(b gjson.Result) bool {
-		told = told || b.Get("tool_use_id").Str != "" && b.Get("is_error").Type != gjson.True
-		return !told
-	})
+	result := rec.result.whole()
+	told := slices.ContainsFunc(rec.Message.blocks, func(b block) bool { return b.callID.String() != "" && !b.Failed })
 	one := result.Get("task")
 	id := result.Get("taskId").Str
 	switch {
