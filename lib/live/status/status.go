@@ -1,7 +1,6 @@
-// Package status says what an agent does now, from what is seen of it: its hooks,
-// its client's own registry, the end of its conversation, its screen, its process
-// and its pane of tmux. A status is derived whenever it is asked for, and never
-// stored.
+// Package status derives what an agent is doing from observations: its hooks, its
+// client's session registry, the end of its conversation, its screen, its process and
+// its tmux pane. A status is computed when it is needed, and never stored.
 package status
 
 import (
@@ -11,42 +10,42 @@ import (
 	"gt/lib/state/session"
 )
 
-// Status is what an agent does.
+// Status is what an agent is doing.
 type Status string
 
 const (
 	Running  Status = "running"
 	Waiting  Status = "waiting"  // it stopped or is blocked, and nobody has acknowledged that
-	Idle     Status = "idle"     // the same, acknowledged
-	Starting Status = "starting" // its process is new, and nothing tells of it yet
-	Error    Status = "error"    // it should run, and its tmux session is not there
+	Idle     Status = "idle"     // it waits, and somebody has acknowledged that
+	Starting Status = "starting" // its process is new, and there is no observation yet
+	Error    Status = "error"    // it should be running, but its tmux session is gone
 	Stopped  Status = "stopped"  // it ended
-	Unknown  Status = "unknown"  // nothing tells
+	Unknown  Status = "unknown"  // there is no observation
 )
 
-// Reason is why an agent waits; "" where that is not known.
+// Reason is why an agent waits, or "" if that is unknown.
 type Reason string
 
 const (
-	Permission Reason = "permission" // it asks whether it may do something
+	Permission Reason = "permission" // it asks for permission
 	Question   Reason = "question"   // it asks the person something else
 	Done       Reason = "done"       // its turn is over
 	Limited    Reason = "limited"    // its account has used up its limit
 	Failed     Reason = "failed"     // the model could not be reached
 )
 
-// Source is where an observation comes from. Of two that are as new, the greater
-// source holds.
+// Source is where an observation comes from. If two observations are equally new, the
+// one with the greater source wins.
 type Source int
 
 const (
-	Screen       Source = iota // what the pane shows; counts only for agents without hooks
-	Conversation               // its end
-	Registry                   // what the client notes of its own sessions
-	Hook                       // an event that the client told a hook
+	Screen       Source = iota // what the pane shows; only for agents without hooks
+	Conversation               // the end of the conversation
+	Registry                   // the client's records of its own sessions
+	Hook                       // an event that the client sent to a hook
 )
 
-// Observation is what a source says of an agent, and as of when.
+// Observation is what a source says about an agent at a time.
 type Observation struct {
 	Source Source
 	At     time.Time
@@ -54,7 +53,7 @@ type Observation struct {
 	Reason Reason
 }
 
-// Presence is whether something is there. Its zero value, no answer, says neither.
+// Presence says whether a process or pane exists. The zero value means unknown.
 type Presence int
 
 const (
@@ -63,38 +62,38 @@ const (
 	Dead
 )
 
-// Facts are all that is known of an agent.
+// Facts is all that is known about an agent.
 type Facts struct {
 	Now     time.Time
-	Desired bool      // it should run: somebody started it and nobody stopped it
-	Hooks   bool      // its client has hooks, so its screen does not count
-	Started time.Time // its process; what was seen before is another's
+	Desired bool      // it should be running: somebody started it and nobody stopped it
+	Hooks   bool      // its client has hooks, so its screen is ignored
+	Started time.Time // when its process began; older observations are ignored
 	Process Presence
-	Pane    Presence // what tmux says
+	Pane    Presence // according to tmux
 	// Acknowledged is when a person last saw that it waits.
 	Acknowledged time.Time
-	// MaxAge is how old an observation may be to tell what an agent does; 0 sets no
-	// bound. That it ended, tells one of any age.
+	// MaxAge is the maximum age of an observation; 0 means no limit. It does not
+	// apply to Stopped.
 	MaxAge time.Duration
 	Seen   []Observation
 }
 
-// Result is a status, since when it holds, and by what.
+// Result is a status and the observation that it is based on.
 type Result struct {
 	Status Status
 	Reason Reason
-	By     Observation // its zero value where no observation tells
+	By     Observation // the zero value if the status is not based on one
 }
 
-// starting is how long a new process has to tell of itself.
+// starting is how long a process without observations counts as starting.
 const starting = 5 * time.Second
 
-// ahead is how far in the future an observation may be dated, since a clock was set
-// back after it was made. What is further ahead was dated by a clock that was wrong.
+// ahead is how far in the future an observation can be, because the clock was set back
+// since. One that is further ahead is ignored: the clock was wrong when it was made.
 const ahead = 24 * time.Hour
 
-// Of derives the status. That something is dead holds whatever was seen before; of
-// what is seen, the newest holds. An answer that did not come changes nothing.
+// Of derives the status. A dead process or pane overrides all observations. Otherwise
+// the newest observation wins. An unknown presence changes nothing.
 func Of(f Facts) Result {
 	switch {
 	case f.Pane == Dead && f.Desired:
@@ -114,7 +113,7 @@ func Of(f Facts) Result {
 	return Result{Status: newest.Status, Reason: newest.Reason, By: newest}
 }
 
-// newest is the observation that holds, if any does.
+// newest returns the newest valid observation.
 func (f Facts) newest() (newest Observation, found bool) {
 	for _, o := range f.Seen {
 		age := f.Now.Sub(o.At)
@@ -135,8 +134,8 @@ func (f Facts) newest() (newest Observation, found bool) {
 	return newest, found
 }
 
-// OfHeartbeat is what a home's last sign of life says. One that does not say what
-// the agent does, as another program's, says that it ran.
+// OfHeartbeat returns the observation of a home's last heartbeat. A heartbeat without a
+// state, such as another program's, means that the agent was running.
 func OfHeartbeat(h *keepalive.Heartbeat) Observation {
 	if h == nil {
 		return Observation{}
@@ -151,7 +150,8 @@ func OfHeartbeat(h *keepalive.Heartbeat) Observation {
 	return o
 }
 
-// OfRecord is what a session's record says of its end; nothing of one that goes on.
+// OfRecord returns the observation that a session has ended, according to its record, or
+// the zero value if it has not.
 func OfRecord(r *session.Record) Observation {
 	if r == nil || !r.Ended() {
 		return Observation{}
@@ -159,8 +159,8 @@ func OfRecord(r *session.Record) Observation {
 	return Observation{Source: Hook, At: r.EndedAt, Status: Stopped}
 }
 
-// ProcessOf is what a session's record shows of its process. Of one that cannot be
-// looked at from here there is no answer.
+// ProcessOf returns whether the process in a session's record exists. It returns NoAnswer
+// if that cannot be determined from here.
 func ProcessOf(r *session.Record) Presence {
 	switch {
 	case r == nil || r.Elsewhere():

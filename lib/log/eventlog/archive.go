@@ -16,25 +16,23 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Archive is where the lines that tell of a session's life go when they leave
-// the log, so that every session that ever ran stays answerable: a log of its
-// own, in the archive's folder. It is only ever appended to.
+// Archive returns the log of the life-cycle events that have left this log, so that every
+// session that ever ran can be found. gt only appends to it.
 //
-// A reader who opens the log first and the archive after it finds every such
-// line in one of the two, and at times, while a prune runs or after one was
-// killed, in both.
+// A reader that opens the log first and then the archive finds every such event in one of
+// them. While a prune runs, or after one was killed, an event can be in both.
 func (l Log) Archive() Log { return Log(l.archive().Path(archiveName)) }
 
-// archiveName is the archive's name in its folder.
+// archiveName is the name of the archive's file in its folder.
 const archiveName = "sessions.jsonl"
 
-// archive is the archive's folder: in a town others write to it as well.
+// archive returns the archive's folder, to which others write as well in a town.
 func (l Log) archive() place.Shared {
 	return place.SharedIn(filepath.Dir(string(l)), ".sessions", "archive")
 }
 
-// segment is a name for the log that is set aside now. The number orders what
-// was set aside whatever the clock did.
+// segment returns the path for a log that is rotated now. The number gives the order of
+// the rotations even if the clock was changed.
 func (l Log) segment(now time.Time) string {
 	n := 1
 	if all := l.Segments(); len(all) > 0 {
@@ -43,8 +41,7 @@ func (l Log) segment(now time.Time) string {
 	return l.archive().Path(fmt.Sprintf("events-%06d-%s.jsonl", n, now.UTC().Format("20060102T150405Z")))
 }
 
-// Segments returns the paths of the logs that were set aside by a rotation, the
-// oldest first.
+// Segments returns the paths of the rotated logs, the oldest first.
 func (l Log) Segments() []string {
 	dir := l.archive().Path("")
 	entries, err := os.ReadDir(dir)
@@ -63,8 +60,7 @@ func (l Log) Segments() []string {
 	return all
 }
 
-// number returns which in the order of rotations a segment is, 0 for a file
-// that is none.
+// number returns the number of a rotated log, or 0 for any other file.
 func number(path string) int {
 	name, ok := strings.CutPrefix(filepath.Base(path), "events-")
 	digits, _, dash := strings.Cut(name, "-")
@@ -75,7 +71,8 @@ func number(path string) int {
 	return n
 }
 
-// undoArchive takes back what was carried over and set aside.
+// undoArchive removes what an unfinished prune or rotation has added to the archive's
+// folder.
 func (l Log) undoArchive(i intent) error {
 	dir, err := l.archive().Open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +93,7 @@ func (l Log) undoArchive(i intent) error {
 	return atomicfile.Error("undo a prune in", string(l.Archive()), err)
 }
 
-// setAside gives the old log its second name.
+// setAside links the old log to its path among the rotated ones.
 func (w *rewrite) setAside() error {
 	top, err := atomicfile.OpenFolder(filepath.Dir(string(w.log)))
 	if err != nil {

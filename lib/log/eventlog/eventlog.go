@@ -1,14 +1,14 @@
-// Package eventlog appends to and reads the town's log of what happened,
-// <town>/.events.jsonl: one JSON object a line, in the form of Gas Town's own
-// log, so that each side reads the other's.
+// Package eventlog appends to and reads the town's event log, <town>/.events.jsonl. It
+// has one JSON object per line, in the format of Gas Town's log, so that each can read
+// what the other wrote.
 //
 //	{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"session_start",
 //	 "actor":"gastown/crew/max","payload":{…},"visibility":"feed"}
 //
-// A line is written by one write under a lock (flock on .events.jsonl.lock,
-// which is Gas Town's lock too), so lines of several processes never mix. A
-// process that dies inside its write leaves a torn last line; the next append
-// ends that line first, and readers pass it over.
+// A line is written with one write under a lock (flock on .events.jsonl.lock, which Gas
+// Town uses too), so lines of several processes never mix. A process that dies during
+// its write leaves an incomplete last line. The next append ends that line first, and
+// readers skip it.
 package eventlog
 
 import (
@@ -31,14 +31,14 @@ import (
 // The types of events that gt itself writes.
 const (
 	SessionStart  = "session_start"
-	SessionResume = "session_resume" // a session that had ended, or lost its process, goes on
+	SessionResume = "session_resume" // a session that had ended, or lost its process, continues
 	SessionEnd    = "session_end"
 	Handoff       = "handoff"
-	HookError     = "hook_error" // a hook failed and kept quiet about it to its agent
+	HookError     = "hook_error" // a hook failed and did not tell its agent
 )
 
-// Lifecycle reports whether events of a type tell of a session's life: its existence,
-// its place in a chain or its outcome.
+// Lifecycle reports whether events of a type are about the life cycle of a session: its
+// start, its place in a chain or its outcome.
 func Lifecycle(kind string) bool {
 	switch kind {
 	case SessionStart, SessionResume, SessionEnd, Handoff:
@@ -47,8 +47,8 @@ func Lifecycle(kind string) bool {
 	return false
 }
 
-// Event is one line of the log. Payload is kept as it was read, so that keys
-// that we do not know are passed through.
+// Event is one line of the log. Payload is kept as it was read, so that unknown keys are
+// preserved.
 type Event struct {
 	Time       Time            `json:"ts"`
 	Source     string          `json:"source"`
@@ -58,7 +58,7 @@ type Event struct {
 	Visibility string          `json:"visibility"`
 }
 
-// Time is a time as the log writes it: RFC 3339, UTC, milliseconds.
+// Time is a time in the log's format: RFC 3339, UTC, with milliseconds.
 type Time struct{ time.Time }
 
 const timeFormat = "2006-01-02T15:04:05.000Z"
@@ -71,21 +71,20 @@ func (t Time) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads any RFC 3339 time.
 func (t *Time) UnmarshalJSON(data []byte) error { return t.Time.UnmarshalJSON(data) }
 
-// lockWait bounds how long an append waits for others, each of which holds the
+// lockWait bounds how long an append waits for other processes, each of which holds the
 // lock for less than a millisecond.
 const lockWait = 2 * time.Second
 
-// Log is an event log; its value is the path of the file.
+// Log is the path of an event log.
 type Log string
 
-// Append adds an event with that payload, which is marshalled to JSON. It
-// returns once the line stands in the file, whole; it does not wait for the
-// disk.
+// Append appends an event with this payload, which it marshals to JSON. When it returns,
+// the complete line is in the file, but not synced to disk.
 func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 	return l.append(now, kind, actor, payload, false)
 }
 
-// append is Append; shared says that others can write to the log's folder.
+// append is Append. shared says that others can write to the log's folder.
 func (l Log) append(now time.Time, kind, actor string, payload any, shared bool) error {
 	p, err := json.Marshal(payload)
 	if err != nil {
@@ -126,9 +125,8 @@ func (l Log) append(now time.Time, kind, actor string, payload any, shared bool)
 	return nil
 }
 
-// AppendOr is Append, and where the log cannot be written, or somebody holds its
-// lock, it appends to the spare one instead and warns of what was wrong. A spare log
-// of "" is none.
+// AppendOr is Append, but if the log cannot be written or locked, it appends to the spare
+// log instead and passes the error to warn. If spare is "", there is no spare log.
 func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor string, payload any) error {
 	err := l.append(now, kind, actor, payload, spare != "")
 	if err == nil || spare == "" || spare.Append(now, kind, actor, payload) != nil {
@@ -138,8 +136,8 @@ func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor st
 	return nil
 }
 
-// prepare makes the town's folder where it is missing. The town may be reached
-// through a symbolic link: what it leads to has to be the user's.
+// prepare creates the town's folder if it is missing. The town may be reached through a
+// symbolic link, but the folder that it leads to must belong to the user.
 func (l Log) prepare() error {
 	dir := filepath.Dir(string(l))
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -148,7 +146,7 @@ func (l Log) prepare() error {
 	return atomicfile.EnsurePrivateDir(dir)
 }
 
-// oneName reports that an opened file has another name as well.
+// oneName returns an error if an open file has a second hard link.
 func oneName(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -157,7 +155,7 @@ func oneName(f *os.File) error {
 	return atomicfile.OneName(info)
 }
 
-// endsTorn reports whether the last line was never finished.
+// endsTorn reports whether the last line is incomplete.
 func endsTorn(f *os.File) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -170,14 +168,14 @@ func endsTorn(f *os.File) (bool, error) {
 	return last[0] != '\n', nil
 }
 
-// tailSize is how much of the log Last looks at.
+// tailSize is how many bytes Last reads at the end of a log.
 const tailSize = 64 << 10
 
-// Last returns the last event of the session at the end of the log, its last
-// 64 KiB, among the given types; where there is none, the same of the archive,
-// to which a prune or a rotation may just have moved it; else the zero Event. It
-// is how what was killed between an event and its record is not logged twice. It
-// never fails, for a log that cannot be read has nothing.
+// Last returns the session's last event of the given types in the last 64 KiB of the log.
+// If there is none, it looks at the end of the archive, to which a prune or a rotation may
+// just have moved the event. Otherwise, and for a log that cannot be read, it returns the
+// zero Event. It lets a process that was killed between an event and its record avoid
+// logging the event twice.
 func (l Log) Last(session string, types ...string) Event {
 	if e := l.last(session, types); e.Type != "" {
 		return e
@@ -200,7 +198,7 @@ func (l Log) last(session string, types []string) (last Event) {
 		return Event{}
 	}
 	for line := range bytes.Lines(buf) {
-		// A line without its end was torn: no reader will count it.
+		// Readers skip an incomplete line.
 		if !bytes.HasSuffix(line, []byte("\n")) || !bytes.Contains(line, []byte(session)) ||
 			!gjson.ValidBytes(line) || gjson.GetBytes(line, "payload.session_id").Str != session {
 			continue
@@ -213,7 +211,7 @@ func (l Log) last(session string, types []string) (last Event) {
 	return last
 }
 
-// lock takes the log's lock, which in a workspace of Gas Town that takes as well.
+// lock acquires the log's lock. In a Gas Town workspace, Gas Town uses the same lock.
 func (l Log) lock(wait time.Duration) (*flock.Lock, error) {
 	path := string(l) + ".lock"
 	if missing(filepath.Join(filepath.Dir(path), "mayor", "town.json")) {
@@ -222,7 +220,7 @@ func (l Log) lock(wait time.Duration) (*flock.Lock, error) {
 	return flock.AcquireCommon(path, wait)
 }
 
-// Size is the log's size in bytes, 0 where there is none.
+// Size returns the size of the log in bytes, 0 if there is none.
 func (l Log) Size() (int64, error) {
 	info, err := os.Lstat(string(l))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -233,10 +231,10 @@ func (l Log) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Read calls each for every whole event in the log, oldest first, until it
-// returns false. What is no event is passed over: a torn last line, bytes that
-// are no JSON, an object without a type. Lines may be of any length; memory
-// holds the longest. A log that does not exist has no events.
+// Read calls each for every event in the log, the oldest first, until each returns false.
+// It skips lines that are not events: an incomplete last line, invalid JSON, an object
+// without a type. Lines can have any length; the longest is held in memory. A log that
+// does not exist has no events.
 func (l Log) Read(each func(Event) bool) error {
 	f, err := atomicfile.Open(string(l))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -254,8 +252,8 @@ func (l Log) Read(each func(Event) bool) error {
 	})
 }
 
-// Scan calls each for every line of r that ends in a line feed, without it,
-// until it returns false. The bytes are only valid during the call.
+// Scan calls each for every line of r that ends in a line feed, without the line feed,
+// until each returns false. The bytes are valid only during the call.
 func Scan(r io.Reader, each func(line []byte) bool) error {
 	buf := make([]byte, 0, 64<<10)
 	for {
@@ -267,7 +265,7 @@ func Scan(r io.Reader, each func(line []byte) bool) error {
 		buf = buf[:seen+n]
 		start := 0
 		for {
-			from := max(start, seen) // what was seen before holds no line feed
+			from := max(start, seen) // the bytes before seen have no line feed
 			end := bytes.IndexByte(buf[from:], '\n')
 			if end < 0 {
 				break

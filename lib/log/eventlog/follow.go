@@ -13,19 +13,18 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// pollEvery is how often a follower looks for more. There is no dependable
-// notice of a change that works on every file system.
+// pollEvery is how often a follower looks for new lines. No notification of changes works
+// reliably on every file system.
 const pollEvery = 100 * time.Millisecond
 
-// Follow calls each for the last lines of the log, and then for every line as it
-// is appended, without its line feed, until ctx is done or each returns false.
-// The bytes are only valid during the call. It begins where recent lines follow,
-// or, where wanted is not nil, so many of those that are wanted.
+// Follow calls each for the last lines of the log, and then for every line that is
+// appended, without its line feed, until ctx is done or each returns false. The bytes are
+// valid only during the call. It begins with the last recent lines, or, if wanted is not
+// nil, with the last recent lines for which wanted returns true.
 //
-// Each line comes once and in order, also when the log is pruned or rotated
-// meanwhile, however often: what a prune left in the new log is known by the old
-// one, which is read to its end first. A log that does not exist yet is waited
-// for.
+// It passes each line once and in order, even if the log is pruned or rotated meanwhile:
+// it reads the old log to its end first, and skips the lines in the new log that were
+// also in the old one. It waits for a log that does not exist yet.
 func (l Log) Follow(ctx context.Context, recent int, wanted func(Head) bool, each func(line []byte) bool) error {
 	f := follower{log: l, each: each}
 	defer f.close()
@@ -49,15 +48,15 @@ func (l Log) Follow(ctx context.Context, recent int, wanted func(Head) bool, eac
 	}
 }
 
-// follower is where somebody who follows a log stands.
+// follower is the state of a call of Follow.
 type follower struct {
 	log      Log
 	each     func([]byte) bool
 	enough   bool
 	file     *os.File // nil while there is none
-	at       int64    // what was told of it
-	size     int64    // that it had when it was last read
-	segments []string // of the archive that were there already
+	at       int64    // the end of the last line that was passed on
+	size     int64    // the size of file when it was last read
+	segments []string // the rotated logs that are known already
 }
 
 func (f *follower) close() {
@@ -66,7 +65,7 @@ func (f *follower) close() {
 	}
 }
 
-// start opens the log and stands recent lines before its end.
+// start opens the log and moves to the last recent lines.
 func (f *follower) start(recent int, wanted func(Head) bool) error {
 	f.segments = f.log.Segments()
 	file, err := atomicfile.Open(string(f.log))
@@ -85,7 +84,7 @@ func (f *follower) start(recent int, wanted func(Head) bool) error {
 	return atomicfile.Error("read", string(f.log), err)
 }
 
-// lastLines returns where the last n whole lines before size begin.
+// lastLines returns the offset of the last n complete lines before size.
 func lastLines(r io.ReaderAt, size int64, n int) (int64, error) {
 	var buf [32 << 10]byte
 	feeds := 0
@@ -108,7 +107,7 @@ func lastLines(r io.ReaderAt, size int64, n int) (int64, error) {
 	return 0, nil
 }
 
-// lastWanted returns where the last n lines before size that are wanted begin.
+// lastWanted returns the offset of the last n wanted lines before size.
 func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64, error) {
 	var begins []int64 // of the last n
 	end, err := heads(r, 0, size, func(h Head, at, _ int64) {
@@ -125,11 +124,11 @@ func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64
 	return begins[0], nil
 }
 
-// catchUp tells all that was appended since, also to logs that have taken this
-// one's place.
+// catchUp passes on all lines that were appended since, also those in logs that have
+// replaced this one.
 func (f *follower) catchUp() error {
-	// First the log that has the name now, then the names of those that were
-	// set aside: one that is set aside in between is in the list.
+	// Open the current log before listing the rotated ones: a log that is rotated in
+	// between is in the list.
 	now, err := atomicfile.Open(string(f.log))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -139,7 +138,7 @@ func (f *follower) catchUp() error {
 		return f.tell()
 	}
 	if f.file != nil {
-		// Another has its place: nobody appends to this one any more.
+		// The log was replaced, so nobody appends to this one any more.
 		if err := f.tell(); err != nil || f.enough {
 			if now != nil {
 				now.Close()
@@ -160,7 +159,7 @@ func (f *follower) catchUp() error {
 		}
 		s, err := atomicfile.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a rotation that was taken back
+			continue // the rotation was undone
 		} else if err != nil {
 			if now != nil {
 				now.Close()
@@ -175,13 +174,13 @@ func (f *follower) catchUp() error {
 	} else if now != nil {
 		now.Close()
 	}
-	// A rotation begins an empty log, so only the first that follows can hold
-	// what was told already, and that only after a prune.
+	// A rotation begins an empty log. So only the first log that follows can have lines
+	// that were passed on already, and only after a prune.
 	pruned := f.file != nil
 	for len(next) > 0 && !f.enough {
 		n := next[0]
 		next = next[1:]
-		if f.file != nil && same(n, f.file) { // it was set aside
+		if f.file != nil && same(n, f.file) { // it was rotated
 			n.Close()
 			pruned = false
 			continue
@@ -207,14 +206,14 @@ func (f *follower) catchUp() error {
 	return nil
 }
 
-// tell reads what was appended to the file since.
+// tell passes on the lines that were appended to the file since.
 func (f *follower) tell() error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return atomicfile.Error("read", string(f.log), err)
 	}
 	if info.Size() == f.size {
-		return nil // what it ends with was torn, and stays so; it need not be read again
+		return nil // no need to read an incomplete last line again
 	}
 	f.size = info.Size()
 	if info.Size() < f.at { // emptied in place
@@ -230,9 +229,9 @@ func (f *follower) tell() error {
 	return atomicfile.Error("read", string(f.log), err)
 }
 
-// firstNew returns where in a new log the first line begins that is not in the
-// old one. A prune leaves lines out and changes neither their bytes nor their
-// order, so the lines that the two share are found in one walk along both.
+// firstNew returns the offset in a new log of the first line that is not in the old one.
+// A prune removes lines but does not change their content or order, so one pass over both
+// logs finds the lines that they share.
 func firstNew(old io.ReaderAt, size int64, now *os.File) (int64, error) {
 	info, err := now.Stat()
 	if err != nil {
@@ -253,7 +252,7 @@ func firstNew(old io.ReaderAt, size int64, now *os.File) (int64, error) {
 			} else if err != nil {
 				return at, err
 			}
-			// Of longer lines the beginning, which has their time, has to do.
+			// For long lines, only the beginning is compared. It has the time.
 			found = bytes.Equal(have, want)
 			if _, _, err := olds.rest(io.Discard); err != nil {
 				return at, err

@@ -14,26 +14,25 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxHead is how much of a line is looked at to say what it is. What an event
-// begins with (ts, type, actor, session) stands in its first hundreds of bytes;
-// the rest of a longer line is passed on without being held in memory.
+// maxHead is how many bytes of a line are examined. The fields of interest (ts, type,
+// actor, session) are in the first few hundred bytes. The rest of a longer line is
+// copied without being held in memory.
 const maxHead = 1 << 20
 
-// maxType is how much of a type is looked at: types are counted by name, and a
-// hostile log may have a megabyte of each.
+// maxType is how many bytes of a type are kept: types are counted by name, and a hostile
+// log can have types of a megabyte each.
 const maxType = 200
 
-// Head is what the beginning of a line says: enough to tell how much longer the
-// line is worth keeping.
+// Head has the fields at the beginning of an event that decide how long it is kept.
 type Head struct {
-	Time    time.Time // zero where the line says none that can be read
-	Type    string    // "" where it is no event; of a longer one its first 200 bytes
+	Time    time.Time // zero if the line has no valid time
+	Type    string    // "" if the line is not an event; at most 200 bytes
 	Session string    // payload.session_id
-	CWD     string    // payload.cwd: where that session's own record lies
+	CWD     string    // payload.cwd: the folder that has the session's record
 }
 
-// Lifecycle reports whether the line tells of a session's life: its existence, its
-// place in a chain or its outcome. Such lines outlive the log (see Archive).
+// Lifecycle reports whether the event is about the life cycle of a session: its start,
+// its place in a chain or its outcome. Such events outlive the log (see Archive).
 func (h Head) Lifecycle() bool { return Lifecycle(h.Type) }
 
 func head(line []byte) Head {
@@ -48,10 +47,9 @@ func head(line []byte) Head {
 	return h
 }
 
-// Heads calls each for every line of the log that ends in a line feed, the
-// oldest first, with the line's size; at is where in the file it begins. Memory
-// does not grow with the log nor with the length of a line. A log that does not
-// exist has no lines.
+// Heads calls each for every line of the log that ends in a line feed, the oldest first,
+// with the line's offset in the file and its size in bytes. It needs no more memory for
+// a large log or a long line. A log that does not exist has no lines.
 func (l Log) Heads(each func(h Head, at, size int64)) error {
 	f, err := atomicfile.Open(string(l))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +61,7 @@ func (l Log) Heads(each func(h Head, at, size int64)) error {
 	return ScanHeads(f, each)
 }
 
-// ScanHeads is Heads for a file that is open.
+// ScanHeads is Heads for an open file.
 func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
 	info, err := f.Stat()
 	if err == nil {
@@ -72,8 +70,8 @@ func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
 	return atomicfile.Error("read", f.Name(), err)
 }
 
-// heads is Heads for the bytes of f from one offset to another; it returns
-// where the last whole line ends.
+// heads is Heads for the bytes of f between two offsets. It returns the end of the last
+// complete line.
 func heads(f io.ReaderAt, from, to int64, each func(h Head, at, size int64)) (int64, error) {
 	r := newLines(f, from, to)
 	for {
@@ -90,21 +88,21 @@ func heads(f io.ReaderAt, from, to int64, each func(h Head, at, size int64)) (in
 	}
 }
 
-// lines goes through a part of a file by the line, without holding more of a
-// line than its beginning.
+// lines reads a part of a file line by line. It holds only the beginning of each line in
+// memory.
 type lines struct {
 	r     *bufio.Reader
-	at    int64 // where the line begins
+	at    int64 // the offset of the line
 	begin []byte
-	more  bool // begin is not the whole line
+	more  bool // begin is not the complete line
 }
 
 func newLines(f io.ReaderAt, from, to int64) *lines {
 	return &lines{r: bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), maxHead), at: from}
 }
 
-// next returns the beginning of the next line, which is the whole of most;
-// io.EOF where there is none. The bytes are valid until rest.
+// next returns the beginning of the next line, which for most lines is all of it, or
+// io.EOF. The bytes are valid until rest is called.
 func (l *lines) next() ([]byte, error) {
 	begin, err := l.r.ReadSlice('\n')
 	l.more = errors.Is(err, bufio.ErrBufferFull)
@@ -115,8 +113,8 @@ func (l *lines) next() ([]byte, error) {
 	return begin, err
 }
 
-// rest writes the line that next found to w, with its line feed, and goes on to
-// the following one. whole is false for a last line without a line feed.
+// rest writes the line that next found to w, with its line feed, and moves to the next
+// one. whole is false for a last line without a line feed.
 func (l *lines) rest(w io.Writer) (size int64, whole bool, err error) {
 	for {
 		n, err := w.Write(l.begin)

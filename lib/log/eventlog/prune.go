@@ -15,41 +15,41 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// ErrReplaced is what a prune gives when another program replaced the log while
-// it ran. Nothing was changed; the next one finds the new log.
+// ErrReplaced is returned by a prune if another program replaced the log meanwhile.
+// Nothing was changed; the next prune works on the new log.
 var ErrReplaced = errors.New("another program replaced it meanwhile")
 
-// Pruning says what may leave the log.
+// Pruning says which events to remove from the log.
 type Pruning struct {
-	// Expired reports whether an event has outlived its time. It must answer
-	// the same each time, and is called for events only.
+	// Expired reports whether an event is too old to keep. It is called only for
+	// events, and must return the same result each time.
 	Expired func(Head) bool
 	// Live reports whether the session of an expired session_start or
-	// session_resume is still at work: then all of that session's events stay.
-	// It may be nil.
+	// session_resume still runs. If so, all events of that session stay. It may be
+	// nil.
 	Live func(Head) bool
-	// Keep is how many events stay at least, the newest ones, expired or not.
+	// Keep is the minimum number of events to keep: the newest ones, expired or not.
 	Keep int
-	// Archive is whether lines that tell of a session's life are carried over
-	// to the archive.
+	// Archive says whether life-cycle events that leave the log are moved to the
+	// archive.
 	Archive bool
-	// DryRun counts and changes nothing.
+	// DryRun only counts, and changes nothing.
 	DryRun bool
-	// Progress hears from time to time how many bytes of how many are done.
-	// May be nil.
+	// Progress is called from time to time with the number of bytes that are done,
+	// and of how many. It may be nil.
 	Progress func(done, total int64)
 }
 
-// Pruned is what a prune did, or with DryRun would do.
+// Pruned is what a prune did, or would do with DryRun.
 type Pruned struct {
 	Events  int            // in the log before
-	Removed map[string]int // how many left, by type
-	Before  int64          // the log's size in bytes
+	Removed map[string]int // how many were removed, by type
+	Before  int64          // the size of the log in bytes
 	After   int64
-	Carried int // lines carried over to the archive
+	Carried int // lines that were moved to the archive
 }
 
-// Total is how many events left the log.
+// Total returns how many events were removed.
 func (p Pruned) Total() int {
 	n := 0
 	for _, k := range p.Removed {
@@ -59,25 +59,25 @@ func (p Pruned) Total() int {
 }
 
 const (
-	// turnWait is how long a prune waits for another to end.
+	// turnWait is how long a prune waits for another prune.
 	turnWait = 500 * time.Millisecond
-	// pruneWait is how long a prune waits for appenders, who each hold the lock
-	// for less than a millisecond.
+	// pruneWait is how long a prune waits for appenders, each of which holds the
+	// lock for less than a millisecond.
 	pruneWait = 30 * time.Second
-	// shortTail is how much of what was appended while a prune ran it copies
-	// while everybody waits; more than that it copies before.
+	// shortTail is how many appended bytes a prune copies while it holds the lock.
+	// It copies the rest before, without the lock.
 	shortTail = 64 << 10
-	maxTypes  = 1000 // that are counted by name; a hostile log has more
+	maxTypes  = 1000 // types that are counted by name; a hostile log can have more
 )
 
-// Prune takes the expired events out of the log. Appenders go on meanwhile, and
-// what they add is in the new log; a reader that has the old one open reads that
-// to its end. The log keeps its mode and owner. What is no event stays, for
-// nobody can say how old it is.
+// Prune removes the expired events from the log. Others can append meanwhile, and what
+// they append is in the new log. A reader that has the old log open can read it to its
+// end. The log keeps its mode and owner. Lines that are not events stay, because their
+// age is unknown.
 //
-// The log is replaced whole: whoever is killed in here leaves the old log or
-// the new one, and the next prune clears away what it left half done. Only one
-// process prunes or rotates a log at a time; another gets flock.ErrBusy.
+// The log is replaced atomically: a prune that is killed leaves the old log or the new
+// one, and the next prune removes its temporary files. Only one process prunes or
+// rotates a log at a time; others get flock.ErrBusy.
 func (l Log) Prune(p Pruning) (Pruned, error) {
 	if p.DryRun {
 		f, err := atomicfile.Open(string(l))
@@ -113,13 +113,13 @@ func (l Log) Prune(p Pruning) (Pruned, error) {
 	return s.pruned, err
 }
 
-// survey is what a first look at the log says about which lines leave it.
+// survey is the result of a first pass, which decides which lines to remove.
 type survey struct {
 	Pruning
 	pruned Pruned
-	end    int64            // of the last whole line
-	live   map[string]int64 // the sessions that are still at work, and where that was seen
-	from   int64            // expired events from here on stay all the same
+	end    int64            // of the last complete line
+	live   map[string]int64 // the sessions that still run, with the offset of the event that says so
+	from   int64            // expired events at and after this offset stay, because of Keep
 }
 
 func (l Log) survey(f *os.File, p Pruning) (survey, error) {
@@ -131,13 +131,13 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	}
 	s.pruned.Before = info.Size()
 	s.from = info.Size()
-	total := 2 * info.Size() // this look, and the writing
+	total := 2 * info.Size() // this pass and the one that writes
 	if p.DryRun {
 		total = info.Size()
 	}
 	report := reporter(p.Progress, total, 0)
 
-	// The newest of those that may go, as many as may have to stay.
+	// The newest expired events, as many as may have to stay because of Keep.
 	type mark struct {
 		at, size int64
 		kind     string
@@ -197,7 +197,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	return s, nil
 }
 
-// leaves reports whether the line leaves the log.
+// leaves reports whether the line is removed from the log.
 func (s *survey) leaves(h Head, at int64) bool {
 	if h.Type == "" || h.Time.IsZero() || at >= s.from {
 		return false
@@ -210,15 +210,15 @@ func (s *survey) leaves(h Head, at int64) bool {
 
 // Rotated is what a rotation did.
 type Rotated struct {
-	Path    string // what the old log is called now, "" when there was nothing to rotate
-	Events  int    // that are in it
+	Path    string // the new path of the old log, "" if there was nothing to rotate
+	Events  int    // in the old log
 	Bytes   int64
-	Carried int // lines carried over to the archive
+	Carried int // lines that were copied to the archive
 }
 
-// Rotate sets the whole log aside, as events-<time>.jsonl in the archive's
-// folder, and begins an empty one. What tells of sessions' lives is carried over
-// to the archive first. The promises of Prune hold for it, too.
+// Rotate moves the whole log to events-<number>-<time>.jsonl in the archive's folder and
+// begins an empty one. It copies life-cycle events to the archive first. It makes the
+// same promises as Prune.
 func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, error) {
 	var r Rotated
 	err := l.replace(func(w *rewrite) (bool, error) {
@@ -240,7 +240,7 @@ func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, e
 			r.Carried++
 			return archived
 		}
-		// What comes after the last line feed now may be whole in a moment.
+		// A last line without a line feed may be completed in a moment.
 		if w.end, err = heads(w.old, 0, info.Size(), func(Head, int64, int64) {}); err != nil {
 			return false, err
 		}
@@ -256,60 +256,60 @@ func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, e
 	return r, err
 }
 
-// A fate is what becomes of a line.
+// A fate is what happens to a line.
 type fate int
 
 const (
 	stays    fate = iota
-	goes          // leaves the log
-	archived      // leaves the log for the archive
+	goes          // is removed
+	archived      // is moved to the archive
 )
 
-// rewrite is a log on its way to be replaced.
+// rewrite is the state of a log's replacement.
 type rewrite struct {
 	log     Log
 	old     *os.File
 	new     *os.File
-	archive *os.File // nil until something is carried over
+	archive *os.File // nil until a line is moved there
 	toNew   *bufio.Writer
 	toOld   *bufio.Writer // to the archive
 
-	end     int64                      // of the lines whose fate was decided; what follows was appended since
-	tail    func(from, to int64) error // decides about that while everybody waits; nil: it stays
-	segment string                     // what the old log is called from then on, "" when it goes
+	end     int64                      // of the lines that were decided about; later lines were appended since
+	tail    func(from, to int64) error // decides about the later lines under the lock; nil: they stay
+	segment string                     // the new path of the old log, "" if it is not kept
 
 	begun intent
 }
 
-// intent is written before anything is changed, as <log>.pruning.json, so that
-// what a killed process left half done can be undone.
+// intent is written to <log>.pruning.json before anything is changed, so that a prune
+// which was killed can be undone.
 type intent struct {
 	// Log is the inode of the old log.
 	Log uint64 `json:"log"`
-	// Archive is the size that the archive had before, in bytes.
+	// Archive is the size of the archive before, in bytes.
 	Archive int64 `json:"archive"`
-	// Segment is the second name that the old log gets.
+	// Segment is the new path of the old log.
 	Segment string `json:"segment,omitempty"`
 }
 
-// The names of what is on its way. They are always the same, for only one
-// process prunes at a time.
+// The names of the temporary files. They are always the same, because only one process
+// prunes at a time.
 func (l Log) newPath() string    { return string(l) + ".pruning" }
 func (l Log) intentPath() string { return string(l) + ".pruning.json" }
 
-// replace has decide write a new log, and puts it in the place of the old one
-// unless decide says no.
+// replace has decide write a new log, and puts it in the place of the old one unless
+// decide returns false.
 //
-//  1. The intent is on disk: how long the archive was.
-//  2. decide writes what stays to the new log and what is carried over to the
-//     archive, while others append to the old one.
-//  3. With the log's lock held, the rest that was appended is copied.
-//  4. All of it is on disk. The old log gets its second name, if any, and the
-//     new one takes its place.
-//  5. The intent is removed.
+//  1. Write the intent to disk: how long the archive was.
+//  2. decide writes the lines that stay to the new log and others to the archive, while
+//     other processes append to the old log.
+//  3. Take the log's lock and copy the lines that were appended meanwhile.
+//  4. Sync everything to disk. Link the old log to its new path, if it has one, and
+//     rename the new log to the old one's name.
+//  5. Remove the intent.
 //
-// Whether 4 happened is told by the new log's own name: the rename takes it
-// away.
+// The temporary name of the new log tells whether step 4 happened: the rename removes
+// it.
 func (l Log) replace(decide func(*rewrite) (bool, error)) (err error) {
 	if missing(string(l)) && missing(l.intentPath()) && missing(l.newPath()) {
 		return nil
@@ -352,12 +352,12 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// undo takes back what a killed prune, or one that failed, left half done.
+// undo undoes an unfinished prune, which was killed or failed.
 func (l Log) undo() error {
 	data, err := atomicfile.Read(l.intentPath(), 1<<20)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return atomicfile.Remove(l.newPath()) // it died before it changed anything else
+		return atomicfile.Remove(l.newPath()) // it had not changed anything else yet
 	case err != nil:
 		return err
 	}
@@ -366,7 +366,7 @@ func (l Log) undo() error {
 		return atomicfile.Error("read", l.intentPath(), err)
 	}
 	if _, err := os.Lstat(l.newPath()); errors.Is(err, fs.ErrNotExist) {
-		return atomicfile.Remove(l.intentPath()) // it was done but for this
+		return atomicfile.Remove(l.intentPath()) // only this step was missing
 	} else if err != nil {
 		return atomicfile.Error("look at", l.newPath(), err)
 	}
@@ -375,14 +375,14 @@ func (l Log) undo() error {
 		return atomicfile.Error("look at", string(l), err)
 	}
 	if err != nil || inode(info) != i.Log {
-		// Another program has replaced the log since, and may have left out what
-		// was carried over or set aside: better twice than not at all.
+		// Another program has replaced the log since, perhaps without the lines that
+		// were moved to the archive. So those stay there: twice is better than not at all.
 		return errors.Join(atomicfile.Remove(l.newPath()), atomicfile.Remove(l.intentPath()))
 	}
 	if err := l.undoArchive(i); err != nil {
 		return err
 	}
-	// The new log goes last: as long as it is there, this is done again.
+	// Remove the new log last: as long as it exists, undo runs again.
 	if err := atomicfile.Remove(l.newPath()); err != nil {
 		return err
 	}
@@ -421,10 +421,10 @@ func (w *rewrite) begin() error {
 	mode := info.Mode().Perm()
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		if int(st.Uid) != os.Geteuid() {
-			// root prunes a user's log, which has to stay the user's.
+			// root prunes a user's log, which has to keep its owner.
 			err = w.new.Chown(int(st.Uid), int(st.Gid))
 		} else if w.new.Chown(-1, int(st.Gid)) != nil {
-			// It becomes another group's, which gets no more than everybody has.
+			// The new file's group differs, so it gets only the rights of everybody.
 			mode &= ^fs.FileMode(0o070) | mode&0o007<<3
 		}
 	}
@@ -435,7 +435,7 @@ func (w *rewrite) begin() error {
 	return atomicfile.Error("create", w.log.newPath(), err)
 }
 
-// carry opens the archive, and writes down first how long it is.
+// carry opens the archive, and records its size in the intent before it is written to.
 func (w *rewrite) carry() error {
 	if w.archive != nil {
 		return nil
@@ -507,7 +507,7 @@ func (w *rewrite) each(from, to int64, decide func(h Head, at int64) fate) error
 		case err != nil:
 			return atomicfile.Error("write", w.log.newPath(), err)
 		case !whole && dest == io.Writer(w.toOld):
-			// A last line that was torn stays torn, and alone.
+			// End an incomplete last line, so that nothing is appended to it.
 			if err := w.toOld.WriteByte('\n'); err != nil {
 				return atomicfile.Error("write", string(w.log.Archive()), err)
 			}
@@ -517,12 +517,12 @@ func (w *rewrite) each(from, to int64, decide func(h Head, at int64) fate) error
 
 // finish copies what was appended meanwhile and puts the new log in its place.
 func (w *rewrite) finish() error {
-	if w.segment != "" { // also where nothing was carried over
+	if w.segment != "" { // also if no line was moved to the archive
 		if err := w.carry(); err != nil {
 			return err
 		}
 	}
-	// Most of it while nobody waits.
+	// Copy most of it before taking the lock.
 	if w.tail == nil {
 		for range 10 {
 			info, err := w.old.Stat()
@@ -575,15 +575,15 @@ func (w *rewrite) finish() error {
 	return atomicfile.Rename(w.log.newPath(), string(w.log), atomicfile.Synced)
 }
 
-// copyTo copies the old log's bytes up to that offset as they are.
+// copyTo copies the old log unchanged, up to the offset end.
 func (w *rewrite) copyTo(end int64) error {
 	n, err := io.Copy(w.toNew, io.NewSectionReader(w.old, w.end, end-w.end))
 	w.end += n
 	return atomicfile.Error("write", w.log.newPath(), err)
 }
 
-// sync waits until all that was written is on disk: the archive before the new
-// log, for what leaves the log has to be somewhere.
+// sync writes everything to disk: the archive before the new log, because lines must not
+// be missing from both.
 func (w *rewrite) sync() error {
 	if w.archive != nil {
 		if err := cmp.Or(w.toOld.Flush(), w.archive.Sync()); err != nil {

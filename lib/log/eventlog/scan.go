@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// scanBlock is how much of a file is read at once: it fits in a processor's
-	// own memory, and a larger one is slower.
+	// scanBlock is how many bytes are read at once. They fit into a processor's
+	// cache; larger blocks are slower.
 	scanBlock = 64 << 10
-	// maxLifecycle is the longest line that can tell of a session's life. A
-	// longer one is passed over without being held in memory.
+	// maxLifecycle is the maximum length of a life-cycle event. A longer line is
+	// skipped without being held in memory.
 	maxLifecycle = 16 << 20
 )
 
-// blocks are what scans read into; a large log has many parts.
+// blocks are buffers for scans; a large log is scanned in many parts.
 var blocks = sync.Pool{New: func() any { return new([scanBlock]byte) }}
 
-// ScanLifecycle calls each for the whole lines that begin in a part of f, from
-// one offset to another, and tell of a session's life by their type, the oldest
-// first: without the line feed, and with where each begins. size is where f
-// ends. The bytes are valid only during the call.
+// ScanLifecycle calls each for the complete lines that begin between the offsets from and
+// to of f and whose type is a life-cycle event, the oldest first. each gets the line
+// without the line feed, and its offset. size is the size of f. The bytes are valid only
+// during the call.
 //
-// It returns where the last whole line that it saw ends, from where it saw none.
-// Neighbouring parts, which several may scan at once, together see each line
-// once, wherever the border between them lies.
+// It returns the end of the last complete line that it saw, or from if it saw none.
+// Scans of neighbouring parts, which can run concurrently, together see each line once,
+// wherever the border is.
 func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, at int64)) (end int64, err error) {
 	end = from
-	passing := false // over the rest of a line that is another's, or too long
+	passing := false // skipping the rest of a line that began before from, or is too long
 	if from > 0 {
 		var before [1]byte
 		if _, err := f.ReadAt(before[:], from-1); err != nil {
@@ -43,14 +43,14 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 	block := blocks.Get().(*[scanBlock]byte)
 	defer blocks.Put(block)
 	buf := block[:]
-	at, have := from, 0 // where buf begins in f, and how much is in it
+	at, have := from, 0 // the offset of buf in f, and how many bytes are in it
 	for at < to {
 		more := min(int64(len(buf)-have), size-at-int64(have))
 		n, err := f.ReadAt(buf[have:have+int(more)], at+int64(have))
 		if err != nil && err != io.EOF {
 			return end, err
 		}
-		seen := have // without a line feed
+		seen := have // these bytes have no line feed
 		have += n
 		pos := 0
 		for at+int64(pos) < to {
@@ -85,9 +85,9 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 	return end, nil
 }
 
-// lifecycle reports whether a line tells of a session's life. Most lines have the
-// form that gt and Gas Town write, and show their type at its place; of all
-// others the JSON is read. The answer is the same.
+// lifecycle reports whether a line is a life-cycle event. Most lines have the form that
+// gt and Gas Town write, with the type at a known place. The JSON of other lines is
+// parsed, with the same result.
 func lifecycle(line []byte) bool {
 	if othersInPlace(line) {
 		return false
@@ -102,8 +102,8 @@ func lifecycle(line []byte) bool {
 	return Lifecycle(string(kind))
 }
 
-// othersInPlace says that a line is surely another's: of gt's or Gas Town's own
-// form, with a type that begins like none of a session's life.
+// othersInPlace reports whether a line is certainly not a life-cycle event: it has the
+// form that gt and Gas Town write, and its type begins with another letter.
 func othersInPlace(line []byte) bool {
 	const (
 		begin = `{"ts":"`
@@ -122,8 +122,8 @@ func othersInPlace(line []byte) bool {
 	return line[at] != SessionStart[0] && line[at] != Handoff[0] && line[at] != '\\'
 }
 
-// kindInPlace reads the type of a line that begins with time, source and type,
-// where it needs no escape.
+// kindInPlace returns the type of a line that begins with time, source and type. ok is
+// false for any other line, or if the type has escapes.
 func kindInPlace(line []byte) (kind []byte, ok bool) {
 	const ts, source, typ = `{"ts":"`, `,"source":"`, `,"type":"`
 	if len(line) < len(ts) || string(line[:len(ts)]) != ts {

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// field is one column of a record: what it is, as SQLite numbers it, and its
-// bytes.
+// field is one column of a record: SQLite's serial type and the bytes.
 type field struct {
 	kind uint64
 	data []byte
@@ -15,32 +14,32 @@ type field struct {
 
 type fields []field
 
-// sizes of the kinds below 12.
+// sizes are the sizes of the serial types below 12, in bytes; -1 for reserved ones.
 var sizes = [...]int{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, -1, -1}
 
 // record splits a payload into its columns.
 func record(payload []byte) (fields, error) {
 	size, n := varint(payload)
 	if n == 0 || size > uint64(len(payload)) || size < uint64(n) {
-		return nil, corrupt("the head of a row")
+		return nil, corrupt("the header of a row is not valid")
 	}
 	head, body := payload[n:size], payload[size:]
 	all := make(fields, 0, min(len(head), 64))
 	for len(head) > 0 {
 		kind, n := varint(head)
 		if n == 0 {
-			return nil, corrupt("the head of a row")
+			return nil, corrupt("the header of a row is not valid")
 		}
 		head = head[n:]
 		length := (kind - 12) / 2
 		if kind < 12 {
 			if sizes[kind] < 0 {
-				return nil, corrupt("a column of kind %d", kind)
+				return nil, corrupt("a column has the type %d", kind)
 			}
 			length = uint64(sizes[kind])
 		}
 		if length > uint64(len(body)) {
-			return nil, corrupt("a column over the end of its row")
+			return nil, corrupt("a column exceeds its row")
 		}
 		all = append(all, field{kind, body[:length:length]})
 		body = body[length:]
@@ -48,7 +47,7 @@ func record(payload []byte) (fields, error) {
 	return all, nil
 }
 
-// int is the number that a column is, where it is a whole one.
+// int returns the value of an integer column, or 0 for any other.
 func (f field) int() int64 {
 	var b [8]byte
 	switch f.kind {
@@ -64,7 +63,7 @@ func (f field) int() int64 {
 	return 0
 }
 
-// value is what a column holds: nil, an int64, a float64, a string or bytes.
+// value returns the value of a column: nil, an int64, a float64, a string or bytes.
 func (f field) value() any {
 	switch {
 	case f.kind == 0:
@@ -79,15 +78,15 @@ func (f field) value() any {
 	return append([]byte{}, f.data...)
 }
 
-// Row is a row of a table. It is valid during the call that it is given to.
+// Row is a row of a table. It is valid only during the call that it is passed to.
 type Row struct {
-	ID     int64 // its number, the rowid
+	ID     int64 // the rowid
 	table  *table
 	fields fields
 }
 
-// Value returns a column: nil, an int64, a float64, a string or bytes. A column
-// that the table does not have is nil.
+// Value returns the value of a column: nil, an int64, a float64, a string or bytes. It
+// returns nil for a column that the table does not have.
 func (r Row) Value(column string) any {
 	c := r.table.column(column)
 	switch {
@@ -96,9 +95,9 @@ func (r Row) Value(column string) any {
 	case c == r.table.rowid:
 		return r.ID
 	case c.place < 0:
-		return nil // computed, which is not done here
+		return nil // a generated column
 	case c.place >= len(r.fields):
-		return c.missing // the column is younger than the row
+		return c.missing // the column was added after the row
 	}
 	v := r.fields[c.place].value()
 	if i, ok := v.(int64); ok && c.real {
@@ -107,7 +106,7 @@ func (r Row) Value(column string) any {
 	return v
 }
 
-// Text returns a column as text; empty where it is NULL.
+// Text returns a column as text, "" for NULL.
 func (r Row) Text(column string) string {
 	switch v := r.Value(column).(type) {
 	case string:
@@ -122,7 +121,7 @@ func (r Row) Text(column string) string {
 	return ""
 }
 
-// Int returns a column as a whole number; 0 where it is none.
+// Int returns a column as an integer, or 0 if it is not a number.
 func (r Row) Int(column string) int64 {
 	switch v := r.Value(column).(type) {
 	case int64:
@@ -135,7 +134,7 @@ func (r Row) Int(column string) int64 {
 	return 0
 }
 
-// Float returns a column as a number; 0 where it is none.
+// Float returns a column as a number, or 0 if it is not one.
 func (r Row) Float(column string) float64 {
 	switch v := r.Value(column).(type) {
 	case int64:

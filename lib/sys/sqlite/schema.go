@@ -8,34 +8,34 @@ import (
 	"strings"
 )
 
-// table is what the schema says of a table.
+// table is the schema of a table.
 type table struct {
 	name    string
 	root    uint32
 	columns []*column
-	rowid   *column // the one that is another name for a row's number
+	rowid   *column // the column that is an alias of the rowid
 	indexes []index
 	unique  []string // the columns of the first PRIMARY KEY or UNIQUE that has an index
-	err     error    // why the table is not read
+	err     error    // why the table cannot be read
 }
 
-// column is what the schema says of a column.
+// column is the schema of a column.
 type column struct {
 	name    string
-	place   int  // in a record; -1 of a column that is computed when it is read
-	real    bool // whole numbers are read as fractions
-	collate bool // its texts have another order than that of their bytes
-	missing any  // what rows hold that were written before the column was added
+	place   int  // in a record; -1 for a generated column that is not stored
+	real    bool // integers are read as floats
+	collate bool // its text is not ordered by bytes
+	missing any  // the value in rows that are older than the column
 }
 
-// index is an index that can be sought in: its first column's texts stand in
-// the order of their bytes.
+// index is an index that can be searched: it orders the text of its first column by
+// bytes.
 type index struct {
 	root  uint32
 	first string
 }
 
-// column returns a column by its name, in which capitals do not count.
+// column returns a column by its name, ignoring case.
 func (t *table) column(name string) *column {
 	for _, c := range t.columns {
 		if c.name == name || strings.EqualFold(c.name, name) {
@@ -45,10 +45,10 @@ func (t *table) column(name string) *column {
 	return nil
 }
 
-// maxSchema is how many tables and indexes are taken in.
+// maxSchema bounds how many tables and indexes are read.
 const maxSchema = 10000
 
-// readSchema reads which tables and indexes there are.
+// readSchema reads the tables and indexes of the database.
 func (db *DB) readSchema() (map[string]*table, error) {
 	tables := map[string]*table{}
 	if db.pages == 0 {
@@ -97,7 +97,7 @@ func (db *DB) readSchema() (map[string]*table, error) {
 		if m.sql != "" {
 			first = parseIndex(m.sql)
 		} else if strings.EqualFold(m.name, "sqlite_autoindex_"+m.on+"_1") && len(t.unique) > 0 {
-			first = t.unique[0] // the only one of which it is sure what it is about
+			first = t.unique[0] // the only automatic index whose columns are certain
 		}
 		if c := t.column(first); first != "" && c != nil && !c.collate {
 			t.indexes = append(t.indexes, index{m.root, c.name})
@@ -116,8 +116,8 @@ func (db *DB) Tables() []string {
 	return names
 }
 
-// Columns returns the names of a table's columns, in their order; none where
-// there is no such table.
+// Columns returns the names of a table's columns in their order, or none if there is no
+// such table.
 func (db *DB) Columns(name string) []string {
 	var names []string
 	if t := db.tables[strings.ToLower(name)]; t != nil {
@@ -140,8 +140,8 @@ func (db *DB) find(name string) (*table, error) {
 	return t, nil
 }
 
-// Scan calls each for the rows of a table, in the order of their numbers, until
-// it returns false. It is meant for what Do is given.
+// Scan calls each for the rows of a table in the order of their rowids, until each
+// returns false. It must be called inside Do.
 func (db *DB) Scan(name string, each func(Row) bool) error {
 	t, err := db.find(name)
 	if err != nil {
@@ -164,9 +164,8 @@ func (db *DB) Scan(name string, each func(Row) bool) error {
 	return nil
 }
 
-// Where is Scan for the rows that have a text in a column. Where the column is
-// the first of an index no other rows are read, and they come in that index'
-// order.
+// Where is Scan for the rows whose column has this text. If an index begins with the
+// column, only those rows are read, in the order of the index.
 func (db *DB) Where(name, column, text string, each func(Row) bool) error {
 	t, err := db.find(name)
 	if err != nil {
@@ -213,7 +212,7 @@ func (db *DB) Where(name, column, text string, each func(Row) bool) error {
 // errEnough is errStop from within another walk.
 var errEnough = errors.New("enough of all")
 
-// parseTable reads the text of a CREATE TABLE.
+// parseTable parses the text of a CREATE TABLE.
 func parseTable(sql string) *table {
 	t := &table{}
 	tokens := tokenize(sql)
@@ -261,7 +260,7 @@ func parseTable(sql string) *table {
 					break
 				}
 				if len(columns) > 0 && slices.ContainsFunc(columns[0], func(k token) bool { return k.is("collate") || k.is("desc") }) {
-					names = []string{""} // its order is another one
+					names = []string{""} // it has another order
 				}
 				constraint(names)
 				break
@@ -296,7 +295,7 @@ func parseTable(sql string) *table {
 	return t
 }
 
-// constraintWords begin what follows a column's type.
+// constraintWords are the words that can follow a column's type.
 var constraintWords = []string{"constraint", "primary", "not", "null", "unique", "check", "default", "collate", "references", "generated", "as"}
 
 // columnType splits a column's type from its constraints.
@@ -324,7 +323,8 @@ func columnType(tokens []token) (typ string, rest []token) {
 	return strings.Join(words, " "), nil
 }
 
-// isReal reports whether a column of a type reads whole numbers as fractions.
+// isReal reports whether a column of this type has real affinity, so that integers are
+// read as floats.
 func isReal(typ string) bool {
 	typ = strings.ToUpper(typ)
 	for _, word := range []string{"INT", "CHAR", "CLOB", "TEXT", "BLOB"} {
@@ -335,8 +335,8 @@ func isReal(typ string) bool {
 	return strings.Contains(typ, "REAL") || strings.Contains(typ, "FLOA") || strings.Contains(typ, "DOUB")
 }
 
-// constraints reads what follows a column's type, and calls unique for what
-// makes an index.
+// constraints parses what follows a column's type, and calls unique for constraints that
+// create an index.
 func (c *column) constraints(tokens []token, unique func(primary, desc bool)) {
 	depth := 0
 	for i, k := range tokens {
@@ -371,7 +371,7 @@ func (c *column) constraints(tokens []token, unique func(primary, desc bool)) {
 	}
 }
 
-// literal is the value of a default that is a plain one.
+// literal returns the value of a default that is a literal.
 func literal(k, next token) any {
 	sign := ""
 	if k.is("+") || k.is("-") {
@@ -394,7 +394,7 @@ func literal(k, next token) any {
 	return nil
 }
 
-// parseIndex returns the first column of an index that can be sought in.
+// parseIndex returns the first column of an index that can be searched.
 func parseIndex(sql string) string {
 	tokens := tokenize(sql)
 	open := slices.IndexFunc(tokens, func(k token) bool { return k.is("(") })
@@ -402,7 +402,7 @@ func parseIndex(sql string) string {
 		return ""
 	}
 	columns, rest := split(tokens[open+1:])
-	if len(rest) > 0 || len(columns) == 0 || len(columns[0]) == 0 { // WHERE: only some rows are in it
+	if len(rest) > 0 || len(columns) == 0 || len(columns[0]) == 0 { // a partial index (WHERE) lacks rows
 		return ""
 	}
 	first := columns[0]
@@ -412,8 +412,8 @@ func parseIndex(sql string) string {
 	return first[0].text
 }
 
-// split splits what stands between parentheses, of which the first is behind us,
-// at its commas.
+// split splits a parenthesized list at its commas. The opening parenthesis has been
+// consumed.
 func split(tokens []token) (items [][]token, rest []token) {
 	depth, begin := 1, 0
 	for i, k := range tokens {
@@ -432,16 +432,16 @@ func split(tokens []token) (items [][]token, rest []token) {
 	return items, nil
 }
 
-// token is a word of SQL.
+// token is a word or sign of SQL.
 type token struct {
 	text  string
 	quote byte // 0 of a word without quotes
 }
 
-// is reports whether a token is this word or sign, which is no quoted one.
+// is reports whether a token is this word or sign, and not quoted.
 func (k token) is(word string) bool { return k.quote == 0 && strings.EqualFold(k.text, word) }
 
-// tokenize splits SQL into its words, without its comments.
+// tokenize splits SQL into tokens, without comments.
 func tokenize(sql string) []token {
 	var all []token
 	for i := 0; i < len(sql); {

@@ -1,12 +1,11 @@
-// Package sqlite reads the rows of an SQLite database that another program is
-// writing, and leaves no trace of it: files are opened to be read and no lock is
-// taken, where SQLite itself would create two files beside a database in WAL
-// mode, and would weigh as much as all of gt.
+// Package sqlite reads the rows of an SQLite database that another program is writing,
+// and leaves no trace: it only opens files for reading and takes no lock. SQLite itself
+// would create two files beside a database in WAL mode, and would be as large as all of
+// gt.
 //
-// It reads the file format as https://sqlite.org/fileformat2.html has it, as far
-// as tables go: rows in UTF-8, with what lies in the write-ahead log as far as it
-// was committed. It reads no WITHOUT ROWID tables, computes nothing, and takes
-// every number in a file for somebody's lie.
+// It reads the tables of the file format at https://sqlite.org/fileformat2.html: rows in
+// UTF-8, including the committed part of the write-ahead log. It does not read WITHOUT
+// ROWID tables and does not compute generated columns. It trusts no number in a file.
 package sqlite
 
 import (
@@ -20,14 +19,14 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// MaxRow is how many bytes a row may have. A longer one is passed over.
+// MaxRow is the maximum size of a row in bytes. Longer rows are skipped.
 const MaxRow = 32 << 20
 
-// Errors that a caller may want to tell from others.
+// Errors that a caller may want to distinguish.
 var (
-	// ErrBusy: the database changed under each of the attempts to read it.
-	ErrBusy = errors.New("it is being changed all the time")
-	// ErrCorrupt: a number in the file cannot be.
+	// ErrBusy is returned if the database changed during every attempt to read it.
+	ErrBusy = errors.New("it changes all the time")
+	// ErrCorrupt is returned if the file is not valid.
 	ErrCorrupt = errors.New("it is damaged")
 )
 
@@ -40,42 +39,41 @@ const (
 	cacheSize       = 1 << 20 // of pages, in bytes
 )
 
-// DB is a database as it was when Open or the last attempt of Do began. Only one
-// goroutine may use it.
+// DB is a database as it was when Open or the last attempt of Do began. It must not be
+// used by several goroutines at once.
 type DB struct {
 	path string
 	main *os.File
-	wal  *os.File // nil where there is none
+	wal  *os.File // nil if there is none
 
 	state    state
 	written  written
 	pageSize int
-	usable   int              // of a page
-	pages    uint32           // that the database has
-	frames   map[uint32]int64 // where in the log a page's last committed version is
+	usable   int              // bytes of a page
+	pages    uint32           // in the database
+	frames   map[uint32]int64 // the offset in the log of each page's last committed version
 	tables   map[string]*table
 	cache    map[uint32][]byte
 }
 
-// state is what tells that a database was changed under its reader.
+// state is what shows that a database changed while it was read.
 //
-// A writer in WAL mode only appends to the log, and what is appended after the
-// commit that a reader stopped at does not concern it. A checkpoint does: it
-// writes to the main file (before it does, it notes in the -shm file up to where
-// it means to), and it lets the log begin anew (with another salt in its header).
-// A writer without a log counts its changes in the main file's header, and has a
-// journal beside it as long as it writes.
+// A writer in WAL mode only appends to the log. Frames after the commit at which a reader
+// stopped do not matter to it. A checkpoint does: it writes to the main file (after it
+// has recorded in the -shm file how far it will go), and it restarts the log (with
+// another salt in its header). A writer without a log counts its changes in the main
+// file's header, and has a journal beside it while it writes.
 type state struct {
 	header   [headerSize]byte
 	size     int64
-	changed  int64 // when the file was, in nanoseconds
+	changed  int64 // the modification time, in nanoseconds
 	wal      [walHeaderSize]byte
 	attempt  [8]byte // from the -shm file
-	replaced bool    // the file that is open is no longer the one of that name
+	replaced bool    // the open file is no longer the one with that name
 	journal  bool
 }
 
-// Open opens a database. A database that is empty has no tables.
+// Open opens a database. An empty file is a database without tables.
 func Open(path string) (*DB, error) {
 	db := &DB{path: path}
 	if err := db.Do(func() error { return nil }); err != nil {
@@ -95,10 +93,10 @@ func (db *DB) Close() {
 	db.main, db.wal = nil, nil
 }
 
-// Do calls read, which reads from the database as it is now, and once more from the beginning
-// where the database was changed in a way that makes what it has read no one
-// state: then what it got may be nonsense, and errors say nothing. What read gave
-// out counts only when Do returns nil, or the error of read.
+// Do calls read, which reads from the database as it is now. If the database changed
+// meanwhile, so that the data is not of one consistent state, Do calls read again from
+// the beginning. In that case the data and the error of the earlier call are meaningless:
+// the results of read are valid only when Do returns nil or read's error.
 func (db *DB) Do(read func() error) error {
 	if db.tables != nil && (db.lookLog() != db.written || db.stale()) {
 		db.tables = nil
@@ -122,14 +120,14 @@ func (db *DB) Do(read func() error) error {
 	return db.failed(ErrBusy)
 }
 
-// failed says what could not be read.
+// failed adds the path to an error.
 func (db *DB) failed(err error) error { return atomicfile.Error("read", db.path, err) }
 
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// open takes the database as it is now.
+// open opens the files and reads the schema as it is now.
 func (db *DB) open() (err error) {
 	db.Close()
 	db.tables, db.cache, db.frames, db.pages = nil, nil, nil, 0
@@ -152,7 +150,7 @@ func (db *DB) open() (err error) {
 	return nil
 }
 
-// look reads what tells that the database was changed.
+// look reads the current state.
 func (db *DB) look() (s state) {
 	db.main.ReadAt(s.header[:], 0)
 	if info, err := db.main.Stat(); err == nil {
@@ -182,11 +180,11 @@ func (db *DB) look() (s state) {
 	return s
 }
 
-// written tells whether the log was appended to, which does not concern who is
-// reading, but who begins to.
+// written shows whether the log was appended to. That matters only when a new read
+// begins.
 type written struct {
 	size, changed int64
-	head          [48]byte // of the -shm file, which counts the changes
+	head          [48]byte // of the -shm file, which has a counter of changes
 }
 
 func (db *DB) lookLog() (w written) {
@@ -203,7 +201,7 @@ func (db *DB) lookLog() (w written) {
 	return w
 }
 
-// stale reports whether what was read may be no one state of the database.
+// stale reports whether the data that was read may not be of one consistent state.
 func (db *DB) stale() bool {
 	now := db.look()
 	return now != db.state || now.replaced || now.journal
@@ -213,7 +211,7 @@ func (db *DB) stale() bool {
 func (db *DB) readHeader() error {
 	h := db.state.header[:]
 	if db.state.size == 0 {
-		return nil // made, and not yet written to
+		return nil // created, but not written to yet
 	}
 	if db.state.size < headerSize || string(h[:16]) != "SQLite format 3\x00" {
 		return errors.New("it is not an SQLite database")
@@ -223,11 +221,11 @@ func (db *DB) readHeader() error {
 		db.pageSize = 65536
 	}
 	if db.pageSize < 512 || db.pageSize&(db.pageSize-1) != 0 {
-		return corrupt("a page of %d bytes", db.pageSize)
+		return corrupt("the page size is %d", db.pageSize)
 	}
 	db.usable = db.pageSize - int(h[20])
 	if db.usable < 480 {
-		return corrupt("pages of which %d bytes are used", db.usable)
+		return corrupt("only %d bytes of a page are usable", db.usable)
 	}
 	pages := db.state.size / int64(db.pageSize)
 	if n := int64(binary.BigEndian.Uint32(h[28:])); n > 0 && n < pages && bytes.Equal(h[24:28], h[92:96]) {
@@ -240,21 +238,21 @@ func (db *DB) readHeader() error {
 		}
 	}
 	if db.pages == 0 {
-		return corrupt("it has not one page")
+		return corrupt("it has no pages")
 	}
 	first, err := db.page(1)
 	if err != nil {
 		return err
 	}
 	if encoding := binary.BigEndian.Uint32(first[56:]); encoding > 1 {
-		return errors.New("its text is UTF-16, which is not read here")
+		return errors.New("its text is UTF-16, which gt cannot read")
 	}
 	return nil
 }
 
-// readLog notes which pages of the write-ahead log count: those of the log's own
-// salt and with the right checksum, up to the last commit. A log that begins with
-// nonsense is one that was never used.
+// readLog records which pages of the write-ahead log are valid: those with the log's salt
+// and a correct checksum, up to the last commit. A log without a valid header was never
+// used.
 func (db *DB) readLog() error {
 	h := db.state.wal[:]
 	magic := binary.BigEndian.Uint32(h)
@@ -270,7 +268,7 @@ func (db *DB) readLog() error {
 		return nil
 	}
 	if size := binary.BigEndian.Uint32(h[8:]); size != uint32(db.pageSize) {
-		return corrupt("pages of %d bytes, and of %d in the log", db.pageSize, size)
+		return corrupt("the page size is %d, but %d in the log", db.pageSize, size)
 	}
 	var pending []uint32 // the pages since the last commit
 	frame := make([]byte, frameHeaderSize+db.pageSize)
@@ -307,7 +305,7 @@ func (db *DB) readLog() error {
 	return nil
 }
 
-// checksum goes on with the checksum of a log.
+// checksum continues the checksum of a log with more data.
 func checksum(order binary.ByteOrder, sum [2]uint32, data []byte) [2]uint32 {
 	a, b := sum[0], sum[1]
 	for ; len(data) >= 8; data = data[8:] {
@@ -321,9 +319,7 @@ func matches(sum [2]uint32, stored []byte) bool {
 	return sum[0] == binary.BigEndian.Uint32(stored) && sum[1] == binary.BigEndian.Uint32(stored[4:])
 }
 
-// page returns a page, which nobody may change. Every page belongs to one place
-// of one tree, so that no tree takes more pages than there are: more of them are
-// a circle.
+// page returns a page, which the caller must not change.
 func (db *DB) page(n uint32) ([]byte, error) {
 	if n == 0 || n > db.pages {
 		return nil, corrupt("page %d of %d", n, db.pages)
@@ -337,7 +333,7 @@ func (db *DB) page(n uint32) ([]byte, error) {
 	}
 	p := make([]byte, db.pageSize)
 	if _, err := f.ReadAt(p, at); err == io.EOF {
-		return nil, corrupt("page %d lies behind the end", n)
+		return nil, corrupt("page %d is beyond the end of the file", n)
 	} else if err != nil {
 		return nil, err
 	}
@@ -348,10 +344,11 @@ func (db *DB) page(n uint32) ([]byte, error) {
 	return p, nil
 }
 
-// take is page for one of the pages that may still be read.
+// take is page, and counts the page against the budget. A tree cannot have more pages
+// than the database, so one that exceeds the budget has a cycle.
 func (db *DB) take(n uint32, budget *int64) ([]byte, error) {
 	if *budget--; *budget < 0 {
-		return nil, corrupt("pages in a circle")
+		return nil, corrupt("the pages form a cycle")
 	}
 	return db.page(n)
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// What a page of a tree is.
+// The kinds of pages in a tree.
 const (
 	indexInner = 2
 	tableInner = 5
@@ -14,14 +14,14 @@ const (
 	tableLeaf  = 13
 )
 
-// errStop ends a walk of which the caller has enough.
+// errStop ends a walk early.
 var errStop = errors.New("enough")
 
 // node is a page of a tree.
 type node struct {
 	data  []byte
 	kind  byte
-	cells []byte // where the cells are, two bytes each
+	cells []byte // the offsets of the cells, two bytes each
 	right uint32 // the last child of an inner node
 }
 
@@ -43,11 +43,11 @@ func (db *DB) node(n uint32, budget *int64) (node, error) {
 		p.right = binary.BigEndian.Uint32(h[8:])
 	case indexLeaf, tableLeaf:
 	default:
-		return node{}, corrupt("page %d is of no tree", n)
+		return node{}, corrupt("page %d is not part of a tree", n)
 	}
 	count := 2 * int(binary.BigEndian.Uint16(h[3:]))
 	if count > len(h)-size {
-		return node{}, corrupt("page %d holds %d cells", n, count/2)
+		return node{}, corrupt("page %d claims to have %d cells", n, count/2)
 	}
 	p.cells = h[size : size+count]
 	return p, nil
@@ -55,21 +55,21 @@ func (db *DB) node(n uint32, budget *int64) (node, error) {
 
 func (p node) len() int { return len(p.cells) / 2 }
 
-// cell returns what begins at a cell, up to the end of the page.
+// cell returns the bytes from the beginning of a cell to the end of the page.
 func (p node) cell(i int) ([]byte, error) {
 	at := int(binary.BigEndian.Uint16(p.cells[2*i:]))
 	if at+4 > len(p.data) {
-		return nil, corrupt("a cell at %d", at)
+		return nil, corrupt("a cell begins at byte %d of its page", at)
 	}
 	return p.data[at:], nil
 }
 
-// inner reads the child of an inner cell, and what follows it.
+// inner returns the child of an inner cell, and the bytes after it.
 func inner(cell []byte) (child uint32, rest []byte) {
 	return binary.BigEndian.Uint32(cell), cell[4:]
 }
 
-// varint reads a number of one to nine bytes; n is 0 where there is none.
+// varint decodes a number of one to nine bytes. n is 0 if there is none.
 func varint(b []byte) (v uint64, n int) {
 	for i, c := range b[:min(len(b), 9)] {
 		if i == 8 {
@@ -82,8 +82,8 @@ func varint(b []byte) (v uint64, n int) {
 	return 0, 0
 }
 
-// payload reads a cell's payload with all that lies in other pages; nil where it
-// is longer than MaxRow. The bytes may be those of a page.
+// payload returns the payload of a cell, including the part on overflow pages, or nil if
+// it is longer than MaxRow. The caller must not change the bytes.
 func (db *DB) payload(cell []byte, size uint64, kind byte, budget *int64) ([]byte, error) {
 	if size > MaxRow {
 		return nil, nil
@@ -95,7 +95,7 @@ func (db *DB) payload(cell []byte, size uint64, kind byte, budget *int64) ([]byt
 	}
 	if p <= most {
 		if p > len(cell) {
-			return nil, corrupt("a row over the end of its page")
+			return nil, corrupt("a row exceeds its page")
 		}
 		return cell[:p:p], nil
 	}
@@ -105,9 +105,9 @@ func (db *DB) payload(cell []byte, size uint64, kind byte, budget *int64) ([]byt
 		local = least
 	}
 	if local+4 > len(cell) {
-		return nil, corrupt("a row over the end of its page")
+		return nil, corrupt("a row exceeds its page")
 	}
-	// What a row claims to be long is believed a page at a time.
+	// The length that a row claims is not allocated at once, but as its pages are read.
 	all := append(make([]byte, 0, min(p, local+4*u)), cell[:local]...)
 	for next := binary.BigEndian.Uint32(cell[local:]); len(all) < p; {
 		data, err := db.take(next, budget)
@@ -120,18 +120,18 @@ func (db *DB) payload(cell []byte, size uint64, kind byte, budget *int64) ([]byt
 	return all, nil
 }
 
-// walk calls each for the rows of a table's tree in the order of their numbers,
-// from the first that is not below from.
+// walk calls each for the rows of a table's tree whose rowid is at least from, in the
+// order of their rowids.
 func (db *DB) walk(root uint32, from int64, budget *int64, depth int, each func(rowid int64, payload []byte) error) error {
 	if depth > maxDepth {
-		return corrupt("a tree that is too deep")
+		return corrupt("a tree is too deep")
 	}
 	p, err := db.node(root, budget)
 	if err != nil {
 		return err
 	}
 	if p.kind == indexInner || p.kind == indexLeaf {
-		return corrupt("an index where a table should be")
+		return corrupt("an index is in the place of a table")
 	}
 	for i := range p.len() {
 		cell, err := p.cell(i)
@@ -142,7 +142,7 @@ func (db *DB) walk(root uint32, from int64, budget *int64, depth int, each func(
 			child, rest := inner(cell)
 			key, n := varint(rest)
 			if n == 0 {
-				return corrupt("a number without an end")
+				return corrupt("a number has no end")
 			}
 			if int64(key) >= from {
 				if err := db.walk(child, from, budget, depth+1, each); err != nil {
@@ -154,7 +154,7 @@ func (db *DB) walk(root uint32, from int64, budget *int64, depth int, each func(
 		size, n := varint(cell)
 		rowid, m := varint(cell[n:])
 		if n == 0 || m == 0 {
-			return corrupt("a number without an end")
+			return corrupt("a number has no end")
 		}
 		if int64(rowid) < from {
 			continue
@@ -176,18 +176,18 @@ func (db *DB) walk(root uint32, from int64, budget *int64, depth int, each func(
 	return nil
 }
 
-// seek calls each for the rows' numbers under which an index has a text as the
-// first of its columns, in the index' order.
+// seek calls each for the rowids of the index entries whose first column is the text, in
+// the order of the index.
 func (db *DB) seek(root uint32, text []byte, budget *int64, depth int, each func(rowid int64) error) error {
 	if depth > maxDepth {
-		return corrupt("a tree that is too deep")
+		return corrupt("a tree is too deep")
 	}
 	p, err := db.node(root, budget)
 	if err != nil {
 		return err
 	}
 	if p.kind == tableInner || p.kind == tableLeaf {
-		return corrupt("a table where an index should be")
+		return corrupt("a table is in the place of an index")
 	}
 	for i := range p.len() {
 		cell, err := p.cell(i)
@@ -200,14 +200,14 @@ func (db *DB) seek(root uint32, text []byte, budget *int64, depth int, each func
 		}
 		size, n := varint(cell)
 		if n == 0 {
-			return corrupt("a number without an end")
+			return corrupt("a number has no end")
 		}
 		payload, err := db.payload(cell[n:], size, p.kind, budget)
 		if err != nil {
 			return err
 		}
 		if payload == nil {
-			return corrupt("a key of %d bytes", size)
+			return corrupt("a key has %d bytes", size)
 		}
 		r, err := record(payload)
 		if err != nil {
@@ -215,7 +215,7 @@ func (db *DB) seek(root uint32, text []byte, budget *int64, depth int, each func
 		}
 		order := r.compare(text)
 		if order < 0 {
-			continue // and so is what lies before it
+			continue // everything before it is smaller, too
 		}
 		if p.kind == indexInner {
 			if err := db.seek(child, text, budget, depth+1, each); err != nil {
@@ -226,7 +226,7 @@ func (db *DB) seek(root uint32, text []byte, budget *int64, depth int, each func
 			return errStop
 		}
 		if len(r) < 2 {
-			return corrupt("a key without a row")
+			return corrupt("a key has no row")
 		}
 		if err := each(r[len(r)-1].int()); err != nil {
 			return err
@@ -238,8 +238,8 @@ func (db *DB) seek(root uint32, text []byte, budget *int64, depth int, each func
 	return nil
 }
 
-// compare compares a key's first column with a text, as SQLite orders them:
-// nothing, numbers, texts, bytes.
+// compare compares the first column of a key with a text, in SQLite's order: NULL,
+// numbers, text, blobs.
 func (r fields) compare(text []byte) int {
 	switch {
 	case len(r) == 0 || r[0].kind < 12:
