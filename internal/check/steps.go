@@ -24,21 +24,19 @@ func steps(how mode) []step {
 		}
 		return nil
 	}
-	raced, plain, err := packages()
+	packages, raced, err := packages()
 	return []step{
-		{name: "stories with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
-		{name: "every command, killed and failed at its system calls (faults)", figures: true, run: func(p *printer) error {
+		{name: "stories", proves: "with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
+		{name: "faults", proves: "every command, killed and failed at its system calls", figures: true, run: func(p *printer) error {
 			return figures(p, append([]string{"-timeout", "60m", "./faults"}, sample("-full")...)...)
 		}},
-		{name: "scenarios, hostile places, many at once, the installation (.)", run: func(p *printer) error {
-			// Its binary is also the clients that it starts by the thousand; without the
-			// C library each is there in two thirds of the time.
-			return p.command(".", []string{"CGO_ENABLED=0"}, "go", append([]string{"test", "-timeout", "40m", "."}, sample("-full")...)...)
+		{name: "scenarios", proves: "hostile places, many at once, the installation (.)", run: func(p *printer) error {
+			return p.goTest(append([]string{"-timeout", "40m", "."}, sample("-full")...)...)
 		}},
-		{name: "what a stranger can bring (attacks)", run: func(p *printer) error {
+		{name: "attacks", proves: "what a stranger can bring", run: func(p *printer) error {
 			return p.goTest("-timeout", "20m", "./attacks")
 		}},
-		{name: "mistakes, put back one at a time (mutants)", from: ci, figures: true, run: func(p *printer) error {
+		{name: "mutants", proves: "mistakes, put back one at a time", from: ci, figures: true, run: func(p *printer) error {
 			// All of them take half an hour: a twelfth, another one each day.
 			of, turn := 12, day()%12
 			if how == all {
@@ -47,29 +45,29 @@ func steps(how mode) []step {
 			fmt.Fprintf(p, "mistakes: those of turn %d of %d\n", turn+1, of)
 			return figures(p, "-timeout", "90m", "./mutants", "-mutants", "-sample", fmt.Sprint(of), "-turn", fmt.Sprint(turn))
 		}},
-		{name: fmt.Sprintf("packages without goroutines (%d)", len(plain)), run: func(p *printer) error {
+		{name: "packages", proves: fmt.Sprintf("the tests of %d", len(packages)), run: func(p *printer) error {
 			if err != nil {
 				return err
 			}
-			return p.goTest(append([]string{"-timeout", "20m"}, plain...)...)
+			return p.goTest(append([]string{"-timeout", "20m"}, packages...)...)
 		}},
-		{name: fmt.Sprintf("packages with goroutines, under the race detector (%s)", strings.ReplaceAll(strings.Join(raced, " "), "gt/", "")), run: func(p *printer) error {
-			args := []string{"test", "-timeout", "20m"}
-			if _, err := exec.LookPath(compiler()); err == nil {
-				args = append(args, "-race")
-			} else {
-				fmt.Fprintln(p, "without the race detector, which needs a C compiler")
+		{name: "race", proves: fmt.Sprintf("%d packages with goroutines, under the race detector", len(raced)), missing: func() string {
+			if _, err := exec.LookPath(compiler()); err != nil {
+				return "the race detector needs a C compiler"
 			}
-			// Each process of the detector's waits for a second before it ends, which
-			// some tests start hundreds of.
-			return p.command(".", []string{"GORACE=atexit_sleep_ms=10"}, "go", append(args, raced...)...)
+			return ""
+		}, run: func(p *printer) error {
+			// What takes many cases to prove was proved without the detector, which is
+			// ten times slower: -short. Each process of the detector's waits for a second
+			// before it ends, and some tests start hundreds.
+			return p.command(".", []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}, "go", append([]string{"test", "-race", "-short", "-vet", "off", "-timeout", "20m"}, raced...)...)
 		}},
 		{name: "staticcheck", missing: cannotHave("staticcheck", ".", "run", staticcheck, "-version"), run: func(p *printer) error {
 			return p.command(".", nil, "go", "run", staticcheck, "-tags", "e2e", "./...")
 		}},
-		{name: "the table of secrets, judged by the rules of a scanner (bench/redact)", missing: cannotHave("the scanner", "bench/redact", "mod", "download"), run: module("bench/redact")},
-		{name: "the reader of SQLite files, judged by SQLite (bench/sqlite)", missing: cannotHave("SQLite", "bench/sqlite", "mod", "download"), run: module("bench/sqlite")},
-		{name: "go vet, for this system and for macOS", run: func(p *printer) error {
+		{name: "bench/redact", proves: "the table of secrets, judged by the rules of a scanner", missing: cannotHave("the scanner", "bench/redact", "mod", "download"), run: module("bench/redact")},
+		{name: "bench/sqlite", proves: "the reader of SQLite files, judged by SQLite", missing: cannotHave("SQLite", "bench/sqlite", "mod", "download"), run: module("bench/sqlite")},
+		{name: "go vet", proves: "for this system and for macOS", run: func(p *printer) error {
 			// With the tag, for no file is there only without it.
 			return errors.Join(p.command(".", nil, "go", "vet", "-tags", "e2e", "./..."),
 				p.command(".", []string{"GOOS=darwin"}, "go", "vet", "./..."))
@@ -135,9 +133,9 @@ func figures(p *printer, args ...string) error {
 // begun finds a goroutine that is begun, in the code or in a test.
 var begun = regexp.MustCompile(`(?m)^\s*(?:defer )?go (?:func\(|[\w.]+\()|\bcli\.Go\(|\bt\.Parallel\(\)`)
 
-// packages are those that have goroutines, in the code or in a test, and those that
-// have none, for which the race detector would only make them slower.
-func packages() (raced, plain []string, err error) {
+// packages are all that have tests and no step of their own, and those of lib that have
+// goroutines, in the code or in a test.
+func packages() (all, raced []string, err error) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}|{{.Dir}}|{{join .GoFiles " "}}|{{join .TestGoFiles " "}} {{join .XTestGoFiles " "}}`, "./...").Output()
 	if err != nil {
 		return nil, nil, fmt.Errorf("go list: %w", err)
@@ -148,17 +146,21 @@ func packages() (raced, plain []string, err error) {
 		if len(tests) == 0 || slices.Contains(apart, path) {
 			continue
 		}
-		to := &plain
+		all = append(all, path)
+		if !strings.HasPrefix(path, "gt/lib/") {
+			continue // programs that check and measure, whose tests start no goroutine
+		}
+		goroutines := false
 		for _, file := range append(code, tests...) {
 			data, err := os.ReadFile(filepath.Join(dir, file))
 			if err != nil {
 				return nil, nil, err
 			}
-			if begun.Match(data) {
-				to = &raced
-			}
+			goroutines = goroutines || begun.Match(data)
 		}
-		*to = append(*to, path)
+		if goroutines {
+			raced = append(raced, path)
+		}
 	}
-	return raced, plain, nil
+	return all, raced, nil
 }

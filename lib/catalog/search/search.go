@@ -44,6 +44,8 @@ type Query struct {
 	// needles are words of which every line that matches holds one, and so does
 	// its record in the file, if it is plain. Without any, all has to be read.
 	needles []needle
+
+	block int // blockSize, less in a test
 }
 
 // New returns a query for a regular expression (RE2), or for a text as it stands;
@@ -67,7 +69,7 @@ func New(pattern string, fixed, fold bool) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Query{Pattern: re, needles: needles(tree.Simplify())}, nil
+	return &Query{Pattern: re, needles: needles(tree.Simplify()), block: blockSize}, nil
 }
 
 // Hit is an entry of a conversation that has lines that match.
@@ -138,7 +140,7 @@ func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) 
 					s.halt() // nobody waits for what will not come
 				}
 			}()
-			buf := make([]byte, blockSize)
+			buf := make([]byte, q.block)
 			for p := range work {
 				for i := p.from; i < p.to; i++ {
 					s.failed(s.conversation(i, buf, p.hits))

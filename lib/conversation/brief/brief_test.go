@@ -151,9 +151,13 @@ func TestHostileBrief(t *testing.T) {
 		b.Noted = clean // as the checkpoint and the transcript give it
 		b.State.Branch = text[:4096]
 		for i := range 100 {
+			part := text[:64<<10]
+			if i%99 == 0 || i == 50 { // all of a megabyte first, last and between
+				part = text
+			}
 			b.State.Changes = append(b.State.Changes, git.Change{Path: text[:4096], XY: "??"})
-			b.Commits = append(b.Commits, git.Commit{Hash: text[:7], Subject: text})
-			b.Hooked = append(b.Hooked, mail.Note{ID: fmt.Sprint(i), Subject: text, From: text})
+			b.Commits = append(b.Commits, git.Commit{Hash: text[:7], Subject: part})
+			b.Hooked = append(b.Hooked, mail.Note{ID: fmt.Sprint(i), Subject: part, From: part})
 			b.Unread = b.Hooked
 		}
 		b = b.Clean(term.CleanText) // which else whoever reads the note does
