@@ -30,3 +30,5 @@ require (
 	golang.org/x/text v0.21.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 )
+
+replace github.com/alecthomas/kong => ./third_party/kong

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/place/home"
@@ -776,8 +778,11 @@ func TestParseID(t *testing.T) {
 		}
 	}
 	a, b := NewID(), NewID()
-	if _, err := ParseID(string(a)); err != nil || a == b || len(a) != 36 {
+	if _, err := ParseID(string(a)); err != nil || a == b {
 		t.Error(a, b, err)
+	}
+	if made, err := uuid.Parse(string(a)); err != nil || made.Version() != 4 || made.Variant() != uuid.RFC4122 || made.String() != string(a) {
+		t.Error(a, err)
 	}
 }
 
