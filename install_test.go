@@ -152,7 +152,7 @@ func TestInstall(t *testing.T) {
 
 	said := m.install(0)
 	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^claude  7 hooks wired  .*/\.claude/settings\.json$`, `^codex   7 hooks wired  .*/\.codex/hooks\.json$`,
-		`^nothing of an earlier version is there to take over$`,
+		`^there is nothing of an earlier version to take over$`,
 		`is not on PATH; put this into .*: export PATH="`,
 		`^    \| # Handoff complete`, `^    \| Next: empty input\.`)
 	if now, _ := filepath.Glob("/tmp/gt-demo.*"); len(now) > len(stages) {

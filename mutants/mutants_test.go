@@ -703,7 +703,7 @@ var mutants = []mutant{
 		name: "an upgrade takes a record of a session that nobody knows here",
 		file: "lib/upgrade/plan.go",
 		right: `		case !k.in(id, p.Home):
-			item.Why, item.ours = "neither your event log nor an agent of yours knows the session here", false
+			item.Why, item.ours = "neither your event log nor any of your agents knows the session here", false
 		case at`,
 		wrong: `		case false:
 		case at`,
@@ -902,7 +902,7 @@ var mutants = []mutant{
 	{
 		name: "an agent runs the upgrade",
 		file: "lib/command/hooks/migrate.go",
-		right: `	if err := refuseBelowAgent(env, "an agent cannot bring in what lies in projects"); err != nil {
+		right: `	if err := refuseBelowAgent(env, "an agent cannot take over files from projects"); err != nil {
 		return err
 	}
 `,

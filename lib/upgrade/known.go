@@ -1,11 +1,11 @@
-// Package upgrade takes over what an earlier version of gt left in projects:
-// records, notes and checkpoints, which now stand in the person's state.
+// Package upgrade imports what an earlier version of gt left in projects: records, notes
+// and checkpoints, which are now in the person's state.
 //
-// What lies in a project is a claim. A folder counts as a home only where the
-// person's own event log, or a client's own store, says that a session worked in
-// it, and a record or checkpoint only where they know its session, in that folder.
-// What they say themselves, such as who followed whom, is taken from them. A note
-// proves nothing and is only ever told as a note.
+// A file in a project is only a claim. A folder counts as a home only if the person's own
+// event log, or a client's own store, says that a session worked in it. A record or
+// checkpoint counts only if they know its session in that folder. What they say
+// themselves, such as which session followed which, overrides the record. A note proves
+// nothing, so it is imported only as a note.
 package upgrade
 
 import (
@@ -27,12 +27,12 @@ import (
 	"gt/lib/state/session"
 )
 
-// Known is what the person's own log, and the clients' own stores, say of sessions.
+// Known is what the person's own log and the clients' own stores say about sessions.
 type Known struct {
 	getenv   func(string) string
 	state    place.State
 	sessions map[session.ID]*fact
-	homes    map[string]home.Home // by a folder that somebody worked in
+	homes    map[string]home.Home // by folder
 
 	transcripts map[string]bool // the clients' own
 	taken       map[session.ID]string
@@ -41,13 +41,13 @@ type Known struct {
 
 // fact is what is known of one session.
 type fact struct {
-	logged catalog.Session // the zero value where only its client knows it
+	logged catalog.Session // the zero value if only its client knows it
 	client string
-	dirs   []string // the folders that it worked in, the first one first
+	dirs   []string // the folders that it worked in, in the order of time
 	role   string   // the directory of its role in a town
 }
 
-// New knows nothing yet. Of the environment it takes only where the person's own
+// New returns an empty Known. From the environment it takes only where the person's own
 // folders are.
 func New(getenv func(string) string) *Known {
 	own := func(key string) string {
@@ -79,8 +79,8 @@ func (f *fact) in(dir string) {
 	}
 }
 
-// Log learns what a log that is believed says, with its archive. root is the town
-// that it is of, "" for the person's own.
+// Log adds what a trusted event log and its archive say. root is the log's town, or ""
+// for the person's own log.
 func (k *Known) Log(log eventlog.Log, root string, progress catalog.Progress) error {
 	all, err := catalog.Read(log, progress)
 	if err != nil {
@@ -104,7 +104,7 @@ func (k *Known) Log(log eventlog.Log, root string, progress catalog.Progress) er
 	return nil
 }
 
-// Stores learns what the clients' own stores say. A cache only saves time.
+// Stores adds what the clients' own stores say. cache is the path of a cache, or "".
 func (k *Known) Stores(getenv func(string) string, cache string, progress func(done, total int64)) []error {
 	all, errs := scan.All(getenv, cache, progress)
 	for _, c := range all {
@@ -126,7 +126,7 @@ func (k *Known) Stores(getenv func(string) string, cache string, progress func(d
 	return errs
 }
 
-// find is the home of who works in a folder.
+// find returns the home of an agent that works in a folder.
 func (k *Known) find(dir string) home.Home {
 	h, ok := k.homes[dir]
 	if !ok {
@@ -136,7 +136,7 @@ func (k *Known) find(dir string) home.Home {
 	return h
 }
 
-// homesOf are those that the session is known to have worked from.
+// homesOf returns the homes in which the session is known to have worked.
 func (k *Known) homesOf(f *fact) iter.Seq[home.Home] {
 	return func(yield func(home.Home) bool) {
 		if f.role != "" && isDir(f.role) && !yield(k.find(f.role)) {
@@ -150,14 +150,12 @@ func (k *Known) homesOf(f *fact) iter.Seq[home.Home] {
 	}
 }
 
-// Name notes that the person says that what an earlier version left in a folder is
-// theirs: it has another name since, or nobody worked in it but by GT_HOME, or wrote
-// no more than notes to it.
+// Name adds a folder whose files the person claims as theirs. That is necessary if the
+// folder was renamed, was used only through GT_HOME, or received only notes.
 func (k *Known) Name(dir string) { k.named[place.Real(k.find(place.Real(dir)).Dir)] = true }
 
-// in reports whether a session is known to have worked from a home. From one that
-// the person has named it may have where its record is in none of those that the
-// session is known to have worked from.
+// in reports whether a session is known to have worked in a home. A home that the person
+// has named counts too, unless the session's record is in one of its known homes.
 func (k *Known) in(id session.ID, h home.Home) bool {
 	f := k.sessions[id]
 	if f == nil {
@@ -173,8 +171,7 @@ func (k *Known) in(id session.ID, h home.Home) bool {
 	return k.named[place.Real(h.Dir)] && !elsewhere
 }
 
-// recorded reports whether an earlier version may have left a session's record in a
-// home.
+// recorded reports whether a home may have a session's record of an earlier version.
 func recorded(id session.ID, h home.Home) bool {
 	old, err := place.OpenOld(h.Dir)
 	if err != nil {
@@ -184,7 +181,7 @@ func recorded(id session.ID, h home.Home) bool {
 	return old.Exists(place.OldSessions + "/" + string(id) + ".json")
 }
 
-// known is an id where the session is known to have worked from the home, else "".
+// known returns id if the session is known to have worked in the home, else "".
 func (k *Known) known(id session.ID, h home.Home) session.ID {
 	if id != "" && k.in(id, h) {
 		return id
@@ -192,8 +189,9 @@ func (k *Known) known(id session.ID, h home.Home) session.ID {
 	return ""
 }
 
-// Homes are the homes that sessions are known to have worked from, sorted. With a
-// root, only those in it. Where the person has named some, those are all.
+// Homes returns the homes in which sessions are known to have worked, sorted by path.
+// With a root, it returns only those inside it. If the person has named homes, it returns
+// only those.
 func (k *Known) Homes(root string) []home.Home {
 	all := map[string]home.Home{}
 	for dir := range k.named {
@@ -220,8 +218,8 @@ func sorted(all map[string]home.Home) []home.Home {
 	return homes
 }
 
-// Gone are the folders in which sessions worked that none is found of any more, sorted:
-// they were removed, or have another name. One whose sessions the state has is none.
+// Gone returns the folders of sessions all of whose folders are gone, because they were
+// removed or renamed, sorted. It omits sessions that are in the state already.
 func (k *Known) Gone() []string {
 	found := map[string]bool{}
 	for id, f := range k.sessions {
@@ -233,8 +231,8 @@ func (k *Known) Gone() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Towns are the folders that say they are towns, and that the person has not
-// trusted, at or above the folders in which sessions worked. Sorted.
+// Towns returns the folders at or above those of sessions that claim to be towns but are
+// not trusted, sorted.
 func (k *Known) Towns() []string {
 	found := map[string]bool{}
 	for _, f := range k.sessions {

@@ -20,10 +20,10 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Kind is what a file was.
+// Kind is the kind of a file.
 type Kind string
 
-// What is found in a home.
+// The kinds of files in a home or town.
 const (
 	Record     Kind = "record"
 	Note       Kind = "note"
@@ -32,51 +32,50 @@ const (
 	Handover   Kind = "handoff"
 	Role       Kind = "role"
 	Folder     Kind = "folder"
-	Exclude    Kind = "exclude" // a line in git's own file
+	Exclude    Kind = "exclude" // a line in git's exclude file
 	Log        Kind = "log"     // of a town
-	Rest       Kind = "rest"    // what gt needed while it worked, and nobody misses
+	Rest       Kind = "rest"    // files that gt needed only while it ran
 )
 
-// Fate is what becomes of it.
+// Fate is what happens to a file.
 type Fate string
 
-// What becomes of a file.
+// The fates of files.
 const (
-	Taken   Fate = "taken" // or will be
+	Taken   Fate = "taken" // it was imported, or will be
 	InState Fate = "known" // the state has it already
-	Left    Fate = "left"
+	Left    Fate = "left"  // it is not imported
 )
 
-// Item is a file that was found, and what becomes of it.
+// Item is a file that was found, and what happens to it.
 type Item struct {
 	Kind Kind   `json:"kind"`
 	Path string `json:"path"`
 	Fate Fate   `json:"fate"`
-	Why  string `json:"why,omitempty"`  // it is left
-	What string `json:"what,omitempty"` // is special about it: given, hand-over, live
+	Why  string `json:"why,omitempty"`  // why it is left
+	What string `json:"what,omitempty"` // what is special about it: given, unread, live
 
 	name string // in the old folder
 	take func(old *place.Old) error
-	ours bool // gt wrote it and nothing is lost with it: --clean takes it away
+	ours bool // gt wrote it and it is not needed any more: --clean removes it
 }
 
-// Plan is what is to be taken over of one home.
+// Plan is the plan to import the files of one home or town.
 type Plan struct {
 	Home  home.Home
 	Items []Item
-	// Failed is what could not be read this time and may be another time; nil where
-	// there is nothing. The items say what of the files themselves is in the way.
+	// Failed has the errors that may pass, so that the import can be tried again, or
+	// nil. Problems of the files themselves are in the items.
 	Failed error
 
 	open func() (*place.Old, error)
-	lock bool // what is taken is under the home's lock
+	lock bool // the import needs the home's lock
 }
 
-// wait bounds git, which may be slow in a huge worktree.
+// wait bounds the time for git, which can be slow in a huge worktree.
 const wait = 10 * time.Second
 
-// Plan looks at what an earlier version left in a home; ok is false where that is
-// nothing.
+// Plan examines what an earlier version left in a home. ok is false if there is nothing.
 func (k *Known) Plan(h home.Home) (p Plan, ok bool) {
 	p = Plan{Home: h, lock: true, open: func() (*place.Old, error) { return place.OpenOld(h.Dir) }}
 	old, err := p.open()
@@ -113,19 +112,19 @@ func (p *Plan) left(kind Kind, path, why string) {
 	p.Items = append(p.Items, Item{Kind: kind, Path: path, Fate: Left, Why: why})
 }
 
-// distrust leaves what git keeps: it came with the repository.
+// distrust excludes files that git tracks, because they may have come with the repository.
 func (p *Plan) distrust(kept []string) {
 	for i := range p.Items {
 		item := &p.Items[i]
 		for _, name := range kept {
 			if strings.EqualFold(name, place.OldName(item.name)) {
-				item.Fate, item.Why, item.take, item.ours = Left, "git keeps it, so it may have come with the repository", nil, false
+				item.Fate, item.Why, item.take, item.ours = Left, "git tracks it, so it may have come with the repository", nil, false
 			}
 		}
 	}
 }
 
-// why is reason, and notes an error that is none of the file's at the path.
+// why is reason. It also records in p.Failed an error that may pass.
 func (p *Plan) why(path string, err error) string {
 	why := reason(err)
 	if Passing(err) {
@@ -134,8 +133,8 @@ func (p *Plan) why(path string, err error) string {
 	return why
 }
 
-// Passing reports whether an error is the system's and says nothing of what was to be
-// read: another time it may well be read.
+// Passing reports whether an error comes from the system and not from the file, so that
+// reading may succeed another time.
 func Passing(err error) bool {
 	if errors.Is(err, git.ErrTimeout) {
 		return true
@@ -151,7 +150,7 @@ func Passing(err error) bool {
 	return true
 }
 
-// reason is an error without the path, which is told apart.
+// reason returns the text of an error without the path, which is shown separately.
 func reason(err error) string {
 	if why := errors.Unwrap(err); why != nil {
 		err = why
@@ -160,24 +159,23 @@ func reason(err error) string {
 }
 
 const (
-	private = 0o077 // what nobody else may do with a file of gt's
-	written = 0o022 // what nobody else may do with any
+	private = 0o077 // the permissions that others must not have on a private file
+	written = 0o022 // the permissions that others must not have on any file
 
 	maxRecord = 1 << 20
 )
 
-// generations are the names under which what a file held before stands, the newest
-// first.
+// generations returns the names of a file and of its previous versions, the newest first.
 func generations(name string) []string {
 	base := name
-	if name == place.Checkpoint { // whose generations stand in the other folder
+	if name == place.Checkpoint { // its previous versions are in the other folder
 		base = "./" + name
 	}
 	return []string{name, base + ".bak", base + ".bak.1", base + ".bak.2"}
 }
 
-// newest reads a file, or what it held before where it is no use. Where it is not
-// there, nothing speaks for it.
+// newest parses a file, or its newest usable previous version if the file is damaged. A
+// missing file has no previous versions.
 func newest(old *place.Old, name string, limit int64, parse func([]byte) error) error {
 	var first error
 	for _, n := range generations(name) {
@@ -195,7 +193,7 @@ func newest(old *place.Old, name string, limit int64, parse func([]byte) error) 
 	return first
 }
 
-// records plans what becomes of the records of sessions.
+// records plans the import of the records of sessions.
 func (k *Known) records(p *Plan, old *place.Old) {
 	names, err := old.Names(place.OldSessions, written)
 	if err != nil {
@@ -219,7 +217,7 @@ func (k *Known) records(p *Plan, old *place.Old) {
 		case record.ID != id:
 			item.Why, item.ours = "it is the record of another session", false
 		case !k.in(id, p.Home):
-			item.Why, item.ours = "neither your event log nor an agent of yours knows the session here", false
+			item.Why, item.ours = "neither your event log nor any of your agents knows the session here", false
 		case at != "" && at != p.Home.Dir:
 			item.Why, item.ours = fmt.Sprintf("the session's record was in '%s'", at), false
 		default:
@@ -238,7 +236,7 @@ func (k *Known) records(p *Plan, old *place.Old) {
 	}
 }
 
-// take puts a record into the state. The caller holds the home's lock.
+// take puts a record into the state. The caller must hold the home's lock.
 func take(store session.Store, r *session.Record) error {
 	now, err := store.Get(r.ID)
 	if err != nil {
@@ -256,8 +254,8 @@ func take(store session.Store, r *session.Record) error {
 	return store.Put(r, atomicfile.Synced)
 }
 
-// merge adds to the record of a session, that has gone on since, what it did not
-// know of the time before. It reports whether that was anything.
+// merge adds what an older record knows to the record of a session that has continued
+// since. It reports whether that changed anything.
 func merge(now, before *session.Record) bool {
 	changed := false
 	if (now.ChainID == now.ID || now.ChainID == "") && now.ParentID == "" && before.ChainID != now.ChainID {
@@ -284,13 +282,13 @@ func merge(now, before *session.Record) bool {
 	return changed
 }
 
-// notes plans what becomes of the notes in the home's own box.
+// notes plans the import of the notes in the home's own box.
 func (k *Known) notes(p *Plan, old *place.Old) {
 	box := mail.Of(p.Home, p.Home.Identity.Address())
 	boxed(p, old, box, place.OldMail)
 }
 
-// boxed plans what becomes of the notes in a box: a folder of the old ones.
+// boxed plans the import of the notes in an old folder into a box.
 func boxed(p *Plan, old *place.Old, box mail.Box, at string) {
 	known, err := box.Known()
 	if err != nil {
@@ -337,7 +335,7 @@ func boxed(p *Plan, old *place.Old, box mail.Box, at string) {
 	}
 }
 
-// checkpoints plans what becomes of the home's checkpoints.
+// checkpoints plans the import of the home's checkpoints.
 func (k *Known) checkpoints(p *Plan, old *place.Old) {
 	names := []string{}
 	if old.Exists(place.Checkpoint) {
@@ -363,9 +361,9 @@ func (k *Known) checkpoints(p *Plan, old *place.Old) {
 		case err != nil:
 			item.Why, item.ours = p.why(item.Path, err), false
 		case c.SessionID == "":
-			item.Why, item.ours = "no session wrote it", false
+			item.Why, item.ours = "it does not name its session", false
 		case !k.in(c.SessionID, p.Home):
-			item.Why, item.ours = "neither your event log nor an agent of yours knows its session here", false
+			item.Why, item.ours = "neither your event log nor any of your agents knows its session here", false
 		case !c.Newer(p.Home):
 			item.Fate = InState
 		default:
@@ -377,7 +375,7 @@ func (k *Known) checkpoints(p *Plan, old *place.Old) {
 	}
 }
 
-// rest plans what becomes of all else.
+// rest plans the import of all other files.
 func (k *Known) rest(p *Plan, old *place.Old) {
 	names, err := old.Names("", written)
 	if err != nil {
@@ -392,9 +390,9 @@ func (k *Known) rest(p *Plan, old *place.Old) {
 			continue
 		case name == place.OldRole:
 			item.Kind, item.ours = Role, false
-			item.Why = "what a project says is not told as yours"
+			item.Why = "gt does not tell agents what a project says as if it came from you"
 		case name == place.OldMarker || strings.HasPrefix(name, place.OldMarker+"."):
-			item.Kind, item.Why = Handover, "a hand-over that waits does not move; its note does"
+			item.Kind, item.Why = Handover, "a waiting hand-over is not taken over; its note is"
 		case !place.OldRest(name):
 			continue
 		}
@@ -405,7 +403,7 @@ func (k *Known) rest(p *Plan, old *place.Old) {
 	}
 }
 
-// latest plans what becomes of the note of who worked here last.
+// latest plans the import of the record of which session worked here last.
 func (k *Known) latest(p *Plan, old *place.Old, item Item) {
 	item.Kind = Latest
 	data, err := old.Read(item.name, maxRecord, private)
@@ -416,7 +414,7 @@ func (k *Known) latest(p *Plan, old *place.Old, item Item) {
 	case err != nil || perr != nil:
 		item.Why = p.why(item.Path, cmp.Or(err, perr))
 	case !k.in(id, p.Home):
-		item.Why, item.ours = "neither your event log nor an agent of yours knows the session here", false
+		item.Why, item.ours = "neither your event log nor any of your agents knows the session here", false
 	case store.Persisted() != "":
 		item.Fate = InState
 	default:
@@ -435,14 +433,14 @@ func (k *Known) latest(p *Plan, old *place.Old, item Item) {
 	p.Items = append(p.Items, item)
 }
 
-// Takes reports whether there is anything to take.
+// Takes reports whether there is anything to import.
 func (p Plan) Takes() bool {
 	return slices.ContainsFunc(p.Items, func(i Item) bool { return i.take != nil })
 }
 
-// Apply takes over what is to be taken. What fails is left and said, and all else
-// is taken; killed at any point and done again, the result is the same. The error
-// is also that of what could not be looked at.
+// Apply imports the planned files. If one fails, it imports the others and returns the
+// error. The error includes Failed. Apply can be repeated: if it was killed at any point,
+// doing it again gives the same result.
 func (p Plan) Apply() error {
 	failed := p.Failed
 	if !p.Takes() {
@@ -477,7 +475,7 @@ func (p Plan) Apply() error {
 // lockWait is how long an upgrade waits for sessions that work in the home.
 const lockWait = 15 * time.Second
 
-// Cleans reports how many files Clean would take away.
+// Cleans returns how many files Clean would remove.
 func (p Plan) Cleans() int {
 	n := 0
 	for _, i := range p.Items {
@@ -488,9 +486,8 @@ func (p Plan) Cleans() int {
 	return n
 }
 
-// Clean takes away what gt has written and the state has too, or nobody misses:
-// what was left because nobody can vouch for it stays, and so does what is no
-// file of gt's.
+// Clean removes gt's files that the state has too, and those that are not needed any more.
+// It leaves files that were not imported and files that are not gt's.
 func (p Plan) Clean() error {
 	old, err := p.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -514,13 +511,13 @@ func (p Plan) Clean() error {
 		}
 	}
 	for _, folder := range []string{"mail/tmp", "mail/new", "mail/cur", "mail", "sessions"} {
-		_ = old.Remove(folder) // one that is not empty holds what is not gt's
+		_ = old.Remove(folder) // it fails if there are other files in it
 	}
 	_ = old.RemoveTop()
 	return failed
 }
 
-// host is this machine's name, as records have it.
+// host returns this machine's name, as in records.
 func host() string {
 	name, _ := os.Hostname()
 	return name

@@ -12,10 +12,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// believed makes the record of a session anew: what the log and the client say is
-// theirs, and of what only the old record says, what cannot make anybody do
-// anything. A hand-over that waits is not among it, nor what programs run where;
-// but for a session that is alive.
+// believed returns a new record of a session. It prefers what the log and the client say.
+// From the old record it takes only harmless fields: not a waiting hand-over, and not
+// which process runs where, unless that process is verified to be alive.
 func (k *Known) believed(old *session.Record, h home.Home) *session.Record {
 	f := k.sessions[old.ID]
 	l := f.logged
@@ -29,7 +28,7 @@ func (k *Known) believed(old *session.Record, h home.Home) *session.Record {
 		WorkUnit: cmp.Or(l.WorkUnit, old.WorkUnit), MoleculeID: old.MoleculeID, StepRef: old.StepRef, Note: noteID(old.Note), Full: old.Full,
 	}
 	if l.ID != "" && l.ChainID != "" {
-		r.ParentID = l.ParentID // the log tells its start, and so of its parent
+		r.ParentID = l.ParentID // the log has its start event, which names the parent
 	}
 	if r.CWD == "" && len(f.dirs) > 0 {
 		r.CWD = f.dirs[0]
@@ -54,8 +53,8 @@ func (k *Known) believed(old *session.Record, h home.Home) *session.Record {
 	return r
 }
 
-// place notes where a session runs that has not ended. Of one whose process is gone
-// only that is kept, so that the next start finds that it crashed.
+// place records where a session runs that has not ended. If its process is gone, it keeps
+// only enough for the next start to detect the crash.
 func (k *Known) place(r, old *session.Record, h home.Home) {
 	p := old.Process()
 	switch {
@@ -71,12 +70,12 @@ func (k *Known) place(r, old *session.Record, h home.Home) {
 			}
 		}
 	case p.IsSet() && p.Gone():
-		// Without its boot it is no process that is or will be.
+		// Without a boot ID, this matches no process that exists or ever will.
 		r.PID, r.PIDStart = p.PID, p.Start
 	}
 }
 
-// runs reports whether a process runs, is this user's, and works in the home.
+// runs reports whether a process is alive, belongs to this user, and works in the home.
 func (k *Known) runs(p process.Proc, h home.Home) bool {
 	if !p.Alive() || p.Signal(syscall.Signal(0)) != nil {
 		return false
@@ -85,8 +84,8 @@ func (k *Known) runs(p process.Proc, h home.Home) bool {
 	return err == nil && place.Real(k.find(dir).Dir) == place.Real(h.Dir)
 }
 
-// inPane reports whether a process was started in that pane of that tmux server:
-// the record alone could name any.
+// inPane reports whether the environment of a process names that pane of that tmux
+// server. The record alone could name any pane.
 func inPane(environ []string, server, pane string) bool {
 	var sock, at string
 	for _, kv := range environ {
@@ -100,7 +99,7 @@ func inPane(environ []string, server, pane string) bool {
 	return pane != "" && pane == at && server == sock
 }
 
-// hashes are those that can be names of commits.
+// hashes returns the elements that can be hashes of commits.
 func hashes(all []string) []string {
 	var good []string
 	for _, c := range all {
@@ -111,7 +110,7 @@ func hashes(all []string) []string {
 	return good
 }
 
-// noteID is what can be the id of a note, else "".
+// noteID returns id if it can be the ID of a note, else "".
 func noteID(id string) string {
 	if len(id) > 64 || strings.Trim(id, "0123456789abcdef") != "" {
 		return ""

@@ -18,8 +18,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Town learns what the log of a town says that the person trusts. One that git
-// keeps, or that is somebody else's, says nothing: it came with the folder.
+// Town adds what the log of a trusted town says. It ignores a log that git tracks, and
+// fails for one of another user: it may have come with the folder.
 func (k *Known) Town(root string, progress catalog.Progress) error {
 	log := town.Town{Root: root}.Events()
 	if kept, err := git.Kept(root, wait, filepath.Base(log), ".sessions"); err != nil || len(kept) > 0 {
@@ -38,12 +38,12 @@ func (k *Known) Town(root string, progress catalog.Progress) error {
 	return k.Log(eventlog.Log(log), root, progress)
 }
 
-// archive is the folder of what left a town's log.
+// archive is the folder for the events that have left a town's log.
 const archive = ".sessions/archive"
 
-// Shared plans what becomes of the log and mail of a town in which git would show
-// them: they are kept in the state from now on. In any other they stay where they
-// are, and ok is false.
+// Shared plans the import of the log and mail of a town in which git would show them: they
+// are kept in the state from now on. In other towns they stay where they are, and ok is
+// false.
 func (k *Known) Shared(t town.Town) (p Plan, ok bool) {
 	if t.Trust == nil || !t.Trust.Shows {
 		return p, false
@@ -74,7 +74,7 @@ func (k *Known) Shared(t town.Town) (p Plan, ok bool) {
 		item := &p.Items[i]
 		for _, name := range kept {
 			if strings.EqualFold(name, item.name) {
-				item.Fate, item.Why, item.take = Left, "git keeps it, so it may have come with the repository", nil
+				item.Fate, item.Why, item.take = Left, "git tracks it, so it may have come with the repository", nil
 			}
 		}
 		item.ours = false // other programs of the town read it there
@@ -82,7 +82,7 @@ func (k *Known) Shared(t town.Town) (p Plan, ok bool) {
 	return p, true
 }
 
-// log plans what becomes of a file of the town's log.
+// log plans the import of a file of the town's log.
 func (k *Known) log(p *Plan, old *place.Old, t town.Town, name string) {
 	item := Item{Kind: Log, name: name, Path: old.Path(name), Fate: Taken}
 	to := filepath.Join(filepath.Dir(t.Events()), name)
@@ -104,10 +104,10 @@ func (k *Known) log(p *Plan, old *place.Old, t town.Town, name string) {
 	p.Items = append(p.Items, item)
 }
 
-// maxDepth bounds how many folders an address has.
+// maxDepth bounds how many elements an address can have.
 const maxDepth = 4
 
-// mail plans what becomes of the boxes in and below a folder of the town's.
+// mail plans the import of the boxes in and below a folder of the town.
 func (p *Plan) mail(old *place.Old, at string, depth int) {
 	names, err := old.Names(at, written)
 	if err != nil || depth > maxDepth {

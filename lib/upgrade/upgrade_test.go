@@ -249,7 +249,7 @@ func TestElsewhere(t *testing.T) {
 	p.write("proj/.runtime/session_id", "s2\n2026-01-17T01:00:00Z\n")
 	p.write("proj/.polecat-checkpoint.json", `{"timestamp":"2026-01-17T01:00:00Z","session_id":"s2"}`)
 	_, plan := p.upgrade("proj")
-	p.expect(plan, Left, "neither your event log nor an agent of yours knows")
+	p.expect(plan, Left, "neither your event log nor any of your agents knows")
 }
 
 // Of a session that only its client knows, a record names no chain of another folder.

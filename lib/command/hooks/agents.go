@@ -19,37 +19,36 @@ import (
 	"gt/lib/place/home"
 )
 
-// A target is an agent that gt can be wired into, or one that it cannot be wired
-// into.
+// A target is an agent, whether gt can be wired into it or not.
 type target struct {
 	name    string
 	command string
 	client  wiring.Client
-	dialect string // where it is not the format's own
-	cap     int    // where it is not the dialect's own
+	dialect string // if it is not the format's own
+	cap     int    // if it is not the dialect's own
 
-	folder string // the client's own
-	files  []file // where it takes hooks from, the weakest first
+	folder string // the client's own folder
+	files  []file // the files that it reads hooks from, the weakest first
 
-	unable string // why gt cannot be wired into it, and what can be done
+	unable string // why gt cannot be wired into it, and what to do instead
 }
 
-// A file is what an agent takes the hooks of one scope from.
+// A file is the file from which an agent reads the hooks of one scope.
 type file struct{ scope, path string }
 
 var scopes = []string{wiring.User, wiring.Project, wiring.Local}
 
-// table lists the agents that gt knows here.
+// table returns the agents that gt knows.
 func table(env *cli.Env) ([]target, error) {
 	_, all, err := load(env)
 	return all, err
 }
 
-// load reads the table, and what of it is about hooks.
+// load returns the table of agents, and a target for each.
 func load(env *cli.Env) (*agent.Table, []target, error) {
 	known, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town)
 	if err != nil {
-		env.Warn("%v", err) // what is wrong in one file leaves the rest
+		env.Warn("%v", err) // an error in one file does not affect the others
 	}
 	var all []target
 	for _, c := range known.All() {
@@ -70,12 +69,12 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	name := cmp.Or(c.Hooks.Format, c.Dialect)
 	known := false
 	if t.client, known = wirings.Of(name); !known && t.unable == "" {
-		if t.unable = fmt.Sprintf("gt knows no hooks of the format '%s'", name); name == "" {
-			t.unable = "its block says nothing of hooks; [agents." + c.Name + ".hooks] has the keys format and user"
+		if t.unable = fmt.Sprintf("gt does not know the hook format '%s'", name); name == "" {
+			t.unable = "its block does not mention hooks; [agents." + c.Name + ".hooks] has the keys format and user"
 		}
 	}
 	if c.Dialect != "" && !hook.HasDialect(c.Dialect) && t.unable == "" {
-		t.unable = fmt.Sprintf("gt knows no dialect '%s'", c.Dialect)
+		t.unable = fmt.Sprintf("gt does not know the dialect '%s'", c.Dialect)
 	}
 	var err error
 	if t.folder, err = expand(env, c.Hooks.Home); err != nil {
@@ -102,10 +101,11 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 		t.files = append(t.files, file{scopes[i], path})
 	}
 	if t.unable == "" && len(t.files) == 0 {
-		t.unable = "its block names no file of hooks; [agents." + c.Name + ".hooks] has the key user"
+		t.unable = "its block does not name a file for hooks; [agents." + c.Name + ".hooks] has the key user"
 	}
 	if t.folder == "" && len(t.files) > 0 && t.files[0].scope == wiring.User {
-		// The person's own folder would say that any agent is here.
+		// The person's home folder always exists, so it does not show that the agent
+		// is installed.
 		if dir := filepath.Dir(t.files[0].path); dir != own {
 			t.folder = dir
 		}
@@ -113,9 +113,8 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	return t, nil
 }
 
-// expand puts the person's folders and variables into a path of the table, as a
-// shell does: ~, and ${NAME:-otherwise}. A variable's folder that is not whole
-// is one of the working directory.
+// expand expands ~ and ${NAME:-default} at the beginning of a path in the table, as a
+// shell does. A relative path in a variable is relative to the working directory.
 func expand(env *cli.Env, path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "${"); ok {
 		name, rest, _ := strings.Cut(rest, "}")
@@ -139,7 +138,7 @@ func expand(env *cli.Env, path string) (string, error) {
 	return path, nil
 }
 
-// file is the agent's file of a scope.
+// file returns the agent's file for a scope.
 func (t target) file(scope string) (string, error) {
 	var have []string
 	for _, f := range t.files {
@@ -148,18 +147,18 @@ func (t target) file(scope string) (string, error) {
 		}
 		have = append(have, f.scope)
 	}
-	return "", cli.Failf(cli.Usage, "%s has no hooks of the scope %s, only of %s", t.name, scope, strings.Join(have, ", "))
+	return "", cli.Failf(cli.Usage, "%s has no hooks in the scope %s, only in %s", t.name, scope, strings.Join(have, ", "))
 }
 
-// stays returns an error where a project's settings are a link out of the project, or
-// lie behind one: who brought the project would choose which file is changed.
+// stays returns an error if the path of a project's settings leads out of the project
+// through a link. Otherwise the author of the project would choose which file is changed.
 func stays(env *cli.Env, scope, path string) error {
 	top := git.Top(env.Dir)
 	if scope == wiring.User || !place.Inside(path, top) {
 		return nil
 	}
 	real, top := place.Real(path), place.Real(top)
-	if to, err := os.Readlink(real); err == nil { // to what is not there
+	if to, err := os.Readlink(real); err == nil { // a dangling link
 		if real = to; !filepath.IsAbs(to) {
 			real = filepath.Join(filepath.Dir(place.Real(path)), to)
 		}
@@ -168,11 +167,11 @@ func stays(env *cli.Env, scope, path string) error {
 		return nil
 	}
 	return cli.Fail(cli.No, fmt.Errorf("'%s' leads out of the project, to '%s'", path, real),
-		"nothing was changed; put a file of the project's own there")
+		"nothing was changed; replace it with a file inside the project")
 }
 
-// here reports whether the agent is on this machine: its command can be run, or it
-// has been and left its folder.
+// here reports whether the agent is on this machine: its command can be run, or its folder
+// exists.
 func (t target) here(env *cli.Env) bool {
 	if _, err := onPath(env, t.command); err == nil {
 		return true
@@ -181,11 +180,10 @@ func (t target) here(env *cli.Env) bool {
 	return err == nil && info.IsDir()
 }
 
-// speaks is the dialect of the agent, the name of the client that it was seen
-// with.
+// speaks returns the dialect of the agent: the name of the client that has it.
 func (t target) speaks() string { return cmp.Or(t.dialect, t.client.Name) }
 
-// flags are what every hook of the agent is called with.
+// flags returns the flags with which every hook of the agent is called.
 func (t target) flags() []string {
 	flags := []string{"--agent", t.name}
 	dialect := t.speaks()
@@ -198,8 +196,7 @@ func (t target) flags() []string {
 	return flags
 }
 
-// remedy is the command of gt-hooks that does something to the agent's hooks of a
-// scope.
+// remedy returns the gt-hooks command that does verb to the agent's hooks in a scope.
 func (t target) remedy(verb, scope string) string {
 	line := "gt-hooks " + verb + " " + t.name
 	if scope != wiring.User {
@@ -215,7 +212,7 @@ func pick(all []target, names []string) ([]target, error) {
 		i := slices.IndexFunc(all, func(t target) bool { return t.name == name })
 		if i < 0 {
 			err := cli.Failf(cli.Usage, "no agent '%s': there are %s", name, strings.Join(namesOf(all), ", "))
-			return nil, cli.WithHint(err, "a block [agents.%s] in ~/.config/gt/agents.toml makes it one", name)
+			return nil, cli.WithHint(err, "a block [agents.%s] in ~/.config/gt/agents.toml adds it", name)
 		}
 		if !slices.ContainsFunc(picked, func(t target) bool { return t.name == name }) {
 			picked = append(picked, all[i])
@@ -224,7 +221,7 @@ func pick(all []target, names []string) ([]target, error) {
 	return picked, nil
 }
 
-// present are the agents that are on this machine.
+// present returns the agents that are on this machine.
 func present(env *cli.Env, all []target) []target {
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool { return !t.here(env) })
 }
@@ -237,7 +234,7 @@ func namesOf(all []target) []string {
 	return names
 }
 
-// wanted is our wiring for the agent with the binaries in dir.
+// wanted returns our wiring for the agent with the binaries in dir.
 func (t target) wanted(dir string) ([]wiring.Handler, error) {
 	return t.client.Wanted(dir, t.flags())
 }

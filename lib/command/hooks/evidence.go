@@ -23,7 +23,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// A sighting is the last that was seen of something.
+// A sighting is when, and in which session, something was last seen.
 type sighting struct {
 	at      time.Time
 	session session.ID
@@ -35,20 +35,20 @@ func (s *sighting) see(at time.Time, id session.ID) {
 	}
 }
 
-// A complaint is what a hook said went wrong.
+// A complaint is an error that a hook logged.
 type complaint struct {
 	program string
 	what    string
 	sighting
 }
 
-// evidence is what an agent's hooks have left behind.
+// evidence is the traces that an agent's hooks have left.
 type evidence struct {
 	duty       map[string]*sighting // by the duty's program
 	complaints []complaint          // the oldest first
 }
 
-// of is what was seen of one duty.
+// of returns the sighting of one duty.
 func (e *evidence) of(program string) *sighting {
 	if e.duty == nil {
 		e.duty = map[string]*sighting{}
@@ -60,14 +60,15 @@ func (e *evidence) of(program string) *sighting {
 }
 
 const (
-	// recent is how many sessions of an agent are looked at in their homes.
+	// recent is how many sessions of an agent are examined in their homes.
 	recent = 20
-	// logTail is how much of the end of a log is read for what is in no index.
+	// logTail is how many bytes at the end of a log are read for events that are
+	// not in the index.
 	logTail = 4 << 20
 )
 
-// gather looks for what the hooks of agents have left behind: in the event logs of
-// this town and of the person, and in the homes of the last sessions.
+// gather collects the traces of agents' hooks from the event logs of this town and of the
+// person, and from the homes of the last sessions.
 func gather(env *cli.Env) map[string]*evidence {
 	var all catalog.Catalog
 	var read []string
@@ -101,7 +102,7 @@ func gather(env *cli.Env) map[string]*evidence {
 	for _, s := range sessions {
 		e := of(s.Agent)
 		agents[s.ID] = s.Agent
-		if s.Topic != "" { // else another hook came to know it
+		if s.Topic != "" { // without a topic, another hook recorded it
 			e.of(primes).see(s.StartedAt, s.ID)
 		}
 		if s.Outcome == session.Done {
@@ -120,7 +121,7 @@ func gather(env *cli.Env) map[string]*evidence {
 			if json.Unmarshal(ev.Payload, &p) != nil {
 				return
 			}
-			// A session whose start failed is in no catalog.
+			// A session whose start failed is not in the catalog.
 			agent := cmp.Or(agents[p.SessionID], p.Agent)
 			if agent == "" {
 				return
@@ -136,12 +137,12 @@ func gather(env *cli.Env) map[string]*evidence {
 	return by
 }
 
-// isTurnEnd reports whether a client calls the end of a turn so.
+// isTurnEnd reports whether a client has an event of this name at the end of a turn.
 func isTurnEnd(event string) bool {
 	return slices.ContainsFunc(wirings.All(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
 }
 
-// look finds what a session's hooks have left in its home.
+// look finds the traces of a session's hooks in its home.
 func (e *evidence) look(t town.Town, s *catalog.Session) {
 	h, ok, _ := home.OfSession(t.State, string(s.ID))
 	if !ok {
@@ -149,12 +150,12 @@ func (e *evidence) look(t town.Town, s *catalog.Session) {
 	}
 	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
 		e.of(touches).see(sign.Timestamp, s.ID)
-		// An end takes the checkpoint away; what fired beside it stays.
+		// The end of a session removes the checkpoint, but not the other traces.
 		if sign.State == keepalive.Waiting || isTurnEnd(sign.LastCommand) {
 			e.of(writes).see(sign.Timestamp, s.ID)
 		}
 	}
-	all, _ := checkpoint.List(h) // one that cannot be read proves nothing
+	all, _ := checkpoint.List(h) // a checkpoint that cannot be read proves nothing
 	for _, c := range all {
 		if c.SessionID == s.ID {
 			e.of(writes).see(c.Timestamp, s.ID)
@@ -162,7 +163,7 @@ func (e *evidence) look(t town.Town, s *catalog.Session) {
 	}
 }
 
-// tail calls each for the hand-overs and complaints at the end of a log.
+// tail calls each for the hand-overs and errors at the end of a log.
 func tail(log eventlog.Log, each func(eventlog.Event)) {
 	f, err := atomicfile.Open(string(log))
 	if errors.Is(err, fs.ErrNotExist) || err != nil {
@@ -175,7 +176,7 @@ func tail(log eventlog.Log, each func(eventlog.Event)) {
 	}
 	at := max(0, info.Size()-logTail)
 	eventlog.Scan(io.NewSectionReader(f, at, info.Size()-at), func(line []byte) bool {
-		if at > 0 { // the first may have lost its beginning
+		if at > 0 { // the first line may lack its beginning
 			at = 0
 			return true
 		}

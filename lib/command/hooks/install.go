@@ -33,7 +33,7 @@ func (c *install) Run(env *cli.Env) error {
 	}
 	for _, name := range wiring.Binaries {
 		if err := runnable(filepath.Join(dir, name)); err != nil {
-			return cli.WithHint(err, "gt-hooks wires the binaries that lie beside it; install.sh builds them all")
+			return cli.WithHint(err, "gt-hooks wires the binaries in its own folder; install.sh builds them all")
 		}
 	}
 	say := &printer{env: env, brief: len(picked) > 1 && !c.DryRun}
@@ -70,7 +70,7 @@ func (c *install) meant(env *cli.Env, all []target) ([]target, error) {
 // wire writes the wiring of one agent.
 func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if t.unable != "" {
-		if c.All { // nobody asked for this one
+		if c.All { // the person did not name this one
 			say.row(t, "not wired", "")
 			env.Hint("%s", t.unable)
 			return nil
@@ -115,7 +115,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if len(done.changes) > 0 {
 		if c.Scope == wiring.Project && !say.shared {
 			say.shared = true
-			env.Hint("the paths are this machine's: share the project's file only with who has gt in the same place")
+			env.Hint("the paths are those of this machine: share the project's file only with people who have gt in the same place")
 		}
 		if t.client.AfterInstall != "" && !c.DryRun {
 			env.Hint("%s", t.client.AfterInstall)
@@ -129,13 +129,13 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 }
 
 type uninstall struct {
-	Agent  []string `arg:"" optional:"" help:"The agents; the one that is wired, where there is only one."`
+	Agent  []string `arg:"" optional:"" help:"The agents (default: the one that is wired, if there is only one)."`
 	All    bool     `help:"Every agent that gt is wired into."`
 	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (the default), project or local."`
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
 
-// Run takes what is ours out of the settings of one scope of each agent.
+// Run removes our entries from the settings of one scope of each agent.
 func (c *uninstall) Run(env *cli.Env) error {
 	all, err := table(env)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *uninstall) Run(env *cli.Env) error {
 	say := &printer{env: env, brief: len(picked) > 1 && !c.DryRun}
 	if len(picked) == 0 {
 		say.line("no hooks of gt, nothing to change")
-		picked = all // where else they are
+		picked = all // for the hints about other places
 	} else {
 		err = each(env, picked, func(t target) error { return c.clear(env, say, t) })
 		say.flush()
@@ -157,7 +157,7 @@ func (c *uninstall) Run(env *cli.Env) error {
 		done, _ := t.file(c.Scope)
 		for _, p := range survey(env, t) {
 			if p.File != done && len(p.Ours()) > 0 {
-				env.Hint("gt is wired in '%s' too: %s", p.File, p.removal())
+				env.Hint("gt is also wired in '%s': %s", p.File, p.removal())
 			}
 		}
 	}
@@ -179,8 +179,8 @@ func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
 	for _, t := range all {
 		if path, err := t.file(c.Scope); err == nil {
 			p := t.look(c.Scope, path)
-			if p.Err != nil && !c.All { // else it is said when its turn comes
-				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT takes gt out of the agent that you name")
+			if p.Err != nil && !c.All { // with --all, clear reports it
+				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
 			}
 			if p.Err != nil || len(p.Ours()) > 0 {
 				wired = append(wired, t)
@@ -189,12 +189,12 @@ func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
 	}
 	if len(wired) > 1 && !c.All {
 		err := cli.Failf(cli.Usage, "which agent? gt is wired into %s", strings.Join(namesOf(wired), ", "))
-		return nil, cli.WithHint(err, "gt-hooks uninstall --all takes it out of all of them")
+		return nil, cli.WithHint(err, "gt-hooks uninstall --all removes it from all of them")
 	}
 	return wired, nil
 }
 
-// clear takes what is ours out of one agent's settings.
+// clear removes our entries from one agent's settings.
 func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	if t.unable != "" {
 		return cli.Failf(cli.No, "%s: %s", t.name, t.unable)
@@ -227,8 +227,8 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	return nil
 }
 
-// each does something for every agent and goes on where it fails for one, which
-// it says. What is returned has the worst of the exit codes.
+// each calls do for every agent. It reports an error and continues with the next agent.
+// The error that it returns has the worst exit code.
 func each(env *cli.Env, all []target, do func(t target) error) error {
 	if len(all) == 1 {
 		return do(all[0])
@@ -252,7 +252,7 @@ func count(n int) string {
 	return fmt.Sprintf("%d hooks", n)
 }
 
-// row is what is said of an agent beside others; flush says it.
+// row adds the result for one of several agents. flush prints the rows.
 func (p *printer) row(t target, what, file string) {
 	if p.brief {
 		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(file)})
@@ -263,13 +263,13 @@ func (p *printer) row(t target, what, file string) {
 
 func (p *printer) flush() {
 	if len(p.rows) > 0 {
-		// A path that is cut tells nobody where to look.
+		// Paths are not cut, because a cut path is useless.
 		p.tableOf(0, slices.Clone(p.rows))
 	}
 }
 
-// changes shows what was done, or would be, as a diff does, and of the file
-// nothing but our own entries: a setting beside them may hold a key.
+// changes prints what was changed, or would be, like a diff. It shows only our own entries
+// of the file, because other settings can contain keys.
 func (p *printer) changes(path string, done outcome, dryRun bool, result string) {
 	if dryRun {
 		path, result = "would change "+path, "nothing was changed (--dry-run)"
@@ -279,7 +279,7 @@ func (p *printer) changes(path string, done outcome, dryRun bool, result string)
 		rows[i] = []string{"  +", c.Event, p.env.Redact(c.Brief())}
 		switch dir := filepath.Dir(c.Program()); {
 		case c.Added:
-		case c.Args == nil: // as somebody may know it
+		case c.Args == nil: // show the command as it was written
 			rows[i] = []string{"  -", c.Event, p.env.Redact(c.Command)}
 		case dir != ".":
 			rows[i][2] += " in " + dir
@@ -291,7 +291,7 @@ func (p *printer) changes(path string, done outcome, dryRun bool, result string)
 	p.line("%s", path)
 	p.table(rows)
 	if done.backup != "" {
-		p.line("kept as it was: %s", done.backup)
+		p.line("the file as it was: %s", done.backup)
 	}
 	p.line("%s", result)
 }

@@ -28,14 +28,14 @@ Wires gt into coding agents' hooks, by entries in each agent's own settings.
   gt-hooks trust ~/gt              sessions in it share its log, mail and roles
   gt-hooks migrate                 takes over what an earlier version kept in projects
 
-Only what gt wrote is ever changed or removed: entries that run a binary of gt,
-and files that it made whole. All else in a settings file stays as it is, byte
-for byte.
+gt-hooks changes and removes only what gt wrote: entries that run a binary of gt,
+and whole files that gt made. The rest of a settings file stays as it is, byte for
+byte.
 `
 
 const exitCodes = `
-   0  done; status: every hook is wired and works; prove: it was seen to
-   1  status, prove: it is not so; install: no agent is here, or it has no hooks
+   0  done; status: every hook is wired and works; prove: each was seen to fire
+   1  status, prove: not all of that; install: no agent is here, or it has no hooks
 `
 
 // Main runs gt-hooks and returns its exit code.
@@ -65,10 +65,10 @@ type grammar struct {
 	cli.Flags
 	Install   install   `cmd:"" help:"Wire gt into agents' settings, or bring the wiring up to date."`
 	Status    status    `cmd:"" help:"Show what is wired where, and what to do about the rest."`
-	Prove     prove     `cmd:"" help:"Show that the hooks really fire: what was seen of each, and what stops it."`
+	Prove     prove     `cmd:"" help:"Show that the hooks really fire: when each was last seen, and what stops it."`
 	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
-	Trust     trust     `cmd:"" help:"Say that a folder is a town whose files count; list the towns that you trust."`
-	Untrust   untrust   `cmd:"" help:"Take that back."`
+	Trust     trust     `cmd:"" help:"Trust a folder as a town, so that its files count; list the towns that you trust."`
+	Untrust   untrust   `cmd:"" help:"Withdraw that trust."`
 	Migrate   migrate   `cmd:"" help:"Take over what an earlier version kept in projects, once."`
 }
 
@@ -78,7 +78,7 @@ type outcome struct {
 	backup  string
 }
 
-// alter makes want the only wiring of ours in the agent's file at path.
+// alter makes want the only wiring of gt in the agent's file at path.
 func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, error) {
 	var done outcome
 	edit := func(old []byte) (next settings.Edit, err error) {
@@ -103,14 +103,13 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 	var err error
 	done.backup, err = settings.Update(path, edit)
 	if errors.Is(err, flock.ErrBusy) {
-		err = cli.Fail(cli.Busy, err, "another gt-hooks is at work there")
+		err = cli.Fail(cli.Busy, err, "another gt-hooks is changing that file")
 	}
 	return done, err
 }
 
-// binDir is the folder of the running binary, by the name under which PATH
-// leads there where it does: a package manager's links stay while the folders
-// behind them come and go.
+// binDir returns the folder of the running binary. If a folder in PATH leads there, it
+// returns that one: a package manager's links stay, while the folders behind them change.
 func binDir(env *cli.Env) (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -129,7 +128,7 @@ func binDir(env *cli.Env) (string, error) {
 	return filepath.Dir(exe), nil
 }
 
-// runnable says why a file cannot be run, nil when it can.
+// runnable returns an error that says why a file cannot be run, or nil.
 func runnable(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -141,13 +140,13 @@ func runnable(path string) error {
 	return nil
 }
 
-// printer writes what a person reads and remembers the first failure.
+// printer writes output for a person and remembers the first error.
 type printer struct {
 	env    *cli.Env
 	err    error
 	brief  bool // a row for each agent
 	rows   [][]string
-	shared bool // it was said what a project's file is to others
+	shared bool // the hint about sharing a project's file was printed
 }
 
 func (p *printer) line(format string, args ...any) {
@@ -156,7 +155,7 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-// table fits the rows to the terminal, tableOf to width; 0 cuts nothing.
+// table fits the rows to the terminal, and tableOf to width; 0 means no limit.
 func (p *printer) table(rows [][]string) {
 	p.tableOf(term.Width(p.env.Stdout, p.env.Getenv), rows)
 }

@@ -26,21 +26,21 @@ import (
 )
 
 type migrate struct {
-	Dirs   []string `arg:"" optional:"" name:"dir" help:"Look again, and only at this folder, which had another name then, or which no log names."`
+	Dirs   []string `arg:"" optional:"" name:"dir" help:"Look again, and only at this folder: it was renamed since, or no log names it."`
 	DryRun bool     `help:"Show what would be taken over, and change nothing."`
 	Yes    bool     `help:"Do not ask."`
-	Again  bool     `help:"Look again, though it was done on this machine."`
-	Clean  bool     `help:"Afterwards take away what gt has left in the projects: an earlier version finds nothing there any more."`
-	JSON   bool     `name:"json" help:"One JSON object a line (with --yes or --dry-run)."`
+	Again  bool     `help:"Look again, even if that was done on this machine."`
+	Clean  bool     `help:"Afterwards remove gt's files from the projects. An earlier version finds nothing there any more."`
+	JSON   bool     `name:"json" help:"One JSON object per line (with --yes or --dry-run)."`
 }
 
-// Help says what is taken; kong calls it.
+// Help returns the long help. kong calls it.
 func (c *migrate) Help() string {
 	return `
 Earlier versions kept records, notes and checkpoints in each project, in .runtime/.
-They stand in your own state folder now (docs/upgrade.md). This takes them over, once
-a machine: of the folders that your own event log or an agent's own store names, and
-of the sessions that these know. Nothing is removed where it was.
+They are in your own state folder now (docs/upgrade.md). This command takes them over,
+once on each machine: from the folders, and of the sessions, that your own event log or
+an agent's own store knows. The old files stay.
 
   gt-hooks migrate --dry-run
   gt-hooks migrate
@@ -49,36 +49,36 @@ of the sessions that these know. Nothing is removed where it was.
 `
 }
 
-// Validate refuses flags that do not go together; kong calls it.
+// Validate checks the combination of flags. kong calls it.
 func (c *migrate) Validate() error {
 	switch {
 	case c.JSON && !c.Yes && !c.DryRun:
-		return cli.Failf(cli.Usage, "--json asks nothing: it goes with --yes or --dry-run")
+		return cli.Failf(cli.Usage, "--json needs --yes or --dry-run, because it cannot ask")
 	case len(c.Dirs) > 0 && c.Clean:
-		return cli.Failf(cli.Usage, "--clean is for all folders")
+		return cli.Failf(cli.Usage, "--clean works on all folders, so it takes no folder")
 	case c.DryRun && c.Clean:
 		return cli.Failf(cli.Usage, "--dry-run and --clean exclude each other")
 	}
 	return nil
 }
 
-// migrated is the note that it was done: a file of the state.
+// migrated records that the migration was done. It is a file of the state.
 type migrated struct {
 	At      time.Time `json:"at"`
 	Version string    `json:"version"`
-	Homes   []string  `json:"homes,omitempty"` // of which the state has something from then
-	Towns   []string  `json:"towns,omitempty"` // that were named, to be trusted
+	Homes   []string  `json:"homes,omitempty"` // whose files were taken over
+	Towns   []string  `json:"towns,omitempty"` // that the person was asked to trust
 }
 
 const migratedFile = "migrated.json"
 
 // Run takes over what an earlier version left.
 func (c *migrate) Run(env *cli.Env) error {
-	if err := refuseBelowAgent(env, "an agent cannot bring in what lies in projects"); err != nil {
+	if err := refuseBelowAgent(env, "an agent cannot take over files from projects"); err != nil {
 		return err
 	}
 	if inHook(env) {
-		return cli.Fail(cli.No, errors.New("a hook cannot bring in what lies in projects"), "run this in a terminal of your own")
+		return cli.Fail(cli.No, errors.New("a hook cannot take over files from projects"), "run this in a terminal of your own")
 	}
 	state := place.StateOf(env.Getenv)
 	if err := state.Check(); err != nil {
@@ -144,7 +144,7 @@ func (c *migrate) Run(env *cli.Env) error {
 		return cli.WithHint(failed, "what could be taken over was; run this again for the rest")
 	}
 	if len(c.Dirs) > 0 && before.At.IsZero() {
-		return say.err // of the others none was looked at yet
+		return say.err // the other folders were not examined yet
 	}
 	text, err := openjson.File(done)
 	if err == nil {
@@ -167,7 +167,7 @@ func inHook(env *cli.Env) bool {
 	})
 }
 
-// done says that it was done on this machine.
+// done prints that the migration was done on this machine.
 func (c *migrate) done(env *cli.Env, before migrated) error {
 	if c.JSON {
 		return env.JSON(struct {
@@ -178,9 +178,9 @@ func (c *migrate) done(env *cli.Env, before migrated) error {
 	return nil
 }
 
-// learn is what the person's own log says, the agents' own stores, and the logs of
-// the towns that the person trusts. The error is what could not be read this time,
-// so that the upgrade is not done; what is wrong with a file itself is warned of.
+// learn reads the person's own log, the agents' own stores, and the logs of the trusted
+// towns. It returns errors that may pass, with which the migration does not count as done.
+// It only warns of problems with the files themselves.
 func (c *migrate) learn(env *cli.Env, state place.State) (*upgrade.Known, error) {
 	known := upgrade.New(env.Getenv)
 	own := town.Personal(env.Getenv)
@@ -240,7 +240,7 @@ func (c *migrate) show(say *printer, plans []upgrade.Plan) {
 	}
 }
 
-// showPlan lists what was found in a home: what is alike in a line.
+// showPlan lists what was found in a home, with one line for similar files.
 func showPlan(say *printer, p upgrade.Plan) {
 	taken, known := counts(p, upgrade.Taken), counts(p, upgrade.InState)
 	type reason struct {
@@ -285,7 +285,7 @@ func showPlan(say *printer, p upgrade.Plan) {
 	}
 }
 
-// words are what kinds are called, one and several.
+// words are the singular and plural names of kinds.
 var words = []struct {
 	kind      upgrade.Kind
 	one, many string
@@ -294,7 +294,8 @@ var words = []struct {
 	{upgrade.Log, "file of the log", "files of the log"},
 }
 
-// counts says how many of each kind have a fate: "3 records (1 of them alive), 2 notes".
+// counts returns how many items of each kind have a fate: "3 records (1 of a session that
+// still runs), 2 notes".
 func counts(p upgrade.Plan, fate upgrade.Fate) string {
 	var parts []string
 	for _, w := range words {
@@ -311,7 +312,7 @@ func counts(p upgrade.Plan, fate upgrade.Fate) string {
 		text := number(n, w.one, w.many)
 		var notes []string
 		for _, s := range []struct{ what, text string }{
-			{"live", "of a session that goes on"}, {"given", "given as work"}, {"unread", "unread"},
+			{"live", "of a session that still runs"}, {"given", "given as work"}, {"unread", "unread"},
 		} {
 			if special[s.what] > 0 {
 				notes = append(notes, fmt.Sprintf("%d %s", special[s.what], s.text))
@@ -332,7 +333,7 @@ func number(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// having are the homes of which something has one of these fates.
+// having returns the homes that have an item with one of these fates.
 func having(plans []upgrade.Plan, fates ...upgrade.Fate) []string {
 	var homes []string
 	for _, p := range plans {
@@ -343,7 +344,7 @@ func having(plans []upgrade.Plan, fates ...upgrade.Fate) []string {
 	return homes
 }
 
-// conclude says in a line what was done.
+// conclude prints one line about what was done.
 func (c *migrate) conclude(say *printer, plans []upgrade.Plan, failed error) {
 	n := 0
 	for _, p := range plans {
@@ -361,17 +362,17 @@ func (c *migrate) conclude(say *printer, plans []upgrade.Plan, failed error) {
 			Homes int `json:"homes"`
 		}{n, len(homes)})
 	case n > 0:
-		say.line("taken over from %s; it stays there too, docs/upgrade.md says how to go back", number(len(homes), "folder", "folders"))
-	case failed != nil: // whether there is more, nobody knows
+		say.line("taken over from %s; the old files stay, and docs/upgrade.md says how to go back", number(len(homes), "folder", "folders"))
+	case failed != nil: // there may be more
 	case len(having(plans, upgrade.InState)) > 0:
-		say.line("nothing more is there to take over")
+		say.line("there is nothing more to take over")
 	default:
-		say.line("nothing of an earlier version is there to take over")
+		say.line("there is nothing of an earlier version to take over")
 	}
 }
 
-// gone names the folders that are not there any more: what was in one that only has
-// another name can still be taken over.
+// gone lists the folders that do not exist any more. If one was only renamed, its files
+// can still be taken over.
 func (c *migrate) gone(say *printer, known *upgrade.Known) {
 	all := known.Gone()
 	if len(all) == 0 || len(c.Dirs) > 0 {
@@ -385,20 +386,20 @@ func (c *migrate) gone(say *printer, known *upgrade.Known) {
 		}
 		return
 	}
-	say.line("%s not there any more; where it has another name: gt-hooks migrate DIR",
+	say.line("%s not there any more; for a folder that was renamed: gt-hooks migrate DIR",
 		number(len(all), "folder in which sessions worked is", "folders in which sessions worked are"))
 	for _, dir := range all[:min(len(all), maxGone)] {
 		say.line("  %s", dir)
 	}
 	if more := len(all) - maxGone; more > 0 {
-		say.line("  and %d more (--json names all)", more)
+		say.line("  and %d more (--json lists all)", more)
 	}
 }
 
-// maxGone is how many folders that are gone are named.
+// maxGone is how many of those folders are listed.
 const maxGone = 10
 
-// name names the towns that are in use and not trusted.
+// name lists the towns that are in use but not trusted.
 func (c *migrate) name(say *printer, towns []string) {
 	for _, root := range towns {
 		if c.JSON {
@@ -407,12 +408,12 @@ func (c *migrate) name(say *printer, towns []string) {
 			}{root})
 			continue
 		}
-		say.line("%s is a town only once you trust it; that brings its notes too: gt-hooks trust %s", root, term.Typed(root))
+		say.line("%s counts as a town only once you trust it, which also takes over its notes: gt-hooks trust %s", root, term.Typed(root))
 	}
 }
 
-// clean takes away what gt has left in projects. Roles' folders in towns are left
-// as they are: other programs of the town read there.
+// clean removes gt's old files from projects. It leaves the folders of roles in towns,
+// because other programs of the town read there.
 func (c *migrate) clean(env *cli.Env, say *printer, plans []upgrade.Plan) error {
 	n := 0
 	plans = slices.DeleteFunc(plans, func(p upgrade.Plan) bool {
@@ -426,7 +427,7 @@ func (c *migrate) clean(env *cli.Env, say *printer, plans []upgrade.Plan) error 
 		return nil
 	}
 	if !c.Yes {
-		question := fmt.Sprintf("Remove %s of gt's in %s? An earlier version finds nothing there any more. [y/N] ",
+		question := fmt.Sprintf("Remove %s of gt in %s? An earlier version finds nothing there any more. [y/N] ",
 			number(n, "file", "files"), number(len(plans), "folder", "folders"))
 		if err := ask(env, question, "nothing was removed"); err != nil {
 			return err
@@ -437,15 +438,16 @@ func (c *migrate) clean(env *cli.Env, say *printer, plans []upgrade.Plan) error 
 		failed = errors.Join(failed, p.Clean())
 	}
 	if failed == nil && !c.JSON {
-		say.line("removed %s of gt's in %s", number(n, "file", "files"), number(len(plans), "folder", "folders"))
+		say.line("removed %s of gt in %s", number(n, "file", "files"), number(len(plans), "folder", "folders"))
 	}
 	return failed
 }
 
-// ask asks the person at the terminal.
+// ask asks the person at the terminal. It returns an error with the text not if the answer
+// is not yes.
 func ask(env *cli.Env, question, not string) error {
 	if !term.IsTerminal(env.Stdin) {
-		return cli.Fail(cli.No, errors.New(not+": there is no terminal to ask at"), "--yes answers for you")
+		return cli.Fail(cli.No, errors.New(not+": there is no terminal to ask on"), "--yes answers for you")
 	}
 	fmt.Fprint(env.Stdout, question)
 	answer, _ := bufio.NewReader(env.Stdin).ReadString('\n')
@@ -455,8 +457,8 @@ func ask(env *cli.Env, question, not string) error {
 	return nil
 }
 
-// bringShared copies the log and mail of a town that git would show there to where
-// they are kept from now on. It comes before the town is trusted, so that nothing
+// bringShared copies the log and mail of a town in which git would show them to the state,
+// where gt keeps them from now on. It must run before the town is trusted, so that nothing
 // is written there yet.
 func bringShared(env *cli.Env, state place.State, t *place.Trust) error {
 	p, ok := upgrade.New(env.Getenv).Shared(town.Town{Root: t.Path, State: state, Trust: t})
@@ -468,8 +470,8 @@ func bringShared(env *cli.Env, state place.State, t *place.Trust) error {
 	return err
 }
 
-// bringTown takes over what an earlier version left in the folders of a town that
-// the person has just trusted.
+// bringTown takes over what an earlier version left in the folders of a town that the
+// person has just trusted.
 func bringTown(env *cli.Env, root string) error {
 	known := upgrade.New(env.Getenv)
 	if err := known.Town(root, nil); err != nil {
@@ -482,7 +484,7 @@ func bringTown(env *cli.Env, root string) error {
 		if _, err := os.Lstat(place.OldPath(h.Dir)); err != nil {
 			continue
 		}
-		if !stores { // which takes a while, and tells which conversations are theirs
+		if !stores { // this takes a while; it finds the conversations of these homes
 			for _, err := range learnStores(env, known, town.Personal(env.Getenv).Transcripts()) {
 				env.Warn("%v", err)
 			}

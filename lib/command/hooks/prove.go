@@ -26,14 +26,14 @@ import (
 )
 
 type prove struct {
-	Agent []string      `arg:"" optional:"" help:"The agents; else all that are on this machine."`
-	Fire  bool          `name:"run" help:"Start each once, without a person and without a network, and see which hooks fire. It costs nothing."`
-	Here  bool          `help:"With --run: start one whose hooks are this folder's alone in this folder, with all that it brings along."`
-	Limit time.Duration `default:"30s" help:"How long one may run."`
-	JSON  bool          `name:"json" help:"One JSON object a line: each hook of each agent, and then the agent."`
+	Agent []string      `arg:"" optional:"" help:"The agents (default: all on this machine)."`
+	Fire  bool          `name:"run" help:"Start each agent once, unattended and without a network, and see which hooks fire. It costs nothing."`
+	Here  bool          `help:"With --run: if an agent has hooks only in this folder, start it here, where other files of the folder can run too."`
+	Limit time.Duration `default:"30s" help:"How long each agent can run."`
+	JSON  bool          `name:"json" help:"One JSON object per line: each hook of an agent, and then the agent."`
 }
 
-// What a hook is for is named after what it runs.
+// The duties of hooks, named after the program that they run.
 const (
 	primes  = "gt-prime"
 	touches = "gt-keepalive touch"
@@ -42,7 +42,7 @@ const (
 	ends    = "gt-keepalive end"
 )
 
-// duties are all of them, with what a person does to see one fire.
+// duties lists them with what a person does to see each one fire.
 var duties = []struct{ program, how string }{
 	{primes, "start %[1]s and say something"},
 	{touches, "start %[1]s and say something"},
@@ -51,15 +51,15 @@ var duties = []struct{ program, how string }{
 	{ends, "leave %[1]s"},
 }
 
-// A proof is what is known of one agent.
+// A proof is what is known about one agent.
 type proof struct {
 	report
 	evidence
 	rows []proofRow
-	fire *firing // of the run; nil where there was none
+	fire *firing // the result of the run, or nil
 }
 
-// A proofRow is one hook, in as many places and at as many events as it has.
+// A proofRow is one hook with all its places and events.
 type proofRow struct {
 	Agent   string     `json:"agent"`
 	Hook    string     `json:"hook"`
@@ -67,10 +67,10 @@ type proofRow struct {
 	Seen    time.Time  `json:"last_seen,omitzero"`
 	Session session.ID `json:"session_id,omitempty"`
 	Ran     *float64   `json:"ran_after,omitempty"` // seconds into the run
-	Do      string     `json:"do,omitempty"`        // to see it fire
+	Do      string     `json:"do,omitempty"`        // what to do to see it fire
 }
 
-// A verdict is the last line of an agent.
+// A verdict is the result for an agent.
 type verdict struct {
 	Agent  string   `json:"agent"`
 	Proved bool     `json:"proved"`
@@ -78,8 +78,8 @@ type verdict struct {
 	Do     []string `json:"do,omitempty"`
 }
 
-// Run shows of each agent whether its hooks fire. The answer is yes when all are
-// wired, nothing stops them, and they were seen to.
+// Run shows whether the hooks of each agent fire. It succeeds if all are wired, nothing
+// stops them, and each was seen to fire.
 func (c *prove) Run(env *cli.Env) error {
 	known, all, err := load(env)
 	if err != nil {
@@ -145,8 +145,8 @@ func (p *proof) wiredSomewhere() bool {
 	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.Ours()) > 0 })
 }
 
-// judge fills in the rows, and says what follows from them: run is whether a run
-// was asked for, can whether there is a way to.
+// judge fills in the rows and returns the verdict. run says whether a run was asked for,
+// can whether gt knows how to run the agent.
 func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	v := verdict{Agent: p.name}
 	why := func(format string, args ...any) { v.Why = append(v.Why, env.Redact(fmt.Sprintf(format, args...))) }
@@ -211,30 +211,30 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	}
 	switch {
 	case p.fire != nil && p.fire.err != nil:
-		why("it could not be run: %v", p.fire.err)
+		why("gt could not run it: %v", p.fire.err)
 	case p.fire != nil && p.fire.took[primes] == 0:
 		if p.fire.cut > 0 {
-			why("in a run of it no hook fired within %v", p.fire.cut)
+			why("in a test run no hook fired within %v", p.fire.cut)
 			if len(p.stops) == 0 {
 				do("gt-hooks prove " + p.name + " --run --limit " + (4 * p.fire.cut).String())
 			}
 		} else {
-			why("in a run of it no hook fired")
+			why("in a test run no hook fired")
 		}
 		for _, line := range lastLines(p.fire.said, 2) {
-			why("it said: %s", line)
+			why("it printed: %s", line)
 		}
 	case p.fire != nil:
-		// What fires is stopped by nothing, whatever its settings seem to say.
+		// A hook that fires is not stopped by anything, whatever the settings seem to say.
 		p.stops, v.Why, v.Do = nil, nil, nil
 		v.Proved = p.complete()
 		for _, wrong := range p.fire.wrong {
-			why("in a run of it: %s", wrong)
+			why("in a test run: %s", wrong)
 			v.Proved = false
 		}
 		return v
 	case run:
-		why("gt knows no way to run it that costs nothing")
+		why("gt does not know how to run it without a cost")
 		fallthrough
 	default:
 		v.Proved = p.complete()
@@ -250,7 +250,7 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	return v
 }
 
-// row is what the places say of a duty.
+// row returns the row of a duty. ok is false if the agent has no such hook.
 func (p *proof) row(program string) (proofRow, bool) {
 	row := proofRow{Agent: p.name, Hook: program}
 	if p.client.Shape == wiring.Script {
@@ -275,7 +275,7 @@ func (p *proof) row(program string) (proofRow, bool) {
 				state = f.State
 			}
 		}
-		// Of several events the worst counts.
+		// If there are several events, the worst state counts.
 		if ok := (finding{State: state}).works(); row.State == missing && w.Event == p.first(program) || !ok {
 			row.State = state
 		}
@@ -283,13 +283,13 @@ func (p *proof) row(program string) (proofRow, bool) {
 	return row, true
 }
 
-// first is the first event at which a program is wanted.
+// first returns the first event for which a program is wanted.
 func (p *proof) first(program string) string {
 	i := slices.IndexFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program })
 	return p.want[i].Event
 }
 
-// proof shows an agent.
+// proof prints the proof of an agent.
 func (p *printer) proof(of proof, v verdict) {
 	switch {
 	case of.unable != "":
@@ -324,10 +324,10 @@ func (p *printer) proof(of proof, v verdict) {
 	}
 }
 
-// stamp is a time as a person reads it.
+// stamp formats a time for a person.
 func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
-// lastLines are the last lines of a text that say anything.
+// lastLines returns the last n lines of a text, without empty and repeated ones.
 func lastLines(text string, n int) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -338,17 +338,17 @@ func lastLines(text string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
-// firing is what a run of an agent has shown.
+// firing is the result of a test run of an agent.
 type firing struct {
-	took  map[string]time.Duration // from the start of the agent to the hook's sign
-	said  string                   // by the agent, at its end
-	wrong []string                 // that hooks complained of
-	cut   time.Duration            // after which it was ended; 0 where it ended before
+	took  map[string]time.Duration // from the start of the agent until each hook fired
+	said  string                   // the end of the agent's output
+	wrong []string                 // the errors of hooks
+	cut   time.Duration            // the limit after which it was stopped; 0 if it ended before
 	err   error
 }
 
-// rehearse runs an agent once where it can reach nobody. It calls waiting again
-// and again meanwhile. here allows a run in the working directory.
+// rehearse runs an agent once in a sandbox without a network. It calls waiting repeatedly
+// meanwhile. here allows a run in the working directory.
 func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *firing {
 	f := &firing{took: map[string]time.Duration{}}
 	w, err := sandbox.New()
@@ -360,15 +360,16 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	c := table.Of(r.name)
 	dir := w.Project
 	if !slices.ContainsFunc(r.places, func(p source) bool { return p.Scope == wiring.User && len(p.Ours()) > 0 }) {
-		// Its hooks are the project's. Such a run trusts any folder, so it would
-		// prove nothing where the agent does not, and run what a repository brought.
+		// The hooks are in the project's settings. A test run trusts any folder. So if
+		// the agent does not trust this one, the run would prove nothing, and would run
+		// programs that a repository brought.
 		if len(r.stops) > 0 {
-			f.err = errors.New("its hooks are this folder's, and are stopped here")
+			f.err = errors.New("its hooks are in this folder's settings, and they are stopped here")
 			return f
 		}
-		// What is wired here a repository may have brought, and more beside it.
+		// A repository may have brought these settings, and other programs with them.
 		if !here {
-			f.err = errors.New("its hooks are this folder's, and whatever else this folder brings along would run; --here allows that")
+			f.err = errors.New("its hooks are in this folder's settings, and other programs of this folder could run too; --here allows that")
 			return f
 		}
 		dir = git.Top(env.Dir)
@@ -385,7 +386,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 			var p struct{ Topic, Kind, Program, Error string }
 			json.Unmarshal(e.Payload, &p)
 			switch {
-			case e.Type == eventlog.SessionStart && p.Topic != "": // without, another hook came to know it
+			case e.Type == eventlog.SessionStart && p.Topic != "": // without a topic, another hook wrote it
 				f.took[primes] = e.Time.Sub(began)
 			case e.Type == eventlog.SessionEnd:
 				f.took[ends] = e.Time.Sub(began)

@@ -10,25 +10,25 @@ import (
 )
 
 type status struct {
-	Agent []string `arg:"" optional:"" help:"The agents, each hook of them; else all that are on this machine, a line each."`
-	JSON  bool     `name:"json" help:"One JSON object a line: a hook in a scope, or a scope without hooks of gt."`
+	Agent []string `arg:"" optional:"" help:"The agents, with each of their hooks (default: all on this machine, with one line each)."`
+	JSON  bool     `name:"json" help:"One JSON object per line: a hook in a scope, or a scope without hooks of gt."`
 }
 
 // The states of a hook in one place.
 const (
 	wired     = "wired"
-	twice     = "twice"      // wired, more than once in one file
-	otherPath = "other path" // wired, to a binary that lies elsewhere
+	twice     = "twice"      // wired more than once in one file
+	otherPath = "other path" // wired to a binary in another folder
 	outdated  = "outdated"   // wired, but not as this version does it
-	noBinary  = "no binary"  // wired, to a file that is not there
-	missing   = "missing"    // not wired, though other hooks of ours are
-	none      = "none"       // of a place: no hook of ours
-	noFile    = "no file"    // of a place: there is not even a file
-	noAccess  = "unreadable" // of a place: nobody knows
+	noBinary  = "no binary"  // wired to a file that does not exist
+	missing   = "missing"    // not wired, although other hooks of gt are
+	none      = "none"       // of a place: it has no hook of gt
+	noFile    = "no file"    // of a place: it does not exist
+	noAccess  = "unreadable" // of a place: it cannot be read
 	unable    = "no hooks"   // of an agent: gt cannot be wired into it
 )
 
-// A finding is a hook of ours in a place, or a place without any.
+// A finding is a hook of gt in a place, or a place without any.
 type finding struct {
 	Agent   string  `json:"agent"`
 	Scope   string  `json:"scope"`
@@ -48,7 +48,7 @@ func (f finding) works() bool {
 	return f.State == wired || f.State == twice || f.State == otherPath
 }
 
-// A report is what was found of one agent.
+// A report is the findings for one agent.
 type report struct {
 	target
 	want   []wiring.Handler
@@ -57,8 +57,8 @@ type report struct {
 	stops  []wiring.Blocker
 }
 
-// Run shows every hook in every place. The answer is yes when each hook of each
-// agent is wired somewhere and works, and nothing switches hooks off.
+// Run shows every hook in every place. It succeeds if each hook of each agent is wired
+// somewhere and works, and nothing disables hooks.
 func (c *status) Run(env *cli.Env) error {
 	known, err := table(env)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *status) Run(env *cli.Env) error {
 			if i > 0 {
 				say.line("")
 			}
-			if len(reports) > 1 && r.unable == "" { // which says its name itself
+			if len(reports) > 1 && r.unable == "" { // otherwise matrix prints the name
 				say.line("%s:", r.name)
 			}
 			say.matrix(r)
@@ -111,15 +111,14 @@ func (c *status) Run(env *cli.Env) error {
 	return say.err
 }
 
-// concerned are the agents that are on this machine, and those that gt is wired
-// into all the same.
+// concerned returns the agents that are on this machine, and others that gt is wired into.
 func concerned(env *cli.Env, all []target) []target {
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
 		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.Ours()) > 0 })
 	})
 }
 
-// inspect looks at all that an agent's hooks depend on.
+// inspect examines everything that an agent's hooks depend on.
 func inspect(env *cli.Env, t target, dir string) (report, error) {
 	r := report{target: t}
 	if t.unable != "" {
@@ -135,14 +134,14 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 		r.all = append(r.all, judge(env, p, r.want)...)
 	}
 	r.stops = blockers(env, t, r.places)
-	for i := range r.all { // a command line may hold a key
+	for i := range r.all { // a command line can contain a key
 		r.all[i].Command, r.all[i].Detail = env.Redact(r.all[i].Command), env.Redact(r.all[i].Detail)
 	}
 	return r, nil
 }
 
-// complete reports whether gt is wired into the agent as a whole. One that gt
-// cannot be wired into lacks nothing.
+// complete reports whether all hooks of gt work in the agent. An agent that gt cannot be
+// wired into lacks nothing.
 func (r report) complete() bool {
 	for _, w := range r.want {
 		if !slices.ContainsFunc(r.all, func(f finding) bool { return f.is(w) && f.works() }) {
@@ -152,8 +151,7 @@ func (r report) complete() bool {
 	return len(r.stops) == 0
 }
 
-// unread is the first of its files that cannot be read, of which nobody knows
-// what it has; "" where all can.
+// unread returns the first of its files that cannot be read, or "".
 func (r report) unread() string {
 	for _, f := range r.all {
 		if f.State == noAccess {
@@ -163,9 +161,9 @@ func (r report) unread() string {
 	return ""
 }
 
-// mend is what a person does about a file that cannot be read.
+// mend returns what a person can do about a file that cannot be read.
 func (r report) mend(path string) string {
-	return fmt.Sprintf("put '%s' right, and gt-hooks status %s says what it lacks", path, r.name)
+	return fmt.Sprintf("correct '%s'; then gt-hooks status %s says what it lacks", path, r.name)
 }
 
 // is reports whether a finding is about the hook w.
@@ -205,7 +203,7 @@ func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 	for _, h := range ours {
 		if !slices.ContainsFunc(want, func(w wiring.Handler) bool { return h.Event == w.Event && h.Binary == w.Binary }) {
 			f := found(h)
-			f.State, f.Detail = outdated, "this version wires nothing there"
+			f.State, f.Detail = outdated, "this version has no hook there"
 			all = append(all, f)
 		}
 	}
@@ -223,7 +221,7 @@ func found(h wiring.Handler) finding {
 	return finding{Event: h.Event, Hook: h.Duty(), Line: h.Line, Command: h.String(), Timeout: h.Timeout}
 }
 
-// compare says how the handler h does what it should do as w.
+// compare returns the state of the handler h, which should be like w.
 func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string) {
 	should := t.client.Programs(w)
 	var elsewhere string
@@ -247,8 +245,8 @@ func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string
 	return wired, ""
 }
 
-// locate finds the file of a program as the agent would. A path that only a
-// shell can read is taken at its word.
+// locate finds the file of a program as the agent would. It accepts a path that only a
+// shell can expand without checking it.
 func locate(env *cli.Env, program string) (string, error) {
 	switch {
 	case strings.ContainsAny(program, "~$`"):
@@ -259,7 +257,7 @@ func locate(env *cli.Env, program string) (string, error) {
 	return onPath(env, program)
 }
 
-// advise says what is wrong and what to do about it, and whether all is well.
+// advise prints what is wrong and what to do about it, and reports whether all is well.
 func advise(env *cli.Env, reports []report) (whole bool) {
 	whole = len(reports) > 0
 	var fixes []string
@@ -268,7 +266,7 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 			fixes = append(fixes, line)
 		}
 	}
-	var install []string // the agents that one command puts right
+	var install []string // the agents that one command repairs
 	for _, r := range reports {
 		whole = r.complete() && whole
 		for _, line := range r.details() {
@@ -298,7 +296,7 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	for _, r := range reports {
 		for _, other := range r.client.RunsHooksOf {
 			if file := at(reports, other, wiring.Project, wiring.Local); file != "" && at(reports, r.name, scopes...) != "" {
-				env.Hint("%s runs the hooks of '%s' too; gt acts once, so it may stay", r.name, file)
+				env.Hint("%s also runs the hooks of '%s'; gt acts only once, so both can stay", r.name, file)
 			}
 		}
 	}
@@ -314,8 +312,7 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	return whole
 }
 
-// details are what there is to say of the findings, a line for each hook and what
-// is wrong with it, at however many events.
+// details returns a line for each hook and problem, with all the events that have it.
 func (r report) details() []string {
 	type key struct{ scope, hook, detail string }
 	events := map[key][]string{}
@@ -341,8 +338,7 @@ func (r report) details() []string {
 	return lines
 }
 
-// at is the file of the first of these scopes in which an agent is wired, "" where
-// it is in none.
+// at returns the file of the first of these scopes in which an agent is wired, or "".
 func at(reports []report, agent string, scopes ...string) string {
 	for _, r := range reports {
 		for _, p := range r.places {
@@ -354,7 +350,7 @@ func at(reports []report, agent string, scopes ...string) string {
 	return ""
 }
 
-// conflicts says what stands in the way of a wiring that is right in itself.
+// conflicts returns what keeps a correct wiring from working.
 func conflicts(stops []wiring.Blocker, places []source) []string {
 	var all []string
 	for _, s := range stops {
@@ -377,12 +373,12 @@ func conflicts(stops []wiring.Blocker, places []source) []string {
 	return all
 }
 
-// overview shows a line for each agent and scope that is wired, and one for each
-// agent that is not.
+// overview prints a line for each scope of an agent that is wired, and one for each agent
+// that is not wired.
 func (p *printer) overview(reports []report) {
 	rows := [][]string{{"AGENT", "SCOPE", "HOOKS", "FILE"}}
 	for _, r := range reports {
-		var other []string // said where there is nothing better to say
+		var other []string // the row for an agent that is not wired
 		before := len(rows)
 		for _, at := range r.places {
 			row := []string{r.name, at.Scope, r.state(at), at.File}
@@ -405,7 +401,7 @@ func (p *printer) overview(reports []report) {
 	}
 }
 
-// state is what a place has, in a word.
+// state summarizes a place in a word or two.
 func (r report) state(at source) string {
 	working := 0
 	for _, f := range r.all {
@@ -427,8 +423,8 @@ func (r report) state(at source) string {
 	return fmt.Sprintf("%d of %d", working, len(r.want))
 }
 
-// matrix shows an agent's places, and below them each hook in each place that
-// has any.
+// matrix prints an agent's places, and below them the state of each hook in each place
+// that has hooks.
 func (p *printer) matrix(r report) {
 	if r.unable != "" {
 		p.line("%s: %s", r.name, r.unable)
@@ -451,7 +447,7 @@ func (p *printer) matrix(r report) {
 			}
 		}
 	}
-	// A path that is cut tells nobody where to look.
+	// Paths are not cut, because a cut path is useless.
 	p.tableOf(0, overview)
 	if len(hooks[0]) > 2 && r.client.Shape != wiring.Script {
 		p.line("")

@@ -20,18 +20,17 @@ type source struct {
 	of target
 }
 
-// survey reads every place of an agent, the weakest first: where two of them say
-// something different, the later one holds. Plugins come last.
+// survey reads every place of an agent, the weakest first: if two of them differ, the
+// later one wins. Plugins come last.
 func survey(env *cli.Env, t target) []source {
 	var places []source
 	for _, f := range t.files {
-		// In the home folder the project's settings are the user's.
+		// In the home folder, the project's settings and the user's are the same file.
 		if !slices.ContainsFunc(places, func(p source) bool { return sameFile(p.File, f.path) }) {
 			places = append(places, t.look(f.scope, f.path))
 		}
 	}
-	// Another agent that takes the client's hooks has no more than the files that
-	// its block names.
+	// Another agent with the client's hooks has only the files that its block names.
 	if t.name == t.client.Name && t.client.Sources != nil {
 		for _, s := range t.client.Sources(t.agent(env, places)) {
 			places = append(places, source{s, t})
@@ -45,7 +44,7 @@ func (t target) look(scope, file string) source {
 	return source{t.client.Read(scope, file), t}
 }
 
-// agent is what the client's own package is asked about.
+// agent returns what the client's own package needs to know about the agent.
 func (t target) agent(env *cli.Env, places []source) wiring.Agent {
 	a := wiring.Agent{Name: t.name, Command: t.command, Folder: t.folder, Project: git.Top(env.Dir)}
 	for _, p := range places {
@@ -54,20 +53,20 @@ func (t target) agent(env *cli.Env, places []source) wiring.Agent {
 	return a
 }
 
-// blockers are those of an agent, as far as its own settings tell.
+// blockers returns what the agent's own settings say to keep hooks from running.
 func blockers(env *cli.Env, t target, places []source) []wiring.Blocker {
 	var all []wiring.Blocker
 	if off := disabled(places); off != nil {
-		all = append(all, wiring.Blocker{Reason: fmt.Sprintf("'%s' switches all hooks off with %s; take that out", off.File, t.client.OffKey)})
+		all = append(all, wiring.Blocker{Reason: fmt.Sprintf("'%s' disables all hooks with %s; remove that", off.File, t.client.OffKey)})
 	}
-	// An agent that has the dialect of a client is taken for one.
+	// An agent with the dialect of a client is treated like that client.
 	if c, ok := wirings.Of(t.speaks()); ok && c.Blockers != nil {
 		all = append(all, c.Blockers(t.agent(env, places))...)
 	}
 	return all
 }
 
-// removal is the command that takes our wiring out of the place.
+// removal returns the command that removes our wiring from the place.
 func (p source) removal() string {
 	if p.Removal != "" {
 		return p.Removal
@@ -75,7 +74,7 @@ func (p source) removal() string {
 	return p.of.remedy("uninstall", p.Scope)
 }
 
-// repair is the command that puts the wiring of the place right.
+// repair returns the command that repairs the wiring of the place.
 func (p source) repair() string {
 	if p.Repair != "" {
 		return p.Repair
@@ -83,7 +82,7 @@ func (p source) repair() string {
 	return p.of.remedy("install", p.Scope)
 }
 
-// disabled returns the file that switches all hooks off, nil when none does.
+// disabled returns the file that disables all hooks, or nil.
 func disabled(places []source) *source {
 	var by *source
 	for i, p := range places {
@@ -97,7 +96,7 @@ func disabled(places []source) *source {
 	return by
 }
 
-// onPath finds a program as an agent does that was given its bare name.
+// onPath finds a program by its name, as an agent would.
 func onPath(env *cli.Env, name string) (string, error) {
 	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
 		if file := filepath.Join(dir, name); dir != "" && runnable(file) == nil {
@@ -107,7 +106,7 @@ func onPath(env *cli.Env, name string) (string, error) {
 	return "", atomicfile.Error("find", name, errors.New("not on PATH"))
 }
 
-// sameFile reports whether two paths name one file, whether it exists or not.
+// sameFile reports whether two paths name the same file, which need not exist.
 func sameFile(a, b string) bool {
 	if a == b {
 		return true

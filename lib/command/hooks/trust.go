@@ -24,29 +24,29 @@ import (
 type trust struct {
 	Dir  string `arg:"" optional:"" help:"The town's folder (default: the nearest at or above this one that has town.toml or mayor/town.json)."`
 	List bool   `help:"List the towns that you trust."`
-	Mail bool   `help:"Let agents start on work that lies in the town's mail also where gt did not put it there."`
+	Mail bool   `help:"Let agents start on work in the town's mail even if gt did not put it there."`
 	Yes  bool   `help:"Do not ask."`
-	JSON bool   `name:"json" help:"With --list: one JSON object a line."`
+	JSON bool   `name:"json" help:"With --list: one JSON object per line."`
 }
 
-// Validate refuses flags that do not go together; kong calls it.
+// Validate checks the combination of flags. kong calls it.
 func (c *trust) Validate() error {
 	switch {
 	case c.List && (c.Dir != "" || c.Mail || c.Yes):
-		return cli.Failf(cli.Usage, "--list goes with no other flag but --json")
+		return cli.Failf(cli.Usage, "--list can be combined only with --json")
 	case c.JSON && !c.List:
-		return cli.Failf(cli.Usage, "--json goes with --list")
+		return cli.Failf(cli.Usage, "--json needs --list")
 	}
 	return nil
 }
 
-// Run notes the person's word that a folder is a town.
+// Run records that the person trusts a folder as a town.
 func (c *trust) Run(env *cli.Env) error {
 	state := place.StateOf(env.Getenv)
 	if c.List {
 		return listTrust(env, state, c.JSON)
 	}
-	if err := refuseBelowAgent(env, "an agent cannot say what its person trusts"); err != nil {
+	if err := refuseBelowAgent(env, "an agent cannot decide what its person trusts"); err != nil {
 		return err
 	}
 	root, err := townAt(env, c.Dir)
@@ -69,7 +69,7 @@ func (c *trust) Run(env *cli.Env) error {
 	t.Mail, t.Since = c.Mail, env.Now().UTC().Truncate(time.Second)
 	old, err := state.Trusted(root)
 	if err != nil && !errors.Is(err, place.ErrUntrusted) {
-		env.Warn("%v", err) // it is written anew
+		env.Warn("%v", err) // it is replaced
 	}
 	if _, err := fmt.Fprint(env.Stdout, term.CleanText(env.Redact(describeTrust(t, old)))); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *trust) Run(env *cli.Env) error {
 	return bringTown(env, t.Path)
 }
 
-// townAt is the folder that is meant: dir, or the nearest that claims to be a town.
+// townAt returns the folder dir, or if that is "" the nearest one that claims to be a town.
 func townAt(env *cli.Env, dir string) (string, error) {
 	if dir != "" {
 		if !filepath.IsAbs(dir) {
@@ -119,11 +119,11 @@ func townAt(env *cli.Env, dir string) (string, error) {
 	}
 }
 
-// refuseBelowAgent keeps an agent from giving the person's word. One that runs
-// outside of a sandbox could still write the file itself.
+// refuseBelowAgent returns an error if an agent runs this command, because trust is the
+// person's decision. (An agent outside a sandbox could still write the file itself.)
 func refuseBelowAgent(env *cli.Env, why string) error {
 	refusal := cli.Fail(cli.No, errors.New(why), "run this in a terminal of your own")
-	for _, name := range registry.SessionVars() { // of one or of several, each in the other
+	for _, name := range registry.SessionVars() { // agents can also be nested
 		if env.Getenv(name) != "" {
 			return refusal
 		}
@@ -137,29 +137,29 @@ func refuseBelowAgent(env *cli.Env, why string) error {
 	return nil
 }
 
-// shared are the files of gt's that other programs of the town read and write in it.
+// shared lists the files of gt that other programs of the town read and write.
 var shared = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml", ".runtime/pids/x"}
 
-// shows reports whether git shows or keeps any of them in the town.
+// shows reports whether git shows or tracks any of them in the town.
 func shows(root string) (bool, error) {
 	hidden, err := git.Ignored(root, gitWait, shared...)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):
 		return false, nil
 	case errors.Is(err, git.ErrOthers):
-		return true, nil // what it would show is not ours to ask
+		return true, nil // git cannot be asked, so assume it
 	}
 	return err == nil && len(hidden) < len(shared), err
 }
 
-// gitWait bounds git, which may be slow in a huge worktree.
+// gitWait bounds the time for git, which can be slow in a huge worktree.
 const gitWait = 5 * time.Second
 
-// describeTrust is what a person is shown.
+// describeTrust returns what a person is shown before trusting a town.
 func describeTrust(t, old *place.Trust) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", t.Path)
-	fmt.Fprintln(&b, "  sessions in it share its event log and mail, and its roles are theirs")
+	fmt.Fprintln(&b, "  sessions in it share its event log and mail, and have its roles")
 	if t.Shows {
 		fmt.Fprintln(&b, "  git would show those files here, so gt keeps its own copies in its state instead;")
 		fmt.Fprintln(&b, "  to share them: a .gitignore with .events.jsonl* .sessions/ .krc* mail/ .runtime/")
@@ -168,10 +168,10 @@ func describeTrust(t, old *place.Trust) string {
 		fmt.Fprintln(&b, "  agents start on work in its mail, whoever put it there")
 	}
 	if len(t.Files) == 0 {
-		fmt.Fprintln(&b, "  no file of it names a program, a variable or a role's text")
+		fmt.Fprintln(&b, "  none of its files names a program, a variable or the text of a role")
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Files)) {
-		what := "says which programs and variables agents get"
+		what := "sets programs and variables of agents"
 		if strings.HasPrefix(name, "roles/") {
 			what = "is told to agents of that role"
 		}
@@ -211,7 +211,7 @@ func listTrust(env *cli.Env, state place.State, asJSON bool) error {
 	return nil
 }
 
-// trustStatus says in a word whether a town is still what was trusted.
+// trustStatus returns in a word whether a town is still what was trusted.
 func trustStatus(state place.State, t *place.Trust) string {
 	if _, err := os.Stat(t.Path); errors.Is(err, fs.ErrNotExist) {
 		return "gone"
@@ -230,7 +230,7 @@ type untrust struct {
 	Dir string `arg:"" help:"The town's folder."`
 }
 
-// Run takes the person's word back.
+// Run withdraws the person's trust.
 func (c *untrust) Run(env *cli.Env) error {
 	dir := c.Dir
 	if !filepath.IsAbs(dir) {
@@ -239,7 +239,7 @@ func (c *untrust) Run(env *cli.Env) error {
 	dir = place.Real(dir)
 	if err := place.StateOf(env.Getenv).Untrust(dir); err != nil {
 		if errors.Is(err, place.ErrUntrusted) {
-			return cli.Fail(cli.No, err, "gt-hooks trust --list shows which you trust")
+			return cli.Fail(cli.No, err, "gt-hooks trust --list shows the towns that you trust")
 		}
 		return err
 	}

@@ -46,7 +46,7 @@ func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
 		if program, _ := wiring.Split(name); slices.Contains(wiring.Binaries, filepath.Base(program)) {
 			all = append(all, wiring.Blocker{
 				Reason: fmt.Sprintf("'%s' has '%s' among hooksConfig.disabled", file, name),
-				Remedy: "take that out",
+				Remedy: "remove that",
 			})
 		}
 	}
