@@ -505,7 +505,8 @@ func TestPathIntoProjectFromElsewhere(t *testing.T) {
 	for _, name := range names {
 		w.trapAt("work/bin/"+name, name)
 	}
-	w = w.with("PATH="+w.at("work/bin")+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.at("tmp/none")+",1,0", "TMUX_PANE=%0", "CLAUDE_PROJECT_DIR="+w.at("work"))
+	w = w.with("TMUX="+w.tmux("work")+",1,0", "TMUX_PANE=%0", "CLAUDE_PROJECT_DIR="+w.at("work"))
+	w = w.with("PATH=" + w.at("work/bin") + ":" + bin + ":/usr/local/bin:/usr/bin:/bin")
 	for _, run := range commands(w, "elsewhere") {
 		r := run()
 		if marks := w.marks(); marks != "" {

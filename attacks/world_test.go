@@ -197,6 +197,20 @@ func (w *world) marks() string {
 	return strings.Join(all, "")
 }
 
+// tmux starts the person's tmux server with a session that waits in a folder, and
+// returns the server's socket.
+func (w *world) tmux(dir string) string {
+	w.Helper()
+	folder, end, err := surroundings.Tmux()
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(end)
+	in := w.with("TMUX_TMPDIR="+folder, "TMUX=")
+	in.must(dir, "tmux", "-f", "/dev/null", "new-session", "-d", "-s", "waits", "sleep", "1000")
+	return in.must(dir, "tmux", "display-message", "-p", "#{socket_path}")
+}
+
 // repository makes a repository with two commits, and of its files one that was
 // changed since, one that is as it was but has to be read to know it, and one
 // that git does not know.
