@@ -369,14 +369,14 @@ var mutants = []mutant{
 		file:  "lib/place/git/state.go",
 		right: `process.LookPath("git", r.top, os.Environ())`,
 		wrong: `exec.LookPath("git")`,
-		pkg:   "./attacks", run: "TestPathIntoProject/its-folder",
+		pkg:   "./attacks", run: "TestPathIntoProject$/its-folder",
 	},
 	{
 		name:  "tmux is looked for in the project",
 		file:  "lib/sys/tmux/tmux.go",
 		right: `process.LookPath("tmux", "", os.Environ())`,
 		wrong: `func() (string, error) { _, _ = process.LookPath, os.Environ; return exec.LookPath("tmux") }()`,
-		pkg:   "./attacks", run: "TestPathIntoProject/its-folder",
+		pkg:   "./attacks", run: "TestPathIntoProjectFromElsewhere",
 	},
 	{
 		name: "a link into the project is none",
@@ -402,6 +402,13 @@ var mutants = []mutant{
 		right: `return holdsAll(top, environ) }`,
 		wrong: `return false && holdsAll(top, environ) }`,
 		pkg:   "./lib/sys/process", run: "TestLookPathOutsideProject",
+	},
+	{
+		name:  "a session that crashed is not followed with the read note of its chain",
+		file:  "lib/command/prime/assess.go",
+		right: `p.Note == n.ID || n.Chain != "" &&`,
+		wrong: `p.Note == n.ID || n.Chain == "" &&`,
+		pkg:   "./lib/command/prime", run: "TestSituations",
 	},
 	{
 		name: "a project is forgotten where its session left it",
