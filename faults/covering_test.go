@@ -3,19 +3,71 @@
 package faults
 
 import (
+	"fmt"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// A sample of the points is chosen by what the commands do, and not by chance: the
-// eight commands of gt-mail write a note by the same calls, and six clients' wirings
-// are written by the same code. Two calls are of one shape where the same program
-// makes the same call on the same kind of file, and in a sweep that kills, after the
-// same other change: then what is left on disk is the same, too. Each shape is tried
-// in the scenario that comes to it first, and the scenarios that are marked whole are
-// swept whatever others did, for they have most to lose. So a call in a new place, or
-// in another order than before, is a new shape and is tried.
+// A size says how many of the points are tried.
+//
+// A sample is chosen by what the commands do: the eight commands of gt-mail write a note
+// by the same calls, and the same code writes the wirings of six clients. Two calls are
+// of one shape where the same program makes the same call on the same file of a world;
+// in a sweep that kills, after the same other change, for then what is left on disk is
+// the same, too. The first scenario that comes to a shape tries it. A call in a new
+// place, or in another order than before, is a new shape.
+//
+//   - ci tries each shape, and the scenarios that are marked whole, which have most to
+//     lose, whatever others tried. Of calls that change nothing it takes one in three,
+//     and of the errors of a call one.
+//   - quick does not tell programs and folders apart, so a call on a file of the same
+//     name is tried once. Of calls that change nothing it takes one in twelve.
+//   - full tries every call, each error of it, and the next command after each.
+//
+// Where a sample takes one of several, it takes another one each turn.
+type size int
+
+const (
+	quick size = iota
+	ci
+	full
+)
+
+var sizes = []string{"quick", "ci", "full"}
+
+func (s size) MarshalText() ([]byte, error) { return []byte(sizes[s]), nil }
+
+func (s *size) UnmarshalText(text []byte) error {
+	i := slices.Index(sizes, string(text))
+	if i < 0 {
+		return fmt.Errorf("it is one of %s", strings.Join(sizes, ", "))
+	}
+	*s = size(i)
+	return nil
+}
+
+// nth reports whether the i-th point is tried of those of which a sample takes one of so
+// many.
+func nth(i, ofCI, ofQuick int) bool {
+	switch sample {
+	case full:
+		return true
+	case ci:
+		return (i+*turn)%ofCI == 0
+	}
+	return (i+*turn)%ofQuick == 0
+}
+
+// one takes one of the errors with which the i-th call can fail.
+func one(errs []string, i int) []string {
+	i += *turn
+	return errs[(i+i/12)%len(errs):][:1] // a call that is met each twelfth turn fails in all ways, too
+}
+
+// shapes are those that were met.
 var shapes struct {
 	sync.Mutex
 	first map[string]string // the scenario that tries it
@@ -23,7 +75,7 @@ var shapes struct {
 
 // tries reports whether this scenario is the one in which a shape is tried.
 func (p *plan) tries(shape string) bool {
-	if *full || p.whole {
+	if sample == full || sample == ci && p.whole {
 		return true
 	}
 	shapes.Lock()
@@ -45,5 +97,9 @@ func (p *plan) shape(c call) string {
 	kind := func(path string) string {
 		return named.ReplaceAllString(strings.TrimPrefix(path, plain(p.w.root)), "X")
 	}
-	return p.args[0] + " " + c.name + " " + kind(c.at.path) + " " + kind(c.at.to)
+	if sample > quick {
+		return p.args[0] + " " + c.name + " " + kind(c.at.path) + " " + kind(c.at.to)
+	}
+	last := func(p string) string { return path.Join(path.Base(path.Dir(kind(p))), path.Base(kind(p))) }
+	return c.name + " " + last(c.at.path) + " " + last(c.at.to)
 }

@@ -3,8 +3,9 @@
 // them fail in every way that a file system fails, and then looks at what is
 // left with the readers that gt itself uses. It is all tests:
 //
-//	go test ./faults         the points that differ, see covering_test.go
-//	go test ./faults -full   every point, in twenty minutes
+//	go test ./faults                 the points that differ, as before a change lands
+//	go test ./faults -sample quick   fewer of them, see covering_test.go
+//	go test ./faults -sample full    every point, in an hour
 //
 // It needs Linux, strace and the right to trace; without them it is skipped,
 // or fails where GT_FAULTS=required says that it must run.

@@ -4,15 +4,18 @@ package faults
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"gt/lib/log/eventlog"
@@ -32,6 +35,23 @@ type snapshot struct {
 	log    map[string][]byte // event logs, as they are
 	litter []string          // temporary files
 	locks  []string
+	rest   string // what else a program can see: names, modes, links, notes
+}
+
+// key is the same for two worlds in which a command does the same.
+func (s snapshot) key() string {
+	h := sha256.New()
+	put := func(text string) { fmt.Fprintln(h, len(text), text) }
+	put(s.rest)
+	for _, path := range slices.Sorted(maps.Keys(s.state)) {
+		put(path)
+		put(s.state[path])
+	}
+	for _, path := range slices.Sorted(maps.Keys(s.log)) {
+		put(path)
+		put(normal(string(s.log[path])))
+	}
+	return string(h.Sum(nil))
 }
 
 const tmpMark = ".gt-tmp-"
@@ -50,13 +70,32 @@ func inBox(rel string) (box, folder string, ok bool) {
 
 func (w *world) look() (snapshot, error) {
 	s := snapshot{state: map[string]string{}, log: map[string][]byte{}}
+	var rest strings.Builder
+	names := func(dir string) {
+		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
+			fmt.Fprintln(&rest, normal(path))
+			return nil
+		})
+	}
 	err := filepath.WalkDir(w.root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil {
+			to, _ := os.Readlink(path)
+			mode := fs.FileMode(0)
+			if info, err := e.Info(); err == nil {
+				mode = info.Mode()
+			}
+			fmt.Fprintln(&rest, normal(path), mode, to)
+		}
 		if err != nil || e.IsDir() && (e.Name() == ".git" || path == w.path("tmp") || path == w.path("home/.local/state/gt/git")) {
 			if err == nil {
 				if data, rerr := os.ReadFile(filepath.Join(path, "info", "exclude")); rerr == nil {
 					rel, _ := filepath.Rel(w.root, path)
 					s.state[rel+"/info/exclude"] = string(data)
 				}
+				if e.Name() == ".git" {
+					path = filepath.Join(path, "info")
+				}
+				names(path)
 				return fs.SkipDir
 			}
 			if errors.Is(err, fs.ErrNotExist) {
@@ -76,20 +115,20 @@ func (w *world) look() (snapshot, error) {
 			return nil
 		}
 		box, folder, note := inBox(rel)
-		if strings.Contains(e.Name(), tmpMark) || note && folder == "tmp" {
-			s.litter = append(s.litter, path)
-			return nil
-		}
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		switch {
+		case strings.Contains(e.Name(), tmpMark) || note && folder == "tmp":
+			s.litter = append(s.litter, path)
+			fmt.Fprintln(&rest, normal(string(data)))
 		case e.Name() == ".events.jsonl":
 			s.log[rel] = data
 		case note:
 			_, flags, _ := strings.Cut(e.Name(), ":")
 			key := box + "/notes"
+			fmt.Fprintln(&rest, normal(string(data)))
 			all := append(strings.SplitAfter(s.state[key], "\n"), fmt.Sprintf("%s %s: %s\n", folder, flags, about(data)))
 			slices.Sort(all)
 			s.state[key] = strings.Join(all, "")
@@ -98,6 +137,7 @@ func (w *world) look() (snapshot, error) {
 		}
 		return nil
 	})
+	s.rest = rest.String()
 	return s, err
 }
 
@@ -132,12 +172,31 @@ var differing = []struct {
 }
 
 // normal takes out of a text what differs from one run to the next: times,
-// processes, and ids that are made by chance.
+// processes, and ids that are made by chance. Most files are the same in run after
+// run, so it remembers what it made of them.
 func normal(text string) string {
-	for _, d := range differing {
-		text = d.what.ReplaceAllString(text, d.by)
+	normals.Lock()
+	is, ok := normals.of[text]
+	normals.Unlock()
+	if ok {
+		return is
 	}
-	return text
+	is = text
+	for _, d := range differing {
+		is = d.what.ReplaceAllString(is, d.by)
+	}
+	normals.Lock()
+	defer normals.Unlock()
+	if len(normals.of) >= 10_000 || normals.of == nil {
+		normals.of = map[string]string{}
+	}
+	normals.of[text] = is
+	return is
+}
+
+var normals struct {
+	sync.Mutex
+	of map[string]string
 }
 
 // An entry is an event as far as two of them are the same.

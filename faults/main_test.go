@@ -16,7 +16,11 @@ import (
 	surroundings "gt/internal/world"
 )
 
-var full = flag.Bool("full", false, "try every point instead of a sample")
+// sample and turn say which of the points are tried, see covering_test.go.
+var (
+	sample size
+	turn   = flag.Int("turn", 0, "which ones a sample takes where it takes one of several")
+)
 
 // bin is the folder of the binaries under test, scratch where the worlds are.
 var bin, scratch string
@@ -43,6 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	flag.TextVar(&sample, "sample", ci, "which points to try: quick, ci or full")
 	flag.Parse()
 	dir, err := os.MkdirTemp(memory(), "gt-faults-")
 	if err == nil {
@@ -146,5 +151,5 @@ func (t *tally) String() string {
 	if t.cases == 0 {
 		return ""
 	}
-	return fmt.Sprintf("faults: %d kill points, %d faults, %d violations", t.kills, t.faults, t.violation)
+	return fmt.Sprintf("faults (-sample %s -turn %d): %d kill points, %d faults, %d violations", sizes[sample], *turn, t.kills, t.faults, t.violation)
 }

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,15 +47,26 @@ func (w *world) path(elem ...string) string {
 	return filepath.Join(append([]string{w.root}, elem...)...)
 }
 
-// repository makes a git repository with a commit and a changed file.
+// repository makes a git repository with a commit and a changed file: a copy of the
+// first one.
 func (w *world) repository(t *testing.T, dir string) {
 	t.Helper()
+	kept := filepath.Join(scratch, "repository")
+	committing.Lock()
+	defer committing.Unlock()
+	if _, err := os.Lstat(kept); err == nil {
+		must(t, copyTree(kept, w.path(dir)))
+		return
+	}
 	w.must(t, "", ".", "git", "init", "-q", "--template=", dir)
 	must(t, os.WriteFile(w.path(dir, "parser.go"), []byte("package parser\n"), 0o600))
 	w.must(t, "", dir, "git", "add", ".")
 	w.must(t, "", dir, "git", "commit", "-q", "-m", "the parser")
 	must(t, os.WriteFile(w.path(dir, "parser.go"), []byte("package parser // changed\n"), 0o600))
+	must(t, copyTree(w.path(dir), kept))
 }
+
+var committing sync.Mutex
 
 func (w *world) environ() []string {
 	return append([]string{
@@ -167,7 +179,8 @@ func (w *world) refill(from string) error {
 	return adopt(w.path("home", ".local", "state", "gt"))
 }
 
-// removeOthers removes what is in to, but for the folders that are in from as well.
+// removeOthers removes what is in to, but for the folders that are in from as well,
+// and for files that are the same.
 func removeOthers(from, to string) error {
 	entries, err := os.ReadDir(to)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -177,11 +190,18 @@ func removeOthers(from, to string) error {
 		a, b := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
 		if info, serr := os.Lstat(a); serr == nil && info.IsDir() && e.IsDir() {
 			err = errors.Join(err, removeOthers(a, b))
-		} else {
+		} else if serr != nil || !same(info, b) {
 			err = errors.Join(err, removeAll(b))
 		}
 	}
 	return err
+}
+
+// same reports whether a file is still the copy that was made of another: who writes to
+// it gives it a time of its own.
+func same(info fs.FileInfo, copied string) bool {
+	is, err := os.Lstat(copied)
+	return err == nil && info.Mode().IsRegular() && is.Mode() == info.Mode() && is.Size() == info.Size() && is.ModTime().Equal(info.ModTime())
 }
 
 // adopt has the homes and towns of a state be whichever folders have their paths now.
@@ -238,6 +258,8 @@ func copyTree(from, to string) error {
 			return err
 		}
 		return os.Symlink(target, to)
+	case same(info, to):
+		return nil
 	case info.Mode().IsRegular():
 		data, err := os.ReadFile(from)
 		if err != nil {

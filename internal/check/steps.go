@@ -28,7 +28,8 @@ func steps(how mode) []step {
 	return []step{
 		{name: "stories", proves: "with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
 		{name: "faults", proves: "every command, killed and failed at its system calls", figures: true, run: func(p *printer) error {
-			return figures(p, append([]string{"-timeout", "60m", "./faults"}, sample("-full")...)...)
+			points := map[mode]string{quick: "quick", ci: "ci", all: "full"}[how]
+			return figures(p, "-timeout", "120m", "./faults", "-sample", points)
 		}},
 		{name: "scenarios", proves: "hostile places, many at once, the installation (.)", run: func(p *printer) error {
 			return p.goTest(append([]string{"-timeout", "40m", "."}, sample("-full")...)...)
