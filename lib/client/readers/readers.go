@@ -44,32 +44,3 @@ func Path(client string, getenv func(string) string, cwd, id string) string {
 	}
 	return ""
 }
-
-// Read returns Of(client).Read, nil where gt has no reader for the client. It links
-// nothing else of a Reader, so that a hook's program stays small.
-func Read(client string) func(conversation.File, conversation.Options, func(conversation.Entry) bool) (int64, error) {
-	if client == "opencode" {
-		return (&opencode.Reader{}).Read
-	}
-	return ReadFile(client)
-}
-
-// ReadFile is Read for the clients that keep a file a conversation, nil for others: a
-// program that cannot carry a database's reader as well has gt-seance read those.
-func ReadFile(client string) func(conversation.File, conversation.Options, func(conversation.Entry) bool) (int64, error) {
-	switch client {
-	case "claude":
-		return claude.Reader{}.Read
-	case "codex":
-		return (&codex.Reader{}).Read
-	case "copilot":
-		return copilot.Reader{}.Read
-	case "gemini":
-		return gemini.Reader{}.Read
-	case "qwen":
-		return qwen.Reader{}.Read
-	case "pi":
-		return pi.Reader{}.Read
-	}
-	return nil
-}

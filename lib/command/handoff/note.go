@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/readers"
+	"gt/lib/client/recorded"
 	"gt/lib/conversation"
 	"gt/lib/conversation/brief"
 	"gt/lib/conversation/summary"
@@ -109,20 +109,13 @@ func (h handover) gather(b *brief.Brief) {
 // sandbox, in which only a command runs, keeps from being kept is read again the next
 // time.
 func (h handover) tail(path string) (summary.Summary, error) {
-	f := conversation.File{Client: h.form(), Path: path, ID: h.id}
-	read, at := readers.Read(f.Client), tail.File{}
+	c := recorded.Conversation{File: conversation.File{Client: h.form(), Path: path, ID: h.id}, CWD: h.dir}
 	if h.record != nil {
-		at = tail.Of(h.home, h.record)
+		c.Kept = tail.Of(h.home, h.record)
 	}
-	var fold *summary.Fold
-	var err error
-	if h.record == nil || h.looks {
-		fold, err = at.Look(f, h.dir, read, h.redact)
-	} else {
-		fold, err = at.Advance(f, h.dir, read, h.redact)
-		if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
-			err = nil
-		}
+	fold, err := c.Read(h.record != nil && !h.looks, h.redact)
+	if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
+		err = nil
 	}
 	if fold == nil {
 		return summary.Summary{}, err

@@ -6,9 +6,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/account"
-	"gt/lib/client/contract"
-	"gt/lib/client/readers"
-	"gt/lib/conversation"
+	"gt/lib/client/recorded"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
 	places "gt/lib/place"
@@ -44,22 +42,14 @@ func (c *ending) Run(env *cli.Env) error {
 	if r == nil || r.Transcript == "" {
 		return cli.Failf(cli.No, "no conversation is known of session '%s'", id)
 	}
-	client := cmp.Or(r.Agent, contract.Default)
-	own := account.Own{Getenv: env.Getenv, Projects: []string{h.Dir, env.Dir}}
-	_, path, err := own.File(client, r.Transcript)
+	told, err := recorded.Of(account.Own{Getenv: env.Getenv, Projects: []string{h.Dir, env.Dir}}, h, r)
 	if err != nil {
 		return err
 	}
-	at, f := tail.Of(h, r), conversation.File{Client: client, Path: path, ID: id}
-	var fold *summary.Fold
-	if c.Update {
-		var unsaved *tail.SaveError
-		if fold, err = at.Advance(f, r.CWD, readers.Read(client), env.Redact); errors.As(err, &unsaved) {
-			env.Warn("%v", err)
-			err = nil
-		}
-	} else {
-		fold, err = at.Look(f, r.CWD, readers.Read(client), env.Redact)
+	fold, err := told.Read(c.Update, env.Redact)
+	if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) {
+		env.Warn("%v", err)
+		err = nil
 	}
 	if err != nil {
 		return err

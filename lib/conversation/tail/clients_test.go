@@ -17,7 +17,11 @@ import (
 
 // Tail is what is told of a conversation that was never read before.
 func Tail(client, path string, id session.ID, cwd string, clean func(string) string) (summary.Summary, error) {
-	fold, err := File{Path: filepath.Join(filepath.Dir(path), "none.tail")}.Look(conversation.File{Client: client, Path: path, ID: id}, cwd, readers.Read(client), clean)
+	var read Read
+	if r := readers.Of(client); r != nil {
+		read = r.Read
+	}
+	fold, err := File{Path: filepath.Join(filepath.Dir(path), "none.tail")}.Look(conversation.File{Client: client, Path: path, ID: id}, cwd, read, clean)
 	if err != nil {
 		return summary.Summary{}, err
 	}

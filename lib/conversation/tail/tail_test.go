@@ -23,7 +23,7 @@ func fixtures(t testing.TB) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, r := range readers.All {
-		if readers.ReadFile(r.Client()) == nil {
+		if isDatabase(conversation.File{Client: r.Client()}) {
 			continue
 		}
 		stores, _ := filepath.Glob(filepath.Join("../../client", r.Client(), "conversation/testdata/*[0-9]*"))
@@ -57,7 +57,7 @@ func worldOf(t testing.TB, client, name string) world {
 	t.Helper()
 	dir := t.TempDir()
 	return world{t, File{Path: filepath.Join(dir, "sessions", "id.tail")},
-		conversation.File{Client: client, Path: filepath.Join(dir, filepath.Base(name)), ID: "id"}, readers.Read(client)}
+		conversation.File{Client: client, Path: filepath.Join(dir, filepath.Base(name)), ID: "id"}, readers.Of(client).Read}
 }
 
 // write puts a content into the conversation's own file, as a client does that goes
@@ -421,7 +421,7 @@ func FuzzCursor(f *testing.F) {
 // Who has a reader is known where none is linked.
 func TestHasReader(t *testing.T) {
 	for _, r := range readers.All {
-		if !conversation.HasReader(r.Client()) || readers.Read(r.Client()) == nil {
+		if !conversation.HasReader(r.Client()) || readers.Of(r.Client()) == nil {
 			t.Error(r.Client())
 		}
 	}
