@@ -22,7 +22,7 @@ const maxOutput = 4 << 20
 func Output(name, dir string, environ []string, wait time.Duration, args ...string) ([]byte, error) {
 	path, err := process.LookPath(process.SiblingBinary(name), dir, environ)
 	if err != nil {
-		return nil, fmt.Errorf("cannot run %s: %w", name, err)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
