@@ -17,7 +17,6 @@ import (
 // namesClients are the files that may name clients all the same, with the reason.
 var namesClients = map[string]string{
 	"lib/client/client.go":             "the list of the folders",
-	"lib/client/readers/readers.go":    "the list of the readers, of which a program links what it calls",
 	"lib/conversation/conversation.go": "which clients have a reader, for a hook that links none",
 	"lib/conversation/tail/tail.go":    "OpenCode's conversations are in a database, whose reader finds its own place",
 	"lib/text/frame/frame.go":          "how the frames of clients and models begin, in any text",
