@@ -193,9 +193,9 @@ var mutants = []mutant{
 		name: "a cache that others may write is believed",
 		file: "lib/sys/atomicfile/atomicfile.go",
 		right: `	if info.Mode().Perm()&0o022 != 0 {
-		return errors.New("others may write it")`,
+		return errors.New("other users can write to it")`,
 		wrong: `	if info.Mode().Perm()&0 != 0 {
-		return errors.New("others may write it")`,
+		return errors.New("other users can write to it")`,
 		pkg: ".", run: "TestHostileStores/a_cache_that_is_open_to_all",
 	},
 	{

@@ -655,7 +655,7 @@ func TestATornRecordIsMended(t *testing.T) {
 	r.Branch = "two"
 	put()
 	tear()
-	if got := get(t, s, "a"); got.Branch != "one" || len(warned) != 1 || !strings.Contains(warned[0], "using the generation before it, 'a.json.bak', from 20") {
+	if got := get(t, s, "a"); got.Branch != "one" || len(warned) != 1 || !strings.Contains(warned[0], "using the version before it, 'a.json.bak', from 20") {
 		t.Errorf("%v %q", got, warned)
 	}
 	warned = nil

@@ -1,13 +1,14 @@
-// Package atomicfile reads and replaces the small files that gt's state is
-// made of. It is the only place in gt that renames a file.
+// Package atomicfile reads and replaces the small files of gt's state. No other package
+// of gt renames files.
 //
-// A file is replaced whole: the new content goes to a temporary file in the
-// same folder, which then takes the old one's name. Whoever reads sees the old
-// content or the new, never a part, and a process that is killed at any point
-// leaves one of the two, plus at most one temporary file that Sweep removes.
+// A file is replaced atomically: the new content is written to a temporary file in the
+// same folder, which is then renamed to the old one's name. A reader sees the old content
+// or the new, never a part. A process that is killed at any point leaves one of the two,
+// and at most one temporary file, which Sweep removes.
 //
-// Nothing here follows a symbolic link in the last element of a path, and
-// nothing blocks on a FIFO: what is not a regular file is refused.
+// Functions here do not follow a symbolic link in the last element of a path, unless
+// their names say so, and do not block on a FIFO. They refuse anything that is not a
+// regular file.
 package atomicfile
 
 import (
@@ -28,41 +29,41 @@ import (
 	"github.com/natefinch/atomic"
 )
 
-// MaxSize bounds what Read takes in: 16 MiB, far over any state file of ours.
+// MaxSize is a limit for Read: 16 MiB, far more than any state file of gt.
 const MaxSize = 16 << 20
 
 var (
-	// ErrTooLarge is what reading a file over the limit gives.
+	// ErrTooLarge is returned for a file over the limit.
 	ErrTooLarge = errors.New("file too large")
-	// ErrNotRegular is what a symbolic link, FIFO, device or folder gives
-	// where a file is expected.
+	// ErrNotRegular is returned for a symbolic link, FIFO, device or folder in the
+	// place of a file.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrNotFolder is what stands in the place of a folder gives, be it a link to one.
+	// ErrNotFolder is returned for anything in the place of a folder, even a link to
+	// one.
 	ErrNotFolder = errors.New("not a folder")
 )
 
-// Durability says what must survive a loss of power.
+// Durability says whether a write must survive a loss of power.
 type Durability bool
 
 const (
-	// Synced waits until content and name are on disk: for what would be
-	// missed.
+	// Synced waits until content and name are on disk. It is for data whose loss
+	// would be noticed.
 	Synced Durability = true
-	// Unsynced leaves it to the kernel: whole for every reader and after any
-	// crash of the process, but a power cut may bring back the old content or
-	// none. For what is rewritten every few seconds.
+	// Unsynced does not wait. The file is complete for every reader and after any
+	// crash of the process, but a loss of power can bring back the old content or
+	// leave none. It is for files that are rewritten every few seconds.
 	Unsynced Durability = false
 )
 
-// tmpMark stands in the name of every temporary file, so that Sweep knows its
-// own.
+// tmpMark is part of the name of every temporary file, so that Sweep recognizes them.
 const tmpMark = ".gt-tmp-"
 
-// Read returns the content of the file, at most limit bytes of it; more is
-// ErrTooLarge. A missing file gives an error that is fs.ErrNotExist.
+// Read returns the content of a file. It fails with ErrTooLarge if that is more than limit
+// bytes, and with fs.ErrNotExist if there is no file.
 //
-// Hooks read some dozens of files and nothing else in between, so the system is asked
-// directly: an os.File costs as much again, for what it can do besides.
+// Hooks read dozens of files and do little else, so Read uses system calls directly: an
+// os.File would double the cost.
 func Read(path string, limit int64) ([]byte, error) {
 	fd, err := openFile(path)
 	if err != nil {
@@ -76,7 +77,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return data, Error("read", path, err)
 }
 
-// openFile opens a file for reading, as open does.
+// openFile opens a file for reading, like open.
 func openFile(path string) (fd int, err error) {
 	err = again(func() error {
 		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
@@ -85,7 +86,7 @@ func openFile(path string) (fd int, err error) {
 	return fd, err
 }
 
-// readAll is Read for what is open.
+// readAll is Read for an open file descriptor.
 func readAll(fd int, limit int64) ([]byte, error) {
 	var st syscall.Stat_t
 	err := again(func() error { return syscall.Fstat(fd, &st) })
@@ -97,7 +98,7 @@ func readAll(fd int, limit int64) ([]byte, error) {
 	case st.Size > limit:
 		return nil, tooLarge(limit)
 	}
-	data := make([]byte, 0, max(st.Size+1, 1024)) // a file of /proc says that it is empty
+	data := make([]byte, 0, max(st.Size+1, 1024)) // files in /proc have the size 0
 	for {
 		n := 0
 		err := again(func() (err error) {
@@ -109,7 +110,7 @@ func readAll(fd int, limit int64) ([]byte, error) {
 		}
 		data = data[:len(data)+n]
 		switch {
-		case n == 0 || int64(len(data)) == st.Size: // what is appended meanwhile is another's
+		case n == 0 || int64(len(data)) == st.Size: // ignore what is appended meanwhile
 			return data, nil
 		case int64(len(data)) > limit:
 			return nil, tooLarge(limit)
@@ -119,7 +120,7 @@ func readAll(fd int, limit int64) ([]byte, error) {
 	}
 }
 
-// again does what the system interrupts once more, as package os does.
+// again repeats a system call that was interrupted, as package os does.
 func again(do func() error) error {
 	for {
 		if err := do(); err != syscall.EINTR {
@@ -130,9 +131,9 @@ func again(do func() error) error {
 
 func tooLarge(limit int64) error { return fmt.Errorf("%w (over %d bytes)", ErrTooLarge, limit) }
 
-// ReadIf is Read for a file that passes judge, which says what is wrong with it.
-// It is judged by what was opened: what is looked at by its name first may be
-// another file by the time that it is read.
+// ReadIf is Read for a file that judge accepts: it returns judge's error if there is one.
+// judge gets the open file's info, because a file that is checked by its name first may
+// be another one by the time that it is read.
 func ReadIf(path string, limit int64, judge func(fs.FileInfo) error) ([]byte, error) {
 	if judge == nil {
 		return Read(path, limit)
@@ -153,7 +154,7 @@ func ReadIf(path string, limit int64, judge func(fs.FileInfo) error) ([]byte, er
 	return data, Error("read", path, err)
 }
 
-// ReadFrom is Read for a file that is open: a regular one.
+// ReadFrom is Read for an open file, which must be regular.
 func ReadFrom(f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	switch {
@@ -163,7 +164,7 @@ func ReadFrom(f *os.File, limit int64) ([]byte, error) {
 		return nil, ErrNotRegular
 	}
 	var data []byte
-	if info.Size() <= limit { // or none of it is held
+	if info.Size() <= limit { // do not load a file that is too large
 		data, err = io.ReadAll(io.LimitReader(f, limit+1))
 	}
 	if err != nil {
@@ -175,15 +176,14 @@ func ReadFrom(f *os.File, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Open opens a regular file for reading, without following a symbolic link and
-// without waiting for the other end of a FIFO.
+// Open opens a regular file for reading. It does not follow a symbolic link and does not
+// block on a FIFO.
 func Open(path string) (*os.File, error) {
 	return open(path, os.O_RDONLY, 0)
 }
 
-// OpenFollowing opens a regular file for reading, or the one that a symbolic link
-// leads to, for files of another program's that people may keep elsewhere. It never
-// waits for a FIFO.
+// OpenFollowing opens a regular file for reading and follows symbolic links. It is for
+// files of other programs, which people may keep elsewhere. It does not block on a FIFO.
 func OpenFollowing(path string) (*os.File, error) {
 	f, err := Open(path)
 	if !errors.Is(err, ErrNotRegular) {
@@ -196,24 +196,24 @@ func OpenFollowing(path string) (*os.File, error) {
 	return Open(target)
 }
 
-// Absent reports whether an error means that there is no file or folder to read:
-// none has the path, or what has it is something else.
+// Absent reports whether an error means that there is no file or folder to read: nothing
+// has the path, or something that is neither.
 func Absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
 		errors.Is(err, ErrNotRegular)
 }
 
-// OpenAppend opens a regular file for reading and appending, and creates it
-// with mode 0600 where it is missing.
+// OpenAppend opens a regular file for reading and appending. It creates a missing file
+// with mode 0600.
 func OpenAppend(path string) (*os.File, error) {
 	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
-// OpenLock opens a file that is nothing but a lock for writing, and creates it
-// where it is missing. Its mode is 0200, so that who may only read, as an agent's
-// command in its sandbox, cannot hold the lock: the kernel gives one to any
-// descriptor. One that is wider, as older versions made it, is narrowed where it
-// is ours. With common it is one that another program opens for reading: 0600.
+// OpenLock opens a lock file for writing and creates it if it is missing. Its mode is
+// 0200, because the kernel grants a lock on any descriptor: a process that can only read,
+// such as an agent's command in its sandbox, must not be able to hold the lock. OpenLock
+// narrows the mode of a file that an older version made, if it belongs to this user. With
+// common the mode is 0600, for a lock that another program opens for reading.
 func OpenLock(path string, common bool) (*os.File, error) {
 	mode := fs.FileMode(0o200)
 	if common {
@@ -224,8 +224,8 @@ func OpenLock(path string, common bool) (*os.File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	// One that has another name as well may be any file of the person's, of which
-	// somebody has put that name there.
+	// A file with a second hard link may be any file of the person's, which somebody
+	// has linked there.
 	if err == nil && Owner(info) == os.Geteuid() && OneName(info) == nil {
 		if perm := info.Mode().Perm(); common && perm&mode != mode || !common && perm != mode {
 			err = f.Chmod(mode)
@@ -238,12 +238,11 @@ func OpenLock(path string, common bool) (*os.File, error) {
 	return f, nil
 }
 
-// ErrNames is what a file gives that has another name as well.
+// ErrNames is returned for a file with a second hard link.
 var ErrNames = errors.New("it has more than one name")
 
-// OneName reports, as ErrNames, that a file has more names than one: who can write to
-// one of the folders can have put any file of the person's there, and it would be
-// changed with this one.
+// OneName returns ErrNames if a file has a second hard link. Anybody who can write to its
+// folder can have linked any file of the person's there, and that file would be changed.
 func OneName(info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
 		return ErrNames
@@ -251,7 +250,7 @@ func OneName(info fs.FileInfo) error {
 	return nil
 }
 
-// Owner is the user that a file belongs to, -1 where nobody says.
+// Owner returns the ID of the user who owns a file, or -1 if it is unknown.
 func Owner(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
@@ -259,7 +258,7 @@ func Owner(info fs.FileInfo) int {
 	return -1
 }
 
-// opening words why a file cannot be opened.
+// opening returns the error for a file that cannot be opened.
 func opening(path string, err error) error {
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EOPNOTSUPP) {
 		err = ErrNotRegular // a symbolic link, and a socket
@@ -283,14 +282,14 @@ func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// Write replaces the content of path, or creates it. The file has mode 0600
-// whatever the umask says, also where the old one was wider. The folder must
-// exist. What is there and is no regular file is refused.
+// Write replaces the file at path, or creates it. The file has mode 0600, whatever the
+// umask is and even if the old one had more permissions. The folder must exist. Write
+// refuses to replace anything but a regular file.
 func Write(path string, data []byte, d Durability) error {
 	return WriteMode(path, data, 0o600, d)
 }
 
-// WriteMode is Write with another mode, for a file that is not ours alone.
+// WriteMode is Write with another mode, for a file that other users share.
 func WriteMode(path string, data []byte, perm fs.FileMode, d Durability) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return Error("replace", path, ErrNotRegular)
@@ -298,8 +297,8 @@ func WriteMode(path string, data []byte, perm fs.FileMode, d Durability) error {
 	return Error("write", path, place(path, data, perm, d, atomic.ReplaceFile))
 }
 
-// WriteIn is Write for a file in an opened folder, where a project's is written:
-// nothing is reached that lies elsewhere. It does not wait for the disk.
+// WriteIn is Write for a file in an open folder of a project: it cannot reach a file
+// outside. It does not wait for the disk.
 func WriteIn(dir *os.Root, name string, data []byte) error {
 	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return ErrNotRegular
@@ -317,24 +316,23 @@ func WriteIn(dir *os.Root, name string, data []byte) error {
 		err = RenameIn(dir, tmp, name)
 	}
 	if err != nil {
-		_ = dir.Remove(tmp) // a later Sweep does it
+		_ = dir.Remove(tmp) // if this fails, a later Sweep does it
 	}
 	return err
 }
 
-// Create writes a file that must not exist yet, with mode 0600, and fails with
-// fs.ErrExist where it does. Only one of several processes that call it
-// succeeds, and nobody sees the file before it is whole.
+// Create writes a file with mode 0600. It fails with fs.ErrExist if the file exists. If
+// several processes call it, only one succeeds, and nobody sees an incomplete file.
 func Create(path string, data []byte, d Durability) error {
 	return Error("create", path, place(path, data, 0o600, d, func(from, to string) error {
-		if err := os.Link(from, to); err != nil { // which a rename would replace
+		if err := os.Link(from, to); err != nil { // a rename would replace an existing file
 			return err
 		}
 		return os.Remove(from)
 	}))
 }
 
-// place writes a temporary file beside path and has move give it that name.
+// place writes a temporary file beside path and calls move to rename it to path.
 func place(path string, data []byte, perm fs.FileMode, d Durability, move func(from, to string) error) error {
 	tmp, err := temporary(path, perm)
 	if err != nil {
@@ -360,8 +358,8 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	return err
 }
 
-// closed closes a file that was written. One whose close is interrupted is
-// closed all the same.
+// closed closes a file that was written. It ignores EINTR, after which the file is closed
+// too.
 func closed(f *os.File) error {
 	err := f.Close()
 	if errors.Is(err, syscall.EINTR) {
@@ -370,10 +368,10 @@ func closed(f *os.File) error {
 	return err
 }
 
-// DeliverIn writes a file in one folder of an opened one and, once it is whole and on
-// disk, gives it a name in another: Maildir's tmp and new. Neither file may exist yet.
-// A process that is killed leaves the file under to, or a part of it under tmp. An
-// error names the files as they stand below the path at.
+// DeliverIn writes a file to tmp and, when it is complete and on disk, renames it to to,
+// both below an open folder: Maildir's tmp and new. Neither file may exist yet. A process
+// that is killed leaves the complete file at to, or a part of it at tmp. at is the path of
+// the folder, for errors.
 func DeliverIn(dir *os.Root, at, tmp, to string, data []byte) error {
 	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -398,25 +396,25 @@ func DeliverIn(dir *os.Root, at, tmp, to string, data []byte) error {
 	return Error("write", filepath.Join(at, folder), syncIn(dir, folder))
 }
 
-// Folder behind a name opens a folder of that name and nothing else, so that a FIFO,
-// which somebody puts in its place, is not waited for.
+// Folder is appended to a name to open only a folder, so that opening does not block on a
+// FIFO that somebody has put in its place.
 const Folder = "/."
 
-// OpenFolder is os.OpenRoot, and waits for no FIFO.
+// OpenFolder is os.OpenRoot, but does not block on a FIFO.
 func OpenFolder(dir string) (*os.Root, error) { return os.OpenRoot(dir + Folder) }
 
-// RenameIn is Rename for files in an opened folder. It does not wait for the disk.
+// RenameIn is Rename for files in an open folder. It does not wait for the disk.
 func RenameIn(dir *os.Root, from, to string) error {
 	for {
-		// Unlike os.Rename, this gives an interrupted call back.
+		// Unlike os.Rename, this does not repeat an interrupted call.
 		if err := dir.Rename(from, to); !errors.Is(err, syscall.EINTR) {
 			return err
 		}
 	}
 }
 
-// MkdirIn makes a folder in an opened one, private to the user, and waits until it is
-// on disk: fs.ErrExist where something has the name.
+// MkdirIn creates a folder in an open one, private to the user, and syncs it to disk. It
+// returns fs.ErrExist if the name exists.
 func MkdirIn(dir *os.Root, name string) error {
 	if err := dir.Mkdir(name, 0o700); err != nil {
 		return err
@@ -424,7 +422,7 @@ func MkdirIn(dir *os.Root, name string) error {
 	return syncIn(dir, ".")
 }
 
-// syncIn waits until the names in a folder of an opened one are on disk.
+// syncIn syncs the names in a folder, which is inside an open one, to disk.
 func syncIn(dir *os.Root, name string) error {
 	f, err := dir.Open(name + Folder)
 	if err != nil {
@@ -437,9 +435,9 @@ func syncIn(dir *os.Root, name string) error {
 	return err
 }
 
-// OpenIn opens a regular file below an opened folder that is no link: os.Root
-// follows those that stay within, so what was opened is held against what has the
-// name. It waits for no FIFO.
+// OpenIn opens a regular file below an open folder. It refuses links: os.Root follows
+// links that stay inside, so OpenIn compares the open file with the one that has the name.
+// It does not block on a FIFO.
 func OpenIn(dir *os.Root, name string) (*os.File, error) {
 	named, err := dir.Lstat(name)
 	if err != nil {
@@ -459,8 +457,8 @@ func OpenIn(dir *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// OpenAppendIn is OpenAppend for a file in an opened folder to which others can write;
-// see OneName.
+// OpenAppendIn is OpenAppend for a file in an open folder to which others can write. It
+// refuses files with a second hard link (see OneName).
 func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -480,7 +478,7 @@ func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// LinkIn is Link for two names below an opened folder.
+// LinkIn is Link for two names below an open folder.
 func LinkIn(dir *os.Root, from, to string) error {
 	err := dir.Link(from, to)
 	if err == nil {
@@ -489,7 +487,7 @@ func LinkIn(dir *os.Root, from, to string) error {
 	return err
 }
 
-// Same reports as an error that what was opened is not what has the name.
+// Same returns an error if the open file is not the one that has the name.
 func Same(named fs.FileInfo, opened func() (fs.FileInfo, error)) error {
 	info, err := opened()
 	if err == nil && !os.SameFile(named, info) {
@@ -498,8 +496,7 @@ func Same(named fs.FileInfo, opened func() (fs.FileInfo, error)) error {
 	return err
 }
 
-// Rename gives a file another name within its file system, replacing what
-// stands there.
+// Rename renames a file within its file system, and replaces the target if it exists.
 func Rename(from, to string, d Durability) error {
 	if err := atomic.ReplaceFile(from, to); err != nil {
 		return Error("rename", from, err)
@@ -510,9 +507,9 @@ func Rename(from, to string, d Durability) error {
 	return nil
 }
 
-// Remove deletes the file; that it is already gone is no error.
+// Remove removes a file or an empty folder. A missing one is not an error.
 func Remove(path string) error {
-	err := again(func() error { return syscall.Unlink(path) }) // os.Remove asks twice where there is none
+	err := again(func() error { return syscall.Unlink(path) }) // os.Remove makes two calls for a missing file
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		err = os.Remove(path) // it may be a folder
 	}
@@ -522,28 +519,28 @@ func Remove(path string) error {
 	return Error("remove", path, err)
 }
 
-// Quarantine renames a file that cannot be used, so that nothing is lost and the
-// name is free again. It returns the new path, "<path>.bad" or, where that is
-// taken, "<path>.bad.<n>".
+// Quarantine renames a file that cannot be used, so that its content is kept and the name
+// is free again. It returns the new path: "<path>.bad", or "<path>.bad.<n>" if that
+// exists.
 func Quarantine(path string) (string, error) {
 	to, err := aside(path)
 	if err != nil {
 		return "", Error("set aside", path, err)
 	}
-	return to, Remove(path) // nothing, where it was moved
+	return to, Remove(path) // does nothing if aside has renamed it
 }
 
-// aside gives a file the name of one that cannot be used: beside its own, and
-// where the file system has no links, in its place.
+// aside links a file to a free name for Quarantine. If the file system has no links, it
+// renames the file.
 func aside(path string) (string, error) {
 	for n := 0; ; n++ {
 		to := path + ".bad"
 		if n > 0 {
 			to = fmt.Sprintf("%s.%d", to, n)
 		}
-		// Link fails where the name is taken; rename would replace.
+		// Link fails if the name exists; rename would replace it.
 		err := os.Link(path, to)
-		if err == nil || same(path, to) { // or one who did this was killed at the next step
+		if err == nil || same(path, to) { // an earlier process may have been killed after its link
 			return to, nil
 		}
 		if _, lerr := os.Lstat(to); lerr == nil {
@@ -552,7 +549,7 @@ func aside(path string) (string, error) {
 			}
 			return "", err
 		}
-		// A folder stays where it is, for what is in it is not ours.
+		// A folder stays where it is, because its content is not ours.
 		if info, lerr := os.Lstat(path); lerr != nil || info.IsDir() {
 			return "", err
 		}
@@ -563,9 +560,8 @@ func aside(path string) (string, error) {
 	}
 }
 
-// EnsurePrivateDir makes dir and what is missing above it, each with mode 0700. A
-// symbolic link or a file in the place of dir is refused, and so is a folder
-// that belongs to somebody else.
+// EnsurePrivateDir creates dir and its missing parents with mode 0700. It returns an error
+// if dir is a symbolic link or a file, or belongs to another user.
 func EnsurePrivateDir(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -589,9 +585,9 @@ func EnsurePrivateDir(dir string) error {
 	return nil
 }
 
-// MayMake reports why a folder that does not exist must not be made: another user's
-// is where it would lie. Who is root by sudo, with the user's HOME, would leave
-// folders there that the user can neither read nor write.
+// MayMake returns an error if a folder that does not exist would be created inside another
+// user's folder. Otherwise root, under sudo with the user's HOME, would leave folders there
+// that the user can neither read nor write.
 func MayMake(dir string) error {
 	for {
 		above := filepath.Dir(dir)
@@ -609,19 +605,19 @@ func MayMake(dir string) error {
 	}
 }
 
-// CheckOwner returns an error for a file or folder that another user made, who may
-// have meant us to read it, and nil for one that is ours, root's, or not there. In
-// /tmp, and wherever else anybody may write, a path alone does not tell who speaks.
-// It is for folders; a file is judged by what was opened (ReadIf).
+// CheckOwner returns an error if a file or folder belongs to another user, and nil if it
+// belongs to this user or root, or does not exist. In /tmp, and wherever everybody can
+// write, a path does not tell who wrote the file. CheckOwner is for folders; files are
+// checked after they were opened (ReadIf).
 func CheckOwner(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return nil // whoever opens it says why
+		return nil // opening it will fail, too
 	}
 	return Error("use", path, Ours(info))
 }
 
-// Ours is CheckOwner for a file that is opened: a judge for ReadIf.
+// Ours is CheckOwner for an open file. It is a judge for ReadIf.
 func Ours(info fs.FileInfo) error {
 	if uid := Owner(info); uid != 0 && uid != os.Geteuid() {
 		return errors.New("it belongs to another user")
@@ -629,19 +625,19 @@ func Ours(info fs.FileInfo) error {
 	return nil
 }
 
-// OursAlone is Ours, and refuses what others may write.
+// OursAlone is Ours, but also returns an error if other users can write to the file.
 func OursAlone(info fs.FileInfo) error {
 	if err := Ours(info); err != nil {
 		return err
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return errors.New("others may write it")
+		return errors.New("other users can write to it")
 	}
 	return nil
 }
 
-// EnsurePrivateDirSynced is EnsurePrivateDir, and waits until a folder that it made is on disk.
-// The folder above it must exist.
+// EnsurePrivateDirSynced is EnsurePrivateDir, and syncs a folder that it created to disk.
+// The parent must exist.
 func EnsurePrivateDirSynced(dir string) error {
 	_, err := os.Lstat(dir)
 	made := errors.Is(err, fs.ErrNotExist)
@@ -651,8 +647,8 @@ func EnsurePrivateDirSynced(dir string) error {
 	return Error("create", dir, syncDir(filepath.Dir(dir)))
 }
 
-// SweepIn is Sweep for an opened folder that is not ours alone: only what WriteIn left
-// in the place of these names goes.
+// SweepIn is Sweep for an open folder that others share. It removes only temporary files
+// that WriteIn left for these names.
 func SweepIn(dir *os.Root, names []string, now time.Time) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -671,8 +667,7 @@ func SweepIn(dir *os.Root, names []string, now time.Time) {
 	}
 }
 
-// ReadDir is os.ReadDir for what may be something else than a folder: it waits for
-// no FIFO.
+// ReadDir is os.ReadDir, but does not block on a FIFO in the place of the folder.
 func ReadDir(dir string) ([]fs.DirEntry, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -684,8 +679,8 @@ func ReadDir(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// Sweep removes the temporary files that killed processes left in dir. One
-// that is younger than an hour may still be in use and stays.
+// Sweep removes temporary files that killed processes left in dir. It leaves those younger
+// than an hour, which may still be in use.
 func Sweep(dir string, now time.Time) {
 	entries, err := ReadDir(dir)
 	if err != nil {
@@ -701,13 +696,13 @@ func Sweep(dir string, now time.Time) {
 	}
 }
 
-// Error words a failure the way every gt binary prints it: the verb, the path
-// in quotes, the reason. It is nil where err is.
+// Error returns "cannot <verb> '<path>': <reason>", the form in which gt reports errors
+// about files. If err is an fs.PathError or os.LinkError, the reason is the error inside,
+// so that the path is not repeated. The result wraps the reason. It is nil if err is nil.
 func Error(verb, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	// The path stands in the message already; only the reason is wanted.
 	var pe *fs.PathError
 	var le *os.LinkError
 	switch {
@@ -719,7 +714,7 @@ func Error(verb, path string, err error) error {
 	return fmt.Errorf("cannot %s '%s': %w", verb, path, err)
 }
 
-// temporaryName is a new name for a temporary file in the place of name.
+// temporaryName returns a new name for a temporary file that will replace name.
 func temporaryName(name string) string {
 	var random [8]byte
 	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
@@ -742,8 +737,8 @@ func temporary(path string, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// syncDir makes a rename in dir durable. A file system that cannot sync a
-// folder says so with EINVAL and is taken at its word.
+// syncDir makes a rename in dir durable. It ignores EINVAL, which means that the file
+// system cannot sync a folder.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -756,14 +751,14 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// Exists reports whether something has that name.
+// Exists reports whether the path exists. It does not follow a symbolic link.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// Copy writes what r holds to a file that must not exist yet, as Create does, of
-// any size.
+// Copy writes the content of r, of any size, to a file that must not exist yet. It is
+// atomic, like Create, and synced to disk.
 func Copy(path string, r io.Reader) error {
 	tmp, err := temporary(path, 0o600)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Link gives a file a second name in its file system, which must be free, and
-// waits until that is on disk.
+// Link gives a file a second name in its file system, and syncs that to disk. The name
+// must not exist.
 func Link(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil {

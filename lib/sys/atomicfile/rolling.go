@@ -14,41 +14,40 @@ import (
 	"github.com/natefinch/atomic"
 )
 
-// Rolling is a small file that is rewritten whole and would be missed, with the
-// three contents that it had before: .bak, .bak.1 and .bak.2, the newest first.
+// Rolling is a small important file that is replaced as a whole, with its three previous
+// versions: .bak, .bak.1 and .bak.2, the newest first.
 //
-// A process that is killed at any point of Write, Repair or Remove leaves what
-// was there or what was to be; the file itself is there all the while. That it
-// is not there therefore means that nobody has anything to say, and no
-// generation speaks for it.
+// A process that is killed at any point of Write, Repair or Remove leaves the old state or
+// the new one, and the file itself exists all the time. So a missing file means that there
+// is no content, and its previous versions are not used.
 //
-// Only what was whole becomes a generation. What cannot be used is kept under
-// another name (Quarantine) and never written over.
+// Only valid content becomes a previous version. A file that cannot be used is renamed
+// (Quarantine) and never overwritten.
 //
-// Writers hold a lock of theirs from Repair to Write. Readers need none.
+// Writers must hold their own lock from Repair to Write. Readers need none.
 type Rolling struct {
 	Path string
-	// Backups is the path that .bak is put behind, where that is not Path: a
-	// file in a folder that is somebody else's has its generations elsewhere.
+	// Backups is the path to which .bak is appended, if that is not Path: a file in
+	// somebody else's folder has its previous versions elsewhere.
 	Backups string
-	// Limit bounds what is read; zero is MaxSize.
+	// Limit is the maximum size of a file that is read; zero means MaxSize.
 	Limit int64
-	// Judge says what is wrong with a file before it is read (ReadIf); nil takes
-	// any.
+	// Judge returns an error for a file that must not be read (see ReadIf); nil
+	// accepts any.
 	Judge func(fs.FileInfo) error
-	// Valid says what is wrong with a content; nil takes any.
+	// Valid returns an error for content that is not valid; nil accepts any.
 	Valid func([]byte) error
-	// Warn is told of everything that was got over: what was no use, where it
-	// was put, what was taken in its place. It may be nil.
+	// Warn is called with every problem that was overcome: a damaged file, its new
+	// name, what is used instead. It may be nil.
 	Warn func(error)
 }
 
-// generations are the ends of their names, the newest first.
+// generations are the suffixes of the previous versions, the newest first.
 var generations = []string{".bak", ".bak.1", ".bak.2"}
 
-// Read returns the content of the file, or of the newest generation where the
-// file is no use. It changes nothing. The error is fs.ErrNotExist where there
-// is no file, and says what is wrong with it where no generation can stand in.
+// Read returns the content of the file, or of its newest usable previous version if the
+// file is damaged. It changes nothing. It returns fs.ErrNotExist if there is no file, and
+// says what is wrong with the file if no previous version can replace it.
 func (r Rolling) Read() ([]byte, error) {
 	f, err := r.find()
 	if err != nil || len(f.bad) == 0 {
@@ -64,9 +63,9 @@ func (r Rolling) Read() ([]byte, error) {
 	return f.data, nil
 }
 
-// Repair is Read for who holds the lock: what is no use is set aside, and the
-// generation that is used becomes the file. The error is fs.ErrNotExist also
-// where nothing was left to use.
+// Repair is Read, and also sets damaged files aside and makes the version that it returns
+// the current file. If no usable version is left, it returns fs.ErrNotExist. The caller
+// must hold the lock.
 func (r Rolling) Repair() ([]byte, error) {
 	f, err := r.find()
 	if err != nil || len(f.bad) == 0 {
@@ -77,7 +76,7 @@ func (r Rolling) Repair() ([]byte, error) {
 			return r.Read()
 		}
 	}
-	// The file itself comes last: without it the rest would not be looked at.
+	// The file itself comes last: without it, the previous versions would be ignored.
 	for _, b := range slices.Backward(f.bad[1:]) {
 		aside, err := Quarantine(b.path)
 		r.warn(told(b.err, aside, err))
@@ -91,7 +90,7 @@ func (r Rolling) Repair() ([]byte, error) {
 		return nil, Error("open", r.Path, fs.ErrNotExist)
 	}
 	var aside string
-	// A copy and no link: who writes it in place would write both.
+	// A copy, not a link: a program that writes it in place would change both.
 	err = place(r.Path, f.data, 0o600, Synced, func(from, to string) (err error) {
 		if aside, err = r.keepAside(); err != nil {
 			return err
@@ -102,17 +101,16 @@ func (r Rolling) Repair() ([]byte, error) {
 	return f.data, nil
 }
 
-// Write replaces the content, and what was there becomes .bak, what was .bak
-// becomes .bak.1, and so on. The same content again makes no generation, or
-// three of them would push out all that differs.
+// Write replaces the file. The old content becomes .bak, .bak becomes .bak.1, and so on.
+// Writing the same content again does not add a version, because that would push out the
+// versions that differ.
 //
-// Where there was no file, generations that are left are of one that somebody
-// took away, and go. That a generation cannot be kept is no reason not to write
-// the file, and only warned of.
+// If there was no file, somebody has removed it, so Write removes the previous versions
+// that are left. If it cannot keep a previous version, it only warns.
 func (r Rolling) Write(data []byte, d Durability) error { return r.write(data, d, r.rotate) }
 
-// WriteWithoutBackups is Write for a content that nothing from before may ever stand in
-// for: the generations go first, and what was there becomes none.
+// WriteWithoutBackups is Write for content that no earlier version may replace: it removes
+// the previous versions first, and does not keep the old content.
 func (r Rolling) WriteWithoutBackups(data []byte, d Durability) error {
 	if err := r.drop(); err != nil {
 		return err
@@ -125,7 +123,7 @@ func (r Rolling) write(data []byte, d Durability, keep func(old []byte) error) e
 	switch {
 	case errors.Is(bad, fs.ErrNotExist):
 		if err := r.drop(); err != nil {
-			return err // or it might come back
+			return err // otherwise an old version could come back
 		}
 	case passing(bad):
 		return bad
@@ -148,11 +146,11 @@ func (r Rolling) write(data []byte, d Durability, keep func(old []byte) error) e
 	}))
 }
 
-// Remove takes the file away with its generations. The oldest goes first and
-// the file last, so that one who is killed half way has removed nothing yet.
+// Remove removes the file and its previous versions. It removes the oldest first and the
+// file last, so that after a kill on the way the file still exists.
 func (r Rolling) Remove() error { return errors.Join(r.drop(), Remove(r.Path)) }
 
-// drop removes the generations, the oldest first.
+// drop removes the previous versions, the oldest first.
 func (r Rolling) drop() error {
 	var failed error
 	for _, g := range slices.Backward(generations) {
@@ -161,14 +159,13 @@ func (r Rolling) drop() error {
 	return failed
 }
 
-// rotate makes old, which is what the file holds, the newest generation. A
-// kill may leave a gap in the row, which the next write closes before it gives
-// up an older one.
+// rotate makes old, the file's content, the newest previous version. A kill can leave a
+// gap in the sequence. The next write fills the gap before it drops an older version.
 func (r Rolling) rotate(old []byte) error {
 	first, second, third := r.backup(generations[0]), r.backup(generations[1]), r.backup(generations[2])
 	if _, err := os.Lstat(first); err == nil {
 		if same(r.Path, first) {
-			return nil // a write was killed after this point
+			return nil // an earlier write was killed after this step
 		}
 		if err := atomic.ReplaceFile(second, third); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Error("rename", second, err)
@@ -178,14 +175,13 @@ func (r Rolling) rotate(old []byte) error {
 		}
 	}
 	err := os.Link(r.Path, first)
-	if err != nil { // not every file system has links, and none has them to another
+	if err != nil { // no links in this file system, or from another one
 		return Error("write", first, place(first, old, 0o600, Unsynced, atomic.ReplaceFile))
 	}
 	return nil
 }
 
-// keepAside gives the file, which is about to be replaced, another name as
-// well.
+// keepAside links the file, which is about to be replaced, to another name.
 func (r Rolling) keepAside() (string, error) {
 	aside, err := aside(r.Path)
 	return aside, Error("set aside", r.Path, err)
@@ -213,11 +209,11 @@ func (r Rolling) warn(err error) {
 	}
 }
 
-// found is the newest content that can be used.
+// found is the newest usable content.
 type found struct {
-	data []byte // nil where there is none
+	data []byte // nil if there is none
 	path string
-	bad  []broken // what is newer and no use, the file itself first
+	bad  []broken // the newer files that cannot be used, the file itself first
 }
 
 type broken struct {
@@ -225,7 +221,7 @@ type broken struct {
 	err  error
 }
 
-// find looks for the newest content that can be used.
+// find looks for the newest usable content.
 func (r Rolling) find() (found, error) {
 	var f found
 	for i, path := range append([]string{r.Path}, r.backup(generations[0]), r.backup(generations[1]), r.backup(generations[2])) {
@@ -243,7 +239,7 @@ func (r Rolling) find() (found, error) {
 	return f, nil
 }
 
-// read returns what path holds, never nil, if it can be used.
+// read returns the content of path, which is not nil, or an error if it cannot be used.
 func (r Rolling) read(path string) ([]byte, error) {
 	limit := r.Limit
 	if limit == 0 {
@@ -259,13 +255,13 @@ func (r Rolling) read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// passing reports whether an error is of the process and not of the file, which
-// the next to come may well be able to read.
+// passing reports whether an error comes from the process and not from the file, so that
+// another process may be able to read it.
 func passing(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
-// errors is what is wrong with all of them.
+// errors returns the errors of all bad files.
 func (f found) errors() error {
 	var all error
 	for _, b := range f.bad {
@@ -274,16 +270,16 @@ func (f found) errors() error {
 	return all
 }
 
-// instead says what is used.
+// instead returns which version is used instead.
 func (f found) instead() string {
-	text := fmt.Sprintf("using the generation before it, '%s'", filepath.Base(f.path))
+	text := fmt.Sprintf("using the version before it, '%s'", filepath.Base(f.path))
 	if info, err := os.Lstat(f.path); err == nil {
 		text += ", from " + info.ModTime().UTC().Format(time.DateTime) + " UTC"
 	}
 	return text
 }
 
-// told adds to what is wrong with a file what became of it.
+// told adds to the error of a file under which name it was set aside.
 func told(bad error, aside string, err error) error {
 	if aside != "" {
 		bad = fmt.Errorf("%w: it was set aside as '%s'", bad, filepath.Base(aside))

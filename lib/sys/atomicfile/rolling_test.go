@@ -202,7 +202,7 @@ func TestRollingFallsBack(t *testing.T) {
 					t.Errorf("Read changed %q to %q", before, got)
 				}
 				said := strings.Join(*warned, "\n")
-				if newest > 0 && newest < 4 && !strings.Contains(said, "using the generation before it, '"+filepath.Base(r.all()[newest])+"', from 2") ||
+				if newest > 0 && newest < 4 && !strings.Contains(said, "using the version before it, '"+filepath.Base(r.all()[newest])+"', from 2") ||
 					newest == 0 && said != "" {
 					t.Errorf("read said %q", said)
 				}
