@@ -255,7 +255,12 @@ func (j job) run() result {
 	cmd := exec.Command(j.Args[0], j.Args[1:]...)
 	cmd.Dir, cmd.Env = j.Dir, j.Env
 	if j.Stdin != "" {
-		cmd.Stdin = strings.NewReader(j.Stdin)
+		input, err := whole(j.Stdin)
+		if err != nil {
+			return result{Stderr: err.Error() + "\n", Code: 98}
+		}
+		defer input.Close()
+		cmd.Stdin = input
 	}
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -263,6 +268,22 @@ func (j job) run() result {
 		return result{Stderr: err.Error() + "\n", Code: 98}
 	}
 	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+// whole is a pipe with a hook's input, to its end, before the hook starts: one that is
+// written beside it can be late on a busy machine, of which the hook would warn.
+func whole(input string) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	if len(input) > 16<<10 { // what any pipe holds
+		r.Close()
+		return nil, errors.New("the input is too long for a pipe")
+	}
+	_, err = w.WriteString(input)
+	return r, err
 }
 
 func report(r result) error {

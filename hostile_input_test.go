@@ -164,7 +164,7 @@ func TestHostileInput(t *testing.T) {
 		"half of a pair":  `{"session_id":"\ud800","cwd":"\udc00"}`,
 		"two objects":     `{"session_id":"first"}{"session_id":"second"}`,
 		"a relative path": `{"session_id":"rel","cwd":"../..","transcript_path":"../../x"}`,
-		"devices":         `{"session_id":"dev","cwd":"/dev","transcript_path":"/dev/zero"}`,
+		"devices":         `{"session_id":"dev","cwd":"/dev/fd","transcript_path":"/dev/zero"}`,
 		"no folder":       `{"session_id":"none","cwd":"/none/` + strings.Repeat("x", 5000) + `","transcript_path":"` + strings.Repeat("/x", 5000) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {

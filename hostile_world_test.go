@@ -217,7 +217,12 @@ func (w *world) hook(dir, session, event string, args ...string) answer {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		return w.run(dir, bytes.NewReader(data), args...)
+		in, err := whole(string(data))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer in.Close()
+		return w.run(dir, in, args...)
 	}
 	call := []string{"client"}
 	for key, value := range input {
@@ -235,10 +240,21 @@ func (w *world) ok(a answer) answer {
 	return a
 }
 
+// folder makes a folder for a test's files, see world.Folder.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, remove, err := surroundings.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remove)
+	return dir
+}
+
 // newWorld makes a world in which sessions have left what they leave.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	root := t.TempDir()
+	root := folder(t)
 	w := &world{t: t, root: filepath.Join(root, "w"), copy: filepath.Join(root, "copy")}
 	person, err := surroundings.Person(w.at(home))
 	if err != nil {

@@ -39,7 +39,7 @@ type crowd struct {
 
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
-	work := inMemory(t)
+	work := folder(t)
 	person, err := surroundings.Person(filepath.Join(work, "home"))
 	if err != nil {
 		t.Fatal(err)
@@ -74,23 +74,6 @@ func newCrowd(t *testing.T) *crowd {
 func (c *crowd) kept() string {
 	c.t.Helper()
 	return livesin.In(place.State(filepath.Join(c.work, "home/.local/state/gt")), c.repo).Runtime()
-}
-
-// inMemory is a folder in memory, where the machine has such a thing: a disk
-// that needs a second for every sync would have forty programs wait longer for
-// each other than any of them does (together_busy shows what happens then).
-func inMemory(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "gt-together-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // ofTest reports whether the process is one of ours still, by its environment.
@@ -589,7 +572,7 @@ func (c *crowd) leftovers() {
 // moment between its beginning and its end, and nobody complains. Lines: S0-22
 // S0-23.
 func TestTogetherInSeance(t *testing.T) {
-	work := inMemory(t)
+	work := folder(t)
 	town, projects := filepath.Join(work, "town"), filepath.Join(work, "home/.claude/projects/p")
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(work, "home"), "LANG=C.UTF-8", "GOMAXPROCS=2", "TMUX_TMPDIR=" + work}
 	if err := errors.Join(os.MkdirAll(town, 0o700), os.MkdirAll(projects, 0o700), os.WriteFile(filepath.Join(town, "town.toml"), nil, 0o600)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Identity is what a person's git is told of them.
@@ -45,4 +46,21 @@ func Tmux() (dir string, end func(), err error) {
 		_ = kill.Run() // most tests start none
 		os.RemoveAll(dir)
 	}, nil
+}
+
+// Folder makes a folder for what a test writes, and returns what removes it. It lies in
+// memory where the machine has room there: on a disk most of a test's time goes into
+// waiting until what the programs write is safe, and other tests slow that down.
+func Folder() (dir string, remove func(), err error) {
+	const memory = "/dev/shm"
+	parent := "" // the system's own
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(memory, &fs); err == nil {
+		const noExec = 8 // as containers have it
+		if room := uint64(fs.Bavail) * uint64(fs.Bsize); room > 2<<30 && fs.Flags&noExec == 0 {
+			parent = memory
+		}
+	}
+	dir, err = os.MkdirTemp(parent, "gt-test-")
+	return dir, func() { os.RemoveAll(dir) }, err
 }
