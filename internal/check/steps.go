@@ -29,7 +29,7 @@ func steps(how mode) []step {
 		{name: "stories", proves: "with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
 		{name: "faults", proves: "every command, killed and failed at its system calls", figures: true, run: func(p *printer) error {
 			points := map[mode]string{quick: "quick", ci: "ci", all: "full"}[how]
-			return figures(p, "-timeout", "120m", "./faults", "-sample", points)
+			return figures(p, "-timeout", "120m", "./faults", "-sample", points, "-turn", fmt.Sprint(day()))
 		}},
 		{name: "scenarios", proves: "hostile places, many at once, the installation (.)", run: func(p *printer) error {
 			return p.goTest(append([]string{"-timeout", "40m", "."}, sample("-full")...)...)

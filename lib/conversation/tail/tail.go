@@ -209,8 +209,9 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 	c.Fold.Seal()
 	if !isDatabase(f) {
 		// What was read may have been another file than the one that is looked at here.
-		if named, err := os.Stat(f.Path); err != nil || !os.SameFile(named, info) || named.Size() < c.Next {
-			return &c.Fold, nil, nil
+		named, err := os.Stat(f.Path)
+		if err != nil || !os.SameFile(named, info) || named.Size() < c.Next {
+			return &c.Fold, nil, conversation.Unreadable(f.Path, err)
 		}
 		if c.Digest, err = digest(file, c.Next); err != nil {
 			return &c.Fold, nil, atomicfile.Error("read", f.Path, err) // what is kept goes on from where it did
