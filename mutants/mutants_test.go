@@ -628,7 +628,7 @@ var mutants = []mutant{
 	{
 		name:  "a text is looked through as it was written, not as it is shown",
 		file:  "lib/text/redact/redact.go",
-		right: `	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which stands for what was there`,
+		right: `	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which replaces unknown bytes`,
 		wrong: `	if false && utf8.RuneError == 0 {`,
 		pkg:   "./lib/text/redact", run: "TestFormsTimesWrappings",
 	},

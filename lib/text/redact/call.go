@@ -2,14 +2,14 @@ package redact
 
 import "strings"
 
-// Values that stand in a call, and those that are taken where a variable has none.
+// Values in calls, and default values of variables.
 
-// called finds the value in setPassword("x") and password{"x"}, of which s[i] is the
-// bracket. A name that says more than that is one of a function to which a word is
-// given: hashPassword("x").
+// called finds the value in setPassword("x") and password{"x"}. s[i] is the bracket. It
+// accepts only known names, because other functions take ordinary words:
+// hashPassword("x").
 func (sc *scanner) called(i int) (from, to int) {
 	s := sc.s
-	if i == 0 || strings.IndexByte("dDyYtTnNeErR", s[i-1]) < 0 || !quoted(s, i+1) { // with which those names end
+	if i == 0 || strings.IndexByte("dDyYtTnNeErR", s[i-1]) < 0 || !quoted(s, i+1) { // the last letters of those names
 		return 0, 0
 	}
 	name := sc.nameBefore(i)
@@ -37,9 +37,8 @@ func (sc *scanner) called(i int) (from, to int) {
 	return likely(s, i+1, word)
 }
 
-// alternative finds the value that is taken where a variable is not set, by what
-// stands between them, of which s[i] is the first character: X || "x", X ?? "x",
-// get("X") or "x".
+// alternative finds the default value of a variable: X || "x", X ?? "x", get("X") or "x".
+// s[i] is the first character of what is between them.
 func (sc *scanner) alternative(i int) (from, to int) {
 	s, p := sc.s, i
 	if s[p] == '"' || s[p] == '\'' {

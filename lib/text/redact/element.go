@@ -2,11 +2,11 @@ package redact
 
 import "strings"
 
-// maxTag is how long the tag before a value is at most, and what stands before it.
+// maxTag bounds the length of the tag before a value, and of what is before the tag.
 const maxTag = 160
 
-// element finds the text of an element of XML whose tag ends with s[i]: of
-// <token>x</token>, <entry key="token">x</entry>, and of the one behind
+// element finds the text of an XML element whose opening tag ends with s[i]:
+// <token>x</token>, <entry key="token">x</entry>, and the element after
 // <key>token</key>.
 func (sc *scanner) element(i int) (from, to int) {
 	s := sc.s
@@ -46,7 +46,7 @@ func (sc *scanner) element(i int) (from, to int) {
 	return from, to
 }
 
-// attribute returns what the attributes of an element name it: key="token".
+// attribute returns the name in the attributes of an element: key="token".
 func attribute(s string) string {
 	for _, key := range []string{"name=", "key=", "Name=", "Key=", "id="} {
 		if n := strings.Index(s, key); n > 0 && !isWord(s[n-1]) {
@@ -60,8 +60,8 @@ func attribute(s string) string {
 	return ""
 }
 
-// named returns the text of the element with which s ends, or of the one before it
-// where another has begun since: <key>token</key>, <setting name="token"><value>.
+// named returns the name in the element at the end of s: <key>token</key>, or
+// <setting name="token"> before the tag of a value.
 func named(s string) string {
 	s = strings.TrimRight(s, " \t\r\n")
 	if !strings.HasSuffix(s, ">") {

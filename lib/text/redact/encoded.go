@@ -8,26 +8,23 @@ import (
 	"gt/lib/text/plain"
 )
 
-// A text can hold another one, written in the way of what holds it: JSON within
-// JSON, a query within a URL, XML within HTML, a mail in quoted-printable, the
-// colours of a terminal in a log. What is there is looked for in what such a line
-// says, and taken out where it stands.
+// A text can contain another text in encoded form: JSON in JSON, a query in a URL, XML in
+// HTML, quoted-printable mail, the colours of a terminal in a log. Secrets are searched
+// for in the decoded text and removed from the encoded one.
 
-// maxLevels is how often a text is taken out of another: JSON within JSON, and
-// that in a URL.
+// maxLevels bounds how often a text is decoded: JSON in JSON in a URL.
 const maxLevels = 3
 
-// reading is what a piece of a text says where it is written with escapes.
+// reading is a decoded piece of text.
 type reading struct {
 	text   string
-	from   []int32 // where in the piece each byte of the text begins to be written
-	to     []int32 // and where that ends
-	seams  []int   // where something that takes no place was left out
-	change bool    // whether it says anything else than it is
+	from   []int32 // for each byte of text, the beginning of its encoded form
+	to     []int32 // and the end
+	seams  []int   // offsets where something invisible was removed
+	change bool    // whether text differs from the encoded form
 }
 
-// encoded finds what is secret in what is written with escapes: line by line, and of
-// each as deep as there is anything to be read.
+// encoded finds secrets in text with escapes, line by line, at every level of encoding.
 func encoded(s string, values []string) []span {
 	var found []span
 	for start := 0; start < len(s); {
@@ -42,11 +39,11 @@ func encoded(s string, values []string) []span {
 	return found
 }
 
-// escaping are the characters with which an escape begins, and the end of a line.
+// escaping are the characters that can begin an escape, and the line feed.
 var escaping = [1 << 8]bool{'\\': true, '%': true, '&': true, '=': true, '^': true, '\n': true}
 
-// encodedLine returns where the line ends that begins at s[i], and whether there is
-// an escape in it. Lines that quoted-printable has cut are one.
+// encodedLine returns the end of the line that begins at s[i], and whether it has an
+// escape. Lines that quoted-printable has split count as one.
 func encodedLine(s string, i int) (end int, escapes bool) {
 	for start := i; i < len(s); i++ {
 		if !escaping[s[i]] {
@@ -68,7 +65,7 @@ func encodedLine(s string, i int) (end int, escapes bool) {
 	return i, escapes
 }
 
-// inReadings finds what is secret in what a piece of a text says.
+// inReadings finds secrets in the decoded forms of a piece of text.
 func inReadings(piece string, values []string) []span {
 	var all []span
 	r := read(piece)
@@ -90,7 +87,7 @@ func inReadings(piece string, values []string) []span {
 	return all
 }
 
-// read returns what s says.
+// read decodes s once.
 func read(s string) reading {
 	r := reading{from: make([]int32, 0, len(s)), to: make([]int32, 0, len(s))}
 	var b strings.Builder
@@ -129,8 +126,8 @@ func read(s string) reading {
 	return r
 }
 
-// colour returns where the rest of an escape sequence ends whose first character
-// was written as an escape before s[i].
+// colour returns the end of a terminal's escape sequence whose first character was encoded
+// before s[i].
 func colour(s string, i int) int {
 	if i == len(s) || s[i] != '[' {
 		return i
@@ -145,11 +142,10 @@ func colour(s string, i int) int {
 	return i
 }
 
-// softBreak is what an end of a line says that quoted-printable has put in.
+// softBreak is the decoded form of a soft line break of quoted-printable.
 const softBreak = -1
 
-// unescape returns what the escape says that begins at s[i], and how long it is; 0
-// where none does.
+// unescape decodes the escape that begins at s[i]. n is its length, 0 if there is none.
 func unescape(s string, i int) (c rune, n int) {
 	if i+1 >= len(s) {
 		return 0, 0
@@ -173,7 +169,7 @@ func unescape(s string, i int) (c rune, n int) {
 		case next == '\r' && strings.HasPrefix(s[i+2:], "\n"):
 			return softBreak, 3
 		case ok && strings.ToUpper(s[i+1:i+3]) == s[i+1:i+3] && (c == 0x1b || c >= ' ' && c < 0x7f && !isAlnum(byte(c))):
-			return c, 3 // of what has to be written so, and no number
+			return c, 3 // a character that is usually encoded; otherwise =3D may be a number
 		}
 	case '^':
 		if next == '[' && strings.HasPrefix(s[i+2:], "[") {
@@ -183,7 +179,7 @@ func unescape(s string, i int) (c rune, n int) {
 	return 0, 0
 }
 
-// backslash is unescape for those of programming languages and JSON.
+// backslash is unescape for the escapes of programming languages and JSON.
 func backslash(s string) (c rune, n int) {
 	switch s[1] {
 	case '"', '\'', '/', '\\', '`':
@@ -225,10 +221,10 @@ func backslash(s string) (c rune, n int) {
 	return 0, 0
 }
 
-// maxEntity is how long a character's name in HTML is at most.
+// maxEntity bounds the length of an HTML entity.
 const maxEntity = 10
 
-// entities are those that stand for what matters in a setting.
+// entities are the HTML entities for characters that matter in settings.
 var entities = [...]struct {
 	name string
 	c    rune
@@ -263,7 +259,7 @@ func entity(s string) (c rune, n int) {
 	return c, end + 1
 }
 
-// number reads the character whose number the n digits at s[i] are.
+// number returns the character whose code is in the n digits at s[i].
 func number(s string, i, n, base int) (c rune, ok bool) {
 	if n < 1 || i+n > len(s) || !in(s[i], "x") { // no sign
 		return 0, false

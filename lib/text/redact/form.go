@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Secrets that show themselves by the words around them: as programs, their
-// settings and their command lines write them. Each form says what it wants
-// beside the name, so that prose about passwords stays as it is.
+// Secrets that are recognized by the words around them, in the syntax of programs, their
+// settings and their command lines. Each form requires more than the name, so that prose
+// about passwords stays as it is.
 
-// form finds a secret of one of the forms that begin with a letter or a sign of
-// their own at s[i].
+// form finds a secret in one of the forms that are recognized by their first letter or
+// sign, which is s[i].
 func (sc *scanner) form(i int) (from, to int) {
 	s := sc.s
 	switch s[i] {
@@ -49,15 +49,15 @@ func (sc *scanner) form(i int) (from, to int) {
 	return find(i, word)
 }
 
-// blanks passes over blanks and tabs, a few of them.
+// blanks skips a few blanks and tabs.
 func blanks(s string, i int) int {
 	for n := i; i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-n < maxName; i++ {
 	}
 	return i
 }
 
-// assigned finds the value in ENV NAME x, set -gx NAME x, setx NAME x, and
-// … set NAME x, whose first word ends at s[i].
+// assigned finds the value in ENV NAME x, set -gx NAME x, setx NAME x, and … set NAME x.
+// The first word ends at s[i].
 func (sc *scanner) assigned(_, i int) (from, to int) {
 	s := sc.s
 	var name string
@@ -94,8 +94,7 @@ func (sc *scanner) assigned(_, i int) (from, to int) {
 	return 0, 0
 }
 
-// lone reports whether one word, or one text in quotes, is all of the line from
-// s[v] on.
+// lone reports whether the line from s[v] on is only one word or one quoted text.
 func lone(s string, v int) bool {
 	_, to := value(s[:min(len(s), v+maxLook)], v)
 	if to < len(s) && (s[to] == '"' || s[to] == '\'') {
@@ -104,8 +103,7 @@ func lone(s string, v int) bool {
 	return to == len(s) || s[to] == '\n' || s[to] == '\\'
 }
 
-// npmrc finds the value in _authToken x and "…:_authToken" x, whose name begins
-// at s[i].
+// npmrc finds the value in _authToken x and "…:_authToken" x. The name begins at s[i].
 func (sc *scanner) npmrc(i int) (from, to int) {
 	s := sc.s
 	end := run(s[:min(len(s), i+12)], i, "w")
@@ -152,8 +150,8 @@ func (sc *scanner) spoken(i, word int) (from, to int) {
 	return from, to
 }
 
-// netrc reports whether the words before a password are those of a .netrc file:
-// machine h login u.
+// netrc reports whether the words before a password are from a .netrc file: machine h
+// login u.
 func netrc(words []string) bool {
 	n := len(words)
 	switch {
@@ -165,7 +163,7 @@ func netrc(words []string) bool {
 	return false
 }
 
-// identified finds the value in IDENTIFIED BY 'x', whose first word ends at s[i].
+// identified finds the value in IDENTIFIED BY 'x'. The first word ends at s[i].
 func (sc *scanner) identified(_, i int) (from, to int) {
 	s := sc.s
 	rest := s[i:min(len(s), i+96)]
@@ -187,8 +185,8 @@ func (sc *scanner) identified(_, i int) (from, to int) {
 	return from, to
 }
 
-// putty finds the lines of a private key as PuTTY writes it, of which s[i] begins
-// the line that counts them.
+// putty finds the lines of a private key in PuTTY's format. The line with their number
+// begins at s[i].
 func (sc *scanner) putty(i, _ int) (from, to int) {
 	s := sc.s
 	count, ok := strings.CutPrefix(s[i:min(len(s), i+24)], "Private-Lines:")
@@ -210,7 +208,7 @@ func (sc *scanner) putty(i, _ int) (from, to int) {
 			break
 		}
 		p, to = end, end
-		if strings.HasPrefix(s[p:], `\n`) { // where it stands in JSON
+		if strings.HasPrefix(s[p:], `\n`) { // in JSON
 			p++
 		}
 	}
@@ -223,7 +221,7 @@ func (sc *scanner) putty(i, _ int) (from, to int) {
 	return from, to
 }
 
-// dataSource finds the password in root:x@tcp(host), of which s[i] is the colon.
+// dataSource finds the password in root:x@tcp(host). s[i] is the colon.
 func (sc *scanner) dataSource(i int) (from, to int) {
 	s := sc.s
 	window := s[i:min(len(s), i+maxLook/2)]
@@ -243,8 +241,8 @@ func (sc *scanner) dataSource(i int) (from, to int) {
 	return 0, 0
 }
 
-// discord finds a bot's token, of which s[i] is the first full stop: the base64
-// of its number, six characters of a time, and a signature.
+// discord finds the token of a Discord bot: the base64 of its number, six characters of a
+// time, and a signature. s[i] is the first full stop.
 func (sc *scanner) discord(i int) (from, to int) {
 	s := sc.s
 	const stamp = 6
@@ -267,7 +265,7 @@ func (sc *scanner) discord(i int) (from, to int) {
 	return 0, 0
 }
 
-// hexKey finds 0x and 64 hexadecimal digits where private keys were spoken of.
+// hexKey finds 0x and 64 hexadecimal digits if the text before mentions private keys.
 func (sc *scanner) hexKey(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], "0x") || !sc.begins(i) {
@@ -285,8 +283,7 @@ func (sc *scanner) hexKey(i int) (from, to int) {
 	return i, to
 }
 
-// pgpass finds the password in host:port:database:user:x, of which s[i] is the
-// first colon.
+// pgpass finds the password in host:port:database:user:x. s[i] is the first colon.
 func (sc *scanner) pgpass(i int) (from, to int) {
 	s := sc.s
 	port := i + 1
@@ -329,8 +326,8 @@ func (sc *scanner) pgpass(i int) (from, to int) {
 	return from, to
 }
 
-// symbols reports whether v is so long and has so many kinds of characters that
-// it is no name and no text: Django's keys are.
+// symbols reports whether v is so long and has so many kinds of characters that it is
+// neither an identifier nor text, such as Django's keys.
 func symbols(v string) bool {
 	if len(v) < 30 {
 		return false
@@ -357,8 +354,8 @@ func symbols(v string) bool {
 		!strings.Contains(v, "${") && !strings.Contains(v, "{{") && !strings.Contains(v, "://")
 }
 
-// dockerAuth reports whether v is the base64 of user:password, as docker and npm
-// keep it.
+// dockerAuth reports whether v is the base64 of user:password, as in the settings of docker
+// and npm.
 func dockerAuth(v string) bool {
 	plain, err := base64.StdEncoding.DecodeString(v + "==="[:(4-len(v)%4)%4])
 	if err != nil || len(plain) < 3 {
@@ -372,8 +369,7 @@ func dockerAuth(v string) bool {
 	return strings.IndexByte(string(plain), ':') > 0
 }
 
-// sessionCookie reports whether a name is that of a cookie by which servers know
-// who is signed in.
+// sessionCookie reports whether a name is that of a cookie that identifies a session.
 func sessionCookie(name string) bool {
 	switch name {
 	case "JSESSIONID", "PHPSESSID", "ASP.NET_SessionId", "connect.sid", "laravel_session", "sessionid", "_session_id", "wordpress_logged_in", "next-auth.session-token":
@@ -382,8 +378,8 @@ func sessionCookie(name string) bool {
 	return false
 }
 
-// looksSession reports whether v is a session's number, and no word: long, random,
-// and no UUID, which is an id like any other.
+// looksSession reports whether v looks like the secret of a session: long, random, and not
+// a UUID, which is usually just an ID.
 func looksSession(v string) bool {
 	return len(v) >= 16 && !isUUID(v) && looksSecret(v, 16) && (mixed(v) || changes(v) > 2)
 }

@@ -2,10 +2,10 @@ package redact
 
 import "strings"
 
-// What is sent with a request: passwords in URLs, headers, cookies.
+// Parts of requests: passwords in URLs, headers, cookies.
 
-// password finds the password in the user part of a URL whose host begins at
-// s[i], or a token that stands there alone.
+// password finds the password in the user part of a URL that begins at s[i], or a token
+// that is the whole user part.
 func password(s string, i int) (from, to int) {
 	colon, at := -1, -1
 loop:
@@ -30,8 +30,7 @@ loop:
 	return 0, 0
 }
 
-// header finds the value of an Authorization or Cookie header, or what follows
-// Bearer.
+// header finds the value of an Authorization or Cookie header, or the token after Bearer.
 func (sc *scanner) header(i int) (from, to int) {
 	s := sc.s
 	if i+2 >= len(s) {
@@ -63,7 +62,7 @@ func (sc *scanner) header(i int) (from, to int) {
 		if from, to = credential(s, p, 16); to > 0 {
 			return from, to
 		}
-		if scheme < len(s) && (s[scheme] == ' ' || s[scheme] == '\t') { // a scheme of its own
+		if scheme < len(s) && (s[scheme] == ' ' || s[scheme] == '\t') { // an unknown scheme
 			return credential(s, scheme, 10)
 		}
 		return 0, 0
@@ -77,9 +76,8 @@ func (sc *scanner) header(i int) (from, to int) {
 	return 0, 0
 }
 
-// cookie finds the values in --cookie 'a=x', cookie = "a=x" and "Cookie": "a=x",
-// whose name begins at s[i] and ends at s[end]: what is no header has to look like
-// a secret.
+// cookie finds the values in --cookie 'a=x', cookie = "a=x" and "Cookie": "a=x". The name
+// begins at s[i] and ends at s[end]. Outside a header, the values must look like secrets.
 func (sc *scanner) cookie(i, end int) (from, to int) {
 	s := sc.s
 	v := end
@@ -92,12 +90,12 @@ func (sc *scanner) cookie(i, end int) (from, to int) {
 	return likelyCookies(s, v)
 }
 
-// likelyCookies is cookies where the first value has to look like a secret.
+// likelyCookies is cookies if the first value must look like a secret.
 func likelyCookies(s string, v int) (from, to int) {
 	if from, to = cookies(s, v); to == 0 {
 		return 0, 0
 	}
-	if strings.IndexByte("\"'`", s[v-1]) < 0 { // it ends with the word
+	if strings.IndexByte("\"'`", s[v-1]) < 0 { // without quotes, it ends with the word
 		to = v + len(s[v:to]) - len(strings.TrimLeftFunc(s[v:to], func(r rune) bool { return r != ' ' }))
 	}
 	_, first, _ := strings.Cut(s[v:min(to, v+maxLook)], "=")
@@ -108,8 +106,8 @@ func likelyCookies(s string, v int) (from, to int) {
 	return from, to
 }
 
-// cookies finds the values of a Cookie header that begin at s[i]: all of the
-// line, where that is of the form name=value.
+// cookies finds the values of a Cookie header that begin at s[i]: the rest of the line, if
+// it has the form name=value.
 func cookies(s string, i int) (from, to int) {
 	name := run(s[:min(len(s), i+maxName)], i, "w-.")
 	if name == i || name == len(s) || s[name] != '=' {
@@ -127,9 +125,8 @@ func cookies(s string, i int) (from, to int) {
 	return i, to
 }
 
-// credential finds the word that stands at s[i] after blanks. One that is not
-// sure to be a credential has at least least characters, and a digit among the
-// first.
+// credential finds the word at s[i] after blanks. With least 1 any word counts. Otherwise
+// it must have at least that many characters and a digit near its beginning.
 func credential(s string, i, least int) (from, to int) {
 	for n := i; i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-n < maxName; i++ {
 	}

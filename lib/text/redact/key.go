@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// Private keys, whole and cut.
+// Private keys, complete and truncated.
 
 const (
 	beginKey = "-----BEGIN "
@@ -11,8 +11,8 @@ const (
 	maxKey   = 16 << 10 // of a private key
 )
 
-// privateKey finds the PEM block that begins at s[i], where it is a private
-// key, or what is left of one that was cut off.
+// privateKey finds a private key in a PEM block that begins at s[i]. The end may be
+// missing.
 func (sc *scanner) privateKey(i int) (from, to int) {
 	s := sc.s
 	name := s[i+len(beginKey) : min(i+len(beginKey)+64, len(s))]
@@ -21,7 +21,7 @@ func (sc *scanner) privateKey(i int) (from, to int) {
 		return 0, 0
 	}
 	body := i + len(beginKey) + end + len(dashes)
-	if sc.end < body { // look once, also where there is none
+	if sc.end < body { // search only once, even if there is none
 		sc.end = len(s)
 		if n := strings.Index(s[body:], endKey); n >= 0 {
 			sc.end = body + n
@@ -34,8 +34,7 @@ func (sc *scanner) privateKey(i int) (from, to int) {
 		}
 		return i, to
 	}
-	// Without an end: the lines that are base64, and the two headers that an
-	// encrypted key has.
+	// Without an end, take the lines of base64 and the two headers of an encrypted key.
 	to = body
 	for p := body; p < len(s); {
 		p = keyLine(s, p)
@@ -56,8 +55,8 @@ func (sc *scanner) privateKey(i int) (from, to int) {
 	return i, to
 }
 
-// keyLine passes over line ends, and what a program that shows a file puts
-// before its lines: blanks, a number, a bar or arrow, the sign of a diff.
+// keyLine skips line ends, and what programs print before the lines of a file: blanks, a
+// number, a bar or arrow, the sign of a diff.
 func keyLine(s string, p int) int {
 	start := p
 	for p < len(s) && (s[p] == '\n' || s[p] == '\r' || s[p] == ' ' || s[p] == '\t') {
@@ -84,8 +83,8 @@ func keyLine(s string, p int) int {
 	return p
 }
 
-// keyEnd finds what is left of a private key whose beginning was cut off: the
-// lines of base64 before the end that is s[i].
+// keyEnd finds the rest of a private key whose beginning is missing: the lines of base64
+// before the end line at s[i].
 func (sc *scanner) keyEnd(i int) (from, to int) {
 	s := sc.s
 	name := s[i+len(endKey) : min(i+len(endKey)+64, len(s))]
@@ -103,7 +102,7 @@ func (sc *scanner) keyEnd(i int) (from, to int) {
 		for start > sc.done && (isWord(s[start-1]) || strings.IndexByte(`+/=\`, s[start-1]) >= 0) {
 			start--
 		}
-		if n := q - start; n >= 16 { // and with it a short line below
+		if n := q - start; n >= 16 { // together with a short last line
 			from = start
 		} else if n == 0 || p != i {
 			break

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// What the name of a variable or setting says of its value.
+// What the name of a variable or setting suggests about its value.
 
-// secretName reports whether the name of a variable or setting says that its
-// value is a secret.
+// secretName reports whether the name of a variable or setting suggests that its value is a
+// secret.
 func secretName(name string) bool {
 	if !mayName(name) {
 		return false
@@ -19,7 +19,7 @@ func secretName(name string) bool {
 	}
 	last := parts[len(parts)-1]
 	switch last {
-	// What is said of a secret is none.
+	// Properties of a secret are not secret.
 	case "file", "path", "dir", "url", "uri", "endpoint", "host", "type", "name", "sock", "socket", "ttl", "expiry",
 		"expires", "limit", "count", "length", "size", "budget", "max", "min", "helper", "policy", "store", "method",
 		"format", "version", "enabled", "required", "env", "var":
@@ -59,8 +59,8 @@ func secretName(name string) bool {
 	})
 }
 
-// mayName reports whether the beginning of any of the words that secretName knows
-// stands in a name. Most names are done with that.
+// mayName reports whether a name contains the beginning of any word that secretName knows.
+// That rules out most names quickly.
 func mayName(name string) bool {
 	for i := 1; i < len(name); i++ {
 		switch string([]byte{name[i-1] | 0x20, name[i] | 0x20}) {
@@ -71,8 +71,8 @@ func mayName(name string) bool {
 	return false
 }
 
-// address reports whether a variable of that name holds what a program connects by,
-// with a password or a key in it.
+// address reports whether a variable of that name holds an address that can contain a
+// password or a key.
 func address(name string) bool {
 	parts := which(split(name))
 	if len(parts) == 0 {
@@ -85,20 +85,20 @@ func address(name string) bool {
 	return false
 }
 
-// webhook reports whether a variable of that name holds a URL that whoever has it may
+// webhook reports whether a variable of that name holds a URL that anybody who knows it can
 // call.
 func webhook(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasSuffix(name, "hook_url") || strings.HasSuffix(name, "webhook") || strings.HasSuffix(name, "hook_uri") || strings.HasSuffix(name, "hook_endpoint")
 }
 
-// isPath reports whether a value is the path of a file, in which a secret may stand.
+// isPath reports whether a value is the path of a file, and not a secret itself.
 func isPath(v string) bool {
 	return (strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "~/")) && strings.Count(v, "/") > 1 && !mixed(v)
 }
 
-// which takes from the words of a name those at its end that say which of several it
-// is: API_KEY_PROD, DB_PASS_OLD, JWT_SIGNING_KEY_V2, PASSWORD1.
+// which removes words at the end of a name that only distinguish variants: API_KEY_PROD,
+// DB_PASS_OLD, JWT_SIGNING_KEY_V2, PASSWORD1.
 func which(parts []string) []string {
 	for len(parts) > 0 {
 		last := parts[len(parts)-1]
@@ -122,8 +122,8 @@ func which(parts []string) []string {
 	return parts
 }
 
-// passwordName reports whether a name is a password's, which people choose and
-// keep short.
+// passwordName reports whether a name is that of a password. People choose passwords, so
+// they can be short.
 func passwordName(name string) bool {
 	name = strings.ToLower(name)
 	for _, end := range []string{"password", "passwd", "pass", "pwd", "passphrase"} {
@@ -134,8 +134,7 @@ func passwordName(name string) bool {
 	return false
 }
 
-// sureName is secretName for names that stand in code and prose, where auth
-// and key are common words.
+// sureName is secretName for names in code and prose, where auth and key are common words.
 func sureName(name string) bool {
 	if !secretName(name) {
 		return false
@@ -159,8 +158,8 @@ func sureName(name string) bool {
 	return parts[0] != "auth" || len(parts) > 1 && secretName(strings.Join(parts[1:], "_"))
 }
 
-// split takes a name apart into its words, in lower case: API_KEY, api-key and
-// apiKey all give api and key.
+// split splits a name into its words, in lower case: API_KEY, api-key and apiKey all
+// become api and key.
 func split(name string) []string {
 	var parts []string
 	start := 0

@@ -2,14 +2,14 @@ package redact
 
 import "strings"
 
-// What programming languages and YAML put between a name and its value.
+// Syntax of programming languages and YAML between a name and its value.
 
-// maxOpenings is how many of them stand there at most: Some(String::from("x")).
+// maxOpenings bounds how much of it is nested: Some(String::from("x")).
 const maxOpenings = 5
 
-// opening returns where the value begins whose setting goes on at s[i]: behind what
-// makes a secret of a text, the letters of a kind of text, tags and brackets. Where
-// no text in quotes follows a wrapper, that is code, and nothing is passed over.
+// opening returns the beginning of the value after s[i]. It skips wrapper functions,
+// prefixes of string literals, tags and brackets. If no quoted text follows a wrapper, it
+// is ordinary code, and opening skips nothing.
 func opening(s string, i int) int {
 	p, must := i, false
 	for range maxOpenings {
@@ -28,13 +28,13 @@ func opening(s string, i int) int {
 	return p
 }
 
-// quoted reports whether a text in quotes begins at s[p].
+// quoted reports whether a quoted text begins at s[p].
 func quoted(s string, p int) bool {
 	return p < len(s) && (s[p] == '"' || s[p] == '\'' || s[p] == '\\' && p+1 < len(s) && (s[p+1] == '"' || s[p+1] == '\''))
 }
 
-// wraps reports whether a function or type of that name keeps a secret, or makes a
-// text of another kind, and tells nothing of it.
+// wraps reports whether a function or type of that name only wraps a string, for example
+// as a secret.
 func wraps(name string) bool {
 	switch name {
 	case "secretstr", "secret", "secretstring", "secretbytes", "sensitive", "sensitivestring", "redacted", "password", "apikey", "token", "credential", "securestring",
@@ -47,8 +47,8 @@ func wraps(name string) bool {
 	return false
 }
 
-// opened passes over one thing that stands before a value at s[i]; wrapper is
-// whether a text in quotes has to follow in the end.
+// opened skips one piece of syntax before a value at s[i]. wrapper reports whether a quoted
+// text must follow.
 func opened(s string, i int) (next int, wrapper bool) {
 	if i >= len(s) {
 		return i, false
@@ -68,7 +68,7 @@ func opened(s string, i int) (next int, wrapper bool) {
 			p++
 		}
 		return p, true
-	case '!': // a tag of YAML, but for those of templates that name another thing
+	case '!': // a YAML tag, except those that refer to something else
 		for _, tag := range []string{"!Ref ", "!GetAtt ", "!Sub ", "!ImportValue ", "!reference "} {
 			if strings.HasPrefix(s[i:], tag) {
 				return i, false
@@ -78,7 +78,7 @@ func opened(s string, i int) (next int, wrapper bool) {
 			return blanks(s, end), false
 		}
 		return i, false
-	case '&': // an anchor of YAML, an address
+	case '&': // a YAML anchor, or the address operator
 		if end := run(s[:min(len(s), i+maxName)], i+1, "w-"); end > i+1 && end < len(s) && s[end] == ' ' {
 			return blanks(s, end), false
 		}

@@ -1,17 +1,17 @@
-// Package redact takes secrets out of a text before it reaches a file, an
-// event, a note or a start-up text.
+// Package redact removes secrets from a text before it reaches a file, an event, a note
+// or a start-up text.
 //
-// It knows the values of the variables around it whose names say secret, the
-// tokens that services mark with a form of their own (shape.go), private keys,
-// passwords in URLs and headers, and settings whose name says secret. It cannot
-// know a secret that looks like any other word. It leaves alone what only looks
-// random: hashes, UUIDs, paths.
+// It recognizes the values of environment variables whose names suggest a secret, the
+// tokens of services by their form (shape.go), private keys, passwords in URLs and
+// headers, and settings whose names suggest a secret. It cannot recognize a secret that
+// looks like any other word. It does not touch text that only looks random: hashes,
+// UUIDs, paths.
 //
-// It looks at what a reader is shown: colours, characters of no width and the
-// like hide nothing from it, so nobody has to clean a text before. Whoever cuts a
-// text cuts it after, for half a secret is not known for one.
+// It examines the text as a reader sees it, so colours and characters of zero width hide
+// nothing from it, and the caller need not clean the text first. A caller that truncates a
+// text must do that afterwards, because half a secret is not recognized.
 //
-// Why it is no library, and what it catches of what one does: docs/security.md.
+// docs/security.md says why gt does not use a library, and compares the two.
 package redact
 
 import (
@@ -25,45 +25,42 @@ import (
 	"gt/lib/text/plain"
 )
 
-// Mark stands where a secret was.
+// Mark replaces a secret.
 const Mark = "[redacted]"
 
-// minValue is the length from which on a variable's value is looked for
-// everywhere; a shorter one stands in too many words.
+// minValue is the minimum length of a variable's value that is searched for; a shorter
+// one is part of too many words.
 const minValue = 8
 
-// minPassword is minValue for a password, which has to have letters and digits
-// then.
+// minPassword is minValue for a password that has both letters and digits.
 const minPassword = 6
 
-// Text returns s with every secret replaced by Mark; the names, users and
-// schemes around it stay. environ is "KEY=value" as os.Environ gives it. A text
-// without secrets comes back as it is, whatever is in it, so that data stays
-// what it was; of one with a secret comes what a reader is shown (see package
-// plain). A text that went through before does not change. The time it takes is
-// linear in s.
+// Text returns s with every secret replaced by Mark. Names, users and schemes around a
+// secret stay. environ has the form of os.Environ. A text without secrets is returned
+// unchanged, whatever bytes it has; a text with a secret is returned as a reader sees it
+// (see package plain). Redacting a text twice is the same as redacting it once. The time
+// is linear in the length of s.
 func Text(s string, environ []string) string { return Of(environ)(s) }
 
-// Of is Text for many texts and one environment.
+// Of returns Text for one environment, to be applied to many texts.
 func Of(environ []string) func(string) string {
 	vs := values(environ)
 	return func(s string) string {
 		if len(s) < minPassword {
-			return s // no room for one, and the tables need not be made
+			return s // too short for a secret; do not build the tables
 		}
 		return text(s, vs)
 	}
 }
 
-// maxPasses bounds how often a text is looked through.
+// maxPasses bounds how often a text is searched.
 const maxPasses = 8
 
-// text looks through what is shown of s until there is nothing more to find:
-// where a secret was taken out of a long word, what is left of it can have become
-// a known form.
+// text searches the visible form of s repeatedly until it finds nothing more: after a
+// secret was removed from a long word, the rest can have a known form.
 func text(s string, values []string) string {
 	shown, seams := s, []int(nil)
-	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which stands for what was there
+	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which replaces unknown bytes
 		shown, seams = plain.Shown(s, plain.Look{
 			Begins: beginsShape,
 			Holds:  func(s string) bool { return pass(s, values, nil) != s },
@@ -83,8 +80,8 @@ func text(s string, values []string) string {
 	return clean
 }
 
-// pass looks through s once. seams are the places in it where something was left
-// out, so that a word may begin or end there.
+// pass searches s once. seams are the offsets in s where something invisible was removed,
+// so that a word may begin or end there.
 func pass(s string, values []string, seams []int) string {
 	for _, v := range values {
 		s, seams = replaceAll(s, v, seams)
@@ -104,11 +101,11 @@ func pass(s string, values []string, seams []int) string {
 	return out.String()
 }
 
-// span is where a secret lies in a text.
+// span is the position of a secret in a text.
 type span struct{ from, to int }
 
-// find returns where values lie in s, and where there are none what is secret by
-// its form.
+// find returns the spans of values in s. If there are none, it returns the secrets that
+// are recognized by their form.
 func find(s string, values []string, seams []int) []span {
 	var found []span
 	for _, v := range values {
@@ -127,8 +124,8 @@ func find(s string, values []string, seams []int) []span {
 	return together(found, nil)
 }
 
-// together returns what lies in any of the spans: half of a secret can be found where
-// it stands, and all of it in what the text says.
+// together returns the union of the spans: a part of a secret can be found in the text
+// itself, and all of it in the decoded text.
 func together(some, more []span) []span {
 	if len(more) == 0 && len(some) < 2 {
 		return some
@@ -146,7 +143,7 @@ func together(some, more []span) []span {
 	return kept
 }
 
-// formed returns where secrets lie in s that are known by their form.
+// formed returns the secrets in s that are recognized by their form.
 func formed(s string, seams []int) []span {
 	var found []span
 	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams}
@@ -156,7 +153,7 @@ func formed(s string, seams []int) []span {
 			continue
 		}
 		if s[i] == Mark[0] && strings.HasPrefix(s[i:], Mark) {
-			// As if it had been put there now: a second time changes nothing.
+			// Treat it as if it was put there now, so that a second pass changes nothing.
 			i += len(Mark)
 			sc.done = i
 			continue
@@ -166,7 +163,7 @@ func formed(s string, seams []int) []span {
 			i++
 			continue
 		}
-		for i < from { // also a name can be a secret
+		for i < from { // a name can be a secret, too
 			f, t := sc.shaped(i)
 			if t <= i || t > from {
 				i++
@@ -181,7 +178,7 @@ func formed(s string, seams []int) []span {
 	return found
 }
 
-// replaceAll puts Mark for every v in s, and moves the seams along.
+// replaceAll replaces every v in s with Mark, and adjusts the seams.
 func replaceAll(s, v string, seams []int) (string, []int) {
 	if len(seams) == 0 {
 		return strings.ReplaceAll(s, v, Mark), nil
@@ -217,13 +214,13 @@ func replaceAll(s, v string, seams []int) (string, []int) {
 	}
 }
 
-// words are values of variables that are called a secret and are none.
+// words are values that are not secret although the variable's name suggests it.
 var words = []string{
 	"password", "postgres", "changeme", "mongodb", "rabbitmq", "disabled", "required", "optional", "undefined", "localhost",
 }
 
-// values returns what to look for literally: the values of secret variables as
-// they are, and as they stand in JSON and in URLs, the longest first.
+// values returns the strings to search for: the values of secret variables as they are,
+// and in the form that they have in JSON and URLs, the longest first.
 func values(environ []string) []string {
 	var all []string
 	for _, kv := range environ {
@@ -241,8 +238,8 @@ func values(environ []string) []string {
 	return slices.Compact(all)
 }
 
-// secretsOf returns what is secret of the value of a variable: all of it where the
-// name says so, and of an address what opens it.
+// secretsOf returns the secret parts of a variable's value: all of it if the name suggests
+// a secret, and the credentials in an address.
 func secretsOf(name, v string) []string {
 	if secretName(name) {
 		if slices.Contains(words, strings.ToLower(v)) {
@@ -256,8 +253,8 @@ func secretsOf(name, v string) []string {
 	return opens(name, v)
 }
 
-// opens returns the parts of a value that open what it is the address of: a password
-// in a URL or a DSN, the path of a webhook, which is all that it takes to call it.
+// opens returns the credentials in an address: the password in a URL or DSN, or the path
+// of a webhook, which is all that is needed to call it.
 func opens(name, v string) []string {
 	var parts []string
 	i := strings.Index(v, "://")
@@ -278,8 +275,8 @@ func opens(name, v string) []string {
 	})
 }
 
-// written returns the ways in which a value is looked for: as it is, and as JSON,
-// URLs and a terminal's text have it.
+// written returns the forms of a value to search for: as it is, in JSON, in URLs and as
+// text on a terminal.
 func written(v string) []string {
 	if strings.Contains(Mark, v) {
 		return nil
@@ -289,14 +286,14 @@ func written(v string) []string {
 	if shown, _ := plain.Shown(v, plain.Look{}); len(shown) >= minPassword && !strings.Contains(Mark, shown) {
 		all = append(all, shown)
 	}
-	if strings.ContainsAny(v, "<>&") { // which encoders may leave as they are
+	if strings.ContainsAny(v, "<>&") { // some encoders do not escape these
 		plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 		all = append(all, plain.Replace(string(quoted[1:len(quoted)-1])))
 	}
 	return all
 }
 
-// escape writes v as it stands in a URL.
+// escape returns v as it is written in a URL, with blank for a space.
 func escape(v, blank string) string {
 	var b strings.Builder
 	for _, c := range []byte(v) {
@@ -315,14 +312,14 @@ func escape(v, blank string) string {
 // scanner finds secrets by their form.
 type scanner struct {
 	s     string
-	done  int // what is before this is replaced, or not part of anything
-	end   int // the next end of a private key, -1 where that was not looked for
+	done  int // everything before this offset has been handled
+	end   int // the next end of a private key, -1 if it was not searched for yet
 	index *index
-	seams []int // where something was left out of the text
+	seams []int // offsets where something invisible was removed
 }
 
-// at returns where the secret lies that shows itself at s[i]; to is 0 when
-// there is none. What it looks at is bounded, or looked at once.
+// at returns the span of the secret that s[i] indicates; to is 0 if there is none. The
+// number of bytes that it examines is bounded, or it examines them only once.
 func (sc *scanner) at(i int) (from, to int) {
 	s := sc.s
 	switch c := s[i]; c {
@@ -413,30 +410,30 @@ func (sc *scanner) at(i int) (from, to int) {
 	return sc.shaped(i)
 }
 
-// begins reports whether no word runs on across s[i]. A dash goes on with a word,
-// and begins none: a list, a flag and a line of a diff begin with it. The end of an
-// escape is no letter, what was replaced no part of a word, and one may begin
-// where something was left out.
+// begins reports whether a word can begin at s[i]. A dash inside a word continues it, but
+// a dash at the beginning is not part of it: lists, flags and lines of a diff begin with
+// one. The end of an escape sequence is not a letter. A word can also begin after a secret
+// that was replaced, and at a seam.
 func (sc *scanner) begins(i int) bool {
 	s := sc.s
 	return i == sc.done || !isWord(s[i-1]) && (s[i-1] != '-' || i == 1 || !isWord(s[i-2])) ||
 		sc.seam(i) || escaped(s[max(sc.done, i-32):i])
 }
 
-// joined reports whether a word goes on at s[i] after a dash or an underscore,
-// where a token may stand.
+// joined reports whether a word continues at s[i] after a dash or an underscore, where a
+// token may begin.
 func (sc *scanner) joined(i int) bool {
 	return i > sc.done && (sc.s[i-1] == '-' || sc.s[i-1] == '_')
 }
 
-// seam reports whether something was left out of the text before s[i].
+// seam reports whether something invisible was removed before s[i].
 func (sc *scanner) seam(i int) bool {
 	_, found := slices.BinarySearch(sc.seams, i)
 	return found
 }
 
-// escaped reports whether s ends with a character that is written as an escape:
-// \n, \u003d, \x3d, \033, %3D, =3D, or with a colour: [32m.
+// escaped reports whether s ends with an escape sequence: \n, \u003d, \x3d, \033, %3D,
+// =3D, or a colour such as [32m.
 func escaped(s string) bool {
 	n := len(s)
 	at := func(back int, c byte) bool { return n >= back && s[n-back] == c }
@@ -470,10 +467,9 @@ func escaped(s string) bool {
 	return false
 }
 
-// in reports whether c belongs to one of the classes: w a letter, a digit or '_';
-// a a letter or a digit; 0 a digit; U a capital or a digit; x a hexadecimal
-// digit; else
-// the character itself.
+// in reports whether c is in one of the classes: w is a letter, a digit or '_'; a is a
+// letter or a digit; 0 is a digit; U is a capital letter or a digit; x is a hexadecimal
+// digit. Any other character stands for itself.
 func in(c byte, classes string) bool {
 	for _, k := range []byte(classes) {
 		switch {
@@ -489,9 +485,8 @@ func in(c byte, classes string) bool {
 	return false
 }
 
-// jwt finds a JSON Web Token: parts in base64 with dots between, of which the
-// first two begin as the base64 of a JSON object does (eyJ is {"). One that was
-// cut off after them is one too.
+// jwt finds a JSON Web Token: base64 parts separated by dots, the first two of which begin
+// like the base64 of a JSON object (eyJ is {"). The third part may be missing.
 func (sc *scanner) jwt(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], "ey") || !sc.begins(i) && !sc.joined(i) {
@@ -502,7 +497,7 @@ func (sc *scanner) jwt(i int) (from, to int) {
 		return 0, 0
 	}
 	body := runOn(s, head+1, "w-")
-	least := 20 // where white space follows the brace
+	least := 20 // if white space follows the brace
 	if strings.HasPrefix(s[i:], "eyJ") && strings.HasPrefix(s[head:], ".eyJ") {
 		least = 10
 	}
@@ -515,7 +510,7 @@ func (sc *scanner) jwt(i int) (from, to int) {
 	return i, runOn(s, body+1, "w-")
 }
 
-// run returns where the characters of the classes end that begin at s[i].
+// run returns the end of the characters of the classes that begin at s[i].
 func run(s string, i int, classes string) int {
 	for i < len(s) && in(s[i], classes) {
 		i++
@@ -536,15 +531,15 @@ func runOn(s string, i int, classes string) int {
 	return end
 }
 
-// maxLines is over how many lines a token is wrapped at most.
+// maxLines bounds over how many lines a token can be wrapped.
 const maxLines = 12
 
-// wrapped returns where a token goes on to that the end of a line cuts at s[end];
-// end where it does not. What follows has to look as random as a token does, or
-// to be all that stands on its line.
+// wrapped returns the end of the next line of a token that the end of a line interrupts
+// at s[end], or end if the token does not continue. The next line must look as random as
+// a token, or must have nothing else.
 func wrapped(s string, end int, classes string) int {
 	p := end
-	if p < len(s) && s[p] == '\\' { // a shell's way, or the end of a line written as an escape
+	if p < len(s) && s[p] == '\\' { // a line continuation of a shell, or an escaped line end
 		p++
 		if p < len(s) && s[p] == 'r' && strings.HasPrefix(s[p+1:], `\n`) {
 			p += 2
@@ -571,7 +566,7 @@ func wrapped(s string, end int, classes string) int {
 	return end
 }
 
-// changes counts how often letters and digits follow each other within words.
+// changes counts how often letters and digits alternate within words.
 func changes(v string) int {
 	n := 0
 	for i := 1; i < len(v); i++ {
@@ -584,11 +579,11 @@ func changes(v string) int {
 
 func isAlnum(c byte) bool { return isWord(c) && c != '_' }
 
-// maxLook bounds how far anything is looked at that may be no secret, so that
-// no text makes us look at the same bytes again and again.
+// maxLook bounds how many bytes are examined before it is certain that there is a secret,
+// so that no text is examined again and again.
 const maxLook = 512
 
-// maxName bounds how far back the name of a setting is looked for.
+// maxName bounds how far back the name of a setting is searched for.
 const maxName = 64
 
 func equalFold(s, lower string) bool {

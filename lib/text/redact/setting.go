@@ -2,14 +2,13 @@ package redact
 
 import "strings"
 
-// Settings: a name that says secret, and the value that stands with it.
+// Settings: a name that suggests a secret, and its value.
 
-// setting finds the value of a setting whose name ends at the '=' or ':' that
-// is s[i].
+// setting finds the value of a setting whose name ends before s[i], which is '=' or ':'.
 //
-// NAME=value in capitals, as in a .env file or before a command, is taken at
-// its word. For any other form (password: x, "apiKey": "x", token = x) the
-// value has to look like a secret too, for code and prose are full of those.
+// For NAME=value in capitals, as in a .env file or before a command, the name is enough.
+// In any other form (password: x, "apiKey": "x", token = x) the value must look like a
+// secret too, because code and prose are full of these.
 func (sc *scanner) setting(i int) (from, to int) {
 	s := sc.s
 	n := i
@@ -115,8 +114,8 @@ func (sc *scanner) setting(i int) (from, to int) {
 	return from, to
 }
 
-// folded returns where a block of YAML ends of which the first line is from s[from] to
-// s[to]: its other lines are indented as that one is, and one long word each.
+// folded returns the end of a YAML block whose first line is s[from:to]. Its other lines
+// have the same indentation and are one long word each.
 func folded(s string, from, to int) int {
 	margin := s[strings.LastIndexByte(s[max(0, from-maxName):from], '\n')+1+max(0, from-maxName) : from]
 	for to < len(s) && s[to] == '\n' && margin != "" && strings.HasPrefix(s[to+1:], margin) {
@@ -129,8 +128,8 @@ func folded(s string, from, to int) int {
 	return to
 }
 
-// ofType reports whether a word can be a part of the type of a text, which stands
-// between a name and the '=' before its value.
+// ofType reports whether a word can be part of a string type in a declaration, between
+// the name and the '='.
 func ofType(word string) bool {
 	switch word {
 	case "string", "str", "static", "mut", "option", "optional", "none", "undefined", "null", "nil", "char", "const",
@@ -141,8 +140,8 @@ func ofType(word string) bool {
 	return false
 }
 
-// typed returns the name whose type stands between it and the '=' that is s[i], and
-// where that name ends: var token string = "x", token: string | None = "x", and
+// typed returns the name, and its end, in a declaration whose type is between the name and
+// the '=' at s[i]: var token string = "x", token: string | None = "x", and
 // TOKEN: &'static str = "x".
 func (sc *scanner) typed(i int) (end int, name string) {
 	s, found := sc.s, false
@@ -172,8 +171,8 @@ func (sc *scanner) typed(i int) (end int, name string) {
 	return 0, ""
 }
 
-// block returns where the line ends at s[v] on which YAML says that the value stands
-// on those below: password: |-, and what is said of it behind a #; else v.
+// block returns the end of the line at s[v] if it only introduces a YAML block on the next
+// lines (password: |-, perhaps with a # comment), else v.
 func block(s string, v int) int {
 	for range 2 { // tags
 		if v < len(s) && (s[v] == '!' || s[v] == '&') {
@@ -199,8 +198,8 @@ func block(s string, v int) int {
 	return v
 }
 
-// spaced returns the name that two words make, of which the second ends at s[n]:
-// api_key for "API key".
+// spaced returns the name for two words, the second of which ends at s[n]: api_key for
+// "API key".
 func (sc *scanner) spaced(n int, last string) string {
 	start := n - len(last)
 	if start <= sc.done+1 || sc.s[start-1] != ' ' {
@@ -213,8 +212,8 @@ func (sc *scanner) spaced(n int, last string) string {
 	return ""
 }
 
-// below returns where the value begins that stands on a line of its own below its
-// name, whose line ends at s[v]; 0 where something else stands there.
+// below returns the beginning of a value on its own line below the name, whose line ends
+// at s[v], or 0 if there is something else.
 func (sc *scanner) below(v int) int {
 	s := sc.s
 	from := v
@@ -241,8 +240,8 @@ func (sc *scanner) below(v int) int {
 	return from
 }
 
-// connects reports whether a setting whose name ends at s[n] is one of several by
-// which a program connects: Server=h;Uid=u;Pwd=x.
+// connects reports whether a setting whose name ends at s[n] is part of a connection
+// string: Server=h;Uid=u;Pwd=x.
 func (sc *scanner) connects(n int, name string) bool {
 	if !passwordName(name) {
 		return false
@@ -257,8 +256,8 @@ func (sc *scanner) connects(n int, name string) bool {
 		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=")
 }
 
-// short finds the value of a setting whose name, which ends at s[n], is a word
-// like any other, and says secret where the value does, which begins at s[v].
+// short finds the value, which begins at s[v], of a setting whose name, which ends at
+// s[n], is also a common word. So the value must look like a secret.
 func (sc *scanner) short(n, v int, name string) (from, to int) {
 	s := sc.s
 	lower := strings.ToLower(name)
@@ -305,8 +304,8 @@ func (sc *scanner) unquote(n int) int {
 	return n
 }
 
-// inQuery reports whether a name that ends at s[n] is one of those by which a URL
-// is signed, or gives whoever has it a right.
+// inQuery reports whether a name that ends at s[n] is a parameter of a URL that signs it or
+// grants access.
 func (sc *scanner) inQuery(n int, name string) bool {
 	start := n - len(name)
 	if start > sc.done && equalFold(name, "signature") && strings.Contains(sc.s[max(0, start-maxLook):start], "Credential=") {
@@ -327,7 +326,7 @@ func (sc *scanner) inQuery(n int, name string) bool {
 	return false
 }
 
-// names reports whether behind a word stands the name of what has a value.
+// names reports whether a word is the key for the name of a setting.
 func names(word string) bool {
 	switch word {
 	case "name", "key", "parameterkey", "variable", "id":
@@ -336,11 +335,11 @@ func names(word string) bool {
 	return false
 }
 
-// maxNamed is how far from its value such a name stands.
+// maxNamed bounds the distance between such a name and its value.
 const maxNamed = 200
 
-// named returns the name in name="TOKEN" value="x", in {"TOKEN": {"value": "x"}} and
-// in variable "TOKEN" { default = "x" }, of which the word value begins at s[n].
+// named returns the name in name="TOKEN" value="x", in {"TOKEN": {"value": "x"}} and in
+// variable "TOKEN" { default = "x" }. The word value or default begins at s[n].
 func (sc *scanner) named(n int, word string) string {
 	window := sc.s[max(sc.done, n-maxNamed):max(n, sc.done)]
 	if end := strings.LastIndexByte(window, '}'); end >= 0 {
@@ -374,8 +373,8 @@ func (sc *scanner) named(n int, word string) string {
 	return name
 }
 
-// namedAfter is named where the name stands behind the value, which begins about
-// s[v]: {"value": "x", "name": "TOKEN"}.
+// namedAfter is named for a name after the value, which begins near s[v]:
+// {"value": "x", "name": "TOKEN"}.
 func (sc *scanner) namedAfter(v int) string {
 	s := sc.s
 	for v < len(s) && s[v] == ' ' {
@@ -403,8 +402,8 @@ func (sc *scanner) namedAfter(v int) string {
 	return ""
 }
 
-// signsIn returns the name for a password behind a user's name in quotes, which begin
-// at s[i], where it is an argument of what signs in: auth("bob", "x"), auth=("bob", "x").
+// signsIn returns "password" if the quoted text at s[i] is the user in the arguments of a
+// login: auth("bob", "x"), auth=("bob", "x").
 func (sc *scanner) signsIn(i int) string {
 	if i <= sc.done || sc.s[i-1] != '(' {
 		return ""
@@ -416,7 +415,7 @@ func (sc *scanner) signsIn(i int) string {
 	return ""
 }
 
-// argument finds the value in ("TOKEN", "x"), of which s[i] is the comma.
+// argument finds the value in ("TOKEN", "x"). s[i] is the comma.
 func (sc *scanner) argument(i int) (from, to int) {
 	s := sc.s
 	n := sc.unquote(i)
@@ -442,8 +441,8 @@ func (sc *scanner) argument(i int) (from, to int) {
 	return likely(s, v, name)
 }
 
-// flag finds the value of --some-token value, whose name begins at s[i], and
-// the password that curl is given with -u.
+// flag finds the value in --some-token value, whose name begins at s[i], and the password
+// after curl -u.
 func (sc *scanner) flag(i int) (from, to int) {
 	s := sc.s
 	end := i
@@ -484,7 +483,8 @@ func (sc *scanner) flag(i int) (from, to int) {
 	return 0, 0
 }
 
-// shortFlags are those by which programs take a password, in one word with it or not.
+// shortFlags are the flags of programs for a password. joined says that the password is
+// in the same word.
 var shortFlags = [...]struct {
 	program string
 	flag    byte
@@ -496,7 +496,7 @@ var shortFlags = [...]struct {
 	{"ldapsearch", 'w', false}, {"ldapmodify", 'w', false}, {"ldapadd", 'w', false}, {"sqlcmd", 'P', false}, {"7z", 'p', true}, {"bcp", 'P', false},
 }
 
-// shortFlag finds the value of one of those, which begins at s[i] and whose letters
+// shortFlag finds the value of one of shortFlags. The flag begins at s[i], and its letters
 // end at s[end].
 func (sc *scanner) shortFlag(i, end int) (from, to int) {
 	s := sc.s
@@ -517,7 +517,7 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 	return 0, 0
 }
 
-// command reports whether a flag at s[i] belongs to a command that holds the words.
+// command reports whether a flag at s[i] belongs to a command that contains the words.
 func (sc *scanner) command(i int, words string) bool {
 	before := sc.s[max(sc.done, i-maxLook):i]
 	at := strings.LastIndex(before, words)
@@ -528,8 +528,7 @@ func (sc *scanner) command(i int, words string) bool {
 	return !strings.Contains(before, "\n")
 }
 
-// user finds the password in user:password, which begins at s[v] and belongs
-// to a flag at s[i], where curl stands before it in the command.
+// user finds the password in user:password at s[v], the value of a flag at s[i] of curl.
 func (sc *scanner) user(i, v int) (from, to int) {
 	s := sc.s
 	if !sc.command(i, "curl") {
@@ -556,7 +555,7 @@ func (sc *scanner) nameBefore(end int) string {
 	for start > done && end-start < maxName && (isWord(s[start-1]) || s[start-1] == '-' || s[start-1] == '.') {
 		start--
 	}
-	// The n of an escaped line feed is no part of the name.
+	// The n of an escaped line feed is not part of the name.
 	if start > done && start < end && s[start-1] == '\\' && strings.IndexByte("ntr", s[start]) >= 0 {
 		start++
 	}

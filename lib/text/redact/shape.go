@@ -5,28 +5,27 @@ import (
 	"sync"
 )
 
-// shape is the form of the tokens of one service: a prefix of its own, and what
-// follows it.
+// shape is the form of the tokens of one service: a prefix, and what follows it.
 type shape struct {
 	prefix string
-	chars  string // what may follow, by class (see in)
-	min    int    // how many of them must
-	max    int    // how many may, and no word runs on behind them; 0 for any number
+	chars  string // the classes of the characters that follow (see in)
+	min    int    // their minimum number
+	max    int    // their maximum number, after which the word must end; 0 for no maximum
 	how    int
 }
 
-// How a shape is known.
+// How a shape is recognized.
 const (
-	word   = 1 << iota // the prefix can be part of other words, so it has to begin one
-	digit              // and other words can begin with it, so a digit follows, or what is as mixed as no word
-	random             // it follows in any case that is so mixed
+	word   = 1 << iota // the prefix can be part of other words, so it must begin one
+	digit              // other words can begin with the prefix, so the rest must have a digit or be mixed
+	random             // the rest must be mixed
 	tail               // the prefix is the public part of a URL, which stays
 	bare   = word | digit
 )
 
-// shapes are looked through in this order: the longer of two prefixes stands
-// first. They are the services' own documented forms; bench/redact compares
-// them with the rules of a scanner that is kept up to date.
+// shapes are tried in this order, so the longer of two prefixes comes first. They are the
+// forms that the services document. bench/redact compares them with the rules of a scanner
+// that is kept up to date.
 var shapes = [...]shape{
 	// Models.
 	{"sk-ant-", "w-", 8, 0, 0}, {"sk-", "w-", 20, 0, bare}, {"gsk_", "w", 32, 0, bare}, {"xai-", "w", 32, 0, bare},
@@ -128,20 +127,20 @@ var shapes = [...]shape{
 	{"{CRYPT}", "w$./", 20, 0, 0},
 }
 
-// index finds the shapes that begin with two characters: by their pair the
-// number of the first of them, and by each the next; 0 for none, and one more
-// than the place in shapes otherwise.
+// index finds the shapes that begin with two characters: first has the first of them for
+// each pair, and next the one after each shape. The values are indexes in shapes plus one;
+// 0 means none.
 type index struct {
 	first [1 << 14]uint16
 	next  [len(shapes)]uint16
-	looks [1 << 14]uint32 // two characters at which there is anything to look for, with a bit for the third
+	looks [1 << 14]uint32 // for each pair at which a secret can be found, a bit set of third characters
 }
 
-// bit stands for a third character: a capital has that of the small letter.
+// bit returns the bit of a third character. A capital letter has that of the small one.
 func bit(c byte) uint32 { return 1 << (c & 31) }
 
-// anyNext are the characters at which something can be found whatever follows.
-// starts are the beginnings of what shows itself by a word.
+// anyNext are the characters at which something can be found, whatever follows. starts are
+// the first characters of words that indicate a secret.
 const anyNext = "=:,>-|%["
 
 var starts = [...]string{
@@ -166,8 +165,8 @@ func (x *index) asks(s string, i int) bool {
 	return x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 || c == '.' && i+7 < len(s) && s[i+7] == '.'
 }
 
-// shapeIndex is made when it is first needed: a program that hands no text on
-// does not pay for it.
+// shapeIndex builds the index when it is first needed, so that a program which does not
+// redact anything does not pay for it.
 var shapeIndex = sync.OnceValue(func() *index {
 	x := new(index)
 	for i := len(shapes) - 1; i >= 0; i-- {
@@ -187,7 +186,7 @@ var shapeIndex = sync.OnceValue(func() *index {
 	return x
 })
 
-// look notes that there is something to look for where p stands.
+// look adds p to the beginnings at which something can be found.
 func (x *index) look(p string) {
 	third := ^uint32(0)
 	if len(p) > 2 {
@@ -196,7 +195,7 @@ func (x *index) look(p string) {
 	x.looks[int(p[0])<<7|int(p[1])] |= third
 }
 
-// maxDigit is how far behind its prefix a token has its first digit.
+// maxDigit bounds the distance between the prefix of a token and its first digit.
 const maxDigit = 100
 
 // shaped finds a token of one of the shapes.
@@ -233,7 +232,7 @@ func (sc *scanner) shaped(i int) (from, to int) {
 				end = run(s, end, sh.chars)
 			}
 		}
-		// A token that the end of a line cuts goes on behind it.
+		// A wrapped token continues on the next line.
 		for k := 0; k < maxLines && (sh.max == 0 || end-start < sh.max) && end-start > 3; k++ {
 			next := wrapped(s, end, sh.chars)
 			if next == end {
@@ -263,8 +262,8 @@ func (sc *scanner) shaped(i int) (from, to int) {
 	return 0, 0
 }
 
-// sure reports whether what follows a prefix is so random that it is a token's
-// even where a word goes on with it.
+// sure reports whether the text after a prefix is so random that it is a token even if the
+// prefix does not begin a word.
 func sure(body, chars string) bool {
 	if chars[0] == 'x' || chars[0] == 'U' {
 		return strings.ContainsAny(body, "0123456789")
@@ -272,7 +271,7 @@ func sure(body, chars string) bool {
 	return mixed(body) || changes(body) > 3
 }
 
-// beginsShape reports whether s begins as a token of some shape does.
+// beginsShape reports whether s begins like a token of some shape.
 func beginsShape(s string) bool {
 	if len(s) < 2 || s[0]|s[1] >= 1<<7 {
 		return false
@@ -286,8 +285,8 @@ func beginsShape(s string) bool {
 	return strings.HasPrefix(s, "eyJ")
 }
 
-// marked finds the tokens that are known by what stands within them, of which
-// s[i] is the first character that says so.
+// marked finds tokens that are recognized by characters inside them. s[i] is the first of
+// these characters.
 func (sc *scanner) marked(i int) (from, to int) {
 	s := sc.s
 	switch {
@@ -311,7 +310,7 @@ func (sc *scanner) marked(i int) (from, to int) {
 		if from = sc.back(i, "w", 36); i-from != 36 || to < len(s) && isWord(s[to]) {
 			return 0, 0
 		}
-	case s[i] == '|' || s[i] == '%': // an app's token of Facebook's
+	case s[i] == '|' || s[i] == '%': // the token of a Facebook app
 		to = run(s[:min(len(s), i+64)], i+1, "w-")
 		if from = sc.backTo(i, "0", 15, 16); from == i || to-i-1 < 27 || to-i-1 > 40 {
 			return 0, 0
@@ -320,8 +319,8 @@ func (sc *scanner) marked(i int) (from, to int) {
 	return from, to
 }
 
-// numbered finds a token that is a number and a word, of which s[i] is the
-// colon: a bot's of Telegram.
+// numbered finds the token of a Telegram bot: a number, a colon and a word. s[i] is the
+// colon.
 func (sc *scanner) numbered(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], ":AA") {
@@ -334,8 +333,8 @@ func (sc *scanner) numbered(i int) (from, to int) {
 	return from, to
 }
 
-// mailchimp finds a key of 32 hexadecimal digits, of which s[i] begins the name
-// of its data centre, "-us12".
+// mailchimp finds a key of Mailchimp: 32 hexadecimal digits and the name of its data
+// centre, "-us12", which begins at s[i].
 func (sc *scanner) mailchimp(i int) (from, to int) {
 	to = run(sc.s[:min(len(sc.s), i+6)], i+3, "0")
 	if from = sc.backTo(i, "x", 32, 32); from == i || to == i+3 {
@@ -344,9 +343,8 @@ func (sc *scanner) mailchimp(i int) (from, to int) {
 	return from, to
 }
 
-// backTo goes back from s[i] over as many characters of the classes as stand
-// there, but for an escape, where they are between least and most; else it
-// returns i.
+// backTo goes back from s[i] over the characters of the classes, but not into an escape. It
+// returns i if their number is not between least and most.
 func (sc *scanner) backTo(i int, classes string, least, most int) int {
 	from := sc.back(i, classes, most)
 	if from == sc.done || !in(sc.s[from-1], classes) {
@@ -362,7 +360,7 @@ func (sc *scanner) backTo(i int, classes string, least, most int) int {
 	return i
 }
 
-// back goes back from s[i] over at most most characters of the classes.
+// back goes back from s[i] over characters of the classes, at most most of them.
 func (sc *scanner) back(i int, classes string, most int) int {
 	for n := i; i > sc.done && n-i < most && in(sc.s[i-1], classes); i-- {
 	}

@@ -2,14 +2,14 @@ package redact
 
 import "strings"
 
-// Settings whose name and value stand with blanks between: in tables, in files whose
-// lines begin with a word that says what the rest is, in a sentence.
+// Settings with blanks between name and value: in tables, in configuration files with one
+// directive per line, in sentences.
 
-// spacedBy are what stands between them, with blanks around.
+// spacedBy are the separators between them, which have blanks around them.
 var spacedBy = [...]string{"|", "│", "->", "→", "➜", "=>", "is:", "is", "was", ":", "="}
 
-// spacedValue finds the value behind a name of which the part begins at s[i] that says
-// secret: auth_pass x, | token | x |, api_key ..... x.
+// spacedValue finds the value after a name: auth_pass x, | token | x |, api_key ..... x.
+// The part of the name that suggests a secret begins at s[i].
 func (sc *scanner) spacedValue(i int) (from, to int) {
 	s := sc.s
 	if !beginsSecret(s[i:min(len(s), i+6)]) {
@@ -95,8 +95,8 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 	return value(s, v)
 }
 
-// said finds the value of a password, which is the word at s[i], of which more is said
-// before it: password for bob: x.
+// said finds the value after the word password at s[i] and further words:
+// password for bob: x.
 func (sc *scanner) said(i int) (from, to int) {
 	s := sc.s
 	const word = "password "
@@ -119,8 +119,8 @@ func (sc *scanner) said(i int) (from, to int) {
 	return from, to
 }
 
-// beginsSecret reports whether a part of a name that says secret begins with s: the
-// middle of token and of secret is seen less often than where they begin.
+// beginsSecret reports whether s begins like a part of a name that suggests a secret. For
+// token and secret it compares their middle, which is rarer than their beginning.
 func beginsSecret(s string) bool {
 	if len(s) < 3 {
 		return false
@@ -132,18 +132,18 @@ func beginsSecret(s string) bool {
 	return false
 }
 
-// directive reports whether the lines of some program's settings begin with such a
-// word, and what they set is a secret.
+// directive reports whether the name is a directive in some program's configuration whose
+// value is a secret.
 func directive(name string) bool {
 	switch strings.ToLower(name) {
 	case "requirepass", "masterauth", "auth_pass", "bindpw", "rootpw", "userpassword", "smtp_auth_password", "askpass":
 		return true
 	}
-	return name == "AUTH" // what a client tells Redis
+	return name == "AUTH" // a command of Redis
 }
 
-// firstWord reports whether nothing but blanks and signs stand on the line before
-// s[i], or a verb.
+// firstWord reports whether the line has only blanks and signs before s[i], or a command
+// such as SET.
 func (sc *scanner) firstWord(i int) bool {
 	line := sc.s[max(sc.done, i-maxName):i]
 	line = strings.TrimLeft(line[strings.LastIndexByte(line, '\n')+1:], " \t-+>#*$\"'`")
@@ -154,22 +154,21 @@ func (sc *scanner) firstWord(i int) bool {
 	return strings.HasSuffix(line, "> ")
 }
 
-// cell reports whether a cell of a table begins at s[i], or a line.
+// cell reports whether a cell of a table, or a line, begins at s[i].
 func (sc *scanner) cell(i int) bool {
 	for n := i; i > sc.done && strings.IndexByte(" \t`*", sc.s[i-1]) >= 0 && n-i < maxName; i-- {
 	}
 	return i == 0 || sc.s[i-1] == '|' || sc.s[i-1] == '\n' || strings.HasSuffix(sc.s[:i], "│")
 }
 
-// lastWord reports whether the line ends behind s[i], or a sentence or statement.
+// lastWord reports whether the line, perhaps after punctuation, ends at s[i].
 func lastWord(s string, i int) bool {
 	for n := i; i < len(s) && strings.IndexByte("\"'`;,.) \r", s[i]) >= 0 && i-n < 4; i++ {
 	}
 	return i == len(s) || s[i] == '\n' || s[i] == '\\'
 }
 
-// strong reports whether v looks like a secret even where hardly anything says that
-// one stands there.
+// strong reports whether v looks like a secret even if the context hardly suggests one.
 func strong(v string) bool {
 	return looksSecret(v, minValue) && (mixed(v) || changes(v) > 2) && !isUUID(v) || symbols(v)
 }

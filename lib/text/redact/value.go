@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Where a value ends, and whether it looks like a secret.
+// The end of a value, and whether it looks like a secret.
 
-// likely is value for one that has to look like a secret.
+// likely is value for a value that must look like a secret.
 func likely(s string, i int, name string) (from, to int) {
 	i = opening(s, i)
 	from, to = value(s[:min(len(s), i+maxLook)], i)
@@ -20,8 +20,8 @@ func likely(s string, i int, name string) (from, to int) {
 	return value(s, i)
 }
 
-// value returns where the value lies that begins at s[i]: up to the closing
-// quote, or the next blank.
+// value returns the span of the value that begins at s[i]. It ends at the closing quote,
+// or at the next blank.
 func value(s string, i int) (from, to int) {
 	if i < len(s) && s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\'') {
 		i++ // a quote within quotes
@@ -36,16 +36,15 @@ func value(s string, i int) (from, to int) {
 		return i + 1, to
 	}
 	to = unquoted(s, i)
-	// Between a command and the next, and at the end of a sentence.
+	// Punctuation between commands, or at the end of a sentence.
 	for to > i && strings.IndexByte(";,.)&|", s[to-1]) >= 0 {
 		to--
 	}
 	return i, to
 }
 
-// unquoted returns where a value without quotes ends that begins at s[i]: at a blank, a
-// quote, an escaped line end, where the next setting begins, and at a bracket that
-// was opened before it.
+// unquoted returns the end of the unquoted value that begins at s[i]: a blank, a quote, an
+// escaped line end, the next setting, or a closing bracket that was opened before it.
 func unquoted(s string, i int) int {
 	depth := 0
 	for ; i < len(s) && s[i] > ' ' && strings.IndexByte("\"'`", s[i]) < 0; i++ {
@@ -72,14 +71,14 @@ func unquoted(s string, i int) int {
 	return i
 }
 
-// nextSetting reports whether another setting begins at s[i], as in the strings by
-// which databases are connected to, Password=x;Timeout=3, and in {a:x,b:y}.
+// nextSetting reports whether another setting begins at s[i], as in a connection string
+// (Password=x;Timeout=3) and in {a:x,b:y}.
 func nextSetting(s string, i int) bool {
 	end := run(s[:min(len(s), i+24)], i, "w")
 	return end > i && end < len(s) && (s[end] == '=' || s[end] == ':') && !isDigit(s[i])
 }
 
-// placeholder reports whether a value only stands for a secret.
+// placeholder reports whether a value is a placeholder for a secret.
 func placeholder(v string) bool {
 	switch {
 	case strings.HasPrefix(v, Mark), strings.Trim(v, ".*xX") == "":
@@ -98,8 +97,7 @@ func placeholder(v string) bool {
 	return false
 }
 
-// least is how many characters the value of a setting of that name has, unless
-// it is a word like any other.
+// least returns the minimum length of a secret in a setting of that name.
 func least(name string) int {
 	if passwordName(name) {
 		return minPassword
@@ -107,14 +105,13 @@ func least(name string) int {
 	return minValue
 }
 
-// looksSecret reports whether a value is more than a word: it has that many
-// characters, is mixed or has both letters and digits, and is no name in a
-// program.
+// looksSecret reports whether a value is more than a word: it has at least that many
+// characters, is mixed or has both letters and digits, and is not an identifier.
 func looksSecret(v string, least int) bool {
 	if len(v) < least || strings.ContainsAny(v, " (){}<>[]") {
 		return false
 	}
-	if v[0] == '/' { // a path, but for one in 64 of what is base64
+	if v[0] == '/' { // a path, unless it is base64, which begins with / once in 64 times
 		return len(v) >= 40 && mixed(v) && strings.Count(v, "/")*10 <= len(v) && run(v, 0, "w/+=-") == len(v)
 	}
 	if mixed(v) {
@@ -137,8 +134,7 @@ func looksSecret(v string, least int) bool {
 	})
 }
 
-// isName reports whether v is a name in a program that has a number in it:
-// testRSA2048PrivateKey.
+// isName reports whether v is an identifier with a number in it: testRSA2048PrivateKey.
 func isName(v string) bool {
 	if isDigit(v[0]) {
 		return false
@@ -158,9 +154,9 @@ func isName(v string) bool {
 	return humps > 1 && numbers == 1
 }
 
-// mixed reports whether capitals, small letters and digits change as often as no
-// name in a program has it: in a random word they do so at every second
-// character, in theNamesOfAProgram at every third at most.
+// mixed reports whether capital letters, small letters and digits alternate more often
+// than in any identifier: in a random word at every second character, in
+// identifiersLikeThis at every third at most.
 func mixed(v string) bool {
 	const least, enough = 12, 128
 	if len(v) < least {
