@@ -142,7 +142,7 @@ func (s State) Path(elem ...string) string {
 	return filepath.Join(append([]string{string(s)}, elem...)...)
 }
 
-var errNone = errors.New("there is no HOME, and the passwd entry names none")
+var errNone = errors.New("HOME is not set, and the passwd entry has no home folder")
 
 var errForeign = errors.New("another user's symbolic link is on the way to gt's state folder")
 

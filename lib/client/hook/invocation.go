@@ -32,8 +32,8 @@ type Flags struct {
 
 	// What the table of agents says of the client, which no hook has the time
 	// to read: gt-hooks writes it into the wiring.
-	Dialect string `help:"The client that it takes an answer like, if not its own." placeholder:"NAME"`
-	Cap     int    `help:"How much of an answer it takes whole, if not what its dialect says." placeholder:"N"`
+	Dialect string `help:"The client whose form of an answer it accepts (default: its own)." placeholder:"NAME"`
+	Cap     int    `help:"The longest answer that it shows in full, in characters (default: by its dialect)." placeholder:"N"`
 }
 
 // Invocation is one run of a command, by a client as a hook or by hand: what was

@@ -26,19 +26,19 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, cli.Program{
 		Name: "gt-checkpoint",
 		Summary: `
-Saves where a session stands, for the one after it in case it dies without a
-word: what git says, what is hooked, and the agent's last words. A hook of its
-client writes one after every turn; an agent adds what only it knows, and that
-stays until it says otherwise:
+Saves the state of a session, for its successor in case it dies without a hand-over:
+git's state, the hooked work, and the agent's last words. A hook of its client writes
+a checkpoint after every turn. An agent adds what only it knows, which stays until the
+agent changes it:
 
   gt-checkpoint write --notes 'tests pass; next: the migration'
   gt-checkpoint write --molecule mol-7 --step p2 --step-title 'parse flags'
   gt-checkpoint read
 
-A checkpoint older than a day counts no more. In a town, crew and polecats have
-work to recover; for the other roles nothing is saved.`,
+A checkpoint older than a day is ignored. In a town, only crew and polecats have work
+to recover; for other roles nothing is saved.`,
 		Exits: `
-0  done, also where there is nothing to do; with --hook always
+0  done, or there was nothing to do; with --hook always
 1  read: there is no checkpoint`,
 		Grammar:  &grammar{},
 		FastPath: wired,
@@ -55,17 +55,17 @@ func wired(args []string) cli.Command {
 
 type grammar struct {
 	cli.Flags
-	Write write `cmd:"" help:"Save where this session stands."`
-	Read  read  `cmd:"" help:"Show what this session, or else the last, saved here."`
-	Clear clear `cmd:"" help:"Remove what this session saved here; for a person, all of it."`
+	Write write `cmd:"" help:"Save the state of this session."`
+	Read  read  `cmd:"" help:"Show what this session saved here, or else the last one."`
+	Clear clear `cmd:"" help:"Remove what this session saved here; if a person runs it, all checkpoints."`
 }
 
 type write struct {
 	hook.Flags
-	Notes     *string `help:"What the successor must know. An empty TEXT takes back what was said, here and below." placeholder:"TEXT"`
-	Molecule  *string `help:"The molecule that is worked on (default: the one that the hooked work names)." placeholder:"ID"`
-	Step      *string `help:"The step of it." placeholder:"ID"`
-	StepTitle *string `help:"What that step is called." placeholder:"TEXT"`
+	Notes     *string `help:"What the successor must know. An empty TEXT removes the value, here and below." placeholder:"TEXT"`
+	Molecule  *string `help:"The molecule in progress (default: the one that the hooked work names)." placeholder:"ID"`
+	Step      *string `help:"The current step of the molecule." placeholder:"ID"`
+	StepTitle *string `help:"The title of that step." placeholder:"TEXT"`
 }
 
 // gitWait bounds git, which may be slow in a huge worktree. A checkpoint

@@ -84,7 +84,7 @@ func (t target) successor(o order) (agent.Client, error) {
 				"without --cycle a fresh session takes over")
 		}
 		if t.unknown {
-			return same, cli.Fail(cli.No, fmt.Errorf("which conversation of %s this is, nobody told gt", t.name),
+			return same, cli.Fail(cli.No, fmt.Errorf("gt does not know which conversation of %s this is", t.name),
 				"without --cycle a fresh session takes over")
 		}
 		return same, nil

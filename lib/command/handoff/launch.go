@@ -93,7 +93,7 @@ func (h handover) printCommand() error {
 	line := strings.Join(words, " ")
 	if clean := h.redact(line); clean != line {
 		line = clean
-		h.env.Warn("the agent was started with a secret among its arguments: put it back where %s stands", redact.Mark)
+		h.env.Warn("the agent was started with a secret among its arguments: insert it again in the place of %s", redact.Mark)
 	}
 	_, err := fmt.Fprintf(h.env.Stdout, "cd %s && exec %s\n", term.Quote(r.Dir), line)
 	return err

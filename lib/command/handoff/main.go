@@ -23,20 +23,20 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, cli.Program{
 		Name: "gt-handoff",
 		Summary: `
-Hands a session's work to a fresh one in the same tmux pane: writes a note of
-what it knows, then replaces the agent. The successor starts with the note.
+Hands a session's work over to a fresh session in the same tmux pane: writes a note
+of what it knows, then replaces the agent. The successor starts with the note.
 
   gt-handoff -s 'auth: 2 of 5 done' -m 'next: session.go; do not touch the API'
   git log -3 | gt-handoff -s 'see the log' -m -
   gt-handoff gastown/witness            hand another agent over
-  gt-handoff --to codex                 go on with another agent, in the same pane
+  gt-handoff --to codex                 continue with another agent, in the same pane
   gt-handoff --auto                     save only (the hook before a compaction)
   gt-handoff --print | ssh box gt-prime --handoff -
 
 Outside tmux it saves the note and says what to type.`,
 		Exits: `
-0  saved, and handed over where that was asked for; with --hook always
-1  no such session, role or work; an agent off the PATH, or unable to cycle`,
+0  saved, and handed over if that was asked for; with --hook always
+1  no such session, role or work; an agent not on PATH, or unable to cycle`,
 		Grammar:  &grammar{},
 		FastPath: wired,
 	})
@@ -65,21 +65,21 @@ type grammar struct {
 	cli.Flags
 	Client hook.Flags `embed:""`
 
-	What    *string `arg:"" optional:"" help:"Work to hook first (an id), or whom to hand over instead of yourself: a tmux session, a role or an address."`
-	Subject string  `short:"s" help:"What the note is about, in a line." placeholder:"TEXT"`
+	What    *string `arg:"" optional:"" help:"Work to hook first (an id), or the agent to hand over instead of yourself: a tmux session, a role or an address."`
+	Subject string  `short:"s" help:"The subject of the note, one line." placeholder:"TEXT"`
 	Message string  `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
 	Collect bool    `short:"c" default:"true" negatable:"" help:"Add what the transcript, git and the inbox say (on by default)."`
 
 	Auto    bool   `help:"Save, and leave the agent alone: for a hook before a compaction." xor:"how"`
-	Cycle   bool   `help:"Go on with the same conversation in a new process." xor:"how"`
-	To      string `help:"The agent that goes on (claude, codex, gemini, ...); the one that runs now without it, or the one that the town names for the role." placeholder:"AGENT"`
+	Cycle   bool   `help:"Continue the same conversation in a new process." xor:"how"`
+	To      string `help:"The agent that takes over: claude, codex, gemini, ... (default: the one that the town names for the role, or the one that runs now)." placeholder:"AGENT"`
 	Reason  string `help:"Why; 'compaction' makes the next start a brief one." placeholder:"WORD"`
 	Print   bool   `help:"Write the note to standard output, and change nothing." xor:"how"`
 	DryRun  bool   `help:"Print what would be done, and change nothing."`
 	Restart bool   `name:"restart-command" help:"Print the command that starts the successor, quoted for a shell, and change nothing." xor:"how"`
 
 	Watch      bool   `short:"w" default:"true" negatable:"" help:"Show the other agent's session after handing it over (on by default)."`
-	NoGitCheck bool   `help:"Do not warn of uncommitted or unpushed work."`
+	NoGitCheck bool   `help:"Do not warn about uncommitted or unpushed work."`
 	Finish     string `hidden:"" help:"Do what this session asked for in a sandbox." placeholder:"ID"`
 	Mode       string `hidden:"" help:"With --finish: what the agent may do without asking." placeholder:"WORD"`
 	Hold       string `hidden:"" help:"With --finish: why the pane is not given away." placeholder:"TEXT"`
@@ -89,10 +89,10 @@ type grammar struct {
 // Validate refuses flags that do not go together; kong calls it.
 func (g *grammar) Validate() error {
 	if g.What != nil && strings.TrimSpace(*g.What) == "" {
-		return cli.Failf(cli.Usage, "an empty argument names nobody; without one this session is handed over")
+		return cli.Failf(cli.Usage, "the argument is empty; without one, this session is handed over")
 	}
 	if g.To != "" && (g.Auto || g.Cycle) {
-		return cli.Failf(cli.Usage, "--to is for a hand-over: with --auto nobody takes over, and --cycle goes on with the same conversation")
+		return cli.Failf(cli.Usage, "--to is for a hand-over: with --auto no agent takes over, and --cycle continues the same conversation")
 	}
 	return nil
 }

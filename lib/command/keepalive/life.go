@@ -25,7 +25,7 @@ const maxCommand = 200
 
 type touch struct {
 	hook.Flags
-	Command string `arg:"" optional:"" help:"What the agent does (default: what the hook's input says)."`
+	Command string `arg:"" optional:"" help:"What the agent is doing (default: as in the hook's input)."`
 }
 
 // Run gives a sign of life. It runs at every prompt and tool call, so it does

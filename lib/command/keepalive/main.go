@@ -45,8 +45,8 @@ func wired(args []string) cli.Command {
 type grammar struct {
 	cli.Flags
 	Touch touch `cmd:"" help:"Give a sign of life."`
-	End   end   `cmd:"" help:"Close a session: note its outcome, and log it."`
+	End   end   `cmd:"" help:"Close a session: record and log its outcome."`
 	Show  show  `cmd:"" help:"Show the last sign of life."`
-	Check check `cmd:"" help:"Say by the exit code whether the agent is alive."`
+	Check check `cmd:"" help:"Report by the exit code whether the agent is alive."`
 	Pid   pid   `cmd:"" help:"Track the processes of sessions, and end them."`
 }

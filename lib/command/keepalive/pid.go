@@ -18,10 +18,10 @@ import (
 )
 
 type pid struct {
-	Track track `cmd:"" help:"Note which process a session is."`
-	Check alive `cmd:"" help:"Say by the exit code whether a session's process runs."`
-	List  list  `cmd:"" help:"List what is tracked."`
-	Reap  reap  `cmd:"" help:"End what is tracked, and forget what is gone."`
+	Track track `cmd:"" help:"Record the process of a session."`
+	Check alive `cmd:"" help:"Report by the exit code whether a session's process runs."`
+	List  list  `cmd:"" help:"List the tracked processes."`
+	Reap  reap  `cmd:"" help:"End the tracked processes, and forget those that are gone."`
 }
 
 // pids is the folder of the town that the command runs in.
@@ -112,7 +112,7 @@ func describe(f pidfile.File) string {
 }
 
 type list struct {
-	JSON bool `name:"json" help:"One JSON object a line."`
+	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
 // Run lists the tracked sessions by name.
@@ -153,8 +153,8 @@ func (l *list) Run(env *cli.Env) error {
 
 type reap struct {
 	Session []string      `arg:"" optional:"" help:"The sessions to end (default: all that are tracked)."`
-	Grace   time.Duration `help:"How long they have to end themselves before they are killed (default 5s)." default:"5s" placeholder:"DURATION"`
-	DryRun  bool          `help:"Say what would be done, and do nothing."`
+	Grace   time.Duration `help:"How long they have to exit before they are killed (default 5s)." default:"5s" placeholder:"DURATION"`
+	DryRun  bool          `help:"Print what would be done, and do nothing."`
 }
 
 // Validate refuses a grace that is none.

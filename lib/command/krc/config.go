@@ -14,8 +14,8 @@ import (
 
 type config struct {
 	Show  configShow  `cmd:"" default:"withargs" help:"Show how long events are kept (the default)."`
-	Set   configSet   `cmd:"" help:"Keep events of a type for so long."`
-	Unset configUnset `cmd:"" help:"Keep events of a type as long as by default."`
+	Set   configSet   `cmd:"" help:"Set how long events of a type are kept."`
+	Unset configUnset `cmd:"" help:"Keep events of a type for the default time."`
 	Reset configReset `cmd:"" help:"Go back to the defaults."`
 }
 
@@ -46,8 +46,8 @@ func (c *configShow) Run(env *cli.Env) error {
 }
 
 type configSet struct {
-	What string `arg:"" help:"A type of event, or a pattern with a * for any characters (patrol_*); or default, interval, keep."`
-	To   string `arg:"" help:"For how long: 12h, 3d, 2w. For keep, how many events."`
+	What string `arg:"" help:"A type of event, or a pattern in which * matches any characters (patrol_*); or default, interval, keep."`
+	To   string `arg:"" help:"How long: 12h, 3d, 2w. For keep, how many events."`
 }
 
 // Run changes the policy.
@@ -139,7 +139,7 @@ func (s *size) UnmarshalText(text []byte) error {
 	shift, ok := map[string]uint{"": 0, "b": 0, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib": 20, "g": 30, "gb": 30, "gib": 30}[word[len(number):]]
 	n, err := strconv.ParseInt(number, 10, 32)
 	if err != nil || !ok || n < 0 {
-		return fmt.Errorf("'%s' is no size: it is like 64MiB or 1G", text)
+		return fmt.Errorf("invalid size '%s' (try 64MiB or 1G)", text)
 	}
 	*s = size(n << shift)
 	return nil

@@ -28,14 +28,14 @@ import (
 )
 
 const summary = `
-Keeps the event log (.events.jsonl) at a size that is worth reading. Each type of
-event has a time to live; a prune takes out what has outlived it, while agents go
-on writing. What tells of sessions is carried over to .sessions/archive/, so that
-gt-seance knows every session that ever ran.
+Keeps the event log (.events.jsonl) at a useful size. Each type of event has a time to
+live. A prune removes the events that are older, while agents go on writing. Events
+about the life of sessions are moved to .sessions/archive/, so that gt-seance knows
+every session that ever ran.
 
   gt-krc stats                    what is in the log, and how old it is
-  gt-krc decay                    what it is still worth
-  gt-krc prune --dry-run          what a prune would take out
+  gt-krc decay                    how much the events are still worth
+  gt-krc prune --dry-run          what a prune would remove
   gt-krc config set 'patrol_*' 12h
   gt-krc follow -n 20             the log as it grows, across prunes
 
@@ -59,8 +59,8 @@ type grammar struct {
 	cli.Flags
 	Stats  stats  `cmd:"" default:"withargs" help:"Show what is in the log, by type (the default)."`
 	Decay  decay  `cmd:"" help:"Show what the events are still worth, by type."`
-	Prune  prune  `cmd:"" help:"Take out what has outlived its time."`
-	Rotate rotate `cmd:"" help:"Set the whole log aside, and begin an empty one."`
+	Prune  prune  `cmd:"" help:"Remove the events that are older than their time to live."`
+	Rotate rotate `cmd:"" help:"Move the whole log to the archive, and begin an empty one."`
 	Follow follow `cmd:"" help:"Print events as they are written, across prunes and rotations."`
 	Config config `cmd:"" help:"Show or change how long events are kept."`
 }
@@ -308,8 +308,8 @@ func (c *decay) Run(env *cli.Env) error {
 }
 
 type prune struct {
-	Auto   bool `help:"Only when the interval since the last prune has passed, and without a word unless something was taken out: for a crontab."`
-	DryRun bool `help:"Say what would be taken out, and change nothing."`
+	Auto   bool `help:"Prune only if the interval since the last prune has passed, and print nothing unless events were removed: for a crontab."`
+	DryRun bool `help:"Print what would be removed, and change nothing."`
 	JSON   bool `name:"json" help:"One JSON object."`
 }
 
@@ -443,7 +443,7 @@ func again(err error) error {
 }
 
 type rotate struct {
-	Over size `placeholder:"SIZE" help:"Only a log that is larger: 64MiB, 1GB, …"`
+	Over size `placeholder:"SIZE" help:"Only if the log is larger: 64MiB, 1GB, …"`
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
@@ -493,9 +493,9 @@ func (c *rotate) Run(env *cli.Env) error {
 }
 
 type follow struct {
-	Lines int    `short:"n" default:"10" placeholder:"N" help:"Begin with so many of the last events (default 10)."`
-	Type  string `placeholder:"TYPE" help:"Only events of that type; a * stands for any characters."`
-	JSON  bool   `name:"json" help:"The lines as they stand in the log."`
+	Lines int    `short:"n" default:"10" placeholder:"N" help:"Begin with the last N events (default 10)."`
+	Type  string `placeholder:"TYPE" help:"Only events of this type; * matches any characters."`
+	JSON  bool   `name:"json" help:"Print the lines as they are in the log."`
 }
 
 // Validate refuses a negative number of lines.

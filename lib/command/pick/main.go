@@ -20,22 +20,22 @@ import (
 )
 
 const summary = `
-Shows the sessions that come in on standard input, one JSON object a line as
-gt-seance prints them, finds among them by what is typed, shows what was said in
-each, and prints the id of the one that is taken.
+Shows the sessions on standard input, one JSON object per line as gt-seance prints
+them. Typing narrows the list, a preview shows each conversation, and the id of the
+chosen session is printed.
 
   gt-seance list --json | gt-pick
   gt-seance list --json --outcome crash | gt-pick | xargs gt-seance read
   gt-seance list --json | gt-pick --action enter=resume --action ctrl-y=print
 
-What is typed is looked for in the id, the age, the agent, the address or folder
-and the title; 'word is found as it stands, !word leaves out. With --action, the
-action's name and a tab stand before the id.
+It searches the id, the age, the agent, the address or folder, and the title. 'word
+matches exactly, and !word excludes. With --action, the action's name and a tab are
+printed before the id.
 `
 
 const exitCodes = `
-   0  one was taken
-   1  none was taken, or there was none
+   0  a session was chosen
+   1  none was chosen, or there was none
 `
 
 // Main runs gt-pick and returns its exit code.
@@ -46,10 +46,10 @@ func Main(env *cli.Env) int {
 
 type grammar struct {
 	cli.Flags
-	Action []action `sep:"none" placeholder:"KEY=NAME" help:"A key that takes a session, and what it is for (repeatable). Default: enter."`
+	Action []action `sep:"none" placeholder:"KEY=NAME" help:"A key that chooses a session, and the name of its action (repeatable; default: enter)."`
 }
 
-// action is a key that takes a session, and the word that says so.
+// action is a key that chooses a session, and the name to print for it.
 type action struct{ key, name string }
 
 var actionForm = regexp.MustCompile(`^([a-z][a-z0-9-]*)=([a-z][a-z0-9-]*)$`)
@@ -58,7 +58,7 @@ var actionForm = regexp.MustCompile(`^([a-z][a-z0-9-]*)=([a-z][a-z0-9-]*)$`)
 func (a *action) UnmarshalText(text []byte) error {
 	m := actionForm.FindStringSubmatch(string(text))
 	if m == nil {
-		return fmt.Errorf("'%s' is no action: it is like ctrl-f=fork", text)
+		return fmt.Errorf("invalid action '%s' (try ctrl-f=fork)", text)
 	}
 	a.key, a.name = m[1], m[2]
 	return nil
@@ -70,7 +70,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	// in a job of cron it is not, below a program that collects what we say it is.
 	switch {
 	case !term.IsTerminal(env.Stderr):
-		return cli.Fail(cli.Usage, fmt.Errorf("nobody can pick without a terminal on standard error"), "gt-seance list prints the sessions")
+		return cli.Fail(cli.Usage, fmt.Errorf("picking needs a terminal on standard error"), "gt-seance list prints the sessions")
 	case term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("the sessions have to come in on standard input"), "gt-seance list --json | gt-pick")
 	}

@@ -51,7 +51,7 @@ type grammar struct {
 	State   bool       `help:"Print the situation in one word, and change nothing."`
 	JSON    bool       `name:"json" help:"With --state: print it with every fact behind it."`
 	DryRun  bool       `help:"Print what a session would be told, and change nothing."`
-	Explain bool       `help:"Say on standard error why the text is what it is."`
+	Explain bool       `help:"Explain on standard error how the text was chosen."`
 	Handoff string     `help:"Take this hand-over note instead of the one that waits here; - reads standard input." placeholder:"FILE"`
 }
 

@@ -49,7 +49,7 @@ func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) 
 	case err == nil:
 		return summary.Clean(grown, s.env.Redact), nil
 	case len(stored.Requests) > 0:
-		err = fmt.Errorf("%w; what the conversation said before is told", err)
+		err = fmt.Errorf("%w; using what was read of the conversation before", err)
 	}
 	return stored, err
 }

@@ -16,7 +16,7 @@ type chainOf struct {
 	Of      string `arg:"" name:"id-or-work" help:"A session of the chain, by its id or the beginning of it; or a unit of work: all chains that worked on it."`
 	DOT     bool   `name:"dot" xor:"form" help:"As a graph for Graphviz: gt-seance chain ID --dot | dot -Tsvg."`
 	Mermaid bool   `xor:"form" help:"As a Mermaid flowchart, for Markdown."`
-	JSON    bool   `name:"json" xor:"form" help:"One JSON object a session and line, in the order in which they began."`
+	JSON    bool   `name:"json" xor:"form" help:"One JSON object per line for each session, in the order in which they began."`
 
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }

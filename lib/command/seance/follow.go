@@ -16,10 +16,10 @@ import (
 
 type follow struct {
 	ID    string `arg:"" help:"The session, by its id or the beginning of it."`
-	Last  int    `default:"1" placeholder:"N" help:"Begin with the last N turns (default 1); 0 begins with what comes."`
+	Last  int    `default:"1" placeholder:"N" help:"Begin with the last N turns (default 1); 0 shows only new text."`
 	Tools bool   `help:"Tool calls and their results in full."`
-	Think bool   `help:"What the agent thought, too."`
-	JSON  bool   `name:"json" help:"One JSON object a line."`
+	Think bool   `help:"The agent's thoughts, too."`
+	JSON  bool   `name:"json" help:"One JSON object per line."`
 }
 
 // Validate refuses a negative number of turns.

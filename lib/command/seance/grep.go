@@ -18,18 +18,18 @@ import (
 )
 
 type grep struct {
-	Pattern string `arg:"" help:"A regular expression (RE2), which has to match within a line."`
+	Pattern string `arg:"" help:"A regular expression (RE2), which must match within a line."`
 	Fixed   bool   `short:"F" name:"fixed-strings" xor:"how" help:"PATTERN is plain text, not a regular expression."`
-	Regexp  bool   `short:"E" xor:"how" help:"PATTERN is a regular expression, as it is anyway."`
-	Fold    bool   `short:"i" name:"ignore-case" help:"Small and capital letters are the same."`
-	Tools   bool   `help:"Look into tool calls, their results and thoughts, too."`
-	After   int    `short:"A" name:"after-context" placeholder:"N" help:"And N lines after each."`
-	Before  int    `short:"B" name:"before-context" placeholder:"N" help:"And N lines before each."`
-	Context int    `short:"C" placeholder:"N" help:"And N lines before and after each."`
-	List    bool   `short:"l" name:"list" xor:"form" help:"Only the ids of the sessions."`
-	Count   bool   `short:"c" xor:"form" help:"Only how many lines match, of each session where any does."`
-	Color   string `enum:"auto,always,never" default:"auto" placeholder:"WHEN" help:"Mark what matches: auto (on a terminal), always, never."`
-	JSON    bool   `name:"json" help:"One JSON object a line that matches."`
+	Regexp  bool   `short:"E" xor:"how" help:"PATTERN is a regular expression (the default)."`
+	Fold    bool   `short:"i" name:"ignore-case" help:"Ignore case."`
+	Tools   bool   `help:"Also search tool calls, their results, and thoughts."`
+	After   int    `short:"A" name:"after-context" placeholder:"N" help:"Print N lines after each match."`
+	Before  int    `short:"B" name:"before-context" placeholder:"N" help:"Print N lines before each match."`
+	Context int    `short:"C" placeholder:"N" help:"Print N lines before and after each match."`
+	List    bool   `short:"l" name:"list" xor:"form" help:"Print only the ids of the sessions."`
+	Count   bool   `short:"c" xor:"form" help:"Print only the number of matching lines of each session that has any."`
+	Color   string `enum:"auto,always,never" default:"auto" placeholder:"WHEN" help:"Highlight matches: auto (on a terminal), always, never."`
+	JSON    bool   `name:"json" help:"One JSON object per matching line."`
 
 	selection
 }

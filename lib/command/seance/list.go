@@ -18,10 +18,10 @@ import (
 
 type list struct {
 	selection
-	Limit  *int   `short:"n" aliases:"recent" placeholder:"N" help:"At most so many, the newest (default 20); 0 lists all."`
-	Active bool   `help:"Those first that were at work last, and when that was."`
-	JSON   bool   `name:"json" xor:"form" help:"One JSON object a line."`
-	Format string `placeholder:"TEMPLATE" xor:"form" help:"Each session by a Go template: '{{.ID}} {{.Title}}'; --json shows the fields."`
+	Limit  *int   `short:"n" aliases:"recent" placeholder:"N" help:"Only the newest N (default 20); 0 lists all."`
+	Active bool   `help:"Sort by the last activity, and show when that was."`
+	JSON   bool   `name:"json" xor:"form" help:"One JSON object per line."`
+	Format string `placeholder:"TEMPLATE" xor:"form" help:"Format each session with a Go template: '{{.ID}} {{.Title}}'; --json shows the fields."`
 }
 
 // Validate refuses a negative number of sessions.
@@ -207,9 +207,9 @@ func topic(s *catalog.Session, short func(session.ID) string, narrow bool) strin
 
 type find struct {
 	selection
-	Limit  int  `short:"n" placeholder:"N" help:"At most so many, the newest."`
-	Active bool `help:"Those first that were at work last."`
-	JSON   bool `name:"json" help:"One JSON object a line."`
+	Limit  int  `short:"n" placeholder:"N" help:"Only the newest N."`
+	Active bool `help:"Sort by the last activity."`
+	JSON   bool `name:"json" help:"One JSON object per line."`
 }
 
 // Validate refuses a negative number of sessions.

@@ -24,8 +24,8 @@ event log says of it, and by the conversation that the agent itself keeps.
   gt-seance resume 4f2c81d0
   gt-seance find --outcome crash | xargs -n1 gt-seance show
 
-An outcome is handoff, done, crash or killed; a session whose end nobody noted
-is active while its process runs, and gone when it does not.
+An outcome is handoff, done, crash or killed. A session without a recorded end is
+active while its process runs, and gone afterwards.
 `
 
 const exitCodes = `
@@ -43,15 +43,15 @@ type grammar struct {
 	cli.Flags
 	List     list       `cmd:"" default:"withargs" help:"List sessions, the newest first (the default)."`
 	Find     find       `cmd:"" help:"Print the ids of sessions, for a pipeline."`
-	Show     show       `cmd:"" help:"Show all that is known of one session."`
-	Grep     grep       `cmd:"" help:"Search what was said, in all sessions or some."`
-	Chain    chainOf    `cmd:"" help:"Show the line of sessions that one is in, or that worked on something."`
-	Timeline picture    `cmd:"" help:"Draw who worked when, for the terminal or as a page."`
-	Read     read       `cmd:"" help:"Print what was said in a session, or in a chain of them."`
-	Follow   follow     `cmd:"" help:"Show what is said in a session while it goes on."`
-	Usage    usage      `cmd:"" help:"Add up the tokens that were spent."`
-	Talk     talk       `cmd:"" help:"Ask a session what it knows, and leave no trace of it."`
-	Resume   resumption `cmd:"" help:"Go on with a session, in its folder and by its own agent."`
+	Show     show       `cmd:"" help:"Show everything that is known about a session."`
+	Grep     grep       `cmd:"" help:"Search the conversations of all sessions, or of some."`
+	Chain    chainOf    `cmd:"" help:"Show the chain that a session is in, or the chains that worked on something."`
+	Timeline picture    `cmd:"" help:"Draw who worked when, in the terminal or as a page."`
+	Read     read       `cmd:"" help:"Print the conversation of a session, or of a chain."`
+	Follow   follow     `cmd:"" help:"Show the conversation of a session as it grows."`
+	Usage    usage      `cmd:"" help:"Add up the tokens that were used."`
+	Talk     talk       `cmd:"" help:"Ask a session what it knows, without leaving a trace."`
+	Resume   resumption `cmd:"" help:"Resume a session in its folder, with its own agent."`
 	Tail     ending     `cmd:"" hidden:"" help:"Print what a session's conversation says, for gt-prime."`
-	Pick     picking    `cmd:"" help:"Find a session by its name, folder or age, and go on with it."`
+	Pick     picking    `cmd:"" help:"Find a session by its name, folder or age, and resume it."`
 }

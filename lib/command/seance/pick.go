@@ -12,13 +12,13 @@ import (
 
 type picking struct {
 	selection
-	Force bool `short:"f" help:"Resume also what runs already: both then write into one conversation."`
+	Force bool `short:"f" help:"Resume a session even if it is running. Both then write into one conversation."`
 }
 
 // Run lets a person take a session, and goes on with it.
 func (c *picking) Run(env *cli.Env) error {
 	if !term.IsTerminal(env.Stderr) {
-		return cli.Fail(cli.Usage, errors.New("nobody can pick without a terminal on standard error"), "gt-seance list prints the sessions")
+		return cli.Fail(cli.Usage, errors.New("picking needs a terminal on standard error"), "gt-seance list prints the sessions")
 	}
 	if len(c.Log) > 0 {
 		return cli.Fail(cli.Usage, errors.New("who is picked is gone on with, and so of this machine: no --log"), "gt-seance list --log lists another machine's")
@@ -49,7 +49,7 @@ func (c *picking) Run(env *cli.Env) error {
 	case "print":
 		then.DryRun = true
 	default:
-		return fmt.Errorf("gt-pick said '%s'", action)
+		return fmt.Errorf("gt-pick returned the unknown action '%s'", action)
 	}
 	return then.Run(env)
 }

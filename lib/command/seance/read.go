@@ -39,7 +39,7 @@ func (t *turns) UnmarshalText(text []byte) error {
 		t.to = t.from
 	}
 	if t.from < 0 || t.to < 0 || word == "" || word == "-" || t.to != 0 && t.to < t.from {
-		return fmt.Errorf("'%s' are no turns: they are like 3, 3-7, 3- or -7", word)
+		return fmt.Errorf("invalid turns '%s' (try 3, 3-7, 3- or -7)", word)
 	}
 	return nil
 }
@@ -51,8 +51,8 @@ type read struct {
 	Chain string `placeholder:"ID" xor:"what" help:"All sessions of this chain, from the beginning."`
 	Work  string `placeholder:"UNIT" xor:"what" help:"All sessions that worked on this unit, from the beginning."`
 	Tools bool   `help:"Tool calls and their results in full."`
-	Think bool   `help:"What the agent thought, too."`
-	JSON  bool   `name:"json" help:"One JSON object a line, of all there is."`
+	Think bool   `help:"The agent's thoughts, too."`
+	JSON  bool   `name:"json" help:"One JSON object per line, with everything."`
 }
 
 // Validate refuses what names no session, or two.
@@ -91,7 +91,7 @@ func (c *read) Run(env *cli.Env) error {
 			from = max(n-c.Last+1, 1)
 		}
 		if origin := all.Apart(s); origin != nil && from == 1 && c.Last == 0 {
-			env.Hint("it goes on from session %s; gt-seance read %s prints what was said before", origin.ID, origin.ID)
+			env.Hint("it continues session %s; gt-seance read %s prints the conversation before", origin.ID, origin.ID)
 		}
 		p := c.page(env, s, out)
 		if len(found) > 1 && !c.JSON {

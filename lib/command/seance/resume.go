@@ -19,9 +19,9 @@ import (
 
 type resumption struct {
 	ID     string `arg:"" help:"The session, by its id or the beginning of it."`
-	Fork   bool   `help:"Go on with a copy, and leave the session as it is."`
-	Force  bool   `short:"f" help:"Also when the session runs: both then write into one conversation."`
-	DryRun bool   `short:"n" help:"Print the command and do nothing."`
+	Fork   bool   `help:"Resume a copy, and leave the session as it is."`
+	Force  bool   `short:"f" help:"Resume even if the session is running. Both then write into one conversation."`
+	DryRun bool   `short:"n" help:"Print the command, and do nothing."`
 }
 
 // Run turns into the session's agent.
@@ -134,7 +134,7 @@ func worked(s *catalog.Session, dir string) bool {
 
 func (g continuation) impossible(s *catalog.Session, fork bool) error {
 	if s.SubagentOf != "" {
-		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, and goes on with its session only", s.ID),
+		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, which can be resumed only with its session", s.ID),
 			fmt.Sprintf("gt-seance resume %s goes on with the session that it worked for", s.SubagentOf))
 	}
 	what := "go on with a session"

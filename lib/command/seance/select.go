@@ -30,16 +30,16 @@ type selection struct {
 	Role    string `placeholder:"ROLE" help:"Of agents in this role: crew, polecat, witness, refinery, mayor, …" group:"Which sessions"`
 	Rig     string `placeholder:"RIG" help:"Of agents in this rig." group:"Which sessions"`
 	Work    string `placeholder:"UNIT" help:"That worked on this unit." group:"Which sessions"`
-	Chain   string `placeholder:"ID" help:"Of this chain, by its id, that of any session in it, or the beginning of one." group:"Which sessions"`
-	Outcome string `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active, gone." group:"Which sessions"`
+	Chain   string `placeholder:"ID" help:"In this chain, by the chain's id, that of any session in it, or the beginning of one." group:"Which sessions"`
+	Outcome string `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active or gone." group:"Which sessions"`
 	Host    string `placeholder:"NAME" help:"That ran on this machine." group:"Which sessions"`
-	Since   moment `placeholder:"WHEN" help:"At work then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions"`
+	Since   moment `placeholder:"WHEN" help:"Active then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions"`
 	Until   moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions"`
 	CWD     string `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions"`
 	Here    bool   `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions"`
 	Live    bool   `help:"Running now." group:"Which sessions"`
-	Town    bool   `help:"That the event log of this town knows." group:"Which sessions"`
-	All     bool   `short:"a" help:"Subagents too, and as many as there are." group:"Which sessions"`
+	Town    bool   `help:"In the event log of this town." group:"Which sessions"`
+	All     bool   `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions"`
 
 	strangers []*catalog.Session // that run, and of which no more is known; see discover
 
@@ -318,7 +318,7 @@ func (m *moment) UnmarshalText(text []byte) error {
 		m.ago = max(d, 1) // 0d is a moment too
 		return nil
 	}
-	return fmt.Errorf("'%s' is no time: it is like 24h, 7d, 2026-01-17 or 2026-01-17T15:04:05Z", word)
+	return fmt.Errorf("invalid time '%s' (try 24h, 7d, 2026-01-17 or 2026-01-17T15:04:05Z)", word)
 }
 
 func (m moment) before(now time.Time) time.Time {

@@ -139,7 +139,7 @@ func portrait(env *cli.Env, d detail) string {
 	line("Actor", s.Actor)
 	line("Agent", strings.TrimSpace(s.Agent+" "+s.Version))
 	if s.Headless {
-		line("Headless", "yes, nobody sat in front of it")
+		line("Headless", "yes, it ran without a person")
 	}
 	line("Role", s.Role)
 	line("Rig", s.Rig)

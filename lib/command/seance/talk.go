@@ -22,8 +22,8 @@ import (
 
 type talk struct {
 	ID     string `arg:"" help:"The session, by its id or the beginning of it."`
-	Prompt string `arg:"" optional:"" help:"What is asked; - reads it from standard input. Without it each line of standard input is a question."`
-	DryRun bool   `short:"n" help:"Print the command that would ask, which takes the question on standard input."`
+	Prompt string `arg:"" optional:"" help:"The question; - reads it from standard input. Without it, each line of standard input is a question."`
+	DryRun bool   `short:"n" help:"Print the command that would ask. It takes the question on standard input."`
 	JSON   bool   `name:"json" help:"One JSON object with the answer."`
 }
 
@@ -49,7 +49,7 @@ func (c *talk) Run(env *cli.Env) error {
 		return err
 	}
 	if s.SubagentOf != "" {
-		return cli.Fail(cli.No, fmt.Errorf("session %s is a subagent, and none that can be asked", s.ID),
+		return cli.Fail(cli.No, fmt.Errorf("session %s is a subagent, which cannot be asked", s.ID),
 			fmt.Sprintf("gt-seance talk %s asks the session that it worked for", s.SubagentOf))
 	}
 	p, err := c.predecessor(env, s)

@@ -19,10 +19,10 @@ import (
 
 type picture struct {
 	selection
-	Limit *int   `short:"n" placeholder:"N" help:"At most so many, the newest (default 200); 0 draws all."`
-	By    string `enum:",actor,folder,agent,session" default:"" placeholder:"WHAT" help:"What a lane is for: actor, folder, agent or session. Without it an actor; in a terminal a session, where there are few."`
-	HTML  string `name:"html" placeholder:"FILE" type:"path" help:"As a page that opens in a browser; - is standard output."`
-	SVG   string `name:"svg" placeholder:"FILE" type:"path" help:"As an image; - is standard output."`
+	Limit *int   `short:"n" placeholder:"N" help:"Only the newest N (default 200); 0 draws all."`
+	By    string `enum:",actor,folder,agent,session" default:"" placeholder:"WHAT" help:"One lane for each actor, folder, agent or session (default: actor; in a terminal session, if there are few)."`
+	HTML  string `name:"html" placeholder:"FILE" type:"path" help:"Write a page for a browser; - is standard output."`
+	SVG   string `name:"svg" placeholder:"FILE" type:"path" help:"Write an image; - is standard output."`
 }
 
 // Validate refuses what cannot be drawn.

@@ -16,11 +16,11 @@ import (
 )
 
 type usage struct {
-	ID    string `arg:"" optional:"" help:"The session, by its id or the beginning of it; without one, all there are."`
+	ID    string `arg:"" optional:"" help:"The session, by its id or the beginning of it (default: all)."`
 	Chain string `placeholder:"ID" help:"All sessions of this chain."`
 	Work  string `placeholder:"UNIT" help:"All sessions that worked on this unit."`
-	Each  bool   `help:"A line for each session, too."`
-	JSON  bool   `name:"json" help:"One JSON object a line."`
+	Each  bool   `help:"Add a line for each session."`
+	JSON  bool   `name:"json" help:"One JSON object per line."`
 }
 
 // spending is what a session, or all, spent on a model.

@@ -167,7 +167,7 @@ func TestNoState(t *testing.T) {
 		state place.State
 		want  string
 	}{
-		"none":               {place.Nowhere, "there is no HOME"},
+		"none":               {place.Nowhere, "HOME is not set"},
 		"in the project":     {place.State(filepath.Join(dir, "state")), "gt's own state lies in it"},
 		"the project itself": {place.State(dir), "gt's own state lies in it"},
 		"for others":         {place.State(open), "can write to it"},

@@ -264,7 +264,7 @@ func FromSessionName(name string, p Prefixes) (Identity, error) {
 	}
 	// A name that is not valid in an address (empty, "../x") belongs to nobody.
 	if back, err := Parse(id.Address()); err != nil || back != id {
-		return Identity{}, fmt.Errorf("the session name '%s' names nobody", name)
+		return Identity{}, fmt.Errorf("the session name '%s' does not name an agent", name)
 	}
 	return id, nil
 }

@@ -123,7 +123,7 @@ func TestAmbiguousSessionNames(t *testing.T) {
 		"gastown/polecats/refinery":  "ambiguous",
 		"gastown/polecats/crew-max":  "ambiguous",
 		"gastown/polecats/tools-nux": "ambiguous", // is nux of tools
-		"gastown/polecats/crew-":     "names nobody",
+		"gastown/polecats/crew-":     "does not name an agent",
 		"central/polecats/mayor":     "ambiguous", // is the mayor
 		"central/polecats/boot":      "ambiguous",
 		"gastown/polecats/v1.2":      "tmux replaces",

@@ -114,7 +114,7 @@ func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 	}
 	switch {
 	case errors.Is(err, atomicfile.ErrTooLarge):
-		return "", cli.Fail(cli.IO, err, "what is long belongs into a file that the note names")
+		return "", cli.Fail(cli.IO, err, "put a long text into a file and name the file in the note")
 	case err != nil:
 		return "", cli.Fail(cli.IO, fmt.Errorf("this sandbox lets neither gt's state nor the project be written: %w; %w", own, err),
 			"nothing was saved; say what matters in your answer")
