@@ -1,21 +1,21 @@
 #!/bin/sh
-# Runs gt's checks: a line a step with its time, the outcome in the last one. What the
-# tests need and is not here it installs where nobody has to be asked (as root, or with
-# CI=true); elsewhere it prints the one command that does.
+# Runs gt's checks. It prints a line with the time for each step, and the result in the
+# last line. It installs programs that the tests need if it can do that without asking (as
+# root, or with CI=true). Otherwise it prints the command that installs them.
 #
-#   ./test.sh            minutes: all that needs no client from npm, a sample of the
-#                        sweeps, and Claude's main story where Claude Code is there
-#   ./test.sh --ci       what has to pass before a change lands: .ci/run
-#   ./test.sh --all      everything, an hour or more: every client's stories, every kill
-#                        and fault, and all mistakes put back, each of which a test has
-#                        to notice (GT_THOROUGH=1 says the same)
-#   … --only 'vet|fmt'   the steps with such names
+#   ./test.sh            takes minutes: everything that needs no client from npm, a sample
+#                        of the sweeps, and Claude's main story if Claude Code is installed
+#   ./test.sh --ci       what must pass before a change lands: .ci/run
+#   ./test.sh --all      everything, an hour or more: the stories of every client, every
+#                        kill and fault, and all mistakes put back, each of which a test
+#                        must notice (the same with GT_THOROUGH=1)
+#   … --only 'vet|fmt'   only the steps whose names match
 #
-#   GT_E2E=required      a missing client, or Chromium, is a failure, not a
-#                        reason to skip
+#   GT_E2E=required      a missing client, or Chromium, is a failure and not a reason to
+#                        skip
 #   GT_FAULTS=required   the same for strace and the right to trace
-#   GT_BASE=main         which branch a change is compared with, for --ci to know whose
-#                        stories it can touch
+#   GT_BASE=main         the branch that --ci compares with, to know whose stories the
+#                        change can affect
 set -eu
 
 main() {
@@ -27,7 +27,7 @@ main() {
 	esac
 	provide
 	forget
-	# Not go run, which would not pass on that it is to end.
+	# Not go run, which does not forward signals.
 	check=$(mktemp -d)
 	trap 'rm -rf "$check"' EXIT
 	go build -o "$check/check" ./internal/check || die "the checks do not build"
@@ -36,7 +36,7 @@ main() {
 	return $code
 }
 
-# provide sees to it that the programs are there that the tests run.
+# provide installs the programs that the tests need, or says how to.
 provide() {
 	command -v go >/dev/null || die "Go is missing; ./install.sh says how to get it"
 	commands='' packages=''
@@ -68,13 +68,13 @@ provide() {
 	else
 		get="install with your package manager:$commands"
 	fi
-	say "the tests lack$commands; to get it: $get"
+	say "the tests need$commands; to install: $get"
 	case $commands in
-	*' git'* | *' tmux'*) die "nothing works without git and tmux" ;;
+	*' git'* | *' tmux'*) die "the tests cannot run without git and tmux" ;;
 	esac
 }
 
-# lack notes the packages of a command that is not here.
+# lack records the packages of a command that is not installed.
 lack() {
 	command -v "$1" >/dev/null && return
 	commands="$commands $1"
@@ -82,7 +82,8 @@ lack() {
 	packages="$packages $*"
 }
 
-# forget drops what a surrounding session would tell the programs under test.
+# forget unsets variables of a surrounding session, which would affect the programs under
+# test.
 forget() {
 	for name in $(env | sed -n -E 's/^((GT|CLAUDE|ANTHROPIC|TMUX)[A-Z0-9_]*)=.*/\1/p'); do
 		case $name in

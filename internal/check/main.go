@@ -1,13 +1,13 @@
-// Check runs every check that gt has, as test.sh starts it: the steps beside one
-// another where the machine has room, each with its time, and of one that failed all
-// that it printed, in one piece. The last line says what became of all.
+// Check runs gt's checks for test.sh. It runs as many steps at a time as there are
+// processors, prints a line with the time for each, and all output of a step that fails.
+// The last line is the result.
 //
-//	check        what a newcomer runs: all that needs no client from npm, a sample
-//	             of the sweeps, and Claude's main story where Claude Code is there
-//	check -ci    what has to pass before a change lands
+//	check        for newcomers: everything that needs no client from npm, a sample of
+//	             the sweeps, and Claude's main story if Claude Code is installed
+//	check -ci    what must pass before a change lands
 //	check -all   everything: all stories, all points, all mistakes
 //
-// -only 'vet|gofmt' runs the steps with such names.
+// -only 'vet|gofmt' runs only the steps whose names match.
 package main
 
 import (
@@ -43,12 +43,12 @@ const (
 type step struct {
 	name    string                 // a word or two
 	proves  string                 // what it checks, for a reader who does not know the name
-	from    mode                   // the least mode that has it
-	run     func(*printer) error   // prints what it has to say
-	figures bool                   // its output is shown where it passes, too
+	from    mode                   // the smallest mode that includes it
+	run     func(*printer) error   // writes its output to the printer
+	figures bool                   // its output is shown even if it passes
 	missing func() (reason string) // why it cannot run here; with CI=true that is a failure
 	spare   bool                   // it may be missing even with CI=true
-	waits   bool                   // it mostly waits, so it takes nobody's turn
+	waits   bool                   // it mostly waits, so it does not occupy a processor
 }
 
 func (s step) String() string {
@@ -58,7 +58,7 @@ func (s step) String() string {
 	return s.name + ": " + s.proves
 }
 
-// printer takes what a step prints.
+// printer collects the output of a step.
 type printer struct {
 	bytes.Buffer
 	ctx context.Context
@@ -69,22 +69,22 @@ func (p *printer) command(dir string, env []string, name string, args ...string)
 	cmd := exec.CommandContext(p.ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = &p.Buffer, &p.Buffer
-	// One that is told to end takes with it what it started.
+	// A process group, so that the programs which it started are stopped, too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	return cmd.Run()
 }
 
-// goTest runs tests, without what a step of its own vets.
+// goTest runs tests without vet, which has its own step.
 func (p *printer) goTest(args ...string) error {
 	return p.command(".", nil, "go", append([]string{"test", "-vet", "off"}, args...)...)
 }
 
 func main() {
-	landing := flag.Bool("ci", false, "what has to pass before a change lands")
-	only := flag.String("only", "", "only the steps whose names match this expression")
-	everything := flag.Bool("all", false, "all stories, all points, all mistakes")
+	landing := flag.Bool("ci", false, "run what must pass before a change lands")
+	only := flag.String("only", "", "run only the steps whose names match this regular expression")
+	everything := flag.Bool("all", false, "run all stories, all points, all mistakes")
 	flag.Parse()
 	how := quick
 	switch {
@@ -161,7 +161,7 @@ func runAll(ctx context.Context, b *board, all []step) []result {
 	return results
 }
 
-// What became of a step.
+// The outcomes of steps.
 const (
 	ok      = "ok"
 	failed  = "FAILED"
@@ -204,7 +204,7 @@ func (b *board) do(ctx context.Context, s step) result {
 	}
 	var lines []string
 	for line := range strings.Lines(p.String()) {
-		// What go test says of a package is wanted by who reads of a machine's run.
+		// In CI, the log also lists the packages that passed.
 		if show || strings.HasPrefix(line, "ok  \t") && os.Getenv("CI") == "true" {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}

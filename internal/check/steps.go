@@ -13,10 +13,10 @@ import (
 
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
-// apart are the packages of tests that have a step of their own.
+// apart lists the test packages that have their own step.
 var apart = []string{"gt", "gt/attacks", "gt/faults", "gt/mutants"}
 
-// steps are all checks, those that take longest first.
+// steps returns all checks, the longest first.
 func steps(how mode) []step {
 	sample := func(flags ...string) []string {
 		if how == all {
@@ -38,7 +38,7 @@ func steps(how mode) []step {
 			return p.goTest("-timeout", "20m", "./attacks")
 		}},
 		{name: "mutants", proves: "mistakes, put back one at a time", from: ci, figures: true, run: func(p *printer) error {
-			// All of them take half an hour: a twelfth, another one each day.
+			// All of them take half an hour, so CI runs a twelfth: another one each day.
 			of, turn := 12, day()%12
 			if how == all {
 				of, turn = 1, 0
@@ -69,7 +69,7 @@ func steps(how mode) []step {
 		{name: "bench/redact", proves: "the table of secrets, judged by the rules of a scanner", missing: cannotHave("the scanner", "bench/redact", "mod", "download"), run: module("bench/redact")},
 		{name: "bench/sqlite", proves: "the reader of SQLite files, judged by SQLite", missing: cannotHave("SQLite", "bench/sqlite", "mod", "download"), run: module("bench/sqlite")},
 		{name: "go vet", proves: "for this system and for macOS", run: func(p *printer) error {
-			// With the tag, for no file is there only without it.
+			// With the tag, because no file is excluded by it.
 			return errors.Join(p.command(".", nil, "go", "vet", "-tags", "e2e", "./..."),
 				p.command(".", []string{"GOOS=darwin"}, "go", "vet", "./..."))
 		}},
@@ -97,27 +97,29 @@ func compiler() string {
 	return "cc"
 }
 
-// cannotHave returns what says that something has to be fetched and cannot be.
+// cannotHave returns a function that runs a go command which fetches something. The
+// function returns why that failed, or "".
 func cannotHave(what, dir string, args ...string) func() string {
 	return func() string {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Sprintf("%s cannot be had: %v\n%s", what, err, out)
+			return fmt.Sprintf("cannot fetch %s: %v\n%s", what, err, out)
 		}
 		return ""
 	}
 }
 
-// module checks a module of its own, so that gt does not depend on what judges it.
+// module returns a check of a separate module, so that gt does not depend on the programs
+// that it is compared with.
 func module(dir string) func(*printer) error {
 	return func(p *printer) error {
 		return errors.Join(p.command(dir, nil, "go", "vet", "./..."), p.command(dir, nil, "go", "test", "./..."))
 	}
 }
 
-// figures runs tests whose figures are wanted also where all is well, without the
-// comings and goings of go test -v.
+// figures runs tests whose figures are shown even if they pass, without the other output of
+// go test -v.
 func figures(p *printer, args ...string) error {
 	all := &printer{ctx: p.ctx}
 	err := all.goTest(append([]string{"-v"}, args...)...)

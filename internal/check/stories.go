@@ -16,14 +16,14 @@ import (
 	"gt/e2e/client"
 )
 
-// atOnce is how many stories are told at a time: they wait for most of it.
+// atOnce is how many stories run at a time. They wait most of the time.
 const atOnce = "3"
 
 func day() int { return int(time.Now().Unix() / (24 * 60 * 60)) }
 
-// stories runs those of the end-to-end tests that are to be run, and again those
-// that fail: the clients are others' programs, and do not always do the same. What
-// fails twice has failed.
+// stories runs the end-to-end tests of the mode. It runs those that fail a second time,
+// because the clients are other people's programs and do not always do the same. A story
+// that fails twice has failed.
 func stories(p *printer, how mode) error {
 	if how == quick {
 		if _, err := client.Installed("claude"); err != nil {
@@ -35,7 +35,7 @@ func stories(p *printer, how mode) error {
 	cmd.Stderr = p
 	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("the stories cannot be listed: %w", err)
+		return fmt.Errorf("cannot list the stories: %w", err)
 	}
 	var tests []string
 	for line := range strings.Lines(string(out)) {
@@ -64,7 +64,7 @@ func stories(p *printer, how mode) error {
 	}
 	p.WriteString(report)
 	if len(failed) == 0 {
-		return err // it does not build, or was told to end
+		return err // it does not build, or was stopped
 	}
 	fmt.Fprintf(p, "failed: %s; once more\n", strings.Join(failed, ", "))
 	again, _, report, err := tell(p, failed)
@@ -88,8 +88,8 @@ func or(s, other string) string {
 	return s
 }
 
-// tell runs stories, and returns those that failed, how many passed, and what the
-// failing ones printed.
+// tell runs stories. It returns those that failed, how many passed, and the output of the
+// failed ones.
 func tell(p *printer, names []string) (failed []string, passed int, report string, err error) {
 	var patterns []string
 	for _, name := range names {
@@ -137,9 +137,8 @@ func tell(p *printer, names []string) (failed []string, passed int, report strin
 	return failed, passed, report, err
 }
 
-// changed are the files that differ from the branch that the change is for, and
-// what that is: GT_BASE, else origin/main or main, where it is not itself what is
-// checked.
+// changed returns the files that differ from the target branch of the change, and the name
+// of that branch: GT_BASE, or else origin/main or main, unless that is what is checked.
 func changed() (files []string, base string, err error) {
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", args...).Output()
@@ -147,7 +146,7 @@ func changed() (files []string, base string, err error) {
 	}
 	head, err := git("rev-parse", "HEAD")
 	if err != nil {
-		return nil, "", errors.New("this is no git repository")
+		return nil, "", errors.New("this is not a git repository")
 	}
 	for _, name := range []string{os.Getenv("GT_BASE"), "origin/main", "main"} {
 		if name == "" {
@@ -163,5 +162,5 @@ func changed() (files []string, base string, err error) {
 		}
 		return strings.Fields(out), name, nil
 	}
-	return nil, "", errors.New("there is no other main to compare with")
+	return nil, "", errors.New("there is no main branch to compare with")
 }
