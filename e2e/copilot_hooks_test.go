@@ -240,7 +240,7 @@ func TestCopilotClear(t *testing.T) {
 // S0-4 S0-6 S0-15 S0-25 S1-2 S1-3 S1-4 S1-49 S1-53 S1-59 S1-61 S1-62
 func TestCopilotHandover(t *testing.T) {
 	w := hookedCopilot(t)
-	watch := argv.Watch(w.home)
+	watch := argv.Watch(w.home, argv.Shortest)
 	p := w.open("max", "copilot", "--allow-all-tools", "--no-custom-instructions", "-i", "good morning")
 	p.awaitScreen("ANSWER to good morning")
 	old := w.latest()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gt/e2e/argv"
 	"gt/e2e/model"
@@ -142,7 +143,11 @@ func handoverStory(w *world, start func() *pane) {
 		}
 		return model.Reply{}
 	})
-	watch, traced := argv.Watch(w.home), w.traceServer()
+	traced, pause := w.traceServer(), argv.Shortest
+	if traced != nil {
+		pause = 20 * time.Millisecond // the trace misses none; this sees the names that a process gives itself
+	}
+	watch := argv.Watch(w.home, pause)
 	p := start()
 	w.tmux("set-environment", "-t", "=max:", "KEPT", "yes")
 	before := p.get("#{session_id} #{session_name} #{session_created} #{pane_id} #{session_windows} #{window_panes}")
@@ -225,7 +230,9 @@ func handoverStory(w *world, start func() *pane) {
 	}
 
 	seen, rounds := watch.Stop()
-	seen = append(seen, traced()...)
+	if traced != nil {
+		seen = append(seen, traced()...)
+	}
 	typed := 0
 	for _, process := range seen {
 		if process.Has(w.key) {
@@ -247,12 +254,12 @@ func handoverStory(w *world, start func() *pane) {
 }
 
 // traceServer starts the world's tmux server under strace, where that is to be
-// had, and returns what reads the programs started below it.
+// had, and returns what reads the programs started below it, nil without strace.
 func (w *world) traceServer() (programs func() []argv.Process) {
 	w.t.Helper()
 	if !argv.Tracing() {
 		w.t.Log("without strace: a process that is very short may pass unseen")
-		return func() []argv.Process { return nil }
+		return nil
 	}
 	trace, prefix := argv.NewTrace(w.root)
 	args := append(append(prefix, "tmux"), w.tmuxArgs([]string{"-D"})...)

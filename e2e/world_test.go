@@ -271,10 +271,14 @@ func (w *world) look(name string) string {
 	return name
 }
 
+// glance is the pause between two looks at what a story waits for. A look at a screen
+// starts tmux; with shorter pauses the stories keep a processor from the clients.
+const glance = 50 * time.Millisecond
+
 // until waits for a condition, and fails the test when it does not come.
 func (w *world) until(what string, cond func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(patience); !cond(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !cond(); time.Sleep(glance) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("waited %v in vain until %s", patience, what)
 		}

@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	surroundings "gt/internal/world"
 )
 
 // fact is something that the predecessor knew. What it says holds marker, a
@@ -279,6 +282,7 @@ func (w *writer) code(lines int) string {
 type world struct {
 	dir        string // everything lies below it
 	home       string
+	person     []string // the environment of whose home that is
 	repo       string
 	session    string
 	transcript string
@@ -293,13 +297,11 @@ const sessionID = "5e55104a-0000-4000-8000-000000000001"
 // newWorld makes the repository as it was when the session began.
 func newWorld(dir string) (*world, error) {
 	w := &world{dir: dir, home: filepath.Join(dir, "home"), repo: filepath.Join(dir, "ledger"), session: sessionID}
-	for _, d := range []string{w.home, w.repo} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return nil, err
-		}
+	if err := os.MkdirAll(w.repo, 0o755); err != nil {
+		return nil, err
 	}
-	config := "[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"
-	if err := os.WriteFile(filepath.Join(w.home, ".gitconfig"), []byte(config), 0o600); err != nil {
+	var err error
+	if w.person, err = surroundings.Person(w.home); err != nil {
 		return nil, err
 	}
 	if err := w.git("init", "-q"); err != nil {
@@ -335,9 +337,7 @@ func (w *world) git(args ...string) error {
 
 // environ is a person's, without anything of the one who runs the benchmark.
 func (w *world) environ(more ...string) []string {
-	return append([]string{
-		"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "GOMAXPROCS=2",
-	}, more...)
+	return append(append(slices.Clip(w.person), "GOMAXPROCS=2"), more...)
 }
 
 // repository leaves the repository as the session left it.

@@ -6,7 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
+
+	surroundings "gt/internal/world"
 )
 
 // world is a machine with a repository, a long session's transcript, and towns
@@ -15,6 +18,7 @@ type world struct {
 	dir        string // everything lies below it
 	bin        string
 	home       string
+	person     []string // the environment of whose home that is
 	repo       string
 	transcript string
 	git        string
@@ -71,11 +75,7 @@ func (w *world) makeRepo() error {
 	if w.git, err = exec.LookPath("git"); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(w.home, 0o700); err != nil {
-		return err
-	}
-	config := "[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"
-	if err := os.WriteFile(filepath.Join(w.home, ".gitconfig"), []byte(config), 0o600); err != nil {
+	if w.person, err = surroundings.Person(w.home); err != nil {
 		return err
 	}
 	// Files as old as the index are read again by each git status.
@@ -110,10 +110,9 @@ func (w *world) makeRepo() error {
 // environ is what a client gives its hooks, without anything of the one who
 // runs the benchmark. state is the folder that holds the personal town.
 func (w *world) environ(state string, more ...string) []string {
-	return append([]string{
-		"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "SHELL=/bin/sh", "GIT_CONFIG_NOSYSTEM=1",
-		"XDG_STATE_HOME=" + state, "CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_ENV_FILE=" + filepath.Join(w.dir, "env.sh"),
-	}, more...)
+	env := append(slices.Clip(w.person),
+		"XDG_STATE_HOME="+state, "CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_ENV_FILE="+filepath.Join(w.dir, "env.sh"))
+	return append(env, more...)
 }
 
 type object = map[string]any
@@ -160,7 +159,7 @@ func (w *world) startTmux() error {
 	}
 	socket := filepath.Join(w.dir, "tmux")
 	c := exec.Command(w.tmux, "-S", socket, "-f", "/dev/null", "new-session", "-d", "-s", "bench", "sleep 86400")
-	c.Dir, c.Env = w.repo, w.environ(w.dir, "TERM=screen-256color")
+	c.Dir, c.Env = w.repo, w.environ(w.dir)
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("tmux: %w\n%s", err, out)
 	}

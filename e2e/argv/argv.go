@@ -44,8 +44,13 @@ type Watcher struct {
 	rounds  int
 }
 
-// Watch starts watching the processes whose HOME is home.
-func Watch(home string) *Watcher {
+// Shortest is the pause between two looks that sees most of the short processes. It
+// takes most of a processor.
+const Shortest = 500 * time.Microsecond
+
+// Watch starts watching the processes whose HOME is home, with a pause between two
+// looks.
+func Watch(home string, pause time.Duration) *Watcher {
 	w := &Watcher{
 		mark: []byte("\x00HOME=" + home + "\x00"), stop: make(chan struct{}), done: make(chan struct{}),
 		foreign: map[int]bool{}, ours: map[int]bool{}, seen: map[string]bool{},
@@ -58,7 +63,7 @@ func Watch(home string) *Watcher {
 				return
 			default:
 				w.look()
-				time.Sleep(500 * time.Microsecond) // leaves the processor to those it watches
+				time.Sleep(pause) // leaves the processor to those it watches
 			}
 		}
 	}()

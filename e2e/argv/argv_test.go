@@ -13,7 +13,7 @@ import (
 // the stories look for, a tmux client among them, do.
 func TestWatch(t *testing.T) {
 	home := t.TempDir()
-	w := Watch(home)
+	w := Watch(home, Shortest)
 	const runs = 100
 	for i := range runs {
 		cmd := exec.Command("tmux", "-L", "gt-e2e-nobody", "has-session", "-t", fmt.Sprint("run-", i))
