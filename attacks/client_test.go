@@ -12,9 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -29,6 +31,7 @@ func init() {
 		"relaunch": relaunch,
 		"listen":   listen,
 		"hold":     hold,
+		"exchange": exchange,
 	}
 }
 
@@ -147,6 +150,42 @@ func hold(args []string) int {
 	said, _ := json.Marshal(got)
 	fmt.Printf("ready %s\n", said)
 	io.Copy(io.Discard, os.Stdin)
+	return 0
+}
+
+// exchange puts something else in the place of each of some paths and takes it away
+// again, as often as it can, until its input ends: a link to the folder that is its
+// first argument, or a pipe where that is empty. It says at the end how often it did.
+func exchange(args []string) int {
+	bait := func(path string) error { return os.Symlink(args[0], path) }
+	if args[0] == "" {
+		bait = func(path string) error { return syscall.Mkfifo(path, 0o600) }
+	}
+	runtime.GOMAXPROCS(1) // the other processor is for who is attacked
+	var ended atomic.Bool
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		ended.Store(true)
+	}()
+	fmt.Println("ready")
+	n := 0
+	for ; !ended.Load(); n++ {
+		path := args[1+n%(len(args)-1)]
+		if os.Rename(path, path+".own") != nil {
+			continue
+		}
+		if bait(path) == nil {
+			if n%20 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			os.Remove(path)
+		}
+		if os.Rename(path+".own", path) != nil { // somebody made a new one
+			os.RemoveAll(path)
+			os.Rename(path+".own", path)
+		}
+	}
+	fmt.Println(n)
 	return 0
 }
 

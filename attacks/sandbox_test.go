@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -311,13 +312,10 @@ func TestSandboxInTown(t *testing.T) {
 // no link, and waits for no pipe.
 func TestSandboxExchanges(t *testing.T) {
 	const crew = "town/demo/crew/max"
-	swap := func(name, bait string) string {
-		return fmt.Sprintf("while :; do mv %[1]s %[1]s.own; %[2]s %[1]s; rm %[1]s; mv %[1]s.own %[1]s; done", name, bait)
-	}
-	for name, loop := range map[string]string{
-		"links": swap("$TOWN/mail", "ln -s $OUT") + " & " + swap(".runtime", "ln -s $OUT") + " & " + swap("$TOWN/.runtime", "ln -s $OUT"),
-		"deep":  swap("$TOWN/mail/demo/crew/max/new", "ln -s $OUT") + " & " + swap("$TOWN/mail/demo", "ln -s $OUT"),
-		"pipes": swap("$TOWN/mail", "mkfifo") + " & " + swap(".runtime", "mkfifo") + " & " + swap("$TOWN/mail/demo/crew/max/new", "mkfifo"),
+	for name, paths := range map[string][]string{
+		"links": {"town/mail", crew + "/.runtime", "town/.runtime"},
+		"deep":  {"town/mail/demo/crew/max/new", "town/mail/demo"},
+		"pipes": {"town/mail", crew + "/.runtime", "town/mail/demo/crew/max/new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -335,8 +333,12 @@ func TestSandboxExchanges(t *testing.T) {
 			c.typed(crew, own+"1", "gt-mail", "send", "self", "-s", "first", "-m", "x")
 			w.must(crew, "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
 			before := w.listing("out")
-			w.sandbox("town").with("OUT="+w.at("out"), "TOWN="+w.at("town")).beside(crew, true, "sh", "-c", "echo ready; { "+loop+"; } 2>/dev/null & read x")
-			for range 20 {
+			bait := w.at("out")
+			if name == "pipes" {
+				bait = ""
+			}
+			ended := w.exchanged("town", bait, paths...)
+			for range 8 {
 				w.run(crew, "", "gt-mail", "send", "self", "-s", "more", "-m", "x")
 				w.run(crew, "", "gt-mail")
 				w.run(crew, "", "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
@@ -352,10 +354,32 @@ func TestSandboxExchanges(t *testing.T) {
 					}
 				}
 			}
+			ended()
 			if changed := changes(before, w.listing("out")); changed != "" {
 				t.Errorf("they wrote through it: %s", changed)
 			}
 		})
+	}
+}
+
+// exchanged has an agent in its sandbox exchange paths for links to a folder, or for
+// pipes, until it is told to end. Less than a hundred times is no attack.
+func (w *world) exchanged(dir, bait string, paths ...string) (ended func()) {
+	w.Helper()
+	args := []string{self(), "exchange", bait}
+	for _, path := range paths {
+		args = append(args, w.at(path))
+	}
+	c := w.sandbox(dir).beside(dir, true, args...)
+	return func() {
+		w.Helper()
+		c.input.Close()
+		line, _ := c.said.ReadString('\n')
+		if n, err := strconv.Atoi(strings.TrimSpace(line)); n < 100 {
+			w.Errorf("this is no attack: it exchanged %d, %v", n, err)
+		}
+		w.Logf("exchanged %s times", strings.TrimSpace(line))
+		c.stop()
 	}
 }
 
@@ -375,16 +399,15 @@ func TestSandboxExchangesArchive(t *testing.T) {
 	}
 	w.put("lines", log.String())
 	before := w.listing("out")
-	const swap = "while :; do mv %[1]s %[1]s.own; ln -s $OUT %[1]s; rm %[1]s; mv %[1]s.own %[1]s; done"
-	loop := fmt.Sprintf(swap, "$TOWN/.sessions/archive") + " & " + fmt.Sprintf(swap, "$TOWN/.sessions")
 	w.must("town", "gt-seance", "list")
 	w.must("town", "mkdir", "-p", ".sessions/archive")
-	w.sandbox("town").with("OUT="+w.at("out"), "TOWN="+w.at("town")).beside("town", true, "sh", "-c", "echo ready; { "+loop+"; } 2>/dev/null & read x")
-	for i := range 30 {
+	ended := w.exchanged("town", w.at("out"), "town/.sessions/archive", "town/.sessions")
+	for i := range 10 {
 		w.must("town", "sh", "-c", "cat ../lines >>.events.jsonl")
 		w.run("town", "", "gt-seance", "list")
 		w.run("town", "", "gt-krc", []string{"prune", "rotate"}[i%2])
 	}
+	ended()
 	if changed := changes(before, w.listing("out")); changed != "" {
 		t.Errorf("they wrote through it: %s", changed)
 	}
