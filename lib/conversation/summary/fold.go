@@ -2,8 +2,6 @@ package summary
 
 import (
 	"cmp"
-	"hash/fnv"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -321,9 +319,12 @@ func key(text string) string {
 	if text == "" {
 		return ""
 	}
-	sum := fnv.New64a()
-	io.WriteString(sum, text)
-	return strconv.FormatUint(sum.Sum64(), 36)
+	// FNV-1a, as hash/fnv has it, which would allocate for each call and each result.
+	sum := uint64(14695981039346656037)
+	for i := range len(text) {
+		sum = (sum ^ uint64(text[i])) * 1099511628211
+	}
+	return strconv.FormatUint(sum, 36)
 }
 
 // fail notes a failure. That a command failed before is no news then.

@@ -2,7 +2,10 @@ package summary
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"gt/lib/conversation"
@@ -105,6 +108,40 @@ func TestGathering(t *testing.T) {
 		}
 		if sum := Of(&f); !test.want(sum) {
 			t.Errorf("%s: %+v", name, sum)
+		}
+	}
+}
+
+// What tells a command apart stays what it was in files that are kept.
+func TestKey(t *testing.T) {
+	for _, text := range []string{"a", "go test ./...", "Grüße\x00\xff", strings.Repeat("x", 1000)} {
+		sum := fnv.New64a()
+		fmt.Fprint(sum, text)
+		if want := strconv.FormatUint(sum.Sum64(), 36); key(text) != want {
+			t.Errorf("%q is %s, not %s", text, key(text), want)
+		}
+	}
+	if key("") != "" {
+		t.Error("nothing has a key")
+	}
+}
+
+// The sections of a summary are found in one pass.
+func TestSections(t *testing.T) {
+	long := strings.Repeat("word ", 1000)
+	for in, want := range map[string]string{
+		"1. Asked:\na\n2. Files and Code Sections:\nb\n3. Errors:\nc\n4. Next:\nd": "1. Asked:\na\n3. Errors:\nc\n4. Next:\nd",
+		"front\n1. Asked:\na\r\n\n\n2. Next:\nd\n":                                 "front\n1. Asked:\na\n2. Next:\nd",
+		"1. Asked:\na\n2. Next:\nd\n":                                              "1. Asked:\na\n2. Next:\nd\n", // too few
+		"\n\n## 1. Asked:\n" + long + "\n**2. Done:**\nb\n3. Next:":                "## 1. Asked:\n" + Cut(long, sectionLength-len("## 1. Asked:\n")) + "\n**2. Done:**\nb\n3. Next:",
+		"": "",
+	} {
+		got := sections(in)
+		if strings.HasPrefix(in, "\n\n##") { // where it is cut is Cut's
+			got, want = got[:20]+got[strings.Index(got, "\n**"):], want[:20]+want[strings.Index(want, "\n**"):]
+		}
+		if got != want {
+			t.Errorf("%.60q: %q\nnot %q", in, got, want)
 		}
 	}
 }

@@ -104,12 +104,12 @@ func sections(s string) string {
 		}
 		start = end
 	}
-	for i := 0; i < len(s); {
-		end := i + strings.IndexByte(s[i:]+"\n", '\n')
-		if isHeading(s[i:min(end, len(s))]) {
+	i := 0
+	for line := range strings.Lines(s) {
+		if isHeading(strings.TrimSuffix(line, "\n")) {
 			cut(i)
 		}
-		i = end + 1
+		i += len(line)
 	}
 	cut(len(s))
 	if len(parts) < 3 {

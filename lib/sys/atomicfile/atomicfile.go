@@ -636,19 +636,8 @@ func OursAlone(info fs.FileInfo) error {
 	return nil
 }
 
-// EnsurePrivateDirSynced is EnsurePrivateDir, and syncs a folder that it created to disk.
-// The parent must exist.
-func EnsurePrivateDirSynced(dir string) error {
-	_, err := os.Lstat(dir)
-	made := errors.Is(err, fs.ErrNotExist)
-	if err := EnsurePrivateDir(dir); err != nil || !made {
-		return err
-	}
-	return Error("create", dir, syncDir(filepath.Dir(dir)))
-}
-
-// SweepIn is Sweep for an open folder that others share. It removes only temporary files
-// that WriteIn left for these names.
+// SweepIn is Sweep for an opened folder that is not ours alone: only what WriteIn left
+// in the place of these names goes.
 func SweepIn(dir *os.Root, names []string, now time.Time) {
 	f, err := dir.Open(".")
 	if err != nil {

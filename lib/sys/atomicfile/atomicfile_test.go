@@ -385,9 +385,6 @@ func TestEnsurePrivateDir(t *testing.T) {
 			t.Error(d, info.Mode(), err)
 		}
 	}
-	if err := EnsurePrivateDirSynced(filepath.Join(dir, "c")); err != nil {
-		t.Error(err)
-	}
 	link := filepath.Join(root, "link")
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)

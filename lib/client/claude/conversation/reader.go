@@ -121,7 +121,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			facts.First = rec.id.String()
 		}
 		if facts.ForkOf == "" && rec.forkedFrom != nil {
-			if id, err := session.ParseID(rec.forkedFrom.whole().Get("sessionId").Str); err == nil {
+			if id, err := session.ParseID(rec.forkedFrom.get("sessionId").Str); err == nil {
 				facts.ForkOf = id
 			}
 		}
@@ -336,23 +336,22 @@ const rejected = "The tool use was rejected"
 // call gives a call of a tool. A summary that knows which file it changes needs none
 // of its other arguments, the file's content among them.
 func (r *records) call(e conversation.Entry, b block) bool {
-	input := b.input.whole()
 	e.Kind, e.Text, e.Tool, e.CallID = conversation.Call, "", b.name.String(), b.id.String()
 	changes := false
 	switch e.Tool {
 	case "Bash":
-		e.Target = input.Get("command").Str
+		e.Target = b.input.get("command").Str
 	case "Edit", "MultiEdit", "Write", "NotebookEdit":
-		e.Target, changes = cmp.Or(input.Get("file_path").Str, input.Get("notebook_path").Str), true
+		e.Target, changes = cmp.Or(b.input.get("file_path").Str, b.input.get("notebook_path").Str), true
 	}
 	if !r.summary || !changes || e.Target == "" {
-		e.Text = conversation.Arguments(input)
+		e.Text = conversation.Arguments(b.input.whole())
 	}
 	if !r.each(e) {
 		return false
 	}
-	if todos := input.Get("todos"); r.summary && e.Tool == "TodoWrite" && todos.IsArray() {
-		return r.todos(e, conversation.WholeList, todos)
+	if r.summary && e.Tool == "TodoWrite" {
+		return r.todos(e, conversation.WholeList, b.input.get("todos"))
 	}
 	return true
 }

@@ -77,6 +77,9 @@ func (v value) String() string {
 // whole returns the value with all that is in it.
 func (v value) whole() gjson.Result { return gjson.ParseBytes(v) }
 
+// get returns what is at a path in the value, and reads no further than that.
+func (v value) get(path string) gjson.Result { return gjson.GetBytes(v, path) }
+
 func (v value) isTrue() bool { return string(v) == "true" }
 
 // members calls each for the members of an object, also of one that is no more than
@@ -310,7 +313,7 @@ func isBringing(line []byte) bool { return lookAt(line) == bringing }
 func (rec record) request() request {
 	var q request
 	switch {
-	case rec.Hidden || rec.Compacted || !byPerson(rec.origin.whole().Get("kind")):
+	case rec.Hidden || rec.Compacted || !byPerson(rec.origin.get("kind")):
 	case rec.Kind == "user":
 		if q.Text = rec.Message.asked(); q.Text == "" {
 			q.Text, q.Reply = answered(rec), true
