@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -40,6 +41,12 @@ import (
 type suite struct{ *testing.M }
 
 func (m suite) Run() int {
+	if signal.Ignored(os.Interrupt) {
+		// As a shell has it for what it starts in the background. What a script leaves
+		// running is ended by this signal, and would ignore it, too; what is caught
+		// here is not ignored there.
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	if os.Getenv(surroundings.Built) != "" {
 		// The folder of the commands below, which comes first now.
 		bin, _, _ := strings.Cut(os.Getenv("PATH"), ":")

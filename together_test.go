@@ -35,6 +35,7 @@ type crowd struct {
 	work string // WORK; the home is work/repo
 	repo string
 	env  []string
+	busy atomic.Int32 // hooks that found the home busy for as long as they wait
 }
 
 func newCrowd(t *testing.T) *crowd {
@@ -144,6 +145,21 @@ func (c *crowd) at(name string, input map[string]string, args ...string) result 
 	return r
 }
 
+// patiently runs a hook again whose home was busy for as long as it waits: on a machine
+// with other work a crowd can hold the lock that long. The log has no other failures.
+func (c *crowd) patiently(run func() result) result {
+	for {
+		r := run()
+		if r.Code != 0 || !strings.Contains(r.Stderr, held) {
+			return r
+		}
+		c.busy.Add(1)
+	}
+}
+
+// held is what a program says that found the lock taken.
+const held = "somebody else holds the lock"
+
 // company is the one thing that a start may warn of in a crowd.
 var company = regexp.MustCompile(`(?m)^gt-prime: warning: session \S+ \(process \d+\) is live here as '\S+' as well\n`)
 
@@ -169,16 +185,20 @@ func all(each ...func()) {
 // notes, are compacted and hand over in their panes, while others come and die
 // and everything is read. Each session begins once and is noted once; each note
 // that was acknowledged is there once; each marker tells its own session, once;
-// nobody reads half a file; and nothing is left behind. Lines: S0-16 S0-23
+// nobody reads half a file; and nothing is left behind. With -full they go round once
+// more. Lines: S0-16 S0-23
 // S3-15.
 func TestTogetherInOneHome(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
 	}
 	const clients, panes, strangers = 16, 3, 4
-	rounds := 3
-	if testing.Short() {
+	rounds := 2
+	switch {
+	case testing.Short():
 		rounds = 1
+	case *full:
+		rounds = 3
 	}
 	c := newCrowd(t)
 	names := make([]string, clients)
@@ -245,8 +265,12 @@ func TestTogetherInOneHome(t *testing.T) {
 			}
 		case n%4 == 1:
 			all(func() {
-				one = c.at(name, hook("Stop", ""), "gt-checkpoint", "write", "--hook", "--notes", "words of "+name)
-			}, func() { two = c.at(name, hook("PostToolUse", ""), "gt-keepalive", "touch", "--hook") })
+				one = c.patiently(func() result {
+					return c.at(name, hook("Stop", ""), "gt-checkpoint", "write", "--hook", "--notes", "words of "+name)
+				})
+			}, func() {
+				two = c.patiently(func() result { return c.at(name, hook("PostToolUse", ""), "gt-keepalive", "touch", "--hook") })
+			})
 			c.fine(name+" saves", one)
 			c.fine(name+" lives", two)
 		case n%4 == 2:
@@ -287,7 +311,9 @@ func TestTogetherInOneHome(t *testing.T) {
 				}
 			}
 			c.fine(name+" notes", one)
-			c.fine(name+" prompts", c.at(name, hook("UserPromptSubmit", ""), "gt-keepalive", "touch", "--hook"))
+			c.fine(name+" prompts", c.patiently(func() result {
+				return c.at(name, hook("UserPromptSubmit", ""), "gt-keepalive", "touch", "--hook")
+			}))
 		}
 	}
 
@@ -398,13 +424,13 @@ func (c *crowd) events(ids []string, handovers int) {
 		c.t.Error(err)
 		return
 	}
-	starts, ends, notes := map[string]int{}, map[string]int{}, map[string]int{}
+	starts, ends, notes, busy := map[string]int{}, map[string]int{}, map[string]int{}, 0
 	for line := range strings.Lines(string(data)) {
 		var e struct {
 			Type    string
 			Payload struct {
-				ID   string `json:"session_id"`
-				Note string
+				ID          string `json:"session_id"`
+				Note, Error string
 			}
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil || !strings.HasSuffix(line, "\n") {
@@ -418,9 +444,17 @@ func (c *crowd) events(ids []string, handovers int) {
 		case "handoff":
 			notes[e.Payload.Note]++
 		case "session_resume":
+		case "hook_error":
+			if !strings.Contains(e.Payload.Error, held) {
+				c.t.Errorf("a hook failed: %s", line)
+			}
+			busy++
 		default:
 			c.t.Errorf("an event that nobody waits for: %s", line)
 		}
+	}
+	if said := int(c.busy.Load()); busy > said {
+		c.t.Errorf("the log has %d hooks that found the home busy, and %d said so", busy, said)
 	}
 	for _, id := range ids {
 		if starts[id] != 1 {
@@ -569,7 +603,8 @@ func (c *crowd) leftovers() {
 // Several lists at once, while sessions begin and end, conversations begin and
 // grow, the log is rotated, and the caches that the lists write are deleted,
 // damaged, and put back as they were earlier: each answer was true at some
-// moment between its beginning and its end, and nobody complains. Lines: S0-22
+// moment between its beginning and its end, and nobody complains. With -full there are
+// twice as many lists. Lines: S0-22
 // S0-23.
 func TestTogetherInSeance(t *testing.T) {
 	work := folder(t)
@@ -675,9 +710,12 @@ func TestTogetherInSeance(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	})
 
-	lists := 30
-	if testing.Short() {
+	lists := 15
+	switch {
+	case testing.Short():
 		lists = 4
+	case *full:
+		lists = 30
 	}
 	for range 4 {
 		readers.Go(func() {
