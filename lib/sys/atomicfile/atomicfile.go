@@ -636,8 +636,8 @@ func OursAlone(info fs.FileInfo) error {
 	return nil
 }
 
-// SweepIn is Sweep for an opened folder that is not ours alone: only what WriteIn left
-// in the place of these names goes.
+// SweepIn is Sweep for an open folder that others share. It removes only temporary files
+// that WriteIn left for these names.
 func SweepIn(dir *os.Root, names []string, now time.Time) {
 	f, err := dir.Open(".")
 	if err != nil {
