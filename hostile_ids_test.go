@@ -45,7 +45,7 @@ func TestHostileIDs(t *testing.T) {
 				if i == 0 && a.out == "" {
 					t.Errorf("the agent was told nothing: %s", a.errs)
 				}
-				if !good && strings.Count(a.errs, "no session id")+strings.Count(a.errs, "a session id has") != 1 {
+				if !good && strings.Count(a.errs, "invalid session id")+strings.Count(a.errs, "a session id has") != 1 {
 					t.Errorf("%s: says %q", a.command, a.errs)
 				}
 			}

@@ -161,7 +161,7 @@ func (c *crowd) patiently(run func() result) result {
 const held = "somebody else holds the lock"
 
 // company is the one thing that a start may warn of in a crowd.
-var company = regexp.MustCompile(`(?m)^gt-prime: warning: session \S+ \(process \d+\) is live here as '\S+' as well\n`)
+var company = regexp.MustCompile(`(?m)^gt-prime: warning: session \S+ \(process \d+\) also runs here, as '\S+'\n`)
 
 // fine holds that a hook did its work, and complained of nothing.
 func (c *crowd) fine(what string, r result) {

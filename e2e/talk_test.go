@@ -205,7 +205,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("the model was asked by %s", r)
 	}
 	out, err := w.run(w.elsewhere(), nil, "gt-seance", "resume", id)
-	if err == nil || !strings.Contains(err.Error(), "runs already, as process ") || !strings.Contains(err.Error(), " in tmux pane "+p.id) {
+	if err == nil || !strings.Contains(err.Error(), "is already running, as process ") || !strings.Contains(err.Error(), " in tmux pane "+p.id) {
 		t.Errorf("it was resumed a second time: %v\n%s", err, out)
 	}
 	copied := w.open("copied", "bash", "-c", "cd '"+w.elsewhere()+"' && gt-seance resume --fork "+id)

@@ -130,7 +130,7 @@ func (c Catalog) Chain(name string) (session.ID, error) {
 	}
 	switch len(chains) {
 	case 0:
-		return "", fmt.Errorf("no session, and so no chain, '%s'", name)
+		return "", fmt.Errorf("no session or chain '%s'", name)
 	case 1:
 		return chains[0], nil
 	}

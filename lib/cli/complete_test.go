@@ -141,11 +141,11 @@ func TestCompletionScript(t *testing.T) {
 // the parser, and a value that is not there is not taken for an empty one.
 func TestWrongUsage(t *testing.T) {
 	for typed, want := range map[string]string{
-		"list --agent":        "--agent wants a value",
-		"--agent":             "--agent wants a value",
-		"list --limit":        "--limit wants a value",
-		"list -an":            "--limit wants a value",
-		"read x --from":       "--from wants a value",
+		"list --agent":        "--agent needs a value",
+		"--agent":             "--agent needs a value",
+		"list --limit":        "--limit needs a value",
+		"list -an":            "--limit needs a value",
+		"read x --from":       "--from needs a value",
 		"list --limit x":      `--limit: "x" is not a number`,
 		"list --outcome gone": `--outcome must be one of "crash","done" but got "gone"`,
 		"show":                "<id> is missing",

@@ -96,7 +96,7 @@ func Run(env *Env, p Program) (code int) {
 	}
 	ctx, err := parser.Parse(env.Args)
 	if f := lacking(parser.Model.Node, env.Args); f != nil {
-		err = fmt.Errorf("--%s wants a value", f.Name)
+		err = fmt.Errorf("--%s needs a value", f.Name)
 	}
 	if err != nil {
 		env.Error("%s", wrong(err, parser.Model.Node, env.Args))

@@ -50,12 +50,12 @@ type Known struct {
 
 // What is wrong with a folder that may be somebody else's word.
 var (
-	errElsewhere  = errors.New("it is in no folder in which an agent of yours keeps its conversations")
+	errElsewhere  = errors.New("it is not in a folder in which one of your agents keeps its conversations")
 	errProject    = errors.New("it is in the project")
-	errSystem     = errors.New("it leads to another place for everybody")
-	errOwner      = errors.New("it is somebody else's")
-	errWritable   = errors.New("others can write in it")
-	errRepository = errors.New("it is a repository, and only by its name an account of yours")
+	errSystem     = errors.New("it is a different folder for each process")
+	errOwner      = errors.New("it belongs to somebody else")
+	errWritable   = errors.New("other users can write to it")
+	errRepository = errors.New("it is a repository, and nothing but its name suggests that it is your account")
 )
 
 // ForeignError says why a path is not used.
@@ -192,7 +192,7 @@ func (o Own) judge(p Place, dir string) (real string, err error) {
 }
 
 // Unreadable reports whether an error says that something is there or not there that
-// could not be looked at, and not that it is somebody else's or elsewhere.
+// could not be looked at, and not that it belongs to somebody else or elsewhere.
 func Unreadable(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) && errno != syscall.ENOENT && errno != syscall.ENOTDIR

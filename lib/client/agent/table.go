@@ -132,7 +132,7 @@ func (t *Table) add(f file) error {
 			return fmt.Errorf("[agents.%s]: %w", name, err)
 		}
 		if len(c.Command) == 0 || c.Command[0] == "" {
-			return fmt.Errorf("[agents.%s]: its command names no program", name)
+			return fmt.Errorf("[agents.%s]: its command does not name a program", name)
 		}
 		c.complete()
 		if i := slices.IndexFunc(t.clients, func(c Client) bool { return c.Name == name }); i >= 0 {
@@ -143,7 +143,7 @@ func (t *Table) add(f file) error {
 	}
 	for _, key := range meta.Undecoded() {
 		if f.ours || key[0] == "agents" {
-			return fmt.Errorf("the key %s means nothing to gt", key)
+			return fmt.Errorf("unknown key %s", key)
 		}
 	}
 	t.roles.add(content.roles)
@@ -153,11 +153,11 @@ func (t *Table) add(f file) error {
 // checkName refuses what would not be one word in a wiring or on a command line.
 func checkName(name string) error {
 	if name == "" {
-		return errors.New("an agent without a name: [agents.\"\"]")
+		return errors.New("an agent has no name: [agents.\"\"]")
 	}
 	for i, r := range name {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || i > 0 && (r == '-' || r == '_' || r == '.')) {
-			return fmt.Errorf("%q cannot name an agent: letters, digits, - and _", name)
+			return fmt.Errorf("%q is not a valid name of an agent: use letters, digits, - and _", name)
 		}
 	}
 	return nil

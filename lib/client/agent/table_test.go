@@ -158,16 +158,16 @@ func TestOverride(t *testing.T) {
 // What means nothing is said with its place, and the rest of the table holds.
 func TestBadFiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"[agents.codex]\ncomand = \"x\"":                               "agents.codex.comand means nothing",
+		"[agents.codex]\ncomand = \"x\"":                               "unknown key agents.codex.comand",
 		"[agents.codex]\ncommand = 7":                                  "[agents.codex]: ",
 		"[agents.codex]\ncommand = [1]":                                "1 is not a string",
-		"[agents.codex]\ncommand = \"\"":                               "names no program",
-		"[agents.codex]\ncommand = []":                                 "names no program",
-		"[agents.\"\"]\ncommand = \"x\"":                               "without a name",
+		"[agents.codex]\ncommand = \"\"":                               "does not name a program",
+		"[agents.codex]\ncommand = []":                                 "does not name a program",
+		"[agents.\"\"]\ncommand = \"x\"":                               "has no name",
 		"[agents.codex\n":                                              "agents.toml': toml: line 2",
-		"[agents.\"../x\"]\ncommand = \"x\"":                           "cannot name an agent",
-		"[agents.codex]\ncommand = \"x\"\n[other]\nx = 1":              "the key other means nothing",
-		"[agents.codex]\ncommand = \"x\"\n[agents.codex.hooks]\nb = 1": "agents.codex.hooks.b means nothing",
+		"[agents.\"../x\"]\ncommand = \"x\"":                           "is not a valid name of an agent",
+		"[agents.codex]\ncommand = \"x\"\n[other]\nx = 1":              "unknown key other",
+		"[agents.codex]\ncommand = \"x\"\n[agents.codex.hooks]\nb = 1": "unknown key agents.codex.hooks.b",
 	} {
 		p := newWorld(t)
 		p.agents(text)

@@ -360,7 +360,7 @@ func TestBegin(t *testing.T) {
 			input: `{"session_id":"s1"}`, environ: []string{"CLAUDE_CODE_SESSION_ID=c1"}, id: "c1", dir: dir},
 		"a hook's own id":           {input: `{"session_id":"s1","cwd":"` + other + `"}`, environ: []string{"GT_SESSION_ID=p", "CLAUDE_CODE_SESSION_ID=p"}, hook: true, id: "s1", dir: other},
 		"a hook without an input":   {environ: []string{"GT_SESSION_ID=g", "CLAUDE_CODE_SESSION_ID=c"}, hook: true, id: "g", dir: dir},
-		"an id that is none":        {input: `{"session_id":"../x"}`, environ: []string{"GT_SESSION_ID=p"}, hook: true, dir: dir, warned: "no session id"},
+		"an id that is none":        {input: `{"session_id":"../x"}`, environ: []string{"GT_SESSION_ID=p"}, hook: true, dir: dir, warned: "invalid session id"},
 		"a folder that is gone":     {input: `{"session_id":"s1","cwd":"/nowhere/at/all"}`, hook: true, id: "s1", dir: dir},
 		"a relative folder":         {input: `{"session_id":"s1","cwd":"."}`, hook: true, id: "s1", dir: dir},
 		"a GT_ROLE that is none":    {input: `{"session_id":"s1"}`, environ: []string{"GT_ROLE=a/b/c/d"}, hook: true, id: "s1", dir: dir, warned: "GT_ROLE 'a/b/c/d' is not an address"},

@@ -168,7 +168,7 @@ func (c Client) add(doc *jsonedit.Doc, missing []Handler) ([]byte, []Change, err
 	case event == nil:
 		text, err = doc.Append(all, first.Event, []any{item})
 	case !event.IsArray():
-		err = shapeError(event, fmt.Sprintf("%q is no array", first.Event))
+		err = shapeError(event, fmt.Sprintf("%q is not an array", first.Event))
 	default:
 		text, err = doc.Append(event, "", item)
 	}

@@ -68,7 +68,7 @@ func sameScript(a, b []byte) bool {
 func isScript(text []byte) bool { return bytes.HasPrefix(text, []byte(scriptMark)) }
 
 // errForeign is what keeps gt from writing where somebody else's file is.
-var errForeign = errors.New("the file is there, and gt did not write it")
+var errForeign = errors.New("the file exists, and gt did not write it")
 
 // rewrite makes the file the script that is wanted, or removes it where none is.
 func (c Client) rewrite(old []byte, want []Handler) (settings.Edit, []Change, error) {

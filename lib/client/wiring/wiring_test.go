@@ -117,7 +117,7 @@ func TestShapes(t *testing.T) {
 		"[]":                              "line 1: the settings are no object",
 		"\n\"hooks\"":                     "line 2: the settings are no object",
 		"{\n\"hooks\": []}":               `line 2: "hooks" is no object`,
-		"{\"hooks\":{\n\"Stop\": \"x\"}}": `line 2: "Stop" is no array`,
+		"{\"hooks\":{\n\"Stop\": \"x\"}}": `line 2: "Stop" is not an array`,
 	} {
 		if _, _, err := claude.Rewire([]byte(text), w); err == nil || err.Error() != reason {
 			t.Errorf("rewire(%q): %v, want %s", text, err, reason)

@@ -80,7 +80,7 @@ func (t target) successor(o order) (agent.Client, error) {
 	switch {
 	case o.kind == session.KindCycle:
 		if !same.CanResume() {
-			return same, cli.Fail(cli.No, fmt.Errorf("%s cannot go on with a conversation, as far as gt knows", same.Name),
+			return same, cli.Fail(cli.No, fmt.Errorf("gt does not know how to make %s continue a conversation", same.Name),
 				"without --cycle a fresh session takes over")
 		}
 		if t.unknown {
@@ -100,7 +100,7 @@ func (t target) successor(o order) (agent.Client, error) {
 		return t.known().Of(o.to), nil
 	}
 	if _, unread := t.table(); unread != nil {
-		return same, cli.Failf(cli.IO, "no agent is called '%s' in what could be read", o.to)
+		return same, cli.Failf(cli.IO, "no agent is called '%s' in the files that could be read", o.to)
 	}
 	var names []string
 	for _, c := range t.known().All() {
@@ -163,7 +163,7 @@ func (h handover) refuseLoop(note bool) error {
 	info, err := os.Lstat(path)
 	if err == nil {
 		if since := h.env.Now().Sub(info.ModTime()); since >= 0 && since < cooldown {
-			return cli.Failf(cli.Busy, "the last cycle was %v ago, under %v: a loop is not fed", since.Round(time.Second), cooldown)
+			return cli.Failf(cli.Busy, "the last cycle was %v ago, less than %v: gt prevents loops", since.Round(time.Second), cooldown)
 		}
 	}
 	if !note {

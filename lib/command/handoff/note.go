@@ -133,6 +133,6 @@ func (h handover) warnOfGit(s git.State) {
 		return
 	}
 	if len(s.Changes) > 0 || s.Ahead > 0 {
-		h.env.Warn("the worktree is left as it is: %s", s.Summary())
+		h.env.Warn("the worktree has uncommitted or unpushed work: %s", s.Summary())
 	}
 }

@@ -132,7 +132,7 @@ func (t target) other(name string, id identity.Identity, kind string) (target, e
 		return t, nil
 	}
 	if kind != session.KindHandoff {
-		return target{}, cli.Failf(cli.Usage, "--auto and --cycle are for one's own session")
+		return target{}, cli.Failf(cli.Usage, "--auto and --cycle work only on this session")
 	}
 	o := target{env: t.env, call: t.call, remote: true, server: t.server, inPane: t.inPane, pane: pane}
 	if town := t.home.Town; id.Role != "" && id.Dir() != "" {

@@ -248,7 +248,7 @@ func (s *show) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	sign := keepalive.Read(call.Home)
 	if sign == nil {
-		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
+		return cli.Failf(cli.No, "there is no sign of life in '%s'", call.Home.Dir)
 	}
 	age := sign.Age(env.Now()).Round(time.Second)
 	sign.LastCommand = env.Redact(sign.LastCommand) // another program may have written it
@@ -285,7 +285,7 @@ func (c *check) Run(env *cli.Env) error {
 	sign := keepalive.Read(call.Home)
 	age := sign.Age(env.Now()).Round(time.Second)
 	if sign == nil {
-		return cli.Failf(cli.No, "nobody has given a sign of life in '%s'", call.Home.Dir)
+		return cli.Failf(cli.No, "there is no sign of life in '%s'", call.Home.Dir)
 	}
 	seen := status.OfHeartbeat(sign)
 	seen.At = env.Now().Add(-age)

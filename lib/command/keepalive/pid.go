@@ -47,16 +47,16 @@ func (t *track) Run(env *cli.Env) error {
 			return cli.Fail(cli.No, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
 		}
 	case t.PID < 0:
-		return cli.Failf(cli.Usage, "no process has the number %d", t.PID)
+		return cli.Failf(cli.Usage, "there is no process %d", t.PID)
 	default:
 		if p, err = process.Find(t.PID); errors.Is(err, os.ErrProcessDone) {
-			return cli.Failf(cli.No, "no process has the number %d", t.PID)
+			return cli.Failf(cli.No, "there is no process %d", t.PID)
 		} else if err != nil {
 			return err
 		}
 	}
 	if p.PID == 1 {
-		return cli.Failf(cli.No, "process 1 is the system's own and is not tracked")
+		return cli.Failf(cli.No, "process 1 belongs to the system and cannot be tracked")
 	}
 	dir := pids(env)
 	if old, err := dir.Get(t.Session); err == nil && old.State == pidfile.Alive && old.Process != p {
@@ -106,7 +106,7 @@ func describe(f pidfile.File) string {
 		if f.Process.IsSet() {
 			return fmt.Sprintf("unknown: process %d of another PID namespace, which cannot be seen from here", f.Process.PID)
 		}
-		return fmt.Sprintf("unknown: another program noted process %d, and not in a way that proves it", f.Process.PID)
+		return fmt.Sprintf("unknown: another program recorded process %d without proof that it is the session", f.Process.PID)
 	}
 	return "unknown: its file names no process"
 }
@@ -136,7 +136,7 @@ func (l *list) Run(env *cli.Env) error {
 	}
 	if len(all) == 0 {
 		if err == nil {
-			env.Hint("nothing is tracked here; gt-keepalive pid track SESSION does")
+			env.Hint("nothing is tracked here; gt-keepalive pid track SESSION tracks a process")
 		}
 		return err
 	}
@@ -160,7 +160,7 @@ type reap struct {
 // Validate refuses a grace that is none.
 func (r *reap) Validate() error {
 	if r.Grace < 0 {
-		return errors.New("--grace wants a duration from 0 on")
+		return errors.New("--grace needs a duration of at least 0")
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (r *reap) Run(env *cli.Env) error {
 			env.Warn("%s: process %d is of another PID namespace and cannot be seen from here: left alone", f.Session, f.Process.PID)
 		case f.State == pidfile.Foreign:
 			left = true
-			env.Warn("%s: another program noted process %d, and not in a way that proves it: left alone", f.Session, f.Process.PID)
+			env.Warn("%s: another program recorded process %d without proof that it is the session: left alone", f.Session, f.Process.PID)
 		case f.State == pidfile.Alive && slices.Contains(above, f.Process.PID):
 			left = true
 			env.Warn("%s: process %d runs this command: left alone", f.Session, f.Process.PID)

@@ -75,7 +75,7 @@ func (c *configSet) Run(env *cli.Env) error {
 				return err
 			}
 			if own := p.Over(c.What); len(own) > 0 {
-				env.Hint("%s: kept by a time of their own, which counts before that of a shorter pattern", strings.Join(own, ", "))
+				env.Hint("%s: these have their own time, which overrides that of a shorter pattern", strings.Join(own, ", "))
 			}
 		}
 		return nil

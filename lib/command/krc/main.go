@@ -85,7 +85,7 @@ func open(env *cli.Env) (books, error) {
 	p := here(env)
 	var err error
 	p.policy, err = retention.Load(p.town.Retention(), p.warn)
-	return p, cli.WithHint(err, "gt-krc config reset brings back the default")
+	return p, cli.WithHint(err, "gt-krc config reset restores the defaults")
 }
 
 func (p books) warn(err error) { p.env.Warn("%v", err) }
@@ -501,7 +501,7 @@ type follow struct {
 // Validate refuses a negative number of lines.
 func (c *follow) Validate() error {
 	if c.Lines < 0 {
-		return errors.New("-n wants a number from 0 on")
+		return errors.New("-n needs a number of at least 0")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	case !term.IsTerminal(env.Stderr):
 		return cli.Fail(cli.Usage, fmt.Errorf("picking needs a terminal on standard error"), "gt-seance list prints the sessions")
 	case term.IsTerminal(env.Stdin):
-		return cli.Fail(cli.Usage, fmt.Errorf("the sessions have to come in on standard input"), "gt-seance list --json | gt-pick")
+		return cli.Fail(cli.Usage, fmt.Errorf("standard input must have the sessions"), "gt-seance list --json | gt-pick")
 	}
 	options, err := fzf.ParseOptions(false, g.arguments(env))
 	if err != nil {
@@ -108,7 +108,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	case err != nil:
 		return fmt.Errorf("the finder cannot use the terminal: %w", err)
 	case code != fzf.ExitOk || len(said) == 0:
-		return fmt.Errorf("the finder ended with %d", code)
+		return fmt.Errorf("the finder exited with %d", code)
 	}
 	id, _, _ := strings.Cut(said[len(said)-1], "\t")
 	if len(g.Action) > 0 {

@@ -188,7 +188,7 @@ func (c *commit) note(records []*session.Record) error {
 	}
 	c.others = started.Others
 	for _, o := range c.others {
-		c.env.Warn("session %s (process %d) is live here as '%s' as well", o.ID, o.PID, o.Actor)
+		c.env.Warn("session %s (process %d) also runs here, as '%s'", o.ID, o.PID, o.Actor)
 	}
 	// None of these needs the others.
 	return errors.Join(c.call.Store.Persist(p.ID, now), c.dropStale(records), c.export())

@@ -59,11 +59,11 @@ type grammar struct {
 func (g *grammar) Validate() error {
 	switch {
 	case g.State && (g.Client.Hook || g.DryRun || g.Explain || g.Handoff != ""):
-		return cli.Failf(cli.Usage, "--state goes with no other flag but --json")
+		return cli.Failf(cli.Usage, "--state can be combined only with --json")
 	case g.JSON && !g.State:
-		return cli.Failf(cli.Usage, "--json goes with --state")
+		return cli.Failf(cli.Usage, "--json needs --state")
 	case g.Handoff != "" && g.Client.Hook:
-		return cli.Failf(cli.Usage, "--handoff does not go with --hook")
+		return cli.Failf(cli.Usage, "--handoff cannot be combined with --hook")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (g *grammar) show(s *start) error {
 		return s.call.End(err)
 	}
 	if !g.DryRun && !g.Client.Hook {
-		s.env.Hint("this is what a session that starts here is told; nothing was changed")
+		s.env.Hint("this is the text for a session that starts here; nothing was changed")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ type follow struct {
 // Validate refuses a negative number of turns.
 func (c *follow) Validate() error {
 	if c.Last < 0 {
-		return errors.New("--last wants a number from 0 on")
+		return errors.New("--last needs a number of at least 0")
 	}
 	return nil
 }

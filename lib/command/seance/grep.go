@@ -37,7 +37,7 @@ type grep struct {
 // Validate refuses negative numbers of lines.
 func (c *grep) Validate() error {
 	if c.After < 0 || c.Before < 0 || c.Context < 0 {
-		return fmt.Errorf("-A, -B and -C want a number from 0 on")
+		return fmt.Errorf("-A, -B and -C need a number of at least 0")
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (c *grep) Validate() error {
 func (c *grep) Run(env *cli.Env) error {
 	q, err := search.New(c.Pattern, c.Fixed, c.Fold)
 	if err != nil {
-		return cli.Fail(cli.Usage, err, "-F takes the pattern as it stands")
+		return cli.Fail(cli.Usage, err, "-F treats the pattern as plain text")
 	}
 	q.Tools = c.Tools
 	q.Clean = func(s string) string { return env.Text(s) }

@@ -27,7 +27,7 @@ type list struct {
 // Validate refuses a negative number of sessions.
 func (c *list) Validate() error {
 	if c.Limit != nil && *c.Limit < 0 {
-		return fmt.Errorf("--limit wants a number from 0 on")
+		return fmt.Errorf("--limit needs a number of at least 0")
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (c *list) Run(env *cli.Env) error {
 		env.Hint(noSessions)
 		return nil
 	case len(found) == 0:
-		env.Hint("none of %s fits", number(all.Len(), "session"))
+		env.Hint("none of %s matches", number(all.Len(), "session"))
 		return nil
 	case form != nil:
 		return formatted(env.Stdout, form, found)
@@ -215,7 +215,7 @@ type find struct {
 // Validate refuses a negative number of sessions.
 func (c *find) Validate() error {
 	if c.Limit < 0 {
-		return fmt.Errorf("--limit wants a number from 0 on")
+		return fmt.Errorf("--limit needs a number of at least 0")
 	}
 	return nil
 }

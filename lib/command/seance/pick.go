@@ -21,14 +21,14 @@ func (c *picking) Run(env *cli.Env) error {
 		return cli.Fail(cli.Usage, errors.New("picking needs a terminal on standard error"), "gt-seance list prints the sessions")
 	}
 	if len(c.Log) > 0 {
-		return cli.Fail(cli.Usage, errors.New("who is picked is gone on with, and so of this machine: no --log"), "gt-seance list --log lists another machine's")
+		return cli.Fail(cli.Usage, errors.New("pick resumes sessions of this machine, so it does not take --log"), "gt-seance list --log lists another machine's")
 	}
 	found, _, err := c.ordered(env, 0, true)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		return cli.Fail(cli.No, errors.New("no session fits"), "gt-seance list shows what there is")
+		return cli.Fail(cli.No, errors.New("no session matches"), "gt-seance list shows the sessions")
 	}
 	keys := []pick.Key{{Key: "enter", Action: "resume"}, {Key: "ctrl-f", Action: "fork"}, {Key: "ctrl-y", Action: "print"}}
 	action, id, err := pick.One(env, keys, func(show func(*catalog.Session) bool) {

@@ -61,7 +61,7 @@ func (c *read) Validate() error {
 	case (c.ID != "") == (c.Chain+c.Work != ""):
 		return errors.New("give a session's id, --chain or --work")
 	case c.Last < 0:
-		return errors.New("--last wants a number from 1 on")
+		return errors.New("--last needs a number of at least 1")
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversati
 	case f.Path != "" && readers.Of(f.Client) != nil:
 		return f, nil
 	case s.Agent != "" && readers.Of(s.Agent) == nil:
-		return f, cli.Fail(cli.No, fmt.Errorf("cannot read session '%s': the form in which %s keeps conversations is not known", s.ID, term.Clean(s.Agent)))
+		return f, cli.Fail(cli.No, fmt.Errorf("cannot read session '%s': gt does not know the format of %s's conversations", s.ID, term.Clean(s.Agent)))
 	default:
 		return f, cli.Fail(cli.No, fmt.Errorf("session '%s' has left no transcript here", s.ID),
 			"the client may have removed it, or it ran on another machine")

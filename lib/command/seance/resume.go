@@ -43,7 +43,7 @@ func (c *resumption) Run(env *cli.Env) error {
 	}
 	if !c.Fork && !c.Force {
 		if where := scan.HolderOf(env.Getenv, town.Personal(env.Getenv).State, s.ID); where != nil {
-			return cli.Fail(cli.No, fmt.Errorf("session %s runs already, %s", s.ID, where),
+			return cli.Fail(cli.No, fmt.Errorf("session %s is already running, %s", s.ID, where),
 				"--fork goes on with a copy of it", "--force opens it a second time: both then write into one conversation")
 		}
 	}
@@ -54,7 +54,7 @@ func (c *resumption) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.Dir),
 			"make it anew (git worktree add, git clone), or", on.elsewhere(s))
 	case on.Dir == "":
-		return cli.Fail(cli.No, fmt.Errorf("it is not known in which folder session %s worked", s.ID),
+		return cli.Fail(cli.No, fmt.Errorf("gt does not know in which folder session %s worked", s.ID),
 			on.elsewhere(s))
 	}
 	return on.Exec(env.Environ)
@@ -135,12 +135,12 @@ func worked(s *catalog.Session, dir string) bool {
 func (g continuation) impossible(s *catalog.Session, fork bool) error {
 	if s.SubagentOf != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, which can be resumed only with its session", s.ID),
-			fmt.Sprintf("gt-seance resume %s goes on with the session that it worked for", s.SubagentOf))
+			fmt.Sprintf("gt-seance resume %s resumes the session that it worked for", s.SubagentOf))
 	}
-	what := "go on with a session"
+	what := "resume a session"
 	if fork {
-		what = "go on with a copy of a session"
+		what = "resume a copy of a session"
 	}
-	return cli.Fail(cli.No, fmt.Errorf("%s cannot %s, as far as gt knows", g.client.Name, what),
+	return cli.Fail(cli.No, fmt.Errorf("gt does not know that %s can %s", g.client.Name, what),
 		fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID))
 }

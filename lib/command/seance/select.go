@@ -56,7 +56,7 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	}
 	if c.Live {
 		if f.Outcome != "" && f.Outcome != catalog.Active {
-			return f, cli.Fail(cli.Usage, fmt.Errorf("no session is %s and runs", c.Outcome))
+			return f, cli.Fail(cli.Usage, fmt.Errorf("no session with the outcome %s is running", c.Outcome))
 		}
 		f.Outcome = catalog.Active
 	}
@@ -277,7 +277,7 @@ func these(env *cli.Env, id, chain, work string) (found []*catalog.Session, all 
 		return nil, all, cli.Failf(cli.No, noSessions)
 	}
 	if len(found) == 0 {
-		return nil, all, cli.Fail(cli.No, errors.New("no session fits"), "gt-seance list shows what there is")
+		return nil, all, cli.Fail(cli.No, errors.New("no session matches"), "gt-seance list shows the sessions")
 	}
 	slices.Reverse(found)
 	return found, all, nil

@@ -40,7 +40,7 @@ func (c *ending) Run(env *cli.Env) error {
 		return err
 	}
 	if r == nil || r.Transcript == "" {
-		return cli.Failf(cli.No, "no conversation is known of session '%s'", id)
+		return cli.Failf(cli.No, "gt knows no conversation of session '%s'", id)
 	}
 	told, err := recorded.Of(account.Own{Getenv: env.Getenv, Projects: []string{h.Dir, env.Dir}}, h, r)
 	if err != nil {

@@ -42,7 +42,7 @@ const maxPrompt = 1 << 20
 // Run asks the session.
 func (c *talk) Run(env *cli.Env) error {
 	if c.JSON && c.Prompt == "" {
-		return cli.Failf(cli.Usage, "--json wants a PROMPT")
+		return cli.Failf(cli.Usage, "--json needs a PROMPT")
 	}
 	s, err := one(env, c.ID)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *talk) Run(env *cli.Env) error {
 		}
 	}
 	if strings.TrimSpace(prompt) == "" {
-		return cli.Failf(cli.Usage, "nothing is asked")
+		return cli.Failf(cli.Usage, "there is no question")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -185,7 +185,7 @@ func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 				if prompt != "" {
 					io.WriteString(env.Stdout, "\n")
 				} else if asked == 0 && reading == nil {
-					return cli.Fail(cli.Usage, errors.New("nothing is asked"), "give a PROMPT, or a question a line on standard input")
+					return cli.Fail(cli.Usage, errors.New("there is no question"), "give a PROMPT, or one question per line on standard input")
 				}
 				return reading
 			}

@@ -29,7 +29,7 @@ type picture struct {
 func (c *picture) Validate() error {
 	switch {
 	case c.Limit != nil && *c.Limit < 0:
-		return fmt.Errorf("--limit wants a number from 0 on")
+		return fmt.Errorf("--limit needs a number of at least 0")
 	case c.HTML == "-" && c.SVG == "-":
 		return errors.New("--html and --svg cannot both go to standard output")
 	}
@@ -75,7 +75,7 @@ func (c *picture) Run(env *cli.Env) error {
 	case all.Len() == 0:
 		env.Hint(noSessions)
 	default:
-		env.Hint("none of %s fits", number(all.Len(), "session"))
+		env.Hint("none of %s matches", number(all.Len(), "session"))
 	}
 	if cut {
 		env.Hint("the newest %s; --limit 0 draws all", number(len(found), "session"))

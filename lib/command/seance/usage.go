@@ -34,7 +34,7 @@ type spending struct {
 // counted once.
 func (c *usage) Run(env *cli.Env) error {
 	if c.ID != "" && c.Chain+c.Work != "" {
-		return cli.Fail(cli.Usage, errors.New("usage wants a session's id, or --chain, or --work"))
+		return cli.Fail(cli.Usage, errors.New("usage needs a session's id, --chain or --work"))
 	}
 	found, all, err := these(env, c.ID, c.Chain, c.Work)
 	if err != nil {

@@ -41,11 +41,11 @@ func NewSession(dir string, args, environ []string, path string, stderr io.Write
 	cmd.Stdout = &out
 	name := filepath.Base(args[0])
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s gave no session: %w", name, err)
+		return "", fmt.Errorf("%s did not start a session: %w", name, err)
 	}
 	id, err := session.ParseID(agent.Client{SessionIDJSONPath: path}.SessionIDIn(out.Bytes()))
 	if err != nil {
-		return "", fmt.Errorf("%s gave no session: %w", name, err)
+		return "", fmt.Errorf("%s did not start a session: %w", name, err)
 	}
 	return id, nil
 }

@@ -37,7 +37,7 @@ func Exec(env *cli.Env, name string) error {
 	}
 	var r Run
 	if err := json.Unmarshal(data, &r); err != nil || len(r.Args) == 0 {
-		return atomicfile.Error("use", name, errors.Join(err, errors.New("it describes no agent")))
+		return atomicfile.Error("use", name, errors.Join(err, errors.New("it does not describe an agent")))
 	}
 	if err := os.Chdir(r.Dir); err != nil {
 		return atomicfile.Error("change to", r.Dir, err)

@@ -33,7 +33,7 @@ func Output(name, dir string, environ []string, wait time.Duration, args ...stri
 	cmd.WaitDelay = wait // what it has started may hold the pipes open
 	switch err = cmd.Run(); {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s gave no answer within %v", name, wait)
+		return nil, fmt.Errorf("%s did not answer within %v", name, wait)
 	case err != nil:
 		why, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
 		if why = strings.TrimPrefix(why, name+": error: "); why == "" {

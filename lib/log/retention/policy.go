@@ -195,7 +195,7 @@ var pattern = regexp.MustCompile(`^[A-Za-z0-9_.*-]{1,100}$`)
 // Set gives events of a type, or of all that a pattern fits, a TTL.
 func (p *Policy) Set(kind string, ttl TTL) error {
 	if !pattern.MatchString(kind) {
-		return fmt.Errorf("'%s' is not an event type: use letters, digits, _ and -, and * for any characters", kind)
+		return fmt.Errorf("'%s' is not an event type: use letters, digits, _ and -, and * to match any characters", kind)
 	}
 	if err := ttl.check(); err != nil {
 		return err

@@ -116,7 +116,7 @@ func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 	case errors.Is(err, atomicfile.ErrTooLarge):
 		return "", cli.Fail(cli.IO, err, "put a long text into a file and name the file in the note")
 	case err != nil:
-		return "", cli.Fail(cli.IO, fmt.Errorf("this sandbox lets neither gt's state nor the project be written: %w; %w", own, err),
+		return "", cli.Fail(cli.IO, fmt.Errorf("this sandbox does not allow writing to gt's state or to the project: %w; %w", own, err),
 			"nothing was saved; say what matters in your answer")
 	}
 	return Line(line), nil

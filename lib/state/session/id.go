@@ -20,7 +20,7 @@ func ParseID(s string) (ID, error) {
 	for i, r := range s {
 		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 		if !alnum && (i == 0 || r != '-' && r != '_' && r != '.') {
-			return "", fmt.Errorf("no session id: '%.40s' has %q in it", s, r)
+			return "", fmt.Errorf("invalid session id '%.40s': it contains %q", s, r)
 		}
 	}
 	return ID(s), nil

@@ -41,7 +41,7 @@ func digits(sum uint32) string {
 	return hex.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 }
 
-var errDamaged = errors.New("not a whole cache of this version")
+var errDamaged = errors.New("not a complete cache of this version")
 
 // Read reads a cache. It decodes the header's own members into header and then gives
 // the lines to take, as many whole ones at a time as it has in memory, and the offset

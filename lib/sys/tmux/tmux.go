@@ -134,12 +134,12 @@ func (s Server) ActivePane(session string) (Pane, error) {
 func parsePane(line string) (Pane, error) {
 	f := strings.SplitN(line, "\t", 6)
 	if len(f) < 6 {
-		return Pane{}, errors.New("tmux described a pane in a way that we do not understand")
+		return Pane{}, errors.New("cannot parse tmux's description of a pane")
 	}
 	p := Pane{ID: f[0], Dead: f[2] == "1", Session: f[4], Path: f[5]}
 	var err error
 	if p.PID, err = strconv.Atoi(f[1]); err != nil {
-		return Pane{}, fmt.Errorf("tmux gave '%s' for a process", f[1])
+		return Pane{}, fmt.Errorf("tmux returned '%s' as the number of a process", f[1])
 	}
 	if created, err := strconv.ParseInt(f[3], 10, 64); err == nil {
 		p.Created = time.Unix(created, 0)
