@@ -1,0 +1,104 @@
+package standing
+
+import "strings"
+
+// Merge adds instructions to those that were known, the oldest first: one that says
+// the same as an earlier one, or the opposite of it, takes its place, and a Lifted one
+// only takes the earlier ones away. Of more than most, the oldest go. all is not
+// changed.
+func Merge(all []Instruction, found []Instruction, most int) []Instruction {
+	merged := append([]Instruction(nil), all...)
+	for _, f := range found {
+		about := subject(f.Text)
+		kept := merged[:0]
+		for _, old := range merged {
+			if old.Text != f.Text && !replaces(f, about, old) {
+				kept = append(kept, old)
+			}
+		}
+		if merged = kept; f.Kind != Lifted {
+			merged = append(merged, f)
+		}
+	}
+	if n := len(merged) - most; n > 0 {
+		merged = merged[n:]
+	}
+	return merged
+}
+
+// replaces reports whether the later instruction, which is about these words, says
+// again or takes back what the earlier one says.
+func replaces(later Instruction, about []string, earlier Instruction) bool {
+	was := subject(earlier.Text)
+	common := 0
+	for _, w := range about {
+		if oneOf(w, was...) {
+			common++
+		}
+	}
+	fewer, all := min(len(about), len(was)), len(about)+len(was)-common
+	switch {
+	case fewer == 0:
+		return false
+	case later.Kind == Lifted: // "you can push now" takes back "never push to main"
+		return common == fewer || common*2 >= all && common > 1
+	case later.forbids() != earlier.forbids():
+		return common*3 >= all*2
+	}
+	return common*5 >= all*4 // the same, in other words
+}
+
+func (i Instruction) forbids() bool { return i.Kind == Never }
+
+// subject are the words of an instruction that say what it is about, in the form in
+// which "pushes" and "pushing" are one.
+func subject(text string) []string {
+	var words []string
+	for _, s := range sentences(text) {
+		for _, w := range s.words {
+			t := w.text
+			if t == code || t == quoted {
+				t = strings.ToLower(s.text[w.start:w.end])
+			}
+			if form := stem(t); form != "" && !oneOf(form, words...) {
+				words = append(words, form)
+			}
+		}
+	}
+	return words
+}
+
+// stem returns a word without its ending, and nothing of one that only holds a
+// sentence together.
+func stem(w string) string {
+	if oneOf(w, "never", "always", "only", "do", "don't", "dont", "not", "no", "must", "must", "should", "shall", "may", "can", "you", "we", "i", "it", "to", "the", "a", "an", "any", "and", "or", "but", "please", "from", "now", "on", "in", "at", "of", "for", "with", "is", "are", "be", "that", "this", "again", "also", "ever", "ok", "okay", "fine", "free", "feel", "allowed", "it's", "so", "then", "if", "want", "just", "still", "yes", "after", "all", "there", "here", "have", "has", "mustn't", "shouldn't", "longer", "need", "anymore", "forget", "rule", "about", "what", "said",
+		"nie", "niemals", "immer", "nur", "bitte", "nicht", "kein", "keine", "keinen", "du", "darfst", "kannst", "jetzt", "ab", "sofort", "auf", "den", "die", "das", "der", "ein", "eine", "und", "aber", "zu", "mehr", "wieder", "doch",
+		"jamais", "toujours", "ne", "pas", "le", "la", "les", "de", "du", "tu", "peux", "maintenant", "et", "à", "sur", "des", "un", "une",
+		"nunca", "siempre", "el", "los", "las", "y", "en", "ya", "puedes", "ahora", "por", "favor", "solo") {
+		return ""
+	}
+	for _, end := range []string{"ing", "es", "ed", "s"} {
+		if r, ok := strings.CutSuffix(w, end); ok && len(r) > 3 {
+			return r
+		}
+	}
+	return w
+}
+
+// lifts reports whether a sentence takes back what was forbidden: "you can push now".
+func lifts(s *sentence) bool {
+	now := s.has("now") || s.has("again") || s.has("after all") || s.has("jetzt") || s.has("wieder") || s.has("doch") || s.has("maintenant") || s.has("ahora") || s.has("ya")
+	switch {
+	case s.asks:
+		return false
+	case s.has("no longer need to"), s.has("you don't need to"), s.has("you don't have to") && s.has("any more"), s.has("you don't have to") && s.has("anymore"), s.has("forget the rule"), s.has("forget what i said about"):
+		return true
+	case now && (s.has("you can") || s.has("you may") || s.has("feel free to") || s.has("ok to") || s.has("okay to") || s.has("fine to") || s.has("allowed to") && !s.has("not allowed")):
+		return !s.has("not") && !s.has("only")
+	case now && (s.has("du kannst") || s.has("du darfst") || s.has("kannst du") || s.has("darfst du")):
+		return !s.has("nicht") && !s.has("nur") && !s.has("kein") && !s.has("keine")
+	case now && (s.has("tu peux") || s.has("vous pouvez")), now && (s.has("puedes") || s.has("ya puedes")) && !s.has("no"):
+		return !s.has("pas")
+	}
+	return false
+}
