@@ -11,6 +11,7 @@ import (
 	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
 	"gt/lib/state/mail"
+	"gt/lib/text/standing"
 	"gt/lib/text/term"
 )
 
@@ -100,6 +101,7 @@ func (b Brief) Text() string {
 	last, first := b.lastRequest(), s.First.Text
 	answer := summary.Cut(s.Answer, lastAnswer)
 	add("", b.Message)
+	add("What holds throughout, as the person said", standings(s.Standing)...)
 	add("Open to-dos"+done(s.Done), b.todos()...)
 	add("Noted on the way", summary.Cut(b.Noted, maxNoted))
 	asked := summary.Cut(last, lastRequest)
@@ -141,11 +143,19 @@ func (b Brief) Essentials() string {
 	return Brief{
 		Hooked: b.Hooked,
 		Session: summary.Summary{
-			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
+			Standing: s.Standing, Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),
 			Requests: s.Requests[last:], First: summary.Request{Text: b.lastRequest()},
 		},
 	}.Text()
+}
+
+func standings(all []standing.Instruction) []string {
+	var lines []string
+	for _, i := range all {
+		lines = append(lines, "- "+i.Text)
+	}
+	return lines
 }
 
 func done(n int) string {

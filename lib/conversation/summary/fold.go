@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gt/lib/conversation"
+	"gt/lib/text/standing"
 	"gt/lib/text/term"
 )
 
@@ -22,6 +23,8 @@ type Fold struct {
 	Requests  []Request `json:"requests,omitempty"`
 	Answer    string    `json:"answer,omitempty"`
 	Compacted string    `json:"compacted,omitempty"`
+	// Standing are the standing instructions, the oldest first.
+	Standing []standing.Instruction `json:"standing,omitempty"`
 
 	List      []conversation.Todo `json:"list,omitempty"`       // the last list that was written whole
 	Tasks     []conversation.Todo `json:"tasks,omitempty"`      // those that are changed one by one
@@ -139,9 +142,11 @@ func (f *Fold) model(name string) {
 
 // ask notes a request. What is said from here on belongs to it.
 func (f *Fold) ask(q Request) {
-	if q.Text = f.cut(q.Text, requestLength); q.Text == "" {
+	said := f.clean(q.Text)
+	if q.Text = Cut(said, requestLength); q.Text == "" {
 		return
 	}
+	f.Standing = standing.Merge(f.Standing, standing.Find(said), maxStanding)
 	// Said again after an interruption, it is one request.
 	if n := len(f.Requests); n > 0 && f.Requests[n-1].Text == q.Text {
 		f.Requests[n-1].Time = q.Time
@@ -382,7 +387,7 @@ func Of(f *Fold) Summary {
 	}
 	s := Summary{
 		Title: cmp.Or(g.Named, g.Generated), CWD: g.CWD, First: g.First, Requests: slices.Clone(g.Requests),
-		Answer: g.Answer, Commands: g.Commands, Compacted: g.Compacted,
+		Answer: g.Answer, Commands: g.Commands, Compacted: g.Compacted, Standing: slices.Clone(g.Standing),
 	}
 	if i := lastPrompt(s.Requests, func(r Request) bool { return r.Answer != "" }); i >= 0 {
 		s.Requests[i].Answer = ""

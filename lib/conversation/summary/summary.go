@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gt/lib/text/standing"
 	"gt/lib/text/term"
 )
 
@@ -28,6 +29,9 @@ type Summary struct {
 	// maxRequests and as many replies, the oldest first. A session with few of
 	// them has First among them.
 	Requests []Request `json:"requests,omitempty"`
+	// Standing are the instructions that hold for as long as the task lasts, the
+	// oldest first: what must always, never or only be done.
+	Standing []standing.Instruction `json:"standing,omitempty"`
 	// Answer is the last text of the agent.
 	Answer string `json:"answer,omitempty"`
 	// Todos are the open items of the agent's list, in the list's order, and
@@ -83,6 +87,7 @@ const (
 	maxCommands = 8
 	maxFailures = 4
 	maxTodos    = 50
+	maxStanding = 20
 
 	titleLength     = 200
 	pathLength      = 1000
@@ -105,6 +110,10 @@ func Clean(s Summary, clean func(string) string) Summary {
 	s.Files, s.Commands, s.Failures = slices.Clone(s.Files), slices.Clone(s.Commands), slices.Clone(s.Failures)
 	for i, q := range s.Requests {
 		s.Requests[i].Text, s.Requests[i].Answer = clean(q.Text), clean(q.Answer)
+	}
+	s.Standing = slices.Clone(s.Standing)
+	for i, in := range s.Standing {
+		s.Standing[i].Text = clean(in.Text)
 	}
 	for i, t := range s.Todos {
 		s.Todos[i].Text = clean(t.Text)

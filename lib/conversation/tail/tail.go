@@ -48,7 +48,7 @@ type Read func(conversation.File, conversation.Options, func(conversation.Entry)
 
 // version is that of the file's form, and of what a Fold makes of entries. A file of
 // another version counts as none.
-const version = 1
+const version = 2
 
 const (
 	// wholly is how much of what is new is read, in bytes. Of more than that it is

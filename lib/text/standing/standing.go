@@ -51,10 +51,20 @@ func (k Kind) String() string {
 	return ""
 }
 
+// MarshalText returns the kind's name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText takes the kind of a name; of a newer gt's it makes none.
+func (k *Kind) UnmarshalText(name []byte) error {
+	for *k = Lifted; *k > 0 && k.String() != string(name); *k-- {
+	}
+	return nil
+}
+
 // Instruction is a standing instruction.
 type Instruction struct {
-	Text string // the sentence, on one line, of at most MaxLength characters
-	Kind Kind
+	Text string `json:"text"` // the sentence, on one line, of at most MaxLength characters
+	Kind Kind   `json:"kind"`
 }
 
 // Find returns the standing instructions of a text, in its order, each once and at
