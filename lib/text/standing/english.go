@@ -27,7 +27,7 @@ func englishAt(s *sentence, i int) (Kind, bool) {
 	case "never":
 		switch {
 		case oneOf(next, "mind", "been", "before", "again,"), isPast(next):
-		case first && (isVerb(next) || next == "ever"), first && next == code, first && i == 0 && next != "",
+		case first && (isVerb(next) || next == "ever" || next == "more"), first && next == code, first && i == 0 && next != "",
 			bids(s, i), obliges(prev):
 			return Never, true
 		case oneOf(prev, "i", "we") && oneOf(next, "want", "wanted", "allow", "accept"), prev == "we" && isVerb(next) && !oneOf(next, "know", "need", "see", "get", "have", "could", "really", "quite", "actually"):
@@ -67,11 +67,14 @@ func englishAt(s *sentence, i int) (Kind, bool) {
 			return Never, true
 		case prev == "i" && verb == "want" && !oneOf(s.at(i-2), "if", "but", "because") && oneOf(s.at(skip+1), "you", "any", "to", "new", "this", "the", "that", "anything", "a", "another", "it"):
 			return Never, oneOf(s.at(skip+1), "you", "any", "new", "to", "a", "another", "it", "anything") && !s.is(skip+1, "to", "know") && !s.is(skip+1, "a", "lecture")
+		case prev == "i" && verb == "want" && i <= 2 && s.at(skip+1) != "to":
+			return Never, true
 		}
 	case "must", "shall":
 		subject := prev
 		switch {
 		case s.words[i].mark == '(':
+		case s.text[s.words[i].start] == 'M' && oneOf(s.at(0), "a", "an", "the", "implementations", "clients", "servers"): // a standard, quoted
 		case s.words[i].mark == ',' && next == "be":
 		case oneOf(subject, "i", "there", "something", "someone", "he", "she", "why", "what", "which"), oneOf(subject, "a", "the"):
 		case oneOf(next, "have", "'ve", "be") && (w == "must") && oneOf(subject, "it", "this", "that", "they", "we", "you") && !s.is(i+1, "be", "able") && !isParticiple(s.at(i+2)):
@@ -86,7 +89,7 @@ func englishAt(s *sentence, i int) (Kind, bool) {
 			return Always, true
 		}
 	case "mustn't", "shouldn't":
-		if w == "mustn't" || oneOf(prev, "you", "code", "tests", "we") && !s.asks && !isPast(next) && next != "have" {
+		if w == "mustn't" || !oneOf(prev, "it", "this", "that", "i", "there", "which", "they", "he", "she", "why", "", "what", "and") && !s.asks && !isPast(next) && !oneOf(next, "have", "matter", "be", "happen", "take", "need") {
 			return Never, true
 		}
 	case "should":
@@ -289,6 +292,9 @@ func englishAt(s *sentence, i int) (Kind, bool) {
 			return Always, true
 		}
 	case "nothing":
+		if first && next == "that" && len(s.words) < 8 {
+			return Never, true
+		}
 		if first && i == 0 && (s.has("can change") || s.has("may") || s.has("should") || s.has("leaves") || s.has("goes") || s.has("gets")) {
 			return Never, true
 		}
@@ -328,6 +334,10 @@ func englishAt(s *sentence, i int) (Kind, bool) {
 		switch {
 		case oneOf(next, "allowed", "permitted", "acceptable", "negotiable", "okay") && oneOf(prev, "is", "are", "") && !s.has("error"):
 			return Never, next != "okay"
+		case s.words[i].mark == ',' && imperative(s) && oneOf(next, "on", "in", "the", "with", "at", "to", "by", "from", "as", "a", "your", "my", "our"):
+			return Never, true
+		case prev == "but" && (s.at(0) == "you" || imperative(s)) && oneOf(next, "the", "a", "any", "in", "on", "to", "more", "our", "their", "its", "for", "outside"):
+			return Never, true
 		case i == 0 && oneOf(next, "the", "a", "any", "in", "one", "even") && s.at(len(s.words)-1) == "either":
 			return Never, true
 		}
@@ -339,7 +349,7 @@ func englishAt(s *sentence, i int) (Kind, bool) {
 		if first && w == "use" && (s.has("in all") || s.has("for all") || s.has("for every") || s.has("for everything") || s.has("in every")) {
 			return Always, true
 		}
-		if first && oneOf(w, "prefer") && next != "" && !s.asks && s.has("over") {
+		if first && oneOf(w, "prefer") && next != "" && !s.asks && (s.has("over") || s.has("to")) {
 			return Always, true
 		}
 		if first && w == "use" && (s.has("not") || s.has("instead of") || s.has("rather than") || s.has("everywhere") || s.has("throughout")) && contrast(s, i) {
@@ -420,7 +430,7 @@ func noSuch(s *sentence, i int) bool {
 	}
 	for k := i + 2; k < len(s.words); k++ {
 		switch w := s.at(k); {
-		case oneOf(w, "is", "are", "was", "were", "has", "have", "had", "did", "does", "found", "matches", "shows", "seems", "happens", "works", "exists", "appears", "came", "got", "anymore") && !s.has("allowed"):
+		case oneOf(w, "is", "are", "was", "were", "has", "have", "had", "did", "does", "found", "matches", "shows", "seems", "happens", "works", "exists", "appears", "came", "got", "anymore", "needed", "necessary") && !s.has("allowed"):
 			return false
 		}
 		if s.words[k].mark == ',' {
@@ -522,7 +532,7 @@ func isVerb(w string) bool {
 	switch {
 	case w == "" || w == code || w == quoted || len(w) < 2 || strings.ContainsAny(w, "/."):
 		return false
-	case oneOf(w, "i", "it", "we", "they", "he", "she", "you", "the", "a", "an", "this", "that", "these", "those", "there", "is", "are", "was", "were", "has", "had", "does", "did", "my", "our", "your", "their", "its", "his", "her", "what", "why", "how", "when", "where", "who", "which", "if", "because", "since", "while", "as", "on", "of", "for", "to", "with", "from", "by", "after", "some", "any", "one", "two", "three", "not", "it's", "that's", "there's", "i'm", "i've", "we're", "they're", "can", "could", "would", "will", "may", "might", "should", "must", "been", "being", "very", "too", "still", "nothing", "everything", "something", "once", "more", "less", "about", "all", "both", "in", "at", "tests", "users", "me", "them", "him", "sometimes", "maybe", "and", "or", "but", "green", "red"):
+	case oneOf(w, "i", "it", "we", "they", "he", "she", "you", "the", "a", "an", "this", "that", "these", "those", "there", "is", "are", "was", "were", "has", "had", "does", "did", "my", "our", "your", "their", "its", "his", "her", "what", "why", "how", "when", "where", "who", "which", "if", "because", "since", "while", "as", "on", "of", "for", "to", "with", "from", "by", "after", "some", "any", "one", "two", "three", "not", "it's", "that's", "there's", "i'm", "i've", "we're", "they're", "can", "could", "would", "will", "may", "might", "should", "must", "been", "being", "very", "too", "still", "nothing", "everything", "something", "once", "more", "less", "word", "about", "all", "both", "in", "at", "tests", "users", "me", "them", "him", "sometimes", "maybe", "and", "or", "but", "green", "red"):
 		return false
 	case isPast(w):
 		return false

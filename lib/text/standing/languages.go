@@ -103,7 +103,7 @@ func german(s *sentence) (int, Kind, bool) {
 				}
 			}
 		case "muss", "müssen", "musst", "muß":
-			if oneOf(s.at(0), "ich", "da", "es") && !s.has("immer") || s.has("muss") && (s.has("gewesen") || s.has("liegen") || s.is(len(s.words)-1, "sein") && oneOf(s.at(0), "das", "es")) || s.has("nur noch") || s.is(i+1, "du", "nur") {
+			if oneOf(s.at(0), "ich", "da", "es") && !s.has("immer") || s.has("muss") && (s.has("gewesen") || s.has("liegen") || s.is(len(s.words)-1, "sein") && oneOf(s.at(0), "das", "es")) || s.has("nur noch") || s.is(i+1, "du", "nur") || prev == "wir" && !s.has("immer") {
 				continue
 			}
 			return i, Always, true
@@ -121,7 +121,7 @@ func german(s *sentence) (int, Kind, bool) {
 			if !told {
 				return i, Only, true
 			}
-		case "nicht", "nichts", "keine", "keinen", "kein", "keinerlei":
+		case "nicht", "nichts", "keine", "keinen", "kein", "keinerlei", "keines", "keiner":
 			if oneOf(s.at(i+1), "nur", "mehr") && w == "nicht" && told {
 				continue
 			}
@@ -149,7 +149,7 @@ func german(s *sentence) (int, Kind, bool) {
 				return i, Never, true
 			}
 		case "bleiben", "bleibt":
-			if s.has("wie") || s.has("unverändert") || s.has("so") || s.has("gleich") || s.has("bei") || s.has("stabil") || s.has("kompatibel") || s.has("auf") {
+			if s.has("wie") || s.has("unverändert") || s.has("so") || s.has("gleich") || s.has("bei") || s.has("unangetastet") || s.has("erhalten") || s.has("bestehen") || next == code || s.has("stabil") || s.has("kompatibel") || s.has("auf") {
 				return i, Always, true
 			}
 		case "lassen":
@@ -281,7 +281,7 @@ func spanish(s *sentence) (int, Kind, bool) {
 			return i, Always, true
 		case s.is(i, "bajo", "ningún"), s.is(i, "en", "ningún", "caso"), oneOf(w, "prohibido", "prohibida", "obligatorio"):
 			return i, Never, true
-		case w == "no" && begins(s, i, "y", "pero", "favor", "porfa", "que", "por") && orderSpanish(next) && !told:
+		case w == "no" && begins(s, i, "y", "pero", "favor", "porfa", "que", "por") && (orderSpanish(next) || oneOf(next, "me", "los", "las", "lo", "la") && hasSuffix(s.at(i+2), "s") && len(s.at(i+2)) > 4) && !told:
 			return i, Never, true
 		case w == "no" && oneOf(next, "debe", "deben", "debes", "puede", "pueden") && (s.at(i+1) != "puede" || !told):
 			return i, Never, oneOf(next, "debe", "deben", "debes")
@@ -329,7 +329,7 @@ func italian(s *sentence) (int, Kind, bool) {
 			return i, Always, true
 		case s.is(i, "d'ora", "in", "poi"), s.is(i, "da", "ora", "in", "poi"), s.is(i, "d'ora", "in", "avanti"):
 			return i, Always, true
-		case w == "non" && begins(s, i, "e", "ma", "favore", "però") && !told && (hasSuffix(next, "re") || hasSuffix(next, "te") || hasSuffix(next, "rlo") || hasSuffix(next, "rli") || hasSuffix(next, "rla") || oneOf(next, "deve", "devono", "devi")) && !oneOf(next, "dimenticare", "parte"):
+		case w == "non" && begins(s, i, "e", "ma", "favore", "però") && !told && (hasSuffix(next, "re") || hasSuffix(next, "te") || hasSuffix(next, "rlo") || hasSuffix(next, "rli") || hasSuffix(next, "rla") || oneOf(next, "deve", "devono", "devi", "si")) && !oneOf(next, "dimenticare", "parte"):
 			return i, Never, true
 		case (oneOf(w, "deve", "devono") || w == "devi" && i > 0) && !told:
 			return i, Always, true
@@ -372,6 +372,8 @@ func portuguese(s *sentence) (int, Kind, bool) {
 			return i, Always, true
 		case w == "sem" && oneOf(next, "mexer", "mudar", "alterar", "quebrar", "adicionar", "tocar") && !told:
 			return i, Never, true
+		case w == "precisa" && next == "ter", w == "máximo" && s.at(i-1) == "no":
+			return i, Always, true
 		case s.is(i, "antes", "de", "cada"), s.is(i, "depois", "de", "cada"):
 			return i, Always, true
 		}
@@ -407,7 +409,7 @@ func dutch(s *sentence) (int, Kind, bool) {
 			return i, Always, true
 		case w == "zonder" && !told && next != "":
 			return i, Never, true
-		case oneOf(w, "elke", "iedere") && oneOf(s.at(i-1), "voor", "na", "bij") && !told:
+		case oneOf(w, "elke", "iedere") && oneOf(s.at(i-1), "voor", "na") && !told && s.at(i-2) != "schrijf":
 			return i, Always, true
 		}
 	}
@@ -418,7 +420,7 @@ func dutch(s *sentence) (int, Kind, bool) {
 func chinese(s *sentence) (int, Kind, bool) {
 	return phrases(s, []string{"吗", "为什么", "怎么"}, []phrase{
 		{"不要", Never}, {"不能", Never}, {"不得", Never}, {"不许", Never}, {"禁止", Never}, {"绝不", Never}, {"绝对不", Never}, {"永远不", Never}, {"千万别", Never}, {"切勿", Never}, {"请勿", Never}, {"别动", Never}, {"别改", Never}, {"别碰", Never}, {"不允许", Never}, {"不准", Never}, {"不可", Never},
-		{"必须", Always}, {"务必", Always}, {"始终", Always}, {"一律", Always}, {"从现在起", Always}, {"从现在开始", Always}, {"以后都", Always}, {"今后", Always}, {"以后", Always}, {"确保", Always}, {"每次", Always}, {"保持", Always}, {"总是用", Always},
+		{"必须", Always}, {"务必", Always}, {"一定要", Always}, {"始终", Always}, {"一律", Always}, {"从现在起", Always}, {"从现在开始", Always}, {"以后都", Always}, {"今后", Always}, {"以后", Always}, {"确保", Always}, {"每次", Always}, {"保持", Always}, {"总是用", Always},
 		{"保留", Always}, {"只能", Only}, {"只用", Only}, {"只改", Only}, {"只许", Only}, {"仅限", Only}, {"只使用", Only}, {"只在", Only},
 	})
 }
@@ -426,7 +428,7 @@ func chinese(s *sentence) (int, Kind, bool) {
 func japanese(s *sentence) (int, Kind, bool) {
 	return phrases(s, []string{"なぜ", "どうして", "ですか", "ますか"}, []phrase{
 		{"絶対に", Never}, {"決して", Never}, {"ないでください", Never}, {"ないで", Never}, {"禁止", Never}, {"しないこと", Never}, {"触らない", Never}, {"変更しない", Never}, {"いけません", Never}, {"てはいけない", Never}, {"ないように", Never},
-		{"必ず", Always}, {"英語で", Always}, {"日本語で", Always}, {"常に", Always}, {"今後", Always}, {"これから", Always}, {"毎回", Always}, {"なければなりません", Always}, {"こと。", Always}, {"てください。必", Always}, {"維持", Always}, {"そのまま", Always},
+		{"必ず", Always}, {"英語で", Always}, {"日本語で", Always}, {"常に", Always}, {"今後", Always}, {"これから", Always}, {"毎回", Always}, {"なければなりません", Always}, {"こと。", Always}, {"てください。必", Always}, {"維持", Always}, {"そのまま", Always}, {"のまま", Always},
 		{"のみ", Only}, {"だけを", Only}, {"だけ使", Only}, {"だけにして", Only},
 	})
 }

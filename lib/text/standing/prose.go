@@ -139,6 +139,9 @@ func bullet(line string) string {
 	for n < len(line) && line[n] >= '0' && line[n] <= '9' {
 		n++
 	}
+	if n == 0 && len(line) > 3 && line[1] == ')' && line[0] >= 'a' && line[0] <= 'z' {
+		n = 1
+	}
 	if n > 0 && n < 3 && n < len(line)-1 && (line[n] == '.' || line[n] == ')') && line[n+1] == ' ' {
 		return strings.TrimSpace(line[n+1:])
 	}
@@ -153,7 +156,7 @@ func headsRules(heading string) bool {
 			return true
 		}
 	}
-	return strings.Contains(heading, "约束") || strings.Contains(heading, "规则") || strings.Contains(heading, "要求") || strings.Contains(heading, "ルール") || strings.Contains(heading, "条件") || strings.Contains(heading, "制約")
+	return strings.Contains(heading, "for the whole") || strings.Contains(heading, "for everything") || strings.Contains(heading, "throughout") || strings.Contains(heading, "约束") || strings.Contains(heading, "规则") || strings.Contains(heading, "要求") || strings.Contains(heading, "ルール") || strings.Contains(heading, "条件") || strings.Contains(heading, "制約")
 }
 
 func isHeading(line string) bool { return strings.HasPrefix(line, "#") || strings.HasSuffix(line, ":") }
@@ -180,9 +183,24 @@ func symbols(line string) int {
 	return n
 }
 
+// spoken returns a line without the code between backquotes in it.
+func spoken(line string) string {
+	for {
+		i := strings.IndexByte(line, '`')
+		n := strings.IndexByte(line[i+1:], '`')
+		if i < 0 || n < 0 {
+			return line
+		}
+		line = line[:i] + "x" + line[i+n+2:]
+	}
+}
+
 // isOutput reports whether a line looks like what a program printed: a log's line, a
 // trace, a compiler's message, a diff, a prompt with a command, code.
 func isOutput(line string) bool {
+	if strings.HasPrefix(line, "`") || symbols(line) > 0 {
+		line = spoken(line)
+	}
 	switch {
 	case hasAnyPrefix(line, "+++", "---", "@@", "diff --git", "index ", "$ ", "% ", ">>> ", "... ", "# ", "// ", "/*", "* @", "<", "at ", "File \"", "Traceback", "goroutine ", "panic:", "fatal:", "FAIL", "PASS", "ok  ", "--- ", "=== ", "npm ", "yarn ", "warning:", "error:", "note:", "hint:", "info:", "E ", "W ", "import ", "from ", "def ", "func ", "class ", "return ", "const ", "let ", "var ", "export ", "#include", "SELECT ", "INSERT ", "Caused by:", "Exception in", "remote:", "✓", "✗", "✖", "×", "●", "⎿", "│", "└", "├", "╭", "╰"):
 		// "# Rules" is a heading, "from now on" is what is looked for.
@@ -269,8 +287,14 @@ func hasError(line string) bool {
 	if found && strings.HasSuffix(head, "]") && !strings.Contains(head, " ") { // systemd[1]:
 		return true
 	}
-	if !found || strings.Count(head, " ") > 1 {
+	if fields := strings.Fields(head); found && len(fields) == 2 && fields[0] == "E" {
+		head = fields[1]
+	}
+	if !found || strings.Count(head, " ") > 3 {
 		return false
+	}
+	if strings.Contains(head, " ") {
+		return strings.HasSuffix(head, " error") || strings.HasPrefix(head, "error ")
 	}
 	return strings.HasSuffix(head, "Error") || strings.HasSuffix(head, "Exception") || strings.HasPrefix(head, "error") ||
 		strings.HasPrefix(head, "warning[") || strings.HasSuffix(head, "error") || strings.HasSuffix(head, "Warning")
