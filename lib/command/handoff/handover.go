@@ -9,6 +9,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
+	"gt/lib/conversation"
 	"gt/lib/launch/beacon"
 	"gt/lib/launch/respawn"
 	"gt/lib/state/session"
@@ -120,17 +121,13 @@ func (h handover) findProgram() error {
 	return cli.Fail(cli.No, err)
 }
 
-// continuation is the first prompt of a conversation that goes on in a new
-// process.
-const continuation = "Context compacted. Continue your previous task."
-
 // run is how the successor starts.
 func (h handover) run() respawn.Run {
 	next := agent.Next{Prompt: beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())}
 	if h.kind == session.KindCycle {
 		// --continue takes the folder's latest conversation, which need not be
 		// ours; the id cannot be mistaken.
-		next = agent.Next{Prompt: continuation, Resume: string(h.id)}
+		next = agent.Next{Prompt: conversation.Continuation, Resume: string(h.id)}
 	}
 	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane}
 	prev.Args, _ = h.args() // an agent whose arguments nobody can read is started plainly

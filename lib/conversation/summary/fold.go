@@ -142,6 +142,10 @@ func (f *Fold) model(name string) {
 
 // ask notes a request. What is said from here on belongs to it.
 func (f *Fold) ask(q Request) {
+	if conversation.IsOpening(q.Text) {
+		f.turn()
+		return
+	}
 	said := f.clean(q.Text)
 	if q.Text = Cut(said, requestLength); q.Text == "" {
 		return

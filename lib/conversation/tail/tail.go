@@ -240,7 +240,7 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 				case conversation.Prompt, conversation.Folder, conversation.Title:
 					c.Fold.Take(e)
 				}
-				return e.Kind != conversation.Prompt && e.At < conversation.MaxFront
+				return (e.Kind != conversation.Prompt || conversation.IsOpening(e.Text)) && e.At < conversation.MaxFront
 			})
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/conversation"
 	"gt/lib/place/identity"
 )
 
@@ -43,7 +44,7 @@ func Prompt(to identity.Identity, sender string, now time.Time, topic, molecule 
 	if molecule = strings.Join(strings.Fields(molecule), " "); molecule != "" { // it stays one line
 		subject += ":" + molecule
 	}
-	line := fmt.Sprintf("[GAS TOWN] %s <- %s • %s • %s", to, sender, now.Format("2006-01-02T15:04"), subject)
+	line := fmt.Sprintf(conversation.Beacon+"%s <- %s • %s • %s", to, sender, now.Format("2006-01-02T15:04"), subject)
 	switch topic {
 	case Handoff, ColdStart, Attach:
 		return line + instructions

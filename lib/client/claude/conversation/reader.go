@@ -141,7 +141,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			rec = rec.own()
 		}
 		if q := rec.request(); q.Text != "" && facts.Prompt == "" && !q.Reply {
-			facts.Prompt = conversation.Excerpt(q.Text)
+			facts.Prompt = conversation.Asked(q.Text)
 		}
 	}
 	begun := func() bool { return facts.Prompt != "" && facts.CWD != "" && facts.First != "" }

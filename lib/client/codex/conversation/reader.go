@@ -209,7 +209,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 				conversation.Keep(&facts.First, e.ID)
 			}
 			if e.Kind == conversation.Prompt {
-				conversation.Keep(&facts.Prompt, conversation.Excerpt(e.Text))
+				conversation.Keep(&facts.Prompt, conversation.Asked(e.Text))
 			}
 			return true
 		})

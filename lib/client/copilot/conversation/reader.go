@@ -144,7 +144,8 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			}
 		case "user.message":
 			if text := asked(e); text != "" && facts.Prompt == "" {
-				facts.Prompt, facts.First = conversation.Excerpt(text), e.id
+				facts.Prompt = conversation.Asked(text)
+				conversation.Keep(&facts.First, e.id)
 			}
 		}
 	}

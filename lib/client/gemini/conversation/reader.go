@@ -173,7 +173,8 @@ func (l *metadataReader) front(m gjson.Result) {
 	case "user":
 		if text := asked(m); text != "" && l.facts.Prompt == "" {
 			l.said = true
-			l.facts.Prompt, l.facts.First = conversation.Excerpt(text), strings.Clone(m.Get("id").Str)
+			l.facts.Prompt = conversation.Asked(text)
+			conversation.Keep(&l.facts.First, m.Get("id").Str)
 		}
 	case "gemini":
 		l.said = true

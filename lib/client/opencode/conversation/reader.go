@@ -303,7 +303,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	_, err = c.Read(f, conversation.Options{}, func(e conversation.Entry) bool {
 		conversation.Keep(&facts.First, e.ID)
 		if e.Kind == conversation.Prompt {
-			conversation.Keep(&facts.Prompt, conversation.Excerpt(e.Text))
+			conversation.Keep(&facts.Prompt, conversation.Asked(e.Text))
 		}
 		conversation.Keep(&facts.Model, e.Model)
 		return facts.Prompt == "" || facts.Model == ""

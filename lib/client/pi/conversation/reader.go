@@ -132,7 +132,7 @@ func (c Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		case "message":
 			if m := r.Get("message"); m.Get("role").Str == "user" {
 				conversation.Keep(&facts.First, entryID(r))
-				conversation.Keep(&facts.Prompt, conversation.Excerpt(textOf(m.Get("content"))))
+				conversation.Keep(&facts.Prompt, conversation.Asked(textOf(m.Get("content"))))
 			}
 		}
 		copied = copied || at.Before(facts.Started) && !at.IsZero()

@@ -102,7 +102,8 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		switch v.Get("type").Str {
 		case "user":
 			if kind, text := asked(v); kind == conversation.Prompt && facts.Prompt == "" {
-				facts.Prompt, facts.First = conversation.Excerpt(text), strings.Clone(v.Get("uuid").Str)
+				facts.Prompt = conversation.Asked(text)
+				conversation.Keep(&facts.First, v.Get("uuid").Str)
 			}
 			said = true
 		case "assistant":
