@@ -11,6 +11,7 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/client/recorded"
 	"gt/lib/conversation"
+	"gt/lib/conversation/tail"
 )
 
 // advance reads what the turn has added to the conversation, so that a start after a
@@ -31,8 +32,13 @@ func advance(env *cli.Env, call *hook.Invocation) error {
 	case err != nil:
 		return nil // a start after a crash says whose it is, where it matters
 	}
-	if _, err = c.Read(true, env.Redact); errors.Is(err, fs.ErrNotExist) {
+	fold, err := c.Read(true, env.Redact)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was said yet
+	}
+	if fold != nil {
+		_, failed := tail.Carry(call.Home, r, fold, env.Now(), call.Store.Warn)
+		err = errors.Join(err, failed)
 	}
 	return err
 }

@@ -16,11 +16,13 @@ import (
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
+	"gt/lib/state/thread"
 )
 
 // draft is what a hand-over tells: what its note is to say, and what it comes from.
 type draft struct {
 	note       mail.Note
+	message    string    // the session's own words in it
 	essentials string    // what a summary of the conversation must keep
 	state      git.State // of the worktree
 }
@@ -48,6 +50,7 @@ func (h handover) compose(message, work string) draft {
 		b.State = d.state
 	}
 	b = b.Clean(h.redact)
+	d.message = b.Message
 	d.note = mail.Note{
 		Type: mail.Handoff, From: h.call.Home.Identity.Address(), To: h.home.Identity.Address(),
 		Subject: h.redact(h.subject), Date: h.env.Now(), Body: b.Text(),
@@ -84,8 +87,14 @@ func (h handover) gather(b *brief.Brief) {
 	}
 	var err error
 	if path := h.transcript(); path != "" {
-		b.Session, err = h.tail(path)
+		b.Session, b.Thread, err = h.tail(path)
 		warn(err)
+	}
+	if b.Thread == nil && h.record != nil {
+		b.Thread, err = thread.Read(h.home.Town.State, tail.Chain(h.record), h.warn)
+		if !errors.Is(err, thread.ErrNone) {
+			warn(err)
+		}
 	}
 	if h.record != nil {
 		all, err := checkpoint.List(h.home)
@@ -108,7 +117,7 @@ func (h handover) gather(b *brief.Brief) {
 // tail is what the conversation says, read from where it was read last. What a
 // sandbox, in which only a command runs, keeps from being kept is read again the next
 // time.
-func (h handover) tail(path string) (summary.Summary, error) {
+func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	c := recorded.Conversation{File: conversation.File{Client: h.form(), Path: path, ID: h.id}, CWD: h.dir}
 	if h.record != nil {
 		c.Kept = tail.Of(h.home, h.record)
@@ -118,9 +127,16 @@ func (h handover) tail(path string) (summary.Summary, error) {
 		err = nil
 	}
 	if fold == nil {
-		return summary.Summary{}, err
+		return summary.Summary{}, nil, err
 	}
-	return summary.Of(fold), err
+	var carried *thread.Thread
+	if h.record != nil && !h.looks {
+		var failed error
+		if carried, failed = tail.Carry(h.home, h.record, fold, h.env.Now(), h.warn); !request.Denied(failed) || h.hook {
+			err = errors.Join(err, failed)
+		}
+	}
+	return summary.Of(fold), carried, err
 }
 
 // gitWait bounds git, which may be slow in a huge worktree.

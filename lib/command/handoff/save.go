@@ -4,11 +4,13 @@ import (
 	"slices"
 	"time"
 
+	"gt/lib/conversation/tail"
 	"gt/lib/log/eventlog"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
+	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -50,6 +52,9 @@ func (h handover) save(d draft) (note mail.Note, saved bool, err error) {
 		return note, false, err
 	}
 	h.warn(box.Supersede(note.Chain, note.ID)) // at the worst it is told again
+	if h.kind == session.KindHandoff && record != nil {
+		h.warn(h.carry(record, note, d.message)) // the note says it all the same
+	}
 	durable := atomicfile.Synced
 	if h.kind == session.KindAuto {
 		durable = atomicfile.Unsynced // no process is about to be killed, and the note is on disk
@@ -59,6 +64,13 @@ func (h handover) save(d draft) (note mail.Note, saved bool, err error) {
 	}
 	h.log(record, note, now)
 	return note, true, nil
+}
+
+// carry notes in the thread what is handed over, for the sessions after the next.
+func (h handover) carry(r *session.Record, note mail.Note, message string) error {
+	said := thread.Message{Session: r.ID, Note: note.ID, Subject: note.Subject, Text: message, Time: note.Date.UTC()}
+	_, err := thread.Update(h.home.Town.State, tail.Chain(r), atomicfile.Unsynced, h.warn, func(t *thread.Thread) { t.Hand(said) })
+	return err
 }
 
 // leave leaves the marker for whoever starts next, and notes it in the record,

@@ -48,6 +48,7 @@ type grammar struct {
 	Send   send   `cmd:"" help:"Leave a note for an agent."`
 	Hook   hook   `cmd:"" help:"Make a note this agent's work, or write a new one."`
 	Unhook unhook `cmd:"" help:"Take a note off this agent's work; the note stays."`
+	Rule   rule   `cmd:"" help:"List, add or drop what must always, never or only be done in this work."`
 	Done   done   `cmd:"" help:"Close a note that is dealt with."`
 }
 

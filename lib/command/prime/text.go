@@ -10,12 +10,14 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/contract"
 	"gt/lib/conversation/brief"
+	"gt/lib/conversation/tail"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/state/beads"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
+	"gt/lib/state/thread"
 	"gt/lib/text/term"
 )
 
@@ -29,6 +31,7 @@ type page struct {
 	session session.StartParams
 	others  []*session.Record // that run here under the same name
 	role    section
+	thread  *thread.Thread // of the chain that goes on without a note, or nil
 	commits []git.Commit // since the crashed session began
 }
 
@@ -40,10 +43,33 @@ func (s *start) page(now situation, others []*session.Record) *page {
 	if now.conversation == fresh || now.conversation == forgotten {
 		p.role = s.readRole()
 	}
+	p.thread = s.readThread(now)
 	if p.tellsTask() && now.state == CrashRecovery {
 		p.commits = git.Commits(s.call.Home.Dir, now.crashed.StartedAt)
 	}
 	return p
+}
+
+// readThread reads what the chain knows, where no note tells it: after a crash, after a
+// compaction, and after a /clear.
+func (s *start) readThread(now situation) *thread.Thread {
+	r := now.predecessor.Record
+	if now.conversation == compacted || now.conversation == forgotten {
+		var err error
+		r, err = s.call.Store.Get(s.session.ID)
+		s.warn(err)
+	}
+	if r == nil || now.handover.marker != nil && now.conversation == fresh {
+		return nil
+	}
+	t, err := thread.Read(s.call.Home.Town.State, tail.Chain(r), s.warn)
+	if err != nil {
+		if !errors.Is(err, thread.ErrNone) {
+			s.warn(err)
+		}
+		return nil
+	}
+	return t
 }
 
 // maxRole bounds a role's context, of which a client takes 10,000 characters
@@ -138,7 +164,23 @@ func (p *page) continuing() []section {
 	if p.home.Identity.Role == "polecat" {
 		text += "\nWhen your work is finished, run `gt done`."
 	}
-	return []section{{body: text}}
+	sections := []section{{body: text}}
+	if p.conversation == compacted || p.conversation == forgotten {
+		sections = append(sections, p.lasting())
+	}
+	return sections
+}
+
+// lasting is what a chain knows that a compaction, a /clear or a resume must not lose:
+// what the person asked for first, and what must always, never or only be done.
+func (p *page) lasting() section {
+	if p.thread == nil {
+		return section{}
+	}
+	return section{
+		title: "From the beginning of this work",
+		all:   "`gt-seance thread " + string(p.thread.ChainID) + "`",
+	}.frame("the person", p.words(brief.Brief{Thread: p.thread.Essential()}.Clean(p.env.Redact).Text()))
 }
 
 // given is what a session knew from its start, for one that has forgotten it.
@@ -184,7 +226,7 @@ func (p *page) afterCrash() []section {
 			title: "What it was doing",
 			all:   "`gt-seance show " + string(p.crashed.ID) + "`",
 		}.frame("the session before you", p.words(brief.Brief{
-			Session: p.tail, Commits: p.commits,
+			Session: p.tail, Commits: p.commits, Thread: p.thread,
 		}.Clean(p.env.Redact).Text())))
 	}
 	return append(sections, p.rest()...)
@@ -221,7 +263,11 @@ func (p *page) ordinary() []section {
 	}
 	text += "\nBefore you stop with work unfinished, or when your context runs full, hand over to a fresh session:" +
 		"\n`gt-handoff -s SUBJECT -m 'what is done, what is next, what to watch out for'`"
-	return append([]section{{body: text}}, p.rest()...)
+	sections := []section{{body: text}}
+	if p.predecessor.how == session.Done {
+		sections = append(sections, p.lasting())
+	}
+	return append(sections, p.rest()...)
 }
 
 // tellsTask reports whether the text says what the crashed session was doing.

@@ -51,6 +51,11 @@ func (c *ending) Run(env *cli.Env) error {
 		env.Warn("%v", err)
 		err = nil
 	}
+	if err == nil && c.Update {
+		if _, err := tail.Carry(h, r, fold, env.Now(), func(err error) { env.Warn("%v", err) }); err != nil {
+			env.Warn("%v", err)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
 	"gt/lib/state/mail"
-	"gt/lib/text/standing"
+	"gt/lib/state/thread"
 	"gt/lib/text/term"
 )
 
@@ -21,6 +21,7 @@ type Brief struct {
 	Message string // the session's own words to its successor
 	Noted   string // what it had put into its checkpoint, a line each
 	Session summary.Summary
+	Thread  *thread.Thread // of the session's chain, nil where there is none
 	State   git.State
 	Commits []git.Commit // made during the session, the oldest first
 	Hooked  []mail.Note
@@ -49,6 +50,9 @@ func (b Brief) Clean(clean func(string) string) Brief {
 		return all
 	}
 	b.Hooked, b.Unread = notes(b.Hooked), notes(b.Unread)
+	if b.Thread != nil {
+		b.Thread = b.Thread.Cleaned(clean)
+	}
 	return b
 }
 
@@ -58,13 +62,18 @@ const (
 	maxFiles    = 20
 	maxCommits  = 10
 	maxNotes    = 8
+	maxMessages = 8
 
 	shortRequest = 280  // one of the last requests
 	shortGoal    = 180  // the beginning and end of what the session began with
 	fullRequest  = 1500 // a request, where there is room
 	maxNoted     = 64 << 10
-	lastRequest  = 300 // what it was asked last
-	lastAnswer   = 220 // the beginning and end of the last answer, before all of it
+	shortOrigin  = 300  // what the chain began with
+	fullOrigin   = 2000 // where there is room
+	shortMessage = 160  // of what was handed over before
+	fullMessage  = 1500 // the last of it
+	lastRequest  = 300  // what it was asked last
+	lastAnswer   = 220  // the beginning and end of the last answer, before all of it
 )
 
 // Subject is a line for a note whose writer gave none: the first line of the
@@ -101,7 +110,10 @@ func (b Brief) Text() string {
 	last, first := b.lastRequest(), s.First.Text
 	answer := summary.Cut(s.Answer, lastAnswer)
 	add("", b.Message)
-	add("What holds throughout, as the person said", standings(s.Standing)...)
+	origin := b.origin()
+	begun := summary.Cut(origin, shortOrigin)
+	add("What the person asked for first, several sessions ago", begun)
+	add("What holds throughout, in the person's words", b.standing()...)
 	add("Open to-dos"+done(s.Done), b.todos()...)
 	add("Noted on the way", summary.Cut(b.Noted, maxNoted))
 	asked := summary.Cut(last, lastRequest)
@@ -120,6 +132,10 @@ func (b Brief) Text() string {
 	if first != last && first != goal {
 		add("What it began with, in full", summary.Cut(first, fullRequest))
 	}
+	if origin != begun {
+		add("What was asked for first, in full", summary.Cut(origin, fullOrigin))
+	}
+	add("Handed over before, the latest first", b.messages()...)
 	add("Commits of this session", b.commits()...)
 	add("Asked before, and answered", b.turns()...)
 	if answer != s.Answer {
@@ -141,7 +157,7 @@ func (b Brief) Essentials() string {
 		last--
 	}
 	return Brief{
-		Hooked: b.Hooked,
+		Hooked: b.Hooked, Thread: b.Thread.Essential(),
 		Session: summary.Summary{
 			Standing: s.Standing, Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),
@@ -150,10 +166,49 @@ func (b Brief) Essentials() string {
 	}.Text()
 }
 
-func standings(all []standing.Instruction) []string {
+// standing are the standing instructions: the chain's, or the session's own.
+func (b Brief) standing() []string {
 	var lines []string
-	for _, i := range all {
-		lines = append(lines, "- "+i.Text)
+	if b.Thread != nil {
+		for _, i := range b.Thread.Instructions {
+			lines = append(lines, "- "+term.OneLine(i.Text))
+		}
+		return lines
+	}
+	for _, i := range b.Session.Standing {
+		lines = append(lines, "- "+term.OneLine(i.Text))
+	}
+	return lines
+}
+
+// origin is what the person asked for first, where that was in an earlier session.
+func (b Brief) origin() string {
+	if b.Thread == nil || b.Session.First.Text != "" && strings.HasPrefix(b.Thread.Request.Text, b.Session.First.Text) {
+		return ""
+	}
+	return b.Thread.Request.Text
+}
+
+// messages are what earlier sessions handed over: the last one in full, of those
+// before it the subjects and how they begin.
+func (b Brief) messages() []string {
+	if b.Thread == nil {
+		return nil
+	}
+	var lines []string
+	for i, m := range slices.Backward(b.Thread.Messages) {
+		length := shortMessage
+		switch n := len(b.Thread.Messages) - 1 - i; {
+		case n == 0:
+			length = fullMessage
+		case n == maxMessages:
+			return append(lines, fmt.Sprintf("- and %d more: `gt-seance thread %s`", i+1, b.Thread.ChainID))
+		}
+		line := "- " + term.OneLine(m.Subject)
+		if text := summary.Cut(term.OneLine(m.Text), length); text != "" && text != term.OneLine(m.Subject) {
+			line += ": " + text
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }

@@ -20,10 +20,11 @@ type Fold struct {
 	CWD       string    `json:"cwd,omitempty"`       // as the conversation says it
 	Began     string    `json:"began,omitempty"`     // as others do
 	First     Request   `json:"first,omitzero"`
+	Origin    string    `json:"origin,omitempty"` // the first request, where First is cut
 	Requests  []Request `json:"requests,omitempty"`
 	Answer    string    `json:"answer,omitempty"`
 	Compacted string    `json:"compacted,omitempty"`
-	// Standing are the standing instructions, the oldest first.
+	// Standing are the standing instructions, the oldest first, and what took some back.
 	Standing []standing.Instruction `json:"standing,omitempty"`
 
 	List      []conversation.Todo `json:"list,omitempty"`       // the last list that was written whole
@@ -165,6 +166,9 @@ func (f *Fold) ask(q Request) {
 	f.Prompts++
 	if f.First.Text == "" {
 		f.First = q
+		if f.Origin = ""; q.Text != said {
+			f.Origin = Cut(said, originLength)
+		}
 	}
 	f.Requests = append(f.Requests, q)
 	f.Requests = withoutFirst(f.Requests, maxRequests, func(r Request) bool { return !r.Reply })
@@ -391,7 +395,7 @@ func Of(f *Fold) Summary {
 	}
 	s := Summary{
 		Title: cmp.Or(g.Named, g.Generated), CWD: g.CWD, First: g.First, Requests: slices.Clone(g.Requests),
-		Answer: g.Answer, Commands: g.Commands, Compacted: g.Compacted, Standing: slices.Clone(g.Standing),
+		Answer: g.Answer, Commands: g.Commands, Compacted: g.Compacted, Standing: standing.Holding(g.Standing),
 	}
 	if i := lastPrompt(s.Requests, func(r Request) bool { return r.Answer != "" }); i >= 0 {
 		s.Requests[i].Answer = ""

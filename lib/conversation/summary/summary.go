@@ -87,11 +87,12 @@ const (
 	maxCommands = 8
 	maxFailures = 4
 	maxTodos    = 50
-	maxStanding = 20
+	maxStanding = 40 // of which some only take others back
 
 	titleLength     = 200
 	pathLength      = 1000
 	requestLength   = 1500
+	originLength    = 64_000
 	answerLength    = 2500
 	turnLength      = 400 // Request.Answer
 	todoLength      = 300

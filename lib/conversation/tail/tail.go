@@ -203,7 +203,7 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 		return nil, nil, atomicfile.Error("read", f.Path, err)
 	}
 	if known != nil && c.Fold.First.Text == "" { // it was written anew, and has lost its beginning
-		c.Fold.First = known.Fold.First
+		c.Fold.First, c.Fold.Origin = known.Fold.First, known.Fold.Origin
 	}
 	c.Fold.BeganIn(cwd)
 	c.Fold.Seal()
@@ -245,9 +245,9 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 			if err != nil {
 				return err
 			}
-			first := c.Fold.First
+			first, origin := c.Fold.First, c.Fold.Origin
 			c.Fold.Requests, c.Fold.Prompts = nil, 0
-			c.Fold.First = first
+			c.Fold.First, c.Fold.Origin = first, origin
 		}
 		c.Next = near
 	}

@@ -106,3 +106,18 @@ func (s Store) Persisted() ID {
 	}
 	return id
 }
+
+// Here returns the record of the session that the calling command runs in or, for a
+// person, of the one that began last in this home; nil where the home has none.
+func (s Store) Here(getenv func(string) string, clientVars []string) (*Record, error) {
+	if id := s.Current(getenv, clientVars, false); id != "" {
+		if r, err := s.Get(id); err != nil || r != nil {
+			return r, err
+		}
+	}
+	all, err := s.All()
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return all[0], nil
+}

@@ -1,24 +1,17 @@
 package standing
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Merge adds instructions to those that were known, the oldest first: one that says
-// the same as an earlier one, or the opposite of it, takes its place, and a Lifted one
-// only takes the earlier ones away. Of more than most, the oldest go. all is not
-// changed.
+// the same as an earlier one, or takes it back, takes its place. Of more than most, the
+// oldest go. all is not changed.
 func Merge(all []Instruction, found []Instruction, most int) []Instruction {
 	merged := append([]Instruction(nil), all...)
 	for _, f := range found {
-		about := subject(f.Text)
-		kept := merged[:0]
-		for _, old := range merged {
-			if old.Text != f.Text && !replaces(f, about, old) {
-				kept = append(kept, old)
-			}
-		}
-		if merged = kept; f.Kind != Lifted {
-			merged = append(merged, f)
-		}
+		merged = append(slices.DeleteFunc(merged, f.Replaces), f)
 	}
 	if n := len(merged) - most; n > 0 {
 		merged = merged[n:]
@@ -26,10 +19,18 @@ func Merge(all []Instruction, found []Instruction, most int) []Instruction {
 	return merged
 }
 
-// replaces reports whether the later instruction, which is about these words, says
-// again or takes back what the earlier one says.
-func replaces(later Instruction, about []string, earlier Instruction) bool {
-	was := subject(earlier.Text)
+// Holding returns those that hold, without what only takes others back.
+func Holding(all []Instruction) []Instruction {
+	return slices.DeleteFunc(slices.Clone(all), func(i Instruction) bool { return i.Kind == Lifted })
+}
+
+// Replaces reports whether an instruction says again, or takes back, what an earlier
+// one says.
+func (later Instruction) Replaces(earlier Instruction) bool {
+	if later.Text == earlier.Text {
+		return true
+	}
+	about, was := subject(later.Text), subject(earlier.Text)
 	common := 0
 	for _, w := range about {
 		if oneOf(w, was...) {
@@ -48,7 +49,7 @@ func replaces(later Instruction, about []string, earlier Instruction) bool {
 	return common*5 >= all*4 // the same, in other words
 }
 
-func (i Instruction) forbids() bool { return i.Kind == Never }
+func (later Instruction) forbids() bool { return later.Kind == Never }
 
 // subject are the words of an instruction that say what it is about, in the form in
 // which "pushes" and "pushing" are one.

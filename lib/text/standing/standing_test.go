@@ -138,7 +138,7 @@ func TestMerge(t *testing.T) {
 			all = Merge(all, Find(said), 20)
 		}
 		var texts []string
-		for _, i := range all {
+		for _, i := range Holding(all) {
 			texts = append(texts, i.Text)
 		}
 		if got := strings.Join(texts, "|"); got != c.want {

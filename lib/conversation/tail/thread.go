@@ -1,0 +1,30 @@
+package tail
+
+import (
+	"cmp"
+	"time"
+
+	"gt/lib/conversation/summary"
+	"gt/lib/place/home"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+	"gt/lib/sys/atomicfile"
+)
+
+// Carry takes what a session's conversation says over into the thread of its chain, and
+// returns that thread.
+func Carry(h home.Home, r *session.Record, fold *summary.Fold, now time.Time, warn func(error)) (*thread.Thread, error) {
+	p := thread.Part{
+		Session: r.ID, Agent: r.Agent, Standing: fold.Standing, Time: now.UTC().Truncate(time.Second),
+		First: thread.Said{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
+	}
+	s := summary.Of(fold)
+	for _, t := range s.Todos {
+		p.Todos = append(p.Todos, thread.Todo{Text: t.Text, Status: t.Status})
+	}
+	p.Done = s.Done
+	return thread.Update(h.Town.State, Chain(r), atomicfile.Unsynced, warn, func(t *thread.Thread) { t.Take(p) })
+}
+
+// Chain returns the chain of a session: one that follows nobody begins its own.
+func Chain(r *session.Record) session.ID { return cmp.Or(r.ChainID, r.ID) }

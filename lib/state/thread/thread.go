@@ -1,0 +1,335 @@
+// Package thread keeps what a chain of sessions knows, so that it outlives every
+// hand-over, compaction, clear and crash: what the person asked for first, what must
+// always, never or only be done, what each session handed over, and what is still to be
+// done.
+//
+// It is one file for the chain, threads/<chain>.json in the state folder, with the three
+// contents that it had before and a lock of its own, threads/<chain>.lock: chains go
+// from one home to another, so a home's lock does not do. Who takes both takes the
+// home's first. The file is made by rule from what people and agents said; who starts a
+// session only reads it. Whoever gives it a text has taken the secrets out of that.
+package thread
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"gt/lib/place"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+	"gt/lib/text/openjson"
+	"gt/lib/text/standing"
+)
+
+// How much is kept of each, in bytes of a text.
+const (
+	MaxRequest      = 64 << 10 // of the first request
+	MaxInstructions = 20
+	maxLast         = 16 << 10 // of what was handed over last
+	maxOlder        = 1 << 10  // of what was handed over before
+	maxMessages     = 40
+	maxTodos        = 50
+	maxTodo         = 400
+	maxSessions     = 100
+	maxTaken        = 100 // of a session's instructions
+	maxFile         = 1 << 20
+)
+
+// Thread is what a chain knows.
+type Thread struct {
+	ChainID session.ID `json:"chain_id"`
+	// Request is what the person asked for first.
+	Request Said `json:"request,omitzero"`
+	// Instructions are what must always, never or only be done, the oldest first.
+	Instructions []Instruction `json:"instructions,omitempty"`
+	// Messages are what was handed over, the oldest first.
+	Messages []Message `json:"messages,omitempty"`
+	// Todos are the open items of the agent's list, and Done is how many are
+	// finished, as the session TodosOf said last.
+	Todos   []Todo     `json:"todos,omitempty"`
+	Done    int        `json:"done,omitempty"`
+	TodosOf session.ID `json:"todos_of,omitempty"`
+	// Sessions are those of the chain that something is known of, the oldest first.
+	Sessions []Session `json:"sessions,omitempty"`
+
+	unknown openjson.Unknown
+}
+
+// Said is something that the person said.
+type Said struct {
+	Text    string     `json:"text"`
+	Session session.ID `json:"session,omitempty"`
+	Time    time.Time  `json:"time,omitzero"` // zero where it is not known
+}
+
+// Instruction is a standing instruction and where it comes from.
+type Instruction struct {
+	standing.Instruction
+	Session session.ID `json:"session,omitempty"` // in which the person said it; empty where it was added by a command
+	Time    time.Time  `json:"time,omitzero"`
+}
+
+// Message is what a session handed over.
+type Message struct {
+	Session session.ID `json:"session,omitempty"`
+	Note    string     `json:"note"` // the note that holds all of it
+	Subject string     `json:"subject"`
+	Text    string     `json:"text,omitempty"` // the session's own words
+	Time    time.Time  `json:"time,omitzero"`
+}
+
+// Todo is an item of the agent's list.
+type Todo struct {
+	Text   string `json:"text"`
+	Status string `json:"status"` // pending or in_progress
+}
+
+// Session is a session of the chain.
+type Session struct {
+	ID    session.ID `json:"id"`
+	Agent string     `json:"agent,omitempty"`
+	// Taken are digests of the instructions that were taken over from it, so that
+	// each is taken once, also where something later took its place.
+	Taken []string `json:"taken,omitempty"`
+}
+
+// Part is what is known of one session of the chain.
+type Part struct {
+	Session session.ID
+	Agent   string
+	First   Said // what the person asked for first in it
+	// Standing are the instructions that the person gave in it, the oldest first,
+	// and what took earlier ones back.
+	Standing []standing.Instruction
+	Todos    []Todo
+	Done     int
+	Time     time.Time // when it was said, at the latest
+}
+
+// Take takes over what is known of a session. Taken over again, it changes nothing.
+func (t *Thread) Take(p Part) {
+	i := slices.IndexFunc(t.Sessions, func(s Session) bool { return s.ID == p.Session })
+	if i < 0 {
+		t.Sessions = append(t.Sessions, Session{ID: p.Session, Agent: p.Agent})
+		if n := len(t.Sessions) - maxSessions; n > 0 {
+			t.Sessions = slices.Delete(t.Sessions, 1, 1+n) // the first one has the request
+		}
+		i = len(t.Sessions) - 1
+	}
+	if t.Request.Text == "" && p.First.Text != "" {
+		t.Request = Said{cut(p.First.Text, MaxRequest), p.Session, p.First.Time}
+	}
+	s := &t.Sessions[i]
+	for _, found := range p.Standing {
+		d := digest(found.Text)
+		if slices.Contains(s.Taken, d) {
+			continue
+		}
+		if s.Taken = append(s.Taken, d); len(s.Taken) > maxTaken {
+			s.Taken = slices.Delete(s.Taken, 0, 1)
+		}
+		t.instruct(Instruction{found, p.Session, p.Time})
+	}
+	if len(p.Todos) > 0 || p.Done > 0 || t.TodosOf == p.Session {
+		t.Todos, t.Done, t.TodosOf = nil, p.Done, p.Session
+		for _, todo := range p.Todos[:min(len(p.Todos), maxTodos)] {
+			t.Todos = append(t.Todos, Todo{cut(todo.Text, maxTodo), todo.Status})
+		}
+	}
+}
+
+// Essential returns what of a thread must not be lost even where there is little room:
+// the first request and the standing instructions. Of nil it is nil.
+func (t *Thread) Essential() *Thread {
+	if t == nil {
+		return nil
+	}
+	return &Thread{ChainID: t.ChainID, Request: t.Request, Instructions: t.Instructions}
+}
+
+// Add notes an instruction that the person gives by a command.
+func (t *Thread) Add(in standing.Instruction, now time.Time) {
+	t.instruct(Instruction{Instruction: in, Time: now})
+}
+
+// instruct adds an instruction, which takes the place of those that it repeats or
+// takes back. Of too many the oldest go that were found, then those that were added.
+func (t *Thread) instruct(in Instruction) {
+	t.Instructions = slices.DeleteFunc(t.Instructions, func(old Instruction) bool { return in.Replaces(old.Instruction) })
+	if in.Kind == standing.Lifted {
+		return
+	}
+	t.Instructions = append(t.Instructions, in)
+	for len(t.Instructions) > MaxInstructions {
+		i := max(0, slices.IndexFunc(t.Instructions, func(x Instruction) bool { return x.Session != "" }))
+		t.Instructions = slices.Delete(t.Instructions, i, i+1)
+	}
+}
+
+// Drop removes the instruction of that number, from 1 on, and returns it.
+func (t *Thread) Drop(n int) (Instruction, bool) {
+	if n < 1 || n > len(t.Instructions) {
+		return Instruction{}, false
+	}
+	in := t.Instructions[n-1]
+	t.Instructions = slices.Delete(t.Instructions, n-1, n)
+	return in, true
+}
+
+// Hand notes what a session hands over, in the place of what the same note said before.
+func (t *Thread) Hand(m Message) {
+	t.Messages = slices.DeleteFunc(t.Messages, func(old Message) bool { return old.Note == m.Note })
+	for i := range t.Messages {
+		t.Messages[i].Text = cut(t.Messages[i].Text, maxOlder)
+	}
+	m.Text = cut(m.Text, maxLast)
+	t.Messages = append(t.Messages, m)
+	if n := len(t.Messages) - maxMessages; n > 0 {
+		t.Messages = slices.Delete(t.Messages, 0, n)
+	}
+}
+
+// Cleaned returns a thread of which every text has gone through clean: secrets are known
+// now that may not have been when it was written.
+func (t *Thread) Cleaned(clean func(string) string) *Thread {
+	c := *t
+	c.Request.Text = clean(t.Request.Text)
+	c.Instructions, c.Messages, c.Todos = slices.Clone(t.Instructions), slices.Clone(t.Messages), slices.Clone(t.Todos)
+	for i := range c.Instructions {
+		c.Instructions[i].Text = clean(c.Instructions[i].Text)
+	}
+	for i, m := range c.Messages {
+		c.Messages[i].Subject, c.Messages[i].Text = clean(m.Subject), clean(m.Text)
+	}
+	for i, todo := range c.Todos {
+		c.Todos[i].Text = clean(todo.Text)
+	}
+	return &c
+}
+
+// digest tells one text from another.
+func digest(text string) string {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// cut returns a text of at most n bytes, in whole characters, that says where it was
+// cut.
+func cut(text string, n int) string {
+	const mark = " […]"
+	if len(text) <= n {
+		return text
+	}
+	n -= len(mark)
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return strings.TrimRight(text[:n], " \n") + mark
+}
+
+// ErrNone is what a chain without a thread gives.
+var ErrNone = errors.New("no such thread")
+
+// file is the thread's file, with the three contents that it had before.
+func file(state place.State, chain session.ID, warn func(error)) (f atomicfile.Rolling, t *Thread, err error) {
+	if _, err := session.ParseID(string(chain)); err != nil {
+		return f, nil, err
+	}
+	t = new(Thread)
+	f = atomicfile.Rolling{Path: state.Path("threads", string(chain)+".json"), Limit: maxFile, Warn: warn, Valid: func(data []byte) error {
+		read := Thread{}
+		unknown, err := openjson.Unmarshal(data, &read)
+		if err == nil && read.ChainID != chain {
+			err = fmt.Errorf("it is the thread of '%.40s'", read.ChainID)
+		}
+		if err == nil {
+			*t = read
+			t.unknown = unknown
+		}
+		return err
+	}}
+	return f, t, nil
+}
+
+// Read returns the thread of a chain, ErrNone where there is none. What cannot be used
+// counts as none, and warn is told.
+func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error) {
+	f, t, err := file(state, chain, warn)
+	if err != nil {
+		return nil, ErrNone
+	}
+	return t, judge(read(f.Read()), warn)
+}
+
+func read(_ []byte, err error) error { return err }
+
+// judge sorts what came of a reading: whether it is there, cannot be read, or is no use.
+func judge(err error, warn func(error)) error {
+	var system syscall.Errno
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrNone
+	case errors.As(err, &system):
+		return err // nobody knows what it holds
+	case warn != nil:
+		warn(err)
+	}
+	return ErrNone
+}
+
+// lockWait bounds the wait for others that change the same thread. What cannot be taken
+// over now is so at the end of the next turn.
+const lockWait = 2 * time.Second
+
+// Update changes the thread of a chain, which begins where there is none, and writes it
+// where that changed anything.
+func Update(state place.State, chain session.ID, d atomicfile.Durability, warn func(error), change func(*Thread)) (*Thread, error) {
+	f, t, err := file(state, chain, warn)
+	if err != nil {
+		return nil, err
+	}
+	if err := state.Prepare(state.Path("threads")); err != nil {
+		return nil, err
+	}
+	lock, err := flock.Acquire(state.Path("threads", string(chain)+".lock"), lockWait)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Unlock()
+	if err := judge(read(f.Repair()), warn); err != nil && err != ErrNone {
+		return nil, err
+	}
+	t.ChainID = chain
+	before, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	change(t)
+	if after, err := json.Marshal(t); err != nil || string(after) == string(before) {
+		return t, err
+	}
+	data, err := openjson.File(t)
+	if err != nil {
+		return nil, err
+	}
+	return t, f.Write(data, d)
+}
+
+// MarshalJSON keeps what a newer gt has written.
+func (t *Thread) MarshalJSON() ([]byte, error) {
+	type plain Thread
+	return openjson.Marshal((*plain)(t), t.unknown)
+}
