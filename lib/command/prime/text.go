@@ -32,7 +32,7 @@ type page struct {
 	others  []*session.Record // that run here under the same name
 	role    section
 	thread  *thread.Thread // of the chain that goes on without a note, or nil
-	commits []git.Commit // since the crashed session began
+	commits []git.Commit   // since the crashed session began
 }
 
 // page reads what is told besides the situation.

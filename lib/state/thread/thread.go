@@ -242,37 +242,46 @@ func cut(text string, n int) string {
 var ErrNone = errors.New("no such thread")
 
 // file is the thread's file, with the three contents that it had before.
-func file(state place.State, chain session.ID, warn func(error)) (f atomicfile.Rolling, t *Thread, err error) {
+func file(state place.State, chain session.ID, warn func(error)) (atomicfile.Rolling, error) {
 	if _, err := session.ParseID(string(chain)); err != nil {
-		return f, nil, err
+		return atomicfile.Rolling{}, err
 	}
-	t = new(Thread)
-	f = atomicfile.Rolling{Path: state.Path("threads", string(chain)+".json"), Limit: maxFile, Warn: warn, Valid: func(data []byte) error {
-		read := Thread{}
-		unknown, err := openjson.Unmarshal(data, &read)
-		if err == nil && read.ChainID != chain {
-			err = fmt.Errorf("it is the thread of '%.40s'", read.ChainID)
-		}
-		if err == nil {
-			*t = read
-			t.unknown = unknown
-		}
+	return atomicfile.Rolling{Path: state.Path("threads", string(chain)+".json"), Limit: maxFile, Warn: warn, Valid: func(data []byte) error {
+		_, err := parse(chain, data)
 		return err
-	}}
-	return f, t, nil
+	}}, nil
+}
+
+func parse(chain session.ID, data []byte) (*Thread, error) {
+	t := new(Thread)
+	unknown, err := openjson.Unmarshal(data, t)
+	if err != nil {
+		return nil, err
+	}
+	if t.ChainID != chain {
+		return nil, fmt.Errorf("it is the thread of '%.40s'", t.ChainID)
+	}
+	t.unknown = unknown
+	return t, nil
 }
 
 // Read returns the thread of a chain, ErrNone where there is none. What cannot be used
 // counts as none, and warn is told.
 func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error) {
-	f, t, err := file(state, chain, warn)
+	f, err := file(state, chain, warn)
 	if err != nil {
 		return nil, ErrNone
 	}
-	return t, judge(read(f.Read()), warn)
+	return load(chain, f.Read, warn)
 }
 
-func read(_ []byte, err error) error { return err }
+func load(chain session.ID, read func() ([]byte, error), warn func(error)) (*Thread, error) {
+	data, err := read()
+	if err := judge(err, warn); err != nil {
+		return nil, err
+	}
+	return parse(chain, data)
+}
 
 // judge sorts what came of a reading: whether it is there, cannot be read, or is no use.
 func judge(err error, warn func(error)) error {
@@ -297,7 +306,7 @@ const lockWait = 2 * time.Second
 // Update changes the thread of a chain, which begins where there is none, and writes it
 // where that changed anything.
 func Update(state place.State, chain session.ID, d atomicfile.Durability, warn func(error), change func(*Thread)) (*Thread, error) {
-	f, t, err := file(state, chain, warn)
+	f, err := file(state, chain, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -309,10 +318,13 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 		return nil, err
 	}
 	defer lock.Unlock()
-	if err := judge(read(f.Repair()), warn); err != nil && err != ErrNone {
+	t, err := load(chain, f.Repair, warn)
+	if errors.Is(err, ErrNone) {
+		t, err = &Thread{ChainID: chain}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	t.ChainID = chain
 	before, err := json.Marshal(t)
 	if err != nil {
 		return nil, err

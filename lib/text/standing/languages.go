@@ -2,7 +2,7 @@ package standing
 
 // finder returns what finds instructions in the language that most of the lines are
 // in. What belongs to none is taken for English.
-func finder(lines []line) func(*sentence) (int, Kind, bool) {
+func finder(said [][]sentence) func(*sentence) (int, Kind, bool) {
 	type language struct {
 		find  func(*sentence) (int, Kind, bool)
 		words []string // that the others have not, and few sentences are without
@@ -18,8 +18,8 @@ func finder(lines []line) func(*sentence) (int, Kind, bool) {
 	}
 	counts := make([]int, len(european))
 	characters, kana := 0, 0
-	for _, l := range lines {
-		for _, s := range sentences(l.text) {
+	for _, line := range said {
+		for _, s := range line {
 			for _, w := range s.words {
 				for i, l := range european {
 					if oneOf(w.text, l.words...) {

@@ -88,18 +88,21 @@ func stem(w string) string {
 
 // lifts reports whether a sentence takes back what was forbidden: "you can push now".
 func lifts(s *sentence) bool {
-	now := s.has("now") || s.has("again") || s.has("after all") || s.has("jetzt") || s.has("wieder") || s.has("doch") || s.has("maintenant") || s.has("ahora") || s.has("ya")
-	switch {
-	case s.asks:
+	if s.asks {
 		return false
-	case s.has("no longer need to"), s.has("you don't need to"), s.has("you don't have to") && s.has("any more"), s.has("you don't have to") && s.has("anymore"), s.has("forget the rule"), s.has("forget what i said about"):
+	}
+	if s.has("no longer need to") || s.has("you don't need to") || s.has("you don't have to") && (s.has("any more") || s.has("anymore")) || s.has("forget the rule") || s.has("forget what i said about") {
 		return true
-	case now && (s.has("you can") || s.has("you may") || s.has("feel free to") || s.has("ok to") || s.has("okay to") || s.has("fine to") || s.has("allowed to") && !s.has("not allowed")):
-		return !s.has("not") && !s.has("only")
-	case now && (s.has("du kannst") || s.has("du darfst") || s.has("kannst du") || s.has("darfst du")):
-		return !s.has("nicht") && !s.has("nur") && !s.has("kein") && !s.has("keine")
-	case now && (s.has("tu peux") || s.has("vous pouvez")), now && (s.has("puedes") || s.has("ya puedes")) && !s.has("no"):
-		return !s.has("pas")
+	}
+	switch {
+	case s.has("now"), s.has("again"), s.has("after all"):
+		return (s.has("you can") || s.has("you may") || s.has("feel free to") || s.has("ok to") || s.has("okay to") || s.has("fine to") || s.has("allowed to")) && !s.has("not") && !s.has("only")
+	case s.has("jetzt"), s.has("wieder"), s.has("doch"):
+		return (s.has("du kannst") || s.has("du darfst") || s.has("kannst du") || s.has("darfst du")) && !s.has("nicht") && !s.has("nur") && !s.has("kein") && !s.has("keine")
+	case s.has("maintenant"):
+		return (s.has("tu peux") || s.has("vous pouvez")) && !s.has("pas")
+	case s.has("ahora"), s.has("ya"):
+		return s.has("puedes") && !s.has("no")
 	}
 	return false
 }

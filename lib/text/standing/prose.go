@@ -15,6 +15,9 @@ type line struct {
 	heads, rules bool
 }
 
+// maxParagraph bounds the lines that are put together, for nobody writes longer ones.
+const maxParagraph = 4 << 10
+
 // prose returns the lines that the person wrote: without blocks of code, quoted
 // lines, tags with what stands between them, and what looks like a paste of a
 // program's output. A paragraph that was wrapped by hand is one line again.
@@ -72,7 +75,7 @@ func prose(text string) []line {
 		default:
 			paste = 0
 			item := bullet(bare)
-			if n := len(lines) - 1; open && n >= 0 && item == bare && !isHeading(bare) && !endsSentence(lines[n].text) {
+			if n := len(lines) - 1; open && n >= 0 && len(lines[n].text) < maxParagraph && item == bare && !isHeading(bare) && !endsSentence(lines[n].text) {
 				lines[n].text += " " + item
 			} else if item != "" {
 				lines = append(lines, line{text: item, item: item != bare && !strings.HasPrefix(bare, "#"), heads: isHeading(bare), rules: isHeading(bare) && headsRules(item)})

@@ -23,7 +23,8 @@ const (
 type sentence struct {
 	text  string
 	words []word
-	asks  bool // it ends in a question mark
+	asks  bool   // it ends in a question mark
+	spelt string // the words with a blank before and behind each
 }
 
 // at returns the word at i, which is empty outside the sentence.
@@ -46,13 +47,32 @@ func (s *sentence) is(i int, words ...string) bool {
 
 // has reports whether these words stand in the sentence, one after the other.
 func (s *sentence) has(phrase string) bool {
-	words := strings.Fields(phrase)
-	for i := range s.words {
-		if s.is(i, words...) {
+	for at := 0; ; {
+		i := strings.Index(s.spelt[at:], phrase)
+		if i < 0 {
+			return false
+		}
+		i += at
+		if end := i + len(phrase); s.spelt[i-1] == ' ' && s.spelt[end] == ' ' {
 			return true
 		}
+		at = i + 1
 	}
-	return false
+}
+
+func spell(words []word) string {
+	n := 2
+	for _, w := range words {
+		n += len(w.text) + 1
+	}
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(' ')
+	for _, w := range words {
+		b.WriteString(w.text)
+		b.WriteByte(' ')
+	}
+	return b.String()
 }
 
 // sentences are those of a line.
@@ -63,7 +83,7 @@ func sentences(line string) []sentence {
 	var mark rune
 	add := func(end int, asks bool) {
 		if text := strings.TrimSpace(line[begin:end]); len(words) > 0 {
-			all = append(all, sentence{text: text, words: words, asks: asks})
+			all = append(all, sentence{text: text, words: words, asks: asks, spelt: spell(words)})
 		}
 		words, mark = nil, 0
 	}

@@ -74,14 +74,18 @@ func Find(text string) []Instruction {
 		text = strings.ToValidUTF8(text[:maxText], "")
 	}
 	lines := prose(text)
-	find := finder(lines)
+	said := make([][]sentence, len(lines))
+	for i, l := range lines {
+		said[i] = sentences(l.text)
+	}
+	find := finder(said)
 	var all []Instruction
 	ruled := false // what is listed here are instructions
-	for _, l := range lines {
+	for n, l := range lines {
 		if l.heads || !l.item {
 			ruled = l.rules
 		}
-		for i, s := range sentences(l.text) {
+		for i, s := range said[n] {
 			at, kind, ok := find(&s)
 			switch {
 			case lifts(&s):

@@ -153,3 +153,34 @@ func TestMerge(t *testing.T) {
 		t.Errorf("of many are kept %d, from %q on", len(many), many[0].Text)
 	}
 }
+
+// The end of a turn waits for this.
+func BenchmarkFind(b *testing.B) {
+	for name, text := range map[string]string{
+		"request": strings.Repeat("Port the parser to the new grammar, but never touch the tests. ", 10),
+		"paste":   strings.Repeat("2026-01-17T01:00:00Z INFO  server: request 4711 took 12 ms and must not be retried\n", 800),
+		"word":    strings.Repeat("ä", maxText/2),
+		"prose":   strings.Repeat("the quick brown fox jumps over the lazy dog and never comes back to us\n", 900),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				Find(text)
+			}
+		})
+	}
+}
+
+// Whatever is said, what is found is short and stands on one line.
+func FuzzFind(f *testing.F) {
+	for _, s := range []string{"Never push to main.", "a) don't\n> never\n```\nmust\n", "`never`", "必须用 tabs。", "«ne touche pas»", "1. always\n\n\tnever", "\"do not\" only", "MUST NOT\xff", "<a>never</a>", "::(", "-/", "a/", "'", "(()("} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, in := range Find(text) {
+			if utf8.RuneCountInString(in.Text) > MaxLength || strings.ContainsAny(in.Text, "\n\r") || in.Text == "" || in.Kind.String() == "" {
+				t.Errorf("%q gives %+v", text, in)
+			}
+		}
+	})
+}

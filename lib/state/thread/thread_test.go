@@ -1,0 +1,210 @@
+package thread
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/standing"
+)
+
+var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+
+func part(id string, said ...string) Part {
+	p := Part{Session: session.ID(id), Agent: "claude", Time: now}
+	for i, text := range said {
+		if i == 0 {
+			p.First = Said{Text: text, Time: now}
+		}
+		p.Standing = standing.Merge(p.Standing, standing.Find(text), 40)
+	}
+	return p
+}
+
+func rules(t *Thread) string {
+	var all []string
+	for _, in := range t.Instructions {
+		all = append(all, in.Text)
+	}
+	return strings.Join(all, "|")
+}
+
+// A session is taken over at the end of each of its turns; what it said already is not
+// taken twice, and does not come back when something later took its place.
+func TestTake(t *testing.T) {
+	th := new(Thread)
+	first := part("a", "Port the parser.", "Never push to main.", "Always run the tests.")
+	th.Take(first)
+	th.Take(first)
+	if got := rules(th); got != "Never push to main.|Always run the tests." || th.Request.Text != "Port the parser." || len(th.Sessions) != 1 {
+		t.Fatalf("%s, %+v", got, th)
+	}
+	th.Take(part("b", "Go on.", "You can push to main now."))
+	th.Take(first)
+	if got := rules(th); got != "Always run the tests." || th.Request.Text != "Port the parser." {
+		t.Errorf("after it was taken back: %s, %q", got, th.Request.Text)
+	}
+	th.Take(part("b", "Go on.", "You can push to main now.", "Never push to main."))
+	if got := rules(th); got != "Always run the tests.|Never push to main." {
+		t.Errorf("after it was said again: %s", got)
+	}
+	if in, ok := th.Drop(2); !ok || in.Text != "Never push to main." {
+		t.Errorf("dropped %+v", in)
+	}
+	th.Take(part("b", "Go on.", "You can push to main now.", "Never push to main."))
+	if got := rules(th); got != "Always run the tests." {
+		t.Errorf("what the person dropped is back: %s", got)
+	}
+	if _, ok := th.Drop(2); ok {
+		t.Error("a rule was dropped that is not there")
+	}
+}
+
+// The list of a session that has one counts, also when it is empty at the end.
+func TestTodos(t *testing.T) {
+	th := new(Thread)
+	p := part("a", "Go.")
+	p.Todos, p.Done = []Todo{{"port", "in_progress"}, {"test", "pending"}}, 1
+	th.Take(p)
+	th.Take(part("b", "Go on.")) // has none yet
+	if len(th.Todos) != 2 || th.Done != 1 || th.TodosOf != "a" {
+		t.Errorf("%+v", th)
+	}
+	p.Todos, p.Done = nil, 3
+	th.Take(p)
+	if len(th.Todos) != 0 || th.Done != 3 {
+		t.Errorf("%+v", th)
+	}
+}
+
+// Everything is bounded, and what the person added stays longest.
+func TestBounds(t *testing.T) {
+	th := &Thread{ChainID: "c"}
+	th.Add(standing.Instruction{Text: "Never sleep.", Kind: standing.Never}, now)
+	for i := range 300 {
+		p := part(fmt.Sprint("s", i), strings.Repeat("ä", MaxRequest), fmt.Sprintf("Never touch file%d.go", i))
+		for range 100 {
+			p.Todos = append(p.Todos, Todo{strings.Repeat("x", 1000), "pending"})
+		}
+		th.Take(p)
+		th.Hand(Message{Session: p.Session, Note: fmt.Sprint(i), Subject: fmt.Sprint("subject ", i), Text: strings.Repeat("m", 100<<10)})
+	}
+	last := th.Messages[len(th.Messages)-1]
+	if len(th.Instructions) != MaxInstructions || th.Instructions[0].Text != "Never sleep." || len(th.Messages) != maxMessages ||
+		len(last.Text) != maxLast || len(th.Messages[0].Text) != maxOlder || len(th.Request.Text) > MaxRequest ||
+		len(th.Sessions) != maxSessions || th.Sessions[0].ID != "s0" || len(th.Todos) != maxTodos {
+		t.Errorf("%d rules from %q on, %d messages of %d to %d, %d of the request, %d sessions from %s on, %d todos", len(th.Instructions), th.Instructions[0].Text,
+			len(th.Messages), len(th.Messages[0].Text), len(last.Text), len(th.Request.Text), len(th.Sessions), th.Sessions[0].ID, len(th.Todos))
+	}
+	state := place.State(t.TempDir())
+	if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(x *Thread) { *x = *th }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(state, "c", nil); err != nil {
+		t.Errorf("the largest thread cannot be read: %v", err)
+	}
+}
+
+// A note that says something else later takes its own place.
+func TestHand(t *testing.T) {
+	th := new(Thread)
+	th.Hand(Message{Note: "1", Subject: "one"})
+	th.Hand(Message{Note: "2", Subject: "two"})
+	th.Hand(Message{Note: "1", Subject: "one again"})
+	if len(th.Messages) != 2 || th.Messages[1].Subject != "one again" {
+		t.Errorf("%+v", th.Messages)
+	}
+}
+
+// Those who change a thread at the same time lose nothing of each other, a change of
+// nothing writes nothing, and what a newer gt wrote stays.
+func TestUpdate(t *testing.T) {
+	state := place.State(t.TempDir())
+	if _, err := Read(state, "c", nil); !errors.Is(err, ErrNone) {
+		t.Error(err)
+	}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			_, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Take(part(fmt.Sprint("s", i), "Never touch file"+fmt.Sprint(i)+".go")) })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	th, err := Read(state, "c", nil)
+	if err != nil || len(th.Sessions) != 20 || len(th.Instructions) != 20 {
+		t.Fatalf("%v, %+v", err, th)
+	}
+	path := state.Path("threads", "c.json")
+	before, _ := os.Stat(path)
+	if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Take(part("s3", "Never touch file3.go")) }); err != nil {
+		t.Error(err)
+	}
+	if after, _ := os.Stat(path); !os.SameFile(before, after) || before.Mode().Perm() != 0o600 {
+		t.Errorf("it was written anew, of mode %v", after.Mode())
+	}
+	data, _ := os.ReadFile(path)
+	os.WriteFile(path, []byte(strings.Replace(string(data), "{", `{"later":[1.50],`, 1)), 0o600)
+	if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Drop(1) }); err != nil {
+		t.Error(err)
+	}
+	if data, _ = os.ReadFile(path); !strings.Contains(string(data), "1.50") {
+		t.Error("what a newer gt wrote is gone")
+	}
+	if _, err := Update(state, "../x", atomicfile.Unsynced, nil, func(*Thread) {}); err == nil {
+		t.Error("an id that is a path was taken")
+	}
+}
+
+// What cannot be used is set aside, and what was there before it counts.
+func TestTorn(t *testing.T) {
+	state := place.State(t.TempDir())
+	for i := range 3 {
+		if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Hand(Message{Note: fmt.Sprint(i)}) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := state.Path("threads", "c.json")
+	for _, torn := range []string{`{"chain_id":"c",`, `{"chain_id":"d"}`, ""} {
+		if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		th, err := Read(state, "c", func(error) { told++ })
+		if err != nil || len(th.Messages) < 2 || told == 0 {
+			t.Errorf("%q: %v, %+v, told %d times", torn, err, th, told)
+		}
+		if th, err = Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Hand(Message{Note: torn}) }); err != nil || len(th.Messages) < 3 {
+			t.Errorf("%q: %v, %+v", torn, err, th)
+		}
+	}
+}
+
+// Secrets that became known later are taken out, and nothing else changes.
+func TestCleaned(t *testing.T) {
+	th := &Thread{ChainID: "c"}
+	p := part("a", "The key is hunter2.", "Never print hunter2.")
+	p.Todos = []Todo{{"rotate hunter2", "pending"}}
+	th.Take(p)
+	th.Hand(Message{Note: "1", Subject: "hunter2", Text: "hunter2"})
+	clean := th.Cleaned(func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") })
+	if text := fmt.Sprintf("%+v", *clean); strings.Contains(text, "hunter2") {
+		t.Error(text)
+	}
+	if !strings.Contains(fmt.Sprintf("%+v", *th), "hunter2") || !reflect.DeepEqual(th.Cleaned(func(s string) string { return s }), th) {
+		t.Error("the thread itself was changed")
+	}
+	if (*Thread)(nil).Essential() != nil || th.Essential().Request.Text == "" || len(th.Essential().Messages) > 0 {
+		t.Error(th.Essential())
+	}
+}
