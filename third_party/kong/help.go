@@ -1,11 +1,10 @@
 package kong
 
 import (
-	"bytes"
 	"fmt"
-	"go/doc"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -75,7 +74,7 @@ func (h HelpOptions) Apply(k *Kong) error {
 
 // HelpProvider can be implemented by commands/args to provide detailed help.
 type HelpProvider interface {
-	// This string is formatted by go/doc and thus has the same formatting rules.
+	// This string is broken into lines where a blank stands, and what is indented stays as it is.
 	Help() string
 }
 
@@ -427,11 +426,35 @@ func (h *helpWriter) Write(w io.Writer) error {
 }
 
 func (h *helpWriter) Wrap(text string) {
-	w := bytes.NewBuffer(nil)
-	doc.ToText(w, strings.TrimSpace(text), "", "    ", h.width) //nolint:staticcheck // cross-package links not possible
-	for _, line := range strings.Split(strings.TrimSpace(w.String()), "\n") {
+	for _, line := range fill(strings.TrimSpace(text), h.width) {
 		h.Print(line)
 	}
+}
+
+// fill breaks a text into lines of at most width characters, where a word is not longer.
+// What is indented stays as it is. (go/doc does more, and is 90 KB of a program.)
+func fill(text string, width int) []string {
+	var lines []string
+	open := false // the last line takes more words
+	for _, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || line[0] == ' ' || line[0] == '\t' {
+			lines, open = append(lines, strings.TrimRight(line, " \t")), false
+			continue
+		}
+		for _, word := range words {
+			last := len(lines) - 1
+			if open && utf8.RuneCountInString(lines[last])+1+utf8.RuneCountInString(word) <= width {
+				lines[last] += " " + word
+			} else {
+				lines, open = append(lines, word), true
+			}
+		}
+	}
+	if lines == nil {
+		return []string{""}
+	}
+	return lines
 }
 
 func writePositionals(w *helpWriter, args []*Positional) {
@@ -482,9 +505,7 @@ func writeTwoColumns(w *helpWriter, rows [][2]string) {
 	offsetStr := strings.Repeat(" ", leftSize+defaultColumnPadding)
 
 	for _, row := range rows {
-		buf := bytes.NewBuffer(nil)
-		doc.ToText(buf, row[1], "", strings.Repeat(" ", defaultIndent), w.width-leftSize-defaultColumnPadding) //nolint:staticcheck // cross-package links not possible
-		lines := strings.Split(strings.TrimRight(buf.String(), "\n"), "\n")
+		lines := fill(row[1], w.width-leftSize-defaultColumnPadding)
 
 		line := fmt.Sprintf("%-*s", leftSize, row[0])
 		if len(row[0]) < maxLeft {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"net/url"
 	"os"
 	"reflect"
 	"strconv"
@@ -283,7 +282,6 @@ func (r *Registry) RegisterDefaults() *Registry {
 		RegisterKind(reflect.Map, mapDecoder(r)).
 		RegisterType(reflect.TypeOf(time.Time{}), timeDecoder()).
 		RegisterType(reflect.TypeOf(time.Duration(0)), durationDecoder()).
-		RegisterType(reflect.TypeOf(&url.URL{}), urlMapper()).
 		RegisterType(reflect.TypeOf(&os.File{}), fileMapper(r)).
 		RegisterName("path", pathMapper(r)).
 		RegisterName("existingfile", existingFileMapper(r)).
@@ -847,22 +845,6 @@ func counterMapper() MapperFunc {
 		default:
 			return fmt.Errorf("type:\"counter\" must be used with a numeric field")
 		}
-		return nil
-	}
-}
-
-func urlMapper() MapperFunc {
-	return func(ctx *DecodeContext, target reflect.Value) error {
-		var urlStr string
-		err := ctx.Scan.PopValueInto("url", &urlStr)
-		if err != nil {
-			return err
-		}
-		url, err := url.Parse(urlStr)
-		if err != nil {
-			return err
-		}
-		target.Set(reflect.ValueOf(url))
 		return nil
 	}
 }

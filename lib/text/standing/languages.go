@@ -5,16 +5,16 @@ package standing
 func finder(said [][]sentence) func(*sentence) (int, Kind, bool) {
 	type language struct {
 		find  func(*sentence) (int, Kind, bool)
-		words []string // that the others have not, and few sentences are without
+		words string // that the others have not, and few sentences are without
 	}
 	european := []language{
-		{english, []string{"the", "and", "is", "it", "you", "to", "of", "this", "that", "with", "not", "don't", "please"}},
-		{german, []string{"der", "die", "das", "und", "ist", "nicht", "bitte", "ich", "wir", "ein", "eine", "den", "mit", "auf", "auch", "es", "zu", "du", "nur"}},
-		{french, []string{"le", "la", "les", "et", "est", "pas", "je", "une", "des", "du", "vous", "tu", "que", "dans", "pour", "ne", "il"}},
-		{spanish, []string{"el", "los", "las", "y", "es", "por", "que", "una", "del", "para", "no", "con", "en", "se", "lo"}},
-		{italian, []string{"il", "di", "che", "non", "è", "per", "gli", "della", "un", "con", "le", "nel", "del", "si"}},
-		{portuguese, []string{"o", "os", "não", "que", "de", "uma", "para", "com", "é", "em", "do", "da", "no", "na", "você"}},
-		{dutch, []string{"de", "het", "een", "en", "niet", "ik", "dat", "van", "je", "op", "voor", "met", "maar", "er"}},
+		{english, "the and is it you to of this that with not don't please"},
+		{german, "der die das und ist nicht bitte ich wir ein eine den mit auf auch es zu du nur"},
+		{french, "le la les et est pas je une des du vous tu que dans pour ne il"},
+		{spanish, "el los las y es por que una del para no con en se lo"},
+		{italian, "il di che non è per gli della un con le nel del si"},
+		{portuguese, "o os não que de uma para com é em do da no na você"},
+		{dutch, "de het een en niet ik dat van je op voor met maar er"},
 	}
 	counts := make([]int, len(european))
 	characters, kana := 0, 0
@@ -22,7 +22,7 @@ func finder(said [][]sentence) func(*sentence) (int, Kind, bool) {
 		for _, s := range line {
 			for _, w := range s.words {
 				for i, l := range european {
-					if oneOf(w.text, l.words...) {
+					if oneOf(w.text, l.words) {
 						counts[i]++
 					}
 				}
@@ -54,16 +54,16 @@ func finder(said [][]sentence) func(*sentence) (int, Kind, bool) {
 
 // begins reports whether the word begins a part of the sentence, or stands behind one
 // of these.
-func begins(s *sentence, i int, after ...string) bool {
-	return i == 0 || s.words[i].mark != 0 || oneOf(s.at(i-1), after...)
+func begins(s *sentence, i int, after string) bool {
+	return i == 0 || s.words[i].mark != 0 || i > 0 && oneOf(s.at(i-1), after)
 }
 
 func german(s *sentence) (int, Kind, bool) {
-	if s.asks && !oneOf(s.at(0), "kannst", "könntest", "würdest", "bitte") {
+	if s.asks && !oneOf(s.at(0), "kannst könntest würdest bitte") {
 		return 0, 0, false
 	}
 	// Who tells what happened orders nothing.
-	told := oneOf(s.at(0), "ich", "wir", "es", "er", "sie", "das", "da", "gestern", "warum", "wieso", "leider") || s.has("hat") || s.has("wurde") || s.has("hatte") || s.has("war") || s.has("habe")
+	told := oneOf(s.at(0), "ich wir es er sie das da gestern warum wieso leider") || s.hasAny("hat|wurde|hatte|war|habe")
 	for i := range s.words {
 		w, next, prev := s.at(i), s.at(i+1), s.at(i-1)
 		switch w {
@@ -72,7 +72,7 @@ func german(s *sentence) (int, Kind, bool) {
 				return i, Never, true
 			}
 		case "immer":
-			if oneOf(next, "noch", "wieder", "mehr", "wenn") && !(next == "wenn" && s.has("du")) {
+			if oneOf(next, "noch wieder mehr wenn") && !(next == "wenn" && s.has("du")) {
 				continue
 			}
 			if !told && (imperativeGerman(s) || s.has("bitte") || i == 0) || obligesGerman(s) && !s.has("ich") {
@@ -81,15 +81,15 @@ func german(s *sentence) (int, Kind, bool) {
 		case "keinesfalls", "keineswegs":
 			return i, Never, w == "keinesfalls"
 		case "auf":
-			if s.is(i, "auf", "keinen", "fall") {
+			if s.is(i, "auf keinen fall") {
 				return i, Never, true
 			}
 		case "unter":
-			if s.is(i, "unter", "keinen", "umständen") {
+			if s.is(i, "unter keinen umständen") {
 				return i, Never, true
 			}
 		case "ab":
-			if oneOf(next, "jetzt", "sofort") && !(told && s.has("ich")) {
+			if oneOf(next, "jetzt sofort") && !(told && s.has("ich")) {
 				return i, Always, true
 			}
 		case "künftig", "zukünftig":
@@ -98,23 +98,23 @@ func german(s *sentence) (int, Kind, bool) {
 			}
 		case "darf", "dürfen", "darfst":
 			for k := range s.words {
-				if oneOf(s.at(k), "nicht", "nur", "kein", "keine", "keinen", "nichts", "nie", "niemals", "keinesfalls") && s.at(0) != "ich" {
+				if oneOf(s.at(k), "nicht nur kein keine keinen nichts nie niemals keinesfalls") && s.at(0) != "ich" {
 					return i, Never, true
 				}
 			}
 		case "muss", "müssen", "musst", "muß":
-			if oneOf(s.at(0), "ich", "da", "es") && !s.has("immer") || s.has("muss") && (s.has("gewesen") || s.has("liegen") || s.is(len(s.words)-1, "sein") && oneOf(s.at(0), "das", "es")) || s.has("nur noch") || s.is(i+1, "du", "nur") || prev == "wir" && !s.has("immer") {
+			if oneOf(s.at(0), "ich da es") && !s.hasAny("immer|muss") && (s.hasAny("gewesen|liegen") || s.is(len(s.words)-1, "sein") && oneOf(s.at(0), "das es")) || s.has("nur noch") || s.is(i+1, "du nur") || prev == "wir" && !s.has("immer") {
 				continue
 			}
 			return i, Always, true
 		case "soll", "sollen", "sollst", "sollte", "sollten":
-			if s.has("nicht") || s.has("immer") || s.has("nie") || s.has("nur") || s.has("keine") || s.has("keinen") || s.has("unverändert") || s.has("bleiben") || s.has("weiterhin") || s.has("danach noch") {
+			if s.hasAny("nicht|immer|nie|nur|keine|keinen|unverändert|bleiben|weiterhin|danach noch") {
 				if s.at(0) != "ich" && !s.has("eigentlich") {
 					return i, Never, true
 				}
 			}
 		case "nur":
-			if !told && (i == 0 || imperativeGerman(s) || begins(s, i, "bitte", "und") && s.words[i].mark == 0) && !s.has("da musst") && !oneOf(next, "noch", "wenn", "so", "mal", "weil", "dass", "kurz") && !oneOf(prev, "nicht", "ist", "sind") {
+			if !told && (i == 0 || imperativeGerman(s) || begins(s, i, "bitte und") && s.words[i].mark == 0) && !s.has("da musst") && !oneOf(next, "noch wenn so mal weil dass kurz") && !oneOf(prev, "nicht ist sind") {
 				return i, Only, true
 			}
 		case "ausschließlich":
@@ -122,38 +122,38 @@ func german(s *sentence) (int, Kind, bool) {
 				return i, Only, true
 			}
 		case "nicht", "nichts", "keine", "keinen", "kein", "keinerlei", "keines", "keiner":
-			if oneOf(s.at(i+1), "nur", "mehr") && w == "nicht" && told {
+			if oneOf(s.at(i+1), "nur mehr") && w == "nicht" && told {
 				continue
 			}
-			if oneOf(next, "ahnung", "sorge", "problem", "panik", "idee", "eile", "stress", "thema", "fehler", "ausgabe", "wunder") {
+			if oneOf(next, "ahnung sorge problem panik idee eile stress thema fehler ausgabe wunder") {
 				continue
 			}
-			if !told && (imperativeGerman(s) || s.has("bitte") || i == 0 && w != "nicht" && w != "nichts" || i == 0 && len(s.words) > 2 && w != "kein") && !oneOf(s.at(0), "wenn", "falls", "weil", "geht", "läuft", "klappt", "funktioniert") {
-				if w == "nicht" && oneOf(next, "vergessen", "nötig", "schlimm", "wundern") || s.has("vergiss") {
+			if !told && (imperativeGerman(s) || s.has("bitte") || i == 0 && w != "nicht" && w != "nichts" || i == 0 && len(s.words) > 2 && w != "kein") && !oneOf(s.at(0), "wenn falls weil geht läuft klappt funktioniert") {
+				if w == "nicht" && oneOf(next, "vergessen nötig schlimm wundern") || s.has("vergiss") {
 					continue
 				}
 				return i, Never, true
 			}
-			if begins(s, i, "aber", "bitte", "und") && w != "nicht" && w != "nichts" && !told {
+			if begins(s, i, "aber bitte und") && w != "nicht" && w != "nichts" && !told {
 				return i, Never, true
 			}
-			if s.has("aber bitte") || s.has("bitte aber") || s.has("fass") || s.has("ändere") || s.has("ich will") || s.has("ich möchte") {
+			if s.hasAny("aber bitte|bitte aber|fass|ändere|ich will|ich möchte") {
 				return i, Never, !s.has("weiß nicht")
 			}
 		case "achte", "stell", "stelle", "sorge", "pass":
-			if w == "achte" && next != "" || s.has("sicher") && oneOf(w, "stell", "stelle") || w == "sorge" && next == "dafür" || w == "pass" && s.has("auf") && s.has("nicht") {
+			if w == "achte" && next != "" || s.has("sicher") && oneOf(w, "stell stelle") || w == "sorge" && next == "dafür" || w == "pass" && s.has("auf") && s.has("nicht") {
 				return i, Always, true
 			}
 		case "lass", "lasse", "finger":
-			if w == "finger" && next == "weg" || s.has("in ruhe") || s.has("unverändert") || s.has("unangetastet") || s.has("wie sie") || s.has("wie es") || s.has("wie er") || s.has("finger von") {
+			if w == "finger" && next == "weg" || s.hasAny("in ruhe|unverändert|unangetastet|wie sie|wie es|wie er|finger von") {
 				return i, Never, true
 			}
 		case "bleiben", "bleibt":
-			if s.has("wie") || s.has("unverändert") || s.has("so") || s.has("gleich") || s.has("bei") || s.has("unangetastet") || s.has("erhalten") || s.has("bestehen") || next == code || s.has("stabil") || s.has("kompatibel") || s.has("auf") {
+			if s.hasAny("wie|unverändert|so|gleich|bei|unangetastet|erhalten|bestehen") || next == code || s.hasAny("stabil|kompatibel|auf") {
 				return i, Always, true
 			}
 		case "lassen":
-			if s.has("so") || s.has("unverändert") || s.has("wie") {
+			if s.hasAny("so|unverändert|wie") {
 				return i, Never, true
 			}
 		case "deutsch", "englisch":
@@ -161,7 +161,7 @@ func german(s *sentence) (int, Kind, bool) {
 				return i, Always, true
 			}
 		case "ohne":
-			if s.has("zu ändern") || s.has("anzufassen") || s.has("zu verändern") || s.has("kaputt zu machen") || s.has("zu brechen") || s.has("neue") {
+			if s.hasAny("zu ändern|anzufassen|zu verändern|kaputt zu machen|zu brechen|neue") {
 				if !told {
 					return i, Never, true
 				}
@@ -172,7 +172,7 @@ func german(s *sentence) (int, Kind, bool) {
 			}
 			return i, Never, true
 		case "halte", "halt", "bleib", "bleibe":
-			if (s.has("dich") || oneOf(w, "bleib", "bleibe") && (next == "bei" || next == "auf" || next == "in")) && !told {
+			if (s.has("dich") || oneOf(w, "bleib bleibe") && (next == "bei" || next == "auf" || next == "in")) && !told {
 				return i, Only, true
 			}
 		case "jedes", "jedem", "jeder":
@@ -187,7 +187,7 @@ func german(s *sentence) (int, Kind, bool) {
 // obligesGerman reports whether somebody shall, must or may do something.
 func obligesGerman(s *sentence) bool {
 	for _, w := range s.words {
-		if oneOf(w.text, "muss", "müssen", "darf", "dürfen", "soll", "sollen", "sollst", "darfst", "musst", "sollte", "bitte") {
+		if oneOf(w.text, "muss müssen darf dürfen soll sollen sollst darfst musst sollte bitte") {
 			return true
 		}
 	}
@@ -198,23 +198,23 @@ func obligesGerman(s *sentence) bool {
 // ends in an infinitive that does.
 func imperativeGerman(s *sentence) bool {
 	k := 0
-	for k < len(s.words)-1 && oneOf(s.at(k), "und", "aber", "also", "bitte", "ok", "dann", "dabei", "außerdem", "wichtig", "ach", "übrigens", "noch", "im", "in", "die", "den", "das", "am", "an", "code", "tests", "neue", "hier", "alle", "regel", "regeln", "achtung", "hinweis") {
+	for k < len(s.words)-1 && oneOf(s.at(k), "und aber also bitte ok dann dabei außerdem wichtig ach übrigens noch im in die den das am an code tests neue hier alle regel regeln achtung hinweis") {
 		k++
 	}
 	w := s.at(k)
 	last := s.at(len(s.words) - 1)
 	infinitive := len(last) > 4 && (hasSuffix(last, "en") || hasSuffix(last, "ern") || hasSuffix(last, "eln"))
-	return infinitive && !oneOf(last, "haben", "werden", "worden", "können") ||
-		oneOf(w, "nutze", "nutz", "verwende", "benutze", "benutz", "ändere", "änder", "fass", "fasse", "mach", "mache", "lass", "lasse", "schreib", "schreibe", "committe", "commite", "commit", "pushe", "push", "lösche", "lösch", "rühr", "rühre", "füge", "nimm", "halte", "arbeite", "führe", "führ", "bau", "baue", "teste", "starte", "start", "deploye", "merge", "antworte", "frag", "frage", "geh", "gehe", "prüfe", "prüf", "leg", "lege", "installiere", "refactore", "gib", "setz", "setze", "behalte", "sprich", "dokumentiere", "kommentiere", "korrigiere", "fix", "fixe", "bearbeite", "pack", "packe", "erstelle", "logge", "zeig", "zeige", "ersetze", "stell", "stelle", "denk", "denke", "entferne", "passe", "pass", "übernimm", "räum", "ergänze", "refaktoriere", "aktualisiere", "sag", "sage", "lies", "implementiere")
+	return infinitive && !oneOf(last, "haben werden worden können") ||
+		oneOf(w, "nutze nutz verwende benutze benutz ändere änder fass fasse mach mache lass lasse schreib schreibe committe commite commit pushe push lösche lösch rühr rühre füge nimm halte arbeite führe führ bau baue teste starte start deploye merge antworte frag frage geh gehe prüfe prüf leg lege installiere refactore gib setz setze behalte sprich dokumentiere kommentiere korrigiere fix fixe bearbeite pack packe erstelle logge zeig zeige ersetze stell stelle denk denke entferne passe pass übernimm räum ergänze refaktoriere aktualisiere sag sage lies implementiere")
 }
 
 func hasSuffix(w, end string) bool { return len(w) >= len(end) && w[len(w)-len(end):] == end }
 
 func french(s *sentence) (int, Kind, bool) {
-	if s.asks && !oneOf(s.at(0), "peux-tu", "pouvez-vous", "pourrais-tu", "pourriez-vous") {
+	if s.asks && !oneOf(s.at(0), "peux-tu pouvez-vous pourrais-tu pourriez-vous") {
 		return 0, 0, false
 	}
-	told := oneOf(s.at(0), "je", "j'ai", "ça", "cela", "il", "elle", "on", "c'est", "le", "la", "pourquoi", "hier") && !s.has("il faut") && !s.has("il ne faut") && !s.has("doit") && !s.has("doivent") && !s.has("je veux") && !s.has("je ne veux")
+	told := oneOf(s.at(0), "je j'ai ça cela il elle on c'est le la pourquoi hier") && !s.hasAny("il faut|il ne faut|doit|doivent|je veux|je ne veux")
 	for i := range s.words {
 		w, next := s.at(i), s.at(i+1)
 		switch {
@@ -225,38 +225,38 @@ func french(s *sentence) (int, Kind, bool) {
 			if i <= 6 {
 				return i, Always, true
 			}
-		case w == "désormais", s.is(i, "à", "partir", "de", "maintenant"), s.is(i, "dorénavant"):
+		case w == "désormais", s.isAny(i, "à partir de maintenant|dorénavant"):
 			return i, Always, true
-		case s.is(i, "en", "aucun", "cas"), s.is(i, "sous", "aucun", "prétexte"), oneOf(w, "interdit", "interdite", "interdits", "obligatoire", "impérativement"):
+		case s.isAny(i, "en aucun cas|sous aucun prétexte"), oneOf(w, "interdit interdite interdits obligatoire impérativement"):
 			return i, Never, true
-		case oneOf(w, "ne", "n'") || len(w) > 2 && w[:2] == "n'":
+		case oneOf(w, "ne n'") || len(w) > 2 && w[:2] == "n'":
 			// "Ne touche pas à …", "il ne faut pas …", "tu ne dois pas".
-			if told || !s.has("pas") && !s.has("rien") && !s.has("plus") && !s.has("que") && !s.has("aucun") && !s.has("aucune") {
+			if told || !s.hasAny("pas|rien|plus|que|aucun|aucune") {
 				continue
 			}
-			if oneOf(next, "t'inquiète", "vous", "oublie", "oubliez", "marche", "fonctionne", "sais", "comprends") && next != "vous" {
+			if oneOf(next, "t'inquiète vous oublie oubliez marche fonctionne sais comprends") && next != "vous" {
 				continue
 			}
-			if begins(s, i, "et", "mais", "donc", "surtout", "stp", "svp", "plaît", "merci") || s.is(i-1, "tu") || s.is(i-1, "vous") || s.is(i-1, "il") && next == "faut" || s.has("doit") || s.has("doivent") || s.has("je ne veux") {
+			if begins(s, i, "et mais donc surtout stp svp plaît merci") || s.is(i-1, "tu") || s.is(i-1, "vous") || s.is(i-1, "il") && next == "faut" || s.hasAny("doit|doivent|je ne veux") {
 				return i, Never, true
 			}
-		case s.is(i, "en", "anglais") && !told || s.is(i, "en", "français") && !told:
+		case s.is(i, "en anglais") && !told || s.is(i, "en français") && !told:
 			return i, Always, true
-		case s.is(i, "on", "reste"), w == "restez", w == "reste" && i == 0:
+		case s.is(i, "on reste"), w == "restez", w == "reste" && i == 0:
 			return i, Always, true
-		case s.is(i, "il", "faut") && i == 0, s.is(i, "tu", "dois"), s.is(i, "vous", "devez"), oneOf(w, "doit", "doivent") && !s.has("ça doit") && !s.has("doit être un"):
+		case s.is(i, "il faut") && i == 0, s.isAny(i, "tu dois|vous devez"), oneOf(w, "doit doivent") && !s.hasAny("ça doit|doit être un"):
 			return i, Always, true
-		case oneOf(w, "uniquement", "seulement", "exclusivement") && !told:
+		case oneOf(w, "uniquement seulement exclusivement") && !told:
 			return i, Only, true
-		case oneOf(w, "veille", "veillez", "assure-toi", "assurez-vous", "évite", "évitez") && begins(s, i, "et", "mais", "bien", "donc"):
+		case oneOf(w, "veille veillez assure-toi assurez-vous évite évitez") && begins(s, i, "et mais bien donc"):
 			return i, Always, true
-		case w == "sans" && oneOf(next, "toucher", "modifier", "changer", "casser", "ajouter", "introduire") && !told:
+		case w == "sans" && oneOf(next, "toucher modifier changer casser ajouter introduire") && !told:
 			return i, Never, true
-		case oneOf(w, "pas", "aucun", "aucune", "surtout") && begins(s, i, "et", "mais", "surtout") && (oneOf(next, "de", "d'", "pas") || w != "pas" && w != "surtout" || len(next) > 2 && next[:2] == "d'") && !oneOf(next, "problème", "souci", "idée"):
-			return i, Never, !s.has("problème") && !s.has("souci")
-		case oneOf(w, "garde", "gardez", "laisse", "laissez") && begins(s, i, "et", "mais") && (s.has("tel quel") || s.has("telle quelle") || s.has("tels quels") || s.has("tranquille") || s.has("intact") || s.has("compatible") || s.has("comme")):
+		case oneOf(w, "pas aucun aucune surtout") && begins(s, i, "et mais surtout") && (oneOf(next, "de d' pas") || w != "pas" && w != "surtout" || len(next) > 2 && next[:2] == "d'") && !oneOf(next, "problème souci idée"):
+			return i, Never, !s.hasAny("problème|souci")
+		case oneOf(w, "garde gardez laisse laissez") && begins(s, i, "et mais") && s.hasAny("tel quel|telle quelle|tels quels|tranquille|intact|compatible|comme"):
 			return i, Never, true
-		case s.is(i, "avant", "chaque"), s.is(i, "après", "chaque"):
+		case s.isAny(i, "avant chaque|après chaque"):
 			if !told {
 				return i, Always, true
 			}
@@ -266,40 +266,40 @@ func french(s *sentence) (int, Kind, bool) {
 }
 
 func spanish(s *sentence) (int, Kind, bool) {
-	if s.asks && !oneOf(s.at(0), "puedes", "podrías") {
+	if s.asks && !oneOf(s.at(0), "puedes podrías") {
 		return 0, 0, false
 	}
-	told := oneOf(s.at(0), "yo", "esto", "eso", "ayer", "el", "la", "los", "las", "me", "creo", "siempre") && !s.has("debe") && !s.has("deben") && s.at(0) != "siempre"
+	told := oneOf(s.at(0), "yo esto eso ayer el la los las me creo siempre") && !s.hasAny("debe|deben") && s.at(0) != "siempre"
 	for i := range s.words {
 		w, next := s.at(i), s.at(i+1)
 		switch {
-		case oneOf(w, "nunca", "jamás") && !told:
+		case oneOf(w, "nunca jamás") && !told:
 			return i, Never, true
-		case w == "siempre" && !told && (i < 5 || s.has("debe") || s.has("deben")):
+		case w == "siempre" && !told && (i < 5 || s.hasAny("debe|deben")):
 			return i, Always, true
-		case s.is(i, "a", "partir", "de", "ahora"), s.is(i, "de", "ahora", "en", "adelante"), s.is(i, "en", "adelante"):
+		case s.isAny(i, "a partir de ahora|de ahora en adelante|en adelante"):
 			return i, Always, true
-		case s.is(i, "bajo", "ningún"), s.is(i, "en", "ningún", "caso"), oneOf(w, "prohibido", "prohibida", "obligatorio"):
+		case s.isAny(i, "bajo ningún|en ningún caso"), oneOf(w, "prohibido prohibida obligatorio"):
 			return i, Never, true
-		case w == "no" && begins(s, i, "y", "pero", "favor", "porfa", "que", "por") && (orderSpanish(next) || oneOf(next, "me", "los", "las", "lo", "la") && hasSuffix(s.at(i+2), "s") && len(s.at(i+2)) > 4) && !told:
+		case w == "no" && begins(s, i, "y pero favor porfa que por") && (orderSpanish(next) || oneOf(next, "me los las lo la") && hasSuffix(s.at(i+2), "s") && len(s.at(i+2)) > 4) && !told:
 			return i, Never, true
-		case w == "no" && oneOf(next, "debe", "deben", "debes", "puede", "pueden") && (s.at(i+1) != "puede" || !told):
-			return i, Never, oneOf(next, "debe", "deben", "debes")
-		case oneOf(w, "debes", "debe", "deben") && !oneOf(next, "haber", "de", "ser") || s.is(i, "tienes", "que") || s.is(i, "tiene", "que", "quedar") || oneOf(w, "deben", "debe") && next == "ser" && !told:
+		case w == "no" && oneOf(next, "debe deben debes puede pueden") && (s.at(i+1) != "puede" || !told):
+			return i, Never, oneOf(next, "debe deben debes")
+		case oneOf(w, "debes debe deben") && !oneOf(next, "haber de ser") || s.isAny(i, "tienes que|tiene que quedar") || oneOf(w, "deben debe") && next == "ser" && !told:
 			return i, Always, true
-		case oneOf(w, "solo", "sólo", "solamente", "únicamente") && !told && (begins(s, i, "y", "pero") || i <= 2):
+		case oneOf(w, "solo sólo solamente únicamente") && !told && (begins(s, i, "y pero") || i <= 2):
 			return i, Only, true
-		case oneOf(w, "asegúrate", "evita", "procura", "cuida", "mantén", "mantener", "respeta") && begins(s, i, "y", "pero"):
+		case oneOf(w, "asegúrate evita procura cuida mantén mantener respeta") && begins(s, i, "y pero"):
 			return i, Always, true
-		case s.is(i, "en", "inglés") && !told, s.is(i, "en", "español") && !told:
+		case s.is(i, "en inglés") && !told, s.is(i, "en español") && !told:
 			return i, Always, true
-		case w == "sin" && oneOf(next, "tocar", "cambiar", "romper", "modificar", "añadir", "agregar", "introducir") && !told:
+		case w == "sin" && oneOf(next, "tocar cambiar romper modificar añadir agregar introducir") && !told:
 			return i, Never, true
-		case oneOf(w, "nada", "ningún", "ninguna") && begins(s, i, "y", "pero") && next != "":
+		case oneOf(w, "nada ningún ninguna") && begins(s, i, "y pero") && next != "":
 			return i, Never, !s.has("funciona")
-		case s.is(i, "antes", "de", "cada"), s.is(i, "después", "de", "cada"), s.is(i, "antes", "de", "seguir"), s.is(i, "antes", "de", "continuar"), w == "cada" && s.has("su propio"), w == "sigue" && oneOf(next, "siendo", "igual"):
+		case s.isAny(i, "antes de cada|después de cada|antes de seguir|antes de continuar"), w == "cada" && s.has("su propio"), w == "sigue" && oneOf(next, "siendo igual"):
 			return i, Always, true
-		case oneOf(w, "deja", "dejad") && begins(s, i, "y", "pero") && (s.has("como está") || s.has("como están") || s.has("en paz") || s.has("tal cual") || s.has("intacto") || s.has("intacta")):
+		case oneOf(w, "deja dejad") && begins(s, i, "y pero") && s.hasAny("como está|como están|en paz|tal cual|intacto|intacta"):
 			return i, Never, true
 		}
 	}
@@ -309,7 +309,7 @@ func spanish(s *sentence) (int, Kind, bool) {
 // orderSpanish reports whether the word behind "no" can be a subjunctive or an
 // infinitive, which order, and is none of the forms that tell.
 func orderSpanish(w string) bool {
-	if oneOf(w, "es", "hay", "sé", "se", "está", "están", "funciona", "puedo", "entiendo", "tengo", "quiero", "me", "lo", "le", "he", "ha", "te", "hace", "problem", "importa", "olvides", "era", "fue", "pasa", "sirve", "encuentro", "tiene", "va", "sale") {
+	if oneOf(w, "es hay sé se está están funciona puedo entiendo tengo quiero me lo le he ha te hace problem importa olvides era fue pasa sirve encuentro tiene va sale") {
 		return w == "quiero"
 	}
 	return hasSuffix(w, "es") || hasSuffix(w, "as") || hasSuffix(w, "e") || hasSuffix(w, "en") || hasSuffix(w, "ar") || hasSuffix(w, "er") || hasSuffix(w, "ir") || hasSuffix(w, "an") || hasSuffix(w, "a") && !hasSuffix(w, "ba") || hasSuffix(w, "as")
@@ -319,29 +319,29 @@ func italian(s *sentence) (int, Kind, bool) {
 	if s.asks {
 		return 0, 0, false
 	}
-	told := oneOf(s.at(0), "ho", "io", "il", "la", "questo", "ieri", "credo", "è")
+	told := oneOf(s.at(0), "ho io il la questo ieri credo è")
 	for i := range s.words {
 		w, next := s.at(i), s.at(i+1)
 		switch {
-		case w == "mai" && !told, s.is(i, "in", "nessun", "caso"), oneOf(w, "vietato", "vietata"):
+		case w == "mai" && !told, s.is(i, "in nessun caso"), oneOf(w, "vietato vietata"):
 			return i, Never, true
 		case w == "sempre" && !told && i < 5:
 			return i, Always, true
-		case s.is(i, "d'ora", "in", "poi"), s.is(i, "da", "ora", "in", "poi"), s.is(i, "d'ora", "in", "avanti"):
+		case s.isAny(i, "d'ora in poi|da ora in poi|d'ora in avanti"):
 			return i, Always, true
-		case w == "non" && begins(s, i, "e", "ma", "favore", "però") && !told && (hasSuffix(next, "re") || hasSuffix(next, "te") || hasSuffix(next, "rlo") || hasSuffix(next, "rli") || hasSuffix(next, "rla") || oneOf(next, "deve", "devono", "devi", "si")) && !oneOf(next, "dimenticare", "parte"):
+		case w == "non" && begins(s, i, "e ma favore però") && !told && (hasSuffix(next, "re") || hasSuffix(next, "te") || hasSuffix(next, "rlo") || hasSuffix(next, "rli") || hasSuffix(next, "rla") || oneOf(next, "deve devono devi si")) && !oneOf(next, "dimenticare parte"):
 			return i, Never, true
-		case (oneOf(w, "deve", "devono") || w == "devi" && i > 0) && !told:
+		case (oneOf(w, "deve devono") || w == "devi" && i > 0) && !told:
 			return i, Always, true
-		case oneOf(w, "solo", "soltanto", "solamente", "esclusivamente") && !told && i <= 3:
+		case oneOf(w, "solo soltanto solamente esclusivamente") && !told && i <= 3:
 			return i, Only, true
-		case oneOf(w, "assicurati", "evita", "mantieni", "nessuna", "nessun", "niente") && begins(s, i, "e", "ma") && next != "":
+		case oneOf(w, "assicurati evita mantieni nessuna nessun niente") && begins(s, i, "e ma") && next != "":
 			return i, Always, true
-		case w == "senza" && oneOf(next, "toccare", "cambiare", "modificare", "rompere", "aggiungere") && !told:
+		case w == "senza" && oneOf(next, "toccare cambiare modificare rompere aggiungere") && !told:
 			return i, Never, true
-		case w == "commit" && s.has("per ogni"), s.is(i, "in", "inglese"):
+		case w == "commit" && s.has("per ogni"), s.is(i, "in inglese"):
 			return i, Always, true
-		case s.is(i, "prima", "di", "ogni"), s.is(i, "dopo", "ogni"):
+		case s.isAny(i, "prima di ogni|dopo ogni"):
 			return i, Always, true
 		}
 	}
@@ -352,29 +352,29 @@ func portuguese(s *sentence) (int, Kind, bool) {
 	if s.asks {
 		return 0, 0, false
 	}
-	told := oneOf(s.at(0), "eu", "ontem", "isso", "isto", "o", "a", "acho") && !s.has("deve") && !s.has("devem")
+	told := oneOf(s.at(0), "eu ontem isso isto o a acho") && !s.hasAny("deve|devem")
 	for i := range s.words {
 		w, next := s.at(i), s.at(i+1)
 		switch {
-		case oneOf(w, "nunca", "jamais") && !told && !oneOf(next, "foi", "foram", "era", "tinha", "teve", "vi"), s.is(i, "em", "hipótese", "alguma"), s.is(i, "de", "jeito", "nenhum"), oneOf(w, "proibido", "proibida"):
+		case oneOf(w, "nunca jamais") && !told && !oneOf(next, "foi foram era tinha teve vi"), s.isAny(i, "em hipótese alguma|de jeito nenhum"), oneOf(w, "proibido proibida"):
 			return i, Never, true
 		case w == "sempre" && !told && i < 5:
 			return i, Always, true
-		case s.is(i, "a", "partir", "de", "agora"), s.is(i, "daqui", "em", "diante"), s.is(i, "de", "agora", "em", "diante"), s.is(i, "daqui", "pra", "frente"):
+		case s.isAny(i, "a partir de agora|daqui em diante|de agora em diante|daqui pra frente"):
 			return i, Always, true
-		case w == "não" && begins(s, i, "e", "mas", "favor", "porém") && !told && !oneOf(next, "sei", "é", "está", "funciona", "consigo", "entendi", "tem", "há", "esquece", "esqueça", "precisa", "deu"):
+		case w == "não" && begins(s, i, "e mas favor porém") && !told && !oneOf(next, "sei é está funciona consigo entendi tem há esquece esqueça precisa deu"):
 			return i, Never, true
-		case oneOf(w, "deve", "devem") && (next != "ser" || !oneOf(s.at(i+2), "a", "o", "um", "uma", "isso", "por")) || oneOf(w, "tem", "têm") && next == "que" && !told:
+		case oneOf(w, "deve devem") && (next != "ser" || !oneOf(s.at(i+2), "a o um uma isso por")) || oneOf(w, "tem têm") && next == "que" && !told:
 			return i, Always, true
-		case oneOf(w, "só", "somente", "apenas") && !oneOf(next, "acontece", "funciona", "falta", "que", "quando", "aparece", "falha") && !told && i <= 3:
+		case oneOf(w, "só somente apenas") && !oneOf(next, "acontece funciona falta que quando aparece falha") && !told && i <= 3:
 			return i, Only, true
-		case oneOf(w, "garanta", "evite", "evita", "mantenha", "mantém", "certifique-se", "nada", "nenhuma", "nenhum") && begins(s, i, "e", "mas") && next != "":
+		case oneOf(w, "garanta evite evita mantenha mantém certifique-se nada nenhuma nenhum") && begins(s, i, "e mas") && next != "":
 			return i, Always, true
-		case w == "sem" && oneOf(next, "mexer", "mudar", "alterar", "quebrar", "adicionar", "tocar") && !told:
+		case w == "sem" && oneOf(next, "mexer mudar alterar quebrar adicionar tocar") && !told:
 			return i, Never, true
 		case w == "precisa" && next == "ter", w == "máximo" && s.at(i-1) == "no":
 			return i, Always, true
-		case s.is(i, "antes", "de", "cada"), s.is(i, "depois", "de", "cada"):
+		case s.isAny(i, "antes de cada|depois de cada"):
 			return i, Always, true
 		}
 	}
@@ -385,31 +385,31 @@ func dutch(s *sentence) (int, Kind, bool) {
 	if s.asks {
 		return 0, 0, false
 	}
-	told := oneOf(s.at(0), "ik", "het", "gisteren", "dit", "dat", "de", "er", "we", "waarom") && !s.has("moet") && !s.has("moeten") && !s.has("mag") && !s.has("mogen")
+	told := oneOf(s.at(0), "ik het gisteren dit dat de er we waarom") && !s.hasAny("moet|moeten|mag|mogen")
 	for i := range s.words {
 		w, next := s.at(i), s.at(i+1)
 		switch {
-		case oneOf(w, "nooit") && !told, s.is(i, "in", "geen", "geval"), s.is(i, "onder", "geen", "beding"), w == "verboden":
+		case oneOf(w, "nooit") && !told, s.isAny(i, "in geen geval|onder geen beding"), w == "verboden":
 			return i, Never, true
-		case w == "altijd" && !told && (i < 5 || s.has("moet") || s.has("moeten")):
+		case w == "altijd" && !told && (i < 5 || s.hasAny("moet|moeten")):
 			return i, Always, true
-		case s.is(i, "vanaf", "nu"), w == "voortaan":
+		case s.is(i, "vanaf nu"), w == "voortaan":
 			return i, Always, true
-		case oneOf(w, "moet", "moeten") && s.at(0) != "ik" && !s.has("moet haast") && !(s.at(0) == "het" && s.has("zijn")):
+		case oneOf(w, "moet moeten") && s.at(0) != "ik" && !s.has("moet haast") && !(s.at(0) == "het" && s.has("zijn")):
 			return i, Always, true
-		case oneOf(w, "mag", "mogen") && (s.has("niet") || s.has("geen") || s.has("alleen") || s.has("niets")):
+		case oneOf(w, "mag mogen") && s.hasAny("niet|geen|alleen|niets"):
 			return i, Never, true
-		case oneOf(w, "niet", "geen", "niets") && !told && !oneOf(next, "idee", "probleem", "zorgen", "haast") && !s.has("vergeet"):
+		case oneOf(w, "niet geen niets") && !told && !oneOf(next, "idee probleem zorgen haast") && !s.has("vergeet"):
 			return i, Never, true
-		case w == "alleen" && !told && (begins(s, i, "en", "maar") || i <= 3):
+		case w == "alleen" && !told && (begins(s, i, "en maar") || i <= 3):
 			return i, Only, true
-		case w == "laat" && begins(s, i, "en", "maar") && (s.has("staan") || s.has("zo") || s.has("met rust") || s.has("ongemoeid")):
+		case w == "laat" && begins(s, i, "en maar") && s.hasAny("staan|zo|met rust|ongemoeid"):
 			return i, Never, true
-		case oneOf(w, "zorg", "vermijd", "blijf", "houd", "hou") && begins(s, i, "en", "maar"):
+		case oneOf(w, "zorg vermijd blijf houd hou") && begins(s, i, "en maar"):
 			return i, Always, true
 		case w == "zonder" && !told && next != "":
 			return i, Never, true
-		case oneOf(w, "elke", "iedere") && oneOf(s.at(i-1), "voor", "na") && !told && s.at(i-2) != "schrijf":
+		case oneOf(w, "elke iedere") && oneOf(s.at(i-1), "voor na") && !told && s.at(i-2) != "schrijf":
 			return i, Always, true
 		}
 	}

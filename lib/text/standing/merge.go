@@ -33,7 +33,7 @@ func (later Instruction) Replaces(earlier Instruction) bool {
 	about, was := subject(later.Text), subject(earlier.Text)
 	common := 0
 	for _, w := range about {
-		if oneOf(w, was...) {
+		if slices.Contains(was, w) {
 			common++
 		}
 	}
@@ -61,7 +61,7 @@ func subject(text string) []string {
 			if t == code || t == quoted {
 				t = strings.ToLower(s.text[w.start:w.end])
 			}
-			if form := stem(t); form != "" && !oneOf(form, words...) {
+			if form := stem(t); form != "" && !slices.Contains(words, form) {
 				words = append(words, form)
 			}
 		}
@@ -72,10 +72,7 @@ func subject(text string) []string {
 // stem returns a word without its ending, and nothing of one that only holds a
 // sentence together.
 func stem(w string) string {
-	if oneOf(w, "never", "always", "only", "do", "don't", "dont", "not", "no", "must", "must", "should", "shall", "may", "can", "you", "we", "i", "it", "to", "the", "a", "an", "any", "and", "or", "but", "please", "from", "now", "on", "in", "at", "of", "for", "with", "is", "are", "be", "that", "this", "again", "also", "ever", "ok", "okay", "fine", "free", "feel", "allowed", "it's", "so", "then", "if", "want", "just", "still", "yes", "after", "all", "there", "here", "have", "has", "mustn't", "shouldn't", "longer", "need", "anymore", "forget", "rule", "about", "what", "said",
-		"nie", "niemals", "immer", "nur", "bitte", "nicht", "kein", "keine", "keinen", "du", "darfst", "kannst", "jetzt", "ab", "sofort", "auf", "den", "die", "das", "der", "ein", "eine", "und", "aber", "zu", "mehr", "wieder", "doch",
-		"jamais", "toujours", "ne", "pas", "le", "la", "les", "de", "du", "tu", "peux", "maintenant", "et", "à", "sur", "des", "un", "une",
-		"nunca", "siempre", "el", "los", "las", "y", "en", "ya", "puedes", "ahora", "por", "favor", "solo") {
+	if oneOf(w, "never always only do don't dont not no must must should shall may can you we i it to the a an any and or but please from now on in at of for with is are be that this again also ever ok okay fine free feel allowed it's so then if want just still yes after all there here have has mustn't shouldn't longer need anymore forget rule about what said nie niemals immer nur bitte nicht kein keine keinen du darfst kannst jetzt ab sofort auf den die das der ein eine und aber zu mehr wieder doch jamais toujours ne pas le la les de du tu peux maintenant et à sur des un une nunca siempre el los las y en ya puedes ahora por favor solo") {
 		return ""
 	}
 	for _, end := range []string{"ing", "es", "ed", "s"} {
@@ -91,16 +88,16 @@ func lifts(s *sentence) bool {
 	if s.asks {
 		return false
 	}
-	if s.has("no longer need to") || s.has("you don't need to") || s.has("you don't have to") && (s.has("any more") || s.has("anymore")) || s.has("forget the rule") || s.has("forget what i said about") {
+	if s.hasAny("no longer need to|you don't need to|you don't have to") && s.hasAny("any more|anymore") || s.hasAny("forget the rule|forget what i said about") {
 		return true
 	}
 	switch {
 	case s.has("now"), s.has("again"), s.has("after all"):
-		return (s.has("you can") || s.has("you may") || s.has("feel free to") || s.has("ok to") || s.has("okay to") || s.has("fine to") || s.has("allowed to")) && !s.has("not") && !s.has("only")
+		return s.hasAny("you can|you may|feel free to|ok to|okay to|fine to|allowed to") && !s.hasAny("not|only")
 	case s.has("jetzt"), s.has("wieder"), s.has("doch"):
-		return (s.has("du kannst") || s.has("du darfst") || s.has("kannst du") || s.has("darfst du")) && !s.has("nicht") && !s.has("nur") && !s.has("kein") && !s.has("keine")
+		return s.hasAny("du kannst|du darfst|kannst du|darfst du") && !s.hasAny("nicht|nur|kein|keine")
 	case s.has("maintenant"):
-		return (s.has("tu peux") || s.has("vous pouvez")) && !s.has("pas")
+		return s.hasAny("tu peux|vous pouvez") && !s.has("pas")
 	case s.has("ahora"), s.has("ya"):
 		return s.has("puedes") && !s.has("no")
 	}

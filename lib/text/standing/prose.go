@@ -155,7 +155,7 @@ func bullet(line string) string {
 func headsRules(heading string) bool {
 	heading = strings.ToLower(heading)
 	for _, w := range strings.FieldsFunc(heading, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' && r != '\'' }) {
-		if oneOf(w, "rules", "constraints", "conventions", "guidelines", "boundaries", "restrictions", "non-negotiables", "guardrails", "limits", "conditions", "don'ts", "regeln", "vorgaben", "randbedingungen", "einschränkungen", "règles", "contraintes", "consignes", "reglas", "restricciones", "normas", "regole", "vincoli", "regras", "restrições", "regels", "voorwaarden") {
+		if oneOf(w, "rules constraints conventions guidelines boundaries restrictions non-negotiables guardrails limits conditions don'ts regeln vorgaben randbedingungen einschränkungen règles contraintes consignes reglas restricciones normas regole vincoli regras restrições regels voorwaarden") {
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 type word struct {
 	text       string
 	start, end int  // in the sentence
+	spelt      int  // in sentence.spelt
 	mark       rune // the last punctuation before it, 0 for none
 }
 
@@ -28,6 +29,8 @@ type sentence struct {
 }
 
 // at returns the word at i, which is empty outside the sentence.
+//
+//go:noinline
 func (s *sentence) at(i int) string {
 	if i < 0 || i >= len(s.words) {
 		return ""
@@ -35,17 +38,20 @@ func (s *sentence) at(i int) string {
 	return s.words[i].text
 }
 
-// is reports whether the words from i on are these.
-func (s *sentence) is(i int, words ...string) bool {
-	for k, w := range words {
-		if s.at(i+k) != w {
-			return false
-		}
+// is reports whether these words stand at i, one after the other.
+//
+//go:noinline
+func (s *sentence) is(i int, phrase string) bool {
+	if i < 0 || i >= len(s.words) {
+		return false
 	}
-	return true
+	rest, ok := strings.CutPrefix(s.spelt[s.words[i].spelt:], phrase)
+	return ok && rest[0] == ' '
 }
 
 // has reports whether these words stand in the sentence, one after the other.
+//
+//go:noinline
 func (s *sentence) has(phrase string) bool {
 	for at := 0; ; {
 		i := strings.Index(s.spelt[at:], phrase)
@@ -68,11 +74,32 @@ func spell(words []word) string {
 	var b strings.Builder
 	b.Grow(n)
 	b.WriteByte(' ')
-	for _, w := range words {
+	for i, w := range words {
+		words[i].spelt = b.Len()
 		b.WriteString(w.text)
 		b.WriteByte(' ')
 	}
 	return b.String()
+}
+
+// isAny reports whether one of these phrases stands at i.
+func (s *sentence) isAny(i int, phrases string) bool {
+	for phrase := range strings.SplitSeq(phrases, "|") {
+		if s.is(i, phrase) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasAny reports whether one of these phrases stands in the sentence.
+func (s *sentence) hasAny(phrases string) bool {
+	for phrase := range strings.SplitSeq(phrases, "|") {
+		if s.has(phrase) {
+			return true
+		}
+	}
+	return false
 }
 
 // sentences are those of a line.
@@ -96,7 +123,7 @@ func sentences(line string) []sentence {
 				i++
 				continue
 			}
-			words = append(words, word{code, i - begin, i + end + 2 - begin, mark})
+			words = append(words, word{text: code, start: i - begin, end: i + end + 2 - begin, mark: mark})
 			i, mark = i+end+2, 0
 		case closing(r) != 0 && (i == 0 || opens(line[:i])):
 			end := strings.IndexRune(line[i+n:], closing(r))
@@ -105,14 +132,14 @@ func sentences(line string) []sentence {
 				continue
 			}
 			end += i + n + utf8.RuneLen(closing(r))
-			words = append(words, word{quoted, i - begin, end - begin, mark})
+			words = append(words, word{text: quoted, start: i - begin, end: end - begin, mark: mark})
 			i, mark = end, 0
 		case isCJK(r):
-			words = append(words, word{line[i : i+n], i - begin, i + n - begin, mark})
+			words = append(words, word{text: line[i : i+n], start: i - begin, end: i + n - begin, mark: mark})
 			i, mark = i+n, 0
 		case isWordRune(r):
 			end := wordEnd(line, i)
-			words = append(words, word{strings.ToLower(strings.ReplaceAll(line[i:end], "’", "'")), i - begin, end - begin, mark})
+			words = append(words, word{text: strings.ToLower(strings.ReplaceAll(line[i:end], "’", "'")), start: i - begin, end: end - begin, mark: mark})
 			i, mark = end, 0
 		case strings.ContainsRune(".!?;。！？；", r) && ends(line, i, n):
 			i += n
