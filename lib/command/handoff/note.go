@@ -122,19 +122,19 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	if h.record != nil {
 		c.Kept = tail.Of(h.home, h.record)
 	}
-	fold, err := c.Read(h.record != nil && !h.looks, h.redact)
+	keeps := h.record != nil && !h.looks
+	fold, err := c.Read(keeps, h.redact)
 	if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
-		err = nil
+		err, keeps = nil, false
 	}
 	if fold == nil {
 		return summary.Summary{}, nil, err
 	}
 	var carried *thread.Thread
-	if h.record != nil && !h.looks {
+	if keeps {
 		var failed error
-		if carried, failed = tail.Carry(h.home, h.record, fold, h.env.Now(), h.warn); !request.Denied(failed) || h.hook {
-			err = errors.Join(err, failed)
-		}
+		carried, failed = tail.Carry(h.home, h.record, fold, h.env.Now(), h.warn)
+		err = errors.Join(err, failed)
 	}
 	return summary.Of(fold), carried, err
 }

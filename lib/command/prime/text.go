@@ -165,7 +165,7 @@ func (p *page) continuing() []section {
 		text += "\nWhen your work is finished, run `gt done`."
 	}
 	sections := []section{{body: text}}
-	if p.conversation == compacted || p.conversation == forgotten {
+	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
 		sections = append(sections, p.lasting())
 	}
 	return sections

@@ -212,4 +212,5 @@ func (s Store) prune(all []*Record, now time.Time) {
 	}
 	atomicfile.Sweep(s.dir(), now)
 	atomicfile.Sweep(s.Home.Runtime(), now)
+	atomicfile.Sweep(s.Home.Town.State.Path("threads"), now) // of lib/state/thread
 }

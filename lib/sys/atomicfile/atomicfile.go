@@ -669,12 +669,14 @@ func ReadDir(dir string) ([]fs.DirEntry, error) {
 }
 
 // Sweep removes temporary files that killed processes left in dir. It leaves those younger
-// than an hour, which may still be in use.
+// than an hour, which may still be in use, and looks at no more than some thousand names.
 func Sweep(dir string, now time.Time) {
-	entries, err := ReadDir(dir)
+	f, err := os.Open(dir)
 	if err != nil {
 		return
 	}
+	defer f.Close()
+	entries, _ := f.ReadDir(4096)
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") || !strings.Contains(e.Name(), tmpMark) {
 			continue

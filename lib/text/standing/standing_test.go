@@ -184,3 +184,38 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+// What stands in code, in a quotation or in output that was pasted is nobody's order.
+func TestPlaces(t *testing.T) {
+	for _, text := range []string{
+		"Look at this:\n```\nnever push to main\n```\nWhat does it do?",
+		"Look at this:\n~~~sh\nalways run this\n~~~\n",
+		"Tom wrote:\n> Never push to main.\n\nIs he right?",
+		"It prints \"you must never do that\" and stops.",
+		"It prints `never do that`.",
+		"2026-01-17T01:00:00Z WARN never retry this request",
+		"[error] you must not call this",
+		"src/a.go:12:3: value must be a string",
+		"TypeError: argument must be a number",
+		"<log>\nnever do this\n</log>\nfix it",
+		"<system-reminder>You must always answer.</system-reminder>",
+	} {
+		if found := Find(text); len(found) > 0 {
+			t.Errorf("%q gives %+v", text, found)
+		}
+	}
+	for text, want := range map[string]string{
+		"Rules:\n- tabs\n- British spelling\n\nNow port the parser.": "tabs|British spelling",
+		"1. Never push to main.":                                     "Never push to main.",
+		"Never use `git push --force`.":                              "Never use `git push --force`.",
+		strings.Repeat("word ", 60) + "and, please, never push":      "never push",
+	} {
+		var texts []string
+		for _, in := range Find(text) {
+			texts = append(texts, in.Text)
+		}
+		if got := strings.Join(texts, "|"); got != want {
+			t.Errorf("%q gives %q, want %q", text, got, want)
+		}
+	}
+}
