@@ -404,14 +404,17 @@ func TestTogetherInOneHome(t *testing.T) {
 	c.leftovers()
 }
 
-// toldOf names the agents in panes that were told a text when they started.
+// toldOf names the agents in panes that were told a text when they started, as what is
+// handed over to them and not as what was before that.
 func (c *crowd) toldOf(text string) (names []string) {
 	starts, err := filepath.Glob(filepath.Join(c.work, "claude-*.start"))
 	if err != nil {
 		c.t.Error(err)
 	}
 	for _, path := range starts {
-		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), text) {
+		data, err := os.ReadFile(path)
+		now, _, _ := strings.Cut(string(data), "### Handed over before")
+		if err == nil && strings.Contains(now, text) {
 			names = append(names, strings.TrimSuffix(filepath.Base(path), ".start"))
 		}
 	}

@@ -124,8 +124,9 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	}
 	keeps := h.record != nil && !h.looks
 	fold, err := c.Read(keeps, h.redact)
+	denied := false // a sandbox lets us keep nothing
 	if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
-		err, keeps = nil, false
+		err, denied = nil, true
 	}
 	if fold == nil {
 		return summary.Summary{}, nil, err
@@ -133,8 +134,9 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	var carried *thread.Thread
 	if keeps {
 		var failed error
-		carried, failed = tail.Carry(h.home, h.record, fold, h.env.Now(), h.warn)
-		err = errors.Join(err, failed)
+		if carried, failed = tail.Carry(h.home, h.record, fold, h.env.Now(), h.warn); !denied || !request.Denied(failed) {
+			err = errors.Join(err, failed)
+		}
 	}
 	return summary.Of(fold), carried, err
 }

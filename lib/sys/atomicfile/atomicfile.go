@@ -658,7 +658,7 @@ func SweepIn(dir *os.Root, names []string, now time.Time) {
 
 // ReadDir is os.ReadDir, but does not block on a FIFO in the place of the folder.
 func ReadDir(dir string) ([]fs.DirEntry, error) {
-	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	f, err := openDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -668,10 +668,14 @@ func ReadDir(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
+func openDir(dir string) (*os.File, error) {
+	return os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+}
+
 // Sweep removes temporary files that killed processes left in dir. It leaves those younger
 // than an hour, which may still be in use, and looks at no more than some thousand names.
 func Sweep(dir string, now time.Time) {
-	f, err := os.Open(dir)
+	f, err := openDir(dir)
 	if err != nil {
 		return
 	}
