@@ -274,8 +274,8 @@ func TestBrought(t *testing.T) {
 	donor(t)
 	for _, c := range cargoes {
 		for delivery, deliver := range deliveries {
-			if c.only != "" && c.only != delivery {
-				continue
+			if c.only != "" && c.only != delivery || c.only == "" && testing.Short() && delivery == "clone-077" {
+				continue // what one umask leaves the other does, too, but for the modes
 			}
 			t.Run(strings.ReplaceAll(c.name, " ", "-")+"/"+delivery, func(t *testing.T) {
 				t.Parallel()
