@@ -35,15 +35,15 @@ func steps(how mode) []step {
 			points := map[mode]string{quick: "quick", ci: "ci", all: "full"}[how]
 			return figures(p, "-timeout", "120m", "./faults", "-sample", points, "-turn", fmt.Sprint(day()))
 		}},
-		{name: "scenarios", proves: "hostile places, many at once, the installation (.)", run: func(p *printer) error {
-			return p.goTest(sample("-timeout", "40m", ".")...)
+		{name: "scenarios", proves: "hostile places, many at once, the installation (.)", figures: true, run: func(p *printer) error {
+			return twice(p, sample("-timeout", "40m", ".")...)
 		}},
-		{name: "attacks", proves: "what a stranger can bring", run: func(p *printer) error {
+		{name: "attacks", proves: "what a stranger can bring", figures: true, run: func(p *printer) error {
 			args := []string{"-timeout", "20m"}
 			if how == quick {
 				args = append(args, "-short")
 			}
-			return p.goTest(append(args, "./attacks")...)
+			return twice(p, append(args, "./attacks")...)
 		}},
 		{name: "mutants", proves: "mistakes, put back one at a time", from: ci, figures: true, run: func(p *printer) error {
 			// All of them take half an hour, so CI runs a twelfth: another one each day.
@@ -96,6 +96,31 @@ func steps(how mode) []step {
 			return p.command(".", nil, "shellcheck", "install.sh", "test.sh", ".ci/run")
 		}},
 	}
+}
+
+// failing finds the tests that failed, in the output of go test.
+var failing = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+// twice runs tests in which many programs run at once, or one has a few seconds, so that
+// other work of the machine can make one fail. Those that fail run once more; both
+// outcomes are printed, and a second failure counts.
+func twice(p *printer, args ...string) error {
+	first := &printer{ctx: p.ctx}
+	err := first.goTest(args...)
+	p.Write(first.Bytes())
+	var names []string
+	for _, m := range failing.FindAllStringSubmatch(first.String(), -1) {
+		names = append(names, m[1])
+	}
+	if err == nil || len(names) == 0 || p.ctx.Err() != nil {
+		return err
+	}
+	fmt.Fprintf(p, "failed: %s; once more\n", strings.Join(names, ", "))
+	if err := p.goTest(append(args, "-count", "1", "-run", "^("+strings.Join(names, "|")+")$")...); err != nil {
+		return errors.New("tests failed twice")
+	}
+	fmt.Fprintf(p, "%s: failed, then passed\n", strings.Join(names, ", "))
+	return nil
 }
 
 func compiler() string {

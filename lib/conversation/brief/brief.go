@@ -112,7 +112,7 @@ func (b Brief) Text() string {
 	add("", b.Message)
 	origin := b.origin()
 	begun := summary.Cut(origin, shortOrigin)
-	add("What the person asked for first, several sessions ago", begun)
+	add("What the person asked for first", begun)
 	add("What holds throughout, in the person's words", b.standing()...)
 	add("Open to-dos"+done(s.Done), b.todos()...)
 	add("Noted on the way", summary.Cut(b.Noted, maxNoted))
