@@ -302,6 +302,7 @@ var mutants = []mutant{
 	{"what gt typed is what the person asked for", "lib/conversation/summary/fold.go", "if conversation.IsOpening(q.Text) {", "if false {", ".", "TestScripts/flow_thread", 0},
 	{"a hand-over is not noted in the thread", "lib/command/handoff/save.go", "t.Hand(said)", "_ = said", ".", "TestScripts/flow_thread", 0},
 	{"after a compaction nobody says what holds throughout", "lib/command/prime/text.go", "if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {", "if false {", ".", "TestScripts/flow_thread", 0},
+	{"a record is pruned whose hand-over waits", "lib/state/session/store.go", "if r.Handoff != nil && now.Sub(r.EndedAt) <= keep {", "if false {", "./lib/state/session", "TestPrune", 0},
 	{"what an agent said is kept as it said it", "lib/conversation/summary/fold.go", "text := f.clean(f.spoken)", "text := f.spoken", "./lib/conversation/tail", "TestNoSecretIsKept", 0},
 	{"what is kept of a conversation outlives its record", "lib/state/session/store.go", `atomicfile.Remove(s.Home.Path("sessions", string(r.ID)+".tail")) == nil && s.file`, "s.file", "./lib/state/session", "TestPrune", 0},
 	{"a record names the conversation that a note is made of", "lib/command/handoff/target.go", "return t.owned(t.record.Transcript)", "return t.record.Transcript", ".", "TestScripts/prime_transcripts", 0},

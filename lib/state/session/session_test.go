@@ -526,12 +526,23 @@ func TestPrune(t *testing.T) {
 	for i := range 60 {
 		put(ID(fmt.Sprint("e", i)), time.Duration(i)*time.Minute, true)
 	}
+	for id, age := range map[ID]time.Duration{"waits": 2 * time.Hour, "waited": 9 * 24 * time.Hour} {
+		put(id, age, true)
+		r, _ := s.Get(id)
+		r.Handoff = &Pending{Kind: KindHandoff, Marker: "handoff"}
+		if err := s.Put(r, atomicfile.Unsynced); err != nil {
+			t.Fatal(err)
+		}
+	}
 	start(t, s, now, StartParams{ID: "new"})
 	all, err := s.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != keepEnded+2 || s.Exists("old") || !s.Exists("old-and-live") || !s.Exists("e0") || s.Exists("e50") {
+	if !s.Exists("waits") || s.Exists("waited") {
+		t.Error("a record goes whose hand-over waits, or stays for ever")
+	}
+	if len(all) != keepEnded+3 || s.Exists("old") || !s.Exists("old-and-live") || !s.Exists("e0") || s.Exists("e50") {
 		t.Errorf("%d records are left", len(all))
 	}
 	for id, want := range map[string]bool{"old": false, "old-and-live": true} {

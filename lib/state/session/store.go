@@ -190,14 +190,17 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	return nil
 }
 
-// prune removes the records of sessions that ended long ago, and of more than
-// keepEnded. all is sorted newest first. That one cannot be removed is left to
-// the next time.
+// prune removes the records of sessions that ended long ago, and all but keepEnded of
+// those that ended since. One whose hand-over still waits stays. all is sorted newest
+// first. That one cannot be removed is left to the next time.
 func (s Store) prune(all []*Record, now time.Time) {
 	ended := 0
 	for _, r := range all {
 		if !r.Ended() {
 			continue
+		}
+		if r.Handoff != nil && now.Sub(r.EndedAt) <= keep {
+			continue // its successor is about to take it up: without the record a stranger would
 		}
 		ended++
 		if ended > keepEnded || now.Sub(r.EndedAt) > keep {
