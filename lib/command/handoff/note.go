@@ -91,7 +91,7 @@ func (h handover) gather(b *brief.Brief) {
 		warn(err)
 	}
 	if b.Thread == nil && h.record != nil {
-		b.Thread, err = thread.Read(h.home.Town.State, tail.Chain(h.record), h.warn)
+		b.Thread, err = thread.Read(h.home.Town.State, h.record.Chain(), h.warn)
 		if !errors.Is(err, thread.ErrNone) {
 			warn(err)
 		}

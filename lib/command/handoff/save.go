@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"gt/lib/conversation/tail"
 	"gt/lib/log/eventlog"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
@@ -69,7 +68,7 @@ func (h handover) save(d draft) (note mail.Note, saved bool, err error) {
 // carry notes in the thread what is handed over, for the sessions after the next.
 func (h handover) carry(r *session.Record, note mail.Note, message string) error {
 	said := thread.Message{Session: r.ID, Note: note.ID, Subject: note.Subject, Text: message, Time: note.Date.UTC()}
-	_, err := thread.Update(h.home.Town.State, tail.Chain(r), atomicfile.Unsynced, h.warn, func(t *thread.Thread) { t.Hand(said) })
+	_, err := thread.Update(h.home.Town.State, r.Chain(), atomicfile.Unsynced, h.warn, func(t *thread.Thread) { t.Hand(said) })
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/registry"
-	"gt/lib/conversation/tail"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
@@ -39,13 +38,13 @@ type dropRule struct {
 func chain(env *cli.Env) (agent, session.ID, error) {
 	me := self(env)
 	r, err := session.Store{Home: me.home}.Here(env.Getenv, registry.SessionVars())
-	if err == nil && r == nil {
-		err = cli.Fail(cli.No, errors.New("no session is known in this folder"), "a rule belongs to the work of a session; start an agent here first")
+	if errors.Is(err, session.ErrNone) {
+		err = cli.Fail(cli.No, err, "a rule belongs to the work of a session; start an agent here first")
 	}
 	if err != nil {
 		return me, "", err
 	}
-	return me, tail.Chain(r), nil
+	return me, r.Chain(), nil
 }
 
 // Run prints the rules of this work.

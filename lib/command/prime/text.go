@@ -10,7 +10,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/contract"
 	"gt/lib/conversation/brief"
-	"gt/lib/conversation/tail"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
@@ -62,7 +61,7 @@ func (s *start) readThread(now situation) *thread.Thread {
 	if r == nil || now.handover.marker != nil && now.conversation == fresh {
 		return nil
 	}
-	t, err := thread.Read(s.call.Home.Town.State, tail.Chain(r), s.warn)
+	t, err := thread.Read(s.call.Home.Town.State, r.Chain(), s.warn)
 	if err != nil {
 		if !errors.Is(err, thread.ErrNone) {
 			s.warn(err)

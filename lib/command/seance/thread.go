@@ -8,7 +8,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/registry"
-	"gt/lib/conversation/tail"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
 	"gt/lib/state/session"
@@ -49,13 +48,13 @@ func (c *threadOf) Run(env *cli.Env) error {
 func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 	if c.ID == "" {
 		r, err := session.Store{Home: home.Find(env.Getenv, env.Dir, "")}.Here(env.Getenv, registry.SessionVars())
+		if errors.Is(err, session.ErrNone) {
+			err = cli.Fail(cli.No, err, "gt-seance thread ID takes the id that gt-seance list shows")
+		}
 		if err != nil {
 			return "", err
 		}
-		if r == nil {
-			return "", cli.Fail(cli.No, errors.New("no session is known in this folder"), "gt-seance thread ID takes the id that gt-seance list shows")
-		}
-		return tail.Chain(r), nil
+		return r.Chain(), nil
 	}
 	all, err := gather(env, false, c.Log)
 	if err != nil {

@@ -23,8 +23,5 @@ func Carry(h home.Home, r *session.Record, fold *summary.Fold, now time.Time, wa
 		p.Todos = append(p.Todos, thread.Todo{Text: t.Text, Status: t.Status})
 	}
 	p.Done = s.Done
-	return thread.Update(h.Town.State, Chain(r), atomicfile.Unsynced, warn, func(t *thread.Thread) { t.Take(p) })
+	return thread.Update(h.Town.State, r.Chain(), atomicfile.Unsynced, warn, func(t *thread.Thread) { t.Take(p) })
 }
-
-// Chain returns the chain of a session: one that follows nobody begins its own.
-func Chain(r *session.Record) session.ID { return cmp.Or(r.ChainID, r.ID) }

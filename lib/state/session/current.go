@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"slices"
 	"time"
@@ -108,7 +109,7 @@ func (s Store) Persisted() ID {
 }
 
 // Here returns the record of the session that the calling command runs in or, for a
-// person, of the one that began last in this home; nil where the home has none.
+// person, of the one that began last in this home; ErrNone where the home has none.
 func (s Store) Here(getenv func(string) string, clientVars []string) (*Record, error) {
 	if id := s.Current(getenv, clientVars, false); id != "" {
 		if r, err := s.Get(id); err != nil || r != nil {
@@ -116,8 +117,14 @@ func (s Store) Here(getenv func(string) string, clientVars []string) (*Record, e
 		}
 	}
 	all, err := s.All()
-	if err != nil || len(all) == 0 {
+	if err == nil && len(all) == 0 {
+		err = ErrNone
+	}
+	if err != nil {
 		return nil, err
 	}
 	return all[0], nil
 }
+
+// ErrNone is what a home without sessions gives.
+var ErrNone = errors.New("no session is known in this folder")

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -207,6 +208,9 @@ func (r *Record) UnmarshalJSON(data []byte) (err error) {
 	*r = Record(p)
 	return err
 }
+
+// Chain returns the chain of the session: one that follows nobody begins its own.
+func (r *Record) Chain() ID { return cmp.Or(r.ChainID, r.ID) }
 
 // MarshalJSON writes the record and the unknown fields after it.
 func (r *Record) MarshalJSON() ([]byte, error) {

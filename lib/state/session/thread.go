@@ -248,10 +248,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 	r.SetProcess(f.Process)
 	r.SetServer(f.Server)
 	if parent != nil {
-		r.ParentID, r.ChainID = parent.ID, parent.ChainID
-		if r.ChainID == "" {
-			r.ChainID = parent.ID
-		}
+		r.ParentID, r.ChainID = parent.ID, parent.Chain()
 		if r.WorkUnit == "" {
 			r.WorkUnit = parent.WorkUnit
 		}

@@ -11,7 +11,7 @@
 package thread
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -272,15 +272,18 @@ func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error
 	if err != nil {
 		return nil, ErrNone
 	}
-	return load(chain, f.Read, warn)
+	t, _, err := load(chain, f.Read, warn)
+	return t, err
 }
 
-func load(chain session.ID, read func() ([]byte, error), warn func(error)) (*Thread, error) {
+// load returns a thread, and the file that holds it.
+func load(chain session.ID, read func() ([]byte, error), warn func(error)) (*Thread, []byte, error) {
 	data, err := read()
 	if err := judge(err, warn); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return parse(chain, data)
+	t, err := parse(chain, data)
+	return t, data, err
 }
 
 // judge sorts what came of a reading: whether it is there, cannot be read, or is no use.
@@ -318,26 +321,20 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 		return nil, err
 	}
 	defer lock.Unlock()
-	t, err := load(chain, f.Repair, warn)
+	t, before, err := load(chain, f.Repair, warn)
 	if errors.Is(err, ErrNone) {
-		t, err = &Thread{ChainID: chain}, nil
+		t = &Thread{ChainID: chain}
+		before, err = openjson.File(t) // nothing is written for a thread that knows nothing
 	}
-	if err != nil {
-		return nil, err
-	}
-	before, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
 	change(t)
-	if after, err := json.Marshal(t); err != nil || string(after) == string(before) {
+	after, err := openjson.File(t)
+	if err != nil || bytes.Equal(after, before) {
 		return t, err
 	}
-	data, err := openjson.File(t)
-	if err != nil {
-		return nil, err
-	}
-	return t, f.Write(data, d)
+	return t, f.Write(after, d)
 }
 
 // MarshalJSON keeps what a newer gt has written.
