@@ -156,6 +156,8 @@ var differing = []struct {
 	what *regexp.Regexp
 	by   string
 }{
+	// Before what looks for ids: an inode of eight digits looks like one.
+	{regexp.MustCompile(`"(device|inode|born|named)":( ?)\d+`), `"$1":${2}0`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?`), "TIME"},
 	{regexp.MustCompile(`\w{3}, \d\d? \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`), "TIME"},
@@ -167,7 +169,6 @@ var differing = []struct {
 	{regexp.MustCompile(`"(pid|pid_start)": ?"?\d+"?`), `"$1": 0`},
 	{regexp.MustCompile(`-\d+","cwd"`), `-0","cwd"`},
 	{regexp.MustCompile(`process \d+`), "process 0"},
-	{regexp.MustCompile(`"(device|inode|born|named)":\d+`), `"$1":0`},
 	{regexp.MustCompile(`"age_seconds":[\d.]+`), `"age_seconds":0`},
 }
 
