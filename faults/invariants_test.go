@@ -156,7 +156,9 @@ var differing = []struct {
 	what *regexp.Regexp
 	by   string
 }{
-	// Before what looks for ids: an inode of eight digits looks like one.
+	// Before what looks for ids: an inode of eight digits looks like one, and so does the
+	// time at which a process started, a day after the machine did.
+	{regexp.MustCompile(`"(pid|pid_start)": ?"?\d+"?`), `"$1": 0`},
 	{regexp.MustCompile(`"(device|inode|born|named)":( ?)\d+`), `"$1":${2}0`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?`), "TIME"},
@@ -166,7 +168,6 @@ var differing = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UUID"},
 	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), "KEY"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}\b`), "NOTE"},
-	{regexp.MustCompile(`"(pid|pid_start)": ?"?\d+"?`), `"$1": 0`},
 	{regexp.MustCompile(`-\d+","cwd"`), `-0","cwd"`},
 	{regexp.MustCompile(`process \d+`), "process 0"},
 	{regexp.MustCompile(`"age_seconds":[\d.]+`), `"age_seconds":0`},

@@ -76,11 +76,6 @@ func (p *printer) command(dir string, env []string, name string, args ...string)
 	return cmd.Run()
 }
 
-// goTest runs tests without vet, which has its own step.
-func (p *printer) goTest(args ...string) error {
-	return p.command(".", nil, "go", append([]string{"test", "-vet", "off"}, args...)...)
-}
-
 func main() {
 	landing := flag.Bool("ci", false, "run what must pass before a change lands")
 	only := flag.String("only", "", "run only the steps whose names match this regular expression")

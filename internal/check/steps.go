@@ -16,34 +16,35 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 // apart lists the test packages that have their own step.
 var apart = []string{"gt", "gt/attacks", "gt/faults", "gt/mutants"}
 
+// fewer is the flag with which tests leave out some of many cases of the same kind, which
+// CI has.
+const fewer = "-short"
+
 // steps returns all checks, the longest first.
 func steps(how mode) []step {
-	// A newcomer's run leaves out some of the many cases of the same kind, which CI has.
-	sample := func(args ...string) []string {
-		switch how {
-		case all:
-			return append(args, "-full")
-		case quick:
-			return append(args, "-short")
-		}
-		return args
-	}
 	packages, raced, err := packages()
 	return []step{
 		{name: "stories", proves: "with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
 		{name: "faults", proves: "every command, killed and failed at its system calls", figures: true, run: func(p *printer) error {
 			points := map[mode]string{quick: "quick", ci: "ci", all: "full"}[how]
-			return figures(p, "-timeout", "120m", "./faults", "-sample", points, "-turn", fmt.Sprint(day()))
+			return p.test(suite{flags: []string{"-timeout", "120m"}, packages: []string{"./faults"}, args: []string{"-sample", points, "-turn", fmt.Sprint(day())}})
 		}},
 		{name: "scenarios", proves: "hostile places, many at once, the installation (.)", figures: true, run: func(p *printer) error {
-			return twice(p, sample("-timeout", "40m", ".")...)
+			s := suite{flags: []string{"-timeout", "40m"}, packages: []string{"."}}
+			switch how {
+			case quick:
+				s.flags = append(s.flags, fewer)
+			case all:
+				s.args = []string{"-full"}
+			}
+			return p.test(s)
 		}},
 		{name: "attacks", proves: "what a stranger can bring", figures: true, run: func(p *printer) error {
-			args := []string{"-timeout", "20m"}
+			s := suite{flags: []string{"-timeout", "20m"}, packages: []string{"./attacks"}}
 			if how == quick {
-				args = append(args, "-short")
+				s.flags = append(s.flags, fewer)
 			}
-			return twice(p, append(args, "./attacks")...)
+			return p.test(s)
 		}},
 		{name: "mutants", proves: "mistakes, put back one at a time", from: ci, figures: true, run: func(p *printer) error {
 			// All of them take half an hour, so CI runs a twelfth: another one each day.
@@ -52,13 +53,13 @@ func steps(how mode) []step {
 				of, turn = 1, 0
 			}
 			fmt.Fprintf(p, "mistakes: those of turn %d of %d\n", turn+1, of)
-			return figures(p, "-timeout", "90m", "./mutants", "-mutants", "-sample", fmt.Sprint(of), "-turn", fmt.Sprint(turn))
+			return p.test(suite{flags: []string{"-timeout", "90m"}, packages: []string{"./mutants"}, args: []string{"-mutants", "-sample", fmt.Sprint(of), "-turn", fmt.Sprint(turn)}})
 		}},
 		{name: "packages", proves: fmt.Sprintf("the tests of %d", len(packages)), run: func(p *printer) error {
 			if err != nil {
 				return err
 			}
-			return p.goTest(append([]string{"-timeout", "20m"}, packages...)...)
+			return p.test(suite{flags: []string{"-timeout", "20m"}, packages: packages})
 		}},
 		{name: "race", from: ci, proves: fmt.Sprintf("%d packages with goroutines, under the race detector", len(raced)), missing: func() string {
 			if _, err := exec.LookPath(compiler()); err != nil {
@@ -67,9 +68,9 @@ func steps(how mode) []step {
 			return ""
 		}, run: func(p *printer) error {
 			// What takes many cases to prove was proved without the detector, which is
-			// ten times slower: -short. Each process of the detector's waits for a second
-			// before it ends, and some tests start hundreds.
-			return p.command(".", []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}, "go", append([]string{"test", "-race", "-short", "-vet", "off", "-timeout", "20m"}, raced...)...)
+			// ten times slower. Each process of the detector's waits for a second before
+			// it ends, and some tests start hundreds. A race that shows once is there.
+			return p.test(suite{flags: []string{"-race", fewer, "-timeout", "20m"}, packages: raced, env: []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}, strict: true})
 		}},
 		{name: "staticcheck", missing: cannotHave("staticcheck", ".", "run", staticcheck, "-version"), run: func(p *printer) error {
 			return p.command(".", nil, "go", "run", staticcheck, "-tags", "e2e", "./...")
@@ -98,31 +99,6 @@ func steps(how mode) []step {
 	}
 }
 
-// failing finds the tests that failed, in the output of go test.
-var failing = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
-
-// twice runs tests in which many programs run at once, or one has a few seconds, so that
-// other work of the machine can make one fail. Those that fail run once more; both
-// outcomes are printed, and a second failure counts.
-func twice(p *printer, args ...string) error {
-	first := &printer{ctx: p.ctx}
-	err := first.goTest(args...)
-	p.Write(first.Bytes())
-	var names []string
-	for _, m := range failing.FindAllStringSubmatch(first.String(), -1) {
-		names = append(names, m[1])
-	}
-	if err == nil || len(names) == 0 || p.ctx.Err() != nil {
-		return err
-	}
-	fmt.Fprintf(p, "failed: %s; once more\n", strings.Join(names, ", "))
-	if err := p.goTest(append(args, "-count", "1", "-run", "^("+strings.Join(names, "|")+")$")...); err != nil {
-		return errors.New("tests failed twice")
-	}
-	fmt.Fprintf(p, "%s: failed, then passed\n", strings.Join(names, ", "))
-	return nil
-}
-
 func compiler() string {
 	if cc := os.Getenv("CC"); cc != "" {
 		return cc
@@ -149,21 +125,6 @@ func module(dir string) func(*printer) error {
 	return func(p *printer) error {
 		return errors.Join(p.command(dir, nil, "go", "vet", "./..."), p.command(dir, nil, "go", "test", "./..."))
 	}
-}
-
-// figures runs tests whose figures are shown even if they pass, without the other output of
-// go test -v.
-func figures(p *printer, args ...string) error {
-	all := &printer{ctx: p.ctx}
-	err := all.goTest(append([]string{"-v"}, args...)...)
-	for line := range strings.Lines(all.String()) {
-		passing := strings.HasPrefix(strings.TrimSpace(line), "--- PASS") || strings.HasPrefix(line, "=== ")
-		detail := strings.HasPrefix(line, "    ") // of a test, which a passing one's sum is made of
-		if !passing && (err != nil || !detail) {
-			p.WriteString(line)
-		}
-	}
-	return err
 }
 
 // begun finds a goroutine that is begun, in the code or in a test.
