@@ -210,6 +210,8 @@ func (r *reap) Run(env *cli.Env) error {
 		}
 		return failed
 	}
+	of := sessionsOf(env, targets)
+	of.announce(env.Now().Add(r.Grace + killWait + endWait))
 	for _, t := range targets {
 		failed = errors.Join(failed, signal(t, syscall.SIGTERM))
 	}
@@ -227,6 +229,7 @@ func (r *reap) Run(env *cli.Env) error {
 		}
 		failed = errors.Join(failed, r.forget(env, dir, t.File, fmt.Sprintf("%s (process %d)", t.how, t.Process.PID)))
 	}
+	of.close(env.Now())
 	if failed == nil && left {
 		return cli.Silent
 	}

@@ -11,6 +11,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
+	places "gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
@@ -26,6 +27,7 @@ type show struct {
 // detail is all that is known of a session.
 type detail struct {
 	*catalog.Session
+	Runs      []session.Run             `json:"runs,omitempty"`      // that ended before it was resumed
 	Commits   []commit                  `json:"commits,omitempty"`   // made in its folder in its time
 	Usage     []conversation.ModelUsage `json:"usage,omitempty"`     // by model, its subagents' too
 	Turns     int                       `json:"turns,omitempty"`     // of its conversation
@@ -62,6 +64,12 @@ func (c *show) Run(env *cli.Env) error {
 // look finds out what stands in no list: it costs reading the transcript.
 func look(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	d := detail{Session: s}
+	if r, err := session.Lookup(places.StateOf(env.Getenv), s.ID); err == nil && r != nil {
+		d.Runs = r.Runs
+		for i := range d.Runs {
+			d.Runs[i].Reason = env.Redact(d.Runs[i].Reason)
+		}
+	}
 	end := firstTime(s.EndedAt, s.LastAt)
 	if s.Outcome == catalog.Active {
 		end = env.Now()
@@ -145,6 +153,13 @@ func portrait(env *cli.Env, d detail) string {
 	line("Rig", s.Rig)
 	line("Source", s.Source)
 	line("Started", instant(s.StartedAt))
+	for _, r := range d.Runs {
+		said := fmt.Sprintf("%s, %s", instant(r.EndedAt), r.Outcome)
+		if r.Reason != "" {
+			said += " (" + r.Reason + ")"
+		}
+		line("Ended once", said)
+	}
 	line("Ended", instant(s.EndedAt))
 	if s.EndedAt.IsZero() {
 		line("Last seen", instant(s.LastAt))

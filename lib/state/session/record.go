@@ -62,9 +62,12 @@ type Record struct {
 	Host        string `json:"host,omitempty"`
 
 	StartedAt time.Time `json:"started_at"`
+	ResumedAt time.Time `json:"resumed_at,omitzero"` // when it last went on after an end
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	Outcome   Outcome   `json:"outcome,omitempty"`
 	Reason    string    `json:"reason,omitempty"`  // of the end
+	Runs      []Run     `json:"runs,omitempty"`    // that ended before it went on, oldest first
+	Stop      *Stop     `json:"stop,omitempty"`    // somebody is ending it
 	Commits   []string  `json:"commits,omitempty"` // made while it ran, oldest first
 
 	WorkUnit   string `json:"work_unit,omitempty"`
@@ -92,6 +95,26 @@ type Pending struct {
 	At      time.Time `json:"at"`
 	Respawn bool      `json:"respawn,omitempty"`  // the pane is given to the successor
 	TakenBy ID        `json:"taken_by,omitempty"` // who is about to be told
+}
+
+// Run is a part of a session's life that came to an end, after which the session was
+// resumed.
+type Run struct {
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at"`
+	Outcome   Outcome   `json:"outcome"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// maxRuns bounds the runs that a record keeps: the last ones.
+const maxRuns = 50
+
+// Stop says that somebody ends the session's process on purpose. It is noted before
+// the process is signalled, so that whoever finds the process gone takes it for killed,
+// not for crashed.
+type Stop struct {
+	Reason string    `json:"reason"`
+	Until  time.Time `json:"until"` // a session that gives a sign of life after that was spared
 }
 
 // HookDedup is the last hook input that was acted on. Hooks that are wired twice
@@ -153,6 +176,9 @@ func (r *Record) sign() time.Time {
 	}
 	return last
 }
+
+// stopped reports whether the session's end is the work of who stopped it.
+func (r *Record) stopped() bool { return r.Stop != nil && !r.sign().After(r.Stop.Until) }
 
 // silent reports whether the last sign of life is longer ago than that; a wrong
 // clock's future is no better.

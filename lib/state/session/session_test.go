@@ -315,6 +315,100 @@ func TestResumeReopensWithoutASecondStart(t *testing.T) {
 	want(t, s, "session_start a a", "session_end a done", "session_resume a", "session_end a killed")
 }
 
+// An end before a resume stays among the runs, and so does a crash that only the
+// resume shows; the log tells of each.
+func TestRuns(t *testing.T) {
+	s := newStore(t)
+	p, kill := agent(t)
+	start(t, s, now, StartParams{ID: "a", Process: p, CWD: "/x", WorkUnit: "gt-1"})
+	if _, err := s.End(now.Add(time.Minute), "a", Done, "logout"); err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	q, kill := agent(t)
+	r := start(t, s, now.Add(time.Hour), StartParams{ID: "a", Process: q, Source: "resume"}).Record
+	first := Run{now, now.Add(time.Minute), Done, "logout"}
+	if !slices.Equal(r.Runs, []Run{first}) || r.Ended() {
+		t.Errorf("%+v", r)
+	}
+	kill()
+	p, _ = agent(t)
+	r = start(t, s, now.Add(2*time.Hour), StartParams{ID: "a", Process: p, Source: "resume"}).Record
+	second := Run{now.Add(time.Hour), now.Add(2 * time.Hour), Crash, "its process is gone"}
+	if !slices.Equal(r.Runs, []Run{first, second}) || r.Ended() {
+		t.Errorf("%+v", r)
+	}
+	want := []string{"session_start a a", "session_end a done", "session_resume a", "session_end a crash", "session_resume a"}
+	if got := events(t, s); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if log, err := os.ReadFile(string(s.log())); err != nil || bytes.Count(log, []byte(`"work_unit":"gt-1","cwd":"/x"}`)) != 2 {
+		t.Errorf("its ends lack what it worked on: %v\n%s", err, log)
+	}
+	// A cycle goes on in another process, and is no crash.
+	r.Handoff = &Pending{Kind: KindCycle, At: now.Add(2 * time.Hour)}
+	r.SetProcess(q)
+	if err := s.Put(r, atomicfile.Unsynced); err != nil {
+		t.Fatal(err)
+	}
+	if r = start(t, s, now.Add(3*time.Hour), StartParams{ID: "a", Process: p, Source: "resume"}).Record; len(r.Runs) != 2 {
+		t.Errorf("%+v", r)
+	}
+	for i := range maxRuns + 5 {
+		r.EndedAt = now.Add(time.Duration(i) * time.Hour)
+		r.reopen(now)
+	}
+	if len(r.Runs) != maxRuns || !r.Runs[maxRuns-1].EndedAt.Equal(now.Add((maxRuns+4)*time.Hour)) {
+		t.Errorf("%d runs", len(r.Runs))
+	}
+}
+
+// Who ends a session on purpose notes that first: however its end is found, it was
+// killed. A session that lived on was not.
+func TestStop(t *testing.T) {
+	for name, c := range map[string]struct {
+		sign time.Duration // of life, after the stop
+		find func(t *testing.T, s Store)
+		want Outcome
+	}{
+		"its client says that it is done": {0, func(t *testing.T, s Store) {
+			if _, err := s.End(now.Add(time.Minute), "a", Done, "other"); err != nil {
+				t.Fatal(err)
+			}
+		}, Killed},
+		"the next start finds it dead": {0, func(t *testing.T, s Store) {
+			p, _ := agent(t)
+			start(t, s, now.Add(time.Minute), StartParams{ID: "b", Process: p})
+		}, Killed},
+		"it was spared and crashed later": {time.Hour, func(t *testing.T, s Store) {
+			p, _ := agent(t)
+			start(t, s, now.Add(2*time.Hour), StartParams{ID: "b", Process: p})
+		}, Crash},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			p, kill := agent(t)
+			r := start(t, s, now, StartParams{ID: "a", Process: p}).Record
+			if err := s.Stop("a", Stop{Reason: "reaped", Until: now.Add(time.Second)}); err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.Get("a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Hook = &HookDedup{At: now.Add(c.sign)}
+			if err := s.Put(r, atomicfile.Unsynced); err != nil {
+				t.Fatal(err)
+			}
+			kill()
+			c.find(t, s)
+			if r, err = s.Get("a"); err != nil || r.Outcome != c.want || r.Stop != nil {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
 func TestTheSameInputTwiceActsOnce(t *testing.T) {
 	s := newStore(t)
 	p, _ := agent(t)

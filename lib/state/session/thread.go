@@ -143,6 +143,11 @@ func (r *Record) Claim(now time.Time, key string) bool {
 func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	another := f.Process.IsSet() && r.Process() != f.Process
 	moved := another
+	if another && r.Crashed(now) && (r.Handoff == nil || r.Handoff.Kind != KindCycle) {
+		if err := s.end(now, r, Crash, "its process is gone"); err != nil {
+			return err
+		}
+	}
 	if r.Ended() {
 		// A resume that was killed between the event and the record has logged it.
 		moved = s.lastEvent(r.ID).Type != eventlog.SessionResume
@@ -155,7 +160,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 			return err
 		}
 	}
-	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
+	r.reopen(now)
 	r.Source = cmp.Or(f.Source, r.Source) // a command's says nothing
 	if f.Process.IsSet() || f.Server.IsSet() {
 		r.SetProcess(f.Process)
@@ -176,6 +181,20 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 		r.Hook = &HookDedup{Key: f.HookKey, At: now}
 	}
 	return s.Put(r, atomicfile.Unsynced)
+}
+
+// reopen lets the session go on. The end that it had stays among its runs.
+func (r *Record) reopen(now time.Time) {
+	if r.Ended() {
+		began := r.StartedAt
+		if !r.ResumedAt.IsZero() {
+			began = r.ResumedAt
+		}
+		r.Runs = append(r.Runs, Run{began, r.EndedAt, r.Outcome, r.Reason})
+		r.Runs = r.Runs[max(0, len(r.Runs)-maxRuns):]
+		r.ResumedAt, r.Stop = now, nil
+	}
+	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
 }
 
 // apart takes the session's own record out of all.
@@ -322,21 +341,37 @@ func (s Store) End(now time.Time, id ID, o Outcome, reason string) (*Record, err
 	return r, s.end(now, r, o, reason)
 }
 
+// Stop notes that somebody is about to end the session's process. The caller holds the
+// home's lock.
+func (s Store) Stop(id ID, stop Stop) error {
+	r, err := s.Get(id)
+	if err != nil || r == nil || r.Ended() {
+		return err
+	}
+	r.Stop = &stop
+	return s.Put(r, atomicfile.Unsynced)
+}
+
 // endPayload is the payload of session_end.
 type endPayload struct {
 	SessionID ID      `json:"session_id"`
 	Outcome   Outcome `json:"outcome"`
 	Reason    string  `json:"reason,omitempty"`
+	WorkUnit  string  `json:"work_unit,omitempty"`
+	CWD       string  `json:"cwd,omitempty"`
 }
 
 func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	if r.Ended() {
 		return fmt.Errorf("cannot end '%s': %w", r.ID, ErrEnded)
 	}
-	if r.Handoff != nil && r.Handoff.Kind == KindHandoff {
+	switch {
+	case r.Handoff != nil && r.Handoff.Kind == KindHandoff:
 		o, reason = Handoff, r.Handoff.Reason
+	case r.stopped():
+		o, reason = Killed, r.Stop.Reason
 	}
-	told := endPayload{SessionID: r.ID, Outcome: o, Reason: reason}
+	told := endPayload{SessionID: r.ID, Outcome: o, Reason: reason, WorkUnit: r.WorkUnit, CWD: r.CWD}
 	// An end that was killed between the event and the record is what the log
 	// says, and not what we take it for.
 	if e := s.lastEvent(r.ID); e.Type == eventlog.SessionEnd {
@@ -349,7 +384,7 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	} else if err := s.note(now, eventlog.SessionEnd, r.Actor, told); err != nil {
 		return err
 	}
-	r.EndedAt, r.Outcome, r.Reason = now, told.Outcome, told.Reason
+	r.EndedAt, r.Outcome, r.Reason, r.Stop = now, told.Outcome, told.Reason, nil
 	r.Commits = nil
 	for _, c := range git.Commits(s.Home.Dir, r.StartedAt) {
 		r.Commits = append(r.Commits, c.Hash)
