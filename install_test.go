@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	surroundings "gt/internal/world"
 )
 
 // machine is a computer with one user, as far as install.sh sees it.
@@ -61,7 +63,7 @@ CP "$kept"/* "$out"
 		text = strings.ReplaceAll(text, strings.ToUpper(name)+" ", "'"+file+"' ")
 	}
 	file := filepath.Join(m.t.TempDir(), "go")
-	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+	if err := surroundings.WriteProgram(file, []byte(text)); err != nil {
 		m.t.Fatal(err)
 	}
 	return file
@@ -114,7 +116,7 @@ func (m *machine) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(m.file(name)), 0o755); err != nil {
 		m.t.Fatal(err)
 	}
-	if err := os.WriteFile(m.file(name), []byte(text), 0o755); err != nil {
+	if err := surroundings.WriteProgram(m.file(name), []byte(text)); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -276,7 +278,7 @@ func TestInstallMissing(t *testing.T) {
 		`^installed gt dev into `, `^A hand-over would be shown here, but it needs tmux\.$`)
 
 	m.with("git")
-	if err := os.WriteFile(filepath.Join(m.path, "go"), []byte("#!/bin/sh\necho go1.9.7\n"), 0o755); err != nil {
+	if err := surroundings.WriteProgram(filepath.Join(m.path, "go"), []byte("#!/bin/sh\necho go1.9.7\n")); err != nil {
 		t.Fatal(err)
 	}
 	m.expect(m.install(1), `error: Go 1\.[0-9.]+ or newer is needed, and this is go1\.9\.7; `)

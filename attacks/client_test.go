@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	surroundings "gt/internal/world"
 )
 
 // standIns are what this test's own program can be besides the tests, by its first
@@ -247,10 +249,7 @@ func (w *world) named(name string) string {
 		w.Fatal(err)
 	}
 	w.put("named/"+name, "")
-	if err := os.WriteFile(w.at("named/"+name), data, 0o700); err != nil {
-		w.Fatal(err)
-	}
-	if err := os.Chmod(w.at("named/"+name), 0o700); err != nil {
+	if err := surroundings.WriteProgram(w.at("named/"+name), data); err != nil {
 		w.Fatal(err)
 	}
 	return w.at("named/" + name)

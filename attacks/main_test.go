@@ -51,5 +51,5 @@ func standIn() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(self(), data, 0o755)
+	return surroundings.WriteProgram(self(), data)
 }

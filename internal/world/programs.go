@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 )
 
 // Built is the environment variable that names a folder of programs which were
@@ -55,11 +56,23 @@ func link(from, to string) error {
 		}
 		data, err := os.ReadFile(old)
 		if err == nil {
-			err = os.WriteFile(name, data, 0o755)
+			err = WriteProgram(name, data)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// WriteProgram writes a file that is executed afterwards. A program that another part of
+// the tests starts in the meantime does not inherit the open file, which the kernel would
+// refuse to execute ("text file busy") for as long as it is open for writing.
+func WriteProgram(name string, data []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(name, data, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(name, 0o755) // whatever the umask is
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gt/internal/world"
 )
 
 // person gives a test a person's surroundings of its own.
@@ -248,7 +250,7 @@ func TestStatusOutside(t *testing.T) {
 func fakeGit(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+	if err := world.WriteProgram(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script)); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"gt/internal/world"
 	"gt/lib/sys/process"
 )
 
@@ -26,7 +27,7 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "gt-named-test")
-	if err := os.WriteFile(program, data, 0o700); err != nil {
+	if err := world.WriteProgram(program, data); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "60")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"gt/internal/world"
 	"gt/lib/sys/process"
 )
 
@@ -17,7 +18,7 @@ func TestTyped(t *testing.T) {
 	for name, first := range map[string]string{
 		"plain": "#!/bin/sh", "option": "#!  /bin/sh   -e -u \t", "none": ":", "other": "#!/bin/false",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(first+"\n:\n"), 0o700); err != nil {
+		if err := world.WriteProgram(filepath.Join(dir, name), []byte(first+"\n:\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +58,7 @@ func TestTypedByKernel(t *testing.T) {
 		t.Skip("cuts the rest of the first line into words")
 	}
 	script := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(script, []byte("#! /bin/sh -e\necho up\nread x\n"), 0o700); err != nil {
+	if err := world.WriteProgram(script, []byte("#! /bin/sh -e\necho up\nread x\n")); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(script, "-m", "x y")

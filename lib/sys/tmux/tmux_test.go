@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gt/internal/world"
 )
 
 // TestMain lets the test binary stand for what runs in a pane: it writes its
@@ -275,7 +277,7 @@ func TestAHangIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := server(t, "hangs")
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			if err := world.WriteProgram(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n"+script+"\n")); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
