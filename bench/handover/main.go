@@ -101,7 +101,7 @@ func run(mb int, keep string) error {
 		}
 	}
 	report(mb, results)
-	return nil
+	return lineage(dir, keep != "")
 }
 
 // result says how many facts of a kind reached the successor.
@@ -207,7 +207,9 @@ func client() {
 // agent is a running client in a session.
 type agent struct {
 	w       *world
+	name    string // claude or codex
 	session string
+	path    string // of its conversation
 	cmd     *exec.Cmd
 	in      *json.Encoder
 	out     *json.Decoder
@@ -225,13 +227,18 @@ func (w *world) start(session string) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &agent{w, session, c, json.NewEncoder(in), json.NewDecoder(out), in.Close}, c.Start()
+	return &agent{w, "claude", session, filepath.Join(filepath.Dir(w.transcript), session+".jsonl"), c, json.NewEncoder(in), json.NewDecoder(out), in.Close}, c.Start()
 }
 
 // run runs a command below the client and returns what it printed.
 func (a *agent) run(s step) (string, error) {
 	s.Args[0] = filepath.Join(bin, s.Args[0])
-	s.Env = append(s.Env, "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID="+a.session)
+	switch a.name {
+	case "claude":
+		s.Env = append(s.Env, "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID="+a.session)
+	case "codex":
+		s.Env = append(s.Env, "CODEX_SESSION_ID="+a.session, "CODEX_THREAD_ID="+a.session)
+	}
 	if err := a.in.Encode(s); err != nil {
 		return "", err
 	}
@@ -242,7 +249,7 @@ func (a *agent) run(s step) (string, error) {
 // hook runs a command as the hook of an event.
 func (a *agent) hook(event string, more object, args ...string) (string, error) {
 	input := object{
-		"session_id": a.session, "transcript_path": filepath.Join(filepath.Dir(a.w.transcript), a.session+".jsonl"),
+		"session_id": a.session, "transcript_path": a.path,
 		"cwd": a.w.repo, "hook_event_name": event,
 	}
 	for k, v := range more {
@@ -262,7 +269,7 @@ func (a *agent) prime() (string, error) {
 func (a *agent) kill() { a.cmd.Process.Signal(syscall.SIGKILL); a.cmd.Wait() }
 
 func (a *agent) end() error {
-	if _, err := a.hook("SessionEnd", object{"reason": "other"}, "gt-keepalive", "end", "--hook"); err != nil {
+	if _, err := a.hook("SessionEnd", object{"reason": "other"}, "gt-keepalive", "end", "--hook", "--agent", a.name); err != nil {
 		return err
 	}
 	if err := a.close(); err != nil {
@@ -370,7 +377,11 @@ func transcriptEnd(w *world) (string, error) {
 	} else if err := a.end(); err != nil {
 		return "", err
 	}
-	data, err := os.ReadFile(w.transcript)
+	return endOfFile(w.transcript)
+}
+
+func endOfFile(path string) (string, error) {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
@@ -380,12 +391,21 @@ func transcriptEnd(w *world) (string, error) {
 	for _, line := range slices.Backward(lines) {
 		var r struct {
 			Type    string
-			Message struct{ Content any }
+			Message struct{ Content any } // Claude Code's
+			Payload object                // Codex's
 		}
-		if json.Unmarshal([]byte(line), &r) != nil || r.Type != "user" && r.Type != "assistant" {
+		if json.Unmarshal([]byte(line), &r) != nil {
 			continue
 		}
-		text := r.Type + ": " + plain(r.Message.Content)
+		var text string
+		switch r.Type {
+		case "user", "assistant":
+			text = r.Type + ": " + plain(r.Message.Content)
+		case "response_item":
+			text = fmt.Sprint(r.Payload["role"]) + ": " + plain(r.Payload)
+		default:
+			continue
+		}
 		said = append(said, text)
 		if size += len(text); size > limit {
 			break
@@ -408,7 +428,13 @@ func plain(content any) string {
 		return strings.Join(all, "\n")
 	case object:
 		switch c["type"] {
-		case "text":
+		case "message":
+			return plain(c["content"])
+		case "function_call":
+			return fmt.Sprintf("%s %s", c["name"], c["arguments"])
+		case "function_call_output":
+			return plain(c["output"])
+		case "text", "input_text", "output_text":
 			return plain(c["text"])
 		case "tool_result":
 			return plain(c["content"])
