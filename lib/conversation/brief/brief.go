@@ -72,6 +72,7 @@ const (
 	fullOrigin   = 2000 // where there is room
 	shortMessage = 160  // of what was handed over before
 	fullMessage  = 1500 // the last of it
+	nextMessage  = 800  // the one before, where the last is no note of its own
 	lastRequest  = 300  // what it was asked last
 	lastAnswer   = 220  // the beginning and end of the last answer, before all of it
 )
@@ -189,8 +190,8 @@ func (b Brief) origin() string {
 	return b.Thread.Request.Text
 }
 
-// messages are what earlier sessions handed over: the last one in full, of those
-// before it the subjects and how they begin.
+// messages are what earlier sessions handed over: the last two with that of this
+// session, of those before them the subjects, how they begin and how they end.
 func (b Brief) messages() []string {
 	if b.Thread == nil {
 		return nil
@@ -201,6 +202,8 @@ func (b Brief) messages() []string {
 		switch n := len(b.Thread.Messages) - 1 - i; {
 		case n == 0:
 			length = fullMessage
+		case n == 1 && b.Message == "": // else the last one is above
+			length = nextMessage
 		case n == maxMessages:
 			return append(lines, fmt.Sprintf("- and %d more: `gt-seance thread %s`", i+1, b.Thread.ChainID))
 		}

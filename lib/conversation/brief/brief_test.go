@@ -2,12 +2,14 @@ package brief
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
 	"gt/lib/state/mail"
+	"gt/lib/state/thread"
 	"gt/lib/text/term"
 )
 
@@ -164,6 +166,24 @@ func TestHostileBrief(t *testing.T) {
 		for _, got := range []string{b.Text(), b.Essentials(), b.Subject()} {
 			if len(got) > mail.MaxBody/2 || term.CleanText(got) != got {
 				t.Errorf("%s: %d bytes, %.300q", name, len(got), got)
+			}
+		}
+	}
+}
+
+// The last two messages are told, whether the last is the session's own or it died and
+// left none.
+func TestLastTwoMessages(t *testing.T) {
+	th := &thread.Thread{ChainID: "c"}
+	for i := range 4 {
+		th.Messages = append(th.Messages, thread.Message{Subject: fmt.Sprint("step ", i), Text: fmt.Sprint(strings.Repeat("a", 300), " HALF", i, " ", strings.Repeat("b", 150))})
+	}
+	for message, want := range map[string][]string{"": {"HALF3", "HALF2"}, "my own": {"HALF3"}} {
+		text := Brief{Thread: th, Message: message}.Text()
+		for i := range 4 {
+			half := fmt.Sprint("HALF", i)
+			if strings.Contains(text, half) != slices.Contains(want, half) || !strings.Contains(text, fmt.Sprint("step ", i)) {
+				t.Errorf("behind the message %q, %s is told or not:\n%s", message, half, text)
 			}
 		}
 	}

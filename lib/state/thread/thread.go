@@ -190,7 +190,7 @@ func (t *Thread) Drop(n int) (Instruction, bool) {
 func (t *Thread) Hand(m Message) {
 	t.Messages = slices.DeleteFunc(t.Messages, func(old Message) bool { return old.Note == m.Note })
 	for i := range t.Messages {
-		t.Messages[i].Text = cut(t.Messages[i].Text, maxOlder)
+		t.Messages[i].Text = cutMiddle(t.Messages[i].Text, maxOlder)
 	}
 	m.Text = cut(m.Text, maxLast)
 	t.Messages = append(t.Messages, m)
@@ -231,11 +231,31 @@ func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	n -= len(mark)
+	return strings.TrimRight(text[:start(text, n-len(mark))], " \n") + mark
+}
+
+// cutMiddle returns a text of at most n bytes of which the middle is cut out: what is to be
+// done next stands at the end of what is handed over.
+func cutMiddle(text string, n int) string {
+	const mark = " … [cut] … "
+	if len(text) <= n {
+		return text
+	}
+	keep := n - len(mark)
+	front := start(text, keep*2/3)
+	back := len(text) - (keep - front)
+	for back < len(text) && !utf8.RuneStart(text[back]) {
+		back++
+	}
+	return text[:front] + mark + text[back:]
+}
+
+// start returns where the character that stands at n begins.
+func start(text string, n int) int {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
-	return strings.TrimRight(text[:n], " \n") + mark
+	return n
 }
 
 // ErrNone is what a chain without a thread gives.

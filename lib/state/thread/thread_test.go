@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"gt/lib/place"
 	"gt/lib/state/session"
@@ -206,5 +207,23 @@ func TestCleaned(t *testing.T) {
 	}
 	if (*Thread)(nil).Essential() != nil || th.Essential().Request.Text == "" || len(th.Essential().Messages) > 0 {
 		t.Error(th.Essential())
+	}
+}
+
+// Of what was handed over before the last time the middle goes, in whole characters: what
+// was to be done next stands at its end.
+func TestOlderMessages(t *testing.T) {
+	for pad := range 4 {
+		th := &Thread{ChainID: "c"}
+		th.Hand(Message{Note: "1", Text: "the reason " + strings.Repeat("x", pad) + strings.Repeat("ä€", 2000) + " and next"})
+		th.Hand(Message{Note: "2", Text: "short"})
+		old := th.Messages[0].Text
+		if len(old) > maxOlder || !utf8.ValidString(old) || !strings.HasPrefix(old, "the reason ") || !strings.HasSuffix(old, " and next") || !strings.Contains(old, "€ … [cut] … ") && !strings.Contains(old, "ä … [cut] … ") {
+			t.Errorf("%d bytes: %s", len(old), old)
+		}
+		th.Hand(Message{Note: "3", Text: "short"})
+		if th.Messages[0].Text != old {
+			t.Errorf("it is cut again: %s", th.Messages[0].Text)
+		}
 	}
 }
