@@ -372,7 +372,7 @@ func TestCodexHandover(t *testing.T) {
 			}
 			pid := p.pid()
 			p.codexReplaced("RUN[gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", pid)
-			first := w.asked("[GAS TOWN]")
+			first := w.asked("Go on from the note.")
 			if first.Session == old || first.Model != "e2e-other" {
 				t.Errorf("the successor is session %s of %s", first.Session, first.Model)
 			}
@@ -399,7 +399,7 @@ func TestCodexHandover(t *testing.T) {
 				})
 			}
 			w.noHookFailed(p.screen() + neighbour.screen())
-			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to [GAS TOWN]") })
+			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to Handoff") })
 
 			// All of it is listed, and what is shown goes on with it.
 			list := w.gt("gt-seance", "list", "--json", "--agent", "codex")
@@ -434,11 +434,11 @@ func TestCodexWithoutHooks(t *testing.T) {
 	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
 	pid := p.pid()
 	p.codexReplaced("RUN[gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", pid)
-	first := w.asked("[GAS TOWN]")
+	first := w.asked("Go on from the note.")
 	if first.Model != "e2e-other" || !strings.Contains(first.Asked(), "`gt-prime`") {
 		t.Errorf("the successor is of %s, and asked %q", first.Model, first.Asked())
 	}
-	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to [GAS TOWN]") })
+	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to Handoff") })
 	p.codexReady()
 	p.codex("RUN[gt-prime]", "It is done.")
 	if told := w.model.Turns().Last().Result(); strings.Count(told, "\nMESSAGE-CANARY\n") != 1 || !strings.Contains(told, "you are the new session") {
@@ -487,7 +487,7 @@ func TestCodexSandbox(t *testing.T) {
 			if !strings.Contains(said, "gt-request sha256:") || !strings.Contains(said, "codex takes over as soon as your turn ends. End it now, and do nothing more.") {
 				t.Errorf("the agent is told:\n%s", said)
 			}
-			first := w.asked("[GAS TOWN]")
+			first := w.asked("Go on from the note.")
 			for _, text := range []string{"\nMESSAGE-CANARY\n", "you are the new session"} {
 				if n := first.Count(text); n != 1 {
 					t.Errorf("the successor is told %q %d times:\n%s", text, n, first.Told())
@@ -503,7 +503,7 @@ func TestCodexSandbox(t *testing.T) {
 			if r := w.record(old); r.Outcome != "handoff" || r.ChildID != first.Session {
 				t.Errorf("the record of who handed over says %+v", r)
 			}
-			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to [GAS TOWN]") })
+			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to Handoff") })
 		})
 	}
 }

@@ -245,10 +245,10 @@ func TestCopilotHandover(t *testing.T) {
 	p.awaitScreen("ANSWER to good morning")
 	old := w.latest()
 	before := p.get("#{session_id} #{pane_id} #{session_windows} #{window_panes}")
-	p.copilot("please hand over", "[GAS TOWN]")
+	p.copilot("please hand over", "Go on from the note.")
 	w.until("somebody takes over", func() bool { return w.latest() != old })
 	fresh := w.latest()
-	first := w.asked("[GAS TOWN]")
+	first := w.asked("Go on from the note.")
 	for _, text := range append(strings.Split(message, "\n"), "ROLE-CANARY", "handoff") {
 		if text != "" && first.Count(text) == 0 {
 			t.Errorf("the successor's first request lacks %q:\n%s", text, first.Text())

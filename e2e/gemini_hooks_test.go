@@ -304,7 +304,7 @@ func (w *world) handsOver(agent string, flags ...string) {
 	before := p.get("#{pane_pid}")
 	p.enter("run: gt-handoff -s 'half is done' -m - <" + note)
 	w.until("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
-	r := w.asked("[GAS TOWN]")
+	r := w.asked("Go on from the note.")
 	w.toldOnce(r, "Handoff complete: you are the new session", "NOTE-CANARY the other half")
 	if n := len(r.Msgs); n > 3 {
 		t.Errorf("the successor has its predecessor's conversation:\n%.3000s", r.Text())
@@ -332,7 +332,7 @@ func (w *world) handsOver(agent string, flags ...string) {
 	if strings.Contains(string(args), "the first prompt") {
 		t.Errorf("the successor was started with the first prompt: %q", args)
 	}
-	p.awaitScreen("ANSWER to [GAS TOWN]")
+	p.awaitScreen("ANSWER to Handoff")
 	p.awaitScreen(inputLine)
 	w.toldOnce(p.tell("what now"), "NOTE-CANARY the other half")
 	p.unharmed()
@@ -371,7 +371,7 @@ func (w *world) handsOver(agent string, flags ...string) {
 	p.enter("on we go")
 	r = w.asked("on we go")
 	w.toldOnce(r, "Session resumed.")
-	if r.Count("[GAS TOWN]") == 0 { // the last turn need not have reached the transcript
+	if r.Count("Go on from the note.") == 0 { // the last turn need not have reached the transcript
 		t.Errorf("what was said before the crash is gone:\n%.3000s", r.Text())
 	}
 	p.awaitScreen(inputLine)

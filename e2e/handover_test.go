@@ -119,7 +119,7 @@ func TestHandoverFromSandbox(t *testing.T) {
 	if !strings.Contains(said, "gt-request sha256:") {
 		t.Errorf("the agent is told:\n%s", said)
 	}
-	first := w.asked("[GAS TOWN]")
+	first := w.asked("Go on from the note.")
 	if first.Session == old || first.Count("\nMESSAGE-CANARY\n") != 1 {
 		t.Errorf("the successor is told:\n%s", first.Told())
 	}
@@ -178,8 +178,8 @@ func handoverStory(w *world, start func() *pane) {
 	if first.Count("please hand over") > 0 && !strings.Contains(strings.ToLower(first.Told()), "handoff") {
 		t.Errorf("the successor is not told that the hand-over is done:\n%s", first.Told())
 	}
-	if asked := first.Asked(); !strings.Contains(asked, "[GAS TOWN]") || !strings.Contains(asked, "handoff") {
-		t.Errorf("the successor's first prompt is no beacon: %q", asked)
+	if asked := first.Asked(); !strings.Contains(asked, "Handoff: ") || !strings.Contains(asked, ". Go on from the note.") || strings.Contains(asked, "GAS TOWN") {
+		t.Errorf("the successor's first prompt does not say what is handed over: %q", asked)
 	}
 	if key := first.Header.Get("X-Api-Key"); key != w.key {
 		t.Errorf("the successor came with the key %q", key)

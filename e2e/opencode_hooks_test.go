@@ -386,7 +386,7 @@ func handOverPlugged(w *plugged) {
 	old := ""
 	first := w.model.Await(patience, func(all model.Requests) *model.Request {
 		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
-			return strings.Contains(r.Asked(), "[GAS TOWN]")
+			return strings.Contains(r.Asked(), "Go on from the note.")
 		}).Last()
 	})
 	if first == nil {

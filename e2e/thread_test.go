@@ -58,6 +58,8 @@ func handsOver(r *model.Request) model.Reply {
 // run here, to a Claude Code again. Each knows what the one before wrote, and all
 // are one chain.
 //
+// What gt types to start them is nobody's request, in no client's form.
+//
 // S1-9 S1-12 S1-62 S1-63 S2-48
 func TestThreadAcrossAgents(t *testing.T) {
 	w := newWorld(t)
@@ -87,7 +89,7 @@ dangerous_mode = true
 		switch {
 		case r.Result() != "" || r.Kind != model.Turn: // OpenCode asks for a title first
 			return model.Say("It is done.")
-		case !strings.Contains(asked, "please hand over") && !strings.Contains(asked, "[GAS TOWN]") || handed[from]:
+		case !strings.Contains(asked, "please hand over") && !strings.Contains(asked, "Go on from the note.") || handed[from]:
 			return model.Say("I go on.")
 		}
 		handed[from] = true
@@ -99,7 +101,7 @@ dangerous_mode = true
 
 	last := w.model.Await(2*patience, func(all model.Requests) *model.Request {
 		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
-			return asks(r) == "claude" && strings.Contains(r.Asked(), "[GAS TOWN]")
+			return asks(r) == "claude" && strings.Contains(r.Asked(), "Go on from the note.")
 		}).Last()
 	})
 	if last == nil {
@@ -108,7 +110,7 @@ dangerous_mode = true
 	for i, from := range relay[:len(relay)-1] {
 		said := "CANARY of " + from + " for the next"
 		told := w.model.Turns().Where(func(r *model.Request) bool {
-			return asks(r) == relay[i+1] && strings.Contains(r.Asked(), "[GAS TOWN]")
+			return asks(r) == relay[i+1] && strings.Contains(r.Asked(), "Go on from the note.")
 		})
 		if len(told) == 0 || told[0].Count(said) != 1 {
 			t.Errorf("%s was not told what %s wrote: %v", relay[i+1], from, told)
@@ -139,6 +141,12 @@ dangerous_mode = true
 			t.Fatal(err)
 		}
 		all = append(all, l)
+		if strings.Contains(line, "Go on from the note.") {
+			t.Errorf("what gt typed is listed as what a person asked: %s", line)
+		}
+	}
+	if known := w.gt("gt-seance", "thread", "--json"); !strings.Contains(known, "please hand over") || strings.Contains(known, "Go on from the note.") {
+		t.Errorf("the thread says\n%s", known)
 	}
 	slices.Reverse(all) // the first one first
 	var agents []string

@@ -300,6 +300,8 @@ var mutants = []mutant{
 	{"a later instruction stands beside the one that it takes back", "lib/text/standing/merge.go", "merged = append(slices.DeleteFunc(merged, f.Replaces), f)", "merged = append(merged, f)", "./lib/text/standing", "TestMerge", 0},
 	{"what stands in a block of code is an instruction", "lib/text/standing/prose.go", "fence, open = f, false", "open = false", "./lib/text/standing", "TestPlaces", 0},
 	{"what gt typed is what the person asked for", "lib/conversation/summary/fold.go", "if conversation.IsOpening(q.Text) {", "if false {", ".", "TestScripts/flow_thread", 0},
+	{"what begins a hand-over with more words is gt's own", "lib/conversation/opening.go", `!begins || !ends ||`, `!begins || ends && false ||`, "./lib/conversation", "TestIsOpening", 0},
+	{"outside a town a hand-over speaks of one", "lib/command/handoff/handover.go", "	case h.home.Town.Personal:\n", "	case false:\n", ".", "TestScripts/handoff_pane", 0},
 	{"a hand-over is not noted in the thread", "lib/command/handoff/save.go", "t.Hand(said)", "_ = said", ".", "TestScripts/flow_thread", 0},
 	{"after a compaction nobody says what holds throughout", "lib/command/prime/text.go", "if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {", "if false {", ".", "TestScripts/flow_thread", 0},
 	{"a record is pruned whose hand-over waits", "lib/state/session/store.go", "if r.Handoff != nil && now.Sub(r.EndedAt) <= keep {", "if false {", "./lib/state/session", "TestPrune", 0},
@@ -1020,7 +1022,7 @@ var mutants = []mutant{
 	{
 		name:  "a successor gets more than who asks for it has",
 		file:  "lib/command/handoff/asked.go",
-		right: `		return h.redact(h.successor.Outgrows(mode, h.run()))`,
+		right: `		return h.redact(h.successor.Outgrows(mode, h.run("")))`,
 		wrong: `		return ""`,
 		pkg:   ".", run: "TestScripts/handoff_request",
 	},

@@ -1,6 +1,9 @@
 package conversation
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // What gt and Gas Town type is told from what a person says, also about it.
 func TestIsOpening(t *testing.T) {
@@ -11,8 +14,21 @@ func TestIsOpening(t *testing.T) {
 		Continuation + "\n":                 true,
 		Continuation + " And be quick.":     false,
 		"[GAS TOWN] is what it prints, why": false,
-		"Why does it say\n[GAS TOWN] crew max <- self • 2026-01-17T01:00 • handoff": false,
-		"": false,
+		"Why does it say\n[GAS TOWN] crew max <- self • 2026-01-17T01:00 • handoff":       false,
+		"Handoff: auth: 2 of 5 done. Go on from the note.":                                true,
+		"Handoff: does it build? Go on from the note.\n":                                  true,
+		"Handoff. Go on from the note.":                                                   true,
+		"Handoff: auth. If no note was told to you, run `gt-prime`. Go on from the note.": true,
+		"Handoff: auth. Go on from the note. And be quick.":                               false,
+		"Handoff: auth. Go on from the note.\nUse the new API.":                           false,
+		"Handoff: auth. Go on from the note":                                              false,
+		"Handoff: auth, go on from the note.":                                             false,
+		"Handoff is what I want. Go on from the note.":                                    false,
+		"Please: Handoff: auth. Go on from the note.":                                     false,
+		"Handoff: " + strings.Repeat("long ", 300) + ". Go on from the note.":             false,
+		"Handoff":              false,
+		"Go on from the note.": false,
+		"":                     false,
 	} {
 		if got := IsOpening(prompt); got != want {
 			t.Errorf("%q: %v", prompt, got)

@@ -144,7 +144,7 @@ func (h handover) keeps(mode string, gone error) string {
 	case gone != nil:
 		return "its successor cannot be started: " + gone.Error()
 	case h.replaceable():
-		return h.redact(h.successor.Outgrows(mode, h.run()))
+		return h.redact(h.successor.Outgrows(mode, h.run("")))
 	}
 	return "it has no pane of tmux to itself"
 }
@@ -172,5 +172,5 @@ func (h handover) handOver(message, work string) error {
 	if err != nil || !saved {
 		return err
 	}
-	return h.launch(note.ID)
+	return h.launch(note)
 }

@@ -3,6 +3,7 @@ package handoff
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
 	"gt/lib/conversation"
+	"gt/lib/conversation/brief"
 	"gt/lib/launch/beacon"
 	"gt/lib/launch/respawn"
 	"gt/lib/state/session"
@@ -121,17 +123,36 @@ func (h handover) findProgram() error {
 	return cli.Fail(cli.No, err)
 }
 
-// run is how the successor starts.
-func (h handover) run() respawn.Run {
-	next := agent.Next{Prompt: beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())}
-	if h.kind == session.KindCycle {
+// run is how the successor starts, with a note of that subject.
+func (h handover) run(subject string) respawn.Run {
+	var next agent.Next
+	switch {
+	case h.kind == session.KindCycle:
 		// --continue takes the folder's latest conversation, which need not be
 		// ours; the id cannot be mistaken.
 		next = agent.Next{Prompt: conversation.Continuation, Resume: string(h.id)}
+	case h.home.Town.Personal:
+		if subject == brief.NoSubject {
+			subject = ""
+		}
+		next.Prompt = beacon.FromNote(subject, h.told())
+	default:
+		next.Prompt = beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())
 	}
 	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane}
 	prev.Args, _ = h.args() // an agent whose arguments nobody can read is started plainly
 	return h.successor.Run(prev, next, h.known())
+}
+
+// told reports whether a hook tells the successor its note, as far as is known: one
+// has started a session of the same agent in this folder.
+func (h handover) told() bool {
+	name := h.successor.Client.Name
+	if r := h.record; r != nil && r.Agent == name {
+		return r.Hook != nil
+	}
+	records, _ := h.store.All() // what cannot be read tells nothing
+	return slices.ContainsFunc(records, func(r *session.Record) bool { return r.Agent == name && r.Hook != nil })
 }
 
 // sender is who starts the successor, as its beacon says it.

@@ -19,7 +19,7 @@ func TestCycleWithoutRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := h.run()
+	r := h.run("")
 	if i := slices.Index(r.Args, "--resume"); i < 0 || i+1 == len(r.Args) || r.Args[i+1] != "s1" {
 		t.Errorf("the successor is started as %q", r.Args)
 	}

@@ -8,17 +8,18 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/launch/respawn"
+	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/text/frame"
 	"gt/lib/text/redact"
 	"gt/lib/text/term"
 )
 
-// launch puts the successor into the pane, or says how a person starts it. note is
-// the id of the note that it starts with.
-func (h handover) launch(note string) error {
+// launch puts the successor into the pane, or says how a person starts it, with the
+// note that it goes on from.
+func (h handover) launch(note mail.Note) error {
 	if !h.replaces {
-		return h.sayHowToGoOn(note)
+		return h.sayHowToGoOn(note.ID)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -28,7 +29,7 @@ func (h handover) launch(note string) error {
 	if h.remote {
 		at.Stop = h.agent
 	}
-	if err := h.successor.Replace(at, h.run()); err != nil {
+	if err := h.successor.Replace(at, h.run(note.Subject)); err != nil {
 		return cli.WithHint(err, "the note is saved: the next session that starts in %s gets it", h.home.Dir)
 	}
 	if h.remote {
@@ -85,7 +86,7 @@ func (h handover) vars() []string {
 // environment stays out of it: a person's own shell has it, and it holds keys.
 // So does a key that stands in the flags that the agent was started with.
 func (h handover) printCommand() error {
-	r := h.run()
+	r := h.run(h.redact(h.subject))
 	words := append(h.vars(), r.Args...)
 	for i, w := range words {
 		words[i] = term.Quote(w)
@@ -123,7 +124,7 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 	case !h.replaces:
 		say("would say what to type: no agent runs in a tmux pane here")
 	default:
-		r := h.run()
+		r := h.run(d.note.Subject)
 		say("would respawn pane %s of tmux session %s in %s", h.pane.ID, h.pane.Session, r.Dir)
 		words := make([]string, len(r.Args))
 		for i, a := range r.Args {

@@ -196,7 +196,7 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	if h.kind == session.KindAuto {
 		return h.tellSummariser(note.ID, d.essentials)
 	}
-	return h.launch(note.ID)
+	return h.launch(note)
 }
 
 // deferPolecat leaves a polecat's hand-over to Gas Town, whose witness rules

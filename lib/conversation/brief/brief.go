@@ -77,6 +77,9 @@ const (
 	lastAnswer   = 220  // the beginning and end of the last answer, before all of it
 )
 
+// NoSubject is the subject of a note of which there is nothing to say.
+const NoSubject = "hand-over"
+
 // Subject is a line for a note whose writer gave none: the first line of the
 // message, else the session's title, else the beginning of what it was asked
 // last.
@@ -89,7 +92,7 @@ func (b Brief) Subject() string {
 		s = b.lastRequest()
 	}
 	if s == "" {
-		return "hand-over"
+		return NoSubject
 	}
 	return summary.Cut(term.OneLine(s), 72)
 }

@@ -1,7 +1,13 @@
-// Package beacon writes the first prompt of a session that gt starts. Its
-// first line names the session in its client's resume picker:
+// Package beacon writes the first prompt of a session that gt starts, whose first
+// line names the session in its client's resume picker. In a town it is a beacon:
 //
 //	[GAS TOWN] crew max (rig: gastown) <- self • 2026-01-17T01:00 • handoff
+//
+// Elsewhere it says what is handed over:
+//
+//	Handoff: auth: 2 of 5 done. Go on from the note.
+//
+// Both are known by lib/conversation, and are nobody's request.
 package beacon
 
 import (
@@ -50,4 +56,31 @@ func Prompt(to identity.Identity, sender string, now time.Time, topic, molecule 
 		return line + instructions
 	}
 	return line
+}
+
+// FromNote returns the first prompt of a session that takes over outside a town;
+// subject is its note's. told reports that a hook tells it the note.
+//
+// The prompt is an argument, and clients read a file that a prompt mentions by @: the
+// subject has none.
+func FromNote(subject string, told bool) string {
+	words := strings.Fields(subject)
+	for i, w := range words {
+		words[i] = strings.TrimLeft(w, "@")
+	}
+	subject = strings.Join(words, " ")
+	if runes := []rune(subject); len(runes) > conversation.MaxSubject {
+		subject = string(runes[:conversation.MaxSubject-1]) + "…"
+	}
+	prompt := conversation.Handoff
+	if subject = strings.TrimRight(subject, " .,:;"); subject != "" {
+		prompt += ": " + subject
+	}
+	if !strings.HasSuffix(prompt, "!") && !strings.HasSuffix(prompt, "?") {
+		prompt += "."
+	}
+	if !told {
+		prompt += " " + conversation.AskNote
+	}
+	return prompt + " " + conversation.FromNote
 }

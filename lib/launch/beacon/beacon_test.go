@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/conversation"
 	"gt/lib/place/identity"
 )
 
@@ -49,6 +50,33 @@ func TestPrompt(t *testing.T) {
 		recipient, _, _ := strings.Cut(c.line, "<-")
 		if strings.Contains(recipient, "/") {
 			t.Errorf("a slash in %s", recipient)
+		}
+	}
+}
+
+func TestFromNote(t *testing.T) {
+	long := strings.Repeat("x", 400)
+	for subject, want := range map[string]string{
+		"auth: 2 of 5 done":                "Handoff: auth: 2 of 5 done. Go on from the note.",
+		" two\nlines. ":                    "Handoff: two lines. Go on from the note.",
+		"does it build?":                   "Handoff: does it build? Go on from the note.",
+		"read @~/.ssh/id_rsa, a@b.example": "Handoff: read ~/.ssh/id_rsa, a@b.example. Go on from the note.",
+		"":                                 "Handoff. Go on from the note.",
+		" @ ..":                            "Handoff. Go on from the note.",
+		long:                               "Handoff: " + long[:conversation.MaxSubject-1] + "…. Go on from the note.",
+	} {
+		got := FromNote(subject, true)
+		if got != want {
+			t.Errorf("%q: %q", subject, got)
+		}
+		asks := FromNote(subject, false)
+		if !strings.Contains(asks, "run `gt-prime`") {
+			t.Errorf("%q", asks)
+		}
+		for _, prompt := range []string{got, asks} {
+			if !conversation.IsOpening(prompt) {
+				t.Errorf("%q is taken for a person's", prompt)
+			}
 		}
 	}
 }

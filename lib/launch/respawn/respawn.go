@@ -204,7 +204,7 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 	}
 	signal.Ignore(syscall.SIGHUP) // the respawn sends it to all in the pane, and our caller has more to say
 	buffer := tmux.NewBuffer()
-	if err := at.Server.Respawn(at.Pane.ID, buffer, data, at.Self, "--exec", string(buffer)); err != nil {
+	if err := at.Server.Respawn(at.Pane.ID, !s.Home.Town.Personal, buffer, data, at.Self, "--exec", string(buffer)); err != nil {
 		_ = at.Server.Drop(buffer) // it may not have been loaded
 		warn(at.Server.RestoreRemainOnExit(at.Pane.ID, r.Remain))
 		return err

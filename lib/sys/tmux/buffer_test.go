@@ -17,7 +17,7 @@ func TestBuffer(t *testing.T) {
 	s, p := server(t, "x")
 	for _, data := range []string{"{}", strings.Repeat("a key; ünd \\; ", 30_000)} {
 		file, b := filepath.Join(t.TempDir(), "args"), NewBuffer()
-		if err := s.Respawn(p.ID, b, []byte(data), os.Args[0], "in-a-pane", file, string(b)); err != nil {
+		if err := s.Respawn(p.ID, true, b, []byte(data), os.Args[0], "in-a-pane", file, string(b)); err != nil {
 			t.Fatal(err)
 		}
 		awaitArgs(t, file)
@@ -34,7 +34,7 @@ func TestBuffer(t *testing.T) {
 	}
 	// Where the pane is not to be had, its caller drops it.
 	b := NewBuffer()
-	if err := s.Respawn("%99", b, []byte("x"), os.Args[0], "x"); err == nil {
+	if err := s.Respawn("%99", true, b, []byte("x"), os.Args[0], "x"); err == nil {
 		t.Error("a pane that is not there was given away")
 	}
 	if err := s.Drop(b); err != nil {

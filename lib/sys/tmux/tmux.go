@@ -208,14 +208,14 @@ func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 }
 
 // Respawn replaces what runs in the pane, in one step: the pane is told to
-// stay when its process ends, its scrollback is cleared, its process killed
-// and the new one started, which tmux executes without a shell. It says
+// stay when its process ends, its scrollback is cleared if clear is set, its process
+// killed and the new one started, which tmux executes without a shell. It says
 // nothing about the new process beyond that tmux accepted it. The caller puts
 // remain-on-exit back. What the new process is to take from the buffer is loaded
 // in the same call, so that a hand-over that is killed leaves none behind.
 //
 // The program needs an argument: a single word tmux would give to a shell.
-func (s Server) Respawn(pane string, b Buffer, data []byte, command ...string) error {
+func (s Server) Respawn(pane string, clear bool, b Buffer, data []byte, command ...string) error {
 	if !isPane(pane) {
 		return fmt.Errorf("'%s' is not a tmux pane", pane)
 	}
@@ -225,9 +225,11 @@ func (s Server) Respawn(pane string, b Buffer, data []byte, command ...string) e
 	args := []string{
 		"load-buffer", "-b", string(b), "-", ";",
 		"set-option", "-p", "-t", pane, "remain-on-exit", "on", ";",
-		"clear-history", "-t", pane, ";",
-		"respawn-pane", "-k", "-t", pane, "--",
 	}
+	if clear {
+		args = append(args, "clear-history", "-t", pane, ";")
+	}
+	args = append(args, "respawn-pane", "-k", "-t", pane, "--")
 	for _, a := range command {
 		args = append(args, literal(a))
 	}

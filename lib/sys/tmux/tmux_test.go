@@ -152,7 +152,7 @@ func TestRespawnGivesTheArgumentsAsTheyAre(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Respawn(p.ID, NewBuffer(), nil, append([]string{os.Args[0], "in-a-pane", file}, want...)...); err != nil {
+	if err := s.Respawn(p.ID, true, NewBuffer(), nil, append([]string{os.Args[0], "in-a-pane", file}, want...)...); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Split(await(t, file), "\x00")
@@ -183,11 +183,11 @@ func TestRespawnGivesTheArgumentsAsTheyAre(t *testing.T) {
 func TestRespawnRefuses(t *testing.T) {
 	s, p := server(t, "x")
 	for name, err := range map[string]error{
-		"a pane that is not there": s.Respawn("%99", NewBuffer(), nil, "sleep", "1"),
-		"no pane":                  s.Respawn("", NewBuffer(), nil, "sleep", "1"),
-		"a session":                s.Respawn("x", NewBuffer(), nil, "sleep", "1"),
-		"a single word":            s.Respawn(p.ID, NewBuffer(), nil, "sleep 1; touch /tmp/x"),
-		"nothing":                  s.Respawn(p.ID, NewBuffer(), nil),
+		"a pane that is not there": s.Respawn("%99", true, NewBuffer(), nil, "sleep", "1"),
+		"no pane":                  s.Respawn("", true, NewBuffer(), nil, "sleep", "1"),
+		"a session":                s.Respawn("x", true, NewBuffer(), nil, "sleep", "1"),
+		"a single word":            s.Respawn(p.ID, true, NewBuffer(), nil, "sleep 1; touch /tmp/x"),
+		"nothing":                  s.Respawn(p.ID, true, NewBuffer(), nil),
 	} {
 		if err == nil {
 			t.Errorf("%s: was respawned", name)
@@ -208,7 +208,7 @@ func TestRemainOnExit(t *testing.T) {
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != was {
 			t.Errorf("%+v, not %+v: %v", got, was, err)
 		}
-		if err := s.Respawn(p.ID, NewBuffer(), nil, os.Args[0], "in-a-pane", file); err != nil {
+		if err := s.Respawn(p.ID, true, NewBuffer(), nil, os.Args[0], "in-a-pane", file); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != (Remain{Set: true, Value: "on"}) {

@@ -202,7 +202,7 @@ func TestExchangedSocket(t *testing.T) {
 func TestServerAbove(t *testing.T) {
 	s, pane := server(t, "outer")
 	out := filepath.Join(filepath.Dir(string(s)), "out")
-	if err := s.Respawn(pane.ID, NewBuffer(), nil, os.Args[0], "panes", out); err != nil {
+	if err := s.Respawn(pane.ID, true, NewBuffer(), nil, os.Args[0], "panes", out); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
