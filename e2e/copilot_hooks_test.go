@@ -270,7 +270,7 @@ func TestCopilotHandover(t *testing.T) {
 	}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", w.record(fresh).PID))
 	if got := strings.ReplaceAll(string(line), "\x00", " "); err != nil ||
-		!strings.Contains(got, "--allow-all-tools --no-custom-instructions --interactive [GAS TOWN]") || strings.Contains(got, "good morning") {
+		!strings.Contains(got, "--allow-all-tools --no-custom-instructions --interactive Handoff: ") || strings.Contains(got, "good morning") {
 		t.Errorf("the successor was started as %q (%v)", got, err)
 	}
 	p.copilot("do you know enough?", "ANSWER to do you know")

@@ -110,7 +110,7 @@ func parse(line []byte) (e event) {
 // Metadata takes the facts from the events, and the name from the workspace.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	facts := conversation.Metadata{ID: f.ID}
-	var folder, branch string
+	var folder, branch, opening string
 	instructed, begun := false, false
 	front := func(line []byte) {
 		e := parse(line)
@@ -144,7 +144,9 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			}
 		case "user.message":
 			if text := asked(e); text != "" && facts.Prompt == "" {
-				facts.Prompt = conversation.Asked(text)
+				if facts.Prompt = conversation.Asked(text); facts.Prompt == "" {
+					conversation.Keep(&opening, conversation.Excerpt(text))
+				}
 				conversation.Keep(&facts.First, e.id)
 			}
 		}
@@ -199,7 +201,8 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	ws, err := readWorkspace(f)
 	facts.CWD = cmp.Or(last.CWD, folder, ws["cwd"])
 	facts.Branch = cmp.Or(last.Branch, branch, ws["branch"])
-	if name := conversation.Excerpt(cmp.Or(ws["name"], ws["summary"])); ws["user_named"] == "true" || !strings.HasPrefix(facts.Prompt, name) {
+	if name := conversation.Excerpt(cmp.Or(ws["name"], ws["summary"])); ws["user_named"] == "true" ||
+		!strings.HasPrefix(facts.Prompt, name) && !strings.HasPrefix(opening, name) { // else it is the first prompt's beginning
 		facts.Title = name
 	}
 	return facts, err

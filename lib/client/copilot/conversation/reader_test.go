@@ -187,6 +187,15 @@ func TestFind(t *testing.T) {
 	if h := find(); h.Metadata.Title != "Two lines" {
 		t.Errorf("it is called %q", h.Metadata.Title)
 	}
+	// What gt typed is neither what it was asked nor what it is called.
+	const typed = "Handoff: the bug. Go on from the note."
+	write(id+"/events.jsonl", `{"type":"user.message","id":"1","timestamp":"2026-11-21T09:43:04.714Z","data":{"content":"`+typed+`"}}`+"\n")
+	for _, name := range []string{typed, typed[:20]} {
+		write(id+"/workspace.yaml", "id: "+id+"\nname: '"+name+"'\nuser_named: false\n")
+		if h := find(); h.Metadata.Title != "" || h.Metadata.Prompt != "" {
+			t.Errorf("%+v", h.Metadata)
+		}
+	}
 	if err := (Reader{}).Find(filepath.Join(home, "nowhere"), func(conversation.File) {}); err == nil {
 		t.Error("a store that is not there is read without an error")
 	}
