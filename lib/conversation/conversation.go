@@ -167,6 +167,7 @@ const (
 	Folder   Kind = "folder"  // where it began, as far as this Read knows
 	TodoList Kind = "todos"   // what the agent has to do; see Entry.Todos
 	Tracked  Kind = "tracked" // the files that the client has seen changed, a line each, the last one first
+	Window   Kind = "window"  // of the context: its Size, 0 for one that the model's name tells, and whether the client Told the agent how full it is
 )
 
 // Entry is one thing that was said or done in a conversation.
@@ -196,7 +197,12 @@ type Entry struct {
 	ID    string
 	Model string // of an Answer or a TokenUsage, where it is known
 	Usage Usage  // of a TokenUsage
-	At    int64  // where its record begins
+	// Aside reports of a TokenUsage that it tells nothing of how full the context is:
+	// it is a subagent's, a compaction's or a sum.
+	Aside bool
+	Size  int64 // of a Window or a TokenUsage: how many tokens the context can have, where the client records it
+	Told  bool  // of a Window: the client itself tells the agent how full it is
+	At    int64 // where its record begins
 }
 
 // Usage is what was spent, in tokens, as the transcript reports it.

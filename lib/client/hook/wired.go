@@ -7,7 +7,7 @@ import (
 )
 
 // Wired reads the arguments with which clients call a command as their hook:
-// "command --hook [--agent NAME] [--dialect NAME] [--cap N]". ok is false for all
+// "command --hook [--agent NAME] [--dialect NAME] [--cap N] [--fill N]". ok is false for all
 // others, which are the grammar's to read.
 // A program that is but one command has none to name.
 func Wired(args []string, command ...string) (f Flags, ok bool) {
@@ -25,12 +25,16 @@ func Wired(args []string, command ...string) (f Flags, ok bool) {
 			f.Agent = value
 		case "--dialect":
 			f.Dialect = value
-		case "--cap":
+		case "--cap", "--fill":
 			n, err := strconv.Atoi(value)
 			if err != nil {
 				return Flags{}, false
 			}
-			f.Cap = n
+			if rest[0] == "--cap" {
+				f.Cap = n
+			} else {
+				f.Fill = &n
+			}
 		default:
 			return Flags{}, false
 		}

@@ -13,6 +13,7 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
+	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
@@ -105,7 +106,11 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 		env.Warn("%v", err)
 	}
 	if w.Hook {
-		call.Warn(advance(env, call))
+		share := activity.DefaultShare
+		if w.Fill != nil {
+			share = *w.Fill
+		}
+		call.Warn(advance(env, call, share))
 	}
 	state, err := git.Status(call.Home.Dir, gitWait)
 	if err != nil && !errors.Is(err, git.ErrNotRepository) {

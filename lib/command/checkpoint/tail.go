@@ -11,13 +11,17 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/client/recorded"
 	"gt/lib/conversation"
+	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
+	"gt/lib/state/activity"
 )
 
 // advance reads what the turn has added to the conversation, so that a start after a
 // crash need not. Only a conversation in one of the person's own stores is read:
 // where it lies is what a hook's input said.
-func advance(env *cli.Env, call *hook.Invocation) error {
+//
+// share is from which share of its context, in percent, the agent is told how full that is.
+func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	r, err := call.Store.Get(call.ID)
 	if err != nil || r == nil || r.Ended() || r.Transcript == "" {
 		return nil // without a record nothing would be removed with it; save warns
@@ -38,7 +42,20 @@ func advance(env *cli.Env, call *hook.Invocation) error {
 	}
 	if fold != nil {
 		_, failed := tail.Carry(call.Home, r, fold, env.Now(), call.Store.Warn)
-		err = errors.Join(err, failed)
+		err = errors.Join(err, failed, measure(call, fold, share))
 	}
 	return err
+}
+
+// measure leaves how full the context is for the hook of the next prompt.
+func measure(call *hook.Invocation, fold *summary.Fold, share int) error {
+	before, c := activity.Read(call.Home, call.ID), fold.Context
+	if c.Told {
+		share = 0
+	}
+	now := before.Measure(c.Used, fold.Window(), c.Compactions, share)
+	if now == before {
+		return nil
+	}
+	return now.Write(call.Home, call.ID)
 }

@@ -17,6 +17,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
+	"gt/lib/state/activity"
 )
 
 // A target is an agent, whether gt can be wired into it or not.
@@ -26,6 +27,7 @@ type target struct {
 	client  wiring.Client
 	dialect string // if it is not the format's own
 	cap     int    // if it is not the dialect's own
+	fill    int    // how full its context may be before it is told, in percent
 
 	folder string // the client's own folder
 	files  []file // the files that it reads hooks from, the weakest first
@@ -50,12 +52,14 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 	if err != nil {
 		env.Warn("%v", err) // an error in one file does not affect the others
 	}
+	own := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) })
 	var all []target
 	for _, c := range known.All() {
 		t, err := targetOf(env, c)
 		if err != nil {
 			return nil, nil, err
 		}
+		t.fill = own.ContextWarning
 		all = append(all, t)
 	}
 	return known, all, nil
@@ -192,6 +196,9 @@ func (t target) flags() []string {
 	}
 	if t.cap > 0 && t.cap != hook.DialectOf(dialect).MaxContext {
 		flags = append(flags, "--cap", strconv.Itoa(t.cap))
+	}
+	if t.fill != activity.DefaultShare {
+		flags = append(flags, "--fill", strconv.Itoa(t.fill))
 	}
 	return flags
 }

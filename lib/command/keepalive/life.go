@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/live/ending"
 	"gt/lib/live/status"
+	"gt/lib/state/activity"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
@@ -67,6 +69,9 @@ func (t *touch) Run(env *cli.Env) error {
 		}
 	}
 	err = errors.Join(err, keepalive.Touch(call.Home, sign))
+	if t.Hook && call.ID != "" && call.Input.AgentID == "" && call.Input.Kind() == "UserPromptSubmit" {
+		err = errors.Join(err, tellFill(env, call))
+	}
 	if t.Hook && call.ID != "" {
 		hold, rerr := requested(env, call)
 		err = errors.Join(err, rerr)
@@ -75,6 +80,20 @@ func (t *touch) Run(env *cli.Env) error {
 		}
 	}
 	return call.End(err)
+}
+
+// tellFill tells the agent, once, how full its context is, as the end of the last turn
+// has measured it.
+func tellFill(env *cli.Env, call *hook.Invocation) error {
+	s := activity.Read(call.Home, call.ID)
+	if s.Warning != activity.Due {
+		return nil
+	}
+	if _, err := io.WriteString(env.Stdout, call.Dialect.Reply(call.Input.Event, s.Text())); err != nil {
+		return err
+	}
+	s.Warning = activity.Told
+	return s.Write(call.Home, call.ID)
 }
 
 // requested looks for what a command of the session asks for that ran in a sandbox

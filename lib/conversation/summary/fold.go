@@ -39,6 +39,7 @@ type Fold struct {
 
 	Model   string             `json:"model,omitempty"`
 	Usage   conversation.Usage `json:"usage,omitzero"` // of the last answer
+	Context Context            `json:"context,omitzero"`
 	Prompts int                `json:"prompts,omitempty"`
 	Answers int                `json:"answers,omitempty"`
 	Tools   int                `json:"tools,omitempty"`
@@ -50,6 +51,28 @@ type Fold struct {
 	kept    string // the last compaction's summary, as it came
 	list    []conversation.Todo
 	changed string // the tracked files, as they came
+}
+
+// Context is how full the context of the conversation is, in tokens.
+type Context struct {
+	Used int64 `json:"used,omitempty"` // given to the model last; 0 where that is not known, as after a compaction
+	Peak int64 `json:"peak,omitempty"` // the most that it was ever given
+	Size int64 `json:"size,omitempty"` // how many it can have, as the client records it
+	Told bool  `json:"told,omitempty"` // the client itself tells the agent how full it is
+	// Compactions counts those that were read.
+	Compactions int `json:"compactions,omitempty"`
+}
+
+// Window is how many tokens the context can have, 0 where that is not known. What the
+// model's name tells is wrong where the model was given more.
+func (f *Fold) Window() int64 {
+	if f.Context.Size > 0 {
+		return f.Context.Size
+	}
+	if size := conversation.WindowOf(f.Model); size >= f.Context.Peak {
+		return size
+	}
+	return 0
 }
 
 // Failure is something that went wrong.
@@ -100,6 +123,8 @@ func (f *Fold) Take(e conversation.Entry) bool {
 		f.say(e)
 	case conversation.Summary:
 		f.kept = cmp.Or(strings.TrimSpace(e.Text), f.kept)
+		f.Context.Used = 0
+		f.Context.Compactions++
 	case conversation.Call:
 		f.call(e)
 	case conversation.Result:
@@ -107,6 +132,12 @@ func (f *Fold) Take(e conversation.Entry) bool {
 	case conversation.TokenUsage:
 		f.Usage = e.Usage
 		f.model(e.Model)
+		if c := &f.Context; !e.Aside {
+			c.Used = e.Usage.Input + e.Usage.CacheRead + e.Usage.CacheWrite
+			c.Peak, c.Size = max(c.Peak, c.Used), cmp.Or(e.Size, c.Size)
+		}
+	case conversation.Window:
+		f.Context.Size, f.Context.Told = e.Size, f.Context.Told || e.Told
 	case conversation.Title:
 		if e.Generated {
 			f.Generated = f.cutEnd(e.Text, titleLength)

@@ -207,7 +207,7 @@ func (s Store) prune(all []*Record, now time.Time) {
 			// Nothing but the record tells that there may be a tail (lib/conversation/tail).
 			if atomicfile.Remove(s.Home.Path("sessions", string(r.ID)+".tail")) == nil && s.file(r.ID).Remove() == nil {
 				s.Home.Town.State.Unfix(string(r.ID))
-				for _, beside := range []string{".request", ".served", ".turn"} { // of lib/state/request
+				for _, beside := range []string{".request", ".served", ".turn", ".state"} { // of lib/state/request and lib/state/activity
 					os.Remove(s.Home.Path("sessions", string(r.ID)+beside))
 				}
 			}

@@ -35,6 +35,8 @@ type record struct {
 	attachment value
 	result     value // toolUseResult
 	snapshot   value
+	params     value // of an api-request
+	query      value // what an api-request is for: repl_main_thread, sdk, a subagent, a title
 }
 
 // message is what the API was told, or answered.
@@ -146,6 +148,10 @@ func (rec *record) take(key []byte, v value) {
 		rec.result = v
 	case "snapshot":
 		rec.snapshot = v
+	case "params":
+		rec.params = v
+	case "querySource":
+		rec.query = v
 	}
 }
 

@@ -585,7 +585,7 @@ func TestSummaryNeedsNoMore(t *testing.T) {
 		if _, err := (Reader{}).Read(f, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
 			short.Take(e)
 			switch e.Kind {
-			case conversation.Title, conversation.Folder, conversation.TodoList, conversation.Tracked:
+			case conversation.Title, conversation.Folder, conversation.TodoList, conversation.Tracked, conversation.Window:
 				return long.Take(e) // nobody else is given those
 			}
 			if len(all) == 0 {

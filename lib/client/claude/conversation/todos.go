@@ -32,6 +32,16 @@ func (r *records) aside(e conversation.Entry, rec record) bool {
 		return give(conversation.Title, rec.title.String())
 	case rec.Kind == "file-history-snapshot":
 		return give(conversation.Tracked, tracked(rec.snapshot.whole()))
+	case rec.Kind == "api-request":
+		if q := rec.query.String(); q == "sdk" || strings.HasPrefix(q, "repl_main_thread") {
+			if e.Size = 0; bytes.Contains(value(rec.params.get("betas").Raw), []byte(`"context-1m-`)) {
+				e.Size = 1_000_000
+			}
+			return give(conversation.Window, "")
+		}
+	case rec.Kind == "attachment" && !rec.Sidechain && tellsTokens(rec.attachment.get("type").Str):
+		e.Size, e.Told = conversation.TokenCount(rec.attachment.get("total")), true
+		return give(conversation.Window, "")
 	case rec.Hidden:
 	case rec.Kind == "attachment":
 		switch a := rec.attachment.whole(); a.Get("type").Str {
@@ -45,6 +55,10 @@ func (r *records) aside(e conversation.Entry, rec record) bool {
 	}
 	return true
 }
+
+// tellsTokens reports whether the client tells the agent by an attachment of that type how
+// full its context is, which people can switch on.
+func tellsTokens(kind string) bool { return kind == "token_usage" || kind == "total_tokens_reminder" }
 
 // tracked are the files that the client has seen changed since the session began,
 // which it says in a snapshot. The last snapshot has them all.

@@ -308,6 +308,8 @@ type state struct {
 	held   []conversation.Entry // an answer, until it is sure that it is no summary, and what follows it
 	missed int64                // the first record that had been read, but not given
 	asking map[string]bool      // the calls that are questions to the person
+
+	summary bool // see conversation.Options
 }
 
 // tokens is a conversation's tokens so far.
@@ -315,7 +317,7 @@ type tokens struct{ input, cached, output int64 }
 
 // Read gives the items of the file in their order.
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	s := state{file: f}
+	s := state{file: f, summary: o.ForSummary}
 	if o.From > 0 {
 		if err := s.catchUp(o.From); err != nil {
 			return o.From, err
@@ -399,7 +401,8 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 		case "task_started":
 			s.turn = strings.Clone(p.Get("turn_id").Str)
 		case "token_count":
-			return s.counted(e, p.Get("info"), each)
+			info := p.Get("info")
+			return s.counted(e, info, each) && s.sized(e, info, each)
 		case "task_complete":
 			return s.release(at, each)
 		}
@@ -414,7 +417,7 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 		if !s.release(at, each) {
 			return false
 		}
-		if text == "" {
+		if text == "" && !s.summary {
 			return true // what a server made of it can only be read by the server
 		}
 		e.Kind, e.Text, e.ID = conversation.Summary, text, s.id("compacted", text)
@@ -469,6 +472,16 @@ func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conve
 		return true
 	}
 	return s.spent(e, last, s.id("spent", fmt.Sprint(t)), each)
+}
+
+// sized gives how many tokens the context can have.
+func (s *state) sized(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
+	size := conversation.TokenCount(info.Get("model_context_window"))
+	if !s.summary || size == 0 {
+		return true
+	}
+	e.Kind, e.Size = conversation.Window, size
+	return each(e)
 }
 
 // spent gives what one request cost.

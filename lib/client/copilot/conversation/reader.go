@@ -333,6 +333,8 @@ func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bo
 		u := d.Get("usage")
 		e.Kind, e.Model, e.Usage = conversation.TokenUsage, strings.Clone(u.Get("model").Str), usageOf(u)
 		e.ID = strings.Clone(cmp.Or(u.Get("accounting.usageId").Str, u.Get("apiCallId").Str, ev.id))
+		e.Aside = ev.agent || u.Get("interactionType").Str != "conversation-agent"
+		e.Size = conversation.TokenCount(u.Get("maxPromptTokens"))
 		used.add(e.Model, e.Usage)
 		return e.Usage == (conversation.Usage{}) || each(e)
 	case "session.shutdown":
@@ -373,7 +375,7 @@ func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bo
 	case "session.compaction_complete":
 		if u := d.Get("compactionTokensUsed"); u.IsObject() && usageOf(u) != (conversation.Usage{}) {
 			s := e
-			s.Kind, s.Model, s.Usage = conversation.TokenUsage, strings.Clone(u.Get("model").Str), usageOf(u)
+			s.Kind, s.Model, s.Usage, s.Aside = conversation.TokenUsage, strings.Clone(u.Get("model").Str), usageOf(u), true
 			if !each(s) {
 				return false
 			}
@@ -398,7 +400,7 @@ func (used usedTokens) shutdown(e conversation.Entry, d gjson.Result, each func(
 			}
 		}
 		s := e
-		s.Kind, s.Model, s.Usage, s.ID = conversation.TokenUsage, strings.Clone(model.Str), u, e.ID+"."+model.Str
+		s.Kind, s.Model, s.Usage, s.ID, s.Aside = conversation.TokenUsage, strings.Clone(model.Str), u, e.ID+"."+model.Str, true
 		used.add(s.Model, u)
 		more = u == (conversation.Usage{}) || each(s)
 		return more

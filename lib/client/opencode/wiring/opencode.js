@@ -124,7 +124,8 @@ export const Gt = async ({ client, directory }) => {
           .then((state) => JSON.parse(state).home).catch(() => {})
       }
       text = await text
-      touch("UserPromptSubmit")
+      const more = await touch("UserPromptSubmit")
+      text = [text, more].filter(Boolean).join("\n")
       if (text) parts.unshift(part(text, parts[0].id.slice(0, -1) + "-", sessionID, message.id))
     },
     "experimental.chat.messages.transform": async (_, { messages }) => {

@@ -50,7 +50,7 @@ export default function (pi: any) {
     return (state.last = state.last.then(() => run(seconds, binary, args, input)));
   };
   const start = (ctx: any, source: string) => call(ctx, "SessionStart", { source }, 10, "gt-prime", ["--hook"]);
-  const touch = (ctx: any, event: string, more: object = {}) => void call(ctx, event, more, 5, "gt-keepalive", ["touch", "--hook"]);
+  const touch = (ctx: any, event: string, more: object = {}) => call(ctx, event, more, 5, "gt-keepalive", ["touch", "--hook"]);
 
   // knows says whether the model has been told a text since the last compaction.
   const knows = (ctx: any, text: string) => {
@@ -88,20 +88,19 @@ export default function (pi: any) {
   pi.on("before_agent_start", async (_: any, ctx: any) => {
     const text = await state.text;
     state.text = undefined;
-    touch(ctx, "UserPromptSubmit");
-    if (text && !knows(ctx, text)) {
+    for (const said of [text, await touch(ctx, "UserPromptSubmit")]) {
       // At once, and so before the prompt.
-      pi.sendMessage({ customType: "gt", content: text, display: false }, { triggerTurn: false });
+      if (said && !knows(ctx, said)) pi.sendMessage({ customType: "gt", content: said, display: false }, { triggerTurn: false });
     }
   });
   pi.on("tool_result", (event: any, ctx: any) => {
     // What a command of gt's asks for in a sandbox counts by what is shown here.
     const asks = /gt-request sha256:/.test(JSON.stringify(event.content ?? ""));
-    touch(ctx, "PostToolUse", { tool_name: event.toolName, ...(asks && { tool_input: event.input, tool_response: event.content }) });
+    void touch(ctx, "PostToolUse", { tool_name: event.toolName, ...(asks && { tool_input: event.input, tool_response: event.content }) });
   });
   pi.on("agent_end", (_: any, ctx: any) => {
     void call(ctx, "Stop", {}, 10, "gt-checkpoint", ["write", "--hook"]);
-    touch(ctx, "Stop");
+    void touch(ctx, "Stop");
   });
   pi.on("session_before_compact", async (event: any, ctx: any) => {
     const trigger = { trigger: event.reason === "manual" ? "manual" : event.reason ? "auto" : undefined };
