@@ -27,7 +27,7 @@ type target struct {
 	client  wiring.Client
 	dialect string // if it is not the format's own
 	cap     int    // if it is not the dialect's own
-	fill    int    // how full its context may be before it is told, in percent
+	fill    string // how full its context may be before it is told, if it is not as usual
 
 	folder string // the client's own folder
 	files  []file // the files that it reads hooks from, the weakest first
@@ -59,7 +59,9 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		t.fill = own.ContextWarning
+		if own.ContextWarning != activity.DefaultShare {
+			t.fill = strconv.Itoa(own.ContextWarning)
+		}
 		all = append(all, t)
 	}
 	return known, all, nil
@@ -197,8 +199,8 @@ func (t target) flags() []string {
 	if t.cap > 0 && t.cap != hook.DialectOf(dialect).MaxContext {
 		flags = append(flags, "--cap", strconv.Itoa(t.cap))
 	}
-	if t.fill != activity.DefaultShare {
-		flags = append(flags, "--fill", strconv.Itoa(t.fill))
+	if t.fill != "" {
+		flags = append(flags, "--fill", t.fill)
 	}
 	return flags
 }
