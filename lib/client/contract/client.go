@@ -22,6 +22,10 @@ type Client struct {
 	// their session.
 	SessionVars []string
 
+	// SharedVar is the variable in which others read that id in the environment of a
+	// tmux session, by default the first of SessionVars.
+	SharedVar string
+
 	// StoreVars are the variables that name the folders in which it keeps what
 	// is its own. They count as the client was started with them.
 	StoreVars []string

@@ -57,6 +57,19 @@ func SessionVars() []string {
 	return names
 }
 
+// SharedVar is the variable in which others read the id of the client's session in the
+// environment of a tmux session, "" where it has none.
+func SharedVar(name string) string {
+	c := Of(name)
+	switch {
+	case c == nil:
+		return ""
+	case c.SharedVar == "" && len(c.SessionVars) > 0:
+		return c.SessionVars[0]
+	}
+	return c.SharedVar
+}
+
 // SetsSessionVar reports whether the client has such a variable.
 func SetsSessionVar(name string) bool {
 	c := Of(name)

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"gt/lib/client/registry"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/state/beads"
@@ -18,6 +18,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
+	"gt/lib/sys/tmux"
 	"gt/lib/text/term"
 )
 
@@ -306,6 +307,25 @@ func (c *commit) chooseMirror() error {
 // mirrorWait bounds git's answer.
 const mirrorWait = time.Second
 
+// share makes the session known in the tmux session's environment, where Gas Town has a
+// tmux session for each agent: to what is started in it and to who watches it. Outside
+// a town the panes of one tmux session have agents of their own, and no variable of it
+// can be right for all.
+func (c *commit) share() error {
+	h, p := c.call.Home, c.session
+	if !c.call.Hook || h.Town.Personal || h.Identity.Role == "" || p.TmuxPane == "" || p.Source == "compact" {
+		return nil
+	}
+	vars := [][2]string{{"GT_SESSION_UUID", string(p.ID)}}
+	if name := registry.SharedVar(c.call.Agent); name != "" {
+		vars = append(vars, [2]string{name, string(p.ID)})
+	}
+	if dir := beads.Dir(h); dir != "" {
+		vars = append(vars, [2]string{"BEADS_DIR", dir})
+	}
+	return tmux.Server(p.TmuxServer).SetEnvironment(p.TmuxPane, vars, nil, tmuxWait)
+}
+
 // export makes the home and the session known to the commands that the agent
 // will run, where the client offers a file for that, and lets nobody name another.
 // What the variable says to another client's hook, a project's .env may have said.
@@ -316,8 +336,8 @@ func (c *commit) export() error {
 		return nil
 	}
 	line := fmt.Sprintf("export GT_HOME=%s GT_SESSION_UUID=%s", term.Quote(c.call.Home.Dir), term.Quote(string(c.session.ID)))
-	if dir := beads.Find(c.call.Home); dir != "" && dir != c.call.Home.Dir {
-		line += " BEADS_DIR=" + term.Quote(filepath.Join(dir, ".beads")) // the rig's, which bd is to use
+	if dir := beads.Dir(c.call.Home); dir != "" {
+		line += " BEADS_DIR=" + term.Quote(dir)
 	}
 	line += "\n"
 	if old, err := atomicfile.Read(path, atomicfile.MaxSize); err == nil && strings.Contains(string(old), line) {

@@ -100,6 +100,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	// Acknowledge: what was delivered is taken away.
 	s.warn(c.acknowledge())
+	s.warn(c.share())
 	_ = call.End(nil) // for the log; it was said already
 	return nil
 }

@@ -18,8 +18,10 @@ import (
 	"time"
 
 	"gt/lib/client/agent"
+	"gt/lib/client/registry"
 	"gt/lib/live"
 	"gt/lib/place/home"
+	"gt/lib/state/beads"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
@@ -132,7 +134,25 @@ func (s Successor) Vars() [][2]string {
 	if !s.Home.Town.Personal {
 		vars = append(vars, [2]string{"GT_ROOT", s.Home.Town.Root})
 	}
+	if dir := beads.Dir(s.Home); dir != "" {
+		vars = append(vars, [2]string{"BEADS_DIR", dir})
+	}
 	return vars
+}
+
+// shared are the variables of Vars that the tmux session has as well, for what else is
+// started in it and for who watches it; and unset are those that told of the run
+// before. What the table of agents adds may be secret and is not among them. The id of
+// a successor with hooks is known when it starts: gt-prime shares it then.
+func (s Successor) shared() (vars [][2]string, unset []string) {
+	ids := append(registry.SessionVars(), "GT_SESSION_UUID")
+	for _, kv := range s.Vars() {
+		if _, own := s.Client.Env[kv[0]]; !own {
+			vars = append(vars, kv)
+			ids = slices.DeleteFunc(ids, func(name string) bool { return name == kv[0] })
+		}
+	}
+	return vars, ids
 }
 
 // names are the variables that say which agent it is, which Gas Town reads from
@@ -179,6 +199,9 @@ type Place struct {
 	Warn func(error) // of what the hand-over does without
 }
 
+// envWait bounds a call that a hand-over can do without.
+const envWait = 2 * time.Second
+
 // Replace gives the pane to the successor's run. Where that fails, the pane is as
 // it was.
 func (s Successor) Replace(at Place, r Run) (err error) {
@@ -195,7 +218,8 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 		}
 	}
 	warn(at.Server.SweepBuffers(at.Now))
-	warn(at.Server.SetEnvironment(at.Pane.Session, s.names()))
+	vars, unset := s.shared()
+	warn(at.Server.SetEnvironment(at.Pane.ID, vars, unset, envWait))
 	if at.Stop.IsSet() {
 		if err := at.Server.Keep(at.Pane.ID); err != nil { // the pane must outlive its agent
 			return err

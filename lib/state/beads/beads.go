@@ -58,6 +58,15 @@ func Find(h home.Home) string {
 	}
 }
 
+// Dir returns the folder that bd has to be told of by BEADS_DIR, the rig's; "" where
+// bd finds its own, in the home.
+func Dir(h home.Home) string {
+	if dir := Find(h); dir != "" && dir != h.Dir {
+		return filepath.Join(dir, ".beads")
+	}
+	return ""
+}
+
 // maxOutput bounds what is taken from bd: 8 MiB, some thousand issues.
 const maxOutput = 8 << 20
 

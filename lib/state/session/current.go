@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
 )
 
 // Current says which session the calling program runs in, the first that
@@ -21,7 +22,8 @@ import (
 //   - for both, the live session of this home whose process is an ancestor.
 //
 // The client's own word comes before ours: a forked session of Claude Code
-// gets a copy of its parent's exports, but its own variable is right. Of two
+// gets a copy of its parent's exports, but its own variable is right. A session that
+// runs in another pane comes from the tmux session's environment, and is not ours. Of two
 // clients, one started within the other, the inner one's counts. A value that is
 // no session id is passed over.
 //
@@ -30,7 +32,7 @@ import (
 func (s Store) Current(getenv func(string) string, clientVars []string, hook bool) ID {
 	given := func(vars ...string) (ids []ID) {
 		for _, v := range vars {
-			if id, err := ParseID(getenv(v)); err == nil && !slices.Contains(ids, id) {
+			if id, err := ParseID(getenv(v)); err == nil && !slices.Contains(ids, id) && (hook || !s.inOtherPane(id, getenv)) {
 				ids = append(ids, id)
 			}
 		}
@@ -59,6 +61,18 @@ func (s Store) Current(getenv func(string) string, clientVars []string, hook boo
 		}
 	}
 	return ""
+}
+
+// inOtherPane reports whether the session is known to run in another pane of the tmux
+// server that we are in. Of one that a server runs for all its client's windows, the
+// pane that a command sees says nothing.
+func (s Store) inOtherPane(id ID, getenv func(string) string) bool {
+	server, pane := tmux.FromEnv(getenv)
+	if pane == "" {
+		return false
+	}
+	r, err := s.Get(id)
+	return err == nil && r != nil && !r.Ended() && r.TmuxServer == server && r.TmuxPane != "" && r.TmuxPane != pane && !r.Server().IsSet()
 }
 
 // inner are those of the sessions whose process is above the calling program, the

@@ -13,7 +13,8 @@ import (
 // can be a launcher of the person's in between. A script that goes by no client's name,
 // nor by that of the agent, is passed over below a client: the person may have wrapped
 // a hook in it. It looks at as little as it can, for it is asked at every hook; an
-// ancestor that ends meanwhile gives an error, or what it had.
+// ancestor that ends meanwhile gives an error, or what it had. So does a pane of tmux
+// in which no agent runs this program.
 func AgentEnviron(agent string, isClient func(name string) bool) (environ []string, client bool, err error) {
 	pid, wrapper := os.Getppid(), 0
 	for range maxDepth {
@@ -28,6 +29,10 @@ func AgentEnviron(agent string, isClient func(name string) bool) (environ []stri
 		case isClient(name) || name == agent:
 			environ, err := startEnviron(origin(pid, name))
 			return environ, isClient(name), err
+		case name == "tmux: server" || name == "tmux":
+			// A pane of its own: the variables of another one's agent can stand in the
+			// environment of their tmux session.
+			return nil, false, os.ErrProcessDone
 		case isScript(pid):
 			wrapper = cmp.Or(wrapper, pid)
 		default:

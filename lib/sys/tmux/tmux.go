@@ -157,20 +157,24 @@ func (s Server) Has(session string) bool {
 }
 
 // SetEnvironment sets variables in the environment that tmux gives to what it
-// starts in the session from now on. Nothing secret belongs there: the values
-// stand on a command line and in show-environment.
-func (s Server) SetEnvironment(session string, vars [][2]string) error {
+// starts in the pane's session from now on, and takes those of unset out of it, in one
+// call. Nothing secret belongs there: the values stand on a command line and in
+// show-environment.
+func (s Server) SetEnvironment(pane string, vars [][2]string, unset []string, within time.Duration) error {
+	if !isPane(pane) {
+		return fmt.Errorf("'%s' is not a tmux pane", pane)
+	}
 	var args []string
 	for _, kv := range vars {
-		if len(args) > 0 {
-			args = append(args, ";")
-		}
-		args = append(args, "set-environment", "-t", "="+session, kv[0], literal(kv[1]))
+		args = append(args, ";", "set-environment", "-t", pane, kv[0], literal(kv[1]))
+	}
+	for _, name := range unset {
+		args = append(args, ";", "set-environment", "-u", "-t", pane, name)
 	}
 	if args == nil {
 		return nil
 	}
-	_, err := s.run(args...)
+	_, err := s.runFor(within, args[1:]...)
 	return err
 }
 

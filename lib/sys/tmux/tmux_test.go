@@ -236,7 +236,7 @@ func TestSetEnvironment(t *testing.T) {
 	for k, v := range want {
 		vars = append(vars, [2]string{k, v})
 	}
-	if err := s.SetEnvironment(p.Session, vars); err != nil {
+	if err := s.SetEnvironment(p.ID, vars, nil, wait); err != nil {
 		t.Fatal(err)
 	}
 	for k, v := range want {
@@ -245,11 +245,19 @@ func TestSetEnvironment(t *testing.T) {
 			t.Errorf("%s is %q, %v", k, out, err)
 		}
 	}
-	if err := s.SetEnvironment(p.Session, nil); err != nil {
+	if err := s.SetEnvironment(p.ID, nil, nil, wait); err != nil {
 		t.Error(err)
 	}
-	if err := s.SetEnvironment("none", vars); err == nil {
-		t.Error("a session that is not there has an environment")
+	if err := s.SetEnvironment(p.ID, [][2]string{{"GT_A", "new"}}, []string{"GT_B", "GT_NEVER"}, wait); err != nil {
+		t.Error(err)
+	}
+	if out, err := s.run("show-environment", "-t", "="+p.Session); err != nil || !strings.Contains(out, "GT_A=new") || strings.Contains(out, "GT_B") {
+		t.Errorf("%q, %v", out, err)
+	}
+	for _, pane := range []string{"%99", "x", ""} {
+		if err := s.SetEnvironment(pane, vars, nil, wait); err == nil {
+			t.Errorf("the pane '%s', which is not there, has an environment", pane)
+		}
 	}
 }
 

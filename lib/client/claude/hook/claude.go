@@ -12,7 +12,8 @@ import (
 var Client = contract.Client{
 	Name:        Name,
 	Processes:   processes,
-	SessionVars: []string{sessionVar, "CLAUDE_SESSION_ID"},
+	SessionVars: []string{sessionVar, sharedVar},
+	SharedVar:   sharedVar,
 	StoreVars:   []string{storeVar},
 	ProjectVar:  "CLAUDE_PROJECT_DIR",
 	Accounts:    accounts,
@@ -36,6 +37,10 @@ var Client = contract.Client{
 		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed,
 	},
 }
+
+// sharedVar is how Gas Town and agent-deck call the id. The client's own variable would
+// reach another Claude Code that is started there.
+const sharedVar = "CLAUDE_SESSION_ID"
 
 // killed reads the reason of an end: Claude Code gives "other" when it is sent
 // SIGTERM or SIGHUP, and at the regular end of a run without a person.
