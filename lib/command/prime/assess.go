@@ -19,15 +19,23 @@ type situation struct {
 	conversation conversation
 	handover     handover
 	predecessor  predecessor
-	// crashed is the predecessor, where it broke off and left something to go on
-	// from; else nil.
+	// crashed is the session that broke off and left something to go on from, nil for
+	// none: the predecessor, or another, where the predecessor handed over. how is how
+	// it ended.
 	crashed    *session.Record
+	how        session.Outcome
 	tail       summary.Summary        // of its conversation
+	atRest     bool                   // it had answered, and waited for the person
 	checkpoint *checkpoint.Checkpoint // what it saved while it worked, or nil
-	hooked     []mail.Note            // the oldest first
-	work       []beads.Work
-	earlier    *mail.Note // what the session was given at its start, and has forgotten
-	unread     int
+	hooked     []mail.Note            // the work that was given, the oldest first
+	// waiting are hand-overs that nobody was told of yet, besides the handover's note,
+	// and noted those that the crashed session was told of, or left for itself. The
+	// oldest first.
+	waiting []mail.Note
+	noted   []mail.Note
+	work    []beads.Work
+	earlier *mail.Note // what the session was given at its start, and has forgotten
+	unread  int
 }
 
 // State is the situation in a word. Where several hold, the first of this order
@@ -94,11 +102,11 @@ func assess(f *facts) situation {
 		checkpoint:   f.checkpoint(h),
 		work:         f.work, unread: f.unread, earlier: f.given,
 	}
-	s.handover, s.hooked = f.sortHooked(h)
-	if p := s.predecessor; p.brokeOff() && h.marker == nil {
+	f.sortHooked(&s, h)
+	if p := f.broken(h); p.brokeOff() {
 		s.tail = f.tail
-		if s.checkpoint != nil || len(s.tail.Requests) > 0 || slices.ContainsFunc(s.hooked, isHandover) {
-			s.crashed = p.Record
+		if s.checkpoint != nil || len(s.tail.Requests) > 0 || len(s.noted) > 0 {
+			s.crashed, s.how, s.atRest = p.Record, p.how, f.atRest
 		}
 	}
 	switch {
@@ -106,7 +114,7 @@ func assess(f *facts) situation {
 		s.state = PostHandoff
 	case s.checkpoint != nil || s.crashed != nil:
 		s.state = CrashRecovery
-	case len(s.hooked) > 0 || len(s.work) > 0:
+	case len(s.hooked) > 0 || len(s.waiting) > 0 || len(s.work) > 0:
 		s.state = Autonomous
 	default:
 		s.state = Normal
@@ -295,10 +303,46 @@ func (f *facts) predecessor(h handover) predecessor {
 	return predecessor{r, how}
 }
 
+// mayHaveBroken is broken before the conversation of that session has been read.
+func (f *facts) mayHaveBroken(h handover) predecessor {
+	p := f.predecessor(h)
+	if h.owner == nil || p.Record == nil {
+		return p
+	}
+	// It handed over: beside it, or after it had, a session may have broken off. One
+	// that left a hand-over has that to be told.
+	others := slices.DeleteFunc(slices.Clone(f.home), func(c session.Candidate) bool {
+		return c.Handoff != nil && c.Handoff.Kind == session.KindHandoff
+	})
+	if r, how := session.FindPredecessor(f.now, others, f.session); (predecessor{r, how}).brokeOff() {
+		return predecessor{r, how}
+	}
+	if c := f.find(h.owner.ID); c != nil && h.kind == another && !h.owner.Handoff.Respawn {
+		switch {
+		case c.Liveness == session.Dead:
+			return predecessor{h.owner, session.Crash}
+		case c.Liveness == session.Over && (predecessor{h.owner, h.owner.Outcome}).brokeOff():
+			return predecessor{h.owner, h.owner.Outcome}
+		}
+	}
+	return p
+}
+
+// broken returns the session that broke off and that this one is told of, with another
+// how where there is none: the predecessor; or, where that handed over, another that
+// waits for a successor, else itself if it was asked for something since.
+func (f *facts) broken(h handover) predecessor {
+	p := f.mayHaveBroken(h)
+	if h.owner != nil && p.Record == h.owner && !slices.ContainsFunc(f.tail.Requests, func(r summary.Request) bool { return r.Time.After(h.owner.Handoff.At) }) {
+		return f.predecessor(h)
+	}
+	return p
+}
+
 // checkpoint returns the one that is told, nil for none: the newest that is not
 // stale, of a session that had no clean end.
 func (f *facts) checkpoint(h handover) *checkpoint.Checkpoint {
-	p := f.predecessor(h)
+	p := f.broken(h)
 	for _, c := range f.checkpoints {
 		if !c.Stale(f.now) && f.recovers(c, p) {
 			return c.Checkpoint
@@ -314,7 +358,7 @@ func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
 	switch {
 	case p.brokeOff() && (c.SessionID == p.ID || c.TakenBy == p.ID):
 		return true
-	case c.TakenBy != "", c.SessionID == f.session.ID:
+	case c.TakenBy != "", c.SessionID == f.session.ID && c.SessionID != "": // a person's has no session
 		return false
 	}
 	if r := f.find(c.SessionID); r != nil {
@@ -323,86 +367,101 @@ func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
 	return !c.recorded
 }
 
+// purpose is what a hooked note is to this session.
+type purpose int
+
+const (
+	nothing    purpose = iota
+	toDo               // work that it is given
+	toTell             // a hand-over that nobody was told of yet
+	toRecall           // a hand-over that the session which broke off was told of, or left for itself
+	toComplete         // its own, from before a compaction, of which only the marker was known
+)
+
 // relevant returns which of the hooked notes are read for this session, by their
 // indices, the newest first.
 func (f *facts) relevant() []int {
 	h := f.handover()
-	p := f.predecessor(h)
+	p := f.broken(h)
 	var found []int
-	wanted := f.wantsNote(h)
 	for i, n := range slices.Backward(f.hooked) {
-		if h.note != nil && n.ID == h.note.ID {
-			continue
-		}
-		if wanted && f.isNoteOf(n) {
-			wanted = false
-			found = append(found, i)
-		} else if f.isOurs(n, h, p) {
+		if f.purpose(n, h, p) != nothing {
 			found = append(found, i)
 		}
 	}
 	return found
 }
 
-// sortHooked tells the hooked notes that are work for the session from the note of a
-// hand-over whose session is not known, which completes the hand-over.
-func (f *facts) sortHooked(h handover) (handover, []mail.Note) {
-	var hooked []mail.Note
+// sortHooked tells the hooked notes apart. Where the hand-over has no note yet, the
+// latest that nobody was told of is its.
+func (f *facts) sortHooked(s *situation, h handover) {
+	p := f.broken(h)
 	for _, i := range f.relevant() {
 		n := f.hooked[i]
-		isNote := f.wantsNote(h) && f.isNoteOf(n)
+		why := f.purpose(n, h, p)
+		completes := h.note == nil && (why == toComplete || why == toTell && f.wantsNote(h))
 		if n.withheld { // and none before it was read
-			h.withheld = h.withheld || isNote
+			h.withheld = h.withheld || completes
 			break
 		}
-		if !isNote {
-			hooked = append(hooked, n.Note)
-			continue
-		}
-		if h.note = &n.Note; f.goesOn() {
-			h.kind = own
+		switch {
+		case completes:
+			if h.note = &n.Note; f.goesOn() {
+				h.kind = own
+			}
+		case why == toDo:
+			s.hooked = append(s.hooked, n.Note)
+		case why == toTell:
+			s.waiting = append(s.waiting, n.Note)
+		case why == toRecall:
+			s.noted = append(s.noted, n.Note)
 		}
 	}
-	if !f.allHooked && f.wantsNote(h) {
+	if !f.allHooked && h.note == nil && f.wantsNote(h) {
 		h.withheld = true
 	}
-	slices.Reverse(hooked)
-	return h, hooked
+	for _, notes := range [][]mail.Note{s.hooked, s.waiting, s.noted} {
+		slices.Reverse(notes)
+	}
+	s.handover = h
 }
 
 // wantsNote reports whether the hand-over's note is still to be found: that of a
 // marker whose session is not known is the latest that nobody has read.
 func (f *facts) wantsNote(h handover) bool {
-	return h.marker != nil && h.owner == nil && h.note == nil
+	return h.marker != nil && h.owner == nil
 }
 
-// isNoteOf reports whether a hooked note can be that of the hand-over.
-func (f *facts) isNoteOf(n hookedNote) bool {
-	return isHandover(n.Note) && !n.Seen && (!f.goesOn() || n.Session == string(f.session.ID))
-}
-
-// isOurs reports whether a hooked note is for this session. A hand-over's note lies
-// in the box of all who share its name, and is only for the chain that it was written
-// in: for the one that follows a session that broke off with it, and, when its marker
-// was lost, for the next to start.
-func (f *facts) isOurs(n hookedNote, h handover, p predecessor) bool {
+// purpose returns what a hooked note is to this session. A hand-over's note lies in the
+// box of all who share its name, and is only for the chain that it was written in: for
+// the one that follows a session that broke off with it, and, when its marker was lost,
+// for the next to start. broke is the session that broke off.
+func (f *facts) purpose(n hookedNote, h handover, broke predecessor) purpose {
 	switch {
+	case h.note != nil && n.ID == h.note.ID:
+		return nothing
 	case !isHandover(n.Note):
-		return true
-	case p.brokeOff() && (p.Note == n.ID || n.Chain != "" && n.Chain == string(p.ChainID)):
-		return true
-	case n.Seen, f.goesOn():
-		return false
+		return toDo
+	case f.goesOn():
+		if f.wantsNote(h) && !n.Seen && n.Session == string(f.session.ID) {
+			return toComplete
+		}
+		return nothing
+	case broke.brokeOff() && (broke.Note == n.ID || slices.Contains(broke.Told, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID)):
+		return toRecall
+	case !n.Seen && f.isAbandoned(n):
+		return toTell
 	}
-	return f.isAbandoned(n, h)
+	return nothing
 }
 
 // isAbandoned reports whether nobody is left to take up a hand-over's note: its marker
-// is gone, and so is its session, or it is a person's.
-func (f *facts) isAbandoned(n hookedNote, h handover) bool {
+// is gone, and so is its session, or it is a person's. While others work in the home, a
+// person's marker may be about to come.
+func (f *facts) isAbandoned(n hookedNote) bool {
 	id, err := session.ParseID(n.Session)
 	if err != nil {
-		return h.marker == nil
+		return f.access != busy
 	}
 	if c := f.find(id); c != nil {
 		return c.Handoff == nil && c.Liveness != session.Running

@@ -14,6 +14,7 @@ import (
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
+	"gt/lib/state/marker"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -64,7 +65,7 @@ func (c *commit) begin() error {
 func (c *commit) acknowledge() error {
 	told := &c.situation
 	unnoted := c.facts.access != locked
-	if !unnoted && told.handover.kind == none && told.checkpoint == nil {
+	if !unnoted && told.handover.kind == none && told.checkpoint == nil && len(told.waiting)+len(told.noted) == 0 {
 		return nil
 	}
 	lock, err := c.call.Home.LockWithin(lockWait)
@@ -78,6 +79,9 @@ func (c *commit) acknowledge() error {
 			return err
 		}
 	}
+	if err := c.markTold(); err != nil {
+		return err
+	}
 	if told.checkpoint != nil {
 		c.warn(checkpoint.Take(c.call.Home, told.checkpoint, c.session.ID)) // at the worst it is told again
 	}
@@ -90,13 +94,42 @@ func (c *commit) acknowledge() error {
 	return c.takeMarker()
 }
 
+// markTold marks the hand-overs as seen that were told besides the one with a marker of
+// its own. What is marked is told to nobody else, so the marks come first.
+func (c *commit) markTold() error {
+	box := c.box()
+	for _, n := range slices.Concat(c.situation.waiting, c.situation.noted) {
+		if n.Seen {
+			continue
+		}
+		if err := box.Seen(n.ID); err != nil && !errors.Is(err, mail.ErrNotFound) {
+			return err
+		}
+	}
+	h := c.situation.handover
+	if h.withheld || len(c.situation.waiting) == 0 && h.kind != stranger {
+		return nil
+	}
+	// A person's markers, which no record names, stood for these notes.
+	for _, m := range c.facts.markers {
+		if m.owner == nil && !m.Claimed && m.Reason != marker.Compaction && (h.marker == nil || m.Marker != *h.marker) && c.facts.judge(m) == take {
+			if err := m.Remove(c.call.Home); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *commit) box() mail.Box { return mail.Of(c.call.Home, c.call.Home.Identity.Address()) }
+
 // takeMarker takes the hand-over away. Its note is marked as seen, and the session's
 // record names it; then the marker goes; then the record of whoever left it says no
 // more that something is left to do.
 func (c *commit) takeMarker() error {
 	h, store := c.situation.handover, c.call.Store
 	if h.note != nil {
-		if err := mail.Of(c.call.Home, c.call.Home.Identity.Address()).Seen(h.note.ID); err != nil {
+		if err := c.box().Seen(h.note.ID); err != nil {
 			return err
 		}
 		me, err := store.Get(c.session.ID)
@@ -175,8 +208,16 @@ func (c *commit) note(records []*session.Record) error {
 		p.Predecessor = h.owner.ID
 		h.owner.Handoff.TakenBy = p.ID // of two that start at once, one is told
 	}
+	for _, n := range s.waiting {
+		p.Told = append(p.Told, n.ID)
+	}
 	if n := s.handover.note; n != nil {
 		p.Note = n.ID
+	} else if last := len(p.Told) - 1; last >= 0 {
+		p.Note, p.Told = p.Told[last], p.Told[:last]
+	}
+	if s.crashed != nil {
+		p.Recovers = s.crashed.ID
 	}
 	p.Topic, p.WorkUnit = s.topic(), s.workUnit()
 	now := c.env.Now()
@@ -208,7 +249,7 @@ func (c *commit) dropStale(records []*session.Record) error {
 		if err := m.Remove(c.call.Home); err != nil {
 			return err
 		}
-		if err := c.takenUp(m.owner.Record); err != nil {
+		if err := c.lapse(m.owner.Record); err != nil {
 			return err
 		}
 	}
@@ -219,11 +260,22 @@ func (c *commit) dropStale(records []*session.Record) error {
 		if r.Handoff == nil || !r.Ended() || slices.ContainsFunc(c.facts.markers, func(m leftMarker) bool { return m.Name == r.Handoff.Marker }) {
 			continue
 		}
-		if err := c.takenUp(r); err != nil {
+		if err := c.lapse(r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lapse finishes what an ended session left: its hand-over was taken up, or was for
+// itself. What a session saved for itself is nobody's hand-over.
+func (c *commit) lapse(owner *session.Record) error {
+	if p := owner.Handoff; p.Kind != session.KindHandoff && p.Note != "" {
+		if err := c.box().Seen(p.Note); err != nil && !errors.Is(err, mail.ErrNotFound) {
+			return err
+		}
+	}
+	return c.takenUp(owner)
 }
 
 // confirm looks, now that the home is ours, at what was told while it was not, and
@@ -260,10 +312,8 @@ func (s situation) workUnit() string {
 	if len(s.work) > 0 {
 		return s.work[0].ID
 	}
-	for _, n := range s.hooked {
-		if !isHandover(n) {
-			return n.ID
-		}
+	if len(s.hooked) > 0 {
+		return s.hooked[0].ID
 	}
 	return ""
 }

@@ -15,6 +15,7 @@ type section struct {
 	all   string // the command that prints the whole; empty where there is none
 	begin string // the line before somebody else's words, and
 	end   string // the one behind them, which are told whenever any of those is
+	most  int    // what its body may take, 0 for all the room there is
 }
 
 // frame sets the section's body to what from wrote, a plain line.
@@ -51,7 +52,11 @@ func document(limit int, size func(string) int, sections []section) string {
 	for _, s := range kept[:named] {
 		names -= s.least(size)
 		head := s.head(b.Len() > 0)
-		part := head + fit(s, room-names-size(head), size)
+		space := room - names - size(head)
+		if s.most > 0 {
+			space = min(space, s.most)
+		}
+		part := head + fit(s, space, size)
 		if room -= size(part); room < 0 { // not even a name has room
 			return b.String()
 		}

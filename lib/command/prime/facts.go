@@ -12,6 +12,7 @@ import (
 	"gt/lib/place/home"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
+	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
@@ -37,6 +38,7 @@ type facts struct {
 	note        mailbox             // what the hand-over's note is
 	checkpoints []savedCheckpoint   // the newest first
 	tail        summary.Summary     // of the conversation of the session that broke off
+	atRest      bool                // that session had answered, and waited for the person
 	hooked      []hookedNote        // the oldest first
 	allHooked   bool                // the box could be read
 	given       *mail.Note          // what the session was given, where its client has forgotten that
@@ -191,8 +193,8 @@ func (s *start) gather(a access, records []*session.Record, checkpoints func(hom
 	s.warn(s.gatherNote(f, h, box))
 	talk := f.conversation(h)
 	if talk == fresh && f.works {
-		s.warn(s.gatherCheckpoints(f, checkpoints))
 		s.gatherTail(f, h)
+		s.warn(s.gatherCheckpoints(f, checkpoints))
 	}
 	s.warn(s.gatherHooked(f, box))
 	if talk == forgotten && h.marker == nil {
@@ -210,7 +212,8 @@ func (s *start) gather(a access, records []*session.Record, checkpoints func(hom
 }
 
 // gatherMarkers finds the markers that lie in the home, the likelier ones first: the
-// session's own, and those that nobody is known to have left last.
+// session's own, then that of the one whose pane was given to it, then others' from the
+// oldest on, then those that nobody is known to have left.
 func (s *start) gatherMarkers(f *facts) error {
 	found, err := marker.List(s.call.Home) // one that cannot be read hides no other
 	f.allMarkers = err == nil
@@ -218,22 +221,32 @@ func (s *start) gatherMarkers(f *facts) error {
 	for i, m := range found {
 		f.markers[i] = s.ownerOf(f, m)
 	}
-	rank := func(m leftMarker) int {
-		switch {
-		case m.owner == nil:
-			return 2
-		case m.owner.ID == f.session.ID:
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(f.markers, func(a, b leftMarker) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(f.markers, f.likelier)
 	for i := range f.markers {
 		if s.settle(f, &f.markers[i]) == take {
 			break
 		}
 	}
 	return err
+}
+
+// likelier compares two markers by how likely they are meant for this session.
+func (f *facts) likelier(a, b leftMarker) int {
+	rank := func(m leftMarker) int {
+		switch o := m.owner; {
+		case o == nil:
+			return 3
+		case o.ID == f.session.ID:
+			return 0
+		case o.Handoff.Respawn && o.TmuxPane == f.session.TmuxPane && o.TmuxServer == f.session.TmuxServer:
+			return 1
+		}
+		return 2
+	}
+	if n := rank(a) - rank(b); n != 0 || a.owner == nil {
+		return n
+	}
+	return a.owner.Handoff.At.Compare(b.owner.Handoff.At)
 }
 
 // ownerOf finds out who left the marker, and where that session is.
@@ -306,8 +319,8 @@ func (s *start) gatherCheckpoints(f *facts, list func(home.Home) ([]*checkpoint.
 
 // gatherTail reads what the conversation of the session that broke off says of it.
 func (s *start) gatherTail(f *facts, h handover) {
-	p := f.predecessor(h)
-	if !p.brokeOff() || h.marker != nil {
+	p := f.mayHaveBroken(h)
+	if !p.brokeOff() {
 		return
 	}
 	tail, err := s.tail(f.access, p.Record)
@@ -315,6 +328,11 @@ func (s *start) gatherTail(f *facts, h handover) {
 		s.warn(err)
 	}
 	f.tail = tail // with an error it may lack the end
+	if f.atRest = tail.Answered; f.atRest {
+		// A turn can begin with words, and its hooks say that it goes on.
+		sign := keepalive.Read(s.call.Home)
+		f.atRest = sign == nil || sign.SessionID != p.ID || sign.State != keepalive.Running
+	}
 }
 
 // gatherHooked finds the notes that are hooked to the agent, and reads those that

@@ -161,6 +161,10 @@ var (
 	given         = fact{"its record names the note that it was given", func(f *facts) { f.given = &mail.Note{ID: "n-given"} }}
 )
 
+func asked(at time.Time) func(*facts) {
+	return func(f *facts) { f.tail = summary.Summary{Requests: []summary.Request{{Text: "x", Time: at}}} }
+}
+
 // hooks hooks a note to the agent, a hand-over of that session where one is named.
 func hooks(says string, id string, of session.ID, change ...func(*hookedNote)) fact {
 	return fact{says, func(f *facts) {
@@ -182,7 +186,20 @@ var (
 	givenNote = hooks("a note is hooked", "n-work", "")
 	issue     = fact{"`bd` has hooked an issue", func(f *facts) { f.work = []beads.Work{{ID: "gt-1"}} }}
 	noBox     = fact{"the box cannot be read", func(f *facts) { f.allHooked = false }}
-	itsNote   = hooks("an unread hand-over of it is in the box", "n-chain", "old", isNote, inChain)
+	// fell is another session than "it".
+	fell = fact{"another lost its process", func(f *facts) {
+		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "fell"}, Liveness: session.Dead})
+	}}
+	fellBefore = fact{"another broke off, and was followed", func(f *facts) {
+		f.home = append(f.home,
+			session.Candidate{Record: &session.Record{ID: "fell", ChildID: "next", EndedAt: noon.Add(-time.Minute), Outcome: session.Crash}, Liveness: session.Over},
+			session.Candidate{Record: &session.Record{ID: "next", EndedAt: noon.Add(-time.Second), Outcome: session.Done}, Liveness: session.Over})
+	}}
+	askedSince  = fact{"it was asked for something since", asked(noon)}
+	askedBefore = fact{"it was asked for something before", asked(noon.Add(-time.Hour))}
+	person      = fact{"a person looks, who is no session", func(f *facts) { f.session.ID, f.access = "", looking }}
+	personsNote = hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)
+	itsNote     = hooks("an unread hand-over of it is in the box", "n-chain", "old", isNote, inChain)
 )
 
 // row is one situation: what happened in a person's words, the facts that decide,
@@ -243,7 +260,7 @@ var table = []row{
 
 	{"Gas Town's gt handed over", []fact{foreign}, PostHandoff, fresh, stranger, "", ""},
 	{"A person left a marker and a note", []fact{foreign, hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)}, PostHandoff, fresh, stranger, "", "note n-person"},
-	{"A person left a marker, and two notes", []fact{foreign, hooks("two unread hand-overs of nobody are in the box", "n-older", "", isNote), hooks("", "n-newer", "", isNote)}, PostHandoff, fresh, stranger, "", "note n-newer"},
+	{"A person left a marker, and two notes", []fact{foreign, hooks("two unread hand-overs of nobody are in the box", "n-older", "", isNote), hooks("", "n-newer", "", isNote)}, PostHandoff, fresh, stranger, "", "note n-newer, waiting n-older"},
 	{"A person left a marker, and a note that was read", []fact{foreign, hooks("a read hand-over is in the box", "n-person", "", isNote, isSeen)}, PostHandoff, fresh, stranger, "", ""},
 	{"A person left a marker, and a note that cannot be read", []fact{foreign, hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote, isWithheld)}, PostHandoff, fresh, stranger, "", "note withheld"},
 	{"A person left a marker, and the box cannot be read", []fact{foreign, noBox}, PostHandoff, fresh, stranger, "", "note withheld"},
@@ -258,14 +275,26 @@ var table = []row{
 	{"It crashed before it did anything", []fact{died}, Normal, fresh, none, "old crash", ""},
 	{"Its terminal was closed", []fact{wasEnded, itsTask, itsCheckpoint}, CrashRecovery, fresh, none, "old killed", "crash of old, its task, checkpoint of old"},
 	{"The start that found it dead was killed", []fact{foundOut, itsCheckpoint}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of old"},
-	{"It crashed, with a note of before its compaction", []fact{died, itsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, hooked n-chain"},
+	{"It crashed, with a note of before its compaction", []fact{died, itsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
 	{"It crashed, with a note of its chain that it had read", []fact{died, hooks("a read hand-over of its chain is in the box", "n-chain", "before", isNote, isSeen, inChain)},
-		CrashRecovery, fresh, none, "old crash", "crash of old, hooked n-chain"},
+		CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
 	{"It crashed in no chain, with another's note that was read", []fact{it("lost its process; it had no chain", session.Dead, func(r *session.Record) { r.ChainID = "" }),
 		hooks("a read hand-over without a chain is in the box", "n-other", "before", isNote, isSeen)}, Normal, fresh, none, "old crash", ""},
 	{"It crashed with the note that it had been given, which it had read", []fact{it("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" }),
-		hooks("that note is in the box", "n-chain", "before", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, hooked n-chain"},
-	{"It crashed, and Gas Town's gt handed over", []fact{died, itsCheckpoint, foreign}, PostHandoff, fresh, stranger, "old crash", "checkpoint of old"},
+		hooks("that note is in the box", "n-chain", "before", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
+	{"It crashed with two notes that it had been given, which it had read", []fact{it("lost its process; it had been given two notes", session.Dead, func(r *session.Record) { r.Note, r.Told = "n-second", []string{"n-first"} }),
+		hooks("those notes are in the box", "n-first", "", isNote, isSeen), hooks("", "n-second", "", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-first, noted n-second"},
+	{"It crashed, and Gas Town's gt handed over", []fact{died, itsCheckpoint, foreign}, PostHandoff, fresh, stranger, "old crash", "crash of old, checkpoint of old"},
+	{"It crashed, and a person's note waits", []fact{died, itsTask, foreign, personsNote}, PostHandoff, fresh, stranger, "old crash", "note n-person, crash of old, its task"},
+	{"It crashed, and a person's note waits without its marker", []fact{died, itsTask, personsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, waiting n-person"},
+	{"It crashed, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of fell, its task"},
+	{"It crashed after it had handed over, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, {"that one left a hand-over, too", func(f *facts) {
+		f.find("fell").Handoff = &session.Pending{Kind: session.KindHandoff, Marker: "handoff.fell", At: noon}
+	}}, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old"},
+	{"It was followed after its crash, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fellBefore, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old"},
+	{"It handed over, was asked for more, and crashed", []fact{died, handsOver, paneGone, askedSince}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of old, its task"},
+	{"It handed over, was asked for nothing since, and crashed", []fact{died, handsOver, paneGone, askedBefore}, PostHandoff, fresh, another, "old handoff", "note n-old"},
+	{"It gave its pane away while it was asked for more", []fact{died, respawns, samePane, askedSince}, PostHandoff, fresh, another, "old handoff", "note n-old"},
 	{"It crashed long after its last checkpoint", []fact{died, saves("of it, a day old", "old", func(c *savedCheckpoint) { c.Timestamp = noon.Add(-checkpoint.StaleAfter) })}, Normal, fresh, none, "old crash", ""},
 	{"It crashed after it had been told of a checkpoint", []fact{died, saves("that it was told of", "older", taken("old"))}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of older"},
 	{"It ended well, with a checkpoint", []fact{ended, itsCheckpoint}, Normal, fresh, none, "", ""},
@@ -273,6 +302,8 @@ var table = []row{
 	{"Nobody knows whose checkpoint lies here", []fact{saves("of an unknown session", "lost")}, CrashRecovery, fresh, none, "", "checkpoint of lost"},
 	{"Nobody can read whose checkpoint lies here", []fact{saves("of a session with an unreadable record", "lost", func(c *savedCheckpoint) { c.recorded = true })}, Normal, fresh, none, "", ""},
 	{"An unknown session's checkpoint was told to another", []fact{saves("of an unknown session, which another was told of", "lost", taken("other"))}, Normal, fresh, none, "", ""},
+	{"A person wrote a checkpoint", []fact{saves("of no session", "")}, CrashRecovery, fresh, none, "", "checkpoint of "},
+	{"A person wrote a checkpoint, and looks", []fact{saves("of no session", ""), person}, CrashRecovery, fresh, none, "", "checkpoint of "},
 	{"I have a checkpoint myself", []fact{saves("of this session", "me")}, Normal, fresh, none, "", ""},
 	{"Two of them crashed, and the newer has nothing saved", []fact{
 		it("lost its process", session.Dead), saves("of one that broke off before it", "older", func(*savedCheckpoint) {}), {"that one's record says so", func(f *facts) {
@@ -290,15 +321,18 @@ var table = []row{
 	{"Two notes are given to me, and the older cannot be read", []fact{hooks("an older note is hooked whose body cannot be read", "n-older", "", isWithheld), givenNote}, Autonomous, fresh, none, "", "hooked n-work"},
 	{"Two notes are given to me", []fact{givenNote, hooks("another note is hooked", "n-newer", "")}, Autonomous, fresh, none, "", "hooked n-work, hooked n-newer"},
 	{"The hand-over of one that runs lies in the box", []fact{runs, itsNote}, Normal, fresh, none, "", ""},
-	{"It ended, and the marker of its hand-over is lost", []fact{ended, itsNote}, Autonomous, fresh, none, "", "hooked n-chain"},
+	{"It ended, and the marker of its hand-over is lost", []fact{ended, itsNote}, Autonomous, fresh, none, "", "waiting n-chain"},
 	{"It ended, the marker is lost, and the note was read", []fact{ended, hooks("a read hand-over of it is in the box", "n-chain", "old", isNote, isSeen)}, Normal, fresh, none, "", ""},
 	{"It ended, the marker is lost, and I am resumed", []fact{resuming, ended, itsNote}, Normal, resumed, none, "", ""},
 	{"It ended, and its hand-over waits for another pane", []fact{gaveOver, handsOver, paneThere, hooks("the hand-over is in the box", "n-old", "old", isNote)}, Normal, fresh, none, "", ""},
 	{"Its hand-over is told, and lies in the box", []fact{gaveOver, handsOver, paneGone, hooks("the hand-over is in the box", "n-old", "old", isNote)}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"The hand-over of a session that nobody knows lies in the box", []fact{hooks("an unread hand-over of an unknown session is in the box", "n-lost", "lost", isNote)}, Autonomous, fresh, none, "", "hooked n-lost"},
+	{"The hand-over of a session that nobody knows lies in the box", []fact{hooks("an unread hand-over of an unknown session is in the box", "n-lost", "lost", isNote)}, Autonomous, fresh, none, "", "waiting n-lost"},
 	{"The hand-over of a session whose record cannot be read lies in the box", []fact{hooks("an unread hand-over of a session with an unreadable record is in the box", "n-lost", "lost", isNote, isOfUnknown)}, Normal, fresh, none, "", ""},
-	{"A person's hand-over lies in the box, without its marker", []fact{hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)}, Autonomous, fresh, none, "", "hooked n-person"},
-	{"A person's hand-over lies in the box, and another is told", []fact{gaveOver, handsOver, paneGone, hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)}, PostHandoff, fresh, another, "old handoff", "note n-old"},
+	{"A person's hand-over lies in the box, without its marker", []fact{hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)}, Autonomous, fresh, none, "", "waiting n-person"},
+	{"A person's hand-over lies in the box, and another is told", []fact{gaveOver, handsOver, paneGone, hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)}, PostHandoff, fresh, another, "old handoff", "note n-old, waiting n-person"},
+	{"Two persons' hand-overs lie in the box", []fact{hooks("two unread hand-overs of nobody are in the box", "n-older", "", isNote), hooks("", "n-newer", "", isNote)}, Autonomous, fresh, none, "", "waiting n-older, waiting n-newer"},
+	{"Somebody is about to hand over: the note lies here, the marker does not yet", []fact{personsNote, others}, Normal, fresh, none, "", ""},
+	{"A person left a marker and a note beside the hand-over of one that waits for its pane", []fact{gaveOver, handsOver, paneThere, foreign, {"", func(f *facts) { f.note = mailbox{} }}, personsNote, hooks("the hand-over is in the box", "n-old", "old", isNote)}, PostHandoff, fresh, stranger, "", "note n-person"},
 }
 
 // gathered are the facts of a row: a session "me" that begins in pane %1.
@@ -414,6 +448,12 @@ func told(s situation) string {
 	}
 	if s.checkpoint != nil {
 		add("checkpoint of %s", s.checkpoint.SessionID)
+	}
+	for _, n := range s.waiting {
+		add("waiting %s", n.ID)
+	}
+	for _, n := range s.noted {
+		add("noted %s", n.ID)
 	}
 	for _, n := range s.hooked {
 		add("hooked %s", n.ID)

@@ -3,6 +3,7 @@ package prime
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"gt/lib/state/session"
@@ -31,6 +32,7 @@ func (s *start) printState(from *facts, now situation, asJSON bool) error {
 		Checkpoint session.ID `json:"checkpoint_session,omitempty"`
 		Written    string     `json:"checkpoint_at,omitempty"`
 		Age        string     `json:"checkpoint_age,omitempty"`
+		Waiting    []string   `json:"waiting,omitempty"`
 		Hooked     []string   `json:"hooked,omitempty"`
 		Unread     int        `json:"unread,omitempty"`
 	}
@@ -51,6 +53,9 @@ func (s *start) printState(from *facts, now situation, asJSON bool) error {
 	if c := now.checkpoint; c != nil {
 		f.Checkpoint, f.Written = c.SessionID, c.Timestamp.UTC().Format(time.RFC3339)
 		f.Age = max(from.now.Sub(c.Timestamp), 0).Round(time.Second).String()
+	}
+	for _, n := range slices.Concat(now.waiting, now.noted) {
+		f.Waiting = append(f.Waiting, n.ID)
 	}
 	for _, n := range now.hooked {
 		f.Hooked = append(f.Hooked, n.ID)
@@ -79,6 +84,12 @@ func (s *start) explain(f *facts, now situation) {
 	}
 	if now.checkpoint != nil {
 		say("session %s left a checkpoint at %s", now.checkpoint.SessionID, now.checkpoint.Timestamp.Format("2006-01-02 15:04:05"))
+	}
+	for _, n := range now.waiting {
+		say("note %s was told to nobody: %s", n.ID, n.Subject)
+	}
+	for _, n := range now.noted {
+		say("note %s is of the chain that broke off: %s", n.ID, n.Subject)
 	}
 	for _, n := range now.hooked {
 		say("note %s is hooked: %s", n.ID, n.Subject)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gt/lib/cli"
@@ -17,6 +18,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
+	"gt/lib/sys/process"
 	"gt/lib/text/term"
 )
 
@@ -32,18 +34,26 @@ type page struct {
 	role    section
 	thread  *thread.Thread // of the chain that goes on without a note, or nil
 	commits []git.Commit   // since the crashed session began
+	inGit   bool           // the home is a worktree of git
+	bin     string         // the folder of gt's programs with a slash, where the PATH has another or none
 }
 
 // page reads what is told besides the situation.
 func (s *start) page(now situation, others []*session.Record) *page {
 	p := &page{
 		situation: now, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
+		inGit: s.session.Branch != "",
+	}
+	if _, err := process.LookPath("gt-mail", s.call.Home.Dir, s.env.Environ); err != nil {
+		if beside := process.SiblingBinary("gt-mail"); beside != "gt-mail" {
+			p.bin = filepath.Dir(beside) + "/"
+		}
 	}
 	if now.conversation == fresh || now.conversation == forgotten {
 		p.role = s.readRole()
 	}
 	p.thread = s.readThread(now)
-	if p.tellsTask() && now.state == CrashRecovery {
+	if p.tellsTask() && p.inGit {
 		p.commits = git.Commits(s.call.Home.Dir, now.crashed.StartedAt)
 	}
 	return p
@@ -53,12 +63,19 @@ func (s *start) page(now situation, others []*session.Record) *page {
 // compaction, and after a /clear.
 func (s *start) readThread(now situation) *thread.Thread {
 	r := now.predecessor.Record
-	if now.conversation == compacted || now.conversation == forgotten {
+	switch h := now.handover; {
+	case now.conversation == compacted || now.conversation == forgotten:
 		var err error
 		r, err = s.call.Store.Get(s.session.ID)
 		s.warn(err)
+	case now.crashed != nil:
+		if r = now.crashed; h.note != nil && h.note.Chain == string(r.Chain()) {
+			return nil
+		}
+	case h.marker != nil:
+		return nil
 	}
-	if r == nil || now.handover.marker != nil && now.conversation == fresh {
+	if r == nil {
 		return nil
 	}
 	t, err := thread.Read(s.call.Home.Town.State, r.Chain(), s.warn)
@@ -110,13 +127,15 @@ func (p *page) render() string {
 	var sections []section
 	switch {
 	case p.conversation == forgotten:
-		sections = append(p.continuing(), p.given()...)
+		sections = append(p.continuing(), p.again()...)
 	case p.conversation != fresh:
 		sections = p.continuing()
-	case p.state == PostHandoff:
-		sections = p.afterHandoff()
-	case p.state == CrashRecovery:
+	case p.crashed != nil || p.state == CrashRecovery:
 		sections = p.afterCrash()
+	case p.state == PostHandoff, len(p.waiting) > 0 && len(p.hooked)+len(p.work) == 0:
+		sections = p.afterHandoff()
+	case p.state == Autonomous && len(p.others) > 0:
+		sections = p.withWorkOfAnother()
 	case p.state == Autonomous:
 		sections = p.withWork()
 	default:
@@ -132,17 +151,51 @@ func (p *page) who() string {
 	var text string
 	switch {
 	case id.Role == "":
-		text = fmt.Sprintf("You work in %s", p.env.Place(home.Dir))
+		text = fmt.Sprintf("You work in %s", p.where())
 	case id.Address() == id.String():
-		text = fmt.Sprintf("You are the %s, in %s", id, p.env.Place(home.Dir))
+		text = fmt.Sprintf("You are the %s, in %s", id, p.where())
 	default:
-		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), p.env.Place(home.Dir))
+		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), p.where())
 	}
 	if b := p.session.Branch; b != "" && b != "HEAD" && p.conversation == fresh {
 		text += " on branch " + p.env.Quoted(b)
 	}
 	return text + "."
 }
+
+// where is the folder that the agent is in, and the project where that is another.
+func (p *page) where() string {
+	dir, home := p.session.CWD, p.home.Dir
+	if dir == "" || dir == home {
+		return p.env.Place(home)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real == home {
+		return p.env.Place(home)
+	}
+	return p.env.Place(dir) + " of the project " + p.env.Place(home)
+}
+
+// gt is a command line of one of gt's programs, as the agent types it.
+func (p *page) gt(line string) string { return "`" + term.Typed(p.bin+"gt-") + line + "`" }
+
+// git is a list of git's commands to look at; with another ending outside git.
+func (p *page) git(before string, commands ...string) string {
+	if !p.inGit {
+		return ""
+	}
+	return before + "`git " + strings.Join(commands, "`, `git ") + "`"
+}
+
+// given is the word for work that somebody gave: in a town it hangs on the agent's hook.
+func (p *page) given() string {
+	if p.home.Town.Personal {
+		return "given"
+	}
+	return "hooked"
+}
+
+// first is the rule of every text that says what to do.
+const first = "What the person asks for comes first. "
 
 // continuing is the light path: the conversation goes on, and must not be
 // made to introduce itself again.
@@ -151,14 +204,14 @@ func (p *page) continuing() []section {
 	if p.conversation != compacted && p.handover.marker == nil {
 		text = "Session resumed. Continue your previous task."
 	}
-	text += " " + p.who()
+	text += " " + p.who() + "\n" + first + "If you had asked something, wait for the answer."
 	for _, n := range p.hooked {
-		if n.Type != mail.Handoff && p.conversation != forgotten { // else it follows in full
-			text += fmt.Sprintf("\nHooked to you: %s (`gt-mail read %s`).", p.env.Quoted(n.Subject), n.ID)
+		if p.conversation != forgotten { // else it follows in full
+			text += fmt.Sprintf("\nWork is %s to you: %s (%s).", p.given(), p.env.Quoted(n.Subject), p.gt("mail read "+n.ID))
 		}
 	}
 	if p.handover.kind == own && p.handover.note != nil {
-		text += fmt.Sprintf("\nWhat stood before the compaction is kept word for word: `gt-mail read %s`.", p.handover.note.ID)
+		text += fmt.Sprintf("\nWhat stood before the compaction is kept word for word: %s.", p.gt("mail read "+p.handover.note.ID))
 	}
 	if p.home.Identity.Role == "polecat" {
 		text += "\nWhen your work is finished, run `gt done`."
@@ -178,12 +231,12 @@ func (p *page) lasting() section {
 	}
 	return section{
 		title: "From the beginning of this work",
-		all:   "`gt-seance thread " + string(p.thread.ChainID) + "`",
+		all:   p.gt("seance thread " + string(p.thread.ChainID)),
 	}.frame("the person", p.words(brief.Brief{Thread: p.thread.Essential()}.Clean(p.env.Redact).Text()))
 }
 
-// given is what a session knew from its start, for one that has forgotten it.
-func (p *page) given() []section {
+// again is what a session knew from its start, for one that has forgotten it.
+func (p *page) again() []section {
 	var sections []section
 	if p.earlier != nil {
 		sections = append(sections, p.noteSection("What was noted earlier", *p.earlier))
@@ -192,38 +245,107 @@ func (p *page) given() []section {
 }
 
 func (p *page) afterHandoff() []section {
-	banner := "# Handoff complete: you are the new session\n\n" +
-		"Your predecessor handed over and is gone. A /handoff or gt-handoff in your surroundings was its own and is done: do not run it again."
-	todo := "Take the work up where the note below leaves it: check it against the files (`git status`), say in one line what you go on with, and go on. Do not start over, do not wait for a confirmation."
-	if p.handover.note == nil {
-		todo = "It left no note. Look at `git status`, at `gt-mail inbox` and, where it helps, at `gt-seance list`, and go on with what you find; if nothing is open, wait for instructions."
+	banner := "# Handoff complete: you are the new session\n\n"
+	switch notes := len(p.notes()); {
+	case p.handover.owner == nil && p.isLeft() && notes > 1:
+		banner += "Notes were left for you, the next session here."
+	case p.handover.owner == nil && p.isLeft():
+		banner += "A note was left for you, the next session here."
+	default:
+		banner += "Your predecessor handed over and is gone."
+	}
+	banner += " A /handoff or gt-handoff in your surroundings is done: do not run it again."
+	todo := "Take the work up where the note below leaves it: check it against the files" + p.git(" (", "status")
+	if len(p.notes()) > 1 {
+		todo = "Take the work up where the notes below leave it, the latest last: check them against the files" + p.git(" (", "status")
+	}
+	if p.inGit {
+		todo += ")"
+	}
+	todo += ", say in one line what you go on with, and go on. Do not start over, do not wait for a confirmation.\n" +
+		first + "If the note leaves a question to the person, ask it and wait for the answer."
+	switch {
+	case len(p.notes()) > 0:
+	case p.handover.withheld:
+		todo = "Its note could not be read; the next session to start is told of it. See " + p.gt("mail inbox") + ", and wait for instructions."
+	default:
+		todo = "It left no note. Look at " + p.git("", "status") + p.after(", ") + p.gt("mail inbox") + " and, where it helps, at " + p.gt("seance list") +
+			", and go on with what you find; if nothing is open, wait for instructions.\n" + strings.TrimSpace(first)
 	}
 	sections := []section{
 		{body: banner + "\n\n" + p.who() + p.company()},
 		{title: "What to do now", body: todo},
 	}
-	if p.handover.note != nil {
-		sections = append(sections, p.noteSection("The note from your predecessor", *p.handover.note))
-	}
+	sections = append(sections, p.noteSections()...)
 	return append(sections, p.rest()...)
 }
 
+// after is a separator behind git's commands, where there are any.
+func (p *page) after(sep string) string {
+	if !p.inGit {
+		return ""
+	}
+	return sep
+}
+
+// notes are the hand-overs that are told for the first time, the oldest first.
+func (p *page) notes() []mail.Note {
+	notes := slices.Clone(p.waiting)
+	if n := p.handover.note; n != nil {
+		notes = append(notes, *n)
+	}
+	slices.SortStableFunc(notes, func(a, b mail.Note) int { return a.Date.Compare(b.Date) })
+	return notes
+}
+
+// isLeft reports whether every note is of nobody that gt knows of: a person's.
+func (p *page) isLeft() bool {
+	notes := p.notes()
+	return len(notes) > 0 && !slices.ContainsFunc(notes, func(n mail.Note) bool { return n.Session != "" }) && p.handover.kind != brought
+}
+
+// olderNote is how much of a note is told where a later one follows.
+const olderNote = 1500
+
+// noteSections are the hand-overs that are told for the first time: the oldest first,
+// the latest in full.
+func (p *page) noteSections() []section {
+	var sections []section
+	notes := p.notes()
+	for i, n := range notes {
+		title := "The note from your predecessor"
+		if n.Session == "" && p.handover.kind != brought {
+			title = "The note"
+		}
+		s := p.noteSection(title, n)
+		if i < len(notes)-1 {
+			s.most = olderNote
+		}
+		sections = append(sections, s)
+	}
+	return sections
+}
+
 func (p *page) afterCrash() []section {
-	head := "# Crash recovery: the session before you died without a word"
-	if p.predecessor.how == session.Killed {
-		head = "# Crash recovery: the session before you was ended from outside, its terminal closed or its process killed"
-	}
-	banner := head + "\n\n" +
-		"Nothing was handed over. What follows was saved while it worked; its last minutes may be missing."
-	todo := "First compare this with what is there: `git status`, `git diff`, `git log -3`. Where they disagree, the files are right. Then go on with its task from the last step that is certainly done, unless you are asked for something else."
+	notes := p.notes()
 	sections := []section{
-		{body: banner + "\n\n" + p.who() + p.company()},
-		{title: "What to do now", body: todo},
+		{body: p.crashBanner(len(notes)) + "\n\n" + p.who() + p.company()},
+		{title: "What to do now", body: p.crashTodo(len(notes))},
 	}
+	if len(notes) > 0 && p.tellsTask() {
+		// The notes stand before the rest of it.
+		last := brief.Brief{Session: p.tail}.LastRequest()
+		sections = append(sections, section{title: "What it was asked last", most: olderNote}.frame("the person", p.words(p.env.Redact(last))))
+	}
+	sections = append(sections, p.noteSections()...)
 	if p.tellsTask() {
+		title := "What it was doing"
+		if p.atRest {
+			title = "What it had done"
+		}
 		sections = append(sections, section{
-			title: "What it was doing",
-			all:   "`gt-seance show " + string(p.crashed.ID) + "`",
+			title: title,
+			all:   p.gt("seance show " + string(p.crashed.ID)),
 		}.frame("the session before you", p.words(brief.Brief{
 			Session: p.tail, Commits: p.commits, Thread: p.thread,
 		}.Clean(p.env.Redact).Text())))
@@ -231,37 +353,106 @@ func (p *page) afterCrash() []section {
 	return append(sections, p.rest()...)
 }
 
-func (p *page) withWork() []section {
-	banner := "# Work is hooked to you: start on it now\n\n" + p.who() + p.company()
-	todo := "Say in one line what you start on, and do it. It was given to you on purpose: do not ask whether to begin, do not look for other work first. When it is finished: " + p.finish() + "."
-	return append([]section{{body: banner}, {title: "What to do now", body: todo}}, p.rest()...)
-}
-
-// finish is what closes the hooked work.
-func (p *page) finish() string {
-	var notes []mail.Note
-	for _, n := range p.hooked {
-		if n.Type != mail.Handoff {
-			notes = append(notes, n)
-		}
+// crashBanner says what happened.
+func (p *page) crashBanner(notes int) string {
+	head, said := "# Crash recovery: ", ""
+	switch {
+	case p.crashed == nil:
+		return head + "a checkpoint was left here\n\n" +
+			"It was saved for whoever comes next, and no session has taken it up yet."
+	case p.how == session.Killed && p.atRest:
+		head += "the session before you was ended from outside while it waited for the person"
+	case p.how == session.Killed:
+		head += "the session before you was ended from outside, its terminal closed or its process killed"
+	case p.atRest:
+		head += "the session before you died while it waited for the person"
+	default:
+		head += "the session before you died without a word"
+	}
+	if p.atRest {
+		said = "It had answered what it was asked last."
+	} else {
+		said = "What follows was saved while it worked; its last minutes may be missing."
 	}
 	switch {
-	case len(notes) == 1 && len(p.work) == 0:
-		return "`gt-mail done " + notes[0].ID + "`"
-	case len(notes) == 0 && len(p.work) == 1:
+	case notes == 0 && p.handover.marker != nil:
+		head += "; and a session handed over"
+	case notes == 0:
+		said = "Nothing was handed over. " + said
+	case p.handover.owner != nil && p.handover.owner.ID == p.crashed.ID:
+		head += "; it had handed over before"
+	case notes == 1:
+		head += "; and a note waits for you"
+	default:
+		head += "; and notes wait for you"
+	}
+	return head + "\n\n" + said
+}
+
+// crashTodo says what to do after a crash.
+func (p *page) crashTodo(notes int) string {
+	compare := "First compare this with the files. Where they disagree, the files are right."
+	if p.inGit {
+		compare = "First compare this with what is there: " + p.git("", "status", "diff", "log -3") + ". Where they disagree, the files are right."
+	}
+	ask := "If something is the person's to decide, ask and wait for the answer."
+	switch works := len(p.hooked) + len(p.work); {
+	case notes > 0 && p.atRest:
+		return compare + " Then take the work up where the note leaves it.\n" + first + ask
+	case notes > 0:
+		return compare + " Then go on with what the session before you was asked last and with what the note says; where both are about the same, the later counts.\n" + first + ask
+	case p.atRest && works > 0:
+		return compare + " Its last turn was finished; then start on the work that is " + p.given() + " to you.\n" + first + ask
+	case p.atRest:
+		return "Its last turn was finished, so there is nothing to go on with: wait for what the person asks. What it had said and done stands below; where the files disagree, the files are right."
+	case p.crashed == nil:
+		return compare + " Then go on from it if that is what you are asked to do; if nothing is asked, say in a line what it is about and wait for instructions."
+	}
+	return compare + " Then go on with its task from the last step that is certainly done.\n" + first + ask
+}
+
+func (p *page) withWork() []section {
+	banner := "# Work is " + p.given() + " to you: start on it now\n\n" + p.who() + p.company()
+	todo := "Say in one line what you start on, and do it. It was given to you on purpose: do not ask whether to begin, do not look for other work first. When it is finished: " + p.finish() + ".\n" +
+		first + "If the work leaves a question to the person, ask it and wait for the answer."
+	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
+	return append(append(sections, p.noteSections()...), p.rest()...)
+}
+
+// withWorkOfAnother is for a session of a name that another, which lives, has too: the
+// work that is given to the name is that one's.
+func (p *page) withWorkOfAnother() []section {
+	banner := "# The work here is another session's\n\n" + p.who() + p.company()
+	todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked, and until then wait for instructions."
+	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
+	return append(append(sections, p.noteSections()...), p.rest()...)
+}
+
+// finish is what closes the given work.
+func (p *page) finish() string {
+	switch {
+	case len(p.hooked) == 1 && len(p.work) == 0:
+		return p.gt("mail done " + p.hooked[0].ID)
+	case len(p.hooked) == 0 && len(p.work) == 1:
 		return "`bd close " + p.issue(p.work[0]) + "`"
 	}
-	return "`gt-mail done ID`, with the id that `gt-mail inbox` shows"
+	return p.gt("mail done ID") + ", with the id that " + p.gt("mail inbox") + " shows"
 }
 
 func (p *page) ordinary() []section {
 	text := p.who() + p.company()
-	text += "\nNothing was handed over and no work is hooked to you: wait for instructions."
+	text += "\nNothing was handed over and no work is " + p.given() + " to you: do what you are asked, and until then wait for instructions."
 	if p.predecessor.how == session.Done {
-		text += "\nThe conversation before this one was cleared on purpose. Where it stood, should it be asked for: `gt-checkpoint read`, `gt-seance show " + string(p.predecessor.ID) + "`."
+		text += "\nThe conversation before this one was cleared on purpose. Where it stood, should it be asked for: " +
+			p.gt("checkpoint read") + ", " + p.gt("seance show "+string(p.predecessor.ID)) + "."
 	}
-	text += "\nBefore you stop with work unfinished, or when your context runs full, hand over to a fresh session:" +
-		"\n`gt-handoff -s SUBJECT -m 'what is done, what is next, what to watch out for'`"
+	handOver := p.gt("handoff -s SUBJECT -m 'what is done, what is next, what to watch out for'")
+	if p.session.TmuxPane != "" {
+		text += "\nWhen your context runs full in the middle of a task, hand over to a fresh session, which takes your place here: " + handOver
+	} else {
+		text += "\nWhen your context runs full in the middle of a task, save what the session after you has to know: " + handOver
+	}
+	text += "\nIf you have a question, ask it and wait for the answer: that is no reason to hand over."
 	sections := []section{{body: text}}
 	if p.predecessor.how == session.Done {
 		sections = append(sections, p.lasting())
@@ -276,41 +467,44 @@ func (p *page) tellsTask() bool { return p.crashed != nil && len(p.tail.Requests
 func (p *page) company() string {
 	text := ""
 	if len(p.others) > 0 {
-		text += "\nAnother live session works in this folder under the same name. Do not edit the files that it is at; `gt-seance list` shows it."
+		text += "\nAnother live session works in this folder under the same name. Do not edit the files that it is at; " + p.gt("seance list") + " shows it."
 	}
 	switch {
 	case p.unread == 1:
-		text += "\n1 unread note waits: `gt-mail inbox`."
+		text += "\n1 unread note waits: " + p.gt("mail inbox") + "."
 	case p.unread > 1:
-		text += fmt.Sprintf("\n%d unread notes wait: `gt-mail inbox`.", p.unread)
+		text += fmt.Sprintf("\n%d unread notes wait: %s.", p.unread, p.gt("mail inbox"))
 	}
 	return text
 }
 
-// rest is what follows in every full text: checkpoint, hooked work, role.
+// rest is what follows in every full text: checkpoint, given work, role.
 func (p *page) rest() []section {
 	var sections []section
 	if p.checkpoint != nil {
 		sections = append(sections, section{
-			title: "Checkpoint", all: "`gt-checkpoint read`",
+			title: "Checkpoint", all: p.gt("checkpoint read"),
 		}.frame("the checkpoint", p.words(p.checkpoint.Text())))
+	}
+	title := "Given work"
+	if !p.home.Town.Personal {
+		title = "Hooked work"
 	}
 	for _, w := range p.work {
 		sections = append(sections, section{
-			title: "Hooked work: " + p.issue(w) + " " + p.env.Quoted(w.Title),
+			title: title + ": " + p.issue(w) + " " + p.env.Quoted(w.Title),
 			all:   "`bd show " + p.issue(w) + "`",
 		}.frame("the issue", p.words(w.Description)))
 	}
-	for _, n := range p.hooked {
-		title := "Hooked work"
-		if n.Type == mail.Handoff {
-			title = "What was noted earlier"
-			if p.tellsTask() && n.Session == string(p.crashed.ID) {
-				// What it saved of itself; its transcript has said more by now.
-				sections = append(sections, section{body: "It had saved a note before a compaction: `gt-mail read " + n.ID + "`."})
-				continue
-			}
+	for _, n := range p.noted {
+		if p.tellsTask() && n.Session == string(p.crashed.ID) {
+			// What it saved of itself; its transcript has said more by now.
+			sections = append(sections, section{body: "It had saved a note before a compaction: " + p.gt("mail read "+n.ID) + "."})
+			continue
 		}
+		sections = append(sections, p.noteSection("What was noted earlier", n))
+	}
+	for _, n := range p.hooked {
 		sections = append(sections, p.noteSection(title, n))
 	}
 	return append(sections, p.role)
@@ -323,9 +517,12 @@ func (p *page) noteSection(title string, n mail.Note) section {
 	if strings.TrimSpace(words) == "" {
 		words = "(no words)"
 	}
+	if !n.Date.IsZero() {
+		title += ", " + n.Date.UTC().Format("2006-01-02 15:04 MST")
+	}
 	return section{
 		title: title + ": " + p.env.Quoted(n.Subject),
-		all:   "`gt-mail read " + n.ID + "`",
+		all:   p.gt("mail read " + n.ID),
 	}.frame(p.line(n.From), words)
 }
 

@@ -89,7 +89,7 @@ func (b Brief) Subject() string {
 		s = b.Session.Title
 	}
 	if s == "" {
-		s = b.lastRequest()
+		s = b.LastRequest()
 	}
 	if s == "" {
 		return NoSubject
@@ -111,7 +111,7 @@ func (b Brief) Text() string {
 		parts = append(parts, body)
 	}
 	s := b.Session
-	last, first := b.lastRequest(), s.First.Text
+	last, first := b.LastRequest(), s.First.Text
 	answer := summary.Cut(s.Answer, lastAnswer)
 	add("", b.Message)
 	origin := b.origin()
@@ -165,7 +165,7 @@ func (b Brief) Essentials() string {
 		Session: summary.Summary{
 			Standing: s.Standing, Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),
-			Requests: s.Requests[last:], First: summary.Request{Text: b.lastRequest()},
+			Requests: s.Requests[last:], First: summary.Request{Text: b.LastRequest()},
 		},
 	}.Text()
 }
@@ -238,7 +238,8 @@ func (b Brief) todos() []string {
 	return lines
 }
 
-func (b Brief) lastRequest() string {
+// LastRequest is what the person asked for last, replies aside.
+func (b Brief) LastRequest() string {
 	for _, r := range slices.Backward(b.Session.Requests) {
 		if !r.Reply {
 			return r.Text

@@ -23,6 +23,7 @@ type Fold struct {
 	Origin    string    `json:"origin,omitempty"` // the first request, where First is cut
 	Requests  []Request `json:"requests,omitempty"`
 	Answer    string    `json:"answer,omitempty"`
+	Answered  bool      `json:"answered,omitempty"` // the agent's words are the last thing
 	Compacted string    `json:"compacted,omitempty"`
 	// Standing are the standing instructions, the oldest first, and what took some back.
 	Standing []standing.Instruction `json:"standing,omitempty"`
@@ -118,6 +119,7 @@ func (f *Fold) With(clean func(string) string) { f.clean = cleaned(clean) }
 func (f *Fold) Take(e conversation.Entry) bool {
 	switch e.Kind {
 	case conversation.Prompt, conversation.Reply:
+		f.Answered = false
 		f.ask(Request{Text: e.Text, Time: e.Time, Reply: e.Kind == conversation.Reply})
 	case conversation.Answer:
 		f.say(e)
@@ -126,8 +128,10 @@ func (f *Fold) Take(e conversation.Entry) bool {
 		f.Context.Used = 0
 		f.Context.Compactions++
 	case conversation.Call:
+		f.Answered = false
 		f.call(e)
 	case conversation.Result:
+		f.Answered = false
 		f.result(e)
 	case conversation.TokenUsage:
 		f.Usage = e.Usage
@@ -226,9 +230,11 @@ func withoutFirst(all []Request, most int, so func(Request) bool) []Request {
 // say notes what the agent said last in a turn: the texts of one record are one.
 func (f *Fold) say(e conversation.Entry) {
 	text := strings.TrimSpace(e.Text)
-	switch {
-	case text == "":
+	if text == "" {
 		return
+	}
+	f.Answered = !e.Failed
+	switch {
 	case e.Failed: // the client says it in the agent's place
 		f.fail("", "", f.failure(text))
 		return
@@ -426,7 +432,7 @@ func Of(f *Fold) Summary {
 	}
 	s := Summary{
 		Title: cmp.Or(g.Named, g.Generated), CWD: g.CWD, First: g.First, Requests: slices.Clone(g.Requests),
-		Answer: g.Answer, Commands: g.Commands, Compacted: g.Compacted, Standing: standing.Holding(g.Standing),
+		Answer: g.Answer, Answered: g.Answered, Commands: g.Commands, Compacted: g.Compacted, Standing: standing.Holding(g.Standing),
 	}
 	if i := lastPrompt(s.Requests, func(r Request) bool { return r.Answer != "" }); i >= 0 {
 		s.Requests[i].Answer = ""

@@ -34,6 +34,9 @@ type Summary struct {
 	Standing []standing.Instruction `json:"standing,omitempty"`
 	// Answer is the last text of the agent.
 	Answer string `json:"answer,omitempty"`
+	// Answered reports that it is the last thing in the conversation: nothing was asked
+	// and nothing done since, as at the end of a turn.
+	Answered bool `json:"answered,omitempty"`
 	// Todos are the open items of the agent's list, in the list's order, and
 	// Done is how many are finished.
 	Todos []Todo `json:"todos,omitempty"`

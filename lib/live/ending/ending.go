@@ -5,6 +5,7 @@ package ending
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"gt/lib/state/checkpoint"
@@ -61,8 +62,11 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 		return err // who follows it may need what it kept
 	}
 	err = errors.Join(err, checkpoint.Clear(s.Home, r.ID, s.Warn))
-	if r.Note != "" {
-		if uerr := mail.Of(s.Home, s.Home.Identity.Address()).Unhook(r.Note); !errors.Is(uerr, mail.ErrNotFound) {
+	for _, note := range append(slices.Clone(r.Told), r.Note) {
+		if note == "" {
+			continue
+		}
+		if uerr := mail.Of(s.Home, s.Home.Identity.Address()).Unhook(note); !errors.Is(uerr, mail.ErrNotFound) {
 			err = errors.Join(err, uerr)
 		}
 	}

@@ -75,6 +75,7 @@ type Record struct {
 	StepRef    string `json:"step_ref,omitempty"`
 
 	Note    string     `json:"note,omitempty"` // the hand-over note it was given or left for itself
+	Told    []string   `json:"told,omitempty"` // the other hand-over notes that it was given, the oldest first
 	Handoff *Pending   `json:"handoff,omitempty"`
 	Full    bool       `json:"full,omitempty"` // its conversation is as long as its client lets it grow, and was saved for that
 	Hook    *HookDedup `json:"hook,omitempty"`

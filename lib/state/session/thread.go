@@ -37,10 +37,12 @@ type StartParams struct {
 	Host        string
 	Topic       string
 	WorkUnit    string
-	Note        string // the hand-over note that it is given
-	HookKey     string // tells one hook input from the next; "" for none
-	Predecessor ID     // the session whose hand-over it takes up
-	ClearReason string // what its client says at the end of a session that is cleared, where that is not "clear"
+	Note        string   // the hand-over note that it is given
+	Told        []string // the other hand-over notes that it is given
+	HookKey     string   // tells one hook input from the next; "" for none
+	Predecessor ID       // the session whose hand-over it takes up
+	Recovers    ID       // another, which broke off and which it is told of besides
+	ClearReason string   // what its client says at the end of a session that is cleared, where that is not "clear"
 	// Adopted reports that the session began without our notice: it runs
 	// already, and takes nobody's place.
 	Adopted bool
@@ -96,6 +98,13 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 		over = parent.Ended()
 		if parent.ChildID == "" || how == Crash || how == Killed {
 			parent.ChildID = f.ID
+		}
+	}
+	if i := slices.IndexFunc(all, func(r *Record) bool { return r.ID == f.Recovers }); i >= 0 && all[i] != parent {
+		if all[i].ChildID = f.ID; all[i].Ended() {
+			if err := s.Put(all[i], atomicfile.Unsynced); err != nil {
+				return st, err
+			}
 		}
 	}
 	if err := s.closePassed(n); err != nil {
@@ -262,7 +271,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 		Source: f.Source, ChainID: f.ID,
 		TmuxSession: f.TmuxSession, TmuxPane: f.TmuxPane, TmuxServer: f.TmuxServer,
 		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host,
-		StartedAt: now, WorkUnit: f.WorkUnit, Note: f.Note,
+		StartedAt: now, WorkUnit: f.WorkUnit, Note: f.Note, Told: f.Told,
 	}
 	r.SetProcess(f.Process)
 	r.SetServer(f.Server)

@@ -268,12 +268,14 @@ func (n *Node) Handed(above *catalog.Session) string {
 		how, what = "crashed", above.Reason
 	case above.Outcome == session.Killed:
 		how, what = "killed", above.Reason
-	case above.Outcome == session.Handoff || above.Subject != "":
+	case above.Outcome == session.Handoff:
 		how, what = "handed over", above.Subject
-	case n.Source == "clear":
+	case n.Source == "clear": // what it saved before a compaction was for itself
 		how = "cleared"
 	case above.Outcome == session.Done:
 		how, what = "ended", above.Reason
+	case above.Subject != "":
+		how, what = "handed over", above.Subject
 	}
 	if what != "" {
 		how += ": " + what
