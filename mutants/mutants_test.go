@@ -303,6 +303,8 @@ var mutants = []mutant{
 	{"what begins a hand-over with more words is gt's own", "lib/conversation/opening.go", `!begins || !ends ||`, `!begins || ends && false ||`, "./lib/conversation", "TestIsOpening", 0},
 	{"outside a town a hand-over speaks of one", "lib/command/handoff/handover.go", "	case h.home.Town.Personal:\n", "	case false:\n", ".", "TestScripts/handoff_pane", 0},
 	{"a hand-over is not noted in the thread", "lib/command/handoff/save.go", "t.Hand(said)", "_ = said", ".", "TestScripts/flow_thread", 0},
+	{"a note tells once more what is told of the chain", "lib/command/prime/text.go", "p.words(p.own(n))", "p.words(n.Body)", ".", "TestScripts/flow_thread", 0},
+	{"of older messages the end is lost", "lib/state/thread/thread.go", "t.Messages[i].Text = cutMiddle(", "t.Messages[i].Text = cut(", "./lib/state/thread", "TestOlderMessages", 0},
 	{"after a compaction nobody says what holds throughout", "lib/command/prime/text.go", "if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {", "if false {", ".", "TestScripts/flow_thread", 0},
 	{"a record is pruned whose hand-over waits", "lib/state/session/store.go", "if r.Handoff != nil && now.Sub(r.EndedAt) <= keep {", "if false {", "./lib/state/session", "TestPrune", 0},
 	{"what an agent said is kept as it said it", "lib/conversation/summary/fold.go", "text := f.clean(f.spoken)", "text := f.spoken", "./lib/conversation/tail", "TestNoSecretIsKept", 0},

@@ -331,7 +331,7 @@ func (l *line) begin(n int) (*agent, error) {
 
 // handed is what gt types to start the session behind a hand-over.
 func handed(subject string) string {
-	return "[GAS TOWN] ledger <- self • 2026-01-17T01:00 • handoff"
+	return "Handoff: " + subject + ". Go on from the note."
 }
 
 // starts runs the hook of a start and returns what the model is told.

@@ -513,7 +513,7 @@ func (p *page) rest() []section {
 // noteSection frames a note: it is somebody's words, and information, not an
 // order from the user.
 func (p *page) noteSection(title string, n mail.Note) section {
-	words := p.words(n.Body)
+	words := p.words(p.own(n))
 	if strings.TrimSpace(words) == "" {
 		words = "(no words)"
 	}
@@ -524,6 +524,14 @@ func (p *page) noteSection(title string, n mail.Note) section {
 		title: title + ": " + p.env.Quoted(n.Subject),
 		all:   p.gt("mail read " + n.ID),
 	}.frame(p.line(n.From), words)
+}
+
+// own is what a note says that is not told of its chain anyway.
+func (p *page) own(n mail.Note) string {
+	if p.thread != nil && n.Type == mail.Handoff && n.Chain == string(p.thread.ChainID) && p.tellsTask() {
+		return brief.Own(n.Body)
+	}
+	return n.Body
 }
 
 // words is somebody else's text, of several lines.

@@ -116,8 +116,8 @@ func (b Brief) Text() string {
 	add("", b.Message)
 	origin := b.origin()
 	begun := summary.Cut(origin, shortOrigin)
-	add("What the person asked for first", begun)
-	add("What holds throughout, in the person's words", b.standing()...)
+	add(firstAsked, begun)
+	add(throughout, b.standing()...)
 	add("Open to-dos"+done(s.Done), b.todos()...)
 	add("Noted on the way", summary.Cut(b.Noted, maxNoted))
 	asked := summary.Cut(last, lastRequest)
@@ -137,9 +137,9 @@ func (b Brief) Text() string {
 		add("What it began with, in full", summary.Cut(first, fullRequest))
 	}
 	if origin != begun {
-		add("What was asked for first, in full", summary.Cut(origin, fullOrigin))
+		add(firstInFull, summary.Cut(origin, fullOrigin))
 	}
-	add("Handed over before, the latest first", b.messages()...)
+	add(before, b.messages()...)
 	add("Commits of this session", b.commits()...)
 	add("Asked before, and answered", b.turns()...)
 	if answer != s.Answer {
@@ -149,6 +149,35 @@ func (b Brief) Text() string {
 	add("Last commands", commands(s.Commands)...)
 	add("Kept by the last compaction", s.Compacted)
 	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// The titles of what is the chain's and no session's own.
+const (
+	firstAsked  = "What the person asked for first"
+	throughout  = "What holds throughout, in the person's words"
+	firstInFull = "What was asked for first, in full"
+	before      = "Handed over before, the latest first"
+)
+
+// Own returns a brief that was saved without what is the chain's, for who is told that
+// already.
+func Own(text string) string {
+	var own strings.Builder
+	told := false
+	for line := range strings.Lines(text) {
+		if title, ok := strings.CutPrefix(line, "### "); ok {
+			switch strings.TrimSpace(title) {
+			case firstAsked, throughout, firstInFull, before:
+				told = true
+			default:
+				told = false
+			}
+		}
+		if !told {
+			own.WriteString(line)
+		}
+	}
+	return own.String()
 }
 
 // Essentials are the lines that a summary of the conversation must keep: open

@@ -10,6 +10,7 @@ import (
 	"gt/lib/place/git"
 	"gt/lib/state/mail"
 	"gt/lib/state/thread"
+	"gt/lib/text/standing"
 	"gt/lib/text/term"
 )
 
@@ -186,5 +187,24 @@ func TestLastTwoMessages(t *testing.T) {
 				t.Errorf("behind the message %q, %s is told or not:\n%s", message, half, text)
 			}
 		}
+	}
+}
+
+// What is the chain's is told once: a brief that was saved is told without it.
+func TestOwn(t *testing.T) {
+	b := full()
+	b.Thread = &thread.Thread{
+		ChainID:      "c",
+		Request:      thread.Said{Text: "FIRST " + strings.Repeat("long ", 100) + "LAST"},
+		Instructions: []thread.Instruction{{Instruction: standing.Instruction{Text: "RULE", Kind: standing.Never}}},
+		Messages:     []thread.Message{{Subject: "step 1", Text: "HANDED"}},
+	}
+	all := b.Text()
+	b.Thread = nil
+	if got, want := Own(all), b.Text(); strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("it is\n%s\nwant\n%s", got, want)
+	}
+	if text := "a person's own words\n### and a title\nof theirs\n"; Own(text) != text {
+		t.Errorf("what a person wrote is %q", Own(text))
 	}
 }
