@@ -176,7 +176,10 @@ build() {
 	old=$("$bin/gt-hooks" --version 2>/dev/null) || old=
 	mkdir -p "$bin" || die "cannot make '$bin'"
 	stage=$(mktemp -d "$bin/.gt-install.XXXXXX") || die "cannot write to '$bin'"
+	# No hook runs kong or reads TOML, and without calls inlined into them each program
+	# is 90 KB smaller.
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+		-gcflags=github.com/alecthomas/kong=-l -gcflags=github.com/BurntSushi/toml=-l \
 		-ldflags "-s -w -X gt/lib/cli.Version=$version" -o "$stage/" ./cmd/... ||
 		die "the build failed; nothing was installed"
 	chmod 755 "$stage"/*

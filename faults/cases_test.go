@@ -337,6 +337,13 @@ var scenarios = []scenario{
 	{name: "handoff-to", args: append(slices.Clone(handoff), "--to", "next"), env: asOld, prepare: table, next: message},
 	{name: "handoff-to-unhooked", args: append(slices.Clone(handoff), "--to", "plain"), env: asOld, prepare: table, next: message},
 
+	{name: "handoff-cancel", args: []string{"gt-handoff", "--cancel"}, prepare: handed, next: message, again: 1},
+	{name: "mail-done-handoff", args: []string{"gt-mail", "done", "NOTE"}, prepare: func(t *testing.T, w *world) {
+		handed(t, w)
+		_, id, _ := strings.Cut(w.must(t, "", "work", "gt-mail", "inbox", "--json").stdout, `"id":"`)
+		w.vars["NOTE"], _, _ = strings.Cut(id, `"`)
+	}, next: message},
+
 	{name: "handoff-exec", args: []string{"gt-handoff", "--exec", loaded}, env: []string{"TMUX=WORLD/tmp/s,1,0"}, prepare: handed, live: restarted, again: 74},
 
 	{name: "checkpoint-first", args: write, input: stop, prepare: empty},

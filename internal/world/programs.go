@@ -27,7 +27,8 @@ func Programs(root, dir, tag string) error {
 
 // Build builds the programs into the folder dir.
 func Build(root, dir, tag string) error {
-	cmd := exec.Command("go", "build", "-tags", tag, "-ldflags", "-s -w", "-o", dir+"/", "./cmd/...")
+	cmd := exec.Command("go", "build", "-tags", tag, "-ldflags", "-s -w",
+		"-gcflags=github.com/alecthomas/kong=-l", "-gcflags=github.com/BurntSushi/toml=-l", "-o", dir+"/", "./cmd/...")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as install.sh builds them
 	if out, err := cmd.CombinedOutput(); err != nil {

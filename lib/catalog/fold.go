@@ -156,6 +156,8 @@ func (s *Session) take(e *event) {
 		if e.toSession() && p.Kind != session.KindCycle { // which goes on in a new process
 			s.handedOver = e.at
 		}
+	case eventlog.HandoffCancelled:
+		s.Subject, s.Note, s.handedOver = "", "", time.Time{}
 	}
 	s.LastAt = e.at
 }

@@ -30,13 +30,14 @@ of what it knows, then replaces the agent. The successor starts with the note.
   git log -3 | gt-handoff -s 'see the log' -m -
   gt-handoff gastown/witness            hand another agent over
   gt-handoff --to codex                 continue with another agent, in the same pane
+  gt-handoff --cancel                   take back a hand-over that nobody took up yet
   gt-handoff --auto                     save only (the hook before a compaction)
   gt-handoff --print | ssh box gt-prime --handoff -
 
 Outside tmux it saves the note and says what to type.`,
 		Exits: `
 0  saved, and handed over if that was asked for; with --hook always
-1  no such session, role or work; an agent not on PATH, or unable to cycle`,
+1  no such session, role or work; no such hand-over to cancel; an agent not on PATH, or unable to cycle`,
 		Grammar:  &grammar{},
 		FastPath: wired,
 	})
@@ -65,7 +66,7 @@ type grammar struct {
 	cli.Flags
 	Client hook.Flags `embed:""`
 
-	What    *string `arg:"" optional:"" help:"Work to hook first (an id), or the agent to hand over instead of yourself: a tmux session, a role or an address."`
+	What    *string `arg:"" optional:"" help:"Work to hook first (an id), or the agent to hand over instead of yourself: a tmux session, a role or an address; with --cancel, a note."`
 	Subject string  `short:"s" help:"The subject of the note, one line." placeholder:"TEXT"`
 	Message string  `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
 	Collect bool    `short:"c" default:"true" negatable:"" help:"Add what the transcript, git and the inbox say (on by default)."`
@@ -74,6 +75,7 @@ type grammar struct {
 	Cycle   bool   `help:"Continue the same conversation in a new process." xor:"how"`
 	To      string `help:"The agent that takes over: claude, codex, gemini, ... (default: the one that the town names for the role, or the one that runs now)." placeholder:"AGENT"`
 	Reason  string `help:"Why; 'compaction' makes the next start a brief one." placeholder:"WORD"`
+	Cancel  bool   `help:"Take back the hand-over that waits; of several, the one whose note is named." xor:"how"`
 	Print   bool   `help:"Write the note to standard output, and change nothing." xor:"how"`
 	DryRun  bool   `help:"Print what would be done, and change nothing."`
 	Restart bool   `name:"restart-command" help:"Print the command that starts the successor, quoted for a shell, and change nothing." xor:"how"`
@@ -90,6 +92,9 @@ type grammar struct {
 func (g *grammar) Validate() error {
 	if g.What != nil && strings.TrimSpace(*g.What) == "" {
 		return cli.Failf(cli.Usage, "the argument is empty; without one, this session is handed over")
+	}
+	if g.Cancel && (g.To != "" || g.Subject != "" || g.Message != "" || g.Client.Hook) {
+		return cli.Failf(cli.Usage, "--cancel takes a hand-over back, and writes none: it can be combined only with --dry-run and a note")
 	}
 	if g.To != "" && (g.Auto || g.Cycle) {
 		return cli.Failf(cli.Usage, "--to is for a hand-over: with --auto no agent takes over, and --cycle continues the same conversation")
@@ -113,6 +118,9 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	if g.Finish != "" {
 		return g.finish(env, call)
+	}
+	if g.Cancel {
+		return g.cancel(env, call)
 	}
 	if done, err := g.deferPolecat(env, call.Home.Identity); done {
 		return err

@@ -1,7 +1,6 @@
 package handoff
 
 import (
-	"slices"
 	"time"
 
 	"gt/lib/log/eventlog"
@@ -143,16 +142,13 @@ func (h handover) log(record *session.Record, note mail.Note, now time.Time) {
 // was killed before it came to note: it names us, and no record owns it. The
 // new one takes its place, or a second start would be told of the same note.
 func (h handover) unclaimed(from string) string {
-	markers, _ := marker.List(h.home) // what cannot be read is not taken for ours
+	records, err := h.store.All()
+	if err != nil {
+		return ""
+	}
+	markers, _ := marker.Unowned(h.home, records) // what cannot be read is not taken for ours
 	for _, m := range markers {
-		if m.From != from {
-			continue
-		}
-		records, err := h.store.All()
-		owned := slices.ContainsFunc(records, func(r *session.Record) bool {
-			return r.Handoff != nil && r.Handoff.Marker == m.Name
-		})
-		if err == nil && !owned {
+		if m.From == from {
 			return m.Name
 		}
 	}

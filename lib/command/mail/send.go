@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/registry"
@@ -14,6 +15,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
+	"gt/lib/state/waiting"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -202,9 +204,51 @@ type done struct {
 	JSON bool   `name:"json" help:"Print the note as one JSON object."`
 }
 
-// Run closes a note.
+// Run closes a note. A hand-over that waits is taken back with its note.
 func (c *done) Run(env *cli.Env) error {
-	return self(env).change(env, c.ID, c.JSON, mail.Box.DoneWith, "done")
+	me := self(env)
+	n, err := me.box.Get(c.ID)
+	if err != nil {
+		return unfound(err)
+	}
+	if n.Type == mail.Handoff {
+		if cancelled, err := me.cancel(env, n); err != nil {
+			return err
+		} else if cancelled {
+			if n, err = me.box.Get(n.ID); err != nil {
+				return unfound(err)
+			}
+			return say(env, c.JSON, n, "done, and its hand-over is cancelled: %s", strings.TrimSpace(n.Subject))
+		}
+	}
+	return me.change(env, n.ID, c.JSON, mail.Box.DoneWith, "done")
+}
+
+// cancelWait is how long closing a note waits for others that work in the same home.
+const cancelWait = 5 * time.Second
+
+// cancel takes back the hand-over that a note is of, if it still waits.
+func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
+	lock, err := a.home.LockWithin(cancelWait)
+	if err != nil {
+		return false, err
+	}
+	defer lock.Unlock()
+	warn := func(err error) {
+		if err != nil {
+			env.Warn("%v", err)
+		}
+	}
+	all, err := waiting.In(a.home, warn)
+	if err != nil {
+		return false, err
+	}
+	for _, w := range all {
+		if w.Note.ID == n.ID {
+			return true, w.Cancel(a.home, env.Now(), warn)
+		}
+	}
+	return false, nil
 }
 
 // change changes the flags of a note and prints its new status.

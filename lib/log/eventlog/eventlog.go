@@ -34,14 +34,16 @@ const (
 	SessionResume = "session_resume" // a session that had ended, or lost its process, continues
 	SessionEnd    = "session_end"
 	Handoff       = "handoff"
-	HookError     = "hook_error" // a hook failed and did not tell its agent
+	// HandoffCancelled is a hand-over that was taken back before anybody took it up.
+	HandoffCancelled = "handoff_cancelled"
+	HookError        = "hook_error" // a hook failed and did not tell its agent
 )
 
 // Lifecycle reports whether events of a type are about the life cycle of a session: its
 // start, its place in a chain or its outcome.
 func Lifecycle(kind string) bool {
 	switch kind {
-	case SessionStart, SessionResume, SessionEnd, Handoff:
+	case SessionStart, SessionResume, SessionEnd, Handoff, HandoffCancelled:
 		return true
 	}
 	return false

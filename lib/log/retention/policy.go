@@ -123,7 +123,7 @@ const (
 
 var curves = map[string]Curve{
 	"patrol_*": Rapid, "polecat_checked": Rapid, "polecat_nudged": Rapid, "heartbeat": Rapid, "ping": Rapid,
-	"session_start": Steady, "session_resume": Steady, "session_end": Steady, "nudge": Steady, "handoff": Steady,
+	"session_start": Steady, "session_resume": Steady, "session_end": Steady, "nudge": Steady, "handoff": Steady, "handoff_cancelled": Steady,
 	"hook": Slow, "unhook": Slow, "sling": Slow, "done": Slow,
 	"hook_error": Slow, "error": Slow, "recovery": Slow, "escalation": Slow,
 	"mail": Flat, "session_death": Flat, "mass_death": Flat, "merge_*": Flat,

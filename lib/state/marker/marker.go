@@ -131,6 +131,15 @@ func List(h home.Home) ([]Marker, error) {
 	return found, failed
 }
 
+// Unowned returns the markers of the home's own that no session of it is known to have
+// left: a person's, and one whose hand-over was killed before it came to note it.
+func Unowned(h home.Home, records []*session.Record) ([]Marker, error) {
+	all, err := List(h)
+	return slices.DeleteFunc(all, func(m Marker) bool {
+		return m.Claimed || slices.ContainsFunc(records, func(r *session.Record) bool { return r.Handoff != nil && r.Handoff.Marker == m.Name })
+	}), err
+}
+
 // Remove takes the marker away: its text was delivered. What others see of it goes
 // first, or it would be taken for another program's.
 func (m Marker) Remove(h home.Home) error {

@@ -186,6 +186,53 @@ func Waits(h home.Home, id session.ID) bool {
 	return err == nil
 }
 
+// Asked reports whether a hand-over is asked for that was not served yet, and its subject.
+func Asked(h home.Home, id session.ID) (subject string, asked bool) {
+	own, _ := read(copyOf(h, id))
+	theirs, _, _ := place.RequestOf(h.Dir, string(id)).Read()
+	for line := range bytes.Lines(append(own, theirs...)) {
+		var i Item
+		if json.Unmarshal(line, &i) == nil && i.Kind == Handoff {
+			subject, asked = i.Subject, true
+		}
+	}
+	return subject, asked
+}
+
+// Withdraw removes the hand-overs from what a session asks for. The caller holds the
+// home's lock, where the sandbox lets it.
+func Withdraw(h home.Home, id session.ID) error {
+	without := func(data []byte) (rest []byte) {
+		for line := range bytes.Lines(data) {
+			var i Item
+			if json.Unmarshal(line, &i) != nil || i.Kind != Handoff {
+				rest = append(rest, line...)
+			}
+		}
+		return rest
+	}
+	r := place.RequestOf(h.Dir, string(id))
+	theirs, _, err := r.Read()
+	if err == nil {
+		if rest := without(theirs); len(rest) == 0 {
+			err = r.Remove()
+		} else if len(rest) < len(theirs) {
+			err = r.Write(rest)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	own, err := read(copyOf(h, id))
+	if rest := without(own); err == nil && len(rest) < len(own) {
+		if len(rest) == 0 {
+			return atomicfile.Remove(copyOf(h, id))
+		}
+		return atomicfile.Write(copyOf(h, id), rest, atomicfile.Synced)
+	}
+	return err
+}
+
 // Asks reports whether there may be a request in the project. It is one look.
 func Asks(h home.Home, id session.ID) bool {
 	return place.RequestOf(h.Dir, string(id)).Exists()

@@ -78,6 +78,33 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// A hand-over that was asked for is taken back alone, whether a hook has taken it over
+// or not.
+func TestWithdraw(t *testing.T) {
+	h, _ := world(t)
+	a, b := line(Note), line(Handoff)
+	forge(t, h, a+b)
+	if subject, ok := Asked(h, "s1"); !ok || subject != "x" {
+		t.Errorf("%q, %v", subject, ok)
+	}
+	if err := Withdraw(h, "s1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := Asked(h, "s1"); ok || !Asks(h, "s1") {
+		t.Error("the note went along, or the hand-over stayed")
+	}
+	forge(t, h, b)
+	if _, err := Take(h, "s1", shows(b)); err != nil || !Waits(h, "s1") {
+		t.Fatal(err)
+	}
+	if err := Withdraw(h, "s1"); err != nil || Waits(h, "s1") {
+		t.Error("it still waits", err)
+	}
+	if err := Withdraw(h, "s1"); err != nil {
+		t.Error(err)
+	}
+}
+
 // What is older than the turn, by the file's date or by its own, is not taken over.
 func TestTakeOfAnOlderTurn(t *testing.T) {
 	h, _ := world(t)

@@ -199,6 +199,11 @@ func (t *Thread) Hand(m Message) {
 	}
 }
 
+// TakeBack removes what the note handed over.
+func (t *Thread) TakeBack(note string) {
+	t.Messages = slices.DeleteFunc(t.Messages, func(m Message) bool { return m.Note == note })
+}
+
 // Cleaned returns a thread of which every text has gone through clean: secrets are known
 // now that may not have been when it was written.
 func (t *Thread) Cleaned(clean func(string) string) *Thread {

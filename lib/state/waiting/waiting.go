@@ -1,0 +1,172 @@
+// Package waiting knows the hand-overs of a home that nobody has taken up yet, and takes
+// one back.
+package waiting
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"gt/lib/log/eventlog"
+	"gt/lib/place/home"
+	"gt/lib/state/mail"
+	"gt/lib/state/marker"
+	"gt/lib/state/request"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+	"gt/lib/sys/atomicfile"
+)
+
+// Handover is one that the next session to start would be told of.
+type Handover struct {
+	Note   mail.Note       // without its body; without an ID where there is no note
+	Record *session.Record // of the session that left it, nil where that is not known
+	// Asked reports that it is only asked for, from inside a sandbox, and is done when
+	// the turn ends.
+	Asked bool
+}
+
+// In returns the hand-overs that wait in a home. Who is to take one back holds the
+// home's lock.
+func In(h home.Home, warn func(error)) ([]Handover, error) {
+	records, err := session.Store{Home: h, Warn: warn}.All()
+	if err != nil {
+		return nil, err
+	}
+	box := mail.Of(h, h.Identity.Address())
+	hooked, err := box.Hooked()
+	if err != nil {
+		return nil, err
+	}
+	var found []Handover
+	find := func(id session.ID) *session.Record {
+		if i := slices.IndexFunc(records, func(r *session.Record) bool { return r.ID == id }); i >= 0 {
+			return records[i]
+		}
+		return nil
+	}
+	for _, r := range records {
+		if subject, ok := request.Asked(h, r.ID); ok && !r.Ended() {
+			found = append(found, Handover{Record: r, Asked: true, Note: mail.Note{Subject: subject}})
+		}
+		p := r.Handoff
+		if p == nil || p.Kind != session.KindHandoff {
+			continue
+		}
+		if by := find(p.TakenBy); by != nil && by.Live() {
+			continue // who is being told of it
+		}
+		note, err := box.Get(p.Note)
+		if err != nil && !errors.Is(err, mail.ErrNotFound) {
+			warn(err)
+		}
+		note.Body = ""
+		found = append(found, Handover{Note: note, Record: r})
+	}
+	// A person's, and what a hand-over left that was killed: gt-prime tells of it where
+	// nobody else will (isAbandoned).
+	unowned := 0
+	for _, n := range hooked {
+		if n.Type != mail.Handoff || n.Seen || slices.ContainsFunc(records, func(r *session.Record) bool { return r.Handoff != nil && r.Handoff.Note == n.ID }) {
+			continue
+		}
+		if r := find(session.ID(n.Session)); r == nil || r.Handoff == nil && !r.Live() {
+			found = append(found, Handover{Note: n})
+			unowned++
+		}
+	}
+	markers, err := marker.Unowned(h, records)
+	for range len(markers) - unowned {
+		found = append(found, Handover{})
+	}
+	return found, err
+}
+
+// Cancel takes a hand-over back: nobody is told of it any more. Its note stays, as one
+// that is done. The caller holds the home's lock. Killed, it leaves a hand-over that
+// waits or one that is taken back; which, In tells.
+func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
+	store := session.Store{Home: h, Warn: warn}
+	if w.Asked {
+		return request.Withdraw(h, w.Record.ID)
+	}
+	if w.Note.ID != "" {
+		err := mail.Of(h, h.Identity.Address()).DoneWith(w.Note.ID)
+		if err != nil && !errors.Is(err, mail.ErrNotFound) {
+			return err
+		}
+	}
+	chain := session.ID(w.Note.Chain)
+	if w.Record != nil {
+		chain = w.Record.Chain()
+	}
+	if w.Note.ID != "" && chain != "" {
+		_, err := thread.Update(h.Town.State, chain, atomicfile.Synced, warn, func(t *thread.Thread) { t.TakeBack(w.Note.ID) })
+		if err != nil {
+			return err
+		}
+	}
+	w.log(h, now, warn)
+	if err := w.dropMarker(h, store, warn); err != nil || w.Record == nil {
+		return err
+	}
+	r, err := store.Get(w.Record.ID)
+	if err != nil || r == nil || r.Handoff == nil || r.Handoff.Note != w.Record.Handoff.Note {
+		return err
+	}
+	r.Handoff = nil
+	return store.Put(r, atomicfile.Synced)
+}
+
+// log tells of it once, also where the one before was killed behind this.
+func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
+	payload := struct {
+		SessionID session.ID `json:"session_id,omitempty"`
+		Note      string     `json:"note,omitempty"`
+		Subject   string     `json:"subject,omitempty"`
+	}{Note: w.Note.ID, Subject: w.Note.Subject}
+	log := eventlog.Log(h.Town.Events())
+	if w.Record != nil {
+		payload.SessionID = w.Record.ID
+		if log.Last(string(w.Record.ID), eventlog.Handoff, eventlog.HandoffCancelled).Type == eventlog.HandoffCancelled {
+			return
+		}
+	}
+	warn(log.AppendOr(eventlog.Log(h.Town.Spare()), warn, now, eventlog.HandoffCancelled, h.Identity.Address(), payload))
+}
+
+// dropMarker removes the hand-over's marker. One that nobody is known to have left goes
+// with any note of which the same holds.
+func (w Handover) dropMarker(h home.Home, store session.Store, warn func(error)) error {
+	if w.Record != nil {
+		all, err := marker.List(h)
+		for _, m := range all {
+			if w.Record.Handoff != nil && m.Name == w.Record.Handoff.Marker && !m.Claimed {
+				return m.Remove(h)
+			}
+		}
+		return err
+	}
+	records, err := store.All()
+	if err != nil {
+		return err
+	}
+	markers, err := marker.Unowned(h, records)
+	if err != nil || len(markers) == 0 {
+		return err
+	}
+	left, err := In(h, warn)
+	if err != nil {
+		return err
+	}
+	notes := 0
+	for _, w := range left {
+		if w.Record == nil && w.Note.ID != "" {
+			notes++
+		}
+	}
+	if len(markers) > notes {
+		return markers[0].Remove(h)
+	}
+	return nil
+}
