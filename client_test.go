@@ -25,7 +25,8 @@ import (
 //
 //	client key=value... -- command [arg...]
 //	    a client that runs one command and is gone. The pairs become the JSON
-//	    on the command's standard input; without any, the input is empty.
+//	    on the command's standard input, key:=value with a value that is JSON;
+//	    without any, the input is empty.
 //	client -serve NAME
 //	    a client that lives on; run it in the background.
 //	client -at NAME [key=value...] -- command [arg...]
@@ -107,6 +108,10 @@ func runClient(args []string) error {
 			break
 		}
 		key, value, _ := strings.Cut(arg, "=")
+		if name, isJSON := strings.CutSuffix(key, ":"); isJSON {
+			input[name] = json.RawMessage(value)
+			continue
+		}
 		input[key] = value
 	}
 	if len(j.Args) == 0 {

@@ -58,6 +58,13 @@ type Registry interface {
 	Running(store string, each func(id session.ID, pid int, start, status string)) error
 }
 
+// Teams is a Reader whose client keeps which agents work for a session.
+type Teams interface {
+	// Team returns the name of the team that the conversation's session leads, and then a
+	// line for each agent of it; nil where it leads none.
+	Team(f File) []string
+}
+
 // PlainText is a Reader of files of a record a line, in which a conversation's
 // words stand as an encoder of JSON writes them: each run of characters without
 // blanks that no encoder escapes, in an entry's text, stands in the entry's own

@@ -17,6 +17,8 @@ const (
 	AgentID
 	ParentAgentID // the session, where SessionID is the subagent's own id
 	LastAnswer
+	Background // what still runs at the end of a turn, as JSON
+	Crons      // what will wake the session later, as JSON
 	Mode
 	ToolInput  // what a tool was called with, as JSON
 	ToolOutput // what it gave, as JSON

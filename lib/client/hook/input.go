@@ -53,7 +53,8 @@ type Input struct {
 	LastAnswer string // Stop: last_assistant_message
 	Mode       string // what the agent may do without asking, in the client's own word
 
-	asked, answered string // PostToolUse: what the tool was called with, and gave, as JSON
+	background, crons string // Stop: what runs and what will wake the session, as JSON
+	asked, answered   string // PostToolUse: what the tool was called with, and gave, as JSON
 
 	// Key tells this input from any other; empty where there was none, or a
 	// long one.
@@ -251,6 +252,10 @@ func parse(data []byte) (in Input, at string) {
 		field := registry.Field(key.Str)
 		switch field {
 		case contract.NoField:
+		case contract.Background:
+			in.background = value.Raw
+		case contract.Crons:
+			in.crons = value.Raw
 		case contract.ToolInput:
 			in.asked = value.Raw
 		case contract.ToolOutput:

@@ -9,11 +9,14 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/client/contract"
 	"gt/lib/client/hook"
+	"gt/lib/client/readers"
 	"gt/lib/client/recorded"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
 	"gt/lib/state/activity"
+	"gt/lib/state/thread"
+	"gt/lib/text/term"
 )
 
 // advance reads what the turn has added to the conversation, so that a start after a
@@ -41,11 +44,28 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 		return nil // nothing was said yet
 	}
 	if fold != nil {
-		_, failed := tail.Carry(call.Home, r, fold, env.Now(), call.Store.Warn)
+		_, failed := tail.Carry(call.Home, r, fold, beside(env, call, c.File), env.Now(), call.Store.Warn)
 		err = errors.Join(err, failed, measure(call, fold, share))
 	}
 	return err
 }
+
+// beside is what works beside the session, as the client says it.
+func beside(env *cli.Env, call *hook.Invocation, f conversation.File) *thread.Beside {
+	b := &thread.Beside{Session: call.ID, Running: call.Input.Running()}
+	if r, ok := readers.Of(f.Client).(conversation.Teams); ok {
+		b.Team = r.Team(f)
+	}
+	for _, all := range [][]string{b.Running, b.Team} {
+		for i, line := range all {
+			all[i] = term.Cut(term.OneLine(term.Clean(env.Redact(line))), maxBeside)
+		}
+	}
+	return b
+}
+
+// maxBeside bounds one of what works beside a session, in characters.
+const maxBeside = 200
 
 // measure leaves how full the context is for the hook of the next prompt.
 func measure(call *hook.Invocation, fold *summary.Fold, share int) error {

@@ -16,6 +16,7 @@ import (
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
+	"gt/lib/state/session"
 	"gt/lib/state/thread"
 )
 
@@ -38,7 +39,7 @@ func (h handover) compose(message, work string) draft {
 	asked := cli.Go(func() { // git takes longest; the rest is read meanwhile
 		d.state, failed = git.Status(h.home.Dir, gitWait)
 	})
-	b := brief.Brief{Message: message}
+	b := brief.Brief{Message: message, LivesOn: h.kind == session.KindAuto}
 	if h.collect {
 		h.gather(&b)
 	}
@@ -134,7 +135,7 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	var carried *thread.Thread
 	if keeps {
 		var failed error
-		if carried, failed = tail.Carry(h.home, h.record, fold, h.env.Now(), h.warn); !denied || !request.Denied(failed) {
+		if carried, failed = tail.Carry(h.home, h.record, fold, nil, h.env.Now(), h.warn); !denied || !request.Denied(failed) {
 			err = errors.Join(err, failed)
 		}
 	}

@@ -220,7 +220,20 @@ func (p *page) continuing() []section {
 	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
 		sections = append(sections, p.lasting())
 	}
+	if p.conversation == compacted {
+		sections = append(sections, p.beside())
+	}
 	return sections
+}
+
+// beside is what works beside a session that was compacted, and what it has forgotten.
+func (p *page) beside() section {
+	if p.thread == nil || p.thread.Beside == nil {
+		return section{}
+	}
+	t := &thread.Thread{Beside: p.thread.Beside}
+	return section{title: "What works for you"}.
+		frame("the conversation", p.words(brief.Brief{Thread: t, LivesOn: true}.Clean(p.env.Redact).Text()))
 }
 
 // lasting is what a chain knows that a compaction, a /clear or a resume must not lose:

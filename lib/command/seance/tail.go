@@ -52,7 +52,7 @@ func (c *ending) Run(env *cli.Env) error {
 		err = nil
 	}
 	if err == nil && c.Update {
-		if _, err := tail.Carry(h, r, fold, env.Now(), func(err error) { env.Warn("%v", err) }); err != nil {
+		if _, err := tail.Carry(h, r, fold, nil, env.Now(), func(err error) { env.Warn("%v", err) }); err != nil {
 			env.Warn("%v", err)
 		}
 	}

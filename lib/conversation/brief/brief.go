@@ -27,6 +27,8 @@ type Brief struct {
 	Hooked  []mail.Note
 	Unread  []mail.Note
 	More    int // unread notes besides these
+	// LivesOn reports that the session itself is told, and that its process goes on.
+	LivesOn bool
 }
 
 // Clean returns the brief with all that is not from the transcript, which was
@@ -120,6 +122,15 @@ func (b Brief) Text() string {
 	add(throughout, b.standing()...)
 	add("Open to-dos"+done(s.Done), b.todos()...)
 	add("Noted on the way", summary.Cut(b.Noted, maxNoted))
+	running, team := b.beside()
+	if b.LivesOn {
+		add("In the background when the last turn ended", bullets(running)...)
+	} else {
+		add("Ran in the background when the session's last turn ended; nobody watches it any more", bullets(running)...)
+	}
+	if len(team) > 1 {
+		add("The agents of its team "+line(team[0]), bullets(team[1:])...)
+	}
 	asked := summary.Cut(last, lastRequest)
 	add("Asked last", asked)
 	goal := summary.Cut(first, shortGoal)
@@ -189,8 +200,12 @@ func (b Brief) Essentials() string {
 	for last > 0 && s.Requests[last].Reply {
 		last--
 	}
+	t := b.Thread.Essential()
+	if t != nil {
+		t.Beside = b.Thread.Beside
+	}
 	return Brief{
-		Hooked: b.Hooked, Thread: b.Thread.Essential(),
+		Hooked: b.Hooked, Thread: t, LivesOn: true,
 		Session: summary.Summary{
 			Standing: s.Standing, Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),
@@ -246,6 +261,14 @@ func (b Brief) messages() []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// beside is what worked beside the session when its last turn ended.
+func (b Brief) beside() (running, team []string) {
+	if b.Thread == nil || b.Thread.Beside == nil {
+		return nil, nil
+	}
+	return b.Thread.Beside.Running, b.Thread.Beside.Team
 }
 
 func done(n int) string {

@@ -12,10 +12,11 @@ import (
 )
 
 // Carry takes what a session's conversation says over into the thread of its chain, and
-// returns that thread.
-func Carry(h home.Home, r *session.Record, fold *summary.Fold, now time.Time, warn func(error)) (*thread.Thread, error) {
+// returns that thread. At the end of a turn beside has what works beside the session; else
+// it is nil.
+func Carry(h home.Home, r *session.Record, fold *summary.Fold, beside *thread.Beside, now time.Time, warn func(error)) (*thread.Thread, error) {
 	p := thread.Part{
-		Session: r.ID, Agent: r.Agent, Standing: fold.Standing, Time: now.UTC().Truncate(time.Second),
+		Session: r.ID, Agent: r.Agent, Standing: fold.Standing, Beside: beside, Time: now.UTC().Truncate(time.Second),
 		First: thread.Said{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
 	}
 	s := summary.Of(fold)

@@ -59,10 +59,19 @@ type Thread struct {
 	Todos   []Todo     `json:"todos,omitempty"`
 	Done    int        `json:"done,omitempty"`
 	TodosOf session.ID `json:"todos_of,omitempty"`
+	// Beside is what worked beside the last session when its last turn ended.
+	Beside *Beside `json:"beside,omitempty"`
 	// Sessions are those of the chain that something is known of, the oldest first.
 	Sessions []Session `json:"sessions,omitempty"`
 
 	unknown openjson.Unknown
+}
+
+// Beside is what works beside a session, a line each.
+type Beside struct {
+	Session session.ID `json:"session"`
+	Running []string   `json:"running,omitempty"` // in the background
+	Team    []string   `json:"team,omitempty"`    // its name, and the agents in it
 }
 
 // Said is something that the person said.
@@ -113,6 +122,7 @@ type Part struct {
 	Standing []standing.Instruction
 	Todos    []Todo
 	Done     int
+	Beside   *Beside   // at the end of a turn; nil where that is not known
 	Time     time.Time // when it was said, at the latest
 }
 
@@ -139,6 +149,11 @@ func (t *Thread) Take(p Part) {
 			s.Taken = slices.Delete(s.Taken, 0, 1)
 		}
 		t.instruct(Instruction{found, p.Session, p.Time})
+	}
+	if p.Beside != nil || t.Beside != nil && t.Beside.Session != p.Session {
+		if t.Beside = p.Beside; t.Beside != nil && len(t.Beside.Running)+len(t.Beside.Team) == 0 {
+			t.Beside = nil
+		}
 	}
 	if len(p.Todos) > 0 || p.Done > 0 || t.TodosOf == p.Session {
 		t.Todos, t.Done, t.TodosOf = nil, p.Done, p.Session
@@ -218,6 +233,14 @@ func (t *Thread) Cleaned(clean func(string) string) *Thread {
 	}
 	for i, todo := range c.Todos {
 		c.Todos[i].Text = clean(todo.Text)
+	}
+	if b := t.Beside; b != nil {
+		c.Beside = &Beside{b.Session, slices.Clone(b.Running), slices.Clone(b.Team)}
+		for _, all := range [][]string{c.Beside.Running, c.Beside.Team} {
+			for i := range all {
+				all[i] = clean(all[i])
+			}
+		}
 	}
 	return &c
 }

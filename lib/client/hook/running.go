@@ -1,0 +1,31 @@
+package hook
+
+import (
+	"cmp"
+
+	"github.com/tidwall/gjson"
+)
+
+// maxRunning bounds how much of what runs is told.
+const maxRunning = 20
+
+// Running is what still runs in the background at the end of a turn, and what the session
+// has planned for later, a line each, in the client's words.
+func (in Input) Running() (all []string) {
+	gjson.Parse(in.background).ForEach(func(_, t gjson.Result) bool {
+		kind, text := cmp.Or(t.Get("type").Str, "task"), t.Get("description").Str
+		if name := cmp.Or(t.Get("agent_type").Str, t.Get("name").Str, t.Get("tool").Str); name != "" {
+			kind += " " + name
+		}
+		if command := t.Get("command").Str; command != "" && command != text {
+			text = command + " (" + text + ")"
+		}
+		all = append(all, kind+": "+text)
+		return len(all) < maxRunning
+	})
+	gjson.Parse(in.crons).ForEach(func(_, t gjson.Result) bool {
+		all = append(all, "planned for "+t.Get("schedule").Str+": "+t.Get("prompt").Str)
+		return len(all) < maxRunning
+	})
+	return all[:min(len(all), maxRunning)]
+}
