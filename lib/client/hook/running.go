@@ -13,6 +13,9 @@ const maxRunning = 20
 // has planned for later, a line each, in the client's words.
 func (in Input) Running() (all []string) {
 	gjson.Parse(in.background).ForEach(func(_, t gjson.Result) bool {
+		if !t.IsObject() {
+			return true
+		}
 		kind, text := cmp.Or(t.Get("type").Str, "task"), t.Get("description").Str
 		if name := cmp.Or(t.Get("agent_type").Str, t.Get("name").Str, t.Get("tool").Str); name != "" {
 			kind += " " + name
@@ -24,6 +27,9 @@ func (in Input) Running() (all []string) {
 		return len(all) < maxRunning
 	})
 	gjson.Parse(in.crons).ForEach(func(_, t gjson.Result) bool {
+		if !t.IsObject() {
+			return true
+		}
 		all = append(all, "planned for "+t.Get("schedule").Str+": "+t.Get("prompt").Str)
 		return len(all) < maxRunning
 	})

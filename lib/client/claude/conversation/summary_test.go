@@ -178,6 +178,7 @@ func TestRealClient(t *testing.T) {
 					got.Requests[i].Answer = ""
 				}
 			}
+			want.Answered = true // each stops behind an answer
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got\n%+v\nwant\n%+v", got, want)
 			}

@@ -1,0 +1,27 @@
+package hook
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What still runs is told in a line each, as Claude Code and Qwen Code say it; what has
+// another form is passed over, and too much of it is cut.
+func TestRunning(t *testing.T) {
+	many := "[" + strings.Repeat(`{"type":"shell","description":"x"},`, 100) + `{"type":"shell","description":"x"}]`
+	for in, want := range map[string][]string{
+		`{}`: nil,
+		`{"background_tasks":[],"session_crons":[]}`: nil,
+		`{"background_tasks":"none"}`:                nil,
+		`{"background_tasks":[{"id":"1","status":"running","agent_type":"general-purpose","description":"a child"}]}`:                   {"task general-purpose: a child"},
+		`{"background_tasks":[{"id":"b","type":"shell","status":"running","description":"Rebuild","command":"make watch"}]}`:            {"shell: make watch (Rebuild)"},
+		`{"background_tasks":[],"session_crons":[{"id":"c","schedule":"0 9 * * 1-5","recurring":true,"prompt":"look at the nightly"}]}`: {"planned for 0 9 * * 1-5: look at the nightly"},
+		`{"background_tasks":` + many + `}`: slices.Repeat([]string{"shell: x"}, maxRunning),
+	} {
+		if got := Read(strings.NewReader(in), time.Minute).Running(); !slices.Equal(got, want) {
+			t.Errorf("%.100s: %q, not %q", in, got, want)
+		}
+	}
+}
