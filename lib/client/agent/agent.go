@@ -52,6 +52,8 @@ type Client struct {
 	PrintFlag         Argv   `toml:"print_flag"`
 	OutputFormatFlag  Argv   `toml:"output_format_flag"`
 	SessionIDJSONPath string `toml:"session_id_json_path"`
+	// SessionIDTimeout is how many seconds it has for that; 0 leaves that to the caller.
+	SessionIDTimeout int `toml:"session_id_timeout"`
 	// SessionIDEnv is the variable that holds it.
 	SessionIDEnv string `toml:"session_id_env"`
 

@@ -21,11 +21,15 @@ import (
 type Table struct {
 	clients []Client // in the order of the files
 	roles   roles
+	unknown []string // keys that mean nothing, of the file that was read last
 }
 
 // Builtin returns the table as it comes with gt.
 func Builtin() *Table {
 	t, err := read(builtin()...)
+	if err == nil && len(t.unknown) > 0 {
+		err = fmt.Errorf("unknown key %s", t.unknown[0])
+	}
 	if err != nil {
 		panic(err) // a test reads it
 	}
@@ -33,7 +37,7 @@ func Builtin() *Table {
 }
 
 // Load returns the table that holds for a person and a town: gt's own, changed
-// and extended by the blocks [agents.<name>] of
+// and extended by the blocks [agents.<name>], which may be called [tools.<name>], of
 //
 //	$XDG_CONFIG_HOME/gt/agents.toml   (~/.config/gt/agents.toml)
 //	<town>/town.toml
@@ -45,8 +49,9 @@ func Builtin() *Table {
 // A town's files count as they were when the person trusted the town: they say
 // what is run and with which environment (place.Trust).
 //
-// The table is good also where there is an error, which names each file that
-// could not be read and each key that means nothing: without what that file says.
+// The table is good also where there is an error. It names each file that could not be
+// read, and that the table does without; and each key that means nothing, which is
+// passed over.
 func Load(getenv func(string) string, t town.Town) (*Table, error) {
 	files := builtin()
 	all := Builtin()
@@ -65,6 +70,9 @@ func Load(getenv func(string) string, t town.Town) (*Table, error) {
 			errs = append(errs, atomicfile.Error("read", path, err))
 		} else {
 			all, files = changed, more
+			for _, key := range all.unknown {
+				errs = append(errs, fmt.Errorf("unknown key %s in '%s' was ignored", key, path))
+			}
 		}
 	}
 	if path := place.Config(getenv, "agents.toml"); path != "" {
@@ -103,24 +111,30 @@ func read(files ...file) (*Table, error) {
 	return t, nil
 }
 
-// add takes in the text of a file. Keys that mean nothing are an error: in one
-// of gt's own files anywhere, in a town's only within an agent's block.
+// add takes in the text of a file, and notes the keys that mean nothing: in one of gt's
+// own files anywhere, in a town's only within an agent's block.
 func (t *Table) add(f file) error {
 	var content struct {
 		Agents map[string]toml.Primitive `toml:"agents"`
+		Tools  map[string]toml.Primitive `toml:"tools"`
 		roles
 	}
 	meta, err := toml.Decode(string(f.text), &content)
 	if err != nil {
 		return err
 	}
-	var names []string
+	type block struct{ section, name string }
+	var blocks []block
 	for _, key := range meta.Keys() { // in the order of the file
-		if len(key) > 1 && key[0] == "agents" && !slices.Contains(names, key[1]) {
-			names = append(names, key[1])
+		if len(key) > 1 && isSection(key[0]) && !slices.Contains(blocks, block{key[0], key[1]}) {
+			blocks = append(blocks, block{key[0], key[1]})
 		}
 	}
-	for _, name := range names {
+	for _, b := range blocks {
+		name, said := b.name, content.Agents[b.name]
+		if b.section == "tools" {
+			said = content.Tools[name]
+		}
 		if err := checkName(name); err != nil {
 			return err
 		}
@@ -128,11 +142,11 @@ func (t *Table) add(f file) error {
 		if !t.Known(name) {
 			c.Processes = nil // its command says them
 		}
-		if err := meta.PrimitiveDecode(content.Agents[name], &c); err != nil {
-			return fmt.Errorf("[agents.%s]: %w", name, err)
+		if err := meta.PrimitiveDecode(said, &c); err != nil {
+			return fmt.Errorf("[%s.%s]: %w", b.section, name, err)
 		}
 		if len(c.Command) == 0 || c.Command[0] == "" {
-			return fmt.Errorf("[agents.%s]: its command does not name a program", name)
+			return fmt.Errorf("[%s.%s]: its command does not name a program", b.section, name)
 		}
 		c.complete()
 		if i := slices.IndexFunc(t.clients, func(c Client) bool { return c.Name == name }); i >= 0 {
@@ -141,14 +155,18 @@ func (t *Table) add(f file) error {
 			t.clients = append(t.clients, c)
 		}
 	}
+	t.unknown = nil
 	for _, key := range meta.Undecoded() {
-		if f.ours || key[0] == "agents" {
-			return fmt.Errorf("unknown key %s", key)
+		if f.ours || isSection(key[0]) {
+			t.unknown = append(t.unknown, key.String())
 		}
 	}
 	t.roles.add(content.roles)
 	return nil
 }
+
+// isSection reports whether a key holds agents' blocks. agent-deck calls them tools.
+func isSection(key string) bool { return key == "agents" || key == "tools" }
 
 // checkName refuses what would not be one word in a wiring or on a command line.
 func checkName(name string) error {

@@ -158,16 +158,13 @@ func TestOverride(t *testing.T) {
 // What means nothing is said with its place, and the rest of the table holds.
 func TestBadFiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"[agents.codex]\ncomand = \"x\"":                               "unknown key agents.codex.comand",
-		"[agents.codex]\ncommand = 7":                                  "[agents.codex]: ",
-		"[agents.codex]\ncommand = [1]":                                "1 is not a string",
-		"[agents.codex]\ncommand = \"\"":                               "does not name a program",
-		"[agents.codex]\ncommand = []":                                 "does not name a program",
-		"[agents.\"\"]\ncommand = \"x\"":                               "has no name",
-		"[agents.codex\n":                                              "agents.toml': toml: line 2",
-		"[agents.\"../x\"]\ncommand = \"x\"":                           "is not a valid name of an agent",
-		"[agents.codex]\ncommand = \"x\"\n[other]\nx = 1":              "unknown key other",
-		"[agents.codex]\ncommand = \"x\"\n[agents.codex.hooks]\nb = 1": "unknown key agents.codex.hooks.b",
+		"[agents.codex]\ncommand = 7":        "[agents.codex]: ",
+		"[agents.codex]\ncommand = [1]":      "1 is not a string",
+		"[agents.codex]\ncommand = \"\"":     "does not name a program",
+		"[agents.codex]\ncommand = []":       "does not name a program",
+		"[agents.\"\"]\ncommand = \"x\"":     "has no name",
+		"[agents.codex\n":                    "agents.toml': toml: line 2",
+		"[agents.\"../x\"]\ncommand = \"x\"": "is not a valid name of an agent",
 	} {
 		p := newWorld(t)
 		p.agents(text)
@@ -177,6 +174,23 @@ func TestBadFiles(t *testing.T) {
 		}
 		if !reflect.DeepEqual(all.Of("codex"), Builtin().Of("codex")) {
 			t.Errorf("%s\nchanged the table", text)
+		}
+	}
+	// A key that means nothing is said, and what stands beside it holds.
+	for text, want := range map[string]string{
+		"[agents.codex]\ncommand = \"x\"\ncomand = \"y\"":              "unknown key agents.codex.comand",
+		"[agents.codex]\ncommand = \"x\"\n[other]\nx = 1":              "unknown key other",
+		"[agents.codex]\ncommand = \"x\"\n[agents.codex.hooks]\nb = 1": "unknown key agents.codex.hooks.b",
+		"[tools.codex]\ncommand = \"x\"\nwrapper = 1":                  "unknown key tools.codex.wrapper",
+	} {
+		p := newWorld(t)
+		p.agents(text)
+		all, err := p.load()
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "agents.toml") {
+			t.Errorf("%s\ngives %v", text, err)
+		}
+		if got := all.Of("codex").Command; !slices.Equal(got, []string{"x"}) {
+			t.Errorf("%s\ngives the command %q", text, got)
 		}
 	}
 	p := newWorld(t)

@@ -86,7 +86,7 @@ func (t target) successor(o order) (agent.Client, error) {
 			return same, cli.Fail(cli.No, fmt.Errorf("gt does not know how to make %s continue a conversation", same.Name),
 				"without --cycle a fresh session takes over")
 		}
-		if t.unknown {
+		if t.unknown || t.id.Invented() {
 			return same, cli.Fail(cli.No, fmt.Errorf("gt does not know which conversation of %s this is", t.name),
 				"without --cycle a fresh session takes over")
 		}

@@ -83,7 +83,7 @@ func (h handover) leave(record *session.Record, note string, now time.Time, dura
 	}
 	if record == nil {
 		if id == "" || h.remote {
-			id = session.NewID() // a person hands over to whoever starts here next
+			id = session.InventID() // a person hands over to whoever starts here next
 		}
 		_, err := marker.Write(h.home, id, from, h.why(), "", durable)
 		return err

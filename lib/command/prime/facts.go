@@ -153,11 +153,11 @@ func forked(p session.StartParams, call *hook.Invocation) bool {
 func (s *start) unnamed() session.ID {
 	id := s.call.Store.Persisted()
 	if id == "" {
-		return session.NewID()
+		return session.InventID()
 	}
 	r, err := s.call.Store.Get(id)
 	if err != nil || r != nil && (r.Ended() || r.Process() != s.session.Process) {
-		return session.NewID()
+		return session.InventID()
 	}
 	return id
 }

@@ -137,6 +137,10 @@ func (g continuation) impossible(s *catalog.Session, fork bool) error {
 		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, which can be resumed only with its session", s.ID),
 			fmt.Sprintf("gt-seance resume %s resumes the session that it worked for", s.SubagentOf))
 	}
+	if s.ID.Invented() {
+		return cli.Fail(cli.No, fmt.Errorf("%s gave session %s no id, so it cannot resume it: the id is gt's own", g.client.Name, s.ID),
+			fmt.Sprintf("gt-seance chain %s shows what followed it", s.ID))
+	}
 	what := "resume a session"
 	if fork {
 		what = "resume a copy of a session"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -17,23 +18,26 @@ import (
 // An agent without hooks begins with an id, for nothing else could tell it: what it
 // runs of gt itself, which its first prompt asks for, finds the id in the
 // environment and notes the session under it. The id is the agent's own where the
-// agent takes one, else one of ours. resumed is the conversation that goes on, ""
-// for a fresh one.
+// agent takes one, else one that we invent. resumed is the conversation that goes on,
+// "" for a fresh one.
 func NewSuccessor(c agent.Client, h home.Home, resumed session.ID) Successor {
 	s := Successor{Client: c, Home: h}
 	switch {
 	case c.Dialect != "": // its hooks tell it
 	case resumed != "":
 		s.ID = string(resumed)
-	default:
+	case len(c.SessionIDFlag) > 0:
 		s.ID = string(session.NewID())
+	default:
+		s.ID = string(session.InventID())
 	}
 	return s
 }
 
-// idVars are the variables that tell a successor without hooks its id.
-func (s Successor) idVars() []string {
-	if s.Client.SessionIDEnv == "" {
+// idVars are the variables that tell a successor without hooks its id: ours, and the
+// agent's own if it knows the id.
+func (s Successor) idVars(id session.ID) []string {
+	if s.Client.SessionIDEnv == "" || id.Invented() {
 		return []string{"GT_SESSION_UUID"}
 	}
 	return []string{"GT_SESSION_UUID", s.Client.SessionIDEnv}
@@ -48,7 +52,13 @@ type Capture struct {
 	Path    string   `json:"path"`    // where in the answer the id is
 	Resumed []string `json:"resumed"` // goes on with it, captured standing for the id
 	Vars    []string `json:"vars"`    // which hold it
+
+	Wait time.Duration `json:"wait"` // for the answer
 }
+
+// captureWait bounds the answer to a prompt of one character, unless the agent's block
+// says how long it takes: a person waits in front of the pane.
+const captureWait = 30 * time.Second
 
 // captured stands for an id that is not known yet.
 const captured = "\x00captured\x00"
@@ -61,14 +71,18 @@ func (s Successor) capture(next agent.Next) *Capture {
 		return nil
 	}
 	next.Resume = captured
-	return &Capture{Args: args, Agent: s.Client.Name, Path: s.Client.SessionIDJSONPath, Resumed: s.Client.Restart(nil, next), Vars: s.idVars()}
+	wait := captureWait
+	if n := s.Client.SessionIDTimeout; n > 0 {
+		wait = time.Duration(n) * time.Second
+	}
+	return &Capture{Wait: wait, Args: args, Agent: s.Client.Name, Path: s.Client.SessionIDJSONPath, Resumed: s.Client.Restart(nil, next), Vars: s.idVars("")}
 }
 
 // ask gets the session and makes r its next run. Where that fails, r stays as it
 // is: an agent that starts afresh.
 func (c *Capture) ask(env *cli.Env, r *Run) {
-	fmt.Fprintf(env.Stderr, "%s: asking %s for a session...\n", env.Name, c.Agent)
-	id, err := ask.NewSession(r.Dir, c.Args, r.Env, c.Path, env.Stderr)
+	fmt.Fprintf(env.Stderr, "%s: asking %s for a session, for %v at most...\n", env.Name, c.Agent, c.Wait)
+	id, err := ask.NewSession(c.Wait, r.Dir, c.Args, r.Env, c.Path, env.Stderr)
 	if err != nil {
 		env.Warn("%s starts afresh: %v", c.Agent, err)
 		return
@@ -77,9 +91,11 @@ func (c *Capture) ask(env *cli.Env, r *Run) {
 	for i, w := range r.Args {
 		r.Args[i] = strings.ReplaceAll(w, captured, string(id))
 	}
-	for i, kv := range r.Env {
-		if name, _, _ := strings.Cut(kv, "="); slices.Contains(c.Vars, name) {
-			r.Env[i] = name + "=" + string(id)
-		}
+	r.Env = slices.DeleteFunc(r.Env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(c.Vars, name)
+	})
+	for _, name := range c.Vars {
+		r.Env = append(r.Env, name+"="+string(id))
 	}
 }

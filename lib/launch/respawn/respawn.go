@@ -22,6 +22,7 @@ import (
 	"gt/lib/live"
 	"gt/lib/place/home"
 	"gt/lib/state/beads"
+	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
@@ -121,7 +122,7 @@ func (s Successor) Vars() [][2]string {
 		vars = append(vars, [2]string{name, s.Client.Env[name]})
 	}
 	if s.ID != "" {
-		for _, name := range s.idVars() {
+		for _, name := range s.idVars(session.ID(s.ID)) {
 			vars = append(vars, [2]string{name, s.ID})
 		}
 	}

@@ -36,8 +36,9 @@ type Command struct {
 // getenv reads the environment that it would start in.
 func Of(known *agent.Table, c agent.Client, s Session, fork bool, getenv func(string) string) Command {
 	cmd := Command{Dir: s.Dir, known: known}
-	// A subagent's conversation is none that Claude Code opens by its id.
-	if !s.Subagent && (fork && c.CanFork() || !fork && c.CanResume()) {
+	// A subagent's conversation is none that Claude Code opens by its id, and an id that
+	// gt invented is none that the client knows.
+	if !s.Subagent && !s.ID.Invented() && (fork && c.CanFork() || !fork && c.CanResume()) {
 		cmd.Args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
 	}
 	if c.StoreEnv != "" {

@@ -5,6 +5,7 @@ package session
 import (
 	"crypto/rand"
 	"fmt"
+	"strings"
 )
 
 // ID names a session: the client's own id where it is known, usually a UUID.
@@ -26,12 +27,26 @@ func ParseID(s string) (ID, error) {
 	return ID(s), nil
 }
 
-// NewID makes an id for a session whose client gave none: a random UUID (RFC 9562,
+// NewID makes an id for a session whose client takes one: a random UUID (RFC 9562,
 // version 4). The usual package for that would be 40 KB of each hook's program.
-func NewID() ID {
+func NewID() ID { return newUUID(4) }
+
+// InventID makes an id for a session whose client neither gives nor takes one. It is
+// a UUID of version 8, whose bits are the maker's to define, so that it is never taken
+// for one that the client knows: such a session cannot be resumed.
+func InventID() ID { return newUUID(inventedVersion) }
+
+const inventedVersion = 8
+
+// Invented reports whether InventID made the id.
+func (id ID) Invented() bool {
+	return len(id) == 36 && id[14] == '0'+inventedVersion && strings.Count(string(id), "-") == 4
+}
+
+func newUUID(version byte) ID {
 	var b [16]byte
 	rand.Read(b[:]) // never fails: crypto/rand ends the process instead
-	b[6] = b[6]&0x0f | 0x40
+	b[6] = b[6]&0x0f | version<<4
 	b[8] = b[8]&0x3f | 0x80
 	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
