@@ -331,6 +331,7 @@ var scenarios = []scenario{
 		empty(t, w)
 		w.gone(t, start("s-old", "startup"), "work", prime...)
 	}, next: message},
+	{name: "handoff-again", args: []string{"gt-handoff", "-s", "the rest", "-m", "and the lamp"}, env: asOld, prepare: handed, next: message},
 	{name: "handoff-by-person", args: handoff, prepare: empty, next: message},
 	{name: "handoff-work", args: append(slices.Clone(handoff), "NOTE"), prepare: noted, next: message},
 

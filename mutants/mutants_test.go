@@ -302,6 +302,7 @@ var mutants = []mutant{
 	{"what gt typed is what the person asked for", "lib/conversation/summary/fold.go", "if conversation.IsOpening(q.Text) {", "if false {", ".", "TestScripts/flow_thread", 0},
 	{"what begins a hand-over with more words is gt's own", "lib/conversation/opening.go", `!begins || !ends ||`, `!begins || ends && false ||`, "./lib/conversation", "TestIsOpening", 0},
 	{"outside a town a hand-over speaks of one", "lib/command/handoff/handover.go", "	case h.home.Town.Personal:\n", "	case false:\n", ".", "TestScripts/handoff_pane", 0},
+	{"the second hand-over of a session takes the place of the first", "lib/command/handoff/save.go", "			note.Body = d.body(", "			_ = d.body(", ".", "TestScripts/handoff_twice", 0},
 	{"a hand-over that is cancelled stays in the thread", "lib/state/waiting/waiting.go", "t.TakeBack(w.Note.ID)", "_ = t", ".", "TestScripts/handoff_cancel", 0},
 	{"a note that is done leaves its hand-over waiting", "lib/command/mail/send.go", "	if n.Type == mail.Handoff {", "	if false {", ".", "TestScripts/handoff_cancel", 0},
 	{"a hand-over that is cancelled is taken off no record", "lib/state/waiting/waiting.go", "	r.Handoff = nil\n", "", ".", "TestScripts/handoff_cancel", 0},

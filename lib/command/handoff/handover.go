@@ -33,12 +33,14 @@ type order struct {
 }
 
 // handover is one hand-over that is decided on: whose, what is asked for, who
-// follows, and whether that one gets the pane. Nothing of it changes under way.
+// follows, and whether that one gets the pane. Nothing of it changes under way,
+// except that another gt-handoff can be faster (save).
 type handover struct {
 	target
 	order
 	successor respawn.Successor // without a client in it for session.KindAuto
 	replaces  bool              // the successor is given the pane
+	late      string            // why it was not, after all
 	held      string            // why the pane is not given away, where it could be
 	full      bool              // the conversation is as long as its client lets it grow
 }

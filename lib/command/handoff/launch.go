@@ -18,6 +18,10 @@ import (
 // launch puts the successor into the pane, or says how a person starts it, with the
 // note that it goes on from.
 func (h handover) launch(note mail.Note) error {
+	if h.late != "" {
+		_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n%s\n", note.ID, h.late)
+		return err
+	}
 	if !h.replaces {
 		return h.sayHowToGoOn(note.ID)
 	}
@@ -30,6 +34,7 @@ func (h handover) launch(note mail.Note) error {
 		at.Stop = h.agent
 	}
 	if err := h.successor.Replace(at, h.run(note.Subject)); err != nil {
+		h.warn(h.giveUp())
 		return cli.WithHint(err, "the note is saved: the next session that starts in %s gets it", h.home.Dir)
 	}
 	if h.remote {

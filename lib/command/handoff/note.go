@@ -3,7 +3,10 @@ package handoff
 import (
 	"errors"
 	"io/fs"
+	"os/signal"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -23,9 +26,10 @@ import (
 // draft is what a hand-over tells: what its note is to say, and what it comes from.
 type draft struct {
 	note       mail.Note
-	message    string    // the session's own words in it
-	essentials string    // what a summary of the conversation must keep
-	state      git.State // of the worktree
+	message    string                      // the session's own words in it
+	body       func(earlier string) string // the note's text, with what an earlier one of the session says that waits
+	essentials string                      // what a summary of the conversation must keep
+	state      git.State                   // of the worktree
 }
 
 // compose writes the note. message is what the caller says, work the id of what is
@@ -33,6 +37,9 @@ type draft struct {
 func (h handover) compose(message, work string) draft {
 	if h.remote && message == "" && h.subject == "" {
 		message = "You were handed over by " + h.call.Home.Identity.Address() + "."
+	}
+	if h.replaces && !h.looks {
+		signal.Ignore(syscall.SIGHUP) // another that gives the pane away meanwhile ends what runs in it
 	}
 	var d draft
 	var failed error
@@ -54,7 +61,7 @@ func (h handover) compose(message, work string) draft {
 	d.message = b.Message
 	d.note = mail.Note{
 		Type: mail.Handoff, From: h.call.Home.Identity.Address(), To: h.home.Identity.Address(),
-		Subject: h.redact(h.subject), Date: h.env.Now(), Body: b.Text(),
+		Subject: h.redact(h.subject), Date: h.env.Now(),
 	}
 	if h.record != nil {
 		d.note.Session, d.note.Chain = string(h.record.ID), string(h.record.ChainID)
@@ -62,17 +69,23 @@ func (h handover) compose(message, work string) draft {
 	if d.note.Subject == "" {
 		d.note.Subject = b.Subject()
 	}
-	if h.held != "" {
-		line, _ := h.howToGoOn()
-		d.note.Body += "\n\nThe agent was not replaced: " + h.held + ". To go on in its pane, a person ends it there and types: " + line + "\n"
-	}
-	if work != "" {
-		d.note.Body = "Hooked: " + work + "\n\n" + d.note.Body
-	}
 	// All was cleaned piece by piece, before it was cut; what comes together only
 	// now is looked at as well.
 	d.note.Subject = h.redact(d.note.Subject)
-	d.note.Body = h.redact(d.note.Body)
+	d.body = func(earlier string) string {
+		b := b
+		b.Message = strings.TrimSpace(b.Message + "\n\n" + earlier)
+		text := b.Text()
+		if h.held != "" {
+			line, _ := h.howToGoOn()
+			text += "\n\nThe agent was not replaced: " + h.held + ". To go on in its pane, a person ends it there and types: " + line + "\n"
+		}
+		if work != "" {
+			text = "Hooked: " + work + "\n\n" + text
+		}
+		return h.redact(text)
+	}
+	d.note.Body = d.body("")
 	d.essentials = h.redact(b.Essentials())
 	return d
 }

@@ -92,6 +92,7 @@ type Pending struct {
 	Kind    string    `json:"kind"`             // KindHandoff, KindAuto or KindCycle
 	Note    string    `json:"note,omitempty"`   // the note's id
 	Marker  string    `json:"marker,omitempty"` // the marker's name
+	Before  []string  `json:"before,omitempty"` // notes of it that waited, which this one has in it
 	Reason  string    `json:"reason,omitempty"`
 	At      time.Time `json:"at"`
 	Respawn bool      `json:"respawn,omitempty"`  // the pane is given to the successor
