@@ -310,9 +310,10 @@ func (f *facts) mayHaveBroken(h handover) predecessor {
 		return p
 	}
 	// It handed over: beside it, or after it had, a session may have broken off. One
-	// that left a hand-over has that to be told.
+	// that left a hand-over has that to be told, and one that was followed was told of.
 	others := slices.DeleteFunc(slices.Clone(f.home), func(c session.Candidate) bool {
-		return c.Handoff != nil && c.Handoff.Kind == session.KindHandoff
+		followed := c.Liveness == session.Over && c.ChildID != f.session.ID && f.find(c.ChildID) != nil
+		return followed || c.Handoff != nil && c.Handoff.Kind == session.KindHandoff
 	})
 	if r, how := session.FindPredecessor(f.now, others, f.session); (predecessor{r, how}).brokeOff() {
 		return predecessor{r, how}
