@@ -320,6 +320,10 @@ var scenarios = []scenario{
 		env: []string{"CLAUDE_ENV_FILE=WORLD/env.sh"}},
 	{name: "prime-by-agent", args: []string{"gt-prime"}, env: []string{"CLAUDE_CODE_SESSION_ID=s-new"}, prepare: handed},
 	{name: "prime-prompt", args: primeCopilot, input: event("s-old", "UserPromptSubmit", "prompt", "go on"), prepare: compactedSilently},
+	{name: "prime-new-chain", args: []string{"gt-prime", "--new-chain"}, env: []string{"CLAUDE_CODE_SESSION_ID=s-new"}, prepare: func(t *testing.T, w *world) {
+		handed(t, w)
+		w.must(t, start("s-new", "startup"), "work", prime...)
+	}, again: 1},
 	{name: "hooks-trust", args: []string{"gt-hooks", "trust", "--yes"}, dir: "town", prepare: town},
 	{name: "hooks-untrust", args: []string{"gt-hooks", "untrust", "."}, dir: "town", prepare: town, again: 1},
 	{name: "prime-town", args: prime, input: strings.Replace(start("s-new", "startup"), "WORLD/work", "WORLD/town/gastown/crew/joe", 1),

@@ -145,6 +145,9 @@ func (s *Session) take(e *event) {
 		replace(&s.TmuxSession, p.Tmux)
 		s.EndedAt, s.Outcome, s.Reason = time.Time{}, "", "" // it goes on
 		s.handedOver = time.Time{}
+	case eventlog.SessionChain:
+		s.ParentID = ""
+		replace((*string)(&s.ChainID), string(valid(p.ChainID)))
 	case eventlog.SessionEnd:
 		s.EndedAt, s.Outcome, s.Reason = e.at, session.Outcome(p.Outcome), p.Reason
 		if s.Outcome == "" {

@@ -29,6 +29,7 @@ By hand it shows what a session that starts here would be told:
   gt-prime                              the start-up text, changing nothing
   gt-prime --state                      normal, post-handoff, crash-recovery
                                         or autonomous
+  gt-prime --new-chain                  after /clear: this is another task
   gt-handoff --print | ssh box gt-prime --handoff -
                                         a hand-over to another machine`,
 		Exits:    `0  the text was printed; with --hook always`,
@@ -47,17 +48,20 @@ func wired(args []string) cli.Command {
 
 type grammar struct {
 	cli.Flags
-	Client  hook.Flags `embed:""`
-	State   bool       `help:"Print the situation in one word, and change nothing."`
-	JSON    bool       `name:"json" help:"With --state: print it with every fact behind it."`
-	DryRun  bool       `help:"Print what a session would be told, and change nothing."`
-	Explain bool       `help:"Explain on standard error how the text was chosen."`
-	Handoff string     `help:"Take this hand-over note instead of the one that waits here; - reads standard input." placeholder:"FILE"`
+	Client   hook.Flags `embed:""`
+	State    bool       `help:"Print the situation in one word, and change nothing."`
+	JSON     bool       `name:"json" help:"With --state: print it with every fact behind it."`
+	DryRun   bool       `help:"Print what a session would be told, and change nothing."`
+	Explain  bool       `help:"Explain on standard error how the text was chosen."`
+	NewChain bool       `help:"Have this session begin a new chain: the work before it was another task."`
+	Handoff  string     `help:"Take this hand-over note instead of the one that waits here; - reads standard input." placeholder:"FILE"`
 }
 
 // Validate refuses flags that do not go together; kong calls it.
 func (g *grammar) Validate() error {
 	switch {
+	case g.NewChain && (g.State || g.Client.Hook || g.DryRun || g.Explain || g.Handoff != ""):
+		return cli.Failf(cli.Usage, "--new-chain cannot be combined with other flags")
 	case g.State && (g.Client.Hook || g.DryRun || g.Explain || g.Handoff != ""):
 		return cli.Failf(cli.Usage, "--state can be combined only with --json")
 	case g.JSON && !g.State:
@@ -75,6 +79,8 @@ func (g *grammar) Run(env *cli.Env) error {
 	switch {
 	case g.Handoff != "":
 		return g.tellNote(env, call)
+	case g.NewChain:
+		return g.newChain(env, call)
 	case call.Idle():
 		return g.excuse(env, call)
 	case g.Client.Hook && !due(call):

@@ -32,6 +32,7 @@ import (
 const (
 	SessionStart  = "session_start"
 	SessionResume = "session_resume" // a session that had ended, or lost its process, continues
+	SessionChain  = "session_chain"  // a session begins a chain of its own
 	SessionEnd    = "session_end"
 	Handoff       = "handoff"
 	// HandoffCancelled is a hand-over that was taken back before anybody took it up.
@@ -43,7 +44,7 @@ const (
 // start, its place in a chain or its outcome.
 func Lifecycle(kind string) bool {
 	switch kind {
-	case SessionStart, SessionResume, SessionEnd, Handoff, HandoffCancelled:
+	case SessionStart, SessionResume, SessionChain, SessionEnd, Handoff, HandoffCancelled:
 		return true
 	}
 	return false

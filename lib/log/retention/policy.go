@@ -92,7 +92,7 @@ func Default() Policy {
 		Keep:       100,
 		TTLs: map[string]TTL{
 			"patrol_*": day, "polecat_checked": day, "polecat_nudged": day,
-			"session_start": 3 * day, "session_resume": 3 * day, "session_end": 3 * day, "nudge": 3 * day,
+			"session_start": 3 * day, "session_resume": 3 * day, "session_chain": 3 * day, "session_end": 3 * day, "nudge": 3 * day,
 			"handoff": 7 * day,
 			"hook":    14 * day, "unhook": 14 * day, "sling": 14 * day, "done": 14 * day,
 			"mail": 30 * day, "session_death": 30 * day, "merge_*": 30 * day,
@@ -123,7 +123,7 @@ const (
 
 var curves = map[string]Curve{
 	"patrol_*": Rapid, "polecat_checked": Rapid, "polecat_nudged": Rapid, "heartbeat": Rapid, "ping": Rapid,
-	"session_start": Steady, "session_resume": Steady, "session_end": Steady, "nudge": Steady, "handoff": Steady, "handoff_cancelled": Steady,
+	"session_start": Steady, "session_resume": Steady, "session_chain": Steady, "session_end": Steady, "nudge": Steady, "handoff": Steady, "handoff_cancelled": Steady,
 	"hook": Slow, "unhook": Slow, "sling": Slow, "done": Slow,
 	"hook_error": Slow, "error": Slow, "recovery": Slow, "escalation": Slow,
 	"mail": Flat, "session_death": Flat, "mass_death": Flat, "merge_*": Flat,

@@ -44,6 +44,7 @@ type Record struct {
 	ChainID  ID `json:"chain_id,omitempty"`
 	ParentID ID `json:"parent_id,omitempty"`
 	ChildID  ID `json:"child_id,omitempty"`
+	Left     ID `json:"left,omitempty"` // the chain that a person had it leave
 
 	PID      int    `json:"pid,omitempty"` // the client's process
 	PIDStart string `json:"pid_start,omitempty"`

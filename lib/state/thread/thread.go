@@ -219,6 +219,52 @@ func (t *Thread) TakeBack(note string) {
 	t.Messages = slices.DeleteFunc(t.Messages, func(m Message) bool { return m.Note == note })
 }
 
+// Join takes over from another thread what a session has said, which belongs to this
+// chain now.
+func (t *Thread) Join(from *Thread, id session.ID) {
+	if from.Request.Session == id && t.Request.Text == "" {
+		t.Request = from.Request
+	}
+	for _, in := range from.Instructions {
+		if in.Session == id && !slices.Contains(t.Instructions, in) {
+			t.instruct(in)
+		}
+	}
+	for _, m := range from.Messages {
+		if m.Session == id && !slices.Contains(t.Messages, m) {
+			t.Messages = append(t.Messages, m)
+		}
+	}
+	if from.TodosOf == id {
+		t.Todos, t.Done, t.TodosOf = from.Todos, from.Done, id
+	}
+	if from.Beside != nil && from.Beside.Session == id {
+		t.Beside = from.Beside
+	}
+	for _, s := range from.Sessions {
+		if s.ID == id && !slices.ContainsFunc(t.Sessions, func(s Session) bool { return s.ID == id }) {
+			t.Sessions = append(t.Sessions, s)
+		}
+	}
+}
+
+// Leave removes what a session has said, which belongs to another chain now. What took
+// the place of an earlier instruction in it does not bring that back.
+func (t *Thread) Leave(id session.ID) {
+	if t.Request.Session == id {
+		t.Request = Said{}
+	}
+	t.Instructions = slices.DeleteFunc(t.Instructions, func(in Instruction) bool { return in.Session == id })
+	t.Messages = slices.DeleteFunc(t.Messages, func(m Message) bool { return m.Session == id })
+	if t.TodosOf == id {
+		t.Todos, t.Done, t.TodosOf = nil, 0, ""
+	}
+	if t.Beside != nil && t.Beside.Session == id {
+		t.Beside = nil
+	}
+	t.Sessions = slices.DeleteFunc(t.Sessions, func(s Session) bool { return s.ID == id })
+}
+
 // Cleaned returns a thread of which every text has gone through clean: secrets are known
 // now that may not have been when it was written.
 func (t *Thread) Cleaned(clean func(string) string) *Thread {
