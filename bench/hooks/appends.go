@@ -39,7 +39,7 @@ func (w *world) appends(rounds int) error {
 		}
 		floor := make([]command, processes)
 		for i := range floor {
-			floor[i] = w.floor(starts[i])
+			floor[i] = w.floor(starts[i], false)
 		}
 		for _, set := range [][]command{starts, ends} {
 			f, err := atOnce(floor)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,7 +52,7 @@ func (c command) run() (result, error) {
 	for _, f := range []*os.File{in, out, errs} {
 		f.Close()
 	}
-	_, _ = io.WriteString(input, c.stdin) // the floor reads none
+	_, _ = io.WriteString(input, c.stdin) // the floor may read none
 	input.Close()
 	stdout, err := io.ReadAll(output)
 	if err != nil {
@@ -75,10 +76,21 @@ func (c command) run() (result, error) {
 	return r, nil
 }
 
-// floor is the floor in the place of c: with the same input and surroundings.
-func (w *world) floor(c command) command {
+// floor is the floor in the place of c: with the same input and surroundings. It reads
+// the input where that is the most of what a hook does.
+func (w *world) floor(c command, reads bool) command {
 	c.path, c.args = filepath.Join(w.bin, "floor"), nil
+	if reads {
+		c.args = []string{"read"}
+	}
 	return c
+}
+
+// below runs the command once below a program that looks at what it does.
+func (c command) below(program []string) error {
+	p := exec.Command(program[0], append(append(program[1:], c.path), c.args...)...)
+	p.Dir, p.Env, p.Stdin, p.Stdout, p.Stderr = c.dir, c.env, strings.NewReader(c.stdin), io.Discard, os.Stdout
+	return p.Run()
 }
 
 // gitStatus is the git status that a hook may run, as it runs it.

@@ -1,7 +1,7 @@
 // Hooks measures what gt costs where it is wired into an agent: each hook as a
 // client runs it, beside a floor and beside what a person would wire instead.
 //
-//	go run ./bench/hooks [-rounds 60] [-run REGEXP] [-dir FOLDER]
+//	go run ./bench/hooks [-rounds 60] [-run REGEXP] [-dir FOLDER] [-under PROGRAM]
 //
 // The floor is a Go program that prints one line. Every figure is a multiple of
 // it from the same run: floor and hook take turns, and the ratio is taken turn
@@ -35,11 +35,12 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 60, "how often each hook is run")
 	only := flag.String("run", "", "only the rows whose names match this regular expression")
+	under := flag.String("under", "", "run each hook once below this program, as 'strace -f -c', and measure nothing")
 	dir := flag.String("dir", "/tmp", "where the temporary folder is made") // TMPDIR may be too long for a socket
 	flag.Parse()
 	match, err := regexp.Compile(*only)
 	if err == nil {
-		err = run(*dir, max(*rounds, 4), match)
+		err = run(*dir, max(*rounds, 4), match, strings.Fields(*under))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hooks: error:", err)
@@ -65,7 +66,7 @@ func sizeBudget(name string) float64 {
 	return 8
 }
 
-func run(dir string, rounds int, match *regexp.Regexp) error {
+func run(dir string, rounds int, match *regexp.Regexp, under []string) error {
 	w, err := newWorld(dir)
 	if err != nil {
 		return err
@@ -85,6 +86,9 @@ func run(dir string, rounds int, match *regexp.Regexp) error {
 		if match.MatchString(r.name) {
 			done = append(done, &measured{row: r})
 		}
+	}
+	if len(under) > 0 {
+		return lookInto(done, under)
 	}
 	// Row by row in each round, so that what else the machine does meanwhile
 	// meets all of them alike.
@@ -125,6 +129,21 @@ func run(dir string, rounds int, match *regexp.Regexp) error {
 	return w.printBinaries(done)
 }
 
+// lookInto runs each row once below a program that tells what it does.
+func lookInto(rows []*measured, under []string) error {
+	for _, m := range rows {
+		c, err := m.prepare()
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		fmt.Printf("== %s\n", m.name)
+		if err := c.below(under); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
 // row is one line of the table.
 type row struct {
 	name string
@@ -136,6 +155,7 @@ type row struct {
 	check func(stdout string) error
 
 	budget float64 // at most so many times the floor; 0 for none
+	reads  bool    // the floor reads the input too
 	git    bool    // and one git status on top
 	tmux   bool    // it asks tmux, which is measured beside it but not allowed for
 	peer   bool    // none of ours
@@ -162,7 +182,7 @@ func (w *world) measure(m *measured, counts bool) error {
 		return err
 	}
 	m.bin = filepath.Base(c.path)
-	floor, err := w.floor(c).run()
+	floor, err := w.floor(c, m.reads).run()
 	if err != nil {
 		return err
 	}
@@ -286,7 +306,7 @@ func (w *world) printBinaries(done []*measured) error {
 		case "peak":
 			continue
 		case "floor":
-			if peak, err = w.peak(w.floor(command{})); err != nil {
+			if peak, err = w.peak(w.floor(command{}, false)); err != nil {
 				return err
 			}
 			peak /= 1024

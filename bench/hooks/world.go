@@ -58,7 +58,8 @@ func (w *world) remove() {
 
 // build builds the binaries as install.sh does.
 func (w *world) build() error {
-	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.bin+"/", "gt/cmd/...", "gt/bench/hooks/floor", "gt/bench/hooks/peak")
+	args := append(append([]string{"build"}, surroundings.Flags...), "-o", w.bin+"/", "gt/cmd/...", "gt/bench/hooks/floor", "gt/bench/hooks/peak")
+	c := exec.Command("go", args...)
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build: %w\n%s", err, out)

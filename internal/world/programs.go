@@ -25,10 +25,12 @@ func Programs(root, dir, tag string) error {
 	return Build(root, dir, tag)
 }
 
+// Flags are those with which install.sh builds.
+var Flags = []string{"-trimpath", "-ldflags", "-s -w", "-gcflags=github.com/alecthomas/kong=-l", "-gcflags=github.com/BurntSushi/toml=-l"}
+
 // Build builds the programs into the folder dir.
 func Build(root, dir, tag string) error {
-	cmd := exec.Command("go", "build", "-tags", tag, "-ldflags", "-s -w",
-		"-gcflags=github.com/alecthomas/kong=-l", "-gcflags=github.com/BurntSushi/toml=-l", "-o", dir+"/", "./cmd/...")
+	cmd := exec.Command("go", append(append([]string{"build", "-tags", tag}, Flags...), "-o", dir+"/", "./cmd/...")...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as install.sh builds them
 	if out, err := cmd.CombinedOutput(); err != nil {
