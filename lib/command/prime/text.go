@@ -237,15 +237,16 @@ func (p *page) beside() section {
 }
 
 // lasting is what a chain knows that a compaction, a /clear or a resume must not lose:
-// what the person asked for first, and what must always, never or only be done.
+// what the person asked for first, what must always, never or only be done, and what is
+// open on the agent's list.
 func (p *page) lasting() section {
 	if p.thread == nil {
 		return section{}
 	}
 	return section{
-		title: "From the beginning of this work",
+		title: "What holds for this work",
 		all:   p.gt("seance thread " + string(p.thread.ChainID)),
-	}.frame("the person", p.words(brief.Brief{Thread: p.thread.Essential()}.Clean(p.env.Redact).Text()))
+	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential()}.Clean(p.env.Redact).Text()))
 }
 
 // again is what a session knew from its start, for one that has forgotten it.

@@ -65,6 +65,7 @@ const (
 	maxCommits  = 10
 	maxNotes    = 8
 	maxMessages = 8
+	maxTodos    = 20
 
 	shortRequest = 280  // one of the last requests
 	shortGoal    = 180  // the beginning and end of what the session began with
@@ -72,6 +73,7 @@ const (
 	maxNoted     = 64 << 10
 	shortOrigin  = 300  // what the chain began with
 	fullOrigin   = 2000 // where there is room
+	shortTodo    = 200
 	shortMessage = 160  // of what was handed over before
 	fullMessage  = 1500 // the last of it
 	nextMessage  = 800  // the one before, where the last is no note of its own
@@ -120,7 +122,8 @@ func (b Brief) Text() string {
 	begun := summary.Cut(origin, shortOrigin)
 	add(firstAsked, begun)
 	add(throughout, b.standing()...)
-	add("Open to-dos"+done(s.Done), b.todos()...)
+	list, lines := b.todos()
+	add(list, lines...)
 	add("Noted on the way", summary.Cut(b.Noted, maxNoted))
 	running, team := b.beside()
 	if b.LivesOn {
@@ -271,23 +274,42 @@ func (b Brief) beside() (running, team []string) {
 	return b.Thread.Beside.Running, b.Thread.Beside.Team
 }
 
-func done(n int) string {
-	if n == 0 {
-		return ""
+// todos are the open items of the agent's list and a title that counts the finished
+// ones: the session's own list, else the one that the chain has.
+func (b Brief) todos() (title string, lines []string) {
+	open, done := b.Session.Todos, b.Session.Done
+	more := ""
+	if b.Thread != nil {
+		more = fmt.Sprintf(": `gt-seance thread %s`", b.Thread.ChainID)
+		if len(open) == 0 && done == 0 {
+			done = b.Thread.Done
+			for _, t := range b.Thread.Todos {
+				open = append(open, summary.Todo(t))
+			}
+		}
 	}
-	return fmt.Sprintf(" (%d done)", n)
-}
-
-func (b Brief) todos() []string {
-	var lines []string
-	for _, t := range b.Session.Todos {
+	if len(open) == 0 {
+		if done == 0 {
+			return "", nil
+		}
+		return "To-dos", []string{fmt.Sprintf("all %d are done", done)}
+	}
+	title = "Open to-dos"
+	if done > 0 {
+		title += fmt.Sprintf(" (%d done)", done)
+	}
+	for i, t := range open {
+		if i == maxTodos {
+			lines = append(lines, fmt.Sprintf("- and %d more%s", len(open)-i, more))
+			break
+		}
 		mark := "[ ]"
 		if t.Status == "in_progress" {
 			mark = "[in progress]"
 		}
-		lines = append(lines, "- "+mark+" "+term.OneLine(t.Text))
+		lines = append(lines, "- "+mark+" "+summary.Cut(term.OneLine(t.Text), shortTodo))
 	}
-	return lines
+	return title, lines
 }
 
 // LastRequest is what the person asked for last, replies aside.

@@ -164,12 +164,13 @@ func (t *Thread) Take(p Part) {
 }
 
 // Essential returns what of a thread must not be lost even where there is little room:
-// the first request and the standing instructions. Of nil it is nil.
+// the first request, the standing instructions and what is still to be done. Of nil it
+// is nil.
 func (t *Thread) Essential() *Thread {
 	if t == nil {
 		return nil
 	}
-	return &Thread{ChainID: t.ChainID, Request: t.Request, Instructions: t.Instructions}
+	return &Thread{ChainID: t.ChainID, Request: t.Request, Instructions: t.Instructions, Todos: t.Todos, Done: t.Done, TodosOf: t.TodosOf}
 }
 
 // Add notes an instruction that the person gives by a command.
