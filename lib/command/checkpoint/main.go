@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"gt/lib/cli"
@@ -218,7 +217,7 @@ func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, mo
 		case err != nil:
 			env.Warn("%v", err)
 		}
-		return n.ID, moleculeIn(whole.Body)
+		return n.ID, beads.Molecule(whole.Body)
 	}
 	if w.Hook && before != "" {
 		// What is no note is bd's. Of what cannot be looked up nothing new is known.
@@ -229,26 +228,14 @@ func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, mo
 	if w.Hook {
 		return "", ""
 	}
-	issues, err := beads.Hooked(call.Home, env.Environ, bdWait)
+	issues, err := beads.Given(call.Home, env.Environ, bdWait)
 	if err != nil {
 		env.Warn("%v", err)
 	}
 	if len(issues) == 0 {
 		return "", ""
 	}
-	return issues[0].ID, moleculeIn(issues[0].Description)
-}
-
-// moleculeIn finds the molecule that the text of hooked work names in a line
-// of its own, as Gas Town writes it: "attached_molecule: mol-7".
-func moleculeIn(text string) string {
-	for line := range strings.Lines(text) {
-		key, value, ok := strings.Cut(line, ":")
-		if key = strings.ToLower(strings.TrimSpace(key)); ok && (key == "attached_molecule" || key == "molecule") {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
+	return issues[0].ID, beads.Molecule(issues[0].Description)
 }
 
 type read struct {

@@ -16,6 +16,7 @@ import (
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
 	"gt/lib/place/git"
+	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
@@ -126,7 +127,12 @@ func (h handover) gather(b *brief.Brief) {
 	b.Hooked = slices.DeleteFunc(hooked, func(n mail.Note) bool { return n.Type == mail.Handoff })
 	b.Unread, b.More, err = box.Unread()
 	warn(err)
+	b.Work, b.Ready, err = beads.Collect(h.home, h.environ, beads.Deadline, maxReady)
+	warn(err)
 }
+
+// maxReady is how many issues are told that somebody may begin.
+const maxReady = 5
 
 // tail is what the conversation says, read from where it was read last. What a
 // sandbox, in which only a command runs, keeps from being kept is read again the next

@@ -54,7 +54,7 @@ func (c *inbox) Run(env *cli.Env) error {
 		}
 		rows = append(rows, r)
 	}
-	work, err := beads.Hooked(me.home, env.Environ, patience)
+	work, err := beads.Given(me.home, env.Environ, patience)
 	if err != nil {
 		env.Warn("%v", err)
 	}
@@ -83,7 +83,7 @@ func (c *inbox) Run(env *cli.Env) error {
 	case len(rows) == 0 && hidden == 0:
 		env.Hint("no notes for %s", me.home.Identity.Address())
 	case len(rows) == 0:
-		env.Hint("nothing hooked or unread; --all lists %d more", hidden)
+		env.Hint("nothing waits; --all lists %d more, read or done", hidden)
 	case hidden > 0:
 		env.Hint("--all lists %d more, read or done", hidden)
 	}
@@ -102,12 +102,24 @@ func (r row) rank() int {
 	return 1
 }
 
-// flags returns the status of a note in words.
-func (r row) flags() string {
+// flags returns the status of a note in words. A hand-over that a session was told of is
+// delivered, and stays until that session ends; work is given, which a town calls hooked.
+func (r row) flags(inTown bool) string {
 	var words []string
 	switch r.rank() {
 	case 0:
-		words = append(words, "hooked")
+		switch {
+		case r.Type == mail.Handoff && r.Seen:
+			words = append(words, "delivered")
+		case r.Type == mail.Handoff:
+			words = append(words, "waiting")
+		case r.Status == beads.InProgress:
+			words = append(words, "in progress")
+		case inTown:
+			words = append(words, "hooked")
+		default:
+			words = append(words, "given")
+		}
 	case 1:
 		words = append(words, "new")
 	case 2:
@@ -139,7 +151,7 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 		if subject == "" && r.Problem != "" {
 			subject = "(" + r.Problem + ")"
 		}
-		lines = append(lines, []string{r.ID, r.flags(), term.CutFront(term.Clean(from), maxFrom), term.Day(r.Date, now), subject})
+		lines = append(lines, []string{r.ID, r.flags(!me.home.Town.Personal), term.CutFront(term.Clean(from), maxFrom), term.Day(r.Date, now), subject})
 	}
 	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), lines)
 }

@@ -31,7 +31,7 @@ func (c *read) Run(env *cli.Env) error {
 		r.Seen, r.Path = true, ""
 		err = env.JSON(r)
 	} else {
-		_, err = io.WriteString(env.Stdout, letter(r))
+		_, err = io.WriteString(env.Stdout, letter(r, !me.home.Town.Personal))
 	}
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (c *read) Run(env *cli.Env) error {
 
 // letter returns a note as text for a person, or for an agent that was shown only a part
 // of it by gt-prime. It frames the content in the same way as gt-prime.
-func letter(r row) string {
+func letter(r row, inTown bool) string {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {
@@ -54,7 +54,7 @@ func letter(r row) string {
 	line("Subject:", r.Subject)
 	line("Session:", r.Session)
 	if r.Hooked || r.Done || r.Stale != "" {
-		line("Flags:", r.flags())
+		line("Flags:", r.flags(inTown))
 	}
 	line("Stale:", r.Stale)
 	b.WriteByte('\n')

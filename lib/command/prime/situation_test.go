@@ -314,6 +314,7 @@ var table = []row{
 
 	{"A note is given to me", []fact{givenNote}, Autonomous, fresh, none, "", "hooked n-work"},
 	{"An issue is given to me", []fact{issue}, Autonomous, fresh, none, "", "issue gt-1"},
+	{"An issue of mine is in progress", []fact{{"`bd` has an issue in progress", func(f *facts) { f.work = []beads.Work{{ID: "gt-2", Status: beads.InProgress}} }}}, Autonomous, fresh, none, "", "issue gt-2"},
 	{"It crashed, and a note is given to me", []fact{died, itsTask, givenNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, hooked n-work"},
 	{"A note is given to me, and I am compacted", []fact{compaction, givenNote}, Autonomous, compacted, none, "", "hooked n-work"},
 	{"A note is given to me, and cannot be read", []fact{hooks("a note is hooked whose body cannot be read", "n-work", "", isWithheld)}, Normal, fresh, none, "", ""},

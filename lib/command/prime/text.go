@@ -1,6 +1,7 @@
 package prime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -276,7 +277,7 @@ func (p *page) afterHandoff() []section {
 	if p.inGit {
 		todo += ")"
 	}
-	todo += ", say in one line what you go on with, and go on. Do not start over, do not wait for a confirmation.\n" +
+	todo += ", say in one line what you go on with, and go on. Do not start over, do not wait for a confirmation." + p.molecule() + "\n" +
 		first + "If the note leaves a question to the person, ask it and wait for the answer."
 	switch {
 	case len(p.notes()) > 0:
@@ -410,7 +411,13 @@ func (p *page) crashTodo(notes int) string {
 		compare = "First compare this with what is there: " + p.git("", "status", "diff", "log -3") + ". Where they disagree, the files are right."
 	}
 	ask := "If something is the person's to decide, ask and wait for the answer."
-	switch works := len(p.hooked) + len(p.work); {
+	works := len(p.hooked) + len(p.work)
+	if len(p.others) > 0 {
+		works = 0 // it is theirs
+	} else if m := p.molecule(); m != "" {
+		ask += "\n" + strings.TrimSpace(m)
+	}
+	switch {
 	case notes > 0 && p.atRest:
 		return compare + " Then take the work up where the note leaves it.\n" + first + ask
 	case notes > 0:
@@ -426,8 +433,12 @@ func (p *page) crashTodo(notes int) string {
 }
 
 func (p *page) withWork() []section {
-	banner := "# Work is " + p.given() + " to you: start on it now\n\n" + p.who() + p.company()
-	todo := "Say in one line what you start on, and do it. It was given to you on purpose: do not ask whether to begin, do not look for other work first. When it is finished: " + p.finish() + ".\n" +
+	banner, todo := "# Work is "+p.given()+" to you: start on it now", "Say in one line what you start on, and do it. It was given to you on purpose: do not ask whether to begin"
+	if len(p.work) > 0 && p.work[0].Status == beads.InProgress {
+		banner, todo = "# Work of yours is in progress: go on with it now", "Check how far it is, say in one line what you go on with, and do it: do not ask whether to go on"
+	}
+	banner += "\n\n" + p.who() + p.company()
+	todo += ", do not look for other work first. When it is finished: " + p.finish() + "." + p.molecule() + "\n" +
 		first + "If the work leaves a question to the person, ask it and wait for the answer."
 	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
 	return append(append(sections, p.noteSections()...), p.rest()...)
@@ -440,6 +451,42 @@ func (p *page) withWorkOfAnother() []section {
 	todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked, and until then wait for instructions."
 	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
 	return append(append(sections, p.noteSections()...), p.rest()...)
+}
+
+// molecule tells the molecule that the work is part of, and its step as far as it is
+// known. Only a town has those.
+func (p *page) molecule() string {
+	if p.home.Town.Personal {
+		return ""
+	}
+	var texts []string
+	for _, w := range p.work {
+		texts = append(texts, w.Description)
+	}
+	for _, n := range p.hooked {
+		texts = append(texts, n.Body)
+	}
+	id, step := "", ""
+	for _, text := range texts {
+		id = cmp.Or(id, p.line(beads.Molecule(text)))
+	}
+	if r := p.predecessor.Record; r != nil && (id == "" || id == r.MoleculeID) {
+		id, step = r.MoleculeID, r.StepRef
+	}
+	if c := p.checkpoint; c != nil && (id == "" || id == c.MoleculeID) {
+		id, step = c.MoleculeID, cmp.Or(c.CurrentStep, step)
+	}
+	if id == "" {
+		return ""
+	}
+	text := " The work is part of the molecule " + p.env.Quoted(id)
+	if step != "" {
+		text += ", its step was " + p.env.Quoted(step)
+	}
+	if beads.Find(p.home) != "" {
+		text += ": `bd mol current " + term.Quote(p.env.Place(id)) + "` shows where it is"
+	}
+	return text + "."
 }
 
 // finish is what closes the given work.
@@ -501,10 +548,17 @@ func (p *page) rest() []section {
 		}.frame("the checkpoint", p.words(p.checkpoint.Text())))
 	}
 	title := "Given work"
-	if !p.home.Town.Personal {
+	switch {
+	case len(p.others) > 0:
+		title = "The other session's work"
+	case !p.home.Town.Personal:
 		title = "Hooked work"
 	}
 	for _, w := range p.work {
+		title := title
+		if w.Status == beads.InProgress && len(p.others) == 0 {
+			title = "Work in progress"
+		}
 		sections = append(sections, section{
 			title: title + ": " + p.issue(w) + " " + p.env.Quoted(w.Title),
 			all:   "`bd show " + p.issue(w) + "`",

@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
+	"gt/lib/state/beads"
 	"gt/lib/state/mail"
 	"gt/lib/state/thread"
 	"gt/lib/text/term"
@@ -26,7 +27,9 @@ type Brief struct {
 	Commits []git.Commit // made during the session, the oldest first
 	Hooked  []mail.Note
 	Unread  []mail.Note
-	More    int // unread notes besides these
+	More    int          // unread notes besides these
+	Work    []beads.Work // that the agent has in bd, and
+	Ready   []beads.Work // that somebody may begin
 	// LivesOn reports that the session itself is told, and that its process goes on.
 	LivesOn bool
 }
@@ -52,6 +55,14 @@ func (b Brief) Clean(clean func(string) string) Brief {
 		return all
 	}
 	b.Hooked, b.Unread = notes(b.Hooked), notes(b.Unread)
+	issues := func(all []beads.Work) []beads.Work {
+		all = slices.Clone(all)
+		for i, w := range all {
+			all[i].ID, all[i].Title = clean(w.ID), clean(w.Title)
+		}
+		return all
+	}
+	b.Work, b.Ready = issues(b.Work), issues(b.Ready)
 	if b.Thread != nil {
 		b.Thread = b.Thread.Cleaned(clean)
 	}
@@ -159,7 +170,8 @@ func (b Brief) Text() string {
 	if answer != s.Answer {
 		add("The last answer in full", s.Answer)
 	}
-	add("Hooked and unread notes", b.notes()...)
+	add("Work in bd", b.issues()...)
+	add("Given and unread notes", b.notes()...)
 	add("Last commands", commands(s.Commands)...)
 	add("Kept by the last compaction", s.Compacted)
 	return strings.Join(parts, "\n\n") + "\n"
@@ -399,13 +411,28 @@ func line(s string) string { return summary.Cut(term.OneLine(term.Clean(s)), 120
 func (b Brief) notes() []string {
 	var lines []string
 	for _, n := range firstN(b.Hooked, maxNotes) {
-		lines = append(lines, "- hooked: "+line(n.Subject)+" (gt-mail read "+n.ID+")")
+		lines = append(lines, "- given: "+line(n.Subject)+" (gt-mail read "+n.ID+")")
 	}
 	for _, n := range firstN(b.Unread, maxNotes) {
 		lines = append(lines, "- unread, from "+line(n.From)+": "+line(n.Subject)+" (gt-mail read "+n.ID+")")
 	}
 	if more := len(b.Hooked) + len(b.Unread) + b.More - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more: gt-mail inbox", more))
+	}
+	return lines
+}
+
+// issues are what bd has for the agent, a line each.
+func (b Brief) issues() []string {
+	var lines []string
+	for _, w := range firstN(b.Work, maxNotes) {
+		lines = append(lines, "- "+strings.ReplaceAll(line(w.Status), "_", " ")+": "+line(w.ID)+" "+line(w.Title))
+	}
+	if more := len(b.Work) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more: bd list", more))
+	}
+	for _, w := range b.Ready {
+		lines = append(lines, "- ready: "+line(w.ID)+" "+line(w.Title))
 	}
 	return lines
 }

@@ -1,8 +1,8 @@
 // Package beads asks bd (Beads, the issue tracker that Gas Town keeps its work
-// in) what is hooked to an agent. It is the only package that runs bd.
+// in) what an agent has to do. It is the only package that runs bd.
 //
 // bd opens a database and may take a second, so it is asked only where the
-// home has a .beads folder, by one process, within a deadline, and never by a
+// home has a .beads folder, within a deadline, a process a question, and never by a
 // hook that runs often. Whatever goes wrong is an error that the caller warns
 // of: what gt itself keeps is complete without bd.
 package beads
@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +29,7 @@ import (
 // Deadline is how long a hook waits for bd.
 const Deadline = 700 * time.Millisecond
 
-// Work is one issue that is hooked to an agent.
+// Work is one issue.
 type Work struct {
 	ID          string    `json:"id"`
 	Title       string    `json:"title"`
@@ -70,37 +71,88 @@ func Dir(h home.Home) string {
 // maxOutput bounds what is taken from bd: 8 MiB, some thousand issues.
 const maxOutput = 8 << 20
 
-// Hooked returns the issues with the status hooked that are assigned to the
-// agent of that home, in bd's order. Without a .beads folder (see Find), or
-// without bd in PATH, there are none, at the cost of a look.
+// Given returns the issues that are assigned to the agent of that home and are in
+// progress or hooked: first what is begun, each in bd's order. Without a .beads folder
+// (see Find), or without bd in PATH, there are none, at the cost of a look. With an error
+// come those that bd told all the same.
 //
-// All hooked issues are asked for and the agent's picked here, for the same
-// agent has several names there: its address (demo/crew/joe), the short form
-// that gt uses in places (demo/joe), and either with a slash at the end.
-func Hooked(h home.Home, environ []string, deadline time.Duration) ([]Work, error) {
+// All issues of a status are asked for and the agent's picked here, for the same agent
+// has several names there: its address (demo/crew/joe), the short form that gt uses in
+// places (demo/joe), and either with a slash at the end. Each status is asked for by
+// itself, at the same time: some versions of bd take no list of them and find nothing.
+func Given(h home.Home, environ []string, deadline time.Duration) ([]Work, error) {
+	given, _, err := Collect(h, environ, deadline, 0)
+	return given, err
+}
+
+// Collect returns what Given does, and at most so many issues that are ready to be
+// worked on, by the agent or by anybody.
+func Collect(h home.Home, environ []string, deadline time.Duration, most int) (given, ready []Work, err error) {
 	dir := Find(h)
 	if dir == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	bd := find(h, environ)
 	if bd == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	out, err := run(bd, dir, surroundings(h, environ), deadline, "list", "--status=hooked", "--json", "--limit=0", "--readonly")
-	if err != nil {
-		return nil, fmt.Errorf("cannot ask bd for hooked work: %w", err)
-	}
-	all, err := parse(out)
-	if err != nil {
-		return nil, fmt.Errorf("cannot ask bd for hooked work: %w", err)
-	}
-	var own []Work
-	for _, w := range all {
-		if w.Status == "hooked" && means(w.Assignee, h.Identity) {
-			own = append(own, w)
+	end := time.Now().Add(deadline)
+	var asked []*question
+	for _, args := range [][]string{
+		{"list", "--status=" + InProgress, "--json", "--limit=0", "--readonly"},
+		{"list", "--status=" + hooked, "--json", "--limit=0", "--readonly"},
+		{"ready", "--json", "--limit=" + strconv.Itoa(most), "--readonly"},
+	} {
+		if args[0] != "ready" || most > 0 {
+			asked = append(asked, ask(bd, dir, surroundings(h, environ), deadline, args...))
 		}
 	}
-	return own, nil
+	answers := make([][]byte, len(asked))
+	failed := make([]error, len(asked))
+	for i, q := range asked {
+		answers[i], failed[i] = q.answer()
+	}
+	for i, q := range asked {
+		if left := time.Until(end); failed[i] != nil && left > 0 { // they may have been in each other's way
+			answers[i], failed[i] = ask(bd, dir, surroundings(h, environ), left, q.args...).answer()
+		}
+		var all []Work
+		if failed[i] == nil {
+			all, failed[i] = parse(answers[i])
+		}
+		for _, w := range all {
+			switch {
+			case q.args[0] == "ready":
+				if w.Assignee == "" || means(w.Assignee, h.Identity) {
+					ready = append(ready, w)
+				}
+			case q.args[1] == "--status="+w.Status && means(w.Assignee, h.Identity):
+				given = append(given, w)
+			}
+		}
+		if failed[i] != nil && err == nil {
+			err = fmt.Errorf("cannot ask bd for work: %w", failed[i])
+		}
+	}
+	return given, ready, err
+}
+
+// The statuses of work that an agent has.
+const (
+	InProgress = "in_progress"
+	hooked     = "hooked"
+)
+
+// Molecule returns the molecule that the text of work names in a line of its own, as Gas
+// Town writes it: "attached_molecule: mol-7"; "" for none.
+func Molecule(text string) string {
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(line, ":")
+		if key = strings.ToLower(strings.TrimSpace(key)); ok && (key == "attached_molecule" || key == "molecule") {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }
 
 // parse reads bd's answer: an array of issues, null where there are none. What
@@ -174,34 +226,59 @@ func surroundings(h home.Home, environ []string) []string {
 	return append(env, "PATH="+process.SearchPath(h.Dir, environ), "BEADS_NO_DAEMON=1")
 }
 
-// run runs bd in a process group of its own and kills all of it at the
-// deadline: bd may start others.
+// run asks bd and waits for its answer.
 func run(bd, dir string, environ []string, deadline time.Duration, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, bd, args...)
+	return ask(bd, dir, environ, deadline, args...).answer()
+}
+
+// question is a bd that runs.
+type question struct {
+	args      []string
+	deadline  time.Duration
+	ctx       context.Context
+	cancel    context.CancelFunc
+	cmd       *exec.Cmd
+	out, said front
+	err       error // of its start
+}
+
+// ask runs bd in a process group of its own and kills all of it at the deadline: bd may
+// start others. The caller takes the answer.
+func ask(bd, dir string, environ []string, deadline time.Duration, args ...string) *question {
+	q := &question{args: args, deadline: deadline, out: front{max: maxOutput}, said: front{max: 4096}}
+	q.ctx, q.cancel = context.WithTimeout(context.Background(), deadline)
+	cmd := exec.CommandContext(q.ctx, bd, args...)
 	cmd.Dir = dir
 	cmd.Env = environ
-	out, said := front{max: maxOutput}, front{max: 4096}
-	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.Stdout, cmd.Stderr = &q.out, &q.said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 50 * time.Millisecond // for what left the group and holds a pipe open
-	err := cmd.Run()
+	q.cmd, q.err = cmd, cmd.Start()
+	return q
+}
+
+// answer waits for what bd says.
+func (q *question) answer() ([]byte, error) {
+	defer q.cancel()
+	err := q.err
+	if err == nil {
+		err = q.cmd.Wait()
+	}
 	switch {
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("no answer within %v", deadline)
-	case out.over:
+	case q.ctx.Err() != nil:
+		return nil, fmt.Errorf("no answer within %v", q.deadline.Round(time.Millisecond))
+	case q.out.over:
 		return nil, fmt.Errorf("its answer is over %d bytes", maxOutput)
 	case errors.Is(err, exec.ErrWaitDelay): // it answered and is gone, though not all that it started
-		return out.data, nil
+		return q.out.data, nil
 	case err != nil:
-		if line := firstError(string(said.data)); line != "" {
+		if line := firstError(string(q.said.data)); line != "" {
 			return nil, errors.New(line)
 		}
 		return nil, err
 	}
-	return out.data, nil
+	return q.out.data, nil
 }
 
 // front keeps the front of what is written to it and drops the rest.
