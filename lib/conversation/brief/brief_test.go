@@ -57,7 +57,7 @@ func TestOrderIsThatOfNeed(t *testing.T) {
 		last = at
 	}
 	for _, want := range []string{
-		"Files changed", "- bbbbbbbbbb begin", "use a table", "`go test` failed", "hooked: the work (gt-mail read h1)", "Kept: the grammar is in docs.",
+		"Files changed", "- bbbbbbbbbb begin", "use a table", "`go test` failed", "given: the work (gt-mail read h1)", "Kept: the grammar is in docs.",
 	} {
 		if at := strings.Index(text, want); at <= last {
 			t.Errorf("%q is missing or too early in\n%s", want, text)
