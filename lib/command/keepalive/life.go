@@ -19,6 +19,7 @@ import (
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
+	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
 
@@ -267,15 +268,12 @@ func (s *show) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	sign := keepalive.Read(call.Home)
 	if sign == nil {
-		return cli.Failf(cli.No, "there is no sign of life in '%s'", call.Home.Dir)
+		return none(env, s.JSON)
 	}
 	age := sign.Age(env.Now()).Round(time.Second)
 	sign.LastCommand = env.Redact(sign.LastCommand) // another program may have written it
 	if s.JSON {
-		return env.JSON(struct {
-			*keepalive.Heartbeat
-			Age float64 `json:"age_seconds"`
-		}{sign, age.Seconds()})
+		return env.JSON(aged{sign, age.Seconds(), nil})
 	}
 	text := describeSign(sign, age)
 	if sign.LastCommand != "" {
@@ -288,6 +286,32 @@ func (s *show) Run(env *cli.Env) error {
 	return err
 }
 
+// aged is a sign of life with its age.
+type aged struct {
+	*keepalive.Heartbeat
+	Age   float64 `json:"age_seconds"`
+	Alive *bool   `json:"alive,omitempty"` // what check answers
+}
+
+// none says that no sign of life is there, which is as old as can be.
+func none(env *cli.Env, asJSON bool) error {
+	age := (*keepalive.Heartbeat)(nil).Age(env.Now())
+	var err error
+	if asJSON {
+		err = env.JSON(struct {
+			State string  `json:"state"`
+			Age   float64 `json:"age_seconds"`
+			Alive bool    `json:"alive"`
+		}{"none", age.Seconds(), false})
+	} else {
+		_, err = fmt.Fprintf(env.Stdout, "none, which counts as %s old\n", duration.Format(age))
+	}
+	if err == nil {
+		err = cli.Silent
+	}
+	return err
+}
+
 // describeSign says what the agent did and when: "running, 3s ago". Another
 // program's sign may not say what.
 func describeSign(s *keepalive.Heartbeat, age time.Duration) string {
@@ -295,7 +319,8 @@ func describeSign(s *keepalive.Heartbeat, age time.Duration) string {
 }
 
 type check struct {
-	MaxAge time.Duration `help:"How old the last sign may be (default 5m)." default:"5m" placeholder:"DURATION"`
+	MaxAge duration.Flag `help:"How old the last sign may be: 90s, 5m (default), 7d." default:"5m" placeholder:"DURATION"`
+	JSON   bool          `name:"json" help:"Print it as one JSON object."`
 }
 
 // Run reports whether the last sign of life is young enough.
@@ -304,11 +329,21 @@ func (c *check) Run(env *cli.Env) error {
 	sign := keepalive.Read(call.Home)
 	age := sign.Age(env.Now()).Round(time.Second)
 	if sign == nil {
-		return cli.Failf(cli.No, "there is no sign of life in '%s'", call.Home.Dir)
+		return none(env, c.JSON)
 	}
 	seen := status.OfHeartbeat(sign)
 	seen.At = env.Now().Add(-age)
-	switch status.Of(status.Facts{Now: env.Now(), MaxAge: max(c.MaxAge, 1), Seen: []status.Observation{seen}}).Status {
+	is := status.Of(status.Facts{Now: env.Now(), MaxAge: max(time.Duration(c.MaxAge), 1), Seen: []status.Observation{seen}}).Status
+	if c.JSON {
+		sign.LastCommand = env.Redact(sign.LastCommand)
+		alive := is != status.Stopped && is != status.Unknown
+		err := env.JSON(aged{sign, age.Seconds(), &alive})
+		if err == nil && !alive {
+			err = cli.Silent
+		}
+		return err
+	}
+	switch is {
 	case status.Stopped:
 		fmt.Fprintln(env.Stdout, describeSign(sign, age))
 		return cli.Silent

@@ -14,6 +14,7 @@ import (
 	"gt/lib/place/home"
 	"gt/lib/state/pidfile"
 	"gt/lib/sys/process"
+	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
 
@@ -106,6 +107,9 @@ func describe(f pidfile.File) string {
 		if f.Process.IsSet() {
 			return fmt.Sprintf("unknown: process %d of another PID namespace, which cannot be seen from here", f.Process.PID)
 		}
+		if f.Runs {
+			return fmt.Sprintf("unknown: process %d runs, and began when another program says; that is no proof", f.Process.PID)
+		}
 		return fmt.Sprintf("unknown: another program recorded process %d without proof that it is the session", f.Process.PID)
 	}
 	return "unknown: its file names no process"
@@ -127,7 +131,8 @@ func (l *list) Run(env *cli.Env) error {
 				Start   string        `json:"start,omitempty"`
 				Boot    string        `json:"boot_id,omitempty"`
 				NS      string        `json:"pid_ns,omitempty"`
-			}{f.Session, f.State, f.Process.PID, f.Process.Start, f.Process.Boot, f.Process.NS})
+				Runs    *bool         `json:"runs,omitempty"`
+			}{f.Session, f.State, f.Process.PID, f.Process.Start, f.Process.Boot, f.Process.NS, runs(f)})
 			if jerr != nil {
 				return jerr
 			}
@@ -146,23 +151,32 @@ func (l *list) Run(env *cli.Env) error {
 		if f.Process.PID > 0 {
 			number = strconv.Itoa(f.Process.PID)
 		}
-		rows = append(rows, []string{string(f.State), number, f.Session})
+		state := string(f.State)
+		switch it := runs(f); {
+		case it == nil:
+		case *it:
+			state += ", runs"
+		default:
+			state += ", gone" // its number is another's now
+		}
+		rows = append(rows, []string{state, number, f.Session})
 	}
 	return errors.Join(term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows), err)
 }
 
-type reap struct {
-	Session []string      `arg:"" optional:"" help:"The sessions to end (default: all that are tracked)."`
-	Grace   time.Duration `help:"How long they have to exit before they are killed (default 5s)." default:"5s" placeholder:"DURATION"`
-	DryRun  bool          `help:"Print what would be done, and do nothing."`
+// runs is what another program's file says: whether the process that it means runs; nil
+// where nobody can tell, and for a file of our own, whose state says it.
+func runs(f pidfile.File) *bool {
+	if f.State != pidfile.Foreign || !f.Timed {
+		return nil
+	}
+	return &f.Runs
 }
 
-// Validate refuses a grace that is none.
-func (r *reap) Validate() error {
-	if r.Grace < 0 {
-		return errors.New("--grace needs a duration of at least 0")
-	}
-	return nil
+type reap struct {
+	Session []string      `arg:"" optional:"" help:"The sessions to end (default: all that are tracked)."`
+	Grace   duration.Flag `help:"How long they have to exit before they are killed (default 5s)." default:"5s" placeholder:"DURATION"`
+	DryRun  bool          `help:"Print what would be done, and do nothing."`
 }
 
 // killWait is how long the kernel has to end a process that was killed. One
@@ -211,11 +225,11 @@ func (r *reap) Run(env *cli.Env) error {
 		return failed
 	}
 	of := sessionsOf(env, targets)
-	of.announce(env.Now().Add(r.Grace + killWait + endWait))
+	of.announce(env.Now().Add(time.Duration(r.Grace) + killWait + endWait))
 	for _, t := range targets {
 		failed = errors.Join(failed, signal(t, syscall.SIGTERM))
 	}
-	running := wait(targets, r.Grace)
+	running := wait(targets, time.Duration(r.Grace))
 	for _, t := range running {
 		t.how = "killed"
 		failed = errors.Join(failed, signal(t, syscall.SIGKILL))

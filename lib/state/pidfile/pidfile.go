@@ -11,8 +11,8 @@
 //
 // A trusted town has a copy of each where S1 says (town.Town.SharedPids), for other
 // programs to read; what they write there is listed and never acted on, whatever it
-// says. Gas Town has a local time after the bar: a number, and no proof
-// (docs/pid-files.md).
+// says. Gas Town has a local time after the bar: whether its process runs can be told, and
+// is no proof (docs/pid-files.md).
 package pidfile
 
 import (
@@ -50,6 +50,11 @@ type File struct {
 	Session string
 	Process process.Proc // without a start where another program wrote the file
 	State   State
+
+	// Timed reports that another program's file says when its process began, and Runs
+	// that a process with that number did, to within seconds: enough to be told, and no
+	// proof that would let it be ended.
+	Timed, Runs bool
 
 	// Claimed reports that only what other programs of the town write says so. Such
 	// a file is theirs to remove.
@@ -127,10 +132,28 @@ func (d Dir) Get(session string) (File, error) {
 	}
 	f := File{Session: session, data: data}
 	f.Process, f.State = parse(data)
-	if f.State == "" {
-		f.State, err = look(f.Process)
+	return f.looked(data)
+}
+
+// looked says how the process of the file is.
+func (f File) looked(data []byte) (_ File, err error) {
+	if f.State != "" {
+		return f, nil
 	}
-	return f, err
+	if f.State, err = look(f.Process); f.State != Foreign {
+		return f, err
+	}
+	p, _ := parse(data)
+	began, ok := began(data)
+	switch {
+	case p.IsSet():
+		f.Timed, f.Runs = !p.Elsewhere(), p.Alive()
+	case ok:
+		now, err := process.StartTime(f.Process.PID)
+		f.Timed = err == nil
+		f.Runs = f.Timed && sameMoment(now, began)
+	}
+	return f, nil
 }
 
 // claimed is what another program says of a session that is not tracked: a number,
@@ -142,10 +165,7 @@ func (d Dir) claimed(session string) (File, error) {
 	}
 	p, state := parse(data)
 	f := File{Session: session, Process: process.Proc{PID: p.PID}, State: state, Claimed: true}
-	if state == "" {
-		f.State, err = look(f.Process)
-	}
-	return f, err
+	return f.looked(data)
 }
 
 // List returns the files by the names of their sessions. One that cannot be
@@ -242,6 +262,22 @@ func parse(data []byte) (process.Proc, State) {
 		p = process.Noted(p.PID, since, boot, ns)
 	}
 	return p, ""
+}
+
+// began reads the time that Gas Town writes behind the bar: what "ps -o lstart" says, a
+// local time to the second.
+func began(data []byte) (time.Time, bool) {
+	_, start, _ := strings.Cut(strings.TrimSpace(string(data)), "|")
+	t, err := time.ParseInLocation("Mon Jan _2 15:04:05 2006", strings.TrimSpace(start), time.Local)
+	return t, err == nil
+}
+
+// sameMoment reports whether two times are the same to within the rounding of both. A
+// zone that was another when one of them was written shifts it by quarters of an hour.
+func sameMoment(a, b time.Time) bool {
+	const near, quarter, day = 3 * time.Second, 15 * time.Minute, 26 * time.Hour
+	off := a.Sub(b).Abs()
+	return off <= day && (off%quarter <= near || quarter-off%quarter <= near)
 }
 
 // isBoot knows a boot's id, a UUID, and isStart the figure of Linux (clock

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,6 +30,15 @@ func stat(pid int) (status, error) {
 		start:  fmt.Sprintf("%d.%06d", started.Sec, started.Usec),
 		name:   string(name),
 	}, nil
+}
+
+// StartTime returns when whatever process has the number now began.
+func StartTime(pid int) (time.Time, error) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return time.Time{}, os.ErrProcessDone
+	}
+	return time.Unix(int64(k.Proc.P_starttime.Sec), 0), nil
 }
 
 // namespace is empty: the system has one, for all.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"gt/lib/sys/atomicfile"
 )
@@ -45,6 +46,30 @@ func stat(pid int) (status, error) {
 		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
 	}
 	return status{parent: parent, start: fields[19], name: string(data[open+1 : end])}, nil
+}
+
+// ticks is how many clock ticks of /proc a second has, on every Linux.
+const ticks = 100
+
+// StartTime returns when whatever process has the number now began, to within some
+// seconds: Linux keeps it by a clock that no one sets.
+func StartTime(pid int) (time.Time, error) {
+	st, err := stat(pid)
+	if err != nil {
+		return time.Time{}, err
+	}
+	data, err := atomicfile.Read("/proc/stat", maxProc)
+	if err != nil {
+		return time.Time{}, err
+	}
+	_, after, _ := strings.Cut(string(data), "\nbtime ")
+	line, _, _ := strings.Cut(after, "\n")
+	boot, err := strconv.ParseInt(line, 10, 64)
+	began, err2 := strconv.ParseInt(st.start, 10, 64)
+	if err := errors.Join(err, err2); err != nil {
+		return time.Time{}, err
+	}
+	return time.Unix(boot+began/ticks, 0), nil
 }
 
 // command is the name of the program that whatever process has the number now runs.

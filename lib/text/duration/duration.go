@@ -4,7 +4,6 @@ package duration
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,27 +14,43 @@ const (
 	week = 7 * day
 )
 
-// days matches what Go's own durations lack: weeks and days, before the rest.
-var days = regexp.MustCompile(`^(?:(\d{1,4})w)?(?:(\d{1,4})d)?(.*)$`)
-
 // Parse reads a duration that is not negative: weeks (w), days (d) of 24
 // hours, and what time.ParseDuration reads, in this order.
 func Parse(s string) (time.Duration, error) {
-	m := days.FindStringSubmatch(s)
-	if s == "" || m == nil {
-		return 0, wrong(s)
-	}
-	weeks, _ := strconv.Atoi(m[1])
-	number, _ := strconv.Atoi(m[2])
+	weeks, rest := leading(s, 'w')
+	number, rest := leading(rest, 'd')
 	d := time.Duration(weeks)*week + time.Duration(number)*day
-	if m[3] != "" {
-		rest, err := time.ParseDuration(m[3])
-		if err != nil || rest < 0 || d+rest < d {
+	if rest != "" || s == "" {
+		more, err := time.ParseDuration(rest)
+		if err != nil || more < 0 || d+more < d {
 			return 0, wrong(s)
 		}
-		d += rest
+		d += more
 	}
 	return d, nil
+}
+
+// leading takes a number of at most four digits with its unit off the front.
+func leading(s string, unit byte) (n int, rest string) {
+	i := 0
+	for i < len(s) && i < 4 && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	if i == 0 || i == len(s) || s[i] != unit {
+		return 0, s
+	}
+	n, _ = strconv.Atoi(s[:i])
+	return n, s[i+1:]
+}
+
+// Flag is a duration on a command line.
+type Flag time.Duration
+
+// UnmarshalText reads it as Parse does.
+func (f *Flag) UnmarshalText(text []byte) error {
+	d, err := Parse(string(text))
+	*f = Flag(d)
+	return err
 }
 
 func wrong(s string) error {
