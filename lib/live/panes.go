@@ -22,18 +22,30 @@ type Agent struct {
 	table process.Table
 }
 
-// InPanes finds the agents that run in panes of a server, in one more call of tmux
-// for the screen of each. An agent that runs under another name, in a container or
-// behind ssh, is known by its screen.
+// InPanes finds the agents that run in panes of a server, in one more call of tmux for
+// all sessions' environments, and one for the screen of each. An agent runs in a pane if
+// one of the processes does that the environment names (see named), else one that the
+// table knows. One that runs under another name, in a container or behind ssh, is known
+// by its screen.
 func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent {
 	var all []Agent
 	table := process.Snapshot()
+	var sessions []string
+	for _, pane := range panes {
+		if !pane.Dead && !slices.Contains(sessions, pane.Session) && busy(table, pane.PID) {
+			sessions = append(sessions, pane.Session)
+		}
+	}
+	environs := server.Environments(sessions)
 	for _, pane := range panes {
 		if pane.Dead {
 			continue
 		}
 		a := Agent{Pane: pane, table: table}
-		a.PID, a.Client = below(known, table, pane.PID)
+		a.PID, a.Client = below(table, pane.PID, named(known, environs[pane.Session]))
+		if a.PID == 0 {
+			a.PID, a.Client = below(table, pane.PID, known.ByProcess)
+		}
 		found := a.Client.Name != ""
 		if found || busy(table, pane.PID) {
 			a.Screen, _ = server.CapturePane(pane.ID) // a pane that is gone meanwhile shows nothing
@@ -66,9 +78,36 @@ func busy(table process.Table, pid int) bool {
 	return slices.ContainsFunc(table.Descendants(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })
 }
 
-// below finds the agent that runs below a process: of one that was started by
-// another, the other.
-func below(known *agent.Table, table process.Table, pid int) (int, agent.Client) {
+// named knows the agent of a tmux session by the names that the session's environment
+// has for it: GT_PROCESS_NAMES, with GT_AGENT for what it is called. A hand-over sets
+// both, and so does Gas Town. What runs scripts of any kind names none.
+func named(known *agent.Table, environ []string) func(name string) agent.Client {
+	get := func(name string) string {
+		for _, kv := range environ {
+			if value, ok := strings.CutPrefix(kv, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+	names := strings.Split(get("GT_PROCESS_NAMES"), ",")
+	return func(name string) agent.Client {
+		switch called := get("GT_AGENT"); {
+		case name == "" || process.IsInterpreter(name) || process.IsShell(name) || !slices.Contains(names, name):
+			return agent.Client{}
+		case called != "":
+			return known.Of(called)
+		}
+		if c := known.ByProcess(name); c.Name != "" {
+			return c
+		}
+		return known.Of(name)
+	}
+}
+
+// below finds the agent that runs below a process, by the name of its program: of one
+// that was started by another, the other.
+func below(table process.Table, pid int, client func(name string) agent.Client) (int, agent.Client) {
 	for _, pid := range table.Descendants(pid) {
 		p, err := process.Find(pid)
 		if err != nil {
@@ -78,7 +117,7 @@ func below(known *agent.Table, table process.Table, pid int) (int, agent.Client)
 		if args, err := p.Args(); err == nil {
 			name = agent.ProgramName(args)
 		}
-		if c := known.ByProcess(name); c.Name != "" {
+		if c := client(name); c.Name != "" {
 			return pid, c
 		}
 	}

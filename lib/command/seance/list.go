@@ -76,8 +76,11 @@ func (c *list) Run(env *cli.Env) error {
 	if err := c.table(env, all, found); err != nil {
 		return err
 	}
-	if more && term.IsTerminal(env.Stdout) { // a person may look for one that is not there
-		env.Hint("the newest %d; --limit 0 lists all, gt-seance pick finds one", usual)
+	switch { // who reads a table may look for one that is not there
+	case more && c.everything():
+		env.Hint("the newest %d of %d; --all lists all, gt-seance pick finds one", usual, all.Len())
+	case more:
+		env.Hint("the newest %d; --limit 0 lists all that match, gt-seance pick finds one", usual)
 	}
 	return nil
 }
@@ -119,7 +122,9 @@ func misformed(err error) error {
 func formatted(w io.Writer, t *template.Template, found []*catalog.Session) error {
 	for _, s := range found {
 		var b strings.Builder
-		if err := t.Execute(&b, s); err != nil {
+		named := *s
+		named.Title = cmp.Or(s.Title, s.Subject, s.Prompt, s.Topic) // few clients give one
+		if err := t.Execute(&b, &named); err != nil {
 			return misformed(err)
 		}
 		if _, err := io.WriteString(w, term.CleanText(strings.TrimSuffix(b.String(), "\n"))+"\n"); err != nil {
@@ -148,6 +153,10 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 	if c.Active {
 		rows[0][3] = "LAST"
 	}
+	panes := c.Live && slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.TmuxPane != "" })
+	if panes {
+		rows[0] = slices.Insert(rows[0], 5, "PANE")
+	}
 	for _, s := range found {
 		at, outcome := s.StartedAt, cmp.Or(s.State, string(s.Outcome))
 		if c.Active {
@@ -163,7 +172,15 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 		if narrow && agents {
 			actor = term.CutFront(actor, maxActor-6)
 		}
-		rows = append(rows, []string{short(s.ID), actor, agent, term.Day(at, now), outcome, topic(s, short, narrow)})
+		row := []string{short(s.ID), actor, agent, term.Day(at, now), outcome}
+		if panes {
+			pane := term.Clean(s.TmuxSession)
+			if width > 0 {
+				pane = term.Cut(pane, maxActor-6)
+			}
+			row = append(row, strings.TrimSpace(s.TmuxPane+" "+pane))
+		}
+		rows = append(rows, append(row, topic(s, short, narrow)))
 	}
 	if !agents {
 		for i, r := range rows {
@@ -195,7 +212,7 @@ func topic(s *catalog.Session, short func(session.ID) string, narrow bool) strin
 	}
 	switch about := s.About(); {
 	case s.ID == "":
-		return "in tmux session " + s.TmuxSession
+		return "no session of it is known"
 	case s.SubagentOf != "":
 		return "subagent" + of(s.SubagentOf) + about
 	case s.ForkOf != "":

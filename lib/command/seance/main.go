@@ -3,6 +3,9 @@
 package seance
 
 import (
+	"slices"
+	"strings"
+
 	"gt/lib/cli"
 	"gt/lib/client/hook"
 )
@@ -36,7 +39,43 @@ const exitCodes = `
 // Main runs gt-seance and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
+	env.Args = asTalk(env.Args)
 	return cli.Run(env, cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()})
+}
+
+// asTalk turns Gas Town's way to ask a session, --talk ID --prompt QUESTION, into ours.
+func asTalk(args []string) []string {
+	var id, question []string
+	var rest []string
+	for i := 0; i < len(args); i++ {
+		name, value, given := strings.Cut(args[i], "=")
+		to := &rest
+		switch name {
+		case "--talk", "-t":
+			to = &id
+		case "--prompt", "-p":
+			to = &question
+		case "--":
+			return args
+		}
+		switch {
+		case to == &rest && i == 0 && !strings.HasPrefix(name, "-"):
+			return args // a command of ours
+		case to == &rest:
+			rest = append(rest, args[i])
+		case given:
+			*to = []string{value}
+		case i+1 < len(args):
+			i++
+			*to = []string{args[i]}
+		default:
+			return args
+		}
+	}
+	if id == nil {
+		return args
+	}
+	return slices.Concat([]string{"talk"}, rest, []string{"--"}, id, question)
 }
 
 type grammar struct {

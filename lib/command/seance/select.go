@@ -46,6 +46,12 @@ type selection struct {
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions"`
 }
 
+// everything reports whether all sessions are meant, but for subagents.
+func (c *selection) everything() bool {
+	return c.Agent+c.Role+c.Rig+c.Work+c.Chain+c.Outcome+c.Host+c.CWD == "" && !c.Here && !c.Live && !c.Town &&
+		c.Since == moment{} && c.Until == moment{}
+}
+
 // filter is the selection as of now. all are the sessions to choose from.
 func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, error) {
 	now := env.Now()
@@ -262,6 +268,12 @@ func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Se
 // these finds a session, those of a chain, or those that worked on a unit, the
 // oldest first, out of all there are.
 func these(env *cli.Env, id, chain, work string) (found []*catalog.Session, all catalog.Catalog, err error) {
+	return thoseOf(env, id, selection{Chain: chain, Work: work})
+}
+
+// thoseOf finds a session, or those that are meant, the oldest first, out of all there
+// are.
+func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, all catalog.Catalog, err error) {
 	if id != "" {
 		if all, err = open(env); err != nil {
 			return nil, all, err
@@ -269,7 +281,6 @@ func these(env *cli.Env, id, chain, work string) (found []*catalog.Session, all 
 		s, err := named(env, all, id)
 		return []*catalog.Session{s}, all, err
 	}
-	c := selection{Chain: chain, Work: work}
 	if found, all, err = c.sessions(env, 0); err != nil {
 		return nil, all, err
 	}

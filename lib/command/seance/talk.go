@@ -33,7 +33,9 @@ func (talk) Help() string {
 
   gt-seance talk 4f2c81d0 'why did you drop the index?'
   git diff | gt-seance talk 4f2c81d0 -
-  gt-seance talk 4f2c81d0          a conversation: ctrl-c calls an answer off, ctrl-d ends it`
+  gt-seance talk 4f2c81d0          a conversation: ctrl-c calls an answer off, ctrl-d ends it
+
+Gas Town's "--talk 4f2c81d0 --prompt '...'" does the same.`
 }
 
 // maxPrompt bounds a question.

@@ -16,11 +16,10 @@ import (
 )
 
 type usage struct {
-	ID    string `arg:"" optional:"" help:"The session, by its id or the beginning of it (default: all)."`
-	Chain string `placeholder:"ID" help:"All sessions of this chain."`
-	Work  string `placeholder:"UNIT" help:"All sessions that worked on this unit."`
-	Each  bool   `help:"Add a line for each session."`
-	JSON  bool   `name:"json" help:"One JSON object per line."`
+	selection
+	ID   string `arg:"" optional:"" help:"The session, by its id or the beginning of it (default: all)."`
+	Each bool   `help:"Add a line for each session."`
+	JSON bool   `name:"json" help:"One JSON object per line."`
 }
 
 // spending is what a session, or all, spent on a model.
@@ -33,20 +32,12 @@ type spending struct {
 // with it, those whose session is gone by themselves, and what a fork copied is
 // counted once.
 func (c *usage) Run(env *cli.Env) error {
-	if c.ID != "" && c.Chain+c.Work != "" {
-		return cli.Fail(cli.Usage, errors.New("usage needs a session's id, --chain or --work"))
+	if c.ID != "" && !c.everything() {
+		return cli.Fail(cli.Usage, errors.New("a session's id and a filter cannot be combined"))
 	}
-	found, all, err := these(env, c.ID, c.Chain, c.Work)
+	found, all, err := c.spenders(env)
 	if err != nil {
 		return err
-	}
-	if c.ID+c.Chain+c.Work == "" {
-		orphan := all.Orphan()
-		for s := range all.All() {
-			if orphan(s) {
-				found = append(found, s)
-			}
-		}
 	}
 	var tally conversation.UsageTally
 	var lost conversation.ReadErrors
@@ -116,10 +107,52 @@ func (c *usage) Run(env *cli.Env) error {
 		}
 		rows = append(rows, row)
 	}
+	if n := len(tally.Sum()); n > 1 {
+		rows = append(rows, total(lines[len(lines)-n:], costs, c.Each))
+	}
 	if read < len(found) {
 		env.Hint("%d of %s left no transcript here", len(found)-read, number(len(found), "session"))
 	}
 	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows)
+}
+
+// spenders are the sessions that are meant, the oldest first, without the subagents
+// that are counted with their session.
+func (c *usage) spenders(env *cli.Env) ([]*catalog.Session, catalog.Catalog, error) {
+	c.All = false
+	found, all, err := thoseOf(env, c.ID, c.selection)
+	if err != nil || c.ID != "" {
+		return found, all, err
+	}
+	f, err := c.filter(env, all)
+	f.Subagents = true
+	orphan := all.Orphan()
+	for s := range all.All() {
+		if orphan(s) && f.Matches(s) {
+			found = append(found, s)
+		}
+	}
+	return found, all, err
+}
+
+// total adds up the lines of all models.
+func total(lines []spending, costs, each bool) []string {
+	var sum conversation.Usage
+	for _, l := range lines {
+		sum.Input += l.Input
+		sum.CacheRead += l.CacheRead
+		sum.CacheWrite += l.CacheWrite
+		sum.Output += l.Output
+		sum.Cost += l.Cost
+	}
+	row := []string{"total", grouped(sum.Input), grouped(sum.CacheRead), grouped(sum.CacheWrite), grouped(sum.Output)}
+	if costs {
+		row = append(row, cost(sum.Cost))
+	}
+	if each {
+		row = append([]string{"all"}, row...)
+	}
+	return row
 }
 
 // cost is what a transcript says it cost; empty where it says nothing.

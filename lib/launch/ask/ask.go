@@ -47,8 +47,12 @@ type Predecessor struct {
 // and for a session of which nothing is left.
 func Of(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, cwd, path, store string) (*Predecessor, error) {
 	if client.Ask == nil {
-		return nil, cli.Fail(cli.No, fmt.Errorf("%s cannot be asked without leaving a trace", client.Name),
+		err := cli.Fail(cli.No, fmt.Errorf("%s cannot be asked without leaving a trace", client.Name),
 			fmt.Sprintf("gt-seance read %s prints the conversation, for yourself or for another agent", id))
+		if client.CanFork() && !id.Invented() {
+			err = cli.WithHint(err, "gt-seance resume --fork %s asks a copy of it, which stays", id)
+		}
+		return nil, err
 	}
 	p := &Predecessor{Client: client, ID: id, Dir: cwd, Transcript: path, Store: store, env: env, agents: agents}
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || !filepath.IsAbs(cwd) {

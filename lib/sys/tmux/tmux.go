@@ -178,6 +178,29 @@ func (s Server) SetEnvironment(pane string, vars [][2]string, unset []string, wi
 	return err
 }
 
+// Environments returns the environments of sessions, by their names, in one call. A
+// session that is gone ends it: those behind it are missing.
+func (s Server) Environments(sessions []string) map[string][]string {
+	const mark = "\x1egt "
+	var args []string
+	for _, name := range sessions {
+		args = append(args, ";", "display-message", "-p", mark+literal(strings.ReplaceAll(name, "#", "##")), ";", "show-environment", "-t", "="+name)
+	}
+	if args == nil {
+		return nil
+	}
+	out, _ := s.run(args[1:]...) // what it said until it failed is good
+	all, at := map[string][]string{}, ""
+	for line := range strings.SplitSeq(out, "\n") {
+		if name, ok := strings.CutPrefix(line, mark); ok {
+			at = name
+		} else if at != "" {
+			all[at] = append(all[at], line)
+		}
+	}
+	return all
+}
+
 // Remain is a pane's own remain-on-exit: its value, or nothing where the pane
 // takes it from its window.
 type Remain struct {
