@@ -3,6 +3,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/text/frame"
 )
 
@@ -141,7 +144,27 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	c.HookedBead = id
 	w.tell(env, c, call.Input.LastAnswer)
 	c.Clean(env.Redact)
-	return errors.Join(adopted, c.Write(call.Home))
+	return errors.Join(adopted, c.Write(call.Home), w.noteWork(call, r, c))
+}
+
+// noteWork notes in the session's record what it works on, where that has changed. What
+// it was given at its start stays until it says otherwise.
+func (w *write) noteWork(call *hook.Invocation, r *session.Record, c *checkpoint.Checkpoint) error {
+	if r == nil || r.Ended() {
+		return nil
+	}
+	unit, molecule, step := cmp.Or(c.HookedBead, r.WorkUnit), c.MoleculeID, c.CurrentStep
+	if w.Molecule == nil {
+		molecule = cmp.Or(molecule, r.MoleculeID)
+	}
+	if w.Step == nil {
+		step = cmp.Or(step, r.StepRef)
+	}
+	if r.WorkUnit == unit && r.MoleculeID == molecule && r.StepRef == step {
+		return nil
+	}
+	r.WorkUnit, r.MoleculeID, r.StepRef = unit, molecule, step
+	return call.Store.Put(r, atomicfile.Unsynced)
 }
 
 // ask leaves what an agent says in its sandbox, out of which nothing can be saved,

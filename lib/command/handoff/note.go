@@ -119,7 +119,7 @@ func (h handover) gather(b *brief.Brief) {
 				b.Noted = c.Said()
 			}
 		}
-		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt)
+		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt, time.Time{})
 	}
 	box := mail.Of(h.home, h.home.Identity.Address())
 	hooked, err := box.Hooked()

@@ -219,7 +219,10 @@ func (c *commit) note(records []*session.Record) error {
 	if s.crashed != nil {
 		p.Recovers = s.crashed.ID
 	}
-	p.Topic, p.WorkUnit = s.topic(), s.workUnit()
+	p.WorkUnit = s.workUnit()
+	p.MoleculeID, p.StepRef = s.molecule()
+	p.MoleculeID, p.StepRef = c.env.Line(p.MoleculeID, maxMolecule), c.env.Line(p.StepRef, maxMolecule)
+	p.Topic = s.topic()
 	now := c.env.Now()
 	started, err := c.call.Store.Start(now, records, p)
 	if err != nil {
@@ -316,6 +319,23 @@ func (s situation) workUnit() string {
 		return s.hooked[0].ID
 	}
 	return ""
+}
+
+// maxMolecule bounds the name of a molecule, and of a step of it, in characters.
+const maxMolecule = 100
+
+// molecule is the one that the session goes on with, and the step that it is at: what the
+// checkpoint says that it is told, or the work that it is given.
+func (s situation) molecule() (id, step string) {
+	switch {
+	case s.checkpoint != nil && s.checkpoint.MoleculeID != "":
+		return s.checkpoint.MoleculeID, s.checkpoint.CurrentStep
+	case len(s.work) > 0:
+		return beads.Molecule(s.work[0].Description), ""
+	case len(s.hooked) > 0:
+		return beads.Molecule(s.hooked[0].Body), ""
+	}
+	return "", ""
 }
 
 // topic is what the session is about, as a beacon says it.

@@ -55,7 +55,7 @@ func (s *start) page(now situation, others []*session.Record) *page {
 	}
 	p.thread = s.readThread(now)
 	if p.tellsTask() && p.inGit {
-		p.commits = git.Commits(s.call.Home.Dir, now.crashed.StartedAt)
+		p.commits = s.call.Store.Commits(now.crashed)
 	}
 	return p
 }

@@ -79,23 +79,34 @@ type Commit struct {
 	Hash    string
 	Subject string
 	At      time.Time
+
+	parent string // where HEAD was before
 }
 
 const (
 	// recent is how many bytes of the reflog's end Commits reads. It runs in hooks.
 	recent = 256 << 10
 	// maxReflog is how many bytes CommitsBetween reads.
-	maxReflog = 64 << 20
+	maxReflog = 8 << 20
 )
 
-// Commits returns the commits that were made in the worktree dir since then, the oldest
-// first. It reads the end of the reflog; an amended commit counts again.
-func Commits(dir string, since time.Time) []Commit { return reflog(dir, since, recent) }
+// Commits returns the commits that were made in the worktree dir between two times and
+// are still there, the oldest first; the zero to is no end. It reads the end of the
+// reflog. Commits that were amended, rebased or reset away since are left out.
+func Commits(dir string, from, to time.Time) []Commit { return between(reflog(dir, from, recent), to) }
 
 // CommitsBetween returns the commits that were made between two times, which can be long
 // ago, as far as the reflog goes back.
 func CommitsBetween(dir string, from, to time.Time) []Commit {
-	return slices.DeleteFunc(reflog(dir, from, maxReflog), func(c Commit) bool { return c.At.After(to) })
+	return between(reflog(dir, from, maxReflog), to)
+}
+
+// between leaves out what was made later.
+func between(all []Commit, to time.Time) []Commit {
+	if to.IsZero() {
+		return all
+	}
+	return slices.DeleteFunc(all, func(c Commit) bool { return c.At.After(to) })
 }
 
 // reflog returns the commits since then in the last most bytes of the reflog.
@@ -118,21 +129,55 @@ func reflog(dir string, since time.Time, most int64) []Commit {
 	if err != nil {
 		return nil
 	}
-	var commits []Commit
+	var commits []Commit // from the beginning, so that what a reset takes away is known
+	find := func(hash string) int {
+		return slices.IndexFunc(commits, func(c Commit) bool { return c.Hash == hash })
+	}
 	for line := range strings.Lines(string(data)) {
 		// <old> <new> <name> <<mail>> <seconds> <zone>\t<what>: <subject>
 		meta, what, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		fields := strings.Fields(meta)
-		if !ok || len(fields) < 4 || !strings.HasPrefix(what, "commit") {
+		if !ok || len(fields) < 4 {
 			continue
 		}
-		seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64)
-		// The reflog has whole seconds, so a commit in the same second as since counts.
-		if err != nil || seconds < since.Unix() {
-			continue
+		what, subject, _ := strings.Cut(what, ": ")
+		old, now := fields[0], fields[1]
+		switch {
+		case what == "reset":
+			gone := reset(commits, old, now)
+			commits = slices.DeleteFunc(commits, func(c Commit) bool { return slices.Contains(gone, c.Hash) })
+		case strings.HasPrefix(what, "rebase") && strings.HasSuffix(what, "(pick)"):
+			for i := range commits {
+				if commits[i].Subject == subject {
+					commits[i].Hash, commits[i].parent = now, old
+				}
+			}
+		case strings.HasPrefix(what, "commit"):
+			if what == "commit (amend)" {
+				i := find(old)
+				if old = ""; i >= 0 {
+					old = commits[i].parent
+					commits = slices.Delete(commits, i, i+1)
+				}
+			}
+			if seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64); err == nil {
+				commits = append(commits, Commit{Hash: now, Subject: subject, At: time.Unix(seconds, 0), parent: old})
+			}
 		}
-		_, subject, _ := strings.Cut(what, ": ")
-		commits = append(commits, Commit{Hash: fields[1], Subject: subject, At: time.Unix(seconds, 0)})
 	}
-	return commits
+	// The reflog has whole seconds, so a commit in the same second as since counts.
+	return slices.DeleteFunc(commits, func(c Commit) bool { return c.At.Unix() < since.Unix() })
+}
+
+// reset returns the commits that a branch loses that is set back from one commit to an
+// earlier one: none where that is not known to be earlier.
+func reset(commits []Commit, from, to string) (gone []string) {
+	for at := from; at != to; {
+		i := slices.IndexFunc(commits, func(c Commit) bool { return c.Hash == at })
+		if i < 0 || len(gone) > len(commits) {
+			return nil
+		}
+		gone, at = append(gone, at), commits[i].parent
+	}
+	return gone
 }

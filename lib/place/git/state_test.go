@@ -382,7 +382,7 @@ func TestHead(t *testing.T) {
 	}
 	run(t, dir, "commit", "-q", "--allow-empty", "-m", "second: with a colon")
 	var subjects []string
-	for _, c := range Commits(dir, since) {
+	for _, c := range Commits(dir, since, time.Time{}) {
 		subjects = append(subjects, c.Subject)
 	}
 	// The reflog has whole seconds, so the first may stand in the same one.
@@ -397,4 +397,56 @@ func TestHead(t *testing.T) {
 	if got := Branch(t.TempDir()); got != "" {
 		t.Errorf("Branch outside git = %s", got)
 	}
+}
+
+// Commits are those of their time that are still there: not one that was amended,
+// rebased or set back since, and none that was made later.
+func TestCommits(t *testing.T) {
+	dir := repository(t, "a")
+	first := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	at := first
+	commit := func(args ...string) {
+		t.Helper()
+		at = at.Add(time.Minute)
+		t.Setenv("GIT_COMMITTER_DATE", at.Format(time.RFC3339))
+		run(t, dir, append([]string{"-c", "user.name=me", "-c", "user.email=me@x"}, args...)...)
+	}
+	made := func(args ...string) {
+		t.Helper()
+		commit(append([]string{"commit", "-q", "--allow-empty"}, args...)...)
+	}
+	want := func(step string, to time.Time, want ...string) {
+		t.Helper()
+		var got []string
+		for _, c := range Commits(dir, first, to) {
+			got = append(got, c.Subject)
+			run(t, dir, "merge-base", "--is-ancestor", c.Hash, "HEAD") // it is there
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, not %q", step, got, want)
+		}
+	}
+	// The repository's own commit is of now, which is later.
+	until := func() time.Time { return at.Add(time.Second) }
+	made("-m", "one")
+	made("-m", "two")
+	want("two", until(), "one", "two")
+	made("--amend", "-m", "two, better")
+	want("amended", until(), "one", "two, better")
+	end := until()
+	made("-m", "three, by another")
+	want("later", end, "one", "two, better")
+	made("--amend", "-m", "three, by another, amended")
+	commit("reset", "-q", "--hard", "HEAD~2")
+	want("set back", end, "one")
+	made("-m", "four")
+	want("all", until(), "one", "four")
+	commit("checkout", "-q", "-b", "side", "HEAD~1")
+	made("-m", "base")
+	commit("checkout", "-q", "main")
+	commit("rebase", "-q", "side")
+	want("rebased", until(), "one", "four", "base")
+	commit("checkout", "-q", "side")
+	commit("reset", "-q", "--hard", "main")
+	want("set forward", until(), "one", "four", "base")
 }

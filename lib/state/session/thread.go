@@ -37,6 +37,8 @@ type StartParams struct {
 	Host        string
 	Topic       string
 	WorkUnit    string
+	MoleculeID  string
+	StepRef     string
 	Note        string   // the hand-over note that it is given
 	Told        []string // the other hand-over notes that it is given
 	HookKey     string   // tells one hook input from the next; "" for none
@@ -271,7 +273,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 		Source: f.Source, ChainID: f.ID,
 		TmuxSession: f.TmuxSession, TmuxPane: f.TmuxPane, TmuxServer: f.TmuxServer,
 		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host,
-		StartedAt: now, WorkUnit: f.WorkUnit, Note: f.Note, Told: f.Told,
+		StartedAt: now, WorkUnit: f.WorkUnit, MoleculeID: f.MoleculeID, StepRef: f.StepRef, Note: f.Note, Told: f.Told,
 	}
 	r.SetProcess(f.Process)
 	r.SetServer(f.Server)
@@ -279,6 +281,9 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 		r.ParentID, r.ChainID = parent.ID, parent.Chain()
 		if r.WorkUnit == "" {
 			r.WorkUnit = parent.WorkUnit
+		}
+		if r.MoleculeID == "" && r.WorkUnit == parent.WorkUnit {
+			r.MoleculeID, r.StepRef = parent.MoleculeID, parent.StepRef
 		}
 		if r.TmuxSession == "" && inPane(parent, f) {
 			r.TmuxSession = parent.TmuxSession // its name is known already
@@ -305,6 +310,8 @@ type startPayload struct {
 	Branch     string `json:"branch,omitempty"`
 	Tmux       string `json:"tmux_session,omitempty"`
 	WorkUnit   string `json:"work_unit,omitempty"`
+	MoleculeID string `json:"molecule_id,omitempty"`
+	StepRef    string `json:"step_ref,omitempty"`
 	Host       string `json:"host,omitempty"`
 	PID        int    `json:"pid,omitempty"`
 }
@@ -315,11 +322,14 @@ func (s Store) announce(now time.Time, r *Record, topic string) error {
 	if s.lastEvent(r.ID).Type == eventlog.SessionStart {
 		return nil
 	}
+	if topic != "" && r.MoleculeID != "" {
+		topic += ":" + r.MoleculeID
+	}
 	return s.note(now, eventlog.SessionStart, r.Actor, startPayload{
 		SessionID: r.ID, Role: r.Role, ActorPID: fmt.Sprintf("%s-%d", r.Actor, r.PID),
 		CWD: r.CWD, Topic: topic, Agent: r.Agent, Source: r.Source,
 		ParentID: r.ParentID, ChainID: r.ChainID, Transcript: r.Transcript, Branch: r.Branch,
-		Tmux: r.TmuxSession, WorkUnit: r.WorkUnit, Host: r.Host, PID: r.PID,
+		Tmux: r.TmuxSession, WorkUnit: r.WorkUnit, MoleculeID: r.MoleculeID, StepRef: r.StepRef, Host: r.Host, PID: r.PID,
 	})
 }
 
@@ -395,8 +405,27 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	}
 	r.EndedAt, r.Outcome, r.Reason, r.Stop = now, told.Outcome, told.Reason, nil
 	r.Commits = nil
-	for _, c := range git.Commits(s.Home.Dir, r.StartedAt) {
+	for _, c := range s.Commits(r) {
 		r.Commits = append(r.Commits, c.Hash)
 	}
 	return s.Put(r, atomicfile.Unsynced)
+}
+
+// Commits returns the commits that a session which is over has made and that are still
+// there. That a session crashed is noticed when the next one starts, so its own end at
+// its last sign of life.
+func (s Store) Commits(r *Record) []git.Commit {
+	to := r.EndedAt
+	if r.Outcome == Crash || r.Outcome == "" {
+		to = r.sign()
+		var beat struct {
+			Session ID        `json:"session_id"`
+			At      time.Time `json:"timestamp"`
+		}
+		data, err := atomicfile.Read(s.Home.Path("keepalive.json"), maxRecord) // of lib/state/keepalive
+		if err == nil && json.Unmarshal(data, &beat) == nil && beat.Session == r.ID && beat.At.After(to) {
+			to = beat.At
+		}
+	}
+	return git.Commits(s.Home.Dir, r.StartedAt, to)
 }
