@@ -10,6 +10,7 @@ import (
 	"gt/lib/launch/respawn"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 	"gt/lib/text/frame"
 	"gt/lib/text/redact"
 	"gt/lib/text/term"
@@ -54,8 +55,31 @@ func (h handover) launch(note mail.Note) error {
 // to type.
 func (h handover) sayHowToGoOn(note string) error {
 	line, then := h.howToGoOn()
-	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\nend this session, then type: %s\n%s\n", note, line, then)
+	lead := "end this session, then type: "
+	switch {
+	case h.left:
+		lead = fmt.Sprintf("session %s is handed over, which ended here at %s\nthen type: ", h.id, h.record.EndedAt.Local().Format("15:04"))
+	case h.id == "" && !h.agent.IsSet():
+		lead = h.nobodys() + "\nthen type: "
+	}
+	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n%s%s\n%s\n", note, lead, line, then)
 	return err
+}
+
+// nobodys says what a person's own note is, and how an agent that works here is handed
+// over.
+func (h handover) nobodys() string {
+	records, _ := h.store.All() // of what cannot be read nothing is known
+	for _, r := range records {
+		if r.Live() {
+			line := fmt.Sprintf("a note for the next session that starts here; %s is at work here (session %s), and is not handed over", r.Agent, r.ID)
+			if r.TmuxPane != "" {
+				line += ": gt-handoff " + r.TmuxPane + " does that"
+			}
+			return line
+		}
+	}
+	return "a note for the next session that starts here: no session is handed over"
 }
 
 // howToGoOn is what to type, and what to know of it. A successor without hooks has
@@ -71,7 +95,11 @@ func (h handover) howToGoOn() (line, then string) {
 		then = "then have it run gt-prime: it has no hooks that tell it the note"
 		how = h.vars()
 	}
-	how = append(how, h.successor.Client.Restart(nil, next)...)
+	var args []string
+	if h.left && h.successor.Client.Name == h.client().Name {
+		args = process.Typed(h.record.Args, h.dir)
+	}
+	how = append(how, h.successor.Client.Restart(args, next)...)
 	for i, word := range how {
 		how[i] = term.Typed(word)
 	}

@@ -38,6 +38,7 @@ type target struct {
 
 	agent   process.Proc // the client's process, not set where none runs
 	name    string       // what the client is called
+	left    bool         // it ended in this pane a short while ago
 	unknown bool         // it has no hooks, and only its process tells of it
 	environ []string     // that the client was started with, or ours where that cannot be read
 	dir     string       // where the client was started: its conversations belong to that folder
@@ -76,7 +77,29 @@ func self(env *cli.Env, call *hook.Invocation, saves bool) target {
 	if t.pane.ID != "" && t.id == "" {
 		t.findUnhooked()
 	}
+	if t.pane.ID != "" && t.id == "" && !t.agent.IsSet() {
+		t.findLeft()
+	}
 	return t.complete()
+}
+
+// leftFor is how long a session may be over for a person to hand it over in its pane.
+const leftFor = 30 * time.Minute
+
+// findLeft finds the session that a person has just left in this pane: the last one in
+// it, which nobody follows yet.
+func (t *target) findLeft() {
+	records, err := t.store.All()
+	t.call.Warn(err)
+	for _, r := range records { // the newest first
+		if r.TmuxPane != t.pane.ID || r.TmuxServer != string(t.server) {
+			continue
+		}
+		if r.Ended() && r.Outcome != session.Handoff && r.ChildID == "" && r.Handoff == nil && t.env.Now().Sub(r.EndedAt).Abs() < leftFor {
+			t.record, t.id, t.name, t.left = r, r.ID, r.Agent, true
+		}
+		return
+	}
 }
 
 // findPane finds our own pane.
@@ -203,7 +226,12 @@ func (t target) known() *agent.Table {
 func (t target) client() agent.Client { return t.known().Of(t.name) }
 
 // args are the arguments that our agent was started with.
-func (t target) args() ([]string, error) { return live.Args(t.agent, t.client(), t.env.Getenv) }
+func (t target) args() ([]string, error) {
+	if t.left {
+		return t.record.Args, nil
+	}
+	return live.Args(t.agent, t.client(), t.env.Getenv)
+}
 
 // replaceable reports whether the pane can be given to a fresh agent: only where an
 // agent runs in it, it is that agent's own, and a person can be in front of it.

@@ -256,8 +256,17 @@ func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o sessio
 	if e.Hook && call.Dialect.EndWait > 0 {
 		wait = call.Dialect.EndWait
 	}
-	return ending.End{ID: id, Outcome: o, Reason: reason, At: env.Now(), ByClient: e.Hook}.Close(call.Store, wait)
+	end := ending.End{ID: id, Outcome: o, Reason: reason, At: env.Now(), ByClient: e.Hook}
+	if args, err := call.Process().Args(); e.Hook && err == nil && len(strings.Join(args, " ")) < maxArgs {
+		for _, a := range args {
+			end.Args = append(end.Args, env.Redact(a))
+		}
+	}
+	return end.Close(call.Store, wait)
 }
+
+// maxArgs bounds what is kept of a client's command line.
+const maxArgs = 8 << 10
 
 type show struct {
 	JSON bool `name:"json" help:"Print it as one JSON object."`

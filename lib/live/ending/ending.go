@@ -23,6 +23,7 @@ type End struct {
 	// ByClient says that the session's client tells of the end. A session whose
 	// conversation goes on in another process is not over by that.
 	ByClient bool
+	Args     []string // of the client
 }
 
 // Close notes the end of a session of the store's home, and waits that long for
@@ -42,7 +43,7 @@ func (e End) Close(s session.Store, wait time.Duration) error {
 	if e.ByClient && r != nil && r.Handoff != nil && r.Handoff.Kind == session.KindCycle {
 		return nil
 	}
-	r, ended := s.End(e.At, e.ID, e.Outcome, e.Reason)
+	r, ended := s.End(e.At, e.ID, e.Outcome, e.Reason, e.Args...)
 	if ended != nil && !errors.Is(ended, session.ErrEnded) {
 		return ended
 	}

@@ -75,6 +75,10 @@ type Record struct {
 	MoleculeID string `json:"molecule_id,omitempty"`
 	StepRef    string `json:"step_ref,omitempty"`
 
+	// Args are what its client was started with, noted when it ended: who hands it over
+	// afterwards keeps the person's choices.
+	Args []string `json:"args,omitempty"`
+
 	Note    string     `json:"note,omitempty"` // the hand-over note it was given or left for itself
 	Told    []string   `json:"told,omitempty"` // the other hand-over notes that it was given, the oldest first
 	Handoff *Pending   `json:"handoff,omitempty"`

@@ -348,14 +348,18 @@ var (
 // End closes a session and logs it. A session that has prepared a hand-over
 // ends by it, whatever outcome was asked for. Ending a session that is over
 // gives ErrEnded, one that is not known ErrUnknown, and neither changes
-// anything. The caller holds the home's lock.
-func (s Store) End(now time.Time, id ID, o Outcome, reason string) (*Record, error) {
+// anything. args are what its client was started with, where that is known. The caller
+// holds the home's lock.
+func (s Store) End(now time.Time, id ID, o Outcome, reason string, args ...string) (*Record, error) {
 	r, err := s.Get(id)
 	if err != nil {
 		return nil, err
 	}
 	if r == nil {
 		return nil, fmt.Errorf("cannot end '%s': %w", id, ErrUnknown)
+	}
+	if len(args) > 0 && !r.Ended() {
+		r.Args = args
 	}
 	return r, s.end(now, r, o, reason)
 }
