@@ -114,7 +114,7 @@ func Repair(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Roll
 // them by their names, so other files there cost nothing, however many there are.
 func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
 	ids, failed := session.Store{Home: h}.IDs() // if that fails, the home's own is still returned
-	paths := []string{h.Path(File)}
+	paths := []string{h.Path(File), beside(h, byHand)}
 	for _, id := range ids {
 		paths = append(paths, beside(h, id))
 	}
@@ -173,10 +173,15 @@ func (c *Checkpoint) claim() string {
 }
 
 // beside returns the path of a session's checkpoint while the home's own file holds
-// another session's.
-func beside(h home.Home, id session.ID) string { return h.Path(prefix + string(id) + ".json") }
+// another session's. What a person writes is no session's.
+func beside(h home.Home, id session.ID) string {
+	return h.Path(prefix + string(cmp.Or(id, byHand)) + ".json")
+}
 
-const prefix = "checkpoint-"
+const (
+	prefix = "checkpoint-"
+	byHand = "by-hand"
+)
 
 // maxForget bounds how many files each write of a checkpoint examines for removal.
 const maxForget = 256
