@@ -138,9 +138,9 @@ func Survey(root string) (*Trust, error) {
 	return t, nil
 }
 
-// deciding lists the files of a town that can name a program, an argument or a
-// variable, or describe a role to an agent.
-var deciding = []string{"town.toml", "settings/config.json", "*/settings/config.json", "roles/*.md"}
+// deciding lists the files of a town that can name a program, an argument, a variable
+// or an account, or describe a role to an agent.
+var deciding = []string{"town.toml", "settings/config.json", "*/settings/config.json", "mayor/accounts.json", "roles/*.md"}
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)

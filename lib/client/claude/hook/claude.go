@@ -2,7 +2,6 @@
 package hook
 
 import (
-	"iter"
 	"strings"
 
 	"gt/lib/client/contract"
@@ -51,8 +50,4 @@ func killed(e contract.End) bool {
 		return false
 	}
 	return contract.Killed(e)
-}
-
-func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Accounts(getenv, storeVar, []string{".claude", ".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"}, "projects")
 }
