@@ -58,6 +58,14 @@ type Registry interface {
 	Running(store string, each func(id session.ID, pid int, start, status string)) error
 }
 
+// Placer is a Reader whose client names a folder in a way that cannot be read back, and
+// that can be compared.
+type Placer interface {
+	// Placed returns the function that says which of the folders a conversation is of,
+	// "" for none of them or where that does not tell.
+	Placed(dirs []string) func(File) string
+}
+
 // Teams is a Reader whose client keeps which agents work for a session.
 type Teams interface {
 	// Team returns the name of the team that the conversation's session leads, and then a

@@ -151,6 +151,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
+	scan.Place(personal.State, found, env.Dir, home.Find(env.Getenv, env.Dir, "").Dir)
 	var more []eventlog.Log
 	for _, path := range logs {
 		if _, err := os.Stat(path); err != nil {

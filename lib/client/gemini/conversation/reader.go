@@ -315,6 +315,24 @@ func Project(dir string) (string, error) {
 	return Hash(path), nil
 }
 
+// Placed compares the folders with the one that the conversation lies in, which is
+// called by the hash of its project's path.
+func (Reader) Placed(dirs []string) func(conversation.File) string {
+	of := map[string]string{}
+	for _, dir := range dirs {
+		if hash, err := Project(dir); err == nil {
+			of[hash] = dir
+		}
+	}
+	return func(f conversation.File) string {
+		dir := filepath.Dir(filepath.Dir(f.Path))
+		if f.Parent != "" {
+			dir = filepath.Dir(dir)
+		}
+		return of[filepath.Base(dir)]
+	}
+}
+
 func Hash(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:])

@@ -1,0 +1,42 @@
+package scan
+
+import (
+	"slices"
+
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+	"gt/lib/place"
+)
+
+// Place finds the folders of conversations that do not say theirs, where the client has
+// a name for it that can be compared: among those of all other conversations, the homes
+// of this machine, and dirs.
+func Place(state place.State, all []conversation.Conversation, dirs ...string) {
+	var lost []*conversation.Conversation
+	for i := range all {
+		if _, ok := readers.Of(all[i].File.Client).(conversation.Placer); ok && all[i].Metadata.ID != "" && all[i].Metadata.CWD == "" {
+			lost = append(lost, &all[i])
+		}
+	}
+	if len(lost) == 0 {
+		return
+	}
+	for _, c := range all {
+		dirs = append(dirs, c.Metadata.CWD)
+	}
+	homes, _ := state.Homes() // without what cannot be read
+	for _, h := range homes {
+		dirs = append(dirs, h.Path)
+	}
+	slices.Sort(dirs)
+	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == "" })
+	placed := map[string]func(conversation.File) string{}
+	for _, c := range lost {
+		of, ok := placed[c.File.Client]
+		if !ok {
+			of = readers.Of(c.File.Client).(conversation.Placer).Placed(dirs)
+			placed[c.File.Client] = of
+		}
+		c.Metadata.CWD = of(c.File)
+	}
+}
