@@ -55,7 +55,7 @@ func (h handover) launch(note mail.Note) error {
 // to type.
 func (h handover) sayHowToGoOn(note string) error {
 	line, then := h.howToGoOn()
-	lead := "end this session, then type: "
+	lead := "for the person: end this session, then type: " // the agent that reads this cannot
 	switch {
 	case h.left:
 		lead = fmt.Sprintf("session %s is handed over, which ended here at %s\nthen type: ", h.id, h.record.EndedAt.Local().Format("15:04"))
