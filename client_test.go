@@ -180,8 +180,11 @@ func runInPane(name string) error {
 	}
 	id, source := uuid.NewString(), "startup"
 	for i, arg := range os.Args {
-		if arg == "--resume" {
+		switch arg {
+		case "--resume":
 			id, source = os.Args[i+1], "resume"
+		case "--session-id":
+			id = os.Args[i+1]
 		}
 	}
 	dir, err := os.Getwd()
@@ -205,10 +208,13 @@ func runInPane(name string) error {
 		return err
 	}
 	end := make(chan os.Signal, 1)
-	signal.Notify(end, syscall.SIGHUP, syscall.SIGTERM)
+	signal.Notify(end, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
-		<-end
-		hook("SessionEnd", map[string]string{"reason": "other"}, "gt-keepalive", "end", "--hook")
+		reason := "other"
+		if <-end == syscall.SIGINT { // Ctrl-C: the person leaves it
+			reason = "prompt_input_exit"
+		}
+		hook("SessionEnd", map[string]string{"reason": reason}, "gt-keepalive", "end", "--hook")
 		os.Exit(0)
 	}()
 	return serve(path, func(j *job) {

@@ -207,7 +207,7 @@ func TestHostileContent(t *testing.T) {
 	}
 	commands := [][]string{
 		{"gt-prime", "--state"}, {"gt-checkpoint", "read"}, {"gt-keepalive", "show"}, {"gt-keepalive", "pid", "list"}, {"gt-mail", "--all"}, {"gt-mail", "read", "0000000b"},
-		{"gt-seance"}, {"gt-krc"}, {"gt-krc", "prune", "--dry-run"}, {"gt-hooks", "status"}, {"gt-handoff", "--print"},
+		{"gt-seance"}, {"gt-krc"}, {"gt-krc", "prune", "--dry-run"}, {"gt-hooks", "status"}, {"gt-handoff", "--print"}, {"gt-session"}, {"gt-session", "show", "one"},
 		{"gt-hooks", "install", "claude", "--scope", "project"}, {"gt-keepalive", "pid", "reap", "--grace", "0s", "gone"},
 	}
 	for name, content := range contents {

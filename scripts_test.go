@@ -33,6 +33,7 @@ import (
 	"gt/lib/command/pick"
 	"gt/lib/command/prime"
 	"gt/lib/command/seance"
+	"gt/lib/command/session"
 	livesin "gt/lib/place/home"
 	"gt/lib/text/duration"
 )
@@ -78,6 +79,7 @@ func TestMain(m *testing.M) {
 		"gt-pick":       program(pick.Main),
 		"gt-prime":      program(prime.Main),
 		"gt-seance":     program(seance.Main),
+		"gt-session":    program(session.Main),
 		"client":        client,
 		"claude":        inPane,
 		"codex":         inPane,

@@ -196,6 +196,12 @@ func noted(t *testing.T, w *world) {
 	w.vars["NOTE"] = strings.Fields(r.stdout)[0]
 }
 
+// placed has a place for an agent, in a group.
+func placed(t *testing.T, w *world) {
+	empty(t, w)
+	w.must(t, "", "work", "gt-session", "new", "-n", "one", "-g", "work/back", "--no-start")
+}
+
 // hooked has that note hooked.
 func hooked(t *testing.T, w *world) {
 	noted(t, w)
@@ -385,6 +391,12 @@ var scenarios = []scenario{
 	{name: "mail-unhook", args: []string{"gt-mail", "unhook", "NOTE"}, prepare: hooked},
 	{name: "mail-read", args: []string{"gt-mail", "read", "NOTE"}, prepare: noted},
 	{name: "mail-done", args: []string{"gt-mail", "done", "NOTE"}, prepare: hooked},
+
+	{name: "session-new", args: []string{"gt-session", "new", "-n", "two", "-g", "work/back", "--no-start"}, prepare: empty, again: 1},
+	{name: "session-rename", args: []string{"gt-session", "rename", "one", "two"}, prepare: placed, again: 1},
+	{name: "session-move", args: []string{"gt-session", "move", "one", "play/music"}, prepare: placed},
+	{name: "session-group", args: []string{"gt-session", "group", "rename", "work", "play"}, prepare: placed, again: 1},
+	{name: "session-rm", args: []string{"gt-session", "rm", "one"}, prepare: placed, again: 1},
 
 	{name: "hooks-install-first", args: []string{"gt-hooks", "install", "claude"}, prepare: repository},
 	{name: "hooks-install", args: []string{"gt-hooks", "install", "claude"}, prepare: settings},

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
-	"syscall"
-	"time"
 
 	"gt/lib/client/agent"
 	"gt/lib/state/session"
@@ -82,16 +80,4 @@ func Args(p process.Proc, c agent.Client, getenv func(string) string) ([]string,
 		return told.Args, nil
 	}
 	return args, nil
-}
-
-// Stop asks an agent to end, so that its own end hook can run, and waits for that
-// for as long as grace. It reports whether the agent is gone.
-func Stop(p process.Proc, grace time.Duration) bool {
-	if !p.IsSet() || p.Signal(syscall.SIGTERM) != nil {
-		return !p.Alive()
-	}
-	for deadline := time.Now().Add(grace); time.Now().Before(deadline) && p.Alive(); {
-		time.Sleep(20 * time.Millisecond)
-	}
-	return !p.Alive()
 }

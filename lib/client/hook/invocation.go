@@ -17,6 +17,7 @@ import (
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
+	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
@@ -187,6 +188,24 @@ func (c *Invocation) StartParams() session.StartParams {
 	return f
 }
 
+// BindInstance notes the session as the one that an instance's agent has now, where the
+// client is an instance's agent.
+func (c *Invocation) BindInstance() error {
+	variable := c.env.Getenv(instance.Variable)
+	if variable == "" || c.ID == "" || c.Input.AgentID != "" {
+		return nil
+	}
+	p := c.Process()
+	if !p.IsSet() {
+		return nil
+	}
+	parent := 0
+	if up := process.Ancestors(p.PID); len(up) > 0 {
+		parent = up[0] // the client may be the child of a launcher of its own
+	}
+	return instance.Bind(c.Home.Town.State, variable, p.PID, parent, instance.Now{SessionID: c.ID, Agent: c.Agent, At: c.env.Now()})
+}
+
 // tmuxWait bounds the question for a name.
 const tmuxWait = 250 * time.Millisecond
 
@@ -242,7 +261,7 @@ func (c *Invocation) EnsureRecord() error {
 		return err
 	}
 	_, err = c.Store.Start(c.env.Now(), all, f)
-	return err
+	return errors.Join(err, c.BindInstance())
 }
 
 // Headless reports whether the session's client runs without a person, and will not

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"gt/lib/cli"
+	"gt/lib/state/instance"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
@@ -50,6 +51,12 @@ func Exec(env *cli.Env, name string) error {
 	}
 	if r.Capture != nil {
 		r.Capture.ask(env, &r)
+	}
+	for i, kv := range r.Env {
+		if name, value, _ := strings.Cut(kv, "="); name == instance.Variable {
+			value, _, _ = strings.Cut(value, ":")
+			r.Env[i] = fmt.Sprintf("%s=%s:%d", name, value, os.Getpid())
+		}
 	}
 	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
 	if err != nil {

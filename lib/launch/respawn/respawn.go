@@ -191,8 +191,8 @@ type Place struct {
 	Server tmux.Server
 	Pane   tmux.Pane
 	// Stop is the agent of a pane that is not our own, which is asked to end
-	// first, so that its own end hook can run. What is left of it then goes with
-	// the pane. It is not set for the agent that runs us.
+	// first, so that its own end hook can run, and killed where it does not. It is
+	// not set for the agent that runs us.
 	Stop process.Proc
 
 	Self string // the program that takes --exec BUFFER, and calls Exec
@@ -225,7 +225,9 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 		if err := at.Server.Keep(at.Pane.ID); err != nil { // the pane must outlive its agent
 			return err
 		}
-		live.Stop(at.Stop, stopGrace)
+		if tree := live.Tree(at.Stop); !live.Stop(at.Stop, stopGrace) {
+			live.Kill(append(tree, live.Tree(at.Stop)...)) // or two agents would run
+		}
 	}
 	signal.Ignore(syscall.SIGHUP) // the respawn sends it to all in the pane, and our caller has more to say
 	buffer := tmux.NewBuffer()

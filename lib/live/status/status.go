@@ -159,6 +159,19 @@ func OfRecord(r *session.Record) Observation {
 	return Observation{Source: Hook, At: r.EndedAt, Status: Stopped}
 }
 
+// OfStart returns the observation that a session began, or went on after an end: its
+// agent waits for what it is to do, until another hook says that it was told.
+func OfStart(r *session.Record) Observation {
+	if r == nil {
+		return Observation{}
+	}
+	at := r.StartedAt
+	if r.ResumedAt.After(at) {
+		at = r.ResumedAt
+	}
+	return Observation{Source: Hook, At: at, Status: Waiting, Reason: Done}
+}
+
 // ProcessOf returns whether the process in a session's record exists. It returns NoAnswer
 // if that cannot be determined from here.
 func ProcessOf(r *session.Record) Presence {

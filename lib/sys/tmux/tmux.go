@@ -41,15 +41,21 @@ func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 
 // runWith is run with an input, for the command that reads one.
 func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
 	at := s.socket()
 	socket, err := at.trusted()
 	if err != nil {
 		return "", err
 	}
 	defer socket.Close()
-	path := string(at)
+	return at.call(socket, input, nil, limit, args...)
+}
+
+// call runs tmux at a socket that was found to be the person's own; one that is not there
+// is made, by a command that starts a server, in the environment given. nil is ours.
+func (s Server) call(socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	path := string(s)
 	if socket.File != nil {
 		path = "/proc/self/fd/3" // the first of ExtraFiles
 	}
@@ -61,6 +67,7 @@ func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (s
 	if socket.File != nil {
 		cmd.ExtraFiles = []*os.File{socket.File}
 	}
+	cmd.Env = environ
 	var out, errs strings.Builder
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &errs
 	// Our own death by SIGHUP, when the pane is respawned under us, must not

@@ -1,0 +1,11 @@
+// gt-session starts, stops, restarts and lists agents in tmux, and brings them back.
+package main
+
+import (
+	"os"
+
+	"gt/lib/cli"
+	"gt/lib/command/session"
+)
+
+func main() { os.Exit(session.Main(cli.OS())) }

@@ -1,0 +1,185 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/live/fleet"
+	"gt/lib/state/instance"
+	"gt/lib/text/term"
+)
+
+// held finds an instance and takes its lock.
+func (p profile) held(env *cli.Env, name string) (*instance.Held, instance.Store, error) {
+	in, store, err := p.find(env, name)
+	if err != nil {
+		return nil, store, err
+	}
+	held, err := store.Hold(in.ID, patience)
+	return held, store, told(in.Name, err)
+}
+
+type rename struct {
+	profile
+	Name string  `arg:"" help:"The agent."`
+	To   string  `arg:"" help:"Its new name."`
+	Text *string `name:"title" placeholder:"TEXT" help:"Give it another title, too."`
+}
+
+// Run renames an instance. Its session of tmux keeps its name until the next start.
+func (c *rename) Run(env *cli.Env) error {
+	held, _, err := c.held(env, c.Name)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	if err := instance.CheckName(c.To); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	if c.Text != nil {
+		held.Title = env.Line(*c.Text, 200)
+	}
+	return told(held.Name, held.Rename(c.To, env.Now()))
+}
+
+type move struct {
+	profile
+	Name  string `arg:"" help:"The agent."`
+	Group string `arg:"" help:"The group, such as work/backend; made where it is missing. '' takes it out of its group."`
+}
+
+// Run puts an instance into a group.
+func (c *move) Run(env *cli.Env) error {
+	group := strings.Trim(c.Group, "/")
+	if group != "" {
+		if err := instance.CheckGroup(group); err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+	}
+	held, _, err := c.held(env, c.Name)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	return held.Move(group, env.Now())
+}
+
+type rm struct {
+	profile
+	Name string `arg:"" help:"The agent."`
+}
+
+// Run removes an instance whose agent does not run. Its conversation stays where its
+// client keeps it.
+func (c *rm) Run(env *cli.Env) error {
+	held, store, err := c.held(env, c.Name)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	m := fleet.Look(store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
+	switch {
+	case m.Pane.ID != "":
+		return cli.Fail(cli.No, fmt.Errorf("%s runs", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
+	case m.Status == "unknown" && m.TmuxSession != "":
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: tmux did not answer", held.Name), "try again")
+	}
+	return told(held.Name, held.Remove(env.Now()))
+}
+
+type groupOf struct {
+	List   groupList   `cmd:"" default:"withargs" help:"List the groups (the default)."`
+	New    groupNew    `cmd:"" help:"Make a group, and those above it."`
+	Rename groupRename `cmd:"" help:"Rename or move a group, with the groups and agents in it."`
+	Rm     groupRm     `cmd:"" help:"Remove a group that holds no agents."`
+}
+
+type groupList struct {
+	profile
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// Run lists the groups.
+func (c *groupList) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	groups, err := store.Groups()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		for _, g := range groups {
+			if err := env.JSON(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	all, unread := store.All()
+	if len(groups) == 0 {
+		env.Hint("no groups; gt-session group new work/backend makes one")
+		return nil
+	}
+	cells := [][]string{{"GROUP", "AGENTS"}}
+	for _, g := range groups {
+		depth := strings.Count(g.Path, "/")
+		n := count(all, func(in *instance.Instance) bool { return instance.In(in.Group, g.Path) })
+		cells = append(cells, []string{strings.Repeat("  ", depth) + term.Clean(g.Path[strings.LastIndex(g.Path, "/")+1:]), fmt.Sprint(n)})
+	}
+	return errors.Join(term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells), unread)
+}
+
+type groupNew struct {
+	profile
+	Group string `arg:"" help:"The group, such as work/backend."`
+}
+
+// Run makes a group.
+func (c *groupNew) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	group := strings.Trim(c.Group, "/")
+	if err := instance.CheckGroup(group); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	return told("", store.NewGroup(group))
+}
+
+type groupRename struct {
+	profile
+	Group string `arg:"" help:"The group."`
+	To    string `arg:"" help:"Its new path, such as work/backend."`
+}
+
+// Run gives a group another path.
+func (c *groupRename) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	to := strings.Trim(c.To, "/")
+	if err := instance.CheckGroup(to); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	return told("", store.MoveGroup(strings.Trim(c.Group, "/"), to, env.Now()))
+}
+
+type groupRm struct {
+	profile
+	Group string `arg:"" help:"The group."`
+}
+
+// Run removes a group.
+func (c *groupRm) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	return told("", store.RemoveGroup(strings.Trim(c.Group, "/")))
+}

@@ -1,0 +1,365 @@
+package session
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+type list struct {
+	profile
+	Status string `short:"s" placeholder:"STATUS" enum:",running,waiting,idle,starting,error,stopped,unknown" default:"" help:"Only the agents of this status: running, waiting, idle, starting, error, stopped or unknown."`
+	Group  string `short:"g" placeholder:"GROUP" help:"Only the agents of a group and of those below it."`
+	Agent  string `short:"a" placeholder:"AGENT" help:"Only this agent's: claude, codex, ..."`
+	JSON   bool   `name:"json" help:"One JSON object per line."`
+}
+
+// line is an instance as --json prints it.
+type line struct {
+	ID          instance.ID      `json:"id"`
+	Name        string           `json:"name"`
+	Title       string           `json:"title"`
+	Path        string           `json:"path"`
+	Group       string           `json:"group"`
+	ParentID    instance.ID      `json:"parent_id"`
+	Agent       string           `json:"agent"`
+	Desired     instance.Desired `json:"desired"`
+	Status      status.Status    `json:"status"`
+	Reason      status.Reason    `json:"reason"`
+	Since       *time.Time       `json:"since"`
+	SessionID   session.ID       `json:"session_id"`
+	ChainID     session.ID       `json:"chain_id"`
+	TmuxSession string           `json:"tmux_session"`
+	Pane        string           `json:"pane"`
+	MCPChanged  bool             `json:"mcp_changed,omitempty"` // .mcp.json names other servers than at the start
+}
+
+func lineOf(env *cli.Env, m fleet.Member) line {
+	l := line{
+		ID: m.ID, Name: m.Name, Title: env.Redact(m.Title), Path: m.Path, Group: m.Group, ParentID: m.ParentID,
+		Agent: m.Agent, Desired: m.Desired, Status: m.Status, Reason: m.Reason, SessionID: m.Now, ChainID: m.ChainID,
+	}
+	if m.Record != nil {
+		l.ChainID = m.Record.Chain()
+	}
+	if !m.Since.IsZero() {
+		l.Since = &m.Since
+	}
+	if m.Pane.ID != "" {
+		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
+		l.MCPChanged = !slices.Equal(m.LoadedMCPNames, servers(m.Path))
+	}
+	return l
+}
+
+// Run lists the instances.
+func (c *list) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	all, unread := store.All()
+	groups, err := store.Groups()
+	if err != nil {
+		return err
+	}
+	members := fleet.Look(store, table(env), all, env.Now())
+	var found []fleet.Member
+	for _, m := range members {
+		if c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
+			continue
+		}
+		found = append(found, m)
+	}
+	rows := flatten(groups, found)
+	if c.JSON {
+		for _, r := range rows {
+			if err := env.JSON(lineOf(env, r.Member)); err != nil {
+				return err
+			}
+		}
+		return unread
+	}
+	switch {
+	case len(all) == 0 && unread != nil:
+		return unread
+	case len(all) == 0:
+		env.Hint("no agents yet; gt-session new starts one in this folder")
+		return nil
+	case len(found) == 0:
+		env.Hint("none of %d matches", len(all))
+		return unread
+	}
+	return errors.Join(c.print(env, rows), unread)
+}
+
+// row is an instance in its place of the tree.
+type row struct {
+	fleet.Member
+	depth int // below its parents
+}
+
+// flatten puts instances in the order of their groups, those without one first, and each
+// behind its parent.
+func flatten(groups []instance.Group, all []fleet.Member) []row {
+	order := map[string]int{"": -1}
+	for i, g := range groups {
+		order[g.Path] = i
+	}
+	place := func(m fleet.Member) int {
+		if at, ok := order[m.Group]; ok {
+			return at
+		}
+		return len(groups) // its group is not in the file
+	}
+	slices.SortStableFunc(all, func(a, b fleet.Member) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt), strings.Compare(string(a.ID), string(b.ID)))
+	})
+	here := map[instance.ID]bool{}
+	children := map[instance.ID][]fleet.Member{}
+	for _, m := range all {
+		here[m.ID] = true
+	}
+	var roots []fleet.Member
+	for _, m := range all {
+		if m.ParentID != "" && m.ParentID != m.ID && here[m.ParentID] {
+			children[m.ParentID] = append(children[m.ParentID], m)
+		} else {
+			roots = append(roots, m)
+		}
+	}
+	var rows []row
+	seen := map[instance.ID]bool{}
+	var add func(m fleet.Member, depth int)
+	add = func(m fleet.Member, depth int) {
+		if seen[m.ID] {
+			return
+		}
+		seen[m.ID] = true
+		rows = append(rows, row{m, depth})
+		for _, child := range children[m.ID] {
+			add(child, depth+1)
+		}
+	}
+	for _, m := range roots {
+		add(m, 0)
+	}
+	for _, m := range all { // what a damaged file made its own ancestor
+		add(m, 0)
+	}
+	return rows
+}
+
+// print prints the table.
+func (c *list) print(env *cli.Env, rows []row) error {
+	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
+	cells := [][]string{{"NAME", "STATUS", "FOR", "AGENT", "GROUP", "FOLDER"}}
+	grouped := false
+	for _, r := range rows {
+		grouped = grouped || r.Group != ""
+		state := string(r.Status)
+		if r.Reason != "" && r.Status == status.Waiting {
+			state += " (" + string(r.Reason) + ")"
+		}
+		since := ""
+		if !r.Since.IsZero() {
+			since = duration.Format(max(now.Sub(r.Since), 0))
+		}
+		cells = append(cells, []string{strings.Repeat("  ", r.depth) + r.Name, state, since, r.Agent, r.Group, short(env, r.Path)})
+	}
+	if !grouped {
+		for i, row := range cells {
+			cells[i] = append(row[:4:4], row[5])
+		}
+	}
+	for _, row := range cells {
+		for i := range row {
+			indent := row[i][:len(row[i])-len(strings.TrimLeft(row[i], " "))]
+			row[i] = indent + env.Line(strings.TrimLeft(row[i], " "), maxCell)
+		}
+	}
+	return term.Table(env.Stdout, width, cells)
+}
+
+// maxCell bounds a cell, in characters; a table makes it as narrow as it has to be.
+const maxCell = 4096
+
+// short writes a folder below HOME with ~.
+func short(env *cli.Env, path string) string {
+	if home := env.Getenv("HOME"); home != "" {
+		if rest, ok := strings.CutPrefix(path, filepath.Clean(home)+"/"); ok {
+			return "~/" + rest
+		}
+	}
+	return path
+}
+
+// maxServers bounds the .mcp.json that is read.
+const maxServers = 1 << 20
+
+// servers are the names of the MCP servers that a folder's .mcp.json has, which the
+// agents that start in it load.
+func servers(dir string) (names []string) {
+	data, err := atomicfile.Read(filepath.Join(dir, ".mcp.json"), maxServers)
+	if err != nil {
+		return nil
+	}
+	var file struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if json.Unmarshal(data, &file) != nil {
+		return nil
+	}
+	for name := range file.Servers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+type show struct {
+	profile
+	Name string `arg:"" help:"The agent."`
+	JSON bool   `name:"json" help:"Print it as JSON."`
+}
+
+// Run shows one instance.
+func (c *show) Run(env *cli.Env) error {
+	m, _, err := c.member(env, c.Name)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return env.JSON(lineOf(env, m))
+	}
+	state := string(m.Status)
+	if m.Reason != "" {
+		state += " (" + string(m.Reason) + ")"
+	}
+	l := lineOf(env, m)
+	for _, field := range [][2]string{
+		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},
+		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"folder", m.Path}, {"account", m.Account},
+		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.Now)}, {"chain", string(l.ChainID)},
+		{"tmux", strings.TrimSpace(l.TmuxSession + " " + l.Pane)}, {"mcp", strings.Join(m.LoadedMCPNames, ", ")},
+		{"started", when(m.StartedAt)}, {"made", when(m.CreatedAt)},
+	} {
+		if field[1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(env.Stdout, "%-8s %s\n", field[0], env.Line(field[1], maxCell)); err != nil {
+			return err
+		}
+	}
+	if l.MCPChanged {
+		env.Hint("the servers in .mcp.json changed since it was started; gt-session restart %s loads them", m.Name)
+	}
+	return nil
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// member finds and looks at one instance.
+func (p profile) member(env *cli.Env, name string) (fleet.Member, instance.Store, error) {
+	in, store, err := p.find(env, name)
+	if err != nil {
+		return fleet.Member{}, store, err
+	}
+	return member(env, store, in), store, nil
+}
+
+// running is member for one whose pane must be there.
+func (p profile) running(env *cli.Env, name string) (fleet.Member, instance.Store, error) {
+	m, store, err := p.member(env, name)
+	if err == nil && m.Pane.ID == "" {
+		err = cli.Fail(cli.No, fmt.Errorf("%s does not run", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+	}
+	return m, store, err
+}
+
+type peek struct {
+	profile
+	Name string `arg:"" help:"The agent."`
+}
+
+// Run prints the screen of an agent.
+func (c *peek) Run(env *cli.Env) error {
+	m, _, err := c.running(env, c.Name)
+	if err != nil {
+		return err
+	}
+	text, err := tmux.Server(m.TmuxServer).CapturePane(m.Pane.ID)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, strings.TrimRight(env.Text(text), "\n "))
+	return err
+}
+
+type attach struct {
+	profile
+	Name string `arg:"" help:"The agent."`
+}
+
+// Run shows an agent in the terminal; within tmux, in the terminal's client.
+func (c *attach) Run(env *cli.Env) error {
+	m, store, err := c.running(env, c.Name)
+	if err != nil {
+		return err
+	}
+	if err := acknowledge(env, store, m.ID); err != nil {
+		env.Warn("%v", err)
+	}
+	at := tmux.Server(m.TmuxServer)
+	if socket, _ := tmux.FromEnv(env.Getenv); socket != "" {
+		if socket != m.TmuxServer {
+			return cli.Fail(cli.No, fmt.Errorf("%s is in another tmux server", m.Name), "leave this one first (Ctrl-b d)")
+		}
+		return at.SwitchClient(m.Pane.Session)
+	}
+	if !term.IsTerminal(env.Stdin) {
+		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), fmt.Sprintf("gt-session peek %s prints its screen", m.Name))
+	}
+	return at.Attach(m.Pane.Session)
+}
+
+type ack struct {
+	several
+}
+
+// Run notes that a person has seen that agents wait.
+func (c *ack) Run(env *cli.Env) error {
+	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		return "", acknowledge(env, store, in.ID)
+	})
+}
+
+func acknowledge(env *cli.Env, store instance.Store, id instance.ID) error {
+	held, err := store.Hold(id, patience)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	held.Acknowledged = env.Now().UTC()
+	return held.Put(env.Now())
+}

@@ -1,0 +1,291 @@
+// Package session is the gt-session command: it starts, stops, restarts and lists agents
+// in tmux, and brings back those that should run.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/hook"
+	"gt/lib/launch/respawn"
+	"gt/lib/live/fleet"
+	"gt/lib/place"
+	"gt/lib/place/town"
+	"gt/lib/state/instance"
+	"gt/lib/sys/flock"
+)
+
+const summary = `
+Keeps places for agents in tmux: starts and stops them, lists what each does, and
+brings back those that should run, with their flags and their conversation.
+
+  gt-session new ~/src/api -n api -m 'Port the parser' -- --model opus
+  gt-session                                what each agent does now
+  gt-session attach api                     leave it with Ctrl-b d
+  gt-session restart api                    in the same pane, conversation kept
+  gt-session stop --all
+  gt-session restore                        after a reboot: all that should run
+
+A NAME is an agent's name, the beginning of its id, its pane (%3) or its title.
+`
+
+const exitCodes = `
+   0  done
+   1  no such agent, or several; an agent that did not start
+`
+
+// Main runs gt-session and returns its exit code.
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	env.Args = behindDashes(env.Args)
+	return cli.Run(env, cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started})
+}
+
+// behindDashes makes of what stands behind -- of a new agent flags of ours: it is the
+// agent's, whatever it looks like, and no folder has to stand before it.
+func behindDashes(args []string) []string {
+	i := slices.Index(args, "--")
+	if i < 1 || args[0] != "new" {
+		return args
+	}
+	all := slices.Clone(args[:i])
+	for _, arg := range args[i+1:] {
+		all = append(all, "--arg="+arg)
+	}
+	return all
+}
+
+// started reads the call with which a pane begins.
+func started(args []string) cli.Command {
+	if len(args) == 2 && args[0] == "--exec" {
+		return become(args[1])
+	}
+	return nil
+}
+
+// become becomes the agent that a buffer of tmux describes.
+type become string
+
+func (b become) Run(env *cli.Env) error { return respawn.Exec(env, string(b)) }
+
+type grammar struct {
+	cli.Flags
+	List    list    `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
+	New     newOne  `cmd:"" help:"Make a place for an agent, and start it."`
+	Start   start   `cmd:"" help:"Start agents that are stopped, with their conversations."`
+	Stop    stop    `cmd:"" help:"Stop agents; their places and conversations stay."`
+	Restart restart `cmd:"" help:"Restart agents in the same pane, with their conversations."`
+	Restore restore `cmd:"" help:"Start every agent that should run and does not."`
+	Show    show    `cmd:"" help:"Show everything that is known about an agent."`
+	Peek    peek    `cmd:"" help:"Print what an agent's screen shows."`
+	Attach  attach  `cmd:"" help:"Show an agent in this terminal."`
+	Ack     ack     `cmd:"" help:"Note that you have seen that an agent waits; it is idle then."`
+	Rename  rename  `cmd:"" help:"Give an agent another name."`
+	Move    move    `cmd:"" help:"Put an agent into a group."`
+	Rm      rm      `cmd:"" help:"Remove the place of an agent that is stopped."`
+	Group   groupOf `cmd:"" help:"List, make, rename or remove groups."`
+}
+
+// profile is where the agents are kept.
+type profile struct {
+	Profile string `short:"p" placeholder:"NAME" help:"Use the agents of this profile; the first 'new' makes it."`
+}
+
+// store returns the store of the profile, or of the town around, or the person's own.
+func (p profile) store(env *cli.Env) (instance.Store, error) {
+	t := town.Find(env.Getenv, env.Dir)
+	if t.Unread != nil {
+		env.Warn("%v", t.Unread)
+	}
+	if err := t.State.Check(); err != nil {
+		return instance.Store{}, err
+	}
+	warn := func(err error) { env.Warn("%v", err) }
+	switch {
+	case p.Profile != "":
+		if err := instance.CheckName(p.Profile); err != nil {
+			return instance.Store{}, cli.Fail(cli.Usage, err)
+		}
+		s := instance.Personal(t.State, p.Profile)
+		s.Warn = warn
+		return s, nil
+	case !t.Personal:
+		s := instance.OfTown(t.State, t.Root)
+		s.Warn = warn
+		return s, nil
+	}
+	s := instance.Personal(t.State, "")
+	s.Warn = warn
+	return s, nil
+}
+
+// table returns the table of agents.
+func table(env *cli.Env) *agent.Table {
+	t, err := agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	return t
+}
+
+// one finds the instance that a person means. unread says which could not be read: it may
+// be one of those.
+func one(all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
+	var found []*instance.Instance
+	for _, matches := range []func(*instance.Instance) bool{
+		func(in *instance.Instance) bool { return in.Name == name || string(in.ID) == name },
+		func(in *instance.Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
+		func(in *instance.Instance) bool { return len(name) >= 4 && strings.HasPrefix(string(in.ID), name) },
+		func(in *instance.Instance) bool { return in.Title != "" && in.Title == name },
+		func(in *instance.Instance) bool { return name != "" && strings.HasPrefix(in.Name, name) },
+	} {
+		for _, in := range all {
+			if matches(in) {
+				found = append(found, in)
+			}
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	switch {
+	case len(found) == 0 && unread != nil:
+		return nil, unread
+	case len(found) == 0:
+		return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%s'", name), "gt-session lists them")
+	case len(found) == 1:
+		return found[0], nil
+	}
+	err := cli.Failf(cli.No, "'%s' is the name of %d agents", name, len(found))
+	for _, in := range found {
+		err = cli.WithHint(err, "%s  %s  %s", in.Name, string(in.ID)[:8], in.Path)
+	}
+	return nil, err
+}
+
+// find finds the instance that a person means.
+func (p profile) find(env *cli.Env, name string) (*instance.Instance, instance.Store, error) {
+	store, err := p.store(env)
+	if err != nil {
+		return nil, store, err
+	}
+	all, unread := store.All()
+	in, err := one(all, unread, name)
+	return in, store, err
+}
+
+// several has the flags with which a person means several agents.
+type several struct {
+	profile
+	Names []string `arg:"" optional:"" name:"name" help:"Names of agents."`
+	All   bool     `help:"All agents."`
+	Group string   `short:"g" placeholder:"GROUP" help:"The agents of a group and of those below it."`
+}
+
+// Validate refuses a command line that means none, or two things.
+func (s several) Validate() error {
+	given := 0
+	for _, is := range []bool{len(s.Names) > 0, s.All, s.Group != ""} {
+		if is {
+			given++
+		}
+	}
+	switch given {
+	case 0:
+		return errors.New("no agent is named (give names, --group or --all)")
+	case 1:
+		return nil
+	}
+	return errors.New("give names, --group or --all, only one of them")
+}
+
+// chosen returns the instances that a person means. With those of a group or of all it
+// returns an error that says which could not be read.
+func (s several) chosen(store instance.Store) (found []*instance.Instance, unread, err error) {
+	all, unread := store.All()
+	for _, name := range s.Names {
+		in, err := one(all, unread, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !slices.Contains(found, in) {
+			found = append(found, in)
+		}
+	}
+	if len(s.Names) > 0 {
+		return found, nil, nil
+	}
+	for _, in := range all {
+		if s.All || instance.In(in.Group, s.Group) {
+			found = append(found, in)
+		}
+	}
+	if len(found) == 0 && unread == nil && s.Group != "" {
+		return nil, nil, cli.Fail(cli.No, fmt.Errorf("no agent is in the group '%s'", s.Group), "gt-session group lists the groups")
+	}
+	return found, unread, nil
+}
+
+// each does something to each instance that a person means, a few at a time, and prints
+// what it says. It goes on after a failure.
+func (s several) each(env *cli.Env, do func(instance.Store, *instance.Instance) (string, error)) error {
+	store, err := s.store(env)
+	if err != nil {
+		return err
+	}
+	all, unread, err := s.chosen(store)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return do(store, in) }))
+}
+
+// told adds codes and hints to what went wrong with one instance.
+func told(in string, err error) error {
+	switch {
+	case errors.Is(err, flock.ErrBusy):
+		return cli.Fail(cli.Busy, fmt.Errorf("%s is being started or stopped by another command", in), "try again")
+	case errors.Is(err, instance.ErrNone):
+		return cli.Failf(cli.No, "%s was removed", in)
+	case errors.Is(err, instance.ErrTaken):
+		return cli.Fail(cli.No, err, "choose another with -n NAME")
+	case errors.Is(err, instance.ErrNotEmpty), errors.Is(err, instance.ErrNoGroup), errors.Is(err, instance.ErrIsGroup):
+		return cli.Fail(cli.No, err, "gt-session group lists the groups")
+	}
+	return err
+}
+
+// member looks at one instance.
+func member(env *cli.Env, store instance.Store, in *instance.Instance) fleet.Member {
+	return fleet.Look(store, table(env), []*instance.Instance{in}, env.Now())[0]
+}
+
+// folder returns a folder that a person names, absolute and without links.
+func folder(env *cli.Env, dir string) (string, error) {
+	if dir == "" {
+		dir = "."
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(env.Dir, dir)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return place.Real(dir), nil
+	case err == nil:
+		return "", cli.Failf(cli.Usage, "'%s' is not a folder", dir)
+	}
+	code := cli.IO
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		code = cli.Usage
+	}
+	return "", cli.Fail(code, fmt.Errorf("cannot use the folder '%s': %w", dir, errors.Unwrap(err)))
+}

@@ -1,0 +1,373 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	launch "gt/lib/launch/start"
+	"gt/lib/live/fleet"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/tmux"
+)
+
+// patience is how long a command waits for another that starts or stops the same agent.
+const patience = 30 * time.Second
+
+type newOne struct {
+	profile
+	Dir     string   `arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
+	Name    string   `short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
+	Title   string   `placeholder:"TEXT" help:"What it is for, one line."`
+	Agent   string   `short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
+	Group   string   `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
+	Parent  string   `placeholder:"NAME" help:"The agent that it belongs to."`
+	Account string   `placeholder:"DIR" help:"The agent's own folder, of another account."`
+	Resume  string   `placeholder:"ID" help:"The conversation that it goes on with."`
+	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first."`
+	Start   bool     `default:"true" negatable:"" help:"Start it (on by default)."`
+	JSON    bool     `name:"json" help:"Print it as JSON."`
+	Arg     []string `hidden:"" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
+}
+
+// Run makes an instance and starts its agent.
+func (c *newOne) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	dir, err := folder(env, c.Dir)
+	if err != nil {
+		return err
+	}
+	known := table(env)
+	h := home.Elsewhere(env.Getenv, dir)
+	client, _, err := known.For(string(h.Identity.Role), h.Identity.Rig)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	if c.Agent != "" {
+		if !known.Known(c.Agent) {
+			return cli.Fail(cli.Usage, fmt.Errorf("no agent is called '%s'", c.Agent), "gt-hooks status lists the agents")
+		}
+		client = known.Of(c.Agent)
+	}
+	in := &instance.Instance{
+		Name: c.Name, Title: env.Line(c.Title, 200), Path: dir, Group: strings.Trim(c.Group, "/"), Agent: client.Name, Args: c.Arg,
+		Desired: instance.Stopped, TmuxServer: server(env),
+	}
+	if in.Name == "" {
+		in.Name = instance.NameFor(filepath.Base(dir))
+	}
+	if err := instance.CheckName(in.Name); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	if in.Group != "" {
+		if err := instance.CheckGroup(in.Group); err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+	}
+	if c.Account != "" {
+		if in.Account, err = folder(env, c.Account); err != nil {
+			return err
+		}
+		if client.StoreEnv == "" {
+			return cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
+		}
+	}
+	if c.Parent != "" {
+		all, unread := store.All()
+		parent, err := one(all, unread, c.Parent)
+		if err != nil {
+			return err
+		}
+		in.ParentID = parent.ID
+	}
+	if c.Resume != "" {
+		id, err := session.ParseID(c.Resume)
+		if err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+		if !client.CanResume() {
+			return cli.Failf(cli.Usage, "%s cannot go on with a conversation by its id", client.Name)
+		}
+		in.SessionID, in.SessionAt = id, env.Now().UTC()
+	}
+	if err := store.Create(in, env.Now()); err != nil {
+		return told(in.Name, err)
+	}
+	if c.Start {
+		r := runner{env: env, store: store, table: known, prompt: c.Message}
+		if err := r.start(in.ID, false); err != nil {
+			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
+		}
+	}
+	if in, err = store.Get(in.ID); err != nil {
+		return err
+	}
+	if c.JSON {
+		return env.JSON(lineOf(env, member(env, store, in)))
+	}
+	if !c.Start {
+		_, err = fmt.Fprintf(env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.Place(in.Path), in.Name)
+	return err
+}
+
+// server is the tmux server that new sessions are in: the one around, or tmux's own
+// default.
+func server(env *cli.Env) string {
+	socket, _ := tmux.FromEnv(env.Getenv)
+	return socket
+}
+
+// runner starts agents.
+type runner struct {
+	env    *cli.Env
+	store  instance.Store
+	table  *agent.Table
+	prompt string
+}
+
+// errRuns says that an agent runs already.
+var errRuns = errors.New("it runs already")
+
+// start starts the agent of an instance; again in the place of one that runs, where that
+// is asked for. The instance's file says what runs at every moment: that it is wanted is
+// written first, where it runs afterwards.
+func (r runner) start(id instance.ID, again bool) error {
+	held, err := r.store.Hold(id, patience)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	now := r.env.Now()
+	m := fleet.Look(r.store, r.table, []*instance.Instance{held.Instance}, now)[0]
+	alive := m.Process.IsSet()
+	switch {
+	case alive && !again:
+		return errRuns
+	case m.Status == "unknown" && !alive && m.Pane.ID == "" && m.TmuxSession != "":
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", held.Name, tmux.ErrNoAnswer), "try again")
+	}
+	if info, err := os.Stat(held.Path); err != nil || !info.IsDir() {
+		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", held.Path, held.Name))
+	}
+	client := r.table.Of(held.Agent)
+	s := launch.Start{
+		Instance: held.Instance, Store: r.store, Client: client, Table: r.table,
+		Home: home.Elsewhere(r.env.Getenv, held.Path), Environ: r.env.Environ, Prompt: r.prompt,
+	}
+	if client.CanResume() && m.Now != "" && !m.Now.Invented() && resumable(m) {
+		s.Resume = m.Now
+	}
+	run, session, err := s.Run()
+	if errors.Is(err, launch.ErrNoProgram) {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", held.Name, err))
+	} else if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	at := tmux.Server(held.TmuxServer)
+	held.Desired, held.StartedAt = instance.Running, now.UTC()
+	if session != "" {
+		held.SessionID, held.SessionAt = session, now.UTC()
+	}
+	held.LoadedMCPNames = servers(held.Path)
+	if !alive {
+		held.TmuxSession, held.TmuxPane = r.sessionName(held.Name), ""
+		if m.Pane.ID != "" { // its pane stayed, or its agent is a zombie
+			if err := at.Kill(m.Pane.Session); err != nil {
+				return err
+			}
+		}
+	}
+	if err := held.Put(now); err != nil {
+		return err
+	}
+	pane := m.Pane
+	if alive {
+		if m.Record != nil && !m.Record.Ended() {
+			if err := noteStop(r.env, r.store, m.Record.ID, now.Add(10*time.Second)); err != nil {
+				r.env.Warn("%v", err)
+			}
+		}
+		err = s.Again(at, pane, m.Process, self, now, func(err error) { r.env.Warn("%v", err) }, run)
+		if err == nil {
+			pane, err = at.Pane(pane.ID, 5*time.Second)
+		}
+	} else {
+		pane, err = s.In(at, held.TmuxSession, self, run)
+	}
+	switch {
+	case errors.Is(err, tmux.ErrDuplicate):
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", held.Name, err), "another program made it; tmux kill-session -t =%s ends it", held.TmuxSession)
+	case errors.Is(err, tmux.ErrNoTmux):
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", held.Name, err))
+	case err != nil:
+		return err
+	}
+	held.TmuxPane, held.TmuxSession = pane.ID, pane.Session
+	if err := held.Put(now); err != nil {
+		return err
+	}
+	told := func() bool { return r.store.Told(held.Instance) }
+	if _, err := launch.Survived(at, pane, starting, told); err != nil {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", held.Name, err))
+	}
+	return nil
+}
+
+// starting is how long an agent's program may take to begin.
+const starting = 10 * time.Second
+
+// resumable reports whether the client has a conversation of the instance's session: one
+// that was begun and never said anything has none.
+func resumable(m fleet.Member) bool {
+	if m.Record == nil || m.Record.Transcript == "" {
+		return m.Record != nil || !m.SessionAt.Equal(m.StartedAt)
+	}
+	_, err := os.Stat(m.Record.Transcript)
+	return err == nil
+}
+
+// sessionName is what the session of tmux is called that an instance's agent runs in.
+func (r runner) sessionName(name string) string {
+	if profile, ok := strings.CutPrefix(r.store.Dir, "profiles/"); ok {
+		profile, _, _ = strings.Cut(profile, "/")
+		return "gt-" + profile + "-" + name
+	}
+	return "gt-" + name
+}
+
+// each does something to agents, a few at a time, and goes on after a failure.
+func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (string, error)) error {
+	const atOnce = 4
+	turns := make(chan bool, atOnce)
+	type outcome struct {
+		said string
+		err  error
+	}
+	outcomes := make([]outcome, len(all))
+	var done sync.WaitGroup
+	for i, in := range all {
+		turns <- true
+		task := cli.Go(func() { outcomes[i].said, outcomes[i].err = do(in) })
+		done.Go(func() {
+			<-task.Done()
+			<-turns
+		})
+	}
+	done.Wait()
+	var failed error
+	for i, o := range outcomes {
+		switch {
+		case o.err != nil && len(all) == 1:
+			return told(all[i].Name, o.err)
+		case o.err != nil:
+			err := told(all[i].Name, o.err)
+			env.Error("%v", err)
+			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), fmt.Errorf("%d of %d failed", count(outcomes, func(o outcome) bool { return o.err != nil }), len(all))))
+		case o.said != "":
+			fmt.Fprintln(env.Stdout, o.said)
+		}
+	}
+	return failed
+}
+
+func count[T any](all []T, is func(T) bool) (n int) {
+	for _, one := range all {
+		if is(one) {
+			n++
+		}
+	}
+	return n
+}
+
+type start struct {
+	several
+	Message string `short:"m" placeholder:"TEXT" help:"What they are told first."`
+}
+
+// Run starts agents.
+func (c *start) Run(env *cli.Env) error {
+	known := table(env)
+	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		r := runner{env: env, store: store, table: known, prompt: c.Message}
+		switch err := r.start(in.ID, false); {
+		case errors.Is(err, errRuns):
+			return in.Name + " runs already", nil
+		case err != nil:
+			return "", err
+		}
+		return "started " + in.Name, nil
+	})
+}
+
+type restart struct {
+	several
+}
+
+// Run restarts agents in the same pane, with their conversations.
+func (c *restart) Run(env *cli.Env) error {
+	known := table(env)
+	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		r := runner{env: env, store: store, table: known}
+		if err := r.start(in.ID, true); err != nil {
+			return "", err
+		}
+		return "restarted " + in.Name, nil
+	})
+}
+
+type restore struct {
+	profile
+	DryRun bool `help:"Print what would be started, and change nothing."`
+}
+
+// Run starts every agent that should run and does not.
+func (c *restore) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	all, unread := store.All()
+	known := table(env)
+	var gone []*instance.Instance
+	for _, m := range fleet.Look(store, known, all, env.Now()) {
+		if m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
+			gone = append(gone, m.Instance)
+		}
+	}
+	if len(gone) == 0 && unread == nil {
+		env.Hint("every agent that should run does")
+		return nil
+	}
+	r := runner{env: env, store: store, table: known}
+	return errors.Join(unread, each(env, gone, func(in *instance.Instance) (string, error) {
+		if c.DryRun {
+			return fmt.Sprintf("would start %s (%s) in %s", in.Name, in.Agent, env.Place(in.Path)), nil
+		}
+		switch err := r.start(in.ID, false); {
+		case errors.Is(err, errRuns):
+			return "", nil // another command was faster
+		case err != nil:
+			return "", err
+		}
+		return "started " + in.Name, nil
+	}))
+}

@@ -1,0 +1,110 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gt/lib/cli"
+	launch "gt/lib/launch/start"
+	"gt/lib/live/ending"
+	"gt/lib/live/fleet"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/tmux"
+)
+
+type stop struct {
+	several
+	Now bool `help:"End them at once, without their own way out."`
+}
+
+// Run stops agents.
+func (c *stop) Run(env *cli.Env) error {
+	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		switch stopped, err := c.one(env, store, in.ID); {
+		case err != nil:
+			return "", err
+		case !stopped:
+			return in.Name + " does not run", nil
+		}
+		return "stopped " + in.Name, nil
+	})
+}
+
+// How long an agent has for each way out. Clients take a second Ctrl-C within a second or
+// two as leave to go.
+var grace = launch.Grace{Interrupt: 4 * time.Second, Terminate: 3 * time.Second}
+
+// one stops an agent. That it is not wanted is written first, and that somebody ends its
+// session: whoever finds the process gone takes it for killed, not for crashed.
+func (c *stop) one(env *cli.Env, store instance.Store, id instance.ID) (stopped bool, err error) {
+	held, err := store.Hold(id, patience)
+	if err != nil {
+		return false, err
+	}
+	defer held.Release()
+	m := fleet.Look(store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
+	if m.Status == "unknown" && m.Pane.ID == "" && m.TmuxSession != "" {
+		return false, cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", held.Name, tmux.ErrNoAnswer), "try again")
+	}
+	if held.Desired != instance.Stopped {
+		held.Desired = instance.Stopped
+		if err := held.Put(env.Now()); err != nil {
+			return false, err
+		}
+	}
+	if m.Pane.ID == "" {
+		return false, nil
+	}
+	limits := grace
+	if c.Now {
+		limits = launch.Grace{}
+	}
+	if m.Record != nil && !m.Record.Ended() {
+		if err := noteStop(env, store, m.Record.ID, env.Now().Add(limits.Interrupt+limits.Terminate+2*time.Second)); err != nil {
+			env.Warn("%v", err)
+		}
+	}
+	if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, limits); err != nil {
+		return false, err
+	}
+	if m.Record != nil {
+		err = closeSession(env, store, m.Record.ID)
+	}
+	return true, err
+}
+
+// storeOf is the store of a session's records.
+func storeOf(env *cli.Env, store instance.Store, id session.ID) (session.Store, bool, error) {
+	h, ok, err := home.OfSession(store.State, string(id))
+	return session.Store{Home: h, Warn: func(err error) { env.Warn("%v", err) }}, ok, err
+}
+
+// noteStop notes that the session's process is ended on purpose.
+func noteStop(env *cli.Env, store instance.Store, id session.ID, until time.Time) error {
+	s, ok, err := storeOf(env, store, id)
+	if err != nil || !ok {
+		return err
+	}
+	lock, err := s.Home.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return s.Stop(id, session.Stop{Reason: "gt-session stop", Until: until})
+}
+
+// closeSession notes the end of a session whose own end hook did not.
+func closeSession(env *cli.Env, store instance.Store, id session.ID) error {
+	s, ok, err := storeOf(env, store, id)
+	if err != nil || !ok {
+		return err
+	}
+	err = ending.End{ID: id, Outcome: session.Killed, Reason: "gt-session stop", At: env.Now()}.Close(s, patience)
+	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
+		return nil
+	}
+	return err
+}

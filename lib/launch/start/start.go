@@ -1,0 +1,160 @@
+// Package start puts the agent of an instance into a session of tmux, and takes it out
+// again.
+//
+// The agent is what the session's pane runs: nothing is typed into a shell. Its
+// arguments and environment travel in a buffer of the tmux server's, as a hand-over's do
+// (package respawn): they hold keys and prompts of any length.
+package start
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/client/agent"
+	"gt/lib/launch/respawn"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// Start is how an instance's agent is started.
+type Start struct {
+	Instance *instance.Instance
+	Store    instance.Store
+	Client   agent.Client
+	Table    *agent.Table
+	Home     home.Home
+	Environ  []string
+
+	Resume session.ID // the conversation that goes on; "" for a new one
+	Fork   bool       // with a copy of it
+	Prompt string     // what is said first
+	Remain bool       // the pane stays when the agent ends
+}
+
+// ErrNoProgram says that the agent's program is not on PATH.
+var ErrNoProgram = errors.New("its program is not on PATH")
+
+// Run returns what the pane runs, and the id of the agent's session where that is known
+// before it starts.
+func (s Start) Run() (respawn.Run, session.ID, error) {
+	c, in := s.Client, s.Instance
+	successor := respawn.NewSuccessor(c, s.Home, s.resumed())
+	if successor.ID == "" && s.resumed() == "" && len(c.SessionIDFlag) > 0 {
+		successor.ID = string(session.NewID())
+	}
+	environ := slices.DeleteFunc(s.Table.StripRunVars(s.Environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return name == instance.Variable || name == "GT_PANE_SHELL" || name == "GT_HOME" || name == "GT_ROLE"
+	})
+	if in.Account != "" {
+		environ = append(environ, c.StoreEnv+"="+in.Account)
+	}
+	program := c.Restart(nil, agent.Next{})
+	if len(program) == 0 {
+		return respawn.Run{}, "", ErrNoProgram
+	}
+	if _, err := process.LookPath(program[0], in.Path, environ); err != nil {
+		return respawn.Run{}, "", fmt.Errorf("%w: %w", ErrNoProgram, err)
+	}
+	r := successor.Run(respawn.Previous{
+		Client: c.Name, Args: append(slices.Clone(c.Command), in.Args...), Environ: environ, Dir: in.Path,
+	}, agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt}, s.Table)
+	r.Env = append(r.Env, instance.Variable+"="+s.Store.Name(in.ID))
+	id := session.ID(successor.ID)
+	if id == "" {
+		id = s.resumed()
+	}
+	if r.Capture != nil {
+		id = "" // the id of ours is not the agent's
+	}
+	return r, id, nil
+}
+
+// resumed is the session that goes on under its own id.
+func (s Start) resumed() session.ID {
+	if s.Fork {
+		return ""
+	}
+	return s.Resume
+}
+
+// In starts the agent in a new session of tmux, whose pane it returns. self is the
+// program that takes --exec BUFFER and calls respawn.Exec.
+func (s Start) In(server tmux.Server, name, self string, r respawn.Run) (tmux.Pane, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return tmux.Pane{}, err
+	}
+	buffer := tmux.NewBuffer()
+	return server.New(tmux.NewSession{
+		Name: name, Dir: r.Dir, Environ: s.Table.StripRunVars(s.Environ), Vars: respawn.Successor{Client: s.Client, Home: s.Home}.Vars(),
+		Remain: s.Remain, Buffer: buffer, Data: data, Command: []string{self, "--exec", string(buffer)},
+	})
+}
+
+// Again starts the agent in the pane that it had, in the place of the one that runs there,
+// which is ended first: there is never a moment at which both run.
+func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, warn func(error), r respawn.Run) error {
+	r.Pane = pane.ID
+	at := respawn.Place{Server: server, Pane: pane, Stop: before, Self: self, Now: now, Warn: warn}
+	return respawn.Successor{Client: s.Client, Home: s.Home}.Replace(at, r)
+}
+
+// settled is how long an agent has to run until it counts as started, where none of its
+// hooks says so before.
+const settled = 400 * time.Millisecond
+
+// Survived waits until the agent has started in a pane, at most that long, and returns its
+// process. What began as the program that starts it becomes it by exec. told reports
+// whether one of its hooks has told of it.
+func Survived(server tmux.Server, pane tmux.Pane, within time.Duration, told func() bool) (process.Proc, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return process.Proc{}, err
+	}
+	var since, gone time.Time
+	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
+		p, err := process.Find(pane.PID)
+		switch {
+		case err == nil && p.Alive():
+			gone = time.Time{}
+		case gone.IsZero():
+			// A process of several threads looks like a zombie for a moment of its exec.
+			gone = time.Now()
+			continue
+		case time.Since(gone) > 100*time.Millisecond:
+			text, _ := server.CapturePane(pane.ID)
+			return process.Proc{}, fmt.Errorf("the agent ended at once: %s", lastLine(text))
+		default:
+			continue
+		}
+		if at, err := p.Executable(); err == nil && at != self {
+			if since.IsZero() {
+				since = time.Now()
+			}
+			if time.Since(since) >= settled || told() {
+				return p, nil
+			}
+		}
+		if time.Now().After(deadline) {
+			return process.Proc{}, fmt.Errorf("the agent did not start within %v", within)
+		}
+	}
+}
+
+// lastLine is the last line of a screen that is not empty.
+func lastLine(screen string) string {
+	lines := strings.Split(strings.TrimSpace(screen), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return last
+	}
+	return "it printed nothing"
+}

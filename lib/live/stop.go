@@ -1,0 +1,60 @@
+package live
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"gt/lib/sys/process"
+)
+
+// Stop asks an agent to end, so that its own end hook can run, and waits for that
+// for as long as grace. It reports whether the agent is gone.
+func Stop(p process.Proc, grace time.Duration) bool {
+	if !p.IsSet() || p.Signal(syscall.SIGTERM) != nil {
+		return !p.Alive()
+	}
+	return Gone([]process.Proc{p}, grace)
+}
+
+// Tree returns a process and all that run below it, none where it is gone.
+func Tree(root process.Proc) []process.Proc {
+	if !root.Alive() {
+		return nil
+	}
+	var all []process.Proc
+	for _, pid := range process.Snapshot().Descendants(root.PID) {
+		if p, err := process.Find(pid); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Signal sends a signal to those of the processes that run, but never to this one.
+func Signal(all []process.Proc, sig syscall.Signal) {
+	for _, p := range all {
+		if p.PID != os.Getpid() && p.Alive() {
+			_ = p.Signal(sig) // it may be gone
+		}
+	}
+}
+
+// Kill ends processes at once, and waits a moment until they are gone.
+func Kill(all []process.Proc) {
+	Signal(all, syscall.SIGKILL)
+	Gone(all, time.Second)
+}
+
+// Gone waits until none of the processes runs but this one, at most that long.
+func Gone(all []process.Proc, within time.Duration) bool {
+	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+		alive := false
+		for _, p := range all {
+			alive = alive || p.PID != os.Getpid() && p.Alive()
+		}
+		if !alive || time.Now().After(deadline) {
+			return !alive
+		}
+	}
+}

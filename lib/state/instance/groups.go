@@ -1,0 +1,276 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/openjson"
+)
+
+const groupsFile = "groups.json"
+
+// Group is a group of instances. Groups that hold none are kept, too.
+type Group struct {
+	Path     string `json:"path"` // work/backend
+	Expanded bool   `json:"expanded"`
+	Order    int    `json:"order"` // among those of the same parent
+}
+
+// groups is the file groups.json.
+type groups struct {
+	Groups  []Group `json:"groups"`
+	unknown openjson.Unknown
+}
+
+// MarshalJSON keeps what a newer gt has written.
+func (g *groups) MarshalJSON() ([]byte, error) {
+	type plain groups
+	return openjson.Marshal((*plain)(g), g.unknown)
+}
+
+func parseGroups(data []byte) (*groups, error) {
+	g := new(groups)
+	unknown, err := openjson.Unmarshal(data, g)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range g.Groups {
+		if err := CheckGroup(one.Path); err != nil {
+			return nil, err
+		}
+	}
+	g.unknown = unknown
+	return g, nil
+}
+
+func (s Store) groupsFile() atomicfile.Rolling {
+	return atomicfile.Rolling{Path: s.path(groupsFile), Limit: maxFile, Warn: s.Warn, Valid: func(data []byte) error {
+		_, err := parseGroups(data)
+		return err
+	}}
+}
+
+// Errors of changing groups.
+var (
+	ErrNoGroup  = errors.New("no such group")
+	ErrNotEmpty = errors.New("the group is not empty")
+	ErrIsGroup  = errors.New("the group exists")
+)
+
+func (s Store) loadGroups() (*groups, error) {
+	data, err := s.groupsFile().Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return new(groups), nil
+	} else if err != nil {
+		return nil, err
+	}
+	return parseGroups(data)
+}
+
+// Groups returns the groups, each before those below it.
+func (s Store) Groups() ([]Group, error) {
+	g, err := s.loadGroups()
+	if err != nil {
+		return nil, err
+	}
+	return g.sorted(), nil
+}
+
+// sorted returns the groups in the order of a tree.
+func (g *groups) sorted() []Group {
+	order := map[string]int{}
+	for _, one := range g.Groups {
+		order[one.Path] = one.Order
+	}
+	all := slices.Clone(g.Groups)
+	slices.SortStableFunc(all, func(a, b Group) int {
+		x, y := strings.Split(a.Path, "/"), strings.Split(b.Path, "/")
+		for i := range min(len(x), len(y)) {
+			if x[i] == y[i] {
+				continue
+			}
+			p, q := strings.Join(x[:i+1], "/"), strings.Join(y[:i+1], "/")
+			if order[p] != order[q] {
+				return order[p] - order[q]
+			}
+			return strings.Compare(p, q)
+		}
+		return len(x) - len(y)
+	})
+	return all
+}
+
+// ensureGroup makes a group and those above it where they are missing. The caller holds
+// the folder's lock.
+func (s Store) ensureGroup(group string) error {
+	if err := CheckGroup(group); err != nil {
+		return err
+	}
+	return s.changeGroups(func(g *groups) error {
+		g.add(group)
+		return nil
+	})
+}
+
+// add makes a group and those above it.
+func (g *groups) add(group string) {
+	if parent := path.Dir(group); parent != "." {
+		g.add(parent)
+	}
+	if g.has(group) {
+		return
+	}
+	last := 0
+	for _, one := range g.Groups {
+		if path.Dir(one.Path) == path.Dir(group) {
+			last = max(last, one.Order)
+		}
+	}
+	g.Groups = append(g.Groups, Group{Path: group, Expanded: true, Order: last + 1})
+}
+
+func (g *groups) has(group string) bool {
+	return slices.ContainsFunc(g.Groups, func(one Group) bool { return one.Path == group })
+}
+
+// changeGroups changes the groups. The caller holds the folder's lock.
+func (s Store) changeGroups(change func(*groups) error) error {
+	g, err := s.loadGroups() // what is damaged is set aside when it is written
+	if err != nil {
+		return err
+	}
+	before := slices.Clone(g.Groups)
+	if err := change(g); err != nil || slices.Equal(before, g.Groups) {
+		return err
+	}
+	data, err := openjson.File(g)
+	if err != nil {
+		return err
+	}
+	return s.groupsFile().Write(data, atomicfile.Synced)
+}
+
+// NewGroup makes a group, and those above it. ErrIsGroup says that it is there.
+func (s Store) NewGroup(group string) error {
+	if err := CheckGroup(group); err != nil {
+		return err
+	}
+	lock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return s.changeGroups(func(g *groups) error {
+		if g.has(group) {
+			return fmt.Errorf("%w: %s", ErrIsGroup, group)
+		}
+		g.add(group)
+		return nil
+	})
+}
+
+// RemoveGroup removes a group and the empty groups below it. ErrNotEmpty says that it or
+// one below it holds instances.
+func (s Store) RemoveGroup(group string) error {
+	lock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	all, err := s.All()
+	if err != nil {
+		return err
+	}
+	for _, in := range all {
+		if In(in.Group, group) {
+			return fmt.Errorf("%w: %s holds %s", ErrNotEmpty, in.Group, in.Name)
+		}
+	}
+	return s.changeGroups(func(g *groups) error {
+		if !g.has(group) {
+			return fmt.Errorf("%w: %s", ErrNoGroup, group)
+		}
+		g.Groups = slices.DeleteFunc(g.Groups, func(one Group) bool { return In(one.Path, group) })
+		return nil
+	})
+}
+
+// MoveGroup gives a group another path, with its groups and instances. The new path is
+// written first, then each instance, then the old one goes: after a kill the same
+// command goes on.
+func (s Store) MoveGroup(group, to string, now time.Time) error {
+	if err := CheckGroup(to); err != nil {
+		return err
+	}
+	if In(to, group) {
+		return fmt.Errorf("cannot move group '%s' to '%s': it would be in itself", group, to)
+	}
+	all, err := s.All()
+	if err != nil {
+		return err
+	}
+	// The instances' locks come before the folder's.
+	var held []*Held
+	defer func() {
+		for _, h := range held {
+			h.Release()
+		}
+	}()
+	for _, in := range all {
+		if !In(in.Group, group) {
+			continue
+		}
+		h, err := s.Hold(in.ID, lockWait)
+		if errors.Is(err, ErrNone) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		held = append(held, h)
+	}
+	lock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	err = s.changeGroups(func(g *groups) error {
+		if !g.has(group) {
+			return fmt.Errorf("%w: %s", ErrNoGroup, group)
+		}
+		for _, one := range g.sorted() {
+			if !In(one.Path, group) {
+				continue
+			}
+			moved := to + strings.TrimPrefix(one.Path, group)
+			g.add(moved)
+			for i := range g.Groups {
+				if g.Groups[i].Path == moved {
+					g.Groups[i].Expanded = one.Expanded
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, h := range held {
+		if !In(h.Group, group) {
+			continue // moved meanwhile
+		}
+		h.Group = to + strings.TrimPrefix(h.Group, group)
+		if err := h.Put(now); err != nil {
+			return err
+		}
+	}
+	return s.changeGroups(func(g *groups) error {
+		g.Groups = slices.DeleteFunc(g.Groups, func(one Group) bool { return In(one.Path, group) })
+		return nil
+	})
+}

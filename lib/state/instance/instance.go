@@ -1,0 +1,164 @@
+// Package instance keeps the instances of gt-session: places for agents that outlive
+// their processes and conversations.
+//
+// An instance is a file of its own, <id>.json, with the three contents that it had
+// before, and a lock of its own, <id>.lock, which whoever starts or stops its agent
+// holds. The folder's lock, .lock, guards what must be true of all instances together:
+// their names, their parents and the groups, which are in groups.json. Who takes both
+// takes the instance's first. Beside them, <id>.session names the session that the
+// instance's agent has now; the agent's hook writes it.
+//
+// The folder is instances in the state of a town. A profile is a personal town of its
+// own, profiles/<name> in the state folder.
+//
+// What an instance does now is not kept: it is derived (lib/live/status).
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"gt/lib/state/session"
+	"gt/lib/text/openjson"
+)
+
+// ID names an instance and never changes: a random UUID.
+type ID string
+
+// Desired is what a person wants of an instance.
+type Desired string
+
+const (
+	Running Desired = "running"
+	Stopped Desired = "stopped"
+)
+
+// Instance is a place for an agent. Fields that a newer gt wrote survive.
+type Instance struct {
+	ID       ID     `json:"id"`
+	Name     string `json:"name"` // see CheckName; no other instance of the folder has it
+	Title    string `json:"title,omitempty"`
+	Path     string `json:"path"`            // the folder that its agent works in
+	Group    string `json:"group,omitempty"` // see CheckGroup; "" for none
+	ParentID ID     `json:"parent_id,omitempty"`
+
+	// Agent is the client's name in the table of agents, Args the arguments behind its
+	// program that a person chose; never a prompt or the id of a session.
+	Agent   string   `json:"agent"`
+	Args    []string `json:"args,omitempty"`
+	Account string   `json:"account,omitempty"` // the client's folder, where it is not the usual one
+
+	Desired Desired `json:"desired"`
+	// SessionID is the session that its agent was given or had last, and SessionAt when
+	// that became known.
+	SessionID session.ID `json:"session_id,omitempty"`
+	SessionAt time.Time  `json:"session_at,omitzero"`
+	ChainID   session.ID `json:"chain_id,omitempty"`
+
+	TmuxServer  string    `json:"tmux_server,omitempty"` // its socket; "" for tmux's own default
+	TmuxSession string    `json:"tmux_session,omitempty"`
+	TmuxPane    string    `json:"tmux_pane,omitempty"`
+	StartedAt   time.Time `json:"started_at,omitzero"` // its agent, the last time
+
+	Acknowledged time.Time `json:"acknowledged_at,omitzero"` // when a person last saw that it waits
+	// LoadedMCPNames are the MCP servers that its folder's .mcp.json named at the start.
+	LoadedMCPNames []string  `json:"loaded_mcp_names,omitempty"`
+	CreatedAt      time.Time `json:"created_at"`
+	UpdatedAt      time.Time `json:"updated_at"`
+
+	unknown openjson.Unknown
+}
+
+// maxName bounds a name, and each name in the path of a group, in bytes.
+const maxName = 64
+
+// CheckName reports what is wrong with a name: it has 1 to 64 bytes of letters, digits,
+// '-' and '_', and begins with a letter or digit. tmux gives '.', ':', '=', '%', '@' and
+// '$' a meaning.
+func CheckName(name string) error {
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("invalid name '%.80s' (it has 1 to %d bytes)", name, maxName)
+	}
+	for i, r := range name {
+		alnum := unicode.IsLetter(r) || unicode.IsDigit(r)
+		if !alnum && (i == 0 || r != '-' && r != '_' && !unicode.Is(unicode.Mn, r)) || r == utf8.RuneError {
+			return fmt.Errorf("invalid name '%s': it contains %q (use letters, digits, - and _)", name, r)
+		}
+	}
+	return nil
+}
+
+// NameFor makes a name of a text, such as a folder's name.
+func NameFor(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsDigit(r), r == '_', unicode.Is(unicode.Mn, r) && b.Len() > 0:
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	name := strings.TrimLeft(b.String(), "_-")
+	for len(name) > maxName {
+		_, n := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-n]
+	}
+	if name = strings.TrimRight(name, "-"); name == "" {
+		return "agent"
+	}
+	return name
+}
+
+// maxDepth bounds how deep groups are nested.
+const maxDepth = 16
+
+// CheckGroup reports what is wrong with the path of a group, such as work/backend/api. It
+// has at most 16 names of what CheckName allows, besides blanks within.
+func CheckGroup(group string) error {
+	elems := strings.Split(group, "/")
+	if len(elems) > maxDepth {
+		return fmt.Errorf("invalid group '%.80s' (at most %d levels)", group, maxDepth)
+	}
+	for _, elem := range elems {
+		if strings.TrimSpace(elem) != elem {
+			return fmt.Errorf("invalid group '%.80s': a name begins or ends with a blank", group)
+		}
+		if err := CheckName(strings.ReplaceAll(elem, " ", "-")); err != nil {
+			return fmt.Errorf("invalid group '%.80s': %w", group, err)
+		}
+	}
+	return nil
+}
+
+// In reports whether a group is another or below it.
+func In(group, other string) bool {
+	return group == other || strings.HasPrefix(group, other+"/")
+}
+
+// valid reports what is wrong with what was read.
+func (in *Instance) valid(id ID) error {
+	switch {
+	case in.ID != id:
+		return fmt.Errorf("it is the instance '%.40s'", in.ID)
+	case !filepath.IsAbs(in.Path) || path.Clean(in.Path) != in.Path:
+		return errors.New("its folder is not an absolute path")
+	case in.Agent == "":
+		return errors.New("it has no agent")
+	case in.Group != "" && CheckGroup(in.Group) != nil:
+		return CheckGroup(in.Group)
+	}
+	return CheckName(in.Name)
+}
+
+// MarshalJSON keeps what a newer gt has written.
+func (in *Instance) MarshalJSON() ([]byte, error) {
+	type plain Instance
+	return openjson.Marshal((*plain)(in), in.unknown)
+}

@@ -1,0 +1,293 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/state/session"
+	"gt/lib/sys/flock"
+)
+
+var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+
+func newStore(t *testing.T) Store {
+	return Store{State: place.State(t.TempDir()), Dir: folder, Warn: func(err error) { t.Log(err) }}
+}
+
+func make1(t *testing.T, s Store, name, group string) *Instance {
+	t.Helper()
+	in := &Instance{Name: name, Path: "/work", Agent: "claude", Desired: Stopped, Group: group}
+	if err := s.Create(in, now); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func TestNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"api": true, "größe": true, "a_b-1": true, "日本": true, strings.Repeat("a", 64): true,
+		"": false, "a.b": false, "a:b": false, "-a": false, "=a": false, "%3": false, "a b": false, "a/b": false,
+		"a\n": false, "\xff": false, "a#(x)": false, strings.Repeat("a", 65): false, "..": false, "a\u202eb": false,
+	} {
+		if err := CheckName(name); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"api": "api", "my work": "my-work", ".config": "config", "größe": "größe", "a#(touch x)": "a-touch-x", "": "agent", "...": "agent", "-_-": "agent",
+		strings.Repeat("ä", 99): strings.Repeat("ä", 32),
+	} {
+		got := NameFor(text)
+		if got != want || CheckName(got) != nil {
+			t.Errorf("%q becomes %q, want %q (%v)", text, got, want, CheckName(got))
+		}
+	}
+	for group, ok := range map[string]bool{
+		"work": true, "work/back end/api": true, "": false, "/work": false, "work/": false, "a//b": false, "a/../b": false, " a": false, "a/ b": false,
+		strings.Repeat("a/", 16) + "a": false,
+	} {
+		if err := CheckGroup(group); (err == nil) != ok {
+			t.Errorf("group %q: %v", group, err)
+		}
+	}
+}
+
+// FuzzNameFor holds that what is made of a folder's name is a name.
+func FuzzNameFor(f *testing.F) {
+	f.Add("my work")
+	f.Add("\u0301a")
+	f.Fuzz(func(t *testing.T, text string) {
+		if name := NameFor(text); CheckName(name) != nil {
+			t.Errorf("%q becomes %q: %v", text, name, CheckName(name))
+		}
+	})
+}
+
+// Of many that take one name at once, one gets it.
+func TestCreateTogether(t *testing.T) {
+	s := newStore(t)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	made := 0
+	for range 20 {
+		all.Go(func() {
+			switch err := s.Create(&Instance{Name: "one", Path: "/work", Agent: "claude"}, now); {
+			case err == nil:
+				mu.Lock()
+				made++
+				mu.Unlock()
+			case !errors.Is(err, ErrTaken):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if found, err := s.All(); made != 1 || len(found) != 1 || err != nil {
+		t.Errorf("%d made, %d found, %v", made, len(found), err)
+	}
+}
+
+// Who holds an instance is alone at it, sees what others wrote before, and keeps what a
+// newer gt wrote.
+func TestHold(t *testing.T) {
+	s := newStore(t)
+	in := make1(t, s, "one", "")
+	path := s.path(string(in.ID) + suffix)
+	data, _ := os.ReadFile(path)
+	if err := os.WriteFile(path, []byte(strings.Replace(string(data), "{", `{"later":[1.50],`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held, err := s.Hold(in.ID, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Hold(in.ID, 20*time.Millisecond); !errors.Is(err, flock.ErrBusy) {
+		t.Errorf("a second one holds it: %v", err)
+	}
+	held.Desired = Running
+	if err := held.Put(now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	held.Release()
+	if held, err = s.Hold(in.ID, time.Second); err != nil || held.Desired != Running || !held.UpdatedAt.After(held.CreatedAt) {
+		t.Fatalf("%+v, %v", held, err)
+	}
+	if err := held.Rename("a.b", now); err == nil {
+		t.Error("a name was taken that is none")
+	}
+	make1(t, s, "two", "")
+	if err := held.Rename("two", now); !errors.Is(err, ErrTaken) {
+		t.Error(err)
+	}
+	if err := held.Rename("three", now); err != nil {
+		t.Error(err)
+	}
+	held.Release()
+	if data, _ = os.ReadFile(path); !strings.Contains(string(data), "1.50") || !strings.Contains(string(data), "three") {
+		t.Errorf("%s", data)
+	}
+	for _, id := range []ID{"../x", "nobody", ""} {
+		if _, err := s.Hold(id, time.Second); !errors.Is(err, ErrNone) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	if entries, _ := os.ReadDir(s.path("")); len(entries) > 8 {
+		t.Errorf("locks of nobody are left: %v", entries)
+	}
+}
+
+// An instance that is removed leaves nothing, and its children are nobody's.
+func TestRemove(t *testing.T) {
+	s := newStore(t)
+	parent := make1(t, s, "parent", "")
+	child := &Instance{Name: "child", Path: "/work", Agent: "claude", ParentID: parent.ID}
+	if err := s.Create(child, now); err != nil {
+		t.Fatal(err)
+	}
+	if err := Bind(s.State, s.Name(parent.ID)+":7", 7, 1, Now{SessionID: "x", At: now}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := s.Hold(parent.ID, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Put(now.Add(1)); err != nil { // so that there is a version before it
+		t.Fatal(err)
+	}
+	if err := held.Remove(now); err != nil {
+		t.Fatal(err)
+	}
+	held.Release()
+	all, err := s.All()
+	if err != nil || len(all) != 1 || all[0].ParentID != "" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	entries, _ := os.ReadDir(s.path(""))
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), string(parent.ID)) {
+			t.Errorf("%s is left", e.Name())
+		}
+	}
+}
+
+// The session of an instance is what its own agent's hook told since it was started, and
+// no other process's.
+func TestBind(t *testing.T) {
+	s := newStore(t)
+	in := make1(t, s, "one", "")
+	held, err := s.Hold(in.ID, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held.SessionID, held.StartedAt = "given", now
+	if err := held.Put(now); err != nil {
+		t.Fatal(err)
+	}
+	held.Release()
+	in = held.Instance
+	later := now.Add(time.Minute)
+	for _, c := range []struct {
+		variable    string
+		pid, parent int
+		at          time.Time
+		want        session.ID
+	}{
+		{s.Name(in.ID) + ":7", 9, 8, later, "given"}, // another process inherited it
+		{s.Name(in.ID), 7, 1, later, "given"},        // the process is not told
+		{"elsewhere/" + string(in.ID) + ":7", 7, 1, later, "given"},
+		{"instances/../instances/" + string(in.ID) + ":7", 7, 1, later, "told"}, // the same folder
+		{"profiles/../instances/" + string(in.ID) + ":7", 7, 1, later, "told"},
+		{s.Name(in.ID) + ":7", 7, 1, now.Add(-time.Hour), "given"}, // of the run before
+		{s.Name(in.ID) + ":7", 7, 1, later, "told"},
+		{s.Name(in.ID) + ":7", 9, 7, later, "told"}, // a launcher's child
+	} {
+		os.Remove(s.path(string(in.ID) + sessionSuffix))
+		if err := Bind(s.State, c.variable, c.pid, c.parent, Now{SessionID: "told", At: c.at}); err != nil {
+			t.Errorf("%q: %v", c.variable, err)
+		}
+		if got := s.Session(in); got != c.want {
+			t.Errorf("%q of %d: %q, want %q", c.variable, c.pid, got, c.want)
+		}
+	}
+	// What is not there is not made.
+	if err := Bind(s.State, "profiles/x/instances/"+string(in.ID)+":7", 7, 1, Now{SessionID: "told", At: later}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(s.State.Path("profiles")); err == nil {
+		t.Error("a profile was made")
+	}
+}
+
+// A renamed group takes all that is in it along, also after a kill half way.
+func TestMoveGroup(t *testing.T) {
+	s := newStore(t)
+	a, b := make1(t, s, "a", "work/back"), make1(t, s, "b", "work/back/api")
+	make1(t, s, "c", "work/background")
+	if err := s.NewGroup("work/back/empty"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.MoveGroup("work/back", "play", now); err != nil {
+		t.Fatal(err)
+	}
+	// As it is where it was killed after the first instance: the same goes on.
+	held, _ := s.Hold(b.ID, time.Second)
+	held.Group = "work/back/api"
+	if err := held.Put(now); err != nil {
+		t.Fatal(err)
+	}
+	held.Release()
+	if err := s.NewGroup("work/back/api"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.MoveGroup("work/back", "play", now); err != nil {
+		t.Fatal(err)
+	}
+	groups := ""
+	all, err := s.Groups()
+	for _, g := range all {
+		groups += g.Path + " "
+	}
+	if err != nil || groups != "work work/background play play/api play/empty " {
+		t.Errorf("%s, %v", groups, err)
+	}
+	for id, want := range map[ID]string{a.ID: "play", b.ID: "play/api"} {
+		if in, err := s.Get(id); err != nil || in.Group != want {
+			t.Errorf("%+v, %v", in, err)
+		}
+	}
+	for _, to := range []string{"play/x", "play"} {
+		if err := s.MoveGroup("play", to, now); err == nil {
+			t.Errorf("play was moved to %s", to)
+		}
+	}
+	if err := s.RemoveGroup("work"); !errors.Is(err, ErrNotEmpty) {
+		t.Error(err)
+	}
+	if err := s.RemoveGroup("nowhere"); !errors.Is(err, ErrNoGroup) {
+		t.Error(err)
+	}
+}
+
+// A file that cannot be used costs no more than itself.
+func TestDamaged(t *testing.T) {
+	s := newStore(t)
+	warned := 0
+	s.Warn = func(error) { warned++ }
+	make1(t, s, "one", "")
+	two := make1(t, s, "two", "")
+	for _, text := range []string{"", "{", `{"id":"x"}`, fmt.Sprintf(`{"id":%q,"name":"a b","path":"/x","agent":"c"}`, two.ID), fmt.Sprintf(`{"id":%q,"name":"a","path":"x","agent":"c"}`, two.ID)} {
+		if err := os.WriteFile(s.path(string(two.ID)+suffix), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		warned = 0
+		if all, err := s.All(); err != nil || len(all) != 1 || warned == 0 {
+			t.Errorf("%q: %d found, %v, %d warnings", text, len(all), err, warned)
+		}
+	}
+}

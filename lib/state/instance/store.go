@@ -1,0 +1,344 @@
+package instance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+	"gt/lib/text/openjson"
+)
+
+// Store is the folder of a town's or a profile's instances. Reading needs no lock.
+type Store struct {
+	State place.State
+	// Dir is the folder, relative to the state: instances, profiles/work/instances or
+	// towns/<town>/instances.
+	Dir string
+	// Warn is told of files that are no use, and what became of them. It may be nil.
+	Warn func(error)
+}
+
+// Personal is the store of a profile; "" is the personal town.
+func Personal(state place.State, profile string) Store {
+	if profile == "" {
+		return Store{State: state, Dir: folder}
+	}
+	return Store{State: state, Dir: filepath.Join("profiles", profile, folder)}
+}
+
+// OfTown is the store of a trusted town.
+func OfTown(state place.State, root string) Store {
+	dir, err := filepath.Rel(string(state), state.Town(root))
+	if err != nil { // both are absolute
+		dir = filepath.Join("towns", filepath.Base(root))
+	}
+	return Store{State: state, Dir: filepath.Join(dir, folder)}
+}
+
+const (
+	folder   = "instances"
+	suffix   = ".json"
+	lockName = ".lock"
+	maxFile  = 1 << 20
+	lockWait = 5 * time.Second
+)
+
+// Errors of looking for an instance.
+var (
+	ErrNone  = errors.New("no such instance")
+	ErrTaken = errors.New("the name is taken")
+)
+
+func (s Store) path(name string) string { return s.State.Path(s.Dir, name) }
+
+func (s Store) warn(err error) {
+	if s.Warn != nil && err != nil {
+		s.Warn(err)
+	}
+}
+
+// parseID refuses what cannot be the name of a file.
+func parseID(s string) (ID, error) {
+	id, err := session.ParseID(s)
+	return ID(id), err
+}
+
+func (s Store) file(id ID) atomicfile.Rolling {
+	return atomicfile.Rolling{Path: s.path(string(id) + suffix), Limit: maxFile, Warn: s.Warn, Valid: func(data []byte) error {
+		_, err := parse(id, data)
+		return err
+	}}
+}
+
+func parse(id ID, data []byte) (*Instance, error) {
+	in := new(Instance)
+	unknown, err := openjson.Unmarshal(data, in)
+	if err != nil {
+		return nil, err
+	}
+	in.unknown = unknown
+	return in, in.valid(id)
+}
+
+// Get returns an instance, ErrNone where there is none.
+func (s Store) Get(id ID) (*Instance, error) {
+	if _, err := parseID(string(id)); err != nil {
+		return nil, ErrNone
+	}
+	data, err := s.file(id).Read()
+	switch {
+	case err == nil:
+		return parse(id, data)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNone
+	case !isSystem(err):
+		s.warn(err) // it is no use, and nothing replaces it
+		return nil, ErrNone
+	}
+	return nil, err
+}
+
+// isSystem reports whether a file could not be read, and nobody knows what it holds.
+func isSystem(err error) bool {
+	var system syscall.Errno
+	return errors.As(err, &system)
+}
+
+// All returns the instances, in the order in which they were made. Those that cannot be
+// read now are missing, and the error says which; one that is no use is passed over with
+// a warning.
+func (s Store) All() ([]*Instance, error) {
+	entries, err := atomicfile.ReadDir(s.path(""))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", s.path(""), err)
+	}
+	var all []*Instance
+	var unread error
+	litter := false // of writers that were killed
+	for _, e := range entries {
+		litter = litter || strings.HasPrefix(e.Name(), ".") && e.Name() != lockName
+		name, ok := strings.CutSuffix(e.Name(), suffix)
+		if !ok || e.Name() == groupsFile {
+			continue
+		}
+		in, err := s.Get(ID(name))
+		switch {
+		case err == nil:
+			all = append(all, in)
+		case !errors.Is(err, ErrNone):
+			unread = errors.Join(unread, err)
+		}
+	}
+	if litter {
+		atomicfile.Sweep(s.path(""), time.Now())
+	}
+	slices.SortStableFunc(all, func(a, b *Instance) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return all, unread
+}
+
+// lock takes the folder's lock.
+func (s Store) lock() (*flock.Lock, error) {
+	if err := s.State.Prepare(s.path("")); err != nil {
+		return nil, err
+	}
+	return flock.Acquire(s.path(lockName), lockWait)
+}
+
+// Create notes a new instance, for which the caller has filled in everything but the id
+// and the times. ErrTaken says that another has its name.
+func (s Store) Create(in *Instance, now time.Time) error {
+	lock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	all, err := s.All()
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.Name == in.Name {
+			return fmt.Errorf("%w: %s", ErrTaken, in.Name)
+		}
+	}
+	if in.Group != "" {
+		if err := s.ensureGroup(in.Group); err != nil {
+			return err
+		}
+	}
+	in.ID, in.CreatedAt, in.UpdatedAt = ID(session.NewID()), now.UTC(), now.UTC()
+	return s.put(in)
+}
+
+// put writes an instance. It is on disk when put returns.
+func (s Store) put(in *Instance) error {
+	if err := in.valid(in.ID); err != nil {
+		return err
+	}
+	data, err := openjson.File(in)
+	if err != nil {
+		return err
+	}
+	return s.file(in.ID).Write(data, atomicfile.Synced)
+}
+
+// Held is an instance whose agent nobody else starts or stops.
+type Held struct {
+	*Instance
+	store Store
+	lock  *flock.Lock
+}
+
+// Hold takes an instance's lock, and waits for it at most that long; flock.ErrBusy says
+// that somebody else is at it. The instance is as it is now, not as it was before the
+// wait.
+func (s Store) Hold(id ID, wait time.Duration) (*Held, error) {
+	if _, err := parseID(string(id)); err != nil {
+		return nil, ErrNone
+	}
+	// No lock is made for what is not there.
+	switch _, err := os.Lstat(s.path(string(id) + suffix)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNone
+	case err != nil:
+		return nil, atomicfile.Error("open", s.path(string(id)+suffix), err)
+	}
+	lock, err := flock.Acquire(s.path(string(id)+".lock"), wait)
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.Get(id) // what is damaged is set aside when it is written
+	if err != nil {
+		lock.Unlock()
+		return nil, err
+	}
+	return &Held{in, s, lock}, nil
+}
+
+// Release gives the instance back.
+func (h *Held) Release() { h.lock.Unlock() }
+
+// Put writes the instance.
+func (h *Held) Put(now time.Time) error {
+	h.UpdatedAt = now.UTC()
+	return h.store.put(h.Instance)
+}
+
+// Rename gives the instance another name.
+func (h *Held) Rename(name string, now time.Time) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	lock, err := h.store.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	all, err := h.store.All()
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.Name == name && other.ID != h.ID {
+			return fmt.Errorf("%w: %s", ErrTaken, name)
+		}
+	}
+	h.Name = name
+	return h.Put(now)
+}
+
+// Move puts the instance into a group, which is made where it is missing; "" takes it
+// out of its group.
+func (h *Held) Move(group string, now time.Time) error {
+	lock, err := h.store.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if group != "" {
+		if err := h.store.ensureGroup(group); err != nil {
+			return err
+		}
+	}
+	h.Group = group
+	return h.Put(now)
+}
+
+// Remove removes the instance; its children become children of nobody.
+func (h *Held) Remove(now time.Time) error {
+	all, err := h.store.All()
+	if err != nil {
+		return err
+	}
+	for _, child := range all {
+		if child.ParentID != h.ID {
+			continue
+		}
+		held, err := h.store.Hold(child.ID, lockWait)
+		if err != nil {
+			return err
+		}
+		held.ParentID = ""
+		err = held.Put(now)
+		held.Release()
+		if err != nil {
+			return err
+		}
+	}
+	if err := atomicfile.Remove(h.store.path(string(h.ID) + sessionSuffix)); err != nil {
+		return err
+	}
+	if err := h.store.file(h.ID).Remove(); err != nil {
+		return err
+	}
+	h.lock.Remove()
+	return nil
+}
+
+const sessionSuffix = ".session"
+
+// Now is the session that an instance's agent has, as its hook told.
+type Now struct {
+	SessionID session.ID `json:"session_id"`
+	Agent     string     `json:"agent,omitempty"`
+	At        time.Time  `json:"at"`
+}
+
+// Session returns the session that an instance's agent has now: what its hook told
+// since the agent was started, or else what it was given. "" where neither is known.
+func (s Store) Session(in *Instance) session.ID {
+	if id, ok := s.told(in); ok {
+		return id
+	}
+	return in.SessionID
+}
+
+// Told reports whether a hook of the instance's agent told of its session since the agent
+// was started.
+func (s Store) Told(in *Instance) bool {
+	_, ok := s.told(in)
+	return ok
+}
+
+func (s Store) told(in *Instance) (session.ID, bool) {
+	var now Now
+	data, err := atomicfile.Read(s.path(string(in.ID)+sessionSuffix), maxFile)
+	if err != nil || json.Unmarshal(data, &now) != nil || now.At.Before(in.StartedAt.Truncate(time.Millisecond)) {
+		return "", false
+	}
+	id, err := session.ParseID(string(now.SessionID))
+	return id, err == nil
+}

@@ -1,0 +1,61 @@
+package instance
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Variable tells an agent's hooks which instance it is: the path of the instance's file
+// in the state folder, without its suffix, and behind a colon the process that the agent
+// began as. What the agent starts inherits the variable, and is not the instance's agent.
+const Variable = "GT_INSTANCE"
+
+// Name is the variable's value without the process, which only the process itself knows.
+func (s Store) Name(id ID) string { return s.Dir + "/" + string(id) }
+
+// Bind notes the session of the agent whose client is the process pid, a child of parent,
+// where variable says that it is an instance's. It is one small file, which a loss of
+// power may take.
+func Bind(state place.State, variable string, pid, parent int, now Now) error {
+	name, process, ok := strings.Cut(variable, ":")
+	began, err := strconv.Atoi(process)
+	if !ok || err != nil || began != pid && began != parent {
+		return nil
+	}
+	dir, id := filepath.Split(name)
+	if dir = filepath.Clean(dir); !known(dir) {
+		return nil
+	}
+	if _, err := session.ParseID(id); err != nil {
+		return nil
+	}
+	s := Store{State: state, Dir: dir}
+	if !atomicfile.Exists(s.path(id + suffix)) {
+		return nil // it was removed
+	}
+	now.At = now.At.UTC().Round(time.Millisecond)
+	data, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(s.path(id+sessionSuffix), append(data, '\n'), atomicfile.Unsynced)
+}
+
+// known reports whether a folder is one of those that Store names.
+func known(dir string) bool {
+	elems := strings.Split(dir, "/")
+	switch {
+	case len(elems) == 1:
+		return elems[0] == folder
+	case len(elems) == 3 && elems[2] == folder && elems[1] != "" && elems[1] != "." && elems[1] != "..":
+		return elems[0] == "profiles" || elems[0] == "towns"
+	}
+	return false
+}

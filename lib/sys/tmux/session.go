@@ -1,0 +1,142 @@
+package tmux
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/sys/process"
+)
+
+// starting bounds how long a server may take that has to be started first.
+const starting = 15 * time.Second
+
+// ErrNoTmux says that tmux is not installed.
+var ErrNoTmux = errors.New("tmux is not installed")
+
+// ErrDuplicate says that there is a session of that name.
+var ErrDuplicate = errors.New("there is a tmux session of that name")
+
+// A NewSession is a session that does not exist yet.
+type NewSession struct {
+	Name string
+	Dir  string // where its further windows begin
+	// Environ is the environment of the server where it has to be started, which all its
+	// sessions inherit.
+	Environ []string
+	Vars    [][2]string // the session's own variables; nothing secret
+	Remain  bool        // its pane stays when its command ends
+	Buffer  Buffer      // is loaded with Data, for the command
+	Data    []byte
+	Command []string // executed without a shell; at least two words
+}
+
+// New starts a session that nobody sees, and the server where none runs. All is one call:
+// where it fails, there is no session and no buffer.
+func (s Server) New(n NewSession) (Pane, error) {
+	if n.Name == "" || strings.ContainsAny(n.Name, ":.#") || len(n.Command) < 2 {
+		return Pane{}, fmt.Errorf("cannot start the tmux session '%s'", n.Name)
+	}
+	if _, err := process.LookPath("tmux", "", os.Environ()); err != nil {
+		return Pane{}, ErrNoTmux
+	}
+	at := s.socket()
+	socket, err := at.trusted()
+	switch {
+	case errors.Is(err, ErrNoServer):
+		if err := ownFolder(filepath.Dir(string(at))); err != nil {
+			return Pane{}, err
+		}
+	case err != nil:
+		return Pane{}, err
+	}
+	defer socket.Close()
+	remain := "off"
+	if n.Remain {
+		remain = "on"
+	}
+	args := []string{
+		"start-server", ";", "load-buffer", "-b", string(n.Buffer), "-", ";",
+		"new-session", "-d", "-P", "-F", paneFormat, "-s", n.Name, "-c", strings.ReplaceAll(n.Dir, "#", "##"),
+		"-x", "200", "-y", "50", "--",
+	}
+	for _, a := range n.Command {
+		args = append(args, literal(a))
+	}
+	args = append(args, ";", "set-option", "-p", "-t", "="+n.Name+":", "remain-on-exit", remain)
+	for _, kv := range n.Vars {
+		args = append(args, ";", "set-environment", "-t", "="+n.Name, kv[0], literal(kv[1]))
+	}
+	out, err := at.call(socket, bytes.NewReader(n.Data), n.Environ, starting, args...)
+	if err == nil {
+		return parsePane(out)
+	}
+	_ = at.Drop(n.Buffer) // it may not have been loaded, or be taken
+	switch {
+	case strings.Contains(err.Error(), "duplicate session"):
+		return Pane{}, fmt.Errorf("%w: %s", ErrDuplicate, n.Name)
+	}
+	return Pane{}, errors.Join(err, s.Kill(n.Name))
+}
+
+// ownFolder makes the folder of a socket as tmux makes it, and refuses one that is
+// somebody else's.
+func ownFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || !own(info) || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%w: the tmux folder '%s' is not yours alone", ErrUntrusted, dir)
+	}
+	return nil
+}
+
+// Kill ends a session and what runs in it. That there is none is no error.
+func (s Server) Kill(session string) error {
+	_, err := s.run("kill-session", "-t", "="+session)
+	if err == nil || errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrUntrusted) {
+		return err
+	}
+	// tmux says it in several ways, also while its server comes to its end.
+	panes, perr := s.Panes()
+	if perr == nil && slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == session }) {
+		return err
+	}
+	return nil
+}
+
+// Keys presses keys in a pane, by tmux's names for them: C-c, Enter.
+func (s Server) Keys(pane string, keys ...string) error {
+	if !isPane(pane) {
+		return fmt.Errorf("'%s' is not a tmux pane", pane)
+	}
+	_, err := s.run(append([]string{"send-keys", "-t", pane}, keys...)...)
+	return err
+}
+
+// Attach becomes the client of tmux that shows a session in this terminal. It returns only
+// where that fails.
+func (s Server) Attach(session string) error {
+	at := s.socket()
+	socket, err := at.trusted()
+	if err != nil {
+		return err
+	}
+	socket.Close()
+	program, err := process.LookPath("tmux", "", os.Environ())
+	if err != nil {
+		return ErrNoTmux
+	}
+	err = syscall.Exec(program, []string{"tmux", "-u", "-S", string(at), "attach-session", "-t", "=" + session}, os.Environ())
+	return fmt.Errorf("cannot run '%s': %w", program, err)
+}
