@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -121,17 +120,18 @@ const pipe = 64 << 10
 
 // collect reads until the end, a whole object (which it says), or the deadline.
 func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, problem string) {
-	chunks := make(chan []byte)
+	sofar := make(chan []byte)
 	done := make(chan struct{})
 	defer close(done)
 	reader := cli.Go(func() {
-		defer close(chunks)
-		// Who takes a chunk is done with the one before it.
-		for buf, next := make([]byte, pipe), make([]byte, pipe); ; buf, next = next, buf {
-			n, err := r.Read(buf)
+		defer close(sofar)
+		// What was given away is not written again: it is read on behind it.
+		for all := make([]byte, 0, pipe); ; {
+			n, err := r.Read(all[len(all):min(cap(all), len(all)+pipe)])
 			if n > 0 {
+				all = all[:len(all)+n]
 				select {
-				case chunks <- buf[:n]:
+				case sofar <- all:
 				case <-done:
 					return
 				}
@@ -139,13 +139,20 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 			if err != nil {
 				return
 			}
+			if len(all) > MaxInput {
+				all = all[:MaxInput+1] // the rest is read and forgotten
+			}
+			if cap(all)-len(all) < pipe && n == pipe || cap(all) == len(all) {
+				// Not slices.Grow, which would clear what is not filled yet.
+				all = append(make([]byte, 0, len(all)+max(8*pipe, len(all))), all...)
+			}
 		}
 	})
 	timeout, last, late := time.NewTimer(deadline), time.Now().Add(patience*deadline), false
 	defer timeout.Stop()
 	for {
 		select {
-		case chunk, more := <-chunks:
+		case all, more := <-sofar:
 			if !more {
 				reader.Wait()
 				return data, false, problem
@@ -153,13 +160,11 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 			// Something came, so the client is alive: wait for the rest.
 			timeout.Reset(min(deadline, time.Until(last)))
 			late = false
-			if room := MaxInput - len(data); len(chunk) > room {
-				chunk, problem = chunk[:room], "the hook's input is over 4 MiB, only the front was read"
+			if len(all) > MaxInput {
+				all, problem = all[:MaxInput], "the hook's input is over 4 MiB, only the front was read"
 			}
-			if len(chunk) == pipe && cap(data)-len(data) < pipe {
-				data = slices.Grow(data, max(8*pipe, len(data))) // more comes; what is not filled costs nothing
-			}
-			data = append(data, chunk...)
+			chunk := all[min(len(data), len(all)):]
+			data = all
 			if problem == "" && ends(data, chunk) {
 				return data, true, ""
 			}

@@ -407,3 +407,28 @@ func BenchmarkRead(b *testing.B) {
 		r.Close()
 	}
 }
+
+// parts is a reader that gives at most so many bytes at a time.
+type parts struct {
+	io.Reader
+	most int
+}
+
+func (p parts) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), p.most)]) }
+
+// However the input is cut, all of it is read in its order; of more than the limit the
+// front.
+func TestCollect(t *testing.T) {
+	text := make([]byte, 5<<20)
+	for i := range text {
+		text[i] = byte('a' + i*7919%23 + i/4096%3)
+	}
+	for _, size := range []int{0, 1, pipe - 1, pipe, pipe + 1, 9*pipe - 1, 9 * pipe, 9*pipe + 1, 1 << 20, MaxInput - 1, MaxInput, MaxInput + 1, MaxInput + pipe, len(text)} {
+		for _, most := range []int{4096, 4095, pipe, pipe - 1, 10 * pipe} {
+			got, whole, problem := collect(parts{bytes.NewReader(text[:size]), most}, time.Minute)
+			if want := text[:min(size, MaxInput)]; !bytes.Equal(got, want) || whole || (problem != "") != (size > MaxInput) {
+				t.Errorf("of %d bytes, %d at a time: %d bytes, whole %v, problem %q", size, most, len(got), whole, problem)
+			}
+		}
+	}
+}
