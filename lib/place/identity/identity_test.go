@@ -25,7 +25,7 @@ func env(vars ...string) func(string) string {
 	}
 }
 
-// The table of S1, section 17, in every direction.
+// The table of S1, section 17, in every direction. S1-114 S1-115 S1-116.
 func TestNamesLeadToEachOther(t *testing.T) {
 	for _, c := range []struct {
 		id                          Identity

@@ -810,6 +810,7 @@ func TestATornRecordIsMended(t *testing.T) {
 	}
 }
 
+// Unknown fields survive a change. S0-8.
 func TestUnknownFieldsSurvive(t *testing.T) {
 	s := newStore(t)
 	text := `{"id":"a","started_at":"2026-01-17T01:00:00Z","cost":{"usd":1.50,"big":12345678901234567890},"tags":["x"],"handoff":{"kind":"auto","at":"2026-01-17T01:00:00Z"}}`
