@@ -316,6 +316,7 @@ var mutants = []mutant{
 	{"outside a town a hand-over speaks of one", "lib/command/handoff/handover.go", "	case h.home.Town.Personal:\n", "	case false:\n", ".", "TestScripts/handoff_pane", 0},
 	{"the second hand-over of a session takes the place of the first", "lib/command/handoff/save.go", "			note.Body = d.body(", "			_ = d.body(", ".", "TestScripts/handoff_twice", 0},
 	{"a session that somebody follows is handed over again", "lib/command/handoff/target.go", `r.ChildID == "" && r.Handoff == nil`, "r.Handoff == nil", ".", "TestScripts/handoff_left", 0},
+	{"the default server of tmux is none that a record names", "lib/live/live.go", "tmux.Server(r.TmuxServer).Is(server)", "tmux.Server(r.TmuxServer) == server", ".", "TestScripts/handoff_named", 0},
 	{"what was said in a new chain stays in the old one", "lib/command/prime/newchain.go", "t.Leave(r.ID)", "_ = t", ".", "TestScripts/prime_new_chain", 0},
 	{"a hand-over that is cancelled stays in the thread", "lib/state/waiting/waiting.go", "t.TakeBack(w.Note.ID)", "_ = t", ".", "TestScripts/handoff_cancel", 0},
 	{"a note that is done leaves its hand-over waiting", "lib/command/mail/send.go", "	if n.Type == mail.Handoff {", "	if false {", ".", "TestScripts/handoff_cancel", 0},

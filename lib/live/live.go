@@ -21,7 +21,7 @@ func SessionIn(store session.Store, server tmux.Server, pane string) (*session.R
 		return nil, err
 	}
 	for _, r := range all {
-		if r.TmuxPane == pane && tmux.Server(r.TmuxServer) == server && r.Live() {
+		if r.TmuxPane == pane && tmux.Server(r.TmuxServer).Is(server) && r.Live() {
 			return r, nil
 		}
 	}

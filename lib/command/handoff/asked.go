@@ -28,7 +28,9 @@ func (h handover) asks() bool {
 	if r.PIDNS != "" && r.Process().IsSet() { // a hook has noted where the agent runs
 		apart = r.Elsewhere()
 	}
-	if r.TmuxPane != "" && !h.replaces && (apart || h.inPane && h.pane.ID == "") {
+	// A pane that is gone does not answer either.
+	hidden := h.inPane && h.pane.ID == "" && h.agent.IsSet() && process.Freer(h.agent.PID)
+	if r.TmuxPane != "" && !h.replaces && (apart || hidden) {
 		return true
 	}
 	lock, err := h.home.Lock()

@@ -3,6 +3,7 @@
 package handoff
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -66,7 +67,7 @@ type grammar struct {
 	cli.Flags
 	Client hook.Flags `embed:""`
 
-	What    *string `arg:"" optional:"" help:"Work to hook first (an id), or the agent to hand over instead of yourself: a tmux session, a role or an address; with --cancel, a note."`
+	What    *string `arg:"" optional:"" help:"Work to hook first (an id), or the agent to hand over instead of yourself: a tmux session, a pane (%3), a session's id, a role or an address; with --cancel, a note."`
 	Subject string  `short:"s" help:"The subject of the note, one line." placeholder:"TEXT"`
 	Message string  `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
 	Collect bool    `short:"c" default:"true" negatable:"" help:"Add what the transcript, git and the inbox say (on by default)."`
@@ -186,6 +187,10 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 		d.note.Body = term.CleanText(d.note.Body) // a terminal may be at the other end
 		_, err := d.note.WriteTo(env.Stdout)
 		return err
+	}
+	if d.empty && work == "" && h.kind == session.KindHandoff && !g.DryRun {
+		return cli.Fail(cli.No, errors.New("there is nothing to hand over: no session is known here, and nothing was said"),
+			"-m TEXT says what the next session has to know")
 	}
 	h.warnOfGit(d.state)
 	if g.DryRun {

@@ -31,6 +31,7 @@ type draft struct {
 	body       func(earlier string) string // the note's text, with what an earlier one of the session says that waits
 	essentials string                      // what a summary of the conversation must keep
 	state      git.State                   // of the worktree
+	empty      bool                        // there is nothing to say
 }
 
 // compose writes the note. message is what the caller says, work the id of what is
@@ -58,6 +59,8 @@ func (h handover) compose(message, work string) draft {
 	if h.collect {
 		b.State = d.state
 	}
+	d.empty = h.record == nil && !h.agent.IsSet() && message == "" && h.subject == "" &&
+		len(d.state.Changes)+len(b.Hooked)+len(b.Unread) == 0
 	b = b.Clean(h.redact)
 	d.message = b.Message
 	d.note = mail.Note{

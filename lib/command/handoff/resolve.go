@@ -10,18 +10,40 @@ import (
 	"gt/lib/place/rig"
 	"gt/lib/state/beads"
 	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/sys/tmux"
 )
 
 // named finds out what an argument names: another session, which becomes the one
 // that is handed over, or work, whose id is returned.
 //
 // An existing tmux session comes first, for its name can look like a work id;
-// then an address or role; then a note in the box; then an id of the home's
+// then a pane and a session's id; then an address or role; then a note in the box; then an id of the home's
 // work store.
 func (t target) named(what, kind string) (o target, work string, err error) {
 	if t.server.Has(what) {
 		o, err = t.other(what, identity.Identity{}, kind)
 		return o, "", err
+	}
+	if strings.HasPrefix(what, "%") {
+		pane, err := t.server.Pane(what, paneWait)
+		if err == nil {
+			t, err = t.in(pane, "pane "+what, identity.Identity{}, kind)
+		}
+		return t, "", cli.Fail(cli.No, err)
+	}
+	if r, err := session.Lookup(t.home.Town.State, session.ID(what)); err == nil && r != nil && r.Live() && r.TmuxPane != "" {
+		if r.ID == t.id {
+			return t, "", nil
+		}
+		if server := tmux.Server(r.TmuxServer); !server.Is(t.server) {
+			t.server, t.pane = server, tmux.Pane{}
+		}
+		pane, err := t.server.Pane(r.TmuxPane, paneWait)
+		if err == nil {
+			t, err = t.in(pane, "pane "+r.TmuxPane, identity.Identity{}, kind)
+		}
+		return t, "", cli.Fail(cli.No, err)
 	}
 	if id, ok := t.roleOf(what); ok {
 		prefixes, err := rig.Prefixes(t.home.Town)

@@ -144,13 +144,18 @@ func (t *target) findUnhooked() {
 }
 
 // other finds the session that runs in the tmux session of that name, which is the
-// one of an identity or of none in particular. It is the same target where that is
-// our own.
+// one of an identity or of none in particular.
 func (t target) other(name string, id identity.Identity, kind string) (target, error) {
 	pane, err := t.server.ActivePane(name)
 	if err != nil {
 		return target{}, cli.Fail(cli.No, err)
 	}
+	return t.in(pane, "the tmux session '"+name+"'", id, kind)
+}
+
+// in finds the session that runs in a pane, which is called where. It is the same
+// target where that is our own.
+func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind string) (_ target, err error) {
 	if pane.ID == t.pane.ID {
 		return t, nil
 	}
@@ -169,7 +174,7 @@ func (t target) other(name string, id identity.Identity, kind string) (target, e
 	case err != nil:
 		return target{}, err
 	case o.record == nil:
-		return target{}, cli.Fail(cli.No, fmt.Errorf("no agent that gt knows of runs in the tmux session '%s'", name),
+		return target{}, cli.Fail(cli.No, fmt.Errorf("no agent that gt knows of runs in %s", where),
 			"its hooks may not be installed: gt-hooks status")
 	}
 	o.id, o.agent, o.name = o.record.ID, o.record.Process(), o.record.Agent

@@ -64,3 +64,6 @@ func Confined(pid int) string {
 	}
 	return ""
 }
+
+// Freer reports whether a process is kept in by less than we are. Here nothing tells.
+func Freer(int) bool { return true }

@@ -81,6 +81,22 @@ func Confined(pid int) string {
 	return ""
 }
 
+// Freer reports whether a process is kept in by less than we are: we run in a sandbox,
+// and it does not. One that cannot be looked at counts as freer.
+func Freer(pid int) bool {
+	self, err := confinement("self")
+	peer, perr := confinement(strconv.Itoa(pid))
+	if errors.Join(err, perr) != nil {
+		return true
+	}
+	for i := range peer {
+		if peer[i] < self[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // confinement is how far a process is kept in: no_new_privs, the mode of seccomp
 // and how many filters it has.
 func confinement(pid string) (level [3]int, err error) {

@@ -110,6 +110,9 @@ type Pane struct {
 
 const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{session_created}\t#{session_name}\t#{pane_current_path}"
 
+// Is reports whether both are the same server: the default one has a path, too.
+func (s Server) Is(other Server) bool { return s.socket() == other.socket() }
+
 // Pane returns the pane with that id, within the time given; a pane that does
 // not exist is an error.
 func (s Server) Pane(id string, within time.Duration) (Pane, error) {
@@ -120,7 +123,7 @@ func (s Server) Pane(id string, within time.Duration) (Pane, error) {
 	if err != nil {
 		return Pane{}, err
 	}
-	if out == "" { // and exit code 0
+	if out == "" || out[0] == '\t' { // and exit code 0
 		return Pane{}, fmt.Errorf("there is no pane '%s'", id)
 	}
 	return parsePane(out)
