@@ -17,8 +17,9 @@ const (
 	AgentID
 	ParentAgentID // the session, where SessionID is the subagent's own id
 	LastAnswer
-	Background // what still runs at the end of a turn, as JSON
-	Crons      // what will wake the session later, as JSON
+	Background    // what still runs at the end of a turn, as JSON
+	ContextTokens // how much of a conversation that is resumed the model is given
+	Crons         // what will wake the session later, as JSON
 	Mode
 	ToolInput  // what a tool was called with, as JSON
 	ToolOutput // what it gave, as JSON

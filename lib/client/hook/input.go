@@ -50,7 +50,10 @@ type Input struct {
 	ToolName   string // PostToolUse
 	AgentID    string // set only inside a subagent
 	LastAnswer string // Stop: last_assistant_message
-	Mode       string // what the agent may do without asking, in the client's own word
+	// ContextTokens is how much of a conversation that is resumed the model is given, 0
+	// where the client does not say it.
+	ContextTokens int64
+	Mode          string // what the agent may do without asking, in the client's own word
 
 	background, crons string // Stop: what runs and what will wake the session, as JSON
 	asked, answered   string // PostToolUse: what the tool was called with, and gave, as JSON
@@ -257,6 +260,8 @@ func parse(data []byte) (in Input, at string) {
 		field := registry.Field(key.Str)
 		switch field {
 		case contract.NoField:
+		case contract.ContextTokens:
+			in.ContextTokens = value.Int()
 		case contract.Background:
 			in.background = value.Raw
 		case contract.Crons:

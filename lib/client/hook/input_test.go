@@ -111,7 +111,7 @@ func TestReadEveryClient(t *testing.T) {
 				got.Transcript = "T"
 			}
 			got.asked, got.answered = "", ""   // see TestShows
-			got.background, got.crons = "", "" // see TestRunning
+			got.background, got.crons, got.ContextTokens = "", "", 0 // see TestRunning
 			want.SessionID, want.CWD = id, folder
 			want.Mode = gjson.GetBytes(data, "permission_mode").Str
 			if got != want {

@@ -236,7 +236,7 @@ func (c *commit) note(records []*session.Record) error {
 		c.env.Warn("session %s (process %d) also runs here, as '%s'", o.ID, o.PID, o.Actor)
 	}
 	// None of these needs the others.
-	return errors.Join(c.call.Store.Persist(p.ID, now), c.call.BindInstance(), c.dropStale(records), c.export())
+	return errors.Join(c.noteCompacted(p.ID), c.call.Store.Persist(p.ID, now), c.call.BindInstance(), c.dropStale(records), c.export())
 }
 
 // dropStale removes the markers that sessions left for themselves, before a

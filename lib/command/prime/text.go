@@ -33,6 +33,7 @@ type page struct {
 	session session.StartParams
 	others  []*session.Record // that run here under the same name
 	role    section
+	shorter *shorter       // where a resume has less of the conversation than there was, or nil
 	thread  *thread.Thread // of the chain that goes on without a note, or nil
 	commits []git.Commit   // since the crashed session began
 	inGit   bool           // the home is a worktree of git
@@ -54,6 +55,7 @@ func (s *start) page(now situation, others []*session.Record) *page {
 		p.role = s.readRole()
 	}
 	p.thread = s.readThread(now)
+	p.shorter = s.readShorter(now)
 	if p.tellsTask() && p.inGit {
 		p.commits = s.call.Store.Commits(now.crashed)
 	}
@@ -79,6 +81,11 @@ func (s *start) readThread(now situation) *thread.Thread {
 	if r == nil {
 		return nil
 	}
+	return s.threadOf(r)
+}
+
+// threadOf reads what the chain of a session knows.
+func (s *start) threadOf(r *session.Record) *thread.Thread {
 	t, err := thread.Read(s.call.Home.Town.State, r.Chain(), s.warn)
 	if err != nil {
 		if !errors.Is(err, thread.ErrNone) {
@@ -217,7 +224,13 @@ func (p *page) continuing() []section {
 	if p.home.Identity.Role == "polecat" {
 		text += "\nWhen your work is finished, run `gt done`."
 	}
+	if p.shorter != nil {
+		text += "\nPart of this conversation is missing: " + p.shorter.how + ". The client may have dropped it, or the person have taken it back. What was read of it before follows; where it matters, check it with the person."
+	}
 	sections := []section{{body: text}}
+	if p.shorter != nil {
+		return append(sections, p.missing())
+	}
 	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
 		sections = append(sections, p.lasting())
 	}

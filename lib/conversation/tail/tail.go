@@ -8,6 +8,7 @@
 package tail
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,6 +57,9 @@ const (
 	wholly = 4 << 20
 	// sample is how much is compared at each end of what was read.
 	sample = 4 << 10
+	// beginning is how much of the first bytes tells a file that was cut short from one
+	// that was written anew.
+	beginning = 512
 	// maxFile bounds the file, which has some ten thousand bytes.
 	maxFile = 4 << 20
 )
@@ -71,8 +75,11 @@ type cursor struct {
 	Next    int64      `json:"next"`         // where the next Read begins
 	// Digest is of the first and the last few KB before Next: where it is another,
 	// the conversation was cut short, written anew or replaced.
-	Digest string       `json:"digest,omitempty"`
-	Fold   summary.Fold `json:"fold"`
+	Digest string `json:"digest,omitempty"`
+	// Begin is the digest of the first bytes: where it is the same and the file is
+	// shorter, the conversation was cut short.
+	Begin string       `json:"begin,omitempty"`
+	Fold  summary.Fold `json:"fold"`
 }
 
 // SaveError says that what was read could not be kept. It will be read again.
@@ -84,7 +91,10 @@ func (e *SaveError) Unwrap() error { return e.Err }
 
 // load returns what is kept of a conversation; nil where nothing is, or nothing that
 // can be used.
-func (at File) load(f conversation.File) (*cursor, error) {
+func (at File) load(f conversation.File) (*cursor, error) { return at.loadOf(f, true) }
+
+// loadOf is load, and without the fold many times as fast.
+func (at File) loadOf(f conversation.File, folded bool) (*cursor, error) {
 	data, err := atomicfile.Read(at.Path, maxFile)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -93,6 +103,9 @@ func (at File) load(f conversation.File) (*cursor, error) {
 		return nil, err
 	}
 	c := new(cursor)
+	if i := bytes.Index(data, []byte(`,"fold":`)); i >= 0 && !folded { // the last field
+		data = append(data[:i], '}')
+	}
 	if json.Unmarshal(data, c) != nil || c.Version != version || c.Client != f.Client || c.Path != cmp.Or(at.Named, f.Path) || c.ID != f.ID || c.Next < 0 {
 		return nil, nil
 	}
@@ -129,6 +142,28 @@ func (at File) Stored(f conversation.File, clean func(string) string) (sum summa
 	}
 	c.Fold.With(clean)
 	return summary.Clean(summary.Of(&c.Fold), clean), current, nil
+}
+
+// CutShort returns how long a conversation was when it was read last, and how long it is
+// now, where it has become shorter without being written anew; else 0 and 0.
+func (at File) CutShort(f conversation.File) (before, now int64, err error) {
+	c, err := at.loadOf(f, false)
+	if c == nil || isDatabase(f) || c.Begin == "" {
+		return 0, 0, err
+	}
+	info, err := os.Stat(f.Path)
+	if err != nil || info.Size() >= c.Next {
+		return 0, 0, nil // it may be somewhere else now
+	}
+	file, err := atomicfile.OpenFollowing(f.Path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer file.Close()
+	if begin, err := digest(file, beginning); err != nil || begin != c.Begin {
+		return 0, 0, nil
+	}
+	return c.Next, info.Size(), nil
 }
 
 // isManyFiles reports whether a conversation lies in files of which the one that has
@@ -215,6 +250,11 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 		}
 		if c.Digest, err = digest(file, c.Next); err != nil {
 			return &c.Fold, nil, atomicfile.Error("read", f.Path, err) // what is kept goes on from where it did
+		}
+		if c.Next >= beginning {
+			if c.Begin, err = digest(file, beginning); err != nil {
+				return &c.Fold, nil, atomicfile.Error("read", f.Path, err)
+			}
 		}
 	}
 	return &c.Fold, &c, nil

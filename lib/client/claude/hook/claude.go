@@ -29,6 +29,7 @@ var Client = contract.Client{
 		{Name: "tool_response", Field: contract.ToolOutput},
 		{Name: "agent_id", Field: contract.AgentID},
 		{Name: "last_assistant_message", Field: contract.LastAnswer},
+		{Name: "context_tokens", Field: contract.ContextTokens},
 		{Name: "background_tasks", Field: contract.Background},
 		{Name: "session_crons", Field: contract.Crons},
 		{Name: "permission_mode", Field: contract.Mode},
