@@ -19,6 +19,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/contract"
 	"gt/lib/client/registry"
+	"gt/lib/text/fastjson"
 )
 
 // MaxInput bounds what is kept of a hook's input: 4 MiB. A client sends a
@@ -191,7 +192,13 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 // object's last line is worth the look.
 func ends(data, chunk []byte) bool {
 	end := bytes.TrimRight(chunk, " \t\r\n")
-	return len(end) > 0 && end[len(end)-1] == '}' && len(chunk) < pipe && valid(bytes.TrimPrefix(data, bom))
+	if len(end) == 0 || end[len(end)-1] != '}' || len(chunk) >= pipe {
+		return false
+	}
+	data = bytes.TrimPrefix(data, bom)
+	// Of a long one only its brackets and texts are looked at, which says as well that it
+	// is over, and takes a tenth of the time.
+	return len(data) > maxKeyed && fastjson.Members(bytes.TrimSpace(data), func(_, _ []byte) bool { return true }) || valid(data)
 }
 
 // maxDepth is how many brackets gjson may see. It calls itself for each that
@@ -256,8 +263,8 @@ func (in *Input) text(f contract.Field, parent *string) *string {
 func parse(data []byte) (in Input, at string) {
 	var parent, root, implied string
 	var found [contract.NumFields]bool
-	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
-		field := registry.Field(key.Str)
+	take := func(name string, value gjson.Result) bool {
+		field := registry.Field(name)
 		switch field {
 		case contract.NoField:
 		case contract.ContextTokens:
@@ -282,9 +289,20 @@ func parse(data []byte) (in Input, at string) {
 				}
 			}
 		}
-		implied = cmp.Or(registry.Implied(key.Str), implied)
+		implied = cmp.Or(registry.Implied(name), implied)
 		return true
-	})
+	}
+	// A tool's result can be long, and is passed over at the speed of a search for a byte.
+	if !fastjson.Members(data, func(key, value []byte) bool {
+		name := string(key)
+		if registry.Field(name) == contract.NoField && registry.Implied(name) == "" {
+			return true
+		}
+		return take(name, gjson.ParseBytes(value))
+	}) {
+		in, at, parent, root, implied, found = Input{}, "", "", "", "", [contract.NumFields]bool{}
+		gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool { return take(key.Str, value) })
+	}
 	if in.SessionID != "" && in.SessionID == in.AgentID && parent != "" {
 		in.SessionID = parent // the id of a subagent is given for the session's
 	}

@@ -110,7 +110,7 @@ func TestReadEveryClient(t *testing.T) {
 			if filepath.IsAbs(got.Transcript) {
 				got.Transcript = "T"
 			}
-			got.asked, got.answered = "", ""   // see TestShows
+			got.asked, got.answered = "", ""                         // see TestShows
 			got.background, got.crons, got.ContextTokens = "", "", 0 // see TestRunning
 			want.SessionID, want.CWD = id, folder
 			want.Mode = gjson.GetBytes(data, "permission_mode").Str
