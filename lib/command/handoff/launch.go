@@ -41,7 +41,9 @@ func (h handover) launch(note mail.Note) error {
 	if h.remote {
 		fmt.Fprintf(h.env.Stdout, "handed over %s in tmux session %s\n", h.home.Identity.Address(), h.pane.Session)
 		if h.watch && h.env.Getenv("TMUX") != "" {
-			return h.server.SwitchClient(h.pane.Session)
+			if err := h.server.SwitchClient(h.pane.Session); err != nil { // nobody looks on here
+				h.env.Hint("tmux attach -t %s shows it", term.Quote(h.pane.Session))
+			}
 		}
 	} else if h.record != nil && h.record.Server().IsSet() {
 		// Its window is gone, and its turn goes on in the server: only the agent

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/place/crew"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
 	"gt/lib/state/beads"
@@ -45,7 +46,14 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		}
 		return t, "", cli.Fail(cli.No, err)
 	}
-	if id, ok := t.roleOf(what); ok {
+	id, ok := t.roleOf(what)
+	if !ok {
+		var err error
+		if id, ok, err = crew.Find(t.home.Town, t.home.Identity, what); err != nil {
+			return t, "", cli.Fail(cli.No, err)
+		}
+	}
+	if ok {
 		prefixes, err := rig.Prefixes(t.home.Town)
 		if err != nil {
 			return t, "", err

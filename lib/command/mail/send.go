@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/registry"
+	"gt/lib/place/crew"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/state/mail"
@@ -20,8 +21,9 @@ import (
 )
 
 type send struct {
-	To string `arg:"" help:"The agent's address in a town (mayor, gastown/crew/max); elsewhere the path of the folder that it works in; self for this agent."`
+	To string `arg:"" help:"The agent's address in a town (mayor, gastown/crew/max, crew/max, max); elsewhere the path of the folder that it works in; self for this agent."`
 	message
+	Hook bool `help:"Give it as work: the agent's next session starts on it."`
 	JSON bool `name:"json" help:"Print the note as one JSON object."`
 }
 
@@ -43,9 +45,9 @@ func (c *send) Run(env *cli.Env) error {
 	if n.To != n.From && me.home.Identity.Role == "" {
 		n.From = me.home.Dir // what the recipient can answer to
 	}
-	id, err := box.Deliver(n, false)
+	id, err := box.Deliver(n, c.Hook)
 	if err != nil && n.To == me.home.Identity.Address() {
-		return me.ask(env, n, false, c.JSON, err)
+		return me.ask(env, n, c.Hook, c.JSON, err)
 	}
 	if err != nil {
 		return refused(err)
@@ -53,6 +55,9 @@ func (c *send) Run(env *cli.Env) error {
 	n, err = box.Get(id)
 	if err != nil {
 		return err
+	}
+	if c.Hook {
+		return say(env, c.JSON, n, "given to %s", to)
 	}
 	return say(env, c.JSON, n, "sent to %s", to)
 }
@@ -69,6 +74,12 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	}
 	id, err := identity.Parse(to)
 	if !a.home.Town.Personal && err == nil && id.Role != "" {
+		return id.Address(), mail.Of(a.home, id.Address()), nil
+	}
+	switch id, ok, err := crew.Find(a.home.Town, a.home.Identity, to); {
+	case err != nil:
+		return "", mail.Box{}, cli.Fail(cli.No, err)
+	case ok:
 		return id.Address(), mail.Of(a.home, id.Address()), nil
 	}
 	dir := to

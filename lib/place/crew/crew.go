@@ -1,0 +1,81 @@
+// Package crew finds an agent of a town by a short name: crew, crew/max or max.
+package crew
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/sys/atomicfile"
+)
+
+// Ambiguous is the error for a short name that several agents have.
+type Ambiguous struct {
+	Name  string
+	Among []string // their addresses
+}
+
+func (a *Ambiguous) Error() string {
+	return fmt.Sprintf("'%s' means %d agents: %s", a.Name, len(a.Among), strings.Join(a.Among, ", "))
+}
+
+// Find returns the agent of the town that a short name means: the crew where it has but
+// one member, a member of it, or whoever is called so. Those of the asker's own rig come
+// first. An agent is in the town where it has a folder. It reports false for a name that
+// means nobody.
+func Find(t town.Town, own identity.Identity, name string) (identity.Identity, bool, error) {
+	name = strings.TrimSuffix(name, "/")
+	kind, member, ok := strings.Cut(name, "/")
+	switch {
+	case t.Personal, name == "", ok && (kind != "crew" && kind != "polecats" || strings.Contains(member, "/")):
+		return identity.Identity{}, false, nil
+	case !ok && name != "crew":
+		kind, member = "", name
+	}
+	var found, ours []identity.Identity
+	for _, rig := range folders(t.Root) {
+		for _, k := range []string{"crew", "polecats"} {
+			if kind != "" && k != kind {
+				continue
+			}
+			for _, who := range folders(filepath.Join(t.Root, rig, k)) {
+				id, err := identity.Parse(rig + "/" + k + "/" + who)
+				if err != nil || member != "" && who != member {
+					continue
+				}
+				found = append(found, id)
+				if rig == own.Rig {
+					ours = append(ours, id)
+				}
+			}
+		}
+	}
+	if len(ours) > 0 {
+		found = ours
+	}
+	switch len(found) {
+	case 0:
+		return identity.Identity{}, false, nil
+	case 1:
+		return found[0], true, nil
+	}
+	many := &Ambiguous{Name: name}
+	for _, id := range found {
+		many.Among = append(many.Among, id.Address())
+	}
+	return identity.Identity{}, false, many
+}
+
+// folders are the names of the folders in a folder, none where it cannot be read.
+func folders(dir string) (names []string) {
+	entries, _ := atomicfile.ReadDir(dir)
+	for _, e := range entries {
+		if e.Type() == fs.ModeDir && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
