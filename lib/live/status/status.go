@@ -144,6 +144,12 @@ func OfHeartbeat(h *keepalive.Heartbeat) Observation {
 	switch h.State {
 	case keepalive.Waiting:
 		o.Status = Waiting
+		switch h.LastCommand { // the event that told
+		case "Stop":
+			o.Reason = Done
+		case "StopFailure":
+			o.Reason = Failed
+		}
 	case keepalive.Ended:
 		o.Status = Stopped
 	}

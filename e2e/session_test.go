@@ -1,0 +1,98 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// gt-session starts the real client with a prompt, tells what it does by its hooks, and
+// brings it back with its conversation: after a restart in the same pane, after a crash,
+// and after the tmux server is gone. Stopped, it stays stopped.
+//
+// S1-13 S1-103 S2-6 S2-7 S2-9 S2-31 S2-32 S2-39
+func TestSession(t *testing.T) {
+	w := newWorld(t)
+	w.open("keep", "sleep", "3600") // a server of the world's own
+	around := []string{fmt.Sprintf("TMUX=%s,1,0", filepath.Join(w.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")), "TMUX_PANE=%0"}
+	session := func(args ...string) string {
+		t.Helper()
+		out, err := w.run(w.project, around, "gt-session", args...)
+		if err != nil {
+			t.Fatalf("gt-session %q: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	type line struct {
+		Status, Reason, Pane string
+		SessionID            string `json:"session_id"`
+	}
+	listed := func() (l line) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(session("list", "--json")), &l); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	becomes := func(status string) line {
+		t.Helper()
+		w.until("its status is "+status, func() bool { return listed().Status == status })
+		return listed()
+	}
+
+	session("new", "-n", "api", "-m", "please remember MARK-ONE")
+	first := w.asked("please remember MARK-ONE")
+	is := becomes("waiting")
+	if is.Reason != "done" || is.SessionID != first.Session {
+		t.Errorf("after its first turn %+v, the client's session is %s", is, first.Session)
+	}
+	p := &pane{w, "gt-api", is.Pane}
+
+	// resumed asks the next thing, and the client must send what was said before, too.
+	resumed := func(question string) {
+		t.Helper()
+		p.typ(question)
+		r := w.asked(question)
+		if r.Session != first.Session || !strings.Contains(string(r.Body), "MARK-ONE") {
+			t.Errorf("asked %q, the client goes on with session %s, and does not know what was said in %s", question, r.Session, first.Session)
+		}
+		becomes("waiting")
+	}
+	pid := p.pid()
+	session("restart", "api")
+	if now := listed(); now.Pane != is.Pane || p.pid() == pid {
+		t.Errorf("restarted from pane %s to %s, process %d to %d", is.Pane, now.Pane, pid, p.pid())
+	}
+	resumed("please say TWO")
+
+	// It crashes, then the server of tmux does.
+	if err := syscall.Kill(p.pid(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	becomes("error")
+	if out := session("restore"); out != "started api\n" {
+		t.Errorf("restore says %q", out)
+	}
+	p.id = becomes("waiting").Pane
+	resumed("please say THREE")
+	w.tmux("kill-server")
+	becomes("error")
+	session("restore")
+	p.id = becomes("waiting").Pane
+	resumed("please say FOUR")
+
+	session("stop", "api")
+	becomes("stopped")
+	if out := session("restore"); out != "" {
+		t.Errorf("a stopped agent is restored: %q", out)
+	}
+	if n := len(w.records()); n != 1 {
+		t.Errorf("there are %d sessions", n)
+	}
+}
