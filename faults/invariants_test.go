@@ -160,6 +160,8 @@ var differing = []struct {
 	// time at which a process started, a day after the machine did.
 	{regexp.MustCompile(`"(pid|pid_start)": ?"?\d+"?`), `"$1": 0`},
 	{regexp.MustCompile(`"(device|inode|born|named)":( ?)\d+`), `"$1":${2}0`},
+	// A program that could not be looked up is named by its path.
+	{regexp.MustCompile(`/[^ ]*/gt-faults-\d+/bin/gt-`), "gt-"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?`), "TIME"},
 	{regexp.MustCompile(`\w{3}, \d\d? \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`), "TIME"},
