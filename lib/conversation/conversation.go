@@ -161,6 +161,11 @@ type Options struct {
 	// Text of a Result that has a CallID and has not failed, nor that of a Call whose
 	// Target is the file that it changes.
 	ForSummary bool
+	// State, where it is set, is what a Read of the same conversation left there that
+	// ended where this one begins, and this one leaves what the next needs; "" is not
+	// known. With it a reader need not go over what came before From; without, what
+	// depends on that is left out of a summary.
+	State *string
 }
 
 // Kind is what an entry is.

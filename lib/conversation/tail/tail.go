@@ -78,7 +78,9 @@ type cursor struct {
 	Digest string `json:"digest,omitempty"`
 	// Begin is the digest of the first bytes: where it is the same and the file is
 	// shorter, the conversation was cut short.
-	Begin string       `json:"begin,omitempty"`
+	Begin string `json:"begin,omitempty"`
+	// State is what the reader keeps for the next Read.
+	State string       `json:"state,omitempty"`
 	Fold  summary.Fold `json:"fold"`
 }
 
@@ -228,7 +230,7 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 	}
 	goesOn := known != nil && (isDatabase(f) || known.Next <= info.Size() && known.isOf(file))
 	if goesOn {
-		c.Next, c.Fold = known.Next, known.Fold
+		c.Next, c.Fold, c.State = known.Next, known.Fold, known.State
 	}
 	c.Fold.With(clean)
 	if goesOn && !isManyFiles(f) && c.Size == known.Size && c.Changed == known.Changed {
@@ -289,9 +291,11 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 			c.Fold.Requests, c.Fold.Prompts = nil, 0
 			c.Fold.First, c.Fold.Origin = first, origin
 		}
-		c.Next = near
+		if near != c.Next {
+			c.Next, c.State = near, ""
+		}
 	}
-	next, err := read(f, conversation.Options{From: c.Next, ForSummary: true}, c.Fold.Take)
+	next, err := read(f, conversation.Options{From: c.Next, ForSummary: true, State: &c.State}, c.Fold.Take)
 	c.Next = next
 	return err
 }

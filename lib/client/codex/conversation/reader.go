@@ -20,6 +20,7 @@ package codex
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -318,7 +319,10 @@ type tokens struct{ input, cached, output int64 }
 // Read gives the items of the file in their order.
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	s := state{file: f, summary: o.ForSummary}
-	if o.From > 0 {
+	switch {
+	case o.From > 0 && o.State != nil:
+		s.resume(*o.State, o.From)
+	case o.From > 0:
 		if err := s.catchUp(o.From); err != nil {
 			return o.From, err
 		}
@@ -338,7 +342,61 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 	if s.missed > 0 {
 		next = s.missed
 	}
+	if o.State != nil {
+		if *o.State = ""; more && err == nil && s.missed == 0 {
+			*o.State = s.kept(next)
+		}
+	}
 	return next, err
+}
+
+// keptState is what is kept of a state between two readings.
+type keptState struct {
+	At     int64    `json:"at"`
+	Origin string   `json:"origin,omitempty"`
+	Said   bool     `json:"said,omitempty"`
+	Items  int      `json:"items,omitempty"`
+	Turn   string   `json:"turn,omitempty"`
+	Model  string   `json:"model,omitempty"`
+	Total  [3]int64 `json:"total"`
+	Told   [3]int64 `json:"told"`
+	Anew   bool     `json:"anew,omitempty"`
+	Asking []string `json:"asking,omitempty"`
+}
+
+// kept is the state behind the record that ends at an offset.
+func (s *state) kept(at int64) string {
+	k := keptState{
+		At: at, Origin: s.origin, Said: s.said, Items: s.items, Turn: s.turn, Model: s.model, Anew: s.anew,
+		Total: [3]int64{s.total.input, s.total.cached, s.total.output},
+		Told:  [3]int64{s.told.input, s.told.cached, s.told.output},
+	}
+	for call := range s.asking {
+		k.Asking = append(k.Asking, call)
+	}
+	data, err := json.Marshal(k)
+	if err != nil { // they are texts and numbers
+		panic(err)
+	}
+	return string(data)
+}
+
+// resume makes the state that was kept of an offset. Of one that was not kept it knows
+// nothing but that the conversation has begun.
+func (s *state) resume(kept string, from int64) {
+	s.said = true
+	var k keptState
+	if json.Unmarshal([]byte(kept), &k) != nil || k.At != from {
+		return
+	}
+	s.origin, s.said, s.items, s.turn, s.model, s.anew = k.Origin, k.Said, k.Items, k.Turn, k.Model, k.Anew
+	s.total, s.told = tokens{k.Total[0], k.Total[1], k.Total[2]}, tokens{k.Told[0], k.Told[1], k.Told[2]}
+	for _, call := range k.Asking {
+		if s.asking == nil {
+			s.asking = map[string]bool{}
+		}
+		s.asking[call] = true
+	}
 }
 
 // catchUp makes the state that there was at an offset.

@@ -291,7 +291,7 @@ type usedTokens map[string]conversation.Usage
 // (/rewind) stands in it all the same.
 func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	used := usedTokens{}
-	if o.From > 0 {
+	if o.From > 0 && o.State == nil { // a summary needs none of it
 		_, err := conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 			if at < o.From && counts(line) {
 				used.read(parse(line), at, func(conversation.Entry) bool { return true })

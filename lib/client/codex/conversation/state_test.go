@@ -1,0 +1,64 @@
+package codex
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"gt/lib/conversation"
+)
+
+// Read on from where the last Read stopped, with what that one kept, a rollout gives the
+// same entries as read at once, wherever it was cut; and what came before is not read.
+func TestReadOn(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*/sessions/*/*/*/*.jsonl")
+	if err != nil || len(paths) < 5 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := conversation.File{Client: "codex", Path: filepath.Join(t.TempDir(), filepath.Base(path))}
+		read := func(from int64, state *string) (all []conversation.Entry, next int64) {
+			next, err := new(Reader).Read(f, conversation.Options{From: from, ForSummary: true, State: state}, func(e conversation.Entry) bool {
+				all = append(all, e)
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all, next
+		}
+		for at, c := range whole {
+			if c != '\n' {
+				continue
+			}
+			var state string
+			if err := os.WriteFile(f.Path, whole[:at+1], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, next := read(0, &state)
+			if next != int64(at+1) || state == "" {
+				t.Fatalf("%s: it stopped at %d of %d, with the state %q", path, next, at+1, state)
+			}
+			if err := os.WriteFile(f.Path, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want, _ := read(next, nil) // which goes over what came before
+			got, _ := read(next, &state)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s from %d:\n%+v\nnot\n%+v", path, next, got, want)
+			}
+			// What was kept of another place, or by nobody, loses ids and no words.
+			for _, kept := range []string{"", `{"at":1}`, "null", "x"} {
+				some, _ := read(next, &kept)
+				if len(some) < len(want)-1 {
+					t.Errorf("%s from %d with %q: %d entries, not %d", path, next, kept, len(some), len(want))
+				}
+			}
+		}
+	}
+}
