@@ -47,10 +47,10 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/sys/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/client/gemini/hook", "lib/client/pi/hook",
+	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/text/openjson", "lib/client/gemini/hook", "lib/client/pi/hook",
 		"lib/client/claude/conversation", "lib/client/codex/conversation", "lib/client/copilot/conversation", "lib/client/gemini/conversation",
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/pi/conversation"},
-		"it reads a client's or the log's JSON by the field, fast, and checks nothing"},
+		"it reads JSON by the field, fast, and checks nothing: where that matters, encoding/json has gone over it before"},
 	{"github.com/BurntSushi/toml", []string{"lib/place/rig", "lib/launch/ask", "lib/client/agent", "lib/client/codex/wiring"}, "no hook that is on the way of every prompt carries a TOML parser"},
 	{"github.com/tailscale/hujson", []string{"lib/text/jsonedit"}, "settings are changed in one place, which keeps what it does not change"},
 	{"github.com/rivo/uniseg", []string{"lib/text/term"}, "columns are counted in one place"},

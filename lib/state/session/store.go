@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -122,7 +121,7 @@ func (s Store) file(id ID) atomicfile.Rolling {
 
 func parse(id ID, data []byte) (*Record, error) {
 	r := new(Record)
-	if err := json.Unmarshal(data, r); err != nil {
+	if err := r.UnmarshalJSON(data); err != nil { // json.Unmarshal would go over it once more
 		return nil, err
 	}
 	if r.ID != id {

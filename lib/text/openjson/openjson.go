@@ -11,6 +11,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 
 	"gt/lib/text/plain"
 	"gt/lib/text/redact"
@@ -26,20 +29,41 @@ func Unmarshal(data []byte, v any) (Unknown, error) {
 	if err := json.Unmarshal(data, v); err != nil {
 		return nil, err
 	}
-	var all Unknown
-	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, err
-	}
 	var names []string
 	for f := range reflect.TypeOf(v).Elem().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		delete(all, name) // all that most objects have
 		names = append(names, name)
 	}
-	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key, name) })
+	return unknown(data, names)
+}
+
+// unknown returns the fields of an object, which is valid, that have none of the names.
+// Most objects have no others: hooks read many, and a map of all fields is slow to make.
+func unknown(data []byte, names []string) (Unknown, error) {
+	object := gjson.ParseBytes(data)
+	if !object.IsObject() || !utf8.Valid(data) || bytes.Contains(data, []byte(`\u`)) { // which encoding/json puts right
+		return mapped(data, names)
+	}
+	others := Unknown{}
+	object.ForEach(func(key, value gjson.Result) bool {
+		if !has(names, key.Str) {
+			others[strings.Clone(key.Str)] = json.RawMessage(value.Raw)
+		}
+		return true
 	})
-	return all, nil
+	return others, nil
+}
+
+// mapped is unknown for any object.
+func mapped(data []byte, names []string) (Unknown, error) {
+	var all Unknown
+	err := json.Unmarshal(data, &all)
+	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool { return has(names, key) })
+	return all, err
+}
+
+func has(names []string, key string) bool {
+	return slices.Contains(names, key) || slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key, name) })
 }
 
 // Clean has an object go through clean, as it stands and as it reads: characters

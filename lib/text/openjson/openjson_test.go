@@ -96,3 +96,26 @@ func FuzzUnknown(f *testing.F) {
 		}
 	})
 }
+
+// FuzzWithoutMap holds that the fields that are not known are those that encoding/json
+// finds.
+func FuzzWithoutMap(f *testing.F) {
+	for _, text := range []string{
+		`{"name":"x","new":[1, {"a":"<"}],"new":2}`, ` {"NAME":"x","\"q\\":{ } , "count" : 1} `, `{"a\u0041":1,"a\ud800":2}`,
+		`null`, `{}`, "{\"\xff\":1}", `{"a":1,"a":{"b":[]},"A":3}`, `{"":"","n":1e400,"t":true,"x":"\n"}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var v simple
+		if json.Unmarshal(data, &v) != nil {
+			return
+		}
+		names := []string{"name", "count"}
+		got, err := unknown(data, names)
+		want, err2 := mapped(data, names)
+		if err != nil || err2 != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q (%v), want %q (%v)", data, got, err, want, err2)
+		}
+	})
+}
