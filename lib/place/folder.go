@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/tidwall/gjson"
@@ -91,6 +93,46 @@ type Kept struct {
 
 	moved  bool // its note has an earlier path of the home
 	anyone bool // it belongs to whatever folder has the path
+
+	address string // that was recorded
+	known   bool   // there is a record
+}
+
+// Address returns the address that was recorded for the home where it is now, "" if
+// none was. known reports whether there is a record.
+func (k Kept) Address() (address string, known bool) {
+	if k.moved {
+		return "", false
+	}
+	return k.address, k.known
+}
+
+// KeptAt returns the place at, with what is recorded there.
+func (s State) KeptAt(at string) Kept {
+	f, err := readFolder(at)
+	return Kept{At: at, address: f.Address, known: err == nil}
+}
+
+// Addresses returns the addresses of all homes whose folders have one of these names,
+// but for those that have been at path.
+func (s State) Addresses(path string, names []string) map[string]bool {
+	entries, _ := atomicfile.ReadDir(s.Path("homes")) // what cannot be read takes no name
+	var begins []string
+	for _, base := range names {
+		readable := key(filepath.Join("/", base))
+		begins = append(begins, readable[:len(readable)-hashed])
+	}
+	all := map[string]bool{}
+	for _, e := range entries {
+		name := e.Name()
+		if !slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+			continue
+		}
+		if f, err := readFolder(s.Path("homes", name)); err == nil && f.Path != path {
+			all[f.Address] = true
+		}
+	}
+	return all
 }
 
 // Home returns the place in the state for the home at dir, whose path must not contain
@@ -106,11 +148,11 @@ func (s State) Home(dir string, anyone bool) Kept {
 	known, err := readFolder(at)
 	switch {
 	case err == nil && known.is(here):
-		return Kept{At: at, moved: known.Path != here.Path}
+		return known.kept(at, here)
 	case err == nil:
 		at = fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.Born))
 		if known, err = readFolder(at); err == nil {
-			return Kept{At: at, moved: known.Path != here.Path}
+			return known.kept(at, here)
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,6 +161,11 @@ func (s State) Home(dir string, anyone bool) Kept {
 		}
 	}
 	return Kept{At: at}
+}
+
+// kept returns the place at, whose record is known, for the folder that is here now.
+func (known Folder) kept(at string, here Folder) Kept {
+	return Kept{At: at, moved: known.Path != here.Path, address: known.Address, known: true}
 }
 
 // A folder can also be found by its identity: a link in the state,
@@ -146,7 +193,7 @@ func (s State) former(here Folder) (k Kept, ok bool) {
 		return Kept{}, false
 	}
 	if known.Path == here.Path {
-		return Kept{At: at}, true
+		return known.kept(at, here), true
 	}
 	if there, err := look(known.Path); err == nil && there.Same(here) {
 		return Kept{}, false

@@ -212,5 +212,8 @@ func key(real string) string {
 	return name + "-" + hex.EncodeToString(sum[:16])
 }
 
+// hashed is the length of what ends a key.
+const hashed = 32
+
 // maxName bounds the readable part of a name, in bytes.
 const maxName = 60

@@ -32,6 +32,8 @@ type Home struct {
 
 	kept place.Kept // its place in the state
 	role bool       // it is a role's directory in a town
+
+	unnamed bool // Identity is the folder's own name, and nobody was asked who else has it
 }
 
 // in completes a home whose folder, town and identity are known. at is its place in the
@@ -50,12 +52,32 @@ func (h Home) in(at string) Home {
 	switch {
 	case h.Problem != nil:
 		h.kept = place.Kept{At: place.Nowhere.Path("home")}
+	case at != "" && h.unnamed:
+		h.kept = state.KeptAt(at)
 	case at != "":
 		h.kept = place.Kept{At: at}
 	default:
 		h.kept = state.Home(real, h.role)
 	}
+	if h.unnamed && h.Problem == nil && h.Town.Personal {
+		h.Identity = h.named(real)
+	}
 	return h
+}
+
+// named is the identity of a home outside a town: the name that it was given when its
+// data was first written, else one that no other home has.
+func (h Home) named(real string) identity.Identity {
+	address, known := h.kept.Address()
+	switch given, err := identity.Parse(address); {
+	case err == nil && given.Role == "":
+		return given
+	case known:
+		return h.Identity
+	}
+	return identity.Among(h.Dir, func(names []string) map[string]bool {
+		return h.Town.State.Addresses(real, names)
+	})
 }
 
 // Find returns the home of a session that runs in dir. It is the first of these: GT_HOME
@@ -116,7 +138,7 @@ func find(state place.State, getenv func(string) string, dir, own, at string) Ho
 	for _, d := range []string{dir, getenv("CLAUDE_PROJECT_DIR"), h.Dir} {
 		process.Distrust(d)
 	}
-	if !ok {
+	if h.unnamed = !ok; h.unnamed {
 		id = identity.Named(h.Dir)
 	}
 	h.Identity = id
@@ -151,7 +173,7 @@ func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 		return Home{}, false, err
 	}
 	t := town.Town{Root: string(state), State: state, Personal: true}
-	h = Home{Dir: dir, Town: t, Identity: identity.Named(dir)}.in(at)
+	h = Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true}.in(at)
 	return h, h.Problem == nil, h.Problem
 }
 
@@ -176,7 +198,7 @@ func At(t town.Town, id identity.Identity, dir string) Home {
 // In returns the home of a folder outside any town.
 func In(state place.State, dir string) Home {
 	t := town.Town{Root: string(state), State: state, Personal: true}
-	return At(t, identity.Named(dir), dir)
+	return Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true}.in("")
 }
 
 func isDir(path string) bool {

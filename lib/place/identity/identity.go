@@ -17,10 +17,15 @@
 package identity
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gt/lib/text/plain"
 )
 
 // Role is what an agent is in its town; empty outside one.
@@ -104,7 +109,7 @@ func (i Identity) String() string {
 func Parse(address string) (Identity, error) {
 	parts := strings.Split(strings.TrimSuffix(address, "/"), "/")
 	for _, p := range parts {
-		if err := checkName(p); err != nil {
+		if err := checkName(p, len(parts) == 1); err != nil {
 			return Identity{}, fmt.Errorf("not an address: '%s': %w", address, err)
 		}
 	}
@@ -180,19 +185,47 @@ func FromDir(rel string) (id Identity, ok bool) {
 	return id, true
 }
 
-// Named returns the identity of an agent that works in dir outside a town.
-func Named(dir string) Identity {
+// Named returns the identity of an agent that works in dir outside a town, if no other
+// folder has that name; see Among.
+func Named(dir string) Identity { return named(filepath.Base(dir)) }
+
+// Among returns the identity of an agent that works in dir outside a town: the shortest
+// end of dir's path that nobody else is called by, its elements joined by a dash, as an
+// address of several parts would be a town's. given returns the names that folders have
+// whose own names are these.
+func Among(dir string, given func(bases []string) map[string]bool) Identity {
+	var all []Identity
+	var bases []string
+	end := ""
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		end = strings.TrimSuffix(filepath.Base(at)+"-"+end, "-")
+		all, bases = append(all, named(end)), append(bases, filepath.Base(at), end)
+		if filepath.Dir(at) == at || len(end) > maxName {
+			break
+		}
+	}
+	taken := given(bases)
+	for _, id := range all {
+		if !taken[id.Name] {
+			return id
+		}
+	}
+	return all[0]
+}
+
+func named(text string) Identity {
 	name := strings.Map(func(r rune) rune {
 		if nameRune(r) {
 			return r
 		}
 		return '-'
-	}, filepath.Base(dir))
-	if name = strings.TrimLeft(name, ".-"); name == "" {
+	}, strings.ToValidUTF8(text, "-"))
+	if name = strings.TrimLeft(plain.Line(name), ".-"); name == "" {
 		name = "home"
 	}
-	if len(name) > maxName {
-		name = name[:maxName]
+	for len(name) > maxName {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
 	}
 	if _, taken := townRoles[Role(name)]; taken {
 		name += "-repo" // a repository called mayor is not the mayor
@@ -271,8 +304,9 @@ func FromSessionName(name string, p Prefixes) (Identity, error) {
 
 const maxName = 100
 
-// checkName returns an error if s must not become an element of a path.
-func checkName(s string) error {
+// checkName returns an error if s must not become an element of a path. A name outside a
+// town may have letters of every alphabet (foreign).
+func checkName(s string, foreign bool) error {
 	switch {
 	case s == "":
 		return fmt.Errorf("an empty name")
@@ -282,15 +316,24 @@ func checkName(s string) error {
 		return fmt.Errorf("a name that begins with '%c'", s[0])
 	}
 	for _, r := range s {
-		if !nameRune(r) {
+		if !nameRune(r) || r >= utf8.RuneSelf && !foreign {
 			return fmt.Errorf("%q in a name", r)
 		}
+	}
+	if !plain.IsLine(s) {
+		return errors.New("invisible characters in a name")
 	}
 	return nil
 }
 
 func nameRune(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
+	switch {
+	case r >= utf8.RuneSelf:
+		return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return true
+	}
+	return r == '-' || r == '_' || r == '.'
 }
 
 // Works reports whether an agent of this role has work of its own that a crash can

@@ -156,7 +156,7 @@ func TestParse(t *testing.T) {
 	for _, address := range []string{
 		"", "/", "//", "a//b", "/etc", "..", ".", "../mayor", "gastown/../x", "gastown/crew", "gastown/crew/", "gastown/max",
 		"gastown/crew/a/b", "gastown/polecats/..", "gastown/polecats/.git", "-rf", "gastown/crew/-x",
-		"a b", "a\nb", "a\x00b", "a\x1b[31m", "é", "a:b", "a@b", "$(id)", "`id`", "a;b", "a'b", "%s\\",
+		"a b", "a\nb", "a\x00b", "a\x1b[31m", "gastown/crew/é", "\u202e", "a\u200bb", "\u3164", "a:b", "a@b", "$(id)", "`id`", "a;b", "a'b", "%s\\",
 		strings.Repeat("x", 101), "mayor/crew", "gastown/witness/x",
 	} {
 		if got, err := Parse(address); err == nil {
@@ -220,7 +220,13 @@ func TestNamed(t *testing.T) {
 		"/src/mayor":                     "mayor-repo",
 		"/src/boot":                      "boot-repo",
 		"/src/.dotfiles":                 "dotfiles",
-		"/src/日本":                        "home",
+		"/src/日本":                        "日本",
+		"/src/größe":                     "größe",
+		"/src/gro\u0308\u00dfe":          "gro\u0308\u00dfe",
+		"/src/a\u202eb\u200bc\ufeff":     "a-b-c-",
+		"/src/\u3164":                    "home",
+		"/src/a\xffb":                    "a-b",
+		"/x/" + strings.Repeat("ö", 250): strings.Repeat("ö", 50),
 		"/":                              "home",
 		"/src/a\x1b[31m":                 "a--31m",
 		"/src/-rf":                       "rf",
@@ -235,6 +241,35 @@ func TestNamed(t *testing.T) {
 		}
 		if id.Dir() != "" {
 			t.Errorf("%q has the folder %q in a town", dir, id.Dir())
+		}
+	}
+}
+
+// The shortest end of the path that nobody else has.
+func TestAmong(t *testing.T) {
+	for _, c := range []struct {
+		dir, want string
+		taken     []string
+	}{
+		{"/src/one/api", "api", nil},
+		{"/src/one/api", "one-api", []string{"api"}},
+		{"/src/one/api", "src-one-api", []string{"api", "one-api"}},
+		{"/api", "api", []string{"api"}}, // there is no more of it
+		{"/src/größe", "src-größe", []string{"größe"}},
+		{"/mayor", "mayor-repo", nil},
+	} {
+		got := Among(c.dir, func([]string) map[string]bool {
+			taken := map[string]bool{}
+			for _, name := range c.taken {
+				taken[name] = true
+			}
+			return taken
+		})
+		if got.Address() != c.want {
+			t.Errorf("%s beside %q: %q, not %q", c.dir, c.taken, got.Address(), c.want)
+		}
+		if back, err := Parse(got.Address()); back != got || err != nil {
+			t.Errorf("%q: %+v, %v", c.dir, back, err)
 		}
 	}
 }
