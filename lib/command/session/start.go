@@ -202,7 +202,7 @@ func (r runner) start(id instance.ID, again bool) error {
 	pane := m.Pane
 	if alive {
 		if m.Record != nil && !m.Record.Ended() {
-			if err := noteStop(r.env, r.store, m.Record.ID, now.Add(10*time.Second)); err != nil {
+			if err := noteStop(r.env, r.store, m.Record.ID, now.Add(20*time.Second)); err != nil {
 				r.env.Warn("%v", err)
 			}
 		}

@@ -35,7 +35,7 @@ func (c *stop) Run(env *cli.Env) error {
 
 // How long an agent has for each way out. Clients take a second Ctrl-C within a second or
 // two as leave to go.
-var grace = launch.Grace{Interrupt: 4 * time.Second, Terminate: 3 * time.Second}
+var grace = launch.Grace{Interrupt: 4 * time.Second, Terminate: 10 * time.Second}
 
 // one stops an agent. That it is not wanted is written first, and that somebody ends its
 // session: whoever finds the process gone takes it for killed, not for crashed.

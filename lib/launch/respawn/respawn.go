@@ -183,8 +183,9 @@ func (s Successor) environ(environ []string) []string {
 	return env
 }
 
-// stopGrace is how long another pane's agent has to end by itself.
-const stopGrace = 3 * time.Second
+// stopGrace is how long another pane's agent has to end by itself. Most take a fraction of
+// a second; one that is killed before may not have written all of its conversation.
+const stopGrace = 10 * time.Second
 
 // Place is the pane that a run is put into.
 type Place struct {
