@@ -250,8 +250,8 @@ var mutants = []mutant{
 	{
 		name:  "a key of a person's file that means nothing is passed over",
 		file:  "lib/client/agent/table.go",
-		right: `		if f.ours || key[0] == "agents" {`,
-		wrong: `		if false && (f.ours || key[0] == "agents") {`,
+		right: `		if f.ours || isSection(key[0]) {`,
+		wrong: `		if false && (f.ours || isSection(key[0])) {`,
 		pkg:   "./lib/client/agent", run: "TestBadFiles",
 	},
 	{
@@ -442,8 +442,8 @@ var mutants = []mutant{
 	{
 		name:  "a session that crashed is not followed with the read note of its chain",
 		file:  "lib/command/prime/assess.go",
-		right: `p.Note == n.ID || n.Chain != "" &&`,
-		wrong: `p.Note == n.ID || n.Chain == "" &&`,
+		right: `slices.Contains(broke.Told, n.ID) || n.Chain != "" &&`,
+		wrong: `slices.Contains(broke.Told, n.ID) || n.Chain == "" &&`,
 		pkg:   "./lib/command/prime", run: "TestSituations",
 	},
 	{
@@ -528,10 +528,10 @@ var mutants = []mutant{
 	{
 		name: "every checkpoint of the folder is read",
 		file: "lib/state/checkpoint/checkpoint.go",
-		right: `	paths := []string{h.Path(File)}
+		right: `	paths := []string{h.Path(File), beside(h, byHand)}
 	for _, id := range ids {`,
 		wrong: `	paths, _ := filepath.Glob(h.Path(prefix + "*.json"))
-	paths = append(paths, h.Path(File))
+	paths = append(paths, h.Path(File), beside(h, byHand))
 	for _, id := range ids[:0] {`,
 		pkg: "./lib/state/checkpoint", run: "TestMany",
 	},
