@@ -46,7 +46,7 @@ const exitCodes = `
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	env.Args = behindDashes(env.Args)
-	return cli.Run(env, cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started})
+	return cli.Run(env, cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started, Complete: completers()})
 }
 
 // behindDashes makes of what stands behind -- of a new agent flags of ours: it is the
@@ -108,23 +108,22 @@ func (p profile) store(env *cli.Env) (instance.Store, error) {
 	if err := t.State.Check(); err != nil {
 		return instance.Store{}, err
 	}
-	warn := func(err error) { env.Warn("%v", err) }
-	switch {
-	case p.Profile != "":
+	if p.Profile != "" {
 		if err := instance.CheckName(p.Profile); err != nil {
 			return instance.Store{}, cli.Fail(cli.Usage, err)
 		}
-		s := instance.Personal(t.State, p.Profile)
-		s.Warn = warn
-		return s, nil
-	case !t.Personal:
-		s := instance.OfTown(t.State, t.Root)
-		s.Warn = warn
-		return s, nil
 	}
-	s := instance.Personal(t.State, "")
-	s.Warn = warn
+	s := storeIn(t, p.Profile)
+	s.Warn = func(err error) { env.Warn("%v", err) }
 	return s, nil
+}
+
+// storeIn is the store of a profile, or of a town; "" is no profile.
+func storeIn(t town.Town, profile string) instance.Store {
+	if profile == "" && !t.Personal {
+		return instance.OfTown(t.State, t.Root)
+	}
+	return instance.Personal(t.State, profile)
 }
 
 // table returns the table of agents.
