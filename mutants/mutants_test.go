@@ -33,6 +33,37 @@ type mutant struct {
 
 var mutants = []mutant{
 	{
+		name: "an agent is told with every prompt how full its context is",
+		file: "lib/command/keepalive/life.go",
+		right: `	s.Warning = activity.Told
+`,
+		wrong: ``,
+		pkg:   ".", run: "TestScripts/keepalive_fill",
+	},
+	{
+		name: "an amended commit counts again",
+		file: "lib/place/git/head.go",
+		right: `					commits = slices.Delete(commits, i, i+1)
+`,
+		wrong: ``,
+		pkg:   "./lib/place/git", run: "TestCommits",
+	},
+	{
+		name:  "a crash that a session was told of is told again behind its hand-over",
+		file:  "lib/command/prime/assess.go",
+		right: `		return followed || c.Handoff`,
+		wrong: `		return followed && false || c.Handoff`,
+		pkg:   ".", run: "TestScripts/prime_moved",
+	},
+	{
+		name: "a resume is compared with how full the context was before a compaction",
+		file: "lib/command/prime/shorter.go",
+		right: `	a.Tokens, a.Warning = 0, activity.None
+`,
+		wrong: ``,
+		pkg:   ".", run: "TestScripts/prime_shorter",
+	},
+	{
 		name: "the marker is removed before its text is out",
 		file: "lib/command/prime/main.go",
 		right: `	// Deliver.
