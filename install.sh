@@ -179,7 +179,8 @@ build() {
 	# Inlined calls are a fortieth of a program. Where a hook does not come to, or asks
 	# files and the system more than it computes, they are not worth that.
 	flags=${GOFLAGS:-}
-	for cold in github.com/alecthomas/kong github.com/BurntSushi/toml net/mail mime/... regexp/... \
+	for cold in github.com/alecthomas/kong github.com/BurntSushi/toml net/mail mime/... regexp/... os/exec \
+		gt/lib/client/account gt/lib/client/agent gt/lib/conversation/brief gt/lib/sys/tmux \
 		gt/lib/command/... gt/lib/launch/... gt/lib/live/... gt/lib/place/... gt/lib/state/...; do
 		flags="$flags -gcflags=$cold=-l"
 	done
