@@ -180,7 +180,8 @@ func (c *commit) carryOn() error {
 // comes last, for it says that something is left to do.
 func (c *commit) takenUp(owner *session.Record) error {
 	var err error
-	if owner.Handoff.Kind == session.KindHandoff {
+	saved := !c.facts.allSaved || slices.ContainsFunc(c.facts.checkpoints, func(k savedCheckpoint) bool { return k.SessionID == owner.ID })
+	if owner.Handoff.Kind == session.KindHandoff && saved {
 		err = checkpoint.Clear(c.call.Home, owner.ID, c.warn)
 	}
 	owner.Handoff = nil

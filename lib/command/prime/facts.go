@@ -37,6 +37,7 @@ type facts struct {
 	allMarkers  bool                // none of them was unreadable
 	note        mailbox             // what the hand-over's note is
 	checkpoints []savedCheckpoint   // the newest first
+	allSaved    bool                // these are all that lie in the home
 	tail        summary.Summary     // of the conversation of the session that broke off
 	atRest      bool                // that session had answered, and waited for the person
 	hooked      []hookedNote        // the oldest first
@@ -306,6 +307,7 @@ func (s *start) gatherNote(f *facts, h handover, box mail.Box) error {
 // gatherCheckpoints lists what sessions saved while they worked.
 func (s *start) gatherCheckpoints(f *facts, list func(home.Home) ([]*checkpoint.Checkpoint, error)) error {
 	all, err := list(s.call.Home)
+	f.allSaved = err == nil
 	for _, c := range all {
 		f.checkpoints = append(f.checkpoints, savedCheckpoint{
 			c, f.find(c.SessionID) != nil || s.call.Store.Exists(c.SessionID),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func (s *start) page(now situation, others []*session.Record) *page {
 		situation: now, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
 		inGit: s.session.Branch != "",
 	}
-	if _, err := process.LookPath("gt-mail", s.call.Home.Dir, s.env.Environ); err != nil {
+	if !onPath("gt-mail", s.env.Getenv("PATH")) {
 		if beside := process.SiblingBinary("gt-mail"); beside != "gt-mail" {
 			p.bin = filepath.Dir(beside) + "/"
 		}
@@ -60,6 +61,20 @@ func (s *start) page(now situation, others []*session.Record) *page {
 		p.commits = s.call.Store.Commits(now.crashed)
 	}
 	return p
+}
+
+// onPath reports whether a program of that name is found on the PATH. It only decides
+// how the program is called in a text, and nothing is run.
+func onPath(name, path string) bool {
+	for dir := range strings.SplitSeq(path, string(filepath.ListSeparator)) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if info, err := os.Stat(dir + "/" + name); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // readThread reads what the chain knows, where no note tells it: after a crash, after a

@@ -222,18 +222,19 @@ func rolling(path string) atomicfile.Rolling {
 // that comes with a checkpoint.
 func read(file atomicfile.Rolling, load func(atomicfile.Rolling) ([]byte, error)) (*Checkpoint, error) {
 	var warned error
-	file.Warn = func(err error) { warned = errors.Join(warned, err) }
-	data, err := load(file)
+	var c *Checkpoint
+	of := file
+	of.Warn = func(err error) { warned = errors.Join(warned, err) }
+	of.Valid = func(data []byte) (err error) { // once is enough
+		c, err = parse(data)
+		return err
+	}
+	_, err := load(of)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, warned
 	} else if err != nil {
 		return nil, errors.Join(warned, err)
 	}
-	c, err := parse(data)
-	if err != nil { // it was valid when load checked it
-		return nil, atomicfile.Error("understand", file.Path, err)
-	}
-	file.Warn = nil
 	c.file = file
 	return c, warned
 }

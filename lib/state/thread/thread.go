@@ -367,18 +367,22 @@ func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error
 	if err != nil {
 		return nil, ErrNone
 	}
-	t, _, err := load(chain, f.Read, warn)
+	t, _, err := load(chain, f, atomicfile.Rolling.Read, warn)
 	return t, err
 }
 
 // load returns a thread, and the file that holds it.
-func load(chain session.ID, read func() ([]byte, error), warn func(error)) (*Thread, []byte, error) {
-	data, err := read()
+func load(chain session.ID, f atomicfile.Rolling, read func(atomicfile.Rolling) ([]byte, error), warn func(error)) (*Thread, []byte, error) {
+	var t *Thread
+	f.Valid = func(data []byte) (err error) { // once is enough
+		t, err = parse(chain, data)
+		return err
+	}
+	data, err := read(f)
 	if err := judge(err, warn); err != nil {
 		return nil, nil, err
 	}
-	t, err := parse(chain, data)
-	return t, data, err
+	return t, data, nil
 }
 
 // judge sorts what came of a reading: whether it is there, cannot be read, or is no use.
@@ -416,7 +420,7 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 		return nil, err
 	}
 	defer lock.Unlock()
-	t, before, err := load(chain, f.Repair, warn)
+	t, before, err := load(chain, f, atomicfile.Rolling.Repair, warn)
 	if errors.Is(err, ErrNone) {
 		t = &Thread{ChainID: chain}
 		before, err = openjson.File(t) // nothing is written for a thread that knows nothing
