@@ -64,6 +64,34 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/prime_shorter",
 	},
 	{
+		name:  "who is reaped is told as crashed, if reap itself is killed",
+		file:  "lib/state/session/thread.go",
+		right: "	case r.stopped():\n",
+		wrong: "	case false:\n",
+		pkg:   "./lib/state/session", run: "TestStop",
+	},
+	{
+		name:  "a resume forgets the end before it",
+		file:  "lib/state/session/thread.go",
+		right: "		r.Runs = append(r.Runs, Run{began, r.EndedAt, r.Outcome, r.Reason})\n",
+		wrong: "		_ = began\n",
+		pkg:   "./lib/state/session", run: "TestRuns",
+	},
+	{
+		name:  "a command in another pane takes the session of tmux's environment for its own",
+		file:  "lib/state/session/current.go",
+		right: " && (hook || !s.inOtherPane(id, getenv))",
+		wrong: "",
+		pkg:   ".", run: "TestScripts/handoff_environment",
+	},
+	{
+		name:  "a home that has a name already is called anew",
+		file:  "lib/place/home/home.go",
+		right: "	case err == nil && given.Role == \"\":\n		return given\n",
+		wrong: "	case err == nil && given.Role != \"\":\n		return given\n",
+		pkg:   ".", run: "TestScripts/town_names",
+	},
+	{
 		name: "the marker is removed before its text is out",
 		file: "lib/command/prime/main.go",
 		right: `	// Deliver.
