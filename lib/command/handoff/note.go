@@ -41,7 +41,9 @@ func (h handover) compose(message, work string) draft {
 		message = "You were handed over by " + h.call.Home.Identity.Address() + "."
 	}
 	if h.replaces && !h.looks {
-		signal.Ignore(syscall.SIGHUP) // another that gives the pane away meanwhile ends what runs in it
+		// Another that gives the pane away meanwhile ends what runs in it, and who reads
+		// what we print.
+		signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 	}
 	var d draft
 	var failed error
