@@ -388,7 +388,7 @@ func TestStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			p, kill := agent(t)
-			r := start(t, s, now, StartParams{ID: "a", Process: p}).Record
+			start(t, s, now, StartParams{ID: "a", Process: p})
 			if err := s.Stop("a", Stop{Reason: "reaped", Until: now.Add(time.Second)}); err != nil {
 				t.Fatal(err)
 			}
