@@ -378,6 +378,10 @@ func (c *commit) chooseMirror() error {
 // mirrorWait bounds git's answer.
 const mirrorWait = time.Second
 
+// shareWait bounds the call that tells tmux the session's id, which takes some
+// milliseconds; nobody tells it again before the next start.
+const shareWait = time.Second
+
 // share makes the session known in the tmux session's environment, where Gas Town has a
 // tmux session for each agent: to what is started in it and to who watches it. Outside
 // a town the panes of one tmux session have agents of their own, and no variable of it
@@ -394,7 +398,7 @@ func (c *commit) share() error {
 	if dir := beads.Dir(h); dir != "" {
 		vars = append(vars, [2]string{"BEADS_DIR", dir})
 	}
-	return tmux.Server(p.TmuxServer).SetEnvironment(p.TmuxPane, vars, nil, tmuxWait)
+	return tmux.Server(p.TmuxServer).SetEnvironment(p.TmuxPane, vars, nil, shareWait)
 }
 
 // export makes the home and the session known to the commands that the agent
