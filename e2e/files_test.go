@@ -91,7 +91,6 @@ type sessionRecord struct {
 	TmuxPane    string `json:"tmux_pane"`
 	EndedAt     string `json:"ended_at"`
 	Outcome     string
-	Transcript  string `json:"transcript_path"`
 }
 
 // records are the records of the project's sessions, by their ids.

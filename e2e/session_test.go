@@ -53,12 +53,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("after its first turn %+v, the client's session is %s", is, first.Session)
 	}
 	p := &pane{w, "gt-api", is.Pane}
-	// The client has answered before it has written what it was asked, and goes on with
-	// no conversation that it has not written.
-	w.until("the client has written what it was asked", func() bool {
-		data, err := os.ReadFile(w.record(first.Session).Transcript)
-		return err == nil && strings.Contains(string(data), "MARK-ONE")
-	})
+	w.awaitWritten("MARK-ONE") // or it has no conversation to go on with
 
 	// resumed asks the next thing, and the client must send what was said before, too.
 	resumed := func(question string) {

@@ -5,11 +5,13 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gt/e2e/model"
 )
@@ -93,6 +95,9 @@ dangerous_mode = true
 			return model.Say("I go on.")
 		}
 		handed[from] = true
+		if from == "claude" {
+			w.awaitWritten("please hand over")
+		}
 		return handsOver(r)
 	})
 	p := w.claude("max")
@@ -161,5 +166,19 @@ dangerous_mode = true
 	}
 	if errs := w.events("hook_error", ""); len(errs) > 0 {
 		t.Errorf("hooks failed: %+v", errs)
+	}
+}
+
+// awaitWritten waits until Claude Code has written down what it was asked, as it has long
+// before a model answers: what it had not written when its pane is given away, nobody can
+// read.
+func (w *world) awaitWritten(asked string) {
+	for deadline := time.Now().Add(patience / 4); time.Now().Before(deadline); time.Sleep(glance) {
+		paths, _ := filepath.Glob(filepath.Join(w.home, ".claude", "projects", "*", "*.jsonl"))
+		for _, path := range paths {
+			if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), asked) {
+				return
+			}
+		}
 	}
 }
