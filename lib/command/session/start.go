@@ -63,7 +63,7 @@ func (c *newOne) Run(env *cli.Env) error {
 	}
 	in := &instance.Instance{
 		Name: c.Name, Title: env.Line(c.Title, 200), Path: dir, Group: strings.Trim(c.Group, "/"), Agent: client.Name, Args: c.Arg,
-		Desired: instance.Stopped, TmuxServer: server(env),
+		Desired: instance.Stopped, TmuxServer: string(tmux.Around()),
 	}
 	if in.Name == "" {
 		in.Name = instance.NameFor(filepath.Base(dir))
@@ -123,13 +123,6 @@ func (c *newOne) Run(env *cli.Env) error {
 	}
 	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.Place(in.Path), in.Name)
 	return err
-}
-
-// server is the tmux server that new sessions are in: the one around, or tmux's own
-// default.
-func server(env *cli.Env) string {
-	socket, _ := tmux.FromEnv(env.Getenv)
-	return socket
 }
 
 // runner starts agents.

@@ -5,6 +5,8 @@ package fleet
 import (
 	"errors"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"gt/lib/client/agent"
@@ -106,6 +108,9 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 		return
 	}
 	pane, presence := server.pane(m.Instance)
+	if presence == status.Alive && !runs(pane, store.Name(m.ID)) {
+		pane, presence = tmux.Pane{}, status.Dead // somebody else's, of the same name
+	}
 	f := status.Facts{
 		Now: now, Desired: m.Desired == instance.Running, Hooks: known.Of(m.Agent).Dialect != "",
 		Started: m.StartedAt, Pane: presence, Acknowledged: m.Acknowledged,
@@ -128,6 +133,25 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	}
 	got := status.Of(f)
 	m.Status, m.Reason, m.Since = got.Status, got.Reason, got.By.At
+}
+
+// runs reports whether an instance's agent is what a pane began with, or one of gt's
+// programs that is about to become it. What cannot be looked at counts as that.
+func runs(pane tmux.Pane, name string) bool {
+	p, err := process.Find(pane.PID)
+	if pane.Dead || err != nil || strings.HasPrefix(process.Name(pane.PID), "gt-") {
+		return true
+	}
+	environ, err := p.Environ()
+	// A program that writes its title over its environment leaves no PATH.
+	if err != nil || !slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
+		return true
+	}
+	return slices.ContainsFunc(environ, func(kv string) bool {
+		value, ok := strings.CutPrefix(kv, instance.Variable+"=")
+		value, _, _ = strings.Cut(value, ":")
+		return ok && value == name
+	})
 }
 
 // run returns the process of a pane's agent, and whether it runs.

@@ -14,6 +14,10 @@ import (
 	"gt/lib/sys/process"
 )
 
+// Around returns the server that the program runs in, or else tmux's own default, by its
+// socket: from within another server the default is that one.
+func Around() Server { return Server("").socket() }
+
 // starting bounds how long a server may take that has to be started first.
 const starting = 15 * time.Second
 
