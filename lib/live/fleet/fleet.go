@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gt/lib/client/agent"
+	"gt/lib/live"
 	"gt/lib/live/status"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
@@ -111,13 +112,18 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	if presence == status.Alive && !runs(pane, store.Name(m.ID)) {
 		pane, presence = tmux.Pane{}, status.Dead // somebody else's, of the same name
 	}
+	client := known.Of(m.Agent)
 	f := status.Facts{
-		Now: now, Desired: m.Desired == instance.Running, Hooks: known.Of(m.Agent).Dialect != "",
+		Now: now, Desired: m.Desired == instance.Running, Hooks: client.Dialect != "",
 		Started: m.StartedAt, Pane: presence, Acknowledged: m.Acknowledged,
 	}
 	if presence == status.Alive {
 		m.Pane = pane
 		m.Process, f.Process = run(pane)
+		if !f.Hooks { // a call of tmux for each of these
+			screen, _ := tmux.Server(m.TmuxServer).CapturePane(pane.ID) // one that is gone meanwhile shows nothing
+			f.Seen = append(f.Seen, live.Agent{Client: client, Screen: screen}.Observe(now))
+		}
 	}
 	if m.Record != nil {
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record))
