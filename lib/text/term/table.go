@@ -1,6 +1,7 @@
 package term
 
 import (
+	"bufio"
 	"io"
 	"os"
 	"strconv"
@@ -59,6 +60,7 @@ func Table(w io.Writer, width int, rows [][]string) error {
 	if width > 0 {
 		shrink(widths, width)
 	}
+	out := bufio.NewWriterSize(w, 64<<10) // a list has thousands of rows
 	var b strings.Builder
 	for _, row := range cleaned {
 		used := 0
@@ -84,11 +86,10 @@ func Table(w io.Writer, width int, rows [][]string) error {
 		// A heading or cell that is empty leaves no blanks behind.
 		line := strings.TrimRight(b.String(), " ")
 		b.Reset()
-		if _, err := io.WriteString(w, line+"\n"); err != nil {
-			return err
-		}
+		out.WriteString(line)
+		out.WriteByte('\n')
 	}
-	return nil
+	return out.Flush()
 }
 
 const (
