@@ -20,6 +20,9 @@ import (
 // Each step can be done again, and the record, which says that there is nothing to do,
 // is the last.
 func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
+	if err := call.Home.Prepare(); err != nil {
+		return err // what keeps the home from being found; each file would only be missing
+	}
 	r, err := call.Store.Here(env.Getenv, registry.SessionVars())
 	if errors.Is(err, session.ErrNone) {
 		err = cli.Fail(cli.No, err, "a new chain begins with a session; start an agent here first")
