@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -47,7 +48,7 @@ func stories(p *printer, how mode) error {
 			fmt.Fprintf(p, "what changed is not known (%v): all stories of claude, and the main one of each other client\n", err)
 		} else {
 			touched = e2e.Touched(files)
-			fmt.Fprintf(p, "%d files changed since %s: all stories of %s, and the main one of each other client\n", len(files), base, or(strings.Join(touched, ", "), "nobody"))
+			fmt.Fprintf(p, "%d files changed since %s: all stories of %s, and the main one of each other client\n", len(files), base, cmp.Or(strings.Join(touched, ", "), "nobody"))
 		}
 		chosen = e2e.Select(tests, touched)
 	}
@@ -60,13 +61,6 @@ func stories(p *printer, how mode) error {
 		s.packages = append(s.packages, "./hooks")
 	}
 	return p.test(s)
-}
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // changed returns the files that differ from the target branch of the change, and the name

@@ -180,17 +180,14 @@ func (c *list) print(env *cli.Env, rows []row) error {
 		if !r.Since.IsZero() {
 			since = duration.Format(max(now.Sub(r.Since), 0))
 		}
-		cells = append(cells, []string{strings.Repeat("  ", r.depth) + r.Name, state, since, r.Agent, r.Group, short(env, r.Path)})
+		cells = append(cells, []string{
+			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), state, since,
+			env.Line(r.Agent, maxCell), env.Line(r.Group, maxCell), env.Line(short(env, r.Path), maxCell),
+		})
 	}
 	if !grouped {
 		for i, row := range cells {
 			cells[i] = append(row[:4:4], row[5])
-		}
-	}
-	for _, row := range cells {
-		for i := range row {
-			indent := row[i][:len(row[i])-len(strings.TrimLeft(row[i], " "))]
-			row[i] = indent + env.Line(strings.TrimLeft(row[i], " "), maxCell)
 		}
 	}
 	return term.Table(env.Stdout, width, cells)

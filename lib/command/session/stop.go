@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	launch "gt/lib/launch/start"
 	"gt/lib/live/ending"
 	"gt/lib/live/fleet"
@@ -22,8 +23,9 @@ type stop struct {
 
 // Run stops agents.
 func (c *stop) Run(env *cli.Env) error {
+	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
-		switch stopped, err := c.one(env, store, in.ID); {
+		switch stopped, err := c.one(env, store, known, in.ID); {
 		case err != nil:
 			return "", err
 		case !stopped:
@@ -39,13 +41,13 @@ var grace = launch.Grace{Interrupt: 4 * time.Second, Terminate: 10 * time.Second
 
 // one stops an agent. That it is not wanted is written first, and that somebody ends its
 // session: whoever finds the process gone takes it for killed, not for crashed.
-func (c *stop) one(env *cli.Env, store instance.Store, id instance.ID) (stopped bool, err error) {
+func (c *stop) one(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) (stopped bool, err error) {
 	held, err := store.Hold(id, patience)
 	if err != nil {
 		return false, err
 	}
 	defer held.Release()
-	m := fleet.Look(store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
+	m := fleet.Look(store, known, []*instance.Instance{held.Instance}, env.Now())[0]
 	if m.Status == "unknown" && m.Pane.ID == "" && m.TmuxSession != "" {
 		return false, cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", held.Name, tmux.ErrNoAnswer), "try again")
 	}

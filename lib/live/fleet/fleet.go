@@ -114,7 +114,7 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	}
 	client := known.Of(m.Agent)
 	f := status.Facts{
-		Now: now, Desired: m.Desired == instance.Running, Hooks: client.Dialect != "",
+		Now: now, Desired: m.Wanted(), Hooks: client.Dialect != "",
 		Started: m.StartedAt, Pane: presence, Acknowledged: m.Acknowledged,
 	}
 	if presence == status.Alive {
@@ -133,9 +133,6 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 				f.Seen = append(f.Seen, status.OfHeartbeat(beat))
 			}
 		}
-	}
-	if presence == status.Dead && (m.ended() || m.Desired == instance.Stopped) {
-		f.Desired = false
 	}
 	got := status.Of(f)
 	m.Status, m.Reason, m.Since = got.Status, got.Reason, got.By.At

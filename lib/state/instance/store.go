@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"gt/lib/place"
@@ -68,12 +67,6 @@ func (s Store) warn(err error) {
 	}
 }
 
-// parseID refuses what cannot be the name of a file.
-func parseID(s string) (ID, error) {
-	id, err := session.ParseID(s)
-	return ID(id), err
-}
-
 func (s Store) file(id ID) atomicfile.Rolling {
 	return atomicfile.Rolling{Path: s.path(string(id) + suffix), Limit: maxFile, Warn: s.Warn, Valid: func(data []byte) error {
 		_, err := parse(id, data)
@@ -93,7 +86,7 @@ func parse(id ID, data []byte) (*Instance, error) {
 
 // Get returns an instance, ErrNone where there is none.
 func (s Store) Get(id ID) (*Instance, error) {
-	if _, err := parseID(string(id)); err != nil {
+	if _, err := session.ParseID(string(id)); err != nil {
 		return nil, ErrNone
 	}
 	data, err := s.file(id).Read()
@@ -102,17 +95,11 @@ func (s Store) Get(id ID) (*Instance, error) {
 		return parse(id, data)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNone
-	case !isSystem(err):
+	case !atomicfile.Unread(err):
 		s.warn(err) // it is no use, and nothing replaces it
 		return nil, ErrNone
 	}
 	return nil, err
-}
-
-// isSystem reports whether a file could not be read, and nobody knows what it holds.
-func isSystem(err error) bool {
-	var system syscall.Errno
-	return errors.As(err, &system)
 }
 
 // All returns the instances, in the order in which they were made. Those that cannot be
@@ -206,7 +193,7 @@ type Held struct {
 // that somebody else is at it. The instance is as it is now, not as it was before the
 // wait.
 func (s Store) Hold(id ID, wait time.Duration) (*Held, error) {
-	if _, err := parseID(string(id)); err != nil {
+	if _, err := session.ParseID(string(id)); err != nil {
 		return nil, ErrNone
 	}
 	// No lock is made for what is not there.

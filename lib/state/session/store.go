@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"gt/lib/log/eventlog"
@@ -92,14 +91,13 @@ func (s Store) load(id ID, load func(atomicfile.Rolling) ([]byte, error)) (*Reco
 		return err
 	}
 	_, err := load(f)
-	var system syscall.Errno
 	switch {
 	case err == nil:
 		return r, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	case errors.As(err, &system):
-		return nil, err // nobody knows what it holds
+	case atomicfile.Unread(err):
+		return nil, err
 	}
 	s.warn(err)
 	return nil, nil

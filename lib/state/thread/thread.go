@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -387,14 +386,13 @@ func load(chain session.ID, f atomicfile.Rolling, read func(atomicfile.Rolling) 
 
 // judge sorts what came of a reading: whether it is there, cannot be read, or is no use.
 func judge(err error, warn func(error)) error {
-	var system syscall.Errno
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return ErrNone
-	case errors.As(err, &system):
-		return err // nobody knows what it holds
+	case atomicfile.Unread(err):
+		return err
 	case warn != nil:
 		warn(err)
 	}

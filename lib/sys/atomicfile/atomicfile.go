@@ -196,6 +196,13 @@ func OpenFollowing(path string) (*os.File, error) {
 	return Open(target)
 }
 
+// Unread reports whether an error is the system's: the file could not be read now, and
+// nobody knows what it holds. Any other says that what was read is no use.
+func Unread(err error) bool {
+	var system syscall.Errno
+	return errors.As(err, &system)
+}
+
 // Absent reports whether an error means that there is no file or folder to read: nothing
 // has the path, or something that is neither.
 func Absent(err error) bool {
