@@ -16,7 +16,6 @@ type suite struct {
 	args     []string // of the tests themselves
 	env      []string // variables beside those of check
 	run      []string // only these tests, or subtests such as TestScripts/prime_alone; all if empty
-	strict   bool     // a failure counts even if the test would pass the second time
 }
 
 // A failure is a test that failed, or its subtest where it has some that failed.
@@ -39,11 +38,12 @@ type outcome struct {
 // is what people see of it; then the figures. Tests that fail run once more, because in
 // many of them programs run at once, or clients of other people's making, and other work
 // of the machine can make one fail. Both outcomes are printed, and a second failure
-// counts.
+// counts. What the race detector reports counts the first time: a race that shows once is
+// there.
 func (p *printer) test(s suite) error {
 	first := p.once(s)
 	p.report(first)
-	if first.err == nil || len(first.failed) == 0 || s.strict || p.ctx.Err() != nil {
+	if first.err == nil || len(first.failed) == 0 || first.raced() || p.ctx.Err() != nil {
 		return first.err
 	}
 	again := s
@@ -68,6 +68,12 @@ func (p *printer) test(s suite) error {
 		return fmt.Errorf("failed twice: %s", cmp.Or(join(second.failed), second.err.Error()))
 	}
 	return nil
+}
+
+// raced reports whether the race detector found something.
+func (o outcome) raced() bool {
+	const report = "WARNING: DATA RACE"
+	return strings.Contains(o.outside, report) || slices.ContainsFunc(o.failed, func(f failure) bool { return strings.Contains(f.said, report) })
 }
 
 func join(all []failure) string {

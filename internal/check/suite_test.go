@@ -35,8 +35,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 func TestTwice(t *testing.T) {
-	if os.Getenv("TWICE") != "" {
-		t.Error("never")
+	if said := os.Getenv("TWICE"); said != "" {
+		t.Error(said)
 	}
 }
 `)
@@ -50,9 +50,9 @@ func TestTwice(t *testing.T) {
 		{"passes the second time", suite{}, "", []string{
 			"2 tests passed; failed: example TestOnce/bad\n", "not yet", "a figure\n", "once more: example TestOnce/bad\n", "failed, then passed: example TestOnce/bad\n"}},
 		{"passes", suite{}, "", []string{"3 tests passed\n", "a figure\n"}},
-		{"fails twice", suite{env: []string{"TWICE=1"}}, "failed twice: example TestTwice", []string{
+		{"fails twice", suite{env: []string{"TWICE=never"}}, "failed twice: example TestTwice", []string{
 			"2 tests passed; failed: example TestTwice\n", "never", "once more: example TestTwice\n", "0 tests passed; failed: example TestTwice\n"}},
-		{"is strict", suite{env: []string{"TWICE=1"}, strict: true}, "exit status 1", []string{"2 tests passed; failed: example TestTwice\n"}},
+		{"has a race", suite{env: []string{"TWICE=WARNING: DATA RACE"}}, "exit status 1", []string{"2 tests passed; failed: example TestTwice\n"}},
 		{"runs some", suite{env: []string{"TWICE=1"}, run: []string{"TestOnce/good", "TestFine"}}, "", []string{"2 tests passed\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

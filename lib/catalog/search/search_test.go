@@ -512,7 +512,7 @@ func TestASearchInWhatChanges(t *testing.T) {
 		}
 		return true
 	}, func(int64, int64) {})
-	if err == nil || strings.Contains(err.Error(), "s7") || !strings.Contains(err.Error(), "not a regular file") {
+	if err == nil || strings.Contains(err.Error(), "s7.jsonl") || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("%v", err)
 	}
 	for i, n := range counts {
