@@ -32,18 +32,21 @@ func Person(home string, front ...string) (env []string, err error) {
 	}, nil
 }
 
-// Tmux makes a folder for TMUX_TMPDIR, in which a tmux server of the test's own has
-// its socket, and returns what ends that server. It lies in /tmp, for a socket's path
-// has to be short.
+// Tmux makes a folder for TMUX_TMPDIR, in which the tmux servers of a test have their
+// sockets, and returns what ends these servers. It lies in /tmp, for a socket's path has
+// to be short.
 func Tmux() (dir string, end func(), err error) {
 	dir, err = os.MkdirTemp("/tmp", "gt-tmux-")
 	if err != nil {
 		return "", nil, err
 	}
 	return dir, func() {
-		kill := exec.Command("tmux", "kill-server")
-		kill.Env = []string{"PATH=" + os.Getenv("PATH"), "TMUX_TMPDIR=" + dir}
-		_ = kill.Run() // most tests start none
+		sockets, _ := filepath.Glob(filepath.Join(dir, "tmux-*", "*")) // most tests start none
+		for _, socket := range sockets {
+			kill := exec.Command("tmux", "-S", socket, "kill-server")
+			kill.Env = []string{"PATH=" + os.Getenv("PATH")}
+			_ = kill.Run() // it may have ended by itself
+		}
 		os.RemoveAll(dir)
 	}, nil
 }
