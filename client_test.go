@@ -183,6 +183,8 @@ func runInPane(name string) error {
 		switch arg {
 		case "--resume":
 			id, source = os.Args[i+1], "resume"
+		case "--fork-session":
+			id, source = uuid.NewString(), "fork"
 		case "--session-id":
 			id = os.Args[i+1]
 		}

@@ -202,6 +202,12 @@ func placed(t *testing.T, w *world) {
 	w.must(t, "", "work", "gt-session", "new", "-n", "one", "-g", "work/back", "--no-start")
 }
 
+// talked has a place for an agent with a conversation.
+func talked(t *testing.T, w *world) {
+	empty(t, w)
+	w.must(t, "", "work", "gt-session", "new", "-n", "talks", "--resume", "s-old", "--no-start")
+}
+
 // hooked has that note hooked.
 func hooked(t *testing.T, w *world) {
 	noted(t, w)
@@ -393,6 +399,7 @@ var scenarios = []scenario{
 	{name: "mail-done", args: []string{"gt-mail", "done", "NOTE"}, prepare: hooked},
 
 	{name: "session-new", args: []string{"gt-session", "new", "-n", "two", "-g", "work/back", "--no-start"}, prepare: empty, again: 1},
+	{name: "session-fork", args: []string{"gt-session", "fork", "talks", "-n", "two", "--no-start"}, prepare: talked, again: 1},
 	{name: "session-rename", args: []string{"gt-session", "rename", "one", "two"}, prepare: placed, again: 1},
 	{name: "session-move", args: []string{"gt-session", "move", "one", "play/music"}, prepare: placed},
 	{name: "session-group", args: []string{"gt-session", "group", "rename", "work", "play"}, prepare: placed, again: 1},

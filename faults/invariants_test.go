@@ -133,12 +133,27 @@ func (w *world) look() (snapshot, error) {
 			slices.Sort(all)
 			s.state[key] = strings.Join(all, "")
 		default:
-			s.state[normal(rel)] = normal(string(data))
+			s.keep(normal(rel), normal(string(data)))
 		}
 		return nil
 	})
 	s.rest = rest.String()
 	return s, err
+}
+
+// keep notes the content of a state file. Several whose names differ only in what is
+// random are numbered by what they hold.
+func (s *snapshot) keep(path, data string) {
+	name := path
+	for n := 2; ; n++ {
+		there, ok := s.state[name]
+		if !ok {
+			s.state[name] = data
+			return
+		}
+		s.state[name], data = min(there, data), max(there, data)
+		name = strings.Replace(path, "UUID", fmt.Sprint("UUID-", n), 1)
+	}
 }
 
 // about is what a note is about. What it says depends on what the box held when

@@ -45,6 +45,7 @@ type Client struct {
 	ResumeFlag    Argv `toml:"resume_flag"`
 	ForkFlag      Argv `toml:"fork_flag"`
 	SessionIDFlag Argv `toml:"session_id_flag"`
+	ForkIDFlag    Argv `toml:"fork_id_flag"` // besides ForkFlag, gives the copy an id
 	PromptFlag    Argv `toml:"prompt_flag"`
 
 	// The arguments that answer one prompt and end, and that print the answer
@@ -120,7 +121,7 @@ type Hooks struct {
 // Next says how the next run of a client begins. With none of the fields set
 // it is a fresh session that waits for the person.
 type Next struct {
-	ID       string // the id of the session, for an agent that takes one
+	ID       string // the id of the session, or of the copy, for an agent that takes one
 	Resume   string // the id of the session to go on with
 	Continue bool   // go on with the last session of the folder
 	Fork     bool   // with a copy of Resume
@@ -215,6 +216,9 @@ func (c Client) Restart(args []string, next Next) []string {
 	switch {
 	case next.Resume != "" && next.Fork:
 		out = append(out, c.ForkFlag.With(next.Resume)...)
+		if next.ID != "" && len(c.ForkIDFlag) > 0 {
+			out = append(out, c.ForkIDFlag.With(next.ID)...)
+		}
 	case next.Resume != "":
 		out = append(out, c.ResumeFlag.With(next.Resume)...)
 	case next.Continue:

@@ -31,6 +31,7 @@ brings back those that should run, with their flags and their conversation.
   gt-session                                what each agent does now
   gt-session attach api                     leave it with Ctrl-b d
   gt-session restart api                    in the same pane, conversation kept
+  gt-session fork api -n other              another one, with a copy of the conversation
   gt-session stop --all
   gt-session restore                        after a reboot: all that should run
 
@@ -53,7 +54,7 @@ func Main(env *cli.Env) int {
 // agent's, whatever it looks like, and no folder has to stand before it.
 func behindDashes(args []string) []string {
 	i := slices.Index(args, "--")
-	if i < 1 || args[0] != "new" {
+	if i < 1 || args[0] != "new" && args[0] != "fork" {
 		return args
 	}
 	all := slices.Clone(args[:i])
@@ -80,6 +81,7 @@ type grammar struct {
 	cli.Flags
 	List    list    `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
 	New     newOne  `cmd:"" help:"Make a place for an agent, and start it."`
+	Fork    fork    `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
 	Start   start   `cmd:"" help:"Start agents that are stopped, with their conversations."`
 	Stop    stop    `cmd:"" help:"Stop agents; their places and conversations stay."`
 	Restart restart `cmd:"" help:"Restart agents in the same pane, with their conversations."`

@@ -25,14 +25,19 @@ const patience = 30 * time.Second
 
 type newOne struct {
 	profile
-	Dir     string   `arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
-	Name    string   `short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
-	Title   string   `placeholder:"TEXT" help:"What it is for, one line."`
-	Agent   string   `short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
-	Group   string   `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
-	Parent  string   `placeholder:"NAME" help:"The agent that it belongs to."`
-	Account string   `placeholder:"DIR" help:"The agent's own folder, of another account."`
-	Resume  string   `placeholder:"ID" help:"The conversation that it goes on with."`
+	Dir     string `arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
+	Name    string `short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
+	Title   string `placeholder:"TEXT" help:"What it is for, one line."`
+	Agent   string `short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
+	Group   string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
+	Parent  string `placeholder:"NAME" help:"The agent that it belongs to."`
+	Account string `placeholder:"DIR" help:"The agent's own folder, of another account."`
+	Resume  string `placeholder:"ID" help:"The conversation that it goes on with."`
+	begin
+}
+
+// begin has the flags of the commands that make an instance and start its agent.
+type begin struct {
 	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first."`
 	Start   bool     `default:"true" negatable:"" help:"Start it (on by default)."`
 	JSON    bool     `name:"json" help:"Print it as JSON."`
@@ -105,19 +110,28 @@ func (c *newOne) Run(env *cli.Env) error {
 	if err := store.Create(in, env.Now()); err != nil {
 		return told(in.Name, err)
 	}
-	if c.Start {
-		r := runner{env: env, store: store, table: known, prompt: c.Message}
+	return c.run(env, store, known, in.ID)
+}
+
+// run starts the agent of an instance that was just made, where that is wanted.
+func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) error {
+	in, err := store.Get(id)
+	if err != nil {
+		return err
+	}
+	if b.Start {
+		r := runner{env: env, store: store, table: known, prompt: b.Message}
 		if err := r.start(in.ID, false); err != nil {
 			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
 		}
+		if in, err = store.Get(id); err != nil {
+			return err
+		}
 	}
-	if in, err = store.Get(in.ID); err != nil {
-		return err
-	}
-	if c.JSON {
+	if b.JSON {
 		return env.JSON(lineOf(env, member(env, store, in)))
 	}
-	if !c.Start {
+	if !b.Start {
 		_, err = fmt.Fprintf(env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
 		return err
 	}
@@ -164,6 +178,9 @@ func (r runner) start(id instance.ID, again bool) error {
 	}
 	if client.CanResume() && m.Now != "" && !m.Now.Invented() && resumable(m) {
 		s.Resume = m.Now
+		held.ForkOf = ""
+	} else if held.ForkOf != "" {
+		s.Resume, s.Fork = held.ForkOf, true
 	}
 	run, session, err := s.Run()
 	if errors.Is(err, launch.ErrNoProgram) {

@@ -47,8 +47,16 @@ var ErrNoProgram = errors.New("its program is not on PATH")
 func (s Start) Run() (respawn.Run, session.ID, error) {
 	c, in := s.Client, s.Instance
 	successor := respawn.NewSuccessor(c, s.Home, s.resumed())
-	if successor.ID == "" && s.resumed() == "" && len(c.SessionIDFlag) > 0 {
+	given := c.SessionIDFlag
+	if s.Fork {
+		given = c.ForkIDFlag
+	}
+	switch {
+	case s.resumed() != "":
+	case len(given) > 0:
 		successor.ID = string(session.NewID())
+	case s.Fork && c.Dialect == "":
+		successor.ID = string(session.InventID())
 	}
 	environ := slices.DeleteFunc(s.Table.StripRunVars(s.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

@@ -60,6 +60,9 @@ type Instance struct {
 	SessionID session.ID `json:"session_id,omitempty"`
 	SessionAt time.Time  `json:"session_at,omitzero"`
 	ChainID   session.ID `json:"chain_id,omitempty"`
+	// ForkOf is the session of which its first start makes a copy, until it goes on with
+	// that copy.
+	ForkOf session.ID `json:"fork_of,omitempty"`
 
 	TmuxServer  string    `json:"tmux_server,omitempty"` // its socket; "" for tmux's own default
 	TmuxSession string    `json:"tmux_session,omitempty"`
@@ -114,6 +117,15 @@ func NameFor(text string) string {
 		return "agent"
 	}
 	return name
+}
+
+// Variant is a name with something behind it, shortened where it would be too long.
+func Variant(name, suffix string) string {
+	for len(name)+len(suffix) > maxName {
+		_, n := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-n]
+	}
+	return name + suffix
 }
 
 // maxDepth bounds how deep groups are nested.

@@ -224,6 +224,24 @@ func TestBind(t *testing.T) {
 	}
 }
 
+// What a hook tells of a fork that is not its own counts for nothing: old clients give
+// the id of the conversation that is copied.
+func TestTold(t *testing.T) {
+	s := newStore(t)
+	in := &Instance{Name: "fork", Path: "/w", Agent: "claude", Desired: Running, ForkOf: "parent", SessionID: "given"}
+	if err := s.Create(in, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ told, want session.ID }{{"parent", "given"}, {"own", "own"}} {
+		if err := Bind(s.State, s.Name(in.ID)+":7", 7, 1, Now{SessionID: c.told, At: now}); err != nil {
+			t.Error(err)
+		}
+		if got := s.Session(in); got != c.want || s.Told(in) != (c.told == c.want) {
+			t.Errorf("told %s, its session is %s", c.told, got)
+		}
+	}
+}
+
 // A renamed group takes all that is in it along, also after a kill half way.
 func TestMoveGroup(t *testing.T) {
 	s := newStore(t)

@@ -327,5 +327,8 @@ func (s Store) told(in *Instance) (session.ID, bool) {
 		return "", false
 	}
 	id, err := session.ParseID(string(now.SessionID))
+	if id == in.ForkOf { // Claude Code until 2.1.213 tells its parent's id at the start of a fork
+		return "", false
+	}
 	return id, err == nil
 }

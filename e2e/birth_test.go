@@ -1,0 +1,100 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// instance is what gt-session lists of an agent.
+type instance struct {
+	Name, Status, Reason, Pane, Path string
+	SessionID                        string `json:"session_id"`
+}
+
+// agents are a world's agents in tmux.
+type agents struct {
+	*world
+	around []string // tmux, so that gt-session uses the world's own server
+}
+
+func (w *world) agents() agents {
+	w.open("keep", "sleep", "3600")
+	return agents{w, []string{fmt.Sprintf("TMUX=%s,1,0", filepath.Join(w.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")), "TMUX_PANE=%0"}}
+}
+
+// session runs gt-session in the project.
+func (a agents) session(args ...string) string {
+	a.t.Helper()
+	out, err := a.run(a.project, a.around, "gt-session", args...)
+	if err != nil {
+		a.t.Fatalf("gt-session %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// is returns what is listed of an agent.
+func (a agents) is(name string) (in instance) {
+	a.t.Helper()
+	if err := json.Unmarshal([]byte(a.session("show", name, "--json")), &in); err != nil {
+		a.t.Fatal(err)
+	}
+	return in
+}
+
+// awaits waits until an agent waits, and returns what is listed of it.
+func (a agents) awaits(name string) instance {
+	a.t.Helper()
+	a.until(name+" waits", func() bool { return a.is(name).Status == "waiting" })
+	return a.is(name)
+}
+
+// pane is the pane of an agent.
+func (a agents) pane(name string) *pane { return &pane{a.world, "gt-" + name, a.is(name).Pane} }
+
+// A fork of a running agent knows what was said to that one, under an id of its own; the
+// other goes on and does not know what was said to the fork. Restarted, the fork goes on
+// with its own conversation.
+//
+// S2-5 S2-42
+func TestSessionFork(t *testing.T) {
+	w := newWorld(t)
+	a := w.agents()
+	a.session("new", "-n", "api", "-m", "please remember MARK-ONE")
+	first := w.asked("please remember MARK-ONE")
+	before := a.awaits("api")
+	w.awaitWritten("MARK-ONE")
+	pid := a.pane("api").pid()
+
+	a.session("fork", "api", "-n", "other", "-m", "please say FORKED")
+	forked := w.asked("please say FORKED")
+	if forked.Session == first.Session || !strings.Contains(string(forked.Body), "MARK-ONE") {
+		t.Errorf("the fork of session %s is %s, and knows what was said: %v", first.Session, forked.Session, strings.Contains(string(forked.Body), "MARK-ONE"))
+	}
+	if is := a.awaits("other"); is.SessionID != forked.Session {
+		t.Errorf("the fork's session is %s, not %s", is.SessionID, forked.Session)
+	}
+	w.awaitWritten("FORKED")
+
+	// The parent is as it was.
+	if is := a.awaits("api"); is.SessionID != before.SessionID || is.Pane != before.Pane || a.pane("api").pid() != pid {
+		t.Errorf("the parent was %+v, and is %+v", before, is)
+	}
+	a.pane("api").typ("please say TWO")
+	if r := w.asked("please say TWO"); r.Session != first.Session || strings.Contains(string(r.Body), "FORKED") {
+		t.Errorf("the parent goes on with session %s, and knows what was said to the fork: %s", r.Session, r.Body)
+	}
+
+	a.session("restart", "other")
+	a.awaits("other")
+	a.pane("other").typ("please say THREE")
+	r := w.asked("please say THREE")
+	if r.Session != forked.Session || !strings.Contains(string(r.Body), "FORKED") || strings.Contains(string(r.Body), "say TWO") {
+		t.Errorf("restarted, the fork goes on with session %s: %s", r.Session, r.Body)
+	}
+}

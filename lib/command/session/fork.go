@@ -1,0 +1,66 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/state/instance"
+	"gt/lib/sys/tmux"
+)
+
+type fork struct {
+	profile
+	Parent string  `arg:"" name:"name" help:"The agent whose conversation is copied."`
+	Name   string  `short:"n" placeholder:"NAME" help:"The name of the new one (default: the other's, with -fork)."`
+	Title  string  `placeholder:"TEXT" help:"What it is for, one line."`
+	Group  *string `short:"g" placeholder:"GROUP" help:"The group that it is in (default: the other's)."`
+	begin
+}
+
+// Run makes an instance whose agent begins with a copy of another's conversation. The
+// other, and its conversation, stay as they are.
+func (c *fork) Run(env *cli.Env) error {
+	parent, store, err := c.member(env, c.Parent)
+	if err != nil {
+		return err
+	}
+	known := table(env)
+	of := parent.Now
+	if of == "" || of.Invented() || !resumable(parent) {
+		if of = parent.ForkOf; of == "" {
+			return cli.Fail(cli.No, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
+		}
+	}
+	if client := known.Of(parent.Agent); !client.CanFork() {
+		return cli.Fail(cli.No, fmt.Errorf("%s cannot go on with a copy of a conversation", client.Name),
+			fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", of))
+	}
+	in := &instance.Instance{
+		Name: cmp.Or(c.Name, instance.Variant(parent.Name, "-fork")), Title: env.Line(c.Title, 200), Path: parent.Path, Group: parent.Group,
+		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account,
+		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.Around())), ForkOf: of,
+	}
+	if err := instance.CheckName(in.Name); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	if c.Group != nil {
+		if in.Group = strings.Trim(*c.Group, "/"); in.Group != "" {
+			if err := instance.CheckGroup(in.Group); err != nil {
+				return cli.Fail(cli.Usage, err)
+			}
+		}
+	}
+	err = store.Create(in, env.Now())
+	for n := 2; c.Name == "" && errors.Is(err, instance.ErrTaken); n++ {
+		in.Name = instance.Variant(parent.Name, fmt.Sprintf("-fork-%d", n))
+		err = store.Create(in, env.Now())
+	}
+	if err != nil {
+		return told(in.Name, err)
+	}
+	return c.run(env, store, known, in.ID)
+}
