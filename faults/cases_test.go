@@ -163,6 +163,14 @@ func handed(t *testing.T, w *world) {
 	w.with(asOld...).gone(t, "", "work", handoff...)
 }
 
+// longAgo has s-old gone, and a hand-over note that was told long ago.
+func longAgo(t *testing.T, w *world) {
+	crashed(t, w)
+	w.must(t, "", "work", "gt-mail", "hook", "--new", "-s", "fix the lamp", "-m", "It flickers.")
+	text := "Subject: long ago\nX-Gt-Type: handoff\n\nAll of it.\n"
+	must(t, os.WriteFile(w.home("work").Path("mail", "cur", "1737075600.M000001R0000000a.vm:2,S"), []byte(text), 0o600))
+}
+
 // loaded is a buffer of tmux that describes the successor: true(1).
 const loaded = "gt-AAAAAAAAAAAAAAAAAAAAAAAAAA"
 
@@ -347,6 +355,7 @@ var scenarios = []scenario{
 		empty(t, w)
 		w.gone(t, start("s-old", "startup"), "work", prime...)
 	}, next: message},
+	{name: "handoff-retires", args: handoff, env: asOld, prepare: longAgo, next: message},
 	{name: "handoff-again", args: []string{"gt-handoff", "-s", "the rest", "-m", "and the lamp"}, env: asOld, prepare: handed, next: message},
 	{name: "handoff-by-person", args: handoff, prepare: empty, next: message},
 	{name: "handoff-work", args: append(slices.Clone(handoff), "NOTE"), prepare: noted, next: message},

@@ -33,6 +33,20 @@ type mutant struct {
 
 var mutants = []mutant{
 	{
+		name:  "a hand-over note that waits is removed for its age",
+		file:  "lib/state/mail/expire.go",
+		right: `return !e.has('F') && `,
+		wrong: `return `,
+		pkg:   ".", run: "TestScripts/handoff_retention",
+	},
+	{
+		name:  "notes are removed although a record that may name them cannot be read",
+		file:  "lib/command/handoff/retire.go",
+		right: `Warn: func(err error) { h.warn(err); unread = true }}.All()`,
+		wrong: `Warn: h.warn}.All()`,
+		pkg:   ".", run: "TestScripts/handoff_retention",
+	},
+	{
 		name: "an agent is told with every prompt how full its context is",
 		file: "lib/command/keepalive/life.go",
 		right: `	s.Warning = activity.Told

@@ -102,7 +102,9 @@ func (s State) Towns() ([]*Trust, error) {
 			failed = errors.Join(failed, err)
 		}
 	}
-	slices.SortFunc(all, func(a, b *Trust) int { return strings.Compare(a.Path, b.Path) })
+	// Stable, because the code of that is there for other pointers already, and each kind of
+	// sort makes the hooks larger.
+	slices.SortStableFunc(all, func(a, b *Trust) int { return strings.Compare(a.Path, b.Path) })
 	return all, failed
 }
 

@@ -77,6 +77,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 		return note, false, err
 	}
 	h.log(record, note, now)
+	h.warn(h.retire(box, now))
 	return note, true, nil
 }
 

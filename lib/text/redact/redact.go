@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -131,7 +132,9 @@ func together(some, more []span) []span {
 		return some
 	}
 	all := append(some, more...)
-	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	// Not with slices: its generic code would be compiled for this type as well, which
+	// makes the hooks larger.
+	sort.Slice(all, func(i, j int) bool { return all[i].from < all[j].from })
 	kept := all[:1]
 	for _, sp := range all[1:] {
 		if last := &kept[len(kept)-1]; sp.from < last.to {
@@ -232,8 +235,9 @@ func values(environ []string) []string {
 			all = append(all, written(v)...)
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	sort.Slice(all, func(i, j int) bool { // as in together
+		a, b := all[i], all[j]
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) < 0
 	})
 	return slices.Compact(all)
 }

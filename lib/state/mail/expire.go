@@ -1,0 +1,60 @@
+package mail
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// maxExpired is how many notes Expire opens: a hook has a few milliseconds.
+const maxExpired = 8
+
+// Expire removes hand-over notes that were delivered: seen or done, not given to
+// anybody, and arrived longer ago than age. It asks for the age only if a note could be
+// removed for it, which is minAge or more. keep returns true for a note that must stay.
+//
+// Each call looks at a few notes and begins at another place among them. Nothing is lost
+// if it is killed, or if two remove at once: each note is one file, and a note that
+// somebody gives to an agent meanwhile has another name.
+func (b Box) Expire(now time.Time, minAge time.Duration, age func() time.Duration, keep func(Note) bool) error {
+	o, err := b.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer o.Close()
+	older := func(than time.Duration) func(entry) bool {
+		return func(e entry) bool {
+			at := arrival(e.unique)
+			return !e.has('F') && (e.has('S') || e.has('T')) && !at.IsZero() && now.Sub(at) > than
+		}
+	}
+	found, err := o.scan(older(minAge), "cur")
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	old, n := older(max(age(), minAge)), 0
+	for i := range found {
+		e := found[(int(now.UnixMicro())+i)%len(found)]
+		if !old(e) {
+			continue
+		}
+		if n++; n > maxExpired {
+			break
+		}
+		note, failed := o.note(e, false)
+		if failed != nil || note.Problem != "" || note.Type != Handoff || keep(note) {
+			continue
+		}
+		if failed = o.Remove(e.file()); failed == nil && !o.own {
+			failed = atomicfile.Remove(o.home.Town.Given(note.ID))
+		}
+		if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, atomicfile.Error("remove", o.file(e.file()), failed))
+		}
+	}
+	return err
+}
