@@ -219,6 +219,11 @@ func runInPane(name string) error {
 		hook("SessionEnd", map[string]string{"reason": reason}, "gt-keepalive", "end", "--hook")
 		os.Exit(0)
 	}()
+	if os.Getenv("SCREEN") != "" {
+		turn := func(event string) { hook(event, map[string]string{}, "gt-keepalive", "touch", "--hook") }
+		leave := func() { end <- syscall.SIGINT }
+		go (&screen{path: path, hook: turn, end: leave}).run()
+	}
 	return serve(path, func(j *job) {
 		j.Dir, j.Env = dir, append(os.Environ(), own...)
 	})

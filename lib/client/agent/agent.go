@@ -70,11 +70,13 @@ type Client struct {
 	ContextCap int    `toml:"context_cap"`
 	Hooks      Hooks  `toml:"hooks"`
 
-	// What its screen shows; see ScreenState and Detect.
+	// What its screen shows; see ScreenState, Detect and Input.
 	ReadyPrompt    Patterns `toml:"ready_prompt"`
 	BusyPatterns   Patterns `toml:"busy_patterns"`
 	PromptPatterns Patterns `toml:"prompt_patterns"`
 	DetectPatterns Patterns `toml:"detect_patterns"`
+	InputBox       Patterns `toml:"input_box"`
+	EmptyInput     Patterns `toml:"empty_input"`
 
 	// Flags are the flags of the agent, nil where they are not known, and then
 	// the next run gets none of them.

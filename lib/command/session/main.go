@@ -30,6 +30,7 @@ brings back those that should run, with their flags and their conversation.
   gt-session new ~/src/api -n api -m 'Port the parser' -- --model opus
   gt-session                                what each agent does now
   gt-session attach api                     leave it with Ctrl-b d
+  gt-session send api 'Now the tests'       as if you had typed it
   gt-session restart api                    in the same pane, conversation kept
   gt-session fork api -n other              another one, with a copy of the conversation
   gt-session stop --all
@@ -40,7 +41,7 @@ A NAME is an agent's name, the beginning of its id, its pane (%3) or its title.
 
 const exitCodes = `
    0  done
-   1  no such agent, or several; an agent that did not start
+   1  no such agent, or several; an agent that did not start or take a prompt
 `
 
 // Main runs gt-session and returns its exit code.
@@ -89,6 +90,7 @@ type grammar struct {
 	Show    show    `cmd:"" help:"Show everything that is known about an agent."`
 	Peek    peek    `cmd:"" help:"Print what an agent's screen shows."`
 	Attach  attach  `cmd:"" help:"Show an agent in this terminal."`
+	Send    send    `cmd:"" help:"Give a prompt to an agent that runs."`
 	Ack     ack     `cmd:"" help:"Note that you have seen that an agent waits; it is idle then."`
 	Rename  rename  `cmd:"" help:"Give an agent another name."`
 	Move    move    `cmd:"" help:"Put an agent into a group."`
@@ -253,7 +255,7 @@ func (s several) each(env *cli.Env, do func(instance.Store, *instance.Instance) 
 func told(in string, err error) error {
 	switch {
 	case errors.Is(err, flock.ErrBusy):
-		return cli.Fail(cli.Busy, fmt.Errorf("%s is being started or stopped by another command", in), "try again")
+		return cli.Fail(cli.Busy, fmt.Errorf("another gt-session command is at %s", in), "try again")
 	case errors.Is(err, instance.ErrNone):
 		return cli.Failf(cli.No, "%s was removed", in)
 	case errors.Is(err, instance.ErrTaken):

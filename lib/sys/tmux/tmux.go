@@ -288,6 +288,14 @@ func (s Server) CapturePane(pane string) (string, error) {
 	return s.run("capture-pane", "-p", "-t", pane)
 }
 
+// CaptureStyled is CapturePane with the sequences that set the text's styles.
+func (s Server) CaptureStyled(pane string) (string, error) {
+	if !isPane(pane) {
+		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
+	}
+	return s.run("capture-pane", "-p", "-e", "-t", pane)
+}
+
 // Panes returns all panes of the server, in one call.
 func (s Server) Panes() ([]Pane, error) {
 	out, err := s.run("list-panes", "-a", "-F", paneFormat)

@@ -1,0 +1,99 @@
+package agent
+
+import "strings"
+
+// Input is what an agent's screen shows of the box that a person types into.
+type Input int
+
+const (
+	NoInput    Input = iota // there is none, or none of a look that is known
+	EmptyInput              // nothing is typed
+	Draft                   // something is typed and not submitted
+	Asks                    // the client asks the person something
+)
+
+// Input reports what a screen, captured with its styles, shows of the input box, and its
+// text from there on. What is faint there is the client's own suggestion, and what is
+// reversed is the cursor.
+func (c Client) Input(styled string) (shown Input, below string) {
+	all, plain := unstyled(styled)
+	all, plain = strings.ToLower(all), strings.ToLower(plain)
+	empty, asks := c.EmptyInput.last(plain), c.PromptPatterns.last(plain)
+	box := max(c.InputBox.last(plain), empty)
+	switch {
+	case empty >= box && empty > asks:
+		return EmptyInput, plain[empty:]
+	case box > asks:
+		return Draft, plain[box:]
+	case asks >= 0 || c.PromptPatterns.last(all) >= 0:
+		return Asks, plain
+	}
+	return NoInput, plain
+}
+
+// KnowsInput reports whether it is known how the agent's empty input box looks.
+func (c Client) KnowsInput() bool { return len(c.EmptyInput) > 0 }
+
+// unstyled returns the text of a screen without the sequences that set its styles, all of
+// it, and without what is faint or reversed.
+func unstyled(styled string) (all, plain string) {
+	var whole, normal strings.Builder
+	var faint, reversed bool
+	for styled != "" {
+		if rest, ok := strings.CutPrefix(styled, "\x1b["); ok {
+			end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' && r <= '~' })
+			if end < 0 {
+				break
+			}
+			if rest[end] == 'm' {
+				faint, reversed = style(rest[:end], faint, reversed)
+			}
+			styled = rest[end+1:]
+			continue
+		}
+		if rest, ok := strings.CutPrefix(styled, "\x1b]"); ok { // a link
+			_, after, ok := strings.Cut(rest, "\x1b\\")
+			if !ok {
+				break
+			}
+			styled = after
+			continue
+		}
+		c := styled[0]
+		styled = styled[1:]
+		if c < ' ' && c != '\n' && c != '\t' {
+			continue
+		}
+		whole.WriteByte(c)
+		if c == '\n' || !faint && !reversed {
+			normal.WriteByte(c)
+		}
+	}
+	return whole.String(), normal.String()
+}
+
+// style takes in the codes of a sequence that sets styles.
+func style(codes string, faint, reversed bool) (bool, bool) {
+	words := strings.Split(codes, ";")
+	for i := 0; i < len(words); i++ {
+		switch words[i] {
+		case "", "0":
+			faint, reversed = false, false
+		case "2":
+			faint = true
+		case "22":
+			faint = false
+		case "7":
+			reversed = true
+		case "27":
+			reversed = false
+		case "38", "48", "58": // a colour: 5;N or 2;R;G;B stands behind
+			if i+1 < len(words) && words[i+1] == "5" {
+				i += 2
+			} else {
+				i += 4
+			}
+		}
+	}
+	return faint, reversed
+}

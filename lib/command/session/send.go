@@ -1,0 +1,133 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	launch "gt/lib/launch/send"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/state/instance"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/plain"
+	"gt/lib/text/term"
+)
+
+type send struct {
+	profile
+	Name    string `arg:"" help:"The agent."`
+	Text    string `arg:"" help:"What it is told; - reads it from standard input."`
+	Command bool   `help:"The text is a command of the client's own, such as /compact."`
+}
+
+// maxText bounds what an agent is told, in bytes.
+const maxText = 1 << 20
+
+// Run gives a prompt to an agent that runs.
+func (c *send) Run(env *cli.Env) error {
+	text, err := c.text(env)
+	if err != nil {
+		return err
+	}
+	_, err = c.send(env, text)
+	return err
+}
+
+// text is what is typed.
+func (c *send) text(env *cli.Env) (string, error) {
+	text := c.Text
+	if text == "-" {
+		data, err := io.ReadAll(io.LimitReader(env.Stdin, maxText+1))
+		if err != nil {
+			return "", fmt.Errorf("cannot read the text: %w", err)
+		}
+		text = string(data)
+	}
+	if len(text) > maxText {
+		return "", cli.Fail(cli.Usage, fmt.Errorf("the text has more than %d bytes", maxText), "put it into a file, and name the file in the prompt")
+	}
+	command := ""
+	if c.Command {
+		text = strings.TrimSpace(plain.Text(text))
+	} else {
+		text, command = launch.Prompt(text)
+	}
+	switch {
+	case command != "":
+		return "", cli.Fail(cli.Usage, fmt.Errorf("%s would be a command of the client", term.Quote(command)), "--command sends it as one; with a word before it, it is text")
+	case text == "":
+		return "", cli.Failf(cli.Usage, "the text is empty")
+	case c.Command && strings.Contains(text, "\n"):
+		return "", cli.Failf(cli.Usage, "--command: the text has several lines")
+	}
+	return text, nil
+}
+
+// send types the text, submits it and prints how that is known. It returns when it began.
+func (c *send) send(env *cli.Env, text string) (time.Time, error) {
+	held, store, err := c.held(env, c.Name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer held.Release()
+	known, now := table(env), env.Now()
+	m := fleet.Look(store, known, []*instance.Instance{held.Instance}, now)[0]
+	if err := runs(m); err != nil {
+		return now, err
+	}
+	to := launch.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent), Busy: m.Status == status.Running}
+	if to.Client.Dialect != "" && !c.Command {
+		to.Heard = fleet.Heard(store, m.Instance)
+	}
+	if !to.Client.KnowsInput() && m.Status == status.Waiting && (m.Reason == status.Permission || m.Reason == status.Question) {
+		return now, refused(m, launch.ErrAsks)
+	}
+	proof, err := to.Send(text, launch.Patience)
+	if err != nil {
+		return now, refused(m, err)
+	}
+	switch proof {
+	case launch.Queued:
+		fmt.Fprintf(env.Stdout, "sent to %s, which is busy and takes it up later\n", m.Name)
+		return now, nil
+	case launch.Screen:
+		if to.Heard != nil {
+			env.Warn("no hook of %s told that it began a turn; its screen shows that the text was submitted", m.Name)
+		} else if !c.Command {
+			env.Hint("%s has no hooks that tell; its screen shows that the text was submitted", m.Name)
+		}
+	case launch.NoProof:
+		env.Warn("nothing tells whether %s took it: gt does not know how its input box looks; gt-session peek %s shows its screen", m.Name, m.Name)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "sent to %s\n", m.Name)
+	return now, err
+}
+
+// runs refuses an agent that does not run.
+func runs(m fleet.Member) error {
+	switch {
+	case m.Pane.ID != "" && m.Process.IsSet():
+		return nil
+	case m.Status == status.Unknown && m.TmuxSession != "" && m.Pane.ID == "":
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
+	}
+	return cli.Fail(cli.No, fmt.Errorf("%s does not run", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+}
+
+// refused adds codes and hints to why a text was not sent.
+func refused(m fleet.Member, err error) error {
+	peek := fmt.Sprintf("gt-session peek %s shows its screen", m.Name)
+	switch {
+	case errors.Is(err, launch.ErrAsks):
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek+fmt.Sprintf("; gt-session answer %s N answers", m.Name))
+	case errors.Is(err, launch.ErrDraft), errors.Is(err, launch.ErrNoInput):
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
+	case errors.Is(err, launch.ErrNotArrived), errors.Is(err, launch.ErrNotSubmitted):
+		return cli.Fail(cli.No, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
+	}
+	return err
+}

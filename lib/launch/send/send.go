@@ -1,0 +1,215 @@
+// Package send gives a prompt to an agent that runs in a pane of tmux, as a person does who
+// pastes it, and finds out whether the agent took it.
+//
+// What goes wrong elsewhere is that a text is typed and not submitted, is added to what a
+// person has half typed, or answers a question that the client asks meanwhile. So the
+// screen is read before and after each step, Enter is a key by itself that follows once
+// the text is seen to have arrived, and a hook of the agent's is the proof.
+package send
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"gt/lib/client/agent"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/plain"
+)
+
+// What keeps a prompt from being typed, or from being submitted.
+var (
+	ErrAsks         = errors.New("its client asks something")
+	ErrDraft        = errors.New("somebody has typed something into its input box")
+	ErrNoInput      = errors.New("its input box is not on the screen")
+	ErrNotArrived   = errors.New("the text did not appear in its input box")
+	ErrNotSubmitted = errors.New("the text was typed, but is not submitted: it stands in its input box")
+)
+
+// Proof is how it is known that a prompt was submitted.
+type Proof int
+
+const (
+	NoProof Proof = iota // it is not: nothing is known of the client's screen, and no hook told
+	Screen               // the input box is empty again
+	Queued               // the same, of an agent that was busy: it takes the prompt later
+	Hook                 // a hook of the agent's told
+)
+
+// Target is the agent that a prompt is for.
+type Target struct {
+	Server tmux.Server
+	Pane   string // its id
+	Client agent.Client
+	Busy   bool // it works
+	// Heard returns when a hook last told of a turn. It is nil where no hook tells.
+	Heard func() time.Time
+}
+
+// Limits are how long the steps take at most.
+type Limits struct {
+	Settle time.Duration // until what stands against typing counts
+	Arrive time.Duration // until the text is seen
+	Again  time.Duration // until Enter is pressed once more
+	Submit time.Duration // until it counts as not submitted, from the first Enter
+	Hook   time.Duration // how long a hook is waited for when the screen shows the proof
+}
+
+// Patience are limits for a busy machine; a prompt of a line is submitted in a fifth of a
+// second.
+var Patience = Limits{Settle: 2 * time.Second, Arrive: 10 * time.Second, Again: 2 * time.Second, Submit: 10 * time.Second, Hook: 5 * time.Second}
+
+// glance is the pause between two looks at the screen.
+const glance = 50 * time.Millisecond
+
+// Prompt returns a text as it can be typed. It has no character that a terminal or a
+// client takes for a key. A blank stands before a character that a client takes for the
+// beginning of something else than a prompt (!ls), and behind a word that it offers to
+// complete or that would make Enter a new line.
+//
+// Nothing makes text of what looks like a client's command, /compact: the clients drop
+// blanks in some of their states, such as Claude Code when it was busy. command is that
+// word.
+func Prompt(text string) (prompt, command string) {
+	text = strings.TrimSpace(plain.Text(text))
+	if text == "" {
+		return "", ""
+	}
+	if word := strings.Fields(text)[0]; word[0] == '/' && !strings.Contains(word[1:], "/") && len(word) > 1 {
+		return "", word
+	}
+	if strings.ContainsRune("/!#?@$&:%\\", rune(text[0])) {
+		text = " " + text
+	}
+	if last := text[strings.LastIndexAny(text, " \n\t")+1:]; strings.ContainsAny(last, "/!#?@$&:%\\") {
+		text += " "
+	}
+	return text, ""
+}
+
+// Send types a text, as Prompt or a client's own command has it, and submits it.
+func (t Target) Send(text string, limits Limits) (Proof, error) {
+	known := t.Client.KnowsInput()
+	before, err := t.free(known, limits.Settle)
+	if err != nil {
+		return NoProof, err
+	}
+	begin := time.Now()
+	if err := t.Server.Paste(t.Pane, text); err != nil {
+		return NoProof, err
+	}
+	if err := t.arrived(before, limits.Arrive); err != nil {
+		return NoProof, err
+	}
+	if err := t.Server.Type(t.Pane, "\r"); err != nil {
+		return NoProof, err
+	}
+	first := time.Now()
+	var last, empty time.Time // when Enter was pressed again, and since when the box is empty
+	for ; ; time.Sleep(glance) {
+		if t.Heard != nil && !t.Busy && t.Heard().After(begin) {
+			return Hook, nil
+		}
+		now := time.Now()
+		if !known {
+			if t.Heard == nil || now.Sub(first) > limits.Hook {
+				return NoProof, nil
+			}
+			continue
+		}
+		screen, err := t.Server.CaptureStyled(t.Pane)
+		if err != nil {
+			return NoProof, err
+		}
+		switch shown, _ := t.Client.Input(screen); shown {
+		case agent.Draft:
+			empty = time.Time{}
+			switch {
+			case last.IsZero() && now.Sub(first) > limits.Again:
+				if err := t.Server.Type(t.Pane, "\r"); err != nil {
+					return NoProof, err
+				}
+				last = now
+			case now.Sub(first) > limits.Submit:
+				return NoProof, ErrNotSubmitted
+			}
+			continue
+		default: // the agent may ask something at once, or clear its screen
+			if empty.IsZero() {
+				empty = now
+			}
+		}
+		switch settled := now.Sub(empty); {
+		case t.Busy && settled > 4*glance:
+			return Queued, nil
+		case t.Heard == nil && settled > 4*glance, settled > limits.Hook:
+			return Screen, nil
+		}
+	}
+}
+
+// free returns the screen of an agent that takes a prompt. What stands against that has to
+// stay for a moment: the prompt before this one may just be leaving the box.
+func (t Target) free(known bool, settle time.Duration) (string, error) {
+	for deadline := time.Now().Add(settle); ; time.Sleep(glance) {
+		screen, err := t.Server.CaptureStyled(t.Pane)
+		if err != nil {
+			return "", err
+		}
+		shown, _ := t.Client.Input(screen)
+		err = refuse(known, shown)
+		if err == nil || time.Now().After(deadline) {
+			return screen, err
+		}
+	}
+}
+
+// refuse says why nothing is typed at what an input box shows.
+func refuse(known bool, shown agent.Input) error {
+	switch {
+	case shown == agent.Asks:
+		return ErrAsks
+	case shown == agent.Draft:
+		return ErrDraft
+	case shown == agent.NoInput && known:
+		return ErrNoInput
+	}
+	return nil
+}
+
+// arrived waits until the text is in the input box: something is, and the box has come to
+// rest, for a client takes its time to show a long text.
+func (t Target) arrived(before string, within time.Duration) error {
+	known := t.Client.KnowsInput()
+	_, was := t.Client.Input(before)
+	var seen, rests time.Time // since when there is something, and the same
+	for begin := time.Now(); ; time.Sleep(glance) {
+		screen, err := t.Server.CaptureStyled(t.Pane)
+		if err != nil {
+			return err
+		}
+		shown, box := t.Client.Input(screen)
+		now := time.Now()
+		switch {
+		case shown == agent.Asks:
+			return ErrAsks
+		case known && shown == agent.Draft, !known && box != was || !known && !seen.IsZero():
+			if seen.IsZero() {
+				seen = now
+			}
+			if box != was {
+				was, rests = box, now
+			}
+			if now.Sub(rests) > 2*glance || now.Sub(seen) > rest {
+				return nil
+			}
+		case now.Sub(begin) > within && known:
+			return ErrNotArrived
+		case now.Sub(begin) > rest && !known: // it may show nothing
+			return nil
+		}
+	}
+}
+
+// rest is how long an input box may take to come to rest.
+const rest = 2 * time.Second

@@ -1,0 +1,37 @@
+package send
+
+import "testing"
+
+// A text that a client takes for keys, a command or the beginning of a word to complete is
+// typed as text; what is a command is named.
+func TestPrompt(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "",
+		" \n\t ":                      "",
+		"port it":                     "port it",
+		"  port it\n":                 "port it",
+		"one\r\ntwo\rthree":           "one\ntwo three",
+		"!ls":                         " !ls ",
+		"# title\n\ntext":             " # title\n\ntext",
+		"see @README":                 "see @README ",
+		"see @README, then":           "see @README, then",
+		"a line\\":                    "a line\\ ",
+		"/etc/passwd is it":           " /etc/passwd is it",
+		"/ is the root":               " / is the root",
+		"a\x1b[201~\x1b[31mb\x03c":    "ab\uFFFDc",
+		"\x1b]52;c;eA==\x07":          "",
+		"\u202eright\u202c":           "\uFFFDright\uFFFD",
+		"日本語":                         "日本語",
+		"-x":                          "-x",
+		"what is $HOME\nand `id` and": "what is $HOME\nand `id` and",
+	} {
+		if got, command := Prompt(text); got != want || command != "" {
+			t.Errorf("%q: %q, command %q", text, got, command)
+		}
+	}
+	for text, want := range map[string]string{"/compact": "/compact", " /model opus": "/model", "/x\ny": "/x", "\x1b[0m/clear": "/clear"} {
+		if got, command := Prompt(text); got != "" || command != want {
+			t.Errorf("%q: %q, command %q", text, got, command)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package fleet
+
+import (
+	"time"
+
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/keepalive"
+)
+
+// Heard returns a function that returns when a hook of an instance's agent last told of a
+// turn, zero where none did. It asks nobody: what it reads are two small files.
+func Heard(store instance.Store, in *instance.Instance) func() time.Time {
+	return func() time.Time {
+		id := store.Session(in)
+		if id == "" {
+			return time.Time{}
+		}
+		h, ok, err := home.OfSession(store.State, string(id))
+		if err != nil || !ok {
+			return time.Time{}
+		}
+		beat := keepalive.Read(h)
+		if beat == nil || beat.SessionID != id || beat.LastCommand == "Notification" {
+			return time.Time{}
+		}
+		return beat.Timestamp
+	}
+}

@@ -1,0 +1,216 @@
+package gt_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// screen is the terminal of a client in a pane that SCREEN=1 gives one: an input box and
+// questions as Claude Code shows them, bracketed paste, and the hooks of a turn.
+//
+//	a prompt with "work"  is worked on until $WORK/go is there, which it removes
+//	a prompt with "run"   is asked permission for, with three options
+//	a prompt with "leave" has the client end
+//
+// What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
+// in claude-N.answers. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
+// whose box a menu is open; NOHOOKS=1 has it run no hook at a prompt.
+type screen struct {
+	path    string
+	hook    func(event string)
+	told    func(prompt, answer string) // for its conversation; may be nil
+	end     func()
+	mu      sync.Mutex
+	said    []string
+	draft   string
+	queue   []string
+	busy    bool
+	asking  bool
+	swallow int
+}
+
+var questions = []string{"Yes", "Yes, and do not ask again", "No"}
+
+func (s *screen) run() error {
+	raw := exec.Command("stty", "raw", "-echo")
+	raw.Stdin = os.Stdin
+	if err := raw.Run(); err != nil {
+		return err
+	}
+	s.swallow = len(os.Getenv("SWALLOW"))
+	fmt.Print("\x1b[?2004h")
+	s.draw()
+	var pasted strings.Builder
+	pasting := false
+	seq := ""
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := os.Stdin.Read(buf)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		for _, c := range buf[:n] {
+			if c == '\x1b' || seq != "" {
+				seq += string(c)
+				switch {
+				case seq == "\x1b[200~":
+					pasting, seq = true, ""
+				case seq == "\x1b[201~":
+					s.draft += strings.ReplaceAll(pasted.String(), "\r", "\n")
+					pasting, seq = false, ""
+					pasted.Reset()
+				case len(seq) >= 6 || len(seq) > 1 && !strings.HasPrefix("\x1b[200~\x1b[201~", seq) && !strings.HasPrefix("\x1b[201~", seq):
+					seq = ""
+				}
+				continue
+			}
+			if pasting {
+				pasted.WriteByte(c)
+				continue
+			}
+			s.key(c)
+		}
+		s.mu.Unlock()
+		s.draw()
+	}
+}
+
+// key takes a key that was typed.
+func (s *screen) key(c byte) {
+	switch {
+	case s.asking:
+		if n := int(c - '0'); n >= 1 && n <= len(questions) {
+			appendTo(s.path+".answers", questions[n-1])
+			s.asking = false
+			go s.over()
+		}
+	case c == '\r' && s.draft != "":
+		if s.swallow > 0 {
+			s.swallow--
+			return
+		}
+		prompt := s.draft
+		s.draft = ""
+		if s.busy {
+			s.queue = append(s.queue, prompt)
+			return
+		}
+		s.busy = true
+		go s.turn(prompt)
+	case c == 0x15: // Ctrl-U
+		s.draft = ""
+	case c == 3: // Ctrl-C
+		go s.end()
+	case c >= ' ':
+		s.draft += string(rune(c))
+	}
+}
+
+func appendTo(path string, text string) {
+	data, _ := json.Marshal(text)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	f.Write(append(data, '\n'))
+}
+
+// turn does what it is told.
+func (s *screen) turn(prompt string) {
+	appendTo(s.path+".prompts", prompt)
+	s.mu.Lock()
+	s.said = append(s.said, "❯ "+prompt)
+	s.mu.Unlock()
+	s.draw()
+	if os.Getenv("NOHOOKS") == "" {
+		s.hook("UserPromptSubmit")
+	}
+	go_ := filepath.Join(os.Getenv("WORK"), "go")
+	switch {
+	case strings.Contains(prompt, "work"):
+		for os.Remove(go_) != nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+	case strings.Contains(prompt, "leave"):
+		s.end()
+		return
+	case strings.Contains(prompt, "run"):
+		s.mu.Lock()
+		s.asking = true
+		s.mu.Unlock()
+		s.draw()
+		return
+	}
+	s.over()
+}
+
+// over ends a turn and begins the next.
+func (s *screen) over() {
+	s.mu.Lock()
+	prompt := strings.TrimPrefix(s.said[len(s.said)-1], "❯ ")
+	answer := "ANSWER to " + prompt[strings.LastIndex(prompt, "\n")+1:]
+	s.said = append(s.said, "● "+answer)
+	s.mu.Unlock()
+	if s.told != nil {
+		s.told(prompt, answer)
+	}
+	if os.Getenv("NOHOOKS") == "" {
+		s.hook("Stop")
+	}
+	s.mu.Lock()
+	s.busy = len(s.queue) > 0
+	if s.busy {
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		go s.turn(next)
+	}
+	s.mu.Unlock()
+	s.draw()
+}
+
+// draw draws the whole screen.
+func (s *screen) draw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := append([]string{"Claude Code v0"}, s.said...)
+	rule := "\x1b[38;5;244m" + strings.Repeat("─", 60) + "\x1b[39m"
+	switch {
+	case s.asking:
+		lines = append(lines, rule, " Bash command", "   touch made", " Do you want to proceed?")
+		for i, q := range questions {
+			mark := " "
+			if i == 0 {
+				mark = "❯"
+			}
+			lines = append(lines, fmt.Sprintf(" %s %d. %s", mark, i+1, q))
+		}
+		lines = append(lines, " Esc to cancel · Tab to amend")
+	default:
+		if s.busy {
+			lines = append(lines, "✻ Puzzling…")
+		}
+		box := "❯ \x1b[7m \x1b[0m"
+		switch {
+		case strings.Count(s.draft, "\n") > 3 || len(s.draft) > 800:
+			box = fmt.Sprintf("❯ [Pasted text #1 +%d lines]", strings.Count(s.draft, "\n"))
+		case s.draft != "":
+			box = "❯ " + strings.ReplaceAll(s.draft, "\n", "\n  ") + "\x1b[7m \x1b[0m"
+		case len(s.queue) > 0:
+			box = "❯ \x1b[7mP\x1b[0;2mress up to edit queued messages\x1b[0m"
+		}
+		lines = append(lines, rule, box, rule, "  ? for shortcuts")
+	}
+	text := strings.Join(lines, "\n")
+	all := strings.Split(text, "\n")
+	all = all[max(len(all)-40, 0):]
+	fmt.Print("\x1b[H\x1b[2J" + strings.Join(slices.Clip(all), "\r\n"))
+}
