@@ -31,6 +31,7 @@ var groups = []string{
 	"lib/client",
 	"lib/live",
 	"lib/launch",
+	"lib/reconcile", // sessions brought to where their templates want them
 	"lib/catalog",
 	"lib/view",
 	"lib/upgrade",

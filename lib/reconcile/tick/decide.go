@@ -1,0 +1,466 @@
+package tick
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gt/lib/state/lifecycle"
+)
+
+// Reasons that work is marked with when its session is gone.
+const (
+	workArchived    = "session_archived"
+	workCrashDrain  = "session_crash_drain"
+	workSuspended   = "session_suspended"
+	workQuarantined = "session_quarantined"
+	workClosed      = "session_closed"
+)
+
+// Events that are logged besides the change itself.
+const (
+	EventNoMarker      = "session.repair.active_no_label"
+	EventEvicted       = "session.quarantine.evicted"
+	EventUnknownState  = "session.unknown_state"
+	EventDriftHeld     = "session.drift.held"
+	EventStaleCreating = "session.stale_creating"
+)
+
+// Of drift: at most so many sessions of a template are drained for it in so long a time.
+const (
+	driftRecreates = 3
+	driftWindow    = 10 * time.Minute
+)
+
+// firstBackoff is how long the first quarantine takes. Each one after it takes twice as
+// long, up to the template's cap.
+const firstBackoff = 30 * time.Second
+
+// Decide decides what is done. The same facts give the same plan.
+func Decide(f Facts) Plan {
+	d := &decision{Facts: f, templates: map[string]*Template{}, acted: map[string]bool{}, occupied: map[string]int{}}
+	d.plan.After = Memory{Wanted: map[string]int{}, Drifted: map[string][]time.Time{}}
+	for i := range f.Templates {
+		d.templates[f.Templates[i].Name] = &f.Templates[i]
+	}
+	d.Sessions = slices.Clone(f.Sessions)
+	slices.SortStableFunc(d.Sessions, func(a, b Seen) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	for _, s := range d.Sessions {
+		if s.State.Occupies() && s.Pool != "" {
+			d.occupied[s.Pool]++
+		}
+	}
+	for _, s := range d.Sessions {
+		d.session(s)
+	}
+	d.pools()
+	d.order()
+	for _, a := range d.plan.Actions {
+		if a.Change == lifecycle.Drain && a.Session.Reason == lifecycle.ConfigDrift {
+			name := a.Session.Template
+			d.plan.After.Drifted[name] = append(d.plan.After.Drifted[name], d.Now)
+		}
+	}
+	return d.plan
+}
+
+// A decision is one under way.
+type decision struct {
+	Facts
+	templates map[string]*Template
+	occupied  map[string]int  // by pool, before this tick: it grows by what is missing, and what is taken away makes room for the next
+	acted     map[string]bool // the sessions that have an action
+	retired   []Action        // shrinks, which are made together or not at all
+	plan      Plan
+}
+
+// act decides on a change of a session. One session changes once in a tick.
+func (d *decision) act(change lifecycle.Change, s Seen, after lifecycle.Session, why string, options ...func(*Action)) {
+	a := Action{Change: change, Session: after, Before: s.Session, Why: why}
+	for _, o := range options {
+		o(&a)
+	}
+	d.acted[s.ID] = true
+	d.plan.Actions = append(d.plan.Actions, a)
+}
+
+func (d *decision) note(s Seen, event, format string, args ...any) {
+	d.plan.Notes = append(d.plan.Notes, Note{Template: s.Template, Session: s.ID, Event: event, Text: fmt.Sprintf(format, args...)})
+}
+
+func block(reason string) func(*Action) { return func(a *Action) { a.Block = reason } }
+func event(name string) func(*Action)   { return func(a *Action) { a.Event = name } }
+func failed(s lifecycle.Session) func(*Action) {
+	return func(a *Action) { a.Failed = &s }
+}
+
+// into is the record of a session that enters a state.
+func (d *decision) into(s lifecycle.Session, state lifecycle.State, reason lifecycle.Reason) lifecycle.Session {
+	s.State, s.Reason = state, reason
+	switch state {
+	case lifecycle.Active:
+		s.ActiveAt = d.Now
+	case lifecycle.Suspended:
+		s.SuspendedAt = d.Now
+	case lifecycle.Draining:
+		s.DrainAt, s.DrainReason = d.Now, reason
+	case lifecycle.Archived:
+		s.ArchivedAt = d.Now
+	case lifecycle.Closed:
+		s.ClosedAt, s.ScrubbedAt = d.Now, d.Now
+	}
+	return s
+}
+
+// session decides what is done with a session for its own sake.
+func (d *decision) session(s Seen) {
+	row, known := repair(s)
+	if !known {
+		d.note(s, EventUnknownState, "left alone: its state '%s' is of a newer gt", s.State)
+		return
+	}
+	t := d.templates[s.Template]
+	switch row.Do {
+	case WaitForIt:
+		if s.State != lifecycle.Archived && s.State != lifecycle.Closed {
+			d.note(s, "", "left alone: nothing tells whether it runs")
+		}
+	case Unroute:
+		d.act(lifecycle.RemoveMarker, s, s.Session, fmt.Sprintf("it is %s and has a marker", s.State))
+	case End:
+		d.act(lifecycle.KillRuntime, s, s.Session, fmt.Sprintf("it is %s and runs", s.State))
+	case CompleteIt:
+		d.act(lifecycle.Complete, s, d.into(s.Session, lifecycle.Active, lifecycle.CreationComplete), "its runtime was seen alive")
+	case StartOrClose:
+		d.begin(s, t)
+	case RouteOrDrain:
+		d.route(s, t)
+	case Crashed:
+		d.crashed(s, t)
+	case SuspendIt:
+		d.suspend(s, lifecycle.CrashRecovery, "it does not run, and has no marker")
+	case WaitForDrain:
+		d.drained(s, t)
+	case ArchiveIt:
+		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.CrashDuringDrain), "it ended while it was drained", block(workCrashDrain))
+	case WakeOrNothing:
+		d.wake(s, t)
+	case RestOrClear:
+		d.rest(s, t)
+	case Judge:
+		d.judge(s, t)
+	}
+}
+
+// suspend suspends a session, for that reason or because somebody ended it.
+func (d *decision) suspend(s Seen, reason lifecycle.Reason, why string) {
+	if s.Left {
+		reason, why = lifecycle.UserRequest, "somebody ended it"
+	}
+	d.act(lifecycle.Suspend, s, d.into(s.Session, lifecycle.Suspended, reason), why, block(workSuspended))
+}
+
+// startable reports whether a session of a template may be started now, and why not.
+func (d *decision) startable(t *Template) (why string, ok bool) {
+	if t == nil {
+		return "its template is gone", false
+	}
+	if until, held := d.Held[t.Account]; held && d.Now.Before(until) {
+		return "its account is at its limit until " + until.UTC().Format(time.RFC3339), false
+	}
+	for _, name := range t.DependsOn {
+		if !slices.ContainsFunc(d.Sessions, func(s Seen) bool {
+			return s.Template == name && s.State == lifecycle.Active && s.Alive == Yes
+		}) {
+			return "it depends on " + name + ", of which none is active", false
+		}
+	}
+	return "", true
+}
+
+// begin starts the runtime of a session whose creation was cut short.
+func (d *decision) begin(s Seen, t *Template) {
+	limit := time.Minute
+	if t != nil {
+		limit = t.CreationTimeout
+	}
+	if d.Now.Sub(s.CreatingAt) > limit {
+		d.act(lifecycle.Close, s, d.into(s.Session, lifecycle.Closed, lifecycle.StaleCreating),
+			fmt.Sprintf("it did not start within %v", limit), block(workClosed), event(EventStaleCreating))
+		return
+	}
+	if why, ok := d.startable(t); !ok {
+		d.note(s, "", "not started: %s", why)
+		return
+	}
+	d.act(lifecycle.Begin, s, s.Session, "its creation was cut short")
+}
+
+// route gives back the marker to an active session of a pool that has lost it: it was
+// interrupted as it was made, if there is room for it, or else as it was retired. The
+// session itself fills no room here, or each creation that is interrupted in a pool that
+// is full now would end in a drain.
+func (d *decision) route(s Seen, t *Template) {
+	switch {
+	case t == nil || t.Pool == nil:
+		d.note(s, "", "gets no work: its template is no pool now")
+	case d.occupied[s.Pool]-1 < t.Pool.Max:
+		d.act(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker", event(EventNoMarker))
+	default:
+		d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ScaleDown), "it has no marker, and the others fill the pool", event(EventNoMarker))
+	}
+}
+
+// backoff is how long nothing is tried after so many attempts.
+func backoff(attempts int, limit time.Duration) time.Duration {
+	wait := firstBackoff
+	for range attempts {
+		if wait *= 2; wait >= limit {
+			return limit
+		}
+	}
+	return min(wait, limit)
+}
+
+// crashed decides what follows the end of a runtime that nobody asked for.
+func (d *decision) crashed(s Seen, t *Template) {
+	if t == nil {
+		d.suspend(s, lifecycle.CrashRecovery, "it ended, and its template is gone")
+		return
+	}
+	if until, held := d.Held[t.Account]; s.Left || s.Limited || held && d.Now.Before(until) {
+		d.suspend(s, lifecycle.CrashRecovery, "it ended at a limit of its account")
+		return
+	}
+	after := s.Session
+	if after.CrashSince.IsZero() || d.Now.Sub(after.CrashSince) > t.RestartWindow {
+		after.CrashSince, after.CrashCount = d.Now, 0
+	}
+	after.CrashCount++
+	after.LastCrashAt = d.Now
+	if after.CrashCount > t.MaxRestarts {
+		after.QuarantineUntil = d.Now.Add(backoff(after.QuarantineCycle, t.QuarantineCap))
+		d.act(lifecycle.Quarantine, s, d.into(after, lifecycle.Quarantined, lifecycle.CrashLoop),
+			fmt.Sprintf("it ended %d times within %v", after.CrashCount, t.RestartWindow), block(workQuarantined))
+		return
+	}
+	if why, ok := d.startable(t); !ok {
+		d.suspend(s, lifecycle.DependencyDown, "it ended, and "+why)
+		return
+	}
+	after.ActiveAt = d.Now
+	d.act(lifecycle.RestartHere, s, after, fmt.Sprintf("it ended by itself (%d of %d restarts within %v)", after.CrashCount, t.MaxRestarts, t.RestartWindow))
+}
+
+// drained archives a session that is drained when its work is done, or has had its time.
+func (d *decision) drained(s Seen, t *Template) {
+	_, pool := Defaults()
+	limit := pool.DrainTimeout
+	if t != nil && t.Pool != nil {
+		limit = t.Pool.DrainTimeout
+	}
+	switch {
+	case s.Claims == 0:
+		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done", block(workArchived))
+	case d.Now.Sub(s.DrainAt) >= limit:
+		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
+			fmt.Sprintf("its work was not done within %v", limit), block(workArchived))
+	default:
+		d.note(s, "", "draining: %d pieces of work are not done", s.Claims)
+	}
+}
+
+// wake resumes a session that no person suspended, when the reason for that is gone. How
+// many of a pool's are wanted, the pool decides.
+func (d *decision) wake(s Seen, t *Template) {
+	switch {
+	case s.Reason == lifecycle.UserRequest || s.Pool != "":
+		return
+	case s.Reason == lifecycle.IdleTimeout && s.Claims == 0:
+		return
+	}
+	d.resume(s, t)
+}
+
+// resume resumes a suspended session, and reports whether it does.
+func (d *decision) resume(s Seen, t *Template) bool {
+	why, ok := d.startable(t)
+	if !ok {
+		d.note(s, "", "not resumed: %s", why)
+		return false
+	}
+	if s.CrashCount > 0 && s.Reason == lifecycle.CrashRecovery {
+		if next := s.LastCrashAt.Add(backoff(s.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
+			d.note(s, "", "not resumed before %s: it ended, or did not start", next.UTC().Format(time.RFC3339))
+			return false
+		}
+	}
+	again := s.Session
+	again.CrashCount, again.LastCrashAt, again.Reason = again.CrashCount+1, d.Now, lifecycle.CrashRecovery
+	if again.CrashSince.IsZero() {
+		again.CrashSince = d.Now
+	}
+	d.act(lifecycle.Resume, s, d.into(s.Session, lifecycle.Active, lifecycle.Resumed), "it was suspended for "+string(s.Reason)+", which is over", failed(again))
+	return true
+}
+
+// rest leaves a quarantined session alone, takes it back or retires it.
+func (d *decision) rest(s Seen, t *Template) {
+	if t == nil {
+		return // the pools retire it
+	}
+	evict := func(why string) {
+		if s.Pool == "" {
+			d.note(s, "", "quarantined until somebody resumes or closes it: %s", why)
+			return
+		}
+		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why, block(workQuarantined), event(EventEvicted))
+	}
+	switch {
+	case s.QuarantineCycle >= t.QuarantineAttempts:
+		evict(fmt.Sprintf("it came back %d times and was never healthy for %v", s.QuarantineCycle, t.QuarantineHealthy))
+	case d.Now.Before(s.QuarantineUntil):
+		d.note(s, "", "quarantined until %s", s.QuarantineUntil.UTC().Format(time.RFC3339))
+	case s.Pool != "" && t.Pool != nil && d.occupied[s.Pool]-1 >= t.Pool.Max:
+		evict("its time is over, and the others fill the pool")
+	default:
+		why, ok := d.startable(t)
+		if !ok {
+			d.note(s, "", "stays quarantined: %s", why)
+			return
+		}
+		after := s.Session
+		after.QuarantineCycle++
+		after.CrashCount, after.CrashSince = 0, time.Time{}
+		again := s.Session
+		again.QuarantineCycle++
+		again.QuarantineUntil = d.Now.Add(backoff(again.QuarantineCycle, t.QuarantineCap))
+		d.act(lifecycle.Clear, s, d.into(after, lifecycle.Active, lifecycle.QuarantineCleared), "its quarantine is over", failed(again))
+	}
+}
+
+// judge decides on an active session that is as it should be.
+func (d *decision) judge(s Seen, t *Template) {
+	if t == nil {
+		if s.Pool == "" {
+			d.note(s, "", "its template is gone")
+		}
+		return
+	}
+	after, why := s.Session, ""
+	calm := d.Now.Sub(later(s.ActiveAt, s.LastCrashAt))
+	if s.QuarantineCycle > 0 && calm >= t.QuarantineHealthy {
+		after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}
+		why = fmt.Sprintf("it has been healthy for %v", t.QuarantineHealthy)
+	}
+	if s.CrashCount > 0 && calm > t.RestartWindow {
+		after.CrashCount, after.CrashSince = 0, time.Time{}
+		why = cmp.Or(why, fmt.Sprintf("it did not crash for %v", t.RestartWindow))
+	}
+	if s.Wanted != "" && s.Hash != s.Wanted && version(s.Hash) != version(s.Wanted) {
+		after.Hash = s.Wanted
+		why = cmp.Or(why, "its configuration is compared in another way from now on")
+	}
+	if why != "" {
+		d.act(lifecycle.Note, s, after, why)
+		return
+	}
+	if drifted(s) && s.Pool == "" {
+		d.note(s, "", "runs with another configuration than its template's (%s); restart it", differs(s))
+	}
+	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.Claims > 0 || s.Attached || s.Asks {
+		return
+	}
+	if d.Now.Sub(s.Idle) >= t.IdleTimeout {
+		d.suspend(s, lifecycle.IdleTimeout, fmt.Sprintf("it has been idle for %v", t.IdleTimeout))
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// drifted reports whether a session runs with another configuration than it would be
+// started with now.
+func drifted(s Seen) bool {
+	return s.Wanted != "" && s.Hash != "" && s.Hash != s.Wanted && version(s.Hash) == version(s.Wanted)
+}
+
+// version is the part of a hash that says how it was made.
+func version(hash string) string {
+	for i := range len(hash) {
+		if hash[i] == ':' {
+			return hash[:i]
+		}
+	}
+	return ""
+}
+
+func differs(s Seen) string {
+	if len(s.Differs) == 0 {
+		return "it is not known in what"
+	}
+	text := s.Differs[0]
+	for _, name := range s.Differs[1:] {
+		text += ", " + name
+	}
+	return text
+}
+
+// order puts what takes something away before what adds something, and bounds how much is
+// changed.
+func (d *decision) order() {
+	rank := func(a Action) int {
+		return slices.Index([]lifecycle.Change{
+			lifecycle.RemoveMarker, lifecycle.KillRuntime, lifecycle.Close, lifecycle.Quarantine, lifecycle.Archive, lifecycle.Suspend,
+			lifecycle.Drain, lifecycle.Note, lifecycle.Complete, lifecycle.RestoreMarker, lifecycle.RestartHere, lifecycle.Begin,
+			lifecycle.Resume, lifecycle.Clear, lifecycle.Reactivate, lifecycle.Create,
+		}, a.Change)
+	}
+	slices.SortStableFunc(d.plan.Actions, func(a, b Action) int { return rank(a) - rank(b) })
+	if d.MaxChanges <= 0 {
+		return
+	}
+	made, held := 0, map[string]int{}
+	d.plan.Actions = slices.DeleteFunc(d.plan.Actions, func(a Action) bool {
+		switch a.Change {
+		case lifecycle.Suspend, lifecycle.Drain, lifecycle.Begin, lifecycle.RestartHere, lifecycle.Resume, lifecycle.Clear, lifecycle.Reactivate, lifecycle.Create:
+		default:
+			return false // a repair, or the end of what was begun
+		}
+		if made++; made > d.MaxChanges {
+			held[a.Session.Template]++
+		}
+		return made > d.MaxChanges
+	})
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		d.plan.Notes = append(d.plan.Notes, Note{Template: name, Text: fmt.Sprintf("%d more changes are left for the next tick (at most %d at once)", held[name], d.MaxChanges)})
+	}
+}
+
+// Suspended is what a person's request to suspend an active session comes to.
+func Suspended(s lifecycle.Session, now time.Time) Action {
+	d := decision{Facts: Facts{Now: now}}
+	return Action{Change: lifecycle.Suspend, Before: s, Session: d.into(s, lifecycle.Suspended, lifecycle.UserRequest), Block: workSuspended, Why: "somebody asked for it"}
+}
+
+// ClosedBy is what a request to close a session comes to.
+func ClosedBy(s lifecycle.Session, reason lifecycle.Reason, now time.Time) Action {
+	d := decision{Facts: Facts{Now: now}}
+	return Action{Change: lifecycle.Close, Before: s, Session: d.into(s, lifecycle.Closed, reason), Block: workClosed, Why: "somebody asked for it"}
+}
+
+// ResumedBy is what a person's request to resume a suspended session comes to.
+func ResumedBy(s lifecycle.Session, now time.Time) Action {
+	d := decision{Facts: Facts{Now: now}}
+	after := d.into(s, lifecycle.Active, lifecycle.Resumed)
+	after.CrashCount, after.CrashSince = 0, time.Time{}
+	return Action{Change: lifecycle.Resume, Before: s, Session: after, Why: "somebody asked for it"}
+}

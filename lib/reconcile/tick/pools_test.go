@@ -1,0 +1,545 @@
+package tick
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/state/lifecycle"
+)
+
+// done fails the test with what the world found wrong.
+func (w *world) done(t *testing.T) {
+	t.Helper()
+	for _, p := range w.problems {
+		t.Error(p)
+	}
+	if t.Failed() {
+		t.Log(w)
+	}
+}
+
+// expect checks how many sessions of a template are in the states.
+func (w *world) expect(t *testing.T, template string, want map[lifecycle.State]int) {
+	t.Helper()
+	for _, s := range lifecycle.States {
+		if n := w.in(template, s.State); n != want[s.State] {
+			t.Errorf("%d %s, want %d%s", n, s.State, want[s.State], w)
+		}
+	}
+}
+
+// want makes a pool's check say so.
+func (w *world) want(n int) { w.demand["worker"] = Demand{Wanted: n} }
+
+// later moves the clock and settles.
+func (w *world) later(d time.Duration) {
+	w.now = w.now.Add(d)
+	w.settle()
+}
+
+// die ends the runtime of a session.
+func (b *being) die() { b.alive = No }
+
+// of returns the sessions of a template in a state, the oldest first.
+func (w *world) of(template string, state lifecycle.State) []*being {
+	var all []*being
+	for _, b := range w.sessions {
+		if b.Template == template && b.State == state {
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, func(a, b *being) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// 0 to 3, to 1, to 3. [S4-106, S4-107, S4-108]
+func TestAPoolThatGrowsAndShrinks(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 5)))
+	w.want(3)
+	w.tick()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Creating: 3})
+	for _, b := range w.of("worker", lifecycle.Creating) {
+		if b.routed {
+			t.Error("work comes before it runs") // [S4-29]
+		}
+	}
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3})
+	for i, b := range w.of("worker", lifecycle.Active) {
+		if !b.routed || b.Slot != i+1 || b.Reason != lifecycle.CreationComplete || b.Generation != 1 {
+			t.Errorf("%+v", b)
+		}
+	}
+	w.want(1)
+	newest := w.of("worker", lifecycle.Active)[1:]
+	for _, b := range newest {
+		b.claims = 1
+	}
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Draining: 2})
+	if newest[0].State != lifecycle.Draining || newest[1].State != lifecycle.Draining {
+		t.Error("the newest go first") // [S4-93]
+	}
+	newest[0].claims = 0
+	w.later(time.Second)
+	if newest[0].State != lifecycle.Archived || newest[0].Reason != lifecycle.DrainComplete || newest[0].alive != No { // [S4-113]
+		t.Errorf("%+v", newest[0])
+	}
+	w.later(30 * time.Second)
+	if b := newest[1]; b.State != lifecycle.Archived || b.Reason != lifecycle.DrainTimeout || !slices.Equal(b.blocked, []string{"session_archived"}) { // [S4-114, S4-49]
+		t.Errorf("%+v", b)
+	}
+	w.want(3)
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3, lifecycle.Archived: 2})
+	w.done(t)
+}
+
+// With wake_mode resume archived sessions come back, each as another generation, in the
+// pool's order; one whose configuration is another by now does not. [S4-109, S4-110]
+func TestAPoolThatTakesBack(t *testing.T) {
+	for _, order := range []string{LIFO, FIFO} {
+		w := newWorld(template("worker", pooled(0, 5, func(p *Pool) { p.ReactivateOrder = order }), func(t *Template) { t.WakeMode = Resume }))
+		w.want(3)
+		w.settle()
+		for n := 2; n >= 0; n-- {
+			w.want(n)
+			w.later(time.Minute)
+		}
+		w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Archived: 3})
+		all := w.of("worker", lifecycle.Archived) // the third was archived first
+		w.want(1)
+		w.settle()
+		back := map[string]*being{LIFO: all[0], FIFO: all[2]}[order]
+		if back.State != lifecycle.Active || back.Generation != 2 || back.Reason != lifecycle.Reactivated || !back.routed || back.Token == "token-"+back.ID {
+			t.Errorf("%s: %+v", order, back)
+		}
+		all[1].wanted = "v1:another"
+		w.want(3)
+		w.settle()
+		w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3, lifecycle.Archived: 1})
+		if all[1].State != lifecycle.Archived || len(w.sessions) != 4 {
+			t.Errorf("%s: what drifted is taken back%s", order, w)
+		}
+		w.done(t)
+	}
+}
+
+// Suspended sessions leave first, then those that the pool's order names. [S4-92, S4-93]
+func TestWhoLeavesAPool(t *testing.T) {
+	for _, c := range []struct {
+		order string
+		gone  []string
+	}{
+		{LIFO, []string{"s04", "s05"}},
+		{FIFO, []string{"s01", "s02"}},
+		{IdleFirst, []string{"s03", "s02"}},
+	} {
+		w := newWorld(template("worker", pooled(0, 6, func(p *Pool) { p.ArchiveOrder = c.order })))
+		w.want(6)
+		for range 5 {
+			w.put(inState(lifecycle.Active, "worker", true, Yes)).claims = 1
+		}
+		w.put(inState(lifecycle.Suspended, "worker", false, No))
+		w.sessions["s03"].idle = start.Add(-time.Hour)
+		w.sessions["s02"].idle = start.Add(-time.Minute)
+		w.settle()
+		w.want(3)
+		w.settle()
+		for _, id := range c.gone {
+			if w.sessions[id].State != lifecycle.Draining {
+				t.Errorf("%s: %s stays%s", c.order, id, w)
+			}
+		}
+		if s := w.sessions["s06"]; s.State != lifecycle.Archived || s.Reason != lifecycle.SuspendedScaleDown {
+			t.Errorf("%s: %+v", c.order, s)
+		}
+		w.done(t)
+	}
+}
+
+// A check that fails scales nothing, whatever it was before. [S4-84 to S4-88]
+func TestAFailedCheck(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 3)))
+	w.demand["worker"] = Demand{Err: errors.New("exit status 1")}
+	w.settle()
+	w.expect(t, "worker", nil)
+	w.want(99)
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3})
+	w.demand["worker"] = Demand{Err: errors.New("no number")}
+	w.settle()
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3})
+	w.want(-5)
+	w.templates[0].Pool.Min = 2
+	w.settle()
+	w.later(time.Minute)
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2, lifecycle.Archived: 1})
+	w.done(t)
+}
+
+// What is missing from one reading is not drained, and most of a town only with force.
+func TestAShrink(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 10)))
+	w.want(8)
+	w.settle()
+	w.want(6)
+	if w.tick() {
+		t.Error("one reading drains")
+	}
+	w.want(8)
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 8})
+	w.want(2)
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 8})
+	saved := w.templates
+	w.templates = nil
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 8})
+	w.templates = saved
+	w.force = true
+	w.settle()
+	w.later(time.Minute)
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2, lifecycle.Archived: 6})
+	w.templates = nil
+	w.settle()
+	w.later(time.Minute)
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Archived: 8})
+	w.done(t)
+}
+
+// A crash restarts in place with the marker, until there were too many; then it rests, each
+// time for longer, and is evicted in the end. [S4-33 to S4-36, S4-42 to S4-46]
+func TestACrashLoop(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.MaxRestarts = 2 }))
+	w.want(1)
+	w.settle()
+	b := w.of("worker", lifecycle.Active)[0]
+	var rests []time.Duration
+	for cycle := range 4 {
+		for crash := 1; crash <= 2; crash++ {
+			b.die()
+			b.claims = 1
+			w.tick()
+			if b.State != lifecycle.Active || b.alive != Yes || !b.routed || b.CrashCount != crash || b.claims != 1 {
+				t.Fatalf("cycle %d, crash %d: %+v", cycle, crash, b)
+			}
+			w.now = w.now.Add(time.Second)
+		}
+		b.die()
+		w.tick()
+		if b.State != lifecycle.Quarantined || b.routed || b.claims != 0 || b.blocked[len(b.blocked)-1] != "session_quarantined" { // [S4-53]
+			t.Fatalf("cycle %d: %+v", cycle, b)
+		}
+		if cycle == 3 {
+			break
+		}
+		rest := b.QuarantineUntil.Sub(w.now)
+		rests = append(rests, rest)
+		w.now = w.now.Add(rest - time.Second)
+		w.settle()
+		if b.State != lifecycle.Quarantined {
+			t.Fatal("before its time")
+		}
+		w.later(time.Second)
+		if b.State != lifecycle.Active || b.Reason != lifecycle.QuarantineCleared || b.QuarantineCycle != cycle+1 || b.CrashCount != 0 || !b.routed {
+			t.Fatalf("cycle %d: %+v", cycle, b)
+		}
+	}
+	if !slices.Equal(rests, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute}) {
+		t.Errorf("it rested for %v", rests)
+	}
+	w.settle()
+	if b.State != lifecycle.Archived || b.Reason != lifecycle.QuarantineEvicted || !slices.Contains(w.events, EventEvicted) {
+		t.Errorf("%+v %q", b, w.events)
+	}
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: 1})
+	w.done(t)
+}
+
+// Crashes that are far enough from each other are no loop.
+func TestRareCrashes(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.MaxRestarts = 1 }))
+	w.want(1)
+	w.settle()
+	b := w.of("worker", lifecycle.Active)[0]
+	for range 5 {
+		b.die()
+		w.later(61 * time.Minute)
+		if b.State != lifecycle.Active || b.CrashCount != 1 {
+			t.Fatalf("%+v", b)
+		}
+	}
+	w.done(t)
+}
+
+// A quarantined session that does not start again has had its attempt.
+func TestAQuarantineWithoutAStart(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1)))
+	b := w.put(inState(lifecycle.Quarantined, "worker", false, No))
+	w.want(1)
+	w.broken = true
+	for range 3 {
+		w.now = w.now.Add(time.Hour)
+		w.tick()
+		if b.State != lifecycle.Quarantined {
+			t.Fatalf("%+v", b)
+		}
+	}
+	w.tick()
+	if b.State != lifecycle.Archived || b.Reason != lifecycle.QuarantineEvicted {
+		t.Errorf("%+v", b)
+	}
+	w.done(t)
+}
+
+// Who is healthy for long enough begins to count anew. [S4-35, S4-47]
+func TestHealthyAgain(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.MaxRestarts = 0 }))
+	w.want(1)
+	w.settle()
+	b := w.of("worker", lifecycle.Active)[0]
+	b.die()
+	w.settle()
+	w.later(time.Minute)
+	if b.State != lifecycle.Active || b.QuarantineCycle != 1 {
+		t.Fatalf("%+v", b)
+	}
+	w.later(4 * time.Minute)
+	if b.QuarantineCycle != 1 {
+		t.Error("too early")
+	}
+	w.later(time.Minute)
+	if b.QuarantineCycle != 0 || b.State != lifecycle.Active {
+		t.Errorf("%+v", b)
+	}
+	w.templates[0].MaxRestarts = 3
+	b.die()
+	w.settle()
+	if b.CrashCount != 1 {
+		t.Fatalf("%+v", b)
+	}
+	w.later(2 * time.Hour)
+	if b.CrashCount != 0 {
+		t.Errorf("%+v", b)
+	}
+	w.done(t)
+}
+
+// Cooldown over and the pool full: archived. [S4-45]
+func TestAQuarantineInAFullPool(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 2)))
+	b := w.put(inState(lifecycle.Quarantined, "worker", false, No))
+	for range 2 {
+		w.put(inState(lifecycle.Active, "worker", true, Yes))
+	}
+	w.want(2)
+	w.later(2 * time.Minute)
+	if b.State != lifecycle.Archived {
+		t.Errorf("%+v", b)
+	}
+	w.done(t)
+}
+
+// A limit and what a person did are no crash.
+func TestWhatIsNoCrash(t *testing.T) {
+	w := newWorld(template("worker", func(t *Template) { t.Account = "a"; t.MaxRestarts = 0 }))
+	w.templates = append(w.templates, template("free", func(t *Template) { t.MaxRestarts = 0 }))
+	free := w.put(inState(lifecycle.Active, "", false, No))
+	free.Template, free.left = "free", true
+	left, limited, other := w.put(inState(lifecycle.Active, "", false, No)), w.put(inState(lifecycle.Active, "", false, No)), w.put(inState(lifecycle.Active, "", false, No))
+	left.left, limited.limited = true, true
+	w.held["a"] = start.Add(time.Hour)
+	w.settle()
+	if left.Reason != lifecycle.UserRequest || free.Reason != lifecycle.UserRequest || limited.Reason != lifecycle.CrashRecovery || other.Reason != lifecycle.CrashRecovery || other.CrashCount != 0 {
+		t.Errorf("%s", w)
+	}
+	limited.limited = false // its runtime is another by then
+	w.later(2 * time.Hour)
+	if left.State != lifecycle.Suspended || free.State != lifecycle.Suspended || limited.State != lifecycle.Active || other.State != lifecycle.Active || limited.Reason != lifecycle.Resumed {
+		t.Errorf("%s", w)
+	}
+	w.done(t)
+}
+
+// Nothing is started before what it depends on is active. [S4-143]
+func TestDependencies(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 2), func(t *Template) { t.DependsOn = []string{"database"} }), template("database", pooled(1, 1)))
+	w.want(2)
+	w.tick()
+	w.expect(t, "worker", nil)
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2})
+	db := w.of("database", lifecycle.Active)[0]
+	worker := w.of("worker", lifecycle.Active)[0]
+	db.die()
+	worker.die()
+	w.broken = true
+	w.tick()
+	if worker.State != lifecycle.Suspended || worker.Reason != lifecycle.DependencyDown {
+		t.Errorf("%+v", worker)
+	}
+	w.broken = false
+	w.settle()
+	if worker.State != lifecycle.Active || db.alive != Yes {
+		t.Errorf("%s", w)
+	}
+	w.done(t)
+}
+
+// What drifted is drained one at a time, replaced before the next one goes, and only three
+// times in ten minutes; who is looked at, or asks, stays. [S4-104, S4-105]
+func TestDrift(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 5)))
+	w.want(5)
+	w.settle()
+	old := w.of("worker", lifecycle.Active)
+	for _, b := range old {
+		b.wanted = "v1:new"
+	}
+	old[0].attached, old[1].asks = true, true
+	least := 5
+	old[4].claims = 1
+	drains := 0
+	for range 60 {
+		w.tick()
+		if old[4].State == lifecycle.Draining {
+			if n := w.occupied("worker"); n > 4 {
+				t.Fatalf("it is replaced before it is gone%s", w)
+			}
+			if drains++; drains == 3 {
+				old[4].claims = 0
+			}
+		}
+		least = min(least, w.in("worker", lifecycle.Active))
+		w.now = w.now.Add(5 * time.Second)
+	}
+	if drains < 3 {
+		t.Errorf("it drained for %d ticks", drains)
+	}
+	if least != 4 {
+		t.Errorf("at one time %d of 5 ran", least)
+	}
+	if n := w.in("worker", lifecycle.Archived); n != 3 || len(w.sessions) != 8 {
+		t.Errorf("%d replaced%s", n, w)
+	}
+	for _, b := range w.of("worker", lifecycle.Active) {
+		if b.Replaces != "" && (w.sessions[b.Replaces].DrainReason != lifecycle.ConfigDrift || !slices.Contains(old, w.sessions[b.Replaces])) {
+			t.Errorf("%+v", b)
+		}
+	}
+	old[0].attached = false
+	w.tick()
+	if old[0].State != lifecycle.Active || !slices.Contains(w.events, EventDriftHeld) {
+		t.Errorf("the fourth within ten minutes; %q", w.events)
+	}
+	w.later(10 * time.Minute)
+	if old[0].State != lifecycle.Archived || old[1].State != lifecycle.Active {
+		t.Errorf("%s", w)
+	}
+	w.done(t)
+}
+
+// Without a check a pool keeps the size that people give it, within its bounds, and one
+// that is drained for drift is replaced.
+func TestAPoolWithoutACheck(t *testing.T) {
+	w := newWorld(template("worker", pooled(1, 3)))
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1})
+	w.put(inState(lifecycle.Active, "worker", true, Yes))
+	w.settle()
+	w.later(time.Hour)
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2})
+	w.of("worker", lifecycle.Active)[0].wanted = "v1:new"
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2, lifecycle.Archived: 1})
+	w.done(t)
+}
+
+// A hash that was made in another way is no drift.
+func TestAnotherVersionOfTheHash(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1)))
+	w.want(1)
+	w.settle()
+	b := w.of("worker", lifecycle.Active)[0]
+	b.wanted = "v2:worker"
+	w.settle()
+	if b.State != lifecycle.Active || b.Hash != "v2:worker" {
+		t.Errorf("%+v", b)
+	}
+	w.done(t)
+}
+
+// A session of no pool is suspended when it has been idle, and resumed when it has work.
+func TestIdle(t *testing.T) {
+	w := newWorld(template("worker", func(t *Template) { t.IdleTimeout = time.Minute }))
+	b := w.put(inState(lifecycle.Active, "", false, Yes))
+	b.idle, b.asks = start, true
+	w.later(time.Hour)
+	if b.State != lifecycle.Active {
+		t.Error("it waits for an answer")
+	}
+	b.asks = false
+	w.settle()
+	if b.State != lifecycle.Suspended || b.Reason != lifecycle.IdleTimeout || b.alive != No {
+		t.Errorf("%+v", b)
+	}
+	b.claims, b.idle = 1, time.Time{}
+	w.settle()
+	if b.State != lifecycle.Active {
+		t.Errorf("%+v", b)
+	}
+	w.done(t)
+}
+
+// At most so many changes at once; the others come with the next tick.
+func TestMaxChanges(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 5)))
+	w.want(5)
+	f := w.facts()
+	f.MaxChanges = 2
+	plan := Decide(f)
+	if len(plan.Actions) != 2 || len(plan.Notes) != 1 || !strings.Contains(plan.Notes[0].Text, "3 more changes") {
+		t.Errorf("%+v", plan)
+	}
+}
+
+// A state of a newer gt is left alone, and its session counts. [S4-138]
+func TestAStateOfANewerVersion(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1)))
+	b := w.put(being{Session: lifecycle.Session{Template: "worker", Pool: "worker", State: "dreaming"}, alive: Yes, routed: true})
+	w.want(1)
+	w.settle()
+	if b.State != "dreaming" || !b.routed || len(w.sessions) != 1 || !slices.Contains(w.events, EventUnknownState) {
+		t.Errorf("%s", w)
+	}
+	w.done(t)
+}
+
+// A session that never starts is closed after its time, and what it was made for is tried
+// again then, not before. [S4-31, S4-32, S4-96]
+func TestACreationThatFails(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1)))
+	w.want(1)
+	w.broken = true
+	w.tick()
+	for range 12 {
+		w.tick()
+		w.now = w.now.Add(5 * time.Second)
+	}
+	if len(w.sessions) != 1 {
+		t.Errorf("made again%s", w)
+	}
+	w.now = w.now.Add(5 * time.Second)
+	w.tick()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Closed: 1})
+	w.broken = false
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Closed: 1, lifecycle.Active: 1})
+	w.done(t)
+}

@@ -1,0 +1,99 @@
+package tick
+
+import (
+	"gt/lib/state/lifecycle"
+)
+
+// Any stands for all values in a row of Repairs.
+const Any = -1
+
+// Repair is what is done with a session that is in a state, has a marker or none, has a
+// runtime or none, and was made for a pool or not. 1 is yes and 0 no; of the runtime, the
+// numbers are those of Liveness.
+type Repair struct {
+	State   lifecycle.State
+	Marker  int
+	Runtime int
+	Pool    int
+	Do      What
+	Line    string // of the mission; "" for a row that it lacks
+}
+
+// What is done with a session.
+type What string
+
+const (
+	Nothing       What = "nothing"
+	WaitForIt     What = "nothing until its runtime is known to run or not"
+	Unroute       What = "remove the marker"
+	End           What = "end the runtime"
+	CompleteIt    What = "set active; in a pool, set the marker"
+	StartOrClose  What = "start it; close it when the creation timeout has passed"
+	RouteOrDrain  What = "set the marker; drain it if the others fill the pool"
+	Crashed       What = "restart, quarantine or suspend it"
+	SuspendIt     What = "suspend it, crash_recovery"
+	WaitForDrain  What = "archive it when its work is done or its time is over"
+	ArchiveIt     What = "archive it, crash_during_drain"
+	Judge         What = "nothing but what its template asks for"
+	WakeOrNothing What = "resume it when the reason is gone"
+	RestOrClear   What = "clear, evict or leave it"
+)
+
+// Repairs is the table, in which the first row that fits counts. The marker of what must
+// not have one goes first and whatever the runtime does: that nothing gets work is safe
+// in each case. With a runtime of which nothing is known, nothing else is done.
+var Repairs = []Repair{
+	{lifecycle.Creating, 1, Any, Any, Unroute, "S4-81"},
+	{lifecycle.Creating, 0, int(Yes), 1, CompleteIt, "S4-62"},
+	{lifecycle.Creating, 0, int(Yes), 0, CompleteIt, "S4-63"},
+	{lifecycle.Creating, 0, int(No), Any, StartOrClose, "S4-64"},
+	{lifecycle.Creating, 0, int(Unknown), Any, WaitForIt, ""},
+
+	{lifecycle.Active, 1, Any, 0, Unroute, "S4-81"},
+	{lifecycle.Active, 1, int(Yes), 1, Judge, ""},
+	{lifecycle.Active, 1, int(No), 1, Crashed, "S4-33"},
+	{lifecycle.Active, 0, int(Yes), 1, RouteOrDrain, "S4-65"},
+	{lifecycle.Active, 0, int(Yes), 0, Judge, "S4-66"},
+	{lifecycle.Active, 0, int(No), 1, SuspendIt, "S4-67"},
+	{lifecycle.Active, 0, int(No), 0, Crashed, "S4-33"},
+	{lifecycle.Active, Any, int(Unknown), Any, WaitForIt, ""},
+
+	{lifecycle.Draining, 1, int(No), Any, ArchiveIt, "S4-69"}, // which removes the marker first
+	{lifecycle.Draining, 1, Any, Any, Unroute, "S4-68"},
+	{lifecycle.Draining, 0, int(Yes), Any, WaitForDrain, "S4-70"},
+	{lifecycle.Draining, 0, int(No), Any, ArchiveIt, "S4-71"},
+	{lifecycle.Draining, 0, int(Unknown), Any, WaitForIt, ""},
+
+	{lifecycle.Suspended, 1, Any, Any, Unroute, "S4-74"},
+	{lifecycle.Suspended, 0, int(Yes), Any, End, "S4-75"},
+	{lifecycle.Suspended, 0, int(No), Any, WakeOrNothing, ""},
+	{lifecycle.Suspended, 0, int(Unknown), Any, WaitForIt, ""},
+
+	{lifecycle.Quarantined, 1, int(No), Any, Unroute, "S4-76"},
+	{lifecycle.Quarantined, 1, Any, Any, Unroute, "S4-77"}, // the runtime is ended by the row below
+	{lifecycle.Quarantined, 0, int(Yes), Any, End, "S4-78"},
+	{lifecycle.Quarantined, 0, int(No), Any, RestOrClear, "S4-79"},
+	{lifecycle.Quarantined, 0, int(Unknown), Any, WaitForIt, ""},
+
+	{lifecycle.Archived, 1, Any, Any, Unroute, "S4-72"},
+	{lifecycle.Archived, 0, int(Yes), Any, End, "S4-73"},
+	{lifecycle.Archived, 0, int(No), Any, Nothing, ""},
+	{lifecycle.Archived, 0, int(Unknown), Any, WaitForIt, ""},
+
+	{lifecycle.Closed, 1, Any, Any, Unroute, ""},
+	{lifecycle.Closed, 0, int(Yes), Any, End, ""},
+	{lifecycle.Closed, 0, int(No), Any, Nothing, ""},
+	{lifecycle.Closed, 0, int(Unknown), Any, WaitForIt, ""},
+}
+
+// repair finds the row for a session; false where its state is not known.
+func repair(s Seen) (Repair, bool) {
+	fits := func(want int, is bool) bool { return want == Any || (want == 1) == is }
+	for _, row := range Repairs {
+		if row.State == s.State && fits(row.Marker, s.Routed) && fits(row.Pool, s.Pool != "") &&
+			(row.Runtime == Any || row.Runtime == int(s.Alive)) {
+			return row, true
+		}
+	}
+	return Repair{}, false
+}
