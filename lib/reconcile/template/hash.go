@@ -1,0 +1,96 @@
+package template
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Effective is how a session is started: its template, with what it has otherwise.
+type Effective struct {
+	Template
+	Prompt string // the text
+	Title  string
+	Setup  string // the text of the SetupScript
+	Town   string // the folder that relative paths are meant in
+}
+
+// HashVersion is the way in which Hash is made. Hashes of two versions are not compared.
+const HashVersion = "v1"
+
+// Fields are what makes a session act as it does, by the name of the field. How many
+// sessions there are, how they are named and described, and how the file is written is no
+// part of it.
+func (e Effective) Fields() map[string]string {
+	list := func(values []string) string {
+		var b strings.Builder
+		for _, v := range values {
+			b.WriteString(strconv.Quote(v) + " ")
+		}
+		return b.String()
+	}
+	dir := e.WorkDir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(e.Town, dir)
+	}
+	fields := map[string]string{
+		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": filepath.Clean(dir),
+		"hooks": list(slices.Sorted(slices.Values(e.Hooks))), "model": e.Model, "wake_mode": string(e.WakeMode),
+		"session_setup": list(e.SessionSetup), "session_setup_script": digest(e.Setup), "pre_start": list(e.PreStart),
+	}
+	for name, value := range e.Env {
+		fields["env."+name] = value
+	}
+	return fields
+}
+
+func digest(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// Hash is the fields in one short text: "v1:" and 16 hexadecimal digits.
+func (e Effective) Hash() string { return hash(e.Fields()) }
+
+func hash(fields map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(&b, "%s=%s\n", name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(fields[name]))
+	}
+	return HashVersion + ":" + digest(b.String())[:16]
+}
+
+// Digests are the fields' own short digests, which a session keeps beside its hash so that
+// it can be told in what it differs. They tell no value.
+func (e Effective) Digests() map[string]string {
+	digests := map[string]string{}
+	for name, value := range e.Fields() {
+		digests[name] = digest(name + "=" + value)[:8]
+	}
+	return digests
+}
+
+// Differs returns the names of the fields in which two differ, sorted.
+func Differs(before, now map[string]string) []string {
+	var names []string
+	for name, d := range before {
+		if now[name] != d {
+			names = append(names, name)
+		}
+	}
+	for name := range now {
+		if _, ok := before[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

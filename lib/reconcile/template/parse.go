@@ -1,0 +1,393 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"gt/lib/reconcile/tick"
+	"gt/lib/state/instance"
+	"gt/lib/text/duration"
+)
+
+// Problem is what is wrong with a place in a file.
+type Problem struct {
+	File string
+	Line int    // from 1; 0 where it is not known
+	Key  string // such as agent.pool.max; "" for the file
+	Err  error
+}
+
+func (p Problem) Error() string {
+	at := p.File
+	if p.Line > 0 {
+		at = fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	if p.Key != "" {
+		at += ": " + p.Key
+	}
+	return at + ": " + p.Err.Error()
+}
+
+func (p Problem) Unwrap() error { return p.Err }
+
+// Parse reads the templates of a file and returns them in its order, and all that is
+// wrong, in the order of its lines. With a problem, the templates are not to be used: what
+// a template was meant to say cannot be told.
+func Parse(file string, text []byte) ([]Template, []Problem) {
+	var content struct {
+		Agent []map[string]any `toml:"agent"`
+	}
+	if _, err := toml.Decode(string(text), &content); err != nil {
+		p := Problem{File: file, Err: errors.New(strings.TrimPrefix(err.Error(), "toml: "))}
+		if syntax := (toml.ParseError{}); errors.As(err, &syntax) {
+			p.Line, p.Err = syntax.Position.Line, errors.New(syntax.Message)
+		}
+		return nil, []Problem{p}
+	}
+	r := &reader{file: file, lines: keyLines(text)}
+	var all []Template
+	if len(content.Agent) > maxTemplates {
+		r.bad(0, "", fmt.Errorf("more than %d templates", maxTemplates))
+		return nil, r.problems
+	}
+	for i, m := range content.Agent {
+		r.block = i
+		all = append(all, r.template(m))
+	}
+	r.together(all)
+	slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Line - b.Line })
+	return all, r.problems
+}
+
+// A reader reads blocks and notes what is wrong with them.
+type reader struct {
+	file     string
+	lines    func(block int, key string) int
+	block    int
+	problems []Problem
+}
+
+func (r *reader) bad(block int, key string, err error) {
+	full := "agent"
+	if key != "" {
+		full += "." + key
+	}
+	r.problems = append(r.problems, Problem{File: r.file, Line: r.lines(block, key), Key: full, Err: err})
+}
+
+// A table is one of a block, with the keys that were not asked for yet.
+type table struct {
+	r      *reader
+	prefix string // of its keys: "" or "pool."
+	left   map[string]any
+}
+
+func (r *reader) table(m map[string]any, prefix string) table {
+	return table{r, prefix, maps.Clone(m)}
+}
+
+// take calls set with a value of a key, if it is there and of the type.
+func take[T any](t table, key, want string, set func(T) error) {
+	v, ok := t.left[key]
+	if !ok {
+		return
+	}
+	delete(t.left, key)
+	value, ok := v.(T)
+	if !ok {
+		t.r.bad(t.r.block, t.prefix+key, fmt.Errorf("%s is wanted, not %s", want, kind(v)))
+		return
+	}
+	if err := set(value); err != nil {
+		t.r.bad(t.r.block, t.prefix+key, err)
+	}
+}
+
+// kind is what a person calls a value of TOML.
+func kind(v any) string {
+	switch v.(type) {
+	case string:
+		return "a string"
+	case int64, float64:
+		return "a number"
+	case bool:
+		return "true or false"
+	case []any, []map[string]any:
+		return "an array"
+	case map[string]any:
+		return "a table"
+	}
+	return "a date"
+}
+
+func (t table) text(key string, to *string) {
+	take(t, key, "a string", func(s string) error {
+		if strings.ContainsRune(s, 0) {
+			return errors.New("it contains a NUL")
+		}
+		*to = s
+		return nil
+	})
+}
+
+func (t table) oneOf(key string, to *string, values ...string) {
+	take(t, key, "a string", func(s string) error {
+		if !slices.Contains(values, s) {
+			return fmt.Errorf("invalid value '%.80s' (try %s)", s, strings.Join(values, ", "))
+		}
+		*to = s
+		return nil
+	})
+}
+
+func (t table) number(key string, to *int, least, most int) {
+	take(t, key, "a number", func(n int64) error {
+		if n < int64(least) || n > int64(most) {
+			return fmt.Errorf("%d is not between %d and %d", n, least, most)
+		}
+		*to = int(n)
+		return nil
+	})
+}
+
+func (t table) duration(key string, to *time.Duration) {
+	take(t, key, "a duration such as \"30s\"", func(s string) error {
+		d, err := duration.Parse(s)
+		switch {
+		case err != nil:
+			return err
+		case d < 0 || d > maxDuration:
+			return fmt.Errorf("'%.40s' is not between 0 and a year", s)
+		}
+		*to = d
+		return nil
+	})
+}
+
+func (t table) texts(key string, to *[]string, check func(string) error) {
+	take(t, key, "an array of strings", func(list []any) error {
+		if len(list) > maxItems {
+			return fmt.Errorf("more than %d values", maxItems)
+		}
+		values := make([]string, 0, len(list))
+		for _, v := range list {
+			s, ok := v.(string)
+			if !ok || strings.ContainsRune(s, 0) {
+				return fmt.Errorf("an array of strings is wanted, and it holds %s", kind(v))
+			}
+			if check != nil {
+				if err := check(s); err != nil {
+					return err
+				}
+			}
+			values = append(values, s)
+		}
+		*to = values
+		return nil
+	})
+}
+
+// inTown takes a path of a file in the town.
+func (t table) inTown(key string, to *string) {
+	take(t, key, "a string", func(s string) error {
+		if !filepath.IsLocal(s) || path.Clean(s) != s || s == "." {
+			return fmt.Errorf("'%.200s' is not the path of a file in the town", s)
+		}
+		*to = s
+		return nil
+	})
+}
+
+// rest reports the keys that nobody asked for.
+func (t table) rest(known ...string) {
+	for _, key := range slices.Sorted(maps.Keys(t.left)) {
+		t.r.bad(t.r.block, t.prefix+key, fmt.Errorf("unknown key (known: %s)", strings.Join(known, ", ")))
+	}
+}
+
+// Keys of the tables, as they are named when one is not known.
+var (
+	keys = []string{"name", "provider", "command", "prompt_template", "work_dir", "env", "hooks", "pre_start", "session_setup", "session_setup_script",
+		"depends_on", "idle_timeout", "restart_window", "max_restarts_per_window", "account", "pool", "defaults"}
+	poolKeys = []string{"min", "max", "check", "routing_label", "drain_timeout", "archive_order", "reactivate_order", "max_archived",
+		"quarantine_max_attempts", "quarantine_backoff_cap", "quarantine_healthy_duration", "creation_timeout", "max_unavailable", "archived_secret_ttl"}
+	defaultsKeys = []string{"model", "wake_mode", "allow_overlay", "allow_env_override"}
+)
+
+// template reads one block.
+func (r *reader) template(m map[string]any) Template {
+	t := blank()
+	t.Line = r.lines(r.block, "")
+	a := r.table(m, "")
+	take(a, "name", "a string", func(s string) error {
+		t.Name = s
+		return instance.CheckName(s)
+	})
+	if _, ok := m["name"]; !ok {
+		r.bad(r.block, "name", errors.New("it is missing"))
+	}
+	a.text("provider", &t.Provider)
+	if t.Provider == "" {
+		r.bad(r.block, "provider", errors.New("it is missing: the agent's name, such as \"claude\""))
+	}
+	a.texts("command", &t.Command, nil)
+	a.inTown("prompt_template", &t.PromptTemplate)
+	a.text("work_dir", &t.WorkDir)
+	a.texts("hooks", &t.Hooks, nil)
+	a.texts("pre_start", &t.PreStart, nil)
+	a.texts("session_setup", &t.SessionSetup, nil)
+	a.inTown("session_setup_script", &t.SetupScript)
+	a.texts("depends_on", &t.DependsOn, nil)
+	a.duration("idle_timeout", &t.IdleTimeout)
+	a.duration("restart_window", &t.RestartWindow)
+	a.number("max_restarts_per_window", &t.MaxRestarts, 0, maxItems)
+	a.text("account", &t.Account)
+	take(a, "env", "a table", func(vars map[string]any) error {
+		t.Env = map[string]string{}
+		for _, name := range slices.Sorted(maps.Keys(vars)) {
+			value, ok := vars[name].(string)
+			switch {
+			case !ok || strings.ContainsRune(value, 0):
+				return fmt.Errorf("%.80s: a string is wanted, not %s", name, kind(vars[name]))
+			case name == "" || strings.ContainsAny(name, "=\x00"):
+				return fmt.Errorf("invalid variable '%.80s'", name)
+			}
+			t.Env[name] = value
+		}
+		return nil
+	})
+	take(a, "pool", "a table", func(m map[string]any) error {
+		r.pool(&t, r.table(m, "pool."))
+		return nil
+	})
+	take(a, "defaults", "a table", func(m map[string]any) error {
+		r.defaults(&t, r.table(m, "defaults."))
+		return nil
+	})
+	a.rest(keys...)
+	return t
+}
+
+func (r *reader) pool(t *Template, p table) {
+	_, pool := tick.Defaults()
+	t.Pool = &pool
+	given := maps.Clone(p.left)
+	p.number("min", &pool.Min, 0, maxPool)
+	p.number("max", &pool.Max, 0, maxPool)
+	if _, ok := given["max"]; !ok {
+		r.bad(r.block, "pool.max", errors.New("it is missing: how many sessions there are at most"))
+	}
+	if pool.Min > pool.Max {
+		r.bad(r.block, "pool.min", fmt.Errorf("%d is more than the max, %d", pool.Min, pool.Max))
+	}
+	p.text("check", &t.Check)
+	t.RoutingLabel = "pool:" + t.Name
+	take(p, "routing_label", "a string", func(s string) error {
+		t.RoutingLabel = s
+		return CheckLabel(s)
+	})
+	p.duration("drain_timeout", &pool.DrainTimeout)
+	p.oneOf("archive_order", &pool.ArchiveOrder, tick.LIFO, tick.FIFO, tick.IdleFirst)
+	p.oneOf("reactivate_order", &pool.ReactivateOrder, tick.LIFO, tick.FIFO)
+	p.number("max_archived", &pool.MaxArchived, 0, maxPool)
+	p.number("quarantine_max_attempts", &t.QuarantineAttempts, 0, maxItems)
+	p.duration("quarantine_backoff_cap", &t.QuarantineCap)
+	p.duration("quarantine_healthy_duration", &t.QuarantineHealthy)
+	p.duration("creation_timeout", &t.CreationTimeout)
+	p.number("max_unavailable", &pool.MaxUnavailable, 1, maxPool)
+	p.duration("archived_secret_ttl", &pool.ArchivedSecretTTL)
+	p.rest(poolKeys...)
+}
+
+func (r *reader) defaults(t *Template, d table) {
+	d.text("model", &t.Model)
+	mode := string(t.WakeMode)
+	d.oneOf("wake_mode", &mode, string(tick.Fresh), string(tick.Resume))
+	t.WakeMode = tick.WakeMode(mode)
+	d.texts("allow_overlay", &t.AllowOverlay, func(s string) error {
+		if !slices.Contains(overlays, s) {
+			return fmt.Errorf("invalid value '%.80s' (try %s)", s, strings.Join(overlays, ", "))
+		}
+		return nil
+	})
+	d.texts("allow_env_override", &t.AllowEnv, checkEnvName)
+	d.rest(defaultsKeys...)
+}
+
+// CheckLabel reports what is wrong with a label: it becomes the name of a folder.
+func CheckLabel(s string) error {
+	if s == "" || len(s) > 128 || s == "." || s == ".." || strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/\x00\n") {
+		return fmt.Errorf("invalid label '%.140s' (1 to 128 bytes, no '/', not beginning with '.')", s)
+	}
+	return nil
+}
+
+// together checks what must be true of all templates.
+func (r *reader) together(all []Template) {
+	first := map[string]int{}
+	labels := map[string]string{}
+	for i, t := range all {
+		if t.Name == "" {
+			continue
+		}
+		if at, ok := first[t.Name]; ok {
+			r.bad(i, "name", fmt.Errorf("'%s' is the name of another template, in line %d", t.Name, all[at].Line))
+			continue
+		}
+		first[t.Name] = i
+		if t.Pool != nil {
+			if other, ok := labels[t.RoutingLabel]; ok {
+				r.bad(i, "pool.routing_label", fmt.Errorf("'%s' is the label of the pool %s", t.RoutingLabel, other))
+			}
+			labels[t.RoutingLabel] = t.Name
+		}
+	}
+	for i, t := range all {
+		for _, name := range t.DependsOn {
+			if _, ok := first[name]; !ok {
+				r.bad(i, "depends_on", fmt.Errorf("there is no template '%.80s'", name))
+			}
+		}
+		if first[t.Name] == i {
+			if way := circle(all, first, t.Name); way != nil {
+				r.bad(i, "depends_on", fmt.Errorf("it depends on itself: %s", strings.Join(way, ", ")))
+			}
+		}
+	}
+}
+
+// circle returns the way from a template through what it depends on back to it, nil where
+// there is none.
+func circle(all []Template, first map[string]int, name string) []string {
+	from := map[string]string{} // by what a template was come to
+	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
+		i, ok := first[queue[0]]
+		if !ok {
+			continue
+		}
+		for _, next := range all[i].DependsOn {
+			if next == name {
+				way := []string{name}
+				for at := queue[0]; at != name; at = from[at] {
+					way = append(way, at)
+				}
+				way = append(way, name)
+				slices.Reverse(way)
+				return way
+			}
+			if _, seen := from[next]; !seen {
+				from[next] = queue[0]
+				queue = append(queue, next)
+			}
+		}
+	}
+	return nil
+}
