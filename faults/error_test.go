@@ -264,6 +264,8 @@ var mayBeSilent = []struct {
 		"a session that cannot be looked up is taken to need its checkpoint"},
 	{"", []string{"openat", "read"}, regexp.MustCompile(`/keepalive\.json$`),
 		"a sign of life that cannot be read is none, and grows old by itself"},
+	{"", []string{"openat", "read"}, regexp.MustCompile(`/sessions/[^/]*\.state$`),
+		"what a session does the next hook tells, and that it ended its record"},
 	{"", []string{"openat", "read", "newfstatat"}, regexp.MustCompile(`/mail/(.*/)?cur(/[^/]*)?$`),
 		"an earlier note that cannot be read stays hooked: at the worst it is told again"},
 }

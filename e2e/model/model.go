@@ -25,6 +25,9 @@ type Reply struct {
 	Tokens int // the input tokens that the reply claims were used; 0 for a small number
 
 	Thought string // what the model thought before; said only where the protocol has words for it
+
+	// Refuse is the HTTP status with which the request is refused, such as 429; 0 answers it.
+	Refuse int
 }
 
 // A protocol is one in which clients ask, other than Anthropic's.
@@ -161,6 +164,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		if answer != nil && req.Kind != Side { // a script is about conversations
 			reply = answer(req)
 		}
+		if reply.Refuse != 0 {
+			refuse(w, reply)
+			return
+		}
 		if reply.Text == "" && len(reply.Tools) == 0 {
 			reply.Text = req.plain()
 		}
@@ -179,6 +186,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			"error": map[string]string{"type": "not_found_error", "message": "this model server knows only messages"},
 		})
 	}
+}
+
+// refuse says why a request is not answered, in the words of Anthropic's API and of
+// OpenAI's, which both have the message there, and forbids the client to ask again.
+func refuse(w http.ResponseWriter, reply Reply) {
+	kind := "api_error"
+	if reply.Refuse == http.StatusTooManyRequests {
+		kind = "rate_limit_error"
+	}
+	w.Header().Set("X-Should-Retry", "false")
+	writeJSON(w, reply.Refuse, map[string]any{
+		"type": "error", "error": map[string]any{"type": kind, "code": reply.Refuse, "message": reply.Text},
+	})
 }
 
 // plain is the reply to a request that nobody scripted.

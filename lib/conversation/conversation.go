@@ -18,7 +18,9 @@ package conversation
 import (
 	"time"
 
+	"gt/lib/state/activity"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 )
 
 // Reader reads what one client keeps. It is safe for concurrent use.
@@ -56,6 +58,14 @@ type Registry interface {
 	// started at start where that is given. The error names the first of what
 	// could not be read.
 	Running(store string, each func(id session.ID, pid int, start, status string)) error
+}
+
+// Watcher is a Reader whose client notes what each of its sessions does now, and since
+// when.
+type Watcher interface {
+	// Doing returns what the client notes of the session that a process runs, the zero
+	// State where it notes nothing.
+	Doing(store string, id session.ID, p process.Proc) activity.State
 }
 
 // Placer is a Reader whose client names a folder in a way that cannot be read back, and

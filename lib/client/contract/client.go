@@ -49,5 +49,12 @@ type Client struct {
 	Events  []EventName
 	Implied []ImpliedEvent
 
+	// Notices, Limits and Prompting are what its notifications, the failures of a turn
+	// and its tools are called, of those that tell what a session does. Limits are the
+	// failures of an account that has used up a limit.
+	Notices   []NoticeName
+	Limits    []string
+	Prompting []Prompting
+
 	Dialect Dialect
 }

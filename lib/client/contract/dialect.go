@@ -56,6 +56,11 @@ type Dialect struct {
 	// that brought it about at one time.
 	Overlaps bool
 
+	// NotesStatus reports that the client notes in a file what each of its sessions does
+	// now (conversation.Registry), so that an answer of the person's is seen that no hook
+	// tells of.
+	NotesStatus bool
+
 	// SharedServer is the server that runs the client's sessions, nil where the
 	// client does so itself.
 	SharedServer *SharedServer

@@ -56,6 +56,10 @@ type Input struct {
 	ContextTokens int64
 	Mode          string // what the agent may do without asking, in the client's own word
 
+	Notice      string // Notification: what it is about, in the client's word
+	Failure     string // StopFailure, PostToolUseFailure: why, in the client's words
+	Interrupted bool   // PostToolUseFailure: the person stopped the tool
+
 	background, crons string // Stop: what runs and what will wake the session, as JSON
 	asked, answered   string // PostToolUse: what the tool was called with, and gave, as JSON
 
@@ -227,6 +231,21 @@ func (in Input) Shown(kind string) []string {
 // Kind is the event in Claude Code's words, which others have their own for.
 func (in Input) Kind() string { return registry.Kind(in.Event) }
 
+// Call is a digest that tells the call of a tool from any other, "" where no tool is
+// named. Of a tool that asks the person it is that of the name alone, for the client adds
+// the answer to what the tool was called with.
+func (in Input) Call() string {
+	if in.ToolName == "" {
+		return ""
+	}
+	call := in.ToolName
+	if _, ok := registry.Prompting(in.ToolName); !ok {
+		call += "\x00" + in.asked
+	}
+	sum := sha256.Sum256([]byte(call))
+	return hex.EncodeToString(sum[:8])
+}
+
 // text is where a field goes that is a text, nil for any other.
 func (in *Input) text(f contract.Field, parent *string) *string {
 	switch f {
@@ -254,6 +273,10 @@ func (in *Input) text(f contract.Field, parent *string) *string {
 		return &in.LastAnswer
 	case contract.Mode:
 		return &in.Mode
+	case contract.Notice:
+		return &in.Notice
+	case contract.Failure:
+		return &in.Failure
 	}
 	return nil
 }
@@ -269,6 +292,8 @@ func parse(data []byte) (in Input, at string) {
 		case contract.NoField:
 		case contract.ContextTokens:
 			in.ContextTokens = value.Int()
+		case contract.Interrupted:
+			in.Interrupted = value.Bool()
 		case contract.Background:
 			in.background = value.Raw
 		case contract.Crons:

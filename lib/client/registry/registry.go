@@ -157,3 +157,39 @@ func Implied(key string) string {
 	}
 	return ""
 }
+
+// Notice is what a notification that some client calls so says of a session.
+func Notice(name string) contract.NoticeKind {
+	for _, c := range clients {
+		for i := range c.Notices {
+			if c.Notices[i].Name == name {
+				return c.Notices[i].Notice
+			}
+		}
+	}
+	return contract.NoNotice
+}
+
+// IsLimit reports whether some client calls a failure so of an account that has used up
+// a limit.
+func IsLimit(failure string) bool {
+	for _, c := range clients {
+		if slices.Contains(c.Limits, failure) {
+			return true
+		}
+	}
+	return false
+}
+
+// Prompting is the tool of that name by which an agent asks the person. ok is false for
+// any other tool.
+func Prompting(tool string) (p contract.Prompting, ok bool) {
+	for _, c := range clients {
+		for i := range c.Prompting {
+			if c.Prompting[i].Tool == tool {
+				return c.Prompting[i], true
+			}
+		}
+	}
+	return contract.Prompting{}, false
+}

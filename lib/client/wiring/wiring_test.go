@@ -46,8 +46,8 @@ func TestWiringFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := claude.HandlersOf(doc)
-	if len(all) != 7 {
-		t.Errorf("%d hooks, not 7", len(all))
+	if len(all) != 12 {
+		t.Errorf("%d hooks, not 12", len(all))
 	}
 	for _, h := range all {
 		if h.Binary != h.Command || h.Args == nil || !slices.Contains(h.Args, "--hook") {

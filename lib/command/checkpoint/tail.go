@@ -69,13 +69,13 @@ const maxBeside = 200
 
 // measure leaves how full the context is for the hook of the next prompt.
 func measure(call *hook.Invocation, fold *summary.Fold, share int) error {
-	before, c := activity.Read(call.Home, call.ID), fold.Context
+	c := fold.Context
 	if c.Told {
 		share = 0
 	}
-	now := before.Measure(c.Used, fold.Window(), c.Compactions, share)
-	if now == before {
-		return nil
-	}
-	return now.Write(call.Home, call.ID)
+	return activity.Change(call.Home, call.ID, func(s *activity.State) bool {
+		before := *s
+		*s = s.Measure(c.Used, fold.Window(), c.Compactions, share)
+		return *s != before
+	})
 }

@@ -49,12 +49,6 @@ func (t *touch) Run(env *cli.Env) error {
 		LastCommand: t.Command, Timestamp: env.Now().UTC(),
 		State: keepalive.Running, SessionID: call.ID,
 	}
-	switch call.Input.Kind() {
-	case "Stop", "Notification", "StopFailure":
-		if call.Input.AgentID == "" { // else who sent it out goes on
-			sign.State = keepalive.Waiting
-		}
-	}
 	if sign.LastCommand == "" {
 		sign.LastCommand = call.Input.Kind()
 		if tool := call.Input.ToolName; tool != "" {
@@ -63,15 +57,20 @@ func (t *touch) Run(env *cli.Env) error {
 	}
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	var err error
-	if t.Hook {
+	var doing activity.State
+	if t.Hook && call.ID != "" {
 		err = call.EnsureRecord() // a session without a record lives all the same
-		if late(call) {
+		if doing = activity.Read(call.Home, call.ID); late(call, doing) {
 			return nil
 		}
+		var nerr error
+		doing, nerr = note(call, doing, sign.Timestamp)
+		err = errors.Join(err, nerr)
 	}
+	sign.State = signOf(call.Input, doing.Status)
 	err = errors.Join(err, keepalive.Touch(call.Home, sign))
-	if t.Hook && call.ID != "" && call.Input.AgentID == "" && call.Input.Kind() == "UserPromptSubmit" {
-		err = errors.Join(err, tellFill(env, call))
+	if doing.Warning == activity.Due && call.Input.AgentID == "" && call.Input.Kind() == "UserPromptSubmit" {
+		err = errors.Join(err, tellFill(env, call, doing))
 	}
 	if t.Hook && call.ID != "" {
 		hold, rerr := requested(env, call)
@@ -85,16 +84,14 @@ func (t *touch) Run(env *cli.Env) error {
 
 // tellFill tells the agent, once, how full its context is, as the end of the last turn
 // has measured it.
-func tellFill(env *cli.Env, call *hook.Invocation) error {
-	s := activity.Read(call.Home, call.ID)
-	if s.Warning != activity.Due {
-		return nil
-	}
+func tellFill(env *cli.Env, call *hook.Invocation, s activity.State) error {
 	if _, err := io.WriteString(env.Stdout, call.Dialect.Reply(call.Input.Event, s.Text())); err != nil {
 		return err
 	}
-	s.Warning = activity.Told
-	return s.Write(call.Home, call.ID)
+	return activity.Change(call.Home, call.ID, func(s *activity.State) bool {
+		s.Warning = activity.Told
+		return true
+	})
 }
 
 // requested looks for what a command of the session asks for that ran in a sandbox
@@ -175,14 +172,25 @@ func (t *touch) handOver(env *cli.Env, call *hook.Invocation, hold string) error
 	return process.Exec(call.Dir, args, environ)
 }
 
-// late reports whether the session is over already. One whose own sign says that
-// it works is not looked up, which is all but the first of its hooks.
-func late(call *hook.Invocation) bool {
-	if old := keepalive.Read(call.Home); old != nil && old.SessionID == call.ID && old.State != keepalive.Ended {
+// late reports whether the session is over already. One of which it is known that it
+// works is not looked up, which is all but the first of its hooks.
+func late(call *hook.Invocation, doing activity.State) bool {
+	if doing.Status != "" && doing.Status != activity.Ended {
 		return false
 	}
 	r, err := call.Store.Get(call.ID)
 	return err == nil && r != nil && r.Ended()
+}
+
+// signOf is what a sign of life says of an event: the agent works, or its turn is over.
+func signOf(in hook.Input, doing activity.Status) keepalive.State {
+	switch in.Kind() {
+	case "Stop", "Notification", "StopFailure", "Interrupt":
+		if in.AgentID == "" && doing != activity.NeedsInput { // else who sent it out goes on
+			return keepalive.Waiting
+		}
+	}
+	return keepalive.Running
 }
 
 type end struct {

@@ -60,12 +60,13 @@ func (s *start) noteCompacted(id session.ID) error {
 	if s.session.Source != "compact" {
 		return nil
 	}
-	a := activity.Read(s.call.Home, id)
-	if a.Tokens == 0 {
+	if activity.Read(s.call.Home, id).Tokens == 0 {
 		return nil
 	}
-	a.Tokens, a.Warning = 0, activity.None
-	return a.Write(s.call.Home, id)
+	return activity.Change(s.call.Home, id, func(a *activity.State) bool {
+		a.Tokens, a.Warning = 0, activity.None
+		return true
+	})
 }
 
 // missing tells a session what its client has dropped.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"gt/lib/state/activity"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
@@ -58,6 +59,12 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 	if h := keepalive.Read(s.Home); h != nil && h.SessionID == r.ID && h.State != keepalive.Ended {
 		h.State, h.Timestamp = keepalive.Ended, e.At.UTC()
 		err = keepalive.Touch(s.Home, *h)
+	}
+	if now := activity.Read(s.Home, r.ID); now.Status != "" && now.Status != activity.Ended {
+		err = errors.Join(err, activity.Change(s.Home, r.ID, func(a *activity.State) bool {
+			a.Status, a.Since, a.Reason, a.Source, a.Call = activity.Ended, e.At.UTC(), "", "SessionEnd", ""
+			return true
+		}))
 	}
 	if r.Outcome != session.Done || r.Reason == "clear" {
 		return err // who follows it may need what it kept

@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -10,9 +11,14 @@ import (
 	"time"
 
 	"gt/lib/client/agent"
+	"gt/lib/client/contract"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
 	"gt/lib/live"
 	"gt/lib/live/status"
+	"gt/lib/place"
 	"gt/lib/place/home"
+	"gt/lib/state/activity"
 	"gt/lib/state/instance"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
@@ -84,6 +90,7 @@ func (a *answer) pane(in *instance.Instance) (tmux.Pane, status.Presence) {
 // Look looks at instances of a store.
 func Look(store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
 	var servers Servers
+	stores := storesOf(os.Getenv)
 	members := make([]Member, len(all))
 	claimed := map[session.ID]bool{}
 	for i, in := range all { // the older ones first
@@ -92,14 +99,14 @@ func Look(store instance.Store, known *agent.Table, all []*instance.Instance, no
 			m.Now = "" // two that claim one session: the older keeps it
 		}
 		claimed[m.Now] = true
-		m.look(store, known, servers.of(in.TmuxServer), now)
+		m.look(store, known, servers.of(in.TmuxServer), stores, now)
 		members[i] = m
 	}
 	return members
 }
 
 // look finds out what an instance's agent does.
-func (m *Member) look(store instance.Store, known *agent.Table, server *answer, now time.Time) {
+func (m *Member) look(store instance.Store, known *agent.Table, server *answer, stores func(string) []string, now time.Time) {
 	if m.Now != "" {
 		// What cannot be read counts as not known.
 		m.Record, _ = session.Lookup(store.State, m.Now)
@@ -127,15 +134,57 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	}
 	if m.Record != nil {
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record))
-		// A home has one sign of life, of the session that gave the last.
-		if h, ok, _ := home.OfSession(store.State, string(m.Record.ID)); ok {
-			if beat := keepalive.Read(h); beat != nil && beat.SessionID == m.Record.ID {
-				f.Seen = append(f.Seen, status.OfHeartbeat(beat))
-			}
-		}
+		f.Seen = append(f.Seen, m.told(store.State), m.noted(stores))
 	}
 	got := status.Of(f)
 	m.Status, m.Reason, m.Since = got.Status, got.Reason, got.By.At
+}
+
+// told returns what the session's hooks told last. What they told an earlier version of
+// gt stands in the home's one sign of life, where the session gave the last.
+func (m *Member) told(state place.State) status.Observation {
+	h, ok, _ := home.OfSession(state, string(m.Record.ID)) // what cannot be read tells nothing
+	if !ok {
+		return status.Observation{}
+	}
+	if doing := activity.Read(h, m.Record.ID); doing.Status != "" {
+		return status.OfActivity(status.Hook, doing)
+	}
+	// A notification that says nothing new of the session is a sign of life all the same.
+	if beat := keepalive.Read(h); beat != nil && beat.SessionID == m.Record.ID && beat.LastCommand != "Notification" {
+		return status.OfHeartbeat(beat)
+	}
+	return status.Observation{}
+}
+
+// noted returns what the client notes of the session, in that of the person's stores
+// which has its conversation.
+func (m *Member) noted(stores func(client string) []string) status.Observation {
+	client := cmp.Or(m.Record.Agent, contract.Default)
+	watcher, ok := readers.Of(client).(conversation.Watcher)
+	if !ok || m.Record.Ended() || !m.Record.Process().IsSet() {
+		return status.Observation{}
+	}
+	for _, store := range append(slices.Clip(stores(client)), m.Account) {
+		if store != "" && strings.HasPrefix(m.Record.Transcript, store+"/") {
+			return status.OfActivity(status.Registry, watcher.Doing(store, m.Record.ID, m.Record.Process()))
+		}
+	}
+	return status.Observation{}
+}
+
+// storesOf returns the function that lists the stores of a client, which is asked once
+// for each.
+func storesOf(getenv func(string) string) func(client string) []string {
+	known := map[string][]string{}
+	return func(client string) []string {
+		stores, ok := known[client]
+		if !ok {
+			stores = readers.Of(client).Stores(getenv)
+			known[client] = stores
+		}
+		return stores
+	}
 }
 
 // runs reports whether an instance's agent is what a pane began with, or one of gt's

@@ -6,6 +6,7 @@ package status
 import (
 	"time"
 
+	"gt/lib/state/activity"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
 )
@@ -24,14 +25,14 @@ const (
 )
 
 // Reason is why an agent waits, or "" if that is unknown.
-type Reason string
+type Reason = activity.Reason
 
 const (
-	Permission Reason = "permission" // it asks for permission
-	Question   Reason = "question"   // it asks the person something else
-	Done       Reason = "done"       // its turn is over
-	Limited    Reason = "limited"    // its account has used up its limit
-	Failed     Reason = "failed"     // the model could not be reached
+	Permission = activity.Permission
+	Question   = activity.Question
+	Done       = activity.Done
+	Limited    = activity.Spent
+	Failed     = activity.Failed
 )
 
 // Source is where an observation comes from. If two observations are equally new, the
@@ -48,9 +49,19 @@ const (
 // Observation is what a source says about an agent at a time.
 type Observation struct {
 	Source Source
-	At     time.Time
-	Status Status // Running, Waiting or Stopped
+	At     time.Time // when what it says began
+	Status Status    // Running, Waiting or Stopped
 	Reason Reason
+	Event  string // of a Hook, the event that told, where that is known
+}
+
+// blocked reports whether the agent waits in the middle of a turn.
+func (o Observation) blocked() bool { return o.Reason == Permission || o.Reason == Question }
+
+// tells reports whether o says what other says, and how: both are of an agent that
+// waits, in the middle of a turn or after it.
+func (o Observation) tells(other Observation) bool {
+	return o.Status == Waiting && other.Status == Waiting && o.Reason != "" && other.Reason != "" && o.blocked() == other.blocked()
 }
 
 // Presence says whether a process or pane exists. The zero value means unknown.
@@ -94,6 +105,10 @@ const ahead = 24 * time.Hour
 
 // Of derives the status. A dead process or pane overrides all observations. Otherwise
 // the newest observation wins. An unknown presence changes nothing.
+//
+// A client's registry, and the end of a conversation, tell that a turn is over, or that
+// the person is asked, and the hooks tell how and what: where both say the same, the
+// hook's words hold, though they are a moment older.
 func Of(f Facts) Result {
 	switch {
 	case f.Pane == Dead && f.Desired:
@@ -101,7 +116,10 @@ func Of(f Facts) Result {
 	case f.Pane == Dead, f.Process == Dead:
 		return Result{Status: Stopped}
 	}
-	newest, found := f.newest()
+	newest, found := f.newest(Screen)
+	if hook, told := f.newest(Hook); told && hook.tells(newest) {
+		newest = hook
+	}
 	switch {
 	case !found && f.Process != NoAnswer && !f.Started.IsZero() && f.Now.Sub(f.Started).Abs() < starting:
 		return Result{Status: Starting}
@@ -113,11 +131,13 @@ func Of(f Facts) Result {
 	return Result{Status: newest.Status, Reason: newest.Reason, By: newest}
 }
 
-// newest returns the newest valid observation.
-func (f Facts) newest() (newest Observation, found bool) {
+// newest returns the newest valid observation of a source that is at least so great.
+func (f Facts) newest(least Source) (newest Observation, found bool) {
 	for _, o := range f.Seen {
 		age := f.Now.Sub(o.At)
 		switch {
+		case o.Source < least:
+			continue
 		case o.Status == "" || o.Status == Unknown || o.At.IsZero():
 			continue
 		case o.Source == Screen && f.Hooks:
@@ -132,6 +152,23 @@ func (f Facts) newest() (newest Observation, found bool) {
 		}
 	}
 	return newest, found
+}
+
+// OfActivity returns what a session's own hooks told last, or what its client notes of
+// it: the zero value if that is nothing.
+func OfActivity(by Source, s activity.State) Observation {
+	o := Observation{Source: by, At: s.Since, Reason: s.Reason, Event: s.Source}
+	switch s.Status {
+	case activity.Busy:
+		o.Status = Running
+	case activity.NeedsInput, activity.Idle, activity.Limited:
+		o.Status = Waiting
+	case activity.Ended:
+		o.Status = Stopped
+	default:
+		return Observation{}
+	}
+	return o
 }
 
 // OfHeartbeat returns the observation of a home's last heartbeat. A heartbeat without a

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/state/activity"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
@@ -48,6 +49,16 @@ func TestOf(t *testing.T) {
 		{"of two as new, the hook", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Limited), saw(Registry, minute, Running, "")}}, Waiting, Limited},
 		{"then the registry", Facts{Seen: []Observation{saw(Conversation, minute, Running, ""), saw(Registry, minute, Waiting, Question)}}, Waiting, Question},
 		{"then the conversation", Facts{Seen: []Observation{saw(Screen, minute, Running, ""), saw(Conversation, minute, Waiting, Failed)}}, Waiting, Failed},
+		{"it asks, and its registry says that it waits", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Question), saw(Registry, 59*time.Second, Waiting, Permission)}}, Waiting, Question},
+		{"a person saw the one before the other", Facts{Acknowledged: ago(minute), Seen: []Observation{saw(Hook, minute, Waiting, Permission), saw(Registry, 59*time.Second, Waiting, Permission)}}, Idle, Permission},
+		{"it was answered", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Permission), saw(Registry, 50*time.Second, Running, "")}}, Running, ""},
+		{"it was denied, or Esc was pressed", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Permission), saw(Registry, 50*time.Second, Waiting, Done)}}, Waiting, Done},
+		{"Esc was pressed while it worked", Facts{Seen: []Observation{saw(Hook, minute, Running, ""), saw(Registry, 50*time.Second, Waiting, Done)}}, Waiting, Done},
+		{"it reached a limit, and its registry says that the turn is over", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Limited), saw(Registry, 59*time.Second, Waiting, Done)}}, Waiting, Limited},
+		{"its turn was over, and it asks by what no hook tells", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Done), saw(Registry, time.Second, Waiting, Permission)}}, Waiting, Permission},
+		{"it works on what the person told it since", Facts{Seen: []Observation{saw(Registry, minute, Waiting, Done), saw(Hook, time.Second, Running, "")}}, Running, ""},
+		{"what a screen shows of how is no news to a hook", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Limited), saw(Conversation, time.Second, Waiting, "")}}, Waiting, ""},
+
 		{"the screen of an agent without hooks", Facts{Seen: []Observation{saw(Screen, 0, Running, "")}}, Running, ""},
 		{"the screen of an agent with hooks, however new", Facts{Hooks: true, Seen: []Observation{saw(Screen, 0, Running, ""), saw(Hook, time.Hour, Waiting, Done)}}, Waiting, Done},
 		{"that alone", Facts{Hooks: true, Seen: []Observation{saw(Screen, 0, Running, "")}}, Unknown, ""},
@@ -86,6 +97,15 @@ func TestObservations(t *testing.T) {
 		o := OfHeartbeat(&keepalive.Heartbeat{State: state, Timestamp: ago(time.Minute)})
 		if o.Status != want || o.Source != Hook || !o.At.Equal(ago(time.Minute)) {
 			t.Errorf("the sign of life %q says %+v", state, o)
+		}
+	}
+	for doing, want := range map[activity.Status]Status{
+		activity.Busy: Running, activity.NeedsInput: Waiting, activity.Idle: Waiting, activity.Limited: Waiting,
+		activity.Ended: Stopped, "": "", "dreaming": "",
+	} {
+		o := OfActivity(Hook, activity.State{Status: doing, Since: ago(time.Minute), Reason: Failed, Source: "Stop"})
+		if o.Status != want || want != "" && (o.Source != Hook || !o.At.Equal(ago(time.Minute)) || o.Reason != Failed || o.Event != "Stop") {
+			t.Errorf("a session that is %q says %+v", doing, o)
 		}
 	}
 	over := &session.Record{StartedAt: ago(time.Hour), EndedAt: ago(time.Minute)}

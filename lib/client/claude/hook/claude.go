@@ -33,10 +33,22 @@ var Client = contract.Client{
 		{Name: "background_tasks", Field: contract.Background},
 		{Name: "session_crons", Field: contract.Crons},
 		{Name: "permission_mode", Field: contract.Mode},
+		{Name: "notification_type", Field: contract.Notice},
+		{Name: "error", Field: contract.Failure},
+		{Name: "is_interrupt", Field: contract.Interrupted},
+	},
+	Notices: []contract.NoticeName{
+		{Name: "permission_prompt", Notice: contract.AsksPermission},
+		{Name: "elicitation_dialog", Notice: contract.AsksQuestion},
+		{Name: "idle_prompt", Notice: contract.WaitsForPrompt},
+	},
+	Limits: []string{"rate_limit", "billing_error"},
+	Prompting: []contract.Prompting{
+		{Tool: "AskUserQuestion", Question: true}, {Tool: "ExitPlanMode"},
 	},
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.Plain, Compaction: true, SystemMessage: true,
-		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed,
+		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed, NotesStatus: true,
 	},
 }
 
