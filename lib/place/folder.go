@@ -295,21 +295,27 @@ func (s State) Fix(id, at string) error {
 // Fixed returns the place of the session's home and the home's path; both are "" if
 // none is recorded. It fails if the record cannot be read.
 func (s State) Fixed(id string) (at, dir string, err error) {
+	k, dir, err := s.FixedKept(id)
+	return k.At, dir, err
+}
+
+// FixedKept is Fixed for who needs what else is recorded there.
+func (s State) FixedKept(id string) (k Kept, dir string, err error) {
 	link := s.Path("sessions", id)
 	target, err := os.Readlink(link)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return "", "", nil
+		return Kept{}, "", nil
 	} else if err != nil {
-		return "", "", atomicfile.Error("read", link, err)
+		return Kept{}, "", atomicfile.Error("read", link, err)
 	}
-	at = s.Path("homes", filepath.Base(target))
+	at := s.Path("homes", filepath.Base(target))
 	f, err := readFolder(at)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", nil
+		return Kept{}, "", nil
 	} else if err != nil {
-		return "", "", err
+		return Kept{}, "", err
 	}
-	return at, f.Path, nil
+	return Kept{At: at, address: f.Address, known: true}, f.Path, nil
 }
 
 // Unfix forgets the home of a session whose other data is gone.

@@ -22,7 +22,7 @@ import (
 )
 
 type list struct {
-	profile
+	everywhere
 	Status string `short:"s" placeholder:"STATUS" enum:",running,waiting,idle,starting,error,stopped,unknown" default:"" help:"Only the agents of this status: running, waiting, idle, starting, error, stopped or unknown."`
 	Group  string `short:"g" placeholder:"GROUP" help:"Only the agents of a group and of those below it."`
 	Agent  string `short:"a" placeholder:"AGENT" help:"Only this agent's: claude, codex, ..."`
@@ -46,6 +46,8 @@ type line struct {
 	ChainID     session.ID       `json:"chain_id"`
 	TmuxSession string           `json:"tmux_session"`
 	Pane        string           `json:"pane"`
+	Profile     string           `json:"profile,omitempty"`     // with -A
+	Town        string           `json:"town,omitempty"`        // its folder, with -A
 	MCPChanged  bool             `json:"mcp_changed,omitempty"` // .mcp.json names other servers than at the start
 }
 
@@ -67,50 +69,73 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	return l
 }
 
+// in says which place the instance is in.
+func (l *line) in(p site) {
+	if l.Profile = p.profile; !p.town.Personal {
+		l.Town = p.town.Root
+	}
+}
+
 // Run lists the instances.
 func (c *list) Run(env *cli.Env) error {
-	store, err := c.store(env)
-	if err != nil {
-		return err
+	all, unread := c.sites(env)
+	if all == nil || unread != nil && !c.Everywhere {
+		return unread
 	}
-	all, unread := store.All()
-	groups, err := store.Groups()
-	if err != nil {
-		return err
-	}
-	members := fleet.Look(store, table(env), all, env.Now())
-	var found []fleet.Member
-	for _, m := range members {
-		if c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
-			continue
+	at, err := look(env, all)
+	unread = errors.Join(unread, err)
+	total, several := 0, 0
+	var rows []row
+	for _, s := range at {
+		groups, err := s.store.Groups()
+		if err != nil {
+			unread = errors.Join(unread, err)
 		}
-		found = append(found, m)
+		var found []fleet.Member
+		for _, m := range s.members {
+			if c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
+				continue
+			}
+			found = append(found, m)
+		}
+		total += len(s.members)
+		if len(found) > 0 && s.name() != "" {
+			several++
+		}
+		for _, r := range flatten(groups, found) {
+			r.site = s.site
+			rows = append(rows, r)
+		}
 	}
-	rows := flatten(groups, found)
 	if c.JSON {
 		for _, r := range rows {
-			if err := env.JSON(lineOf(env, r.Member)); err != nil {
+			l := lineOf(env, r.Member)
+			if c.Everywhere {
+				l.in(r.site)
+			}
+			if err := env.JSON(l); err != nil {
 				return err
 			}
 		}
 		return unread
 	}
 	switch {
-	case len(all) == 0 && unread != nil:
+	case total == 0 && unread != nil:
 		return unread
-	case len(all) == 0:
+	case total == 0:
 		env.Hint("no agents yet; gt-session new starts one in this folder")
 		return nil
-	case len(found) == 0:
-		env.Hint("none of %d matches", len(all))
+	case len(rows) == 0:
+		env.Hint("none of %d matches", total)
 		return unread
 	}
-	return errors.Join(c.print(env, rows), unread)
+	return errors.Join(c.print(env, rows, c.Everywhere && several > 0), unread)
 }
 
 // row is an instance in its place of the tree.
 type row struct {
 	fleet.Member
+	site  site
 	depth int // below its parents
 }
 
@@ -151,7 +176,7 @@ func flatten(groups []instance.Group, all []fleet.Member) []row {
 			return
 		}
 		seen[m.ID] = true
-		rows = append(rows, row{m, depth})
+		rows = append(rows, row{Member: m, depth: depth})
 		for _, child := range children[m.ID] {
 			add(child, depth+1)
 		}
@@ -166,7 +191,7 @@ func flatten(groups []instance.Group, all []fleet.Member) []row {
 }
 
 // print prints the table.
-func (c *list) print(env *cli.Env, rows []row) error {
+func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
 	cells := [][]string{{"NAME", "STATUS", "FOR", "AGENT", "GROUP", "FOLDER"}}
 	grouped := false
@@ -188,6 +213,12 @@ func (c *list) print(env *cli.Env, rows []row) error {
 	if !grouped {
 		for i, row := range cells {
 			cells[i] = append(row[:4:4], row[5])
+		}
+	}
+	if placed {
+		cells[0] = append([]string{"PROFILE"}, cells[0]...)
+		for i, r := range rows {
+			cells[i+1] = append([]string{cmp.Or(env.Line(r.site.name(), maxCell), "-")}, cells[i+1]...)
 		}
 	}
 	return term.Table(env.Stdout, width, cells)

@@ -349,35 +349,41 @@ type restore struct {
 	DryRun bool `help:"Print what would be started, and change nothing."`
 }
 
-// Run starts every agent that should run and does not.
+// Run starts every agent that should run and does not, of all profiles and towns where
+// none is named.
 func (c *restore) Run(env *cli.Env) error {
-	store, err := c.store(env)
-	if err != nil {
-		return err
+	all, unread := everywhere{profile: c.profile, Everywhere: c.Profile == ""}.sites(env)
+	if all == nil || unread != nil && c.Profile != "" {
+		return unread
 	}
-	all, unread := store.All()
-	known := table(env)
+	at, err := look(env, all)
+	unread = errors.Join(unread, err)
 	var gone []*instance.Instance
-	for _, m := range fleet.Look(store, known, all, env.Now()) {
-		if m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
-			gone = append(gone, m.Instance)
+	starters := map[*instance.Instance]runner{}
+	where := map[*instance.Instance]string{}
+	for _, s := range at {
+		for _, m := range s.members {
+			if m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
+				gone = append(gone, m.Instance)
+				starters[m.Instance] = runner{env: env, store: s.store, table: s.table}
+				where[m.Instance] = s.in()
+			}
 		}
 	}
 	if len(gone) == 0 && unread == nil {
 		env.Hint("every agent that should run does")
 		return nil
 	}
-	r := runner{env: env, store: store, table: known}
 	return errors.Join(unread, each(env, gone, func(in *instance.Instance) (string, error) {
 		if c.DryRun {
-			return fmt.Sprintf("would start %s (%s) in %s", in.Name, in.Agent, env.Place(in.Path)), nil
+			return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.Place(in.Path)), nil
 		}
-		switch err := r.start(in.ID, false); {
+		switch err := starters[in].start(in.ID, false); {
 		case errors.Is(err, errRuns):
 			return "", nil // another command was faster
 		case err != nil:
 			return "", err
 		}
-		return "started " + in.Name, nil
+		return "started " + in.Name + where[in], nil
 	}))
 }

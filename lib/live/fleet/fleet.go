@@ -6,17 +6,19 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/contract"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/live"
 	"gt/lib/live/status"
-	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
 	"gt/lib/state/instance"
@@ -36,40 +38,50 @@ type Member struct {
 	Since   time.Time // when the status began, as far as it is known
 	Pane    tmux.Pane // that its agent runs in; zero where there is none
 	Process process.Proc
+
+	home home.Home // of the record
 }
 
-// Servers are the panes of the servers of tmux that were asked.
-type Servers struct {
-	asked map[string]*answer
-}
-
+// answer is what a server of tmux knows.
 type answer struct {
 	panes    map[string]tmux.Pane // by session and id
 	sessions map[string]tmux.Pane // the first pane of each
 	err      error
 }
 
-// of returns what a server answers, which is asked once.
-func (s *Servers) of(server string) *answer {
-	if a := s.asked[server]; a != nil {
-		return a
+// ask asks each server that instances were started in, once and all at the same
+// time. wait returns the answers.
+func ask(all []*instance.Instance) (wait func() map[string]*answer) {
+	answers := map[string]*answer{}
+	var asked []*cli.Task
+	for _, in := range all {
+		if answers[in.TmuxServer] != nil || in.TmuxSession == "" {
+			continue
+		}
+		a := new(answer)
+		answers[in.TmuxServer] = a
+		asked = append(asked, cli.Go(func() { a.ask(tmux.Server(in.TmuxServer)) }))
 	}
-	a := &answer{panes: map[string]tmux.Pane{}, sessions: map[string]tmux.Pane{}}
-	panes, err := tmux.Server(server).Panes()
+	return func() map[string]*answer {
+		for _, task := range asked {
+			task.Wait()
+		}
+		return answers
+	}
+}
+
+func (a *answer) ask(server tmux.Server) {
+	panes, err := server.Panes()
 	if a.err = err; errors.Is(err, tmux.ErrNoServer) {
 		a.err = nil // it has no panes
 	}
+	a.panes, a.sessions = map[string]tmux.Pane{}, map[string]tmux.Pane{}
 	for _, p := range panes {
 		a.panes[p.Session+"\t"+p.ID] = p
 		if _, ok := a.sessions[p.Session]; !ok {
 			a.sessions[p.Session] = p
 		}
 	}
-	if s.asked == nil {
-		s.asked = map[string]*answer{}
-	}
-	s.asked[server] = a
-	return a
 }
 
 // pane returns the pane of an instance, and whether there is one.
@@ -89,35 +101,99 @@ func (a *answer) pane(in *instance.Instance) (tmux.Pane, status.Presence) {
 
 // Look looks at instances of a store.
 func Look(store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
-	var servers Servers
-	stores := storesOf(os.Getenv)
-	members := make([]Member, len(all))
-	claimed := map[session.ID]bool{}
-	for i, in := range all { // the older ones first
-		m := Member{Instance: in, Now: store.Session(in)}
-		if m.Now != "" && claimed[m.Now] {
-			m.Now = "" // two that claim one session: the older keeps it
-		}
-		claimed[m.Now] = true
-		m.look(store, known, servers.of(in.TmuxServer), stores, now)
-		members[i] = m
+	return LookAt([]Place{{store, all, known}}, now)[0]
+}
+
+// Place is a store with its instances, and the table of agents that is good there.
+type Place struct {
+	Store     instance.Store
+	Instances []*instance.Instance
+	Table     *agent.Table
+}
+
+// LookAt looks at the instances of several stores, those of each in their order. However
+// many there are, each server of tmux is asked once.
+func LookAt(places []Place, now time.Time) [][]Member {
+	var all []*instance.Instance
+	for _, p := range places {
+		all = append(all, p.Instances...)
 	}
-	return members
+	asked := ask(all)
+	members, at := make([]Member, len(all)), make([]*Place, 0, len(all))
+	for i := range places {
+		for range places[i].Instances {
+			at = append(at, &places[i])
+		}
+	}
+	share(len(all), func(i int) { members[i].read(at[i].Store, all[i]) })
+	claimed := map[session.ID]*Member{}
+	for i := range members {
+		m := &members[i]
+		switch other := claimed[m.Now]; {
+		case m.Now == "":
+		case other == nil:
+			claimed[m.Now] = m
+		case m.CreatedAt.Before(other.CreatedAt): // of two that claim a session, the older keeps it
+			other.Now, other.Record, other.home = "", nil, home.Home{}
+			claimed[m.Now] = m
+		default:
+			m.Now, m.Record, m.home = "", nil, home.Home{}
+		}
+	}
+	servers, stores := asked(), storesOf(os.Getenv)
+	share(len(all), func(i int) { members[i].look(at[i].Store, at[i].Table, servers[all[i].TmuxServer], stores, now) })
+	looked := make([][]Member, len(places))
+	for i, p := range places {
+		looked[i], members = members[:len(p.Instances):len(p.Instances)], members[len(p.Instances):]
+	}
+	return looked
+}
+
+// share calls do for 0 to n-1, by as many goroutines as there are processors where that
+// pays.
+func share(n int, do func(i int)) {
+	const few = 64
+	workers := min(runtime.GOMAXPROCS(0), n/few+1)
+	var tasks []*cli.Task
+	for w := range workers {
+		tasks = append(tasks, cli.Go(func() {
+			for i := w; i < n; i += workers {
+				do(i)
+			}
+		}))
+	}
+	for _, task := range tasks {
+		task.Wait()
+	}
+}
+
+// read reads what is kept of an instance and of the session that its agent has.
+func (m *Member) read(store instance.Store, in *instance.Instance) {
+	m.Instance, m.Now = in, store.Session(in)
+	if m.Now == "" {
+		return
+	}
+	// What cannot be read counts as not known.
+	if h, ok, _ := home.OfSession(store.State, string(m.Now)); ok {
+		m.home = h
+		m.Record, _ = session.Store{Home: h}.Get(m.Now)
+	}
 }
 
 // look finds out what an instance's agent does.
 func (m *Member) look(store instance.Store, known *agent.Table, server *answer, stores func(string) []string, now time.Time) {
-	if m.Now != "" {
-		// What cannot be read counts as not known.
-		m.Record, _ = session.Lookup(store.State, m.Now)
-	}
 	if m.TmuxSession == "" { // it was never started
 		m.Status = status.Stopped
 		return
 	}
 	pane, presence := server.pane(m.Instance)
-	if presence == status.Alive && !runs(pane, store.Name(m.ID)) {
-		pane, presence = tmux.Pane{}, status.Dead // somebody else's, of the same name
+	var p process.Proc
+	running := status.NoAnswer
+	if presence == status.Alive {
+		p, running = run(pane)
+		if !runs(p, pane, store.Name(m.ID)) {
+			presence = status.Dead // somebody else's, of the same name
+		}
 	}
 	client := known.Of(m.Agent)
 	f := status.Facts{
@@ -125,16 +201,15 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 		Started: m.StartedAt, Pane: presence, Acknowledged: m.Acknowledged,
 	}
 	if presence == status.Alive {
-		m.Pane = pane
-		m.Process, f.Process = run(pane)
+		m.Pane, m.Process, f.Process = pane, p, running
 		if !f.Hooks { // a call of tmux for each of these
 			screen, _ := tmux.Server(m.TmuxServer).CapturePane(pane.ID) // one that is gone meanwhile shows nothing
 			f.Seen = append(f.Seen, live.Agent{Client: client, Screen: screen}.Observe(now))
 		}
 	}
-	if m.Record != nil {
+	if m.Record != nil && presence != status.Dead { // of one that is gone nothing else counts
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record))
-		f.Seen = append(f.Seen, m.told(store.State), m.noted(stores))
+		f.Seen = append(f.Seen, m.told(), m.noted(stores))
 	}
 	got := status.Of(f)
 	m.Status, m.Reason, m.Since = got.Status, got.Reason, got.By.At
@@ -142,16 +217,12 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 
 // told returns what the session's hooks told last. What they told an earlier version of
 // gt stands in the home's one sign of life, where the session gave the last.
-func (m *Member) told(state place.State) status.Observation {
-	h, ok, _ := home.OfSession(state, string(m.Record.ID)) // what cannot be read tells nothing
-	if !ok {
-		return status.Observation{}
-	}
-	if doing := activity.Read(h, m.Record.ID); doing.Status != "" {
+func (m *Member) told() status.Observation {
+	if doing := activity.Read(m.home, m.Record.ID); doing.Status != "" {
 		return status.OfActivity(status.Hook, doing)
 	}
 	// A notification that says nothing new of the session is a sign of life all the same.
-	if beat := keepalive.Read(h); beat != nil && beat.SessionID == m.Record.ID && beat.LastCommand != "Notification" {
+	if beat := keepalive.Read(m.home); beat != nil && beat.SessionID == m.Record.ID && beat.LastCommand != "Notification" {
 		return status.OfHeartbeat(beat)
 	}
 	return status.Observation{}
@@ -177,7 +248,10 @@ func (m *Member) noted(stores func(client string) []string) status.Observation {
 // for each.
 func storesOf(getenv func(string) string) func(client string) []string {
 	known := map[string][]string{}
+	var mu sync.Mutex
 	return func(client string) []string {
+		mu.Lock()
+		defer mu.Unlock()
 		stores, ok := known[client]
 		if !ok {
 			stores = readers.Of(client).Stores(getenv)
@@ -187,32 +261,35 @@ func storesOf(getenv func(string) string) func(client string) []string {
 	}
 }
 
-// runs reports whether an instance's agent is what a pane began with, or one of gt's
-// programs that is about to become it. What cannot be looked at counts as that.
-func runs(pane tmux.Pane, name string) bool {
-	p, err := process.Find(pane.PID)
-	if pane.Dead || err != nil || strings.HasPrefix(process.Name(pane.PID), "gt-") {
+// runs reports whether an instance's agent is what a pane began with, the process p, or
+// one of gt's programs that is about to become it. What cannot be looked at counts as that.
+func runs(p process.Proc, pane tmux.Pane, name string) bool {
+	if !p.IsSet() {
 		return true
 	}
-	environ, err := p.Environ()
-	// A program that writes its title over its environment leaves no PATH.
-	if err != nil || !slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
-		return true
+	own := func() bool {
+		environ, err := p.Environ()
+		// A program that writes its title over its environment leaves no PATH.
+		if err != nil || !slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
+			return true
+		}
+		return slices.ContainsFunc(environ, func(kv string) bool {
+			value, ok := strings.CutPrefix(kv, instance.Variable+"=")
+			value, _, _ = strings.Cut(value, ":")
+			return ok && value == name
+		})
 	}
-	return slices.ContainsFunc(environ, func(kv string) bool {
-		value, ok := strings.CutPrefix(kv, instance.Variable+"=")
-		value, _, _ = strings.Cut(value, ":")
-		return ok && value == name
-	})
+	// It can become the agent between the first two looks.
+	return own() || strings.HasPrefix(process.Name(pane.PID), "gt-") || own()
 }
 
 // run returns the process of a pane's agent, and whether it runs.
 func run(pane tmux.Pane) (process.Proc, status.Presence) {
-	p, err := process.Find(pane.PID)
-	switch {
-	case pane.Dead, errors.Is(err, os.ErrNotExist):
+	if pane.Dead {
 		return process.Proc{}, status.Dead
-	case err != nil:
+	}
+	p, err := process.Find(pane.PID)
+	if err != nil { // also for a moment of its exec; where it is gone, tmux knows it next time
 		return process.Proc{}, status.NoAnswer
 	}
 	return p, status.Alive

@@ -52,6 +52,7 @@ func (h Home) in(at string) Home {
 	switch {
 	case h.Problem != nil:
 		h.kept = place.Kept{At: place.Nowhere.Path("home")}
+	case at != "" && h.kept.At == at: // it was read with the folder
 	case at != "" && h.unnamed:
 		h.kept = state.KeptAt(at)
 	case at != "":
@@ -168,12 +169,12 @@ func Fixed(state place.State, getenv func(string) string, at, dir, cwd, own stri
 // OfSession returns the home that is recorded for a session. ok is false if there is
 // none, or, with an error, if the record cannot be read or used.
 func OfSession(state place.State, id string) (h Home, ok bool, err error) {
-	at, dir, err := state.Fixed(id)
-	if at == "" {
+	kept, dir, err := state.FixedKept(id)
+	if kept.At == "" {
 		return Home{}, false, err
 	}
 	t := town.Town{Root: string(state), State: state, Personal: true}
-	h = Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true}.in(at)
+	h = Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true, kept: kept}.in(kept.At)
 	return h, h.Problem == nil, h.Problem
 }
 

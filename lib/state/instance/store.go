@@ -36,6 +36,24 @@ func Personal(state place.State, profile string) Store {
 	return Store{State: state, Dir: filepath.Join("profiles", profile, folder)}
 }
 
+// Profiles returns the names of the profiles, sorted.
+func Profiles(state place.State) ([]string, error) {
+	entries, err := atomicfile.ReadDir(state.Path("profiles"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", state.Path("profiles"), err)
+	}
+	var names []string
+	for _, e := range entries {
+		if CheckName(e.Name()) == nil && e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // OfTown is the store of a trusted town.
 func OfTown(state place.State, root string) Store {
 	dir, err := filepath.Rel(string(state), state.Town(root))
@@ -89,10 +107,16 @@ func (s Store) Get(id ID) (*Instance, error) {
 	if _, err := session.ParseID(string(id)); err != nil {
 		return nil, ErrNone
 	}
-	data, err := s.file(id).Read()
+	var in *Instance
+	f := s.file(id)
+	f.Valid = func(data []byte) (err error) {
+		in, err = parse(id, data)
+		return err
+	}
+	_, err := f.Read()
 	switch {
 	case err == nil:
-		return parse(id, data)
+		return in, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNone
 	case !atomicfile.Unread(err):

@@ -110,9 +110,19 @@ func namespaceOf(pid string) (string, error) {
 	return strings.Trim(name, "pid:[]"), err
 }
 
+// running is what the kernel calls the boot that runs.
+var running struct {
+	once sync.Once
+	id   string
+	err  error
+}
+
 func bootID() (string, error) {
-	data, err := atomicfile.Read("/proc/sys/kernel/random/boot_id", maxProc)
-	return strings.TrimSpace(string(data)), err
+	running.once.Do(func() {
+		data, err := atomicfile.Read("/proc/sys/kernel/random/boot_id", maxProc)
+		running.id, running.err = strings.TrimSpace(string(data)), err
+	})
+	return running.id, running.err
 }
 
 // Args returns the arguments that a process was started with.

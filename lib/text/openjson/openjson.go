@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -29,12 +30,24 @@ func Unmarshal(data []byte, v any) (Unknown, error) {
 	if err := json.Unmarshal(data, v); err != nil {
 		return nil, err
 	}
+	return unknown(data, namesOf(reflect.TypeOf(v).Elem()))
+}
+
+// structs are the names of the fields of the structs that were read, by type.
+var structs sync.Map
+
+// namesOf returns the names that a struct's fields have in JSON.
+func namesOf(t reflect.Type) []string {
+	if known, ok := structs.Load(t); ok {
+		return known.([]string)
+	}
 	var names []string
-	for f := range reflect.TypeOf(v).Elem().Fields() {
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		names = append(names, name)
 	}
-	return unknown(data, names)
+	structs.Store(t, names)
+	return names
 }
 
 // unknown returns the fields of an object, which is valid, that have none of the names.

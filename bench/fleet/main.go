@@ -1,0 +1,238 @@
+// Fleet measures what gt-session costs with ten and with ten thousand agents: its list,
+// as a table and as JSON, beside a floor, beside the one question that it asks tmux, and
+// beside agent-deck where that is given.
+//
+//	go run ./bench/fleet [-rounds 30] [-run REGEXP] [-dir FOLDER] [-panes 500]
+//		[-deck PROGRAM] [-under PROGRAM]
+//
+// The floor is a Go program that prints one line. In each round the floor, a bare tmux
+// list-panes -a and every row run once. A row's figure is formed within the round, the
+// call of tmux taken off: (row - tmux) / floor. So a slow machine makes no row slow, and
+// a machine that is busy for a while is so for all.
+//
+// To be over budget is no failure. The exit code is 1 when a list is wrong, or when it
+// started another program than tmux, or tmux more than once.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 30, "how often each command is run")
+	only := flag.String("run", "", "only the rows whose names match this regular expression")
+	dir := flag.String("dir", "/tmp", "where the temporary folder is made") // TMPDIR may be too long for a socket
+	panes := flag.Int("panes", 500, "at most so many panes of tmux run; half of the agents have one")
+	deck := flag.String("deck", "", "agent-deck, built from its source, to be measured as well")
+	under := flag.String("under", "", "run each row once below this program, as 'strace -f -c', and measure nothing")
+	flag.Parse()
+	match, err := regexp.Compile(*only)
+	if err == nil {
+		err = run(*dir, max(*rounds, 4), *panes, match, *deck, strings.Fields(*under))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fleet: error:", err)
+		os.Exit(1)
+	}
+}
+
+// budget is how many floors a list of 1,000 agents may take on top of its call of tmux.
+const (
+	budget   = 25
+	budgeted = 1000
+)
+
+// warm is how many rounds come before those that count.
+const warm = 2
+
+// row is one line of the table.
+type row struct {
+	name  string
+	fleet *fleet
+	args  []string
+	peer  bool // none of ours
+	check func(stdout string) error
+
+	wall, tmux  []time.Duration
+	ratio, bare []float64 // (wall - tmux) / floor, and wall / tmux
+	cpu         []float64 // of the processor, what it starts included, / that of the floor
+}
+
+func run(below string, rounds, panes int, match *regexp.Regexp, deck string, under []string) error {
+	dir, err := os.MkdirTemp(below, "gt-bench-")
+	if err != nil {
+		return err
+	}
+	w := &world{dir: dir, bin: filepath.Join(dir, "bin"), deck: deck}
+	defer w.remove()
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-stop
+		w.remove()
+		os.Exit(1)
+	}()
+	if err := w.build(); err != nil {
+		return err
+	}
+	var rows []*row
+	for _, n := range []int{10, 100, 1000, 10000} {
+		var fleet *fleet
+		for _, r := range w.rows(n) {
+			if !match.MatchString(r.name) {
+				continue
+			}
+			if fleet == nil {
+				if fleet, err = w.newFleet(n, min(n/2, panes)); err != nil {
+					return err
+				}
+			}
+			r.fleet = fleet
+			rows = append(rows, r)
+		}
+	}
+	for _, r := range rows {
+		if r.peer {
+			if err := w.prepareDeck(r.fleet); err != nil {
+				return err
+			}
+		}
+	}
+	if len(under) > 0 {
+		for _, r := range rows {
+			p := exec.Command(under[0], append(slices.Clone(under[1:]), r.args...)...)
+			p.Dir, p.Env, p.Stderr = r.fleet.home, r.fleet.person, os.Stdout
+			fmt.Printf("== %s\n", r.name)
+			if err := p.Run(); err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+		}
+		return nil
+	}
+	for _, r := range rows {
+		if !r.peer {
+			if err := w.alone(r); err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+		}
+	}
+	var floors []time.Duration
+	for i := range warm + rounds {
+		for _, r := range rows {
+			if r.peer && i%4 != 0 {
+				continue // they take their time
+			}
+			floor, err := w.measure(r, i >= warm)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+			if i >= warm {
+				floors = append(floors, floor)
+			}
+		}
+	}
+	_, floor, _ := quartiles(floors)
+	fmt.Printf("%s\n\n", machine())
+	table(rows)
+	fmt.Printf("\nThe floor took %s ms.\n", millis(floor))
+	return nil
+}
+
+// measure runs a row once, after the floor and a bare call of tmux.
+func (w *world) measure(r *row, counts bool) (floor time.Duration, err error) {
+	base, err := w.exec(r.fleet, filepath.Join(w.bin, "floor"))
+	if err != nil {
+		return 0, err
+	}
+	tmux, err := w.exec(r.fleet, "tmux", "-u", "-S", r.fleet.socket, "list-panes", "-a", "-F", paneFormat)
+	if err != nil {
+		return 0, err
+	}
+	it, err := w.exec(r.fleet, r.args...)
+	if err == nil && r.check != nil {
+		err = r.check(it.stdout)
+	}
+	if err != nil || !counts {
+		return base.wall, err
+	}
+	r.wall, r.tmux = append(r.wall, it.wall), append(r.tmux, tmux.wall)
+	r.ratio = append(r.ratio, float64(it.wall-tmux.wall)/float64(base.wall))
+	r.bare = append(r.bare, float64(it.wall)/float64(tmux.wall))
+	r.cpu = append(r.cpu, float64(it.cpu)/float64(max(base.cpu, 1)))
+	return base.wall, nil
+}
+
+type result struct {
+	stdout    string
+	wall, cpu time.Duration
+}
+
+// exec runs a program as the person of a fleet does.
+func (w *world) exec(f *fleet, args ...string) (result, error) {
+	p := exec.Command(args[0], args[1:]...)
+	p.Dir, p.Env = f.home, f.person
+	var out, errs bytes.Buffer
+	p.Stdout, p.Stderr = &out, &errs
+	began := time.Now()
+	err := p.Run()
+	r := result{stdout: out.String(), wall: time.Since(began)}
+	if err != nil || errs.Len() > 0 {
+		return r, fmt.Errorf("%s: %w", strings.Join(args, " "), errors.Join(err, errors.New(errs.String())))
+	}
+	r.cpu = p.ProcessState.UserTime() + p.ProcessState.SystemTime()
+	return r, nil
+}
+
+// quartiles returns the values below which a quarter, half and three quarters lie.
+func quartiles[T float64 | time.Duration](all []T) (low, median, high T) {
+	if len(all) == 0 {
+		return 0, 0, 0
+	}
+	s := slices.Sorted(slices.Values(all))
+	return s[len(s)/4], s[len(s)/2], s[len(s)*3/4]
+}
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()*1000) }
+
+func table(rows []*row) {
+	line := "| %-34s | %8s | %6s | %-22s | %-6s | %-4s | %-13s | %6s |\n"
+	fmt.Printf(line, "what", "ms", "tmux", "floors, without tmux", "budget", "", "times tmux", "cpu")
+	fmt.Print("|---|--:|--:|---|---|---|---|--:|\n")
+	for _, r := range rows {
+		_, wall, _ := quartiles(r.wall)
+		_, tmux, _ := quartiles(r.tmux)
+		low, ratio, high := quartiles(r.ratio)
+		_, bare, _ := quartiles(r.bare)
+		_, cpu, _ := quartiles(r.cpu)
+		most, verdict := "-", "-"
+		if r.fleet.size == budgeted && !r.peer {
+			if most, verdict = fmt.Sprint(budget), "ok"; ratio > budget {
+				verdict = "over"
+			}
+		}
+		fmt.Printf(line, r.name, millis(wall), millis(tmux), fmt.Sprintf("%.1f (%.1f–%.1f)", ratio, low, high), most, verdict,
+			fmt.Sprintf("%.1f", bare), fmt.Sprintf("%.1f", cpu))
+	}
+}
+
+// machine says in general terms where the figures come from.
+func machine() string {
+	said := fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	if out, err := exec.Command("tmux", "-V").Output(); err == nil {
+		said += ", " + strings.TrimSpace(string(out))
+	}
+	return said
+}
