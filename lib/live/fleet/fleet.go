@@ -202,16 +202,20 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	}
 	if presence == status.Alive {
 		m.Pane, m.Process, f.Process = pane, p, running
-		if !f.Hooks { // a call of tmux for each of these
-			screen, _ := tmux.Server(m.TmuxServer).CapturePane(pane.ID) // one that is gone meanwhile shows nothing
-			f.Seen = append(f.Seen, live.Agent{Client: client, Screen: screen}.Observe(now))
-		}
 	}
 	if m.Record != nil && presence != status.Dead { // of one that is gone nothing else counts
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record))
 		f.Seen = append(f.Seen, m.told(), m.noted(stores))
 	}
 	got := status.Of(f)
+	// A call of tmux for each of these: an agent without hooks, and one whose hooks have told
+	// nothing since it was started, as some clients' do not before their first prompt, and as
+	// they do not where they are not installed.
+	if presence == status.Alive && (!f.Hooks || got.Status == status.Unknown) {
+		screen, _ := tmux.Server(m.TmuxServer).CapturePane(pane.ID) // one that is gone meanwhile shows nothing
+		f.Hooks, f.Seen = false, append(f.Seen, live.Agent{Client: client, Screen: screen}.Observe(now))
+		got = status.Of(f)
+	}
 	m.Status, m.Reason, m.Since = got.Status, got.Reason, got.By.At
 }
 

@@ -40,7 +40,7 @@ const (
 type Source int
 
 const (
-	Screen       Source = iota // what the pane shows; only for agents without hooks
+	Screen       Source = iota // what the pane shows; only where no hook tells
 	Conversation               // the end of the conversation
 	Registry                   // the client's records of its own sessions
 	Hook                       // an event that the client sent to a hook
@@ -77,7 +77,7 @@ const (
 type Facts struct {
 	Now     time.Time
 	Desired bool      // it should be running: somebody started it and nobody stopped it
-	Hooks   bool      // its client has hooks, so its screen is ignored
+	Hooks   bool      // its hooks tell, so its screen is ignored
 	Started time.Time // when its process began; older observations are ignored
 	Process Presence
 	Pane    Presence // according to tmux
