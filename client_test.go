@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"gt/lib/client/readers"
 	"gt/lib/sys/process"
 )
 
@@ -220,9 +221,12 @@ func runInPane(name string) error {
 		os.Exit(0)
 	}()
 	if os.Getenv("SCREEN") != "" {
-		turn := func(event string) { hook(event, map[string]string{}, "gt-keepalive", "touch", "--hook") }
+		at := readers.Path("claude", os.Getenv, dir, id)
+		turn := func(event string) {
+			hook(event, map[string]string{"transcript_path": at}, "gt-keepalive", "touch", "--hook")
+		}
 		leave := func() { end <- syscall.SIGINT }
-		go (&screen{path: path, hook: turn, end: leave}).run()
+		go (&screen{path: path, conversation: at, hook: turn, end: leave}).run()
 	}
 	return serve(path, func(j *job) {
 		j.Dir, j.Env = dir, append(os.Environ(), own...)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // screen is the terminal of a client in a pane that SCREEN=1 gives one: an input box and
@@ -23,17 +25,17 @@ import (
 // in claude-N.answers. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
 // whose box a menu is open; NOHOOKS=1 has it run no hook at a prompt.
 type screen struct {
-	path    string
-	hook    func(event string)
-	told    func(prompt, answer string) // for its conversation; may be nil
-	end     func()
-	mu      sync.Mutex
-	said    []string
-	draft   string
-	queue   []string
-	busy    bool
-	asking  bool
-	swallow int
+	path         string
+	hook         func(event string)
+	conversation string // its file
+	end          func()
+	mu           sync.Mutex
+	said         []string
+	draft        string
+	queue        []string
+	busy         bool
+	asking       bool
+	swallow      int
 }
 
 var questions = []string{"Yes", "Yes, and do not ask again", "No"}
@@ -124,9 +126,29 @@ func appendTo(path string, text string) {
 	f.Write(append(data, '\n'))
 }
 
+// write adds a record to the conversation.
+func (s *screen) write(kind string, message any) {
+	data, err := json.Marshal(map[string]any{
+		"type": kind, "message": message, "uuid": uuid.NewString(), "timestamp": time.Now().UTC(), "sessionId": filepath.Base(strings.TrimSuffix(s.conversation, ".jsonl")),
+	})
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(s.conversation), 0o700)
+	}
+	if err != nil {
+		panic(err)
+	}
+	f, err := os.OpenFile(s.conversation, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	f.Write(append(data, '\n'))
+}
+
 // turn does what it is told.
 func (s *screen) turn(prompt string) {
 	appendTo(s.path+".prompts", prompt)
+	s.write("user", map[string]any{"role": "user", "content": strings.TrimSpace(prompt)})
 	s.mu.Lock()
 	s.said = append(s.said, "❯ "+prompt)
 	s.mu.Unlock()
@@ -160,9 +182,7 @@ func (s *screen) over() {
 	answer := "ANSWER to " + prompt[strings.LastIndex(prompt, "\n")+1:]
 	s.said = append(s.said, "● "+answer)
 	s.mu.Unlock()
-	if s.told != nil {
-		s.told(prompt, answer)
-	}
+	s.write("assistant", map[string]any{"id": fmt.Sprint("msg_", len(s.said)), "role": "assistant", "content": []any{map[string]string{"type": "text", "text": answer}}})
 	if os.Getenv("NOHOOKS") == "" {
 		s.hook("Stop")
 	}
@@ -197,6 +217,9 @@ func (s *screen) draw() {
 	default:
 		if s.busy {
 			lines = append(lines, "✻ Puzzling…")
+			for _, prompt := range s.queue {
+				lines = append(lines, "  ❯ "+prompt)
+			}
 		}
 		box := "❯ \x1b[7m \x1b[0m"
 		switch {

@@ -263,7 +263,8 @@ func servers(dir string) (names []string) {
 type show struct {
 	profile
 	Name string `arg:"" help:"The agent."`
-	JSON bool   `name:"json" help:"Print it as JSON."`
+	Last bool   `xor:"what" help:"Print what it said last, and nothing else."`
+	JSON bool   `name:"json" xor:"what" help:"Print it as JSON."`
 }
 
 // Run shows one instance.
@@ -272,13 +273,13 @@ func (c *show) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	if c.Last {
+		return printLast(env, table(env), m)
+	}
 	if c.JSON {
 		return env.JSON(lineOf(env, m))
 	}
-	state := string(m.Status)
-	if m.Reason != "" {
-		state += " (" + string(m.Reason) + ")"
-	}
+	state := shown(m)
 	l := lineOf(env, m)
 	for _, field := range [][2]string{
 		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},

@@ -81,6 +81,7 @@ func (b become) Run(env *cli.Env) error { return respawn.Exec(env, string(b)) }
 type grammar struct {
 	cli.Flags
 	List    list    `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
+	Status  summed  `cmd:"" help:"Count the agents by what they do, and tell who waits."`
 	New     newOne  `cmd:"" help:"Make a place for an agent, and start it."`
 	Fork    fork    `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
 	Start   start   `cmd:"" help:"Start agents that are stopped, with their conversations."`
@@ -91,6 +92,7 @@ type grammar struct {
 	Peek    peek    `cmd:"" help:"Print what an agent's screen shows."`
 	Attach  attach  `cmd:"" help:"Show an agent in this terminal."`
 	Send    send    `cmd:"" help:"Give a prompt to an agent that runs."`
+	Wait    wait    `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
 	Ack     ack     `cmd:"" help:"Note that you have seen that an agent waits; it is idle then."`
 	Rename  rename  `cmd:"" help:"Give an agent another name."`
 	Move    move    `cmd:"" help:"Put an agent into a group."`

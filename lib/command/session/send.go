@@ -13,15 +13,18 @@ import (
 	"gt/lib/live/status"
 	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/duration"
 	"gt/lib/text/plain"
 	"gt/lib/text/term"
 )
 
 type send struct {
 	profile
-	Name    string `arg:"" help:"The agent."`
-	Text    string `arg:"" help:"What it is told; - reads it from standard input."`
-	Command bool   `help:"The text is a command of the client's own, such as /compact."`
+	Name    string        `arg:"" help:"The agent."`
+	Text    string        `arg:"" help:"What it is told; - reads it from standard input."`
+	Wait    bool          `help:"Wait until it has answered, and print the answer."`
+	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this: 90s, 10m, 2h (default: no limit)."`
+	Command bool          `help:"The text is a command of the client's own, such as /compact."`
 }
 
 // maxText bounds what an agent is told, in bytes.
@@ -33,8 +36,32 @@ func (c *send) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.send(env, text)
-	return err
+	s, err := c.send(env, text)
+	if err != nil || !c.Wait {
+		return err
+	}
+	return c.await(env, s)
+}
+
+// Validate refuses to wait for the answer to what is no question.
+func (c *send) Validate() error {
+	switch {
+	case c.Wait && c.Command:
+		return errors.New("--wait and --command exclude each other: a command of the client's has no answer")
+	case c.Timeout != 0 && !c.Wait:
+		return errors.New("--timeout needs --wait")
+	}
+	return nil
+}
+
+// sent is what was sent.
+type sent struct {
+	in     *instance.Instance
+	store  instance.Store
+	text   string
+	at     time.Time // before it was
+	queued bool
+	mark   mark
 }
 
 // text is what is typed.
@@ -67,33 +94,38 @@ func (c *send) text(env *cli.Env) (string, error) {
 	return text, nil
 }
 
-// send types the text, submits it and prints how that is known. It returns when it began.
-func (c *send) send(env *cli.Env, text string) (time.Time, error) {
+// send types the text, submits it and prints how that is known.
+func (c *send) send(env *cli.Env, text string) (sent, error) {
 	held, store, err := c.held(env, c.Name)
 	if err != nil {
-		return time.Time{}, err
+		return sent{}, err
 	}
 	defer held.Release()
 	known, now := table(env), env.Now()
+	s := sent{in: held.Instance, store: store, text: text, at: now}
 	m := fleet.Look(store, known, []*instance.Instance{held.Instance}, now)[0]
 	if err := runs(m); err != nil {
-		return now, err
+		return s, err
+	}
+	if c.Wait {
+		s.mark = markOf(env, known, m)
 	}
 	to := launch.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
 		to.Heard = fleet.Heard(store, m.Instance)
 	}
-	if !to.Client.KnowsInput() && m.Status == status.Waiting && (m.Reason == status.Permission || m.Reason == status.Question) {
-		return now, refused(m, launch.ErrAsks)
+	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
+		return s, refused(m, launch.ErrAsks)
 	}
 	proof, err := to.Send(text, launch.Patience)
 	if err != nil {
-		return now, refused(m, err)
+		return s, refused(m, err)
 	}
+	said := "sent to " + m.Name
 	switch proof {
 	case launch.Queued:
-		fmt.Fprintf(env.Stdout, "sent to %s, which is busy and takes it up later\n", m.Name)
-		return now, nil
+		s.queued = true
+		said += ", which is busy and takes it up later"
 	case launch.Screen:
 		if to.Heard != nil {
 			env.Warn("no hook of %s told that it began a turn; its screen shows that the text was submitted", m.Name)
@@ -103,8 +135,11 @@ func (c *send) send(env *cli.Env, text string) (time.Time, error) {
 	case launch.NoProof:
 		env.Warn("nothing tells whether %s took it: gt does not know how its input box looks; gt-session peek %s shows its screen", m.Name, m.Name)
 	}
-	_, err = fmt.Fprintf(env.Stdout, "sent to %s\n", m.Name)
-	return now, err
+	if c.Wait { // which prints the answer, and nothing else
+		return s, nil
+	}
+	_, err = fmt.Fprintln(env.Stdout, said)
+	return s, err
 }
 
 // runs refuses an agent that does not run.
