@@ -4,12 +4,12 @@ import (
 	"time"
 
 	"gt/lib/place/home"
+	"gt/lib/state/activity"
 	"gt/lib/state/instance"
-	"gt/lib/state/keepalive"
 )
 
 // Heard returns a function that returns when a hook of an instance's agent last told of a
-// turn, zero where none did. It asks nobody: what it reads are two small files.
+// turn, zero where none did. It asks nobody: what it reads are a few small files.
 func Heard(store instance.Store, in *instance.Instance) func() time.Time {
 	return func() time.Time {
 		id := store.Session(in)
@@ -20,10 +20,10 @@ func Heard(store instance.Store, in *instance.Instance) func() time.Time {
 		if err != nil || !ok {
 			return time.Time{}
 		}
-		beat := keepalive.Read(h)
-		if beat == nil || beat.SessionID != id || beat.LastCommand == "Notification" {
+		s := activity.Read(h, id)
+		if s.Source == "SessionStart" {
 			return time.Time{}
 		}
-		return beat.Timestamp
+		return s.Since
 	}
 }
