@@ -383,6 +383,7 @@ var scenarios = []scenario{
 		lives(t, w)
 		w.must(t, event("s-old", "Stop"), "work", touch...)
 	}},
+	{name: "keepalive-asked", args: touch, input: event("s-old", "UserPromptSubmit", "prompt", "Add the export command"), prepare: lives},
 	{name: "keepalive-take", args: touch, input: event("s-old", "PostToolUse", "tool_input", "gt-mail", "tool_response", "LINE"), prepare: asked},
 	{name: "keepalive-by-hand", args: []string{"gt-keepalive", "touch", "make"}, env: asOld, prepare: lives},
 	{name: "keepalive-end", whole: true, args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {

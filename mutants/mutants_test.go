@@ -47,6 +47,20 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/handoff_retention",
 	},
 	{
+		name:  "what is said to a session that goes on counts as asked first",
+		file:  "lib/command/keepalive/asked.go",
+		right: `	case "resume", "compact", "fork":`,
+		wrong: `	case "compact", "fork":`,
+		pkg:   ".", run: "TestScripts/flow_first_request",
+	},
+	{
+		name:  "what was asked is not told of a session that died before its client wrote anything",
+		file:  "lib/command/prime/assess.go",
+		right: `f.asked.Text != "" && len(s.noted) == 0`,
+		wrong: `false`,
+		pkg:   ".", run: "TestScripts/flow_first_request",
+	},
+	{
 		name: "an agent is told with every prompt how full its context is",
 		file: "lib/command/keepalive/life.go",
 		right: `	s.Warning = activity.Told

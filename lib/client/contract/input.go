@@ -21,6 +21,7 @@ const (
 	ContextTokens // how much of a conversation that is resumed the model is given
 	Crons         // what will wake the session later, as JSON
 	Mode
+	Prompt      // what the person says
 	ToolInput   // what a tool was called with, as JSON
 	ToolOutput  // what it gave, as JSON
 	Notice      // what a notification is about

@@ -55,6 +55,7 @@ type Input struct {
 	// where the client does not say it.
 	ContextTokens int64
 	Mode          string // what the agent may do without asking, in the client's own word
+	Prompt        string // UserPromptSubmit
 
 	Notice      string // Notification: what it is about, in the client's word
 	Failure     string // StopFailure, PostToolUseFailure: why, in the client's words
@@ -273,6 +274,8 @@ func (in *Input) text(f contract.Field, parent *string) *string {
 		return &in.LastAnswer
 	case contract.Mode:
 		return &in.Mode
+	case contract.Prompt:
+		return &in.Prompt
 	case contract.Notice:
 		return &in.Notice
 	case contract.Failure:

@@ -104,7 +104,9 @@ func assess(f *facts) situation {
 	}
 	f.sortHooked(&s, h)
 	if p := f.broken(h); p.brokeOff() {
-		s.tail = f.tail
+		if s.tail = f.tail; f.asked.Text != "" && len(s.noted) == 0 {
+			s.tail = s.tail.Asked(f.asked.Text, f.asked.Time) // it died before its client wrote anything
+		}
 		if s.checkpoint != nil || len(s.tail.Requests) > 0 || len(s.noted) > 0 {
 			s.crashed, s.how, s.atRest = p.Record, p.how, f.atRest
 		}

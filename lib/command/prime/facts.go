@@ -16,6 +16,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
+	"gt/lib/state/thread"
 	"gt/lib/sys/tmux"
 )
 
@@ -39,6 +40,7 @@ type facts struct {
 	checkpoints []savedCheckpoint   // the newest first
 	allSaved    bool                // these are all that lie in the home
 	tail        summary.Summary     // of the conversation of the session that broke off
+	asked       thread.Said         // what it was asked first, where the conversation does not say it
 	atRest      bool                // that session had answered, and waited for the person
 	hooked      []hookedNote        // the oldest first
 	allHooked   bool                // the box could be read
@@ -330,6 +332,11 @@ func (s *start) gatherTail(f *facts, h handover) {
 		s.warn(err)
 	}
 	f.tail = tail // with an error it may lack the end
+	if len(tail.Requests) == 0 {
+		if t := s.threadOf(p.Record); t != nil && t.Request.Session == p.ID {
+			f.asked = thread.Said{Text: s.env.Redact(t.Request.Text), Time: t.Request.Time}
+		}
+	}
 	if f.atRest = tail.Answered; f.atRest {
 		// A turn can begin with words, and its hooks say that it goes on.
 		sign := keepalive.Read(s.call.Home)

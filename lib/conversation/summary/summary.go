@@ -105,6 +105,14 @@ const (
 	sectionLength   = 700 // of what a compaction kept
 )
 
+// Asked adds a request that others know of to a conversation that has none. Its text was
+// cleaned.
+func (s Summary) Asked(text string, at time.Time) Summary {
+	s.First = Request{Text: Cut(text, requestLength), Time: at}
+	s.Requests = []Request{s.First}
+	return s
+}
+
 // Clean returns a summary with each of its texts gone through clean: secrets are
 // known now that may not have been when it was written.
 func Clean(s Summary, clean func(string) string) Summary {

@@ -155,6 +155,9 @@ func read(path string) ([]byte, error) {
 	return data, err
 }
 
+// HadTurn reports whether a turn of the session has begun before.
+func HadTurn(h home.Home, id session.ID) bool { return !turnOf(h, id).IsZero() }
+
 // Turn notes that a turn of the session begins: what was asked for before is not
 // served any more.
 func Turn(h home.Home, id session.ID, now time.Time) error {

@@ -135,7 +135,7 @@ func (t *Thread) Take(p Part) {
 		}
 		i = len(t.Sessions) - 1
 	}
-	if t.Request.Text == "" && p.First.Text != "" {
+	if p.First.Text != "" && (t.Request.Text == "" || t.Request.after(p)) {
 		t.Request = Said{cut(p.First.Text, MaxRequest), p.Session, p.First.Time}
 	}
 	s := &t.Sessions[i]
@@ -160,6 +160,12 @@ func (t *Thread) Take(p Part) {
 			t.Todos = append(t.Todos, Todo{cut(todo.Text, maxTodo), todo.Status})
 		}
 	}
+}
+
+// after reports whether something was said after what was asked for first in the same
+// session, so that it was not the first: a hook can miss a prompt that the conversation has.
+func (s Said) after(p Part) bool {
+	return s.Session == p.Session && !p.First.Time.IsZero() && p.First.Time.Before(s.Time)
 }
 
 // Essential returns what of a thread must not be lost even where there is little room:

@@ -227,3 +227,22 @@ func TestOlderMessages(t *testing.T) {
 		}
 	}
 }
+
+// The conversation tells what was asked first in a session; another session's request
+// stays, and so does an earlier one.
+func TestRequestOfTheSession(t *testing.T) {
+	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+	var th Thread
+	take := func(id session.ID, text string, at time.Time, want string) {
+		t.Helper()
+		th.Take(Part{Session: id, First: Said{Text: text, Time: at}})
+		if th.Request.Text != want {
+			t.Errorf("the request is %q, not %q", th.Request.Text, want)
+		}
+	}
+	take("one", "second", at.Add(time.Minute), "second") // a hook missed the first
+	take("one", "undated", time.Time{}, "second")
+	take("two", "other", at, "second")
+	take("one", "first", at, "first")
+	take("one", "second", at.Add(time.Minute), "first")
+}

@@ -33,6 +33,7 @@ var Client = contract.Client{
 		{Name: "background_tasks", Field: contract.Background},
 		{Name: "session_crons", Field: contract.Crons},
 		{Name: "permission_mode", Field: contract.Mode},
+		{Name: "prompt", Field: contract.Prompt},
 		{Name: "notification_type", Field: contract.Notice},
 		{Name: "error", Field: contract.Failure},
 		{Name: "is_interrupt", Field: contract.Interrupted},

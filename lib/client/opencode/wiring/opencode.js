@@ -124,7 +124,8 @@ export const Gt = async ({ client, directory }) => {
           .then((state) => JSON.parse(state).home).catch(() => {})
       }
       text = await text
-      const more = await touch("UserPromptSubmit")
+      const said = parts.filter((p) => p.type === "text" && !p.synthetic).map((p) => p.text)
+      const more = await touch("UserPromptSubmit", { prompt: said.join("\n") })
       text = [text, more].filter(Boolean).join("\n")
       if (text) parts.unshift(part(text, parts[0].id.slice(0, -1) + "-", sessionID, message.id))
     },

@@ -85,10 +85,10 @@ export default function (pi: any) {
       .then((said) => (process.env.GT_HOME = JSON.parse(said).home))
       .catch(() => {});
   });
-  pi.on("before_agent_start", async (_: any, ctx: any) => {
+  pi.on("before_agent_start", async (event: any, ctx: any) => {
     const text = await state.text;
     state.text = undefined;
-    for (const said of [text, await touch(ctx, "UserPromptSubmit")]) {
+    for (const said of [text, await touch(ctx, "UserPromptSubmit", { prompt: event.prompt })]) {
       // At once, and so before the prompt.
       if (said && !knows(ctx, said)) pi.sendMessage({ customType: "gt", content: said, display: false }, { triggerTurn: false });
     }
