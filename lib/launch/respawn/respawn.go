@@ -195,6 +195,9 @@ type Place struct {
 	// first, so that its own end hook can run, and killed where it does not. It is
 	// not set for the agent that runs us.
 	Stop process.Proc
+	// Stopped is called when that agent has ended, and before the next one starts. It may
+	// be nil; an error keeps the next one from starting.
+	Stopped func() error
 
 	Self string // the program that takes --exec BUFFER, and calls Exec
 	Now  time.Time
@@ -228,6 +231,11 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 		}
 		if tree := live.Tree(at.Stop); !live.Stop(at.Stop, stopGrace) {
 			live.Kill(append(tree, live.Tree(at.Stop)...)) // or two agents would run
+		}
+	}
+	if at.Stopped != nil {
+		if err := at.Stopped(); err != nil {
+			return err
 		}
 	}
 	signal.Ignore(syscall.SIGHUP) // the respawn sends it to all in the pane, and our caller has more to say

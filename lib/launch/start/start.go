@@ -109,10 +109,11 @@ func (s Start) In(server tmux.Server, name, self string, r respawn.Run) (tmux.Pa
 }
 
 // Again starts the agent in the pane that it had, in the place of the one that runs there,
-// which is ended first: there is never a moment at which both run.
-func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, warn func(error), r respawn.Run) error {
+// which is ended first: there is never a moment at which both run. stopped is called
+// between the two.
+func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
 	r.Pane = pane.ID
-	at := respawn.Place{Server: server, Pane: pane, Stop: before, Self: self, Now: now, Warn: warn}
+	at := respawn.Place{Server: server, Pane: pane, Stop: before, Stopped: stopped, Self: self, Now: now, Warn: warn}
 	return respawn.Successor{Client: s.Client, Home: s.Home}.Replace(at, r)
 }
 

@@ -57,12 +57,6 @@ func locate(dir string) (checkout, error) {
 // repositoryAt returns the repository whose worktree has this top. ok is false if there
 // is no .git, or one that is not a usable git directory.
 func repositoryAt(top string) (checkout, bool) {
-	r, err := topOf(top)
-	return r, err == nil
-}
-
-// topOf is repositoryAt that says why there is none.
-func topOf(top string) (checkout, error) {
 	dir, err := Dir(top)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -74,13 +68,13 @@ func topOf(top string) (checkout, error) {
 		}
 	}
 	if err != nil {
-		return checkout{}, err
+		return checkout{}, false
 	}
 	said, err := head(dir)
 	if err != nil {
-		return checkout{}, err
+		return checkout{}, false
 	}
-	return checkout{top, dir, shared(dir), said}, nil
+	return checkout{top, dir, shared(dir), said}, true
 }
 
 // shared returns the git directory that this worktree shares with the others.
