@@ -80,3 +80,57 @@ func TestInputOfStyles(t *testing.T) {
 		t.Errorf("of an agent whose screen nobody knows: %v", got)
 	}
 }
+
+// The input boxes of the other clients, with and without something typed, as they were
+// seen.
+func TestInputOfClients(t *testing.T) {
+	table := Builtin()
+	const rule = "──────────\n"
+	for _, c := range []struct {
+		client, screen string
+		want           Input
+	}{
+		{"codex", "› please think\n\n• It is done.\n\n\x1b[1m›\x1b[0m \x1b[2mAsk Codex to do anything\x1b[0m\n\n  gpt · /work\n", EmptyInput},
+		{"codex", "• It is done.\n\n\x1b[1m›\x1b[0m two\n  lines\n\n  gpt · /work\n", Draft},
+		{"codex", "\x1b[1m›\x1b[0m  1. a list\n  2. of mine\n\n  gpt · /work\n", Draft},
+		{"codex", "› please run it\n\n  Would you like to run the following command?\n\n  $ touch made\n\n› 1. Yes, proceed (y)\n  2. No (esc)\n\n  Press enter to confirm or esc to cancel\n", Asks},
+		{"codex", "  Hooks need review\n\n› 1. Review hooks\n  2. Trust all and continue\n\n  \x1b[1menter\x1b[0;2m confirm\n", Asks},
+		{"gemini", " > hello\n\n \x1b[38;5;183m> \x1b[7m \x1b[0;38;5;248m Type your message or @path/to/file\x1b[39m\n workspace (/directory)\n", EmptyInput},
+		{"gemini", " > hello\n\n > half a line\x1b[7m \x1b[0m\n workspace (/directory)\n", Draft},
+		{"gemini", " > run it\n\n Action Required\n Allow execution of [touch]?\n ● 1. Allow once\n   2. Allow for this session\n   3. No\n", Asks},
+		{"qwen", "  > hello\n" + rule + "> \x1b[7m \x1b[0m Type your message or @path/to/file\n" + rule, EmptyInput},
+		{"qwen", "  > hello\n" + rule + "> half\x1b[7m \x1b[0m\n" + rule, Draft},
+		{"copilot", " ❯ hello\n" + rule + "❯ \x1b[7m \x1b[0m\n" + rule, EmptyInput},
+		{"copilot", " ❯ hello\n" + rule + "❯ half\n" + rule, Draft},
+		{"pi", " hello\n" + rule + "\x1b[7m \x1b[0m\n" + rule + "/work (main)\n", EmptyInput},
+		{"pi", rule + " $ ls\n" + rule + rule + "half a line\n\n  and more\n" + rule + "/work (main)\n", Draft},
+		{"opencode", "  ┃\n  ┃  hello\n  ┃\n\n  ┃\n  ┃\n  ┃\n  ┃  Build · GPT\n  ╹▀▀▀▀\n", EmptyInput},
+		{"opencode", "      ┃\n      ┃  Ask anything… \"Fix a TODO\"\n      ┃\n      ┃  Build · GPT\n      ╹▀▀▀▀\n", EmptyInput},
+		{"opencode", "  ┃\n  ┃  two\n  ┃  lines\n  ┃\n  ┃  Build · GPT\n  ╹▀▀▀▀\n", Draft},
+	} {
+		if got, _ := table.Of(c.client).Input(c.screen); got != c.want {
+			t.Errorf("%s: %v, not %v\n%s", c.client, got, c.want, c.screen)
+		}
+	}
+}
+
+// The options of a question are the numbered lines at its end, one of which is marked;
+// what the agent wrote above is none.
+func TestQuestion(t *testing.T) {
+	const list = "● Which of these?\n  1. first\n  2. second\n"
+	claude, gemini := Builtin().Of("claude"), Builtin().Of("gemini")
+	q, ok := claude.Question(list + "─────\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and allow a. b\n   3. No\n Esc to cancel\n")
+	if !ok || len(q.Options) != 3 || q.Options[0] != (Option{"Yes", true}) || q.Options[1] != (Option{"Yes, and allow a. b", false}) {
+		t.Errorf("%v %+v", ok, q.Options)
+	}
+	q, ok = gemini.Question("│ Allow execution of [touch]? │\n│   1. Allow once │\n│ ● 2. No │\n")
+	if !ok || len(q.Options) != 2 || q.Options[1] != (Option{"No", true}) {
+		t.Errorf("%v %+v", ok, q.Options)
+	}
+	if q, ok = claude.Question(list + "─────\n Do you want to proceed?\n ❯ No\n   Yes\n"); !ok || q.Options != nil {
+		t.Errorf("options without numbers: %v %+v", ok, q.Options)
+	}
+	if q, ok = claude.Question(list + "─────\n❯ \n─────\n"); ok {
+		t.Errorf("nothing is asked: %+v", q)
+	}
+}

@@ -92,6 +92,7 @@ type grammar struct {
 	Peek    peek    `cmd:"" help:"Print what an agent's screen shows."`
 	Attach  attach  `cmd:"" help:"Show an agent in this terminal."`
 	Send    send    `cmd:"" help:"Give a prompt to an agent that runs."`
+	Answer  reply   `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
 	Wait    wait    `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
 	Ack     ack     `cmd:"" help:"Note that you have seen that an agent waits; it is idle then."`
 	Rename  rename  `cmd:"" help:"Give an agent another name."`

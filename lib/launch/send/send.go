@@ -64,21 +64,22 @@ const glance = 50 * time.Millisecond
 
 // Prompt returns a text as it can be typed. It has no character that a terminal or a
 // client takes for a key. A blank stands before a character that a client takes for the
-// beginning of something else than a prompt (!ls), and behind a word that it offers to
-// complete or that would make Enter a new line.
+// beginning of something else than a prompt (#, @), before a list that looks like the
+// options of a question, and behind a word that it offers to complete or that would make
+// Enter a new line.
 //
-// Nothing makes text of what looks like a client's command, /compact: the clients drop
-// blanks in some of their states, such as Claude Code when it was busy. command is that
+// Nothing makes text of what looks like a command of the client or of a shell, /compact or
+// !ls: pi drops blanks before it, and so does Claude Code when it was busy. command is that
 // word.
 func Prompt(text string) (prompt, command string) {
 	text = strings.TrimSpace(plain.Text(text))
 	if text == "" {
 		return "", ""
 	}
-	if word := strings.Fields(text)[0]; word[0] == '/' && !strings.Contains(word[1:], "/") && len(word) > 1 {
+	if word := strings.Fields(text)[0]; word[0] == '!' || word[0] == '/' && len(word) > 1 && !strings.Contains(word[1:], "/") {
 		return "", word
 	}
-	if strings.ContainsRune("/!#?@$&:%\\", rune(text[0])) {
+	if strings.ContainsRune("/#?@$&:%\\", rune(text[0])) || len(text) > 1 && text[0] >= '1' && text[0] <= '9' && text[1] == '.' {
 		text = " " + text
 	}
 	if last := text[strings.LastIndexAny(text, " \n\t")+1:]; strings.ContainsAny(last, "/!#?@$&:%\\") {

@@ -11,7 +11,8 @@ func TestPrompt(t *testing.T) {
 		"port it":                     "port it",
 		"  port it\n":                 "port it",
 		"one\r\ntwo\rthree":           "one\ntwo three",
-		"!ls":                         " !ls ",
+		"1. this\n2. that":            " 1. this\n2. that",
+		"what! now":                   "what! now",
 		"# title\n\ntext":             " # title\n\ntext",
 		"see @README":                 "see @README ",
 		"see @README, then":           "see @README, then",
@@ -29,7 +30,7 @@ func TestPrompt(t *testing.T) {
 			t.Errorf("%q: %q, command %q", text, got, command)
 		}
 	}
-	for text, want := range map[string]string{"/compact": "/compact", " /model opus": "/model", "/x\ny": "/x", "\x1b[0m/clear": "/clear"} {
+	for text, want := range map[string]string{"/compact": "/compact", " /model opus": "/model", "/x\ny": "/x", "!touch x": "!touch", " ! ls": "!", "\x1b[0m/clear": "/clear"} {
 		if got, command := Prompt(text); got != "" || command != want {
 			t.Errorf("%q: %q, command %q", text, got, command)
 		}
