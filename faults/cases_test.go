@@ -210,6 +210,16 @@ func placed(t *testing.T, w *world) {
 	w.must(t, "", "work", "gt-session", "new", "-n", "one", "-g", "work/back", "--no-start")
 }
 
+// exported has that, and a file with more.
+func exported(t *testing.T, w *world) {
+	placed(t, w)
+	const file = `{"instances": [
+		{"id": "a1", "title": "two", "tool": "claude", "project_path": "/src", "group_path": "work/back", "created_at": "2026-01-15T10:00:00Z", "mine": 1},
+		{"id": "a2", "title": "two", "tool": "codex", "project_path": "/src", "parent_session_id": "a1", "created_at": "2026-01-15T10:00:00Z"}
+	], "groups": [{"name": "Play", "path": "play", "order": 3}]}`
+	must(t, os.WriteFile(w.path("work/sessions.json"), []byte(file), 0o600))
+}
+
 // talked has a place for an agent with a conversation.
 func talked(t *testing.T, w *world) {
 	empty(t, w)
@@ -410,6 +420,7 @@ var scenarios = []scenario{
 
 	{name: "session-new", args: []string{"gt-session", "new", "-n", "two", "-g", "work/back", "--no-start"}, prepare: empty, again: 1},
 	{name: "session-fork", args: []string{"gt-session", "fork", "talks", "-n", "two", "--no-start"}, prepare: talked, again: 1},
+	{name: "session-import", args: []string{"gt-session", "import", "sessions.json"}, prepare: exported},
 	{name: "session-rename", args: []string{"gt-session", "rename", "one", "two"}, prepare: placed, again: 1},
 	{name: "session-move", args: []string{"gt-session", "move", "one", "play/music"}, prepare: placed},
 	{name: "session-group", args: []string{"gt-session", "group", "rename", "work", "play"}, prepare: placed, again: 1},

@@ -99,6 +99,8 @@ type grammar struct {
 	Move    move    `cmd:"" help:"Put an agent into a group."`
 	Rm      rm      `cmd:"" help:"Remove the place of an agent that is stopped."`
 	Group   groupOf `cmd:"" help:"List, make, rename or remove groups."`
+	Export  export  `cmd:"" help:"Print the agents as JSON, for another machine or for agent-deck."`
+	Import  imports `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`
 }
 
 // profile is where the agents are kept.

@@ -1,10 +1,12 @@
 package instance
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,12 +22,15 @@ type Group struct {
 	Path     string `json:"path"` // work/backend
 	Expanded bool   `json:"expanded"`
 	Order    int    `json:"order"` // among those of the same parent
+	// Imported is what else an imported file says of it, as JSON.
+	Imported json.RawMessage `json:"imported,omitempty"`
 }
 
 // groups is the file groups.json.
 type groups struct {
-	Groups  []Group `json:"groups"`
-	unknown openjson.Unknown
+	Groups   []Group         `json:"groups"`
+	Imported json.RawMessage `json:"imported,omitempty"` // what else an imported file has
+	unknown  openjson.Unknown
 }
 
 // MarshalJSON keeps what a newer gt has written.
@@ -146,7 +151,7 @@ func (s Store) changeGroups(change func(*groups) error) error {
 		return err
 	}
 	before := slices.Clone(g.Groups)
-	if err := change(g); err != nil || slices.Equal(before, g.Groups) {
+	if err := change(g); err != nil || reflect.DeepEqual(before, g.Groups) {
 		return err
 	}
 	data, err := openjson.File(g)

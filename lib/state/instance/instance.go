@@ -15,6 +15,7 @@
 package instance
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -71,9 +72,12 @@ type Instance struct {
 
 	Acknowledged time.Time `json:"acknowledged_at,omitzero"` // when a person last saw that it waits
 	// LoadedMCPNames are the MCP servers that its folder's .mcp.json named at the start.
-	LoadedMCPNames []string  `json:"loaded_mcp_names,omitempty"`
-	CreatedAt      time.Time `json:"created_at"`
-	UpdatedAt      time.Time `json:"updated_at"`
+	LoadedMCPNames []string `json:"loaded_mcp_names,omitempty"`
+	// Imported is the agent as an imported file has it, as JSON.
+	Imported json.RawMessage `json:"imported,omitempty"`
+
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
 
 	unknown openjson.Unknown
 }

@@ -1,0 +1,169 @@
+package instance
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"gt/lib/state/session"
+	"gt/lib/text/openjson"
+)
+
+// Parse reads an instance that was exported. Import looks whether it is any use.
+func Parse(data []byte) (*Instance, error) {
+	in := new(Instance)
+	unknown, err := openjson.Unmarshal(data, in)
+	in.unknown = unknown
+	return in, err
+}
+
+// Imported is what a file of another store adds to this one.
+type Imported struct {
+	Instances []*Instance // with their ids; one without a name is given one
+	Groups    []Group
+	// More is what else the file has, as JSON. It is kept, for an export.
+	More json.RawMessage
+}
+
+// Import adds instances, and returns those that it added. One whose id is there already
+// is left alone, so that an import that was killed is completed by another. Nothing is
+// added where anything is wrong.
+func (s Store) Import(i Imported) (added []*Instance, err error) {
+	lock, err := s.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Unlock()
+	there, err := s.All()
+	if err != nil {
+		return nil, err
+	}
+	if added, err = newOf(i.Instances, there); err != nil {
+		return nil, err
+	}
+	if err := s.changeGroups(func(g *groups) error { return g.take(i, added) }); err != nil {
+		return nil, err
+	}
+	for n, in := range added {
+		if err := s.put(in); err != nil {
+			return added[:n], err
+		}
+	}
+	return added, nil
+}
+
+// Importable returns the instances that Import would add.
+func (s Store) Importable(i Imported) (added []*Instance, err error) {
+	there, err := s.All()
+	if err != nil {
+		return nil, err
+	}
+	return newOf(i.Instances, there)
+}
+
+// newOf returns the instances that are not known, with a name each.
+func newOf(all, there []*Instance) (added []*Instance, err error) {
+	known, names := map[ID]*Instance{}, map[string]bool{}
+	parents, seen := map[ID]ID{}, map[ID]bool{}
+	for _, in := range there {
+		known[in.ID], names[in.Name], parents[in.ID] = in, true, in.ParentID
+	}
+	for n, in := range all {
+		_, bad := session.ParseID(string(in.ID))
+		switch other := known[in.ID]; {
+		case in.ID == "":
+			bad = errors.New("it has no id")
+		case bad != nil:
+			bad = fmt.Errorf("invalid id '%.40s'", in.ID)
+		case seen[in.ID]:
+			bad = fmt.Errorf("another has its id %s", in.ID)
+		case other != nil && (other.Path != in.Path || other.Agent != in.Agent):
+			bad = fmt.Errorf("%s, in '%s', has its id %s", other.Name, other.Path, in.ID)
+		case other != nil:
+		case in.Name != "" && names[in.Name]:
+			bad = fmt.Errorf("%w: %s", ErrTaken, in.Name)
+		default:
+			added, parents[in.ID] = append(added, in), in.ParentID
+			if in.Name != "" {
+				names[in.Name] = true
+			}
+		}
+		seen[in.ID] = true
+		if bad != nil {
+			err = errors.Join(err, fmt.Errorf("agent %d (%.80s): %w", n+1, cmp.Or(in.Title, in.Name), bad))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range added {
+		if in.Name == "" {
+			in.Name = free(NameFor(cmp.Or(in.Title, filepath.Base(in.Path))), names)
+		}
+		bad := in.valid(in.ID)
+		if data, merr := openjson.File(in); merr != nil || len(data) > maxFile {
+			bad = errors.Join(bad, merr, fmt.Errorf("it has more than %d bytes", maxFile))
+		}
+		for up, depth := in.ParentID, 0; up != ""; up, depth = parents[up], depth+1 {
+			if up == in.ID || depth > len(parents) {
+				bad = errors.Join(bad, errors.New("it is its own parent"))
+				break
+			}
+		}
+		if bad != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", in.Name, bad))
+		}
+	}
+	return added, err
+}
+
+// free returns a name that is like one and not among names, and adds it to them.
+func free(name string, names map[string]bool) string {
+	one := name
+	for n := 2; names[one]; n++ {
+		one = Variant(name, fmt.Sprintf("-%d", n))
+	}
+	names[one] = true
+	return one
+}
+
+// take adds the groups of a file, and those of the instances. Groups that are there stay
+// as they are.
+func (g *groups) take(i Imported, added []*Instance) error {
+	before := slices.Clone(g.Groups)
+	for _, one := range i.Groups {
+		if err := CheckGroup(one.Path); err != nil {
+			return err
+		}
+		g.add(one.Path)
+	}
+	for _, in := range added {
+		if in.Group != "" {
+			g.add(in.Group)
+		}
+	}
+	for n, one := range g.Groups {
+		if slices.ContainsFunc(before, func(old Group) bool { return old.Path == one.Path }) {
+			continue
+		}
+		if at := slices.IndexFunc(i.Groups, func(other Group) bool { return other.Path == one.Path }); at >= 0 {
+			g.Groups[n] = i.Groups[at]
+		}
+	}
+	if g.Imported == nil {
+		g.Imported = i.More
+	}
+	return nil
+}
+
+// Exported returns the groups and what else an imported file had.
+func (s Store) Exported() ([]Group, json.RawMessage, error) {
+	g, err := s.loadGroups()
+	if err != nil {
+		return nil, nil, err
+	}
+	return g.sorted(), g.Imported, nil
+}
