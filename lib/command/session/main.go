@@ -88,6 +88,7 @@ type grammar struct {
 	Stop    stop    `cmd:"" help:"Stop agents; their places and conversations stay."`
 	Restart restart `cmd:"" help:"Restart agents in the same pane, with their conversations."`
 	Restore restore `cmd:"" help:"Start every agent that should run and does not."`
+	Down    down    `cmd:"" name:"shutdown" help:"End all agents, for a restore to bring them back."`
 	Show    show    `cmd:"" help:"Show everything that is known about an agent."`
 	Peek    peek    `cmd:"" help:"Print what an agent's screen shows."`
 	Attach  attach  `cmd:"" help:"Show an agent in this terminal."`

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gt/lib/cli"
@@ -11,6 +12,7 @@ import (
 	"gt/lib/live/ending"
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
+	"gt/lib/place/identity"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/tmux"
@@ -25,7 +27,7 @@ type stop struct {
 func (c *stop) Run(env *cli.Env) error {
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
-		switch stopped, err := c.one(env, store, known, in.ID); {
+		switch stopped, err := (stopping{now: c.Now}).one(env, store, known, in.ID); {
 		case err != nil:
 			return "", err
 		case !stopped:
@@ -39,9 +41,15 @@ func (c *stop) Run(env *cli.Env) error {
 // two as leave to go.
 var grace = launch.Grace{Interrupt: 4 * time.Second, Terminate: 10 * time.Second}
 
+// stopping is how agents are stopped.
+type stopping struct {
+	now    bool // without their own way out
+	wanted bool // they stay wanted, for a restore
+}
+
 // one stops an agent. That it is not wanted is written first, and that somebody ends its
 // session: whoever finds the process gone takes it for killed, not for crashed.
-func (c *stop) one(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) (stopped bool, err error) {
+func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) (stopped bool, err error) {
 	held, err := store.Hold(id, patience)
 	if err != nil {
 		return false, err
@@ -51,7 +59,7 @@ func (c *stop) one(env *cli.Env, store instance.Store, known *agent.Table, id in
 	if m.Status == "unknown" && m.Pane.ID == "" && m.TmuxSession != "" {
 		return false, cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", held.Name, tmux.ErrNoAnswer), "try again")
 	}
-	if held.Desired != instance.Stopped {
+	if held.Desired != instance.Stopped && !s.wanted {
 		held.Desired = instance.Stopped
 		if err := held.Put(env.Now()); err != nil {
 			return false, err
@@ -61,7 +69,7 @@ func (c *stop) one(env *cli.Env, store instance.Store, known *agent.Table, id in
 		return false, nil
 	}
 	limits := grace
-	if c.Now {
+	if s.now {
 		limits = launch.Grace{}
 	}
 	if m.Record != nil && !m.Record.Ended() {
@@ -76,6 +84,59 @@ func (c *stop) one(env *cli.Env, store instance.Store, known *agent.Table, id in
 		err = closeSession(env, store, m.Record.ID)
 	}
 	return true, err
+}
+
+type down struct {
+	profile
+	Now  bool `help:"End them at once, without their own way out."`
+	Town bool `group:"In a town:" help:"End the agents of the town: the mayor first, then boot, the deacon and the witnesses, so that nobody starts again what has ended."`
+}
+
+// Run ends all agents, which stay wanted: restore brings them back.
+func (c *down) Run(env *cli.Env) error {
+	at, err := c.site(env)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Town && at.town.Personal:
+		return cli.Fail(cli.Usage, errors.New("--town: this folder is in no town that you trust"), "gt-session shutdown ends your own agents")
+	case !c.Town && !at.town.Personal:
+		return cli.Fail(cli.Usage, errors.New("this folder is in a town"), "gt-session shutdown --town ends the agents of the town")
+	}
+	all, unread := at.store.All()
+	known := table(env)
+	var errs error
+	for _, some := range c.order(env, all) {
+		errs = errors.Join(errs, each(env, some, func(in *instance.Instance) (string, error) {
+			switch stopped, err := (stopping{now: c.Now, wanted: true}).one(env, at.store, known, in.ID); {
+			case err != nil:
+				return "", err
+			case !stopped:
+				return "", nil
+			}
+			return "ended " + in.Name, nil
+		}))
+	}
+	return errors.Join(errs, unread)
+}
+
+// order returns the agents in the order in which they are ended, those that are ended
+// together in one slice: who watches comes before whom it watches.
+func (c *down) order(env *cli.Env, all []*instance.Instance) [][]*instance.Instance {
+	if !c.Town {
+		return [][]*instance.Instance{all}
+	}
+	first := []identity.Role{identity.Mayor, identity.Boot, identity.Deacon, identity.Witness}
+	order := make([][]*instance.Instance, len(first)+1)
+	for _, in := range all {
+		turn := slices.Index(first, home.Elsewhere(env.Getenv, in.Path).Identity.Role)
+		if turn < 0 {
+			turn = len(first)
+		}
+		order[turn] = append(order[turn], in)
+	}
+	return order
 }
 
 // storeOf is the store of a session's records.

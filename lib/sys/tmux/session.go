@@ -77,7 +77,12 @@ func (s Server) New(n NewSession) (Pane, error) {
 	for _, kv := range n.Vars {
 		args = append(args, ";", "set-environment", "-t", "="+n.Name, kv[0], literal(kv[1]))
 	}
-	out, err := at.call(socket, bytes.NewReader(n.Data), n.Environ, starting, args...)
+	var out string
+	if socket.File == nil {
+		out, err = at.startServer(n, args)
+	} else {
+		out, err = at.call(socket, bytes.NewReader(n.Data), n.Environ, starting, args...)
+	}
 	if err == nil {
 		return parsePane(out)
 	}
@@ -87,6 +92,27 @@ func (s Server) New(n NewSession) (Pane, error) {
 		return Pane{}, fmt.Errorf("%w: %s", ErrDuplicate, n.Name)
 	}
 	return Pane{}, errors.Join(err, s.Kill(n.Name))
+}
+
+// startServer starts the server with its first session, under systemd in a scope of its
+// own: a server lives in the unit of whoever started it, and ends with that, a terminal's
+// or a service's. Where there is no systemd of the person's it starts without.
+func (s Server) startServer(n NewSession, args []string) (string, error) {
+	run := func(launcher ...string) (string, error) {
+		return s.callBelow(launcher, process.Socket{}, bytes.NewReader(n.Data), n.Environ, starting, args...)
+	}
+	if program, err := process.LookPath("systemd-run", "", os.Environ()); err == nil {
+		out, err := run(program, "--user", "--scope", "--quiet", "--collect", "--description=tmux", "--")
+		if err == nil {
+			return out, nil
+		}
+		socket, none := s.trusted()
+		socket.Close()
+		if !errors.Is(none, ErrNoServer) {
+			return "", err // it is tmux that failed
+		}
+	}
+	return run()
 }
 
 // ownFolder makes the folder of a socket as tmux makes it, and refuses one that is

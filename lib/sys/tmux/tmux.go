@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,6 +54,12 @@ func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (s
 // call runs tmux at a socket that was found to be the person's own; one that is not there
 // is made, by a command that starts a server, in the environment given. nil is ours.
 func (s Server) call(socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
+	return s.callBelow(nil, socket, input, environ, limit, args...)
+}
+
+// callBelow is call for a tmux that another program becomes, which the words of launcher
+// run; nil for none.
+func (s Server) callBelow(launcher []string, socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	path := string(s)
@@ -63,7 +70,8 @@ func (s Server) call(socket process.Socket, input io.Reader, environ []string, l
 	if err != nil {
 		return "", ErrNoServer
 	}
-	cmd := exec.CommandContext(ctx, program, append([]string{"-u", "-S", path}, args...)...)
+	words := slices.Concat(launcher, []string{program, "-u", "-S", path}, args)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	if socket.File != nil {
 		cmd.ExtraFiles = []*os.File{socket.File}
 	}
