@@ -108,7 +108,9 @@ func (s Server) startServer(n NewSession, args []string) (string, error) {
 		}
 		socket, none := s.trusted()
 		socket.Close()
-		if !errors.Is(none, ErrNoServer) {
+		// Another program may have started the server meanwhile. tmux has no error that
+		// begins so.
+		if !errors.Is(none, ErrNoServer) && !strings.HasPrefix(err.Error(), "tmux: Failed to ") {
 			return "", err // it is tmux that failed
 		}
 	}
