@@ -235,6 +235,21 @@ func (c Client) Restart(args []string, next Next) []string {
 	return out
 }
 
+// Kept returns the arguments of a command line that a person chose: not the prompt, nor
+// what is for one run. It returns none where another program than the client runs.
+func (c Client) Kept(args []string) (kept []string) {
+	if len(args) == 0 || len(c.Command) == 0 || filepath.Base(ProgramName(args)) != filepath.Base(c.Command[0]) {
+		return nil
+	}
+	_, rest := c.program(args)
+	c.walk(rest, func(f flag, words []string) {
+		if f.kind&once == 0 {
+			kept = append(kept, words...)
+		}
+	})
+	return kept
+}
+
 // program splits a command line into what has to be executed and its
 // arguments.
 func (c Client) program(args []string) (program, rest []string) {

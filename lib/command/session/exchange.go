@@ -170,12 +170,24 @@ const maxImport = 100 << 20
 
 type imports struct {
 	profile
-	File   string `arg:"" help:"The file: agent-deck's sessions.json, or what 'export' printed; - reads standard input."`
+	File   string `arg:"" optional:"" help:"The file: agent-deck's sessions.json, or what 'export' printed; - reads standard input."`
+	Tmux   bool   `help:"Add the agents that run in tmux already; they go on running."`
 	DryRun bool   `help:"Print what would be added, and change nothing."`
+}
+
+// Validate refuses a command line that means nothing, or two things.
+func (c *imports) Validate() error {
+	if c.Tmux == (c.File != "") {
+		return errors.New("name a file, or give --tmux")
+	}
+	return nil
 }
 
 // Run adds the instances of a file, all or none.
 func (c *imports) Run(env *cli.Env) error {
+	if c.Tmux {
+		return c.adopt(env)
+	}
 	store, err := c.store(env)
 	if err != nil {
 		return err

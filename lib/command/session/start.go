@@ -198,6 +198,23 @@ func (r runner) start(id instance.ID, again bool) error {
 		held.SessionID, held.SessionAt = session, now.UTC()
 	}
 	held.LoadedMCPNames = servers(held.Path)
+	if held.Adopted != nil {
+		// Its pane is the person's: it goes on in a session of its own.
+		if alive {
+			if m.Record != nil && !m.Record.Ended() {
+				if err := noteStop(r.env, r.store, m.Record.ID, now.Add(grace.Interrupt+grace.Terminate+2*time.Second)); err != nil {
+					r.env.Warn("%v", err)
+				}
+			}
+			launch.Leave(at, m.Pane, m.Process, grace)
+			now = r.env.Now()
+			held.StartedAt = now.UTC()
+			if session != "" {
+				held.SessionAt = now.UTC()
+			}
+		}
+		held.Adopted, alive, m.Pane = nil, false, tmux.Pane{}
+	}
 	if !alive {
 		held.TmuxSession, held.TmuxPane = r.sessionName(held.Name), ""
 		if m.Pane.ID != "" { // its pane stayed, or its agent is a zombie

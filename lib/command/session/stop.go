@@ -77,7 +77,9 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 			env.Warn("%v", err)
 		}
 	}
-	if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, limits); err != nil {
+	if held.Adopted != nil {
+		launch.Leave(tmux.Server(held.TmuxServer), m.Pane, m.Process, limits)
+	} else if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, limits); err != nil {
 		return false, err
 	}
 	if m.Record != nil {

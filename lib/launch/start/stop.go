@@ -23,6 +23,18 @@ func Stop(server tmux.Server, pane tmux.Pane, grace Grace) error {
 	if err != nil { // it is gone
 		return server.Kill(pane.Session)
 	}
+	end(server, pane, root, grace)
+	return server.Kill(pane.Session)
+}
+
+// Leave ends an agent that runs in a pane which is not gt's, as Stop does, and leaves the
+// pane to the person.
+func Leave(server tmux.Server, pane tmux.Pane, agent process.Proc, grace Grace) {
+	end(server, pane, agent, grace)
+}
+
+// end ends a process and all that run below it.
+func end(server tmux.Server, pane tmux.Pane, root process.Proc, grace Grace) {
 	tree := live.Tree(root)
 	if grace != (Grace{}) {
 		for range 2 {
@@ -35,5 +47,4 @@ func Stop(server tmux.Server, pane tmux.Pane, grace Grace) error {
 		live.Gone(tree, grace.Terminate)
 	}
 	live.Kill(append(tree, live.Tree(root)...))
-	return server.Kill(pane.Session)
 }

@@ -189,7 +189,12 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	pane, presence := server.pane(m.Instance)
 	var p process.Proc
 	running := status.NoAnswer
-	if presence == status.Alive {
+	switch {
+	case presence == status.Alive && m.Adopted != nil:
+		if p, running = m.Adopted.Process(), status.Alive; !p.Alive() {
+			p, presence = process.Proc{}, status.Dead // the pane is the person's
+		}
+	case presence == status.Alive:
 		p, running = run(pane)
 		if !runs(p, pane, store.Name(m.ID)) {
 			presence = status.Dead // somebody else's, of the same name

@@ -26,6 +26,7 @@ import (
 	"unicode/utf8"
 
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 	"gt/lib/text/openjson"
 )
 
@@ -70,6 +71,9 @@ type Instance struct {
 	TmuxPane    string    `json:"tmux_pane,omitempty"`
 	StartedAt   time.Time `json:"started_at,omitzero"` // its agent, the last time
 
+	// Adopted is the agent's process where gt did not start it.
+	Adopted *Adopted `json:"adopted,omitempty"`
+
 	Acknowledged time.Time `json:"acknowledged_at,omitzero"` // when a person last saw that it waits
 	// LoadedMCPNames are the MCP servers that its folder's .mcp.json named at the start.
 	LoadedMCPNames []string `json:"loaded_mcp_names,omitempty"`
@@ -81,6 +85,20 @@ type Instance struct {
 
 	unknown openjson.Unknown
 }
+
+// Adopted is a process, as package process names it.
+type Adopted struct {
+	PID   int    `json:"pid"`
+	Start string `json:"pid_start"`
+	Boot  string `json:"boot_id"`
+	NS    string `json:"pid_ns,omitempty"`
+}
+
+// Adopt notes a process.
+func Adopt(p process.Proc) *Adopted { return &Adopted{p.PID, p.Start, p.Boot, p.NS} }
+
+// Process is the process that was noted.
+func (a *Adopted) Process() process.Proc { return process.Noted(a.PID, a.Start, a.Boot, a.NS) }
 
 // maxName bounds a name, and each name in the path of a group, in bytes.
 const maxName = 64

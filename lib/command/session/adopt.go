@@ -1,0 +1,110 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"gt/lib/cli"
+	"gt/lib/live"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// adopt makes instances of the agents that run in tmux and belong to none. They go on
+// running, in the panes that they have.
+func (c *imports) adopt(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	known, server := table(env), tmux.Around()
+	panes, err := server.Panes()
+	if errors.Is(err, tmux.ErrNoServer) {
+		env.Hint("no tmux server runs")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	everywhere, unread := sites(env)
+	at, err := look(env, everywhere)
+	if err := errors.Join(unread, err); err != nil {
+		return err // a pane could belong to one that cannot be read
+	}
+	taken := map[string]bool{}
+	for _, s := range at {
+		for _, m := range s.members {
+			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
+				taken[m.Pane.ID] = true
+			}
+		}
+	}
+	found := 0
+	for _, a := range live.InPanes(known, server, panes) {
+		if taken[a.Pane.ID] {
+			continue
+		}
+		found++
+		in, err := adopted(env, server, a)
+		if err != nil {
+			env.Warn("%v", err)
+			continue
+		}
+		said := "would adopt"
+		if !c.DryRun {
+			said = "adopted"
+			name := in.Name
+			err := store.Create(in, env.Now())
+			for n := 2; errors.Is(err, instance.ErrTaken); n++ {
+				in.Name = instance.Variant(name, fmt.Sprintf("-%d", n))
+				err = store.Create(in, env.Now())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s, pane %s of the tmux session %s\n", said, in.Name, in.Agent, env.Place(in.Path), a.Pane.ID, env.Place(a.Pane.Session)); err != nil {
+			return err
+		}
+	}
+	if found == 0 {
+		env.Hint("no agent runs in tmux that is not listed")
+	}
+	return nil
+}
+
+// adopted is the instance of an agent that runs.
+func adopted(env *cli.Env, server tmux.Server, a live.Agent) (*instance.Instance, error) {
+	p, err := process.Find(a.PID)
+	if err != nil {
+		return nil, fmt.Errorf("the agent in pane %s has ended", a.Pane.ID)
+	}
+	in := &instance.Instance{
+		Path: a.Pane.Path, Agent: a.Client.Name, Desired: instance.Running, StartedAt: a.Pane.Created.UTC(),
+		TmuxServer: string(server), TmuxSession: a.Pane.Session, TmuxPane: a.Pane.ID, Adopted: instance.Adopt(p),
+	}
+	if !filepath.IsAbs(in.Path) {
+		return nil, fmt.Errorf("tmux does not tell the folder of pane %s", a.Pane.ID)
+	}
+	in.Path = filepath.Clean(in.Path)
+	if args, err := p.Args(); err == nil {
+		in.Args = a.Client.Kept(args)
+	}
+	// tmux counts the sessions that nobody named.
+	name := instance.NameFor(a.Pane.Session)
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = instance.NameFor(filepath.Base(in.Path))
+	}
+	in.Name = name
+	h := home.Elsewhere(env.Getenv, in.Path)
+	r, err := live.SessionIn(session.Store{Home: h}, server, a.Pane.ID)
+	if err == nil && r != nil {
+		in.SessionID, in.SessionAt = r.ID, r.StartedAt.UTC()
+		in.StartedAt, in.Agent = r.StartedAt.UTC(), cmp.Or(r.Agent, in.Agent)
+	}
+	return in, nil
+}
