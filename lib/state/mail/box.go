@@ -548,7 +548,7 @@ func (b Box) Hook(id string) error {
 			return err
 		}
 	}
-	return o.change(id, "F", "T")
+	return o.change(e, "F", "T")
 }
 
 // whole returns the content of a note's file, also if its flags change meanwhile.
@@ -583,10 +583,9 @@ func (b Box) vouch(id string, text []byte) error {
 }
 
 // unvouch removes that record, so that nobody else can give the note again.
-func (o *opened) unvouch(id string) error {
-	e, err := o.find(id)
-	if err != nil || o.own {
-		return err
+func (o *opened) unvouch(e entry) error {
+	if o.own {
+		return nil
 	}
 	return atomicfile.Remove(o.home.Town.Given(idOf(e.unique)))
 }
@@ -600,18 +599,27 @@ func (b Box) Seen(id string) error { return b.mark(id, "S", "") }
 // DoneWith closes a note. It is no longer hooked, and is listed only on request.
 func (b Box) DoneWith(id string) error { return b.mark(id, "ST", "F") }
 
-// mark adds flags to a note and removes others. If it removes any, nobody can give the
-// note as work again by setting its flag.
+// mark adds flags to a note and removes others.
 func (b Box) mark(id, add, take string) error {
 	o, err := b.lookUp(id)
 	if err != nil {
 		return err
 	}
 	defer o.Close()
-	if err := o.change(id, add, take); err != nil || take == "" {
+	e, err := o.find(id)
+	if err != nil {
 		return err
 	}
-	return o.unvouch(id)
+	return o.mark(e, add, take)
+}
+
+// mark adds flags to a note and removes others. If it removes any, nobody can give the
+// note as work again by setting its flag.
+func (o *opened) mark(e entry, add, take string) error {
+	if err := o.change(e, add, take); err != nil || take == "" {
+		return err
+	}
+	return o.unvouch(e)
 }
 
 // Supersede unhooks the earlier hand-over notes of a chain, which the note by replaces.
@@ -620,29 +628,33 @@ func (b Box) Supersede(chain, by string) error {
 	if chain == "" {
 		return nil
 	}
+	o, err := b.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer o.Close()
+	found, err := o.all()
 	looked := 0
-	notes, err := b.notes(func(_ *opened, e entry) bool {
+	for _, e := range found {
 		if idOf(e.unique) == by || e.has('T') || !e.has('F') && e.has('S') {
-			return false
+			continue
 		}
-		looked++
-		return looked <= 10*most // the newest first; older ones stay listed as unread
-	})
-	for _, n := range notes {
-		if n.Type == Handoff && n.Chain == chain {
-			err = errors.Join(err, b.Unhook(n.ID))
+		if looked++; looked > 10*most {
+			break // the newest first; older ones stay listed as unread
+		}
+		n, failed := o.note(e, false)
+		if failed == nil && n.Type == Handoff && n.Chain == chain {
+			err = errors.Join(err, o.mark(e, "S", "F"))
 		}
 	}
 	return err
 }
 
 // change adds and removes flags. It does nothing if the note's flags are right already.
-func (o *opened) change(id, add, take string) error {
+func (o *opened) change(e entry, add, take string) error {
 	for {
-		e, err := o.find(id)
-		if err != nil {
-			return err
-		}
 		to := filepath.Join("cur", e.unique+withFlags(changeFlags(e.flags, add, take)))
 		if e.file() == to {
 			return nil
@@ -650,9 +662,12 @@ func (o *opened) change(id, add, take string) error {
 		// Another process may have changed the same note: then its name is different
 		// now, and we apply our change on top. We do not wait for the disk: losing a
 		// flag only repeats a message.
-		err = atomicfile.RenameIn(o.Root, e.file(), to)
+		err := atomicfile.RenameIn(o.Root, e.file(), to)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return atomicfile.Error("rename", o.file(e.file()), err)
+		}
+		if e, err = o.find(idOf(e.unique)); err != nil {
+			return err
 		}
 	}
 }
