@@ -99,9 +99,13 @@ func (s Store) inner(ids []ID) []ID {
 //	<RFC 3339>
 const idFile = "session_id"
 
-// Persist notes the session as the home's latest.
+// Persist notes the session as the home's latest, which it has been since now. One that
+// goes on is noted already, and to look costs a fraction of a new file.
 func (s Store) Persist(id ID, now time.Time) error {
 	text := string(id) + "\n" + now.UTC().Format(time.RFC3339) + "\n"
+	if s.Persisted() == id {
+		return s.Home.Mirror().Write(idFile, []byte(text)) // where others may have written
+	}
 	if err := atomicfile.Write(s.Home.Path(idFile), []byte(text), atomicfile.Unsynced); err != nil {
 		return err
 	}

@@ -117,11 +117,12 @@ func Within(path, dir string, environ []string) bool { return passes(path, tops(
 // does, the system's programs or gt itself is no project here: nothing at all
 // would be found, and who can write there needs no gt.
 func tops(dir string, environ []string) []string {
-	var all []string
+	var all, seen []string
 	for _, project := range append(distrusted(), dir) {
-		if project == "" {
+		if project == "" || slices.Contains(seen, project) {
 			continue
 		}
+		seen = append(seen, project)
 		for _, top := range worktrees(real(project)) {
 			if !slices.Contains(all, top) {
 				all = append(all, top)
