@@ -57,7 +57,7 @@ type Limits struct {
 
 // Patience are limits for a busy machine; a prompt of a line is submitted in a fifth of a
 // second.
-var Patience = Limits{Settle: 2 * time.Second, Arrive: 10 * time.Second, Again: 2 * time.Second, Submit: 10 * time.Second, Hook: 5 * time.Second}
+var Patience = Limits{Settle: 2 * time.Second, Arrive: time.Minute, Again: 2 * time.Second, Submit: 10 * time.Second, Hook: 5 * time.Second}
 
 // glance is the pause between two looks at the screen.
 const glance = 50 * time.Millisecond

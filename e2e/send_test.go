@@ -1,0 +1,138 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gt/e2e/model"
+)
+
+// gt-session gives the real client prompts that are long, of many lines and hostile, one
+// after the other, and each reaches the model whole (GT_E2E_ROUNDS=20 for as many of each);
+// --wait prints the answer. It types nothing over a draft or into a question for
+// permission, which answer answers.
+//
+// S2-51
+func TestSend(t *testing.T) {
+	w := newWorld(t)
+	w.model.Answer(func(r *model.Request) model.Reply {
+		asked := r.Said()
+		switch {
+		case r.Kind != model.Turn:
+			return model.Reply{}
+		case r.Result() != "":
+			return model.Say("It answered.")
+		case strings.HasSuffix(strings.TrimSpace(asked), "please write it"):
+			return model.Reply{Text: "I do.", Tools: []model.ToolUse{{Name: "Write", Input: map[string]string{
+				"file_path": filepath.Join(w.project, "made"), "content": "one\n",
+			}}}}
+		}
+		lines := strings.Split(strings.TrimSpace(asked), "\n")
+		return model.Say("ANSWER to " + lines[len(lines)-1])
+	})
+	session := w.sessions()
+	session(0, "new", "-n", "api", "--", "--permission-mode", "default")
+	session(0, "wait", "api")
+
+	w.sends(session, strings.Repeat("a long text of many words; ", 800))
+	session(0, "wait", "api")
+	if out := session(0, "send", "--wait", "api", "# what now?"); out != "ANSWER to # what now?\n" {
+		t.Errorf("the answer is %q", out)
+	}
+	if out := session(0, "send", "--wait", "api", strings.Repeat("x", 100<<10)+"\nof 100 KB"); out != "ANSWER to of 100 KB\n" {
+		t.Errorf("the answer is %.300q", out)
+	}
+	if out := session(0, "show", "api", "--last"); out != "ANSWER to of 100 KB\n" {
+		t.Errorf("it said last %q", out)
+	}
+	// What somebody types stays.
+	p := &pane{w, "gt-api", w.tmux("list-panes", "-t", "=gt-api:", "-F", "#{pane_id}")}
+	w.tmux("send-keys", "-t", p.id, "-l", "half a line")
+	p.awaitScreen("half a line")
+	session(75, "send", "api", "and more")
+	if !strings.Contains(p.input(), "half a line") || strings.Contains(p.input(), "more") {
+		t.Errorf("the input box shows %q", p.input())
+	}
+	w.tmux("send-keys", "-t", p.id, "C-u")
+	p.awaitPrompt()
+
+	// It asks for permission.
+	session(1, "answer", "api", "1")
+	session(75, "send", "--wait", "api", "please write it")
+	session(75, "send", "api", "1")
+	options := session(0, "answer", "api")
+	if !strings.HasPrefix(options, "1. Yes\n") || exists(filepath.Join(w.project, "made")) {
+		t.Errorf("it offers %q", options)
+	}
+	session(1, "answer", "api", "9")
+	if out := session(0, "answer", "api", "1"); out != "answered api: 1. Yes\n" {
+		t.Errorf("answer says %q", out)
+	}
+	w.until("it is written", func() bool { return exists(filepath.Join(w.project, "made")) })
+	session(0, "wait", "api")
+	session(1, "answer", "api", "1")
+	session(0, "stop", "api")
+}
+
+// around is the environment of somebody in the world's tmux.
+func (w *world) around() []string {
+	return []string{fmt.Sprintf("TMUX=%s,1,0", filepath.Join(w.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")), "TMUX_PANE=%0"}
+}
+
+// sessions starts a server of the world's own, and returns what runs gt-session there and
+// expects an exit code.
+func (w *world) sessions() func(code int, args ...string) string {
+	w.t.Helper()
+	w.open("keep", "sleep", "3600")
+	return func(code int, args ...string) string {
+		w.t.Helper()
+		out, err := w.run(w.project, w.around(), "gt-session", args...)
+		got := 0
+		if exit := new(exec.ExitError); errors.As(err, &exit) {
+			got = exit.ExitCode()
+		}
+		if got != code || err != nil && got == 0 {
+			w.t.Fatalf("gt-session %.300q: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+}
+
+// sends has each of several texts sent a number of times, one right after the other:
+// the model is asked each of them, whole.
+func (w *world) sends(session func(code int, args ...string) string, long string) {
+	w.t.Helper()
+	rounds := 4
+	if n, err := strconv.Atoi(os.Getenv("GT_E2E_ROUNDS")); err == nil {
+		rounds = n
+	}
+	texts := map[string]string{
+		"long":    long,
+		"lines":   strings.Repeat("a line\n\n\tand another, `indented`\n", 20),
+		"hostile": "\x1b[201~\r\x1b[A \x1b]0;x\x07 $(touch EVIL) `touch EVIL` #(touch EVIL) {\"json\"} ; \\\n@README.md\n/compact\n!touch EVIL\n\\",
+	}
+	for i := range rounds {
+		for kind, text := range texts {
+			session(0, "send", "api", fmt.Sprintf("MARK %s %d\n%s\nEND %s %d", kind, i, text, kind, i))
+		}
+	}
+	for i := range rounds {
+		for kind := range texts {
+			r := w.asked(fmt.Sprintf("MARK %s %d\n", kind, i))
+			if !strings.Contains(r.Asked(), fmt.Sprintf("END %s %d", kind, i)) {
+				w.t.Errorf("%s %d did not arrive whole: %.300q", kind, i, r.Asked())
+			}
+		}
+	}
+	if exists(filepath.Join(w.project, "EVIL")) {
+		w.t.Error("what it was told was run")
+	}
+}
