@@ -405,7 +405,6 @@ var mutants = []mutant{
 	{"a command of the client counts as a text", "lib/launch/send/send.go", "word[0] == '!' ||", "", "./lib/launch/send", "TestPrompt", 0},
 	{"a client's suggestion counts as a draft", "lib/client/agent/input.go", "if c == '\\n' || !faint && !reversed {", "if true {", "./lib/client/agent", "TestInputOfStyles", 0},
 	{"an option that is not offered is pressed", "lib/launch/send/answer.go", "n > len(q.Options)", "n > 9", ".", "TestScripts/session_answer$", 0},
-	{"the answer to an earlier prompt is printed", "lib/command/session/last.go", "case a.asked && a.text != \"\":", "case a.text != \"\":", ".", "TestScripts/session_wait$", 0},
 	{"an agent that is stopped is waited for", "lib/command/session/wait.go", "			case over(now):\n", "			case false:\n", ".", "TestScripts/session_wait$", 0},
 	{"a name is given twice", "lib/state/instance/store.go", "		if other.Name == in.Name {", "		if other.ID == in.ID {", "./lib/state/instance", "TestCreateTogether", 0},
 	{"a session that broke off is followed twice", "lib/state/session/succession.go", "return r.ChildID != \"\" && r.ChildID != n.ID &&", "return false &&", "./lib/state/session", "TestFindPredecessor", 0},
