@@ -68,11 +68,12 @@ func (c *move) Run(env *cli.Env) error {
 
 type rm struct {
 	profile
-	Name string `arg:"" help:"The agent."`
+	Name         string `arg:"" help:"The agent."`
+	KeepWorktree bool   `help:"Leave the git worktree that was made for it."`
 }
 
-// Run removes an instance whose agent does not run. Its conversation stays where its
-// client keeps it.
+// Run removes an instance whose agent does not run, with the worktree that was made for
+// it. Its conversation stays where its client keeps it, and the branch in the repository.
 func (c *rm) Run(env *cli.Env) error {
 	held, store, err := c.held(env, c.Name)
 	if err != nil {
@@ -85,6 +86,11 @@ func (c *rm) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("%s runs", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	case m.Status == "unknown" && m.TmuxSession != "":
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: tmux did not answer", held.Name), "try again")
+	}
+	if held.Worktree != nil && !c.KeepWorktree {
+		if err := removeWorktree(env, store, held); err != nil {
+			return err
+		}
 	}
 	return told(held.Name, held.Remove(env.Now()))
 }

@@ -283,7 +283,7 @@ func (c *show) Run(env *cli.Env) error {
 	l := lineOf(env, m)
 	for _, field := range [][2]string{
 		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},
-		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"folder", m.Path}, {"account", m.Account},
+		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"folder", m.Path}, {"worktree", worktreeOf(m.Instance)}, {"account", m.Account},
 		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.Now)}, {"chain", string(l.ChainID)},
 		{"tmux", strings.TrimSpace(l.TmuxSession + " " + l.Pane)}, {"mcp", strings.Join(m.LoadedMCPNames, ", ")},
 		{"started", when(m.StartedAt)}, {"made", when(m.CreatedAt)},
@@ -299,6 +299,14 @@ func (c *show) Run(env *cli.Env) error {
 		env.Hint("the servers in .mcp.json changed since it was started; gt-session restart %s loads them", m.Name)
 	}
 	return nil
+}
+
+// worktreeOf says which worktree was made for an instance.
+func worktreeOf(in *instance.Instance) string {
+	if in.Worktree == nil {
+		return ""
+	}
+	return in.Worktree.Branch + " of " + in.Worktree.Repository
 }
 
 func when(t time.Time) string {

@@ -25,14 +25,15 @@ const patience = 30 * time.Second
 
 type newOne struct {
 	profile
-	Dir     string `arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
-	Name    string `short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
-	Title   string `placeholder:"TEXT" help:"What it is for, one line."`
-	Agent   string `short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
-	Group   string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
-	Parent  string `placeholder:"NAME" help:"The agent that it belongs to."`
-	Account string `placeholder:"DIR" help:"The agent's own folder, of another account."`
-	Resume  string `placeholder:"ID" help:"The conversation that it goes on with."`
+	Dir      string `arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
+	Name     string `short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
+	Title    string `placeholder:"TEXT" help:"What it is for, one line."`
+	Agent    string `short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
+	Group    string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
+	Parent   string `placeholder:"NAME" help:"The agent that it belongs to."`
+	Account  string `placeholder:"DIR" help:"The agent's own folder, of another account."`
+	Resume   string `placeholder:"ID" help:"The conversation that it goes on with."`
+	Worktree string `placeholder:"BRANCH" help:"Give it a git worktree of its own, beside the repository, with this branch; made where it is missing."`
 	begin
 }
 
@@ -69,6 +70,14 @@ func (c *newOne) Run(env *cli.Env) error {
 	in := &instance.Instance{
 		Name: c.Name, Title: env.Line(c.Title, 200), Path: dir, Group: strings.Trim(c.Group, "/"), Agent: client.Name, Args: c.Arg,
 		Desired: instance.Stopped, TmuxServer: string(tmux.Around()),
+	}
+	if c.Worktree != "" {
+		w, work, err := plan(dir, c.Worktree)
+		in.Worktree, in.Path = &w, work
+		if err != nil {
+			return unfinished(store, in, err)
+		}
+		dir = w.Path
 	}
 	if in.Name == "" {
 		in.Name = instance.NameFor(filepath.Base(dir))
@@ -108,9 +117,45 @@ func (c *newOne) Run(env *cli.Env) error {
 		in.SessionID, in.SessionAt = id, env.Now().UTC()
 	}
 	if err := store.Create(in, env.Now()); err != nil {
-		return told(in.Name, err)
+		return unfinished(store, in, told(in.Name, err))
+	}
+	if in.Worktree != nil {
+		if err := c.makeWorktree(env, store, in); err != nil {
+			return err
+		}
 	}
 	return c.run(env, store, known, in.ID)
+}
+
+// unfinished says of a name that is taken that its worktree was not made to its end.
+func unfinished(store instance.Store, in *instance.Instance, err error) error {
+	all, _ := store.All()
+	for _, other := range all {
+		if w := other.Worktree; w != nil && !w.Ready && (other.Name == in.Name || in.Worktree != nil && in.Worktree.Path == w.Path) {
+			err = cli.WithHint(err, "the worktree of %s was not made to its end; gt-session start %s finishes it, gt-session rm %s removes it", other.Name, other.Name, other.Name)
+		}
+	}
+	return err
+}
+
+// makeWorktree makes the worktree of a new instance. Where that fails, neither is left,
+// or both.
+func (c *newOne) makeWorktree(env *cli.Env, store instance.Store, in *instance.Instance) error {
+	held, err := store.Hold(in.ID, patience)
+	if err != nil {
+		return told(in.Name, err)
+	}
+	defer held.Release()
+	if err := ensure(env, held); err != nil {
+		if _, there := os.Lstat(in.Worktree.Path); there == nil {
+			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
+		}
+		if rerr := held.Remove(env.Now()); rerr != nil {
+			env.Warn("%v", rerr)
+		}
+		return err
+	}
+	return nil
 }
 
 // run starts the agent of an instance that was just made, where that is wanted.
@@ -167,6 +212,9 @@ func (r runner) start(id instance.ID, again bool) error {
 		return errRuns
 	case m.Status == "unknown" && !alive && m.Pane.ID == "" && m.TmuxSession != "":
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", held.Name, tmux.ErrNoAnswer), "try again")
+	}
+	if err := ensure(r.env, held); err != nil {
+		return err
 	}
 	if info, err := os.Stat(held.Path); err != nil || !info.IsDir() {
 		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", held.Path, held.Name))

@@ -57,6 +57,12 @@ func locate(dir string) (checkout, error) {
 // repositoryAt returns the repository whose worktree has this top. ok is false if there
 // is no .git, or one that is not a usable git directory.
 func repositoryAt(top string) (checkout, bool) {
+	r, err := topOf(top)
+	return r, err == nil
+}
+
+// topOf is repositoryAt that says why there is none.
+func topOf(top string) (checkout, error) {
 	dir, err := Dir(top)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -68,13 +74,13 @@ func repositoryAt(top string) (checkout, bool) {
 		}
 	}
 	if err != nil {
-		return checkout{}, false
+		return checkout{}, err
 	}
 	said, err := head(dir)
 	if err != nil {
-		return checkout{}, false
+		return checkout{}, err
 	}
-	return checkout{top, dir, shared(dir), said}, true
+	return checkout{top, dir, shared(dir), said}, nil
 }
 
 // shared returns the git directory that this worktree shares with the others.

@@ -91,8 +91,6 @@ func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 
 // answerTo is answer with a standard input for git.
 func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (*bounded, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
-	defer cancel()
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, atomicfile.Error("read", dir, err)
@@ -107,6 +105,14 @@ func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (
 		return nil, err
 	}
 	defer done()
+	return r.run(stdin, dir, vars, wait, args...)
+}
+
+// run runs git in a folder of the worktree, with variables, and returns the beginning of
+// its output.
+func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Duration, args ...string) (*bounded, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
 	program, err := process.LookPath("git", r.top, os.Environ())
 	if err != nil {
 		return nil, err

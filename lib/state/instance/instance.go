@@ -43,12 +43,15 @@ const (
 
 // Instance is a place for an agent. Fields that a newer gt wrote survive.
 type Instance struct {
-	ID       ID     `json:"id"`
-	Name     string `json:"name"` // see CheckName; no other instance of the folder has it
-	Title    string `json:"title,omitempty"`
-	Path     string `json:"path"`            // the folder that its agent works in
-	Group    string `json:"group,omitempty"` // see CheckGroup; "" for none
-	ParentID ID     `json:"parent_id,omitempty"`
+	ID    ID     `json:"id"`
+	Name  string `json:"name"` // see CheckName; no other instance of the folder has it
+	Title string `json:"title,omitempty"`
+	Path  string `json:"path"` // the folder that its agent works in
+	// Worktree is the git worktree that was made for its agent, and that its removal
+	// removes; nil where the agent works in a folder of the person's.
+	Worktree *Worktree `json:"worktree,omitempty"`
+	Group    string    `json:"group,omitempty"` // see CheckGroup; "" for none
+	ParentID ID        `json:"parent_id,omitempty"`
 
 	// Agent is the client's name in the table of agents, Args the arguments behind its
 	// program that a person chose; never a prompt or the id of a session.
@@ -99,6 +102,14 @@ func Adopt(p process.Proc) *Adopted { return &Adopted{p.PID, p.Start, p.Boot, p.
 
 // Process is the process that was noted.
 func (a *Adopted) Process() process.Proc { return process.Noted(a.PID, a.Start, a.Boot, a.NS) }
+
+// Worktree is a git worktree that was made for an instance.
+type Worktree struct {
+	Path       string `json:"path"`
+	Branch     string `json:"branch"`
+	Repository string `json:"repository"`      // the folder of the repository that it belongs to
+	Ready      bool   `json:"ready,omitempty"` // it was made to its end
+}
 
 // maxName bounds a name, and each name in the path of a group, in bytes.
 const maxName = 64
@@ -183,12 +194,18 @@ func (in *Instance) valid(id ID) error {
 		return fmt.Errorf("it is the instance '%.40s'", in.ID)
 	case !filepath.IsAbs(in.Path) || path.Clean(in.Path) != in.Path:
 		return errors.New("its folder is not an absolute path")
+	case in.Worktree != nil && !in.Worktree.valid():
+		return errors.New("its worktree is not an absolute path")
 	case in.Agent == "":
 		return errors.New("it has no agent")
 	case in.Group != "" && CheckGroup(in.Group) != nil:
 		return CheckGroup(in.Group)
 	}
 	return CheckName(in.Name)
+}
+
+func (w *Worktree) valid() bool {
+	return filepath.IsAbs(w.Path) && path.Clean(w.Path) == w.Path && w.Path != "/" && filepath.IsAbs(w.Repository) && w.Branch != ""
 }
 
 // MarshalJSON keeps what a newer gt has written.

@@ -63,6 +63,21 @@ func OfTown(state place.State, root string) Store {
 	return Store{State: state, Dir: filepath.Join(dir, folder)}
 }
 
+// Stores returns all stores that a state has.
+func Stores(state place.State) ([]Store, error) {
+	all := []Store{Personal(state, "")}
+	for _, kind := range []string{"profiles", "towns"} {
+		entries, err := atomicfile.ReadDir(state.Path(kind))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, atomicfile.Error("read", state.Path(kind), err)
+		}
+		for _, e := range entries {
+			all = append(all, Store{State: state, Dir: filepath.Join(kind, e.Name(), folder)})
+		}
+	}
+	return all, nil
+}
+
 const (
 	folder   = "instances"
 	suffix   = ".json"
@@ -183,6 +198,9 @@ func (s Store) Create(in *Instance, now time.Time) error {
 	for _, other := range all {
 		if other.Name == in.Name {
 			return fmt.Errorf("%w: %s", ErrTaken, in.Name)
+		}
+		if in.Worktree != nil && other.Worktree != nil && other.Worktree.Path == in.Worktree.Path {
+			return fmt.Errorf("the worktree '%s' is %s's", in.Worktree.Path, other.Name)
 		}
 	}
 	if in.Group != "" {

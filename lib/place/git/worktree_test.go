@@ -1,0 +1,227 @@
+package git
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostile has each program that a repository can name leave a trace.
+func hostile(t *testing.T, dir string) (canary string) {
+	t.Helper()
+	canary = filepath.Join(t.TempDir(), "canary")
+	trap := "sh -c 'echo ran >>" + canary + "; cat'"
+	for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change"} {
+		write(t, dir, "hooks/"+hook, "#!/bin/sh\necho "+hook+" >>"+canary+"\n")
+		if err := os.Chmod(filepath.Join(dir, "hooks", hook), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, dir, "config", "core.hooksPath", filepath.Join(dir, "hooks"))
+	run(t, dir, "config", "filter.trap.smudge", trap)
+	run(t, dir, "config", "filter.trap.clean", trap)
+	run(t, dir, "config", "core.fsmonitor", trap)
+	return canary
+}
+
+// A worktree is made with the branch that is there, on a remote or new, and runs no
+// program that the repository names.
+func TestAddWorktree(t *testing.T) {
+	dir := repository(t, "a", "sub/b", ".gitattributes")
+	write(t, dir, ".gitattributes", "* filter=trap\n")
+	run(t, dir, "commit", "-q", "-a", "-m", "attributes")
+	run(t, dir, "branch", "here")
+	run(t, dir, "update-ref", "refs/remotes/origin/theirs", "HEAD")
+	run(t, dir, "config", "remote.origin.url", dir)
+	run(t, dir, "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
+	canary := hostile(t, dir)
+	beside := t.TempDir()
+	for _, branch := range []string{"here", "theirs", "all/new"} {
+		path := filepath.Join(beside, strings.ReplaceAll(branch, "/", "-"))
+		if err := AddWorktree(dir, path, branch, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(filepath.Join(path, "sub", "b")); err != nil || len(data) == 0 {
+			t.Errorf("%s: %v", branch, err)
+		}
+		if got := Branch(path); got != branch {
+			t.Errorf("the branch is %s, not %s", got, branch)
+		}
+		if err := Saved(path, time.Minute); err != nil {
+			t.Errorf("%s: %v", branch, err)
+		}
+	}
+	if data, err := os.ReadFile(canary); err == nil {
+		t.Errorf("programs of the repository's ran: %s", data)
+	}
+	if up := run(t, dir, "-c", "core.fsmonitor=false", "rev-parse", "--abbrev-ref", "theirs@{upstream}"); up != "origin/theirs" {
+		t.Errorf("it follows %s", up)
+	}
+	var checked *CheckedOutError
+	if err := AddWorktree(dir, filepath.Join(beside, "x"), "here", time.Minute); !errors.As(err, &checked) || checked.Path != filepath.Join(beside, "here") {
+		t.Errorf("a branch that is checked out: %v", err)
+	}
+	if err := AddWorktree(dir, filepath.Join(beside, "x"), "main", time.Minute); !errors.As(err, &checked) || checked.Path != dir {
+		t.Errorf("a branch that is checked out: %v", err)
+	}
+	for _, name := range []string{"-b", "a..b", "", "HEAD", "a b"} {
+		if CheckBranch(dir, name) == nil {
+			t.Errorf("%q is a branch", name)
+		}
+	}
+}
+
+// What was cut off while it was made is finished, whatever was there already.
+func TestAddWorktreeAgain(t *testing.T) {
+	for name, cut := range map[string]func(t *testing.T, dir, path, admin string){
+		"the branch only": func(t *testing.T, dir, path, _ string) { run(t, dir, "worktree", "remove", "-f", path) },
+		"git was making it": func(t *testing.T, _, path, admin string) {
+			write(t, admin, "locked", "initializing")
+			write(t, admin, "HEAD", strings.Repeat("0", 40)+"\n")
+			for _, f := range []string{"a", "sub/b", "sub", ".git"} {
+				if err := os.Remove(filepath.Join(path, f)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"no files": func(t *testing.T, dir, path, admin string) {
+			for _, f := range []string{filepath.Join(path, "a"), filepath.Join(admin, "index")} {
+				if err := os.Remove(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"half of a file, and a lock": func(t *testing.T, _, path, admin string) {
+			write(t, path, "a", "a\n")
+			write(t, admin, "index.lock", "")
+		},
+		"all": func(*testing.T, string, string, string) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t, "a", "sub/b")
+			path := filepath.Join(t.TempDir(), "wt")
+			if err := AddWorktree(dir, path, "new", time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			cut(t, dir, path, filepath.Join(dir, ".git", "worktrees", "wt"))
+			if err := AddWorktree(dir, path, "new", time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			if err := Saved(path, time.Minute); err != nil {
+				t.Error(err)
+			}
+			if out := run(t, path, "status", "--porcelain"); out != "" {
+				t.Errorf("git says %s", out)
+			}
+			if out := run(t, dir, "worktree", "list", "--porcelain"); strings.Contains(out, "locked") || strings.Count(out, "worktree ") != 2 {
+				t.Errorf("git says %s", out)
+			}
+		})
+	}
+}
+
+// Where the files cannot be checked out, nothing is left.
+func TestAddWorktreeFails(t *testing.T) {
+	dir := repository(t, "a")
+	blob := run(t, dir, "rev-parse", "HEAD:a")
+	if err := os.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "wt")
+	if err := AddWorktree(dir, path, "new", time.Minute); err == nil {
+		t.Fatal("a file that is not there was checked out")
+	}
+	if there(path) || run(t, dir, "branch", "--list", "new") != "" || strings.Contains(run(t, dir, "worktree", "list"), "wt") {
+		t.Error("something is left")
+	}
+}
+
+// A worktree stays that holds anything that is nowhere else.
+func TestSaved(t *testing.T) {
+	commit := func(t *testing.T, path string) {
+		run(t, path, "commit", "-q", "--allow-empty", "-m", "mine")
+	}
+	for name, c := range map[string]struct {
+		do   func(t *testing.T, dir, path string)
+		want string
+	}{
+		"nothing":   {func(*testing.T, string, string) {}, ""},
+		"changed":   {func(t *testing.T, _, path string) { write(t, path, "a", "x") }, "1 modified"},
+		"untracked": {func(t *testing.T, _, path string) { write(t, path, "new/file", "x") }, "1 untracked"},
+		"staged":    {func(t *testing.T, _, path string) { run(t, path, "rm", "-q", "--cached", "a") }, "modified"},
+		"hidden": {func(t *testing.T, _, path string) {
+			run(t, path, "update-index", "--assume-unchanged", "a")
+			write(t, path, "a", "x")
+		}, "not to look at a"},
+		"committed": {func(t *testing.T, _, path string) { commit(t, path) }, "1 commit that is neither pushed nor merged"},
+		"two":       {func(t *testing.T, _, path string) { commit(t, path); commit(t, path) }, "2 commits that are"},
+		"detached":  {func(t *testing.T, _, path string) { run(t, path, "checkout", "-q", "--detach"); commit(t, path) }, "1 commit"},
+		"merged":    {func(t *testing.T, dir, path string) { commit(t, path); run(t, dir, "merge", "-q", "new") }, ""},
+		"pushed": {func(t *testing.T, dir, path string) {
+			commit(t, path)
+			run(t, path, "update-ref", "refs/remotes/o/new", "HEAD")
+		}, ""},
+		"stale remote": {func(t *testing.T, dir, path string) {
+			run(t, path, "update-ref", "refs/remotes/o/new", "HEAD")
+			commit(t, path)
+		}, "1 commit"},
+		"bisecting": {func(t *testing.T, _, path string) { run(t, path, "bisect", "start") }, "BISECT_LOG"},
+		"locked":    {func(t *testing.T, dir, path string) { run(t, dir, "worktree", "lock", "--reason", "mine", path) }, `locked ("mine")`},
+		"moved": {func(t *testing.T, _, path string) {
+			write(t, path, "b", "x")
+			if err := os.Rename(path, path+"2"); err != nil {
+				t.Fatal(err)
+			}
+		}, "1 untracked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t, "a")
+			path := filepath.Join(t.TempDir(), "wt")
+			if err := AddWorktree(dir, path, "new", time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			c.do(t, dir, path)
+			if !there(path) {
+				path += "2"
+			}
+			err := Saved(path, time.Minute)
+			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrUnsaved) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+	if dir := repository(t, "a"); !errors.Is(Saved(dir, time.Minute), ErrUnsaved) {
+		t.Error("a repository counts as a worktree of itself")
+	}
+}
+
+// What is removed is forgotten by git, and no other worktree with it.
+func TestForgetWorktree(t *testing.T) {
+	dir, beside := repository(t, "a"), t.TempDir()
+	for _, name := range []string{"one", "two"} {
+		if err := AddWorktree(dir, filepath.Join(beside, name), name, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"one", "two"} { // the second only is gone for a while
+		if err := os.Rename(filepath.Join(beside, name), filepath.Join(beside, name+"-away")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := ForgetWorktree(dir, filepath.Join(beside, "one")); err != nil {
+			t.Error(err)
+		}
+	}
+	if out := run(t, dir, "worktree", "list"); strings.Contains(out, "/one") || !strings.Contains(out, "/two") {
+		t.Errorf("git says %s", out)
+	}
+}
+
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

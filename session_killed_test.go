@@ -1,0 +1,83 @@
+package gt_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A gt-session that is killed while it makes or removes a worktree leaves what the next
+// command finishes: each place has its worktree whole, or there is neither.
+func TestWorktreeKilled(t *testing.T) {
+	rounds := 24
+	if testing.Short() {
+		rounds = 8
+	}
+	c := newCrowd(t)
+	for i := range 50 {
+		if err := os.WriteFile(filepath.Join(c.repo, fmt.Sprint("file-", i)), []byte(strings.Repeat("line\n", 100)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.must("git", "add", "-A")
+	c.must("git", "commit", "-q", "-m", "files")
+	begin := time.Now()
+	c.must("gt-session", "new", "-n", "whole", "--worktree", "whole", "--no-start")
+	takes := time.Since(begin)
+
+	killed := func(after time.Duration, args ...string) {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Env, cmd.Dir = c.env, c.repo
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(after)
+		_ = cmd.Process.Kill() // it may be done
+		_ = cmd.Wait()
+	}
+	// again runs a command until nobody is at what it wants; git outlives who called it.
+	again := func(args ...string) result {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			r := job{Args: args, Env: c.env, Dir: c.repo}.run()
+			if r.Code != 75 || time.Now().After(deadline) {
+				return r
+			}
+		}
+	}
+	for i := range rounds {
+		name := fmt.Sprint("wt-", i)
+		path := filepath.Join(c.work, "repo-"+name)
+		at := takes * time.Duration(i) / time.Duration(rounds)
+		killed(at, "gt-session", "new", "-n", name, "--worktree", name, "--no-start")
+		made := strings.Contains(c.must("gt-session", "list", "--json"), `"name":"`+name+`"`)
+		if _, err := os.Stat(path); err == nil && !made {
+			t.Errorf("killed after %v: a worktree without a place is left", at)
+		}
+		if !made {
+			continue
+		}
+		if i%2 == 0 {
+			if r := again("gt-session", "start", name); r.Code != 0 {
+				t.Errorf("killed after %v, start: %+v", at, r)
+			}
+			if out := c.must("git", "-C", path, "status", "--porcelain"); out != "" {
+				t.Errorf("killed after %v, the worktree is not whole: %s", at, out)
+			}
+			c.must("gt-session", "stop", "--now", name)
+			killed(at, "gt-session", "rm", name)
+		}
+		if r := again("gt-session", "rm", name); r.Code != 0 && !strings.Contains(r.Stderr, "there is no agent") {
+			t.Errorf("killed after %v, rm: %+v", at, r)
+		}
+		if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
+			t.Errorf("killed after %v, left: %v", at, left)
+		}
+	}
+	if out := c.must("git", "worktree", "list"); strings.Count(out, "\n") != 2 {
+		t.Errorf("git still knows of\n%s", out)
+	}
+}
