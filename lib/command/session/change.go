@@ -81,11 +81,11 @@ func (c *rm) Run(env *cli.Env) error {
 	}
 	defer held.Release()
 	m := fleet.Look(store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
-	switch {
-	case m.Pane.ID != "":
+	if m.Pane.ID != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s runs", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
-	case m.Status == "unknown" && m.TmuxSession != "":
-		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: tmux did not answer", held.Name), "try again")
+	}
+	if err := cannotTell(m); err != nil {
+		return err
 	}
 	if held.Worktree != nil && !c.KeepWorktree {
 		if err := removeWorktree(env, store, held); err != nil {

@@ -6,17 +6,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	launch "gt/lib/launch/start"
+	"gt/lib/live"
 	"gt/lib/live/fleet"
+	"gt/lib/live/status"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
 
@@ -114,6 +119,9 @@ func (c *newOne) Run(env *cli.Env) error {
 		if !client.CanResume() {
 			return cli.Failf(cli.Usage, "%s cannot go on with a conversation by its id", client.Name)
 		}
+		if err := claimed(env, store, id); err != nil {
+			return err
+		}
 		in.SessionID, in.SessionAt = id, env.Now().UTC()
 	}
 	if err := store.Create(in, env.Now()); err != nil {
@@ -207,11 +215,11 @@ func (r runner) start(id instance.ID, again bool) error {
 	now := r.env.Now()
 	m := fleet.Look(r.store, r.table, []*instance.Instance{held.Instance}, now)[0]
 	alive := m.Process.IsSet()
-	switch {
-	case alive && !again:
+	if alive && !again {
 		return errRuns
-	case m.Status == "unknown" && !alive && m.Pane.ID == "" && m.TmuxSession != "":
-		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", held.Name, tmux.ErrNoAnswer), "try again")
+	}
+	if err := cannotTell(m); err != nil {
+		return err
 	}
 	if err := ensure(r.env, held); err != nil {
 		return err
@@ -229,6 +237,13 @@ func (r runner) start(id instance.ID, again bool) error {
 		held.ForkOf = ""
 	} else if held.ForkOf != "" {
 		s.Resume, s.Fork = held.ForkOf, true
+	} else if m.Record != nil && client.CanResume() {
+		r.env.Warn("%s begins a new conversation: %s has none of session %s", held.Name, client.Name, m.Now)
+	}
+	if s.Resume != "" && !s.Fork {
+		if by := scan.HolderOf(r.env.Getenv, r.store.State, s.Resume); by != nil && !runsBelow(m, by.PID) {
+			return openElsewhere(held.Name, s.Resume, by)
+		}
 	}
 	run, session, err := s.Run()
 	if errors.Is(err, launch.ErrNoProgram) {
@@ -313,6 +328,49 @@ func (r runner) start(id instance.ID, again bool) error {
 	told := func() bool { return r.store.Told(held.Instance) }
 	if _, err := launch.Survived(at, pane, starting, told); err != nil {
 		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", held.Name, err))
+	}
+	return nil
+}
+
+// cannotTell is the error for an instance of which nobody can tell whether its agent runs.
+func cannotTell(m fleet.Member) error {
+	if m.Status != status.Unknown || m.Pane.ID != "" || m.TmuxSession == "" {
+		return nil
+	}
+	return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
+}
+
+// runsBelow reports whether a process is an instance's agent, or was started by it.
+func runsBelow(m fleet.Member, pid int) bool {
+	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool { return p.PID == pid })
+}
+
+// openElsewhere is the error for a conversation that a second agent would open.
+func openElsewhere(name string, id session.ID, by *scan.Holder) error {
+	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
+		fmt.Sprintf("gt-session fork %s goes on with a copy of it", name))
+}
+
+// claimed reports that a conversation is another instance's, or is open.
+func claimed(env *cli.Env, store instance.Store, id session.ID) error {
+	stores, err := instance.Stores(store.State)
+	if err != nil {
+		return err
+	}
+	for _, s := range stores {
+		all, err := s.All()
+		if err != nil {
+			return err
+		}
+		for _, in := range all {
+			if s.Session(in) == id {
+				return cli.Fail(cli.No, fmt.Errorf("the conversation %s is %s's", id, in.Name),
+					fmt.Sprintf("gt-session start %s goes on with it, gt-session fork %s with a copy of it", in.Name, in.Name))
+			}
+		}
+	}
+	if by := scan.HolderOf(env.Getenv, store.State, id); by != nil {
+		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is open already, %s", id, by), "end that one first")
 	}
 	return nil
 }
@@ -405,10 +463,14 @@ func (c *start) Run(env *cli.Env) error {
 
 type restart struct {
 	several
+	within
 }
 
 // Run restarts agents in the same pane, with their conversations.
 func (c *restart) Run(env *cli.Env) error {
+	if outlived, err := c.outlive(env, c.several, "restarted"); outlived || err != nil {
+		return err
+	}
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
 		r := runner{env: env, store: store, table: known}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -20,11 +19,15 @@ import (
 
 type stop struct {
 	several
+	within
 	Now bool `help:"End them at once, without their own way out."`
 }
 
 // Run stops agents.
 func (c *stop) Run(env *cli.Env) error {
+	if outlived, err := c.outlive(env, c.several, "stopped"); outlived || err != nil {
+		return err
+	}
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
 		switch stopped, err := (stopping{now: c.Now}).one(env, store, known, in.ID); {
@@ -56,8 +59,8 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 	}
 	defer held.Release()
 	m := fleet.Look(store, known, []*instance.Instance{held.Instance}, env.Now())[0]
-	if m.Status == "unknown" && m.Pane.ID == "" && m.TmuxSession != "" {
-		return false, cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", held.Name, tmux.ErrNoAnswer), "try again")
+	if err := cannotTell(m); err != nil {
+		return false, err
 	}
 	if held.Desired != instance.Stopped && !s.wanted {
 		held.Desired = instance.Stopped
