@@ -3,7 +3,6 @@ package session
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -47,18 +46,11 @@ func (w within) outlive(env *cli.Env, s several, done string) (bool, error) {
 		if !m.Process.IsSet() || !slices.Contains(above, m.Process.PID) {
 			continue
 		}
-		self, err := os.Executable()
+		pid, err := process.Detached(env.Dir, env.Environ, append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid())))
 		if err != nil {
-			return false, err
-		}
-		cmd := exec.Cmd{
-			Path: self, Args: append([]string{self}, append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid()))...), Dir: env.Dir, Env: env.Environ,
-			SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-		}
-		if err := cmd.Start(); err != nil {
 			return false, fmt.Errorf("cannot go on without %s: %w", m.Name, err)
 		}
-		_, err = fmt.Fprintf(env.Stdout, "%s is %s in a moment, by process %d: this command runs in it\n", m.Name, done, cmd.Process.Pid)
+		_, err = fmt.Fprintf(env.Stdout, "%s is %s in a moment, by process %d: this command runs in it\n", m.Name, done, pid)
 		return true, err
 	}
 	return false, nil

@@ -1,0 +1,29 @@
+package process
+
+import (
+	"os"
+	"syscall"
+)
+
+// Detached starts this program once more, with these arguments, in a session of its own
+// and without a terminal, and returns the process's number: it outlives the terminal that
+// this one runs in.
+func Detached(dir string, environ, args []string) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer null.Close()
+	p, err := os.StartProcess(self, append([]string{self}, args...), &os.ProcAttr{
+		Dir: dir, Env: environ, Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return 0, err
+	}
+	pid := p.Pid
+	return pid, p.Release()
+}
