@@ -91,8 +91,9 @@ func (c *list) Run(env *cli.Env) error {
 		if err != nil {
 			unread = errors.Join(unread, err)
 		}
-		var found []fleet.Member
-		for _, m := range s.members {
+		var found []*fleet.Member
+		for i := range s.members {
+			m := &s.members[i]
 			if c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
 				continue
 			}
@@ -109,7 +110,7 @@ func (c *list) Run(env *cli.Env) error {
 	}
 	if c.JSON {
 		for _, r := range rows {
-			l := lineOf(env, r.Member)
+			l := lineOf(env, *r.Member)
 			if c.Everywhere {
 				l.in(r.site)
 			}
@@ -134,33 +135,33 @@ func (c *list) Run(env *cli.Env) error {
 
 // row is an instance in its place of the tree.
 type row struct {
-	fleet.Member
+	*fleet.Member
 	site  site
 	depth int // below its parents
 }
 
 // flatten puts instances in the order of their groups, those without one first, and each
 // behind its parent.
-func flatten(groups []instance.Group, all []fleet.Member) []row {
+func flatten(groups []instance.Group, all []*fleet.Member) []row {
 	order := map[string]int{"": -1}
 	for i, g := range groups {
 		order[g.Path] = i
 	}
-	place := func(m fleet.Member) int {
+	place := func(m *fleet.Member) int {
 		if at, ok := order[m.Group]; ok {
 			return at
 		}
 		return len(groups) // its group is not in the file
 	}
-	slices.SortStableFunc(all, func(a, b fleet.Member) int {
+	slices.SortStableFunc(all, func(a, b *fleet.Member) int {
 		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt), strings.Compare(string(a.ID), string(b.ID)))
 	})
 	here := map[instance.ID]bool{}
-	children := map[instance.ID][]fleet.Member{}
+	children := map[instance.ID][]*fleet.Member{}
 	for _, m := range all {
 		here[m.ID] = true
 	}
-	var roots []fleet.Member
+	var roots []*fleet.Member
 	for _, m := range all {
 		if m.ParentID != "" && m.ParentID != m.ID && here[m.ParentID] {
 			children[m.ParentID] = append(children[m.ParentID], m)
@@ -170,8 +171,8 @@ func flatten(groups []instance.Group, all []fleet.Member) []row {
 	}
 	var rows []row
 	seen := map[instance.ID]bool{}
-	var add func(m fleet.Member, depth int)
-	add = func(m fleet.Member, depth int) {
+	var add func(m *fleet.Member, depth int)
+	add = func(m *fleet.Member, depth int) {
 		if seen[m.ID] {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -75,6 +76,10 @@ func sites(env *cli.Env) ([]site, error) {
 	return all, unread
 }
 
+// garbage is how much garbage there may be while agents are looked at, in percent of what
+// is in use. It makes a list of a thousand a quarter faster, and one of ten thousand large.
+const garbage = 400
+
 // looked is a site with its agents.
 type looked struct {
 	site
@@ -84,6 +89,8 @@ type looked struct {
 
 // look looks at the agents of places. unread says which could not be read.
 func look(env *cli.Env, all []site) (found []looked, unread error) {
+	// A list is over before the memory matters that a collection would free.
+	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	said := map[string]bool{}
 	var at []fleet.Place
 	for _, p := range all {
