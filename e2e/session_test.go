@@ -3,10 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,32 +15,8 @@ import (
 // S1-13 S1-103 S2-6 S2-7 S2-9 S2-31 S2-32 S2-39
 func TestSession(t *testing.T) {
 	w := newWorld(t)
-	w.open("keep", "sleep", "3600") // a server of the world's own
-	around := []string{fmt.Sprintf("TMUX=%s,1,0", filepath.Join(w.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")), "TMUX_PANE=%0"}
-	session := func(args ...string) string {
-		t.Helper()
-		out, err := w.run(w.project, around, "gt-session", args...)
-		if err != nil {
-			t.Fatalf("gt-session %q: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
-	type line struct {
-		Status, Reason, Pane string
-		SessionID            string `json:"session_id"`
-	}
-	listed := func() (l line) {
-		t.Helper()
-		if err := json.Unmarshal([]byte(session("list", "--json")), &l); err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	becomes := func(status string) line {
-		t.Helper()
-		w.until("its status is "+status, func() bool { return listed().Status == status })
-		return listed()
-	}
+	s := w.sessions()
+	session, listed, becomes := s.run, s.listed, s.becomes
 
 	session("new", "-n", "api", "-m", "please remember MARK-ONE")
 	first := w.asked("please remember MARK-ONE")

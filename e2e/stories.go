@@ -25,7 +25,7 @@ var Clients = []Stories{
 }
 
 // several are the stories in which each client has a part.
-var several = []string{"TestScreens", "TestProveRun"}
+var several = []string{"TestScreens", "TestProveRun", "TestSessions"}
 
 // Of returns the client whose story a test is, and "" for one that is every
 // client's.

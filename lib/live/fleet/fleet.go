@@ -209,8 +209,10 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 		m.Pane, m.Process, f.Process = pane, p, running
 	}
 	if m.Record != nil && presence != status.Dead { // of one that is gone nothing else counts
-		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record))
-		f.Seen = append(f.Seen, m.told(), m.noted(stores))
+		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), m.told(), m.noted(stores))
+		if !m.begun() { // the end was that of the agent before
+			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
+		}
 	}
 	got := status.Of(f)
 	// A call of tmux for each of these: an agent without hooks, and one whose hooks have told
@@ -308,7 +310,18 @@ func run(pane tmux.Pane) (process.Proc, status.Presence) {
 // it had one prompt to answer. What ended as its terminal or machine did is still wanted.
 func (m *Member) ended() bool {
 	r := m.Record
-	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt)
+	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.begun()
+}
+
+// begun reports whether the session has begun, or was resumed, since the agent was started.
+// Until then its record speaks of the agent before, whose end may be told late: Codex has a
+// server of its own that tells it, seconds after.
+func (m *Member) begun() bool {
+	at := m.Record.StartedAt
+	if m.Record.ResumedAt.After(at) {
+		at = m.Record.ResumedAt
+	}
+	return !at.Before(m.StartedAt)
 }
 
 // Wanted reports whether its agent should run: a person started it, and neither stopped

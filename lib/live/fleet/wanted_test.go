@@ -1,0 +1,37 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+)
+
+// A person who leaves the agent wants it no more; the end of the agent before, which is
+// told late, says nothing of the one that was started since.
+func TestWanted(t *testing.T) {
+	started := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
+	in := &instance.Instance{Desired: instance.Running, StartedAt: started}
+	for _, c := range []struct {
+		name           string
+		began, resumed time.Duration // since the start; no resume at 0
+		ended          time.Duration
+		outcome        session.Outcome
+		wanted         bool
+	}{
+		{"left", time.Second, 0, time.Minute, session.Done, false},
+		{"crashed", time.Second, 0, time.Minute, session.Crash, true},
+		{"left before it was started", -time.Minute, 0, -time.Second, session.Done, true},
+		{"the end of the one before, told late", -time.Minute, 0, time.Second, session.Done, true},
+		{"resumed and left", -time.Minute, time.Second, time.Minute, session.Done, false},
+	} {
+		r := &session.Record{StartedAt: started.Add(c.began), EndedAt: started.Add(c.ended), Outcome: c.outcome}
+		if c.resumed != 0 {
+			r.ResumedAt = started.Add(c.resumed)
+		}
+		if m := (&Member{Instance: in, Record: r}); m.Wanted() != c.wanted {
+			t.Errorf("%s: wanted %v", c.name, !c.wanted)
+		}
+	}
+}
