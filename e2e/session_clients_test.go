@@ -41,6 +41,9 @@ func TestSessions(t *testing.T) {
 			} else {
 				w.install(of.client)
 			}
+			if of.client == "opencode" {
+				w.fetched(w.client.Version)
+			}
 			w.model.Answer(func(r *model.Request) model.Reply { return model.Say("It is done.") })
 			s := w.sessions()
 			s.run(append([]string{"new", "-n", "api", "-a", of.client, "-m", "please remember MARK-ONE", "--"}, of.flags...)...)

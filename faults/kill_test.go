@@ -481,6 +481,10 @@ func (p *plan) kill(t *testing.T, c call) (problems []string) {
 	if !met && !c.changes() && strings.HasPrefix(c.path(), "/proc/") {
 		return nil // how often a program looks whether another has ended differs
 	}
+	if !met && strings.HasPrefix(c.name, "clone") {
+		t.Logf("%s: %v was made once and not in %d runs more: how many threads Go starts differs", p.name, c, tries)
+		return nil
+	}
 	if !met {
 		return []string{fmt.Sprintf("it was not killed there in %d runs: %v", tries, r)}
 	}
