@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,52 +10,6 @@ import (
 
 	"gt/e2e/model"
 )
-
-// instance is what gt-session lists of an agent.
-type instance struct {
-	Name, Status, Reason, Pane, Path string
-	SessionID                        string `json:"session_id"`
-}
-
-// agents are a world's agents in tmux.
-type agents struct {
-	*world
-	around []string // tmux, so that gt-session uses the world's own server
-}
-
-func (w *world) agents() agents {
-	w.open("keep", "sleep", "3600")
-	return agents{w, []string{fmt.Sprintf("TMUX=%s,1,0", filepath.Join(w.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")), "TMUX_PANE=%0"}}
-}
-
-// session runs gt-session in the project.
-func (a agents) session(args ...string) string {
-	a.t.Helper()
-	out, err := a.run(a.project, a.around, "gt-session", args...)
-	if err != nil {
-		a.t.Fatalf("gt-session %q: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
-
-// is returns what is listed of an agent.
-func (a agents) is(name string) (in instance) {
-	a.t.Helper()
-	if err := json.Unmarshal([]byte(a.session("show", name, "--json")), &in); err != nil {
-		a.t.Fatal(err)
-	}
-	return in
-}
-
-// awaits waits until an agent waits, and returns what is listed of it.
-func (a agents) awaits(name string) instance {
-	a.t.Helper()
-	a.until(name+" waits", func() bool { return a.is(name).Status == "waiting" })
-	return a.is(name)
-}
-
-// pane is the pane of an agent.
-func (a agents) pane(name string) *pane { return &pane{a.world, "gt-" + name, a.is(name).Pane} }
 
 // A fork of a running agent knows what was said to that one, under an id of its own; the
 // other goes on and does not know what was said to the fork. Restarted, the fork goes on

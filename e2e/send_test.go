@@ -3,10 +3,8 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,7 +36,7 @@ func TestSend(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(asked), "\n")
 		return model.Say("ANSWER to " + lines[len(lines)-1])
 	})
-	session := w.sessions()
+	session := w.agents().exits
 	session(0, "new", "-n", "api", "--", "--permission-mode", "default")
 	session(0, "wait", "api")
 
@@ -80,30 +78,6 @@ func TestSend(t *testing.T) {
 	session(0, "wait", "api")
 	session(1, "answer", "api", "1")
 	session(0, "stop", "api")
-}
-
-// around is the environment of somebody in the world's tmux.
-func (w *world) around() []string {
-	return []string{fmt.Sprintf("TMUX=%s,1,0", filepath.Join(w.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")), "TMUX_PANE=%0"}
-}
-
-// sessions starts a server of the world's own, and returns what runs gt-session there and
-// expects an exit code.
-func (w *world) sessions() func(code int, args ...string) string {
-	w.t.Helper()
-	w.open("keep", "sleep", "3600")
-	return func(code int, args ...string) string {
-		w.t.Helper()
-		out, err := w.run(w.project, w.around(), "gt-session", args...)
-		got := 0
-		if exit := new(exec.ExitError); errors.As(err, &exit) {
-			got = exit.ExitCode()
-		}
-		if got != code || err != nil && got == 0 {
-			w.t.Fatalf("gt-session %.300q: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
 }
 
 // sends has each of several texts sent a number of times, one right after the other:

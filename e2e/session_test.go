@@ -15,12 +15,12 @@ import (
 // S1-13 S1-103 S2-6 S2-7 S2-9 S2-31 S2-32 S2-39
 func TestSession(t *testing.T) {
 	w := newWorld(t)
-	s := w.sessions()
-	session, listed, becomes := s.run, s.listed, s.becomes
+	a := w.agents()
+	session := a.session
 
 	session("new", "-n", "api", "-m", "please remember MARK-ONE")
 	first := w.asked("please remember MARK-ONE")
-	is := becomes("waiting")
+	is := a.becomes("api", "waiting")
 	if is.Reason != "done" || is.SessionID != first.Session {
 		t.Errorf("after its first turn %+v, the client's session is %s", is, first.Session)
 	}
@@ -35,11 +35,11 @@ func TestSession(t *testing.T) {
 		if r.Session != first.Session || !strings.Contains(string(r.Body), "MARK-ONE") {
 			t.Errorf("asked %q, the client goes on with session %s, and does not know what was said in %s", question, r.Session, first.Session)
 		}
-		becomes("waiting")
+		a.becomes("api", "waiting")
 	}
 	pid := p.pid()
 	session("restart", "api")
-	if now := listed(); now.Pane != is.Pane || p.pid() == pid {
+	if now := a.is("api"); now.Pane != is.Pane || p.pid() == pid {
 		t.Errorf("restarted from pane %s to %s, process %d to %d", is.Pane, now.Pane, pid, p.pid())
 	}
 	resumed("please say TWO")
@@ -48,20 +48,20 @@ func TestSession(t *testing.T) {
 	if err := syscall.Kill(p.pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	becomes("error")
+	a.becomes("api", "error")
 	if out := session("restore"); out != "started api\n" {
 		t.Errorf("restore says %q", out)
 	}
-	p.id = becomes("waiting").Pane
+	p.id = a.becomes("api", "waiting").Pane
 	resumed("please say THREE")
 	w.tmux("kill-server")
-	becomes("error")
+	a.becomes("api", "error")
 	session("restore")
-	p.id = becomes("waiting").Pane
+	p.id = a.becomes("api", "waiting").Pane
 	resumed("please say FOUR")
 
 	session("stop", "api")
-	becomes("stopped")
+	a.becomes("api", "stopped")
 	if out := session("restore"); out != "" {
 		t.Errorf("a stopped agent is restored: %q", out)
 	}

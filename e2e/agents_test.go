@@ -1,0 +1,86 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// instance is what gt-session lists of an agent.
+type instance struct {
+	Name, Status, Reason, Pane, Path string
+	SessionID                        string `json:"session_id"`
+}
+
+// agents are those that gt-session keeps in the world's own tmux server.
+type agents struct {
+	*world
+	around []string // the environment of somebody in that server
+}
+
+// agents starts the server.
+func (w *world) agents() agents {
+	w.t.Helper()
+	w.open("keep", "sleep", "3600")
+	socket := filepath.Join(w.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")
+	return agents{w, []string{"TMUX=" + socket + ",1,0", "TMUX_PANE=%0"}}
+}
+
+// exits runs gt-session in the project, which has to exit with a code, and returns what it
+// prints.
+func (a agents) exits(code int, args ...string) string {
+	a.t.Helper()
+	out, err := a.run(a.project, a.around, "gt-session", args...)
+	got := 0
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	}
+	if got != code || err != nil && got == 0 {
+		a.t.Fatalf("gt-session %.300q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// session runs gt-session in the project.
+func (a agents) session(args ...string) string {
+	a.t.Helper()
+	return a.exits(0, args...)
+}
+
+// is returns what is listed of an agent.
+func (a agents) is(name string) (in instance) {
+	a.t.Helper()
+	if err := json.Unmarshal([]byte(a.session("show", name, "--json")), &in); err != nil {
+		a.t.Fatal(err)
+	}
+	return in
+}
+
+// becomes waits until an agent has a status, and returns what is listed of it.
+func (a agents) becomes(name, status string) (is instance) {
+	a.t.Helper()
+	defer func() {
+		if is.Status != status {
+			a.t.Logf("the status of %s was %s", name, is.Status)
+		}
+	}()
+	a.until(name+" is "+status, func() bool {
+		is = a.is(name)
+		return is.Status == status
+	})
+	return is
+}
+
+// awaits waits until an agent waits, and returns what is listed of it.
+func (a agents) awaits(name string) instance {
+	a.t.Helper()
+	return a.becomes(name, "waiting")
+}
+
+// pane is the pane of an agent.
+func (a agents) pane(name string) *pane { return &pane{a.world, "gt-" + name, a.is(name).Pane} }
