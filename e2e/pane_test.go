@@ -101,6 +101,12 @@ func (p *pane) awaitPrompt() {
 func (p *pane) typ(line string) {
 	p.w.t.Helper()
 	p.awaitPrompt()
+	p.submit(line)
+}
+
+// submit is typ for a client that may show a hint in its input.
+func (p *pane) submit(line string) {
+	p.w.t.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("❯\u00a0" + line)
 	p.w.tmux("send-keys", "-t", p.id, "Enter")
