@@ -153,7 +153,7 @@ func TestInstall(t *testing.T) {
 	stages, _ := filepath.Glob("/tmp/gt-demo.*")
 
 	said := m.install(0)
-	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^claude  12 hooks wired  .*/\.claude/settings\.json$`, `^codex   7 hooks wired  .*/\.codex/hooks\.json$`,
+	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^claude  12 hooks wired  .*/\.claude/settings\.json$`, `^codex   9 hooks wired   .*/\.codex/hooks\.json$`,
 		`^there is nothing of an earlier version to take over$`,
 		`is not on PATH; put this into .*: export PATH="`,
 		`^    \| # Handoff complete`, `^    \| Next: empty input\.`)
@@ -188,7 +188,7 @@ func TestInstall(t *testing.T) {
 	m.path = m.file(".local/bin") + ":" + m.path
 	said = m.install(0, "--no-demo")
 	m.expect(said, `^taken over already, on `)
-	m.expect(said, ` again$`, `^claude  12 hooks wired already  `, `^codex   7 hooks wired already  `)
+	m.expect(said, ` again$`, `^claude  12 hooks wired already  `, `^codex   9 hooks wired already   `)
 	// That Codex has not been told to trust them is as true as before.
 	if quiet := regexp.MustCompile(`(?m)^.* until you trust them.*$`).ReplaceAllString(said, ""); strings.Contains(quiet, "warning") || strings.Contains(quiet, "Handoff") {
 		t.Errorf("a second run says:\n%s", said)
@@ -198,7 +198,7 @@ func TestInstall(t *testing.T) {
 	m.expect(m.install(0, "--no-demo"), `^upgraded gt from v0\.0\.1 to \S+ in `)
 
 	said = m.install(0, "--uninstall")
-	m.expect(said, `^claude  12 hooks removed`, `^codex   7 hooks removed`, `^removed 10 binaries from `, `^  .*/\.local/state/gt  `, `^  \.runtime/ and \.polecat-checkpoint\.json   in projects, from a version`)
+	m.expect(said, `^claude  12 hooks removed`, `^codex   9 hooks removed`, `^removed 10 binaries from `, `^  .*/\.local/state/gt  `, `^  \.runtime/ and \.polecat-checkpoint\.json   in projects, from a version`)
 	if l := m.list(".local/bin"); l != "gt-own" {
 		t.Errorf("left in bin:\n%s", l)
 	}
@@ -227,7 +227,7 @@ func TestInstallHooks(t *testing.T) {
 	if l := m.list(".claude"); l != "" {
 		t.Errorf("without Claude Code there is:\n%s", l)
 	}
-	m.expect(m.install(0, "--no-demo", "--hooks", "claude gemini"), `^claude  12 hooks wired`, `^gemini  8 hooks wired`)
+	m.expect(m.install(0, "--no-demo", "--hooks", "claude gemini"), `^claude  12 hooks wired`, `^gemini  9 hooks wired`)
 	m.install(0, "--uninstall")
 
 	m.write(".claude/settings.json", "// mine\n{}\n")

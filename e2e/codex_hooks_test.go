@@ -167,7 +167,7 @@ func TestCodexTrust(t *testing.T) {
 
 	p := w.open("cx", "codex")
 	p.awaitScreen("Hooks need review")
-	p.awaitScreen("7 hooks are new")
+	p.awaitScreen("9 hooks are new")
 	p.press("Down", "› 1. Review hooks")
 	p.awaitScreen("› 2. Trust all and continue")
 	p.press("Enter", "› 2. Trust all and continue")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -23,6 +25,37 @@ type Preferences struct {
 	ContextWarning int `toml:"context_warning"`
 	// KeepNotes is how long a hand-over note is kept that was told.
 	KeepNotes Retention `toml:"keep_notes"`
+	// Notify is what is run when an agent begins to wait.
+	Notify Notify `toml:"notify"`
+}
+
+// Notify is a command of the person's, and for which reasons of waiting it is run.
+type Notify struct {
+	Command []string          `toml:"command"`
+	On      []activity.Reason `toml:"on"` // all, if there is none
+}
+
+// Reasons are the reasons as a hook is told them, with commas.
+func (n Notify) Reasons() string {
+	on := n.On
+	if len(on) == 0 {
+		on = activity.Reasons()
+	}
+	words := make([]string, len(on))
+	for i, r := range on {
+		words[i] = string(r)
+	}
+	return strings.Join(words, ",")
+}
+
+// check returns an error for a reason that there is not.
+func (n Notify) check() error {
+	for _, r := range n.On {
+		if !slices.Contains(activity.Reasons(), r) {
+			return fmt.Errorf("invalid reason '%s' in notify.on (try %s)", r, Notify{}.Reasons())
+		}
+	}
+	return nil
 }
 
 // Retention is how long something is kept.
@@ -71,6 +104,9 @@ func LoadPreferences(getenv func(string) string, warn func(error)) Preferences {
 	meta, err := toml.Decode(string(data), &p)
 	if err == nil && (p.ContextWarning < 0 || p.ContextWarning > 100) {
 		err = fmt.Errorf("invalid context_warning %d (try a percentage from 1 to 100, or 0 for no warning)", p.ContextWarning)
+	}
+	if err == nil {
+		err = p.Notify.check()
 	}
 	if err != nil {
 		warn(fmt.Errorf("%s: %w", path, err))

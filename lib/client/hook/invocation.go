@@ -36,8 +36,9 @@ type Flags struct {
 	Dialect string `help:"The client whose form of an answer it accepts (default: its own)." placeholder:"NAME"`
 	Cap     int    `help:"The longest answer that it shows in full, in characters (default: by its dialect)." placeholder:"N"`
 
-	// Fill is a person's setting, which no hook has the time to read either.
-	Fill *int `help:"How full its context window may be, in percent, before the agent is told (default 70; 0 never tells)." placeholder:"N"`
+	// Fill and Notify are a person's settings, which no hook has the time to read either.
+	Notify string `help:"For which reasons of waiting the command of [notify] is run (permission,done,...)." placeholder:"REASONS"`
+	Fill   *int   `help:"How full its context window may be, in percent, before the agent is told (default 70; 0 never tells)." placeholder:"N"`
 }
 
 // Invocation is one run of a command, by a client as a hook or by hand: what was

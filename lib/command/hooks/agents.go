@@ -28,6 +28,7 @@ type target struct {
 	dialect string // if it is not the format's own
 	cap     int    // if it is not the dialect's own
 	fill    string // how full its context may be before it is told, if it is not as usual
+	notify  string // for which reasons of waiting the person's command is run
 
 	folder string // the client's own folder
 	files  []file // the files that it reads hooks from, the weakest first
@@ -61,6 +62,9 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 		}
 		if own.ContextWarning != activity.DefaultShare {
 			t.fill = strconv.Itoa(own.ContextWarning)
+		}
+		if len(own.Notify.Command) > 0 {
+			t.notify = own.Notify.Reasons()
 		}
 		all = append(all, t)
 	}
@@ -201,6 +205,9 @@ func (t target) flags() []string {
 	}
 	if t.fill != "" {
 		flags = append(flags, "--fill", t.fill)
+	}
+	if t.notify != "" {
+		flags = append(flags, "--notify", t.notify)
 	}
 	return flags
 }

@@ -1,12 +1,17 @@
 package keepalive
 
 import (
+	"slices"
+	"strings"
 	"time"
 
+	"gt/lib/cli"
 	"gt/lib/client/contract"
 	"gt/lib/client/hook"
 	"gt/lib/client/registry"
 	"gt/lib/state/activity"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
 )
 
 // next returns what a session does after an event of its hooks, of which before is what
@@ -77,11 +82,11 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 // meanwhile, and a clock was not set back.
 const ahead = 10 * time.Second
 
-// note notes what the session does after this event. An event that was earlier than the
+// note notes what the session does after this event, and reports whether that is new. An event that was earlier than the
 // one that told last is late, and tells nothing.
-func note(call *hook.Invocation, before activity.State, now time.Time) (after activity.State, err error) {
+func note(call *hook.Invocation, before activity.State, now time.Time) (after activity.State, noted bool, err error) {
 	if _, changes := next(before, call.Input, call.Dialect.NotesStatus); !changes {
-		return before, nil
+		return before, false, nil
 	}
 	err = activity.Change(call.Home, call.ID, func(s *activity.State) bool {
 		to, ok := next(*s, call.Input, call.Dialect.NotesStatus)
@@ -90,8 +95,28 @@ func note(call *hook.Invocation, before activity.State, now time.Time) (after ac
 			return false
 		}
 		to.Since = now
-		*s, after = to, to
+		*s, after, noted = to, to, true
 		return true
 	})
-	return after, err
+	return after, noted && err == nil, err
+}
+
+// maxLine bounds the line that a person's command is told, in columns.
+const maxLine = 500
+
+// tell has the person's command run where the session has begun to wait for a reason that
+// it is wanted for. It does not wait for it: gt-session reads which command that is.
+func (t *touch) tell(env *cli.Env, call *hook.Invocation, doing activity.State) error {
+	if !doing.Waits() || !slices.Contains(strings.Split(t.Notify, ","), string(doing.Reason)) {
+		return nil
+	}
+	line := call.Input.ToolName
+	for l := range strings.Lines(call.Input.LastAnswer) {
+		if l = strings.TrimSpace(l); l != "" {
+			line = l
+		}
+	}
+	line = term.Cut(term.Clean(env.Redact(line)), maxLine)
+	args := []string{process.SiblingBinary("gt-session"), "notify", "waiting", string(call.ID), string(doing.Reason)}
+	return process.Detach(call.Home.Runtime(), args, env.Environ, line+"\n")
 }

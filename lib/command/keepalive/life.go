@@ -64,7 +64,11 @@ func (t *touch) Run(env *cli.Env) error {
 			return nil
 		}
 		var nerr error
-		doing, nerr = note(call, doing, sign.Timestamp)
+		var begun bool
+		doing, begun, nerr = note(call, doing, sign.Timestamp)
+		if begun && t.Notify != "" {
+			nerr = t.tell(env, call, doing)
+		}
 		err = errors.Join(err, nerr)
 	}
 	sign.State = signOf(call.Input, doing.Status)

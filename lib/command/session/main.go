@@ -80,28 +80,29 @@ func (b become) Run(env *cli.Env) error { return respawn.Exec(env, string(b)) }
 
 type grammar struct {
 	cli.Flags
-	List    list    `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
-	Status  summed  `cmd:"" help:"Count the agents by what they do, and tell who waits."`
-	New     newOne  `cmd:"" help:"Make a place for an agent, and start it."`
-	Fork    fork    `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
-	Start   start   `cmd:"" help:"Start agents that are stopped, with their conversations."`
-	Stop    stop    `cmd:"" help:"Stop agents; their places and conversations stay."`
-	Restart restart `cmd:"" help:"Restart agents in the same pane, with their conversations."`
-	Restore restore `cmd:"" help:"Start every agent that should run and does not."`
-	Down    down    `cmd:"" name:"shutdown" help:"End all agents, for a restore to bring them back."`
-	Show    show    `cmd:"" help:"Show everything that is known about an agent."`
-	Peek    peek    `cmd:"" help:"Print what an agent's screen shows."`
-	Attach  attach  `cmd:"" help:"Show an agent in this terminal."`
-	Send    send    `cmd:"" help:"Give a prompt to an agent that runs."`
-	Answer  reply   `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
-	Wait    wait    `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
-	Ack     ack     `cmd:"" help:"Note that you have seen that an agent waits; it is idle then."`
-	Rename  rename  `cmd:"" help:"Give an agent another name."`
-	Move    move    `cmd:"" help:"Put an agent into a group."`
-	Rm      rm      `cmd:"" help:"Remove the place of an agent that is stopped."`
-	Group   groupOf `cmd:"" help:"List, make, rename or remove groups."`
-	Export  export  `cmd:"" help:"Print the agents as JSON, for another machine or for agent-deck."`
-	Import  imports `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`
+	List    list     `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
+	Status  summed   `cmd:"" help:"Count the agents by what they do, and tell who waits."`
+	New     newOne   `cmd:"" help:"Make a place for an agent, and start it."`
+	Fork    fork     `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
+	Start   start    `cmd:"" help:"Start agents that are stopped, with their conversations."`
+	Stop    stop     `cmd:"" help:"Stop agents; their places and conversations stay."`
+	Restart restart  `cmd:"" help:"Restart agents in the same pane, with their conversations."`
+	Restore restore  `cmd:"" help:"Start every agent that should run and does not."`
+	Down    down     `cmd:"" name:"shutdown" help:"End all agents, for a restore to bring them back."`
+	Show    show     `cmd:"" help:"Show everything that is known about an agent."`
+	Peek    peek     `cmd:"" help:"Print what an agent's screen shows."`
+	Attach  attach   `cmd:"" help:"Show an agent in this terminal."`
+	Send    send     `cmd:"" help:"Give a prompt to an agent that runs."`
+	Answer  reply    `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
+	Wait    wait     `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
+	Notify  notifier `cmd:"" help:"Run a command of yours when an agent begins to wait."`
+	Ack     ack      `cmd:"" help:"Note that you have seen that an agent waits; it is idle then."`
+	Rename  rename   `cmd:"" help:"Give an agent another name."`
+	Move    move     `cmd:"" help:"Put an agent into a group."`
+	Rm      rm       `cmd:"" help:"Remove the place of an agent that is stopped."`
+	Group   groupOf  `cmd:"" help:"List, make, rename or remove groups."`
+	Export  export   `cmd:"" help:"Print the agents as JSON, for another machine or for agent-deck."`
+	Import  imports  `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`
 }
 
 // profile is where the agents are kept.

@@ -42,6 +42,12 @@ const (
 	Failed     Reason = "failed"     // the model could not be reached
 )
 
+// Reasons are the reasons.
+func Reasons() []Reason { return []Reason{Permission, Question, Done, Spent, Failed} }
+
+// Waits reports whether the session does not go on before somebody says something.
+func (s State) Waits() bool { return s.Status == NeedsInput || s.Status == Idle || s.Status == Limited }
+
 // State is what the file holds.
 type State struct {
 	Status Status    `json:"status,omitempty"` // "" if no hook has told

@@ -48,6 +48,22 @@ func Bind(state place.State, variable string, pid, parent int, now Now) error {
 	return atomicfile.Write(s.path(id+sessionSuffix), append(data, '\n'), atomicfile.Unsynced)
 }
 
+// OfVariable returns the instance that a variable names, if its agent has the session:
+// what an instance's agent starts has the variable, too. It is nil otherwise.
+func OfVariable(state place.State, variable string, id session.ID) *Instance {
+	name, _, _ := strings.Cut(variable, ":")
+	dir, instance := filepath.Split(name)
+	if dir = filepath.Clean(dir); !known(dir) {
+		return nil
+	}
+	s := Store{State: state, Dir: dir}
+	in, err := s.Get(ID(instance))
+	if err != nil || s.Session(in) != id {
+		return nil
+	}
+	return in
+}
+
 // known reports whether a folder is one of those that Store names.
 func known(dir string) bool {
 	elems := strings.Split(dir, "/")

@@ -21,3 +21,36 @@ func Exec(dir string, args, environ []string) error {
 	err = syscall.Exec(path, args, environ)
 	return fmt.Errorf("cannot run '%s': %w", path, err)
 }
+
+// maxInput bounds what Detach hands over: a pipe holds as much.
+const maxInput = 4 << 10
+
+// Detach starts a program, the first of args, in the folder dir and in a session of its
+// own, and does not wait for it. It reads input, and has no output.
+func Detach(dir string, args, environ []string, input string) error {
+	path, err := LookPath(args[0], dir, environ)
+	if err != nil {
+		return err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	stdin, to, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer stdin.Close()
+	defer to.Close()
+	if _, err := to.WriteString(input[:min(len(input), maxInput)]); err != nil {
+		return err
+	}
+	p, err := os.StartProcess(path, args, &os.ProcAttr{
+		Dir: dir, Env: environ, Files: []*os.File{stdin, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot run '%s': %w", path, err)
+	}
+	return p.Release()
+}

@@ -32,6 +32,7 @@ var Client = contract.Client{
 		{Name: "PreCompress", Kind: "PreCompact"},
 		{Name: "AfterAgent", Kind: "Stop"},
 	},
+	Notices: []contract.NoticeName{{Name: "ToolPermission", Notice: contract.AsksPermission}},
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.Nested, SystemMessage: true,
 		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: full, Killed: killed,
