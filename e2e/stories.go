@@ -27,6 +27,10 @@ var Clients = []Stories{
 // several are the stories in which each client has a part.
 var several = []string{"TestScreens", "TestProveRun", "TestSessions"}
 
+// long are those of them that take minutes for each client. They are not selected: they
+// are told where all are.
+var long = []string{"TestSessions"}
+
 // Of returns the client whose story a test is, and "" for one that is every
 // client's.
 func Of(test string) string {
@@ -48,6 +52,7 @@ func Of(test string) string {
 func Select(tests []string, touched []string) (chosen []string) {
 	for _, test := range tests {
 		switch client := Of(test); {
+		case slices.Contains(long, test):
 		case client == "":
 			for _, c := range touched {
 				chosen = append(chosen, test+"/"+c)

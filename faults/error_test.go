@@ -186,7 +186,7 @@ func (p *plan) missing(now snapshot, r result) (missing []string) {
 }
 
 var said = regexp.MustCompile(`(?m)^gt-[a-z]+: (?:error|warning): .*$`)
-var quoted = regexp.MustCompile(`'(/[^']*)'`)
+var quoted = regexp.MustCompile(`'([^']+)'`)
 
 // told reports whether what was said names the file that the fault was about, by
 // the name that it was to have.
@@ -198,7 +198,11 @@ func (f fault) told(root, stderr string) bool {
 	}
 	for _, line := range lines {
 		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
-			q := plain(m[1])
+			name := m[1]
+			if !filepath.IsAbs(name) { // as it was typed
+				name = filepath.Join(root, "work", name)
+			}
+			q := plain(name)
 			if box, _, ok := strings.Cut(path, "/mail/"); ok && strings.HasPrefix(q, box+"/mail/") {
 				return true
 			}
