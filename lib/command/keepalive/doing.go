@@ -82,8 +82,8 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 // meanwhile, and a clock was not set back.
 const ahead = 10 * time.Second
 
-// note notes what the session does after this event, and reports whether that is new. An event that was earlier than the
-// one that told last is late, and tells nothing.
+// note notes what the session does after this event, and reports whether that is new. An
+// event that was earlier than the one that told last is late, and tells nothing.
 func note(call *hook.Invocation, before activity.State, now time.Time) (after activity.State, noted bool, err error) {
 	if _, changes := next(before, call.Input, call.Dialect.NotesStatus); !changes {
 		return before, false, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -69,7 +70,9 @@ func (t *touch) Run(env *cli.Env) error {
 		if begun && t.Notify != "" {
 			nerr = t.tell(env, call, doing)
 		}
-		err = errors.Join(err, nerr)
+		if err == nil || !errors.Is(nerr, fs.ErrNotExist) { // else it is missing because there is no record
+			err = errors.Join(err, nerr)
+		}
 	}
 	sign.State = signOf(call.Input, doing.Status)
 	err = errors.Join(err, keepalive.Touch(call.Home, sign))
