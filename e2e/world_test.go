@@ -136,17 +136,23 @@ func newWorldOf(t *testing.T, name string) *world {
 	}
 	t.Cleanup(w.end)
 
-	if w.env, err = surroundings.Person(w.home, bin, w.path("bin")); err != nil {
-		t.Fatal(err)
-	}
-	w.env = append(w.env, "SHELL=/bin/bash", "TERM=xterm-256color", "TMUX_TMPDIR="+w.path("tmux"))
-	for _, dir := range []string{w.project, w.path("bin"), w.path("tmux")} {
+	for _, dir := range []string{w.home, w.project, w.path("bin"), w.path("tmux")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.link(name, c)
 	w.write(w.path("tmux.conf"), tmuxConf)
+	// No COLUMNS: a terminal of its own has each pane, and what gt prints into a pipe is
+	// as wide as it is.
+	w.env = []string{
+		"HOME=" + w.home,
+		"PATH=" + strings.Join([]string{bin, w.path("bin"), os.Getenv("PATH")}, ":"),
+		"SHELL=/bin/bash", "LANG=C.UTF-8", "TERM=xterm-256color",
+		"TMUX_TMPDIR=" + w.path("tmux"),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Max", "GIT_AUTHOR_EMAIL=max@example.com",
+		"GIT_COMMITTER_NAME=Max", "GIT_COMMITTER_EMAIL=max@example.com",
+	}
 	w.git("init", "-q", "-b", "main")
 	w.write(filepath.Join(w.project, "README.md"), "a project\n")
 	w.git("add", "-A")
