@@ -241,7 +241,13 @@ func (r runner) start(id instance.ID, again bool) error {
 		r.env.Warn("%s begins a new conversation: %s has none of session %s", held.Name, client.Name, m.Now)
 	}
 	if s.Resume != "" && !s.Fork {
-		if by := scan.HolderOf(r.env.Getenv, r.store.State, s.Resume); by != nil && !runsBelow(m, by.PID) {
+		holder := func() *scan.Holder { return scan.HolderOf(r.env.Getenv, r.store.State, s.Resume) }
+		by := holder()
+		// Its own agent may still be ending: the server of tmux went away under it.
+		for end := time.Now().Add(starting); by != nil && m.Pane.ID == "" && by.TmuxPane == held.TmuxPane && by.TmuxSession == held.TmuxSession && time.Now().Before(end); by = holder() {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if by != nil && !runsBelow(m, by.PID) {
 			return openElsewhere(held.Name, s.Resume, by)
 		}
 	}
