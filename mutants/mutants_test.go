@@ -397,7 +397,7 @@ var mutants = []mutant{
 	{"a worktree is made with the repository's hooks", "lib/place/git/state.go", `"-c", "core.hooksPath=" + os.DevNull,`, "", "./lib/place/git", "TestAddWorktree$", 0},
 	{"an agent that stops itself takes the command along", "lib/command/session/within.go", "!slices.Contains(above, m.Process.PID)", "slices.Contains(above, 0) || len(above) > 0", ".", "TestScripts/session_within$", 0},
 	{"a conversation is opened twice", "lib/command/session/start.go", "by != nil && !runsBelow(m, by.PID)", "by != nil && by.PID < 0", ".", "TestScripts/session_claims$", 0},
-	{"a conversation is given to two agents", "lib/command/session/start.go", "			if s.Session(in) == id {", "			if s.Session(in) == id && in.Name == \"\" {", ".", "TestScripts/session_claims$", 0},
+	{"a conversation is given to two agents", "lib/command/session/start.go", "		if s.Session(in) != id {", "		if s.Session(in) != id || in.Name != \"\" {", ".", "TestScripts/session_claims$", 0},
 	{"a fork opens the conversation itself", "lib/command/session/start.go", "		s.Resume, s.Fork = held.ForkOf, true\n", "		s.Resume, s.Fork = held.ForkOf, false\n", ".", "TestScripts/session_fork$", 0},
 	{"a fork copies its parent at each start", "lib/command/session/start.go", "		held.ForkOf = \"\"\n	} else if", "		s.Resume, s.Fork = held.ForkOf, held.ForkOf != \"\"\n	} else if", ".", "TestScripts/session_fork$", 0},
 	{"a fork takes its parent's session for its own", "lib/state/instance/store.go", "	if id == in.ForkOf {", "	if id == in.ForkOf && in.ForkOf == \"\" {", "./lib/state/instance", "TestTold", 0},

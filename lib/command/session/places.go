@@ -9,6 +9,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/live/fleet"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 )
@@ -74,6 +75,27 @@ func sites(env *cli.Env) ([]site, error) {
 		all[i].store.Warn = warn
 	}
 	return all, unread
+}
+
+// all calls do with each instance of all places, until one call returns an error, which it
+// returns.
+func all(state place.State, do func(instance.Store, *instance.Instance) error) error {
+	stores, err := instance.Stores(state)
+	if err != nil {
+		return err
+	}
+	for _, s := range stores {
+		instances, err := s.All()
+		if err != nil {
+			return err
+		}
+		for _, in := range instances {
+			if err := do(s, in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // garbage is how much garbage there may be while agents are looked at, in percent of what

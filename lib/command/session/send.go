@@ -144,11 +144,11 @@ func (c *send) send(env *cli.Env, text string) (sent, error) {
 
 // runs refuses an agent that does not run.
 func runs(m fleet.Member) error {
-	switch {
-	case m.Pane.ID != "" && m.Process.IsSet():
+	if m.Pane.ID != "" && m.Process.IsSet() {
 		return nil
-	case m.Status == status.Unknown && m.TmuxSession != "" && m.Pane.ID == "":
-		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
+	}
+	if err := cannotTell(m); err != nil {
+		return err
 	}
 	return cli.Fail(cli.No, fmt.Errorf("%s does not run", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
 }

@@ -262,10 +262,15 @@ func (r runner) start(id instance.ID, again bool) error {
 		return err
 	}
 	at := tmux.Server(held.TmuxServer)
-	held.Desired, held.StartedAt = instance.Running, now.UTC()
-	if session != "" {
-		held.SessionID, held.SessionAt = session, now.UTC()
+	begins := func(at time.Time) {
+		now = at
+		held.StartedAt = now.UTC()
+		if session != "" {
+			held.SessionID, held.SessionAt = session, now.UTC()
+		}
 	}
+	held.Desired = instance.Running
+	begins(now)
 	held.LoadedMCPNames = servers(held.Path)
 	if held.Adopted != nil {
 		// Its pane is the person's: it goes on in a session of its own.
@@ -276,11 +281,7 @@ func (r runner) start(id instance.ID, again bool) error {
 				}
 			}
 			launch.Leave(at, m.Pane, m.Process, grace)
-			now = r.env.Now()
-			held.StartedAt = now.UTC()
-			if session != "" {
-				held.SessionAt = now.UTC()
-			}
+			begins(r.env.Now())
 		}
 		held.Adopted, alive, m.Pane = nil, false, tmux.Pane{}
 	}
@@ -305,11 +306,7 @@ func (r runner) start(id instance.ID, again bool) error {
 		// What the old agent's hooks tell of its end, they tell before this: it is no word of
 		// the new one's.
 		stopped := func() error {
-			now = r.env.Now()
-			held.StartedAt = now.UTC()
-			if session != "" {
-				held.SessionAt = now.UTC()
-			}
+			begins(r.env.Now())
 			return held.Put(now)
 		}
 		err = s.Again(at, pane, m.Process, self, now, stopped, func(err error) { r.env.Warn("%v", err) }, run)
@@ -359,21 +356,15 @@ func openElsewhere(name string, id session.ID, by *scan.Holder) error {
 
 // claimed reports that a conversation is another instance's, or is open.
 func claimed(env *cli.Env, store instance.Store, id session.ID) error {
-	stores, err := instance.Stores(store.State)
+	err := all(store.State, func(s instance.Store, in *instance.Instance) error {
+		if s.Session(in) != id {
+			return nil
+		}
+		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is %s's", id, in.Name),
+			fmt.Sprintf("gt-session start %s goes on with it, gt-session fork %s with a copy of it", in.Name, in.Name))
+	})
 	if err != nil {
 		return err
-	}
-	for _, s := range stores {
-		all, err := s.All()
-		if err != nil {
-			return err
-		}
-		for _, in := range all {
-			if s.Session(in) == id {
-				return cli.Fail(cli.No, fmt.Errorf("the conversation %s is %s's", id, in.Name),
-					fmt.Sprintf("gt-session start %s goes on with it, gt-session fork %s with a copy of it", in.Name, in.Name))
-			}
-		}
 	}
 	if by := scan.HolderOf(env.Getenv, store.State, id); by != nil {
 		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is open already, %s", id, by), "end that one first")

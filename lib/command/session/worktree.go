@@ -195,20 +195,14 @@ func idle(store instance.Store, held *instance.Held, path string) error {
 	if all := process.Using(path); len(all) > 0 {
 		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
 	}
-	stores, err := instance.Stores(store.State)
+	err := all(store.State, func(_ instance.Store, in *instance.Instance) error {
+		if in.ID != held.ID && place.Inside(in.Path, held.Worktree.Path) {
+			return fmt.Errorf("%w: %s works in it, too", errInUse, in.Name)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	for _, s := range stores {
-		all, err := s.All()
-		if err != nil {
-			return err
-		}
-		for _, in := range all {
-			if in.ID != held.ID && place.Inside(in.Path, held.Worktree.Path) {
-				return fmt.Errorf("%w: %s works in it, too", errInUse, in.Name)
-			}
-		}
 	}
 	return git.Saved(path, checkout)
 }

@@ -317,11 +317,7 @@ func (m *Member) ended() bool {
 // Until then its record speaks of the agent before, whose end may be told late: Codex has a
 // server of its own that tells it, seconds after.
 func (m *Member) begun() bool {
-	at := m.Record.StartedAt
-	if m.Record.ResumedAt.After(at) {
-		at = m.Record.ResumedAt
-	}
-	return !at.Before(m.StartedAt)
+	return !m.Record.Began().Before(m.StartedAt)
 }
 
 // Wanted reports whether its agent should run: a person started it, and neither stopped

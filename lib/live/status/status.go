@@ -208,11 +208,7 @@ func OfStart(r *session.Record) Observation {
 	if r == nil {
 		return Observation{}
 	}
-	at := r.StartedAt
-	if r.ResumedAt.After(at) {
-		at = r.ResumedAt
-	}
-	return Observation{Source: Hook, At: at, Status: Waiting, Reason: Done}
+	return Observation{Source: Hook, At: r.Began(), Status: Waiting, Reason: Done}
 }
 
 // ProcessOf returns whether the process in a session's record exists. It returns NoAnswer

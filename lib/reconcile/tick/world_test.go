@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,19 +81,12 @@ func (w *world) put(b being) *being {
 	if b.ID == "" {
 		b.ID = fmt.Sprintf("s%02d", w.made)
 	}
-	b.Generation, b.Token = max(b.Generation, 1), cmpOr(b.Token, "token-"+b.ID)
+	b.Generation, b.Token = max(b.Generation, 1), cmp.Or(b.Token, "token-"+b.ID)
 	if b.CreatedAt.IsZero() {
 		b.CreatedAt = w.now.Add(time.Duration(w.made) * time.Second)
 	}
 	w.sessions[b.ID] = &b
 	return &b
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func (w *world) find(name string) *Template {

@@ -158,6 +158,14 @@ func (r *Record) SetServer(p process.Proc) {
 // Ended reports whether the session is over.
 func (r *Record) Ended() bool { return !r.EndedAt.IsZero() }
 
+// Began returns when the session began, or last went on after an end.
+func (r *Record) Began() time.Time {
+	if r.ResumedAt.After(r.StartedAt) {
+		return r.ResumedAt
+	}
+	return r.StartedAt
+}
+
 // silence is how long a session whose process cannot be looked at may give no
 // sign of life before it counts as over.
 const silence = 12 * time.Hour

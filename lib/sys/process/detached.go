@@ -2,7 +2,6 @@ package process
 
 import (
 	"os"
-	"syscall"
 )
 
 // Detached starts this program once more, with these arguments, in a session of its own
@@ -18,12 +17,5 @@ func Detached(dir string, environ, args []string) (int, error) {
 		return 0, err
 	}
 	defer null.Close()
-	p, err := os.StartProcess(self, append([]string{self}, args...), &os.ProcAttr{
-		Dir: dir, Env: environ, Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		return 0, err
-	}
-	pid := p.Pid
-	return pid, p.Release()
+	return apart(dir, self, append([]string{self}, args...), environ, null, null)
 }

@@ -46,11 +46,21 @@ func Detach(dir string, args, environ []string, input string) error {
 	if _, err := to.WriteString(input[:min(len(input), maxInput)]); err != nil {
 		return err
 	}
-	p, err := os.StartProcess(path, args, &os.ProcAttr{
-		Dir: dir, Env: environ, Files: []*os.File{stdin, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
+	if _, err := apart(dir, path, args, environ, stdin, null); err != nil {
 		return fmt.Errorf("cannot run '%s': %w", path, err)
 	}
-	return p.Release()
+	return nil
+}
+
+// apart starts a program in a session of its own, without a terminal, and returns the
+// process's number.
+func apart(dir, path string, args, environ []string, stdin, output *os.File) (int, error) {
+	p, err := os.StartProcess(path, args, &os.ProcAttr{
+		Dir: dir, Env: environ, Files: []*os.File{stdin, output, output}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return 0, err
+	}
+	pid := p.Pid
+	return pid, p.Release()
 }
