@@ -14,6 +14,7 @@ import (
 
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
+	"gt/lib/state/route"
 	"gt/lib/text/duration"
 )
 
@@ -292,7 +293,7 @@ func (r *reader) pool(t *Template, p table) {
 	t.RoutingLabel = "pool:" + t.Name
 	take(p, "routing_label", "a string", func(s string) error {
 		t.RoutingLabel = s
-		return CheckLabel(s)
+		return route.CheckLabel(s)
 	})
 	p.duration("drain_timeout", &pool.DrainTimeout)
 	p.oneOf("archive_order", &pool.ArchiveOrder, tick.LIFO, tick.FIFO, tick.IdleFirst)
@@ -320,14 +321,6 @@ func (r *reader) defaults(t *Template, d table) {
 	})
 	d.texts("allow_env_override", &t.AllowEnv, checkEnvName)
 	d.rest(defaultsKeys...)
-}
-
-// CheckLabel reports what is wrong with a label: it becomes the name of a folder.
-func CheckLabel(s string) error {
-	if s == "" || len(s) > 128 || s == "." || s == ".." || strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/\x00\n") {
-		return fmt.Errorf("invalid label '%.140s' (1 to 128 bytes, no '/', not beginning with '.')", s)
-	}
-	return nil
 }
 
 // together checks what must be true of all templates.

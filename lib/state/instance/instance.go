@@ -8,6 +8,11 @@
 // takes the instance's first. Beside them, <id>.session names the session that the
 // instance's agent has now; the agent's hook writes it.
 //
+// An instance that was made from a template (Managed) has its state in its file, and the
+// file lies in a folder of its own, archived or closed, where that is the state. The lock
+// of the lifecycle, instances.lock beside the folder, guards what must be true of the
+// states of all of them together.
+//
 // The folder is instances in the state of a town. A profile is a personal town of its
 // own, profiles/<name> in the state folder.
 //
@@ -85,6 +90,9 @@ type Instance struct {
 
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
+
+	// Managed is nil for an instance that was made from no template.
+	Managed *Managed `json:"lifecycle,omitempty"`
 
 	unknown openjson.Unknown
 }
@@ -200,6 +208,8 @@ func (in *Instance) valid(id ID) error {
 		return errors.New("it has no agent")
 	case in.Group != "" && CheckGroup(in.Group) != nil:
 		return CheckGroup(in.Group)
+	case in.Managed != nil:
+		return errors.Join(in.Managed.valid(), CheckName(in.Name))
 	}
 	return CheckName(in.Name)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,6 +89,8 @@ const (
 var (
 	ErrNone  = errors.New("no such instance")
 	ErrTaken = errors.New("the name is taken")
+	// ErrClosed says that an instance was closed, and never changes again.
+	ErrClosed = errors.New("it is closed")
 )
 
 func (s Store) path(name string) string { return s.State.Path(s.Dir, name) }
@@ -100,8 +101,10 @@ func (s Store) warn(err error) {
 	}
 }
 
-func (s Store) file(id ID) atomicfile.Rolling {
-	return atomicfile.Rolling{Path: s.path(string(id) + suffix), Limit: maxFile, Warn: s.Warn, Valid: func(data []byte) error {
+// file is the file of an instance in one of the folders; "" is the one of those that are
+// neither archived nor closed.
+func (s Store) file(folder string, id ID) atomicfile.Rolling {
+	return atomicfile.Rolling{Path: s.path(filepath.Join(folder, string(id)+suffix)), Limit: maxFile, Warn: s.Warn, Valid: func(data []byte) error {
 		_, err := parse(id, data)
 		return err
 	}}
@@ -114,6 +117,9 @@ func parse(id ID, data []byte) (*Instance, error) {
 		return nil, err
 	}
 	in.unknown = unknown
+	if in.Managed != nil {
+		in.Managed.ID = string(in.ID)
+	}
 	return in, in.valid(id)
 }
 
@@ -122,8 +128,18 @@ func (s Store) Get(id ID) (*Instance, error) {
 	if _, err := session.ParseID(string(id)); err != nil {
 		return nil, ErrNone
 	}
+	in, err := s.get("", id)
+	if err == nil && in.Managed == nil || err != nil && !errors.Is(err, ErrNone) {
+		return in, err
+	}
+	in, _, err = s.newest(in, id)
+	return in, err
+}
+
+// get returns the copy of an instance that lies in a folder.
+func (s Store) get(folder string, id ID) (*Instance, error) {
 	var in *Instance
-	f := s.file(id)
+	f := s.file(folder, id)
 	f.Valid = func(data []byte) (err error) {
 		in, err = parse(id, data)
 		return err
@@ -141,9 +157,9 @@ func (s Store) Get(id ID) (*Instance, error) {
 	return nil, err
 }
 
-// All returns the instances, in the order in which they were made. Those that cannot be
-// read now are missing, and the error says which; one that is no use is passed over with
-// a warning.
+// All returns the instances, in the order in which they were made, without those that are
+// archived or closed. Those that cannot be read now are missing, and the error says which;
+// one that is no use is passed over with a warning.
 func (s Store) All() ([]*Instance, error) {
 	entries, err := atomicfile.ReadDir(s.path(""))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,6 +167,7 @@ func (s Store) All() ([]*Instance, error) {
 	} else if err != nil {
 		return nil, atomicfile.Error("read", s.path(""), err)
 	}
+	var elsewhere map[ID]bool // read once there is one that may have a newer copy
 	var all []*Instance
 	var unread error
 	litter := false // of writers that were killed
@@ -160,8 +177,19 @@ func (s Store) All() ([]*Instance, error) {
 		if !ok || e.Name() == groupsFile {
 			continue
 		}
-		in, err := s.Get(ID(name))
+		in, err := s.get("", ID(name))
+		if err == nil && in.Managed != nil {
+			if elsewhere == nil {
+				if elsewhere, err = s.retired(); err != nil {
+					return nil, err
+				}
+			}
+			if elsewhere[in.ID] {
+				in, _, err = s.newest(in, in.ID)
+			}
+		}
 		switch {
+		case err == nil && in.folder() != "": // it was about to be moved there
 		case err == nil:
 			all = append(all, in)
 		case !errors.Is(err, ErrNone):
@@ -183,8 +211,8 @@ func (s Store) lock() (*flock.Lock, error) {
 	return flock.Acquire(s.path(lockName), lockWait)
 }
 
-// Create notes a new instance, for which the caller has filled in everything but the id
-// and the times. ErrTaken says that another has its name.
+// Create notes a new instance, for which the caller has filled in everything but the
+// times, and the id where it needs none that is known before. ErrTaken says that another has its name.
 func (s Store) Create(in *Instance, now time.Time) error {
 	lock, err := s.lock()
 	if err != nil {
@@ -195,7 +223,11 @@ func (s Store) Create(in *Instance, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, other := range all {
+	archived, err := s.In(Archived)
+	if err != nil {
+		return err
+	}
+	for _, other := range append(archived, all...) {
 		if other.Name == in.Name {
 			return fmt.Errorf("%w: %s", ErrTaken, in.Name)
 		}
@@ -208,7 +240,10 @@ func (s Store) Create(in *Instance, now time.Time) error {
 			return err
 		}
 	}
-	in.ID, in.CreatedAt, in.UpdatedAt = ID(session.NewID()), now.UTC(), now.UTC()
+	if in.ID == "" {
+		in.ID = ID(session.NewID())
+	}
+	in.CreatedAt, in.UpdatedAt = now.UTC(), now.UTC()
 	return s.put(in)
 }
 
@@ -217,18 +252,30 @@ func (s Store) put(in *Instance) error {
 	if err := in.valid(in.ID); err != nil {
 		return err
 	}
+	if in.Managed != nil {
+		in.Managed.Revision++
+		if err := s.State.Prepare(s.path(in.folder())); err != nil {
+			return err
+		}
+	}
 	data, err := openjson.File(in)
 	if err != nil {
 		return err
 	}
-	return s.file(in.ID).Write(data, atomicfile.Synced)
+	f := s.file(in.folder(), in.ID)
+	if in.scrubbed() {
+		return f.WriteWithoutBackups(data, atomicfile.Synced) // they have the secrets
+	}
+	return f.Write(data, atomicfile.Synced)
 }
 
 // Held is an instance whose agent nobody else starts or stops.
 type Held struct {
 	*Instance
-	store Store
-	lock  *flock.Lock
+	store  Store
+	lock   *flock.Lock
+	copies []string // the folders that have one, where it is Managed
+	closed bool     // when it was taken
 }
 
 // Hold takes an instance's lock, and waits for it at most that long; flock.ErrBusy says
@@ -239,11 +286,11 @@ func (s Store) Hold(id ID, wait time.Duration) (*Held, error) {
 		return nil, ErrNone
 	}
 	// No lock is made for what is not there.
-	switch _, err := os.Lstat(s.path(string(id) + suffix)); {
-	case errors.Is(err, fs.ErrNotExist):
+	at, err := s.where(id)
+	if err != nil {
+		return nil, err
+	} else if at == nil {
 		return nil, ErrNone
-	case err != nil:
-		return nil, atomicfile.Error("open", s.path(string(id)+suffix), err)
 	}
 	lock, err := flock.Acquire(s.path(string(id)+".lock"), wait)
 	if err != nil {
@@ -254,16 +301,31 @@ func (s Store) Hold(id ID, wait time.Duration) (*Held, error) {
 		lock.Unlock()
 		return nil, err
 	}
-	return &Held{in, s, lock}, nil
+	h := &Held{Instance: in, store: s, lock: lock}
+	if in.Managed != nil {
+		h.closed = in.folder() == Closed
+		if h.copies, err = s.where(id); err != nil {
+			lock.Unlock()
+			return nil, err
+		}
+	}
+	return h, nil
 }
 
 // Release gives the instance back.
 func (h *Held) Release() { h.lock.Unlock() }
 
-// Put writes the instance.
+// Put writes the instance. One that was closed stays as it is: ErrClosed.
 func (h *Held) Put(now time.Time) error {
+	if h.closed {
+		return ErrClosed
+	}
 	h.UpdatedAt = now.UTC()
-	return h.store.put(h.Instance)
+	if err := h.store.put(h.Instance); err != nil || h.Managed == nil {
+		return err
+	}
+	h.closed = h.folder() == Closed
+	return h.settle()
 }
 
 // Rename gives the instance another name.
@@ -330,7 +392,7 @@ func (h *Held) Remove(now time.Time) error {
 	if err := atomicfile.Remove(h.store.path(string(h.ID) + sessionSuffix)); err != nil {
 		return err
 	}
-	if err := h.store.file(h.ID).Remove(); err != nil {
+	if err := h.store.file("", h.ID).Remove(); err != nil {
 		return err
 	}
 	h.lock.Remove()

@@ -36,7 +36,8 @@ func Unmarshal(data []byte, v any) (Unknown, error) {
 // structs are the names of the fields of the structs that were read, by type.
 var structs sync.Map
 
-// namesOf returns the names that a struct's fields have in JSON.
+// namesOf returns the names that a struct's fields have in JSON, with those of the structs
+// that it embeds.
 func namesOf(t reflect.Type) []string {
 	if known, ok := structs.Load(t); ok {
 		return known.([]string)
@@ -44,6 +45,9 @@ func namesOf(t reflect.Type) []string {
 	var names []string
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
+			names = append(names, namesOf(f.Type)...)
+		}
 		names = append(names, name)
 	}
 	structs.Store(t, names)

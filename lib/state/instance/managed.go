@@ -1,0 +1,258 @@
+package instance
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/state/lifecycle"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+	"gt/lib/text/openjson"
+)
+
+// Managed is what an instance that was made from a template has besides: where it stands
+// (package lifecycle), and which configuration it was started with. It is a part of the
+// instance's file, so that a change of the state is one write.
+type Managed struct {
+	lifecycle.Session
+	// Revision counts the writes. A kill can leave a copy in two folders: the one with the
+	// higher revision counts, and a closed one before all.
+	Revision int    `json:"revision"`
+	Label    string `json:"routing_label,omitempty"` // the folder of its marker; "" where it has none ever
+	// Overlay is what it has otherwise than its template, by key; it may hold secrets.
+	Overlay map[string]string `json:"overlay,omitempty"`
+	// Fields are the digests of what Hash is made from, by name.
+	Fields map[string]string `json:"config_fields,omitempty"`
+
+	unknown openjson.Unknown
+}
+
+// UnmarshalJSON notes what a newer gt has written.
+func (m *Managed) UnmarshalJSON(data []byte) (err error) {
+	type plain Managed
+	m.unknown, err = openjson.Unmarshal(data, (*plain)(m))
+	return err
+}
+
+// MarshalJSON keeps what a newer gt has written.
+func (m *Managed) MarshalJSON() ([]byte, error) {
+	type plain Managed
+	return openjson.Marshal((*plain)(m), m.unknown)
+}
+
+func (m *Managed) valid() error {
+	if m.State == "" || m.Generation < 1 || m.Token == "" {
+		return errors.New("its state, generation or token is missing")
+	}
+	return CheckName(m.Template)
+}
+
+// Scrub removes the secrets of an instance: the handle of its conversation and what its
+// overlay has of variables and prompt. One that is closed keeps none, and neither does one
+// that was archived long ago and is not taken back.
+func (in *Instance) Scrub() {
+	in.SessionID, in.SessionAt, in.ForkOf = "", time.Time{}, ""
+	if in.Managed == nil {
+		return
+	}
+	for key := range in.Managed.Overlay {
+		if key == "prompt" || strings.HasPrefix(key, "env.") {
+			delete(in.Managed.Overlay, key)
+		}
+	}
+}
+
+// The folders of instances that a list does not show.
+const (
+	Archived = "archived"
+	Closed   = "closed"
+)
+
+// folder is the folder in which an instance's file belongs.
+func (in *Instance) folder() string {
+	if in.Managed != nil {
+		switch in.Managed.State {
+		case lifecycle.Archived:
+			return Archived
+		case lifecycle.Closed:
+			return Closed
+		}
+	}
+	return ""
+}
+
+// scrubbed reports whether an instance's secrets were removed, and nothing may keep them.
+func (in *Instance) scrubbed() bool {
+	return in.folder() != "" && !in.Managed.ScrubbedAt.IsZero()
+}
+
+// where returns the folders that have a copy of an instance.
+func (s Store) where(id ID) (all []string, err error) {
+	for _, folder := range []string{"", Archived, Closed} {
+		path := s.file(folder, id).Path
+		switch _, err := os.Lstat(path); {
+		case err == nil:
+			all = append(all, folder)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, atomicfile.Error("open", path, err)
+		}
+	}
+	return all, nil
+}
+
+// newest returns the copy of an instance that counts, and the folder that it lies in. main
+// is the one of the folder "", nil where there is none.
+func (s Store) newest(main *Instance, id ID) (found *Instance, folder string, err error) {
+	found = main
+	for _, other := range []string{Archived, Closed} {
+		in, err := s.get(other, id)
+		if errors.Is(err, ErrNone) {
+			continue
+		} else if err != nil {
+			return nil, "", err
+		}
+		if in.Managed != nil && (found == nil || other == Closed || found.Managed != nil && in.Managed.Revision > found.Managed.Revision) {
+			found, folder = in, other
+		}
+	}
+	if found == nil {
+		return nil, "", ErrNone
+	}
+	return found, folder, nil
+}
+
+// retired returns the ids of those of which a copy is archived or closed.
+func (s Store) retired() (map[ID]bool, error) {
+	all := map[ID]bool{}
+	for _, folder := range []string{Archived, Closed} {
+		ids, err := s.ids(folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			all[id] = true
+		}
+	}
+	return all, nil
+}
+
+// ids returns the ids of the files in a folder.
+func (s Store) ids(folder string) (ids []ID, err error) {
+	entries, err := atomicfile.ReadDir(s.path(folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", s.path(folder), err)
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), suffix); ok && e.Name() != groupsFile {
+			ids = append(ids, ID(name))
+		}
+	}
+	return ids, nil
+}
+
+// In returns the instances that are archived or closed, in the order in which they were
+// made, as All does.
+func (s Store) In(folder string) (all []*Instance, unread error) {
+	ids, err := s.ids(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		in, err := s.Get(id)
+		switch {
+		case err == nil && in.folder() == folder:
+			all = append(all, in)
+		case err != nil && !errors.Is(err, ErrNone):
+			unread = errors.Join(unread, err)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Instance) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return all, unread
+}
+
+// settle removes the copies of an instance that do not count, and what else is secret of
+// one that is closed.
+func (h *Held) settle() error {
+	at := h.folder()
+	for _, other := range h.copies {
+		if other != at {
+			if err := h.store.file(other, h.ID).Remove(); err != nil {
+				return err
+			}
+		}
+	}
+	h.copies = []string{at}
+	if h.scrubbed() {
+		return atomicfile.Remove(h.store.path(string(h.ID) + sessionSuffix))
+	}
+	return nil
+}
+
+// Settle finishes moves between the folders that were cut short, but for those of instances
+// that somebody else is at.
+func (s Store) Settle() error {
+	seen := map[ID]int{}
+	for _, folder := range []string{"", Archived, Closed} {
+		ids, err := s.ids(folder)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			seen[id]++
+		}
+	}
+	for id, n := range seen {
+		if n == 1 {
+			continue
+		}
+		h, err := s.Hold(id, 0)
+		if errors.Is(err, flock.ErrBusy) || errors.Is(err, ErrNone) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if h.Managed != nil {
+			err = h.settle()
+		}
+		h.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beside is a file beside the store's folder.
+func (s Store) beside(name string) string {
+	return s.State.Path(filepath.Dir(s.Dir), name)
+}
+
+// Root is the folder, relative to the state, that the store's folder lies in.
+func (s Store) Root() string { return filepath.Dir(s.Dir) }
+
+// LockLifecycle takes the lock that is held for each read, decision and write of what
+// must be true of the states of all instances, and never while anything waits. Who takes
+// an instance's lock, too, takes that one first.
+func (s Store) LockLifecycle() (*flock.Lock, error) { return s.lockBeside("instances.lock", lockWait) }
+
+// LockController takes the lock of the one that runs ticks; flock.ErrBusy says that
+// another does.
+func (s Store) LockController() (*flock.Lock, error) { return s.lockBeside("controller.lock", 0) }
+
+func (s Store) lockBeside(name string, wait time.Duration) (*flock.Lock, error) {
+	path := s.beside(name)
+	if err := s.State.Prepare(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	return flock.Acquire(path, wait)
+}

@@ -1,0 +1,200 @@
+package instance
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/state/lifecycle"
+)
+
+func managed(t *testing.T, s Store, name string) *Instance {
+	t.Helper()
+	in := &Instance{
+		Name: name, Path: "/w", Agent: "claude", Desired: Running, SessionID: "0f7a3f9e-0000-4000-8000-000000000001",
+		Managed: &Managed{
+			Session: lifecycle.Session{Template: "worker", Pool: "worker", Slot: 1, State: lifecycle.Creating, Reason: lifecycle.PoolScaleUp, Generation: 1, Token: "t"},
+			Overlay: map[string]string{"model": "opus", "env.KEY": "hunter2", "prompt": "the secret one"},
+		},
+	}
+	if err := s.Create(in, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func change(t *testing.T, s Store, id ID, do func(*Held)) {
+	t.Helper()
+	h, err := s.Hold(id, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Release()
+	do(h)
+	if err := h.Put(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files are the files that hold something of an instance, without the locks.
+func files(t *testing.T, s Store, id ID) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(s.path(""), func(path string, d os.DirEntry, err error) error {
+		if strings.Contains(path, string(id)) && !strings.HasSuffix(path, ".lock") {
+			rest, _ := strings.CutPrefix(path, s.path("")+"/")
+			found = append(found, strings.Replace(rest, string(id), "ID", 1))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// What a template made lies in the folder of its state, and each write is one more
+// revision. [S4-13, S4-55]
+func TestManaged(t *testing.T) {
+	s := Personal(place.State(t.TempDir()+"/gt"), "")
+	in := managed(t, s, "worker-a")
+	if in, err := s.Get(in.ID); err != nil || in.Managed.ID != string(in.ID) || in.Managed.Revision != 1 || in.Managed.Template != "worker" {
+		t.Fatal(in, err)
+	}
+	change(t, s, in.ID, func(h *Held) { h.Managed.State, h.Managed.Reason = lifecycle.Active, lifecycle.CreationComplete })
+	change(t, s, in.ID, func(h *Held) { h.Managed.State, h.Managed.Reason = lifecycle.Archived, lifecycle.DrainComplete })
+	if got := files(t, s, in.ID); !slices.Equal(got, []string{"archived/ID.json"}) {
+		t.Error(got)
+	}
+	if all, err := s.All(); len(all) > 0 || err != nil {
+		t.Error(all, err)
+	}
+	if all, err := s.In(Archived); len(all) != 1 || err != nil || all[0].Managed.Revision != 3 || all[0].SessionID == "" {
+		t.Error(all, err)
+	}
+	if err := s.Create(&Instance{Name: "worker-a", Path: "/w", Agent: "claude"}, time.Now()); !errors.Is(err, ErrTaken) {
+		t.Error(err)
+	}
+	change(t, s, in.ID, func(h *Held) { h.Managed.State = lifecycle.Active })
+	if got := files(t, s, in.ID); !slices.Equal(got, []string{"ID.json"}) {
+		t.Error(got)
+	}
+}
+
+// What is closed never changes again, and none of its files keeps a secret. [S4-23, S4-132]
+func TestClosed(t *testing.T) {
+	s := Personal(place.State(t.TempDir()+"/gt"), "")
+	in := managed(t, s, "worker-a")
+	if err := Bind(s.State, s.Name(in.ID)+":7", 7, 1, Now{SessionID: in.SessionID, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	change(t, s, in.ID, func(h *Held) { h.Managed.State = lifecycle.Active })
+	change(t, s, in.ID, func(h *Held) {
+		h.Managed.State, h.Managed.Reason, h.Managed.ScrubbedAt = lifecycle.Closed, lifecycle.UserRequest, time.Now()
+		h.Scrub()
+	})
+	if got := files(t, s, in.ID); !slices.Equal(got, []string{"closed/ID.json"}) {
+		t.Error(got)
+	}
+	data, err := os.ReadFile(s.path("closed/" + string(in.ID) + ".json"))
+	if err != nil || strings.Contains(string(data), "hunter2") || strings.Contains(string(data), "secret one") || strings.Contains(string(data), "0f7a3f9e") || !strings.Contains(string(data), "opus") {
+		t.Errorf("%s %v", data, err)
+	}
+	h, err := s.Hold(in.ID, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Release()
+	h.Managed.State = lifecycle.Active
+	if err := h.Put(time.Now()); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// A kill between the write in one folder and the removal from another leaves two copies:
+// the higher revision counts, a closed one always, and the next tick removes the other.
+func TestCopies(t *testing.T) {
+	for _, c := range []struct {
+		was, is lifecycle.State
+	}{
+		{lifecycle.Suspended, lifecycle.Archived}, {lifecycle.Archived, lifecycle.Active},
+		{lifecycle.Active, lifecycle.Closed}, {lifecycle.Archived, lifecycle.Closed},
+	} {
+		s := Personal(place.State(t.TempDir()+"/gt"), "")
+		in := managed(t, s, "worker-a")
+		change(t, s, in.ID, func(h *Held) { h.Managed.State = c.was })
+		before := in
+		if before, _ = s.Get(in.ID); before.Managed.State != c.was {
+			t.Fatal(before.Managed.State)
+		}
+		old := s.file(before.folder(), in.ID).Path
+		data, err := os.ReadFile(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(t, s, in.ID, func(h *Held) { h.Managed.State = c.is })
+		if err := os.WriteFile(old, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		look := func(when string) {
+			t.Helper()
+			got, err := s.Get(in.ID)
+			if err != nil || got.Managed.State != c.is {
+				t.Errorf("%s, %s: %+v %v", c.is, when, got, err)
+			}
+			all, err := s.All()
+			archived, aerr := s.In(Archived)
+			closed, cerr := s.In(Closed)
+			if n := len(all) + len(archived) + len(closed); n != 1 || err != nil || aerr != nil || cerr != nil {
+				t.Errorf("%s, %s: %d, %v %v %v", c.is, when, n, err, aerr, cerr)
+			}
+		}
+		look("two copies")
+		if err := s.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		look("settled")
+		if got := files(t, s, in.ID); len(got) != 1 {
+			t.Errorf("%s: %v", c.is, got)
+		}
+	}
+}
+
+// Fields of a newer gt survive in the part of the lifecycle, too; a plain instance's file
+// has no such part.
+func TestManagedFields(t *testing.T) {
+	s := Personal(place.State(t.TempDir()+"/gt"), "")
+	in := managed(t, s, "worker-a")
+	path := s.file("", in.ID).Path
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = []byte(strings.Replace(string(data), `"template"`, `"novel": {"a": 1}, "template"`, 1))
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	change(t, s, in.ID, func(h *Held) { h.Managed.State = lifecycle.Active })
+	var file struct {
+		Lifecycle map[string]json.RawMessage
+	}
+	data, err = os.ReadFile(path)
+	if err = errors.Join(err, json.Unmarshal(data, &file)); err != nil || string(file.Lifecycle["state"]) != `"active"` || len(file.Lifecycle["novel"]) == 0 {
+		t.Errorf("%s %v", data, err)
+	}
+	if strings.Count(string(data), `"template"`) != 1 {
+		t.Errorf("%s", data)
+	}
+	plain := &Instance{Name: "plain", Path: "/w", Agent: "claude"}
+	if err := s.Create(plain, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(s.file("", plain.ID).Path); err != nil || strings.Contains(string(data), "lifecycle") {
+		t.Errorf("%s %v", data, err)
+	}
+}

@@ -1,0 +1,52 @@
+package route
+
+import (
+	"os"
+	"reflect"
+	"testing"
+
+	"gt/lib/place"
+	"gt/lib/state/instance"
+)
+
+func TestMarkers(t *testing.T) {
+	m := Of(instance.Personal(place.State(t.TempDir()+"/gt"), "work"))
+	if all, err := m.All(); len(all) > 0 || err != nil {
+		t.Fatal(all, err)
+	}
+	for range 2 { // that it is there is no error
+		for _, name := range []string{"worker-b", "worker-a"} {
+			if err := m.Set("pool:worker", name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := m.Set("other", "one"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := m.All()
+	if want := map[string][]string{"pool:worker": {"worker-a", "worker-b"}, "other": {"one"}}; err != nil || !reflect.DeepEqual(all, want) {
+		t.Error(all, err)
+	}
+	for range 2 {
+		if err := m.Remove("pool:worker", "worker-a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, err := m.In("pool:worker"); err != nil || !reflect.DeepEqual(names, []string{"worker-b"}) {
+		t.Error(names, err)
+	}
+}
+
+// A label or a name leads to no other folder.
+func TestMarkersStay(t *testing.T) {
+	m := Of(instance.Personal(place.State(t.TempDir()+"/gt"), ""))
+	for _, c := range [][2]string{{"..", "a"}, {"a/b", "a"}, {"", "a"}, {".hidden", "a"}, {"a", ".."}, {"a", "b/c"}, {"a", ""}, {"a\x00", "a"}} {
+		if m.Set(c[0], c[1]) == nil || m.Remove(c[0], c[1]) == nil {
+			t.Errorf("%q", c)
+		}
+	}
+	if _, err := os.Lstat(m.Dir()); err == nil {
+		t.Error("a folder was made")
+	}
+}
