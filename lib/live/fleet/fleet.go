@@ -195,8 +195,8 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 			p, presence = process.Proc{}, status.Dead // the pane is the person's
 		}
 	case presence == status.Alive:
-		p, running = run(pane)
-		if !runs(p, pane, store.Name(m.ID)) {
+		p, running = Run(pane)
+		if !Runs(p, pane, store.Name(m.ID)) {
 			presence = status.Dead // somebody else's, of the same name
 		}
 	}
@@ -272,9 +272,9 @@ func storesOf(getenv func(string) string) func(client string) []string {
 	}
 }
 
-// runs reports whether an instance's agent is what a pane began with, the process p, or
+// Runs reports whether the agent of an instance, by its store's Name, is what a pane began with, the process p, or
 // one of gt's programs that is about to become it. What cannot be looked at counts as that.
-func runs(p process.Proc, pane tmux.Pane, name string) bool {
+func Runs(p process.Proc, pane tmux.Pane, name string) bool {
 	if !p.IsSet() {
 		return true
 	}
@@ -294,8 +294,8 @@ func runs(p process.Proc, pane tmux.Pane, name string) bool {
 	return own() || strings.HasPrefix(process.Name(pane.PID), "gt-") || own()
 }
 
-// run returns the process of a pane's agent, and whether it runs.
-func run(pane tmux.Pane) (process.Proc, status.Presence) {
+// Run returns the process of a pane's agent, and whether it runs.
+func Run(pane tmux.Pane) (process.Proc, status.Presence) {
 	if pane.Dead {
 		return process.Proc{}, status.Dead
 	}

@@ -114,9 +114,11 @@ type Pane struct {
 	PID     int    // of the process that the pane was started with
 	Dead    bool
 	Created time.Time // of the session
+	// Attached reports whether a terminal shows the session.
+	Attached bool
 }
 
-const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{session_created}\t#{session_name}\t#{pane_current_path}"
+const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{session_created}\t#{session_attached}\t#{session_name}\t#{pane_current_path}"
 
 // Is reports whether both are the same server: the default one has a path, too.
 func (s Server) Is(other Server) bool { return s.socket() == other.socket() }
@@ -150,11 +152,11 @@ func (s Server) ActivePane(session string) (Pane, error) {
 }
 
 func parsePane(line string) (Pane, error) {
-	f := strings.SplitN(line, "\t", 6)
-	if len(f) < 6 {
+	f := strings.SplitN(line, "\t", 7)
+	if len(f) < 7 {
 		return Pane{}, errors.New("cannot parse tmux's description of a pane")
 	}
-	p := Pane{ID: f[0], Dead: f[2] == "1", Session: f[4], Path: f[5]}
+	p := Pane{ID: f[0], Dead: f[2] == "1", Attached: f[4] != "0", Session: f[5], Path: f[6]}
 	var err error
 	if p.PID, err = strconv.Atoi(f[1]); err != nil {
 		return Pane{}, fmt.Errorf("tmux returned '%s' as the number of a process", f[1])

@@ -1,0 +1,211 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gt/lib/reconcile/tick"
+	"gt/lib/sys/bounded"
+	"gt/lib/sys/process"
+)
+
+// Exec runs agents by a program, which docs/reconcile-exec.md describes: it is called with
+// one of the words start, stop, alive, peek and send, and reads from its standard input
+// what that is about, as JSON.
+type Exec struct {
+	Program string // absolute
+	Dir     string // in which it runs
+	Environ []string
+	// Limits are how long each call may take; the zero value stands for Deadlines.
+	Limits Limits
+}
+
+// Limits are how long the calls of a program may take.
+type Limits struct {
+	Start, Stop, Alive, Other time.Duration
+}
+
+// Deadlines are how long the calls of a program may take: a start may have to fetch an
+// image.
+var Deadlines = Limits{Start: 2 * time.Minute, Stop: 30 * time.Second, Alive: 10 * time.Second, Other: 30 * time.Second}
+
+// NewExec finds the program of "exec:PROGRAM", a name on the PATH or an absolute path. A
+// program in the town's folder, or in a project, is not taken: who writes there would
+// decide what gt runs.
+func NewExec(program, town string, environ []string) (Exec, error) {
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		return Exec{}, fmt.Errorf("the runtime '%s' is neither a name nor an absolute path", program)
+	}
+	path, err := process.LookPath(program, town, environ)
+	if err != nil {
+		return Exec{}, err
+	}
+	if process.Within(path, town, environ) {
+		return Exec{}, fmt.Errorf("the runtime '%s' lies in a project; install it outside", path)
+	}
+	return Exec{Program: path, Dir: town, Environ: environ}, nil
+}
+
+// Version is that of what a program is given.
+const Version = 1
+
+// A call is what a program reads.
+type call struct {
+	Version  int        `json:"version"`
+	Session  *named     `json:"session,omitempty"`
+	Sessions []named    `json:"sessions,omitempty"` // of alive
+	Agent    *described `json:"agent,omitempty"`    // of start
+	Grace    int        `json:"grace,omitempty"`    // of stop, in seconds
+	Text     string     `json:"text,omitempty"`     // of send
+}
+
+// named is a session.
+type named struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// described is how an agent is started.
+type described struct {
+	Client string            `json:"client"`
+	Dir    string            `json:"dir"`
+	Args   []string          `json:"args"`
+	Env    map[string]string `json:"env"`
+}
+
+// What a program ends with.
+const (
+	codeNo   = 1  // it does not run; of start, something else has its name
+	codeBusy = 75 // nothing is known
+)
+
+// most is how many bytes of a program's answer count.
+const most = 8 << 20
+
+// run calls the program.
+func (e Exec) run(ctx context.Context, word string, within time.Duration, c call) (string, error) {
+	c.Version = Version
+	input, err := json.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	r, err := bounded.Program{
+		Path: e.Program, Args: []string{word}, Dir: e.Dir, Env: e.Environ, Input: append(input, '\n'), Within: within, Most: most,
+	}.Run(ctx)
+	var failed *bounded.Failed
+	switch {
+	case err == nil:
+		return string(r.Out), nil
+	case !errors.As(err, &failed):
+		return "", fmt.Errorf("%w: '%s %s': %w", ErrUnknown, e.Program, word, err)
+	case failed.Code == codeNo && word == "start":
+		return "", fmt.Errorf("%w: '%s %s': %w", ErrTaken, e.Program, word, err)
+	case failed.Code == codeNo:
+		return "", fmt.Errorf("%w: '%s %s': %w", ErrNone, e.Program, word, err)
+	case failed.Code == codeBusy:
+		return "", fmt.Errorf("%w: '%s %s': %w", ErrUnknown, e.Program, word, err)
+	}
+	return "", fmt.Errorf("'%s %s': %w", e.Program, word, err)
+}
+
+func (e Exec) limits() Limits {
+	if e.Limits == (Limits{}) {
+		return Deadlines
+	}
+	return e.Limits
+}
+
+func (r Ref) named() *named { return &named{r.ID, r.Name} }
+
+// Start lets the program start an agent. It is told the agent's own variables, and none of
+// this machine's.
+func (e Exec) Start(ctx context.Context, a Agent) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
+	d := described{Client: a.Agent, Dir: a.Run.Dir, Args: a.Run.Args, Env: map[string]string{}}
+	for _, kv := range a.Vars {
+		d.Env[kv[0]] = kv[1]
+	}
+	_, err := e.run(ctx, "start", e.limits().Start, call{Session: a.named(), Agent: &d})
+	return err
+}
+
+// Stop lets the program stop an agent.
+func (e Exec) Stop(ctx context.Context, r Ref) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	_, err := e.run(ctx, "stop", e.limits().Stop, call{Session: r.named(), Grace: int(Grace / time.Second)})
+	if errors.Is(err, ErrNone) {
+		return nil
+	}
+	return err
+}
+
+// Look asks the program once for all.
+func (e Exec) Look(ctx context.Context, refs []Ref) []Sight {
+	if len(refs) == 0 {
+		return nil
+	}
+	var c call
+	for _, r := range refs {
+		if err := r.Check(); err != nil {
+			return unknown(len(refs), err)
+		}
+		c.Sessions = append(c.Sessions, *r.named())
+	}
+	out, err := e.run(ctx, "alive", e.limits().Alive, c)
+	if err != nil {
+		return unknown(len(refs), err)
+	}
+	told := map[string]Sight{}
+	for line := range strings.Lines(out) {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		s := Sight{Attached: len(words) > 2 && words[2] == "attached"}
+		switch words[1] {
+		case "yes":
+			s.Alive = tick.Yes
+		case "no":
+			s.Alive = tick.No
+		}
+		if before, twice := told[words[0]]; twice && before.Alive != s.Alive {
+			s = Sight{}
+		}
+		told[words[0]] = s
+	}
+	all := make([]Sight, len(refs))
+	for i, r := range refs {
+		s, ok := told[r.ID]
+		if !ok || s.Alive == tick.Unknown {
+			s.Err = fmt.Errorf("%w: '%s alive' does not tell it", ErrUnknown, e.Program)
+		}
+		all[i] = s
+	}
+	return all
+}
+
+// Peek lets the program print what an agent shows.
+func (e Exec) Peek(ctx context.Context, r Ref) (string, error) {
+	if err := r.Check(); err != nil {
+		return "", err
+	}
+	return e.run(ctx, "peek", e.limits().Other, call{Session: r.named()})
+}
+
+// Send lets the program give a prompt to an agent.
+func (e Exec) Send(ctx context.Context, r Ref, text string) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	_, err := e.run(ctx, "send", e.limits().Other, call{Session: r.named(), Text: text})
+	return err
+}

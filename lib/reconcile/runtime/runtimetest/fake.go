@@ -1,0 +1,213 @@
+// Package runtimetest has a runtime that runs nothing, with faults on demand, and the
+// checks that every runtime has to pass.
+package runtimetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"gt/lib/reconcile/runtime"
+	"gt/lib/reconcile/tick"
+)
+
+// Fake is a runtime that only notes what runs. The zero value is none; see New.
+type Fake struct {
+	// Now is the clock. Start takes no time by it.
+	Now func() time.Time
+	// Faults is asked before each call, with the word that Exec has for it; nil for none.
+	// It is called without a lock and may change the fake. Of alive the ref is empty.
+	Faults func(word string, r runtime.Ref) Fault
+
+	mu    sync.Mutex
+	runs  map[string]*Run // by server and name
+	calls map[string]int
+	log   []string
+}
+
+// Fault is what goes wrong with a call.
+type Fault struct {
+	Err error
+	// Done reports whether the call does its work all the same, and its answer is lost.
+	Done bool
+	// Late is after what time an agent that is started runs. Until then nothing tells of it.
+	Late time.Duration
+	// Ends reports whether an agent that is started ends at once.
+	Ends bool
+}
+
+// Run is what runs.
+type Run struct {
+	runtime.Agent
+	Since    time.Time // from when it is seen
+	Hidden   bool      // nothing tells whether it runs
+	Attached bool
+	Sent     []string
+	Screen   string
+}
+
+// ErrEnded is the error of the start of an agent that ends at once.
+var ErrEnded = errors.New("the agent ended at once")
+
+// New returns a fake in which nothing runs.
+func New(now func() time.Time) *Fake {
+	return &Fake{Now: now, runs: map[string]*Run{}, calls: map[string]int{}}
+}
+
+func key(r runtime.Ref) string { return r.Server + "\t" + r.Name }
+
+// begin counts a call and asks for its fault. The lock is held when it returns.
+func (f *Fake) begin(word string, r runtime.Ref) Fault {
+	var fault Fault
+	if f.Faults != nil {
+		fault = f.Faults(word, r)
+	}
+	f.mu.Lock()
+	f.calls[word]++
+	f.log = append(f.log, strings.TrimSpace(word+" "+r.Name))
+	return fault
+}
+
+// Start notes that an agent runs.
+func (f *Fake) Start(ctx context.Context, a runtime.Agent) error {
+	if err := errors.Join(a.Check(), ctx.Err()); err != nil {
+		return err
+	}
+	fault := f.begin("start", a.Ref)
+	defer f.mu.Unlock()
+	if fault.Err != nil && !fault.Done {
+		return fault.Err
+	}
+	switch had := f.runs[key(a.Ref)]; {
+	case had == nil:
+	case had.ID == a.ID:
+		return fault.Err
+	default:
+		return fmt.Errorf("%w: %s", runtime.ErrTaken, a.Name)
+	}
+	if fault.Ends {
+		return ErrEnded
+	}
+	f.runs[key(a.Ref)] = &Run{Agent: a, Since: f.Now().Add(fault.Late)}
+	return fault.Err
+}
+
+// Stop notes that an agent does not run.
+func (f *Fake) Stop(ctx context.Context, r runtime.Ref) error {
+	if err := errors.Join(r.Check(), ctx.Err()); err != nil {
+		return err
+	}
+	fault := f.begin("stop", r)
+	defer f.mu.Unlock()
+	if run := f.runs[key(r)]; run != nil && run.ID == r.ID && (fault.Err == nil || fault.Done) {
+		delete(f.runs, key(r))
+	}
+	return fault.Err
+}
+
+// Look tells what runs.
+func (f *Fake) Look(ctx context.Context, refs []runtime.Ref) []runtime.Sight {
+	fault := f.begin("alive", runtime.Ref{})
+	defer f.mu.Unlock()
+	all := make([]runtime.Sight, len(refs))
+	for i, r := range refs {
+		run := f.runs[key(r)]
+		switch err := errors.Join(fault.Err, r.Check(), ctx.Err()); {
+		case err != nil:
+			all[i].Err = err
+		case run == nil, run.ID != r.ID, run.Since.After(f.Now()):
+			all[i].Alive = tick.No
+		case run.Hidden:
+			all[i].Err = runtime.ErrUnknown
+		default:
+			all[i] = runtime.Sight{Alive: tick.Yes, Attached: run.Attached}
+		}
+	}
+	return all
+}
+
+// Peek returns what was set as the screen and what was sent.
+func (f *Fake) Peek(ctx context.Context, r runtime.Ref) (string, error) {
+	var screen string
+	err := f.reach(ctx, "peek", r, func(run *Run) { screen = run.Screen + strings.Join(run.Sent, "\n") })
+	return screen, err
+}
+
+// Send notes what was sent.
+func (f *Fake) Send(ctx context.Context, r runtime.Ref, text string) error {
+	return f.reach(ctx, "send", r, func(run *Run) { run.Sent = append(run.Sent, text) })
+}
+
+func (f *Fake) reach(ctx context.Context, word string, r runtime.Ref, do func(*Run)) error {
+	if err := errors.Join(r.Check(), ctx.Err()); err != nil {
+		return err
+	}
+	fault := f.begin(word, r)
+	defer f.mu.Unlock()
+	if fault.Err != nil && !fault.Done {
+		return fault.Err
+	}
+	run := f.runs[key(r)]
+	if run == nil || run.ID != r.ID || run.Since.After(f.Now()) {
+		return runtime.ErrNone
+	}
+	do(run)
+	return fault.Err
+}
+
+// Running returns a copy of what runs, by the ids of the sessions; what is late counts.
+func (f *Fake) Running() map[string]Run {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := map[string]Run{}
+	for _, run := range f.runs {
+		all[run.ID] = *run
+	}
+	return all
+}
+
+// Change changes what runs under a name, and reports whether anything does.
+func (f *Fake) Change(r runtime.Ref, do func(*Run)) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	run := f.runs[key(r)]
+	if run != nil {
+		do(run)
+	}
+	return run != nil
+}
+
+// Crash ends what runs under a name, and reports whether anything did.
+func (f *Fake) Crash(r runtime.Ref) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ran := f.runs[key(r)]
+	delete(f.runs, key(r))
+	return ran
+}
+
+// Reboot ends all that runs.
+func (f *Fake) Reboot() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.runs)
+}
+
+// Calls returns how often a word was called.
+func (f *Fake) Calls(word string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[word]
+}
+
+// Log returns the calls in their order, each as its word and the name, and forgets them.
+func (f *Fake) Log() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	log := f.log
+	f.log = nil
+	return log
+}

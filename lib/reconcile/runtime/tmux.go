@@ -1,0 +1,251 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"gt/lib/client/agent"
+	"gt/lib/launch/send"
+	"gt/lib/launch/start"
+	"gt/lib/live"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/reconcile/tick"
+	"gt/lib/sys/tmux"
+)
+
+// Tmux runs agents in tmux as gt-session does: each is what the pane of a session of its
+// own begins with.
+type Tmux struct {
+	// Self is the program that takes --exec BUFFER and calls respawn.Exec.
+	Self  string
+	Table *agent.Table
+}
+
+// starting bounds how long an agent may take to become what its pane runs.
+const starting = 15 * time.Second
+
+// Start starts an agent in a session of tmux of its own.
+func (t Tmux) Start(_ context.Context, a Agent) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
+	server := tmux.Server(a.Server)
+	found, err := find(server, a.Ref)
+	switch {
+	case err != nil:
+		return err
+	case found.own:
+		return nil
+	case found.others:
+		return fmt.Errorf("%w: the tmux session '%s'", ErrTaken, a.Name)
+	case found.left: // it ended, and its pane stayed
+		if err := server.Kill(a.Name); err != nil {
+			return err
+		}
+	}
+	// The pane stays until the agent was seen to run, so that it tells why it did not.
+	run := a.Run
+	run.Pane, run.Remain = "", tmux.Remain{Set: true, Value: "on"}
+	data, err := json.Marshal(run)
+	if err != nil {
+		return err
+	}
+	buffer := tmux.NewBuffer()
+	pane, err := server.New(tmux.NewSession{
+		Name: a.Name, Dir: run.Dir, Environ: a.Environ, Vars: a.Shared, Remain: true,
+		Buffer: buffer, Data: data, Command: []string{t.Self, "--exec", string(buffer)},
+	})
+	if errors.Is(err, tmux.ErrDuplicate) { // somebody else was faster
+		if found, err := find(server, a.Ref); err == nil && found.own {
+			return nil
+		}
+		return fmt.Errorf("%w: the tmux session '%s'", ErrTaken, a.Name)
+	} else if err != nil {
+		return unanswered(err)
+	}
+	told := a.Told
+	if told == nil {
+		told = func() bool { return false }
+	}
+	if _, err := start.Survived(server, pane, starting, told); err != nil {
+		return errors.Join(err, server.Kill(a.Name))
+	}
+	return unanswered(server.RestoreRemainOnExit(pane.ID, tmux.Remain{}))
+}
+
+// unanswered marks an error that leaves open what was done.
+func unanswered(err error) error {
+	if errors.Is(err, tmux.ErrNoAnswer) {
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return err
+}
+
+// Stop ends the agent of a session, then its session of tmux.
+func (t Tmux) Stop(_ context.Context, r Ref) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	server := tmux.Server(r.Server)
+	found, err := find(server, r)
+	switch {
+	case err != nil:
+		return err
+	case !found.own && !found.left:
+		return nil // there is none, or it is somebody else's
+	case found.own:
+		if err := end(found.pane); err != nil {
+			return err
+		}
+	}
+	return unanswered(server.Kill(r.Name))
+}
+
+// end asks what runs in a pane to end, and kills what has not after Grace.
+func end(pane tmux.Pane) error {
+	p, running := fleet.Run(pane)
+	if running == status.NoAnswer {
+		return fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
+	}
+	tree := live.Tree(p)
+	live.Signal(tree, syscall.SIGTERM)
+	if !live.Gone(tree, Grace) {
+		live.Kill(append(tree, live.Tree(p)...))
+	}
+	return nil
+}
+
+// found is what has the name of a session on its server.
+type found struct {
+	pane   tmux.Pane // of the session's agent
+	own    bool      // the session's agent runs in it
+	left   bool      // nothing runs, and a pane is there
+	others bool      // something else runs
+}
+
+// find looks for a session's agent. What cannot be told is an error.
+func find(server tmux.Server, r Ref) (found, error) {
+	panes, err := server.Panes()
+	if errors.Is(err, tmux.ErrNoServer) {
+		return found{}, nil
+	} else if err != nil {
+		return found{}, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	var f found
+	for _, pane := range panes {
+		if pane.Session != r.Name {
+			continue
+		}
+		switch alive, err := runs(pane, r.ID); {
+		case err != nil:
+			return found{}, err
+		case alive == tick.Yes:
+			f.pane, f.own = pane, true
+		case pane.Dead:
+			f.left = true
+		default:
+			f.others = true
+		}
+	}
+	f.left = f.left && !f.others && !f.own
+	return f, nil
+}
+
+// runs reports whether a pane runs a session's agent.
+func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
+	p, running := fleet.Run(pane)
+	switch {
+	case running == status.NoAnswer:
+		return tick.Unknown, fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
+	case running == status.Dead || !fleet.Runs(p, pane, id):
+		return tick.No, nil
+	}
+	return tick.Yes, nil
+}
+
+// Look asks each server for its panes, once.
+func (t Tmux) Look(_ context.Context, refs []Ref) []Sight {
+	all := make([]Sight, len(refs))
+	var servers []string
+	for _, r := range refs {
+		if !slices.Contains(servers, r.Server) {
+			servers = append(servers, r.Server)
+		}
+	}
+	for _, server := range servers {
+		panes, err := tmux.Server(server).Panes()
+		if errors.Is(err, tmux.ErrNoServer) {
+			err = nil
+		}
+		named := map[string][]tmux.Pane{}
+		for _, p := range panes {
+			named[p.Session] = append(named[p.Session], p)
+		}
+		for i, r := range refs {
+			switch {
+			case r.Server != server:
+			case err != nil:
+				all[i] = Sight{Err: err}
+			default:
+				all[i] = sight(named[r.Name], r.ID)
+			}
+		}
+	}
+	return all
+}
+
+// sight is what is known of a session by the panes of its name.
+func sight(panes []tmux.Pane, id string) Sight {
+	s := Sight{Alive: tick.No}
+	for _, pane := range panes {
+		switch alive, err := runs(pane, id); {
+		case alive == tick.Yes:
+			return Sight{Alive: tick.Yes, Attached: pane.Attached}
+		case err != nil:
+			s = Sight{Err: err}
+		}
+	}
+	return s
+}
+
+// Peek returns the screen of the agent's pane.
+func (t Tmux) Peek(_ context.Context, r Ref) (string, error) {
+	pane, err := t.pane(r)
+	if err != nil {
+		return "", err
+	}
+	text, err := tmux.Server(r.Server).CapturePane(pane.ID)
+	return text, unanswered(err)
+}
+
+// Send types a prompt into the agent's pane and submits it, as gt-session send does.
+func (t Tmux) Send(_ context.Context, r Ref, text string) error {
+	pane, err := t.pane(r)
+	if err != nil {
+		return err
+	}
+	prompt, command := send.Prompt(text)
+	if prompt == "" {
+		return fmt.Errorf("cannot send '%.80s': it is empty or a command of the client", command)
+	}
+	target := send.Target{Server: tmux.Server(r.Server), Pane: pane.ID, Client: t.Table.Of(r.Agent)}
+	_, err = target.Send(prompt, send.Patience)
+	return unanswered(err)
+}
+
+func (t Tmux) pane(r Ref) (tmux.Pane, error) {
+	if err := r.Check(); err != nil {
+		return tmux.Pane{}, err
+	}
+	f, err := find(tmux.Server(r.Server), r)
+	if err == nil && !f.own {
+		err = ErrNone
+	}
+	return f.pane, err
+}

@@ -1,0 +1,112 @@
+// Package bounded runs a program of the person's and waits for it, for a bounded time and a
+// bounded answer. What the program starts ends with it, or when its time is over.
+package bounded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Program is one run of a program.
+type Program struct {
+	Path  string // absolute
+	Args  []string
+	Dir   string
+	Env   []string
+	Input []byte
+	// Within is how long it may take, Most how many bytes of its output count.
+	Within time.Duration
+	Most   int
+}
+
+// Result is what a program did.
+type Result struct {
+	Out  []byte
+	Said string // the beginning of its standard error
+	Code int    // that it ended with; -1 for a signal
+}
+
+// Errors of a run.
+var (
+	ErrLate    = errors.New("it took too long")
+	ErrTooMuch = errors.New("it printed too much")
+)
+
+// Failed is the error of a program that did not end with 0.
+type Failed struct {
+	Result
+	Err error
+}
+
+func (f *Failed) Error() string {
+	if line, _, _ := strings.Cut(strings.TrimSpace(f.Said), "\n"); line != "" {
+		return fmt.Sprintf("%v: %s", f.Err, line)
+	}
+	return f.Err.Error()
+}
+
+func (f *Failed) Unwrap() error { return f.Err }
+
+// maxSaid bounds what is kept of the standard error.
+const maxSaid = 4 << 10
+
+// lingering is how long what has left the program's process group may hold its output open.
+const lingering = 100 * time.Millisecond
+
+// Run runs the program. What it prints may hold secrets: neither the result nor the error
+// is cleaned.
+func (p Program) Run(ctx context.Context) (Result, error) {
+	within, cancel := context.WithTimeout(ctx, p.Within)
+	defer cancel()
+	out, said := front{most: p.Most}, front{most: maxSaid}
+	cmd := exec.CommandContext(within, p.Path, p.Args...)
+	cmd.Dir, cmd.Env = p.Dir, p.Env
+	if cmd.Env == nil {
+		cmd.Env = []string{} // nil would be our own
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(p.Input), &out, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = lingering
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind
+	}
+	r := Result{Out: out.data, Said: string(said.data)}
+	if cmd.ProcessState != nil {
+		r.Code = cmd.ProcessState.ExitCode()
+	}
+	switch {
+	case cmd.ProcessState == nil:
+		return r, fmt.Errorf("cannot run '%s': %w", p.Path, err)
+	case ctx.Err() != nil:
+		return r, ctx.Err()
+	case within.Err() != nil:
+		return r, fmt.Errorf("%w (over %v)", ErrLate, p.Within)
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		return r, &Failed{r, err}
+	case out.over:
+		return r, fmt.Errorf("%w (over %d bytes)", ErrTooMuch, p.Most)
+	}
+	return r, nil
+}
+
+// front keeps the beginning of what is written to it.
+type front struct {
+	data []byte
+	most int
+	over bool
+}
+
+func (f *front) Write(p []byte) (int, error) {
+	keep := min(len(p), f.most-len(f.data))
+	f.data = append(f.data, p[:keep]...)
+	f.over = f.over || keep < len(p)
+	return len(p), nil
+}
