@@ -28,6 +28,7 @@ var groups = []string{
 	"lib/log",
 	"lib/state",
 	"lib/conversation",
+	"lib/record", // conversations, kept without their secrets
 	"lib/client",
 	"lib/live",
 	"lib/launch",

@@ -32,6 +32,7 @@ import (
 	"gt/lib/command/mail"
 	"gt/lib/command/pick"
 	"gt/lib/command/prime"
+	"gt/lib/command/record"
 	"gt/lib/command/seance"
 	"gt/lib/command/session"
 	livesin "gt/lib/place/home"
@@ -78,6 +79,7 @@ func TestMain(m *testing.M) {
 		"gt-mail":       program(mail.Main),
 		"gt-pick":       program(pick.Main),
 		"gt-prime":      program(prime.Main),
+		"gt-record":     program(record.Main),
 		"gt-seance":     program(seance.Main),
 		"gt-session":    program(session.Main),
 		"client":        client,

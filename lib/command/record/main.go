@@ -1,0 +1,125 @@
+// Package record is the gt-record command: it keeps conversations, without secrets, for
+// longer than their clients do.
+package record
+
+import (
+	"fmt"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	kept "gt/lib/record"
+	"gt/lib/text/term"
+)
+
+const summary = `
+Keeps the conversations of all agents on this machine: what a client says of a session
+is copied as it grows, without secrets, and stays when the client deletes, rewrites or
+truncates it.
+
+  gt-record sync --all                 take in all conversations that clients keep here
+  gt-record sync 4f2c81d0              take in one, by the beginning of its client's id
+  gt-record list                       what is recorded
+  gt-record show 4f2c81d0              print a conversation
+  gt-record verify --all               is every line what was written?
+  gt-record forget 4f2c81d0            remove a record, and take no other of that session
+  gt-record prune --older-than 90d --dry-run
+
+Records are files of JSON lines in ~/.agent/sessions ($AGENT_HOME/sessions): docs/record.md.
+`
+
+const exitCodes = `
+   0  done
+   1  no such record or session, or several; verify: a record is not what was written
+`
+
+// Main runs gt-record and returns its exit code.
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	return cli.Run(env, cli.Program{Name: "gt-record", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()})
+}
+
+type grammar struct {
+	cli.Flags
+	Sync   syncing   `cmd:"" help:"Bring records up to date from what clients keep."`
+	List   list      `cmd:"" help:"List the records, the newest first."`
+	Show   show      `cmd:"" help:"Print the conversation in a record."`
+	Tail   tail      `cmd:"" help:"Print the end of a record."`
+	Verify verify    `cmd:"" help:"Check that every line is what was written."`
+	Forget forgetful `cmd:"" help:"Remove a record, and take no other of that session."`
+	Prune  prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
+}
+
+// store is where the records of this user lie.
+func store(env *cli.Env) (kept.Store, error) {
+	s, err := kept.StoreOf(env.Getenv)
+	return s, cli.Fail(cli.Usage, err)
+}
+
+// maxCandidates bounds how many records an ambiguous beginning is answered with.
+const maxCandidates = 10
+
+// find returns the record that is meant: by its id or the beginning of it, or by that of
+// its client's own id of the session.
+func find(env *cli.Env, s kept.Store, name string) (kept.ID, error) {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	if id, err := kept.ParseID(name); err == nil {
+		if _, err := s.Head(id); err == nil {
+			return id, nil
+		}
+	}
+	found, err := matching(s, name)
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", cli.Fail(cli.No, fmt.Errorf("no record of '%s'", name), "gt-record list shows the records; gt-record sync "+name+" makes one")
+	case len(found) > 1:
+		err := cli.Failf(cli.No, "'%s' means %d records", name, len(found))
+		for i, id := range found {
+			if i == maxCandidates {
+				err = cli.WithHint(err, "and %d more", len(found)-i)
+				break
+			}
+			h, _ := s.Head(id)
+			err = cli.WithHint(err, "%s  %s  %s  %s", id, h.Agent, h.Session, term.Day(h.Started, env.Now()))
+		}
+		return "", err
+	}
+	return found[0], nil
+}
+
+// matching returns the records whose own or client's id begins with name; the one whose
+// client's id is name, where there is one.
+func matching(s kept.Store, name string) (found []kept.ID, err error) {
+	if name == "" {
+		return nil, nil
+	}
+	all, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	heads := make([]kept.Session, len(all))
+	at := make([]int, len(all))
+	for i := range at {
+		at[i] = i
+	}
+	cli.Parallel(at, func(i int) { heads[i], _ = s.Head(all[i]) })
+	for i, id := range all {
+		switch own := string(heads[i].Session); {
+		case own == name:
+			return []kept.ID{id}, nil
+		case strings.HasPrefix(string(id), name), strings.HasPrefix(own, name):
+			found = append(found, id)
+		}
+	}
+	return found, nil
+}
+
+// count is a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,251 @@
+package record
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/conversation"
+	kept "gt/lib/record"
+	"gt/lib/text/term"
+)
+
+type show struct {
+	ID    string `arg:"" help:"The record, by its id, its client's id of the session, or the beginning of one."`
+	Tools bool   `help:"Tool calls and their results in full."`
+	JSON  bool   `name:"json" help:"The lines of the record, as they are."`
+}
+
+// Run prints a record.
+func (c *show) Run(env *cli.Env) error {
+	s, id, err := one(env, c.ID)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(env.Stdout)
+	if c.JSON {
+		var failed error
+		if _, err := s.Each(id, 0, func(line []byte, _ int64) bool {
+			_, failed = out.Write(append(line, '\n'))
+			return failed == nil
+		}); err != nil {
+			return err
+		}
+		return errors.Join(failed, out.Flush())
+	}
+	i, err := s.Info(id)
+	if err != nil {
+		return err
+	}
+	clean := func(text string) string { return term.Clean(env.Redact(text)) }
+	style := term.StyleFor(env.Stdout, env.Getenv)
+	for _, fact := range [][2]string{
+		{"record", string(i.ID)}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
+		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", i.Title},
+		{"size", fmt.Sprintf("%s, %s", count(i.Messages, "message", "messages"), count(i.Events, "event", "events"))},
+		{"removed", removed(i.Gone)},
+	} {
+		if fact[1] != "" {
+			fmt.Fprintln(out, style.Dim(term.Pad(fact[0], 12))+clean(fact[1]))
+		}
+	}
+	fmt.Fprintln(out)
+	p := &page{env: env, w: out, style: style, agent: i.Agent, tools: c.Tools}
+	if err := s.Lines(id, func(l kept.Line) bool { p.line(&l); return p.err == nil }); err != nil {
+		return err
+	}
+	return errors.Join(p.err, out.Flush())
+}
+
+func removed(gone kept.Kind) string {
+	if gone == "" {
+		return ""
+	}
+	return "it was " + string(gone)
+}
+
+type tail struct {
+	ID     string `arg:"" help:"The record, by its id, its client's id of the session, or the beginning of one."`
+	Lines  int    `short:"n" default:"10" placeholder:"N" help:"Begin with the last N entries (default 10)."`
+	Follow bool   `short:"f" help:"Go on as the record grows, until interrupted."`
+	Tools  bool   `help:"Tool calls and their results in full."`
+	JSON   bool   `name:"json" help:"The lines of the record, as they are."`
+}
+
+// Validate refuses a negative number.
+func (c *tail) Validate() error {
+	if c.Lines < 0 {
+		return errors.New("-n needs a number of at least 0")
+	}
+	return nil
+}
+
+// Run prints the end of a record.
+func (c *tail) Run(env *cli.Env) error {
+	s, id, err := one(env, c.ID)
+	if err != nil {
+		return err
+	}
+	h, err := s.Head(id)
+	if err != nil {
+		return err
+	}
+	var begins []int64 // of the last lines
+	next, err := s.Each(id, 0, func(line []byte, at int64) bool {
+		if c.JSON || shown(line, c.Tools) {
+			if begins = append(begins, at); len(begins) > c.Lines {
+				begins = begins[1:]
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	from := next
+	if len(begins) > 0 {
+		from = begins[0]
+	}
+	p := &page{env: env, w: env.Stdout, style: term.StyleFor(env.Stdout, env.Getenv), agent: h.Agent, tools: c.Tools, raw: c.JSON}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(stop)
+	const glance = 250 * time.Millisecond
+	for {
+		if from, err = s.Each(id, from, func(line []byte, _ int64) bool { p.bytes(line); return p.err == nil }); err != nil || p.err != nil || !c.Follow {
+			return errors.Join(err, p.err)
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-time.After(glance):
+		}
+	}
+}
+
+// shown reports whether a page shows anything of a line.
+func shown(line []byte, tools bool) bool {
+	p := &page{w: io.Discard, env: &cli.Env{}, tools: tools}
+	p.bytes(line)
+	return p.speaker != ""
+}
+
+// one finds the record that is meant.
+func one(env *cli.Env, name string) (kept.Store, kept.ID, error) {
+	s, err := store(env)
+	if err != nil {
+		return s, "", err
+	}
+	id, err := find(env, s, name)
+	return s, id, err
+}
+
+// page writes a conversation for a person.
+type page struct {
+	env     *cli.Env
+	w       io.Writer
+	style   term.Style
+	agent   string
+	tools   bool
+	raw     bool
+	turn    int
+	speaker string
+	err     error // of a write
+}
+
+func (p *page) bytes(line []byte) {
+	if p.raw {
+		_, p.err = p.w.Write(append(line, '\n'))
+		return
+	}
+	if l, err := kept.Parse(line); err == nil {
+		p.line(&l)
+	}
+}
+
+func (p *page) line(l *kept.Line) {
+	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
+	if l.Hidden != "" {
+		text = strings.TrimSpace(text + "\n[left out: " + term.Clean(l.Hidden) + "]")
+	}
+	switch l.Kind {
+	case kept.Kind(conversation.Prompt):
+		p.turn++
+		p.say("you", p.style.Cyan, l.Time, text)
+	case kept.Kind(conversation.Reply):
+		p.say("you", p.style.Cyan, l.Time, text)
+	case kept.Kind(conversation.Answer):
+		p.say(p.agent, p.style.Green, l.Time, text)
+	case kept.Kind(conversation.Summary):
+		p.say("summary", p.style.Yellow, l.Time, text)
+	case kept.Kind(conversation.Call):
+		tool := term.Clean(p.env.Redact(l.Tool))
+		if p.tools {
+			if l.Target != "" && text == "" {
+				text = term.CleanText(p.env.Redact(l.Target))
+			}
+			p.say(tool, p.style.Dim, l.Time, text)
+			return
+		}
+		const width = 120
+		if l.Target != "" {
+			text = term.Clean(p.env.Redact(l.Target))
+		}
+		p.head(p.agent, p.style.Green, l.Time)
+		p.put(p.style.Dim(term.Cut("> "+tool+": "+term.OneLine(text), width)) + "\n")
+	case kept.Kind(conversation.Result):
+		if p.tools {
+			p.say("result", p.style.Dim, l.Time, text)
+		}
+	case kept.Rewritten:
+		p.note("the client has changed what stands above; what follows is what is new in it")
+	case kept.Cleared:
+		p.note(count(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
+	case kept.Forgotten, kept.Pruned:
+		if l.Gone != nil {
+			p.note(fmt.Sprintf("%s were %s on %s", count(l.Gone.Lines, "line", "lines"), l.Kind, term.Day(l.Time, p.env.Now())))
+		}
+	}
+}
+
+func (p *page) note(text string) {
+	p.speaker = "-"
+	p.put("\n" + p.style.Yellow("("+text+")") + "\n")
+}
+
+func (p *page) say(who string, color func(string) string, at time.Time, text string) {
+	if text != "" {
+		p.head(who, color, at)
+		p.put(text + "\n")
+	}
+}
+
+func (p *page) head(who string, color func(string) string, at time.Time) {
+	speaker := fmt.Sprint(p.turn, who)
+	if speaker == p.speaker {
+		return
+	}
+	gap := "\n"
+	if p.speaker == "" {
+		gap = ""
+	}
+	p.speaker = speaker
+	when := ""
+	if !at.IsZero() && p.env.Now != nil {
+		when = ", " + term.Day(at.Local(), p.env.Now())
+	}
+	p.put(gap + p.style.Bold(color(who)) + p.style.Dim(when) + "\n")
+}
+
+func (p *page) put(s string) {
+	if _, err := io.WriteString(p.w, s); err != nil {
+		p.err = err
+	}
+}

@@ -1,0 +1,93 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// aside is a file in the folder context.
+type aside struct {
+	Session ID     `json:"session"`
+	Tool    string `json:"tool,omitempty"`
+	CallID  string `json:"call,omitempty"`
+	Digest  string `json:"sha256"`
+	Content string `json:"content"`
+}
+
+// contextName is the name of the file in which a result is kept: the session's, the
+// tool's and the first of the result's digest.
+func contextName(id ID, tool string, sum []byte) string {
+	tool = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' {
+			return r
+		}
+		return '_'
+	}, tool)
+	if tool = strings.TrimLeft(tool, "."); tool == "" {
+		tool = "result"
+	}
+	hash := strconv.FormatUint(binary.BigEndian.Uint64(sum[8:16])%suffixes, base)
+	return string(id) + "-" + tool[:min(len(tool), 64)] + "-" + strings.Repeat("0", suffixSize-len(hash)) + hash + ".json"
+}
+
+// keepAside writes a result to its file. The same result of the same tool is one file.
+func (p *pass) keepAside(l *Line, content string) error {
+	data, err := json.Marshal(aside{p.id, l.Tool, l.CallID, l.Context.Digest, content})
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(p.y.Store.Contexts, l.Context.Ref), append(data, '\n'), atomicfile.Unsynced)
+}
+
+// ErrCleared is returned of a result that was kept aside, and is no more.
+var ErrCleared = errors.New("it was cleared")
+
+// maxContext is the longest file that is read: of a client's longest record.
+const maxContext = maxLine
+
+// Context returns a result that was kept aside, ErrCleared of one that is gone.
+func (s Store) Context(c Context) (string, error) {
+	if c.Ref != filepath.Base(c.Ref) || !strings.HasPrefix(c.Ref, prefix) {
+		return "", fmt.Errorf("invalid reference '%.80s'", c.Ref)
+	}
+	path := filepath.Join(s.Contexts, c.Ref)
+	data, err := atomicfile.ReadIf(path, maxContext, atomicfile.OursAlone)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", ErrCleared
+	} else if err != nil {
+		return "", err
+	}
+	var a aside
+	if err := json.Unmarshal(data, &a); err != nil {
+		return "", atomicfile.Error("understand", path, err)
+	}
+	if sum := sha256.Sum256([]byte(a.Content)); hex.EncodeToString(sum[:]) != c.Digest {
+		return "", atomicfile.Error("use", path, errors.New("it is not what was kept"))
+	}
+	return a.Content, nil
+}
+
+// Contexts lists what is kept aside of a record, in the order of its lines. A result that
+// stands in several lines is listed once.
+func (s Store) ContextsOf(id ID) ([]Context, error) {
+	var all []Context
+	seen := map[string]bool{}
+	err := s.Lines(id, func(l Line) bool {
+		if c := l.Context; c != nil && !seen[c.Ref] {
+			seen[c.Ref] = true
+			all = append(all, *c)
+		}
+		return true
+	})
+	return all, err
+}

@@ -1,0 +1,83 @@
+package record
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// Remove removes a record and what is kept aside of it, and leaves two lines: whose
+// conversation it was, without a word of it, and what went. No sync takes it in again. A
+// record that is gone already stays as it is.
+func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
+	lock, err := s.Lock(id)
+	if err != nil {
+		return Gone{}, err
+	}
+	defer lock.Remove()
+	head, err := s.Head(id)
+	if err != nil {
+		return Gone{}, err
+	}
+	f, size, err := s.open(id)
+	if err != nil {
+		return Gone{}, err
+	}
+	end, err := endOf(f, size)
+	f.Close()
+	if err != nil {
+		return Gone{}, atomicfile.Error("read", s.Path(id), err)
+	}
+	if end.gone != "" {
+		return Gone{}, s.removeContexts(id) // a kill may have left them
+	}
+	gone := Gone{Bytes: size, Digest: digest(end.last)}
+	if _, err := s.Each(id, 0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
+		return gone, err
+	}
+	var w writer
+	w.prev = digest(nil)
+	if err := w.add(&Line{Kind: Head, Time: now.UTC(), Head: &Session{
+		Form: form, ID: id, Agent: head.Agent, Session: head.Session, Parent: head.Parent, Started: head.Started,
+	}}); err != nil {
+		return gone, err
+	}
+	if err := w.add(&Line{Kind: why, Time: now.UTC(), Gone: &gone}); err != nil {
+		return gone, err
+	}
+	if err := atomicfile.Write(s.Path(id), w.buf, atomicfile.Synced); err != nil {
+		return gone, err
+	}
+	return gone, s.removeContexts(id)
+}
+
+// removeContexts removes all that is kept aside of a record.
+func (s Store) removeContexts(id ID) error {
+	_, err := s.dropContexts(id)
+	return err
+}
+
+// dropContexts removes what is kept aside of a record, and of no other, and returns the
+// names of it.
+func (s Store) dropContexts(id ID) (names []string, err error) {
+	entries, err := atomicfile.ReadDir(s.Contexts)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, atomicfile.Error("read", s.Contexts, err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		// A kill can have left a temporary file of one.
+		if !strings.HasPrefix(strings.TrimPrefix(name, "."), string(id)+"-") {
+			continue
+		}
+		if err := atomicfile.Remove(filepath.Join(s.Contexts, name)); err != nil {
+			return names, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}

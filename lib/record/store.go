@@ -1,0 +1,320 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/conversation"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+)
+
+// Store is where records lie.
+type Store struct {
+	Sessions string // <id>.jsonl
+	Contexts string // <id>-<tool>-<6 characters>.json
+}
+
+// StoreOf returns the store of this user: below AGENT_HOME, or else ~/.agent.
+func StoreOf(getenv func(string) string) (Store, error) {
+	root := getenv("AGENT_HOME")
+	switch home := getenv("HOME"); {
+	case root == "" && filepath.IsAbs(home):
+		root = filepath.Join(home, ".agent")
+	case root == "":
+		return Store{}, errors.New("HOME is not set, so there is no place for records")
+	case !filepath.IsAbs(root):
+		return Store{}, fmt.Errorf("AGENT_HOME has to be an absolute path, not '%s'", root)
+	}
+	return Store{filepath.Join(root, "sessions"), filepath.Join(root, "context")}, nil
+}
+
+const ext = ".jsonl"
+
+// Path is the file of a record.
+func (s Store) Path(id ID) string { return filepath.Join(s.Sessions, string(id)+ext) }
+
+// ErrNone is returned where there is no such record.
+var ErrNone = errors.New("no such record")
+
+// IDs returns the ids of all records, the oldest first.
+func (s Store) IDs() ([]ID, error) {
+	entries, err := atomicfile.ReadDir(s.Sessions)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, atomicfile.Error("read", s.Sessions, err)
+	}
+	var all []ID
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ext); ok {
+			if id, err := ParseID(name); err == nil {
+				all = append(all, id)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ID) int { return len(a) - len(b) }) // a longer number is a later time
+	return all, nil
+}
+
+// Index tells which records there were when it was made, by the ends of their ids.
+type Index map[string]ID
+
+// Index lists the store.
+func (s Store) Index() (Index, error) {
+	all, err := s.IDs()
+	x := make(Index, len(all))
+	for _, id := range all {
+		x[id.suffix()] = id
+	}
+	return x, err
+}
+
+// Find returns the record of a conversation, ErrNone where there is none. suffix is the
+// end of the id that it has, or would have.
+func (s Store) Find(x Index, k Key) (id ID, suffix string, err error) {
+	for n := 0; ; n++ {
+		suffix = k.suffix(n)
+		id, ok := x[suffix]
+		if !ok {
+			return "", suffix, ErrNone
+		}
+		head, err := s.Head(id)
+		switch {
+		case errors.Is(err, errHeadless): // its writer was killed before the first line
+			return id, suffix, nil
+		case err != nil:
+			return "", suffix, err
+		case head.key() == k:
+			return id, suffix, nil
+		}
+	}
+}
+
+func (h *Session) key() Key { return Key{h.Agent, h.Session, h.Parent} }
+
+// open opens a record for reading: a file of this user's.
+func (s Store) open(id ID) (*os.File, int64, error) {
+	f, err := atomicfile.Open(s.Path(id))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w '%s'", ErrNone, id)
+		}
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = atomicfile.OursAlone(info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, atomicfile.Error("use", s.Path(id), err)
+	}
+	return f, info.Size(), nil
+}
+
+// errHeadless is returned of a record without a first line.
+var errHeadless = errors.New("it does not say whose conversation it is")
+
+// maxHead bounds the first line.
+const maxHead = 64 << 10
+
+// Head reads whose conversation a record is.
+func (s Store) Head(id ID) (Session, error) {
+	f, _, err := s.open(id)
+	if err != nil {
+		return Session{}, err
+	}
+	defer f.Close()
+	h, err := headOf(f)
+	return h, atomicfile.Error("understand", s.Path(id), err)
+}
+
+func headOf(f io.ReaderAt) (Session, error) {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := f.ReadAt(buf, 0)
+		if err != nil && err != io.EOF {
+			return Session{}, err
+		}
+		if line, _, whole := bytes.Cut(buf[:n], []byte("\n")); whole {
+			l, err := Parse(line)
+			if err != nil || l.Kind != Head || l.Head == nil {
+				return Session{}, errHeadless
+			}
+			return *l.Head, nil
+		}
+		if n < len(buf) || len(buf) >= maxHead {
+			return Session{}, errHeadless
+		}
+		buf = make([]byte, maxHead)
+	}
+}
+
+// ending is what the end of a record says.
+type ending struct {
+	size  int64     // up to the end of the last whole line
+	torn  bool      // more follows
+	last  []byte    // the last whole line
+	mark  *Position // the last one, nil where there is none
+	after int64     // where the line after the mark begins; 0 without one
+	gone  Kind      // Forgotten or Pruned, where nothing else is left
+	ended time.Time // of an end that no line of the conversation follows
+}
+
+// endOf reads the end of a record: as far back as its last mark.
+func endOf(f io.ReaderAt, size int64) (ending, error) {
+	for n := int64(16 << 10); ; n *= 8 {
+		from := max(size-n, 0)
+		buf := make([]byte, size-from)
+		got, err := f.ReadAt(buf, from)
+		if err != nil && err != io.EOF {
+			return ending{}, err
+		}
+		e, ok := endIn(buf[:got], from)
+		if ok || from == 0 {
+			return e, nil
+		}
+	}
+}
+
+// endIn is endOf for the bytes from an offset on; ok is false where they hold no mark.
+func endIn(buf []byte, from int64) (e ending, ok bool) {
+	end := bytes.LastIndexByte(buf, '\n') + 1
+	e.size, e.torn = from+int64(end), end < len(buf)
+	said := false
+	for rest := buf[:end]; len(rest) > 0; {
+		begin := bytes.LastIndexByte(rest[:len(rest)-1], '\n') + 1
+		if begin == 0 && from > 0 {
+			return e, false // it may begin before
+		}
+		line := rest[begin : len(rest)-1]
+		if e.last == nil {
+			e.last = line
+		}
+		switch {
+		case isKind(line, Mark):
+			if l, err := Parse(line); err == nil && l.Mark != nil {
+				e.mark, e.after = l.Mark, from+int64(begin+len(line)+1)
+				return e, true
+			}
+		case isKind(line, Forgotten):
+			e.gone = Forgotten
+		case isKind(line, Pruned):
+			e.gone = Pruned
+		case isKind(line, End):
+			if l, err := Parse(line); err == nil && !said {
+				e.ended = l.Time
+			}
+		case !isKind(line, Cleared):
+			said = true
+		}
+		rest = rest[:begin]
+	}
+	return e, from == 0
+}
+
+// Each calls each for the whole lines of a record from an offset on, with where each
+// begins, until it returns false. The bytes are valid only during the call. It returns
+// where the line after the last one begins.
+func (s Store) Each(id ID, from int64, each func(line []byte, at int64) bool) (int64, error) {
+	f, _, err := s.open(id)
+	if err != nil {
+		return from, err
+	}
+	f.Close()
+	return conversation.LinesWithin(s.Path(id), from, maxLine, each, nil)
+}
+
+// maxLine is the longest line of a record: a client's longest record, each of whose
+// characters can take six bytes.
+const maxLine = 6*conversation.MaxRecord + 1<<20
+
+// Lines calls each for the lines of a record that can be understood, until it returns
+// false.
+func (s Store) Lines(id ID, each func(Line) bool) error {
+	_, err := s.Each(id, 0, func(line []byte, _ int64) bool {
+		l, err := Parse(line)
+		return err != nil || each(l)
+	})
+	return err
+}
+
+// lockWait bounds how long one waits for another that writes the same record.
+const lockWait = 10 * time.Second
+
+// lock takes the lock on the records whose ids end so.
+func (s Store) lock(suffix string) (*flock.Lock, error) {
+	return flock.Acquire(filepath.Join(s.Sessions, ".lock-"+suffix), lockWait)
+}
+
+// Lock takes the lock on a record. Remove gives it back.
+func (s Store) Lock(id ID) (*flock.Lock, error) { return s.lock(id.suffix()) }
+
+// Prepare makes the store's folders, for this user alone.
+func (s Store) Prepare() error {
+	for _, dir := range []string{s.Sessions, s.Contexts} {
+		if err := atomicfile.EnsurePrivateDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Info is what a list shows of a record.
+type Info struct {
+	ID       ID        `json:"id"`
+	Session  string    `json:"session_id"`
+	Agent    string    `json:"agent"`
+	Parent   string    `json:"subagent_of,omitempty"`
+	Started  time.Time `json:"started_at,omitzero"`
+	Ended    time.Time `json:"ended_at,omitzero"` // as its client told, else the last line's time
+	Messages int       `json:"messages"`
+	Events   int       `json:"events"`
+	CWD      string    `json:"cwd,omitempty"`
+	Title    string    `json:"title,omitempty"`
+	Path     string    `json:"path"`
+	Source   string    `json:"source,omitempty"` // the client's file
+	Size     int64     `json:"size"`
+	Gone     Kind      `json:"gone,omitempty"` // forgotten or pruned
+}
+
+// Info reads it.
+func (s Store) Info(id ID) (Info, error) {
+	f, size, err := s.open(id)
+	if err != nil {
+		return Info{}, err
+	}
+	defer f.Close()
+	head, err := headOf(f)
+	if err != nil {
+		return Info{}, atomicfile.Error("understand", s.Path(id), err)
+	}
+	end, err := endOf(f, size)
+	if err != nil {
+		return Info{}, atomicfile.Error("read", s.Path(id), err)
+	}
+	i := Info{
+		ID: id, Session: string(head.Session), Agent: head.Agent, Parent: string(head.Parent), Started: head.Started,
+		CWD: head.CWD, Path: s.Path(id), Size: size, Gone: end.gone, Ended: end.ended,
+	}
+	if m := end.mark; m != nil {
+		i.Messages, i.Events, i.Title, i.Source = m.Messages, m.Events, m.Title, m.Source
+		if i.Title == "" {
+			i.Title = m.Prompt
+		}
+		if i.Ended.IsZero() {
+			i.Ended = m.Last
+		}
+	}
+	return i, nil
+}

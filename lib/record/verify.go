@@ -1,0 +1,83 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Fault is the first line of a record that does not fit.
+type Fault struct {
+	Line int   // from 1 on
+	At   int64 // where it begins
+	Why  string
+}
+
+func (f *Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Why) }
+
+// Verify goes over a record and returns how many lines it has and the digest of the last.
+// The error is a Fault where a line is not what was written; torn reports that a line
+// follows that has no end, as while one is written.
+func (s Store) Verify(id ID) (lines int, head string, torn bool, err error) {
+	f, size, err := s.open(id)
+	if err != nil {
+		return 0, "", false, err
+	}
+	f.Close()
+	var fault *Fault
+	prev := digest(nil)
+	next, err := s.Each(id, 0, func(line []byte, at int64) bool {
+		lines++
+		no := func(why string) bool {
+			fault = &Fault{lines, at, why}
+			return false
+		}
+		l, err := Parse(line)
+		switch {
+		case bodyOf(line) == nil || err != nil:
+			return no("it is no line of a record")
+		case l.Prev != prev && lines == 1:
+			return no("something stood before it")
+		case l.Prev != prev:
+			return no("it does not fit the line before: one of the two was changed, or something between them is missing")
+		case lines == 1 && (l.Kind != Head || l.Head == nil):
+			return no("it does not say whose conversation it is")
+		case lines == 1 && l.Head.ID != id:
+			return no("it is of the record " + string(l.Head.ID))
+		}
+		prev = digest(line)
+		return true
+	})
+	if err != nil {
+		return lines, "", false, err
+	}
+	if fault != nil {
+		return lines, "", false, fault
+	}
+	if lines == 0 {
+		return 0, "", next < size, &Fault{1, 0, "the record is empty"}
+	}
+	return lines, prev, next < size, s.verifyContexts(id)
+}
+
+// verifyContexts looks at what is kept aside: it is what was written, or was cleared.
+func (s Store) verifyContexts(id ID) error {
+	var fault *Fault
+	n := 0
+	seen := map[string]bool{}
+	_, err := s.Each(id, 0, func(line []byte, at int64) bool {
+		n++
+		l, err := Parse(line)
+		if err != nil || l.Context == nil || seen[l.Context.Ref] {
+			return true
+		}
+		seen[l.Context.Ref] = true
+		if _, err := s.Context(*l.Context); err != nil && !errors.Is(err, ErrCleared) {
+			fault = &Fault{n, at, err.Error()}
+		}
+		return fault == nil
+	})
+	if err == nil && fault != nil {
+		return fault
+	}
+	return err
+}

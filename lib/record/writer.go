@@ -1,0 +1,117 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// writer appends lines to a record. Its caller holds the record's lock.
+type writer struct {
+	path string
+	f    *os.File
+	enc  encoder
+	prev string // the digest of the last line
+	buf  []byte // whole lines, not written yet
+	size int64  // of the file, with buf
+}
+
+// flushSize is how much is held before it is written.
+const flushSize = 1 << 20
+
+// openWriter opens a record for appending, and makes it if need be. A last line that is
+// torn, because its writer was killed, is removed: nothing that was told stands in it.
+func (s Store) openWriter(id ID) (*writer, ending, error) {
+	path := s.Path(id)
+	f, err := atomicfile.OpenAppend(path)
+	if err != nil {
+		return nil, ending{}, err
+	}
+	w := &writer{path: path, f: f}
+	end, err := w.begin()
+	if err != nil {
+		f.Close()
+		return nil, end, atomicfile.Error("use", path, err)
+	}
+	return w, end, nil
+}
+
+func (w *writer) begin() (ending, error) {
+	info, err := w.f.Stat()
+	if err == nil {
+		err = atomicfile.Ours(info)
+	}
+	if err == nil {
+		err = atomicfile.OneName(info)
+	}
+	if err != nil {
+		return ending{}, err
+	}
+	if info.Mode().Perm() != 0o600 { // others could read it, or write to it
+		if err := w.f.Chmod(0o600); err != nil {
+			return ending{}, err
+		}
+	}
+	end, err := endOf(w.f, info.Size())
+	if err != nil {
+		return end, err
+	}
+	if end.torn {
+		if err := w.f.Truncate(end.size); err != nil {
+			return end, err
+		}
+	}
+	w.prev, w.size = digest(end.last), end.size
+	return end, nil
+}
+
+// add appends a line.
+func (w *writer) add(l *Line) error {
+	body, err := w.enc.body(l)
+	if err != nil {
+		return err
+	}
+	return w.addBody(body)
+}
+
+// addBody is add for a line as encoder.body made it.
+func (w *writer) addBody(body []byte) error {
+	begin := len(w.buf)
+	w.buf = append(w.buf, prevKey...)
+	w.buf = append(w.buf, w.prev...)
+	w.buf = append(w.buf, `",`...)
+	w.buf = append(w.buf, body[1:]...)
+	sum := sha256.Sum256(w.buf[begin:])
+	w.prev = hex.EncodeToString(sum[:])
+	w.buf = append(w.buf, '\n')
+	w.size += int64(len(w.buf) - begin)
+	if len(w.buf) >= flushSize {
+		return w.flush()
+	}
+	return nil
+}
+
+// flush writes what is held. What was written of a line when it fails is removed by the
+// next that opens the record.
+func (w *writer) flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	_, err := w.f.Write(w.buf)
+	w.buf = w.buf[:0]
+	return atomicfile.Error("write", w.path, err)
+}
+
+// close writes what is held, and with sync waits until all is on the disk.
+func (w *writer) close(sync bool) error {
+	err := w.flush()
+	if err == nil && sync {
+		err = atomicfile.Error("write", w.path, w.f.Sync())
+	}
+	if cerr := w.f.Close(); err == nil {
+		err = atomicfile.Error("write", w.path, cerr)
+	}
+	return err
+}
