@@ -14,7 +14,8 @@ import (
 )
 
 // gt-session gives the real client prompts that are long, of many lines and hostile, one
-// after the other, and each reaches the model whole (GT_E2E_ROUNDS=20 for as many of each);
+// after the other, and each reaches the model whole (three of each; twenty where all is
+// tested, or what GT_E2E_ROUNDS says);
 // --wait prints the answer. It types nothing over a draft or into a question for
 // permission, which answer answers.
 //
@@ -80,11 +81,62 @@ func TestSend(t *testing.T) {
 	session(0, "stop", "api")
 }
 
+// The same of the clients whose input boxes look otherwise: Codex's and pi's scroll, or
+// show a long text as a few words about it.
+//
+// S2-51
+func TestSends(t *testing.T) {
+	for _, of := range []struct {
+		client string
+		begin  func(*testing.T) *world
+	}{
+		{"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot},
+	} {
+		t.Run(of.client, func(t *testing.T) {
+			w := of.begin(t)
+			w.wireAgent(of.client)
+			w.model.Answer(func(r *model.Request) model.Reply {
+				lines := strings.Split(strings.TrimSpace(r.Asked()), "\n")
+				return model.Say("ANSWER to " + lines[len(lines)-1])
+			})
+			a := w.agents()
+			session := a.exits
+			session(0, "new", "-n", "api", "-a", of.client, "-m", "are you there?")
+			w.asked("are you there?")
+			a.awaits("api")
+			w.sends(session, strings.Repeat("a long text of many words; ", 800))
+			session(0, "wait", "api")
+			if out := session(0, "send", "--wait", "api", "# what now?"); out != "ANSWER to # what now?\n" {
+				t.Errorf("the answer is %q", out)
+			}
+			if out := session(0, "show", "api", "--last"); out != "ANSWER to # what now?\n" {
+				t.Errorf("it said last %q", out)
+			}
+			session(1, "answer", "api", "1")
+			session(0, "stop", "api")
+		})
+	}
+}
+
+// wireAgent installs gt's hooks into a client, and has it trust them.
+func (w *world) wireAgent(client string) {
+	w.t.Helper()
+	switch client {
+	case "codex":
+		w.wireCodex()
+		w.trustHooks()
+		return
+	case "opencode":
+		w.fetched(w.client.Version)
+	}
+	w.install(client)
+}
+
 // sends has each of several texts sent a number of times, one right after the other:
 // the model is asked each of them, whole.
 func (w *world) sends(session func(code int, args ...string) string, long string) {
 	w.t.Helper()
-	rounds := 4
+	rounds := 3
 	if n, err := strconv.Atoi(os.Getenv("GT_E2E_ROUNDS")); err == nil {
 		rounds = n
 	}

@@ -31,15 +31,7 @@ func TestSessions(t *testing.T) {
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
-			if of.client == "codex" {
-				w.wireCodex()
-				w.trustHooks()
-			} else {
-				w.install(of.client)
-			}
-			if of.client == "opencode" {
-				w.fetched(w.client.Version)
-			}
+			w.wireAgent(of.client)
 			w.model.Answer(func(r *model.Request) model.Reply { return model.Say("It is done.") })
 			a := w.agents()
 			a.session(append([]string{"new", "-n", "api", "-a", of.client, "-m", "please remember MARK-ONE", "--"}, of.flags...)...)

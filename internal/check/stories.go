@@ -39,6 +39,9 @@ func stories(p *printer, how mode) error {
 		}
 	}
 	chosen := tests
+	if how == all && os.Getenv("GT_E2E_ROUNDS") == "" {
+		os.Setenv("GT_E2E_ROUNDS", "20") // each text that a story sends, so many times
+	}
 	switch how {
 	case quick:
 		chosen = []string{"TestHandover"}

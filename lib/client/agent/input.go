@@ -14,7 +14,8 @@ const (
 
 // Input reports what a screen, captured with its styles, shows of the input box, and its
 // text from there on. What is faint there is the client's own suggestion, and what is
-// reversed is the cursor.
+// reversed is the cursor. A faint arrow that ends a row is neither: it shows that a box is
+// scrolled, and so holds more than its visible rows, which can be empty.
 func (c Client) Input(styled string) (shown Input, below string) {
 	all, plain := unstyled(styled)
 	all, plain = strings.ToLower(all), strings.ToLower(plain)
@@ -59,6 +60,9 @@ func unstyled(styled string) (all, plain string) {
 			styled = after
 			continue
 		}
+		if faint && scrolls(styled) {
+			normal.WriteString(styled[:len("↑")])
+		}
 		c := styled[0]
 		styled = styled[1:]
 		if c < ' ' && c != '\n' && c != '\t' {
@@ -70,6 +74,25 @@ func unstyled(styled string) (all, plain string) {
 		}
 	}
 	return whole.String(), normal.String()
+}
+
+// scrolls reports whether a text begins with an arrow that ends its row.
+func scrolls(styled string) bool {
+	rest, up := strings.CutPrefix(styled, "↑")
+	if !up {
+		var down bool
+		if rest, down = strings.CutPrefix(styled, "↓"); !down {
+			return false
+		}
+	}
+	for strings.HasPrefix(rest, "\x1b[") {
+		_, after, ok := strings.Cut(rest, "m")
+		if !ok {
+			return false
+		}
+		rest = after
+	}
+	return rest == "" || rest[0] == '\n'
 }
 
 // style takes in the codes of a sequence that sets styles.

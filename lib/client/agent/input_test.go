@@ -73,6 +73,19 @@ func TestInputOfStyles(t *testing.T) {
 			t.Errorf("%q, and it asks: %v", box, got)
 		}
 	}
+	// Codex's box is as high as the screen, and shows the last lines of what is typed.
+	codex := Builtin().Of("codex")
+	for box, want := range map[string]Input{
+		"\x1b[1m›\x1b[0m \x1b[2mAsk Codex to do anything\n\x1b[0m\n  e2e-model default": EmptyInput,
+		"\x1b[1m›\x1b[0m          \x1b[2m↑\n\x1b[0m   and another\n  a line\n":           Draft,
+		"\x1b[1m›\x1b[0m          \x1b[2m↑\x1b[0m\n\n  a line\n":                        Draft,
+		"\x1b[1m›\x1b[0m a line   \x1b[2m↑\n\x1b[0m   and another\n":                      Draft,
+		"\x1b[1m›\x1b[0m \x1b[2mpress ↑ to edit\n\x1b[0m\n  e2e-model default":            EmptyInput,
+	} {
+		if got, _ := codex.Input("\x1b[1;2m› \x1b[0mhi\n\n• It is done.\n\n" + box); got != want {
+			t.Errorf("Codex: %q: %v, not %v", box, got, want)
+		}
+	}
 	if got, _ := claude.Input("$ \n"); got != NoInput {
 		t.Errorf("a shell shows %v", got)
 	}
