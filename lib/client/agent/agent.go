@@ -77,6 +77,9 @@ type Client struct {
 	DetectPatterns Patterns `toml:"detect_patterns"`
 	InputBox       Patterns `toml:"input_box"`
 	EmptyInput     Patterns `toml:"empty_input"`
+	// PasteSize is how many bytes it takes for one paste even where it is slow to read
+	// them; 0 means any number.
+	PasteSize int `toml:"paste_size"`
 
 	// Flags are the flags of the agent, nil where they are not known, and then
 	// the next run gets none of them.

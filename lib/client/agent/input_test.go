@@ -77,10 +77,10 @@ func TestInputOfStyles(t *testing.T) {
 	codex := Builtin().Of("codex")
 	for box, want := range map[string]Input{
 		"\x1b[1m›\x1b[0m \x1b[2mAsk Codex to do anything\n\x1b[0m\n  e2e-model default": EmptyInput,
-		"\x1b[1m›\x1b[0m          \x1b[2m↑\n\x1b[0m   and another\n  a line\n":           Draft,
+		"\x1b[1m›\x1b[0m          \x1b[2m↑\n\x1b[0m   and another\n  a line\n":          Draft,
 		"\x1b[1m›\x1b[0m          \x1b[2m↑\x1b[0m\n\n  a line\n":                        Draft,
-		"\x1b[1m›\x1b[0m a line   \x1b[2m↑\n\x1b[0m   and another\n":                      Draft,
-		"\x1b[1m›\x1b[0m \x1b[2mpress ↑ to edit\n\x1b[0m\n  e2e-model default":            EmptyInput,
+		"\x1b[1m›\x1b[0m a line   \x1b[2m↑\n\x1b[0m   and another\n":                    Draft,
+		"\x1b[1m›\x1b[0m \x1b[2mpress ↑ to edit\n\x1b[0m\n  e2e-model default":          EmptyInput,
 	} {
 		if got, _ := codex.Input("\x1b[1;2m› \x1b[0mhi\n\n• It is done.\n\n" + box); got != want {
 			t.Errorf("Codex: %q: %v, not %v", box, got, want)
@@ -99,6 +99,7 @@ func TestInputOfStyles(t *testing.T) {
 func TestInputOfClients(t *testing.T) {
 	table := Builtin()
 	const rule = "──────────\n"
+	wide := strings.Repeat(" ", 70) // to OpenCode's second column
 	for _, c := range []struct {
 		client, screen string
 		want           Input
@@ -119,6 +120,9 @@ func TestInputOfClients(t *testing.T) {
 		{"pi", rule + " $ ls\n" + rule + rule + "half a line\n\n  and more\n" + rule + "/work (main)\n", Draft},
 		{"opencode", "  ┃\n  ┃  hello\n  ┃\n\n  ┃\n  ┃\n  ┃\n  ┃  Build · GPT\n  ╹▀▀▀▀\n", EmptyInput},
 		{"opencode", "      ┃\n      ┃  Ask anything… \"Fix a TODO\"\n      ┃\n      ┃  Build · GPT\n      ╹▀▀▀▀\n", EmptyInput},
+		{"opencode", "  ┃\n  ┃" + wide + "Context\n  ┃" + wide + "/home/max\n  ┃" + wide + "$x:main\n  ┃  Build · GPT" + wide + "x\n  ╹▀▀▀▀" + wide + "\n", EmptyInput},
+		{"opencode", "  ┃\n  ┃  two" + wide + "Context\n  ┃\n  ┃  Build · GPT\n  ╹▀▀▀▀\n", Draft},
+		{"opencode", "  ┃" + wide + "LSP\n  ┃  two\n  ┃  lines\n  ┃" + wide + "/home/max\n  ┃  Build · GPT\n  ╹▀▀▀▀\n", Draft},
 		{"opencode", "  ┃\n  ┃  two\n  ┃  lines\n  ┃\n  ┃  Build · GPT\n  ╹▀▀▀▀\n", Draft},
 	} {
 		if got, _ := table.Of(c.client).Input(c.screen); got != c.want {

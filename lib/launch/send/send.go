@@ -11,6 +11,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gt/lib/client/agent"
 	"gt/lib/sys/tmux"
@@ -96,11 +97,14 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 		return NoProof, err
 	}
 	begin := time.Now()
-	if err := t.Server.Paste(t.Pane, text); err != nil {
-		return NoProof, err
-	}
-	if err := t.arrived(before, limits.Arrive); err != nil {
-		return NoProof, err
+	_, box := t.Client.Input(before)
+	for i, piece := range pieces(text, t.Client.PasteSize) {
+		if err := t.Server.Paste(t.Pane, piece); err != nil {
+			return NoProof, err
+		}
+		if box, err = t.arrived(box, i > 0, limits.Arrive); err != nil {
+			return NoProof, err
+		}
 	}
 	if err := t.Server.Type(t.Pane, "\r"); err != nil {
 		return NoProof, err
@@ -108,11 +112,12 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 	first := time.Now()
 	var last, empty time.Time // when Enter was pressed again, and since when the box is empty
 	for ; ; time.Sleep(glance) {
-		if t.Heard != nil && !t.Busy && t.Heard().After(begin) {
-			return Hook, nil
-		}
+		heard := t.Heard != nil && !t.Busy && t.Heard().After(begin)
 		now := time.Now()
 		if !known {
+			if heard {
+				return Hook, nil
+			}
 			if t.Heard == nil || now.Sub(first) > limits.Hook {
 				return NoProof, nil
 			}
@@ -136,6 +141,11 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 			}
 			continue
 		default: // the agent may ask something at once, or clear its screen
+			// A hook tells of a turn, and that can be the one before: what stands in the box
+			// still is not submitted.
+			if heard {
+				return Hook, nil
+			}
 			if empty.IsZero() {
 				empty = now
 			}
@@ -147,6 +157,22 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 			return Screen, nil
 		}
 	}
+}
+
+// pieces returns a text in pieces of at most so many bytes, none of which cuts a character
+// or ends with a line break, which a client may drop.
+func pieces(text string, size int) (all []string) {
+	for size > utf8.UTFMax && len(text) > size {
+		at := size
+		for at > 0 && (!utf8.RuneStart(text[at]) || text[at-1] == '\n') {
+			at--
+		}
+		if at == 0 {
+			break
+		}
+		all, text = append(all, text[:at]), text[at:]
+	}
+	return append(all, text)
 }
 
 // free returns the screen of an agent that takes a prompt. What stands against that has to
@@ -178,22 +204,23 @@ func refuse(known bool, shown agent.Input) error {
 	return nil
 }
 
-// arrived waits until the text is in the input box: something is, and the box has come to
-// rest, for a client takes its time to show a long text.
-func (t Target) arrived(before string, within time.Duration) error {
-	known := t.Client.KnowsInput()
-	_, was := t.Client.Input(before)
+// arrived waits until a text is in the input box, which showed was: something is, and the
+// box has come to rest, for a client takes its time to show a long text. more is of a text
+// that follows another: what it adds may be below or above what the box shows.
+func (t Target) arrived(was string, more bool, within time.Duration) (box string, err error) {
+	known, before := t.Client.KnowsInput(), was
 	var seen, rests time.Time // since when there is something, and the same
 	for begin := time.Now(); ; time.Sleep(glance) {
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
-			return err
+			return "", err
 		}
 		shown, box := t.Client.Input(screen)
 		now := time.Now()
 		switch {
 		case shown == agent.Asks:
-			return ErrAsks
+			return "", ErrAsks
+		case more && box == before && now.Sub(begin) < rest:
 		case known && shown == agent.Draft, !known && box != was || !known && !seen.IsZero():
 			if seen.IsZero() {
 				seen = now
@@ -202,12 +229,12 @@ func (t Target) arrived(before string, within time.Duration) error {
 				was, rests = box, now
 			}
 			if now.Sub(rests) > 2*glance || now.Sub(seen) > rest {
-				return nil
+				return box, nil
 			}
 		case now.Sub(begin) > within && known:
-			return ErrNotArrived
+			return "", ErrNotArrived
 		case now.Sub(begin) > rest && !known: // it may show nothing
-			return nil
+			return box, nil
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package send
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // A text that a client takes for keys, a command or the beginning of a word to complete is
 // typed as text; what is a command is named.
@@ -33,6 +37,27 @@ func TestPrompt(t *testing.T) {
 	for text, want := range map[string]string{"/compact": "/compact", " /model opus": "/model", "/x\ny": "/x", "!touch x": "!touch", " ! ls": "!", "\x1b[0m/clear": "/clear"} {
 		if got, command := Prompt(text); got != "" || command != want {
 			t.Errorf("%q: %q, command %q", text, got, command)
+		}
+	}
+}
+
+// A text is the sum of its pieces, which are no longer than they can be.
+func TestPieces(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		size int
+		want []string
+	}{
+		{"port it", 0, []string{"port it"}},
+		{"port it", 7, []string{"port it"}},
+		{"port it", 5, []string{"port ", "it"}},
+		{"日本語語", 7, []string{"日本", "語語"}},
+		{"one t\n\ntwo", 7, []string{"one t", "\n\ntwo"}},
+		{"\n\n\n\n\n\n\n\nend", 5, []string{"\n\n\n\n\n\n\n\nend"}},
+	} {
+		got := pieces(c.text, c.size)
+		if !slices.Equal(got, c.want) || strings.Join(got, "") != c.text {
+			t.Errorf("%q in pieces of %d: %q", c.text, c.size, got)
 		}
 	}
 }
