@@ -301,14 +301,10 @@ func (s State) Fixed(id string) (at, dir string, err error) {
 
 // FixedKept is Fixed for who needs what else is recorded there.
 func (s State) FixedKept(id string) (k Kept, dir string, err error) {
-	link := s.Path("sessions", id)
-	target, err := os.Readlink(link)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return Kept{}, "", nil
-	} else if err != nil {
-		return Kept{}, "", atomicfile.Error("read", link, err)
+	at, err := s.FixedAt(id)
+	if at == "" {
+		return Kept{}, "", err
 	}
-	at := s.Path("homes", filepath.Base(target))
 	f, err := readFolder(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Kept{}, "", nil
@@ -316,6 +312,18 @@ func (s State) FixedKept(id string) (k Kept, dir string, err error) {
 		return Kept{}, "", err
 	}
 	return Kept{At: at, address: f.Address, known: true}, f.Path, nil
+}
+
+// FixedAt is Fixed without a look at the home, which need not be there.
+func (s State) FixedAt(id string) (string, error) {
+	link := s.Path("sessions", id)
+	target, err := os.Readlink(link)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return "", nil
+	} else if err != nil {
+		return "", atomicfile.Error("read", link, err)
+	}
+	return s.Path("homes", filepath.Base(target)), nil
 }
 
 // Unfix forgets the home of a session whose other data is gone.

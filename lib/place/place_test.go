@@ -411,3 +411,14 @@ func TestMovedFolder(t *testing.T) {
 		t.Error("who moves a role's directory has what is the role's")
 	}
 }
+
+// Join joins as filepath.Join does.
+func TestJoin(t *testing.T) {
+	for _, dir := range []string{"/a/b", "/", "", "a", "/a/", "/a//b", "/a/../b", "/a/.b", ".", "/a/./b", "/a/.", "/a/.."} {
+		for _, elem := range [][]string{nil, {"x"}, {"x", "y.json"}, {""}, {".lock"}, {"..", "x"}, {"x/../y"}, {"x/"}, {"/x"}, {"x//y"}, {"homes", "a b", "sessions", "é"}} {
+			if got, want := Join(dir, elem...), filepath.Join(append([]string{dir}, elem...)...); got != want {
+				t.Errorf("%q, %q: %q, want %q", dir, elem, got, want)
+			}
+		}
+	}
+}

@@ -139,7 +139,29 @@ func (s State) Path(elem ...string) string {
 	if s == "" {
 		s = Nowhere
 	}
-	return filepath.Join(append([]string{string(s)}, elem...)...)
+	return Join(string(s), elem...)
+}
+
+// Join is filepath.Join for a path that is clean, which most are: a list of a thousand
+// agents joins some thousands.
+func Join(dir string, elem ...string) string {
+	size := len(dir)
+	for _, e := range elem {
+		if e == "" || e[0] == '.' || e[0] == '/' || strings.HasSuffix(e, "/") || strings.Contains(e, "//") || strings.Contains(e, "/.") {
+			return filepath.Join(append([]string{dir}, elem...)...)
+		}
+		size += 1 + len(e)
+	}
+	if len(dir) < 2 || dir[0] != '/' || strings.Contains(dir, "//") || strings.Contains(dir, "/./") || strings.Contains(dir, "/../") ||
+		strings.HasSuffix(dir, "/") || strings.HasSuffix(dir, "/.") || strings.HasSuffix(dir, "/..") {
+		return filepath.Join(append([]string{dir}, elem...)...)
+	}
+	path := make([]byte, 0, size)
+	path = append(path, dir...)
+	for _, e := range elem {
+		path = append(append(path, '/'), e...)
+	}
+	return string(path)
 }
 
 var errNone = errors.New("HOME is not set, and the passwd entry has no home folder")

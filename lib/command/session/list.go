@@ -153,8 +153,15 @@ func flatten(groups []instance.Group, all []*fleet.Member) []row {
 		}
 		return len(groups) // its group is not in the file
 	}
+	placed := map[*fleet.Member]int{}
+	for _, m := range all {
+		placed[m] = place(m)
+	}
 	slices.SortStableFunc(all, func(a, b *fleet.Member) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt), strings.Compare(string(a.ID), string(b.ID)))
+		if at := cmp.Or(cmp.Compare(placed[a], placed[b]), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt)); at != 0 {
+			return at
+		}
+		return strings.Compare(string(a.ID), string(b.ID))
 	})
 	here := map[instance.ID]bool{}
 	children := map[instance.ID][]*fleet.Member{}
@@ -196,6 +203,13 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
 	cells := [][]string{{"NAME", "STATUS", "FOR", "AGENT", "GROUP", "FOLDER"}}
 	grouped := false
+	told := map[string]string{} // agents and groups stand in many rows
+	line := func(s string) string {
+		if _, ok := told[s]; !ok {
+			told[s] = env.Line(s, maxCell)
+		}
+		return told[s]
+	}
 	for _, r := range rows {
 		grouped = grouped || r.Group != ""
 		state := string(r.Status)
@@ -208,7 +222,7 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 		}
 		cells = append(cells, []string{
 			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), state, since,
-			env.Line(r.Agent, maxCell), env.Line(r.Group, maxCell), env.Line(short(env, r.Path), maxCell),
+			line(r.Agent), line(r.Group), env.Line(short(env, r.Path), maxCell),
 		})
 	}
 	if !grouped {

@@ -109,16 +109,32 @@ type looked struct {
 	table   *agent.Table
 }
 
+// loaded is the table of agents of a place.
+type loaded struct {
+	*cli.Task
+	table *agent.Table
+	err   error
+}
+
+func (l *loaded) load(env *cli.Env, t town.Town) {
+	l.Task = cli.Go(func() { l.table, l.err = agent.Load(env.Getenv, t) })
+}
+
 // look looks at the agents of places. unread says which could not be read.
 func look(env *cli.Env, all []site) (found []looked, unread error) {
 	// A list is over before the memory matters that a collection would free.
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	said := map[string]bool{}
 	var at []fleet.Place
-	for _, p := range all {
+	loads := make([]loaded, len(all))
+	for i := range all {
+		loads[i].load(env, all[i].town) // while the instances are read
+	}
+	for i, p := range all {
 		instances, err := p.store.All()
 		unread = errors.Join(unread, err)
-		known, err := agent.Load(env.Getenv, p.town)
+		loads[i].Wait()
+		known, err := loads[i].table, loads[i].err
 		if err != nil && len(instances) > 0 && !said[err.Error()] {
 			said[err.Error()] = true
 			env.Warn("%v", err)

@@ -174,7 +174,7 @@ func (m *Member) read(store instance.Store, in *instance.Instance) {
 		return
 	}
 	// What cannot be read counts as not known.
-	if h, ok, _ := home.OfSession(store.State, string(m.Now)); ok {
+	if h, ok, _ := home.KeptOf(store.State, string(m.Now)); ok {
 		m.home = h
 		m.Record, _ = session.Store{Home: h}.Get(m.Now)
 	}
@@ -195,8 +195,9 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 			p, presence = process.Proc{}, status.Dead // the pane is the person's
 		}
 	case presence == status.Alive:
-		p, running = Run(pane)
-		if !Runs(p, pane, store.Name(m.ID)) {
+		var name string
+		p, name, running = run(pane)
+		if !runs(p, name, pane, store.Name(m.ID)) {
 			presence = status.Dead // somebody else's, of the same name
 		}
 	}
@@ -272,23 +273,33 @@ func storesOf(getenv func(string) string) func(client string) []string {
 	}
 }
 
-// Runs reports whether the agent of an instance, by its store's Name, is what a pane began with, the process p, or
-// one of gt's programs that is about to become it. What cannot be looked at counts as that.
+// Runs reports whether the agent of an instance, by its store's Name, is what a pane
+// began with, the process p, or one of gt's programs that is about to become it. What
+// cannot be looked at counts as that.
 func Runs(p process.Proc, pane tmux.Pane, name string) bool {
+	return runs(p, process.Name(p.PID), pane, name)
+}
+
+// runs is Runs for a process whose program has a name that is known.
+func runs(p process.Proc, program string, pane tmux.Pane, name string) bool {
 	if !p.IsSet() {
 		return true
 	}
 	own := func() bool {
-		environ, err := p.Environ()
-		// A program that writes its title over its environment leaves no PATH.
-		if err != nil || !slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
+		environ, err := p.EnvironOf(program)
+		if err != nil {
 			return true
 		}
-		return slices.ContainsFunc(environ, func(kv string) bool {
-			value, ok := strings.CutPrefix(kv, instance.Variable+"=")
-			value, _, _ = strings.Cut(value, ":")
-			return ok && value == name
-		})
+		path := false
+		for _, kv := range environ {
+			if value, ok := strings.CutPrefix(kv, instance.Variable+"="); ok {
+				if value, _, _ = strings.Cut(value, ":"); value == name {
+					return true
+				}
+			}
+			path = path || strings.HasPrefix(kv, "PATH=")
+		}
+		return !path // a program that writes its title over its environment leaves none
 	}
 	// It can become the agent between the first two looks.
 	return own() || strings.HasPrefix(process.Name(pane.PID), "gt-") || own()
@@ -296,14 +307,20 @@ func Runs(p process.Proc, pane tmux.Pane, name string) bool {
 
 // Run returns the process of a pane's agent, and whether it runs.
 func Run(pane tmux.Pane) (process.Proc, status.Presence) {
+	p, _, is := run(pane)
+	return p, is
+}
+
+// run is Run, and returns the name of the process's program as well.
+func run(pane tmux.Pane) (p process.Proc, name string, is status.Presence) {
 	if pane.Dead {
-		return process.Proc{}, status.Dead
+		return process.Proc{}, "", status.Dead
 	}
-	p, err := process.Find(pane.PID)
+	p, name, err := process.FindNamed(pane.PID)
 	if err != nil { // also for a moment of its exec; where it is gone, tmux knows it next time
-		return process.Proc{}, status.NoAnswer
+		return process.Proc{}, "", status.NoAnswer
 	}
-	return p, status.Alive
+	return p, name, status.Alive
 }
 
 // ended reports whether its last session came to an end by itself: the person left it, or

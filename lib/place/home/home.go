@@ -178,6 +178,17 @@ func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 	return h, h.Problem == nil, h.Problem
 }
 
+// KeptOf returns the home that is recorded for a session for who only reads what is kept
+// of it, in a state that was checked: it has no folder and no identity. ok is as of
+// OfSession.
+func KeptOf(state place.State, id string) (h Home, ok bool, err error) {
+	at, err := state.FixedAt(id)
+	if at == "" {
+		return Home{}, false, err
+	}
+	return Home{Town: town.Town{Root: string(state), State: state, Personal: true}, kept: place.Kept{At: at}}, true, nil
+}
+
 // Elsewhere returns the home of another agent that works in dir. From our environment
 // it takes only the variables that say where towns are, not those that say who we are.
 func Elsewhere(getenv func(string) string, dir string) Home {
@@ -212,7 +223,7 @@ func (h Home) Runtime() string { return h.kept.At }
 
 // Path returns the path of a file or folder in Runtime.
 func (h Home) Path(elem ...string) string {
-	return filepath.Join(append([]string{h.kept.At}, elem...)...)
+	return place.Join(h.kept.At, elem...)
 }
 
 // mirrorList is the file that lists what git does not show in a home of a town.

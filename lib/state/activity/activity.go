@@ -18,6 +18,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
+	"gt/lib/text/openjson"
 )
 
 // Status is what a session does.
@@ -86,7 +87,10 @@ func path(h home.Home, id session.ID) string { return h.Path("sessions", string(
 // Read returns the state of a session, the zero State where there is none.
 func Read(h home.Home, id session.ID) (s State) {
 	data, err := atomicfile.Read(path(h, id), maxSize)
-	if err != nil || json.Unmarshal(data, &s) != nil {
+	if err != nil {
+		return State{}
+	}
+	if _, err := openjson.Unmarshal(data, &s); err != nil {
 		return State{}
 	}
 	return s

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/cli"
 	"gt/lib/place"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -157,6 +157,22 @@ func (s Store) get(folder string, id ID) (*Instance, error) {
 	return nil, err
 }
 
+// few is how many instances one processor reads in no time.
+const few = 32
+
+// file is one of the files that All reads.
+type file struct {
+	id     ID
+	in     *Instance
+	err    error
+	warned []error // in the order of the files, whoever reads them
+}
+
+func (f *file) read(s Store) {
+	s.Warn = func(err error) { f.warned = append(f.warned, err) }
+	f.in, f.err = s.get("", f.id)
+}
+
 // All returns the instances, in the order in which they were made, without those that are
 // archived or closed. Those that cannot be read now are missing, and the error says which;
 // one that is no use is passed over with a warning.
@@ -167,17 +183,33 @@ func (s Store) All() ([]*Instance, error) {
 	} else if err != nil {
 		return nil, atomicfile.Error("read", s.path(""), err)
 	}
-	var elsewhere map[ID]bool // read once there is one that may have a newer copy
-	var all []*Instance
-	var unread error
+	files := make([]file, 0, len(entries)/2)
 	litter := false // of writers that were killed
 	for _, e := range entries {
 		litter = litter || strings.HasPrefix(e.Name(), ".") && e.Name() != lockName
-		name, ok := strings.CutSuffix(e.Name(), suffix)
-		if !ok || e.Name() == groupsFile {
-			continue
+		if name, ok := strings.CutSuffix(e.Name(), suffix); ok && e.Name() != groupsFile {
+			files = append(files, file{id: ID(name)})
 		}
-		in, err := s.get("", ID(name))
+	}
+	if len(files) < few {
+		for i := range files {
+			files[i].read(s)
+		}
+	} else {
+		cli.Parallel(slices.Collect(slices.Chunk(files, few)), func(some []file) {
+			for i := range some {
+				some[i].read(s)
+			}
+		})
+	}
+	all := make([]*Instance, 0, len(files))
+	var elsewhere map[ID]bool // read once there is one that may have a newer copy
+	var unread error
+	for _, f := range files {
+		for _, err := range f.warned {
+			s.warn(err)
+		}
+		in, err := f.in, f.err
 		if err == nil && in.Managed != nil {
 			if elsewhere == nil {
 				if elsewhere, err = s.retired(); err != nil {
@@ -427,7 +459,10 @@ func (s Store) Told(in *Instance) bool {
 func (s Store) told(in *Instance) (session.ID, bool) {
 	var now Now
 	data, err := atomicfile.Read(s.path(string(in.ID)+sessionSuffix), maxFile)
-	if err != nil || json.Unmarshal(data, &now) != nil || now.At.Before(in.StartedAt.Truncate(time.Millisecond)) {
+	if err == nil {
+		_, err = openjson.Unmarshal(data, &now)
+	}
+	if err != nil || now.At.Before(in.StartedAt.Truncate(time.Millisecond)) {
 		return "", false
 	}
 	id, err := session.ParseID(string(now.SessionID))

@@ -223,17 +223,23 @@ type broken struct {
 
 // find looks for the newest usable content.
 func (r Rolling) find() (found, error) {
-	var f found
-	for i, path := range append([]string{r.Path}, r.backup(generations[0]), r.backup(generations[1]), r.backup(generations[2])) {
+	data, err := r.read(r.Path)
+	switch {
+	case err == nil:
+		return found{data: data, path: r.Path}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return found{}, err
+	}
+	f := found{bad: []broken{{r.Path, err}}}
+	for _, g := range generations {
+		path := r.backup(g)
 		data, err := r.read(path)
-		switch {
-		case err == nil:
+		if err == nil {
 			f.data, f.path = data, path
-			return f, nil
-		case !errors.Is(err, fs.ErrNotExist):
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
 			f.bad = append(f.bad, broken{path, err})
-		case i == 0:
-			return f, err
 		}
 	}
 	return f, nil

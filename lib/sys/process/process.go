@@ -24,20 +24,31 @@ type Proc struct {
 
 // Find returns the running process with that number. A zombie counts as gone.
 func Find(pid int) (Proc, error) {
+	p, _, err := FindNamed(pid)
+	return p, err
+}
+
+// FindNamed is Find, and returns the name of the process's program as well (see Name).
+func FindNamed(pid int) (p Proc, name string, err error) {
 	ns, err := namespace()
 	if err != nil {
-		return Proc{}, err
+		return Proc{}, "", err
 	}
 	st, err := stat(pid)
 	if err != nil {
-		return Proc{}, err
+		return Proc{}, "", err
 	}
 	boot, err := bootID()
 	if err != nil {
-		return Proc{}, err
+		return Proc{}, "", err
 	}
-	return Proc{PID: pid, Start: st.start, Boot: boot, NS: ns}, nil
+	return Proc{PID: pid, Start: st.start, Boot: boot, NS: ns}, st.name, nil
 }
+
+// EnvironOf is Environ for a process whose program has that name. It does not look
+// whether the process still runs: where its number was given to another meanwhile, the
+// environment is the other's, and p is not alive.
+func (p Proc) EnvironOf(name string) ([]string, error) { return startEnviron(origin(p.PID, name)) }
 
 // Noted returns a process as a file names it. One without a namespace was noted
 // before that stood in the file, and means a process of the reader's.

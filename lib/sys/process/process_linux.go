@@ -34,18 +34,26 @@ func stat(pid int) (status, error) {
 	if open < 0 || end < open {
 		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	fields := strings.Fields(string(data[end+1:]))
-	if len(fields) < 20 {
-		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
+	var state, parent, start []byte
+	for i, rest := 0, bytes.TrimLeft(data[end+1:], " "); i < 20; i++ {
+		field, after, _ := bytes.Cut(rest, []byte(" "))
+		switch rest = after; i {
+		case 0:
+			state = field
+		case 1:
+			parent = field
+		case 19:
+			start = bytes.TrimSpace(field)
+		}
 	}
-	if fields[0] == "Z" || fields[0] == "X" {
+	if string(state) == "Z" || string(state) == "X" {
 		return status{}, os.ErrProcessDone
 	}
-	parent, err := strconv.Atoi(fields[1])
-	if err != nil {
+	up, err := strconv.Atoi(string(parent))
+	if err != nil || len(start) == 0 {
 		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	return status{parent: parent, start: fields[19], name: string(data[open+1 : end])}, nil
+	return status{parent: up, start: string(start), name: string(data[open+1 : end])}, nil
 }
 
 // ticks is how many clock ticks of /proc a second has, on every Linux.

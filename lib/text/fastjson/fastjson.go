@@ -126,6 +126,76 @@ func Members(text []byte, each func(key, value []byte) bool) (ok bool) {
 	}
 }
 
+// Fields is Members for an object as a person reads it, with white space between what it
+// is made of. A value is a whole number, true, false, null, or what begins with a quote
+// or a bracket, which is not checked any further.
+func Fields(text []byte, each func(key, value []byte) bool) (ok bool) {
+	rest := blank(text)
+	if len(rest) < 2 || rest[0] != '{' {
+		return false
+	}
+	if rest = blank(rest[1:]); len(rest) > 0 && rest[0] == '}' {
+		return len(blank(rest[1:])) == 0
+	}
+	for {
+		if len(rest) == 0 || rest[0] != '"' {
+			return false
+		}
+		end := bytes.IndexByte(rest[1:], '"') + 1
+		if end == 0 || bytes.IndexByte(rest[:end], '\\') >= 0 || hasControl(rest[:end]) {
+			return false
+		}
+		key := rest[1:end]
+		if rest = blank(rest[end+1:]); len(rest) == 0 || rest[0] != ':' {
+			return false
+		}
+		rest = blank(rest[1:])
+		size := fieldSize(rest)
+		if size == 0 || !each(key, rest[:size]) {
+			return false
+		}
+		if rest = blank(rest[size:]); len(rest) == 0 {
+			return false
+		}
+		switch rest[0] {
+		case '}':
+			return len(blank(rest[1:])) == 0
+		case ',':
+			rest = blank(rest[1:])
+		default:
+			return false
+		}
+	}
+}
+
+// blank returns text behind the white space that it begins with.
+func blank(text []byte) []byte {
+	for i, c := range text {
+		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return text[i:]
+		}
+	}
+	return nil
+}
+
+// fieldSize is valueSize for a value that white space may follow.
+func fieldSize(text []byte) int {
+	if len(text) == 0 {
+		return 0
+	}
+	if c := text[0]; c == '"' || c == '{' || c == '[' {
+		return valueSize(text)
+	}
+	size := 0
+	for size < len(text) && (text[size] >= 'a' && text[size] <= 'z' || text[size] >= '0' && text[size] <= '9' || text[size] == '-') {
+		size++
+	}
+	if digits := bytes.TrimPrefix(text[:size], []byte{'-'}); !scalar(string(digits)) || len(digits) < size && digits[0] > '9' {
+		return 0
+	}
+	return size
+}
+
 // Elements is Members for the elements of a JSON array.
 func Elements(text []byte, each func(value []byte) bool) (ok bool) {
 	if len(text) < 2 || text[0] != '[' {

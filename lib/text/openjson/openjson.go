@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -27,31 +26,14 @@ type Unknown map[string]json.RawMessage
 // UnmarshalJSON of its own, and returns the fields that the struct does not
 // have. As in encoding/json, a name in other capitals is the same field.
 func Unmarshal(data []byte, v any) (Unknown, error) {
+	to := reflect.ValueOf(v).Elem()
+	if others, ok := quick(data, to); ok {
+		return others, nil
+	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return nil, err
 	}
-	return unknown(data, namesOf(reflect.TypeOf(v).Elem()))
-}
-
-// structs are the names of the fields of the structs that were read, by type.
-var structs sync.Map
-
-// namesOf returns the names that a struct's fields have in JSON, with those of the structs
-// that it embeds.
-func namesOf(t reflect.Type) []string {
-	if known, ok := structs.Load(t); ok {
-		return known.([]string)
-	}
-	var names []string
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
-			names = append(names, namesOf(f.Type)...)
-		}
-		names = append(names, name)
-	}
-	structs.Store(t, names)
-	return names
+	return unknown(data, formOf(to.Type()).names)
 }
 
 // unknown returns the fields of an object, which is valid, that have none of the names.

@@ -123,10 +123,20 @@ func shrink(widths []int, width int) {
 // one letter, is no text.
 const bytesPerColumn = 32
 
+// span is how many columns s takes, at little cost for what has ASCII's characters only.
+func span(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return uniseg.StringWidth(s)
+		}
+	}
+	return len(s)
+}
+
 // fits reports whether s takes at most width columns, at no cost for what is far
 // too long.
 func fits(s string, width int) bool {
-	return len(s) <= bytesPerColumn*(max(width, 0)+1) && uniseg.StringWidth(s) <= width
+	return len(s) <= bytesPerColumn*(max(width, 0)+1) && span(s) <= width
 }
 
 // columns is the width of s, or most where that is less.
@@ -134,7 +144,7 @@ func columns(s string, most int) int {
 	if len(s) > bytesPerColumn*(most+1) {
 		return most
 	}
-	return min(uniseg.StringWidth(s), most)
+	return min(span(s), most)
 }
 
 // Cut shortens s to at most width columns; what is cut ends in an ellipsis.
