@@ -33,6 +33,7 @@ import (
 	"gt/lib/command/pick"
 	"gt/lib/command/prime"
 	"gt/lib/command/record"
+	"gt/lib/command/reconcile"
 	"gt/lib/command/seance"
 	"gt/lib/command/session"
 	livesin "gt/lib/place/home"
@@ -80,6 +81,7 @@ func TestMain(m *testing.M) {
 		"gt-pick":       program(pick.Main),
 		"gt-prime":      program(prime.Main),
 		"gt-record":     program(record.Main),
+		"gt-reconcile":  program(reconcile.Main),
 		"gt-seance":     program(seance.Main),
 		"gt-session":    program(session.Main),
 		"client":        client,

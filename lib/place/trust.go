@@ -140,6 +140,26 @@ func Survey(root string) (*Trust, error) {
 	return t, nil
 }
 
+// Add adds files of the town that town.toml names, which can decide what runs, too, to
+// what trusting it would mean. One that is missing is nothing to trust.
+func (t *Trust) Add(names ...string) error {
+	dir, err := atomicfile.OpenFolder(t.Path)
+	if err != nil {
+		return atomicfile.Error("open", t.Path, err)
+	}
+	defer dir.Close()
+	for _, name := range names {
+		data, err := readIn(dir, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return atomicfile.Error("read", filepath.Join(t.Path, name), err)
+		}
+		t.Files[name] = digest(data)
+	}
+	return nil
+}
+
 // deciding lists the files of a town that can name a program, an argument, a variable
 // or an account, or describe a role to an agent.
 var deciding = []string{"town.toml", "settings/config.json", "*/settings/config.json", "mayor/accounts.json", "roles/*.md"}

@@ -17,6 +17,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/town"
+	"gt/lib/reconcile/config"
 	"gt/lib/sys/process"
 	"gt/lib/text/term"
 )
@@ -56,7 +57,7 @@ func (c *trust) Run(env *cli.Env) error {
 	if state.Within(root) {
 		return cli.Fail(cli.No, fmt.Errorf("'%s' cannot be trusted: gt's own state lies in it", root), "XDG_STATE_HOME moves it")
 	}
-	t, err := place.Survey(root)
+	t, err := surveyTown(root)
 	if err != nil {
 		return err
 	}
@@ -211,6 +212,19 @@ func listTrust(env *cli.Env, state place.State, asJSON bool) error {
 	return nil
 }
 
+// surveyTown returns what trusting a town would mean, with the files that its templates name.
+func surveyTown(root string) (*place.Trust, error) {
+	t, err := place.Survey(root)
+	if err != nil || t.Files["town.toml"] == "" {
+		return t, err
+	}
+	read, err := t.Read("town.toml")
+	if err != nil {
+		return nil, err
+	}
+	return t, t.Add(config.Named(read)...)
+}
+
 // trustStatus returns in a word whether a town is still what was trusted.
 func trustStatus(state place.State, t *place.Trust) string {
 	if _, err := os.Stat(t.Path); errors.Is(err, fs.ErrNotExist) {
@@ -219,7 +233,7 @@ func trustStatus(state place.State, t *place.Trust) string {
 	if _, err := state.Trusted(t.Path); err != nil {
 		return "replaced"
 	}
-	now, err := place.Survey(t.Path)
+	now, err := surveyTown(t.Path)
 	if err != nil || !maps.Equal(now.Files, t.Files) {
 		return "changed"
 	}

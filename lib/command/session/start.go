@@ -232,7 +232,7 @@ func (r runner) start(id instance.ID, again bool) error {
 		Instance: held.Instance, Store: r.store, Client: client, Table: r.table,
 		Home: home.Elsewhere(r.env.Getenv, held.Path), Environ: r.env.Environ, Prompt: r.prompt,
 	}
-	if client.CanResume() && m.Now != "" && !m.Now.Invented() && resumable(m) {
+	if client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable() {
 		s.Resume = m.Now
 		held.ForkOf = ""
 	} else if held.ForkOf != "" {
@@ -374,16 +374,6 @@ func claimed(env *cli.Env, store instance.Store, id session.ID) error {
 
 // starting is how long an agent's program may take to begin.
 const starting = 10 * time.Second
-
-// resumable reports whether the client has a conversation of the instance's session: one
-// that was begun and never said anything has none.
-func resumable(m fleet.Member) bool {
-	if m.Record == nil || m.Record.Transcript == "" {
-		return m.Record != nil || !m.SessionAt.Equal(m.StartedAt)
-	}
-	_, err := os.Stat(m.Record.Transcript)
-	return err == nil
-}
 
 // sessionName is what the session of tmux is called that an instance's agent runs in.
 func (r runner) sessionName(name string) string {

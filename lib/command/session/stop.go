@@ -156,12 +156,7 @@ func noteStop(env *cli.Env, store instance.Store, id session.ID, until time.Time
 	if err != nil || !ok {
 		return err
 	}
-	lock, err := s.Home.Lock()
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	return s.Stop(id, session.Stop{Reason: "gt-session stop", Until: until})
+	return ending.Intend(s, id, session.Stop{Reason: "gt-session stop", Until: until})
 }
 
 // closeSession notes the end of a session whose own end hook did not.

@@ -27,6 +27,16 @@ type End struct {
 	Args     []string // of the client
 }
 
+// Intend notes that a session's process is about to be ended on purpose.
+func Intend(s session.Store, id session.ID, stop session.Stop) error {
+	lock, err := s.Home.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return s.Stop(id, stop)
+}
+
 // Close notes the end of a session of the store's home, and waits that long for
 // others that work there. A session that had ended already gives session.ErrEnded,
 // once what is left of it is put away: an end that was killed may not have come to

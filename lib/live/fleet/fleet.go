@@ -340,3 +340,13 @@ func (m *Member) begun() bool {
 // Wanted reports whether its agent should run: a person started it, and neither stopped
 // it nor left it.
 func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.ended() }
+
+// Resumable reports whether the client has a conversation of the session: one that was
+// begun and never said anything has none.
+func (m *Member) Resumable() bool {
+	if m.Record == nil || m.Record.Transcript == "" {
+		return m.Record != nil || !m.SessionAt.Equal(m.StartedAt)
+	}
+	_, err := os.Stat(m.Record.Transcript)
+	return err == nil
+}

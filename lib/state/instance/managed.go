@@ -23,8 +23,9 @@ type Managed struct {
 	lifecycle.Session
 	// Revision counts the writes. A kill can leave a copy in two folders: the one with the
 	// higher revision counts, and a closed one before all.
-	Revision int    `json:"revision"`
-	Label    string `json:"routing_label,omitempty"` // the folder of its marker; "" where it has none ever
+	Revision int `json:"revision"`
+	// Runtime is what runs its agent: "" for tmux, or exec:PROGRAM.
+	Runtime string `json:"runtime,omitempty"`
 	// Overlay is what it has otherwise than its template, by key; it may hold secrets.
 	Overlay map[string]string `json:"overlay,omitempty"`
 	// Fields are the digests of what Hash is made from, by name.
@@ -178,6 +179,48 @@ func (s Store) In(folder string) (all []*Instance, unread error) {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	return all, unread
+}
+
+// Ending returns the closed instances of which a runtime may be left: those whose lock is
+// still there, see Over.
+func (s Store) Ending() (all []*Instance, unread error) {
+	ids, err := s.ids(Closed)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if !atomicfile.Exists(s.path(string(id) + ".lock")) {
+			continue
+		}
+		in, err := s.Get(id)
+		switch {
+		case err == nil && in.folder() == Closed:
+			all = append(all, in)
+		case err != nil && !errors.Is(err, ErrNone):
+			unread = errors.Join(unread, err)
+		}
+	}
+	return all, unread
+}
+
+// Over notes that nothing is left of a closed instance but its record. It releases it.
+func (h *Held) Over() {
+	if h.folder() == Closed {
+		h.lock.Remove()
+	}
+}
+
+// Over is Held.Over for one that nobody is at.
+func (s Store) Over(id ID) error {
+	h, err := s.Hold(id, 0)
+	if errors.Is(err, flock.ErrBusy) || errors.Is(err, ErrNone) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer h.Release()
+	h.Over()
+	return nil
 }
 
 // settle removes the copies of an instance that do not count, and what else is secret of

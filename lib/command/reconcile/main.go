@@ -1,0 +1,350 @@
+// Package reconcile is the gt-reconcile command: it brings the sessions of a town to where
+// its templates want them, one tick at a time.
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"gt/lib/cli"
+	"gt/lib/launch/respawn"
+	"gt/lib/place"
+	"gt/lib/place/town"
+	"gt/lib/reconcile/agents"
+	"gt/lib/reconcile/config"
+	"gt/lib/reconcile/perform"
+	"gt/lib/reconcile/tick"
+	"gt/lib/state/instance"
+	"gt/lib/sys/flock"
+)
+
+const summary = `
+Brings agents to where the templates of a town want them: how many there are of each,
+and with which configuration. A template is an [[agent]] block in the town.toml of a town
+that you trust; outside a town, in ~/.config/gt/town.toml.
+
+  gt-reconcile check          what is wrong with the templates, by file and line
+  gt-reconcile plan           what a tick would do, and why; nothing changes
+  gt-reconcile tick           one pass
+  gt-reconcile run            a pass every 5 seconds, until it is stopped
+  gt-reconcile status         of each template, how many are wanted and how many there are
+  gt-reconcile service --systemd     the unit that runs it
+
+A tick that is killed leaves nothing half done: the next one goes on. gt-session lists the
+agents, and suspends, resumes, drains and closes them.
+`
+
+const exitCodes = `
+   0  done; of plan, nothing is to do or something is, and it is printed
+   1  a change could not be made, and the next tick tries again; the templates are not right
+`
+
+// Main runs gt-reconcile and returns its exit code.
+func Main(env *cli.Env) int {
+	return cli.Run(env, cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started})
+}
+
+// started reads the call with which a pane begins.
+func started(args []string) cli.Command {
+	if len(args) == 2 && args[0] == "--exec" {
+		return become(args[1])
+	}
+	return nil
+}
+
+// become becomes the agent that a buffer of tmux describes.
+type become string
+
+func (b become) Run(env *cli.Env) error { return respawn.Exec(env, string(b)) }
+
+type grammar struct {
+	cli.Flags
+	Status  status  `cmd:"" default:"withargs" help:"Show of each template how many sessions are wanted and there, and why not (the default)."`
+	Check   check   `cmd:"" help:"Say what is wrong with the templates."`
+	Plan    plan    `cmd:"" help:"Say what a tick would do, and why; nothing is changed."`
+	Tick    one     `cmd:"" help:"Make one pass."`
+	Run     run     `cmd:"" help:"Make passes until it is stopped."`
+	Service service `cmd:"" help:"Print the unit of a service that runs it."`
+}
+
+// at is where the sessions are.
+type at struct {
+	Profile string `short:"p" placeholder:"NAME" help:"Those of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
+}
+
+func (a at) town(env *cli.Env) (town.Town, error) {
+	if a.Profile != "" {
+		if err := instance.CheckName(a.Profile); err != nil {
+			return town.Town{}, cli.Fail(cli.Usage, err)
+		}
+		return town.Personal(env.Getenv), nil
+	}
+	t := town.Find(env.Getenv, env.Dir)
+	if t.Unread != nil {
+		return t, t.Unread
+	}
+	if t.Untrusted != "" && t.Personal {
+		return t, cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted", t.Untrusted), "gt-hooks trust shows what that means")
+	}
+	return t, nil
+}
+
+// world is where ticks are made.
+func (a at) world(env *cli.Env) (*perform.World, error) {
+	t, err := a.town(env)
+	if err != nil {
+		return nil, err
+	}
+	return agents.Open(env, t, a.Profile)
+}
+
+// control makes this the only process that makes ticks. The caller unlocks.
+func control(w *perform.World) (*flock.Lock, error) {
+	lock, err := w.Store.LockController()
+	if errors.Is(err, flock.ErrBusy) {
+		return nil, cli.Fail(cli.Busy, errors.New("another gt-reconcile makes the ticks here"), "gt-reconcile plan and status work beside it")
+	}
+	return lock, err
+}
+
+// aborted is the error of a tick that changed nothing.
+func aborted(err error) error {
+	if err == nil {
+		return nil
+	}
+	var broken *config.Broken
+	switch {
+	case errors.As(err, &broken):
+		return cli.Fail(cli.No, fmt.Errorf("nothing was changed: %w", err), "gt-reconcile check lists what is wrong")
+	case errors.Is(err, place.ErrChanged), errors.Is(err, place.ErrUntrusted):
+		return cli.Fail(cli.No, fmt.Errorf("nothing was changed: %w", err))
+	case errors.Is(err, flock.ErrBusy):
+		return cli.Fail(cli.Busy, fmt.Errorf("nothing was changed: %w", err), "try again")
+	}
+	return fmt.Errorf("nothing was changed: %w", err)
+}
+
+type check struct {
+	at
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// problem is one that --json prints.
+type problem struct {
+	File  string `json:"file"`
+	Line  int    `json:"line,omitempty"`
+	Key   string `json:"key,omitempty"`
+	Error string `json:"error"`
+}
+
+// Run reports what is wrong with the templates.
+func (c *check) Run(env *cli.Env) error {
+	t, err := c.town(env)
+	if err != nil {
+		return err
+	}
+	read, err := config.Of(t, c.Profile, env.Getenv).Read()
+	var problems []problem
+	var broken *config.Broken
+	switch {
+	case errors.As(err, &broken):
+		for _, p := range broken.Problems {
+			problems = append(problems, problem{p.File, p.Line, p.Key, p.Err.Error()})
+		}
+	case err != nil:
+		return aborted(err)
+	default:
+		problems = unknownAgents(env, t, read)
+	}
+	for _, p := range problems {
+		if c.JSON {
+			err = env.JSON(p)
+		} else {
+			err = say(env, "%s", p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return cli.Silent
+	case len(read.Templates) == 0:
+		env.Hint("'%s' has no templates: an [[agent]] block is one", read.File)
+	case !c.JSON:
+		return say(env, "%s: %d templates, nothing is wrong", read.File, len(read.Templates))
+	}
+	return nil
+}
+
+func (p problem) String() string {
+	at := p.File
+	if p.Line > 0 {
+		at += fmt.Sprintf(":%d", p.Line)
+	}
+	if p.Key != "" {
+		at += ": " + p.Key
+	}
+	return at + ": " + p.Error
+}
+
+type plan struct {
+	at
+	Force bool `help:"As 'tick --force'."`
+	JSON  bool `name:"json" help:"One JSON object per line."`
+}
+
+// Run says what a tick would do.
+func (c *plan) Run(env *cli.Env) error {
+	w, err := c.world(env)
+	if err != nil {
+		return err
+	}
+	w.Force = c.Force
+	p, err := w.Plan(context.Background())
+	if err != nil {
+		return aborted(err)
+	}
+	for _, s := range p.Strays {
+		if err := tell(env, c.JSON, line{Change: "remove-marker", Session: s.Name, Why: "no session may have the marker of " + s.Label}); err != nil {
+			return err
+		}
+	}
+	for _, a := range p.Actions {
+		if err := tell(env, c.JSON, lineOf(a, p.Names[a.Before.ID])); err != nil {
+			return err
+		}
+	}
+	for _, n := range p.Notes {
+		if err := tell(env, c.JSON, line{Change: "nothing", Session: p.Names[n.Session], Template: n.Template, Why: n.Text}); err != nil {
+			return err
+		}
+	}
+	if len(p.Actions)+len(p.Notes)+len(p.Strays) == 0 && !c.JSON {
+		env.Hint("nothing is to do")
+	}
+	return nil
+}
+
+// line is a change as it is printed.
+type line struct {
+	Change   string `json:"change"`
+	Session  string `json:"session,omitempty"`
+	Template string `json:"template,omitempty"`
+	Slot     int    `json:"slot,omitempty"`
+	From     string `json:"from,omitempty"`
+	State    string `json:"state,omitempty"`
+	Reason   string `json:"state_reason,omitempty"`
+	Why      string `json:"why"`
+	Error    string `json:"error,omitempty"`
+}
+
+func lineOf(a tick.Action, name string) line {
+	l := line{
+		Change: string(a.Change), Session: name, Template: a.Session.Template, Slot: a.Session.Slot,
+		From: string(a.Before.State), State: string(a.Session.State), Why: a.Why,
+	}
+	if l.From != l.State {
+		l.Reason = string(a.Session.Reason)
+	}
+	return l
+}
+
+// tell prints a line.
+func tell(env *cli.Env, asJSON bool, l line) error {
+	if asJSON {
+		return env.JSON(l)
+	}
+	who := l.Session
+	switch {
+	case who == "" && l.Template == "":
+		who = "-"
+	case who == "" && l.Slot > 0:
+		who = fmt.Sprintf("%s~%d", l.Template, l.Slot)
+	case who == "":
+		who = l.Template
+	}
+	text := fmt.Sprintf("%-14s %s", l.Change, who)
+	if l.Reason != "" {
+		text += fmt.Sprintf(" (%s, %s)", l.State, l.Reason)
+	}
+	return say(env, "%s: %s", text, l.Why)
+}
+
+type one struct {
+	at
+	Force      bool `help:"Retire also most of what runs at once."`
+	MaxChanges int  `placeholder:"N" help:"Start, drain and suspend at most so many."`
+	JSON       bool `name:"json" help:"One JSON object per line."`
+}
+
+// Run makes one tick.
+func (c *one) Run(env *cli.Env) error {
+	if c.MaxChanges < 0 {
+		return cli.Failf(cli.Usage, "--max-changes: invalid number %d", c.MaxChanges)
+	}
+	w, err := c.world(env)
+	if err != nil {
+		return err
+	}
+	w.Force, w.MaxChanges = c.Force, c.MaxChanges
+	lock, err := control(w)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	failed, err := makeTick(ctx, env, w, c.JSON)
+	switch {
+	case err != nil:
+		return aborted(err)
+	case failed > 0:
+		return cli.Fail(cli.No, fmt.Errorf("%d of the changes were not made", failed), "the next tick tries again")
+	}
+	return nil
+}
+
+// makeTick makes a tick and prints its changes. It returns how many failed.
+func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (failed int, err error) {
+	_, err = w.Tick(ctx, func(o perform.Outcome) {
+		l := lineOf(o.Action, o.Name)
+		switch {
+		case o.Skipped():
+			env.Warn("%s of %s: %v", o.Change, name(l), o.Err)
+		case o.Err != nil:
+			failed++
+			env.Error("%s of %s: %v", o.Change, name(l), o.Err)
+		}
+		if o.Err != nil {
+			if !asJSON {
+				return
+			}
+			l.Error = o.Err.Error()
+		}
+		if err := tell(env, asJSON, l); err != nil {
+			env.Warn("%v", err)
+		}
+	})
+	return failed, err
+}
+
+// say prints a line. What it holds of names and files is one line, whatever is in it.
+func say(env *cli.Env, format string, args ...any) error {
+	_, err := fmt.Fprintln(env.Stdout, env.Line(fmt.Sprintf(format, args...), maxLine))
+	return err
+}
+
+// maxLine bounds a line, in characters.
+const maxLine = 4096
+
+func name(l line) string {
+	if l.Session != "" {
+		return l.Session
+	}
+	return strings.TrimSpace("one of " + l.Template)
+}

@@ -1,0 +1,65 @@
+package agents
+
+import (
+	"os"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/town"
+	"gt/lib/reconcile/config"
+	"gt/lib/reconcile/perform"
+	"gt/lib/reconcile/runtime"
+	"gt/lib/state/instance"
+	"gt/lib/sys/tmux"
+)
+
+// actor is who stands in the events of a tick.
+const actor = "gt-reconcile"
+
+// Open returns the world of a program: the sessions of a town, or of a profile; "" is
+// none. The program takes --exec BUFFER and calls respawn.Exec.
+func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
+	if err := t.State.Check(); err != nil {
+		return nil, err
+	}
+	store := instance.Personal(t.State, profile)
+	if profile == "" && !t.Personal {
+		store = instance.OfTown(t.State, t.Root)
+	}
+	warn := func(err error) { env.Warn("%v", err) }
+	store.Warn = warn
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	table, err := agent.Load(env.Getenv, t)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	w := perform.Of(store)
+	w.Now, w.Warn = env.Now, warn
+	w.Config = config.Of(t, profile, env.Getenv).Read
+	w.Server = string(tmux.Around())
+	dir := t.Root
+	if profile != "" || t.Personal {
+		dir = string(t.State)
+	}
+	w.Agents = Agents{
+		Store: store, Table: table, Getenv: env.Getenv, Environ: env.Environ, Now: env.Now, Warn: warn,
+		Runtime: func(name string) (runtime.Runtime, error) {
+			if program, ok := strings.CutPrefix(name, "exec:"); ok {
+				return runtime.NewExec(program, dir, env.Environ)
+			}
+			return runtime.Tmux{Self: self, Table: table}, nil
+		},
+	}
+	w.Log = func(kind string, payload any) {
+		log, spare := eventlog.Log(t.Events()), eventlog.Log(t.Spare())
+		if err := log.AppendOr(spare, warn, env.Now(), kind, actor, payload); err != nil {
+			warn(err)
+		}
+	}
+	return w, nil
+}

@@ -1,0 +1,158 @@
+// Package config reads the templates of a place, with the prompts and scripts that they
+// name: of a trusted town from its town.toml, as the person was shown it; outside a town
+// from the person's own configuration.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"gt/lib/place"
+	"gt/lib/place/town"
+	"gt/lib/reconcile/template"
+)
+
+// name is that of the file with the templates.
+const name = "town.toml"
+
+// maxFile bounds each file that is read.
+const maxFile = 1 << 20
+
+// Config is what a place says of its sessions.
+type Config struct {
+	File      string // that the templates stand in; it may be missing
+	Work      string // the folder that work_dir is relative to, and is by default
+	Templates []template.Template
+	Runtime   string // what runs the agents: "" for tmux, or exec:PROGRAM
+
+	texts map[string]string // of prompts and scripts, by their paths
+}
+
+// Source is where the templates of a place are read.
+type Source struct {
+	File string
+	Work string
+	read func(name string) ([]byte, error)
+}
+
+// Of returns the source of a town, or of a profile outside a town; "" is no profile.
+func Of(t town.Town, profile string, getenv func(string) string) Source {
+	if profile == "" && !t.Personal {
+		return Source{File: filepath.Join(t.Root, name), Work: t.Root, read: t.Read}
+	}
+	dir := place.Config(getenv)
+	if profile != "" {
+		dir = place.Config(getenv, "profiles", profile)
+	}
+	return Source{File: filepath.Join(dir, name), Work: getenv("HOME"), read: func(name string) ([]byte, error) {
+		if dir == "" {
+			return nil, fs.ErrNotExist
+		}
+		return place.ReadConfig(filepath.Join(dir, name), maxFile)
+	}}
+}
+
+// Broken says that a file was read and is not right.
+type Broken struct{ Problems []template.Problem }
+
+func (b *Broken) Error() string {
+	if n := len(b.Problems) - 1; n > 0 {
+		return fmt.Sprintf("%v (and %d more)", b.Problems[0], n)
+	}
+	return b.Problems[0].Error()
+}
+
+func (b *Broken) Unwrap() error { return b.Problems[0].Err }
+
+// Read reads the templates. A file that is not there has none. With any error nothing of
+// the rest is to be used.
+func (s Source) Read() (*Config, error) {
+	c := &Config{File: s.File, Work: s.Work, texts: map[string]string{}}
+	text, err := s.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var problems []template.Problem
+	if c.Templates, problems = template.Parse(s.File, text); len(problems) > 0 {
+		return nil, &Broken{problems}
+	}
+	if c.Runtime, err = runtimeOf(s.File, text); err != nil {
+		return nil, err
+	}
+	for i := range c.Templates {
+		t := &c.Templates[i]
+		if t.Account == "" {
+			t.Account = t.Provider
+		}
+		for key, file := range map[string]string{"prompt_template": t.PromptTemplate, "session_setup_script": t.SetupScript} {
+			if file == "" {
+				continue
+			}
+			data, err := s.read(path.Clean(file))
+			if err != nil {
+				return nil, fmt.Errorf("%s of %s: %w", key, t.Name, err)
+			}
+			c.texts[file] = string(data)
+		}
+	}
+	return c, nil
+}
+
+// runtimeOf returns what runs the agents: the provider of the table [session].
+func runtimeOf(file string, text []byte) (string, error) {
+	var content struct {
+		Session struct {
+			Provider string `toml:"provider"`
+		} `toml:"session"`
+	}
+	if _, err := toml.Decode(string(text), &content); err != nil {
+		return "", &Broken{[]template.Problem{{File: file, Key: "session.provider", Err: err}}}
+	}
+	switch p := content.Session.Provider; {
+	case p == "", p == "tmux":
+		return "", nil
+	case strings.HasPrefix(p, "exec:") && len(p) > len("exec:"):
+		return p, nil
+	default:
+		return "", &Broken{[]template.Problem{{File: file, Key: "session.provider", Err: fmt.Errorf("invalid value '%.80s' (try tmux or exec:PROGRAM)", p)}}}
+	}
+}
+
+// Find returns the template of that name, nil where there is none.
+func (c *Config) Find(name string) *template.Template {
+	for i := range c.Templates {
+		if c.Templates[i].Name == name {
+			return &c.Templates[i]
+		}
+	}
+	return nil
+}
+
+// Effective is how a session of a template is started that has that overlay.
+func (c *Config) Effective(t template.Template, overlay map[string]string) template.Effective {
+	e := t.With(overlay, c.texts[t.PromptTemplate])
+	e.Setup, e.Town = c.texts[t.SetupScript], c.Work
+	return e
+}
+
+// Named returns the files that the templates of a town.toml name, which belong to what a
+// person trusts with it.
+func Named(text []byte) (names []string) {
+	all, _ := template.Parse(name, text) // what is wrong with it is told where it is used
+	for _, t := range all {
+		for _, file := range []string{t.PromptTemplate, t.SetupScript} {
+			if file != "" {
+				names = append(names, path.Clean(file))
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,383 @@
+package perform
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/reconcile/config"
+	"gt/lib/reconcile/template"
+	"gt/lib/reconcile/tick"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/state/session"
+	"gt/lib/sys/flock"
+)
+
+// Outcome is what became of a change.
+type Outcome struct {
+	tick.Action
+	Name string
+	// Err is why it was not made, or not to its end; nil if it was.
+	Err error
+}
+
+// Skipped reports whether it was not begun, for somebody else was at the session.
+func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
+
+// Tick makes one tick. told is called with each change when it was made. The error is
+// that of a tick that changed nothing.
+func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
+	if err := w.Store.Settle(); err != nil {
+		return nil, err
+	}
+	p, err := w.Plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What was seen is remembered before anything is done: a shrink waits for a second
+	// tick also where this one is killed, and what is drained for drift counts.
+	if err := w.remember(p.before, p.after); err != nil {
+		return nil, err
+	}
+	for _, n := range p.Notes {
+		if n.Event != "" && !slices.Contains(p.before.Told, n.Event+" "+n.Template+" "+n.Session) {
+			w.log(n.Event, map[string]string{"template": n.Template, "session": p.Names[n.Session], "text": n.Text})
+		}
+	}
+	for _, s := range p.Strays {
+		if err := w.unroute(s); err != nil {
+			w.warn(err)
+		}
+	}
+	for _, id := range p.over {
+		w.warn(w.Store.Over(id))
+	}
+	for _, a := range p.Actions {
+		if ctx.Err() != nil {
+			break
+		}
+		name, err := w.Do(ctx, p.config, a)
+		told(Outcome{a, name, err})
+	}
+	return p, nil
+}
+
+// unroute removes a marker that nobody may have.
+func (w *World) unroute(s Stray) error {
+	lock, err := w.Store.LockLifecycle()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return w.Markers.Remove(s.Label, s.Name)
+}
+
+// patience is how long a change waits for another command that is at the session.
+const patience = 100 * time.Millisecond
+
+// Do makes one change of a session, in its order. It returns the session's name.
+func (w *World) Do(ctx context.Context, c *config.Config, a tick.Action) (name string, err error) {
+	order := a.Change.Order()
+	ops := order.Ops
+	ch := &changing{World: w, config: c, Action: a}
+	if a.Change == lifecycle.Create {
+		in, err := w.create(c, a.Session, nil)
+		if err != nil {
+			return "", err
+		}
+		w.note(in.Name, a)
+		ch.Action.Before, ch.Session, ops = in.Managed.Session, in.Managed.Session, ops[1:]
+	}
+	ch.held, err = w.Store.Hold(instance.ID(ch.Before.ID), patience)
+	switch {
+	case errors.Is(err, flock.ErrBusy):
+		return "", skipped("another command is at it")
+	case errors.Is(err, instance.ErrNone):
+		return "", skipped("it is gone")
+	case err != nil:
+		return "", err
+	}
+	defer ch.held.Release()
+	name = ch.held.Name
+	if err := ch.check(ctx, order); err != nil {
+		return name, err
+	}
+	if err := ch.make(ctx, ops); err != nil {
+		return name, err
+	}
+	if a.Change != lifecycle.Create {
+		w.note(name, ch.Action)
+	}
+	return name, nil
+}
+
+// note logs a change.
+func (w *World) note(name string, a tick.Action) {
+	kind := "session_state"
+	if a.Before.State == a.Session.State {
+		kind = "session_repair"
+	}
+	payload := map[string]any{
+		"session": name, "id": a.Session.ID, "template": a.Session.Template, "change": a.Change, "from": a.Before.State,
+		"state": a.Session.State, "state_reason": a.Session.Reason, "generation": a.Session.Generation, "why": a.Why,
+	}
+	w.log(kind, payload)
+	if a.Event != "" {
+		w.log(a.Event, payload)
+	}
+}
+
+// changing is a change under way.
+type changing struct {
+	*World
+	config *config.Config
+	tick.Action
+	held      *instance.Held
+	effective template.Effective
+}
+
+// check reads the session again, and makes ready what the change needs.
+func (ch *changing) check(ctx context.Context, order lifecycle.Order) error {
+	m := ch.held.Managed
+	if m == nil || m.Session != ch.Before {
+		return skipped("it has changed meanwhile")
+	}
+	if len(order.From) > 0 && !slices.Contains(order.From, m.State) {
+		return skipped("it is %s", m.State)
+	}
+	starts := slices.Contains(order.Ops, lifecycle.Start)
+	switch {
+	case ch.Change == lifecycle.Suspend && ch.Session.Reason == lifecycle.IdleTimeout,
+		ch.Change == lifecycle.Drain && ch.Session.Reason == lifecycle.ConfigDrift:
+		if s := ch.Agents.Look(ctx, []*instance.Instance{ch.held.Instance})[0]; s.Attached || s.Asks {
+			return skipped("somebody looks at it, or it waits for an answer")
+		}
+	case ch.Change == lifecycle.Archive && ch.Session.Reason == lifecycle.DrainComplete && ch.Work != nil:
+		claims, err := ch.Work.Claims(ctx)
+		if err != nil {
+			return err
+		}
+		if claims[ch.held.Name] > 0 {
+			return skipped("it has claimed work since")
+		}
+	}
+	if ch.Change == lifecycle.Reactivate {
+		ch.Session.Token = newToken()
+		ch.Session.ScrubbedAt = time.Time{}
+	}
+	if !starts {
+		return nil
+	}
+	t := ch.config.Find(m.Template)
+	if t == nil {
+		return skipped("its template is gone")
+	}
+	allowed, stripped := t.Allowed(m.Overlay)
+	ch.effective = ch.config.Effective(*t, allowed)
+	if len(stripped) > 0 {
+		m.Overlay = allowed
+		ch.log("session.overlay.stripped", map[string]any{"session": ch.held.Name, "template": m.Template, "fields": stripped})
+	}
+	hash := ch.effective.Hash()
+	if hash != m.Hash && m.Hash != "" {
+		ch.log("session.drift", map[string]any{"session": ch.held.Name, "template": m.Template, "fields": template.Differs(m.Fields, ch.effective.Digests())})
+	}
+	if ch.Session.Hash = hash; hash != m.Hash && ch.Change == lifecycle.Begin || len(stripped) > 0 {
+		m.Hash, m.Fields = hash, ch.effective.Digests()
+		return ch.put()
+	}
+	m.Fields = ch.effective.Digests()
+	return nil
+}
+
+// put writes the record under the lock.
+func (ch *changing) put() error {
+	return ch.locked(func() error { return ch.held.Put(ch.now()) })
+}
+
+// locked does something under the lock of the lifecycle, if the session is still of the
+// generation and token that the change was decided on.
+func (ch *changing) locked(do func() error) error {
+	lock, err := ch.Store.LockLifecycle()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	now, err := ch.Store.Get(ch.held.ID)
+	if err != nil {
+		return err
+	}
+	if m := now.Managed; m == nil || m.Revision != ch.held.Managed.Revision || m.Token != ch.held.Managed.Token || m.Generation != ch.held.Managed.Generation {
+		return skipped("it has changed meanwhile")
+	}
+	return do()
+}
+
+// make does what the change consists of.
+func (ch *changing) make(ctx context.Context, ops []lifecycle.Op) error {
+	for _, op := range ops {
+		var err error
+		switch op {
+		case lifecycle.Unroute:
+			err = ch.locked(func() error { return ch.unrouteAll(ch.held.Name) })
+		case lifecycle.Block:
+			if ch.Block != "" && ch.Work != nil {
+				err = ch.Work.Free(ctx, ch.held.Name, ch.Block)
+			}
+		case lifecycle.Write:
+			err = ch.locked(func() error { return ch.write(ch.Session) })
+		case lifecycle.Start:
+			if err = ch.Agents.Start(ctx, ch.held, ch.effective); err != nil {
+				return ch.failed(err)
+			}
+		case lifecycle.Confirm:
+			if s := ch.Agents.Look(ctx, []*instance.Instance{ch.held.Instance})[0]; s.Alive != tick.Yes {
+				return ch.failed(fmt.Errorf("its agent was not seen to run (%v)", s.Alive))
+			}
+		case lifecycle.Route:
+			err = ch.route()
+		case lifecycle.Kill:
+			if err = ch.Agents.Stop(ctx, ch.held.Instance); err == nil && ch.Session.State == lifecycle.Closed {
+				ch.held.Over()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed notes that the session's agent did not start.
+func (ch *changing) failed(err error) error {
+	if ch.Failed == nil {
+		return err
+	}
+	return errors.Join(err, ch.locked(func() error { return ch.write(*ch.Failed) }))
+}
+
+// write makes the session what it becomes.
+func (ch *changing) write(after lifecycle.Session) error {
+	m := ch.held.Managed
+	after.ID = m.ID
+	scrub := m.ScrubbedAt.IsZero() && !after.ScrubbedAt.IsZero()
+	m.Session = after
+	ch.held.Desired = instance.Stopped
+	if row, _ := m.State.Row(); row.Runs {
+		ch.held.Desired = instance.Running
+	}
+	if scrub {
+		ch.held.Scrub()
+	}
+	return ch.held.Put(ch.now())
+}
+
+// route sets the session's marker, if it may have one.
+func (ch *changing) route() error {
+	t := ch.config.Find(ch.held.Managed.Template)
+	if t == nil || t.Pool == nil || ch.held.Managed.Pool == "" {
+		return nil
+	}
+	return ch.locked(func() error {
+		if ch.held.Managed.State != lifecycle.Active {
+			return skipped("it is %s", ch.held.Managed.State)
+		}
+		return ch.Markers.Set(t.RoutingLabel, ch.held.Name)
+	})
+}
+
+// unrouteAll removes the markers of a session, whatever label they are of.
+func (w *World) unrouteAll(name string) error {
+	all, err := w.Markers.All()
+	if err != nil {
+		return err
+	}
+	for label, names := range all {
+		if slices.Contains(names, name) {
+			if err := w.Markers.Remove(label, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func newToken() string { return strings.ToLower(rand.Text()) }
+
+// ErrFull says that a pool has as many sessions as it may have.
+var ErrFull = errors.New("the pool is full")
+
+// create makes the record of a session. That there is room for it is looked at under the
+// same lock.
+func (w *World) create(c *config.Config, s lifecycle.Session, overlay map[string]string) (*instance.Instance, error) {
+	t := c.Find(s.Template)
+	if t == nil {
+		return nil, skipped("its template is gone")
+	}
+	lock, err := w.Store.LockLifecycle()
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Unlock()
+	all, err := w.Store.All()
+	if err != nil {
+		return nil, err
+	}
+	occupied, slots := 0, map[int]bool{}
+	for _, in := range all {
+		if in.Managed == nil || in.Managed.Pool != s.Template {
+			continue
+		}
+		if in.Managed.State.Occupies() {
+			occupied++
+		}
+		slots[in.Managed.Slot] = true
+	}
+	if t.Pool != nil {
+		if occupied >= t.Pool.Max {
+			return nil, fmt.Errorf("%w: %s has %d of %d sessions", ErrFull, t.Name, occupied, t.Pool.Max)
+		}
+		s.Pool = t.Name
+		for s.Slot = max(s.Slot, 1); slots[s.Slot]; {
+			s.Slot++
+		}
+	}
+	e := c.Effective(*t, overlay)
+	dir := t.WorkDir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(c.Work, dir)
+	}
+	id := instance.ID(session.NewID())
+	s.ID, s.Token, s.Hash, s.Generation = string(id), newToken(), e.Hash(), 1
+	in := &instance.Instance{
+		ID: id, Title: overlay["title"], Path: filepath.Clean(dir), Agent: t.Provider, Desired: instance.Running, TmuxServer: w.Server,
+		Managed: &instance.Managed{Session: s, Runtime: c.Runtime, Overlay: overlay, Fields: e.Digests()},
+	}
+	hex := strings.ReplaceAll(string(id), "-", "")
+	for n := 6; ; n++ {
+		in.Name = instance.Variant(t.Name, "-"+hex[:n])
+		if name := overlay["name"]; name != "" {
+			in.Name = name
+		}
+		in.TmuxSession = w.sessionName(in.Name)
+		if err = w.Store.Create(in, w.now()); !errors.Is(err, instance.ErrTaken) || overlay["name"] != "" || n == 12 {
+			break
+		}
+	}
+	return in, err
+}
+
+// sessionName is what the session of tmux is called that a session's agent runs in.
+func (w *World) sessionName(name string) string {
+	if profile, ok := strings.CutPrefix(w.Store.Dir, "profiles/"); ok {
+		profile, _, _ = strings.Cut(profile, "/")
+		return instance.Variant("gt-"+profile, "-"+name)
+	}
+	return instance.Variant("gt", "-"+name)
+}

@@ -1,0 +1,368 @@
+// Package perform makes ticks: it gathers what is there, lets package tick decide, and
+// makes the changes, one after the other and each in its order (package lifecycle).
+//
+// What cannot be read ends a tick with nothing changed. Each change takes the lock of its
+// session, so that nobody else starts or ends its agent, and reads the session again; the
+// lock of the lifecycle is held for each read and write, and never while an agent starts
+// or ends. A tick that is killed anywhere leaves what the next one goes on from.
+package perform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"gt/lib/reconcile/config"
+	"gt/lib/reconcile/template"
+	"gt/lib/reconcile/tick"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/state/route"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/openjson"
+)
+
+// Sight is what is known of the agent of a session.
+type Sight struct {
+	Alive    tick.Liveness
+	Idle     time.Time // since when it has nothing to do; zero while it works
+	Attached bool
+	Asks     bool // it waits for somebody's answer
+	Left     bool // somebody ended it
+	Limited  bool // its account is at a limit
+}
+
+// Agents runs the agents of sessions.
+type Agents interface {
+	// Look finds out what each does. The sights are in the order of the sessions.
+	Look(context.Context, []*instance.Instance) []Sight
+	// Start starts the agent of a session, notes in its record what there is to know of
+	// that, and returns when the agent was seen to run. That it runs already is no error.
+	Start(context.Context, *instance.Held, template.Effective) error
+	// Stop ends the agent. That it does not run is no error.
+	Stop(context.Context, *instance.Instance) error
+}
+
+// Work is what sessions have claimed, and not done.
+type Work interface {
+	// Claims counts it by the names of the sessions.
+	Claims(context.Context) (map[string]int, error)
+	// Free makes what a session has claimed nobody's: it is blocked for that reason, or
+	// given back.
+	Free(ctx context.Context, name, reason string) error
+}
+
+// World is a place in which ticks are made.
+type World struct {
+	Store   instance.Store
+	Markers route.Markers
+	Config  func() (*config.Config, error)
+	Agents  Agents
+	Work    Work // nil where there is none
+	// Check asks how many sessions the pools should have; nil where nothing is asked.
+	Check  func(context.Context, *config.Config) map[string]tick.Demand
+	Server string // of tmux, in which new sessions are started
+	Now    func() time.Time
+	// Log appends an event; nil does not.
+	Log  func(kind string, payload any)
+	Warn func(error)
+
+	Force      bool
+	MaxChanges int
+}
+
+// Of returns the world of a store, without what acts in it.
+func Of(s instance.Store) *World {
+	return &World{Store: s, Markers: route.Of(s), Now: time.Now}
+}
+
+func (w *World) now() time.Time { return w.Now().UTC().Round(0) }
+
+func (w *World) log(kind string, payload any) {
+	if w.Log != nil {
+		w.Log(kind, payload)
+	}
+}
+
+// Memory is what ticks remember, reconcile.json beside the instances.
+type Memory struct {
+	tick.Memory
+	Held map[string]time.Time `json:"held,omitempty"` // accounts, until when nothing of theirs is started
+	Told []string             `json:"told,omitempty"` // what was noticed and logged, and holds still
+	// Changed is when a tick last changed anything, and Changes how many sessions.
+	Changed time.Time `json:"changed_at,omitzero"`
+	Changes int       `json:"changes,omitempty"`
+
+	unknown openjson.Unknown
+}
+
+// MarshalJSON keeps what a newer gt has written.
+func (m *Memory) MarshalJSON() ([]byte, error) {
+	type plain Memory
+	return openjson.Marshal((*plain)(m), m.unknown)
+}
+
+func parseMemory(data []byte) (*Memory, error) {
+	m := new(Memory)
+	type plain Memory
+	unknown, err := openjson.Unmarshal(data, (*plain)(m))
+	m.unknown = unknown
+	return m, err
+}
+
+const (
+	memoryName = "reconcile.json"
+	maxMemory  = 4 << 20
+)
+
+func (w *World) memoryFile() atomicfile.Rolling {
+	return atomicfile.Rolling{
+		Path: w.Store.State.Path(w.Store.Root(), memoryName), Limit: maxMemory, Warn: w.Warn,
+		Valid: func(data []byte) error { _, err := parseMemory(data); return err },
+	}
+}
+
+// Memory returns what ticks remember. One that is no use counts as none: nothing is
+// retired then before two more ticks agree.
+func (w *World) Memory() (*Memory, error) {
+	data, err := w.memoryFile().Read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return new(Memory), nil
+	case err != nil && atomicfile.Unread(err):
+		return nil, err
+	case err != nil:
+		w.warn(err)
+		return new(Memory), nil
+	}
+	return parseMemory(data)
+}
+
+func (w *World) warn(err error) {
+	if w.Warn != nil && err != nil {
+		w.Warn(err)
+	}
+}
+
+// remember writes the memory where it is another than before.
+func (w *World) remember(before, after *Memory) error {
+	was, err := json.Marshal(before)
+	if err != nil {
+		return err
+	}
+	is, err := json.Marshal(after)
+	if err != nil || string(was) == string(is) {
+		return err
+	}
+	data, err := openjson.File(after)
+	if err != nil {
+		return err
+	}
+	lock, err := w.Store.LockLifecycle()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return w.memoryFile().Write(data, atomicfile.Synced)
+}
+
+// Stray is a marker that belongs to no session that may have it.
+type Stray struct{ Label, Name string }
+
+// Plan is what a tick does.
+type Plan struct {
+	tick.Plan
+	Facts  tick.Facts
+	Strays []Stray
+	// Names are those of the sessions, by their ids.
+	Names map[string]string
+
+	config *config.Config
+	before *Memory
+	after  *Memory
+	over   []instance.ID // closed, and nothing is left of them to end
+}
+
+// read is what was read of the sessions in one go.
+type read struct {
+	all     []*instance.Instance
+	markers map[string][]string
+	ending  map[string]bool // by id: closed, and its runtime may run
+}
+
+// read reads the sessions under the lock.
+func (w *World) read() (*read, error) {
+	lock, err := w.Store.LockLifecycle()
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Unlock()
+	// A record that is damaged would count as one session less.
+	var damaged error
+	s := w.Store
+	s.Warn = func(err error) { damaged = errors.Join(damaged, err) }
+	r := &read{ending: map[string]bool{}}
+	if r.all, err = s.All(); err != nil {
+		return nil, err
+	}
+	for _, more := range []func() ([]*instance.Instance, error){
+		func() ([]*instance.Instance, error) { return s.In(instance.Archived) }, s.Ending,
+	} {
+		found, err := more()
+		if err != nil {
+			return nil, err
+		}
+		r.all = append(r.all, found...)
+	}
+	if damaged != nil {
+		return nil, damaged
+	}
+	r.all = slices.DeleteFunc(r.all, func(in *instance.Instance) bool { return in.Managed == nil })
+	for _, in := range r.all {
+		if in.Managed.State == lifecycle.Closed {
+			r.ending[string(in.ID)] = true
+		}
+	}
+	r.markers, err = w.Markers.All()
+	return r, err
+}
+
+// hold is for how long nothing of an account is started that is at a limit. Its end is
+// rounded, so that not each tick writes another one.
+const hold = 5 * time.Minute
+
+// Plan finds out what a tick would do, and changes nothing.
+func (w *World) Plan(ctx context.Context) (*Plan, error) {
+	c, err := w.Config()
+	if err != nil {
+		return nil, err
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{config: c, before: memory, Names: map[string]string{}}
+	f := &p.Facts
+	f.Before, f.Force, f.MaxChanges = memory.Memory, w.Force, w.MaxChanges
+	if w.Check != nil {
+		f.Demand = w.Check(ctx, c)
+	}
+	var claims map[string]int
+	if w.Work != nil {
+		if claims, err = w.Work.Claims(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r, err := w.read()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range c.Templates {
+		f.Templates = append(f.Templates, t.Template)
+	}
+	routed := map[string]map[string]bool{} // the labels, by name
+	for label, names := range r.markers {
+		for _, name := range names {
+			if routed[name] == nil {
+				routed[name] = map[string]bool{}
+			}
+			routed[name][label] = true
+		}
+	}
+	var sights []Sight
+	if len(r.all) > 0 {
+		sights = w.Agents.Look(ctx, r.all)
+	}
+	f.Now = w.now()
+	f.Tick = f.Now.Format("20060102T150405.000000000Z")
+	f.Held = maps.Clone(memory.Held)
+	maps.DeleteFunc(f.Held, func(_ string, until time.Time) bool { return !f.Now.Before(until) })
+	kept := map[Stray]bool{}
+	for i, in := range r.all {
+		s, t := seen(in, sights[i]), c.Find(in.Managed.Template)
+		p.Names[s.ID] = in.Name
+		s.Claims = claims[in.Name]
+		if t != nil {
+			s.Wanted, s.Differs = wanted(c, *t, in)
+			if sights[i].Limited {
+				if f.Held == nil {
+					f.Held = map[string]time.Time{}
+				}
+				f.Held[t.Account] = f.Now.Add(2 * hold).Truncate(hold)
+			}
+		}
+		// One that may have no marker has none of any label; one that may, no other's.
+		label, may := "", s.State == lifecycle.Active && s.Pool != ""
+		if t != nil {
+			label = t.RoutingLabel
+		}
+		for has := range routed[in.Name] {
+			if !may || t == nil || has == label {
+				s.Routed = true
+				kept[Stray{has, in.Name}] = true
+			}
+		}
+		f.Sessions = append(f.Sessions, s)
+		if r.ending[s.ID] && s.Alive == tick.No && !s.Routed {
+			p.over = append(p.over, in.ID)
+		}
+	}
+	for _, label := range slices.Sorted(maps.Keys(r.markers)) {
+		for _, name := range r.markers[label] {
+			if s := (Stray{label, name}); !kept[s] {
+				p.Strays = append(p.Strays, s)
+			}
+		}
+	}
+	p.Plan = tick.Decide(*f)
+	p.Actions = append(p.Actions, tick.Retain(*f, p.Plan)...)
+	p.after = p.remembered(memory)
+	return p, nil
+}
+
+// remembered is what is remembered of a tick that does all of the plan.
+func (p *Plan) remembered(before *Memory) *Memory {
+	m := *before
+	m.Memory, m.Held, m.Told = p.After, p.Facts.Held, nil
+	for _, n := range p.Notes {
+		if n.Event != "" {
+			m.Told = append(m.Told, n.Event+" "+n.Template+" "+n.Session)
+		}
+	}
+	slices.Sort(m.Told)
+	m.Told = slices.Compact(m.Told)
+	if n := len(p.Actions) + len(p.Strays); n > 0 {
+		m.Changed, m.Changes = p.Facts.Now, n
+	}
+	return &m
+}
+
+func seen(in *instance.Instance, s Sight) tick.Seen {
+	return tick.Seen{
+		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Left: s.Left, Limited: s.Limited,
+	}
+}
+
+// wanted returns the hash of the configuration that a session would be started with, and
+// in what its own differs.
+func wanted(c *config.Config, t template.Template, in *instance.Instance) (hash string, differs []string) {
+	allowed, _ := t.Allowed(in.Managed.Overlay)
+	e := c.Effective(t, allowed)
+	if hash = e.Hash(); hash != in.Managed.Hash {
+		differs = template.Differs(in.Managed.Fields, e.Digests())
+	}
+	return hash, differs
+}
+
+// errSkipped says that a change was not made, for the session is not what it was decided
+// on; the next tick sees it as it is.
+var errSkipped = errors.New("left for the next tick")
+
+func skipped(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", errSkipped, fmt.Sprintf(format, args...))
+}
