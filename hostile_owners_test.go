@@ -35,7 +35,7 @@ func (w *world) asMe() {
 	if out, err := exec.Command("install", "-D", "-m", "755", exe, filepath.Join(bin, "gt.test")).CombinedOutput(); err != nil {
 		w.t.Fatalf("%v: %s", err, out)
 	}
-	for _, name := range []string{"gt-prime", "gt-handoff", "gt-checkpoint", "gt-keepalive", "gt-mail", "gt-seance", "gt-hooks", "gt-krc", "gt-pick", "gt-record", "gt-session", "client", "measure"} {
+	for _, name := range []string{"gt-prime", "gt-handoff", "gt-checkpoint", "gt-keepalive", "gt-mail", "gt-seance", "gt-hooks", "gt-krc", "gt-pick", "gt-reconcile", "gt-record", "gt-session", "client", "measure"} {
 		if err := os.Symlink("gt.test", filepath.Join(bin, name)); err != nil {
 			w.t.Fatal(err)
 		}

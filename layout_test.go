@@ -32,8 +32,8 @@ var groups = []string{
 	"lib/client",
 	"lib/live",
 	"lib/launch",
-	"lib/reconcile", // sessions brought to where their templates want them
 	"lib/catalog",
+	"lib/reconcile", // sessions brought to where their templates want them
 	"lib/view",
 	"lib/upgrade",
 	"lib/command",

@@ -9,9 +9,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"strings"
-
-	"github.com/BurntSushi/toml"
 
 	"gt/lib/place"
 	"gt/lib/place/town"
@@ -84,8 +81,8 @@ func (s Source) Read() (*Config, error) {
 	if c.Templates, problems = template.Parse(s.File, text); len(problems) > 0 {
 		return nil, &Broken{problems}
 	}
-	if c.Runtime, err = runtimeOf(s.File, text); err != nil {
-		return nil, err
+	if c.Runtime, problems = template.Runtime(s.File, text); len(problems) > 0 {
+		return nil, &Broken{problems}
 	}
 	for i := range c.Templates {
 		t := &c.Templates[i]
@@ -104,26 +101,6 @@ func (s Source) Read() (*Config, error) {
 		}
 	}
 	return c, nil
-}
-
-// runtimeOf returns what runs the agents: the provider of the table [session].
-func runtimeOf(file string, text []byte) (string, error) {
-	var content struct {
-		Session struct {
-			Provider string `toml:"provider"`
-		} `toml:"session"`
-	}
-	if _, err := toml.Decode(string(text), &content); err != nil {
-		return "", &Broken{[]template.Problem{{File: file, Key: "session.provider", Err: err}}}
-	}
-	switch p := content.Session.Provider; {
-	case p == "", p == "tmux":
-		return "", nil
-	case strings.HasPrefix(p, "exec:") && len(p) > len("exec:"):
-		return p, nil
-	default:
-		return "", &Broken{[]template.Problem{{File: file, Key: "session.provider", Err: fmt.Errorf("invalid value '%.80s' (try tmux or exec:PROGRAM)", p)}}}
-	}
 }
 
 // Find returns the template of that name, nil where there is none.
