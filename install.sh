@@ -302,6 +302,8 @@ uninstall() {
 	say "kept, since it is yours:"
 	say "  ${XDG_STATE_HOME:-$HOME/.local/state}/gt   sessions, notes, checkpoints and events, of all folders"
 	say "  ${XDG_CONFIG_HOME:-$HOME/.config}/gt   your settings and roles, where you made any"
+	[ ! -d "${AGENT_HOME:-$HOME/.agent}/sessions" ] ||
+		say "  ${AGENT_HOME:-$HOME/.agent}   recorded conversations"
 	say "  .events.jsonl, mail/ and .runtime/   in each town that you trusted, which is shared"
 	say "  .runtime/ and .polecat-checkpoint.json   in projects, from a version that kept its state there"
 	say "  *.gt-backup   beside the settings of agents, where gt changed them"

@@ -77,7 +77,7 @@ func (s Store) Context(c Context) (string, error) {
 	return a.Content, nil
 }
 
-// Contexts lists what is kept aside of a record, in the order of its lines. A result that
+// ContextsOf lists what is kept aside of a record, in the order of its lines. A result that
 // stands in several lines is listed once.
 func (s Store) ContextsOf(id ID) ([]Context, error) {
 	var all []Context
@@ -90,4 +90,13 @@ func (s Store) ContextsOf(id ID) ([]Context, error) {
 		return true
 	})
 	return all, err
+}
+
+// OfContext returns the record that a reference is of.
+func OfContext(ref string) (ID, error) {
+	parts := strings.SplitN(ref, "-", 4)
+	if len(parts) != 4 || ref != filepath.Base(ref) {
+		return "", fmt.Errorf("invalid reference '%.80s'", ref)
+	}
+	return ParseID(strings.Join(parts[:3], "-"))
 }

@@ -33,7 +33,7 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 		return Gone{}, atomicfile.Error("read", s.Path(id), err)
 	}
 	if end.gone != "" {
-		return Gone{}, s.removeContexts(id) // a kill may have left them
+		return Gone{}, s.removeRest(id) // a kill may have left it
 	}
 	gone := Gone{Bytes: size, Digest: digest(end.last)}
 	if _, err := s.Each(id, 0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
@@ -52,7 +52,12 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 	if err := atomicfile.Write(s.Path(id), w.buf, atomicfile.Synced); err != nil {
 		return gone, err
 	}
-	return gone, s.removeContexts(id)
+	return gone, s.removeRest(id)
+}
+
+// removeRest removes what there is of a record beside its lines.
+func (s Store) removeRest(id ID) error {
+	return errors.Join(atomicfile.Remove(s.wholePath(id)), atomicfile.Remove(s.wholePath(id)+".new"), s.removeContexts(id))
 }
 
 // removeContexts removes all that is kept aside of a record.

@@ -101,6 +101,7 @@ type Position struct {
 	Moved    string    `json:"moved,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
 	Headless bool      `json:"headless,omitempty"`
+	Ended    time.Time `json:"ended,omitzero"` // as its client told, where nothing was said since
 
 	// Hidden are calls whose results are left out, and have not come yet.
 	Hidden []string `json:"hidden,omitempty"`

@@ -204,7 +204,9 @@ func endIn(buf []byte, from int64) (e ending, ok bool) {
 		switch {
 		case isKind(line, Mark):
 			if l, err := Parse(line); err == nil && l.Mark != nil {
-				e.mark, e.after = l.Mark, from+int64(begin+len(line)+1)
+				if e.mark, e.after = l.Mark, from+int64(begin+len(line)+1); !said && e.ended.IsZero() {
+					e.ended = l.Mark.Ended
+				}
 				return e, true
 			}
 		case isKind(line, Forgotten):

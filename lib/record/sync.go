@@ -157,8 +157,10 @@ func (p *pass) open() error {
 		return p.head()
 	}
 	after := end.after
+	p.at.Ended = end.ended
 	if m := end.mark; m != nil {
 		p.at, p.from, p.hidden = *m, m.Next, m.Hidden
+		p.at.Ended = end.ended
 		same, err := unchanged(p.c.File, m)
 		if err != nil {
 			return err
@@ -346,6 +348,7 @@ func (p *pass) take(e conversation.Entry) error {
 		}
 	}
 	p.done.Lines++
+	p.at.Ended = time.Time{} // it goes on
 	p.done.Bytes += int64(len(body))
 	p.count(l)
 	return p.w.addBody(body)

@@ -38,6 +38,8 @@ type Flags struct {
 
 	// Fill and Notify are a person's settings, which no hook has the time to read either.
 	Notify string `help:"For which reasons of waiting the command of [notify] is run (permission,done,...)." placeholder:"REASONS"`
+	// So is Record.
+	Record string `help:"Whether gt-record keeps the conversation (on)." placeholder:"WORD"`
 	Fill   *int   `help:"How full its context window may be, in percent, before the agent is told (default 70; 0 never tells)." placeholder:"N"`
 }
 

@@ -22,7 +22,7 @@ func decides(name string) bool {
 	switch name {
 	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS": // of the last, see handover.args
 		return false // what the wiring itself may set, and what names no place and no program
-	case "PATH", "HOME", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "BD_ACTOR", "BEADS_DIR",
+	case "PATH", "HOME", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "AGENT_HOME", "BD_ACTOR", "BEADS_DIR",
 		"TZ", "LOCPATH", "GCONV_PATH", "GLIBC_TUNABLES", "SUDO_UID":
 		return true
 	}

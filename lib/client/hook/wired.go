@@ -8,7 +8,7 @@ import (
 
 // Wired reads the arguments with which clients call a command as their hook:
 // "command --hook [--agent NAME] [--dialect NAME] [--cap N] [--fill N]
-// [--notify REASONS]". ok is false for all
+// [--notify REASONS] [--record on]". ok is false for all
 // others, which are the grammar's to read.
 // A program that is but one command has none to name.
 func Wired(args []string, command ...string) (f Flags, ok bool) {
@@ -28,6 +28,8 @@ func Wired(args []string, command ...string) (f Flags, ok bool) {
 			f.Dialect = value
 		case "--notify":
 			f.Notify = value
+		case "--record":
+			f.Record = value
 		case "--cap", "--fill":
 			n, err := strconv.Atoi(value)
 			if err != nil {

@@ -85,7 +85,11 @@ func (w *write) Run(env *cli.Env) error {
 	if call.Idle() {
 		return nil
 	}
-	return call.End(w.save(env, call))
+	err := w.save(env, call)
+	if w.Hook && call.Input.Kind() == "Stop" {
+		call.Warn(call.KeepConversation(w.Flags, hook.TurnEnded))
+	}
+	return call.End(err)
 }
 
 func (w *write) save(env *cli.Env, call *hook.Invocation) error {

@@ -12,6 +12,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
+	"gt/lib/conversation"
 	"gt/lib/client/wiring"
 	"gt/lib/client/wirings"
 	"gt/lib/place"
@@ -29,6 +30,7 @@ type target struct {
 	cap     int    // if it is not the dialect's own
 	fill    string // how full its context may be before it is told, if it is not as usual
 	notify  string // for which reasons of waiting the person's command is run
+	record  bool   // whether gt-record keeps its conversations
 
 	folder string // the client's own folder
 	files  []file // the files that it reads hooks from, the weakest first
@@ -66,6 +68,7 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 		if len(own.Notify.Command) > 0 {
 			t.notify = own.Notify.Reasons()
 		}
+		t.record = own.Record.On && conversation.HasReader(t.name)
 		all = append(all, t)
 	}
 	return known, all, nil
@@ -208,6 +211,9 @@ func (t target) flags() []string {
 	}
 	if t.notify != "" {
 		flags = append(flags, "--notify", t.notify)
+	}
+	if t.record {
+		flags = append(flags, "--record", "on")
 	}
 	return flags
 }

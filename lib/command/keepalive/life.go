@@ -248,6 +248,9 @@ func (e *end) note(env *cli.Env, call *hook.Invocation) error {
 		}
 		return cli.Fail(cli.No, err, "gt-seance list shows the sessions")
 	}
+	if e.Hook {
+		call.Warn(call.KeepConversation(e.Flags, hook.SessionEnded))
+	}
 	return call.End(err)
 }
 

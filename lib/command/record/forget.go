@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gt/lib/catalog/scan"
@@ -62,24 +63,15 @@ func (c *prune) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	runs, errs := scan.Running(env.Getenv)
-	for _, err := range errs {
-		env.Warn("%v", err)
+	old, err := outdated(env, all, time.Duration(c.OlderThan), 0)
+	if err != nil {
+		return err
 	}
-	n, bytes := 0, int64(0)
-	for _, i := range all {
-		last := i.Ended
-		if i.Started.After(last) {
-			last = i.Started
-		}
-		_, active := runs[session.ID(i.Session)]
-		if i.Gone != "" || active || last.IsZero() || env.Now().Sub(last) <= time.Duration(c.OlderThan) {
-			continue
-		}
-		n++
+	bytes := int64(0)
+	for _, i := range old {
 		bytes += i.Size
 		if c.DryRun {
-			if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", i.ID, i.Agent, term.Day(last, env.Now()), term.Size(i.Size)); err != nil {
+			if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", i.ID, i.Agent, term.Day(lastOf(i), env.Now()), term.Size(i.Size)); err != nil {
 				return err
 			}
 			continue
@@ -88,10 +80,48 @@ func (c *prune) Run(env *cli.Env) error {
 			return err
 		}
 	}
+	n := len(old)
 	verb := "removed"
 	if c.DryRun {
 		verb = "would be removed"
 	}
 	_, err = fmt.Fprintf(env.Stdout, "%s, %s, %s\n", count(n, "record", "records"), term.Size(bytes), verb)
 	return err
+}
+
+// lastOf is when something was last said in a record's session.
+func lastOf(i kept.Info) time.Time {
+	if i.Started.After(i.Ended) {
+		return i.Started
+	}
+	return i.Ended
+}
+
+// outdated returns the records of sessions in which nothing was said for so long, 0 for
+// any time, and the oldest of the others while all that stay are larger than most, 0 for
+// no limit. Those of sessions that run stay.
+func outdated(env *cli.Env, all []kept.Info, keep time.Duration, most int64) (old []kept.Info, err error) {
+	runs, errs := scan.Running(env.Getenv)
+	for _, err := range errs {
+		env.Warn("%v", err)
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b kept.Info) int { return lastOf(a).Compare(lastOf(b)) })
+	size := int64(0)
+	for _, i := range all {
+		size += i.Size
+	}
+	for _, i := range all {
+		last := lastOf(i)
+		_, active := runs[session.ID(i.Session)]
+		age := env.Now().Sub(last)
+		if i.Gone != "" || active || last.IsZero() || age < 24*time.Hour {
+			continue
+		}
+		if keep > 0 && age > keep || most > 0 && size > most {
+			old = append(old, i)
+			size -= i.Size
+		}
+	}
+	return old, nil
 }

@@ -41,13 +41,17 @@ func Main(env *cli.Env) int {
 
 type grammar struct {
 	cli.Flags
-	Sync   syncing   `cmd:"" help:"Bring records up to date from what clients keep."`
-	List   list      `cmd:"" help:"List the records, the newest first."`
-	Show   show      `cmd:"" help:"Print the conversation in a record."`
-	Tail   tail      `cmd:"" help:"Print the end of a record."`
-	Verify verify    `cmd:"" help:"Check that every line is what was written."`
-	Forget forgetful `cmd:"" help:"Remove a record, and take no other of that session."`
-	Prune  prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
+	Sync     syncing   `cmd:"" help:"Bring records up to date from what clients keep."`
+	List     list      `cmd:"" help:"List the records, the newest first."`
+	Show     show      `cmd:"" help:"Print the conversation in a record."`
+	Tail     tail      `cmd:"" help:"Print the end of a record."`
+	Continue goOn      `cmd:"" help:"Print what a session knew, messages and events, for one that goes on from there."`
+	Context  contexts  `cmd:"" help:"List, print or clear the large results that were kept aside."`
+	Step     step      `cmd:"" help:"Note in this session's record that a step begins or is done."`
+	Export   export    `cmd:"" help:"Print a record in another form."`
+	Verify   verify    `cmd:"" help:"Check that every line is what was written."`
+	Forget   forgetful `cmd:"" help:"Remove a record, and take no other of that session."`
+	Prune    prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
 }
 
 // store is where the records of this user lie.

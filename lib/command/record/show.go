@@ -20,6 +20,7 @@ import (
 type show struct {
 	ID    string `arg:"" help:"The record, by its id, its client's id of the session, or the beginning of one."`
 	Tools bool   `help:"Tool calls and their results in full."`
+	Steps bool   `help:"Only the steps that were noted, and how long each took."`
 	JSON  bool   `name:"json" help:"The lines of the record, as they are."`
 }
 
@@ -28,6 +29,9 @@ func (c *show) Run(env *cli.Env) error {
 	s, id, err := one(env, c.ID)
 	if err != nil {
 		return err
+	}
+	if c.Steps {
+		return showSteps(env, s, id)
 	}
 	out := bufio.NewWriter(env.Stdout)
 	if c.JSON {
@@ -206,6 +210,12 @@ func (p *page) line(l *kept.Line) {
 		}
 	case kept.Rewritten:
 		p.note("the client has changed what stands above; what follows is what is new in it")
+	case kept.StepBegun:
+		p.note("step " + term.Clean(p.env.Redact(l.Name)) + " begins")
+	case kept.StepDone:
+		p.note("step " + term.Clean(p.env.Redact(l.Name)) + " is done")
+	case kept.End:
+		p.note(strings.TrimSpace("the session ended " + term.Clean(p.env.Redact(l.Cause))))
 	case kept.Cleared:
 		p.note(count(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
 	case kept.Forgotten, kept.Pruned:

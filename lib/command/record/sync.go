@@ -25,6 +25,11 @@ import (
 type syncing struct {
 	ID  []string `arg:"" optional:"" name:"id" help:"The sessions, by their client's ids or the beginnings of them, or by the records'."`
 	All bool     `help:"All conversations that clients keep on this machine."`
+
+	Hook   bool   `help:"For an agent's hook: only where [record] in config.toml has on = true; exit 0 whatever happens."`
+	Agent  string `placeholder:"NAME" help:"With --hook: the session's client (claude, codex, ...)."`
+	Why    string `placeholder:"WORD" enum:",turn,end" default:"" help:"With --hook: what is over: a turn, or the session (end)."`
+	Reason string `placeholder:"TEXT" help:"With --hook: why the session ended."`
 }
 
 // Validate refuses what names no session.
@@ -37,6 +42,9 @@ func (c *syncing) Validate() error {
 
 // Run brings records up to date.
 func (c *syncing) Run(env *cli.Env) error {
+	if c.Hook {
+		return c.hooked(env)
+	}
 	s, err := store(env)
 	if err != nil {
 		return err
@@ -47,7 +55,12 @@ func (c *syncing) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	return syncAll(env, s, all)
+	sum, err := syncAll(env, s, all)
+	if _, werr := fmt.Fprintf(env.Stdout, "%s read, %s added, %s\n", count(sum.read, "conversation", "conversations"),
+		count(sum.lines, "line", "lines"), count(sum.new, "new record", "new records")); err == nil {
+		err = werr
+	}
+	return err
 }
 
 // conversations are all that clients keep here, each once.
@@ -129,10 +142,10 @@ func idOf(c conversation.Conversation) string {
 }
 
 // syncAll brings the records of conversations up to date, on every processor.
-func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) error {
+func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) (sum synced, err error) {
 	x, err := s.Index()
 	if err != nil {
-		return err
+		return sum, err
 	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -154,7 +167,6 @@ func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) error 
 	// The largest first, so that no processor is left with one at the end.
 	slices.SortStableFunc(all, func(a, b conversation.Conversation) int { return cmp.Compare(b.File.Size, a.File.Size) })
 	var mu sync.Mutex
-	var sum struct{ read, lines, new, failed, gone int }
 	cli.Parallel(all, func(c conversation.Conversation) {
 		if stopped.Load() {
 			return
@@ -167,7 +179,6 @@ func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) error 
 			env.Warn("%s's session %s: %v", c.File.Client, idOf(c), err)
 		}
 		if got.Gone != "" {
-			sum.gone++
 			if len(all) == 1 {
 				env.Hint("the record '%s' was %s, and is not made again", got.ID, got.Gone)
 			}
@@ -180,15 +191,14 @@ func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) error 
 		bar.Show(done, size)
 	})
 	bar.Done()
-	if _, err := fmt.Fprintf(env.Stdout, "%s read, %s added, %s\n", count(sum.read, "conversation", "conversations"),
-		count(sum.lines, "line", "lines"), count(sum.new, "new record", "new records")); err != nil {
-		return err
-	}
 	switch {
 	case stopped.Load():
-		return cli.WithHint(errors.New("interrupted"), "the next sync goes on from here")
+		return sum, cli.WithHint(errors.New("interrupted"), "the next sync goes on from here")
 	case sum.failed > 0:
-		return cli.Failf(cli.IO, "%s could not be recorded", count(sum.failed, "conversation", "conversations"))
+		return sum, cli.Failf(cli.IO, "%s could not be recorded", count(sum.failed, "conversation", "conversations"))
 	}
-	return nil
+	return sum, nil
 }
+
+// synced is what a sync did to all records.
+type synced struct{ read, lines, new, failed int }

@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is recorded is what the person's own config.toml says; nothing by default, and
+// nothing by a file that cannot be used.
+func TestRecordPreferences(t *testing.T) {
+	load := func(text string) (Record, string) {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, "gt"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "config.toml"), filepath.Join(dir, "gt", "config.toml")); err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		p := LoadPreferences(func(key string) string {
+			if key == "XDG_CONFIG_HOME" {
+				return dir
+			}
+			return ""
+		}, func(err error) { said += err.Error() })
+		return p.Record, said
+	}
+	if r, said := load(""); r.On || said != "" {
+		t.Errorf("%+v, %s", r, said)
+	}
+	r, said := load("[record]\non = true\nexclude = ['/private', '~/secret-*', '/a/*/b']\nkeep = '90d'\nmax_size = '2GiB'\n")
+	if !r.On || said != "" || r.Keep != RecordTime(90*24*time.Hour) || r.MaxSize != 2<<30 {
+		t.Errorf("%+v, %s", r, said)
+	}
+	for dir, want := range map[string]bool{
+		"/private": true, "/private/deep/down": true, "/privately": false, "/home/max/secret-x": true, "/home/max/secret-x/y": true,
+		"/home/max": false, "/a/x/b": true, "/a/x/b/c": true, "/a/b": false, "": false, "/": false,
+	} {
+		if got := r.Excludes("/home/max", dir); got != want {
+			t.Errorf("%s: %v", dir, got)
+		}
+	}
+	for _, bad := range []string{"keep = '1h'", "keep = 'soon'", "max_size = 'big'", "max_size = '-1G'", "exclude = ['[']", "exclude = ['']", "on = 'yes'"} {
+		if r, said := load("[record]\non = true\n" + bad + "\n"); bad[:2] != "on" && (r.On || said == "") || said == "" {
+			t.Errorf("%s: %+v, %s", bad, r, said)
+		}
+	}
+	for text, want := range map[string]RecordSize{"500": 500, "500M": 500 << 20, "1 G": 0, "3kb": 3 << 10, "1TiB": 1 << 40} {
+		var s RecordSize
+		if err := s.UnmarshalText([]byte(text)); (err != nil) != (want == 0 && !strings.Contains(text, " ")) && want != 0 || want != 0 && s != want {
+			t.Errorf("%s: %d, %v", text, s, err)
+		}
+	}
+}

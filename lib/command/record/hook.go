@@ -1,0 +1,127 @@
+package record
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/hook"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+	kept "gt/lib/record"
+	"gt/lib/state/session"
+)
+
+// hooked brings the record of one session up to date, for a hook that does not wait for
+// it, by the person's settings.
+func (c *syncing) hooked(env *cli.Env) error {
+	own := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) })
+	r := readers.Of(c.Agent)
+	if !own.Record.On || r == nil || len(c.ID) != 1 {
+		return nil
+	}
+	id, err := session.ParseID(c.ID[0])
+	if err != nil {
+		return err
+	}
+	s, err := kept.StoreOf(env.Getenv)
+	if err != nil {
+		return err
+	}
+	why := kept.Event{Session: id, Agent: c.Agent}
+	before := ""
+	for quiet := 0; ; {
+		all, err := sessionFiles(env, r, id)
+		if err != nil {
+			env.Warn("%v", err)
+		}
+		now := ""
+		for _, f := range all {
+			m, err := r.Metadata(f)
+			if err != nil {
+				return err
+			}
+			if own.Record.Excludes(env.Getenv("HOME"), m.CWD) {
+				return nil
+			}
+			x, err := s.Index()
+			if err != nil {
+				return err
+			}
+			y := &kept.Syncer{Store: s, Index: x, Redact: env.Redact, Now: env.Now}
+			if _, err := y.Sync(r, conversation.Conversation{File: f, Metadata: m}); err != nil {
+				return err
+			}
+			now += f.Path + time.Unix(0, f.Changed).String()
+		}
+		if c.Why != hook.SessionEnded {
+			return nil
+		}
+		// A client goes on writing after its last hook.
+		if quiet++; now == before && quiet > 1 || quiet == settled {
+			break
+		}
+		before = now
+		time.Sleep(settling)
+	}
+	why.Reason = c.Reason
+	if err := s.End(why, env.Redact, env.Now()); err != nil {
+		return err
+	}
+	return housekeeping(env, s, own.Record)
+}
+
+// A client's file is looked at again after its last hook, until it has not changed for
+// that long.
+const (
+	settling = time.Second
+	settled  = 10
+)
+
+// sessionFiles finds the conversation of a session, and those of its subagents.
+func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []conversation.File, err error) {
+	var own []conversation.File
+	for _, store := range r.Stores(env.Getenv) {
+		err = errors.Join(err, r.Find(store, func(f conversation.File) {
+			if f.ID == "" {
+				if m, err := r.Metadata(f); err == nil {
+					f.ID = m.ID
+				}
+			}
+			switch id {
+			case f.ID:
+				own = append(own, f)
+			case f.Parent:
+				found = append(found, f)
+			}
+		}))
+	}
+	if len(own) > 0 { // of several, as after a store was copied, the one that was changed last
+		found = append(found, slices.MaxFunc(own, func(a, b conversation.File) int { return cmp.Compare(a.Changed, b.Changed) }))
+	}
+	return found, err
+}
+
+// housekeeping prunes what the person's settings do not keep.
+func housekeeping(env *cli.Env, s kept.Store, own agent.Record) error {
+	if own.Keep == 0 && own.MaxSize == 0 {
+		return nil
+	}
+	all, err := infos(env, s)
+	if err != nil {
+		return err
+	}
+	old, err := outdated(env, all, time.Duration(own.Keep), int64(own.MaxSize))
+	if err != nil {
+		return err
+	}
+	for _, i := range old {
+		if _, err := s.Remove(i.ID, kept.Pruned, env.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gt/lib/state/session"
+)
+
+// Event is what became of a session.
+type Event struct {
+	Agent   string
+	Session session.ID
+	Reason  string
+}
+
+// End notes that a session has ended, makes S3's file of its record and clears what was kept
+// aside of it, in this order: the lines keep both ends of each result, and say what went. It
+// does nothing for a session without a record, or that was removed.
+func (s Store) End(e Event, redact func(string) string, now time.Time) error {
+	x, err := s.Index()
+	if err != nil {
+		return err
+	}
+	id, _, err := s.Find(x, Key{Agent: e.Agent, Session: e.Session})
+	if errors.Is(err, ErrNone) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	gone := false
+	if err := s.append(id, func(w *writer, end ending) error {
+		if gone = end.gone != "" || end.size == 0; gone || !end.ended.IsZero() {
+			return nil
+		}
+		return w.add(&Line{Kind: End, Time: now.UTC(), Cause: redact(valid(e.Reason))})
+	}); err != nil || gone {
+		return err
+	}
+	if err := s.WriteWhole(id); err != nil {
+		return err
+	}
+	_, err = s.Clear(id, now)
+	return err
+}
+
+// append appends lines to a record, under its lock.
+func (s Store) append(id ID, lines func(w *writer, end ending) error) (err error) {
+	lock, err := s.Lock(id)
+	if err != nil {
+		return err
+	}
+	defer lock.Remove()
+	w, end, err := s.openWriter(id)
+	if err != nil {
+		return err
+	}
+	err = lines(w, end)
+	if cerr := w.close(err == nil); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// Clear removes what is kept aside of a record, and says in it what went.
+func (s Store) Clear(id ID, now time.Time) (gone []Context, err error) {
+	all, err := s.ContextsOf(id)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		if _, err := s.Context(c); !errors.Is(err, ErrCleared) {
+			gone = append(gone, c)
+		}
+	}
+	if len(gone) == 0 {
+		return nil, s.removeContexts(id)
+	}
+	// It is said first: what is said and still there is cleared by the next.
+	if err := s.append(id, func(w *writer, end ending) error {
+		return w.add(&Line{Kind: Cleared, Time: now.UTC(), Clear: gone})
+	}); err != nil {
+		return nil, err
+	}
+	return gone, s.removeContexts(id)
+}
+
+// Note writes a line about a step of a session.
+func (s Store) Note(id ID, kind Kind, name string, now time.Time) error {
+	return s.append(id, func(w *writer, end ending) error {
+		if end.gone != "" {
+			return fmt.Errorf("the record was %s", end.gone)
+		}
+		return w.add(&Line{Kind: kind, Time: now.UTC(), Name: valid(name)})
+	})
+}
+
+// Step is a step of a session's work.
+type Step struct {
+	Name        string
+	Begun, Done time.Time
+}
+
+// Steps returns the steps of a record, in the order in which they began.
+func (s Store) Steps(id ID) ([]Step, error) {
+	var all []Step
+	err := s.Lines(id, func(l Line) bool {
+		switch l.Kind {
+		case StepBegun:
+			all = append(all, Step{Name: l.Name, Begun: l.Time})
+		case StepDone:
+			for i := len(all) - 1; i >= 0; i-- {
+				if all[i].Name == l.Name && all[i].Done.IsZero() {
+					all[i].Done = l.Time
+					return true
+				}
+			}
+			all = append(all, Step{Name: l.Name, Done: l.Time})
+		}
+		return true
+	})
+	return all, err
+}

@@ -1,0 +1,311 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+	"unicode/utf8"
+
+	"gt/lib/conversation"
+	"gt/lib/sys/atomicfile"
+)
+
+// Whole is a record as one file, in S3's form.
+type Whole struct {
+	ID      ID        `json:"id"`
+	Start   time.Time `json:"startTime,omitzero"`
+	End     time.Time `json:"endTime,omitzero"`
+	Agent   string    `json:"agent"`
+	Session string    `json:"sessionId"`
+	CWD     string    `json:"cwd,omitempty"`
+}
+
+// Message is a message of a Whole.
+type Message struct {
+	Role    string    `json:"role"` // user, assistant; system for the client's summary
+	Content string    `json:"content"`
+	Time    time.Time `json:"timestamp,omitzero"`
+}
+
+// What the events of a Whole are.
+const (
+	SessionStart = "session_start"
+	SessionEnd   = "session_end"
+	LLMCall      = "llm_call"
+	ToolCall     = "tool_call"
+	Error        = "error"
+)
+
+// Happened is an event of a Whole.
+type Happened struct {
+	Type string    `json:"type"`
+	Time time.Time `json:"timestamp,omitzero"`
+
+	Model     string  `json:"model,omitempty"` // of an llm_call
+	Usage     *Tokens `json:"usage,omitempty"`
+	LatencyMs *int64  `json:"latencyMs,omitempty"`
+
+	Name       string   `json:"name,omitempty"` // of a tool_call or a step; of an error, what kind it is
+	Args       string   `json:"args,omitempty"`
+	CallID     string   `json:"callId,omitempty"`
+	Success    *bool    `json:"success,omitempty"` // absent where no result came
+	DurationMs *int64   `json:"durationMs,omitempty"`
+	Result     *Context `json:"result,omitempty"` // where it is kept aside
+
+	Message string            `json:"message,omitempty"` // of an error
+	Context map[string]string `json:"context,omitempty"`
+	Reason  string            `json:"reason,omitempty"` // of an end
+}
+
+// Tokens are what an llm_call spent.
+type Tokens struct {
+	Prompt     int64 `json:"promptTokens"` // with what came from the cache, and was put there
+	Completion int64 `json:"completionTokens"`
+	CacheRead  int64 `json:"cacheReadTokens,omitempty"`
+	CacheWrite int64 `json:"cacheWriteTokens,omitempty"`
+}
+
+// Messages calls each for the messages of a record, in order.
+func (s Store) Messages(id ID, each func(Message) error) (err error) {
+	roles := map[conversation.Kind]string{
+		conversation.Prompt: "user", conversation.Reply: "user", conversation.Answer: "assistant", conversation.Summary: "system",
+	}
+	lerr := s.Lines(id, func(l Line) bool {
+		if role := roles[conversation.Kind(l.Kind)]; role != "" {
+			err = each(Message{role, l.Text, l.Time})
+		}
+		return err == nil
+	})
+	if err == nil {
+		err = lerr
+	}
+	return err
+}
+
+// Events calls each for the events of a record. A tool_call stands where its result came.
+func (s Store) Events(id ID, each func(Happened) error) (err error) {
+	h := happening{each: each}
+	lerr := s.Lines(id, func(l Line) bool {
+		err = h.line(&l)
+		return err == nil
+	})
+	if err == nil {
+		err = lerr
+	}
+	if err == nil {
+		err = h.end()
+	}
+	return err
+}
+
+// happening makes events of lines.
+type happening struct {
+	each  func(Happened) error
+	begun time.Time
+	asked time.Time  // when the model was last told something
+	llm   *Happened  // the last request: a client may tell again what it spent
+	llmID string     // its message
+	calls []Happened // that wait for their results
+}
+
+func (h *happening) line(l *Line) error {
+	switch l.Kind {
+	case Head:
+		if l.Head != nil {
+			h.begun = l.Head.Started
+		}
+		return h.each(Happened{Type: SessionStart, Time: h.begun})
+	case End:
+		e := Happened{Type: SessionEnd, Time: l.Time, Reason: l.Cause}
+		if !h.begun.IsZero() {
+			e.DurationMs = between(h.begun, l.Time)
+		}
+		return h.first(e)
+	case StepBegun, StepDone:
+		return h.first(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
+	case Failure:
+		return h.first(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
+	}
+	switch conversation.Kind(l.Kind) {
+	case conversation.Prompt, conversation.Reply, conversation.Summary:
+		h.asked = l.Time
+	case conversation.Answer:
+		if l.Failed { // the client's own words about an error
+			return h.first(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: brief(l.Text)})
+		}
+	case conversation.TokenUsage:
+		return h.spent(l)
+	case conversation.Call:
+		h.calls = append(h.calls, Happened{Type: ToolCall, Time: l.Time, Name: l.Tool, Args: l.Text, CallID: l.CallID})
+		if l.Text == "" {
+			h.calls[len(h.calls)-1].Args = l.Target
+		}
+	case conversation.Result:
+		h.asked = l.Time
+		return h.result(l)
+	}
+	return nil
+}
+
+// first gives a request that waits, and then e.
+func (h *happening) first(e Happened) error {
+	if err := h.release(); err != nil {
+		return err
+	}
+	return h.each(e)
+}
+
+// release gives the request that waits for its last word.
+func (h *happening) release() error {
+	if h.llm == nil {
+		return nil
+	}
+	e := *h.llm
+	h.llm = nil
+	return h.each(e)
+}
+
+func (h *happening) spent(l *Line) error {
+	u := conversation.Usage{}
+	if l.Usage != nil {
+		u = *l.Usage
+	}
+	tokens := &Tokens{u.Input + u.CacheRead + u.CacheWrite, u.Output, u.CacheRead, u.CacheWrite}
+	if h.llm != nil && l.Message != "" && l.Message == h.llmID {
+		h.llm.Usage = tokens // the last word counts
+		return nil
+	}
+	if err := h.release(); err != nil {
+		return err
+	}
+	h.llm, h.llmID = &Happened{Type: LLMCall, Time: l.Time, Model: l.Model, Usage: tokens}, l.Message
+	if !h.asked.IsZero() && !l.Aside {
+		h.llm.LatencyMs = between(h.asked, l.Time)
+	}
+	return nil
+}
+
+// result gives the call that a result belongs to: by its id, or the oldest that waits.
+func (h *happening) result(l *Line) error {
+	at := -1
+	for i, c := range h.calls {
+		if c.CallID == l.CallID {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		return nil // its call is not in the record
+	}
+	e := h.calls[at]
+	h.calls = append(h.calls[:at], h.calls[at+1:]...)
+	success := !l.Failed && !l.Rejected
+	e.Success, e.Result = &success, l.Context
+	if !e.Time.IsZero() && !l.Time.IsZero() {
+		e.DurationMs = between(e.Time, l.Time)
+	}
+	if err := h.first(e); err != nil || success {
+		return err
+	}
+	name := "tool_error"
+	if l.Rejected {
+		name = "tool_rejected"
+	}
+	return h.each(Happened{Type: Error, Time: l.Time, Name: name, Message: brief(l.Text), Context: map[string]string{"tool": e.Name, "callId": e.CallID}})
+}
+
+// end gives what still waits.
+func (h *happening) end() error {
+	for _, c := range h.calls {
+		if err := h.first(c); err != nil {
+			return err
+		}
+	}
+	return h.release()
+}
+
+func between(from, to time.Time) *int64 {
+	ms := max(to.Sub(from).Milliseconds(), 0)
+	return &ms
+}
+
+// brief is the beginning of an error's text.
+func brief(s string) string {
+	const most = 1000
+	if len(s) <= most {
+		return s
+	}
+	s = s[:most]
+	for len(s) > 0 && !utf8.ValidString(s[len(s)-min(len(s), utf8.UTFMax):]) {
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}
+
+// Whole writes a record in S3's form. It holds no more of it than a line.
+func (s Store) Whole(id ID, to io.Writer) error {
+	i, err := s.Info(id)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(to)
+	head, err := json.Marshal(Whole{id, i.Started, i.Ended, i.Agent, i.Session, i.CWD})
+	if err != nil {
+		return err
+	}
+	w.Write(head[:len(head)-1])
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	n := 0
+	item := func(v any) error {
+		if n++; n > 1 {
+			w.WriteByte(',')
+		}
+		return enc.Encode(v)
+	}
+	w.WriteString(",\n\"messages\":[\n")
+	if err := s.Messages(id, func(m Message) error { return item(m) }); err != nil {
+		return err
+	}
+	n = 0
+	w.WriteString("],\n\"events\":[\n")
+	if err := s.Events(id, func(h Happened) error { return item(h) }); err != nil {
+		return err
+	}
+	w.WriteString("]}\n")
+	return w.Flush()
+}
+
+// wholePath is S3's one file of a record.
+func (s Store) wholePath(id ID) string { return filepath.Join(s.Sessions, string(id)+".json") }
+
+// WriteWhole makes the record's one file in S3's form. The lines stay what counts.
+func (s Store) WriteWhole(id ID) error {
+	lock, err := s.Lock(id)
+	if err != nil {
+		return err
+	}
+	defer lock.Remove()
+	aside := s.wholePath(id) + ".new"
+	if err := atomicfile.Remove(aside); err != nil { // a kill's leaving
+		return err
+	}
+	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return atomicfile.Error("create", aside, err)
+	}
+	if err = s.Whole(id, f); err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		atomicfile.Remove(aside)
+		return atomicfile.Error("write", aside, err)
+	}
+	return atomicfile.Rename(aside, s.wholePath(id), atomicfile.Synced)
+}
