@@ -69,6 +69,9 @@ func (a Agent) Observe(now time.Time) status.Observation {
 		o.Status = status.Running
 	case agent.Waiting:
 		o.Status = status.Waiting
+		if q, asks := a.Client.Question(a.Screen); asks && a.Client.Accepts(q) > 0 {
+			o.Reason = status.Permission // to work in the folder, or as its flags say
+		}
 	}
 	return o
 }

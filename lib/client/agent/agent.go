@@ -4,6 +4,8 @@
 package agent
 
 import (
+	"cmp"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,6 +83,10 @@ type Client struct {
 	// them; 0 means any number.
 	PasteSize int `toml:"paste_size"`
 
+	// AcceptDialogs are the options of what it asks at its start with which a person
+	// accepts that it works in the folder, and with the permissions of its flags.
+	AcceptDialogs Patterns `toml:"accept_dialogs"`
+
 	// Flags are the flags of the agent, nil where they are not known, and then
 	// the next run gets none of them.
 	Flags *Flags `toml:"flags"`
@@ -121,6 +127,45 @@ type Hooks struct {
 	// where no such run is known.
 	ProveFlags Argv     `toml:"prove_flags"`
 	ProveEnv   []string `toml:"prove_env"`
+}
+
+// UserFile returns the file of the person's hooks; dir is what a relative path in a
+// variable is relative to.
+func (h Hooks) UserFile(getenv func(string) string, dir string) (string, error) {
+	path, err := Expand(getenv, dir, h.User)
+	if err != nil || filepath.IsAbs(path) {
+		return path, err
+	}
+	own, err := Expand(getenv, dir, cmp.Or(h.Home, "~"))
+	return filepath.Join(own, path), err
+}
+
+// ErrNoHome says that a path begins with ~ and that HOME is not set.
+var ErrNoHome = errors.New("cannot find the user's settings: HOME is not set")
+
+// Expand expands ~ and ${NAME:-default} at the beginning of a path of the table, as a
+// shell does. A relative path in a variable is relative to dir.
+func Expand(getenv func(string) string, dir, path string) (string, error) {
+	if rest, ok := strings.CutPrefix(path, "${"); ok {
+		name, rest, _ := strings.Cut(rest, "}")
+		name, otherwise, _ := strings.Cut(name, ":-")
+		value := getenv(name)
+		if value == "" {
+			return Expand(getenv, dir, otherwise+rest)
+		}
+		if !filepath.IsAbs(value) {
+			value = filepath.Join(dir, value)
+		}
+		return value + rest, nil
+	}
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return "", ErrNoHome
+		}
+		return filepath.Clean(home + rest), nil
+	}
+	return path, nil
 }
 
 // Next says how the next run of a client begins. With none of the fields set

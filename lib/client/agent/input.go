@@ -35,6 +35,12 @@ func (c Client) Input(styled string) (shown Input, below string) {
 // KnowsInput reports whether it is known how the agent's empty input box looks.
 func (c Client) KnowsInput() bool { return len(c.EmptyInput) > 0 }
 
+// Plain is the text of a screen that was captured with its styles.
+func Plain(styled string) string {
+	all, _ := unstyled(styled)
+	return all
+}
+
 // unstyled returns the text of a screen without the sequences that set its styles, all of
 // it, and without what is faint or reversed.
 func unstyled(styled string) (all, plain string) {

@@ -61,3 +61,14 @@ func option(line string) (n int, o Option, ok bool) {
 	o.Text = strings.TrimSpace(text)
 	return n, o, true
 }
+
+// Accepts returns the number of the option that accepts a dialog of the client's start, 0
+// where the question is another one.
+func (c Client) Accepts(q Question) int {
+	for i, o := range q.Options {
+		if c.AcceptDialogs.whole(o.Text) {
+			return i + 1
+		}
+	}
+	return 0
+}

@@ -99,3 +99,14 @@ func (p Patterns) last(screen string) int {
 	}
 	return at
 }
+
+// whole reports whether one of the patterns is all of a text.
+func (p Patterns) whole(text string) bool {
+	for _, pattern := range p {
+		re, _ := expression(pattern)
+		if re != nil && re.FindString(text) == text || re == nil && strings.EqualFold(pattern, text) {
+			return true
+		}
+	}
+	return false
+}

@@ -126,29 +126,10 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	return t, nil
 }
 
-// expand expands ~ and ${NAME:-default} at the beginning of a path in the table, as a
-// shell does. A relative path in a variable is relative to the working directory.
+// expand expands the beginning of a path in the table.
 func expand(env *cli.Env, path string) (string, error) {
-	if rest, ok := strings.CutPrefix(path, "${"); ok {
-		name, rest, _ := strings.Cut(rest, "}")
-		name, otherwise, _ := strings.Cut(name, ":-")
-		value := env.Getenv(name)
-		if value == "" {
-			return expand(env, otherwise+rest)
-		}
-		if !filepath.IsAbs(value) {
-			value = filepath.Join(env.Dir, value)
-		}
-		return value + rest, nil
-	}
-	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
-		home := env.Getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return "", cli.Failf(cli.IO, "cannot find the user's settings: HOME is not set")
-		}
-		return filepath.Clean(home + rest), nil
-	}
-	return path, nil
+	path, err := agent.Expand(env.Getenv, env.Dir, path)
+	return path, cli.Fail(cli.IO, err)
 }
 
 // file returns the agent's file for a scope.

@@ -41,7 +41,7 @@ func (c *fork) Run(env *cli.Env) error {
 	}
 	in := &instance.Instance{
 		Name: cmp.Or(c.Name, instance.Variant(parent.Name, "-fork")), Title: env.Line(c.Title, 200), Path: parent.Path, Group: parent.Group,
-		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account,
+		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account, Theme: parent.Theme, Remain: parent.Remain, Respawn: parent.Respawn,
 		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.Around())), ForkOf: of,
 	}
 	if err := instance.CheckName(in.Name); err != nil {
@@ -53,6 +53,9 @@ func (c *fork) Run(env *cli.Env) error {
 				return cli.Fail(cli.Usage, err)
 			}
 		}
+	}
+	if c.Explain {
+		return c.explain(env, store, known, in)
 	}
 	err = store.Create(in, env.Now())
 	for n := 2; c.Name == "" && errors.Is(err, instance.ErrTaken); n++ {

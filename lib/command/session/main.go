@@ -47,7 +47,7 @@ const exitCodes = `
 // Main runs gt-session and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
-	env.Args = behindDashes(env.Args)
+	env.Args = behindDashes(behindCommand(env.Args))
 	return cli.Run(env, cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started, Complete: completers()})
 }
 
@@ -63,6 +63,26 @@ func behindDashes(args []string) []string {
 		all = append(all, "--arg="+arg)
 	}
 	return all
+}
+
+// behindCommand puts a profile that is named before the command behind its arguments,
+// where every command takes it.
+func behindCommand(args []string) []string {
+	n := 1
+	switch {
+	case len(args) == 0:
+		return args
+	case (args[0] == "-p" || args[0] == "--profile") && len(args) > 1:
+		n = 2
+	case !strings.HasPrefix(args[0], "-p") && !strings.HasPrefix(args[0], "--profile="):
+		return args
+	}
+	named, rest := args[:n], args[n:]
+	end := slices.Index(rest, "--")
+	if end < 0 {
+		end = len(rest)
+	}
+	return slices.Concat(rest[:end], named, rest[end:])
 }
 
 // started reads the call with which a pane begins.
@@ -101,6 +121,7 @@ type grammar struct {
 	Move    move     `cmd:"" help:"Put an agent into a group."`
 	Rm      rm       `cmd:"" help:"Remove the place of an agent that is stopped."`
 	Group   groupOf  `cmd:"" help:"List, make, rename or remove groups."`
+	Revive  revive   `cmd:"" hidden:"" help:"Start an agent that crashed."`
 	Export  export   `cmd:"" help:"Print the agents as JSON, for another machine or for agent-deck."`
 	Import  imports  `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`
 }

@@ -14,7 +14,6 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	launch "gt/lib/launch/start"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -38,6 +37,9 @@ type newOne struct {
 	Parent   string `placeholder:"NAME" help:"The agent that it belongs to."`
 	Account  string `placeholder:"DIR" help:"The agent's own folder, of another account."`
 	Resume   string `placeholder:"ID" help:"The conversation that it goes on with."`
+	Theme    string `placeholder:"STYLE" help:"The style of its tmux status line, such as fg=black,bg=cyan."`
+	Remain   bool   `help:"Keep its pane when the agent ends."`
+	Respawn  bool   `help:"Start it again when it crashes."`
 	Worktree string `placeholder:"BRANCH" help:"Give it a git worktree of its own, beside the repository, with this branch; made where it is missing."`
 	begin
 }
@@ -46,6 +48,8 @@ type newOne struct {
 type begin struct {
 	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first."`
 	Start   bool     `default:"true" negatable:"" help:"Start it (on by default)."`
+	Trust   bool     `help:"Accept what its client asks at the start about trust and permissions."`
+	Explain bool     `help:"Print the steps of the start, what each would do and what it found; make nothing."`
 	JSON    bool     `name:"json" help:"Print it as JSON."`
 	Arg     []string `hidden:"" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
 }
@@ -95,6 +99,10 @@ func (c *newOne) Run(env *cli.Env) error {
 			return cli.Fail(cli.Usage, err)
 		}
 	}
+	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, c.Respawn
+	if err := tmux.CheckStyle(c.Theme); err != nil {
+		return cli.Fail(cli.Usage, fmt.Errorf("--theme: %w", err))
+	}
 	if c.Account != "" {
 		if in.Account, err = folder(env, c.Account); err != nil {
 			return err
@@ -123,6 +131,9 @@ func (c *newOne) Run(env *cli.Env) error {
 			return err
 		}
 		in.SessionID, in.SessionAt = id, env.Now().UTC()
+	}
+	if c.Explain {
+		return c.explain(env, store, known, in)
 	}
 	if err := store.Create(in, env.Now()); err != nil {
 		return unfinished(store, in, told(in.Name, err))
@@ -154,7 +165,7 @@ func (c *newOne) makeWorktree(env *cli.Env, store instance.Store, in *instance.I
 		return told(in.Name, err)
 	}
 	defer held.Release()
-	if err := ensure(env, held); err != nil {
+	if err := ensure(env, held.Instance, func() error { return held.Put(env.Now()) }); err != nil {
 		if _, there := os.Lstat(in.Worktree.Path); there == nil {
 			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
 		}
@@ -166,17 +177,35 @@ func (c *newOne) makeWorktree(env *cli.Env, store instance.Store, in *instance.I
 	return nil
 }
 
+// explain prints how an instance that is not made yet would be started.
+func (b begin) explain(env *cli.Env, store instance.Store, known *agent.Table, in *instance.Instance) error {
+	all, err := store.All()
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.Name == in.Name {
+			return told(in.Name, fmt.Errorf("%w: %s", instance.ErrTaken, in.Name))
+		}
+	}
+	in.ID = instance.ID(session.NewID())
+	return runner{env: env, store: store, table: known, prompt: b.Message, trust: b.Trust}.explain(in)
+}
+
 // run starts the agent of an instance that was just made, where that is wanted.
 func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) error {
 	in, err := store.Get(id)
 	if err != nil {
 		return err
 	}
+	waits := ""
 	if b.Start {
-		r := runner{env: env, store: store, table: known, prompt: b.Message}
-		if err := r.start(in.ID, false); err != nil {
+		r := runner{env: env, store: store, table: known, prompt: b.Message, trust: b.Trust}
+		began, err := r.start(in.ID, false)
+		if err != nil {
 			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
 		}
+		waits = began.waits()
 		if in, err = store.Get(id); err != nil {
 			return err
 		}
@@ -188,7 +217,7 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 		_, err = fmt.Fprintf(env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.Place(in.Path), in.Name)
+	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, env.Place(in.Path), in.Name, waits)
 	return err
 }
 
@@ -198,141 +227,65 @@ type runner struct {
 	store  instance.Store
 	table  *agent.Table
 	prompt string
+	trust  bool // its client's dialogs at the start are accepted
+
+	revives bool // an agent that crashed, in its pane
+}
+
+// waits says that a client asks something at its start.
+func (b *birth) waits() string {
+	if !b.asks {
+		return ""
+	}
+	return "; its client asks something: gt-session answer " + b.Name
 }
 
 // errRuns says that an agent runs already.
 var errRuns = errors.New("it runs already")
 
 // start starts the agent of an instance; again in the place of one that runs, where that
-// is asked for. The instance's file says what runs at every moment: that it is wanted is
-// written first, where it runs afterwards.
-func (r runner) start(id instance.ID, again bool) error {
+// is asked for.
+func (r runner) start(id instance.ID, again bool) (*birth, error) {
 	held, err := r.store.Hold(id, patience)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer held.Release()
-	now := r.env.Now()
-	m := fleet.Look(r.store, r.table, []*instance.Instance{held.Instance}, now)[0]
-	alive := m.Process.IsSet()
-	if alive && !again {
-		return errRuns
+	b := r.birth(held.Instance)
+	b.put = func() error { return held.Put(b.now) }
+	if b.alive && !again {
+		return b, errRuns
 	}
-	if err := cannotTell(m); err != nil {
+	if err := cannotTell(b.m); err != nil {
+		return b, err
+	}
+	if r.revives {
+		if is, err := b.revivable(); !is {
+			return b, err
+		}
+	}
+	return b, b.take()
+}
+
+// birth is the start of an instance's agent, of which nothing is done yet.
+func (r runner) birth(in *instance.Instance) *birth {
+	b := &birth{runner: r, Instance: in, now: r.env.Now(), at: tmux.Server(in.TmuxServer)}
+	b.m = fleet.Look(r.store, r.table, []*instance.Instance{in}, b.now)[0]
+	b.alive = b.m.Process.IsSet()
+	return b
+}
+
+// explain prints the steps of a start.
+func (r runner) explain(in *instance.Instance) error {
+	b := r.birth(in)
+	if b.alive {
+		_, err := fmt.Fprintln(r.env.Stdout, in.Name, "runs already")
 		return err
 	}
-	if err := ensure(r.env, held); err != nil {
+	if err := cannotTell(b.m); err != nil {
 		return err
 	}
-	if info, err := os.Stat(held.Path); err != nil || !info.IsDir() {
-		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", held.Path, held.Name))
-	}
-	client := r.table.Of(held.Agent)
-	s := launch.Start{
-		Instance: held.Instance, Store: r.store, Client: client, Table: r.table,
-		Home: home.Elsewhere(r.env.Getenv, held.Path), Environ: r.env.Environ, Prompt: r.prompt,
-	}
-	if client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable() {
-		s.Resume = m.Now
-		held.ForkOf = ""
-	} else if held.ForkOf != "" {
-		s.Resume, s.Fork = held.ForkOf, true
-	} else if m.Record != nil && client.CanResume() {
-		r.env.Warn("%s begins a new conversation: %s has none of session %s", held.Name, client.Name, m.Now)
-	}
-	if s.Resume != "" && !s.Fork {
-		holder := func() *scan.Holder { return scan.HolderOf(r.env.Getenv, r.store.State, s.Resume) }
-		by := holder()
-		// Its own agent may still be ending: the server of tmux went away under it.
-		for end := time.Now().Add(starting); by != nil && m.Pane.ID == "" && by.TmuxPane == held.TmuxPane && by.TmuxSession == held.TmuxSession && time.Now().Before(end); by = holder() {
-			time.Sleep(50 * time.Millisecond)
-		}
-		if by != nil && !runsBelow(m, by.PID) {
-			return openElsewhere(held.Name, s.Resume, by)
-		}
-	}
-	run, session, err := s.Run()
-	if errors.Is(err, launch.ErrNoProgram) {
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", held.Name, err))
-	} else if err != nil {
-		return err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	at := tmux.Server(held.TmuxServer)
-	begins := func(at time.Time) {
-		now = at
-		held.StartedAt = now.UTC()
-		if session != "" {
-			held.SessionID, held.SessionAt = session, now.UTC()
-		}
-	}
-	held.Desired = instance.Running
-	begins(now)
-	held.LoadedMCPNames = servers(held.Path)
-	if held.Adopted != nil {
-		// Its pane is the person's: it goes on in a session of its own.
-		if alive {
-			if m.Record != nil && !m.Record.Ended() {
-				if err := noteStop(r.env, r.store, m.Record.ID, now.Add(grace.Interrupt+grace.Terminate+2*time.Second)); err != nil {
-					r.env.Warn("%v", err)
-				}
-			}
-			launch.Leave(at, m.Pane, m.Process, grace)
-			begins(r.env.Now())
-		}
-		held.Adopted, alive, m.Pane = nil, false, tmux.Pane{}
-	}
-	if !alive {
-		held.TmuxSession, held.TmuxPane = r.sessionName(held.Name), ""
-		if m.Pane.ID != "" { // its pane stayed, or its agent is a zombie
-			if err := at.Kill(m.Pane.Session); err != nil {
-				return err
-			}
-		}
-	}
-	if err := held.Put(now); err != nil {
-		return err
-	}
-	pane := m.Pane
-	if alive {
-		if m.Record != nil && !m.Record.Ended() {
-			if err := noteStop(r.env, r.store, m.Record.ID, now.Add(20*time.Second)); err != nil {
-				r.env.Warn("%v", err)
-			}
-		}
-		// What the old agent's hooks tell of its end, they tell before this: it is no word of
-		// the new one's.
-		stopped := func() error {
-			begins(r.env.Now())
-			return held.Put(now)
-		}
-		err = s.Again(at, pane, m.Process, self, now, stopped, func(err error) { r.env.Warn("%v", err) }, run)
-		if err == nil {
-			pane, err = at.Pane(pane.ID, 5*time.Second)
-		}
-	} else {
-		pane, err = s.In(at, held.TmuxSession, self, run)
-	}
-	switch {
-	case errors.Is(err, tmux.ErrDuplicate):
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", held.Name, err), "another program made it; tmux kill-session -t =%s ends it", held.TmuxSession)
-	case errors.Is(err, tmux.ErrNoTmux):
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", held.Name, err))
-	case err != nil:
-		return err
-	}
-	held.TmuxPane, held.TmuxSession = pane.ID, pane.Session
-	if err := held.Put(now); err != nil {
-		return err
-	}
-	told := func() bool { return r.store.Told(held.Instance) }
-	if _, err := launch.Survived(at, pane, starting, told); err != nil {
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", held.Name, err))
-	}
-	return nil
+	return b.explain()
 }
 
 // cannotTell is the error for an instance of which nobody can tell whether its agent runs.
@@ -431,20 +384,26 @@ func count[T any](all []T, is func(T) bool) (n int) {
 type start struct {
 	several
 	Message string `short:"m" placeholder:"TEXT" help:"What they are told first."`
+	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
+	Explain bool   `help:"Print the steps of the start, what each would do and what it found; change nothing."`
 }
 
 // Run starts agents.
 func (c *start) Run(env *cli.Env) error {
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
-		r := runner{env: env, store: store, table: known, prompt: c.Message}
-		switch err := r.start(in.ID, false); {
+		r := runner{env: env, store: store, table: known, prompt: c.Message, trust: c.Trust}
+		if c.Explain {
+			return "", r.explain(in)
+		}
+		b, err := r.start(in.ID, false)
+		switch {
 		case errors.Is(err, errRuns):
 			return in.Name + " runs already", nil
 		case err != nil:
 			return "", err
 		}
-		return "started " + in.Name, nil
+		return "started " + in.Name + b.waits(), nil
 	})
 }
 
@@ -461,10 +420,11 @@ func (c *restart) Run(env *cli.Env) error {
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
 		r := runner{env: env, store: store, table: known}
-		if err := r.start(in.ID, true); err != nil {
+		b, err := r.start(in.ID, true)
+		if err != nil {
 			return "", err
 		}
-		return "restarted " + in.Name, nil
+		return "restarted " + in.Name + b.waits(), nil
 	})
 }
 
@@ -502,12 +462,13 @@ func (c *restore) Run(env *cli.Env) error {
 		if c.DryRun {
 			return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.Place(in.Path)), nil
 		}
-		switch err := starters[in].start(in.ID, false); {
+		b, err := starters[in].start(in.ID, false)
+		switch {
 		case errors.Is(err, errRuns):
 			return "", nil // another command was faster
 		case err != nil:
 			return "", err
 		}
-		return "started " + in.Name + where[in], nil
+		return "started " + in.Name + where[in] + b.waits(), nil
 	}))
 }

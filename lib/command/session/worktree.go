@@ -62,15 +62,15 @@ func elsewhere(err *git.CheckedOutError) error {
 
 // ensure makes the worktree of an instance, finishes one that was begun, and puts one
 // back whose removal was cut off before it was decided.
-func ensure(env *cli.Env, held *instance.Held) error {
-	w := held.Worktree
+func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
+	w := in.Worktree
 	if w == nil {
 		return nil
 	}
 	if is, err := there(w.Path + gone); err != nil {
 		return err
 	} else if is {
-		return cli.Fail(cli.No, fmt.Errorf("the worktree '%s' of %s was being removed", w.Path, held.Name), fmt.Sprintf("gt-session rm %s finishes that", held.Name))
+		return cli.Fail(cli.No, fmt.Errorf("the worktree '%s' of %s was being removed", w.Path, in.Name), fmt.Sprintf("gt-session rm %s finishes that", in.Name))
 	}
 	if is, err := there(w.Path + aside); err != nil {
 		return err
@@ -93,7 +93,7 @@ func ensure(env *cli.Env, held *instance.Held) error {
 		return fmt.Errorf("cannot make the worktree '%s': %w", w.Path, err)
 	}
 	w.Ready = true
-	return held.Put(env.Now())
+	return put()
 }
 
 // unused reports that git is still at a worktree that was begun: it outlives who called it.

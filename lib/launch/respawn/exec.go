@@ -1,6 +1,7 @@
 package respawn
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +63,8 @@ func Exec(env *cli.Env, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := server.RestoreRemainOnExit(r.Pane, r.Remain); err != nil {
+	// A new session's pane has no id before it runs this.
+	if err := server.RestoreRemainOnExit(cmp.Or(r.Pane, env.Getenv("TMUX_PANE")), r.Remain); err != nil {
 		env.Warn("%v", err)
 	}
 	if r.Shell != "" {

@@ -156,6 +156,12 @@ func (s Successor) shared() (vars [][2]string, unset []string) {
 	return vars, ids
 }
 
+// Shared are the variables of Vars that the tmux session has as well.
+func (s Successor) Shared() [][2]string {
+	vars, _ := s.shared()
+	return vars
+}
+
 // names are the variables that say which agent it is, which Gas Town reads from
 // the tmux session.
 func (s Successor) names() [][2]string {

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +41,30 @@ type Start struct {
 // ErrNoProgram says that the agent's program is not on PATH.
 var ErrNoProgram = errors.New("its program is not on PATH")
 
+// Program returns the agent's program.
+func (s Start) Program() (string, error) {
+	command := s.Client.Restart(nil, agent.Next{})
+	if len(command) == 0 {
+		return "", ErrNoProgram
+	}
+	program, err := process.LookPath(command[0], s.Instance.Path, s.Environ)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoProgram, err)
+	}
+	return program, nil
+}
+
+func (s Start) successor() respawn.Successor {
+	return respawn.Successor{Client: s.Client, Home: s.Home}
+}
+
+// Vars are the variables that tell the agent who it is, and Shared those that the session
+// of tmux has as well; none of these is secret.
+func (s Start) Vars() [][2]string { return s.successor().Vars() }
+
+// Shared is documented at Vars.
+func (s Start) Shared() [][2]string { return s.successor().Shared() }
+
 // Run returns what the pane runs, and the id of the agent's session where that is known
 // before it starts.
 func (s Start) Run() (respawn.Run, session.ID, error) {
@@ -64,13 +87,6 @@ func (s Start) Run() (respawn.Run, session.ID, error) {
 	})
 	if in.Account != "" {
 		environ = append(environ, c.StoreEnv+"="+in.Account)
-	}
-	program := c.Restart(nil, agent.Next{})
-	if len(program) == 0 {
-		return respawn.Run{}, "", ErrNoProgram
-	}
-	if _, err := process.LookPath(program[0], in.Path, environ); err != nil {
-		return respawn.Run{}, "", fmt.Errorf("%w: %w", ErrNoProgram, err)
 	}
 	r := successor.Run(respawn.Previous{
 		Client: c.Name, Args: append(slices.Clone(c.Command), in.Args...), Environ: environ, Dir: in.Path,
@@ -95,16 +111,19 @@ func (s Start) resumed() session.ID {
 }
 
 // In starts the agent in a new session of tmux, whose pane it returns. self is the
-// program that takes --exec BUFFER and calls respawn.Exec.
-func (s Start) In(server tmux.Server, name, self string, r respawn.Run) (tmux.Pane, error) {
+// program that takes --exec BUFFER and calls respawn.Exec, theme the style of its status
+// line, "" for the usual one. The run travels in the buffer.
+func (s Start) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
+	if s.Remain {
+		r.Remain = tmux.Remain{Set: true, Value: "on"}
+	}
 	data, err := json.Marshal(r)
 	if err != nil {
 		return tmux.Pane{}, err
 	}
-	buffer := tmux.NewBuffer()
 	return server.New(tmux.NewSession{
-		Name: name, Dir: r.Dir, Environ: s.Table.StripRunVars(s.Environ), Vars: respawn.Successor{Client: s.Client, Home: s.Home}.Vars(),
-		Remain: s.Remain, Buffer: buffer, Data: data, Command: []string{self, "--exec", string(buffer)},
+		Name: name, Dir: r.Dir, Environ: s.Table.StripRunVars(s.Environ), Vars: s.Shared(),
+		Remain: s.Remain, Theme: theme, Buffer: buffer, Data: data, Command: []string{self, "--exec", string(buffer)},
 	})
 }
 
@@ -114,56 +133,5 @@ func (s Start) In(server tmux.Server, name, self string, r respawn.Run) (tmux.Pa
 func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
 	r.Pane = pane.ID
 	at := respawn.Place{Server: server, Pane: pane, Stop: before, Stopped: stopped, Self: self, Now: now, Warn: warn}
-	return respawn.Successor{Client: s.Client, Home: s.Home}.Replace(at, r)
-}
-
-// settled is how long an agent has to run until it counts as started, where none of its
-// hooks says so before.
-const settled = 400 * time.Millisecond
-
-// Survived waits until the agent has started in a pane, at most that long, and returns its
-// process. What began as the program that starts it becomes it by exec. told reports
-// whether one of its hooks has told of it.
-func Survived(server tmux.Server, pane tmux.Pane, within time.Duration, told func() bool) (process.Proc, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return process.Proc{}, err
-	}
-	var since, gone time.Time
-	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
-		p, err := process.Find(pane.PID)
-		switch {
-		case err == nil && p.Alive():
-			gone = time.Time{}
-		case gone.IsZero():
-			// A process of several threads looks like a zombie for a moment of its exec.
-			gone = time.Now()
-			continue
-		case time.Since(gone) > 100*time.Millisecond:
-			text, _ := server.CapturePane(pane.ID)
-			return process.Proc{}, fmt.Errorf("the agent ended at once: %s", lastLine(text))
-		default:
-			continue
-		}
-		if at, err := p.Executable(); err == nil && at != self {
-			if since.IsZero() {
-				since = time.Now()
-			}
-			if time.Since(since) >= settled || told() {
-				return p, nil
-			}
-		}
-		if time.Now().After(deadline) {
-			return process.Proc{}, fmt.Errorf("the agent did not start within %v", within)
-		}
-	}
-}
-
-// lastLine is the last line of a screen that is not empty.
-func lastLine(screen string) string {
-	lines := strings.Split(strings.TrimSpace(screen), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		return last
-	}
-	return "it printed nothing"
+	return s.successor().Replace(at, r)
 }

@@ -64,6 +64,12 @@ type Instance struct {
 	Args    []string `json:"args,omitempty"`
 	Account string   `json:"account,omitempty"` // the client's folder, where it is not the usual one
 
+	// How its session of tmux is made: the style of its status line, whether its pane stays
+	// when the agent ends, and whether the agent is started again when it crashes.
+	Theme   string `json:"theme,omitempty"`
+	Remain  bool   `json:"remain,omitempty"`
+	Respawn bool   `json:"respawn,omitempty"`
+
 	Desired Desired `json:"desired"`
 	// SessionID is the session that its agent was given or had last, and SessionAt when
 	// that became known.

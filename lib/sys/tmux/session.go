@@ -36,6 +36,7 @@ type NewSession struct {
 	Environ []string
 	Vars    [][2]string // the session's own variables; nothing secret
 	Remain  bool        // its pane stays when its command ends
+	Theme   string      // the style of its status line, see CheckStyle; "" for the usual one
 	Buffer  Buffer      // is loaded with Data, for the command
 	Data    []byte
 	Command []string // executed without a shell; at least two words
@@ -77,6 +78,9 @@ func (s Server) New(n NewSession) (Pane, error) {
 	for _, kv := range n.Vars {
 		args = append(args, ";", "set-environment", "-t", "="+n.Name, kv[0], literal(kv[1]))
 	}
+	if n.Theme != "" {
+		args = append(args, ";", "set-option", "-t", "="+n.Name+":", "status-style", literal(n.Theme))
+	}
 	var out string
 	if socket.File == nil {
 		out, err = at.startServer(n, args)
@@ -92,6 +96,30 @@ func (s Server) New(n NewSession) (Pane, error) {
 		return Pane{}, fmt.Errorf("%w: %s", ErrDuplicate, n.Name)
 	}
 	return Pane{}, errors.Join(err, s.Kill(n.Name))
+}
+
+// CheckStyle reports what is wrong with a style: it has words such as fg=colour51,bold. In
+// what tmux expands within a style, a program could be named.
+func CheckStyle(style string) error {
+	for _, r := range style {
+		if !strings.ContainsRune("=,#-_ ", r) && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') {
+			return fmt.Errorf("invalid style '%.80s': it contains %q (try fg=black,bg=cyan)", style, r)
+		}
+	}
+	return nil
+}
+
+// OnDeath has the server run a command of a shell each time a process of the session ends
+// whose pane stays; "" has it run none any more.
+func (s Server) OnDeath(session, command string) error {
+	if command == "" {
+		_, err := s.run("set-hook", "-u", "-t", "="+session+":", "pane-died")
+		return err
+	}
+	// It is parsed as a command of tmux's, and what that runs is expanded as a format.
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, `#`, `##`).Replace(command)
+	_, err := s.run("set-hook", "-t", "="+session+":", "pane-died", `run-shell -b "`+quoted+`"`)
+	return err
 }
 
 // startServer starts the server with its first session, under systemd in a scope of its

@@ -1,0 +1,448 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gt/lib/catalog/scan"
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
+	"gt/lib/launch/respawn"
+	launch "gt/lib/launch/start"
+	"gt/lib/live/fleet"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
+)
+
+// birth is one start of an instance's agent. It goes through the steps in their order,
+// and each step looks before it acts: a birth that only looks is what --explain prints.
+type birth struct {
+	runner
+	*instance.Instance
+	put func() error // writes the instance; nil where nothing is done
+
+	m     fleet.Member
+	alive bool // an agent of the instance runs, and is ended first
+	now   time.Time
+
+	client  agent.Client
+	start   launch.Start
+	run     respawn.Run
+	session session.ID
+	self    string
+	at      tmux.Server
+
+	pane    tmux.Pane
+	buffer  tmux.Buffer // that its run travels in, to a session of its own
+	process process.Proc
+	born    bool // the pane is ours, and goes where a later step fails
+	asks    bool // its client asks the person something
+}
+
+// step is a step of a start.
+type step struct {
+	name string
+	// look finds out what the step does, and returns it with what was found.
+	look func() (does, found string, err error)
+	do   func() error // nil for a step that is done with another one, or only looks
+}
+
+// steps are the steps of a start in their order. The first looks after the folder; the
+// thirteen behind it are those that every agent of a town is started with.
+func (b *birth) steps() []step {
+	return []step{
+		{"folder", b.lookFolder, b.makeFolder},
+		{"agent", b.lookAgent, nil},
+		{"settings", b.lookSettings, nil},
+		{"prompt", b.lookPrompt, nil},
+		{"command", b.lookCommand, nil},
+		{"environment", b.lookEnvironment, nil},
+		{"session", b.lookSession, b.makeSession},
+		{"remain", b.lookRemain, nil},
+		{"variables", b.lookVariables, nil},
+		{"theme", b.lookTheme, nil},
+		{"wait", b.lookWait, b.wait},
+		{"respawn", b.lookRespawn, b.setRespawn},
+		{"dialogs", b.lookDialogs, b.answerDialogs},
+		{"ready", b.lookReady, b.ready},
+	}
+}
+
+// take goes through the steps. Where one fails, nothing half-started is left.
+func (b *birth) take() error {
+	for _, s := range b.steps() {
+		_, _, err := s.look()
+		if err == nil && s.do != nil {
+			err = s.do()
+		}
+		if err == nil {
+			continue
+		}
+		if b.born {
+			if b.buffer != "" {
+				_ = b.at.Drop(b.buffer) // it was taken, as a rule
+			}
+			if kerr := b.at.Kill(b.pane.Session); kerr != nil {
+				err = errors.Join(err, kerr)
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// explain prints what each step would do, and what it found. It changes nothing.
+func (b *birth) explain() error {
+	for i, s := range b.steps() {
+		does, found, err := s.look()
+		if err != nil {
+			return err
+		}
+		number := "  "
+		if i > 0 {
+			number = fmt.Sprintf("%2d", i)
+		}
+		if found != "" {
+			found = " (" + found + ")"
+		}
+		if _, err := fmt.Fprintf(b.env.Stdout, "%s %-11s  %s%s\n", number, s.name, does, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *birth) lookFolder() (does, found string, err error) {
+	if w := b.Worktree; w != nil && !w.Ready {
+		does = fmt.Sprintf("make the worktree %s, with the branch %s", b.env.Place(w.Path), b.env.Line(w.Branch, maxCell))
+		return does, "git makes it where it is missing", nil
+	}
+	if w := b.Worktree; w != nil && b.put != nil {
+		return "", "", nil // a removal may have been cut off; see makeFolder
+	}
+	return "work in " + b.env.Place(b.Path), "it is there", b.findFolder()
+}
+
+func (b *birth) findFolder() error {
+	if info, err := os.Stat(b.Path); err != nil || !info.IsDir() {
+		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", b.Path, b.Name))
+	}
+	return nil
+}
+
+func (b *birth) makeFolder() error {
+	if err := ensure(b.env, b.Instance, b.put); err != nil {
+		return err
+	}
+	return b.findFolder()
+}
+
+// lookAgent: the agent is the instance's, which its maker chose by the town, the role and
+// the flags.
+func (b *birth) lookAgent() (does, found string, err error) {
+	b.client = b.table.Of(b.Agent)
+	b.start = launch.Start{
+		Instance: b.Instance, Store: b.store, Client: b.client, Table: b.table,
+		Home: home.Elsewhere(b.env.Getenv, b.Path), Environ: b.env.Environ, Remain: b.Remain || b.Respawn,
+	}
+	program, err := b.start.Program()
+	if errors.Is(err, launch.ErrNoProgram) {
+		err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
+	}
+	return b.Agent, b.env.Place(program), err
+}
+
+// lookSettings: what the agent's hooks need stands in its own settings, which gt-hooks
+// writes. A start changes nobody's settings.
+func (b *birth) lookSettings() (does, found string, err error) {
+	if b.put != nil {
+		return "", "", nil
+	}
+	const none = "take the settings as they are"
+	hooks := b.client.Hooks
+	how, known := wirings.Of(cmp.Or(hooks.Format, b.client.Dialect))
+	if !known || hooks.User == "" {
+		return none, b.Agent + " has no hooks of gt's; its screen tells what it does", nil
+	}
+	getenv := func(key string) string {
+		if key == b.client.StoreEnv && b.Account != "" {
+			return b.Account
+		}
+		return b.env.Getenv(key)
+	}
+	path, err := hooks.UserFile(getenv, b.env.Dir)
+	if err != nil {
+		return none, err.Error(), nil
+	}
+	if len(how.Read(wiring.User, path).Ours()) == 0 {
+		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", b.env.Place(path), b.Agent), nil
+	}
+	return none, "gt's hooks are in " + b.env.Place(path), nil
+}
+
+func (b *birth) lookPrompt() (does, found string, err error) {
+	b.start.Prompt = b.prompt
+	if b.prompt == "" {
+		return "say nothing first", "", nil
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(b.prompt), "\n")
+	return "say first: " + b.env.Line(first, maxCell), fmt.Sprintf("%d characters", utf8.RuneCountInString(b.prompt)), nil
+}
+
+// lookCommand finds the conversation that goes on, and the command line.
+func (b *birth) lookCommand() (does, found string, err error) {
+	m, client, s := b.m, b.client, &b.start
+	found = "a new conversation"
+	switch {
+	case client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable():
+		s.Resume = m.Now
+		b.ForkOf = ""
+		found = "goes on with the conversation " + string(s.Resume)
+	case b.ForkOf != "":
+		s.Resume, s.Fork = b.ForkOf, true
+		found = "goes on with a copy of the conversation " + string(s.Resume)
+	case m.Record != nil && client.CanResume():
+		b.env.Warn("%s begins a new conversation: %s has none of session %s", b.Name, client.Name, m.Now)
+	}
+	if s.Resume != "" && !s.Fork {
+		holder := func() *scan.Holder { return scan.HolderOf(b.env.Getenv, b.store.State, s.Resume) }
+		by := holder()
+		// Its own agent may still be ending: the server of tmux went away under it.
+		for end := time.Now().Add(starting); b.put != nil && by != nil && m.Pane.ID == "" && by.TmuxPane == b.TmuxPane && by.TmuxSession == b.TmuxSession && time.Now().Before(end); by = holder() {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if by != nil && !runsBelow(m, by.PID) {
+			return "", "", openElsewhere(b.Name, s.Resume, by)
+		}
+	}
+	if b.run, b.session, err = s.Run(); err != nil {
+		return "", "", err
+	}
+	if b.put != nil {
+		return "", "", nil
+	}
+	var words []string
+	for _, arg := range b.run.Args {
+		switch {
+		case arg == b.start.Prompt && arg != "":
+			arg = "PROMPT"
+		case arg == string(b.session) && session.ID(arg) != s.Resume:
+			arg = "ID" // another one each time
+		default:
+			arg = term.Quote(b.env.Line(arg, 200))
+		}
+		words = append(words, arg)
+	}
+	return "run " + strings.Join(words, " "), found, nil
+}
+
+// lookEnvironment names the variables that are gt's or the table's, and of the others
+// their number: a value may be a key.
+func (b *birth) lookEnvironment() (does, found string, err error) {
+	names := []string{instance.Variable}
+	if b.Account != "" {
+		names = append(names, b.client.StoreEnv)
+	}
+	for _, kv := range b.start.Vars() {
+		names = append(names, kv[0])
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return "set " + strings.Join(names, " "), fmt.Sprintf("besides %d variables from here", len(b.run.Env)-len(names)), nil
+}
+
+func (b *birth) lookSession() (does, found string, err error) {
+	if b.self, err = os.Executable(); err != nil {
+		return "", "", err
+	}
+	if b.put != nil {
+		return "", "", nil
+	}
+	name := b.sessionName(b.Name)
+	switch {
+	case b.m.Pane.ID != "":
+		found = "the one of that name is there, and its agent is gone: it is ended first"
+	case b.at.Has(name):
+		return "", "", duplicate(b.Name, name, fmt.Errorf("%w: %s", tmux.ErrDuplicate, name))
+	default:
+		found = "there is none"
+	}
+	return fmt.Sprintf("make the tmux session %s on %s", name, b.env.Place(b.TmuxServer)), found, nil
+}
+
+// duplicate is the error for the name of a session of tmux that is taken.
+func duplicate(name, session string, err error) error {
+	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", name, err), fmt.Sprintf("another program made it; tmux kill-session -t =%s ends it", session))
+}
+
+// begins notes when the agent begins, and its session where that is known.
+func (b *birth) begins(at time.Time) {
+	b.now = at
+	b.StartedAt = at.UTC()
+	if b.session != "" {
+		b.SessionID, b.SessionAt = b.session, at.UTC()
+	}
+}
+
+// makeSession puts the agent into a session of tmux, or into the pane of the one that
+// runs. The instance's file says what runs at every moment: that it is wanted is written
+// first, where it runs afterwards.
+func (b *birth) makeSession() error {
+	b.Desired = instance.Running
+	b.begins(b.env.Now())
+	b.LoadedMCPNames = servers(b.Path)
+	if b.Adopted != nil {
+		// Its pane is the person's: it goes on in a session of its own.
+		if b.alive {
+			b.noteStop(grace.Interrupt + grace.Terminate + 2*time.Second)
+			launch.Leave(b.at, b.m.Pane, b.m.Process, grace)
+			b.begins(b.env.Now())
+		}
+		b.Adopted, b.alive, b.m.Pane = nil, false, tmux.Pane{}
+	}
+	if !b.alive && !b.revives {
+		b.TmuxSession, b.TmuxPane = b.sessionName(b.Name), ""
+		if b.m.Pane.ID != "" { // its pane stayed, or its agent is a zombie
+			if err := b.at.Kill(b.m.Pane.Session); err != nil {
+				return err
+			}
+		}
+	}
+	if err := b.put(); err != nil {
+		return err
+	}
+	var err error
+	if b.pane = b.m.Pane; b.alive || b.revives {
+		b.noteStop(20 * time.Second)
+		// What the old agent's hooks tell of its end, they tell before this: it is no word of
+		// the new one's.
+		stopped := func() error {
+			b.begins(b.env.Now())
+			return b.put()
+		}
+		err = b.start.Again(b.at, b.pane, b.m.Process, b.self, b.now, stopped, func(err error) { b.env.Warn("%v", err) }, b.run)
+		if err == nil {
+			b.pane, err = b.at.Pane(b.pane.ID, 5*time.Second)
+		}
+	} else {
+		b.buffer = tmux.NewBuffer()
+		b.pane, err = b.start.In(b.at, b.TmuxSession, b.self, b.Theme, b.buffer, b.run)
+	}
+	switch {
+	case errors.Is(err, tmux.ErrDuplicate):
+		return duplicate(b.Name, b.TmuxSession, err)
+	case errors.Is(err, tmux.ErrNoTmux):
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
+	case err != nil:
+		return fmt.Errorf("cannot start %s: %w", b.Name, err)
+	}
+	b.born = true
+	b.TmuxPane, b.TmuxSession = b.pane.ID, b.pane.Session
+	return b.put()
+}
+
+// noteStop notes that the agent that runs is ended on purpose.
+func (b *birth) noteStop(within time.Duration) {
+	if r := b.m.Record; r != nil && !r.Ended() {
+		if err := noteStop(b.env, b.store, r.ID, b.now.Add(within)); err != nil {
+			b.env.Warn("%v", err)
+		}
+	}
+}
+
+func (b *birth) lookRemain() (does, found string, err error) {
+	if b.start.Remain {
+		return "keep the pane when the agent ends", "with step 6", nil
+	}
+	return "close the pane when the agent ends", "--remain keeps it", nil
+}
+
+func (b *birth) lookVariables() (does, found string, err error) {
+	var names []string
+	for _, kv := range b.start.Shared() {
+		names = append(names, kv[0])
+	}
+	return "set in the tmux session " + strings.Join(names, " "), "with step 6", nil
+}
+
+func (b *birth) lookTheme() (does, found string, err error) {
+	if b.Theme == "" {
+		return "leave the theme", "--theme gives it one", nil
+	}
+	return "give its status line the style " + b.Theme, "with step 6", nil
+}
+
+func (b *birth) lookWait() (does, found string, err error) {
+	return fmt.Sprintf("wait until the pane runs %s", b.Agent), fmt.Sprintf("at most %v; else the session is ended", b.patience()), nil
+}
+
+// patience is how long the pane may take to become the agent.
+func (b *birth) patience() time.Duration {
+	if c := b.run.Capture; c != nil { // it is asked for a session first
+		return c.Wait + starting
+	}
+	return starting
+}
+
+func (b *birth) wait() (err error) {
+	b.process, err = launch.Began(b.at, b.pane, b.patience())
+	return b.failed(err)
+}
+
+func (b *birth) lookRespawn() (does, found string, err error) {
+	if b.Respawn {
+		return "start it again when it crashes", "a hook of the tmux session does", nil
+	}
+	return "leave it when it crashes", "--respawn starts it again", nil
+}
+
+func (b *birth) lookDialogs() (does, found string, err error) {
+	switch {
+	case !b.trust:
+		return "leave its client's dialogs to you", "--trust accepts them", nil
+	case len(b.client.AcceptDialogs) == 0:
+		return "leave its client's dialogs to you", "none of " + b.Agent + "'s is known", nil
+	}
+	return "accept its client's dialogs about trust and permissions", "--trust", nil
+}
+
+func (b *birth) lookReady() (does, found string, err error) {
+	return "wait until it is ready", fmt.Sprintf("until a hook or its screen tells, or it has run for %v", launch.Settled), nil
+}
+
+// answerDialogs accepts what the client asks at its start about trust and permissions,
+// where that is wanted. What else it asks is the person's to answer.
+func (b *birth) answerDialogs() error {
+	if !b.trust || len(b.client.AcceptDialogs) == 0 {
+		return nil
+	}
+	accepted, err := launch.AcceptDialogs(b.at, b.pane, b.client, b.process)
+	for _, text := range accepted {
+		b.env.Hint("%s: accepted '%s'", b.Name, b.env.Line(text, maxCell))
+	}
+	return b.failed(err)
+}
+
+func (b *birth) ready() (err error) {
+	b.asks, err = launch.Ready(b.at, b.pane, b.client, b.process, func() bool { return b.store.Told(b.Instance) })
+	return b.failed(err)
+}
+
+func (b *birth) failed(err error) error {
+	if err != nil {
+		err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package start
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gt/lib/client/agent"
+	"gt/lib/launch/send"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// Settled is how long an agent has to run until it counts as started, where neither a
+// hook nor its screen tells of it before. One that finds out that it cannot run does so
+// within a second or two.
+const Settled = 3 * time.Second
+
+// glance is the pause between two looks at a screen, which are a call of tmux each.
+const glance = 200 * time.Millisecond
+
+// EndedError is the error for an agent that ended while it was started.
+type EndedError struct{ Said string }
+
+func (e *EndedError) Error() string { return "the agent ended at once: " + e.Said }
+
+// Began waits until a pane runs the agent, at most that long, and returns its process.
+// What began as the program that starts the agent becomes it by exec.
+func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Proc, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return process.Proc{}, err
+	}
+	var gone time.Time
+	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
+		p, err := process.Find(pane.PID)
+		switch {
+		case err == nil && p.Alive():
+			gone = time.Time{}
+			if at, err := p.Executable(); err == nil && at != self {
+				return p, nil
+			}
+		case gone.IsZero():
+			// A process of several threads looks like a zombie for a moment of its exec.
+			gone = time.Now()
+		case time.Since(gone) > blink:
+			return process.Proc{}, &EndedError{lastLine(screen(server, pane))}
+		}
+		if time.Now().After(deadline) {
+			return process.Proc{}, fmt.Errorf("the agent did not start within %v", within)
+		}
+	}
+}
+
+// blink is how long a process may look as if it were gone.
+const blink = 100 * time.Millisecond
+
+// Ready waits until the agent that began as p in a pane is ready: until one of its hooks
+// told of it, its screen shows that it works, takes a prompt or asks something, or it has
+// run for Settled. It fails where the agent ends before that. asks reports that its
+// client asks the person something.
+func Ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool) (asks bool, err error) {
+	return ready(server, pane, c, p, told, Settled)
+}
+
+// Survived waits until the agent has begun in a pane, at most that long, and a hook has
+// told of it or it has run for a moment. It is for who looks at its agents again anyway.
+func Survived(server tmux.Server, pane tmux.Pane, within time.Duration, told func() bool) (process.Proc, error) {
+	p, err := Began(server, pane, within)
+	if err == nil {
+		_, err = ready(server, pane, agent.Client{}, p, told, moment)
+	}
+	return p, err
+}
+
+// moment is how long an agent that cannot run at all may take to end.
+const moment = 400 * time.Millisecond
+
+func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool, settled time.Duration) (asks bool, err error) {
+	begin := time.Now()
+	var looked, gone time.Time
+	text := ""
+	for ; ; time.Sleep(20 * time.Millisecond) {
+		switch {
+		case p.Alive():
+			gone = time.Time{}
+		case gone.IsZero():
+			gone = time.Now()
+			continue
+		case time.Since(gone) > blink:
+			if now := screen(server, pane); now != "" {
+				text = now
+			}
+			return false, &EndedError{lastLine(text)}
+		default:
+			continue
+		}
+		if told() {
+			return false, nil
+		}
+		now := time.Now()
+		if now.Sub(looked) >= glance || now.Sub(begin) < glance {
+			looked = now
+			styled, err := server.CaptureStyled(pane.ID)
+			if err == nil {
+				text = agent.Plain(styled)
+				switch shown, _ := c.Input(styled); {
+				case shown == agent.Asks:
+					return true, nil
+				case shown != agent.NoInput, c.ScreenState(text) == agent.Busy:
+					return false, nil
+				}
+			}
+		}
+		if now.Sub(begin) >= settled {
+			return false, nil
+		}
+	}
+}
+
+// AcceptDialogs accepts the dialogs of an agent's start, until it takes a prompt, works, or
+// asks something else, and returns the options that were taken. It gives up after a while:
+// then its client asks nothing that is known.
+func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc) (accepted []string, err error) {
+	to := send.Target{Server: server, Pane: pane.ID, Client: c}
+	for deadline := time.Now().Add(dialogs); time.Now().Before(deadline) && p.Alive(); time.Sleep(glance) {
+		styled, err := server.CaptureStyled(pane.ID)
+		if err != nil {
+			return accepted, nil // it is gone, or tmux is busy; the next step finds out
+		}
+		if shown, _ := c.Input(styled); shown == agent.EmptyInput || shown == agent.Draft || c.ScreenState(agent.Plain(styled)) == agent.Busy {
+			return accepted, nil
+		}
+		q, asks := c.Question(styled)
+		if !asks {
+			continue
+		}
+		n := c.Accepts(q)
+		if n == 0 {
+			return accepted, nil
+		}
+		option, err := to.Answer(n, send.Patience)
+		switch {
+		case err == nil:
+			accepted = append(accepted, option.Text)
+		case !errors.Is(err, send.ErrNoQuestion) && !errors.Is(err, send.ErrNotTaken) && p.Alive():
+			return accepted, err
+		}
+	}
+	return accepted, nil
+}
+
+// dialogs bounds how long a client may take to show that it asks nothing more.
+const dialogs = 30 * time.Second
+
+func screen(server tmux.Server, pane tmux.Pane) string {
+	text, _ := server.CapturePane(pane.ID) // what is gone shows nothing
+	return text
+}
+
+// lastLine is the last line of a screen that is not empty.
+func lastLine(screen string) string {
+	lines := strings.Split(strings.TrimSpace(screen), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return last
+	}
+	return "it printed nothing"
+}
