@@ -16,6 +16,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/reconcile/tick"
+	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
 
@@ -62,7 +63,10 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		Buffer: buffer, Data: data, Command: []string{t.Self, "--exec", string(buffer)},
 	})
 	if errors.Is(err, tmux.ErrDuplicate) { // somebody else was faster
-		if found, err := find(server, a.Ref); err == nil && found.own {
+		switch found, err := find(server, a.Ref); {
+		case err != nil:
+			return err
+		case found.own:
 			return nil
 		}
 		return fmt.Errorf("%w: the tmux session '%s'", ErrTaken, a.Name)
@@ -161,7 +165,7 @@ func find(server tmux.Server, r Ref) (found, error) {
 func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
 	p, running := fleet.Run(pane)
 	switch {
-	case running == status.NoAnswer:
+	case running == status.NoAnswer, process.Name(pane.PID) == "tmux: server": // it becomes what it is to run
 		return tick.Unknown, fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
 	case running == status.Dead || !fleet.Runs(p, pane, id):
 		return tick.No, nil

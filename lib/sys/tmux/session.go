@@ -51,6 +51,17 @@ func (s Server) New(n NewSession) (Pane, error) {
 	if _, err := process.LookPath("tmux", "", os.Environ()); err != nil {
 		return Pane{}, ErrNoTmux
 	}
+	for tries := 1; ; tries++ {
+		// A server that has lost its last session ends, and may do so while it is asked.
+		pane, err := s.make(n)
+		if tries == 5 || !errors.Is(err, ErrNoServer) {
+			return pane, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (s Server) make(n NewSession) (Pane, error) {
 	at := s.socket()
 	socket, err := at.trusted()
 	switch {
@@ -68,7 +79,7 @@ func (s Server) New(n NewSession) (Pane, error) {
 	}
 	args := []string{
 		"start-server", ";", "load-buffer", "-b", string(n.Buffer), "-", ";",
-		"new-session", "-d", "-P", "-F", paneFormat, "-s", n.Name, "-c", strings.ReplaceAll(n.Dir, "#", "##"),
+		"new-session", "-d", "-P", "-F", paneFormat, "-s", n.Name, "-c", literal(strings.ReplaceAll(n.Dir, "#", "##")),
 		"-x", "200", "-y", "50", "--",
 	}
 	for _, a := range n.Command {

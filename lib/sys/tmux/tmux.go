@@ -88,7 +88,8 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 		return strings.TrimRight(out.String(), "\n"), nil
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%w within %v", ErrNoAnswer, limit)
-	case strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"):
+	case strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"),
+		strings.HasPrefix(said, "server exited"), strings.HasPrefix(said, "lost server"): // while it was asked
 		return "", ErrNoServer
 	case said != "":
 		return "", fmt.Errorf("tmux: %s", said)
@@ -298,6 +299,15 @@ func (s Server) CapturePane(pane string) (string, error) {
 	return s.run("capture-pane", "-p", "-t", pane)
 }
 
+// CaptureEnd is CapturePane for a pane whose process has ended: tmux writes that into its
+// last line, for which all others move up by one.
+func (s Server) CaptureEnd(pane string) (string, error) {
+	if !isPane(pane) {
+		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
+	}
+	return s.run("capture-pane", "-p", "-S", "-1", "-t", pane)
+}
+
 // CaptureStyled is CapturePane with the sequences that set the text's styles.
 func (s Server) CaptureStyled(pane string) (string, error) {
 	if !isPane(pane) {
@@ -309,7 +319,9 @@ func (s Server) CaptureStyled(pane string) (string, error) {
 // Panes returns all panes of the server, in one call.
 func (s Server) Panes() ([]Pane, error) {
 	out, err := s.run("list-panes", "-a", "-F", paneFormat)
-	if err != nil {
+	if err != nil && strings.HasSuffix(err.Error(), "no current target") {
+		return nil, nil // it has no session, and ends
+	} else if err != nil {
 		return nil, err
 	}
 	var all []Pane
