@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 		os.Exit(program(os.Getenv("GT_TEST_RUNTIME"), os.Args[1]))
 	}
 	flag.Parse()
-	flag.Set("test.parallel", "16") // they wait
+	flag.Set("test.parallel", "4") // they wait
 	os.Exit(m.Run())
 }
 

@@ -78,7 +78,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		told = func() bool { return false }
 	}
 	if _, err := start.Survived(server, pane, starting, told); err != nil {
-		return errors.Join(err, server.Kill(a.Name))
+		return errors.Join(err, unanswered(server.Kill(a.Name)))
 	}
 	return unanswered(server.RestoreRemainOnExit(pane.ID, tmux.Remain{}))
 }

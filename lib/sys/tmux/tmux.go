@@ -86,7 +86,7 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 	switch said := strings.TrimSpace(errs.String()); {
 	case err == nil:
 		return strings.TrimRight(out.String(), "\n"), nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, exec.ErrWaitDelay): // not all that it said was read
 		return "", fmt.Errorf("%w within %v", ErrNoAnswer, limit)
 	case strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"),
 		strings.HasPrefix(said, "server exited"), strings.HasPrefix(said, "lost server"): // while it was asked
