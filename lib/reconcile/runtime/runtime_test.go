@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		go io.Copy(os.Stdout, bufio.NewReader(os.Stdin))
-		runtimetest.Agent(asked, child.Process.Pid)
+		runtimetest.Agent(os.Environ(), asked, child.Process.Pid)
 		os.Exit(1)
 	case len(os.Args) > 2 && os.Args[1] == "--exec":
 		fmt.Println(respawn.Exec(cli.OS(), os.Args[2]))

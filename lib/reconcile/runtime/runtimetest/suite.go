@@ -52,14 +52,22 @@ const (
 
 // Agent is the agent that the suite starts: it tells how it was started, and repeats what
 // it is sent. It returns when it is asked to end.
-func Agent(asked <-chan os.Signal, child int) {
-	if said := os.Getenv(briefVar); said != "" {
+func Agent(environ []string, asked <-chan os.Signal, child int) {
+	getenv := func(name string) (value string) {
+		for _, kv := range environ {
+			if v, ok := strings.CutPrefix(kv, name+"="); ok {
+				value = v
+			}
+		}
+		return value
+	}
+	if said := getenv(briefVar); said != "" {
 		fmt.Println(said)
 		return
 	}
-	path := os.Getenv(reportVar)
+	path := getenv(reportVar)
 	dir, _ := os.Getwd()
-	data, _ := json.Marshal(report{os.Getpid(), child, os.Args[2:], os.Environ(), dir})
+	data, _ := json.Marshal(report{os.Getpid(), child, os.Args[2:], environ, dir})
 	if err := atomicfile.Write(path, data, atomicfile.Unsynced); err != nil {
 		fmt.Println(err)
 		return
@@ -67,7 +75,7 @@ func Agent(asked <-chan os.Signal, child int) {
 	fmt.Println("ready")
 	for range asked {
 		_ = atomicfile.Write(path+".asked", nil, atomicfile.Unsynced)
-		if os.Getenv(stubbornVar) == "" {
+		if getenv(stubbornVar) == "" {
 			return
 		}
 	}
@@ -137,7 +145,7 @@ func Suite(t *testing.T, b Bench) {
 			k, v, _ := strings.Cut(kv, "=")
 			a.Vars = append(a.Vars, [2]string{k, v})
 		}
-		a.Run = respawn.Run{Dir: dir, Args: []string{b.Program, "agent"}, Env: []string{"PATH=" + os.Getenv("PATH"), "ONLY_HERE=yes"}}
+		a.Run = respawn.Run{Dir: dir, Args: []string{b.Program, "agent"}, Env: []string{"PATH=/usr/bin:/bin", "ONLY_HERE=yes"}}
 		for _, kv := range a.Vars {
 			a.Run.Env = append(a.Run.Env, kv[0]+"="+kv[1])
 		}
