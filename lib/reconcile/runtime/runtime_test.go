@@ -140,8 +140,8 @@ func TestTmuxOfAnother(t *testing.T) {
 	tm, ctx := runtime.Tmux{Table: agent.Builtin()}, context.Background()
 	r := runtime.Ref{ID: "instances/x", Name: "gt-mine"}
 	sight := tm.Look(ctx, []runtime.Ref{r})[0]
-	for ; sight.Alive == tick.Unknown; sight = tm.Look(ctx, []runtime.Ref{r})[0] {
-		time.Sleep(10 * time.Millisecond) // it becomes sleep
+	for end := time.Now().Add(20 * time.Second); sight.Alive != tick.No && time.Now().Before(end); sight = tm.Look(ctx, []runtime.Ref{r})[0] {
+		time.Sleep(10 * time.Millisecond) // it becomes sleep, and has no environment for a moment
 	}
 	if sight.Alive != tick.No {
 		t.Errorf("%v", sight)
@@ -240,6 +240,7 @@ func program(dir, word string) int {
 			return 1
 		}
 		os.Remove(file(s.Name, ".in"))
+		os.Remove(call.Agent.Env["GT_TEST_REPORT"])
 		screen, err := os.Create(file(s.Name, ".out"))
 		if err != nil || syscall.Mkfifo(file(s.Name, ".in"), 0o600) != nil {
 			return 74
@@ -266,12 +267,17 @@ func program(dir, word string) int {
 		}
 		ended := make(chan bool)
 		go func() { cmd.Wait(); close(ended) }()
-		select {
-		case <-ended:
-			said, _ := os.ReadFile(file(s.Name, ".out"))
-			os.Stderr.Write(said)
-			return 70
-		case <-time.After(300 * time.Millisecond):
+		for report := call.Agent.Env["GT_TEST_REPORT"]; ; time.Sleep(5 * time.Millisecond) {
+			select {
+			case <-ended:
+				said, _ := os.ReadFile(file(s.Name, ".out"))
+				os.Stderr.Write(said)
+				return 70
+			default:
+			}
+			if _, err := os.Stat(report); err == nil {
+				return 0
+			}
 		}
 	case "stop":
 		if !own {
