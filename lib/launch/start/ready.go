@@ -43,8 +43,8 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 				return p, nil
 			}
 		case gone.IsZero():
-			// A process of several threads looks like a zombie for a moment of its exec.
 			gone = time.Now()
+		case err == nil && time.Since(gone) < zombie:
 		case time.Since(gone) > blink:
 			return process.Proc{}, &EndedError{lastLine(screen(server, pane))}
 		}
@@ -54,8 +54,13 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 	}
 }
 
-// blink is how long a process may look as if it were gone.
-const blink = 100 * time.Millisecond
+// blink is how long a process may look as if it were gone, and zombie how long as if it had
+// ended and were there: one of several threads does so during its exec, which takes its time
+// on a busy machine. tmux waits for one that has ended, and it is gone.
+const (
+	blink  = 100 * time.Millisecond
+	zombie = 3 * time.Second
+)
 
 // Ready waits until the agent that began as p in a pane is ready: until one of its hooks
 // told of it, its screen shows that it works, takes a prompt or asks something, or it has
@@ -155,13 +160,25 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 // dialogs bounds how long a client may take to show that it asks nothing more.
 const dialogs = 30 * time.Second
 
+// screen is what a pane shows whose process has ended.
 func screen(server tmux.Server, pane tmux.Pane) string {
-	text, _ := server.CapturePane(pane.ID) // what is gone shows nothing
-	return text
+	for end := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
+		text, err := server.CaptureEnd(pane.ID) // what is gone shows nothing
+		// tmux writes that when it has read all that the agent printed.
+		if err != nil || strings.Contains(text, dead) || time.Now().After(end) {
+			return text
+		}
+	}
 }
 
-// lastLine is the last line of a screen that is not empty.
+// dead begins what tmux writes into a pane that stays when its process has ended.
+const dead = "Pane is dead ("
+
+// lastLine is the last line of a screen that is not empty, and not tmux's own.
 func lastLine(screen string) string {
+	if i := strings.LastIndex(screen, dead); i >= 0 && (i == 0 || screen[i-1] == '\n') {
+		screen = screen[:i]
+	}
 	lines := strings.Split(strings.TrimSpace(screen), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
 		return last

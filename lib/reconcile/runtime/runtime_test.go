@@ -286,7 +286,8 @@ func program(dir, word string) int {
 		_ = syscall.Kill(-p.PID, syscall.SIGTERM)
 		for end := time.Now().Add(time.Duration(call.Grace) * time.Second); p.Alive() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
-		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
+		for _ = syscall.Kill(-p.PID, syscall.SIGKILL); p.Alive(); time.Sleep(5 * time.Millisecond) {
+		}
 	case "alive":
 		for _, s := range call.Sessions {
 			if _, own, _ := running(s.ID, s.Name); own {
