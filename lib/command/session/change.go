@@ -35,6 +35,9 @@ func (c *rename) Run(env *cli.Env) error {
 		return err
 	}
 	defer held.Release()
+	if held.Managed != nil {
+		return cli.Failf(cli.No, "%s was made from a template, and keeps its name: its marker has it, too", held.Name)
+	}
 	if err := instance.CheckName(c.To); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
@@ -77,6 +80,15 @@ type rm struct {
 func (c *rm) Run(env *cli.Env) error {
 	held, store, err := c.held(env, c.Name)
 	if err != nil {
+		return err
+	}
+	if held.Managed != nil {
+		held.Release()
+		said, err := c.managed(env, held.Instance, "closed", closesIt)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(env.Stdout, said)
 		return err
 	}
 	defer held.Release()

@@ -27,6 +27,10 @@ type list struct {
 	Group  string `short:"g" placeholder:"GROUP" help:"Only the agents of a group and of those below it."`
 	Agent  string `short:"a" placeholder:"AGENT" help:"Only this agent's: claude, codex, ..."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`
+
+	Template string `group:"Sessions of templates:" placeholder:"NAME" help:"Only the sessions of this template."`
+	State    string `group:"Sessions of templates:" placeholder:"STATE" help:"Only the sessions in this state: active, suspended, draining, archived, ..."`
+	All      bool   `group:"Sessions of templates:" help:"Archived and closed ones, too."`
 }
 
 // line is an instance as --json prints it.
@@ -49,6 +53,7 @@ type line struct {
 	Profile     string           `json:"profile,omitempty"`     // with -A
 	Town        string           `json:"town,omitempty"`        // its folder, with -A
 	MCPChanged  bool             `json:"mcp_changed,omitempty"` // .mcp.json names other servers than at the start
+	*templated
 }
 
 func lineOf(env *cli.Env, m fleet.Member) line {
@@ -62,6 +67,7 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	if !m.Since.IsZero() {
 		l.Since = &m.Since
 	}
+	l.templated = templatedOf(m.Instance)
 	if m.Pane.ID != "" {
 		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
 		l.MCPChanged = !slices.Equal(m.LoadedMCPNames, servers(m.Path))
@@ -87,6 +93,10 @@ func (c *list) Run(env *cli.Env) error {
 	total, several := 0, 0
 	var rows []row
 	for _, s := range at {
+		if c.retired() {
+			more, err := retiredOf(s.store)
+			s.members, unread = append(s.members, more...), errors.Join(unread, err)
+		}
 		groups, err := s.store.Groups()
 		if err != nil {
 			unread = errors.Join(unread, err)
@@ -94,7 +104,7 @@ func (c *list) Run(env *cli.Env) error {
 		var found []*fleet.Member
 		for i := range s.members {
 			m := &s.members[i]
-			if c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
+			if !c.shows(m.Instance) || c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
 				continue
 			}
 			found = append(found, m)
@@ -109,8 +119,12 @@ func (c *list) Run(env *cli.Env) error {
 		}
 	}
 	if c.JSON {
+		marked := marks{}
 		for _, r := range rows {
 			l := lineOf(env, *r.Member)
+			if err := marked.tell(r.site.store, l.templated, r.Name); err != nil {
+				unread = errors.Join(unread, err)
+			}
 			if c.Everywhere {
 				l.in(r.site)
 			}
@@ -200,6 +214,9 @@ func flatten(groups []instance.Group, all []*fleet.Member) []row {
 
 // print prints the table.
 func (c *list) print(env *cli.Env, rows []row, placed bool) error {
+	if slices.ContainsFunc(rows, func(r row) bool { return r.Managed != nil }) {
+		return printSessions(env, rows, placed)
+	}
 	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
 	cells := [][]string{{"NAME", "STATUS", "FOR", "AGENT", "GROUP", "FOLDER"}}
 	grouped := false

@@ -100,30 +100,37 @@ func (b become) Run(env *cli.Env) error { return respawn.Exec(env, string(b)) }
 
 type grammar struct {
 	cli.Flags
-	List    list     `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
-	Status  summed   `cmd:"" help:"Count the agents by what they do, and tell who waits."`
-	New     newOne   `cmd:"" help:"Make a place for an agent, and start it."`
-	Fork    fork     `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
-	Start   start    `cmd:"" help:"Start agents that are stopped, with their conversations."`
-	Stop    stop     `cmd:"" help:"Stop agents; their places and conversations stay."`
-	Restart restart  `cmd:"" help:"Restart agents in the same pane, with their conversations."`
-	Restore restore  `cmd:"" help:"Start every agent that should run and does not."`
-	Down    down     `cmd:"" name:"shutdown" help:"End all agents, for a restore to bring them back."`
-	Show    show     `cmd:"" help:"Show everything that is known about an agent."`
-	Peek    peek     `cmd:"" help:"Print what an agent's screen shows."`
-	Attach  attach   `cmd:"" help:"Show an agent in this terminal."`
-	Send    send     `cmd:"" help:"Give a prompt to an agent that runs."`
-	Answer  reply    `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
-	Wait    wait     `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
-	Notify  notifier `cmd:"" help:"Run a command of yours when an agent begins to wait."`
-	Ack     ack      `cmd:"" help:"Note that you have seen that an agent waits; it is idle then."`
-	Rename  rename   `cmd:"" help:"Give an agent another name."`
-	Move    move     `cmd:"" help:"Put an agent into a group."`
-	Rm      rm       `cmd:"" help:"Remove the place of an agent that is stopped."`
-	Group   groupOf  `cmd:"" help:"List, make, rename or remove groups."`
-	Revive  revive   `cmd:"" hidden:"" help:"Start an agent that crashed."`
-	Export  export   `cmd:"" help:"Print the agents as JSON, for another machine or for agent-deck."`
-	Import  imports  `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`
+	List    list       `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
+	Status  summed     `cmd:"" help:"Count the agents by what they do, and tell who waits."`
+	New     newOne     `cmd:"" help:"Make a place for an agent, and start it."`
+	Fork    fork       `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
+	Start   start      `cmd:"" help:"Start agents that are stopped, with their conversations."`
+	Stop    stop       `cmd:"" help:"Stop agents; their places and conversations stay."`
+	Restart restart    `cmd:"" help:"Restart agents in the same pane, with their conversations."`
+	Restore restore    `cmd:"" help:"Start every agent that should run and does not."`
+	Down    down       `cmd:"" name:"shutdown" help:"End all agents, for a restore to bring them back."`
+	Suspend suspend    `cmd:"" help:"End the agents of sessions, to be resumed with their conversations." group:"Sessions of templates:"`
+	Resume  resume     `cmd:"" help:"Start the agents of suspended or quarantined sessions." group:"Sessions of templates:"`
+	Drain   drain      `cmd:"" help:"Give sessions of pools no new work; they are archived when they are done." group:"Sessions of templates:"`
+	Drains  drainAll   `cmd:"" name:"drain-all" help:"Drain all active sessions of a template." group:"Sessions of templates:"`
+	Close   closes     `cmd:"" help:"Close sessions, for good." group:"Sessions of templates:"`
+	Inspect inspect    `cmd:"" help:"Show a session: its state, its template, and what it has otherwise." group:"Sessions of templates:"`
+	Admin   adminClose `cmd:"" name:"admin-close" help:"Close sessions while no gt-reconcile runs." group:"Sessions of templates:"`
+	Show    show       `cmd:"" help:"Show everything that is known about an agent."`
+	Peek    peek       `cmd:"" help:"Print what an agent's screen shows."`
+	Attach  attach     `cmd:"" help:"Show an agent in this terminal."`
+	Send    send       `cmd:"" help:"Give a prompt to an agent that runs."`
+	Answer  reply      `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
+	Wait    wait       `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
+	Notify  notifier   `cmd:"" help:"Run a command of yours when an agent begins to wait."`
+	Ack     ack        `cmd:"" help:"Note that you have seen that an agent waits; it is idle then."`
+	Rename  rename     `cmd:"" help:"Give an agent another name."`
+	Move    move       `cmd:"" help:"Put an agent into a group."`
+	Rm      rm         `cmd:"" help:"Remove the place of an agent that is stopped."`
+	Group   groupOf    `cmd:"" help:"List, make, rename or remove groups."`
+	Revive  revive     `cmd:"" hidden:"" help:"Start an agent that crashed."`
+	Export  export     `cmd:"" help:"Print the agents as JSON, for another machine or for agent-deck."`
+	Import  imports    `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`
 }
 
 // profile is where the agents are kept.
@@ -176,6 +183,7 @@ func one(all []*instance.Instance, unread error, name string) (*instance.Instanc
 		func(in *instance.Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
 		func(in *instance.Instance) bool { return len(name) >= 4 && strings.HasPrefix(string(in.ID), name) },
 		func(in *instance.Instance) bool { return in.Title != "" && in.Title == name },
+		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) },
 		func(in *instance.Instance) bool { return name != "" && strings.HasPrefix(in.Name, name) },
 	} {
 		for _, in := range all {
@@ -197,7 +205,7 @@ func one(all []*instance.Instance, unread error, name string) (*instance.Instanc
 	}
 	err := cli.Failf(cli.No, "'%s' is the name of %d agents", name, len(found))
 	for _, in := range found {
-		err = cli.WithHint(err, "%s  %s  %s", in.Name, string(in.ID)[:8], in.Path)
+		err = cli.WithHint(err, "%s", candidate(in))
 	}
 	return nil, err
 }

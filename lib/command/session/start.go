@@ -29,17 +29,18 @@ const patience = 30 * time.Second
 
 type newOne struct {
 	profile
-	Dir      string `arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
-	Name     string `short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
-	Title    string `placeholder:"TEXT" help:"What it is for, one line."`
-	Agent    string `short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
-	Group    string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
-	Parent   string `placeholder:"NAME" help:"The agent that it belongs to."`
-	Account  string `placeholder:"DIR" help:"The agent's own folder, of another account."`
-	Resume   string `placeholder:"ID" help:"The conversation that it goes on with."`
-	Theme    string `placeholder:"STYLE" help:"The style of its tmux status line, such as fg=black,bg=cyan."`
-	Remain   bool   `help:"Keep its pane when the agent ends."`
-	Respawn  bool   `help:"Start it again when it crashes."`
+	Dir     string `arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
+	Name    string `short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
+	Title   string `placeholder:"TEXT" help:"What it is for, one line."`
+	Agent   string `short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
+	Group   string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
+	Parent  string `placeholder:"NAME" help:"The agent that it belongs to."`
+	Account string `placeholder:"DIR" help:"The agent's own folder, of another account."`
+	Resume  string `placeholder:"ID" help:"The conversation that it goes on with."`
+	Theme   string `placeholder:"STYLE" help:"The style of its tmux status line, such as fg=black,bg=cyan."`
+	Remain  bool   `help:"Keep its pane when the agent ends."`
+	Respawn bool   `help:"Start it again when it crashes."`
+	fromTemplate
 	Worktree string `placeholder:"BRANCH" help:"Give it a git worktree of its own, beside the repository, with this branch; made where it is missing."`
 	begin
 }
@@ -56,6 +57,9 @@ type begin struct {
 
 // Run makes an instance and starts its agent.
 func (c *newOne) Run(env *cli.Env) error {
+	if c.Template != "" {
+		return c.make(env, c.profile, c.JSON)
+	}
 	store, err := c.store(env)
 	if err != nil {
 		return err
@@ -392,6 +396,9 @@ type start struct {
 func (c *start) Run(env *cli.Env) error {
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		if in.Managed != nil {
+			return c.managed(env, in, "started", resumes)
+		}
 		r := runner{env: env, store: store, table: known, prompt: c.Message, trust: c.Trust}
 		if c.Explain {
 			return "", r.explain(in)
@@ -419,6 +426,9 @@ func (c *restart) Run(env *cli.Env) error {
 	}
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		if in.Managed != nil {
+			return c.managed(env, in, "restarted", suspends, resumes)
+		}
 		r := runner{env: env, store: store, table: known}
 		b, err := r.start(in.ID, true)
 		if err != nil {
@@ -447,7 +457,7 @@ func (c *restore) Run(env *cli.Env) error {
 	where := map[*instance.Instance]string{}
 	for _, s := range at {
 		for _, m := range s.members {
-			if m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
+			if m.Managed == nil && m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
 				gone = append(gone, m.Instance)
 				starters[m.Instance] = runner{env: env, store: s.store, table: s.table}
 				where[m.Instance] = s.in()

@@ -30,6 +30,9 @@ func (c *stop) Run(env *cli.Env) error {
 	}
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		if in.Managed != nil {
+			return c.managed(env, in, "suspended", suspends)
+		}
 		switch stopped, err := (stopping{now: c.Now}).one(env, store, known, in.ID); {
 		case err != nil:
 			return "", err

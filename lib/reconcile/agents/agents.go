@@ -232,9 +232,13 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 		return err
 	}
 	id := a.Store.Session(in)
+	if id == "" {
+		return runs.Stop(ctx, a.ref(in))
+	}
 	h, ok, err := home.OfSession(a.Store.State, string(id))
-	if id == "" || err != nil || !ok {
-		return errors.Join(err, runs.Stop(ctx, a.ref(in)))
+	if err != nil || !ok {
+		a.warn(err)
+		return runs.Stop(ctx, a.ref(in))
 	}
 	s := session.Store{Home: h, Warn: a.warn}
 	if r, _ := s.Get(id); r != nil && !r.Ended() {

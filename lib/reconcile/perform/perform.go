@@ -139,6 +139,7 @@ type changing struct {
 	config *config.Config
 	tick.Action
 	held      *instance.Held
+	was       instance.Instance // before its secrets were removed
 	effective template.Effective
 }
 
@@ -151,6 +152,8 @@ func (ch *changing) check(ctx context.Context, order lifecycle.Order) error {
 	if len(order.From) > 0 && !slices.Contains(order.From, m.State) {
 		return skipped("it is %s", m.State)
 	}
+	ch.was = *ch.held.Instance
+	ch.was.SessionID = ch.Store.Session(ch.held.Instance)
 	starts := slices.Contains(order.Ops, lifecycle.Start)
 	switch {
 	case ch.Change == lifecycle.Suspend && ch.Session.Reason == lifecycle.IdleTimeout,
@@ -243,7 +246,7 @@ func (ch *changing) make(ctx context.Context, ops []lifecycle.Op) error {
 		case lifecycle.Route:
 			err = ch.route()
 		case lifecycle.Kill:
-			if err = ch.Agents.Stop(ctx, ch.held.Instance); err == nil && ch.Session.State == lifecycle.Closed {
+			if err = ch.Agents.Stop(ctx, &ch.was); err == nil && ch.Session.State == lifecycle.Closed {
 				ch.held.Over()
 			}
 		}

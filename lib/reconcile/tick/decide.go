@@ -464,3 +464,34 @@ func ResumedBy(s lifecycle.Session, now time.Time) Action {
 	after.CrashCount, after.CrashSince = 0, time.Time{}
 	return Action{Change: lifecycle.Resume, Before: s, Session: after, Why: "somebody asked for it"}
 }
+
+// ClearedBy is what a person's request to take back a quarantined session comes to.
+func ClearedBy(s lifecycle.Session, now time.Time) Action {
+	d := decision{Facts: Facts{Now: now}}
+	after := d.into(s, lifecycle.Active, lifecycle.QuarantineCleared)
+	after.CrashCount, after.CrashSince, after.QuarantineUntil = 0, time.Time{}, time.Time{}
+	return Action{Change: lifecycle.Clear, Before: s, Session: after, Why: "somebody asked for it"}
+}
+
+// DrainedBy is what a person's request to drain an active session of a pool comes to.
+func DrainedBy(s lifecycle.Session, now time.Time) Action {
+	d := decision{Facts: Facts{Now: now}}
+	return Action{Change: lifecycle.Drain, Before: s, Session: d.into(s, lifecycle.Draining, lifecycle.Manual), Why: "somebody asked for it"}
+}
+
+// CompletedBy is what follows the first start of a session.
+func CompletedBy(s lifecycle.Session, now time.Time) Action {
+	d := decision{Facts: Facts{Now: now}}
+	return Action{Change: lifecycle.Complete, Before: s, Session: d.into(s, lifecycle.Active, lifecycle.CreationComplete), Why: "its runtime was seen alive"}
+}
+
+// Startable reports whether a session of a template may be started now, and why not.
+func Startable(f Facts, template string) (why string, ok bool) {
+	d := decision{Facts: f}
+	for i := range f.Templates {
+		if f.Templates[i].Name == template {
+			return d.startable(&f.Templates[i])
+		}
+	}
+	return d.startable(nil)
+}
