@@ -63,6 +63,9 @@ type Session struct {
 	ForkOf     session.ID `json:"fork_of,omitempty"`
 	SubagentOf session.ID `json:"subagent_of,omitempty"`
 	Store      string     `json:"store,omitempty"` // the client's folder, ~/.claude
+	// Recorded reports that its client does not keep the conversation any more, and
+	// gt-record does.
+	Recorded bool `json:"recorded,omitempty"`
 
 	File conversation.File `json:"-"` // the conversation; its zero value where there is none
 

@@ -69,15 +69,19 @@ func (s *Session) converse(c conversation.Conversation) {
 	f := c.Metadata
 	s.File, s.first, s.spoken = c.File, f.First, !f.Started.IsZero()
 	s.Store, s.Transcript = c.File.Store, c.File.Path
+	client := cmp.Or(f.Agent, c.File.Client)
+	if s.Recorded = f.Agent != ""; s.Recorded {
+		s.Store = "" // it is no account of the client's
+	}
 	s.Title, s.Prompt, s.Model, s.Version, s.Headless = f.Title, f.Prompt, f.Model, f.Version, f.Headless
 	s.ForkOf, s.SubagentOf = f.ForkOf, f.Parent
 	fill(&s.SubagentOf, c.File.Parent)
 	if s.native { // there is no other witness
-		s.Agent, s.CWD, s.Branch, s.StartedAt = c.File.Client, f.CWD, f.Branch, f.Started
+		s.Agent, s.CWD, s.Branch, s.StartedAt = client, f.CWD, f.Branch, f.Started
 	} else if s.spoken && f.Started.Before(s.StartedAt) && s.metLater() {
 		s.StartedAt = f.Started
 	}
-	fill(&s.Agent, c.File.Client)
+	fill(&s.Agent, client)
 	fill(&s.CWD, f.CWD)
 	if s.Moved = f.Moved; s.Moved == "" && f.CWD != s.CWD {
 		s.Moved = f.CWD

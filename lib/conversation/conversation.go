@@ -130,6 +130,9 @@ type Metadata struct {
 	Parent session.ID `json:"subagent_of,omitempty"` // the session whose subagent it is
 	ForkOf session.ID `json:"fork_of,omitempty"`     // the session whose history it begins with
 
+	// Agent is the client whose conversation it is, where another keeps it.
+	Agent string `json:"agent,omitempty"`
+
 	// First is the ID of the first entry. The conversations of a client that have
 	// the same one are forks: the one that started first is what the others copied.
 	First string `json:"first,omitempty"`

@@ -14,7 +14,7 @@ import (
 // again that have not changed, and nothing else: whoever deletes it loses a second.
 
 // cacheVersion changes with the fields, and with what a reader makes of a file.
-const cacheVersion = 2
+const cacheVersion = 3
 
 // header says how many lines the cache has.
 type header struct {
@@ -52,7 +52,7 @@ func fileFields(f *conversation.File) [4]cachefile.Field {
 }
 
 // fields are the members that follow: what was found in the file.
-func fields(m *conversation.Metadata) [14]cachefile.Field {
+func fields(m *conversation.Metadata) [15]cachefile.Field {
 	return [...]cachefile.Field{
 		{Key: "id", Text: (*string)(&m.ID)},
 		{Key: "started", Time: &m.Started},
@@ -68,6 +68,7 @@ func fields(m *conversation.Metadata) [14]cachefile.Field {
 		{Key: "headless", Flag: &m.Headless},
 		{Key: "title", Text: &m.Title},
 		{Key: "prompt", Text: &m.Prompt},
+		{Key: "agent", Text: &m.Agent},
 	}
 }
 

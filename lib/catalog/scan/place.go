@@ -14,7 +14,7 @@ import (
 func Place(state place.State, all []conversation.Conversation, dirs ...string) {
 	var lost []*conversation.Conversation
 	for i := range all {
-		if _, ok := readers.Of(all[i].File.Client).(conversation.Placer); ok && all[i].Metadata.ID != "" && all[i].Metadata.CWD == "" {
+		if _, ok := ReaderOf(all[i].File.Client).(conversation.Placer); ok && all[i].Metadata.ID != "" && all[i].Metadata.CWD == "" {
 			lost = append(lost, &all[i])
 		}
 	}

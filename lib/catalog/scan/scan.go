@@ -3,6 +3,7 @@
 package scan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
+	"gt/lib/record"
+	"gt/lib/state/session"
 	"gt/lib/text/redact"
 )
 
@@ -32,7 +35,7 @@ func All(getenv func(string) string, cache string, progress func(done, total int
 		lost   conversation.ReadErrors // of its conversations
 	}
 	var stores []*found
-	for _, r := range readers.All {
+	for _, r := range append(readers.All[:len(readers.All):len(readers.All)], record.Reader{}) {
 		for _, store := range r.Stores(getenv) {
 			stores = append(stores, &found{reader: r, store: store})
 		}
@@ -97,13 +100,45 @@ func All(getenv func(string) string, cache string, progress func(done, total int
 	if known.outdated(len(looked), len(fresh)-(len(all)-len(looked))) {
 		save(cache, looked)
 	}
-	return all, errs
+	return withoutCopies(all), errs
+}
+
+// withoutCopies leaves out the records of conversations that their clients keep as well:
+// the client's own says more, and sooner.
+func withoutCopies(all []conversation.Conversation) []conversation.Conversation {
+	type key struct {
+		agent      string
+		id, parent session.ID
+	}
+	recorded := slices.IndexFunc(all, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
+	if recorded < 0 {
+		return all
+	}
+	kept := make(map[key]bool, recorded)
+	for _, c := range all {
+		if m := c.Metadata; c.File.Client != record.Client && !m.Started.IsZero() {
+			kept[key{c.File.Client, cmp.Or(m.ID, c.File.ID), cmp.Or(m.Parent, c.File.Parent)}] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c conversation.Conversation) bool {
+		m := c.Metadata
+		return c.File.Client == record.Client && (m.ID == "" || kept[key{m.Agent, m.ID, m.Parent}])
+	})
+}
+
+// ReaderOf returns the reader of what was found: a client's, or that of records; nil where
+// there is none.
+func ReaderOf(client string) conversation.Reader {
+	if client == record.Client {
+		return record.Reader{}
+	}
+	return readers.Of(client)
 }
 
 // valid is the facts as they may stand in the cache: with what is no UTF-8
 // replaced, and without the secrets that have a form of their own.
 func valid(f conversation.Metadata) conversation.Metadata {
-	for _, s := range []*string{&f.First, &f.CWD, &f.Moved, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt} {
+	for _, s := range []*string{&f.First, &f.CWD, &f.Moved, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt, &f.Agent} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
 	}
 	for _, s := range []*string{&f.Branch, &f.Model, &f.Version} { // of the rest it was taken out before it was cut

@@ -19,8 +19,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
-	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -345,7 +345,7 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 			done.Add(f.Size - counted)
 		}
 	}()
-	r := readers.Of(f.Client)
+	r := scan.ReaderOf(f.Client)
 	if r == nil {
 		return nil
 	}

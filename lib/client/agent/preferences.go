@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,91 +27,8 @@ type Preferences struct {
 	KeepNotes Retention `toml:"keep_notes"`
 	// Notify is what is run when an agent begins to wait.
 	Notify Notify `toml:"notify"`
-	// Record is what gt-record keeps of conversations.
-	Record Record `toml:"record"`
-}
-
-// Record is whether conversations are kept as they grow, which, and for how long.
-type Record struct {
-	On      bool       `toml:"on"`
-	Exclude []string   `toml:"exclude"`  // folders whose sessions are not recorded, with all below them
-	Keep    RecordTime `toml:"keep"`     // how long after its last word; 0 keeps it for ever
-	MaxSize RecordSize `toml:"max_size"` // of all records together; 0 is no limit
-}
-
-// Excludes reports whether sessions of a folder are not recorded. A pattern is a folder,
-// which may begin with ~/ and have the wildcards of a shell.
-func (r Record) Excludes(home, dir string) bool {
-	for _, pattern := range r.Exclude {
-		if rest, ok := strings.CutPrefix(pattern, "~"); ok && (rest == "" || rest[0] == '/') {
-			pattern = home + rest
-		}
-		for at := path.Clean(dir); dir != ""; at = path.Dir(at) {
-			if ok, err := path.Match(path.Clean(pattern), at); ok && err == nil {
-				return true
-			}
-			if at == path.Dir(at) {
-				break
-			}
-		}
-	}
-	return false
-}
-
-// check returns an error for a pattern that is none.
-func (r Record) check() error {
-	for _, pattern := range r.Exclude {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return fmt.Errorf("invalid folder '%s' in record.exclude (try /work/private or ~/secret-*)", pattern)
-		}
-	}
-	return nil
-}
-
-// RecordTime is how long a record is kept.
-type RecordTime time.Duration
-
-// UnmarshalText reads a duration of at least a day, or "forever".
-func (t *RecordTime) UnmarshalText(text []byte) error {
-	if string(text) == "forever" {
-		*t = 0
-		return nil
-	}
-	d, err := duration.Parse(string(text))
-	if err != nil || d < MinKeep {
-		return fmt.Errorf("invalid record.keep '%s' (try 90d, at least 1d, or forever)", text)
-	}
-	*t = RecordTime(d)
-	return nil
-}
-
-// RecordSize is a number of bytes.
-type RecordSize int64
-
-// UnmarshalText reads 500M, 2G, 2GiB; a unit is of 1024.
-func (s *RecordSize) UnmarshalText(text []byte) error {
-	word := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(string(text)), "b"), "i")
-	number := strings.TrimRight(word, "kmgt")
-	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32)
-	shift, ok := uint(0), true
-	switch word[len(number):] {
-	case "":
-	case "k":
-		shift = 10
-	case "m":
-		shift = 20
-	case "g":
-		shift = 30
-	case "t":
-		shift = 40
-	default:
-		ok = false
-	}
-	if err != nil || !ok || n < 1 {
-		return fmt.Errorf("invalid record.max_size '%s' (try 500M or 2G)", text)
-	}
-	*s = RecordSize(n << shift)
-	return nil
+	// Record is what gt-record keeps of conversations: LoadRecord reads it.
+	Record map[string]any `toml:"record"`
 }
 
 // Notify is a command of the person's, and for which reasons of waiting it is run.
@@ -176,11 +91,11 @@ func (r Retention) Duration() time.Duration { return time.Duration(r) }
 // were not there.
 func LoadPreferences(getenv func(string) string, warn func(error)) Preferences {
 	defaults := Preferences{ContextWarning: activity.DefaultShare, KeepNotes: defaultKeep}
-	file := place.Config(getenv, "config.toml")
-	if file == "" {
+	path := place.Config(getenv, "config.toml")
+	if path == "" {
 		return defaults
 	}
-	data, err := place.ReadConfig(file, atomicfile.MaxSize)
+	data, err := place.ReadConfig(path, atomicfile.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return defaults
 	} else if err != nil {
@@ -195,15 +110,12 @@ func LoadPreferences(getenv func(string) string, warn func(error)) Preferences {
 	if err == nil {
 		err = p.Notify.check()
 	}
-	if err == nil {
-		err = p.Record.check()
-	}
 	if err != nil {
-		warn(fmt.Errorf("%s: %w", file, err))
+		warn(fmt.Errorf("%s: %w", path, err))
 		return defaults
 	}
 	for _, key := range meta.Undecoded() {
-		warn(fmt.Errorf("%s: unknown setting '%s'", file, key))
+		warn(fmt.Errorf("%s: unknown setting '%s'", path, key))
 	}
 	return p
 }

@@ -24,13 +24,13 @@ func TestRecordPreferences(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := ""
-		p := LoadPreferences(func(key string) string {
+		r := LoadRecord(func(key string) string {
 			if key == "XDG_CONFIG_HOME" {
 				return dir
 			}
 			return ""
 		}, func(err error) { said += err.Error() })
-		return p.Record, said
+		return r, said
 	}
 	if r, said := load(""); r.On || said != "" {
 		t.Errorf("%+v, %s", r, said)

@@ -56,6 +56,7 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 		env.Warn("%v", err) // an error in one file does not affect the others
 	}
 	own := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) })
+	record := agent.LoadRecord(env.Getenv, func(err error) { env.Warn("%v", err) }).On
 	var all []target
 	for _, c := range known.All() {
 		t, err := targetOf(env, c)
@@ -68,7 +69,7 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 		if len(own.Notify.Command) > 0 {
 			t.notify = own.Notify.Reasons()
 		}
-		t.record = own.Record.On && conversation.HasReader(t.name)
+		t.record = record && conversation.HasReader(t.name)
 		all = append(all, t)
 	}
 	return known, all, nil

@@ -18,9 +18,9 @@ import (
 // hooked brings the record of one session up to date, for a hook that does not wait for
 // it, by the person's settings.
 func (c *syncing) hooked(env *cli.Env) error {
-	own := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) })
+	own := agent.LoadRecord(env.Getenv, func(err error) { env.Warn("%v", err) })
 	r := readers.Of(c.Agent)
-	if !own.Record.On || r == nil || len(c.ID) != 1 {
+	if !own.On || r == nil || len(c.ID) != 1 {
 		return nil
 	}
 	id, err := session.ParseID(c.ID[0])
@@ -44,7 +44,7 @@ func (c *syncing) hooked(env *cli.Env) error {
 			if err != nil {
 				return err
 			}
-			if own.Record.Excludes(env.Getenv("HOME"), m.CWD) {
+			if own.Excludes(env.Getenv("HOME"), m.CWD) {
 				return nil
 			}
 			x, err := s.Index()
@@ -71,7 +71,7 @@ func (c *syncing) hooked(env *cli.Env) error {
 	if err := s.End(why, env.Redact, env.Now()); err != nil {
 		return err
 	}
-	return housekeeping(env, s, own.Record)
+	return housekeeping(env, s, own)
 }
 
 // A client's file is looked at again after its last hook, until it has not changed for

@@ -71,6 +71,7 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
+	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == kept.Client })
 	scan.Place(town.Personal(env.Getenv).State, found)
 	return latest(found)
 }

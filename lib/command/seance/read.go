@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/readers"
@@ -117,7 +118,7 @@ func heading(s *catalog.Session, now time.Time) string {
 
 // count is how many turns a conversation has.
 func count(f conversation.File) (n int, err error) {
-	_, err = readers.Of(f.Client).Read(f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
+	_, err = scan.ReaderOf(f.Client).Read(f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			n++
 		}
@@ -131,7 +132,7 @@ func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversati
 	switch f, err := s.Conversation(own); {
 	case err != nil:
 		return f, passed(env, s, err)
-	case f.Path != "" && readers.Of(f.Client) != nil:
+	case f.Path != "" && scan.ReaderOf(f.Client) != nil:
 		return f, nil
 	case s.Agent != "" && readers.Of(s.Agent) == nil:
 		return f, cli.Fail(cli.No, fmt.Errorf("cannot read session '%s': gt does not know the format of %s's conversations", s.ID, term.Clean(s.Agent)))
@@ -165,7 +166,7 @@ type page struct {
 // pages writes the turns of a conversation that are meant, and returns where the
 // next Read goes on.
 func (p *page) pages(f conversation.File, o conversation.Options, from, to int) (int64, error) {
-	next, err := readers.Of(f.Client).Read(f, o, func(e conversation.Entry) bool {
+	next, err := scan.ReaderOf(f.Client).Read(f, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			p.turn++
 		}

@@ -11,7 +11,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/agent"
-	"gt/lib/client/readers"
 	"gt/lib/launch/resume"
 	"gt/lib/place/town"
 	"gt/lib/text/term"
@@ -80,6 +79,9 @@ type continuation struct {
 func continuationOf(env *cli.Env, s *catalog.Session, fork bool) (continuation, error) {
 	own, all := owned(env), agents(env)
 	c := clientOf(all, s)
+	if s.Recorded {
+		return continuation{client: c}, nil
+	}
 	dir, gone, err := folder(own, s)
 	if dir == "" && err != nil {
 		return continuation{}, err
@@ -124,7 +126,7 @@ func folder(own account.Own, s *catalog.Session) (dir, named string, err error) 
 
 // worked reports whether the session's own client says that it worked in a folder.
 func worked(s *catalog.Session, dir string) bool {
-	r := readers.Of(s.File.Client)
+	r := scan.ReaderOf(s.File.Client)
 	if r == nil {
 		return false
 	}
@@ -133,6 +135,9 @@ func worked(s *catalog.Session, dir string) bool {
 }
 
 func (g continuation) impossible(s *catalog.Session, fork bool) error {
+	if s.Recorded {
+		return onlyRecorded(s)
+	}
 	if s.SubagentOf != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, which can be resumed only with its session", s.ID),
 			fmt.Sprintf("gt-seance resume %s resumes the session that it worked for", s.SubagentOf))
@@ -147,4 +152,10 @@ func (g continuation) impossible(s *catalog.Session, fork bool) error {
 	}
 	return cli.Fail(cli.No, fmt.Errorf("gt does not know that %s can %s", g.client.Name, what),
 		fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID))
+}
+
+// onlyRecorded says why a session's client cannot go on with it.
+func onlyRecorded(s *catalog.Session) error {
+	return cli.Fail(cli.No, fmt.Errorf("%s does not keep the conversation of session %s any more", s.Agent, s.ID),
+		fmt.Sprintf("gt-seance read %s prints what gt-record has kept of it", s.ID))
 }

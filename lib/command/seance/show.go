@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
-	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	places "gt/lib/place"
 	"gt/lib/place/git"
@@ -86,7 +86,7 @@ func look(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	for _, w := range append([]*catalog.Session{s}, workers...) {
 		f, err := w.Conversation(own)
 		lost = cmp.Or(lost, err)
-		if r := readers.Of(f.Client); f.Path != "" && r != nil {
+		if r := scan.ReaderOf(f.Client); f.Path != "" && r != nil {
 			// What can be read counts, and whoever reads the conversation is told the rest.
 			_, _ = tally.Add(r, f)
 		}
@@ -95,7 +95,7 @@ func look(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	for i := range d.Usage {
 		d.Usage[i].Model = env.Redact(d.Usage[i].Model)
 	}
-	if f, _ := s.Conversation(own); f.Path != "" && readers.Of(f.Client) != nil {
+	if f, _ := s.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
 		d.Turns, _ = count(f)
 	}
 	if on, err := continuationOf(env, s, false); err == nil && len(on.Args) > 0 {

@@ -54,6 +54,9 @@ func (c *talk) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("session %s is a subagent, which cannot be asked", s.ID),
 			fmt.Sprintf("gt-seance talk %s asks the session that it worked for", s.SubagentOf))
 	}
+	if s.Recorded {
+		return onlyRecorded(s)
+	}
 	p, err := c.predecessor(env, s)
 	if err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/account"
-	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/text/term"
 )
@@ -54,7 +54,7 @@ func (c *usage) Run(env *cli.Env) error {
 				}
 				continue
 			}
-			added, err := tally.Add(readers.Of(f.Client), f)
+			added, err := tally.Add(scan.ReaderOf(f.Client), f)
 			if err != nil {
 				env.Warn("%v", err)
 				continue

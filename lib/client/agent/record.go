@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"gt/lib/place"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/duration"
+)
+
+// Record is whether conversations are kept as they grow, which, and for how long.
+type Record struct {
+	On      bool       `toml:"on"`
+	Exclude []string   `toml:"exclude"`  // folders whose sessions are not recorded, with all below them
+	Keep    RecordTime `toml:"keep"`     // how long after its last word; 0 keeps it for ever
+	MaxSize RecordSize `toml:"max_size"` // of all records together; 0 is no limit
+}
+
+// Excludes reports whether sessions of a folder are not recorded. A pattern is a folder,
+// which may begin with ~/ and have the wildcards of a shell.
+func (r Record) Excludes(home, dir string) bool {
+	for _, pattern := range r.Exclude {
+		if rest, ok := strings.CutPrefix(pattern, "~"); ok && (rest == "" || rest[0] == '/') {
+			pattern = home + rest
+		}
+		for at := path.Clean(dir); dir != ""; at = path.Dir(at) {
+			if ok, err := path.Match(path.Clean(pattern), at); ok && err == nil {
+				return true
+			}
+			if at == path.Dir(at) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// check returns an error for a pattern that is none.
+func (r Record) check() error {
+	for _, pattern := range r.Exclude {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			return fmt.Errorf("invalid folder '%s' in record.exclude (try /work/private or ~/secret-*)", pattern)
+		}
+	}
+	return nil
+}
+
+// RecordTime is how long a record is kept.
+type RecordTime time.Duration
+
+// UnmarshalText reads a duration of at least a day, or "forever".
+func (t *RecordTime) UnmarshalText(text []byte) error {
+	if string(text) == "forever" {
+		*t = 0
+		return nil
+	}
+	d, err := duration.Parse(string(text))
+	if err != nil || d < MinKeep {
+		return fmt.Errorf("invalid record.keep '%s' (try 90d, at least 1d, or forever)", text)
+	}
+	*t = RecordTime(d)
+	return nil
+}
+
+// RecordSize is a number of bytes.
+type RecordSize int64
+
+// UnmarshalText reads 500M, 2G, 2GiB; a unit is of 1024.
+func (s *RecordSize) UnmarshalText(text []byte) error {
+	word := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(string(text)), "b"), "i")
+	number := strings.TrimRight(word, "kmgt")
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32)
+	shift, ok := uint(0), true
+	switch word[len(number):] {
+	case "":
+	case "k":
+		shift = 10
+	case "m":
+		shift = 20
+	case "g":
+		shift = 30
+	case "t":
+		shift = 40
+	default:
+		ok = false
+	}
+	if err != nil || !ok || n < 1 {
+		return fmt.Errorf("invalid record.max_size '%s' (try 500M or 2G)", text)
+	}
+	*s = RecordSize(n << shift)
+	return nil
+}
+
+// LoadRecord reads the section [record] of the person's settings. With one that cannot be
+// used nothing is recorded.
+func LoadRecord(getenv func(string) string, warn func(error)) Record {
+	file := place.Config(getenv, "config.toml")
+	if file == "" {
+		return Record{}
+	}
+	data, err := place.ReadConfig(file, atomicfile.MaxSize)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			warn(err)
+		}
+		return Record{}
+	}
+	var p struct {
+		Record Record `toml:"record"`
+	}
+	meta, err := toml.Decode(string(data), &p)
+	if err == nil {
+		err = p.Record.check()
+	}
+	if err != nil {
+		warn(fmt.Errorf("%s: %w", file, err))
+		return Record{}
+	}
+	for _, key := range meta.Undecoded() {
+		if len(key) > 1 && key[0] == "record" {
+			warn(fmt.Errorf("%s: unknown setting '%s'", file, key))
+		}
+	}
+	return p.Record
+}

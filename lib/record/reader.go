@@ -1,0 +1,96 @@
+package record
+
+import (
+	"os"
+
+	"gt/lib/conversation"
+	"gt/lib/sys/atomicfile"
+)
+
+// Client is the name under which records are found among the conversations of clients.
+const Client = "gt-record"
+
+// Reader is the conversation.Reader of records: they are read like what a client keeps.
+type Reader struct{}
+
+func (Reader) Client() string { return Client }
+
+// Stores is the folder of this user's records.
+func (Reader) Stores(getenv func(string) string) []string {
+	s, err := StoreOf(getenv)
+	if err != nil {
+		return nil
+	}
+	if info, err := os.Stat(s.Sessions); err != nil || !info.IsDir() {
+		return nil
+	}
+	return []string{s.Sessions}
+}
+
+// Find lists the folder.
+func (Reader) Find(store string, each func(conversation.File)) error {
+	s := Store{Sessions: store}
+	ids, err := s.IDs()
+	var lost conversation.ReadErrors
+	lost.Add(err)
+	for _, id := range ids {
+		if info, ok := lost.File(s.Path(id)); ok {
+			each(conversation.File{Client: Client, Store: store, Path: s.Path(id), Size: info.Size(), Changed: info.ModTime().UnixNano()})
+		}
+	}
+	return lost.Err()
+}
+
+// Metadata is what the record's first line and its last mark say; nothing of one that was
+// removed.
+func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error) {
+	file, err := atomicfile.Open(f.Path)
+	if err != nil {
+		return m, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil {
+		err = atomicfile.OursAlone(info)
+	}
+	if err != nil {
+		return m, atomicfile.Error("read", f.Path, err)
+	}
+	head, err := headOf(file)
+	if err != nil {
+		return m, nil
+	}
+	end, err := endOf(file, info.Size())
+	if err != nil {
+		return m, atomicfile.Error("read", f.Path, err)
+	}
+	if end.gone != "" || end.mark == nil {
+		return m, nil
+	}
+	at := end.mark
+	m = conversation.Metadata{
+		ID: head.Session, Parent: head.Parent, ForkOf: head.ForkOf, Agent: head.Agent,
+		CWD: head.CWD, Moved: at.Moved, Branch: at.Branch, Model: at.Model, Version: head.Version,
+		Title: at.Title, Prompt: at.Prompt, Started: head.Started, Last: at.Last, Headless: at.Headless,
+	}
+	return m, nil
+}
+
+// Read gives the lines of the conversation.
+func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	return conversation.LinesWithin(f.Path, o.From, maxLine, func(line []byte, at int64) bool {
+		if !isSaid(line) || o.Skip != nil && !isKind(line, Kind(conversation.Prompt)) && o.Skip(line) {
+			return true
+		}
+		l, err := Parse(line)
+		if err != nil {
+			return true
+		}
+		e := l.Entry()
+		e.At = at
+		return each(e)
+	}, nil)
+}
+
+// PlainText reports that words stand in a record as an encoder of JSON writes them.
+func (Reader) PlainText(conversation.File) bool { return true }
