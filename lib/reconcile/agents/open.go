@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"os"
 	"strings"
 
@@ -8,9 +9,11 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/town"
+	"gt/lib/reconcile/check"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/perform"
 	"gt/lib/reconcile/runtime"
+	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
 )
@@ -54,6 +57,10 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 			}
 			return runtime.Tmux{Self: self, Table: table}, nil
 		},
+	}
+	w.Check = func(ctx context.Context, c *config.Config) map[string]tick.Demand {
+		checks := check.Checks{Dir: c.Work, Environ: env.Environ, Clean: func(s string) string { return env.Line(s, 300) }}
+		return checks.Demand(ctx, c.Templates)
 	}
 	w.Log = func(kind string, payload any) {
 		log, spare := eventlog.Log(t.Events()), eventlog.Log(t.Spare())
