@@ -409,6 +409,8 @@ var mutants = []mutant{
 	{"a prompt is typed over a draft", "lib/launch/send/send.go", "	case shown == agent.Draft:\n		return ErrDraft\n", "", ".", "TestScripts/session_send$", 0},
 	{"a prompt is typed into a question", "lib/launch/send/send.go", "	case shown == agent.Asks:\n		return ErrAsks\n	case shown == agent.Draft", "	case shown == agent.Draft", ".", "TestScripts/session_send$", 0},
 	{"a missed Enter is not pressed again", "lib/launch/send/send.go", "case last.IsZero() && now.Sub(first) > limits.Again:", "case last.IsZero() && now.Sub(first) < 0:", ".", "TestScripts/session_send$", 0},
+	{"what stands in the input box counts as submitted", "lib/launch/send/send.go", "		heard := t.Heard != nil && !t.Busy && t.Heard().After(begin)\n", "		heard := t.Heard != nil && !t.Busy && t.Heard().After(begin)\n		if heard {\n			return Hook, nil\n		}\n", "./lib/launch/send", "TestHeardOfAnother", 0},
+	{"an agent whose tmux does not answer counts as stopped", "lib/command/session/start.go", "	if !m.Unanswered {", "	if m.Status != \"unknown\" || !m.Unanswered {", ".", "TestScripts/session_unanswered", 0},
 	{"a command of the client counts as a text", "lib/launch/send/send.go", "word[0] == '!' ||", "", "./lib/launch/send", "TestPrompt", 0},
 	{"a client's suggestion counts as a draft", "lib/client/agent/input.go", "if c == '\\n' || !faint && !reversed {", "if true {", "./lib/client/agent", "TestInputOfStyles", 0},
 	{"an option that is not offered is pressed", "lib/launch/send/answer.go", "n > len(q.Options)", "n > 9", ".", "TestScripts/session_answer$", 0},

@@ -16,7 +16,6 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
-	"gt/lib/live/status"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
@@ -294,7 +293,7 @@ func (r runner) explain(in *instance.Instance) error {
 
 // cannotTell is the error for an instance of which nobody can tell whether its agent runs.
 func cannotTell(m fleet.Member) error {
-	if m.Status != status.Unknown || m.Pane.ID != "" || m.TmuxSession == "" {
+	if !m.Unanswered {
 		return nil
 	}
 	return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")

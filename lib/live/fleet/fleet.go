@@ -38,6 +38,9 @@ type Member struct {
 	Since   time.Time // when the status began, as far as it is known
 	Pane    tmux.Pane // that its agent runs in; zero where there is none
 	Process process.Proc
+	// Unanswered reports that its server of tmux did not answer: it may run, though no pane
+	// is known.
+	Unanswered bool
 
 	home home.Home // of the record
 }
@@ -187,6 +190,7 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 		return
 	}
 	pane, presence := server.pane(m.Instance)
+	m.Unanswered = presence == status.NoAnswer
 	var p process.Proc
 	running := status.NoAnswer
 	switch {
