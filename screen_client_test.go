@@ -19,11 +19,11 @@ import (
 //
 //	a prompt with "work"  is worked on until $WORK/go is there, which it removes
 //	a prompt with "run"   is asked permission for, with three options
-//	a prompt with "leave" has the client end
+//	a prompt with "leave" has the client end, as /exit does
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
 // in claude-N.answers. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
-// whose box a menu is open; NOHOOKS=1 has it run no hook at a prompt.
+// whose box a menu is open, and LATE=1 tells the end of an earlier turn then; NOHOOKS=1 has it run no hook at a prompt.
 type screen struct {
 	path         string
 	hook         func(event string)
@@ -97,6 +97,9 @@ func (s *screen) key(c byte) {
 	case c == '\r' && s.draft != "":
 		if s.swallow > 0 {
 			s.swallow--
+			if os.Getenv("LATE") != "" {
+				go s.hook("Stop")
+			}
 			return
 		}
 		prompt := s.draft
@@ -162,7 +165,7 @@ func (s *screen) turn(prompt string) {
 		for os.Remove(go_) != nil {
 			time.Sleep(5 * time.Millisecond)
 		}
-	case strings.Contains(prompt, "leave"):
+	case strings.Contains(prompt, "leave"), prompt == "/exit":
 		s.end()
 		return
 	case strings.Contains(prompt, "run"):

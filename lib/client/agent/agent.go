@@ -87,6 +87,9 @@ type Client struct {
 	// accepts that it works in the folder, and with the permissions of its flags.
 	AcceptDialogs Patterns `toml:"accept_dialogs"`
 
+	// QuitCommand is the prompt that ends it, "" where it has none.
+	QuitCommand string `toml:"quit_command"`
+
 	// Flags are the flags of the agent, nil where they are not known, and then
 	// the next run gets none of them.
 	Flags *Flags `toml:"flags"`

@@ -306,8 +306,8 @@ func (b *birth) makeSession() error {
 	if b.Adopted != nil {
 		// Its pane is the person's: it goes on in a session of its own.
 		if b.alive {
-			b.noteStop(grace.Interrupt + grace.Terminate + 2*time.Second)
-			launch.Leave(b.at, b.m.Pane, b.m.Process, grace)
+			b.noteStop(grace.Sum() + 2*time.Second)
+			launch.Leave(b.at, b.m.Pane, b.client, b.m.Process, grace)
 			b.begins(b.env.Now())
 		}
 		b.Adopted, b.alive, b.m.Pane = nil, false, tmux.Pane{}

@@ -43,9 +43,9 @@ func (c *stop) Run(env *cli.Env) error {
 	})
 }
 
-// How long an agent has for each way out. Clients take a second Ctrl-C within a second or
+// How long an agent has for each way out. A client runs its end hook before it goes. Clients take a second Ctrl-C within a second or
 // two as leave to go.
-var grace = launch.Grace{Interrupt: 4 * time.Second, Terminate: 10 * time.Second}
+var grace = launch.Grace{Quit: 6 * time.Second, Interrupt: 4 * time.Second, Terminate: 10 * time.Second}
 
 // stopping is how agents are stopped.
 type stopping struct {
@@ -79,13 +79,13 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 		limits = launch.Grace{}
 	}
 	if m.Record != nil && !m.Record.Ended() {
-		if err := noteStop(env, store, m.Record.ID, env.Now().Add(limits.Interrupt+limits.Terminate+2*time.Second)); err != nil {
+		if err := noteStop(env, store, m.Record.ID, env.Now().Add(limits.Sum()+2*time.Second)); err != nil {
 			env.Warn("%v", err)
 		}
 	}
-	if held.Adopted != nil {
-		launch.Leave(tmux.Server(held.TmuxServer), m.Pane, m.Process, limits)
-	} else if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, limits); err != nil {
+	if client := known.Of(m.Agent); held.Adopted != nil {
+		launch.Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)
+	} else if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
 		return false, err
 	}
 	if m.Record != nil {

@@ -27,6 +27,11 @@ var (
 	ErrNotSubmitted = errors.New("the text was typed, but is not submitted: it stands in its input box")
 )
 
+// Untyped reports whether an error of Send means that nothing was typed.
+func Untyped(err error) bool {
+	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput)
+}
+
 // Proof is how it is known that a prompt was submitted.
 type Proof int
 
