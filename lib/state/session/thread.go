@@ -252,14 +252,19 @@ func inPane(r *Record, f StartParams) bool {
 // others are the live sessions of the same identity that the new one does not
 // run inside of.
 func others(all []*Record, f StartParams, actor string) []*Record {
-	var up []int
-	if f.Process.IsSet() {
-		up = process.Ancestors(f.Process.PID)
+	var up []int // asked for where it matters, which is rare: it is a look at each process above
+	inside := func(r *Record) bool {
+		if !f.Process.IsSet() || r.Elsewhere() {
+			return false
+		}
+		if up == nil {
+			up = process.Ancestors(f.Process.PID)
+		}
+		return slices.Contains(up, r.PID)
 	}
 	var live []*Record
 	for _, r := range all {
-		if r.Actor == actor && r.Process() != f.Process && (r.Elsewhere() || !slices.Contains(up, r.PID)) &&
-			(r.Handoff == nil || !r.Handoff.Respawn) && r.Live() {
+		if r.Actor == actor && r.Process() != f.Process && (r.Handoff == nil || !r.Handoff.Respawn) && r.Live() && !inside(r) {
 			live = append(live, r)
 		}
 	}
