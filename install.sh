@@ -176,14 +176,13 @@ build() {
 	old=$("$bin/gt-hooks" --version 2>/dev/null) || old=
 	mkdir -p "$bin" || die "cannot make '$bin'"
 	stage=$(mktemp -d "$bin/.gt-install.XXXXXX") || die "cannot write to '$bin'"
-	# Inlined calls are a fortieth of a program. Where a hook does not come to, or asks
-	# files and the system more than it computes, they are not worth that.
 	flags=${GOFLAGS:-}
-	for cold in github.com/alecthomas/kong github.com/BurntSushi/toml net/mail mime/... regexp/... os/exec \
-		gt/lib/client/account gt/lib/client/agent gt/lib/conversation/brief gt/lib/sys/tmux \
-		gt/lib/command/... gt/lib/launch/... gt/lib/live/... gt/lib/place/... gt/lib/state/...; do
-		flags="$flags -gcflags=$cold=-l"
-	done
+	while read -r cold; do
+		case $cold in
+		'' | '#'*) ;;
+		*) flags="$flags -gcflags=$cold=-l" ;;
+		esac
+	done <internal/world/cold.txt
 	CGO_ENABLED=0 GOFLAGS=$flags go build -trimpath -buildvcs=false \
 		-ldflags "-s -w -X gt/lib/cli.Version=$version" -o "$stage/" ./cmd/... ||
 		die "the build failed; nothing was installed"

@@ -160,15 +160,39 @@ func Marshal(v any, unknown Unknown) ([]byte, error) {
 // File writes v as a file that a person reads: indented, with < and & as they
 // are, and with a line end.
 func File(v any) ([]byte, error) {
+	data, err := object(v)
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(v)
+	err = json.Indent(&b, data, "", "  ")
+	b.WriteByte('\n')
 	return b.Bytes(), err
 }
 
+// object writes v without spaces.
 func object(v any) ([]byte, error) {
+	of := reflect.ValueOf(v)
+	if of.Kind() == reflect.Pointer && !of.IsNil() {
+		if m, ok := v.(json.Marshaler); ok {
+			var b bytes.Buffer
+			data, err := m.MarshalJSON()
+			if err == nil {
+				err = json.Compact(&b, data)
+			}
+			return b.Bytes(), err
+		}
+		if of.Elem().Kind() == reflect.Struct {
+			if data, ok := appendQuick(nil, of.Elem()); ok {
+				return data, nil
+			}
+		}
+	}
+	return reflected(v)
+}
+
+// reflected writes v as encoding/json does, with < and & as they are.
+func reflected(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -14,17 +14,21 @@ import (
 	"gt/lib/text/fastjson"
 )
 
-// form is what is known of a struct whose objects are read.
+// form is what is known of a struct whose objects are read or written.
 type form struct {
 	names  []string // of its fields as JSON has them, and of the structs that it embeds
 	fields []field
-	quick  bool // its objects can be read without encoding/json
+	quick  bool // its objects can be read and written without encoding/json
 }
 
 // field is a field of a struct.
 type field struct {
-	index int
-	kind  kind
+	index    int
+	kind     kind // as it is read
+	writes   kind
+	exported bool
+	// When it is not written: where it is empty, or zero, as encoding/json has these.
+	omitEmpty, omitZero bool
 }
 
 type kind byte
@@ -35,6 +39,8 @@ const (
 	number
 	truth
 	moment
+	texts // as it is written only
+	inner // a pointer to a struct that can be written quickly, too
 )
 
 // maxFields bounds how many fields a struct has that is read quickly.
@@ -56,11 +62,16 @@ func formOf(t reflect.Type) *form {
 			f.names = append(f.names, formOf(one.Type).names...)
 		}
 		f.names = append(f.names, name)
-		what := other
-		if one.IsExported() {
-			what = kindOf(one.Type)
+		fi := field{index: i, exported: one.IsExported()}
+		if fi.exported {
+			fi.kind = kindOf(one.Type, reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]())
+			fi.writes = written(one.Type)
 		}
-		f.fields = append(f.fields, field{i, what})
+		for option := range strings.SplitSeq(options, ",") {
+			fi.omitEmpty = fi.omitEmpty || option == "omitempty"
+			fi.omitZero = fi.omitZero || option == "omitzero"
+		}
+		f.fields = append(f.fields, fi)
 		if one.IsExported() && (name == "" || name == "-") || one.Anonymous || strings.Contains(options, "string") {
 			f.quick = false
 		}
@@ -69,11 +80,13 @@ func formOf(t reflect.Type) *form {
 	return f
 }
 
-func kindOf(t reflect.Type) kind {
+// kindOf returns how a field of the type is read or written: one that does so itself, in
+// one of these ways, is left to encoding/json.
+func kindOf(t reflect.Type, itself ...reflect.Type) kind {
 	if t == reflect.TypeFor[time.Time]() {
 		return moment
 	}
-	if p := reflect.PointerTo(t); p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+	if p := reflect.PointerTo(t); p.Implements(itself[0]) || p.Implements(itself[1]) {
 		return other
 	}
 	switch t.Kind() {
@@ -85,6 +98,20 @@ func kindOf(t reflect.Type) kind {
 		return number
 	}
 	return other
+}
+
+// written returns how a field of the type is written.
+func written(t reflect.Type) kind {
+	marshaler, textMarshaler := reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()
+	k := kindOf(t, marshaler, textMarshaler)
+	switch {
+	case k != other:
+	case t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[string]() && !t.Implements(marshaler) && !t.Implements(textMarshaler):
+		return texts
+	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && !t.Implements(marshaler) && !t.Implements(textMarshaler):
+		return inner
+	}
+	return k
 }
 
 // quick is Unmarshal for an object as programs write it: each name once and as the struct
@@ -158,4 +185,98 @@ func (f field) set(v reflect.Value, value []byte) bool {
 		return string(value) == "true" || string(value) == "false"
 	}
 	return to.CanSet() && json.Unmarshal(value, to.Addr().Interface()) == nil
+}
+
+// appendQuick writes the object of a struct that can be set, as encoding/json does, with <
+// and & as they are. ok is false where encoding/json has to.
+func appendQuick(to []byte, v reflect.Value) (_ []byte, ok bool) {
+	f := formOf(v.Type())
+	if !f.quick {
+		return to, false
+	}
+	to = append(to, '{')
+	first := true
+	for i, fi := range f.fields {
+		value := v.Field(fi.index)
+		if !fi.exported || fi.omitEmpty && empty(value) || fi.omitZero && zero(value) {
+			continue
+		}
+		if !first {
+			to = append(to, ',')
+		}
+		first = false
+		to = append(append(append(to, '"'), f.names[i]...), `":`...)
+		if to, ok = fi.append(to, value); !ok {
+			return to, false
+		}
+	}
+	return append(to, '}'), true
+}
+
+// append writes the value of a field.
+func (f field) append(to []byte, value reflect.Value) (_ []byte, ok bool) {
+	switch f.writes {
+	case text:
+		return appendText(to, value.String())
+	case number:
+		return strconv.AppendInt(to, value.Int(), 10), true
+	case truth:
+		return strconv.AppendBool(to, value.Bool()), true
+	case moment:
+		text, err := value.Addr().Interface().(*time.Time).MarshalJSON()
+		return append(to, text...), err == nil
+	case texts:
+		if value.IsNil() {
+			break
+		}
+		to = append(to, '[')
+		for i := range value.Len() {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			if to, ok = appendText(to, value.Index(i).String()); !ok {
+				return to, false
+			}
+		}
+		return append(to, ']'), true
+	case inner:
+		if value.IsNil() {
+			break
+		}
+		return appendQuick(to, value.Elem())
+	}
+	text, err := reflected(value.Addr().Interface())
+	return append(to, text...), err == nil
+}
+
+// empty reports what encoding/json leaves out for omitempty.
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	}
+	return v.IsZero()
+}
+
+// zero reports what encoding/json leaves out for omitzero.
+func zero(v reflect.Value) bool {
+	if t, ok := v.Addr().Interface().(interface{ IsZero() bool }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+		return t.IsZero()
+	}
+	return v.IsZero()
+}
+
+// appendText writes a text.
+func appendText(to []byte, s string) (_ []byte, ok bool) {
+	plain := true
+	for i := 0; i < len(s) && plain; i++ {
+		plain = s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] < utf8.RuneSelf
+	}
+	if plain {
+		return append(append(append(to, '"'), s...), '"'), true
+	}
+	text, err := reflected(s)
+	return append(to, text...), err == nil
 }
