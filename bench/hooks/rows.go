@@ -307,7 +307,7 @@ func (w *world) crashRow(p place) row {
 		return c
 	}
 	return row{
-		name: "gt-prime, startup after a crash", budget: hookBudget,
+		name: "gt-prime, startup after a crash", budget: readBudget,
 		prepare: func() (command, error) {
 			before := w.next()
 			session = w.next()
