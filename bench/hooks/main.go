@@ -52,7 +52,7 @@ func main() {
 const (
 	touchBudget = 2 // times the floor
 	hookBudget  = 3
-	readBudget  = 4 // where a conversation has to be read
+	readBudget  = 4    // where a conversation has to be read
 	peakBudget  = 16.0 // MiB
 )
 
