@@ -26,7 +26,7 @@ func (c *reply) Run(env *cli.Env) error {
 	}
 	defer held.Release()
 	known := table(env)
-	m := fleet.Look(store, known, []*instance.Instance{held.Instance}, env.Now())[0]
+	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
 	if err := runs(m); err != nil {
 		return err
 	}

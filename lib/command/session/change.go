@@ -92,7 +92,7 @@ func (c *rm) Run(env *cli.Env) error {
 		return err
 	}
 	defer held.Release()
-	m := fleet.Look(store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
+	m := fleet.Look(env.Getenv, store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
 	if m.Pane.ID != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s runs", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}

@@ -172,7 +172,7 @@ func (c *send) await(env *cli.Env, s sent) error {
 		if err != nil {
 			return false, told(s.in.Name, err)
 		}
-		m, err = settled(env, s.store, known, fleet.Look(s.store, known, []*instance.Instance{in}, env.Now())[0])
+		m, err = settled(env, s.store, known, fleet.Look(env.Getenv, s.store, known, []*instance.Instance{in}, env.Now())[0])
 		switch {
 		case err != nil:
 			return false, told(s.in.Name, err)

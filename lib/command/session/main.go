@@ -304,7 +304,7 @@ func told(in string, err error) error {
 
 // member looks at one instance.
 func member(env *cli.Env, store instance.Store, in *instance.Instance) fleet.Member {
-	return fleet.Look(store, table(env), []*instance.Instance{in}, env.Now())[0]
+	return fleet.Look(env.Getenv, store, table(env), []*instance.Instance{in}, env.Now())[0]
 }
 
 // folder returns a folder that a person names, absolute and without links.

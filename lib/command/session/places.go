@@ -141,7 +141,7 @@ func look(env *cli.Env, all []site) (found []looked, unread error) {
 		}
 		at = append(at, fleet.Place{Store: p.store, Instances: instances, Table: known})
 	}
-	for i, members := range fleet.LookAt(at, env.Now()) {
+	for i, members := range fleet.LookAt(env.Getenv, at, env.Now()) {
 		found = append(found, looked{all[i], members, at[i].Table})
 	}
 	return found, unread

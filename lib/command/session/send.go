@@ -103,7 +103,7 @@ func (c *send) send(env *cli.Env, text string) (sent, error) {
 	defer held.Release()
 	known, now := table(env), env.Now()
 	s := sent{in: held.Instance, store: store, text: text, at: now}
-	m := fleet.Look(store, known, []*instance.Instance{held.Instance}, now)[0]
+	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, now)[0]
 	if err := runs(m); err != nil {
 		return s, err
 	}

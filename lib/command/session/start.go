@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"gt/lib/catalog/scan"
@@ -273,7 +273,7 @@ func (r runner) start(id instance.ID, again bool) (*birth, error) {
 // birth is the start of an instance's agent, of which nothing is done yet.
 func (r runner) birth(in *instance.Instance) *birth {
 	b := &birth{runner: r, Instance: in, now: r.env.Now(), at: tmux.Server(in.TmuxServer)}
-	b.m = fleet.Look(r.store, r.table, []*instance.Instance{in}, b.now)[0]
+	b.m = fleet.Look(r.env.Getenv, r.store, r.table, []*instance.Instance{in}, b.now)[0]
 	b.alive = b.m.Process.IsSet()
 	return b
 }
@@ -343,22 +343,23 @@ func (r runner) sessionName(name string) string {
 // each does something to agents, a few at a time, and goes on after a failure.
 func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (string, error)) error {
 	const atOnce = 4
-	turns := make(chan bool, atOnce)
 	type outcome struct {
 		said string
 		err  error
 	}
 	outcomes := make([]outcome, len(all))
-	var done sync.WaitGroup
-	for i, in := range all {
-		turns <- true
-		task := cli.Go(func() { outcomes[i].said, outcomes[i].err = do(in) })
-		done.Go(func() {
-			<-task.Done()
-			<-turns
-		})
+	var next atomic.Int64
+	var tasks []*cli.Task
+	for range min(atOnce, len(all)) {
+		tasks = append(tasks, cli.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
+				outcomes[i].said, outcomes[i].err = do(all[i])
+			}
+		}))
 	}
-	done.Wait()
+	for _, t := range tasks {
+		t.Wait() // and panics where one did
+	}
 	var failed error
 	for i, o := range outcomes {
 		switch {

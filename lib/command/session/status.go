@@ -25,7 +25,7 @@ func (c *summed) Run(env *cli.Env) error {
 	}
 	all, unread := store.All()
 	by := map[status.Status][]fleet.Member{}
-	for _, m := range fleet.Look(store, table(env), all, env.Now()) {
+	for _, m := range fleet.Look(env.Getenv, store, table(env), all, env.Now()) {
 		by[m.Status] = append(by[m.Status], m)
 	}
 	switch {

@@ -61,7 +61,7 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 		return false, err
 	}
 	defer held.Release()
-	m := fleet.Look(store, known, []*instance.Instance{held.Instance}, env.Now())[0]
+	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
 	if err := cannotTell(m); err != nil {
 		return false, err
 	}

@@ -60,7 +60,7 @@ func (c *wait) Run(env *cli.Env) error {
 				left[i] = now
 			}
 		}
-		for _, m := range fleet.Look(store, known, left, env.Now()) {
+		for _, m := range fleet.Look(env.Getenv, store, known, left, env.Now()) {
 			now, err := settled(env, store, known, m)
 			switch {
 			case err != nil:
@@ -79,7 +79,7 @@ func (c *wait) Run(env *cli.Env) error {
 	})
 	if errors.Is(err, errTimeout) {
 		var names []string
-		for _, m := range fleet.Look(store, known, left, env.Now()) {
+		for _, m := range fleet.Look(env.Getenv, store, known, left, env.Now()) {
 			names = append(names, m.Name+" is "+shown(m))
 		}
 		err = cli.Failf(cli.No, "%v: %s", err, strings.Join(names, ", "))
@@ -121,7 +121,7 @@ func settled(env *cli.Env, store instance.Store, known *agent.Table, m fleet.Mem
 		return m, err
 	}
 	defer held.Release()
-	return fleet.Look(store, known, []*instance.Instance{held.Instance}, env.Now())[0], nil
+	return fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0], nil
 }
 
 var errTimeout = errors.New("timed out")

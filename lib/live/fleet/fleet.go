@@ -102,9 +102,9 @@ func (a *answer) pane(in *instance.Instance) (tmux.Pane, status.Presence) {
 	return tmux.Pane{}, status.Dead
 }
 
-// Look looks at instances of a store.
-func Look(store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
-	return LookAt([]Place{{store, all, known}}, now)[0]
+// Look looks at instances of a store, for a person with this environment.
+func Look(getenv func(string) string, store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
+	return LookAt(getenv, []Place{{store, all, known}}, now)[0]
 }
 
 // Place is a store with its instances, and the table of agents that is good there.
@@ -116,7 +116,7 @@ type Place struct {
 
 // LookAt looks at the instances of several stores, those of each in their order. However
 // many there are, each server of tmux is asked once.
-func LookAt(places []Place, now time.Time) [][]Member {
+func LookAt(getenv func(string) string, places []Place, now time.Time) [][]Member {
 	var all []*instance.Instance
 	for _, p := range places {
 		all = append(all, p.Instances...)
@@ -143,7 +143,7 @@ func LookAt(places []Place, now time.Time) [][]Member {
 			m.Now, m.Record, m.home = "", nil, home.Home{}
 		}
 	}
-	servers, stores := asked(), storesOf(os.Getenv)
+	servers, stores := asked(), storesOf(getenv)
 	share(len(all), func(i int) { members[i].look(at[i].Store, at[i].Table, servers[all[i].TmuxServer], stores, now) })
 	looked := make([][]Member, len(places))
 	for i, p := range places {

@@ -87,7 +87,7 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 		}
 		return sights
 	}
-	for i, m := range fleet.Look(a.Store, a.Table, all, a.Now()) {
+	for i, m := range fleet.Look(a.Getenv, a.Store, a.Table, all, a.Now()) {
 		s := &sights[i]
 		switch {
 		case m.Pane.ID == "" && m.Status == status.Unknown:
@@ -142,7 +142,7 @@ func (a Agents) Start(ctx context.Context, h *instance.Held, e template.Effectiv
 	}
 	at := home.Elsewhere(a.Getenv, h.Path)
 	s := start.Start{Instance: h.Instance, Store: a.Store, Client: client, Table: a.Table, Home: at, Environ: environ, Prompt: e.Prompt}
-	m := fleet.Look(a.Store, a.Table, []*instance.Instance{h.Instance}, a.Now())[0]
+	m := fleet.Look(a.Getenv, a.Store, a.Table, []*instance.Instance{h.Instance}, a.Now())[0]
 	if client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable() {
 		s.Resume, s.Prompt = m.Now, ""
 		if err := a.open(s.Resume); err != nil {
