@@ -18,6 +18,7 @@ import (
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
 
@@ -70,10 +71,26 @@ func (w *world) rows(n int) []*row {
 			return nil
 		}
 	}
+	counts := func(want int) func(string) error {
+		return func(stdout string) error {
+			line, _, _ := strings.Cut(stdout, "\n")
+			sum := 0
+			for _, part := range strings.Split(line, ", ") {
+				var n int
+				fmt.Sscan(part, &n)
+				sum += n
+			}
+			if sum != want {
+				return fmt.Errorf("it counts %d agents, not %d: %.500s", sum, want, line)
+			}
+			return nil
+		}
+	}
 	rows := []*row{
 		{name: "gt-session list" + of, args: []string{ours, "list"}, check: lines(n + 1)},
 		{name: "the same, --json" + of, args: []string{ours, "list", "--json"}, check: lines(n)},
 		{name: "the same, -A" + of, args: []string{ours, "list", "-A"}, check: lines(n + 1)},
+		{name: "gt-session status" + of, args: []string{ours, "status"}, check: counts(n)},
 	}
 	if w.deck != "" && n <= 1000 { // it takes minutes with more
 		rows = append(rows,
@@ -94,7 +111,8 @@ func thousands(n int) string {
 
 // newFleet makes the state of so many agents, as years of work leave it: each in a folder
 // of its own, with the record of a session and a sign of life. The first live of them
-// have a pane of tmux, in which nothing but sleep runs; the session of the others is gone.
+// have a pane of tmux, in which nothing but sleep runs, and what Claude Code notes of a
+// session that runs; the session of the others is gone.
 func (w *world) newFleet(size, live int) (*fleet, error) {
 	f := &fleet{size: size, live: live, home: filepath.Join(w.dir, "home-"+strconv.Itoa(size)), end: func() {}}
 	w.fleets = append(w.fleets, f)
@@ -117,6 +135,7 @@ func (w *world) newFleet(size, live int) (*fleet, error) {
 	}
 	now := time.Now().UTC().Round(time.Millisecond)
 	var sessions []string // a command of tmux each
+	var begun []func(pid int) error
 	for i := range size {
 		dir := filepath.Join(f.home, "src", fmt.Sprintf("service-%d", i))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -142,7 +161,11 @@ func (w *world) newFleet(size, live int) (*fleet, error) {
 		if err := h.Prepare(); err != nil {
 			return nil, err
 		}
-		record := &session.Record{ID: id, ChainID: id, Agent: "claude", Actor: in.Name, Source: "startup", CWD: dir, StartedAt: began}
+		client := filepath.Join(f.home, ".claude")
+		record := &session.Record{
+			ID: id, ChainID: id, Agent: "claude", Actor: in.Name, Source: "startup", CWD: dir, StartedAt: began,
+			Transcript: filepath.Join(client, "projects", in.Name, string(id)+".jsonl"),
+		}
 		if err := (session.Store{Home: h}).Put(record, atomicfile.Unsynced); err != nil {
 			return nil, err
 		}
@@ -160,6 +183,18 @@ func (w *world) newFleet(size, live int) (*fleet, error) {
 			return nil, err
 		}
 		if i < live {
+			begun = append(begun, func(pid int) error { // what its client notes of a session that runs
+				p, err := process.Find(pid)
+				if err != nil {
+					return err
+				}
+				record.SetProcess(p)
+				if err := (session.Store{Home: h}).Put(record, atomicfile.Unsynced); err != nil {
+					return err
+				}
+				note := map[string]any{"pid": pid, "sessionId": id, "cwd": dir, "procStart": p.Start, "status": "idle", "statusUpdatedAt": began.Add(time.Minute).UnixMilli()}
+				return write(filepath.Join(client, "sessions", strconv.Itoa(pid)+".json"), note)
+			})
 			sessions = append(sessions, fmt.Sprintf("new-session -d -s %s -c '%s' -e '%s=%s:1' 'exec sleep 1000000'", in.TmuxSession, dir, instance.Variable, store.Name(in.ID)))
 		}
 	}
@@ -187,6 +222,15 @@ func (w *world) newFleet(size, live int) (*fleet, error) {
 	panes, err := tmux.Server(f.socket).Panes()
 	if err == nil && len(panes) != live {
 		err = fmt.Errorf("%d panes run, not %d", len(panes), live)
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(f.home, ".claude", "sessions"), 0o700)
+	}
+	for _, p := range panes {
+		var i int
+		if _, serr := fmt.Sscanf(p.Session, "gt-service-%d", &i); err == nil && serr == nil && i < live {
+			err = begun[i](p.PID)
+		}
 	}
 	return f, err
 }
@@ -222,7 +266,7 @@ func (w *world) alone(r *row) error {
 	if err != nil {
 		return fmt.Errorf("%w: %.500s", err, out)
 	}
-	if calls, _ := os.ReadFile(count); len(calls) > 2 {
+	if calls, _ := os.ReadFile(count); len(calls) != 1 { // a line each
 		return fmt.Errorf("it called tmux %d times", len(calls))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -70,9 +71,15 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	l.templated = templatedOf(m.Instance)
 	if m.Pane.ID != "" {
 		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
-		l.MCPChanged = !slices.Equal(m.LoadedMCPNames, servers(m.Path))
 	}
+	l.MCPChanged = outOfSync(m)
 	return l
+}
+
+// outOfSync reports whether the .mcp.json of an agent's folder names other servers than
+// when it was started. Of one that gt did not start nothing is known.
+func outOfSync(m fleet.Member) bool {
+	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, servers(m.Path))
 }
 
 // in says which place the instance is in.
@@ -119,18 +126,23 @@ func (c *list) Run(env *cli.Env) error {
 		}
 	}
 	if c.JSON {
+		lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
+		share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
 		marked := marks{}
-		for _, r := range rows {
-			l := lineOf(env, *r.Member)
-			if err := marked.tell(r.site.store, l.templated, r.Name); err != nil {
+		for i, r := range rows {
+			if err := marked.tell(r.site.store, lines[i].templated, r.Name); err != nil {
 				unread = errors.Join(unread, err)
 			}
 			if c.Everywhere {
-				l.in(r.site)
+				lines[i].in(r.site)
 			}
-			if err := env.JSON(l); err != nil {
-				return err
-			}
+		}
+		share(len(rows), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		if _, err := env.Stdout.Write(bytes.Join(printed, nil)); err != nil {
+			return err
 		}
 		return unread
 	}
@@ -147,6 +159,20 @@ func (c *list) Run(env *cli.Env) error {
 	return errors.Join(c.print(env, rows, c.Everywhere && several > 0), unread)
 }
 
+// share calls do for 0 to n-1, some for each processor.
+func share(n int, do func(i int)) {
+	const some = 64
+	var begins []int
+	for i := 0; i < n; i += some {
+		begins = append(begins, i)
+	}
+	cli.Parallel(begins, func(begin int) {
+		for i := begin; i < min(begin+some, n); i++ {
+			do(i)
+		}
+	})
+}
+
 // row is an instance in its place of the tree.
 type row struct {
 	*fleet.Member
@@ -161,22 +187,38 @@ func flatten(groups []instance.Group, all []*fleet.Member) []row {
 	for i, g := range groups {
 		order[g.Path] = i
 	}
-	place := func(m *fleet.Member) int {
-		if at, ok := order[m.Group]; ok {
-			return at
+	type placed struct {
+		*fleet.Member
+		at int
+	}
+	sorted := make([]placed, len(all))
+	children := false
+	for i, m := range all {
+		at, ok := order[m.Group]
+		if !ok {
+			at = len(groups) // its group is not in the file
 		}
-		return len(groups) // its group is not in the file
+		sorted[i], children = placed{m, at}, children || m.ParentID != ""
 	}
-	placed := map[*fleet.Member]int{}
-	for _, m := range all {
-		placed[m] = place(m)
-	}
-	slices.SortStableFunc(all, func(a, b *fleet.Member) int {
-		if at := cmp.Or(cmp.Compare(placed[a], placed[b]), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt)); at != 0 {
-			return at
+	slices.SortStableFunc(sorted, func(a, b placed) int {
+		if c := cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt)); c != 0 {
+			return c
 		}
 		return strings.Compare(string(a.ID), string(b.ID))
 	})
+	rows := make([]row, 0, len(all))
+	for i, m := range sorted {
+		all[i] = m.Member
+		rows = append(rows, row{Member: m.Member})
+	}
+	if !children {
+		return rows
+	}
+	return indent(all)
+}
+
+// indent puts each instance behind its parent.
+func indent(all []*fleet.Member) (rows []row) {
 	here := map[instance.ID]bool{}
 	children := map[instance.ID][]*fleet.Member{}
 	for _, m := range all {
@@ -190,7 +232,6 @@ func flatten(groups []instance.Group, all []*fleet.Member) []row {
 			roots = append(roots, m)
 		}
 	}
-	var rows []row
 	seen := map[instance.ID]bool{}
 	var add func(m *fleet.Member, depth int)
 	add = func(m *fleet.Member, depth int) {
@@ -227,6 +268,8 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 		}
 		return told[s]
 	}
+	changed := make([]bool, len(rows))
+	share(len(rows), func(i int) { changed[i] = outOfSync(*rows[i].Member) })
 	for _, r := range rows {
 		grouped = grouped || r.Group != ""
 		state := string(r.Status)
@@ -251,6 +294,16 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 		cells[0] = append([]string{"PROFILE"}, cells[0]...)
 		for i, r := range rows {
 			cells[i+1] = append([]string{cmp.Or(env.Line(r.site.name(), maxCell), "-")}, cells[i+1]...)
+		}
+	}
+	if slices.Contains(changed, true) {
+		cells[0] = slices.Insert(cells[0], len(cells[0])-1, "MCP")
+		for i, is := range changed {
+			word := ""
+			if is {
+				word = "changed"
+			}
+			cells[i+1] = slices.Insert(cells[i+1], len(cells[i+1])-1, word)
 		}
 	}
 	return term.Table(env.Stdout, width, cells)

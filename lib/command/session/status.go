@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,13 +20,14 @@ type summed struct {
 
 // Run sums up what the agents do.
 func (c *summed) Run(env *cli.Env) error {
-	store, err := c.store(env)
+	here, err := c.site(env)
 	if err != nil {
 		return err
 	}
-	all, unread := store.All()
+	found, unread := look(env, []site{here})
+	all := found[0].members
 	by := map[status.Status][]fleet.Member{}
-	for _, m := range fleet.Look(env.Getenv, store, table(env), all, env.Now()) {
+	for _, m := range all {
 		by[m.Status] = append(by[m.Status], m)
 	}
 	switch {
@@ -62,21 +64,18 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	if counts == nil {
 		return nil
 	}
-	if _, err := fmt.Fprintln(env.Stdout, strings.Join(counts, ", ")); err != nil {
-		return err
-	}
+	out := bufio.NewWriterSize(env.Stdout, 64<<10)
+	fmt.Fprintln(out, strings.Join(counts, ", "))
 	for _, s := range order[:2] {
 		for _, m := range by[s] {
 			line := "  " + env.Line(m.Name, maxCell) + "  " + shown(m)
 			if !m.Since.IsZero() {
 				line += " for " + duration.Format(max(env.Now().Sub(m.Since), 0))
 			}
-			if _, err := fmt.Fprintln(env.Stdout, line); err != nil {
-				return err
-			}
+			fmt.Fprintln(out, line)
 		}
 	}
-	return nil
+	return out.Flush()
 }
 
 // maxNamed is how many agents a status line names.

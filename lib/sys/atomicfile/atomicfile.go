@@ -98,7 +98,11 @@ func readAll(fd int, limit int64) ([]byte, error) {
 	case st.Size > limit:
 		return nil, tooLarge(limit)
 	}
-	data := make([]byte, 0, max(st.Size+1, 1024)) // files in /proc have the size 0
+	size := st.Size + 1
+	if size == 1 { // as files in /proc have
+		size = 1024
+	}
+	data := make([]byte, 0, size)
 	for {
 		n := 0
 		err := again(func() (err error) {
