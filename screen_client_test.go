@@ -18,7 +18,8 @@ import (
 // questions as Claude Code shows them, bracketed paste, and the hooks of a turn.
 //
 //	a prompt with "work"  is worked on until $WORK/go is there, which it removes
-//	a prompt with "run"   is asked permission for, with three options
+//	a prompt with "run"   is asked permission for, with three options, which have no numbers
+//	                      where it has "auto" as well: arrow keys and Enter take one
 //	a prompt with "leave" has the client end, as /exit does
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
@@ -35,6 +36,8 @@ type screen struct {
 	queue        []string
 	busy         bool
 	asking       bool
+	arrows       bool // its options have no numbers
+	selected     int
 	swallow      int
 }
 
@@ -69,6 +72,11 @@ func (s *screen) run() error {
 					s.draft += strings.ReplaceAll(pasted.String(), "\r", "\n")
 					pasting, seq = false, ""
 					pasted.Reset()
+				case s.asking && s.arrows && (seq == "\x1b[A" || seq == "\x1bOA"):
+					s.selected, seq = max(s.selected-1, 0), ""
+				case s.asking && s.arrows && (seq == "\x1b[B" || seq == "\x1bOB"):
+					s.selected, seq = min(s.selected+1, len(questions)-1), ""
+				case s.asking && s.arrows && seq == "\x1bO":
 				case len(seq) >= 6 || len(seq) > 1 && !strings.HasPrefix("\x1b[200~\x1b[201~", seq) && !strings.HasPrefix("\x1b[201~", seq):
 					seq = ""
 				}
@@ -88,6 +96,12 @@ func (s *screen) run() error {
 // key takes a key that was typed.
 func (s *screen) key(c byte) {
 	switch {
+	case s.asking && s.arrows:
+		if c == '\r' {
+			appendTo(s.path+".answers", questions[s.selected])
+			s.asking = false
+			go s.over()
+		}
 	case s.asking:
 		if n := int(c - '0'); n >= 1 && n <= len(questions) {
 			appendTo(s.path+".answers", questions[n-1])
@@ -170,7 +184,7 @@ func (s *screen) turn(prompt string) {
 		return
 	case strings.Contains(prompt, "run"):
 		s.mu.Lock()
-		s.asking = true
+		s.asking, s.arrows, s.selected = true, strings.Contains(prompt, "auto"), 0
 		s.mu.Unlock()
 		s.draw()
 		return
@@ -211,10 +225,13 @@ func (s *screen) draw() {
 		lines = append(lines, rule, " Bash command", "   touch made", " Do you want to proceed?")
 		for i, q := range questions {
 			mark := " "
-			if i == 0 {
+			if i == s.selected || !s.arrows && i == 0 {
 				mark = "❯"
 			}
-			lines = append(lines, fmt.Sprintf(" %s %d. %s", mark, i+1, q))
+			if !s.arrows {
+				q = fmt.Sprintf("%d. %s", i+1, q)
+			}
+			lines = append(lines, fmt.Sprintf(" %s %s", mark, q))
 		}
 		lines = append(lines, " Esc to cancel · Tab to amend")
 	default:

@@ -3,6 +3,7 @@ package agent
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,8 +145,18 @@ func TestQuestion(t *testing.T) {
 	if !ok || len(q.Options) != 2 || q.Options[1] != (Option{"No", true}) {
 		t.Errorf("%v %+v", ok, q.Options)
 	}
-	if q, ok = claude.Question(list + "─────\n Do you want to proceed?\n ❯ No\n   Yes\n"); !ok || q.Options != nil {
-		t.Errorf("options without numbers: %v %+v", ok, q.Options)
+	for screen, want := range map[string][]Option{
+		" ❯ No\n   Yes\n Esc to cancel\n":                  {{"No", true}, {"Yes", false}},
+		"   No\n ❯ Yes, and stay\n\n   Esc to cancel\n":    {{"No", false}, {"Yes, and stay", true}},
+		"   1. a list\n   No\n\n   Yes\n ❯ No\n   Later\n": {{"Yes", false}, {"No", true}, {"Later", false}},
+		"│   No  │\n│ ● Yes │\n":                           {{"No", false}, {"Yes", true}},
+		"❯ run it\n  and more\n Do you want to proceed?\n": nil, // which the person said
+		" ❯ No\n     that is all\n":                        nil,
+	} {
+		q, ok := claude.Question(list + "─────\n Do you want to proceed?\n" + screen)
+		if !ok || !slices.Equal(q.Options, want) || (want != nil) != (q.Next == "Down" && q.Previous == "Up") {
+			t.Errorf("%q: %v %+v", screen, ok, q)
+		}
 	}
 	if q, ok = claude.Question(list + "─────\n❯ \n─────\n"); ok {
 		t.Errorf("nothing is asked: %+v", q)

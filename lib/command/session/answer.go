@@ -58,13 +58,13 @@ func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error
 	failed := cli.Fail(cli.No, fmt.Errorf("cannot answer %s: %w", m.Name, err))
 	switch {
 	case errors.Is(err, launch.ErrNoOption) && len(q.Options) == 0:
-		return cli.WithHint(failed, "its question has no numbered options; gt-session attach %s shows it", m.Name)
+		return cli.WithHint(failed, "gt-session cannot read the options of its question; gt-session attach %s shows them", m.Name)
 	case errors.Is(err, launch.ErrNoOption):
 		for i, o := range q.Options {
 			failed = cli.WithHint(failed, "%d. %s", i+1, env.Line(o.Text, 200))
 		}
 		return failed
-	case errors.Is(err, launch.ErrNoQuestion), errors.Is(err, launch.ErrNotTaken):
+	case errors.Is(err, launch.ErrNoQuestion), errors.Is(err, launch.ErrNotTaken), errors.Is(err, launch.ErrChanged):
 		return cli.WithHint(failed, "gt-session peek %s shows its screen", m.Name)
 	}
 	return err

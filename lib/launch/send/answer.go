@@ -12,6 +12,7 @@ import (
 var (
 	ErrNoQuestion = errors.New("its client asks nothing")
 	ErrNoOption   = errors.New("its client does not offer that")
+	ErrChanged    = errors.New("its client asks something else now")
 	ErrNotTaken   = errors.New("its client did not take the answer: the question is still on its screen")
 )
 
@@ -28,8 +29,9 @@ func (t Target) Question() (agent.Question, error) {
 	return q, nil
 }
 
-// Answer takes the n-th option of the question that the client asks now, by its number,
-// and with Enter where the number only selects it.
+// Answer takes the n-th option of the question that the client asks now: by its number,
+// and with Enter where the number only selects it; by the arrow keys where the options have
+// no numbers, and with Enter once the screen shows that it is selected.
 func (t Target) Answer(n int, limits Limits) (agent.Option, error) {
 	q, err := t.Question()
 	if err != nil {
@@ -38,28 +40,62 @@ func (t Target) Answer(n int, limits Limits) (agent.Option, error) {
 	if n < 1 || n > len(q.Options) {
 		return agent.Option{}, ErrNoOption
 	}
+	wanted := q.Options[n-1]
+	if q.Next != "" {
+		return wanted, t.choose(q, n-1, limits)
+	}
 	if err := t.Server.Type(t.Pane, strconv.Itoa(n)); err != nil {
 		return agent.Option{}, err
 	}
-	begin, entered := time.Now(), false
-	for ; ; time.Sleep(glance) {
-		now, err := t.Question()
-		same := err == nil && len(now.Options) == len(q.Options)
-		for i := range q.Options {
-			same = same && now.Options[i].Text == q.Options[i].Text
+	return wanted, t.taken(q, limits, func(now agent.Question, since time.Duration) bool {
+		return now.Options[n-1].Selected && since > limits.Again
+	})
+}
+
+// choose selects an option by the arrow keys, a step at a time, and takes it.
+func (t Target) choose(q agent.Question, at int, limits Limits) error {
+	for q.Selected() != at {
+		from, key := q.Selected(), q.Next
+		if from > at {
+			key = q.Previous
 		}
+		if err := t.Server.Keys(t.Pane, key); err != nil {
+			return err
+		}
+		for begin := time.Now(); q.Selected() == from; time.Sleep(glance) {
+			now, err := t.Question()
+			switch {
+			case err != nil:
+				return err
+			case !now.Same(q):
+				return ErrChanged
+			case now.Selected() == from && time.Since(begin) > limits.Submit:
+				return ErrNotTaken
+			}
+			q = now
+		}
+	}
+	return t.taken(q, limits, func(now agent.Question, _ time.Duration) bool { return now.Selected() == at })
+}
+
+// taken waits until the client asks something else or nothing. Enter is pressed once, when
+// the question as it is then says so.
+func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Question, since time.Duration) bool) error {
+	entered := false
+	for begin := time.Now(); ; time.Sleep(glance) {
+		now, err := t.Question()
 		switch {
 		case errors.Is(err, ErrNoQuestion):
-			return q.Options[n-1], nil
+			return nil
 		case err != nil:
-			return q.Options[n-1], err
-		case !same:
-			return q.Options[n-1], nil // it asks the next thing
+			return err
+		case !now.Same(q):
+			return nil // it asks the next thing
 		case time.Since(begin) > limits.Submit:
-			return q.Options[n-1], ErrNotTaken
-		case !entered && now.Options[n-1].Selected && time.Since(begin) > limits.Again:
+			return ErrNotTaken
+		case !entered && enter(now, time.Since(begin)):
 			if err := t.Server.Type(t.Pane, "\r"); err != nil {
-				return q.Options[n-1], err
+				return err
 			}
 			entered = true
 		}
