@@ -13,8 +13,10 @@ import (
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/perform"
 	"gt/lib/reconcile/runtime"
+	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
+	"gt/lib/state/work"
 	"gt/lib/sys/tmux"
 )
 
@@ -58,6 +60,12 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 			return runtime.Tmux{Self: self, Table: table}, nil
 		},
 	}
+	claimed := work.Of(store)
+	claimed.Release = func(name string) bool {
+		c, err := w.Config()
+		return err == nil && c.Find(name) != nil && c.Find(name).OrphanedWork == template.Release
+	}
+	w.Work = claimed
 	w.Check = func(ctx context.Context, c *config.Config) map[string]tick.Demand {
 		checks := check.Checks{Dir: c.Work, Environ: env.Environ, Clean: func(s string) string { return env.Line(s, 300) }}
 		return checks.Demand(ctx, c.Templates)

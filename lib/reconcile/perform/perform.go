@@ -55,6 +55,9 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 			w.warn(err)
 		}
 	}
+	if len(p.orphans) > 0 {
+		w.warn(w.free(ctx, p.orphans))
+	}
 	for _, id := range p.over {
 		w.warn(w.Store.Over(id))
 	}
@@ -66,6 +69,40 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		told(Outcome{a, name, err})
 	}
 	return p, nil
+}
+
+// free makes work nobody's that was claimed as its session was about to lose its marker, or
+// by one that is gone.
+func (w *World) free(ctx context.Context, names []string) error {
+	lock, err := w.Store.LockLifecycle()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	all, err := w.Store.All()
+	if err != nil {
+		return err
+	}
+	archived, err := w.Store.In(instance.Archived)
+	if err != nil {
+		return err
+	}
+	states := map[string]lifecycle.State{}
+	for _, in := range append(all, archived...) {
+		if in.Managed != nil {
+			states[in.Name] = in.Managed.State
+		}
+	}
+	for _, name := range names {
+		row, known := states[name].Row()
+		if states[name] != "" && (row.Runs || !known) {
+			continue
+		}
+		if err := w.Work.Free(ctx, name, tick.WorkReason(states[name])); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unroute removes a marker that nobody may have.

@@ -186,6 +186,8 @@ type Plan struct {
 	before *Memory
 	after  *Memory
 	over   []instance.ID // closed, and nothing is left of them to end
+	// orphans are the names of sessions that have claimed work and cannot do any.
+	orphans []string
 }
 
 // read is what was read of the sessions in one go.
@@ -283,10 +285,13 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	f.Held = maps.Clone(memory.Held)
 	maps.DeleteFunc(f.Held, func(_ string, until time.Time) bool { return !f.Now.Before(until) })
 	kept := map[Stray]bool{}
+	works := map[string]bool{}
 	for i, in := range r.all {
 		s, t := seen(in, sights[i]), c.Find(in.Managed.Template)
 		p.Names[s.ID] = in.Name
 		s.Claims = claims[in.Name]
+		row, known := s.State.Row()
+		works[in.Name] = row.Runs || !known
 		if t != nil {
 			s.Wanted, s.Differs = wanted(c, *t, in)
 			if sights[i].Limited {
@@ -317,6 +322,11 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 			if s := (Stray{label, name}); !kept[s] {
 				p.Strays = append(p.Strays, s)
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		if !works[name] {
+			p.orphans = append(p.orphans, name)
 		}
 	}
 	p.Plan = tick.Decide(*f)

@@ -219,7 +219,7 @@ var (
 	keys = []string{"name", "provider", "command", "prompt_template", "work_dir", "env", "hooks", "pre_start", "session_setup", "session_setup_script",
 		"depends_on", "idle_timeout", "restart_window", "max_restarts_per_window", "account", "pool", "defaults"}
 	poolKeys = []string{"min", "max", "check", "routing_label", "drain_timeout", "archive_order", "reactivate_order", "max_archived",
-		"quarantine_max_attempts", "quarantine_backoff_cap", "quarantine_healthy_duration", "creation_timeout", "max_unavailable", "archived_secret_ttl"}
+		"quarantine_max_attempts", "quarantine_backoff_cap", "quarantine_healthy_duration", "creation_timeout", "max_unavailable", "archived_secret_ttl", "orphaned_work"}
 	defaultsKeys = []string{"model", "wake_mode", "allow_overlay", "allow_env_override"}
 )
 
@@ -305,6 +305,7 @@ func (r *reader) pool(t *Template, p table) {
 	p.duration("creation_timeout", &t.CreationTimeout)
 	p.number("max_unavailable", &pool.MaxUnavailable, 1, maxPool)
 	p.duration("archived_secret_ttl", &pool.ArchivedSecretTTL)
+	p.oneOf("orphaned_work", &t.OrphanedWork, Block, Release)
 	p.rest(poolKeys...)
 }
 

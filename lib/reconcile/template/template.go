@@ -41,10 +41,19 @@ type Template struct {
 
 	Check        string // a command that prints how many sessions the pool should have; "" for none
 	RoutingLabel string // of the pool; the name of the folder of its markers
+	// OrphanedWork is what becomes of the work of the pool's sessions that are gone: Block
+	// or Release.
+	OrphanedWork string
 
 	AllowOverlay []string // what a session may have otherwise than its template, see CheckOverlay
 	AllowEnv     []string // the variables that it may have otherwise
 }
+
+// What becomes of work whose session is gone.
+const (
+	Block   = "block"   // it stays with the session, marked with the reason
+	Release = "release" // another session may claim it
+)
 
 // Limits of what a block may say.
 const (
@@ -57,5 +66,5 @@ const (
 // blank is a template with all the defaults.
 func blank() Template {
 	t, _ := tick.Defaults()
-	return Template{Template: t, AllowOverlay: []string{"model", "name", "title"}}
+	return Template{Template: t, OrphanedWork: Block, AllowOverlay: []string{"model", "name", "title"}}
 }

@@ -19,6 +19,20 @@ const (
 	workClosed      = "session_closed"
 )
 
+// WorkReason is the reason that work is marked with which is found with a session in that
+// state, in which it has none.
+func WorkReason(s lifecycle.State) string {
+	switch s {
+	case lifecycle.Suspended:
+		return workSuspended
+	case lifecycle.Quarantined:
+		return workQuarantined
+	case lifecycle.Archived:
+		return workArchived
+	}
+	return workClosed
+}
+
 // Events that are logged besides the change itself.
 const (
 	EventNoMarker      = "session.repair.active_no_label"

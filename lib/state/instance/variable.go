@@ -64,6 +64,22 @@ func OfVariable(state place.State, variable string, id session.ID) *Instance {
 	return in
 }
 
+// OfAgent returns the instance that a variable names, and its store; nil where there is
+// none. What the instance's agent starts has the variable as well.
+func OfAgent(state place.State, variable string) (Store, *Instance) {
+	name, _, _ := strings.Cut(variable, ":")
+	dir, id := filepath.Split(name)
+	if dir = filepath.Clean(dir); !known(dir) {
+		return Store{}, nil
+	}
+	s := Store{State: state, Dir: dir}
+	in, err := s.Get(ID(id))
+	if err != nil {
+		return Store{}, nil
+	}
+	return s, in
+}
+
 // known reports whether a folder is one of those that Store names.
 func known(dir string) bool {
 	elems := strings.Split(dir, "/")

@@ -87,3 +87,15 @@ func changeFlags(flags, add, take string) string {
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// NewName returns a name for a note's file that no other has, and its ID; see IDOf.
+func NewName(now time.Time) (name, id string) {
+	name = newUnique(now)
+	return name, idOf(name)
+}
+
+// IDOf returns the ID of the note in a file of that name.
+func IDOf(name string) string {
+	unique, _ := splitName(name)
+	return idOf(unique)
+}

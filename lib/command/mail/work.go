@@ -1,0 +1,140 @@
+package mail
+
+import (
+	"errors"
+	"fmt"
+
+	"gt/lib/cli"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/state/work"
+)
+
+// works is the work of the sessions that gt-reconcile keeps.
+type works struct {
+	Give  workGive  `cmd:"" help:"Leave work for any session of a template."`
+	Claim workClaim `cmd:"" help:"Take the oldest work for this session, and print it."`
+	Done  workDone  `cmd:"" help:"Close work that this session has claimed."`
+	Back  workBack  `cmd:"" help:"Give claimed or blocked work back: any session may claim it."`
+	List  workList  `cmd:"" default:"withargs" help:"List the work that is not done, and who has it (the default)."`
+}
+
+type workGive struct {
+	Template string `arg:"" help:"The template whose sessions may claim it."`
+	message
+}
+
+// placed returns the work of the place that the command runs in.
+func placed(env *cli.Env) (home.Home, work.Work) {
+	h := home.Find(env.Getenv, env.Dir, "")
+	if s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable)); in != nil {
+		return h, work.Of(s)
+	}
+	if h.Town.Personal {
+		return h, work.Of(instance.Personal(h.Town.State, ""))
+	}
+	return h, work.Of(instance.OfTown(h.Town.State, h.Town.Root))
+}
+
+// Run leaves work.
+func (c *workGive) Run(env *cli.Env) error {
+	if err := c.checkSubject(); err != nil {
+		return err
+	}
+	body, err := c.body(env)
+	if err != nil {
+		return err
+	}
+	_, w := placed(env)
+	id, err := w.Give(c.Template, self(env).signed(env, mail.Note{Type: mail.Plain, Subject: c.Subject, Body: body}), env.Now())
+	if err != nil {
+		return refused(err)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s\n", id)
+	return err
+}
+
+// member returns the session of a template that runs the command.
+func member(env *cli.Env) (work.Work, *instance.Instance, error) {
+	h := home.Find(env.Getenv, env.Dir, "")
+	s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable))
+	if in == nil || in.Managed == nil {
+		return work.Work{}, nil, cli.Fail(cli.No, errors.New("this is not an agent of a template"), "gt-reconcile starts them; gt-mail work list shows the work")
+	}
+	return work.Of(s), in, nil
+}
+
+type workClaim struct{}
+
+// Run claims work.
+func (workClaim) Run(env *cli.Env) error {
+	w, in, err := member(env)
+	if err != nil {
+		return err
+	}
+	n, err := w.Claim(in.Managed.Template, in.Name)
+	if errors.Is(err, work.ErrNone) || errors.Is(err, work.ErrUnrouted) {
+		return cli.Fail(cli.No, err)
+	} else if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s  %s\n\n%s\ngt-mail work done %s closes it.\n", n.ID, env.Line(n.Subject, mail.MaxSubject), env.Text(n.Body), n.ID)
+	return err
+}
+
+type workDone struct {
+	ID string `arg:"" help:"The work, by its id or a beginning of it."`
+}
+
+// Run closes work.
+func (c *workDone) Run(env *cli.Env) error {
+	w, in, err := member(env)
+	if err != nil {
+		return err
+	}
+	return unfound(w.Done(in.Name, c.ID))
+}
+
+type workBack struct {
+	ID string `arg:"" help:"The work, by its id or a beginning of it."`
+}
+
+// Run gives work back.
+func (c *workBack) Run(env *cli.Env) error {
+	_, w := placed(env)
+	return unfound(w.Back(c.ID))
+}
+
+type workList struct {
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// Run lists work.
+func (c *workList) Run(env *cli.Env) error {
+	_, w := placed(env)
+	all, err := w.List()
+	if err != nil {
+		return err
+	}
+	for _, i := range all {
+		i.Note = i.Note.Clean(env.Text)
+		if c.JSON {
+			if err := env.JSON(i); err != nil {
+				return err
+			}
+			continue
+		}
+		state := "open"
+		switch {
+		case i.Blocked != "":
+			state = fmt.Sprintf("blocked: %s had it (%s)", i.Holder, env.Line(i.Blocked, 64))
+		case i.Holder != "":
+			state = i.Holder + " has it"
+		}
+		if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", i.ID, env.Line(i.Template, 64), state, env.Line(i.Subject, 200)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+// Package work keeps notes that are work for any session of a template. Each note is one
+// file, and the folder that it lies in is what became of it:
+//
+//	work/<template>/new/<note>                               nobody has it
+//	work/<template>/members/<session>/cur/<note>             the session has claimed it
+//	work/<template>/members/<session>/blocked/<why>/<note>   the session is gone
+//	work/<template>/done/<note>
+//
+// Each change is one rename, so that no kill loses a note or makes two of it, and of two
+// that claim the same note one gets it.
+package work
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/state/route"
+	"gt/lib/sys/atomicfile"
+)
+
+// Work is that of a place's templates.
+type Work struct {
+	store   instance.Store
+	markers route.Markers
+	// Release reports whether the work of a template's sessions that are gone is given back;
+	// nil, or false, blocks it until somebody looks at it.
+	Release func(template string) bool
+}
+
+// Of returns the work of a store's sessions.
+func Of(s instance.Store) Work { return Work{store: s, markers: route.Of(s)} }
+
+const (
+	folder  = "work"
+	fresh   = "new"
+	done    = "done"
+	members = "members"
+	cur     = "cur"
+	blocked = "blocked"
+)
+
+func (w Work) path(elem ...string) string {
+	return w.store.State.Path(append([]string{w.store.Root(), folder}, elem...)...)
+}
+
+// Errors of work.
+var (
+	ErrNone     = errors.New("there is no work")
+	ErrNotFound = mail.ErrNotFound
+	// ErrUnrouted is given to a session that may have no new work.
+	ErrUnrouted = errors.New("the session gets no work now")
+)
+
+// names lists the notes of a folder, the oldest first.
+func names(dir string) ([]string, error) {
+	entries, err := atomicfile.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", dir, err)
+	}
+	var all []string
+	litter := false // of a writer that was killed
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			litter = true
+		} else if e.Type().IsRegular() {
+			all = append(all, e.Name())
+		}
+	}
+	if litter {
+		atomicfile.Sweep(dir, time.Now())
+	}
+	slices.Sort(all) // they begin with the second
+	return all, nil
+}
+
+// folders lists the folders in a folder.
+func folders(dir string) ([]string, error) {
+	entries, err := atomicfile.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", dir, err)
+	}
+	var all []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			all = append(all, e.Name())
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// Give leaves a note for the sessions of a template, and returns its ID. It is on disk
+// when Give returns.
+func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err error) {
+	if err := instance.CheckName(template); err != nil {
+		return "", err
+	}
+	if len(n.Body) > mail.MaxBody || len(n.Subject) > mail.MaxSubject {
+		return "", fmt.Errorf("the note is %w", mail.ErrTooLarge)
+	}
+	n.To = template
+	var text bytes.Buffer
+	if _, err := n.WriteTo(&text); err != nil {
+		return "", err
+	}
+	dir := w.path(template, fresh)
+	if err := w.store.State.Prepare(dir); err != nil {
+		return "", err
+	}
+	name, id := mail.NewName(now)
+	return id, atomicfile.Write(filepath.Join(dir, name), text.Bytes(), atomicfile.Synced)
+}
+
+// move renames a note into a folder, which is made where it is missing. fs.ErrNotExist
+// says that it is not there any more.
+func (w Work) move(from string, to ...string) error {
+	dir := w.path(to...)
+	if err := w.store.State.Prepare(dir); err != nil {
+		return err
+	}
+	return atomicfile.Rename(from, filepath.Join(dir, filepath.Base(from)), atomicfile.Synced)
+}
+
+// Claim makes the oldest note of a template that nobody has the session's, and returns it.
+// Only a session with a marker is given work: one that is about to end has
+// lost it before its work is accounted for, so one that loses it meanwhile gives the note
+// back.
+func (w Work) Claim(template, session string) (mail.Note, error) {
+	if err := errors.Join(instance.CheckName(template), instance.CheckName(session)); err != nil {
+		return mail.Note{}, err
+	}
+	routed := func() error {
+		all, err := w.markers.All()
+		if err != nil {
+			return err
+		}
+		for _, has := range all {
+			if slices.Contains(has, session) {
+				return nil
+			}
+		}
+		return ErrUnrouted
+	}
+	if err := routed(); err != nil {
+		return mail.Note{}, err
+	}
+	all, err := names(w.path(template, fresh))
+	if err != nil {
+		return mail.Note{}, err
+	}
+	for _, name := range all {
+		err := w.move(w.path(template, fresh, name), template, members, session, cur)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // somebody else was faster
+		} else if err != nil {
+			return mail.Note{}, err
+		}
+		claimed := w.path(template, members, session, cur, name)
+		if err := routed(); err != nil {
+			return mail.Note{}, errors.Join(err, w.move(claimed, template, fresh))
+		}
+		return read(claimed, true), nil
+	}
+	return mail.Note{}, ErrNone
+}
+
+// read reads a note. One that cannot be read has a Problem.
+func read(path string, body bool) mail.Note {
+	var n mail.Note
+	data, err := atomicfile.Read(path, mail.MaxMessage)
+	if err == nil {
+		n, err = mail.Parse(bytes.NewReader(data))
+	}
+	if err != nil {
+		n.Problem = err.Error()
+	}
+	if !body {
+		n.Body = ""
+	}
+	n.ID, n.Path = mail.IDOf(filepath.Base(path)), path
+	return n
+}
+
+// Item is a note and where it stands.
+type Item struct {
+	mail.Note
+	Template string `json:"template"`
+	Holder   string `json:"holder,omitempty"`  // the session that has claimed it, or had
+	Blocked  string `json:"blocked,omitempty"` // why it is
+}
+
+// List returns all notes that are not done, those that nobody has last.
+func (w Work) List() ([]Item, error) {
+	templates, err := folders(w.path())
+	if err != nil {
+		return nil, err
+	}
+	var all, open []Item
+	for _, t := range templates {
+		err := w.held(t, func(session, why, path string) error {
+			all = append(all, Item{read(path, false), t, session, why})
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		found, err := names(w.path(t, fresh))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range found {
+			open = append(open, Item{Note: read(w.path(t, fresh, name), false), Template: t})
+		}
+	}
+	return append(all, open...), nil
+}
+
+// held calls do with each note of a template that a session has or had; why is "" where it
+// is not blocked.
+func (w Work) held(template string, do func(session, why, path string) error) error {
+	sessions, err := folders(w.path(template, members))
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		in := map[string]string{"": w.path(template, members, s, cur)}
+		reasons, err := folders(w.path(template, members, s, blocked))
+		if err != nil {
+			return err
+		}
+		for _, why := range reasons {
+			in[why] = w.path(template, members, s, blocked, why)
+		}
+		for _, why := range append([]string{""}, reasons...) {
+			found, err := names(in[why])
+			if err != nil {
+				return err
+			}
+			for _, name := range found {
+				if err := do(s, why, filepath.Join(in[why], name)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Claims counts what sessions have claimed and not done, by their names.
+func (w Work) Claims(context.Context) (map[string]int, error) {
+	claims := map[string]int{}
+	templates, err := folders(w.path())
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range templates {
+		sessions, err := folders(w.path(t, members))
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range sessions {
+			found, err := names(w.path(t, members, s, cur))
+			if err != nil {
+				return nil, err
+			}
+			if len(found) > 0 {
+				claims[s] += len(found)
+			}
+		}
+	}
+	return claims, nil
+}
+
+// Free makes what a session has claimed nobody's: blocked for that reason or, where the
+// template's is released, given back. It may be called again.
+func (w Work) Free(_ context.Context, session, reason string) error {
+	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
+		return err
+	}
+	templates, err := folders(w.path())
+	if err != nil {
+		return err
+	}
+	for _, t := range templates {
+		found, err := names(w.path(t, members, session, cur))
+		if err != nil {
+			return err
+		}
+		to := []string{t, members, session, blocked, reason}
+		if len(found) > 0 && w.Release != nil && w.Release(t) {
+			to = []string{t, fresh}
+		}
+		for _, name := range found {
+			if err := w.move(w.path(t, members, session, cur, name), to...); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Done closes a note that a session has claimed.
+func (w Work) Done(session, id string) error {
+	return w.one(id, func(t, holder, why string) bool { return holder == session && why == "" }, done)
+}
+
+// Back gives a note back that a session has or had, blocked or not.
+func (w Work) Back(id string) error {
+	return w.one(id, func(string, string, string) bool { return true }, fresh)
+}
+
+// one moves the note with that id of those that fit into a folder of its template.
+func (w Work) one(id string, fits func(template, holder, why string) bool, to string) error {
+	templates, err := folders(w.path())
+	if err != nil {
+		return err
+	}
+	var found []string
+	at := map[string]string{}
+	for _, t := range templates {
+		err := w.held(t, func(session, why, path string) error {
+			if has := mail.IDOf(filepath.Base(path)); id != "" && strings.HasPrefix(has, strings.ToLower(id)) && fits(t, session, why) {
+				found = append(found, path)
+				at[path] = t
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	switch len(found) {
+	case 0:
+		return fmt.Errorf("%w: '%s'", ErrNotFound, id)
+	case 1:
+		err := w.move(found[0], at[found[0]], to)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: '%s'", ErrNotFound, id)
+		}
+		return err
+	}
+	return fmt.Errorf("'%s' means %d notes", id, len(found))
+}

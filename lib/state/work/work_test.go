@@ -1,0 +1,210 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/state/route"
+)
+
+var (
+	now = time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
+	ctx = context.Background()
+)
+
+func fixture(t *testing.T, routed ...string) (Work, route.Markers) {
+	t.Helper()
+	s := instance.Personal(place.State(t.TempDir()), "")
+	m := route.Of(s)
+	for _, name := range routed {
+		if err := m.Set("pool:worker", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Of(s), m
+}
+
+func give(t *testing.T, w Work, subjects ...string) (ids []string) {
+	t.Helper()
+	for i, s := range subjects {
+		id, err := w.Give("worker", mail.Note{Subject: s, Body: "do " + s}, now.Add(time.Duration(i)*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// story is where each note stands, by its subject.
+func story(t *testing.T, w Work) string {
+	t.Helper()
+	all, err := w.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, i := range all {
+		lines = append(lines, strings.Join(strings.Fields(fmt.Sprint(i.Subject, " ", i.Holder, " ", i.Blocked)), " "))
+	}
+	closed, err := names(w.path("worker", done))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range closed {
+		lines = append(lines, read(w.path("worker", done, name), false).Subject+" is done")
+	}
+	return strings.Join(lines, "; ")
+}
+
+func is(t *testing.T, w Work, want string) {
+	t.Helper()
+	if got := story(t, w); got != want {
+		t.Errorf("%s\nnot %s", got, want)
+	}
+}
+
+func TestWork(t *testing.T) {
+	w, m := fixture(t, "worker-1", "worker-2")
+	ids := give(t, w, "a", "b", "c")
+	n, err := w.Claim("worker", "worker-1")
+	if err != nil || n.Subject != "a" || strings.TrimSpace(n.Body) != "do a" || n.ID != ids[0] {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if _, err := w.Claim("worker", "worker-2"); err != nil {
+		t.Error(err)
+	}
+	is(t, w, "a worker-1; b worker-2; c")
+	if _, err := w.Claim("worker", "worker-3"); !errors.Is(err, ErrUnrouted) { // S4-118
+		t.Error(err)
+	}
+	claims, err := w.Claims(ctx)
+	if err != nil || len(claims) != 2 || claims["worker-1"] != 1 || claims["worker-2"] != 1 {
+		t.Errorf("%v, %v", claims, err)
+	}
+	if err := w.Done("worker-2", ids[0]); !errors.Is(err, ErrNotFound) {
+		t.Errorf("it is another's: %v", err)
+	}
+	if err := w.Done("worker-1", ids[0]); err != nil {
+		t.Error(err)
+	}
+	is(t, w, "b worker-2; c; a is done")
+	if err := m.Remove("pool:worker", "worker-2"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // S4-115
+		if err := w.Free(ctx, "worker-2", "session_suspended"); err != nil {
+			t.Error(err)
+		}
+		is(t, w, "b worker-2 session_suspended; c; a is done")
+	}
+	if claims, err := w.Claims(ctx); err != nil || len(claims) != 0 {
+		t.Errorf("%v, %v", claims, err)
+	}
+	if err := w.Back(ids[1][:5]); err != nil {
+		t.Error(err)
+	}
+	is(t, w, "b; c; a is done")
+	w.Release = func(template string) bool { return template == "worker" }
+	if _, err := w.Claim("worker", "worker-1"); err != nil {
+		t.Error(err)
+	}
+	is(t, w, "b worker-1; c; a is done")
+	if err := w.Free(ctx, "worker-1", "session_closed"); err != nil {
+		t.Error(err)
+	}
+	is(t, w, "b; c; a is done")
+}
+
+// Of many that claim at the same time, each gets another note; one that loses its marker
+// meanwhile keeps none, and nothing is lost or doubled.
+func TestTogether(t *testing.T) {
+	w, m := fixture(t)
+	var sessions, subjects []string
+	for i := range 8 {
+		sessions = append(sessions, fmt.Sprint("worker-", i))
+		if err := m.Set("pool:worker", sessions[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 40 {
+		subjects = append(subjects, fmt.Sprintf("n%02d", i))
+	}
+	give(t, w, subjects...)
+	var all sync.WaitGroup
+	for i, s := range sessions {
+		all.Go(func() {
+			for {
+				_, err := w.Claim("worker", s)
+				switch {
+				case errors.Is(err, ErrNone), errors.Is(err, ErrUnrouted):
+					return
+				case err != nil:
+					t.Error(err)
+					return
+				}
+			}
+		})
+		if i%2 == 1 {
+			all.Go(func() {
+				err := m.Remove("pool:worker", s)
+				if err == nil {
+					err = w.Free(ctx, s, "session_closed")
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	seen := map[string]int{}
+	items, err := w.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range items {
+		seen[i.Subject]++
+		if n := i.Holder; n != "" && i.Blocked == "" && (n[len(n)-1]-'0')%2 == 1 {
+			t.Errorf("%s keeps %s", n, i.Subject)
+		}
+	}
+	for _, s := range subjects {
+		if seen[s] != 1 {
+			t.Errorf("%s is there %d times", s, seen[s])
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	w, m := fixture(t)
+	for _, name := range []string{"", "..", "a/b", ".x"} {
+		if _, err := w.Give(name, mail.Note{}, now); err == nil {
+			t.Errorf("'%s' is a template", name)
+		}
+		if _, err := w.Claim("worker", name); err == nil {
+			t.Errorf("'%s' is a session", name)
+		}
+		if err := w.Free(ctx, name, "session_closed"); err == nil {
+			t.Errorf("'%s' is freed", name)
+		}
+	}
+	_ = m
+	// What does not belong there is passed over.
+	give(t, w, "a")
+	dir := w.path("worker", fresh)
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "0")); err != nil {
+		t.Fatal(err)
+	}
+	is(t, w, "a")
+}
