@@ -39,7 +39,7 @@ agents, and suspends, resumes, drains and closes them.
 `
 
 const exitCodes = `
-   0  done; of plan, nothing is to do or something is, and it is printed
+   0  done; of plan, whether there is anything to do or not
    1  a change could not be made, and the next tick tries again; the templates are not right
 `
 
@@ -225,7 +225,7 @@ func (c *plan) Run(env *cli.Env) error {
 		}
 	}
 	if len(p.Actions)+len(p.Notes)+len(p.Strays) == 0 && !c.JSON {
-		env.Hint("nothing is to do")
+		env.Hint("nothing to do")
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func Main(env *cli.Env) int {
 type grammar struct {
 	cli.Flags
 	Sync     syncing   `cmd:"" help:"Bring records up to date from what clients keep."`
-	List     list      `cmd:"" help:"List the records, the newest first."`
+	List     list      `cmd:"" default:"withargs" help:"List the records, the newest first (the default)."`
 	Show     show      `cmd:"" help:"Print the conversation in a record."`
 	Tail     tail      `cmd:"" help:"Print the end of a record."`
 	Continue goOn      `cmd:"" help:"Print what a session knew, messages and events, for one that goes on from there."`

@@ -41,6 +41,8 @@ func toldOf(name string, err error) error {
 		return cli.Fail(cli.Busy, fmt.Errorf("somebody else is at %s: %w", name, err), "try again")
 	case errors.Is(err, perform.ErrOverlay):
 		return cli.Fail(cli.Usage, err)
+	case errors.Is(err, perform.ErrNoTemplate):
+		return cli.Fail(cli.No, err, "gt-reconcile status lists the templates")
 	case errors.Is(err, perform.ErrState), errors.Is(err, perform.ErrHeld), errors.Is(err, perform.ErrFull), errors.Is(err, instance.ErrClosed), errors.Is(err, instance.ErrTaken):
 		if name != "" {
 			err = fmt.Errorf("%s: %w", name, err)

@@ -18,6 +18,9 @@ import (
 // ErrState says that a session is in no state from which that can be done.
 var ErrState = errors.New("it is in another state")
 
+// ErrNoTemplate says that there is no template of that name.
+var ErrNoTemplate = errors.New("no such template")
+
 // ErrHeld says that a session may not be started now.
 var ErrHeld = errors.New("it may not be started now")
 
@@ -30,7 +33,7 @@ func (w *World) New(ctx context.Context, template string, overlay map[string]str
 	}
 	t := p.config.Find(template)
 	if t == nil {
-		return nil, fmt.Errorf("%w: there is no template '%.80s'", ErrState, template)
+		return nil, fmt.Errorf("%w: '%.80s'", ErrNoTemplate, template)
 	}
 	if err := t.CheckOverlay(overlay); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOverlay, err)
