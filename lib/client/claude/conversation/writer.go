@@ -1,0 +1,113 @@
+package claude
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+)
+
+// Writer is the conversation.Writer of Claude Code.
+type Writer struct{}
+
+func (Writer) Client() string { return "claude" }
+
+// Place is the file by Claude Code's own rule.
+func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
+	if path = Path(getenv, c.CWD, string(c.ID)); path == "" {
+		return "", "", errors.New("HOME is not set")
+	}
+	return path, filepath.Dir(filepath.Dir(filepath.Dir(path))), nil
+}
+
+// written is a record as the client writes it, of what a resumption needs.
+type written struct {
+	Parent    *session.ID `json:"parentUuid"`
+	Sidechain bool        `json:"isSidechain"`
+	UserType  string      `json:"userType"`
+	CWD       string      `json:"cwd"`
+	Session   session.ID  `json:"sessionId"`
+	Version   string      `json:"version"`
+	Branch    string      `json:"gitBranch"`
+	Kind      string      `json:"type"`
+	Message   any         `json:"message"`
+	ID        session.ID  `json:"uuid"`
+	Time      string      `json:"timestamp"`
+}
+
+type userWords struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"`
+}
+
+type agentWords struct {
+	ID         string         `json:"id"`
+	Type       string         `json:"type"`
+	Role       string         `json:"role"`
+	Model      string         `json:"model"`
+	Content    []any          `json:"content"`
+	StopReason string         `json:"stop_reason"`
+	Usage      map[string]int `json:"usage"`
+}
+
+// versionWritten is the version whose form is written.
+const versionWritten = "2.1.197"
+
+// Write writes a record for each entry, each naming the one before.
+func (Writer) Write(w io.Writer, c *conversation.Copy) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	var before *session.ID
+	for i, e := range c.Entries {
+		at := e.Time
+		if at.IsZero() {
+			at = c.Now
+		}
+		rec := written{
+			Parent: before, UserType: "external", CWD: c.CWD, Session: c.ID, Version: versionWritten, Branch: c.Branch,
+			Kind: "user", ID: session.NewID(), Time: at.UTC().Format("2006-01-02T15:04:05.000Z"),
+		}
+		call := fmt.Sprintf("toolu_%.8s_%s", c.ID, e.CallID)
+		agent := func(block map[string]any, stop string) {
+			rec.Kind = "assistant"
+			rec.Message = agentWords{
+				ID: fmt.Sprintf("msg_%.8s_%d", c.ID, i), Type: "message", Role: "assistant", Model: modelOf(e, c), Content: []any{block},
+				StopReason: stop, Usage: map[string]int{"input_tokens": 0, "output_tokens": 0},
+			}
+		}
+		switch e.Kind {
+		case conversation.Prompt:
+			rec.Message = userWords{"user", e.Text}
+		case conversation.Answer:
+			agent(map[string]any{"type": "text", "text": e.Text}, "end_turn")
+		case conversation.Call:
+			agent(map[string]any{"type": "tool_use", "id": call, "name": conversation.ToolName(e.Tool), "input": conversation.ToolInput(e)}, "tool_use")
+		case conversation.Result:
+			block := map[string]any{"tool_use_id": call, "type": "tool_result", "content": e.Text}
+			if e.Failed {
+				block["is_error"] = true
+			}
+			rec.Message = userWords{"user", []any{block}}
+		default:
+			continue
+		}
+		if err := enc.Encode(rec); err != nil {
+			return err
+		}
+		before = &rec.ID
+	}
+	return nil
+}
+
+// modelOf is the model that an entry is of, or else the client.
+func modelOf(e conversation.Entry, c *conversation.Copy) string {
+	if e.Model != "" {
+		return e.Model
+	}
+	return c.From
+}
+

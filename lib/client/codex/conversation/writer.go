@@ -1,0 +1,92 @@
+package codex
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"gt/lib/conversation"
+)
+
+// Writer is the conversation.Writer of Codex.
+type Writer struct{}
+
+func (Writer) Client() string { return "codex" }
+
+// Place is a rollout of the day.
+func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
+	root := getenv("CODEX_HOME")
+	if home := getenv("HOME"); root == "" && filepath.IsAbs(home) {
+		root = filepath.Join(home, ".codex")
+	}
+	if !filepath.IsAbs(root) {
+		return "", "", errors.New("HOME is not set")
+	}
+	at := c.Now.Local()
+	return filepath.Join(root, "sessions", at.Format("2006"), at.Format("01"), at.Format("02"),
+		"rollout-"+at.Format("2006-01-02T15-04-05")+"-"+string(c.ID)+".jsonl"), root, nil
+}
+
+// versionWritten is the version whose form is written: those since read it.
+const versionWritten = "0.94.0"
+
+// Write writes the session's facts, and then the items that are sent to the model, and what
+// the client shows on its screen.
+func (Writer) Write(w io.Writer, c *conversation.Copy) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	const form = "2006-01-02T15:04:05.000Z"
+	put := func(e conversation.Entry, kind string, payload map[string]any) error {
+		at := e.Time
+		if at.IsZero() {
+			at = c.Now
+		}
+		return enc.Encode(struct {
+			Time    string         `json:"timestamp"`
+			Kind    string         `json:"type"`
+			Payload map[string]any `json:"payload"`
+		}{at.UTC().Format(form), kind, payload})
+	}
+	meta := map[string]any{
+		"id": c.ID, "timestamp": c.Now.UTC().Format(form), "cwd": c.CWD, "originator": "codex_cli_rs", "cli_version": versionWritten, "source": "cli",
+	}
+	if c.Branch != "" {
+		meta["git"] = map[string]any{"branch": c.Branch}
+	}
+	err := put(conversation.Entry{}, "session_meta", meta)
+	item := func(e conversation.Entry, payload map[string]any) {
+		if err == nil {
+			err = put(e, "response_item", payload)
+		}
+	}
+	shown := func(e conversation.Entry, payload map[string]any) {
+		if err == nil {
+			err = put(e, "event_msg", payload)
+		}
+	}
+	message := func(role, kind, text string) map[string]any {
+		return map[string]any{"type": "message", "role": role, "content": []any{map[string]any{"type": kind, "text": text}}}
+	}
+	for _, e := range c.Entries {
+		call := fmt.Sprintf("call_%.8s_%s", c.ID, e.CallID)
+		switch e.Kind {
+		case conversation.Prompt:
+			item(e, message("user", "input_text", e.Text))
+			shown(e, map[string]any{"type": "user_message", "message": e.Text, "images": []any{}, "local_images": []any{}, "text_elements": []any{}})
+		case conversation.Answer:
+			shown(e, map[string]any{"type": "agent_message", "message": e.Text})
+			item(e, message("assistant", "output_text", e.Text))
+		case conversation.Call:
+			arguments, merr := json.Marshal(conversation.ToolInput(e))
+			if merr != nil {
+				return merr
+			}
+			item(e, map[string]any{"type": "function_call", "name": conversation.ToolName(e.Tool), "arguments": string(arguments), "call_id": call})
+		case conversation.Result:
+			item(e, map[string]any{"type": "function_call_output", "call_id": call, "output": e.Text})
+		}
+	}
+	return err
+}
