@@ -110,4 +110,3 @@ func modelOf(e conversation.Entry, c *conversation.Copy) string {
 	}
 	return c.From
 }
-
