@@ -194,19 +194,39 @@ func (c *Invocation) StartParams() session.StartParams {
 // BindInstance notes the session as the one that an instance's agent has now, where the
 // client is an instance's agent.
 func (c *Invocation) BindInstance() error {
-	variable := c.env.Getenv(instance.Variable)
-	if variable == "" || c.ID == "" || c.Input.AgentID != "" {
+	variable, pid, parent := c.instance()
+	if variable == "" {
 		return nil
+	}
+	return instance.Bind(c.Home.Town.State, variable, pid, parent, instance.Now{SessionID: c.ID, Agent: c.Agent, At: c.env.Now()})
+}
+
+// Topic is what the session is about, where the client is an instance's agent that was
+// started with a topic; "" otherwise.
+func (c *Invocation) Topic() string {
+	variable, pid, parent := c.instance()
+	if variable == "" {
+		return ""
+	}
+	return instance.TopicOf(c.Home.Town.State, variable, pid, parent)
+}
+
+// instance returns the variable that names an instance, and the client's process and what
+// started that, for the client may be the child of a launcher of its own. The variable is
+// "" where there is none.
+func (c *Invocation) instance() (variable string, pid, parent int) {
+	variable = c.env.Getenv(instance.Variable)
+	if variable == "" || c.ID == "" || c.Input.AgentID != "" {
+		return "", 0, 0
 	}
 	p := c.Process()
 	if !p.IsSet() {
-		return nil
+		return "", 0, 0
 	}
-	parent := 0
 	if up := process.Ancestors(p.PID); len(up) > 0 {
-		parent = up[0] // the client may be the child of a launcher of its own
+		parent = up[0]
 	}
-	return instance.Bind(c.Home.Town.State, variable, p.PID, parent, instance.Now{SessionID: c.ID, Agent: c.Agent, At: c.env.Now()})
+	return variable, p.PID, parent
 }
 
 // tmuxWait bounds the question for a name.

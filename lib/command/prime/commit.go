@@ -224,6 +224,9 @@ func (c *commit) note(records []*session.Record) error {
 	p.MoleculeID, p.StepRef = s.molecule()
 	p.MoleculeID, p.StepRef = c.env.Line(p.MoleculeID, maxMolecule), c.env.Line(p.StepRef, maxMolecule)
 	p.Topic = s.topic()
+	if src := c.call.Input.Source; s.state != PostHandoff && src != "clear" && src != "compact" {
+		p.Topic = cmp.Or(c.env.Line(c.call.Topic(), maxMolecule), p.Topic)
+	}
 	now := c.env.Now()
 	started, err := c.call.Store.Start(now, records, p)
 	if err != nil {

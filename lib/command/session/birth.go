@@ -15,11 +15,14 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/client/wiring"
 	"gt/lib/client/wirings"
+	"gt/lib/launch/beacon"
 	"gt/lib/launch/respawn"
 	launch "gt/lib/launch/start"
+	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
+	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
@@ -39,6 +42,7 @@ type birth struct {
 
 	client  agent.Client
 	start   launch.Start
+	goesOn  string // which conversation does, in words
 	run     respawn.Run
 	session session.ID
 	self    string
@@ -125,6 +129,9 @@ func (b *birth) explain() error {
 }
 
 func (b *birth) lookFolder() (does, found string, err error) {
+	if err := notParked(b.env, b.Instance); err != nil {
+		return "", "", err
+	}
 	if w := b.Worktree; w != nil && !w.Ready {
 		does = fmt.Sprintf("make the worktree %s, with the branch %s", b.env.Place(w.Path), b.env.Line(w.Branch, maxCell))
 		return does, "git makes it where it is missing", nil
@@ -192,30 +199,55 @@ func (b *birth) lookSettings() (does, found string, err error) {
 	return none, "gt's hooks are in " + b.env.Place(path), nil
 }
 
+// lookPrompt finds what is said first, for which it has to know whether a conversation
+// goes on. In a town the first prompt is a beacon.
 func (b *birth) lookPrompt() (does, found string, err error) {
-	b.start.Prompt = b.prompt
-	if b.prompt == "" {
+	b.conversation()
+	s, topic := &b.start, b.topic
+	to := s.Home.Identity
+	if topic == "" && to.Role != "" && b.prompt == "" && (s.Resume == "" || s.Fork || b.gives) {
+		topic = beacon.ColdStart
+		if work, _ := mail.Of(s.Home, to.Address()).Hooked(); b.gives || len(work) > 0 { // what cannot be read is told by gt-prime
+			topic = beacon.Assigned
+		}
+	}
+	switch s.Prompt = b.prompt; {
+	case topic == "":
+	case to.Role != "":
+		s.Prompt = beacon.Prompt(to, sender(b.env, to), b.env.Now(), topic, "")
+		if b.prompt != "" {
+			s.Prompt += "\n\n" + b.prompt
+		}
+	case b.prompt != "":
+		s.Prompt = topic + "\n\n" + b.prompt
+	}
+	if s.Prompt == "" {
 		return "say nothing first", "", nil
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(b.prompt), "\n")
-	return "say first: " + b.env.Line(first, maxCell), fmt.Sprintf("%d characters", utf8.RuneCountInString(b.prompt)), nil
+	first, _, _ := strings.Cut(strings.TrimSpace(s.Prompt), "\n")
+	return "say first: " + b.env.Line(first, maxCell), fmt.Sprintf("%d characters", utf8.RuneCountInString(s.Prompt)), nil
 }
 
-// lookCommand finds the conversation that goes on, and the command line.
-func (b *birth) lookCommand() (does, found string, err error) {
+// conversation finds the conversation that goes on.
+func (b *birth) conversation() {
 	m, client, s := b.m, b.client, &b.start
-	found = "a new conversation"
+	b.goesOn = "a new conversation"
 	switch {
 	case client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable():
 		s.Resume = m.Now
 		b.ForkOf = ""
-		found = "goes on with the conversation " + string(s.Resume)
+		b.goesOn = "goes on with the conversation " + string(s.Resume)
 	case b.ForkOf != "":
 		s.Resume, s.Fork = b.ForkOf, true
-		found = "goes on with a copy of the conversation " + string(s.Resume)
+		b.goesOn = "goes on with a copy of the conversation " + string(s.Resume)
 	case m.Record != nil && client.CanResume():
 		b.env.Warn("%s begins a new conversation: %s has none of session %s", b.Name, client.Name, m.Now)
 	}
+}
+
+// lookCommand finds the command line.
+func (b *birth) lookCommand() (does, found string, err error) {
+	m, s := b.m, &b.start
 	if s.Resume != "" && !s.Fork {
 		holder := func() *scan.Holder { return scan.HolderOf(b.env.Getenv, b.store.State, s.Resume) }
 		by := holder()
@@ -245,7 +277,7 @@ func (b *birth) lookCommand() (does, found string, err error) {
 		}
 		words = append(words, arg)
 	}
-	return "run " + strings.Join(words, " "), found, nil
+	return "run " + strings.Join(words, " "), b.goesOn, nil
 }
 
 // lookEnvironment names the variables that are gt's or the table's, and of the others
@@ -270,10 +302,15 @@ func (b *birth) lookSession() (does, found string, err error) {
 	if b.put != nil {
 		return "", "", nil
 	}
-	name := b.sessionName(b.Name)
+	name := b.sessionName(b.Instance)
 	switch {
 	case b.m.Pane.ID != "":
-		found = "the one of that name is there, and its agent is gone: it is ended first"
+		found = "the one that it had is ended first"
+	case b.at.Has(name) && (b.replaces || b.Role != ""):
+		if err := b.foreign(name, false); err != nil {
+			return "", "", err
+		}
+		found = "another program's of that name is there: it is ended first"
 	case b.at.Has(name):
 		return "", "", duplicate(b.Name, name, fmt.Errorf("%w: %s", tmux.ErrDuplicate, name))
 	default:
@@ -313,13 +350,14 @@ func (b *birth) makeSession() error {
 		b.Adopted, b.alive, b.m.Pane = nil, false, tmux.Pane{}
 	}
 	if !b.alive && !b.revives {
-		b.TmuxSession, b.TmuxPane = b.sessionName(b.Name), ""
+		b.TmuxSession, b.TmuxPane = b.sessionName(b.Instance), ""
 		if b.m.Pane.ID != "" { // its pane stayed, or its agent is a zombie
 			if err := b.at.Kill(b.m.Pane.Session); err != nil {
 				return err
 			}
 		}
 	}
+	b.Topic = b.topic
 	if err := b.put(); err != nil {
 		return err
 	}
@@ -336,11 +374,13 @@ func (b *birth) makeSession() error {
 		if err == nil {
 			b.pane, err = b.at.Pane(b.pane.ID, 5*time.Second)
 		}
-	} else {
+	} else if err = b.foreign(b.TmuxSession, true); err == nil {
 		b.buffer = tmux.NewBuffer()
 		b.pane, err = b.start.In(b.at, b.TmuxSession, b.self, b.Theme, b.buffer, b.run)
 	}
 	switch {
+	case errors.Is(err, errRunsForeign):
+		return err
 	case errors.Is(err, tmux.ErrDuplicate):
 		return duplicate(b.Name, b.TmuxSession, err)
 	case errors.Is(err, tmux.ErrNoTmux):
@@ -351,6 +391,37 @@ func (b *birth) makeSession() error {
 	b.born = true
 	b.TmuxPane, b.TmuxSession = b.pane.ID, b.pane.Session
 	return b.put()
+}
+
+// errRunsForeign says that an agent runs under the name that another program started.
+var errRunsForeign = errors.New("runs already")
+
+// foreign sees to a session of the name that another program made: of a worker it is taken
+// for the worker's, and ended if no agent runs in it; where that is asked for, it is ended
+// whatever runs in it.
+func (b *birth) foreign(name string, end bool) error {
+	if !b.replaces && b.Role == "" || b.m.Pane.ID != "" || !b.at.Has(name) {
+		return nil
+	}
+	all, err := b.at.Panes()
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(p tmux.Pane) bool { return p.Session != name })
+	if !b.replaces {
+		if agents := live.InPanes(b.table, b.at, all); len(agents) > 0 {
+			return cli.Fail(cli.No, fmt.Errorf("%s %w: process %d, which another program started", b.Name, errRunsForeign, agents[0].PID), "--replace ends it first")
+		}
+	}
+	for _, pane := range all {
+		if !end {
+			break
+		}
+		if err := launch.Stop(b.at, pane, agent.Client{}, grace); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // noteStop notes that the agent that runs is ended on purpose.
@@ -437,7 +508,11 @@ func (b *birth) answerDialogs() error {
 
 func (b *birth) ready() (err error) {
 	b.asks, err = launch.Ready(b.at, b.pane, b.client, b.process, func() bool { return b.store.Told(b.Instance) })
-	return b.failed(err)
+	if err != nil {
+		return b.failed(err)
+	}
+	b.track()
+	return nil
 }
 
 func (b *birth) failed(err error) error {

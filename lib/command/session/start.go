@@ -16,7 +16,6 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
-	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
@@ -36,6 +35,8 @@ type newOne struct {
 	Parent  string `placeholder:"NAME" help:"The agent that it belongs to."`
 	Account string `placeholder:"DIR" help:"The agent's own folder, of another account."`
 	Resume  string `placeholder:"ID" help:"The conversation that it goes on with."`
+	Replace bool   `help:"Where there is one of that name: end its agent first, and start it again as these flags say, with its conversation."`
+	Role    string `group:"In a town:" placeholder:"ADDRESS" help:"Make the worker of this address, such as gastown/crew/max: in its folder, under its name."`
 	Theme   string `placeholder:"STYLE" help:"The style of its tmux status line, such as fg=black,bg=cyan."`
 	Remain  bool   `help:"Keep its pane when the agent ends."`
 	Respawn bool   `help:"Start it again when it crashes."`
@@ -47,11 +48,15 @@ type newOne struct {
 // begin has the flags of the commands that make an instance and start its agent.
 type begin struct {
 	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first."`
+	Topic   string   `placeholder:"TEXT" help:"What its session is about; gt-seance lists it."`
+	Give    string   `placeholder:"TEXT" help:"Give it work before it starts: its session begins on it."`
 	Start   bool     `default:"true" negatable:"" help:"Start it (on by default)."`
 	Trust   bool     `help:"Accept what its client asks at the start about trust and permissions."`
 	Explain bool     `help:"Print the steps of the start, what each would do and what it found; make nothing."`
 	JSON    bool     `name:"json" help:"Print it as JSON."`
 	Arg     []string `hidden:"" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
+
+	replaces bool // what runs under the name is ended first
 }
 
 // Run makes an instance and starts its agent.
@@ -63,36 +68,13 @@ func (c *newOne) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	dir, err := folder(env, c.Dir)
-	if err != nil {
-		return err
-	}
 	known := table(env)
-	h := home.Elsewhere(env.Getenv, dir)
-	client, _, err := known.For(string(h.Identity.Role), h.Identity.Rig)
+	in, client, err := c.place(env, known)
 	if err != nil {
-		env.Warn("%v", err)
-	}
-	if c.Agent != "" {
-		if !known.Known(c.Agent) {
-			return cli.Fail(cli.Usage, fmt.Errorf("no agent is called '%s'", c.Agent), "gt-hooks status lists the agents")
-		}
-		client = known.Of(c.Agent)
-	}
-	in := &instance.Instance{
-		Name: c.Name, Title: env.Line(c.Title, 200), Path: dir, Group: strings.Trim(c.Group, "/"), Agent: client.Name, Args: c.Arg,
-		Desired: instance.Stopped, TmuxServer: string(tmux.Around()),
-	}
-	if c.Worktree != "" {
-		w, work, err := plan(dir, c.Worktree)
-		in.Worktree, in.Path = &w, work
-		if err != nil {
-			return unfinished(store, in, err)
-		}
-		dir = w.Path
+		return unfinished(store, in, err)
 	}
 	if in.Name == "" {
-		in.Name = instance.NameFor(filepath.Base(dir))
+		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
 	}
 	if err := instance.CheckName(in.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
@@ -102,7 +84,7 @@ func (c *newOne) Run(env *cli.Env) error {
 			return cli.Fail(cli.Usage, err)
 		}
 	}
-	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, c.Respawn
+	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, in.Respawn || c.Respawn
 	if err := tmux.CheckStyle(c.Theme); err != nil {
 		return cli.Fail(cli.Usage, fmt.Errorf("--theme: %w", err))
 	}
@@ -130,10 +112,15 @@ func (c *newOne) Run(env *cli.Env) error {
 		if !client.CanResume() {
 			return cli.Failf(cli.Usage, "%s cannot go on with a conversation by its id", client.Name)
 		}
-		if err := claimed(env, store, id); err != nil {
+		if err := claimed(env, store, id, c.Replace, in.Name); err != nil {
 			return err
 		}
 		in.SessionID, in.SessionAt = id, env.Now().UTC()
+	}
+	if old, err := c.former(store, in); err != nil {
+		return err
+	} else if old != nil {
+		return c.replace(env, store, known, old, in)
 	}
 	if c.Explain {
 		return c.explain(env, store, known, in)
@@ -151,6 +138,9 @@ func (c *newOne) Run(env *cli.Env) error {
 
 // unfinished says of a name that is taken that its worktree was not made to its end.
 func unfinished(store instance.Store, in *instance.Instance, err error) error {
+	if in == nil {
+		return err
+	}
 	all, _ := store.All()
 	for _, other := range all {
 		if w := other.Worktree; w != nil && !w.Ready && (other.Name == in.Name || in.Worktree != nil && in.Worktree.Path == w.Path) {
@@ -192,8 +182,15 @@ func (b begin) explain(env *cli.Env, store instance.Store, known *agent.Table, i
 		}
 	}
 	in.ID = instance.ID(session.NewID())
-	return runner{env: env, store: store, table: known, prompt: b.Message, trust: b.Trust}.explain(in)
+	return b.runner(env, store, known).explain(in)
 }
+
+func (b begin) runner(env *cli.Env, store instance.Store, known *agent.Table) runner {
+	return runner{env: env, store: store, table: known, prompt: b.Message, topic: env.Line(b.Topic, maxTopic), gives: b.Give != "", trust: b.Trust, replaces: b.replaces}
+}
+
+// maxTopic bounds a topic, in characters.
+const maxTopic = 100
 
 // run starts the agent of an instance that was just made, where that is wanted.
 func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) error {
@@ -202,9 +199,13 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 		return err
 	}
 	waits := ""
+	if b.Give != "" {
+		if err := give(env, in, b.Give); err != nil {
+			return cli.WithHint(err, "its place stays; gt-session start %s starts it", in.Name)
+		}
+	}
 	if b.Start {
-		r := runner{env: env, store: store, table: known, prompt: b.Message, trust: b.Trust}
-		began, err := r.start(in.ID, false)
+		began, err := b.runner(env, store, known).start(in.ID, false)
 		if err != nil {
 			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
 		}
@@ -230,7 +231,11 @@ type runner struct {
 	store  instance.Store
 	table  *agent.Table
 	prompt string
+	topic  string
+	gives  bool // work was given to it, or is going to be
 	trust  bool // its client's dialogs at the start are accepted
+
+	replaces bool // another program's session of the same name is ended first
 
 	revives bool // an agent that crashed, in its pane
 }
@@ -281,7 +286,7 @@ func (r runner) birth(in *instance.Instance) *birth {
 // explain prints the steps of a start.
 func (r runner) explain(in *instance.Instance) error {
 	b := r.birth(in)
-	if b.alive {
+	if b.alive && !r.replaces {
 		_, err := fmt.Fprintln(r.env.Stdout, in.Name, "runs already")
 		return err
 	}
@@ -310,16 +315,22 @@ func openElsewhere(name string, id session.ID, by *scan.Holder) error {
 		fmt.Sprintf("gt-session fork %s goes on with a copy of it", name))
 }
 
-// claimed reports that a conversation is another instance's, or is open.
-func claimed(env *cli.Env, store instance.Store, id session.ID) error {
+// claimed reports that a conversation is another instance's, or is open. One that is
+// replaced may have it.
+func claimed(env *cli.Env, store instance.Store, id session.ID, replaces bool, name string) error {
+	own := false
 	err := all(store.State, func(s instance.Store, in *instance.Instance) error {
 		if s.Session(in) != id {
+			return nil
+		}
+		if replaces && s.Dir == store.Dir && in.Name == name {
+			own = true
 			return nil
 		}
 		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is %s's", id, in.Name),
 			fmt.Sprintf("gt-session start %s goes on with it, gt-session fork %s with a copy of it", in.Name, in.Name))
 	})
-	if err != nil {
+	if err != nil || own {
 		return err
 	}
 	if by := scan.HolderOf(env.Getenv, store.State, id); by != nil {
@@ -332,7 +343,11 @@ func claimed(env *cli.Env, store instance.Store, id session.ID) error {
 const starting = 10 * time.Second
 
 // sessionName is what the session of tmux is called that an instance's agent runs in.
-func (r runner) sessionName(name string) string {
+func (r runner) sessionName(in *instance.Instance) string {
+	name := in.Name
+	if in.Role != "" {
+		return r.roleName(in)
+	}
 	if profile, ok := strings.CutPrefix(r.store.Dir, "profiles/"); ok {
 		profile, _, _ = strings.Cut(profile, "/")
 		return "gt-" + profile + "-" + name
@@ -388,6 +403,7 @@ func count[T any](all []T, is func(T) bool) (n int) {
 type start struct {
 	several
 	Message string `short:"m" placeholder:"TEXT" help:"What they are told first."`
+	Topic   string `placeholder:"TEXT" help:"What their sessions are about; gt-seance lists it."`
 	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
 	Explain bool   `help:"Print the steps of the start, what each would do and what it found; change nothing."`
 }
@@ -399,7 +415,7 @@ func (c *start) Run(env *cli.Env) error {
 		if in.Managed != nil {
 			return c.managed(env, in, "started", resumes)
 		}
-		r := runner{env: env, store: store, table: known, prompt: c.Message, trust: c.Trust}
+		r := runner{env: env, store: store, table: known, prompt: c.Message, topic: env.Line(c.Topic, maxTopic), trust: c.Trust}
 		if c.Explain {
 			return "", r.explain(in)
 		}

@@ -88,6 +88,7 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 	} else if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
 		return false, err
 	}
+	untrack(env, held.Instance, m.Pane.Session)
 	if m.Record != nil {
 		err = closeSession(env, store, m.Record.ID)
 	}

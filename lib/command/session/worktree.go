@@ -21,9 +21,10 @@ import (
 const checkout = 10 * time.Minute
 
 // plan says where the worktree of a branch comes, and in which of its folders the agent
-// works that would work in dir. Nothing is made yet. The worktree is returned with an
+// works that would work in dir: beside the repository, or at where that is named. Nothing
+// is made yet. The worktree is returned with an
 // error, too, as far as it is known.
-func plan(dir, branch string) (w instance.Worktree, work string, err error) {
+func plan(dir, branch, at string) (w instance.Worktree, work string, err error) {
 	all, err := git.Worktrees(dir)
 	if errors.Is(err, git.ErrNotRepository) {
 		return w, "", cli.Failf(cli.Usage, "--worktree: the folder '%s' is in no git repository", dir)
@@ -37,6 +38,9 @@ func plan(dir, branch string) (w instance.Worktree, work string, err error) {
 	}
 	// Beside the repository, whichever of its worktrees dir is in.
 	w = instance.Worktree{Path: strings.TrimSuffix(all[0].Path, ".git") + "-" + instance.NameFor(branch), Branch: branch, Repository: all[0].Path}
+	if at != "" {
+		w.Path = at
+	}
 	for _, other := range all {
 		if other.Branch == branch {
 			return w, "", elsewhere(&git.CheckedOutError{Branch: branch, Path: other.Path})
@@ -46,6 +50,9 @@ func plan(dir, branch string) (w instance.Worktree, work string, err error) {
 		return w, "", err
 	} else if is {
 		return w, "", cli.Fail(cli.No, fmt.Errorf("cannot make a worktree: '%s' is there already", w.Path), "gt-session new '%s' starts an agent in it", w.Path)
+	}
+	if at != "" {
+		return w, at, nil
 	}
 	top := git.Top(dir)
 	within, err := filepath.Rel(top, dir)

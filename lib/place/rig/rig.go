@@ -71,3 +71,48 @@ func Prefixes(t town.Town) (identity.Prefixes, error) {
 	}
 	return prefixes, nil
 }
+
+// Parked returns "parked" or "docked" where a rig is, as Gas Town keeps it or town.toml
+// has it, and "" otherwise:
+//
+//	[rigs.gastown]
+//	status = "parked"
+func Parked(t town.Town, rig string) (string, error) {
+	is := func(status string) bool { return status == "parked" || status == "docked" }
+	if t.Personal || rig == "" {
+		return "", nil
+	}
+	path := filepath.Join(t.Root, ".beads-wisp", "config", rig+".json")
+	data, err := atomicfile.Read(path, atomicfile.MaxSize) // not trusted: it only keeps agents from starting
+	if err == nil {
+		var file struct {
+			Values map[string]any `json:"values"`
+		}
+		if err := json.Unmarshal(data, &file); err != nil {
+			return "", atomicfile.Error("read", path, err)
+		}
+		if status, _ := file.Values["status"].(string); is(status) {
+			return status, nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	data, err = t.Read("town.toml")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	var file struct {
+		Rigs map[string]struct {
+			Status string `toml:"status"`
+		} `toml:"rigs"`
+	}
+	if err := toml.Unmarshal(data, &file); err != nil {
+		return "", atomicfile.Error("read", filepath.Join(t.Root, "town.toml"), err)
+	}
+	if status := file.Rigs[rig].Status; is(status) {
+		return status, nil
+	}
+	return "", nil
+}

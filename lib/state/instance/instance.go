@@ -70,6 +70,9 @@ type Instance struct {
 	Remain  bool   `json:"remain,omitempty"`
 	Respawn bool   `json:"respawn,omitempty"`
 
+	Role  string `json:"role,omitempty"`  // of a town's worker, its address
+	Topic string `json:"topic,omitempty"` // what the session is about that its last start began
+
 	Desired Desired `json:"desired"`
 	// SessionID is the session that its agent was given or had last, and SessionAt when
 	// that became known.
@@ -123,6 +126,14 @@ type Worktree struct {
 	Branch     string `json:"branch"`
 	Repository string `json:"repository"`      // the folder of the repository that it belongs to
 	Ready      bool   `json:"ready,omitempty"` // it was made to its end
+}
+
+// WorktreePath is the path of the worktree that was made for it, "" where none was.
+func (in *Instance) WorktreePath() string {
+	if in.Worktree == nil {
+		return ""
+	}
+	return in.Worktree.Path
 }
 
 // maxName bounds a name, and each name in the path of a group, in bytes.

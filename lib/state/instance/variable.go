@@ -24,28 +24,45 @@ func (s Store) Name(id ID) string { return s.Dir + "/" + string(id) }
 // where variable says that it is an instance's. It is one small file, which a loss of
 // power may take.
 func Bind(state place.State, variable string, pid, parent int, now Now) error {
-	name, process, ok := strings.Cut(variable, ":")
-	began, err := strconv.Atoi(process)
-	if !ok || err != nil || began != pid && began != parent {
-		return nil
-	}
-	dir, id := filepath.Split(name)
-	if dir = filepath.Clean(dir); !known(dir) {
-		return nil
-	}
-	if _, err := session.ParseID(id); err != nil {
-		return nil
-	}
-	s := Store{State: state, Dir: dir}
-	if !atomicfile.Exists(s.path(id + suffix)) {
-		return nil // it was removed
+	s, id, ok := named(state, variable, pid, parent)
+	if !ok || !atomicfile.Exists(s.path(string(id)+suffix)) {
+		return nil // the agent is not an instance's, or that was removed
 	}
 	now.At = now.At.UTC().Round(time.Millisecond)
 	data, err := json.Marshal(now)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(s.path(id+sessionSuffix), append(data, '\n'), atomicfile.Unsynced)
+	return atomicfile.Write(s.path(string(id)+sessionSuffix), append(data, '\n'), atomicfile.Unsynced)
+}
+
+// TopicOf returns the topic that the agent was started with whose client is that process,
+// as Bind has it; "" where there is none.
+func TopicOf(state place.State, variable string, pid, parent int) string {
+	s, id, ok := named(state, variable, pid, parent)
+	if !ok {
+		return ""
+	}
+	in, err := s.Get(id)
+	if err != nil {
+		return ""
+	}
+	return in.Topic
+}
+
+// named returns the instance that a variable names, if its agent is that process.
+func named(state place.State, variable string, pid, parent int) (Store, ID, bool) {
+	name, process, ok := strings.Cut(variable, ":")
+	began, err := strconv.Atoi(process)
+	if !ok || err != nil || began != pid && began != parent {
+		return Store{}, "", false
+	}
+	dir, id := filepath.Split(name)
+	if dir = filepath.Clean(dir); !known(dir) {
+		return Store{}, "", false
+	}
+	_, err = session.ParseID(id)
+	return Store{State: state, Dir: dir}, ID(id), err == nil
 }
 
 // OfVariable returns the instance that a variable names, if its agent has the session:
