@@ -1,0 +1,639 @@
+package perform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gt/lib/place/town"
+	"gt/lib/reconcile/config"
+	"gt/lib/reconcile/template"
+	"gt/lib/reconcile/tick"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/state/session"
+)
+
+// A scene is a place with real files, in which agents only pretend to run.
+type scene struct {
+	*World
+	t      *testing.T
+	dir    string
+	clock  time.Time
+	mu     sync.Mutex
+	runs   map[instance.ID]tick.Liveness
+	sight  map[instance.ID]Sight
+	broken error    // no agent starts
+	during func()   // is called while an agent starts
+	starts []string // names
+	env    []map[string]string
+	claims map[string]int
+	freed  []string
+	events []string
+	demand map[string]tick.Demand
+	had    map[string]int // by pool: how many counted after the tick before, which a smaller max leaves
+}
+
+func newScene(t *testing.T, text string) *scene {
+	t.Helper()
+	dir := t.TempDir()
+	getenv := func(key string) string { return map[string]string{"HOME": dir}[key] }
+	s := &scene{t: t, dir: dir, clock: time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC), runs: map[instance.ID]tick.Liveness{}, sight: map[instance.ID]Sight{}, claims: map[string]int{}}
+	at := town.Personal(getenv)
+	s.World = Of(instance.Personal(at.State, ""))
+	s.World.Config = config.Of(at, "", getenv).Read
+	s.Agents, s.Work = s, s
+	s.Now = func() time.Time { return s.clock }
+	s.Log = func(kind string, _ any) { s.events = append(s.events, kind) }
+	s.Warn = func(err error) { t.Errorf("warning: %v", err) }
+	s.Check = func(context.Context, *config.Config) map[string]tick.Demand { return s.demand }
+	s.config(text)
+	return s
+}
+
+func (s *scene) config(text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, ".config/gt/town.toml")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) Look(_ context.Context, all []*instance.Instance) []Sight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sights := make([]Sight, len(all))
+	for i, in := range all {
+		sights[i] = s.sight[in.ID]
+		if alive, ok := s.runs[in.ID]; ok {
+			sights[i].Alive = alive
+		} else {
+			sights[i].Alive = tick.No
+		}
+	}
+	return sights
+}
+
+func (s *scene) Start(_ context.Context, h *instance.Held, e template.Effective) error {
+	if s.during != nil {
+		s.during()
+	}
+	if s.broken != nil {
+		return s.broken
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starts, s.env = append(s.starts, h.Name), append(s.env, e.Env)
+	s.runs[h.ID] = tick.Yes
+	if h.SessionID == "" {
+		h.SessionID = session.ID(session.NewID())
+	}
+	return h.Put(s.clock)
+}
+
+func (s *scene) Stop(_ context.Context, in *instance.Instance) error {
+	if names, _ := s.Markers.All(); slices.Contains(slices.Concat(slices.Collect(maps.Values(names))...), in.Name) {
+		s.t.Errorf("%s is ended and has a marker", in.Name)
+	}
+	s.runs[in.ID] = tick.No
+	return nil
+}
+
+func (s *scene) Claims(context.Context) (map[string]int, error) { return maps.Clone(s.claims), nil }
+
+func (s *scene) Free(_ context.Context, name, reason string) error {
+	if s.claims[name] > 0 {
+		s.freed = append(s.freed, reason)
+	}
+	delete(s.claims, name)
+	return nil
+}
+
+// tick makes one tick and returns what it did, sorted, one word a change.
+func (s *scene) tick() string {
+	s.t.Helper()
+	var said []string
+	_, err := s.Tick(context.Background(), func(o Outcome) {
+		word := string(o.Change)
+		if o.Err != nil {
+			word += "!"
+		}
+		said = append(said, word)
+	})
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	s.invariants()
+	slices.Sort(said)
+	return strings.Join(said, " ")
+}
+
+// settle ticks until nothing is changed.
+func (s *scene) settle() {
+	s.t.Helper()
+	for range 20 {
+		if s.tick() == "" && s.tick() == "" {
+			return
+		}
+		s.clock = s.clock.Add(5 * time.Second)
+	}
+	s.t.Fatalf("it never comes to rest: %s", s.states())
+}
+
+func (s *scene) all() []*instance.Instance {
+	s.t.Helper()
+	all, err := s.Store.All()
+	for _, folder := range []string{instance.Archived, instance.Closed} {
+		more, merr := s.Store.In(folder)
+		all, err = append(all, more...), errors.Join(err, merr)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+// states counts the sessions by their states.
+func (s *scene) states() string {
+	n := map[string]int{}
+	for _, in := range s.all() {
+		n[string(in.Managed.State)]++
+	}
+	var words []string
+	for _, state := range slices.Sorted(maps.Keys(n)) {
+		words = append(words, fmt.Sprintf("%d %s", n[state], state))
+	}
+	return strings.Join(words, ", ")
+}
+
+func (s *scene) marked() (n int) {
+	all, err := s.Markers.All()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, names := range all {
+		n += len(names)
+	}
+	return n
+}
+
+// invariants are those that hold after each tick: a marker is that of an active session of
+// a pool, and no pool has more than its max.
+func (s *scene) invariants() {
+	s.t.Helper()
+	markers, err := s.Markers.All()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := s.World.Config()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	occupied := map[string]int{}
+	for _, in := range s.all() {
+		m := in.Managed
+		if m.State.Occupies() && m.Pool != "" {
+			occupied[m.Pool]++
+		}
+		for label, names := range markers {
+			if slices.Contains(names, in.Name) && (m.State != lifecycle.Active || m.Pool == "") {
+				s.t.Errorf("%s is %s and has a marker of %s", in.Name, m.State, label)
+			}
+		}
+	}
+	for pool, n := range occupied {
+		if t := c.Find(pool); t != nil && t.Pool != nil && n > max(t.Pool.Max, s.had[pool]) {
+			s.t.Errorf("%s has %d of %d", pool, n, t.Pool.Max)
+		}
+	}
+	s.had = occupied
+}
+
+// only is the one session in a state.
+func (s *scene) only(state lifecycle.State) *instance.Instance {
+	s.t.Helper()
+	var found *instance.Instance
+	for _, in := range s.all() {
+		if in.Managed.State == state {
+			if found != nil {
+				s.t.Fatalf("several are %s", state)
+			}
+			found = in
+		}
+	}
+	if found == nil {
+		s.t.Fatalf("none is %s: %s", state, s.states())
+	}
+	return found
+}
+
+func pool(least, most int, more string) string {
+	return fmt.Sprintf("[[agent]]\nname = \"w\"\nprovider = \"claude\"\nenv = {KEY = \"own\"}\n[agent.pool]\nmin = %d\nmax = %d\n%s\n", least, most, more)
+}
+
+// 0 to 3 to 1 to 3, fresh and resume, on real files. [S4-106 to S4-110]
+func TestScale(t *testing.T) {
+	for _, mode := range []string{"fresh", "resume"} {
+		more := "[agent.defaults]\nwake_mode = \"" + mode + "\""
+		s := newScene(t, pool(3, 3, more))
+		if got := s.tick(); got != "create create create" || s.marked() != 0 || s.states() != "3 creating" {
+			t.Fatal(got, s.states())
+		}
+		if got := s.tick(); got != "complete complete complete" || s.marked() != 3 {
+			t.Fatal(got)
+		}
+		if got := s.tick(); got != "" {
+			t.Fatal(got)
+		}
+		s.config(pool(1, 1, more))
+		s.settle()
+		if got := s.states(); got != "1 active, 2 archived" || s.marked() != 1 {
+			t.Fatal(got)
+		}
+		tokens := map[string]bool{}
+		for _, in := range s.all() {
+			tokens[in.Managed.Token] = true
+		}
+		s.config(pool(3, 3, more))
+		s.settle()
+		want := map[string]string{"fresh": "3 active, 2 archived", "resume": "3 active"}[mode]
+		if got := s.states(); got != want || s.marked() != 3 || len(s.starts) != 5 {
+			t.Error(mode, got, s.starts)
+		}
+		again := 0
+		for _, in := range s.all() {
+			if in.Managed.Generation == 2 {
+				again++
+				if tokens[in.Managed.Token] {
+					t.Error("the token is the old one")
+				}
+			}
+		}
+		if mode == "resume" && again != 2 || mode == "fresh" && again != 0 {
+			t.Error(mode, again)
+		}
+	}
+}
+
+// A tick with nothing to do writes nothing. [S4-95]
+func TestIdle(t *testing.T) {
+	s := newScene(t, pool(2, 3, ""))
+	s.settle()
+	tree := func() string {
+		var b strings.Builder
+		_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, _ error) error {
+			info, _ := d.Info()
+			fmt.Fprintln(&b, path, info.ModTime(), info.Size())
+			return nil
+		})
+		return b.String()
+	}
+	before, events := tree(), len(s.events)
+	s.clock = s.clock.Add(time.Minute)
+	if got := s.tick(); got != "" || tree() != before || len(s.events) != events {
+		t.Errorf("%q\n%s\n%s", got, before, tree())
+	}
+}
+
+// What cannot be read ends a tick with nothing changed. [S4-10, S4-97]
+func TestFailClosed(t *testing.T) {
+	for name, spoil := range map[string]func(*scene){
+		"the templates are not right": func(s *scene) { s.config("[[agent]]\nname = 1\n") },
+		"a prompt is missing": func(s *scene) {
+			s.config(pool(3, 3, "") + "[[agent]]\nname = \"x\"\nprovider = \"claude\"\nprompt_template = \"gone.md\"\n")
+		},
+		"a record is damaged": func(s *scene) {
+			in := s.all()[0]
+			path := s.Store.State.Path("instances", string(in.ID)+".json")
+			for _, old := range []string{"", ".bak", ".bak.1", ".bak.2"} {
+				if _, err := os.Stat(path + old); err == nil {
+					_ = os.WriteFile(path+old, []byte("{"), 0o600)
+				}
+			}
+		},
+		"the markers are a file": func(s *scene) {
+			_ = os.RemoveAll(s.Markers.Dir())
+			_ = os.WriteFile(s.Markers.Dir(), nil, 0o600)
+		},
+	} {
+		s := newScene(t, pool(1, 3, ""))
+		s.settle()
+		s.config(pool(3, 3, ""))
+		spoil(s)
+		_, err := s.Tick(context.Background(), func(o Outcome) { t.Errorf("%s: %s", name, o.Change) })
+		if err == nil || len(s.starts) != 1 {
+			t.Errorf("%s: %v %v", name, err, s.starts)
+		}
+	}
+}
+
+// Each row of the repair table, on real files: afterwards a marker is only where work may
+// come, and what may not run does not. [S4-62 to S4-81]
+func TestRepairs(t *testing.T) {
+	for _, row := range tick.Repairs {
+		for _, marker := range []int{0, 1} {
+			for _, runs := range []tick.Liveness{tick.Unknown, tick.No, tick.Yes} {
+				for _, pooled := range []int{0, 1} {
+					fits := func(want, is int) bool { return want == tick.Any || want == is }
+					if !fits(row.Marker, marker) || !fits(row.Runtime, int(runs)) || !fits(row.Pool, pooled) {
+						continue
+					}
+					what := fmt.Sprintf("%s marker=%d runs=%v pool=%d", row.State, marker, runs, pooled)
+					s := newScene(t, pool(0, 2, ""))
+					in := s.put(row.State, pooled == 1)
+					s.runs[in.ID] = runs
+					if marker == 1 {
+						if err := s.Markers.Set("pool:w", in.Name); err != nil {
+							t.Fatal(err)
+						}
+					}
+					for range 5 {
+						if got := s.tick(); strings.Contains(got, "!") || strings.HasPrefix(got, "error") {
+							t.Errorf("%s: %s", what, got)
+						}
+						s.clock = s.clock.Add(time.Second)
+					}
+					after, err := s.Store.Get(in.ID)
+					if err != nil {
+						t.Errorf("%s: %v", what, err)
+						continue
+					}
+					if r, _ := after.Managed.State.Row(); !r.Runs && s.runs[in.ID] == tick.Yes {
+						t.Errorf("%s: it is %s and runs", what, after.Managed.State)
+					}
+					if s.marked() > 0 && s.runs[in.ID] == tick.No {
+						t.Errorf("%s: it gets work and does not run", what)
+					}
+					if runs == tick.Unknown && after.Managed.State != row.State {
+						t.Errorf("%s: it is %s", what, after.Managed.State)
+					}
+				}
+			}
+		}
+	}
+}
+
+// put makes the record of a session in a state.
+func (s *scene) put(state lifecycle.State, pooled bool) *instance.Instance {
+	s.t.Helper()
+	c, err := s.World.Config()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	in, err := s.create(c, lifecycle.Session{Template: "w", State: lifecycle.Creating, Reason: lifecycle.PoolScaleUp, CreatedAt: s.clock, CreatingAt: s.clock}, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	h, err := s.Store.Hold(in.ID, time.Second)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer h.Release()
+	row, _ := state.Row()
+	h.Managed.State, h.Managed.Reason = state, row.Reasons[0]
+	h.Managed.DrainAt, h.Managed.ActiveAt, h.Managed.SuspendedAt, h.Managed.ArchivedAt = s.clock, s.clock, s.clock, s.clock
+	h.Managed.QuarantineUntil = s.clock.Add(time.Hour)
+	if !pooled {
+		h.Managed.Pool = ""
+	}
+	if err := h.Put(s.clock); err != nil {
+		s.t.Fatal(err)
+	}
+	return h.Instance
+}
+
+// The lock of the lifecycle is free while an agent starts, and a command that changes
+// another session then is not held up. Two that fill the last place make one. [S4-4, S4-9]
+func TestTogether(t *testing.T) {
+	s := newScene(t, pool(0, 2, ""))
+	s.during = func() {
+		lock, err := s.Store.LockLifecycle()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		lock.Unlock()
+	}
+	var wait sync.WaitGroup
+	full := 0
+	for range 5 {
+		wait.Go(func() {
+			_, err := s.New(context.Background(), "w", nil)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if errors.Is(err, ErrFull) {
+				full++
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if got := s.states(); full != 3 || got != "2 active" || s.marked() != 2 {
+		t.Error(full, got)
+	}
+}
+
+// A change that was decided on is not made of a session that is another by now. [S4-28, S4-115]
+func TestStale(t *testing.T) {
+	s := newScene(t, pool(1, 1, ""))
+	s.settle()
+	in := s.only(lifecycle.Active)
+	c, _ := s.World.Config()
+	drain := tick.DrainedBy(in.Managed.Session, s.clock)
+	if err := s.Suspend(context.Background(), in.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Do(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
+		t.Error(err)
+	}
+	if err := s.Resume(context.Background(), in.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Do(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
+		t.Error("the drain of the run before was made:", err)
+	}
+	// Somebody else is at it.
+	h, err := s.Store.Hold(in.ID, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Release()
+	if _, err := s.Do(context.Background(), c, tick.DrainedBy(h.Managed.Session, s.clock)); !(Outcome{Err: err}).Skipped() {
+		t.Error(err)
+	}
+}
+
+// Work that was claimed keeps a session draining, until its time is over: then it is
+// blocked. What is claimed at the last moment counts, too. [S4-49, S4-90, S4-112 to S4-114]
+func TestDrain(t *testing.T) {
+	s := newScene(t, pool(0, 1, "drain_timeout = \"30s\""))
+	in, err := s.New(context.Background(), "w", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.claims[in.Name] = 1
+	if err := s.Drain(context.Background(), in.ID); err != nil || s.marked() != 0 {
+		t.Fatal(err)
+	}
+	if got := s.tick(); got != "" || s.runs[in.ID] != tick.Yes {
+		t.Error(got)
+	}
+	// decided without claims, and one is there when it is done
+	delete(s.claims, in.Name)
+	p, err := s.Plan(context.Background())
+	if err != nil || len(p.Actions) != 1 {
+		t.Fatal(p, err)
+	}
+	s.claims[in.Name] = 1
+	if _, err := s.Do(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).Skipped() {
+		t.Error(err)
+	}
+	s.clock = s.clock.Add(31 * time.Second)
+	if got := s.tick(); got != "archive" || s.only(lifecycle.Archived).Managed.Reason != lifecycle.DrainTimeout || !slices.Equal(s.freed, []string{"session_archived"}) {
+		t.Error(got, s.freed)
+	}
+	if s.runs[in.ID] != tick.No {
+		t.Error("it runs")
+	}
+}
+
+// A crash is restarted in place and keeps its marker; too many are a quarantine, whose end
+// takes it back, and whose counter survives. [S4-33 to S4-36, S4-42 to S4-44, S4-53]
+func TestCrashes(t *testing.T) {
+	text := "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nmax_restarts_per_window = 2\n[agent.pool]\nmin = 1\nmax = 1\n"
+	s := newScene(t, text)
+	s.settle()
+	in := s.only(lifecycle.Active)
+	for i := range 2 {
+		s.runs[in.ID] = tick.No
+		if got := s.tick(); got != "restart" || s.marked() != 1 || s.only(lifecycle.Active).Managed.CrashCount != i+1 {
+			t.Fatal(got)
+		}
+		s.clock = s.clock.Add(time.Second)
+	}
+	s.runs[in.ID] = tick.No
+	s.claims[in.Name] = 2
+	if got := s.tick(); got != "quarantine" || s.marked() != 0 || !slices.Equal(s.freed, []string{"session_quarantined"}) {
+		t.Fatal(got, s.freed)
+	}
+	if got := s.tick(); got != "" {
+		t.Fatal(got)
+	}
+	s.clock = s.clock.Add(31 * time.Second)
+	if got := s.tick(); got != "clear" || s.marked() != 1 {
+		t.Fatal(got)
+	}
+	if m := s.only(lifecycle.Active).Managed; m.QuarantineCycle != 1 || m.CrashCount != 0 {
+		t.Errorf("%+v", m.Session)
+	}
+}
+
+// What a template allows no more is taken from a session's overlay when it is resumed, and
+// what it allows stays. [S4-6, S4-127]
+func TestOverlay(t *testing.T) {
+	text := func(allow string) string {
+		return "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nenv = {KEY = \"own\"}\n[agent.defaults]\nallow_env_override = [" + allow + "]\n"
+	}
+	s := newScene(t, text(`"KEY"`))
+	if _, err := s.New(context.Background(), "w", map[string]string{"env.OTHER": "x"}); !errors.Is(err, ErrOverlay) {
+		t.Error(err)
+	}
+	in, err := s.New(context.Background(), "w", map[string]string{"env.KEY": "x", "model": "haiku"})
+	if err != nil || s.env[0]["KEY"] != "x" {
+		t.Fatal(err, s.env)
+	}
+	hash := in.Managed.Hash
+	for _, c := range []struct{ allow, want string }{{`"KEY"`, "x"}, {``, "own"}} {
+		s.config(text(c.allow))
+		if err := errors.Join(s.Suspend(context.Background(), in.ID), s.Resume(context.Background(), in.ID)); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.env[len(s.env)-1]["KEY"]; got != c.want {
+			t.Errorf("%s: %s", c.allow, got)
+		}
+	}
+	after := s.only(lifecycle.Active)
+	if !maps.Equal(after.Managed.Overlay, map[string]string{"model": "haiku"}) || after.Managed.Hash == hash {
+		t.Error(after.Managed.Overlay, after.Managed.Hash)
+	}
+	if !slices.Contains(s.events, "session.overlay.stripped") || !slices.Contains(s.events, "session.drift") {
+		t.Error(s.events)
+	}
+}
+
+// An archived session that is never taken back has no secrets after their time; one too
+// many is closed. [S4-132, S4-135, S4-136]
+func TestRetained(t *testing.T) {
+	s := newScene(t, pool(0, 3, "max_archived = 1\narchived_secret_ttl = \"1h\"\n[agent.defaults]\nallow_env_override = [\"KEY\"]"))
+	for range 2 {
+		in, err := s.New(context.Background(), "w", map[string]string{"env.KEY": "hunter2"})
+		if err = errors.Join(err, s.Drain(context.Background(), in.ID)); err != nil {
+			t.Fatal(err)
+		}
+		s.clock = s.clock.Add(time.Second)
+	}
+	s.settle()
+	if got := s.states(); got != "1 archived, 1 closed" {
+		t.Error(got)
+	}
+	s.clock = s.clock.Add(time.Hour)
+	if got := s.tick(); got != "note" {
+		t.Error(got)
+	}
+	_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, _ error) error {
+		if data, _ := os.ReadFile(path); strings.Contains(string(data), "hunter2") {
+			t.Error(path)
+		}
+		return nil
+	})
+	if got := s.tick(); got != "" {
+		t.Error(got)
+	}
+}
+
+// A marker that nobody may have goes; an unknown state is left alone. [S4-117, S4-138]
+func TestStrays(t *testing.T) {
+	s := newScene(t, pool(1, 1, ""))
+	s.settle()
+	for _, m := range [][2]string{{"pool:w", "nobody"}, {"old", s.all()[0].Name}} {
+		if err := s.Markers.Set(m[0], m[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.tick()
+	if s.marked() != 1 {
+		t.Error(s.marked())
+	}
+	h, err := s.Store.Hold(s.all()[0].ID, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Managed.State = "dreaming"
+	err = errors.Join(h.Put(s.clock), s.Markers.Remove("pool:w", h.Name))
+	h.Release()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.tick()
+	}
+	n := 0
+	for _, e := range s.events {
+		if e == tick.EventUnknownState {
+			n++
+		}
+	}
+	if n != 1 || s.states() != "1 dreaming" || s.marked() != 0 {
+		t.Error(n, s.states(), s.marked())
+	}
+}
