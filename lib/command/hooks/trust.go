@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -173,8 +174,11 @@ func describeTrust(t, old *place.Trust) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Files)) {
 		what := "sets programs and variables of agents"
-		if strings.HasPrefix(name, "roles/") {
+		switch base := path.Base(name); {
+		case strings.HasPrefix(name, "roles/"):
 			what = "is told to agents of that role"
+		case base != "town.toml" && base != "config.json" && base != "accounts.json":
+			what = "is told to agents, or run for them, as a template says"
 		}
 		switch {
 		case old == nil || old.Files[name] == t.Files[name]:

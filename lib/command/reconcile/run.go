@@ -119,13 +119,6 @@ func (c *status) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	w.Check = func(context.Context, *config.Config) map[string]tick.Demand {
-		demand := map[string]tick.Demand{}
-		for name, n := range memory.Wanted {
-			demand[name] = tick.Demand{Wanted: n}
-		}
-		return demand
-	}
 	p, err := w.Plan(context.Background())
 	if err != nil {
 		return aborted(err)
@@ -143,7 +136,7 @@ func (c *status) Run(env *cli.Env) error {
 		env.Hint("there are no templates: an [[agent]] block in town.toml is one")
 		return nil
 	}
-	cells := [][]string{{"TEMPLATE", "WANTED", "THERE", "WHY"}}
+	cells := [][]string{{"TEMPLATE", "WANTED", "THERE"}}
 	for _, one := range pools {
 		want := "-"
 		if one.Wanted != nil {
@@ -159,23 +152,33 @@ func (c *status) Run(env *cli.Env) error {
 		if text == "" {
 			text = "0"
 		}
-		why := ""
-		if len(one.Why) > 0 {
-			if why = one.Why[0]; len(one.Why) > 1 {
-				why += fmt.Sprintf(" (and %d more)", len(one.Why)-1)
-			}
-		}
-		cells = append(cells, []string{env.Line(one.Template, 64), want, text, env.Line(why, 400)})
+		cells = append(cells, []string{env.Line(one.Template, 64), want, text})
 	}
 	if err := term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells); err != nil {
 		return err
+	}
+	for _, one := range pools {
+		for i, why := range one.Why {
+			if i == mostWhy {
+				why = fmt.Sprintf("and %d more (--json)", len(one.Why)-i)
+			}
+			if err := say(env, "%s: %s", one.Template, why); err != nil {
+				return err
+			}
+			if i == mostWhy {
+				break
+			}
+		}
 	}
 	if memory.Changed.IsZero() {
 		env.Hint("no tick has changed anything yet")
 		return nil
 	}
-	return say(env, "\nlast change %s ago: %d", duration.Format(max(env.Now().Sub(memory.Changed), 0)), memory.Changes)
+	return say(env, "last change %s ago: %d", duration.Format(max(env.Now().Sub(memory.Changed), 0)), memory.Changes)
 }
+
+// mostWhy is how many lines status has for a template.
+const mostWhy = 5
 
 // poolsOf groups what there is by template, those of the file first.
 func poolsOf(p *perform.Plan, memory *perform.Memory) (pools []pool) {

@@ -365,7 +365,12 @@ func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (s
 	outcomes := make([]outcome, len(all))
 	var next atomic.Int64
 	var tasks []*cli.Task
-	for range min(atOnce, len(all)) {
+	workers := min(atOnce, len(all))
+	if workers == 1 {
+		workers = 0
+		outcomes[0].said, outcomes[0].err = do(all[0])
+	}
+	for range workers {
 		tasks = append(tasks, cli.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
 				outcomes[i].said, outcomes[i].err = do(all[i])

@@ -27,7 +27,7 @@ var ErrHeld = errors.New("it may not be started now")
 // New makes a session of a template and starts it. It returns the session also where its
 // agent did not start: the next tick tries again, and closes it where that takes too long.
 func (w *World) New(ctx context.Context, template string, overlay map[string]string) (*instance.Instance, error) {
-	p, err := w.Plan(ctx)
+	p, err := w.unchecked(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,13 @@ func (w *World) New(ctx context.Context, template string, overlay map[string]str
 	}
 	_, err = w.Do(ctx, p.config, tick.CompletedBy(again.Managed.Session, w.now()))
 	return again, err
+}
+
+// unchecked is Plan without the checks: nothing is scaled.
+func (w *World) unchecked(ctx context.Context) (*Plan, error) {
+	quiet := *w
+	quiet.Check = nil
+	return quiet.Plan(ctx)
 }
 
 // ErrOverlay says that a session may not have otherwise what it was to have.
@@ -124,7 +131,7 @@ func (w *World) Resume(ctx context.Context, id instance.ID) error {
 		if err := from(s, lifecycle.Suspended, lifecycle.Quarantined); err != nil {
 			return tick.Action{}, err
 		}
-		p, err := w.Plan(ctx)
+		p, err := w.unchecked(ctx)
 		if err != nil {
 			return tick.Action{}, err
 		}

@@ -54,7 +54,7 @@ const firstBackoff = 30 * time.Second
 
 // Decide decides what is done. The same facts give the same plan.
 func Decide(f Facts) Plan {
-	d := &decision{Facts: f, templates: map[string]*Template{}, acted: map[string]bool{}, occupied: map[string]int{}}
+	d := &decision{Facts: f, templates: map[string]*Template{}, acted: map[string]bool{}, occupied: map[string]int{}, leaving: map[string]int{}}
 	d.plan.After = Memory{Wanted: map[string]int{}, Drifted: map[string][]time.Time{}}
 	for i := range f.Templates {
 		d.templates[f.Templates[i].Name] = &f.Templates[i]
@@ -87,6 +87,7 @@ type decision struct {
 	Facts
 	templates map[string]*Template
 	occupied  map[string]int  // by pool, before this tick: it grows by what is missing, and what is taken away makes room for the next
+	leaving   map[string]int  // by pool: those of them that an action takes away
 	acted     map[string]bool // the sessions that have an action
 	retired   []Action        // shrinks, which are made together or not at all
 	plan      Plan
@@ -99,6 +100,9 @@ func (d *decision) act(change lifecycle.Change, s Seen, after lifecycle.Session,
 		o(&a)
 	}
 	d.acted[s.ID] = true
+	if s.Pool != "" && s.State.Occupies() && !after.State.Occupies() {
+		d.leaving[s.Pool]++
+	}
 	d.plan.Actions = append(d.plan.Actions, a)
 }
 

@@ -131,15 +131,16 @@ func (d *decision) pool(t *Template) {
 			running++
 		}
 	}
+	stay := occupied - d.leaving[t.Name] // of those that this tick has found
 	switch {
 	case have < wanted:
 		d.grow(t, &m, wanted-have)
-	case !known && occupied > wanted:
-		say("%d more than the %d that are wanted; the next tick retires them if it sees the same", occupied-wanted, wanted)
-	case occupied > max(wanted, before):
-		d.retire(t, &m, occupied-max(wanted, before))
-	case occupied > wanted:
-		say("%d more than the %d that are wanted; the next tick retires them if it sees the same", occupied-wanted, wanted)
+	case !known && stay > wanted:
+		say("%d more than the %d that are wanted; the next tick retires them if it sees the same", stay-wanted, wanted)
+	case stay > max(wanted, before):
+		d.retire(t, &m, stay-max(wanted, before))
+	case stay > wanted:
+		say("%d more than the %d that are wanted; the next tick retires them if it sees the same", stay-wanted, wanted)
 	}
 	d.drift(t, &m, max(0, wanted-have)+m.draining, len(recent))
 }

@@ -211,3 +211,18 @@ func TestEachWorldComesToRest(t *testing.T) {
 	}
 	t.Logf("%d worlds, %d kills", worlds, kills)
 }
+
+// One that lost its marker as it was retired is drained, and no other besides it: the
+// shrink has what it wants by that.
+func TestRetiredOnce(t *testing.T) {
+	w := newWorld(template("w", pooled(0, 1)))
+	w.memory = Memory{Wanted: map[string]int{"w": 1}}
+	for _, routed := range []bool{true, false} {
+		w.put(being{Session: lifecycle.Session{Template: "w", Pool: "w", State: lifecycle.Active, Reason: lifecycle.CreationComplete}, alive: Yes, routed: routed})
+	}
+	w.demand["w"] = Demand{Wanted: 1}
+	w.tick()
+	if w.in("w", lifecycle.Active) != 1 || w.in("w", lifecycle.Draining) != 1 {
+		t.Error(w)
+	}
+}

@@ -1,0 +1,315 @@
+//go:build linux
+
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/lib/place"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/state/route"
+)
+
+// What changes sessions of templates has invariants of its own: wherever it is disturbed,
+// a marker is only where an agent runs, and the next ticks bring about what an undisturbed
+// run does, or what there would be without it.
+//
+// The agents are run by a program that notes them as files: tmux has a suite of its own.
+var ticking = []scenario{
+	{name: "tick-create", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) { templates(t, w, 1, 2, "") }},
+	{name: "tick-complete", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
+		templates(t, w, 1, 2, "")
+		w.must(t, "", "work", "gt-reconcile", "tick")
+	}},
+	{name: "tick-drain", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
+		templates(t, w, 2, 2, "")
+		w.settle(t)
+		templates(t, w, 1, 1, "")
+		w.must(t, "", "work", "gt-reconcile", "tick") // which has to agree
+	}},
+	{name: "tick-archive", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
+		templates(t, w, 0, 2, "")
+		w.must(t, "", "work", "gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2")
+		w.must(t, "", "work", "gt-session", "drain-all", "--template", "worker")
+	}},
+	{name: "tick-prune", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
+		templates(t, w, 0, 2, "")
+		w.must(t, "", "work", "gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2")
+		w.must(t, "", "work", "gt-session", "drain-all", "--template", "worker")
+		w.must(t, "", "work", "gt-reconcile", "tick")
+		templates(t, w, 0, 2, "max_archived = 0")
+	}},
+	{name: "tick-reactivate", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
+		templates(t, w, 0, 2, "wake = resume")
+		w.must(t, "", "work", "gt-session", "new", "--template", "worker")
+		w.must(t, "", "work", "gt-session", "drain-all", "--template", "worker")
+		w.settle(t)
+		templates(t, w, 1, 2, "wake = resume")
+	}},
+	{name: "tick-restart", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
+		templates(t, w, 1, 1, "")
+		w.settle(t)
+		w.crash(t)
+	}},
+	{name: "tick-quarantine", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
+		templates(t, w, 1, 1, "restarts = 0")
+		w.settle(t)
+		w.crash(t)
+	}},
+	{name: "tick-new", args: []string{"gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2", "--set", "name=bob"}, again: 1, prepare: func(t *testing.T, w *world) { templates(t, w, 0, 3, "") }},
+	{name: "tick-suspend", args: []string{"gt-session", "suspend", "worker"}, again: 1, prepare: employed},
+	{name: "tick-resume", args: []string{"gt-session", "resume", "worker~1"}, again: 1, prepare: func(t *testing.T, w *world) {
+		employed(t, w)
+		w.must(t, "", "work", "gt-session", "suspend", "worker")
+	}},
+	{name: "tick-close", args: []string{"gt-session", "close", "worker~1"}, again: 1, prepare: employed},
+}
+
+// employed has one session, with a secret.
+func employed(t *testing.T, w *world) {
+	templates(t, w, 0, 2, "")
+	w.must(t, "", "work", "gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2")
+}
+
+// templates makes a world with a pool. more is a key of the pool, or a word for one of
+// another table.
+func templates(t *testing.T, w *world, least, most int, more string) {
+	t.Helper()
+	must(t, os.MkdirAll(w.path("work"), 0o700))
+	must(t, os.MkdirAll(w.path("runs"), 0o700))
+	must(t, os.MkdirAll(w.path("home/.config/gt"), 0o700))
+	must(t, os.MkdirAll(w.path("programs"), 0o700))
+	agent, defaults := "", `allow_env_override = ["KEY"]`
+	switch more {
+	case "wake = resume":
+		more, defaults = "", defaults+"\nwake_mode = \"resume\""
+	case "restarts = 0":
+		more, agent = "", "max_restarts_per_window = 0"
+	}
+	put(t, w.path("home/.config/gt/town.toml"), fmt.Sprintf(`
+[session]
+provider = "exec:%s"
+[[agent]]
+name = "worker"
+provider = "claude"
+work_dir = %q
+%s
+[agent.pool]
+min = %d
+max = %d
+%s
+[agent.defaults]
+%s
+`, w.path("programs/agents"), w.path("work"), agent, least, most, more, defaults))
+	must(t, os.WriteFile(w.path("programs/agents"), []byte(`#!/bin/sh
+for id in $(grep -o '"id":"[^"]*"' | cut -d'"' -f4); do
+	at=$SCENE/runs/${id##*/}
+	case $1 in
+	start) : >"$at" ;;
+	stop) rm -f "$at" ;;
+	alive) if [ -e "$at" ]; then echo "$id yes"; else echo "$id no"; fi ;;
+	esac
+done
+`), 0o700))
+}
+
+// crash ends all agents.
+func (w *world) crash(t *testing.T) {
+	t.Helper()
+	entries, err := os.ReadDir(w.path("runs"))
+	must(t, err)
+	for _, e := range entries {
+		must(t, os.Remove(w.path("runs", e.Name())))
+	}
+}
+
+// settle makes ticks until one changes nothing, and returns what went wrong with them.
+func (w *world) settle(t *testing.T) (problems []string) {
+	t.Helper()
+	quiet := 0 // a shrink waits for a second tick
+	for range 10 {
+		r := w.run(t, "", "work", "gt-reconcile", "tick")
+		if r.code != 0 {
+			problems = append(problems, fmt.Sprintf("a tick after it: %v", r))
+		}
+		if r.stdout != "" {
+			quiet = 0
+		} else if quiet++; quiet == 2 {
+			return problems
+		}
+	}
+	return append(problems, "ticks do not come to rest")
+}
+
+// crew is what there is of sessions, whatever their names are, and what must never be.
+func (w *world) crew() (told string, problems []string) {
+	s := instance.Personal(place.StateOf(w.getenv), "")
+	s.Warn = func(err error) { problems = append(problems, err.Error()) }
+	all, err := s.All()
+	for _, folder := range []string{instance.Archived, instance.Closed} {
+		more, merr := s.In(folder)
+		all, err = append(all, more...), errors.Join(err, merr)
+	}
+	markers, merr := route.Of(s).All()
+	if err = errors.Join(err, merr); err != nil {
+		return "", append(problems, err.Error())
+	}
+	var lines []string
+	running := 0
+	for _, in := range all {
+		_, gone := os.Stat(w.path("runs", string(in.ID)))
+		if gone == nil {
+			running++
+		}
+		marked := false
+		for _, names := range markers {
+			marked = marked || slices.Contains(names, in.Name)
+		}
+		if m := in.Managed; marked && (m.State != lifecycle.Active || gone != nil && m.CrashCount == 0) {
+			problems = append(problems, fmt.Sprintf("%s is %s and has a marker, runs: %v", in.Name, m.State, gone == nil))
+		}
+		lines = append(lines, fmt.Sprintf("%s %s runs=%v marked=%v", in.Managed.State, in.Managed.Reason, gone == nil, marked))
+	}
+	entries, err := os.ReadDir(w.path("runs"))
+	if err == nil && len(entries) != running {
+		problems = append(problems, fmt.Sprintf("%d agents run, and %d of them are sessions'", len(entries), running))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n"), problems
+}
+
+// secret returns where a secret stands that nobody may have any more.
+func (w *world) secret() (problems []string) {
+	root := string(place.StateOf(w.getenv))
+	_ = filepath.WalkDir(root, func(path string, d os.DirEntry, _ error) error {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), "hunter2") {
+			problems = append(problems, path+" holds a secret of a session that is closed")
+		}
+		return nil
+	})
+	return problems
+}
+
+// planTick is newPlan, and what may come of it: what comes of the command, or what would
+// without it.
+func planTick(t *testing.T, s scenario) (p *plan, may []string) {
+	t.Helper()
+	p = newPlan(t, s)
+	if s.name == "tick-quarantine" {
+		// The marker goes first, and what is active with no marker and no agent is resumed,
+		// as a death with no restart due: what it was, the record does not tell.
+		may = append(may, "active resumed runs=true marked=true")
+	}
+	if s.name == "tick-reactivate" {
+		// An archived session that runs is ended, as its record is all that counts, and the
+		// pool has another one meanwhile.
+		may = append(may, "active creation_complete runs=true marked=true\narchived drain_complete runs=false marked=false")
+	}
+	for _, did := range []bool{true, false} {
+		p.w.restore(t)
+		if did {
+			p.runAgain(t)
+		}
+		problems := p.w.settle(t)
+		told, more := p.w.crew()
+		if problems = append(problems, more...); len(problems) > 0 {
+			t.Fatalf("undisturbed: %s", problems)
+		}
+		may = append(may, told)
+	}
+	if n := len(p.points()); n < 10 {
+		t.Fatalf("it changes something with %d system calls only: it has nothing to do", n)
+	}
+	return p, may
+}
+
+// soundTick says what does not hold after a disturbed run.
+func (p *plan) soundTick(t *testing.T, may []string) []string {
+	t.Helper()
+	_, problems := p.w.crew()
+	if p.name == "tick-restart" || p.name == "tick-quarantine" {
+		problems = nil // an agent that has crashed has its marker until a tick sees it
+	}
+	problems = append(problems, p.w.settle(t)...)
+	told, more := p.w.crew()
+	problems = append(problems, more...)
+	if !slices.Contains(may, told) {
+		problems = append(problems, fmt.Sprintf("it comes to\n%s\nand not to\n%s", told, strings.Join(may, "\nnor\n")))
+	}
+	if told != "" && !strings.Contains(strings.ReplaceAll(told, "\nclosed", ""), "\n") && strings.HasPrefix(told, "closed") {
+		problems = append(problems, p.w.secret()...)
+	}
+	return problems
+}
+
+// TestKillTick kills what changes sessions before each of its system calls.
+func TestKillTick(t *testing.T) {
+	needsTrace(t)
+	for _, s := range ticking {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			p, may := planTick(t, s)
+			kills, violations := 0, 0
+			for _, c := range p.killPoints() {
+				r, stop, met := p.disturb(t, c, "signal=KILL")
+				stop()
+				if !met {
+					t.Logf("%s: %v was not made again in %d runs: %v", p.name, c, tries, r.code)
+					continue
+				}
+				kills++
+				if problems := p.soundTick(t, may); len(problems) > 0 {
+					violations++
+					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
+				}
+			}
+			if kills == 0 && sample > quick {
+				t.Error("it was killed nowhere")
+			}
+			totals.add(kills, 0, violations)
+			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
+		})
+	}
+}
+
+// TestErrorsTick lets each of its calls fail.
+func TestErrorsTick(t *testing.T) {
+	needsTrace(t)
+	for _, s := range ticking {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			p, may := planTick(t, s)
+			faults, violations := 0, 0
+			for i, c := range p.calls {
+				errs := c.failures()
+				if len(errs) == 0 || !nth(i, 6, 18) {
+					continue
+				}
+				if sample < full {
+					errs = one(errs, i)
+				}
+				for _, errno := range errs {
+					_, stop, met := p.disturb(t, c, "error="+errno)
+					stop()
+					if !met {
+						continue
+					}
+					faults++
+					if problems := p.soundTick(t, may); len(problems) > 0 {
+						violations++
+						t.Errorf("%s at %v:\n%s", errno, c, strings.Join(problems, "\n"))
+					}
+				}
+			}
+			totals.add(0, faults, violations)
+			t.Logf("%s: %d faults, %d violations", s.name, faults, violations)
+		})
+	}
+}
