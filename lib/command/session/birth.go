@@ -384,7 +384,7 @@ func (b *birth) makeSession() error {
 	case errors.Is(err, tmux.ErrDuplicate):
 		return duplicate(b.Name, b.TmuxSession, err)
 	case errors.Is(err, tmux.ErrNoTmux):
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err), noTmux)
 	case err != nil:
 		return fmt.Errorf("cannot start %s: %w", b.Name, err)
 	}

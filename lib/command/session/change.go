@@ -44,7 +44,11 @@ func (c *rename) Run(env *cli.Env) error {
 	if c.Text != nil {
 		held.Title = env.Line(*c.Text, 200)
 	}
-	return told(held.Name, held.Rename(c.To, env.Now()))
+	err = held.Rename(c.To, env.Now())
+	if errors.Is(err, instance.ErrTaken) {
+		return cli.Fail(cli.No, err, "gt-session lists the names that are taken")
+	}
+	return told(held.Name, err)
 }
 
 type move struct {

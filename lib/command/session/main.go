@@ -296,6 +296,8 @@ func told(in string, err error) error {
 		return cli.Failf(cli.No, "%s was removed", in)
 	case errors.Is(err, instance.ErrTaken):
 		return cli.Fail(cli.No, err, "choose another with -n NAME")
+	case errors.Is(err, instance.ErrInItself):
+		return cli.Fail(cli.Usage, err)
 	case errors.Is(err, instance.ErrNotEmpty), errors.Is(err, instance.ErrNoGroup), errors.Is(err, instance.ErrIsGroup):
 		return cli.Fail(cli.No, err, "gt-session group lists the groups")
 	}

@@ -296,10 +296,16 @@ func (r runner) explain(in *instance.Instance) error {
 	return b.explain()
 }
 
+// noTmux is the hint where there is none.
+const noTmux = "install tmux, or put it on the PATH"
+
 // cannotTell is the error for an instance of which nobody can tell whether its agent runs.
 func cannotTell(m fleet.Member) error {
 	if !m.Unanswered {
 		return nil
+	}
+	if !tmux.Installed() {
+		return cli.Fail(cli.No, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoTmux), noTmux)
 	}
 	return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
 }

@@ -75,7 +75,7 @@ func ask(all []*instance.Instance) (wait func() map[string]*answer) {
 
 func (a *answer) ask(server tmux.Server) {
 	panes, err := server.Panes()
-	if a.err = err; errors.Is(err, tmux.ErrNoServer) {
+	if a.err = err; errors.Is(err, tmux.ErrNoServer) && !errors.Is(err, tmux.ErrNoTmux) {
 		a.err = nil // it has no panes
 	}
 	a.panes, a.sessions = map[string]tmux.Pane{}, map[string]tmux.Pane{}

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,9 @@ import (
 )
 
 const groupsFile = "groups.json"
+
+// maxGroups bounds the file: what gt does not know of an imported file of 100 MB is in it.
+const maxGroups = 256 << 20
 
 // Group is a group of instances. Groups that hold none are kept, too.
 type Group struct {
@@ -55,7 +59,7 @@ func parseGroups(data []byte) (*groups, error) {
 }
 
 func (s Store) groupsFile() atomicfile.Rolling {
-	return atomicfile.Rolling{Path: s.path(groupsFile), Limit: maxFile, Warn: s.Warn, Valid: func(data []byte) error {
+	return atomicfile.Rolling{Path: s.path(groupsFile), Limit: maxGroups, Warn: s.Warn, Valid: func(data []byte) error {
 		_, err := parseGroups(data)
 		return err
 	}}
@@ -66,6 +70,7 @@ var (
 	ErrNoGroup  = errors.New("no such group")
 	ErrNotEmpty = errors.New("the group is not empty")
 	ErrIsGroup  = errors.New("the group exists")
+	ErrInItself = errors.New("it would be in itself")
 )
 
 func (s Store) loadGroups() (*groups, error) {
@@ -150,13 +155,16 @@ func (s Store) changeGroups(change func(*groups) error) error {
 	if err != nil {
 		return err
 	}
-	before := slices.Clone(g.Groups)
-	if err := change(g); err != nil || reflect.DeepEqual(before, g.Groups) {
+	before, more := slices.Clone(g.Groups), g.Imported
+	if err := change(g); err != nil || reflect.DeepEqual(before, g.Groups) && bytes.Equal(more, g.Imported) {
 		return err
 	}
 	data, err := openjson.File(g)
 	if err != nil {
 		return err
+	}
+	if len(data) > maxGroups { // nobody could read it again
+		return fmt.Errorf("cannot keep the groups: they have more than %d bytes", maxGroups)
 	}
 	return s.groupsFile().Write(data, atomicfile.Synced)
 }
@@ -214,7 +222,7 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 		return err
 	}
 	if In(to, group) {
-		return fmt.Errorf("cannot move group '%s' to '%s': it would be in itself", group, to)
+		return fmt.Errorf("cannot move group '%s' to '%s': %w", group, to, ErrInItself)
 	}
 	all, err := s.All()
 	if err != nil {

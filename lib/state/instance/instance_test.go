@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -306,6 +307,97 @@ func TestDamaged(t *testing.T) {
 		warned = 0
 		if all, err := s.All(); err != nil || len(all) != 1 || warned == 0 {
 			t.Errorf("%q: %d found, %v, %d warnings", text, len(all), err, warned)
+		}
+	}
+}
+
+// Of a file that is damaged the version before it counts, then the one before that: each of
+// the three, and it is said; what was damaged is kept when the next one is written. S2-24 to
+// S2-28.
+func TestGenerations(t *testing.T) {
+	s := newStore(t)
+	var warned []string
+	s.Warn = func(err error) { warned = append(warned, err.Error()) }
+	in := make1(t, s, "v1", "")
+	for _, name := range []string{"v2", "v3", "v4"} {
+		h, err := s.Hold(in.ID, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Rename(name, now); err != nil {
+			t.Fatal(err)
+		}
+		h.Release()
+	}
+	path := s.path(string(in.ID) + suffix)
+	for _, c := range []struct{ damage, name string }{{"", "v4"}, {path, "v3"}, {path + ".bak", "v2"}, {path + ".bak.1", "v1"}} {
+		if c.damage != "" {
+			if err := os.WriteFile(c.damage, []byte("{"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		warned = nil
+		got, err := s.Get(in.ID)
+		if err != nil || got.Name != c.name || (len(warned) > 0) != (c.damage != "") {
+			t.Errorf("%s is damaged: %+v, %v, warned %q", c.damage, got, err, warned)
+		}
+	}
+	if err := os.WriteFile(path+".bak.2", []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	warned = nil
+	if _, err := s.Get(in.ID); !errors.Is(err, ErrNone) || len(warned) == 0 {
+		t.Errorf("all are damaged: %v, warned %q", err, warned)
+	}
+	// It is set aside when another is written in its place.
+	if err := s.put(in); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(s.path(""))
+	aside := 0
+	for _, e := range entries {
+		if strings.Contains(e.Name(), ".bad") {
+			aside++
+		}
+	}
+	if err != nil || aside == 0 {
+		t.Errorf("nothing was set aside: %v, %v", entries, err)
+	}
+}
+
+// However many there are, all are read, in the order in which they were made, and what is
+// said of damaged ones has an order, too.
+func TestAllOfMany(t *testing.T) {
+	s := newStore(t)
+	if err := s.State.Prepare(s.path("")); err != nil {
+		t.Fatal(err)
+	}
+	var bad []string
+	for i := range 5*few + 1 {
+		id := ID(fmt.Sprintf("%08d", 99999-i)) // the last by name is the first
+		in := &Instance{ID: id, Name: fmt.Sprintf("n%d", i), Path: "/work", Agent: "claude", CreatedAt: now.Add(time.Duration(i) * time.Second)}
+		if err := s.put(in); err != nil {
+			t.Fatal(err)
+		}
+		if i%50 == 7 {
+			if err := os.WriteFile(s.path(string(id)+suffix), []byte("{"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			bad = append([]string{string(id)}, bad...) // as they are named
+		}
+	}
+	for range 3 {
+		var said []string
+		s.Warn = func(err error) {
+			for _, id := range bad {
+				if strings.Contains(err.Error(), id) {
+					said = append(said, id)
+				}
+			}
+		}
+		all, err := s.All()
+		if err != nil || len(all) != 5*few+1-len(bad) || !slices.IsSortedFunc(all, func(a, b *Instance) int { return a.CreatedAt.Compare(b.CreatedAt) }) || !slices.Equal(said, bad) {
+			t.Fatalf("%d found, %v; said of %q, not %q", len(all), err, said, bad)
 		}
 	}
 }

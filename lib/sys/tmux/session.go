@@ -42,13 +42,19 @@ type NewSession struct {
 	Command []string // executed without a shell; at least two words
 }
 
+// Installed reports whether there is a tmux on the PATH.
+func Installed() bool {
+	_, err := process.LookPath("tmux", "", os.Environ())
+	return err == nil
+}
+
 // New starts a session that nobody sees, and the server where none runs. All is one call:
 // where it fails, there is no session and no buffer.
 func (s Server) New(n NewSession) (Pane, error) {
 	if n.Name == "" || strings.ContainsAny(n.Name, ":.#") || len(n.Command) < 2 {
 		return Pane{}, fmt.Errorf("cannot start the tmux session '%s'", n.Name)
 	}
-	if _, err := process.LookPath("tmux", "", os.Environ()); err != nil {
+	if !Installed() {
 		return Pane{}, ErrNoTmux
 	}
 	for tries := 1; ; tries++ {

@@ -68,7 +68,7 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 	}
 	program, err := process.LookPath("tmux", "", os.Environ())
 	if err != nil {
-		return "", ErrNoServer
+		return "", fmt.Errorf("%w: %w", ErrNoServer, ErrNoTmux)
 	}
 	words := slices.Concat(launcher, []string{program, "-u", "-S", path}, args)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
