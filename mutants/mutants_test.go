@@ -33,6 +33,36 @@ type mutant struct {
 
 var mutants = []mutant{
 	{
+		name:  "a result that comes in a later sync than its call is recorded, though its file is secret",
+		file:  "lib/record/sync.go",
+		right: `p.at, p.from, p.hidden = *m, m.Next, m.Hidden`,
+		wrong: `p.at, p.from = *m, m.Next`,
+		pkg:   "./lib/record", run: "TestSyncRemembersSecretCalls",
+	},
+	{
+		name:  "what a sync had written that was killed is recorded twice",
+		file:  "lib/record/sync.go",
+		right: `if key := keyOfBody(body[1:]); p.seen[key] > 0 {`,
+		wrong: `if key := keyOfBody(body[1:]); p.seen[key] > 99 {`,
+		pkg:   "./lib/record", run: "TestSyncAfterAKillAnywhere",
+	},
+	{
+		name:  "what is kept aside of another session is cleared as well",
+		file:  "lib/record/forget.go",
+		right: `string(id)+"-")`,
+		wrong: `prefix)`,
+		pkg:   "./lib/record", run: "TestRemove",
+	},
+	{
+		name: "a conversation is recorded with its secrets",
+		file: "lib/record/sync.go",
+		right: `l.Text = clean(e.Text)
+	if e.Kind`,
+		wrong: `l.Text = e.Text
+	if e.Kind`,
+		pkg: "./lib/record", run: "TestSyncLeavesOutSecrets",
+	},
+	{
 		name:  "a hand-over note that waits is removed for its age",
 		file:  "lib/state/mail/expire.go",
 		right: `return !e.has('F') && `,

@@ -33,7 +33,7 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 		return Gone{}, atomicfile.Error("read", s.Path(id), err)
 	}
 	if end.gone != "" {
-		return Gone{}, s.removeRest(id) // a kill may have left it
+		return Gone{}, s.removeRest(id)
 	}
 	gone := Gone{Bytes: size, Digest: digest(end.last)}
 	if _, err := s.Each(id, 0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
@@ -49,10 +49,11 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 	if err := w.add(&Line{Kind: why, Time: now.UTC(), Gone: &gone}); err != nil {
 		return gone, err
 	}
-	if err := atomicfile.Write(s.Path(id), w.buf, atomicfile.Synced); err != nil {
+	// What is beside the lines goes first: while they are there, the next removal finds it.
+	if err := s.removeRest(id); err != nil {
 		return gone, err
 	}
-	return gone, s.removeRest(id)
+	return gone, atomicfile.Write(s.Path(id), w.buf, atomicfile.Synced)
 }
 
 // removeRest removes what there is of a record beside its lines.

@@ -1,0 +1,229 @@
+//go:build linux
+
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/lib/conversation"
+	"gt/lib/record"
+)
+
+// What gt-record does has invariants of its own: whatever happens to it, after its next
+// run each word of the conversation stands in the record once, in order, or, where the
+// record was removed, nowhere.
+var recording = []scenario{
+	{
+		name: "record-sync", args: []string{"gt-record", "sync", "one"}, dir: "work",
+		prepare: func(t *testing.T, w *world) { held(t, w, 4) },
+	},
+	{
+		name: "record-sync-more", args: []string{"gt-record", "sync", "one"}, dir: "work",
+		prepare: func(t *testing.T, w *world) {
+			held(t, w, 2)
+			w.must(t, "", "work", "gt-record", "sync", "one")
+			held(t, w, 4)
+		},
+	},
+	{
+		name: "record-clear", args: []string{"gt-record", "context", "clear", "one"}, dir: "work",
+		prepare: recorded,
+	},
+	{
+		name: "record-forget", args: []string{"gt-record", "forget", "one"}, dir: "work",
+		prepare: recorded,
+	},
+	{
+		name: "record-prune", args: []string{"gt-record", "prune"}, dir: "work",
+		prepare: recorded,
+	},
+	{
+		name: "record-convert", args: []string{"gt-record", "convert", "one", "--to", "codex"}, dir: "work",
+		prepare: func(t *testing.T, w *world) {
+			recorded(t, w)
+			must(t, os.MkdirAll(w.path("home/.codex"), 0o700))
+		},
+	},
+}
+
+// held makes a conversation of that many turns, each with a large result.
+func held(t *testing.T, w *world, turns int) {
+	t.Helper()
+	dir := w.path("home/.claude/projects/-work")
+	must(t, os.MkdirAll(dir, 0o700))
+	must(t, os.MkdirAll(w.path("work"), 0o700))
+	var b strings.Builder
+	for i := range turns {
+		at := fmt.Sprintf("2020-01-17T01:%02d:00Z", i)
+		fmt.Fprintf(&b, `{"type":"user","uuid":"u%d","cwd":%q,"timestamp":%q,"message":{"role":"user","content":"ask %d"}}`+"\n", i, w.path("work"), at, i)
+		fmt.Fprintf(&b, `{"type":"assistant","uuid":"a%d","timestamp":%q,"message":{"id":"m%d","model":"m","role":"assistant","content":[{"type":"tool_use","id":"t%d","name":"Read","input":{"file_path":"f"}}]}}`+"\n", i, at, i, i)
+		fmt.Fprintf(&b, `{"type":"user","uuid":"r%d","timestamp":%q,"message":{"role":"user","content":[{"tool_use_id":"t%d","type":"tool_result","content":"%d%s"}]}}`+"\n", i, at, i, i, strings.Repeat("x", 70_000))
+	}
+	put(t, filepath.Join(dir, "one.jsonl"), b.String())
+}
+
+func recorded(t *testing.T, w *world) {
+	t.Helper()
+	held(t, w, 4)
+	w.must(t, "", "work", "gt-record", "sync", "one")
+}
+
+// soundRecord says what does not hold after a disturbed run and, with healed, after the
+// next.
+func (p *plan) soundRecord(healed bool) (problems []string) {
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	s, err := record.StoreOf(p.w.getenv)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	entries, _ := os.ReadDir(s.Sessions)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".lock-") {
+			if err := free(filepath.Join(s.Sessions, e.Name())); err != nil {
+				wrong("%v", err)
+			}
+		} else if healed && !strings.HasSuffix(e.Name(), ".jsonl") && !strings.Contains(e.Name(), tmpMark) {
+			wrong("%s was left behind", e.Name())
+		}
+	}
+	ids, err := s.IDs()
+	if err != nil || len(ids) > 1 || healed && len(ids) == 0 {
+		return append(problems, fmt.Sprintf("%d records, %v", len(ids), err))
+	}
+	removes := p.args[1] == "forget" || p.args[1] == "prune"
+	for _, id := range ids {
+		var words []string
+		gone := false
+		if err := s.Lines(id, func(l record.Line) bool {
+			if l.Kind == record.Kind(conversation.Prompt) {
+				words = append(words, l.Text)
+			}
+			gone = gone || l.Gone != nil
+			return true
+		}); err != nil {
+			wrong("%v", err)
+		}
+		_, _, torn, err := s.Verify(id)
+		var fault *record.Fault
+		if err != nil && (healed || !errors.As(err, &fault) || fault.At > 0) || torn && healed {
+			wrong("torn %v, %v", torn, err)
+		}
+		all := []string{"ask 0", "ask 1", "ask 2", "ask 3"}
+		switch {
+		case removes && gone && len(words) > 0:
+			wrong("of what was removed there is %q", words)
+		case removes && healed && !gone:
+			wrong("it was not removed")
+		case removes && gone:
+		case p.args[1] == "sync" && !healed:
+			if len(words) > len(all) || !slices.Equal(words, all[:len(words)]) {
+				wrong("it says %q", words)
+			}
+			if p.name == "record-sync-more" && len(words) < 2 {
+				wrong("it lost what it had: %q", words)
+			}
+		case !slices.Equal(words, all):
+			wrong("it says %q", words)
+		}
+	}
+	left, _ := os.ReadDir(s.Contexts)
+	kept := 0
+	for _, e := range left {
+		if !strings.Contains(e.Name(), tmpMark) {
+			kept++
+		}
+	}
+	want := 4
+	if removes || p.args[1] == "context" {
+		want = 0
+	}
+	if healed && kept != want {
+		wrong("%d results are kept aside, not %d", kept, want)
+	}
+	rollouts, _ := filepath.Glob(p.w.path("home/.codex/sessions/*/*/*/rollout-*.jsonl"))
+	for _, file := range rollouts {
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.HasSuffix(string(data), "}\n") || strings.Count(string(data), `"role":"user"`) != 4 {
+			wrong("%s is half written, %v", file, err)
+		}
+	}
+	return problems
+}
+
+// disturbed holds a disturbed run against what has to hold.
+func (p *plan) disturbed(t *testing.T) []string {
+	t.Helper()
+	problems := p.soundRecord(false)
+	r := p.w.run(t, "", "work", p.args...)
+	if r.code != 0 {
+		problems = append(problems, "the next run: "+r.String())
+	}
+	return append(problems, p.soundRecord(true)...)
+}
+
+// TestKillRecord kills gt-record before each of its system calls.
+func TestKillRecord(t *testing.T) {
+	needsTrace(t)
+	for _, s := range recording {
+		t.Run(s.name, func(t *testing.T) {
+			p := newPlan(t, s)
+			kills, violations := 0, 0
+			for i, c := range p.points() {
+				if !nth(i, 1, 3) {
+					continue
+				}
+				kills++
+				p.w.restore(t)
+				if r := p.trace(t, "trace="+c.name, fmt.Sprintf("inject=%s:signal=KILL:when=%d", c.name, c.nth)); !r.killed {
+					t.Logf("it was not killed before %v: %v", c, r)
+				}
+				if problems := p.disturbed(t); len(problems) > 0 {
+					violations++
+					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
+				}
+			}
+			totals.add(kills, 0, violations)
+			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
+		})
+	}
+}
+
+// TestErrorsRecord lets each of gt-record's calls fail.
+func TestErrorsRecord(t *testing.T) {
+	needsTrace(t)
+	for _, s := range recording {
+		t.Run(s.name, func(t *testing.T) {
+			p := newPlan(t, s)
+			faults, violations := 0, 0
+			for i, c := range p.calls {
+				errs := c.failures()
+				if len(errs) == 0 || !nth(i, 4, 12) {
+					continue
+				}
+				for _, errno := range one(errs, i) {
+					faults++
+					p.w.restore(t)
+					r := p.trace(t, "trace="+c.name, fmt.Sprintf("inject=%s:error=%s:when=%d", c.name, errno, c.nth))
+					var problems []string
+					switch r.code {
+					case 0, 1, 74, 75:
+					default:
+						problems = append(problems, r.String())
+					}
+					if problems = append(problems, p.disturbed(t)...); len(problems) > 0 {
+						violations++
+						t.Errorf("%s at %v:\n%s", errno, c, strings.Join(problems, "\n"))
+					}
+				}
+			}
+			totals.add(0, faults, violations)
+			t.Logf("%s: %d faults, %d violations", s.name, faults, violations)
+		})
+	}
+}
