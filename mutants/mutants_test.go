@@ -1791,6 +1791,48 @@ var mutants = []mutant{
 		wrong: `own.File(t.form(), path)`,
 		pkg:   ".", run: "TestScripts/handoff_of_clients",
 	},
+	{
+		name:  "a change is made of a session that is another by now",
+		file:  "lib/reconcile/perform/perform.go",
+		right: `m == nil || m.Session != ch.Before`,
+		wrong: `m == nil`,
+		pkg:   "./lib/reconcile/perform", run: "TestStale",
+	},
+	{
+		name:  "two that fill the last place of a pool make two",
+		file:  "lib/reconcile/perform/perform.go",
+		right: `if occupied >= t.Pool.Max {`,
+		wrong: `if occupied > t.Pool.Max {`,
+		pkg:   "./lib/reconcile/perform", run: "TestTogether",
+	},
+	{
+		name:  "a damaged record counts as one session less",
+		file:  "lib/reconcile/perform/world.go",
+		right: `if damaged != nil {`,
+		wrong: `if false {`,
+		pkg:   "./lib/reconcile/perform", run: "TestFailClosed",
+	},
+	{
+		name:  "a shrink takes one more than it has to, besides what leaves already",
+		file:  "lib/reconcile/tick/pools.go",
+		right: `stay := occupied - d.leaving[t.Name]`,
+		wrong: `stay := occupied`,
+		pkg:   "./lib/reconcile/tick", run: "TestRetiredOnce",
+	},
+	{
+		name:  "the backups of a closed session keep its secrets",
+		file:  "lib/state/instance/store.go",
+		right: `	if in.scrubbed() {`,
+		wrong: `	if false {`,
+		pkg:   "./lib/reconcile/perform", run: "TestRetained",
+	},
+	{
+		name:  "of two copies of a session the one in the list counts",
+		file:  "lib/state/instance/managed.go",
+		right: `in.Managed.Revision > found.Managed.Revision)`,
+		wrong: `false)`,
+		pkg:   "./lib/state/instance", run: "TestCopies",
+	},
 }
 
 // TestMutants runs for each mistake the test that is to notice it.

@@ -113,7 +113,7 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 }
 
 // stillEnding is how long an agent may take to end whose server of tmux went away.
-const stillEnding = 3 * time.Second
+const stillEnding = 10 * time.Second
 
 // Start starts the agent of a session: with its conversation, where its client has one.
 func (a Agents) Start(ctx context.Context, h *instance.Held, e template.Effective) error {
