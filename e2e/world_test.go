@@ -26,7 +26,7 @@ import (
 // patience is how long anything may take. The machine is shared and at times
 // slow; what works is over long before. (An OpenCode that was killed while it
 // looked for its packages has the next one wait for a minute.)
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // bin is the folder of the gt binaries that this run built.
 var bin string

@@ -60,6 +60,8 @@ export const Gt = async ({ client, directory }) => {
   const untitled = new Map() // session: when its title is asked for
   const compacted = new Map() // session: what it is to be told after its compaction
   const added = new Map() // message: what was added to it for the model alone
+  const asked = new Set() // questions that the person has not answered yet
+  let retrying = false // the model did not answer, and is asked again
   let current = "" // the session that a person, or run, is at
   let home // the folder that gt keeps the session's state in
   let last = Promise.resolve() // the binary that was called last
@@ -86,6 +88,26 @@ export const Gt = async ({ client, directory }) => {
     if (!children.has(id)) children.set(id, Boolean((await client.session.get({ path: { id } })).data?.parentID))
     return children.get(id)
   }
+  // asks tells that the person is asked, for permission or otherwise, and has answered: a
+  // turn goes on then, if only to its end. Its own tool's end tells no more than that.
+  const asks = (type, properties) => {
+    const id = properties.requestID ?? properties.id
+    if (type === "permission.asked" || type === "question.asked") asked.add(id)
+    else if (!asked.delete(id) || asked.size) return
+    if (type === "permission.asked") touch("PermissionRequest", { tool_name: properties.permission, tool_input: properties.metadata })
+    else if (type === "question.asked") touch("Notification", { notification_type: "elicitation_dialog" })
+    else touch("PostToolUse")
+  }
+  // retries tells that the model does not answer, once until answers tells that it does.
+  const retries = (message) => {
+    if (!retrying) touch("StopFailure", { error: /limit|quota|too many/i.test(message) ? "rate_limit" : "server_error" })
+    retrying = true
+  }
+  const answers = ({ type, sessionID }) => {
+    if (!retrying || sessionID !== current || !["text", "reasoning", "tool"].includes(type)) return
+    retrying = false
+    touch("PostToolUse")
+  }
   // source says how a session comes to be at work in this process.
   const source = async (id) => {
     const before = (await client.session.messages({ path: { id }, query: { limit: 1 } })).data
@@ -104,9 +126,16 @@ export const Gt = async ({ client, directory }) => {
         born.add(id)
         children.set(id, Boolean(properties.info.parentID))
         if (properties.info.title.startsWith("New session")) untitled.set(id, Promise.withResolvers())
+      } else if (type === "message.part.updated") {
+        answers(properties.part)
+      } else if (/^(permission|question)\./.test(type)) {
+        if (current && (id === current || (await isChild(id)))) asks(type, properties)
       } else if (id && id === current) {
+        if (type === "session.status" && properties.status.type === "retry") retries(properties.status.message)
         if (type === "session.compacted") compacted.set(id, start(id, "compact"))
         if (type === "session.idle") {
+          asked.clear()
+          retrying = false
           call("Stop", {}, 10, "gt-checkpoint", ["write", "--hook"])
           touch("Stop")
         }
@@ -158,8 +187,10 @@ export const Gt = async ({ client, directory }) => {
     },
     "tool.execute.after": async ({ tool, args }, result) => {
       // What a command of gt's asks for in a sandbox counts by what is shown here.
-      const asks = /gt-request sha256:/.test(result?.output ?? "")
-      void touch("PostToolUse", { tool_name: tool, ...(asks && { tool_input: args, tool_response: result.output }) })
+      const requests = /gt-request sha256:/.test(result?.output ?? "")
+      // One that ran beside a tool which the person is asked about says nothing of that.
+      if (asked.size && !requests) return
+      void touch("PostToolUse", { tool_name: tool, ...(requests && { tool_input: args, tool_response: result.output }) })
     },
     "shell.env": async (_, { env }) => {
       if (!current) return
