@@ -490,7 +490,7 @@ func (b *birth) lookDialogs() (does, found string, err error) {
 }
 
 func (b *birth) lookReady() (does, found string, err error) {
-	return "wait until it is ready", fmt.Sprintf("until a hook or its screen tells, or it has run for %v", launch.Settled), nil
+	return "wait until it is ready", fmt.Sprintf("until a hook or its screen tells, or it has run for %v", launch.Patience(b.client)), nil
 }
 
 // answerDialogs accepts what the client asks at its start about trust and permissions,

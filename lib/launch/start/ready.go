@@ -13,10 +13,14 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Settled is how long an agent has to run until it counts as started, where neither a
-// hook nor its screen tells of it before. One that finds out that it cannot run does so
-// within a second or two.
-const Settled = 3 * time.Second
+// Settled is how long an agent has to run until it counts as started where no hook tells
+// of it before and nothing is known of its screen: one that finds out that it cannot run
+// does so within a second or two. Drawn is the same for one whose screen is known, and
+// which has not drawn it yet.
+const (
+	Settled = 3 * time.Second
+	Drawn   = 15 * time.Second
+)
 
 // glance is the pause between two looks at a screen, which are a call of tmux each.
 const glance = 200 * time.Millisecond
@@ -64,10 +68,18 @@ const (
 
 // Ready waits until the agent that began as p in a pane is ready: until one of its hooks
 // told of it, its screen shows that it works, takes a prompt or asks something, or it has
-// run for Settled. It fails where the agent ends before that. asks reports that its
+// run for its Patience. It fails where the agent ends before that. asks reports that its
 // client asks the person something.
 func Ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool) (asks bool, err error) {
-	return ready(server, pane, c, p, told, Settled)
+	return ready(server, pane, c, p, told, Patience(c))
+}
+
+// Patience is how long Ready waits at most for a client.
+func Patience(c agent.Client) time.Duration {
+	if c.KnowsInput() {
+		return Drawn
+	}
+	return Settled
 }
 
 // Survived waits until the agent has begun in a pane, at most that long, and a hook has

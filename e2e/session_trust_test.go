@@ -1,0 +1,60 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"gt/e2e/model"
+)
+
+// A client that asks at its start whether the folder is trusted waits, and that is said, by
+// the start and by its status. Nothing answers for the person but --trust, which takes the
+// dialogs of trust and of permissions, one after the other.
+//
+// S1-20
+func TestSessionTrust(t *testing.T) {
+	for _, of := range []struct {
+		client string
+		begin  func(*testing.T) *world
+		asks   func(*world) // has it ask, as it does for most people
+		flags  []string
+		option string // that trusts the folder
+	}{
+		{"claude", newWorld, func(w *world) {
+			w.env = append(w.env, "IS_SANDBOX=1") // else it bypasses nothing for root
+		}, []string{"--dangerously-skip-permissions"}, "Yes, I trust this folder"},
+	} {
+		t.Run(of.client, func(t *testing.T) {
+			w := of.begin(t)
+			of.asks(w)
+			w.model.Answer(func(r *model.Request) model.Reply { return model.Say("It is done.") })
+			dir := w.path("strange")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.run(dir, nil, "git", "init", "-q", "-b", "main"); err != nil {
+				t.Fatal(err)
+			}
+			a := w.agents()
+			out := a.session(append([]string{"new", dir, "-n", "api", "-a", of.client, "--"}, of.flags...)...)
+			if !strings.Contains(out, "its client asks something: gt-session answer api") {
+				t.Errorf("it says %q", out)
+			}
+			if is := a.becomes("api", "waiting"); is.Reason != "permission" {
+				t.Errorf("at the dialog: %+v", is)
+			}
+			if out := a.session("answer", "api"); !strings.Contains(out, of.option) {
+				t.Errorf("the options are %q", out)
+			}
+			a.session("stop", "--now", "api")
+
+			// It gets a prompt only behind its dialogs.
+			a.session("start", "api", "--trust", "-m", "please say HELLO")
+			w.asked("please say HELLO")
+			a.session("stop", "--now", "api")
+		})
+	}
+}
