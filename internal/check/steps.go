@@ -55,6 +55,9 @@ func steps(how mode) []step {
 			fmt.Fprintf(p, "mistakes: those of turn %d of %d\n", turn+1, of)
 			return p.test(suite{flags: []string{"-timeout", "90m"}, packages: []string{"./mutants"}, args: []string{"-mutants", "-sample", fmt.Sprint(of), "-turn", fmt.Sprint(turn)}})
 		}},
+		{name: "year", proves: "a simulated year of a town of ten templates", from: all, run: func(p *printer) error {
+			return p.test(suite{flags: []string{"-timeout", "30m", "-run", "TestYear"}, packages: []string{"./lib/reconcile/perform"}, args: []string{"-year", "1"}})
+		}},
 		{name: "packages", proves: fmt.Sprintf("the tests of %d", len(packages)), run: func(p *printer) error {
 			if err != nil {
 				return err
