@@ -25,6 +25,7 @@ END
 main() {
 	here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 	bin=${PREFIX:-$HOME/.local}/bin
+	man=${PREFIX:-$HOME/.local}/share/man/man1
 	hooks=auto demo=yes task=install stage='' stall=''
 	while [ $# -gt 0 ]; do
 		case $1 in
@@ -142,6 +143,17 @@ check() {
 		warn "tmux is missing, so a hand-over cannot put the successor into the same pane; install it with: $(how tmux)"
 }
 
+# pages puts the manual pages where man looks for those of the programs in $bin. gt works
+# without them.
+pages() {
+	if mkdir -p "$man" "$stage/pages" && "$1" "$stage/pages" "$version"; then
+		mv -f "$stage/pages"/* "$man/" || warn "cannot write the manual pages to '$man'"
+	else
+		warn "cannot make the manual pages in '$man'"
+	fi
+	rm -rf "$1" "$stage/pages"
+}
+
 # at_least says whether version $1 is $2 or newer.
 at_least() {
 	printf '%s.0.0\n' "$1" "$2" | sed 's/[a-z].*\.0\.0$/.0.0/' | awk -F. '
@@ -184,8 +196,9 @@ build() {
 		esac
 	done <internal/world/cold.txt
 	CGO_ENABLED=0 GOFLAGS=$flags go build -trimpath -buildvcs=false \
-		-ldflags "-s -w -X gt/lib/cli.Version=$version" -o "$stage/" ./cmd/... ||
+		-ldflags "-s -w -X gt/lib/cli.Version=$version" -o "$stage/" ./cmd/... ./internal/man ||
 		die "the build failed; nothing was installed"
+	pages "$stage/man"
 	chmod 755 "$stage"/*
 	mv -f "$stage"/* "$bin/"
 	case $old in
@@ -298,6 +311,9 @@ uninstall() {
 		removed=$((removed + 1))
 	done
 	say "removed $removed binaries from $bin"
+	for binary in cmd/*/; do
+		rm -f "$man/$(basename "$binary").1"
+	done
 	say "kept, since it is yours:"
 	say "  ${XDG_STATE_HOME:-$HOME/.local/state}/gt   sessions, notes, checkpoints and events, of all folders"
 	say "  ${XDG_CONFIG_HOME:-$HOME/.config}/gt   your settings and roles, where you made any"

@@ -186,6 +186,10 @@ func TestInstall(t *testing.T) {
 		t.Errorf("installed were:\n%s", l)
 	}
 
+	if l := m.list(".local/share/man/man1"); len(strings.Split(l, "\n")) != len(commands) || !strings.Contains(l, "gt-prime.1") {
+		t.Errorf("the manual pages are:\n%s", l)
+	}
+
 	m.path = m.file(".local/bin") + ":" + m.path
 	said = m.install(0, "--no-demo")
 	m.expect(said, `^taken over already, on `)
@@ -202,6 +206,9 @@ func TestInstall(t *testing.T) {
 	m.expect(said, `^claude  12 hooks removed`, `^codex   9 hooks removed`, fmt.Sprintf("^removed %d binaries from ", len(commands)), `^  .*/\.local/state/gt  `, `^  \.runtime/ and \.polecat-checkpoint\.json   in projects, from a version`)
 	if l := m.list(".local/bin"); l != "gt-own" {
 		t.Errorf("left in bin:\n%s", l)
+	}
+	if l := m.list(".local/share/man/man1"); l != "" {
+		t.Errorf("left of the manual pages:\n%s", l)
 	}
 	if l := m.list(".claude"); l != "settings.json\nsettings.json.gt-backup" {
 		t.Errorf("left of the settings:\n%s", l)

@@ -168,7 +168,7 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 			if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 				return err
 			}
-			_, err := io.WriteString(ctx.Stdout, exits(p.Exits)+"\nIn a shell: "+p.Name+" completion bash|zsh|fish prints what completes it.\n")
+			_, err := io.WriteString(ctx.Stdout, exits(p)+"\nIn a shell: "+p.Name+" completion bash|zsh|fish prints what completes it.\n")
 			return err
 		}),
 		kong.WithHyphenPrefixedParameters(true),
@@ -218,16 +218,19 @@ func Report(env *Env, err error) int {
 	return ExitCode(err)
 }
 
-func exits(own string) string {
+func exits(p Program) string {
 	var b strings.Builder
 	b.WriteString("\nExit status:\n")
-	for _, line := range strings.Split(strings.TrimSpace(own), "\n") {
-		if code, meaning, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			fmt.Fprintf(&b, "  %-2s  %s\n", code, strings.TrimSpace(meaning))
-		}
+	codes := p.ExitStatus()
+	own := len(codes) - len(shared())
+	for _, c := range codes[:own] {
+		fmt.Fprintf(&b, "  %-2s  %s\n", c[0], c[1])
 	}
-	b.WriteString("  70  a bug   74  cannot read or write   75  busy, try again   80  wrong usage\n")
-	return b.String()
+	var rest []string
+	for _, c := range codes[own:] {
+		rest = append(rest, c[0]+"  "+c[1])
+	}
+	return b.String() + "  " + strings.Join(rest, "   ") + "\n"
 }
 
 // cleanWriter takes control characters and secrets out of what kong echoes.

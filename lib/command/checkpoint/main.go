@@ -26,7 +26,12 @@ import (
 // Main runs gt-checkpoint and returns its exit code.
 func Main(env *cli.Env) int {
 	env.Args = hook.Args(env, "write", "--hook")
-	return cli.Run(env, cli.Program{
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-checkpoint.
+func Program() cli.Program {
+	return cli.Program{
 		Name: "gt-checkpoint",
 		Summary: `
 Saves the state of a session, for its successor in case it dies without a hand-over:
@@ -45,7 +50,7 @@ to recover; for other roles nothing is saved.`,
 1  read: there is no checkpoint`,
 		Grammar:  &grammar{},
 		FastPath: wired,
-	})
+	}
 }
 
 // wired reads the write that clients call after every turn.

@@ -21,7 +21,12 @@ import (
 // Main runs gt-handoff and returns its exit code.
 func Main(env *cli.Env) int {
 	env.Args = hook.Args(env, "--auto", "--hook", "--reason", "compaction")
-	return cli.Run(env, cli.Program{
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-handoff.
+func Program() cli.Program {
+	return cli.Program{
 		Name: "gt-handoff",
 		Summary: `
 Hands a session's work over to a fresh session in the same tmux pane: writes a note
@@ -41,7 +46,7 @@ Outside tmux it saves the note and says what to type.`,
 1  no such session, role or work; no such hand-over to cancel; an agent not on PATH, or unable to cycle`,
 		Grammar:  &grammar{},
 		FastPath: wired,
-	})
+	}
 }
 
 // wired reads the call that clients make before a compaction.

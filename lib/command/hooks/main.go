@@ -40,10 +40,15 @@ const exitCodes = `
 
 // Main runs gt-hooks and returns its exit code.
 func Main(env *cli.Env) int {
-	return cli.Run(env, cli.Program{
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-hooks.
+func Program() cli.Program {
+	return cli.Program{
 		Name: "gt-hooks", Summary: summary, Exits: exitCodes, Grammar: &grammar{},
 		Complete: map[string]cli.Completer{"agent": agentNames},
-	})
+	}
 }
 
 // agentNames offers the agents of the table to a shell.

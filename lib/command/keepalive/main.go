@@ -10,7 +10,12 @@ import (
 // Main runs gt-keepalive and returns its exit code.
 func Main(env *cli.Env) int {
 	env.Args = hook.Args(env, "touch", "--hook")
-	return cli.Run(env, cli.Program{
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-keepalive.
+func Program() cli.Program {
+	return cli.Program{
 		Name: "gt-keepalive",
 		Summary: `
 Records that an agent is alive and what it does, and tells how long ago that
@@ -31,7 +36,7 @@ and ends no other:
 1  the answer is no: idle, ended, gone, no such session, something is left`,
 		Grammar:  &grammar{},
 		FastPath: wired,
-	})
+	}
 }
 
 // wired reads the touch that clients call at every prompt and tool call.

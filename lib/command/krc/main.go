@@ -52,7 +52,12 @@ const exitCodes = `
 // Main runs gt-krc and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
-	return cli.Run(env, cli.Program{Name: "gt-krc", Summary: summary, Exits: exitCodes, Grammar: &grammar{}})
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-krc.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-krc", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
 }
 
 type grammar struct {

@@ -38,7 +38,12 @@ const exitCodes = `
 // Main runs gt-mail and returns its exit code.
 func Main(env *cli.Env) int {
 	hooks.AsStarted(env)
-	return cli.Run(env, cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}})
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-mail.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
 }
 
 type grammar struct {

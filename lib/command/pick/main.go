@@ -41,7 +41,12 @@ const exitCodes = `
 // Main runs gt-pick and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
-	return cli.Run(env, cli.Program{Name: "gt-pick", Summary: summary, Exits: exitCodes, Grammar: &grammar{}})
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-pick.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-pick", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
 }
 
 type grammar struct {

@@ -18,7 +18,12 @@ import (
 // Main runs gt-prime and returns its exit code.
 func Main(env *cli.Env) int {
 	env.Args = hook.Args(env, "--hook")
-	return cli.Run(env, cli.Program{
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-prime.
+func Program() cli.Program {
+	return cli.Program{
 		Name: "gt-prime",
 		Summary: `
 Tells a session who it is, what happened before it, and what to do now.
@@ -35,7 +40,7 @@ By hand it shows what a session that starts here would be told:
 		Exits:    `0  the text was printed; with --hook always`,
 		Grammar:  &grammar{},
 		FastPath: wired,
-	})
+	}
 }
 
 // wired reads the call that clients make at every start.

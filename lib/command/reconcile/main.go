@@ -45,7 +45,12 @@ const exitCodes = `
 
 // Main runs gt-reconcile and returns its exit code.
 func Main(env *cli.Env) int {
-	return cli.Run(env, cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started})
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-reconcile.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started}
 }
 
 // started reads the call with which a pane begins.

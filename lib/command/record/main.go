@@ -36,7 +36,12 @@ const exitCodes = `
 // Main runs gt-record and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
-	return cli.Run(env, cli.Program{Name: "gt-record", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()})
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-record.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-record", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()}
 }
 
 type grammar struct {

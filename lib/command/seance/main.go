@@ -40,7 +40,12 @@ const exitCodes = `
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	env.Args = asTalk(env.Args)
-	return cli.Run(env, cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()})
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-seance.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()}
 }
 
 // asTalk turns Gas Town's way to ask a session, --talk ID --prompt QUESTION, into ours.

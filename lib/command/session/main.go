@@ -48,7 +48,12 @@ const exitCodes = `
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	env.Args = behindDashes(behindCommand(env.Args))
-	return cli.Run(env, cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started, Complete: completers()})
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-session.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started, Complete: completers()}
 }
 
 // behindDashes makes of what stands behind -- of a new agent flags of ours: it is the
