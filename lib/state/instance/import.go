@@ -100,6 +100,7 @@ func newOf(all, there []*Instance) (added []*Instance, err error) {
 		return nil, err
 	}
 	for _, in := range added {
+		in.Managed = nil // its template is another place's
 		if in.Name == "" {
 			in.Name = free(NameFor(cmp.Or(in.Title, filepath.Base(in.Path))), names)
 		}

@@ -198,3 +198,17 @@ func TestManagedFields(t *testing.T) {
 		t.Errorf("%s %v", data, err)
 	}
 }
+
+// What is imported is nobody's session: its template is another place's.
+func TestImportManaged(t *testing.T) {
+	s := Personal(place.State(t.TempDir()+"/gt"), "")
+	in := managed(t, s, "worker-a")
+	other := Personal(s.State, "other")
+	added, err := other.Import(Imported{Instances: []*Instance{in}})
+	if err != nil || len(added) != 1 {
+		t.Fatal(added, err)
+	}
+	if in, err := other.Get(in.ID); err != nil || in.Managed != nil || in.Name != "worker-a" {
+		t.Error(in, err)
+	}
+}
