@@ -81,3 +81,50 @@ func TestWorktreeKilled(t *testing.T) {
 		t.Errorf("git still knows of\n%s", out)
 	}
 }
+
+// A gt-session that is killed while it starts an agent leaves nothing half-started: the agent
+// runs, and the next command finds it, or it does not, and the next start starts it. There is
+// never a second one, and no buffer with its keys is left.
+//
+// S1-23
+func TestStartKilled(t *testing.T) {
+	rounds := 12
+	if testing.Short() {
+		rounds = 6
+	}
+	c := newCrowd(t)
+	begin := time.Now()
+	c.must("gt-session", "new", "-n", "whole", "--respawn")
+	takes := time.Since(begin)
+	for i := range rounds {
+		name := fmt.Sprint("one-", i)
+		at := takes * time.Duration(i) / time.Duration(rounds)
+		cmd := exec.Command("gt-session", "new", "-n", name, "--respawn")
+		cmd.Env, cmd.Dir = c.env, c.repo
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(at)
+		_ = cmd.Process.Kill() // it may be done
+		_ = cmd.Wait()
+		if !strings.Contains(c.must("gt-session", "list", "--json"), `"name":"`+name+`"`) {
+			continue // it was not made yet
+		}
+		r := job{Args: []string{"gt-session", "start", name}, Env: c.env, Dir: c.repo}.run()
+		if r.Code != 0 || r.Stdout != "started "+name+"\n" && r.Stdout != name+" runs already\n" {
+			t.Errorf("killed after %v, start: %+v", at, r)
+		}
+		if out := c.must("tmux", "list-panes", "-a", "-F", "of #{session_name}."); strings.Count(out, "of gt-"+name+".") != 1 {
+			t.Errorf("killed after %v, these run:\n%s", at, out)
+		}
+		if out := c.must("tmux", "show-hooks", "-t", "=gt-"+name+":", "pane-died"); !strings.Contains(out, " revive ") {
+			t.Errorf("killed after %v, it is not started again when it crashes: %s", at, out)
+		}
+	}
+	for deadline := time.Now().Add(10 * time.Second); c.must("tmux", "list-buffers") != ""; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a buffer is left")
+		}
+	}
+	c.must("gt-session", "stop", "--now", "--all")
+}

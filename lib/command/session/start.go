@@ -262,7 +262,12 @@ func (r runner) start(id instance.ID, again bool) (*birth, error) {
 	b := r.birth(held.Instance)
 	b.put = func() error { return held.Put(b.now) }
 	if b.alive && !again {
-		return b, errRuns
+		if b.pane = b.m.Pane; !r.revives { // the start before may have been cut off
+			if b.self, err = os.Executable(); err == nil {
+				err = b.setRespawn()
+			}
+		}
+		return b, cmp.Or(err, errRuns)
 	}
 	if err := cannotTell(b.m); err != nil {
 		return b, err
