@@ -278,7 +278,7 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 		}
 		since := ""
 		if !r.Since.IsZero() {
-			since = duration.Format(max(now.Sub(r.Since), 0))
+			since = duration.Format(rough(now.Sub(r.Since)))
 		}
 		cells = append(cells, []string{
 			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), state, since,
@@ -306,7 +306,18 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 			cells[i+1] = slices.Insert(cells[i+1], len(cells[i+1])-1, word)
 		}
 	}
-	return term.Table(env.Stdout, width, cells)
+	return term.TableOfPaths(env.Stdout, width, cells)
+}
+
+// rough is how long something lasts, without what nobody looks at.
+func rough(d time.Duration) time.Duration {
+	switch d = max(d, 0); {
+	case d >= 24*time.Hour:
+		return d.Truncate(time.Hour)
+	case d >= time.Hour:
+		return d.Truncate(time.Minute)
+	}
+	return d
 }
 
 // maxCell bounds a cell, in characters; a table makes it as narrow as it has to be.

@@ -70,7 +70,7 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 		for _, m := range by[s] {
 			line := "  " + env.Line(m.Name, maxCell) + "  " + shown(m)
 			if !m.Since.IsZero() {
-				line += " for " + duration.Format(max(env.Now().Sub(m.Since), 0))
+				line += " for " + duration.Format(rough(env.Now().Sub(m.Since)))
 			}
 			fmt.Fprintln(out, line)
 		}

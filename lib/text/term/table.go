@@ -40,6 +40,16 @@ func IsTerminal(v any) bool {
 // an ellipsis. Should the others leave it less than minLast, they are cut too,
 // the widest first. Width 0 cuts nothing. The first row is the heading.
 func Table(w io.Writer, width int, rows [][]string) error {
+	return table(w, width, rows, minLast, Cut)
+}
+
+// TableOfPaths is Table for a last column of paths, of which the end tells most: it is
+// cut at its front, and gets more of the line.
+func TableOfPaths(w io.Writer, width int, rows [][]string) error {
+	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront)
+}
+
+func table(w io.Writer, width int, rows [][]string, least int, cut func(s string, width int) string) error {
 	var widths []int // of all columns but each row's last
 	cleaned := make([][]string, len(rows))
 	for i, row := range rows {
@@ -58,7 +68,7 @@ func Table(w io.Writer, width int, rows [][]string) error {
 		}
 	}
 	if width > 0 {
-		shrink(widths, width)
+		shrink(widths, width, least)
 	}
 	out := bufio.NewWriterSize(w, 64<<10) // a list has thousands of rows
 	var b strings.Builder
@@ -71,7 +81,7 @@ func Table(w io.Writer, width int, rows [][]string) error {
 			}
 			if j == len(row)-1 {
 				if width > 0 {
-					cell = Cut(cell, max(width-used, 1))
+					cell = cut(cell, max(width-used, 1))
 				}
 				b.WriteString(cell)
 				break
@@ -98,13 +108,15 @@ const (
 	maxColumn = 200
 	// minLast is what the last column gets of a line at least.
 	minLast = 8
+	// minPath is the same of a column of paths.
+	minPath = 24
 )
 
 // shrink cuts the widest columns until the last one, which is none of them, has
 // room in the line.
-func shrink(widths []int, width int) {
+func shrink(widths []int, width, least int) {
 	for {
-		over, widest := minLast-width, 0
+		over, widest := least-width, 0
 		for j, n := range widths {
 			over += n + len(columnGap)
 			if n > widths[widest] {

@@ -234,3 +234,20 @@ func TestTyped(t *testing.T) {
 		}
 	}
 }
+
+// A path that is cut keeps its end, and has more of a narrow line than another last column.
+func TestTableOfPaths(t *testing.T) {
+	rows := [][]string{{"NAME", "FOLDER"}, {strings.Repeat("n", 60), "/home/person/src/of/some/project/api"}}
+	var b strings.Builder
+	if err := TableOfPaths(&b, 60, rows); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := Columns(strings.TrimSuffix(line, "\n")); n > 60 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(b.String(), "/some/project/api\n") || !strings.Contains(b.String(), "  …") {
+		t.Error(b.String())
+	}
+}
