@@ -58,6 +58,10 @@ type Client struct {
 	// RunsHooksOf names the clients whose hooks of a project this one runs too.
 	RunsHooksOf []string
 
+	// Deletes returns after how many days without a word the client deletes a
+	// conversation, as its settings have it; nil of a client that keeps them.
+	Deletes func(Agent) int
+
 	// Sources reads the places that the client takes hooks from besides the files
 	// of the three scopes; nil where there are none.
 	Sources func(Agent) []Source

@@ -100,6 +100,7 @@ func (c *status) Run(env *cli.Env) error {
 				say.line("%s:", r.name)
 			}
 			say.matrix(r)
+			say.deletes(r)
 		}
 	default:
 		say.overview(reports)
@@ -109,6 +110,19 @@ func (c *status) Run(env *cli.Env) error {
 		return cli.Silent
 	}
 	return say.err
+}
+
+// deletes says when an agent deletes its conversations, and whether gt-record keeps them.
+func (p *printer) deletes(r report) {
+	if r.client.Deletes == nil || r.unable != "" {
+		return
+	}
+	days := r.client.Deletes(r.target.agent(p.env, r.places))
+	keeps := "gt-record keeps them"
+	if !r.record {
+		keeps = "nothing keeps them: [record] in config.toml has gt-record do it"
+	}
+	p.line("%s deletes conversations %d days after their last word (cleanupPeriodDays); %s", r.name, days, keeps)
 }
 
 // concerned returns the agents that are on this machine, and others that gt is wired into.

@@ -23,7 +23,7 @@ func Client() wiring.Client {
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact",
 		HookVars: []string{"CLAUDE_PROJECT_DIR"},
-		Sources:  sources, Blockers: blockers,
+		Sources:  sources, Blockers: blockers, Deletes: deletes,
 	}
 }
 
@@ -40,6 +40,15 @@ func sources(a wiring.Agent) []wiring.Source {
 		all = append(slices.Clip(all), s)
 	}
 	return append(all[len(a.Sources):], plugins(a, all)...)
+}
+
+// deletes returns cleanupPeriodDays, which is 30 where nobody has set it.
+func deletes(a wiring.Agent) int {
+	days := 30
+	for _, s := range a.Sources { // the later one holds
+		value(s, "cleanupPeriodDays", &days)
+	}
+	return days
 }
 
 // managedSettings is an administrator's file.

@@ -1,0 +1,185 @@
+// Record measures what it costs to record conversations: all of a store at once, against
+// what taking out the secrets alone costs; and the hook at the end of a turn with and
+// without it.
+//
+//	go run ./bench/record [-mb 200]
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	claude "gt/lib/client/claude/conversation"
+	"gt/lib/conversation"
+	"gt/lib/text/redact"
+)
+
+func main() {
+	mb := flag.Int("mb", 200, "how large the store is")
+	flag.Parse()
+	if err := run(*mb); err != nil {
+		fmt.Fprintln(os.Stderr, "record: error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(mb int) error {
+	root, err := os.MkdirTemp("", "gt-bench-record-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
+	build := exec.Command("go", "build", "-o", root+"/", "./cmd/gt-record", "./cmd/gt-checkpoint")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	home := filepath.Join(root, "home")
+	size, err := store(filepath.Join(home, ".claude", "projects", "-work"), mb)
+	if err != nil {
+		return err
+	}
+	environ := []string{"HOME=" + home, "PATH=" + root + ":" + os.Getenv("PATH")}
+
+	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
+	var texts [][]string
+	bytesOf := 0
+	r := claude.Reader{}
+	for _, store := range r.Stores(getenv) {
+		if err := r.Find(store, func(f conversation.File) {
+			var all []string
+			r.Read(f, conversation.Options{}, func(e conversation.Entry) bool {
+				all = append(all, strings.Clone(e.Text))
+				bytesOf += len(e.Text)
+				return true
+			})
+			texts = append(texts, all)
+		}); err != nil {
+			return err
+		}
+	}
+	clean := redact.Of(environ)
+	begun := time.Now()
+	cli.Parallel(texts, func(all []string) {
+		for _, t := range all {
+			clean(t)
+		}
+	})
+	alone := time.Since(begun)
+	texts = nil
+	command := func(args ...string) (time.Duration, error) {
+		cmd := exec.Command(filepath.Join(root, args[0]), args[1:]...)
+		cmd.Env, cmd.Dir = environ, home
+		begun := time.Now()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%q: %w\n%s", args, err, out)
+		}
+		return time.Since(begun), err
+	}
+	all, err := command("gt-record", "sync", "--all")
+	if err != nil {
+		return err
+	}
+	again, err := command("gt-record", "sync", "--all")
+	if err != nil {
+		return err
+	}
+	verified, err := command("gt-record", "verify", "--all")
+	if err != nil {
+		return err
+	}
+	rate := func(d time.Duration) float64 { return float64(size) / (1 << 20) / d.Seconds() }
+	fmt.Printf("store                 %d MB, %d MB of it words\n", size>>20, bytesOf>>20)
+	fmt.Printf("redaction alone       %7.2f s  %6.0f MB/s\n", alone.Seconds(), rate(alone))
+	fmt.Printf("sync --all            %7.2f s  %6.0f MB/s  %.2f of redaction alone\n", all.Seconds(), rate(all), alone.Seconds()/all.Seconds())
+	fmt.Printf("sync --all, once more %7.2f s\n", again.Seconds())
+	fmt.Printf("verify --all          %7.2f s  %6.0f MB/s\n", verified.Seconds(), rate(verified))
+	return hooks(root, home, environ)
+}
+
+// hooks measures the end of a turn: the program alone, the hook, and the hook that has the
+// conversation recorded.
+func hooks(root, home string, environ []string) error {
+	config := filepath.Join(home, ".config", "gt")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(config, "config.toml"), []byte("[record]\non = true\n"), 0o600); err != nil {
+		return err
+	}
+	const runs = 60
+	input := `{"hook_event_name":"Stop","session_id":"s-0","cwd":"` + home + `"}`
+	kinds := []struct {
+		name string
+		args []string
+		took []time.Duration
+	}{
+		{"floor: --version", []string{"--version"}, nil},
+		{"end of a turn", []string{"write", "--hook", "--agent", "claude"}, nil},
+		{"end of a turn, recorded", []string{"write", "--hook", "--agent", "claude", "--record", "on"}, nil},
+	}
+	for range runs {
+		for i := range kinds {
+			k := &kinds[i]
+			cmd := exec.Command(filepath.Join(root, "gt-checkpoint"), k.args...)
+			cmd.Env, cmd.Dir, cmd.Stdin = environ, home, strings.NewReader(input)
+			begun := time.Now()
+			if err := cmd.Run(); err != nil {
+				return err
+			}
+			k.took = append(k.took, time.Since(begun))
+			if i == len(kinds)-1 {
+				time.Sleep(50 * time.Millisecond) // until what it has started is over
+			}
+		}
+	}
+	for _, k := range kinds {
+		slices.Sort(k.took)
+		fmt.Printf("%-24s median %6.2f ms, 95th %6.2f ms\n", k.name, ms(k.took[runs/2]), ms(k.took[runs*95/100]))
+	}
+	return nil
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// store makes conversations of some megabytes each: prompts, answers, calls and results,
+// of which most are short and some are long.
+func store(dir string, mb int) (size int64, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return 0, err
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	words := strings.Fields("func main return error the parser reads a line of text and if it fails err != nil fmt.Println src/lib/parse.go:120 test passes 0x3fa1 import path git commit -m fix TOKEN value := range items { } // comment about state")
+	text := func(n int) string {
+		var b strings.Builder
+		for b.Len() < n {
+			b.WriteString(words[rnd.IntN(len(words))])
+			b.WriteByte(" \n"[rnd.IntN(12)/11])
+		}
+		return b.String()
+	}
+	for n := 0; size < int64(mb)<<20; n++ {
+		var b bytes.Buffer
+		most := (1 + rnd.IntN(6)) << 20
+		for i := 0; b.Len() < most; i++ {
+			at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Second).Format(time.RFC3339)
+			fmt.Fprintf(&b, `{"type":"user","uuid":"u-%d-%d","sessionId":"s-%d","cwd":"/work","timestamp":%q,"message":{"role":"user","content":%q}}`+"\n", n, i, n, at, text(100))
+			fmt.Fprintf(&b, `{"type":"assistant","uuid":"a-%d-%d","timestamp":%q,"message":{"id":"m-%d","model":"m","role":"assistant","usage":{"input_tokens":7,"output_tokens":3},"content":[{"type":"text","text":%q},{"type":"tool_use","id":"t%d","name":"Bash","input":{"command":%q}}]}}`+"\n", n, i, at, i, text(400), i, text(60))
+			fmt.Fprintf(&b, `{"type":"user","uuid":"r-%d-%d","timestamp":%q,"message":{"role":"user","content":[{"tool_use_id":"t%d","type":"tool_result","content":%q}]}}`+"\n", n, i, at, i, text([]int{200, 1000, 4000, 20_000}[rnd.IntN(4)]))
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("s-%d.jsonl", n)), b.Bytes(), 0o600); err != nil {
+			return 0, err
+		}
+		size += int64(b.Len())
+	}
+	return size, nil
+}
