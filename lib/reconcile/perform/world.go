@@ -285,6 +285,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	f.Held = maps.Clone(memory.Held)
 	maps.DeleteFunc(f.Held, func(_ string, until time.Time) bool { return !f.Now.Before(until) })
 	kept := map[Stray]bool{}
+	plain := map[string]string{} // the hashes of templates, by name
 	works := map[string]bool{}
 	for i, in := range r.all {
 		s, t := seen(in, sights[i]), c.Find(in.Managed.Template)
@@ -293,7 +294,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 		row, known := s.State.Row()
 		works[in.Name] = row.Runs || !known
 		if t != nil {
-			s.Wanted, s.Differs = wanted(c, *t, in)
+			s.Wanted, s.Differs = wanted(c, *t, in, plain)
 			if sights[i].Limited {
 				if f.Held == nil {
 					f.Held = map[string]time.Time{}
@@ -359,12 +360,21 @@ func seen(in *instance.Instance, s Sight) tick.Seen {
 }
 
 // wanted returns the hash of the configuration that a session would be started with, and
-// in what its own differs.
-func wanted(c *config.Config, t template.Template, in *instance.Instance) (hash string, differs []string) {
+// in what its own differs. plain has the hashes of templates without an overlay, which most
+// sessions have none of.
+func wanted(c *config.Config, t template.Template, in *instance.Instance, plain map[string]string) (hash string, differs []string) {
+	if len(in.Managed.Overlay) == 0 {
+		if hash = plain[t.Name]; hash != "" && hash == in.Managed.Hash {
+			return hash, nil
+		}
+	}
 	allowed, _ := t.Allowed(in.Managed.Overlay)
 	e := c.Effective(t, allowed)
 	if hash = e.Hash(); hash != in.Managed.Hash {
 		differs = template.Differs(in.Managed.Fields, e.Digests())
+	}
+	if len(in.Managed.Overlay) == 0 {
+		plain[t.Name] = hash
 	}
 	return hash, differs
 }
