@@ -141,7 +141,7 @@ func (s *scene) tick() string {
 func (s *scene) settle() {
 	s.t.Helper()
 	for range 20 {
-		if s.tick() == "" && s.tick() == "" {
+		if s.tick()+s.tick() == "" {
 			return
 		}
 		s.clock = s.clock.Add(5 * time.Second)

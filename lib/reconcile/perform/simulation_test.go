@@ -510,7 +510,7 @@ func (s *sim) calm() (problems []string) {
 		}
 		for range 12 {
 			for n := 0; ; n++ {
-				if s.tick() == 0 && s.tick() == 0 {
+				if s.tick()+s.tick() == 0 { // what shrinks waits for two that agree
 					break
 				}
 				if n == 60 {
