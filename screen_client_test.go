@@ -23,7 +23,7 @@ import (
 //	a prompt with "leave" has the client end, as /exit does
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
-// in claude-N.answers. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
+// in claude-N.answers; what it was told while it worked, in claude-N.queued. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
 // whose box a menu is open, and LATE=1 tells the end of an earlier turn then; NOHOOKS=1 has it run no hook at a prompt.
 type screen struct {
 	path         string
@@ -120,6 +120,7 @@ func (s *screen) key(c byte) {
 		s.draft = ""
 		if s.busy {
 			s.queue = append(s.queue, prompt)
+			appendTo(s.path+".queued", prompt)
 			return
 		}
 		s.busy = true
