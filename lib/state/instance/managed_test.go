@@ -128,9 +128,9 @@ func TestCopies(t *testing.T) {
 		s := Personal(place.State(t.TempDir()+"/gt"), "")
 		in := managed(t, s, "worker-a")
 		change(t, s, in.ID, func(h *Held) { h.Managed.State = c.was })
-		before := in
-		if before, _ = s.Get(in.ID); before.Managed.State != c.was {
-			t.Fatal(before.Managed.State)
+		before, err := s.Get(in.ID)
+		if err != nil || before.Managed.State != c.was {
+			t.Fatal(before, err)
 		}
 		old := s.file(before.folder(), in.ID).Path
 		data, err := os.ReadFile(old)

@@ -135,7 +135,7 @@ type record struct {
 	Loud  loud            `json:"loud"`
 	Any   any             `json:"any"`
 
-	hidden string
+	_ string
 }
 
 type (

@@ -35,7 +35,7 @@ type sample struct {
 	Pair    [2]int          `json:"pair,omitempty"`
 	Share   float64         `json:"share,omitempty"`
 
-	hidden string
+	_ string
 }
 
 type (
