@@ -252,7 +252,10 @@ func (b *birth) lookCommand() (does, found string, err error) {
 		holder := func() *scan.Holder { return scan.HolderOf(b.env.Getenv, b.store.State, s.Resume) }
 		by := holder()
 		// Its own agent may still be ending: the server of tmux went away under it.
-		for end := time.Now().Add(starting); b.put != nil && by != nil && m.Pane.ID == "" && by.TmuxPane == b.TmuxPane && by.TmuxSession == b.TmuxSession && time.Now().Before(end); by = holder() {
+		own := func() bool {
+			return by.TmuxPane == b.TmuxPane && (by.TmuxSession == "" || by.TmuxSession == b.TmuxSession)
+		}
+		for end := time.Now().Add(2 * starting); b.put != nil && by != nil && m.Pane.ID == "" && own() && time.Now().Before(end); by = holder() {
 			time.Sleep(50 * time.Millisecond)
 		}
 		if by != nil && !runsBelow(m, by.PID) {
