@@ -293,7 +293,7 @@ func TestErrorsTick(t *testing.T) {
 			faults, violations := 0, 0
 			for i, c := range p.calls {
 				errs := c.failures()
-				if len(errs) == 0 || !nth(i, 6, 18) {
+				if len(errs) == 0 || !nth(i, 18, 54) {
 					continue
 				}
 				if sample < full {
