@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/client/agent"
@@ -48,7 +49,7 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 			}
 		case gone.IsZero():
 			gone = time.Now()
-		case err == nil && time.Since(gone) < zombie:
+		case there(pane.PID) && time.Since(gone) < zombie:
 		case time.Since(gone) > blink:
 			return process.Proc{}, &EndedError{lastLine(screen(server, pane))}
 		}
@@ -65,6 +66,10 @@ const (
 	blink  = 100 * time.Millisecond
 	zombie = 3 * time.Second
 )
+
+// there reports whether the kernel knows a process of that number, also one that has ended
+// and is not waited for: process.Find does not.
+func there(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 // Ready waits until the agent that began as p in a pane is ready: until one of its hooks
 // told of it, its screen shows that it works, takes a prompt or asks something, or it has
@@ -105,6 +110,8 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 			gone = time.Time{}
 		case gone.IsZero():
 			gone = time.Now()
+			continue
+		case there(p.PID) && time.Since(gone) < zombie:
 			continue
 		case time.Since(gone) > blink:
 			if now := screen(server, pane); now != "" {
