@@ -50,21 +50,8 @@ func Main(env *cli.Env) int {
 
 // Program describes gt-reconcile.
 func Program() cli.Program {
-	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started}
+	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started}
 }
-
-// started reads the call with which a pane begins.
-func started(args []string) cli.Command {
-	if len(args) == 2 && args[0] == "--exec" {
-		return become(args[1])
-	}
-	return nil
-}
-
-// become becomes the agent that a buffer of tmux describes.
-type become string
-
-func (b become) Run(env *cli.Env) error { return respawn.Exec(env, string(b)) }
 
 type grammar struct {
 	cli.Flags

@@ -53,7 +53,7 @@ func Main(env *cli.Env) int {
 
 // Program describes gt-session.
 func Program() cli.Program {
-	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: started, Complete: completers()}
+	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started, Complete: completers()}
 }
 
 // behindDashes makes of what stands behind -- of a new agent flags of ours: it is the
@@ -89,19 +89,6 @@ func behindCommand(args []string) []string {
 	}
 	return slices.Concat(rest[:end], named, rest[end:])
 }
-
-// started reads the call with which a pane begins.
-func started(args []string) cli.Command {
-	if len(args) == 2 && args[0] == "--exec" {
-		return become(args[1])
-	}
-	return nil
-}
-
-// become becomes the agent that a buffer of tmux describes.
-type become string
-
-func (b become) Run(env *cli.Env) error { return respawn.Exec(env, string(b)) }
 
 type grammar struct {
 	cli.Flags

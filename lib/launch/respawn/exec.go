@@ -20,6 +20,20 @@ import (
 	"gt/lib/sys/tmux"
 )
 
+// Started reads the call with which a pane begins, --exec BUFFER; nil for any other.
+func Started(args []string) cli.Command {
+	if len(args) == 2 && args[0] == "--exec" {
+		return become(args[1])
+	}
+	return nil
+}
+
+// become becomes the agent that a buffer of tmux describes.
+type become string
+
+// Run is Exec.
+func (b become) Run(env *cli.Env) error { return Exec(env, string(b)) }
+
 // Exec is the restarted side: it takes the run from the buffer, puts the pane's
 // remain-on-exit back and turns into the agent. What keeps it from that stays
 // readable in the pane.
