@@ -1,7 +1,6 @@
 package prime
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -183,8 +182,8 @@ func isOfUnknown(n *hookedNote) { n.hidden = true }
 func inChain(n *hookedNote)     { n.Chain = "chain" }
 
 var (
-	givenNote = hooks("a note is hooked", "n-work", "")
-	issue     = fact{"`bd` has hooked an issue", func(f *facts) { f.work = []beads.Work{{ID: "gt-1"}} }}
+	givenNote = hooks("a note is given", "n-work", "")
+	issue     = fact{"`bd` has an issue for me", func(f *facts) { f.work = []beads.Work{{ID: "gt-1"}} }}
 	noBox     = fact{"the box cannot be read", func(f *facts) { f.allHooked = false }}
 	// fell is another session than "it".
 	fell = fact{"another lost its process", func(f *facts) {
@@ -312,15 +311,15 @@ var table = []row{
 	{"It crashed, and I am compacted", []fact{died, itsTask, itsCheckpoint, compaction}, Normal, compacted, none, "", ""},
 	{"It crashed, and my role has no tasks", []fact{died, itsTask, itsCheckpoint, idle}, Normal, fresh, none, "", ""},
 
-	{"A note is given to me", []fact{givenNote}, Autonomous, fresh, none, "", "hooked n-work"},
+	{"A note is given to me", []fact{givenNote}, Autonomous, fresh, none, "", "work n-work"},
 	{"An issue is given to me", []fact{issue}, Autonomous, fresh, none, "", "issue gt-1"},
 	{"An issue of mine is in progress", []fact{{"`bd` has an issue in progress", func(f *facts) { f.work = []beads.Work{{ID: "gt-2", Status: beads.InProgress}} }}}, Autonomous, fresh, none, "", "issue gt-2"},
-	{"It crashed, and a note is given to me", []fact{died, itsTask, givenNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, hooked n-work"},
-	{"A note is given to me, and I am compacted", []fact{compaction, givenNote}, Autonomous, compacted, none, "", "hooked n-work"},
-	{"A note is given to me, and cannot be read", []fact{hooks("a note is hooked whose body cannot be read", "n-work", "", isWithheld)}, Normal, fresh, none, "", ""},
-	{"Two notes are given to me, and the newer cannot be read", []fact{givenNote, hooks("a newer note is hooked whose body cannot be read", "n-newer", "", isWithheld)}, Normal, fresh, none, "", ""},
-	{"Two notes are given to me, and the older cannot be read", []fact{hooks("an older note is hooked whose body cannot be read", "n-older", "", isWithheld), givenNote}, Autonomous, fresh, none, "", "hooked n-work"},
-	{"Two notes are given to me", []fact{givenNote, hooks("another note is hooked", "n-newer", "")}, Autonomous, fresh, none, "", "hooked n-work, hooked n-newer"},
+	{"It crashed, and a note is given to me", []fact{died, itsTask, givenNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, work n-work"},
+	{"A note is given to me, and I am compacted", []fact{compaction, givenNote}, Autonomous, compacted, none, "", "work n-work"},
+	{"A note is given to me, and cannot be read", []fact{hooks("a note is given, and its text cannot be read", "n-work", "", isWithheld)}, Normal, fresh, none, "", ""},
+	{"Two notes are given to me, and the newer cannot be read", []fact{givenNote, hooks("a newer note is given, and its text cannot be read", "n-newer", "", isWithheld)}, Normal, fresh, none, "", ""},
+	{"Two notes are given to me, and the older cannot be read", []fact{hooks("an older note is given, and its text cannot be read", "n-older", "", isWithheld), givenNote}, Autonomous, fresh, none, "", "work n-work"},
+	{"Two notes are given to me", []fact{givenNote, hooks("another note is given", "n-newer", "")}, Autonomous, fresh, none, "", "work n-work, work n-newer"},
 	{"The hand-over of one that runs lies in the box", []fact{runs, itsNote}, Normal, fresh, none, "", ""},
 	{"It ended, and the marker of its hand-over is lost", []fact{ended, itsNote}, Autonomous, fresh, none, "", "waiting n-chain"},
 	{"It ended, the marker is lost, and the note was read", []fact{ended, hooks("a read hand-over of it is in the box", "n-chain", "old", isNote, isSeen)}, Normal, fresh, none, "", ""},
@@ -348,7 +347,8 @@ func gathered(r row) *facts {
 	return f
 }
 
-// TestSituations is the decision table of assess. docs/prime.md has it for people;
+// TestSituations is the decision table of assess. docs/prime.md has it for people, without
+// the facts, which its stories tell;
 // go test ./lib/command/prime -run TestSituations -update writes it there.
 func TestSituations(t *testing.T) {
 	for _, r := range table {
@@ -457,7 +457,7 @@ func told(s situation) string {
 		add("noted %s", n.ID)
 	}
 	for _, n := range s.hooked {
-		add("hooked %s", n.ID)
+		add("work %s", n.ID)
 	}
 	for _, w := range s.work {
 		add("issue %s", w.ID)
@@ -485,9 +485,9 @@ func (r row) result() string {
 
 func markdown() string {
 	var b strings.Builder
-	b.WriteString("| what happened | the facts that decide | state | conversation | hand-over | follows | is told |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| what happened | state | conversation | hand-over | follows | is told |\n|---|---|---|---|---|---|\n")
 	for _, r := range table {
-		for _, cell := range []string{r.story, cmp.Or(r.why(), "-"), string(r.state), string(r.talk), string(r.from), r.after, r.tells} {
+		for _, cell := range []string{r.story, string(r.state), string(r.talk), string(r.from), r.after, r.tells} {
 			b.WriteString(strings.TrimRight("| "+cell, " ") + " ")
 		}
 		b.WriteString("|\n")
