@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/launch/birth"
 	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
 	"gt/lib/text/term"
@@ -100,7 +101,7 @@ func (c *rm) Run(env *cli.Env) error {
 	if m.Pane.ID != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s runs", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}
-	if err := cannotTell(m); err != nil {
+	if err := birth.CannotTell(m); err != nil {
 		return err
 	}
 	if held.Worktree != nil && !c.KeepWorktree {

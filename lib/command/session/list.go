@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"gt/lib/live/status"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
-	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
@@ -79,7 +77,7 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 // outOfSync reports whether the .mcp.json of an agent's folder names other servers than
 // when it was started. Of one that gt did not start nothing is known.
 func outOfSync(m fleet.Member) bool {
-	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, servers(m.Path))
+	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, instance.Servers(m.Path))
 }
 
 // in says which place the instance is in.
@@ -331,29 +329,6 @@ func short(env *cli.Env, path string) string {
 		}
 	}
 	return path
-}
-
-// maxServers bounds the .mcp.json that is read.
-const maxServers = 1 << 20
-
-// servers are the names of the MCP servers that a folder's .mcp.json has, which the
-// agents that start in it load.
-func servers(dir string) (names []string) {
-	data, err := atomicfile.Read(filepath.Join(dir, ".mcp.json"), maxServers)
-	if err != nil {
-		return nil
-	}
-	var file struct {
-		Servers map[string]json.RawMessage `json:"mcpServers"`
-	}
-	if json.Unmarshal(data, &file) != nil {
-		return nil
-	}
-	for name := range file.Servers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 type show struct {

@@ -11,7 +11,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/launch/beacon"
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -121,19 +120,6 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 	return "", cli.Fail(cli.No, none, fmt.Sprintf("the rig %s has no repository (.repo.git, mayor/rig or refinery/rig) to make it from", id.Rig))
 }
 
-// roleName is what the tmux session of a worker is called: S1's name, by which other
-// programs of the town find it.
-func (r runner) roleName(in *instance.Instance) string {
-	if id, err := identity.Parse(in.Role); err == nil {
-		if prefixes, err := rig.Prefixes(town.Find(r.env.Getenv, in.Path)); err == nil {
-			if name, err := id.SessionName(prefixes); err == nil {
-				return name
-			}
-		}
-	}
-	return "gt-" + in.Name // the town does not say its prefix any more
-}
-
 // former returns the instance that is replaced, nil where there is none. A worker's that
 // does not run any more is, and one that runs is not started twice.
 func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.Instance, error) {
@@ -174,7 +160,7 @@ func (c *newOne) replace(env *cli.Env, store instance.Store, known *agent.Table,
 		next := *old
 		c.change(&next, in, env.Now())
 		c.replaces = true
-		return c.runner(env, store, known).explain(&next)
+		return c.starter(env, store, known).Explain(&next)
 	}
 	if !c.Start && m.Process.IsSet() {
 		return cli.Fail(cli.Usage, errors.New("--replace and --no-start: its agent would be ended"), fmt.Sprintf("gt-session stop %s stops it", old.Name))
@@ -244,45 +230,7 @@ func give(env *cli.Env, in *instance.Instance, text string) error {
 	return err
 }
 
-// sender is who starts an agent of a town, as its beacon says it.
-func sender(env *cli.Env, to identity.Identity) string {
-	switch from := home.Find(env.Getenv, env.Dir, "").Identity; {
-	case from.Role == "":
-		return string(identity.Overseer)
-	case from == to:
-		return beacon.Self
-	default:
-		return from.String()
-	}
-}
-
-// notParked reports that a worker's rig is parked, and that nothing of it starts but what
-// a person starts for themselves.
-func notParked(env *cli.Env, in *instance.Instance) error {
-	id, err := identity.Parse(in.Role)
-	if in.Role == "" || err != nil || id.Role == identity.Crew {
-		return nil
-	}
-	switch status, err := rig.Parked(town.Find(env.Getenv, in.Path), id.Rig); {
-	case err != nil:
-		return err
-	case status != "":
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: the rig %s is %s", in.Name, id.Rig, status))
-	}
-	return nil
-}
-
-// track notes the process of a worker's agent for the programs of its town.
-func (b *birth) track() {
-	if b.Role == "" {
-		return
-	}
-	if err := pidfile.Of(b.start.Home.Town).Track(b.pane.Session, b.process); err != nil {
-		b.env.Warn("%v", err)
-	}
-}
-
-// untrack takes that away.
+// untrack takes away the process of a worker's agent that birth has noted.
 func untrack(env *cli.Env, in *instance.Instance, session string) {
 	if in.Role == "" {
 		return

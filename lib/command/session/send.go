@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/launch/birth"
 	launch "gt/lib/launch/send"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -147,7 +148,7 @@ func runs(m fleet.Member) error {
 	if m.Pane.ID != "" && m.Process.IsSet() {
 		return nil
 	}
-	if err := cannotTell(m); err != nil {
+	if err := birth.CannotTell(m); err != nil {
 		return err
 	}
 	return cli.Fail(cli.No, fmt.Errorf("%s does not run", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))

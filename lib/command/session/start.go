@@ -6,19 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/launch/birth"
 	"gt/lib/live"
-	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
-	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
 
@@ -182,11 +179,23 @@ func (b begin) explain(env *cli.Env, store instance.Store, known *agent.Table, i
 		}
 	}
 	in.ID = instance.ID(session.NewID())
-	return b.runner(env, store, known).explain(in)
+	return b.starter(env, store, known).Explain(in)
 }
 
-func (b begin) runner(env *cli.Env, store instance.Store, known *agent.Table) runner {
-	return runner{env: env, store: store, table: known, prompt: b.Message, topic: env.Line(b.Topic, maxTopic), gives: b.Give != "", trust: b.Trust, replaces: b.replaces}
+// starter starts agents of a store.
+func starter(env *cli.Env, store instance.Store, known *agent.Table) birth.Starter {
+	return birth.Starter{
+		Env: env, Store: store, Table: known,
+		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(env.Getenv, store.State, id) },
+		Worktree: func(in *instance.Instance, put func() error) error { return ensure(env, in, put) },
+	}
+}
+
+// starter starts the agent that is made.
+func (b begin) starter(env *cli.Env, store instance.Store, known *agent.Table) birth.Starter {
+	s := starter(env, store, known)
+	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
+	return s
 }
 
 // maxTopic bounds a topic, in characters.
@@ -198,18 +207,18 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 	if err != nil {
 		return err
 	}
-	waits := ""
+	asks := ""
 	if b.Give != "" {
 		if err := give(env, in, b.Give); err != nil {
 			return cli.WithHint(err, "its place stays; gt-session start %s starts it", in.Name)
 		}
 	}
 	if b.Start {
-		began, err := b.runner(env, store, known).start(in.ID, false)
+		began, err := b.starter(env, store, known).Start(in.ID, false)
 		if err != nil {
 			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
 		}
-		waits = began.waits()
+		asks = waits(began)
 		if in, err = store.Get(id); err != nil {
 			return err
 		}
@@ -221,109 +230,16 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 		_, err = fmt.Fprintf(env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, env.Place(in.Path), in.Name, waits)
+	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, env.Place(in.Path), in.Name, asks)
 	return err
 }
 
-// runner starts agents.
-type runner struct {
-	env    *cli.Env
-	store  instance.Store
-	table  *agent.Table
-	prompt string
-	topic  string
-	gives  bool // work was given to it, or is going to be
-	trust  bool // its client's dialogs at the start are accepted
-
-	replaces bool // another program's session of the same name is ended first
-
-	revives bool // an agent that crashed, in its pane
-}
-
 // waits says that a client asks something at its start.
-func (b *birth) waits() string {
-	if !b.asks {
+func waits(b *birth.Birth) string {
+	if !b.Asks {
 		return ""
 	}
 	return "; its client asks something: gt-session answer " + b.Name
-}
-
-// errRuns says that an agent runs already.
-var errRuns = errors.New("it runs already")
-
-// start starts the agent of an instance; again in the place of one that runs, where that
-// is asked for.
-func (r runner) start(id instance.ID, again bool) (*birth, error) {
-	held, err := r.store.Hold(id, patience)
-	if err != nil {
-		return nil, err
-	}
-	defer held.Release()
-	b := r.birth(held.Instance)
-	b.put = func() error { return held.Put(b.now) }
-	if b.alive && !again {
-		if b.pane = b.m.Pane; !r.revives { // the start before may have been cut off
-			if b.self, err = os.Executable(); err == nil {
-				err = b.setRespawn()
-			}
-		}
-		return b, cmp.Or(err, errRuns)
-	}
-	if err := cannotTell(b.m); err != nil {
-		return b, err
-	}
-	if r.revives {
-		if is, err := b.revivable(); !is {
-			return b, err
-		}
-	}
-	return b, b.take()
-}
-
-// birth is the start of an instance's agent, of which nothing is done yet.
-func (r runner) birth(in *instance.Instance) *birth {
-	b := &birth{runner: r, Instance: in, now: r.env.Now(), at: tmux.Server(in.TmuxServer)}
-	b.m = fleet.Look(r.env.Getenv, r.store, r.table, []*instance.Instance{in}, b.now)[0]
-	b.alive = b.m.Process.IsSet()
-	return b
-}
-
-// explain prints the steps of a start.
-func (r runner) explain(in *instance.Instance) error {
-	b := r.birth(in)
-	if b.alive && !r.replaces {
-		_, err := fmt.Fprintln(r.env.Stdout, in.Name, "runs already")
-		return err
-	}
-	if err := cannotTell(b.m); err != nil {
-		return err
-	}
-	return b.explain()
-}
-
-// noTmux is the hint where there is none.
-const noTmux = "install tmux, or put it on the PATH"
-
-// cannotTell is the error for an instance of which nobody can tell whether its agent runs.
-func cannotTell(m fleet.Member) error {
-	if !m.Unanswered {
-		return nil
-	}
-	if !tmux.Installed() {
-		return cli.Fail(cli.No, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoTmux), noTmux)
-	}
-	return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
-}
-
-// runsBelow reports whether a process is an instance's agent, or was started by it.
-func runsBelow(m fleet.Member, pid int) bool {
-	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool { return p.PID == pid })
-}
-
-// openElsewhere is the error for a conversation that a second agent would open.
-func openElsewhere(name string, id session.ID, by *scan.Holder) error {
-	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
-		fmt.Sprintf("gt-session fork %s goes on with a copy of it", name))
 }
 
 // claimed reports that a conversation is another instance's, or is open. One that is
@@ -348,22 +264,6 @@ func claimed(env *cli.Env, store instance.Store, id session.ID, replaces bool, n
 		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is open already, %s", id, by), "end that one first")
 	}
 	return nil
-}
-
-// starting is how long an agent's program may take to begin.
-const starting = 10 * time.Second
-
-// sessionName is what the session of tmux is called that an instance's agent runs in.
-func (r runner) sessionName(in *instance.Instance) string {
-	name := in.Name
-	if in.Role != "" {
-		return r.roleName(in)
-	}
-	if profile, ok := strings.CutPrefix(r.store.Dir, "profiles/"); ok {
-		profile, _, _ = strings.Cut(profile, "/")
-		return "gt-" + profile + "-" + name
-	}
-	return "gt-" + name
 }
 
 // each does something to agents, a few at a time, and goes on after a failure.
@@ -431,18 +331,19 @@ func (c *start) Run(env *cli.Env) error {
 		if in.Managed != nil {
 			return c.managed(env, in, "started", resumes)
 		}
-		r := runner{env: env, store: store, table: known, prompt: c.Message, topic: env.Line(c.Topic, maxTopic), trust: c.Trust}
+		r := starter(env, store, known)
+		r.Prompt, r.About, r.Trust = c.Message, env.Line(c.Topic, maxTopic), c.Trust
 		if c.Explain {
-			return "", r.explain(in)
+			return "", r.Explain(in)
 		}
-		b, err := r.start(in.ID, false)
+		b, err := r.Start(in.ID, false)
 		switch {
-		case errors.Is(err, errRuns):
+		case errors.Is(err, birth.ErrRuns):
 			return in.Name + " runs already", nil
 		case err != nil:
 			return "", err
 		}
-		return "started " + in.Name + b.waits(), nil
+		return "started " + in.Name + waits(b), nil
 	})
 }
 
@@ -461,12 +362,11 @@ func (c *restart) Run(env *cli.Env) error {
 		if in.Managed != nil {
 			return c.managed(env, in, "restarted", suspends, resumes)
 		}
-		r := runner{env: env, store: store, table: known}
-		b, err := r.start(in.ID, true)
+		b, err := starter(env, store, known).Start(in.ID, true)
 		if err != nil {
 			return "", err
 		}
-		return "restarted " + in.Name + b.waits(), nil
+		return "restarted " + in.Name + waits(b), nil
 	})
 }
 
@@ -485,13 +385,13 @@ func (c *restore) Run(env *cli.Env) error {
 	at, err := look(env, all)
 	unread = errors.Join(unread, err)
 	var gone []*instance.Instance
-	starters := map[*instance.Instance]runner{}
+	starters := map[*instance.Instance]birth.Starter{}
 	where := map[*instance.Instance]string{}
 	for _, s := range at {
 		for _, m := range s.members {
 			if m.Managed == nil && m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
 				gone = append(gone, m.Instance)
-				starters[m.Instance] = runner{env: env, store: s.store, table: s.table}
+				starters[m.Instance] = starter(env, s.store, s.table)
 				where[m.Instance] = s.in()
 			}
 		}
@@ -504,13 +404,13 @@ func (c *restore) Run(env *cli.Env) error {
 		if c.DryRun {
 			return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.Place(in.Path)), nil
 		}
-		b, err := starters[in].start(in.ID, false)
+		b, err := starters[in].Start(in.ID, false)
 		switch {
-		case errors.Is(err, errRuns):
+		case errors.Is(err, birth.ErrRuns):
 			return "", nil // another command was faster
 		case err != nil:
 			return "", err
 		}
-		return "started " + in.Name + where[in] + b.waits(), nil
+		return "started " + in.Name + where[in] + waits(b), nil
 	}))
 }

@@ -7,6 +7,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/launch/birth"
 	launch "gt/lib/launch/start"
 	"gt/lib/live/ending"
 	"gt/lib/live/fleet"
@@ -43,10 +44,6 @@ func (c *stop) Run(env *cli.Env) error {
 	})
 }
 
-// How long an agent has for each way out. A client runs its end hook before it goes. Clients take a second Ctrl-C within a second or
-// two as leave to go.
-var grace = launch.Grace{Quit: 6 * time.Second, Interrupt: 4 * time.Second, Terminate: 10 * time.Second}
-
 // stopping is how agents are stopped.
 type stopping struct {
 	now    bool // without their own way out
@@ -62,7 +59,7 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 	}
 	defer held.Release()
 	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
-	if err := cannotTell(m); err != nil {
+	if err := birth.CannotTell(m); err != nil {
 		return false, err
 	}
 	if held.Desired != instance.Stopped && !s.wanted {
@@ -74,7 +71,7 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 	if m.Pane.ID == "" {
 		return false, nil
 	}
-	limits := grace
+	limits := launch.OwnWay
 	if s.now {
 		limits = launch.Grace{}
 	}
@@ -148,30 +145,16 @@ func (c *down) order(env *cli.Env, all []*instance.Instance) [][]*instance.Insta
 	return order
 }
 
-// storeOf is the store of a session's records.
-func storeOf(env *cli.Env, store instance.Store, id session.ID) (session.Store, bool, error) {
-	h, ok, err := home.OfSession(store.State, string(id))
-	return session.Store{Home: h, Warn: func(err error) { env.Warn("%v", err) }}, ok, err
-}
+// warns returns what takes warnings.
+func warns(env *cli.Env) func(error) { return func(err error) { env.Warn("%v", err) } }
 
 // noteStop notes that the session's process is ended on purpose.
 func noteStop(env *cli.Env, store instance.Store, id session.ID, until time.Time) error {
-	s, ok, err := storeOf(env, store, id)
-	if err != nil || !ok {
-		return err
-	}
-	return ending.Intend(s, id, session.Stop{Reason: "gt-session stop", Until: until})
+	return ending.Expect(store.State, id, session.Stop{Reason: birth.StopReason, Until: until}, warns(env))
 }
 
 // closeSession notes the end of a session whose own end hook did not.
 func closeSession(env *cli.Env, store instance.Store, id session.ID) error {
-	s, ok, err := storeOf(env, store, id)
-	if err != nil || !ok {
-		return err
-	}
-	err = ending.End{ID: id, Outcome: session.Killed, Reason: "gt-session stop", At: env.Now()}.Close(s, patience)
-	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
-		return nil
-	}
-	return err
+	end := ending.End{ID: id, Outcome: session.Killed, Reason: birth.StopReason, At: env.Now()}
+	return end.CloseIn(store.State, patience, warns(env))
 }

@@ -18,6 +18,10 @@ type Grace struct {
 	Terminate time.Duration // after SIGTERM to all that runs in the pane
 }
 
+// OwnWay gives an agent time for its own way out: a client runs its end hook before it
+// goes, and takes a second Ctrl-C within a second or two as leave to go.
+var OwnWay = Grace{Quit: 6 * time.Second, Interrupt: 4 * time.Second, Terminate: 10 * time.Second}
+
 // Sum is how long all of them take at most.
 func (g Grace) Sum() time.Duration { return g.Quit + g.Interrupt + g.Terminate }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"gt/lib/place"
+	"gt/lib/place/home"
 	"gt/lib/state/activity"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/keepalive"
@@ -35,6 +37,29 @@ func Intend(s session.Store, id session.ID, stop session.Stop) error {
 	}
 	defer lock.Unlock()
 	return s.Stop(id, stop)
+}
+
+// Expect is Intend of a session of any home, and does nothing where it has no record.
+func Expect(state place.State, id session.ID, stop session.Stop, warn func(error)) error {
+	h, ok, err := home.OfSession(state, string(id))
+	if err != nil || !ok {
+		return err
+	}
+	return Intend(session.Store{Home: h, Warn: warn}, id, stop)
+}
+
+// CloseIn is Close of a session of any home, and does nothing where it has no record or
+// has ended.
+func (e End) CloseIn(state place.State, wait time.Duration, warn func(error)) error {
+	h, ok, err := home.OfSession(state, string(e.ID))
+	if err != nil || !ok {
+		return err
+	}
+	err = e.Close(session.Store{Home: h, Warn: warn}, wait)
+	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
+		return nil
+	}
+	return err
 }
 
 // Close notes the end of a session of the store's home, and waits that long for

@@ -1,4 +1,8 @@
-package session
+// Package birth starts the agent of an instance: of one that a person made, and of a
+// session that was made from a template. It goes through the steps of a start in their
+// order, and each step looks before it acts, so that the same steps tell what a start
+// would do.
+package birth
 
 import (
 	"cmp"
@@ -10,7 +14,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/wiring"
@@ -19,6 +22,7 @@ import (
 	"gt/lib/launch/respawn"
 	launch "gt/lib/launch/start"
 	"gt/lib/live"
+	"gt/lib/live/ending"
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
@@ -29,11 +33,12 @@ import (
 	"gt/lib/text/term"
 )
 
-// birth is one start of an instance's agent. It goes through the steps in their order,
-// and each step looks before it acts: a birth that only looks is what --explain prints.
-type birth struct {
-	runner
+// Birth is one start of an instance's agent. One that only looks is what --explain prints.
+type Birth struct {
+	Starter
 	*instance.Instance
+	Asks bool // its client asks the person something
+
 	put func() error // writes the instance; nil where nothing is done
 
 	m     fleet.Member
@@ -52,7 +57,6 @@ type birth struct {
 	buffer  tmux.Buffer // that its run travels in, to a session of its own
 	process process.Proc
 	born    bool // the pane is ours, and goes where a later step fails
-	asks    bool // its client asks the person something
 }
 
 // step is a step of a start.
@@ -65,7 +69,7 @@ type step struct {
 
 // steps are the steps of a start in their order. The first looks after the folder; the
 // thirteen behind it are those that every agent of a town is started with.
-func (b *birth) steps() []step {
+func (b *Birth) steps() []step {
 	return []step{
 		{"folder", b.lookFolder, b.makeFolder},
 		{"agent", b.lookAgent, nil},
@@ -85,7 +89,7 @@ func (b *birth) steps() []step {
 }
 
 // take goes through the steps. Where one fails, nothing half-started is left.
-func (b *birth) take() error {
+func (b *Birth) take() error {
 	for _, s := range b.steps() {
 		_, _, err := s.look()
 		if err == nil && s.do != nil {
@@ -108,7 +112,7 @@ func (b *birth) take() error {
 }
 
 // explain prints what each step would do, and what it found. It changes nothing.
-func (b *birth) explain() error {
+func (b *Birth) explain() error {
 	for i, s := range b.steps() {
 		does, found, err := s.look()
 		if err != nil {
@@ -121,59 +125,61 @@ func (b *birth) explain() error {
 		if found != "" {
 			found = " (" + found + ")"
 		}
-		if _, err := fmt.Fprintf(b.env.Stdout, "%s %-11s  %s%s\n", number, s.name, does, found); err != nil {
+		if _, err := fmt.Fprintf(b.Env.Stdout, "%s %-11s  %s%s\n", number, s.name, does, found); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *birth) lookFolder() (does, found string, err error) {
-	if err := notParked(b.env, b.Instance); err != nil {
+func (b *Birth) lookFolder() (does, found string, err error) {
+	if err := notParked(b.Env, b.Instance); err != nil {
 		return "", "", err
 	}
-	if w := b.Worktree; w != nil && !w.Ready {
-		does = fmt.Sprintf("make the worktree %s, with the branch %s", b.env.Place(w.Path), b.env.Line(w.Branch, maxCell))
+	if w := b.Instance.Worktree; w != nil && !w.Ready {
+		does = fmt.Sprintf("make the worktree %s, with the branch %s", b.Env.Place(w.Path), b.Env.Line(w.Branch, maxCell))
 		return does, "git makes it where it is missing", nil
 	}
-	if w := b.Worktree; w != nil && b.put != nil {
+	if w := b.Instance.Worktree; w != nil && b.put != nil {
 		return "", "", nil // a removal may have been cut off; see makeFolder
 	}
-	return "work in " + b.env.Place(b.Path), "it is there", b.findFolder()
+	return "work in " + b.Env.Place(b.Path), "it is there", b.findFolder()
 }
 
-func (b *birth) findFolder() error {
+func (b *Birth) findFolder() error {
 	if info, err := os.Stat(b.Path); err != nil || !info.IsDir() {
 		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", b.Path, b.Name))
 	}
 	return nil
 }
 
-func (b *birth) makeFolder() error {
-	if err := ensure(b.env, b.Instance, b.put); err != nil {
-		return err
+func (b *Birth) makeFolder() error {
+	if b.Starter.Worktree != nil {
+		if err := b.Starter.Worktree(b.Instance, b.put); err != nil {
+			return err
+		}
 	}
 	return b.findFolder()
 }
 
 // lookAgent: the agent is the instance's, which its maker chose by the town, the role and
 // the flags.
-func (b *birth) lookAgent() (does, found string, err error) {
-	b.client = b.table.Of(b.Agent)
+func (b *Birth) lookAgent() (does, found string, err error) {
+	b.client = b.Table.Of(b.Agent)
 	b.start = launch.Start{
-		Instance: b.Instance, Store: b.store, Client: b.client, Table: b.table,
-		Home: home.Elsewhere(b.env.Getenv, b.Path), Environ: b.env.Environ, Remain: b.Remain || b.Respawn,
+		Instance: b.Instance, Store: b.Store, Client: b.client, Table: b.Table,
+		Home: home.Elsewhere(b.Env.Getenv, b.Path), Environ: b.Env.Environ, Remain: b.Remain || b.Respawn,
 	}
 	program, err := b.start.Program()
 	if errors.Is(err, launch.ErrNoProgram) {
 		err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
 	}
-	return b.Agent, b.env.Place(program), err
+	return b.Agent, b.Env.Place(program), err
 }
 
 // lookSettings: what the agent's hooks need stands in its own settings, which gt-hooks
 // writes. A start changes nobody's settings.
-func (b *birth) lookSettings() (does, found string, err error) {
+func (b *Birth) lookSettings() (does, found string, err error) {
 	if b.put != nil {
 		return "", "", nil
 	}
@@ -187,49 +193,49 @@ func (b *birth) lookSettings() (does, found string, err error) {
 		if key == b.client.StoreEnv && b.Account != "" {
 			return b.Account
 		}
-		return b.env.Getenv(key)
+		return b.Env.Getenv(key)
 	}
-	path, err := hooks.UserFile(getenv, b.env.Dir)
+	path, err := hooks.UserFile(getenv, b.Env.Dir)
 	if err != nil {
 		return none, err.Error(), nil
 	}
 	if len(how.Read(wiring.User, path).Ours()) == 0 {
-		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", b.env.Place(path), b.Agent), nil
+		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", b.Env.Place(path), b.Agent), nil
 	}
-	return none, "gt's hooks are in " + b.env.Place(path), nil
+	return none, "gt's hooks are in " + b.Env.Place(path), nil
 }
 
 // lookPrompt finds what is said first, for which it has to know whether a conversation
 // goes on. In a town the first prompt is a beacon.
-func (b *birth) lookPrompt() (does, found string, err error) {
+func (b *Birth) lookPrompt() (does, found string, err error) {
 	b.conversation()
-	s, topic := &b.start, b.topic
+	s, topic := &b.start, b.About
 	to := s.Home.Identity
-	if topic == "" && to.Role != "" && b.prompt == "" && (s.Resume == "" || s.Fork || b.gives) {
+	if topic == "" && to.Role != "" && b.Prompt == "" && (s.Resume == "" || s.Fork || b.Gives) {
 		topic = beacon.ColdStart
-		if work, _ := mail.Of(s.Home, to.Address()).Hooked(); b.gives || len(work) > 0 { // what cannot be read is told by gt-prime
+		if work, _ := mail.Of(s.Home, to.Address()).Hooked(); b.Gives || len(work) > 0 { // what cannot be read is told by gt-prime
 			topic = beacon.Assigned
 		}
 	}
-	switch s.Prompt = b.prompt; {
+	switch s.Prompt = b.Prompt; {
 	case topic == "":
 	case to.Role != "":
-		s.Prompt = beacon.Prompt(to, sender(b.env, to), b.env.Now(), topic, "")
-		if b.prompt != "" {
-			s.Prompt += "\n\n" + b.prompt
+		s.Prompt = beacon.Prompt(to, sender(b.Env, to), b.Env.Now(), topic, "")
+		if b.Prompt != "" {
+			s.Prompt += "\n\n" + b.Prompt
 		}
-	case b.prompt != "":
-		s.Prompt = topic + "\n\n" + b.prompt
+	case b.Prompt != "":
+		s.Prompt = topic + "\n\n" + b.Prompt
 	}
 	if s.Prompt == "" {
 		return "say nothing first", "", nil
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(s.Prompt), "\n")
-	return "say first: " + b.env.Line(first, maxCell), fmt.Sprintf("%d characters", utf8.RuneCountInString(s.Prompt)), nil
+	return "say first: " + b.Env.Line(first, maxCell), fmt.Sprintf("%d characters", utf8.RuneCountInString(s.Prompt)), nil
 }
 
 // conversation finds the conversation that goes on.
-func (b *birth) conversation() {
+func (b *Birth) conversation() {
 	m, client, s := b.m, b.client, &b.start
 	b.goesOn = "a new conversation"
 	switch {
@@ -241,15 +247,15 @@ func (b *birth) conversation() {
 		s.Resume, s.Fork = b.ForkOf, true
 		b.goesOn = "goes on with a copy of the conversation " + string(s.Resume)
 	case m.Record != nil && client.CanResume():
-		b.env.Warn("%s begins a new conversation: %s has none of session %s", b.Name, client.Name, m.Now)
+		b.Env.Warn("%s begins a new conversation: %s has none of session %s", b.Name, client.Name, m.Now)
 	}
 }
 
 // lookCommand finds the command line.
-func (b *birth) lookCommand() (does, found string, err error) {
+func (b *Birth) lookCommand() (does, found string, err error) {
 	m, s := b.m, &b.start
 	if s.Resume != "" && !s.Fork {
-		holder := func() *scan.Holder { return scan.HolderOf(b.env.Getenv, b.store.State, s.Resume) }
+		holder := func() *live.Holder { return b.Holder(s.Resume) }
 		by := holder()
 		// Its own agent may still be ending: the server of tmux went away under it.
 		own := func() bool {
@@ -276,7 +282,7 @@ func (b *birth) lookCommand() (does, found string, err error) {
 		case arg == string(b.session) && session.ID(arg) != s.Resume:
 			arg = "ID" // another one each time
 		default:
-			arg = term.Quote(b.env.Line(arg, 200))
+			arg = term.Quote(b.Env.Line(arg, 200))
 		}
 		words = append(words, arg)
 	}
@@ -285,7 +291,7 @@ func (b *birth) lookCommand() (does, found string, err error) {
 
 // lookEnvironment names the variables that are gt's or the table's, and of the others
 // their number: a value may be a key.
-func (b *birth) lookEnvironment() (does, found string, err error) {
+func (b *Birth) lookEnvironment() (does, found string, err error) {
 	names := []string{instance.Variable}
 	if b.Account != "" {
 		names = append(names, b.client.StoreEnv)
@@ -298,7 +304,7 @@ func (b *birth) lookEnvironment() (does, found string, err error) {
 	return "set " + strings.Join(names, " "), fmt.Sprintf("besides %d variables from here", len(b.run.Env)-len(names)), nil
 }
 
-func (b *birth) lookSession() (does, found string, err error) {
+func (b *Birth) lookSession() (does, found string, err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return "", "", err
 	}
@@ -309,7 +315,7 @@ func (b *birth) lookSession() (does, found string, err error) {
 	switch {
 	case b.m.Pane.ID != "":
 		found = "the one that it had is ended first"
-	case b.at.Has(name) && (b.replaces || b.Role != ""):
+	case b.at.Has(name) && (b.Replaces || b.Role != ""):
 		if err := b.foreign(name, false); err != nil {
 			return "", "", err
 		}
@@ -319,7 +325,7 @@ func (b *birth) lookSession() (does, found string, err error) {
 	default:
 		found = "there is none"
 	}
-	return fmt.Sprintf("make the tmux session %s on %s", name, b.env.Place(b.TmuxServer)), found, nil
+	return fmt.Sprintf("make the tmux session %s on %s", name, b.Env.Place(b.TmuxServer)), found, nil
 }
 
 // duplicate is the error for the name of a session of tmux that is taken.
@@ -328,7 +334,7 @@ func duplicate(name, session string, err error) error {
 }
 
 // begins notes when the agent begins, and its session where that is known.
-func (b *birth) begins(at time.Time) {
+func (b *Birth) begins(at time.Time) {
 	b.now = at
 	b.StartedAt = at.UTC()
 	if b.session != "" {
@@ -339,20 +345,20 @@ func (b *birth) begins(at time.Time) {
 // makeSession puts the agent into a session of tmux, or into the pane of the one that
 // runs. The instance's file says what runs at every moment: that it is wanted is written
 // first, where it runs afterwards.
-func (b *birth) makeSession() error {
+func (b *Birth) makeSession() error {
 	b.Desired = instance.Running
-	b.begins(b.env.Now())
-	b.LoadedMCPNames = servers(b.Path)
+	b.begins(b.Env.Now())
+	b.LoadedMCPNames = instance.Servers(b.Path)
 	if b.Adopted != nil {
 		// Its pane is the person's: it goes on in a session of its own.
 		if b.alive {
-			b.noteStop(grace.Sum() + 2*time.Second)
-			launch.Leave(b.at, b.m.Pane, b.client, b.m.Process, grace)
-			b.begins(b.env.Now())
+			b.noteStop(launch.OwnWay.Sum() + 2*time.Second)
+			launch.Leave(b.at, b.m.Pane, b.client, b.m.Process, launch.OwnWay)
+			b.begins(b.Env.Now())
 		}
 		b.Adopted, b.alive, b.m.Pane = nil, false, tmux.Pane{}
 	}
-	if !b.alive && !b.revives {
+	if !b.alive && !b.Revives {
 		b.TmuxSession, b.TmuxPane = b.sessionName(b.Instance), ""
 		if b.m.Pane.ID != "" { // its pane stayed, or its agent is a zombie
 			if err := b.at.Kill(b.m.Pane.Session); err != nil {
@@ -360,20 +366,20 @@ func (b *birth) makeSession() error {
 			}
 		}
 	}
-	b.Topic = b.topic
+	b.Topic = b.About
 	if err := b.put(); err != nil {
 		return err
 	}
 	var err error
-	if b.pane = b.m.Pane; b.alive || b.revives {
+	if b.pane = b.m.Pane; b.alive || b.Revives {
 		b.noteStop(20 * time.Second)
 		// What the old agent's hooks tell of its end, they tell before this: it is no word of
 		// the new one's.
 		stopped := func() error {
-			b.begins(b.env.Now())
+			b.begins(b.Env.Now())
 			return b.put()
 		}
-		err = b.start.Again(b.at, b.pane, b.m.Process, b.self, b.now, stopped, func(err error) { b.env.Warn("%v", err) }, b.run)
+		err = b.start.Again(b.at, b.pane, b.m.Process, b.self, b.now, stopped, func(err error) { b.Env.Warn("%v", err) }, b.run)
 		if err == nil {
 			b.pane, err = b.at.Pane(b.pane.ID, 5*time.Second)
 		}
@@ -382,7 +388,7 @@ func (b *birth) makeSession() error {
 		b.pane, err = b.start.In(b.at, b.TmuxSession, b.self, b.Theme, b.buffer, b.run)
 	}
 	switch {
-	case errors.Is(err, errRunsForeign):
+	case errors.Is(err, errForeign):
 		return err
 	case errors.Is(err, tmux.ErrDuplicate):
 		return duplicate(b.Name, b.TmuxSession, err)
@@ -396,14 +402,14 @@ func (b *birth) makeSession() error {
 	return b.put()
 }
 
-// errRunsForeign says that an agent runs under the name that another program started.
-var errRunsForeign = errors.New("runs already")
+// errForeign says that an agent runs under the name that another program started.
+var errForeign = errors.New("runs already")
 
 // foreign sees to a session of the name that another program made: of a worker it is taken
 // for the worker's, and ended if no agent runs in it; where that is asked for, it is ended
 // whatever runs in it.
-func (b *birth) foreign(name string, end bool) error {
-	if !b.replaces && b.Role == "" || b.m.Pane.ID != "" || !b.at.Has(name) {
+func (b *Birth) foreign(name string, end bool) error {
+	if !b.Replaces && b.Role == "" || b.m.Pane.ID != "" || !b.at.Has(name) {
 		return nil
 	}
 	all, err := b.at.Panes()
@@ -411,39 +417,43 @@ func (b *birth) foreign(name string, end bool) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(p tmux.Pane) bool { return p.Session != name })
-	if !b.replaces {
-		if agents := live.InPanes(b.table, b.at, all); len(agents) > 0 {
-			return cli.Fail(cli.No, fmt.Errorf("%s %w: process %d, which another program started", b.Name, errRunsForeign, agents[0].PID), "--replace ends it first")
+	if !b.Replaces {
+		if agents := live.InPanes(b.Table, b.at, all); len(agents) > 0 {
+			return cli.Fail(cli.No, fmt.Errorf("%s %w: process %d, which another program started", b.Name, errForeign, agents[0].PID), "--replace ends it first")
 		}
 	}
 	for _, pane := range all {
 		if !end {
 			break
 		}
-		if err := launch.Stop(b.at, pane, agent.Client{}, grace); err != nil {
+		if err := launch.Stop(b.at, pane, agent.Client{}, launch.OwnWay); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// StopReason is what a session's record has that was ended by gt-session.
+const StopReason = "gt-session stop"
+
 // noteStop notes that the agent that runs is ended on purpose.
-func (b *birth) noteStop(within time.Duration) {
+func (b *Birth) noteStop(within time.Duration) {
 	if r := b.m.Record; r != nil && !r.Ended() {
-		if err := noteStop(b.env, b.store, r.ID, b.now.Add(within)); err != nil {
-			b.env.Warn("%v", err)
+		stop := session.Stop{Reason: StopReason, Until: b.now.Add(within)}
+		if err := ending.Expect(b.Store.State, r.ID, stop, func(err error) { b.Env.Warn("%v", err) }); err != nil {
+			b.Env.Warn("%v", err)
 		}
 	}
 }
 
-func (b *birth) lookRemain() (does, found string, err error) {
+func (b *Birth) lookRemain() (does, found string, err error) {
 	if b.start.Remain {
 		return "keep the pane when the agent ends", "with step 6", nil
 	}
 	return "close the pane when the agent ends", "--remain keeps it", nil
 }
 
-func (b *birth) lookVariables() (does, found string, err error) {
+func (b *Birth) lookVariables() (does, found string, err error) {
 	var names []string
 	for _, kv := range b.start.Shared() {
 		names = append(names, kv[0])
@@ -451,40 +461,40 @@ func (b *birth) lookVariables() (does, found string, err error) {
 	return "set in the tmux session " + strings.Join(names, " "), "with step 6", nil
 }
 
-func (b *birth) lookTheme() (does, found string, err error) {
+func (b *Birth) lookTheme() (does, found string, err error) {
 	if b.Theme == "" {
 		return "leave the theme", "--theme gives it one", nil
 	}
 	return "give its status line the style " + b.Theme, "with step 6", nil
 }
 
-func (b *birth) lookWait() (does, found string, err error) {
+func (b *Birth) lookWait() (does, found string, err error) {
 	return fmt.Sprintf("wait until the pane runs %s", b.Agent), fmt.Sprintf("at most %v; else the session is ended", b.patience()), nil
 }
 
 // patience is how long the pane may take to become the agent.
-func (b *birth) patience() time.Duration {
+func (b *Birth) patience() time.Duration {
 	if c := b.run.Capture; c != nil { // it is asked for a session first
 		return c.Wait + starting
 	}
 	return starting
 }
 
-func (b *birth) wait() (err error) {
+func (b *Birth) wait() (err error) {
 	b.process, err = launch.Began(b.at, b.pane, b.patience())
 	return b.failed(err)
 }
 
-func (b *birth) lookRespawn() (does, found string, err error) {
+func (b *Birth) lookRespawn() (does, found string, err error) {
 	if b.Respawn {
 		return "start it again when it crashes", "a hook of the tmux session does", nil
 	}
 	return "leave it when it crashes", "--respawn starts it again", nil
 }
 
-func (b *birth) lookDialogs() (does, found string, err error) {
+func (b *Birth) lookDialogs() (does, found string, err error) {
 	switch {
-	case !b.trust:
+	case !b.Trust:
 		return "leave its client's dialogs to you", "--trust accepts them", nil
 	case len(b.client.AcceptDialogs) == 0:
 		return "leave its client's dialogs to you", "none of " + b.Agent + "'s is known", nil
@@ -492,25 +502,25 @@ func (b *birth) lookDialogs() (does, found string, err error) {
 	return "accept its client's dialogs about trust and permissions", "--trust", nil
 }
 
-func (b *birth) lookReady() (does, found string, err error) {
+func (b *Birth) lookReady() (does, found string, err error) {
 	return "wait until it is ready", fmt.Sprintf("until a hook or its screen tells, or it has run for %v", launch.Patience(b.client)), nil
 }
 
 // answerDialogs accepts what the client asks at its start about trust and permissions,
 // where that is wanted. What else it asks is the person's to answer.
-func (b *birth) answerDialogs() error {
-	if !b.trust || len(b.client.AcceptDialogs) == 0 {
+func (b *Birth) answerDialogs() error {
+	if !b.Trust || len(b.client.AcceptDialogs) == 0 {
 		return nil
 	}
 	accepted, err := launch.AcceptDialogs(b.at, b.pane, b.client, b.process)
 	for _, text := range accepted {
-		b.env.Hint("%s: accepted '%s'", b.Name, b.env.Line(text, maxCell))
+		b.Env.Hint("%s: accepted '%s'", b.Name, b.Env.Line(text, maxCell))
 	}
 	return b.failed(err)
 }
 
-func (b *birth) ready() (err error) {
-	b.asks, err = launch.Ready(b.at, b.pane, b.client, b.process, func() bool { return b.store.Told(b.Instance) })
+func (b *Birth) ready() (err error) {
+	b.Asks, err = launch.Ready(b.at, b.pane, b.client, b.process, func() bool { return b.Store.Told(b.Instance) })
 	if err != nil {
 		return b.failed(err)
 	}
@@ -518,9 +528,12 @@ func (b *birth) ready() (err error) {
 	return nil
 }
 
-func (b *birth) failed(err error) error {
+func (b *Birth) failed(err error) error {
 	if err != nil {
 		err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
 	}
 	return err
 }
+
+// maxCell bounds what a step prints of one thing, in characters.
+const maxCell = 4096

@@ -1,0 +1,151 @@
+package birth
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/live"
+	"gt/lib/live/fleet"
+	"gt/lib/place/identity"
+	"gt/lib/place/rig"
+	"gt/lib/place/town"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// Starter starts agents of a store.
+type Starter struct {
+	Env   *cli.Env
+	Store instance.Store
+	Table *agent.Table
+	// Holder returns who has a conversation open, nil where nothing shows that anybody has.
+	Holder func(session.ID) *live.Holder
+	// Worktree makes the worktree of an instance that has one; nil makes none.
+	Worktree func(in *instance.Instance, put func() error) error
+
+	Prompt   string // what is said first
+	About    string // the session's topic
+	Gives    bool   // work was given to it, or is going to be
+	Trust    bool   // its client's dialogs at the start are accepted
+	Replaces bool   // another program's session of the same name is ended first
+	Revives  bool   // an agent that crashed, in its pane
+}
+
+// hold is how long a start waits for another command that is at the same agent.
+const hold = 30 * time.Second
+
+// ErrRuns says that an agent runs already.
+var ErrRuns = errors.New("it runs already")
+
+// Start starts the agent of an instance; again in the place of one that runs, where that
+// is asked for.
+func (s Starter) Start(id instance.ID, again bool) (*Birth, error) {
+	held, err := s.Store.Hold(id, hold)
+	if err != nil {
+		return nil, err
+	}
+	defer held.Release()
+	b := s.birth(held.Instance)
+	b.put = func() error { return held.Put(b.now) }
+	if b.alive && !again {
+		if b.pane = b.m.Pane; !s.Revives { // the start before may have been cut off
+			if b.self, err = os.Executable(); err == nil {
+				err = b.setRespawn()
+			}
+		}
+		return b, cmp.Or(err, ErrRuns)
+	}
+	if err := CannotTell(b.m); err != nil {
+		return b, err
+	}
+	if s.Revives {
+		if is, err := b.revivable(); !is {
+			return b, err
+		}
+	}
+	return b, b.take()
+}
+
+// birth is the start of an instance's agent, of which nothing is done yet.
+func (s Starter) birth(in *instance.Instance) *Birth {
+	b := &Birth{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer)}
+	b.m = fleet.Look(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, b.now)[0]
+	b.alive = b.m.Process.IsSet()
+	return b
+}
+
+// Explain prints the steps of a start.
+func (s Starter) Explain(in *instance.Instance) error {
+	b := s.birth(in)
+	if b.alive && !s.Replaces {
+		_, err := fmt.Fprintln(s.Env.Stdout, in.Name, "runs already")
+		return err
+	}
+	if err := CannotTell(b.m); err != nil {
+		return err
+	}
+	return b.explain()
+}
+
+// noTmux is the hint where there is none.
+const noTmux = "install tmux, or put it on the PATH"
+
+// CannotTell is the error for an instance of which nobody can tell whether its agent runs.
+func CannotTell(m fleet.Member) error {
+	if !m.Unanswered {
+		return nil
+	}
+	if !tmux.Installed() {
+		return cli.Fail(cli.No, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoTmux), noTmux)
+	}
+	return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
+}
+
+// runsBelow reports whether a process is an instance's agent, or was started by it.
+func runsBelow(m fleet.Member, pid int) bool {
+	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool { return p.PID == pid })
+}
+
+// openElsewhere is the error for a conversation that a second agent would open.
+func openElsewhere(name string, id session.ID, by *live.Holder) error {
+	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
+		fmt.Sprintf("gt-session fork %s goes on with a copy of it", name))
+}
+
+// starting is how long an agent's program may take to begin.
+const starting = 10 * time.Second
+
+// sessionName is what the session of tmux is called that an instance's agent runs in.
+func (s Starter) sessionName(in *instance.Instance) string {
+	name := in.Name
+	if in.Role != "" {
+		return s.roleName(in)
+	}
+	if profile, ok := strings.CutPrefix(s.Store.Dir, "profiles/"); ok {
+		profile, _, _ = strings.Cut(profile, "/")
+		return "gt-" + profile + "-" + name
+	}
+	return "gt-" + name
+}
+
+// roleName is what the tmux session of a worker is called: S1's name, by which other
+// programs of the town find it.
+func (s Starter) roleName(in *instance.Instance) string {
+	if id, err := identity.Parse(in.Role); err == nil {
+		if prefixes, err := rig.Prefixes(town.Find(s.Env.Getenv, in.Path)); err == nil {
+			if name, err := id.SessionName(prefixes); err == nil {
+				return name
+			}
+		}
+	}
+	return "gt-" + in.Name // the town does not say its prefix any more
+}

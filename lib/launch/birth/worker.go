@@ -1,0 +1,88 @@
+package birth
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/launch/beacon"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/rig"
+	"gt/lib/place/town"
+	"gt/lib/state/instance"
+	"gt/lib/state/pidfile"
+	"gt/lib/text/term"
+)
+
+// sender is who starts an agent of a town, as its beacon says it.
+func sender(env *cli.Env, to identity.Identity) string {
+	switch from := home.Find(env.Getenv, env.Dir, "").Identity; {
+	case from.Role == "":
+		return string(identity.Overseer)
+	case from == to:
+		return beacon.Self
+	default:
+		return from.String()
+	}
+}
+
+// notParked reports that a worker's rig is parked, and that nothing of it starts but what
+// a person starts for themselves.
+func notParked(env *cli.Env, in *instance.Instance) error {
+	id, err := identity.Parse(in.Role)
+	if in.Role == "" || err != nil || id.Role == identity.Crew {
+		return nil
+	}
+	switch status, err := rig.Parked(town.Find(env.Getenv, in.Path), id.Rig); {
+	case err != nil:
+		return err
+	case status != "":
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: the rig %s is %s", in.Name, id.Rig, status))
+	}
+	return nil
+}
+
+// track notes the process of a worker's agent for the programs of its town.
+func (b *Birth) track() {
+	if b.Role == "" {
+		return
+	}
+	if err := pidfile.Of(b.start.Home.Town).Track(b.pane.Session, b.process); err != nil {
+		b.Env.Warn("%v", err)
+	}
+}
+
+// setRespawn has tmux call revive when the agent's process ends.
+func (b *Birth) setRespawn() error {
+	if !b.Respawn {
+		return nil
+	}
+	// tmux runs it in the environment that its server was started in.
+	words := []string{term.Quote(b.self), "revive", term.Quote(b.Store.Name(b.ID)), ">/dev/null", "2>&1"}
+	if state := b.Env.Getenv("XDG_STATE_HOME"); state != "" {
+		words = append([]string{"XDG_STATE_HOME=" + term.Quote(state)}, words...)
+	}
+	if err := b.at.OnDeath(b.pane.Session, strings.Join(words, " ")); err != nil {
+		return fmt.Errorf("cannot start %s: %w", b.Name, err)
+	}
+	return nil
+}
+
+// revivable reports whether the agent crashed and is started again. The pane of one that
+// was left is closed.
+func (b *Birth) revivable() (bool, error) {
+	switch {
+	case !b.m.Pane.Dead || !b.Respawn:
+		return false, nil
+	case b.m.Wanted():
+		return b.now.Sub(b.StartedAt) >= soon, nil
+	case b.Remain:
+		return false, nil
+	}
+	return false, b.at.Kill(b.m.Pane.Session)
+}
+
+// soon is how long an agent has to have run: one that cannot run would crash for ever.
+const soon = time.Minute

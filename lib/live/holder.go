@@ -1,0 +1,26 @@
+package live
+
+import "fmt"
+
+// Holder is the process that has a session's conversation open.
+type Holder struct {
+	PID         int
+	Elsewhere   bool // in another PID namespace, for all that can be seen from here
+	TmuxPane    string
+	TmuxSession string
+}
+
+// String says where that is.
+func (h *Holder) String() string {
+	where := fmt.Sprintf("as process %d", h.PID)
+	if h.Elsewhere {
+		return where + " of another PID namespace, for all that can be seen from here"
+	}
+	if h.TmuxPane != "" {
+		where += " in tmux pane " + h.TmuxPane
+		if h.TmuxSession != "" {
+			where += " of " + h.TmuxSession
+		}
+	}
+	return where
+}
