@@ -109,7 +109,7 @@ func (p *plan) soundRecord(healed bool) (problems []string) {
 		}); err != nil {
 			wrong("%v", err)
 		}
-		_, _, torn, err := s.Verify(id)
+		_, _, torn, err := s.Verify(id, nil)
 		var fault *record.Fault
 		if err != nil && (healed || !errors.As(err, &fault) || fault.At > 0) || torn && healed {
 			wrong("torn %v, %v", torn, err)

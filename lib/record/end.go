@@ -17,17 +17,17 @@ type Event struct {
 
 // End notes that a session has ended, makes S3's file of its record and clears what was kept
 // aside of it, in this order: the lines keep both ends of each result, and say what went. It
-// does nothing for a session without a record, or that was removed.
-func (s Store) End(e Event, redact func(string) string, now time.Time) error {
+// does nothing for a session without a record, or that was removed: then there is no id.
+func (s Store) End(e Event, redact func(string) string, now time.Time) (ID, error) {
 	x, err := s.Index()
 	if err != nil {
-		return err
+		return "", err
 	}
 	id, _, err := s.Find(x, Key{Agent: e.Agent, Session: e.Session})
 	if errors.Is(err, ErrNone) {
-		return nil
+		return "", nil
 	} else if err != nil {
-		return err
+		return "", err
 	}
 	gone := false
 	if err := s.append(id, func(w *writer, end ending) error {
@@ -36,13 +36,13 @@ func (s Store) End(e Event, redact func(string) string, now time.Time) error {
 		}
 		return w.add(&Line{Kind: End, Time: now.UTC(), Cause: redact(valid(e.Reason))})
 	}); err != nil || gone {
-		return err
+		return "", err
 	}
 	if err := s.WriteWhole(id); err != nil {
-		return err
+		return id, err
 	}
 	_, err = s.Clear(id, now)
-	return err
+	return id, err
 }
 
 // append appends lines to a record, under its lock.

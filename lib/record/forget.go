@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/record/told"
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -23,19 +25,19 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 	if err != nil {
 		return Gone{}, err
 	}
-	f, size, err := s.open(id)
+	o, err := s.open(id)
 	if err != nil {
 		return Gone{}, err
 	}
-	end, err := endOf(f, size)
-	f.Close()
+	end, err := o.end()
+	o.Close()
 	if err != nil {
-		return Gone{}, atomicfile.Error("read", s.Path(id), err)
+		return Gone{}, atomicfile.Error("read", s.File(id), err)
 	}
 	if end.gone != "" {
-		return Gone{}, s.removeRest(id)
+		return Gone{}, errors.Join(s.removeRest(id, &head), atomicfile.Remove(s.packedPath(id)))
 	}
-	gone := Gone{Bytes: size, Digest: digest(end.last)}
+	gone := Gone{Bytes: o.length(), Digest: digest(end.last)}
 	if _, err := s.Each(id, 0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
 		return gone, err
 	}
@@ -50,15 +52,30 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 		return gone, err
 	}
 	// What is beside the lines goes first: while they are there, the next removal finds it.
-	if err := s.removeRest(id); err != nil {
+	if err := s.removeRest(id, &head); err != nil {
 		return gone, err
 	}
-	return gone, atomicfile.Write(s.Path(id), w.buf, atomicfile.Synced)
+	if err := atomicfile.Write(s.Path(id), w.buf, atomicfile.Synced); err != nil {
+		return gone, err
+	}
+	return gone, atomicfile.Remove(s.packedPath(id))
 }
 
 // removeRest removes what there is of a record beside its lines.
-func (s Store) removeRest(id ID) error {
-	return errors.Join(atomicfile.Remove(s.wholePath(id)), atomicfile.Remove(s.wholePath(id)+".new"), s.removeContexts(id))
+func (s Store) removeRest(id ID, h *Session) error {
+	return errors.Join(
+		atomicfile.Remove(s.wholePath(id)), atomicfile.Remove(s.wholePath(id)+".new"),
+		atomicfile.Remove(s.Path(id)+".new"), atomicfile.Remove(s.packedPath(id)+".new"),
+		s.removeContexts(id), s.RemoveTold(h.Agent, h.Session),
+	)
+}
+
+// RemoveTold removes what hooks told of a session.
+func (s Store) RemoveTold(agent string, id session.ID) error {
+	if s.root == "" {
+		return nil
+	}
+	return told.Remove(s.root, agent, id)
 }
 
 // removeContexts removes all that is kept aside of a record.

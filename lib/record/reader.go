@@ -2,6 +2,7 @@ package record
 
 import (
 	"os"
+	"strings"
 
 	"gt/lib/conversation"
 	"gt/lib/sys/atomicfile"
@@ -34,8 +35,9 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	lost.Add(err)
 	for _, id := range ids {
-		if info, ok := lost.File(s.Path(id)); ok {
-			each(conversation.File{Client: Client, Store: store, Path: s.Path(id), Size: info.Size(), Changed: info.ModTime().UnixNano()})
+		path := s.File(id)
+		if info, ok := lost.File(path); ok {
+			each(conversation.File{Client: Client, Store: store, Path: path, Size: info.Size(), Changed: info.ModTime().UnixNano()})
 		}
 	}
 	return lost.Err()
@@ -44,23 +46,16 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 // Metadata is what the record's first line and its last mark say; nothing of one that was
 // removed.
 func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error) {
-	file, err := atomicfile.Open(f.Path)
+	o, err := openFile(f.Path)
 	if err != nil {
 		return m, err
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err == nil {
-		err = atomicfile.OursAlone(info)
-	}
-	if err != nil {
-		return m, atomicfile.Error("read", f.Path, err)
-	}
-	head, err := headOf(file)
+	defer o.Close()
+	head, err := o.head()
 	if err != nil {
 		return m, nil
 	}
-	end, err := endOf(file, info.Size())
+	end, err := o.end()
 	if err != nil {
 		return m, atomicfile.Error("read", f.Path, err)
 	}
@@ -78,7 +73,12 @@ func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error)
 
 // Read gives the lines of the conversation.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	return conversation.LinesWithin(f.Path, o.From, maxLine, func(line []byte, at int64) bool {
+	file, err := openFile(f.Path)
+	if err != nil {
+		return o.From, err
+	}
+	defer file.Close()
+	return file.lines(o.From, func(line []byte, at int64) bool {
 		if !isSaid(line) || o.Skip != nil && !isKind(line, Kind(conversation.Prompt)) && o.Skip(line) {
 			return true
 		}
@@ -89,8 +89,9 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		e := l.Entry()
 		e.At = at
 		return each(e)
-	}, nil)
+	})
 }
 
-// PlainText reports that words stand in a record as an encoder of JSON writes them.
-func (Reader) PlainText(conversation.File) bool { return true }
+// PlainText reports that words stand in a record as an encoder of JSON writes them, but in
+// a packed one.
+func (Reader) PlainText(f conversation.File) bool { return !strings.HasSuffix(f.Path, packedExt) }

@@ -54,7 +54,7 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	dir := t.TempDir()
-	d := &desk{t, Store{filepath.Join(dir, "agent", "sessions"), filepath.Join(dir, "agent", "context")}, filepath.Join(dir, "client.jsonl"), epoch}
+	d := &desk{t, Store{Sessions: filepath.Join(dir, "agent", "sessions"), Contexts: filepath.Join(dir, "agent", "context")}, filepath.Join(dir, "client.jsonl"), epoch}
 	return d
 }
 
@@ -115,7 +115,7 @@ func (d *desk) said(id ID) (all []string) {
 
 func (d *desk) verify(id ID) {
 	d.t.Helper()
-	if _, _, torn, err := d.store.Verify(id); err != nil || torn {
+	if _, _, torn, err := d.store.Verify(id, nil); err != nil || torn {
 		d.t.Fatalf("torn %v, %v", torn, err)
 	}
 }
@@ -385,7 +385,7 @@ func TestVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 		var fault *Fault
-		if _, _, _, err := d.store.Verify(id); !errors.As(err, &fault) || fault.Line != c.line {
+		if _, _, _, err := d.store.Verify(id, nil); !errors.As(err, &fault) || fault.Line != c.line {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

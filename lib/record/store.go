@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gt/lib/conversation"
+	"gt/lib/record/told"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 )
@@ -21,26 +22,30 @@ import (
 type Store struct {
 	Sessions string // <id>.jsonl
 	Contexts string // <id>-<tool>-<6 characters>.json
+	root     string // of what hooks told (package told)
 }
 
 // StoreOf returns the store of this user: below AGENT_HOME, or else ~/.agent.
 func StoreOf(getenv func(string) string) (Store, error) {
-	root := getenv("AGENT_HOME")
-	switch home := getenv("HOME"); {
-	case root == "" && filepath.IsAbs(home):
-		root = filepath.Join(home, ".agent")
-	case root == "":
-		return Store{}, errors.New("HOME is not set, so there is no place for records")
-	case !filepath.IsAbs(root):
-		return Store{}, fmt.Errorf("AGENT_HOME has to be an absolute path, not '%s'", root)
+	root, err := told.Root(getenv)
+	if err != nil {
+		return Store{}, err
 	}
-	return Store{filepath.Join(root, "sessions"), filepath.Join(root, "context")}, nil
+	return Store{filepath.Join(root, "sessions"), filepath.Join(root, "context"), root}, nil
 }
 
 const ext = ".jsonl"
 
-// Path is the file of a record.
+// Path is the file that a record is written to.
 func (s Store) Path(id ID) string { return filepath.Join(s.Sessions, string(id)+ext) }
+
+// File is the file that a record stands in: that of Path, or the packed one.
+func (s Store) File(id ID) string {
+	if path := s.packedPath(id); !atomicfile.Exists(s.Path(id)) && atomicfile.Exists(path) {
+		return path
+	}
+	return s.Path(id)
+}
 
 // ErrNone is returned where there is no such record.
 var ErrNone = errors.New("no such record")
@@ -56,8 +61,8 @@ func (s Store) IDs() ([]ID, error) {
 	}
 	var all []ID
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ext); ok {
-			if id, err := ParseID(name); err == nil {
+		if name, ok := strings.CutSuffix(strings.TrimSuffix(e.Name(), ".gz"), ext); ok {
+			if id, err := ParseID(name); err == nil && (len(all) == 0 || all[len(all)-1] != id) {
 				all = append(all, id)
 			}
 		}
@@ -102,14 +107,56 @@ func (s Store) Find(x Index, k Key) (id ID, suffix string, err error) {
 
 func (h *Session) key() Key { return Key{h.Agent, h.Session, h.Parent} }
 
+// opened is a record that is open for reading.
+type opened struct {
+	f    *os.File
+	size int64   // of the file
+	gz   *packed // nil of one that is not packed
+}
+
+func (o opened) Close() error { return o.f.Close() }
+
+// head reads whose conversation it is.
+func (o opened) head() (Session, error) {
+	if o.gz != nil {
+		return o.gz.head()
+	}
+	return headOf(o.f)
+}
+
+// end reads the end of the record: as far back as its last mark.
+func (o opened) end() (ending, error) {
+	if o.gz != nil {
+		return o.gz.end()
+	}
+	return endOf(o.f, o.size)
+}
+
+// length is the record's, in bytes.
+func (o opened) length() int64 {
+	if o.gz != nil {
+		return o.gz.Size
+	}
+	return o.size
+}
+
 // open opens a record for reading: a file of this user's.
-func (s Store) open(id ID) (*os.File, int64, error) {
-	f, err := atomicfile.Open(s.Path(id))
+func (s Store) open(id ID) (opened, error) {
+	path := s.File(id)
+	o, err := openFile(path)
+	if errors.Is(err, fs.ErrNotExist) && path == s.Path(id) { // it was packed meanwhile
+		o, err = openFile(s.packedPath(id))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w '%s'", ErrNone, id)
+	}
+	return o, err
+}
+
+func openFile(path string) (opened, error) {
+	f, err := atomicfile.Open(path)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w '%s'", ErrNone, id)
-		}
-		return nil, 0, err
+		return opened{}, err
 	}
 	info, err := f.Stat()
 	if err == nil {
@@ -117,9 +164,18 @@ func (s Store) open(id ID) (*os.File, int64, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, 0, atomicfile.Error("use", s.Path(id), err)
+		return opened{}, atomicfile.Error("use", path, err)
 	}
-	return f, info.Size(), nil
+	o := opened{f: f, size: info.Size()}
+	if strings.HasSuffix(path, packedExt) {
+		at, err := parsePacked(f)
+		if err != nil {
+			f.Close()
+			return opened{}, atomicfile.Error("understand", path, err)
+		}
+		o.gz = &packed{f, at}
+	}
+	return o, nil
 }
 
 // errHeadless is returned of a record without a first line.
@@ -130,13 +186,13 @@ const maxHead = 64 << 10
 
 // Head reads whose conversation a record is.
 func (s Store) Head(id ID) (Session, error) {
-	f, _, err := s.open(id)
+	o, err := s.open(id)
 	if err != nil {
 		return Session{}, err
 	}
-	defer f.Close()
-	h, err := headOf(f)
-	return h, atomicfile.Error("understand", s.Path(id), err)
+	defer o.Close()
+	h, err := o.head()
+	return h, atomicfile.Error("understand", s.File(id), err)
 }
 
 func headOf(f io.ReaderAt) (Session, error) {
@@ -162,13 +218,14 @@ func headOf(f io.ReaderAt) (Session, error) {
 
 // ending is what the end of a record says.
 type ending struct {
-	size  int64     // up to the end of the last whole line
-	torn  bool      // more follows
-	last  []byte    // the last whole line
-	mark  *Position // the last one, nil where there is none
-	after int64     // where the line after the mark begins; 0 without one
-	gone  Kind      // Forgotten or Pruned, where nothing else is left
-	ended time.Time // of an end that no line of the conversation follows
+	size   int64     // up to the end of the last whole line
+	torn   bool      // more follows
+	last   []byte    // the last whole line
+	mark   *Position // the last one, nil where there is none
+	markAt int64     // where it begins
+	after  int64     // where the line after the mark begins; 0 without one
+	gone   Kind      // Forgotten or Pruned, where nothing else is left
+	ended  time.Time // of an end that no line of the conversation follows
 }
 
 // endOf reads the end of a record: as far back as its last mark.
@@ -204,6 +261,7 @@ func endIn(buf []byte, from int64) (e ending, ok bool) {
 		switch {
 		case isKind(line, Mark):
 			if l, err := Parse(line); err == nil && l.Mark != nil {
+				e.markAt = from + int64(begin)
 				if e.mark, e.after = l.Mark, from+int64(begin+len(line)+1); !said && e.ended.IsZero() {
 					e.ended = l.Mark.Ended
 				}
@@ -229,12 +287,20 @@ func endIn(buf []byte, from int64) (e ending, ok bool) {
 // begins, until it returns false. The bytes are valid only during the call. It returns
 // where the line after the last one begins.
 func (s Store) Each(id ID, from int64, each func(line []byte, at int64) bool) (int64, error) {
-	f, _, err := s.open(id)
+	o, err := s.open(id)
 	if err != nil {
 		return from, err
 	}
-	f.Close()
-	return conversation.LinesWithin(s.Path(id), from, maxLine, each, nil)
+	defer o.Close()
+	return o.lines(from, each)
+}
+
+func (o opened) lines(from int64, each func(line []byte, at int64) bool) (int64, error) {
+	if o.gz == nil {
+		return conversation.LinesWithin(o.f.Name(), from, maxLine, each, nil)
+	}
+	next, err := o.gz.lines(from, each)
+	return next, atomicfile.Error("read", o.f.Name(), err)
 }
 
 // maxLine is the longest line of a record: a client's longest record, each of whose
@@ -286,28 +352,29 @@ type Info struct {
 	Title    string    `json:"title,omitempty"`
 	Path     string    `json:"path"`
 	Source   string    `json:"source,omitempty"` // the client's file
-	Size     int64     `json:"size"`
-	Gone     Kind      `json:"gone,omitempty"` // forgotten or pruned
+	Size     int64     `json:"size"`             // of its file
+	Gone     Kind      `json:"gone,omitempty"`   // forgotten or pruned
 }
 
 // Info reads it.
 func (s Store) Info(id ID) (Info, error) {
-	f, size, err := s.open(id)
+	o, err := s.open(id)
 	if err != nil {
 		return Info{}, err
 	}
-	defer f.Close()
-	head, err := headOf(f)
+	defer o.Close()
+	path := o.f.Name()
+	head, err := o.head()
 	if err != nil {
-		return Info{}, atomicfile.Error("understand", s.Path(id), err)
+		return Info{}, atomicfile.Error("understand", path, err)
 	}
-	end, err := endOf(f, size)
+	end, err := o.end()
 	if err != nil {
-		return Info{}, atomicfile.Error("read", s.Path(id), err)
+		return Info{}, atomicfile.Error("read", path, err)
 	}
 	i := Info{
 		ID: id, Session: string(head.Session), Agent: head.Agent, Parent: string(head.Parent), Started: head.Started,
-		CWD: head.CWD, Path: s.Path(id), Size: size, Gone: end.gone, Ended: end.ended,
+		CWD: head.CWD, Path: path, Size: o.size, Gone: end.gone, Ended: end.ended,
 	}
 	if m := end.mark; m != nil {
 		i.Messages, i.Events, i.Title, i.Source = m.Messages, m.Events, m.Title, m.Source

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gt/lib/conversation"
+	"gt/lib/record/secretfile"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -75,7 +76,7 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 			}
 		}
 	}()
-	if atomicfile.Exists(y.Store.Path(id)) {
+	if atomicfile.Exists(y.Store.File(id)) {
 		if err := p.open(); err != nil || done.Gone != "" {
 			return done, err
 		}
@@ -109,14 +110,14 @@ func (y *Syncer) clean(m conversation.Metadata) conversation.Metadata {
 
 // current reports whether a record has all that its client's file had when it was found.
 func (y *Syncer) current(id ID, c conversation.Conversation, done *Synced) (bool, error) {
-	f, size, err := y.Store.open(id)
+	o, err := y.Store.open(id)
 	if err != nil {
 		return false, nil // the lock's holder says why
 	}
-	defer f.Close()
-	end, err := endOf(f, size)
+	defer o.Close()
+	end, err := o.end()
 	if err != nil {
-		return false, atomicfile.Error("read", y.Store.Path(id), err)
+		return false, atomicfile.Error("read", o.f.Name(), err)
 	}
 	if done.Gone = end.gone; end.gone != "" {
 		return true, nil
@@ -407,15 +408,7 @@ const noCall = "-"
 // call is what a tool was called with, and whether its result is left out.
 func (p *pass) call(l *Line, e conversation.Entry, clean func(string) string) {
 	p.hidden = slices.DeleteFunc(p.hidden, func(id string) bool { return id == noCall })
-	file := ""
-	switch {
-	case e.Target != "":
-		file = secretFile(e.Target)
-	case hasArguments(e.Text):
-		file = secretArgument(e.Text)
-	default:
-		file = secretFile(e.Text)
-	}
+	file := secretfile.Of(e)
 	if file == "" {
 		l.Text, l.Target = clean(e.Text), clean(e.Target)
 		return

@@ -3,6 +3,8 @@ package record
 import (
 	"errors"
 	"fmt"
+
+	"gt/lib/sys/atomicfile"
 )
 
 // Fault is the first line of a record that does not fit.
@@ -14,15 +16,39 @@ type Fault struct {
 
 func (f *Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Why) }
 
+// Seal is where a record stood when its session ended, as a log elsewhere has it.
+type Seal struct {
+	ID     ID     `json:"record"`
+	Size   int64  `json:"size"`   // of the record, in bytes
+	Digest string `json:"digest"` // of the last line
+}
+
+// Seal reads it. It is zero of a record that was removed, or is not there.
+func (s Store) Seal(id ID) (Seal, error) {
+	o, err := s.open(id)
+	if err != nil {
+		return Seal{}, err
+	}
+	defer o.Close()
+	end, err := o.end()
+	if err != nil || end.gone != "" {
+		return Seal{}, atomicfile.Error("read", o.f.Name(), err)
+	}
+	return Seal{id, end.size, digest(end.last)}, nil
+}
+
 // Verify goes over a record and returns how many lines it has and the digest of the last.
-// The error is a Fault where a line is not what was written; torn reports that a line
-// follows that has no end, as while one is written.
-func (s Store) Verify(id ID) (lines int, head string, torn bool, err error) {
-	f, size, err := s.open(id)
+// The error is a Fault where a line is not what was written, or where what stood there at
+// the seal, if one is given, does not; torn reports that a line follows that has no end, as
+// while one is written.
+func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err error) {
+	o, err := s.open(id)
 	if err != nil {
 		return 0, "", false, err
 	}
-	f.Close()
+	size := o.length()
+	o.Close()
+	gone := false
 	var fault *Fault
 	prev := digest(nil)
 	next, err := s.Each(id, 0, func(line []byte, at int64) bool {
@@ -45,6 +71,13 @@ func (s Store) Verify(id ID) (lines int, head string, torn bool, err error) {
 			return no("it is of the record " + string(l.Head.ID))
 		}
 		prev = digest(line)
+		gone = gone || l.Gone != nil
+		if seal != nil && !gone && at+int64(len(line))+1 == seal.Size {
+			if prev != seal.Digest {
+				return no("another line stood here when the session ended")
+			}
+			seal = nil
+		}
 		return true
 	})
 	if err != nil {
@@ -55,6 +88,9 @@ func (s Store) Verify(id ID) (lines int, head string, torn bool, err error) {
 	}
 	if lines == 0 {
 		return 0, "", next < size, &Fault{1, 0, "the record is empty"}
+	}
+	if seal != nil && !gone {
+		return lines, "", false, &Fault{lines + 1, next, fmt.Sprintf("lines are missing: the record had %d bytes when the session ended, and has %d", seal.Size, next)}
 	}
 	return lines, prev, next < size, s.verifyContexts(id)
 }

@@ -24,6 +24,9 @@ const flushSize = 1 << 20
 // openWriter opens a record for appending, and makes it if need be. A last line that is
 // torn, because its writer was killed, is removed: nothing that was told stands in it.
 func (s Store) openWriter(id ID) (*writer, ending, error) {
+	if err := s.unpack(id); err != nil {
+		return nil, ending{}, err
+	}
 	path := s.Path(id)
 	f, err := atomicfile.OpenAppend(path)
 	if err != nil {

@@ -92,6 +92,7 @@ func TestReadEveryClient(t *testing.T) {
 		"cursor/sessionStart":               {Event: "SessionStart"},
 		"cursor/beforeSubmitPrompt":         {Event: "UserPromptSubmit", Transcript: "T", Prompt: "build the parser"},
 		"cursor/postToolUse":                {Event: "PostToolUse", ToolName: "Shell", Transcript: "T"},
+		"cursor/afterAgentResponse":         {Event: "afterAgentResponse", LastAnswer: "The parser is built.", Transcript: "T"},
 		"cursor/preCompact":                 {Event: "PreCompact", Trigger: "auto", Transcript: "T"},
 		"cursor/stop":                       {Event: "Stop", Transcript: "T"},
 		"cursor/sessionEnd":                 {Event: "SessionEnd", Reason: "completed", Transcript: "T"},

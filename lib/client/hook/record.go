@@ -1,26 +1,85 @@
 package hook
 
 import (
+	"cmp"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
 	"gt/lib/conversation"
+	"gt/lib/record/secretfile"
+	"gt/lib/record/told"
 	"gt/lib/sys/process"
 )
 
 // Why gt-record is told to bring a conversation's record up to date.
 const (
-	TurnEnded    = "turn"
+	TurnEnded    = "turn" // or what was said so far is about to be compacted
 	SessionEnded = "end"
 )
 
 // KeepConversation has gt-record bring the record of the session up to date, where the
 // wiring says that the person wants one. It does not wait for it.
 func (c *Invocation) KeepConversation(f Flags, why string) error {
-	if f.Record != "on" || c.ID == "" || !conversation.HasReader(c.Agent) {
+	if f.Record != "on" || c.ID == "" {
 		return nil
 	}
-	args := []string{process.SiblingBinary("gt-record"), "sync", "--hook", "--agent", c.Agent, "--why", why}
+	args := []string{process.SiblingBinary("gt-record"), "sync", "--hook", "--agent", c.keeper(f), "--why", why}
 	if why == SessionEnded && c.Input.Reason != "" {
 		const most = 40
 		args = append(args, "--reason="+c.env.Line(c.Input.Reason, most))
 	}
 	return process.Detach(c.Home.Runtime(), append(args, string(c.ID)), c.env.Environ, "")
+}
+
+// keeper is the client under whose name the conversation is kept: of a variant of one
+// whose conversations gt reads, that one.
+func (c *Invocation) keeper(f Flags) string {
+	if !conversation.HasReader(c.Agent) && conversation.HasReader(f.Dialect) {
+		return f.Dialect
+	}
+	return c.Agent
+}
+
+// Tell keeps what this hook tells of the conversation, where the wiring says that the
+// person wants a record and the client keeps none that gt reads: then what the hooks tell
+// is the conversation.
+func (c *Invocation) Tell(f Flags) error {
+	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || conversation.HasReader(c.keeper(f)) {
+		return nil
+	}
+	l := told.Line{Time: c.env.Now().UTC(), CWD: c.Dir, Key: c.Input.Key}
+	switch kind := c.Input.Kind(); {
+	case kind == "UserPromptSubmit":
+		l.Kind, l.Text = conversation.Prompt, c.Input.Prompt
+	case c.Input.LastAnswer != "":
+		l.Kind, l.Text = conversation.Answer, c.Input.LastAnswer
+	case kind == "PostToolUse", kind == "PostToolUseFailure":
+		called := conversation.Entry{Kind: conversation.Call, Text: conversation.CallText(within(c.Input.asked))}
+		l.Kind, l.Tool, l.Text, l.Failed = called.Kind, c.Input.ToolName, called.Text, kind == "PostToolUseFailure"
+		if secretfile.Of(called) != "" {
+			break // the record says why there is no result
+		}
+		l.Result = cmp.Or(conversation.Arguments(within(c.Input.answered)), c.Input.Failure)
+	}
+	if l.Kind == "" || l.Text == "" && l.Tool == "" {
+		return nil
+	}
+	root, err := told.Root(c.env.Getenv)
+	if err != nil {
+		return err
+	}
+	for _, s := range []*string{&l.CWD, &l.Text, &l.Tool, &l.Result} {
+		*s = c.env.Redact(strings.ToValidUTF8(*s, "\uFFFD"))
+	}
+	return told.Append(root, c.Agent, c.ID, l)
+}
+
+// within is a value of JSON, which can be JSON in a text.
+func within(data string) gjson.Result {
+	v := gjson.Parse(data)
+	if v.Type == gjson.String && strings.HasPrefix(v.Str, "{") && gjson.Valid(v.Str) {
+		return gjson.Parse(v.Str)
+	}
+	return v
 }

@@ -92,6 +92,7 @@ func (w *write) Run(env *cli.Env) error {
 	}
 	err := w.save(env, call)
 	if w.Hook && call.Input.Kind() == "Stop" {
+		call.Warn(call.Tell(w.Flags))
 		call.Warn(call.KeepConversation(w.Flags, hook.TurnEnded))
 	}
 	return call.End(err)

@@ -134,6 +134,9 @@ func (g *grammar) Run(env *cli.Env) error {
 	if g.Auto && g.Client.Hook && call.Input.AgentID != "" {
 		return call.End(nil) // it is a subagent's conversation that is compacted, and the session's goes on
 	}
+	if g.Auto && g.Client.Hook {
+		call.Warn(call.KeepConversation(g.Client, hook.TurnEnded)) // the client may rewrite what it has
+	}
 	return call.End(g.handOver(env, call))
 }
 

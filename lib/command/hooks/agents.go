@@ -14,7 +14,6 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/client/wiring"
 	"gt/lib/client/wirings"
-	"gt/lib/conversation"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
@@ -69,7 +68,7 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 		if len(own.Notify.Command) > 0 {
 			t.notify = own.Notify.Reasons()
 		}
-		t.record = record && conversation.HasReader(t.name)
+		t.record = record
 		all = append(all, t)
 	}
 	return known, all, nil

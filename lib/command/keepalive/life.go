@@ -56,6 +56,7 @@ func (t *touch) Run(env *cli.Env) error {
 			sign.LastCommand = tool
 		}
 	}
+	call.Warn(call.Tell(t.Flags))
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	var err error
 	var doing activity.State

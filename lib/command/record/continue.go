@@ -59,7 +59,7 @@ func (c *goOn) Run(env *cli.Env) error {
 	}
 	fmt.Fprint(out, "\n## Events\n\n")
 	if err := s.Events(id, func(h kept.Happened) error {
-		_, err := fmt.Fprintf(out, "[%s] %s\n", stamp(h.Time), term.Clean(env.Redact(told(h))))
+		_, err := fmt.Fprintf(out, "[%s] %s\n", stamp(h.Time), term.Clean(env.Redact(eventLine(h))))
 		return err
 	}); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (c *goOn) Run(env *cli.Env) error {
 	return out.Flush()
 }
 
-// told is an event in a line.
-func told(h kept.Happened) string {
+// eventLine is an event in a line.
+func eventLine(h kept.Happened) string {
 	line := h.Type
 	ms := func(label string, n *int64) {
 		if n != nil {

@@ -12,6 +12,7 @@ import (
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	kept "gt/lib/record"
+	"gt/lib/record/told"
 	"gt/lib/state/session"
 )
 
@@ -19,8 +20,8 @@ import (
 // it, by the person's settings.
 func (c *syncing) hooked(env *cli.Env) error {
 	own := agent.LoadRecord(env.Getenv, func(err error) { env.Warn("%v", err) })
-	r := readers.Of(c.Agent)
-	if !own.On || r == nil || len(c.ID) != 1 {
+	r := readerOf(c.Agent)
+	if !own.On || len(c.ID) != 1 {
 		return nil
 	}
 	id, err := session.ParseID(c.ID[0])
@@ -45,7 +46,7 @@ func (c *syncing) hooked(env *cli.Env) error {
 				return err
 			}
 			if own.Excludes(env.Getenv("HOME"), m.CWD) {
-				return nil
+				return s.RemoveTold(c.Agent, id)
 			}
 			x, err := s.Index()
 			if err != nil {
@@ -68,10 +69,20 @@ func (c *syncing) hooked(env *cli.Env) error {
 		time.Sleep(settling)
 	}
 	why.Reason = c.Reason
-	if err := s.End(why, env.Redact, env.Now()); err != nil {
-		return err
+	ended, err := s.End(why, env.Redact, env.Now())
+	if err == nil && ended != "" {
+		err = seal(env, s, ended)
 	}
-	return housekeeping(env, s, own)
+	return errors.Join(err, housekeeping(env, s, own))
+}
+
+// readerOf is what reads a client's conversations: of one that keeps none, what its hooks
+// told.
+func readerOf(client string) conversation.Reader {
+	if r := readers.Of(client); r != nil {
+		return r
+	}
+	return told.Reader{Agent: client}
 }
 
 // A client's file is looked at again after its last hook, until it has not changed for
@@ -105,8 +116,14 @@ func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []c
 	return found, err
 }
 
-// housekeeping prunes what the person's settings do not keep.
+// packAge is for how long nothing was written to a record that is packed.
+const packAge = 30 * 24 * time.Hour
+
+// housekeeping packs old records, and prunes what the person's settings do not keep.
 func housekeeping(env *cli.Env, s kept.Store, own agent.Record) error {
+	if err := s.PackOld(env.Now().Add(-packAge)); err != nil {
+		return err
+	}
 	if own.Keep == 0 && own.MaxSize == 0 {
 		return nil
 	}

@@ -14,10 +14,10 @@ import (
 
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
-	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/place/town"
 	kept "gt/lib/record"
+	"gt/lib/record/told"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
 )
@@ -56,6 +56,9 @@ func (c *syncing) Run(env *cli.Env) error {
 		}
 	}
 	sum, err := syncAll(env, s, all)
+	if c.All && err == nil {
+		err = s.PackOld(env.Now().Add(-packAge))
+	}
 	if _, werr := fmt.Fprintf(env.Stdout, "%s read, %s added, %s\n", count(sum.read, "conversation", "conversations"),
 		count(sum.lines, "line", "lines"), count(sum.new, "new record", "new records")); err == nil {
 		err = werr
@@ -73,7 +76,31 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	}
 	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == kept.Client })
 	scan.Place(town.Personal(env.Getenv).State, found)
-	return latest(found)
+	return latest(append(found, allTold(env)...))
+}
+
+// allTold are the conversations that hooks told of.
+func allTold(env *cli.Env) (found []conversation.Conversation) {
+	root, err := told.Root(env.Getenv)
+	if err != nil {
+		return nil
+	}
+	for _, agent := range told.Agents(root) {
+		r := told.Reader{Agent: agent}
+		for _, store := range r.Stores(env.Getenv) {
+			err := r.Find(store, func(f conversation.File) {
+				m, err := r.Metadata(f)
+				if err != nil {
+					env.Warn("%v", err)
+				}
+				found = append(found, conversation.Conversation{File: f, Metadata: m})
+			})
+			if err != nil {
+				env.Warn("%v", err)
+			}
+		}
+	}
+	return found
 }
 
 // latest leaves one conversation of those with one id, as after a store was copied: the
@@ -172,7 +199,7 @@ func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) (sum s
 		if stopped.Load() {
 			return
 		}
-		got, err := y.Sync(readers.Of(c.File.Client), c)
+		got, err := y.Sync(readerOf(c.File.Client), c)
 		mu.Lock()
 		defer mu.Unlock()
 		if sum.read++; err != nil {

@@ -53,7 +53,11 @@ func (c *verify) Run(env *cli.Env) error {
 		all[i].id = ids[i]
 		at[i] = &all[i]
 	}
-	cli.Parallel(at, func(a *answer) { a.lines, a.head, a.torn, a.err = s.Verify(a.id) })
+	ends, err := seals(env)
+	if err != nil {
+		return err
+	}
+	cli.Parallel(at, func(a *answer) { a.lines, a.head, a.torn, a.err = s.Verify(a.id, ends[a.id]) })
 	bad, lines := 0, 0
 	for _, a := range all {
 		lines += a.lines

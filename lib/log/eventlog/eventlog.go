@@ -37,7 +37,8 @@ const (
 	Handoff       = "handoff"
 	// HandoffCancelled is a hand-over that was taken back before anybody took it up.
 	HandoffCancelled = "handoff_cancelled"
-	HookError        = "hook_error" // a hook failed and did not tell its agent
+	HookError        = "hook_error"  // a hook failed and did not tell its agent
+	RecordHead       = "record_head" // where the record of a conversation stood when its session ended
 )
 
 // Lifecycle reports whether events of a type are about the life cycle of a session: its

@@ -96,7 +96,8 @@ func Default() Policy {
 			"handoff": 7 * day,
 			"hook":    14 * day, "unhook": 14 * day, "sling": 14 * day, "done": 14 * day,
 			"mail": 30 * day, "session_death": 30 * day, "merge_*": 30 * day,
-			"mass_death": 90 * day,
+			"mass_death":  90 * day,
+			"record_head": 3650 * day, // as long as the record may be looked at
 		},
 	}
 }
@@ -126,7 +127,7 @@ var curves = map[string]Curve{
 	"session_start": Steady, "session_resume": Steady, "session_chain": Steady, "session_end": Steady, "nudge": Steady, "handoff": Steady, "handoff_cancelled": Steady,
 	"hook": Slow, "unhook": Slow, "sling": Slow, "done": Slow,
 	"hook_error": Slow, "error": Slow, "recovery": Slow, "escalation": Slow,
-	"mail": Flat, "session_death": Flat, "mass_death": Flat, "merge_*": Flat,
+	"mail": Flat, "session_death": Flat, "mass_death": Flat, "merge_*": Flat, "record_head": Flat,
 }
 
 // CurveOf returns the curve for events of that type; Steady where none is known.

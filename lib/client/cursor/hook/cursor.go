@@ -10,6 +10,7 @@ var Client = contract.Client{
 	RunsForeignHooks: runsForeignHooks,
 	Fields: []contract.FieldName{
 		{Name: "conversation_id", Field: contract.SessionID},
+		{Name: "text", Field: contract.LastAnswer}, // of afterAgentResponse
 		{Name: "tool_output", Field: contract.ToolOutput},
 		{Name: "workspace_roots", Field: contract.Roots},
 	},

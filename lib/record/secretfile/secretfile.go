@@ -1,30 +1,46 @@
-package record
+// Package secretfile tells which files are secret by their name: what an agent read from
+// one, or wrote to it, is kept nowhere.
+package secretfile
 
 import (
 	"path"
 	"strings"
+
+	"gt/lib/conversation"
 )
 
-// secretFile returns the name of the first file in a command line that is secret by its
+// Of returns the name of the first file that a tool was called with and that is secret by
+// its name, "" where none is.
+func Of(call conversation.Entry) string {
+	switch {
+	case call.Target != "":
+		return inCommand(call.Target)
+	case hasArguments(call.Text):
+		return inArguments(call.Text)
+	}
+	return inCommand(call.Text)
+}
+
+// inCommand returns the name of the first file in a command line that is secret by its
 // name, "" where none is.
-func secretFile(command string) string {
-	if IsSecretFile(command) && !strings.ContainsAny(command, " \t\n") {
+func inCommand(command string) string {
+	if Is(command) && !strings.ContainsAny(command, " \t\n") {
 		return path.Base(command)
 	}
 	for _, word := range strings.FieldsFunc(command, func(r rune) bool {
 		return strings.ContainsRune(" \t\r\n\"'`=<>|&;()[]{},:*?!$\\", r)
 	}) {
-		if IsSecretFile(word) {
+		if Is(word) {
 			return path.Base(word)
 		}
 	}
 	return ""
 }
 
-// secretArgument is secretFile of a tool's arguments, as conversation.Arguments writes
+// inArguments is inCommand of a tool's arguments, as conversation.Arguments writes
 // them: a file is an argument by itself, for what is said about one is no reason to leave
 // out what a tool answered.
-func secretArgument(arguments string) string {
+func inArguments(arguments string) string {
 	const most = 64 // arguments; what follows is the content of one
 	for n := 0; arguments != "" && n < most; n++ {
 		var line string
@@ -32,7 +48,7 @@ func secretArgument(arguments string) string {
 		if _, value, ok := strings.Cut(line, ": "); ok {
 			line = value
 		}
-		if line = strings.Trim(line, " \t\r\"'[]{},"); IsSecretFile(line) {
+		if line = strings.Trim(line, " \t\r\"'[]{},"); Is(line) {
 			return path.Base(line)
 		}
 	}
@@ -47,9 +63,9 @@ func hasArguments(text string) bool {
 	return several && named && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// IsSecretFile reports whether a file is secret by its name: its content is nobody's
+// Is reports whether a file is secret by its name: its content is nobody's
 // business but its owner's, whatever stands in it.
-func IsSecretFile(file string) bool {
+func Is(file string) bool {
 	file = strings.ToLower(file)
 	name := path.Base(file)
 	ext := path.Ext(name)

@@ -1,0 +1,258 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// A record in which nothing was written for long is packed: <id>.jsonl.gz, which any gzip
+// reads. It is two gzip files in one. The second has the end of the record, from the last
+// mark on, so that what a list shows is read without the rest; where it begins stands in a
+// field of the first one's header. While <id>.jsonl is there, that is the record: it is
+// removed after the packed one is whole, and comes back before anything is appended.
+const packedExt = ext + ".gz"
+
+// packedAt is where the second part begins.
+type packedAt struct {
+	Packed int64 // in the file
+	At     int64 // in the record
+	Size   int64 // of the record
+}
+
+// The field in the first header: its name, its length, and a packedAt. It begins behind
+// the fixed part of a header and the length of all fields.
+const (
+	fieldName  = "gt"
+	fieldSize  = 3 * 8
+	fieldBegin = 12
+)
+
+// parsePacked reads the field.
+func parsePacked(f io.ReaderAt) (p packedAt, err error) {
+	z, err := gzip.NewReader(io.NewSectionReader(f, 0, 1<<10))
+	if err != nil {
+		return p, err
+	}
+	if len(z.Extra) != 4+fieldSize || string(z.Extra[:2]) != fieldName {
+		return p, errors.New("gt-record did not pack it")
+	}
+	_, err = binary.Decode(z.Extra[4:], binary.LittleEndian, &p)
+	if err == nil && (p.Packed <= 0 || p.At < 0 || p.Size < p.At) {
+		err = errors.New("its header makes no sense")
+	}
+	return p, err
+}
+
+// packed is a packed record that is open.
+type packed struct {
+	f *os.File
+	packedAt
+}
+
+// head reads whose conversation it is.
+func (p packed) head() (Session, error) {
+	z, err := gzip.NewReader(io.NewSectionReader(p.f, 0, p.Packed))
+	if err != nil {
+		return Session{}, err
+	}
+	front := make([]byte, min(maxHead, p.Size))
+	n, err := io.ReadFull(z, front)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && err != io.EOF {
+		return Session{}, err
+	}
+	return headOf(bytes.NewReader(front[:n]))
+}
+
+// end is endOf.
+func (p packed) end() (ending, error) {
+	z, err := gzip.NewReader(io.NewSectionReader(p.f, p.Packed, 1<<62))
+	if err != nil {
+		return ending{}, err
+	}
+	rest, err := io.ReadAll(io.LimitReader(z, p.Size-p.At+1))
+	if err == nil && int64(len(rest)) != p.Size-p.At {
+		err = errors.New("it is not as long as its header says")
+	}
+	if err != nil {
+		return ending{}, err
+	}
+	e, _ := endIn(rest, p.At)
+	return e, nil
+}
+
+// lines is conversation.LinesWithin.
+func (p packed) lines(from int64, each func(line []byte, at int64) bool) (next int64, err error) {
+	z, err := gzip.NewReader(bufio.NewReaderSize(io.NewSectionReader(p.f, 0, 1<<62), 256<<10))
+	if err != nil {
+		return from, err
+	}
+	if _, err := io.CopyN(io.Discard, z, from); err == io.EOF {
+		return from, nil
+	} else if err != nil {
+		return from, err
+	}
+	r := bufio.NewReaderSize(z, 256<<10)
+	var held []byte
+	for at := from; ; {
+		line, err := r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			held = append(held[:0], line...)
+			for errors.Is(err, bufio.ErrBufferFull) && len(held) <= maxLine {
+				line, err = r.ReadSlice('\n')
+				held = append(held, line...)
+			}
+			line = held
+		}
+		switch {
+		case err == io.EOF:
+			return at, nil
+		case err != nil:
+			return at, err
+		case !each(line[:len(line)-1], at):
+			return at, nil
+		}
+		at += int64(len(line))
+	}
+}
+
+// Pack packs a record. One that was removed, or that is not whole, stays as it is.
+func (s Store) Pack(id ID) (err error) {
+	lock, err := s.Lock(id)
+	if err != nil {
+		return err
+	}
+	defer lock.Remove()
+	if !atomicfile.Exists(s.Path(id)) {
+		return nil
+	}
+	from, err := s.open(id)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	end, err := from.end()
+	if err != nil || end.gone != "" || end.torn || end.mark == nil {
+		return err
+	}
+	to := s.packedPath(id)
+	aside := to + ".new"
+	if err := atomicfile.Remove(aside); err != nil { // a kill's leaving
+		return err
+	}
+	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return atomicfile.Error("create", aside, err)
+	}
+	if err = pack(f, from.f, end); err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		atomicfile.Remove(aside)
+		return atomicfile.Error("write", aside, err)
+	}
+	if err := atomicfile.Rename(aside, to, atomicfile.Synced); err != nil {
+		return err
+	}
+	return atomicfile.Remove(s.Path(id))
+}
+
+// pack writes a record of which the end is known.
+func pack(to *os.File, from io.ReaderAt, end ending) error {
+	p := packedAt{At: max(end.markAt-1, 0), Size: end.size} // with the line feed before it: so it is seen to be a whole line
+	field := append([]byte(fieldName), fieldSize, 0)
+	field = append(field, make([]byte, fieldSize)...)
+	part := func(begin, size int64, extra []byte) error {
+		z := gzip.NewWriter(to)
+		z.Extra = extra
+		_, err := io.Copy(z, io.NewSectionReader(from, begin, size))
+		return errors.Join(err, z.Close())
+	}
+	if err := part(0, p.At, field); err != nil {
+		return err
+	}
+	var err error
+	if p.Packed, err = to.Seek(0, io.SeekCurrent); err != nil {
+		return err
+	}
+	if err := part(p.At, p.Size-p.At, nil); err != nil {
+		return err
+	}
+	at, err := binary.Append(nil, binary.LittleEndian, p)
+	if err != nil {
+		return err
+	}
+	_, err = to.WriteAt(at, fieldBegin+4)
+	return err
+}
+
+// unpack makes <id>.jsonl of a packed record that is about to grow. Its caller holds the
+// lock.
+func (s Store) unpack(id ID) error {
+	from := s.packedPath(id)
+	if atomicfile.Exists(s.Path(id)) {
+		return atomicfile.Remove(from)
+	}
+	if !atomicfile.Exists(from) {
+		return nil
+	}
+	o, err := s.open(id)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	z, err := gzip.NewReader(bufio.NewReader(io.NewSectionReader(o.f, 0, 1<<62)))
+	if err != nil {
+		return atomicfile.Error("understand", from, err)
+	}
+	aside := s.Path(id) + ".new"
+	if err := atomicfile.Remove(aside); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return atomicfile.Error("create", aside, err)
+	}
+	if _, err = io.Copy(f, z); err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = atomicfile.Rename(aside, s.Path(id), atomicfile.Synced)
+	}
+	if err != nil {
+		atomicfile.Remove(aside)
+		return atomicfile.Error("unpack", from, err)
+	}
+	return atomicfile.Remove(from)
+}
+
+// packedPath is the file of a packed record.
+func (s Store) packedPath(id ID) string { return s.Path(id) + ".gz" }
+
+// PackOld packs the records to which nothing was written since.
+func (s Store) PackOld(since time.Time) error {
+	ids, err := s.IDs()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids {
+		if info, err := os.Lstat(s.Path(id)); err == nil && info.ModTime().Before(since) {
+			errs = append(errs, s.Pack(id))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,191 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/lib/conversation"
+)
+
+// A packed record answers everything as it did before, and grows when its session goes on.
+func TestPack(t *testing.T) {
+	for _, turns := range []int{1, 40, 4000} { // within one read of the end, and more
+		t.Run(fmt.Sprint(turns), func(t *testing.T) {
+			d := newDesk(t)
+			var b strings.Builder
+			for i := range turns {
+				fmt.Fprintf(&b, `[{"Kind":"prompt","Text":"ask %d"},{"Kind":"answer","Text":"%s"}]`+"\n", i, strings.Repeat("word ", i%50))
+			}
+			d.write(b.String())
+			id := d.sync().ID
+			whole, said := d.lines(id), d.said(id)
+			before, err := d.store.Info(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.store.Pack(id); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Lstat(d.store.Path(id)); !errors.Is(err, os.ErrNotExist) {
+				t.Fatal("it stands there still")
+			}
+			after, err := d.store.Info(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if after.Path != d.store.packedPath(id) {
+				t.Errorf("it is said to be in %s", after.Path)
+			}
+			after.Path, after.Size = before.Path, before.Size
+			if after != before {
+				t.Errorf("%+v, and before it was packed %+v", after, before)
+			}
+			if got := d.lines(id); !bytes.Equal(got, whole) {
+				t.Errorf("its lines are others:\n%s", got)
+			}
+			d.verify(id)
+			if all, err := d.store.IDs(); err != nil || !slices.Equal(all, []ID{id}) {
+				t.Errorf("%v, %v", all, err)
+			}
+			f := conversation.File{Path: after.Path}
+			f.Path = d.store.File(id)
+			var read []string
+			next, err := Reader{}.Read(f, conversation.Options{}, func(e conversation.Entry) bool {
+				read = append(read, e.Text)
+				return true
+			})
+			if err != nil || next != int64(len(whole)) || !slices.Equal(read, said) {
+				t.Errorf("%d entries up to %d of %d, %v", len(read), next, len(whole), err)
+			}
+			if m, err := (Reader{}).Metadata(f); err != nil || m.ID != "4f2c" || m.CWD != "/work" {
+				t.Errorf("%+v, %v", m, err)
+			}
+
+			// Nothing new is no reason to unpack it; what is new is appended.
+			if done := d.sync(); done.Lines != 0 || d.store.File(id) != d.store.packedPath(id) {
+				t.Errorf("%+v", done)
+			}
+			d.write(b.String() + `[{"Kind":"prompt","Text":"later"}]` + "\n")
+			if done := d.sync(); done.Lines != 1 || done.ID != id {
+				t.Errorf("%+v", done)
+			}
+			if got := d.lines(id); !bytes.HasPrefix(got, whole) {
+				t.Error("what stood there is changed")
+			}
+			if got := d.said(id); got[len(got)-1] != "later" {
+				t.Errorf("%q", got[len(got)-1])
+			}
+			d.verify(id)
+
+			// What is removed is removed where it is packed, too.
+			if err := d.store.Pack(id); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.store.Remove(id, Forgotten, epoch); err != nil {
+				t.Fatal(err)
+			}
+			left, _ := filepath.Glob(filepath.Join(d.store.Sessions, "session-*"))
+			if !slices.Equal(left, []string{d.store.Path(id)}) {
+				t.Errorf("%q", left)
+			}
+		})
+	}
+}
+
+// lines are the bytes of a record.
+func (d *desk) lines(id ID) (all []byte) {
+	d.t.Helper()
+	if _, err := d.store.Each(id, 0, func(line []byte, at int64) bool {
+		if at != int64(len(all)) {
+			d.t.Errorf("a line stands at %d, not %d", at, len(all))
+		}
+		all = append(append(all, line...), '\n')
+		return true
+	}); err != nil {
+		d.t.Fatal(err)
+	}
+	return all
+}
+
+// A packed record that is damaged is an error that names the file, whatever is wrong.
+func TestPackDamaged(t *testing.T) {
+	d := newDesk(t)
+	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
+	id := d.sync().ID
+	if err := d.store.Pack(id); err != nil {
+		t.Fatal(err)
+	}
+	path := d.store.packedPath(id)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := [][]byte{nil, []byte("no gzip"), good[:30], good[:len(good)-20]}
+	for i := range 4 {
+		bad := bytes.Clone(good)
+		bad[fieldBegin+4+8*min(i, 2)+i%2] ^= 0xff
+		damaged = append(damaged, bad)
+	}
+	for i, data := range damaged {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, ierr := d.store.Info(id)
+		_, _, _, verr := d.store.Verify(id, nil)
+		if ierr == nil && verr == nil {
+			t.Errorf("damage %d is not seen", i)
+		}
+		for _, err := range []error{ierr, verr} {
+			if err != nil && !strings.Contains(err.Error(), path) {
+				t.Errorf("damage %d: %v", i, err)
+			}
+		}
+	}
+}
+
+// Lines that are taken off the end are missed where the log knows how far the record went.
+func TestSeal(t *testing.T) {
+	d := newDesk(t)
+	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
+	id := d.sync().ID
+	early, err := d.store.Seal(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n" + `[{"Kind":"prompt","Text":"two"}]` + "\n")
+	d.sync()
+	late, err := d.store.Seal(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []Seal{early, late} {
+		if _, _, _, err := d.store.Verify(id, &at); err != nil {
+			t.Error(err)
+		}
+	}
+	var fault *Fault
+	other := early
+	other.Digest = late.Digest
+	if _, _, _, err := d.store.Verify(id, &other); !errors.As(err, &fault) {
+		t.Errorf("of another line: %v", err)
+	}
+	if err := os.Truncate(d.store.Path(id), early.Size); err != nil {
+		t.Fatal(err)
+	}
+	d.verify(id)
+	if _, _, _, err := d.store.Verify(id, &late); !errors.As(err, &fault) || fault.Line != 4 {
+		t.Errorf("cut: %v", err)
+	}
+	if _, err := d.store.Remove(id, Forgotten, epoch); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := d.store.Verify(id, &late); err != nil {
+		t.Errorf("removed: %v", err)
+	}
+}
