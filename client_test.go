@@ -217,6 +217,9 @@ func runInPane(name string) error {
 		if <-end == syscall.SIGINT { // Ctrl-C: the person leaves it
 			reason = "prompt_input_exit"
 		}
+		if own := os.Getenv("END_REASON"); own != "" { // as clients that tell no signal from an exit
+			reason = own
+		}
 		hook("SessionEnd", map[string]string{"reason": reason}, "gt-keepalive", "end", "--hook")
 		os.Exit(0)
 	}()

@@ -298,16 +298,18 @@ func (c *Invocation) Headless() bool {
 }
 
 // Killed reports whether the session was ended from outside, by the reason that the
-// client gives for its end; busy tells whether the agent was in the middle of a turn.
+// client gives for its end; busy tells whether the agent was in the middle of a turn. An
+// instance's agent whose terminal is gone was, whatever its client says: nobody left it.
 func (c *Invocation) Killed(busy func() bool) bool {
+	hungUp := func() bool { return c.Process().HungUp() }
+	if variable, _, _ := c.instance(); variable != "" && hungUp() {
+		return true
+	}
 	killed := c.Dialect.Killed
 	if killed == nil {
 		killed = contract.Killed
 	}
-	return killed(contract.End{
-		Reason: c.Input.Reason, Getenv: c.env.Getenv, Busy: busy,
-		HungUp: func() bool { return c.Process().HungUp() },
-	})
+	return killed(contract.End{Reason: c.Input.Reason, Getenv: c.env.Getenv, Busy: busy, HungUp: hungUp})
 }
 
 // Warn says what was got over, once. Nobody reads a hook's standard error, so

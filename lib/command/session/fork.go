@@ -30,7 +30,7 @@ func (c *fork) Run(env *cli.Env) error {
 	}
 	known := table(env)
 	of := parent.Now
-	if of == "" || of.Invented() || !parent.Resumable() {
+	if of == "" || of.Invented() || !parent.Resumable(env.Getenv) {
 		if of = parent.ForkOf; of == "" {
 			return cli.Fail(cli.No, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
 		}

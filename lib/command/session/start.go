@@ -13,6 +13,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/launch/birth"
+	launch "gt/lib/launch/start"
 	"gt/lib/live"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
@@ -54,6 +55,7 @@ type begin struct {
 	Arg     []string `hidden:"" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
 
 	replaces bool // what runs under the name is ended first
+	resumes  bool // its place was made for a conversation
 }
 
 // Run makes an instance and starts its agent.
@@ -112,7 +114,7 @@ func (c *newOne) Run(env *cli.Env) error {
 		if err := claimed(env, store, id, c.Replace, in.Name); err != nil {
 			return err
 		}
-		in.SessionID, in.SessionAt = id, env.Now().UTC()
+		in.SessionID, in.SessionAt, c.resumes = id, env.Now().UTC(), true
 	}
 	if old, err := c.former(store, in); err != nil {
 		return err
@@ -191,10 +193,31 @@ func starter(env *cli.Env, store instance.Store, known *agent.Table) birth.Start
 	}
 }
 
+// unmade removes the place of an agent that could not go on with the conversation that it
+// was made for.
+func (b begin) unmade(env *cli.Env, store instance.Store, id instance.ID, err error) error {
+	held, herr := store.Hold(id, patience)
+	if herr != nil {
+		return errors.Join(err, herr)
+	}
+	defer held.Release()
+	if held.Worktree != nil {
+		herr = removeWorktree(env, store, held)
+	}
+	if herr == nil {
+		herr = held.Remove(env.Now())
+	}
+	if herr != nil {
+		return errors.Join(err, herr)
+	}
+	return cli.WithHint(err, "nothing was made; gt-seance list shows the conversations and their folders")
+}
+
 // starter starts the agent that is made.
 func (b begin) starter(env *cli.Env, store instance.Store, known *agent.Table) birth.Starter {
 	s := starter(env, store, known)
 	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
+	s.Resumes = b.resumes && !b.replaces
 	return s
 }
 
@@ -215,6 +238,10 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 	}
 	if b.Start {
 		began, err := b.starter(env, store, known).Start(in.ID, false)
+		var ended *launch.EndedError
+		if b.resumes && !b.replaces && errors.As(err, &ended) {
+			return b.unmade(env, store, in.ID, err)
+		}
 		if err != nil {
 			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
 		}

@@ -239,7 +239,7 @@ func (b *Birth) conversation() {
 	m, client, s := b.m, b.client, &b.start
 	b.goesOn = "a new conversation"
 	switch {
-	case client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable():
+	case client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable(b.Env.Getenv):
 		s.Resume = m.Now
 		b.ForkOf = ""
 		b.goesOn = "goes on with the conversation " + string(s.Resume)
@@ -336,10 +336,7 @@ func duplicate(name, session string, err error) error {
 // begins notes when the agent begins, and its session where that is known.
 func (b *Birth) begins(at time.Time) {
 	b.now = at
-	b.StartedAt = at.UTC()
-	if b.session != "" {
-		b.SessionID, b.SessionAt = b.session, at.UTC()
-	}
+	b.Begins(at, b.session, b.start.Resume != "" && !b.start.Fork)
 }
 
 // makeSession puts the agent into a session of tmux, or into the pane of the one that
@@ -525,12 +522,29 @@ func (b *Birth) ready() (err error) {
 		return b.failed(err)
 	}
 	b.track()
-	return nil
+	return b.settle()
+}
+
+// settle lets the pane close when the agent ends, as one does from now on.
+func (b *Birth) settle() error {
+	if err := b.start.Settle(b.at, b.pane); err != nil && b.process.Alive() {
+		return fmt.Errorf("cannot start %s: %w", b.Name, err)
+	}
+	if b.start.Remain || b.process.Alive() {
+		return nil
+	}
+	return b.at.Kill(b.pane.Session) // it has ended since, and its pane stayed
 }
 
 func (b *Birth) failed(err error) error {
-	if err != nil {
-		err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
+	if err == nil {
+		return nil
+	}
+	var ended *launch.EndedError
+	resumed := errors.As(err, &ended) && b.start.Resume != "" && !b.start.Fork
+	err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
+	if resumed && !b.Resumes { // else its place goes
+		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", b.Agent, b.start.Resume, b.Name)
 	}
 	return err
 }

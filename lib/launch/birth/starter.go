@@ -37,6 +37,7 @@ type Starter struct {
 	Gives    bool   // work was given to it, or is going to be
 	Trust    bool   // its client's dialogs at the start are accepted
 	Replaces bool   // another program's session of the same name is ended first
+	Resumes  bool   // its place was made for a conversation, and goes where there is none
 	Revives  bool   // an agent that crashed, in its pane
 }
 
@@ -59,7 +60,8 @@ func (s Starter) Start(id instance.ID, again bool) (*Birth, error) {
 	if b.alive && !again {
 		if b.pane = b.m.Pane; !s.Revives { // the start before may have been cut off
 			if b.self, err = os.Executable(); err == nil {
-				err = b.setRespawn()
+				b.start.Remain, b.process = b.Remain || b.Respawn, b.m.Process
+				err = errors.Join(b.settle(), b.setRespawn())
 			}
 		}
 		return b, cmp.Or(err, ErrRuns)

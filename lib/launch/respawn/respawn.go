@@ -197,6 +197,9 @@ const stopGrace = 10 * time.Second
 type Place struct {
 	Server tmux.Server
 	Pane   tmux.Pane
+	// Remain is the pane's setting once the agent runs in it; the one that it has where
+	// this is not set.
+	Remain tmux.Remain
 	// Stop is the agent of a pane that is not our own, which is asked to end
 	// first, so that its own end hook can run, and killed where it does not. It is
 	// not set for the agent that runs us.
@@ -216,8 +219,12 @@ const envWait = 2 * time.Second
 // Replace gives the pane to the successor's run. Where that fails, the pane is as
 // it was.
 func (s Successor) Replace(at Place, r Run) (err error) {
-	if r.Remain, err = at.Server.RemainOnExit(at.Pane.ID); err != nil {
+	before, err := at.Server.RemainOnExit(at.Pane.ID)
+	if err != nil {
 		return err
+	}
+	if r.Remain = at.Remain; !r.Remain.Set {
+		r.Remain = before
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -248,7 +255,7 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 	buffer := tmux.NewBuffer()
 	if err := at.Server.Respawn(at.Pane.ID, !s.Home.Town.Personal, buffer, data, at.Self, "--exec", string(buffer)); err != nil {
 		_ = at.Server.Drop(buffer) // it may not have been loaded
-		warn(at.Server.RestoreRemainOnExit(at.Pane.ID, r.Remain))
+		warn(at.Server.RestoreRemainOnExit(at.Pane.ID, before))
 		return err
 	}
 	return nil

@@ -112,26 +112,37 @@ func (s Start) resumed() session.ID {
 
 // In starts the agent in a new session of tmux, whose pane it returns. self is the
 // program that takes --exec BUFFER and calls respawn.Exec, theme the style of its status
-// line, "" for the usual one. The run travels in the buffer.
+// line, "" for the usual one. The run travels in the buffer. The pane stays when the agent
+// ends, so that who starts it sees its last words, until Settle.
 func (s Start) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
-	if s.Remain {
-		r.Remain = tmux.Remain{Set: true, Value: "on"}
-	}
+	r.Remain = stays
 	data, err := json.Marshal(r)
 	if err != nil {
 		return tmux.Pane{}, err
 	}
 	return server.New(tmux.NewSession{
 		Name: name, Dir: r.Dir, Environ: s.Table.StripRunVars(s.Environ), Vars: s.Shared(),
-		Remain: s.Remain, Theme: theme, Buffer: buffer, Data: data, Command: []string{self, "--exec", string(buffer)},
+		Remain: true, Theme: theme, Buffer: buffer, Data: data, Command: []string{self, "--exec", string(buffer)},
 	})
 }
 
 // Again starts the agent in the pane that it had, in the place of the one that runs there,
 // which is ended first: there is never a moment at which both run. stopped is called
-// between the two.
+// between the two. As with In, the pane stays until Settle.
 func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
 	r.Pane = pane.ID
-	at := respawn.Place{Server: server, Pane: pane, Stop: before, Stopped: stopped, Self: self, Now: now, Warn: warn}
+	at := respawn.Place{Server: server, Pane: pane, Remain: stays, Stop: before, Stopped: stopped, Self: self, Now: now, Warn: warn}
 	return s.successor().Replace(at, r)
+}
+
+// stays is the setting of a pane that stays when its agent ends.
+var stays = tmux.Remain{Set: true, Value: "on"}
+
+// Settle lets the pane of an agent that has started close when the agent ends, unless it
+// is to stay.
+func (s Start) Settle(server tmux.Server, pane tmux.Pane) error {
+	if s.Remain {
+		return nil
+	}
+	return server.RestoreRemainOnExit(pane.ID, tmux.Remain{Set: true, Value: "off"})
 }

@@ -16,6 +16,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/client/contract"
 	"gt/lib/client/readers"
+	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/live"
 	"gt/lib/live/status"
@@ -345,12 +346,33 @@ func (m *Member) begun() bool {
 // it nor left it.
 func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.ended() }
 
-// Resumable reports whether the client has a conversation of the session: one that was
-// begun and never said anything has none.
-func (m *Member) Resumable() bool {
-	if m.Record == nil || m.Record.Transcript == "" {
-		return m.Record != nil || !m.SessionAt.Equal(m.StartedAt)
+// client returns the environment of an agent's client, where it tells the client's folders.
+func (m *Member) client(getenv func(string) string) func(string) string {
+	if m.Account == "" {
+		return getenv
 	}
-	_, err := os.Stat(m.Record.Transcript)
+	return func(key string) string {
+		if registry.IsStoreVar(key) {
+			return m.Account
+		}
+		return getenv(key)
+	}
+}
+
+// Resumable reports whether the client has a conversation of the session, as far as that
+// can be told: one that was begun and never said anything has none.
+func (m *Member) Resumable(getenv func(string) string) bool {
+	path := ""
+	switch {
+	case m.Record != nil && m.Record.Transcript == "":
+		return true
+	case m.Record != nil:
+		path = m.Record.Transcript
+	case !m.SessionAt.Equal(m.StartedAt): // it was there before the start
+		return true
+	default: // its hooks tell nothing
+		path = readers.Path(m.Agent, m.client(getenv), m.Path, string(m.Now))
+	}
+	_, err := os.Stat(path)
 	return err == nil
 }

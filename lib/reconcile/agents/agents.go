@@ -143,7 +143,7 @@ func (a Agents) Start(ctx context.Context, h *instance.Held, e template.Effectiv
 	at := home.Elsewhere(a.Getenv, h.Path)
 	s := start.Start{Instance: h.Instance, Store: a.Store, Client: client, Table: a.Table, Home: at, Environ: environ, Prompt: e.Prompt}
 	m := fleet.Look(a.Getenv, a.Store, a.Table, []*instance.Instance{h.Instance}, a.Now())[0]
-	if client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable() {
+	if client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable(a.Getenv) {
 		s.Resume, s.Prompt = m.Now, ""
 		if err := a.open(s.Resume); err != nil {
 			return err
@@ -157,10 +157,8 @@ func (a Agents) Start(ctx context.Context, h *instance.Held, e template.Effectiv
 		return err
 	}
 	now := a.Now().UTC()
-	h.StartedAt, h.TmuxPane = now, ""
-	if id != "" {
-		h.SessionID, h.SessionAt = id, now
-	}
+	h.TmuxPane = ""
+	h.Begins(now, id, s.Resume != "")
 	if err := h.Put(now); err != nil {
 		return err
 	}

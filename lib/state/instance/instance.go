@@ -136,6 +136,20 @@ func (in *Instance) WorktreePath() string {
 	return in.Worktree.Path
 }
 
+// Begins notes that its agent is started, and the session that it gets, "" where only a
+// hook will tell that. resumes reports that the conversation of the session goes on: it was
+// there before.
+func (in *Instance) Begins(at time.Time, id session.ID, resumes bool) {
+	switch {
+	case id == "":
+	case !resumes:
+		in.SessionID, in.SessionAt = id, at.UTC()
+	case id != in.SessionID:
+		in.SessionID, in.SessionAt = id, in.StartedAt // a hook told of it since
+	}
+	in.StartedAt = at.UTC()
+}
+
 // maxName bounds a name, and each name in the path of a group, in bytes.
 const maxName = 64
 
