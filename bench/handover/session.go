@@ -50,7 +50,7 @@ const (
 	branch      = "branch"
 	touched     = "files edited"
 	unread      = "unread note"
-	hooked      = "hooked work"
+	hooked      = "given work"
 	compacted   = "kept by compaction"
 	halfway     = "decided halfway"
 )
