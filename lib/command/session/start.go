@@ -355,6 +355,9 @@ type start struct {
 func (c *start) Run(env *cli.Env) error {
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		if in.Managed != nil && c.Explain {
+			return "", c.explainManaged(env, in)
+		}
 		if in.Managed != nil {
 			return c.managed(env, in, "started", resumes)
 		}

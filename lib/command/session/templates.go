@@ -404,6 +404,20 @@ func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs
 	return done + " " + in.Name, nil
 }
 
+// explainManaged prints the steps in which the agent of a session would be started that
+// was made from a template.
+func (p profile) explainManaged(env *cli.Env, in *instance.Instance) error {
+	w, err := p.world(env)
+	if err != nil {
+		return err
+	}
+	e, err := w.Effective(in)
+	if err != nil {
+		return toldOf(in.Name, err)
+	}
+	return w.Agents.Explain(context.Background(), in, e)
+}
+
 // templated is what --json has besides of a session that was made from a template.
 type templated struct {
 	Template   string           `json:"template"`

@@ -69,14 +69,22 @@ type step struct {
 
 // steps are the steps of a start in their order. The first looks after the folder; the
 // thirteen behind it are those that every agent of a town is started with.
+//
+// A session that was made from a template runs where its town wants it: what follows the
+// environment is its runtime's, and commands of the template stand around it.
 func (b *Birth) steps() []step {
-	return []step{
+	steps := []step{
 		{"folder", b.lookFolder, b.makeFolder},
 		{"agent", b.lookAgent, nil},
 		{"settings", b.lookSettings, nil},
 		{"prompt", b.lookPrompt, nil},
 		{"command", b.lookCommand, nil},
 		{"environment", b.lookEnvironment, nil},
+	}
+	if b.Template != nil {
+		return append(steps, step{"pre_start", b.lookPreStart, b.preStart}, step{"session", b.lookRun, b.startThere}, step{"setup", b.lookSetup, b.setup})
+	}
+	return append(steps, []step{
 		{"session", b.lookSession, b.makeSession},
 		{"remain", b.lookRemain, nil},
 		{"variables", b.lookVariables, nil},
@@ -85,7 +93,7 @@ func (b *Birth) steps() []step {
 		{"respawn", b.lookRespawn, b.setRespawn},
 		{"dialogs", b.lookDialogs, b.answerDialogs},
 		{"ready", b.lookReady, b.ready},
-	}
+	}...)
 }
 
 // take goes through the steps. Where one fails, nothing half-started is left.
@@ -166,9 +174,22 @@ func (b *Birth) makeFolder() error {
 // the flags.
 func (b *Birth) lookAgent() (does, found string, err error) {
 	b.client = b.Table.Of(b.Agent)
+	environ := b.Env.Environ
+	if t := b.Template; t != nil {
+		environ = slices.Clone(environ)
+		for _, kv := range t.Vars {
+			environ = append(environ, kv[0]+"="+kv[1])
+		}
+		if len(t.Command) > 0 {
+			b.client.Command = t.Command
+		}
+	}
 	b.start = launch.Start{
 		Instance: b.Instance, Store: b.Store, Client: b.client, Table: b.Table,
-		Home: home.Elsewhere(b.Env.Getenv, b.Path), Environ: b.Env.Environ, Remain: b.Remain || b.Respawn,
+		Home: home.Elsewhere(b.Env.Getenv, b.Path), Environ: environ, Remain: b.Remain || b.Respawn,
+	}
+	if b.Template != nil && b.Template.Away {
+		return b.Agent, "its program is looked for where it runs", nil
 	}
 	program, err := b.start.Program()
 	if errors.Is(err, launch.ErrNoProgram) {
@@ -210,6 +231,9 @@ func (b *Birth) lookSettings() (does, found string, err error) {
 func (b *Birth) lookPrompt() (does, found string, err error) {
 	b.conversation()
 	s, topic := &b.start, b.About
+	if b.Template != nil && s.Resume != "" {
+		return "say nothing first", "its conversation goes on", nil // its template's was said
+	}
 	to := s.Home.Identity
 	if topic == "" && to.Role != "" && b.Prompt == "" && (s.Resume == "" || s.Fork || b.Gives) {
 		topic = beacon.ColdStart
@@ -229,6 +253,9 @@ func (b *Birth) lookPrompt() (does, found string, err error) {
 	}
 	if s.Prompt == "" {
 		return "say nothing first", "", nil
+	}
+	if b.Template != nil { // what a session has besides of its own is shown as a size only
+		return "say first what its template has", fmt.Sprintf("%d characters", utf8.RuneCountInString(s.Prompt)), nil
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(s.Prompt), "\n")
 	return "say first: " + b.Env.Line(first, maxCell), fmt.Sprintf("%d characters", utf8.RuneCountInString(s.Prompt)), nil
@@ -259,7 +286,7 @@ func (b *Birth) lookCommand() (does, found string, err error) {
 		by := holder()
 		// Its own agent may still be ending: the server of tmux went away under it.
 		own := func() bool {
-			return by.TmuxPane == b.TmuxPane && (by.TmuxSession == "" || by.TmuxSession == b.TmuxSession)
+			return b.Template != nil || by.TmuxPane == b.TmuxPane && (by.TmuxSession == "" || by.TmuxSession == b.TmuxSession)
 		}
 		for end := time.Now().Add(2 * starting); b.put != nil && by != nil && m.Pane.ID == "" && own() && time.Now().Before(end); by = holder() {
 			time.Sleep(50 * time.Millisecond)
@@ -296,7 +323,11 @@ func (b *Birth) lookEnvironment() (does, found string, err error) {
 	if b.Account != "" {
 		names = append(names, b.client.StoreEnv)
 	}
-	for _, kv := range b.start.Vars() {
+	vars := b.start.Vars()
+	if b.Template != nil {
+		vars = slices.Concat(vars, b.Template.Vars)
+	}
+	for _, kv := range vars {
 		names = append(names, kv[0])
 	}
 	slices.Sort(names)
@@ -547,6 +578,53 @@ func (b *Birth) failed(err error) error {
 		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", b.Agent, b.start.Resume, b.Name)
 	}
 	return err
+}
+
+func (b *Birth) lookPreStart() (does, found string, err error) {
+	if b.Template.PreStart == nil {
+		return "run nothing before it", "its template has no pre_start", nil
+	}
+	return "run the commands of pre_start", "one that fails, fails the start", nil
+}
+
+func (b *Birth) preStart() error {
+	if b.Template.PreStart == nil {
+		return nil
+	}
+	return b.Template.PreStart(b.run.Env)
+}
+
+func (b *Birth) lookRun() (does, found string, err error) {
+	if b.Template.Away {
+		return "start it with " + b.Managed.Runtime, "which says when it runs", nil
+	}
+	return fmt.Sprintf("make the tmux session %s on %s, and wait until it runs %s", b.TmuxSession, b.Env.Place(b.TmuxServer), b.Agent), "", nil
+}
+
+// startThere starts the agent in its runtime. Its record says what is about to run before
+// it does.
+func (b *Birth) startThere() error {
+	b.begins(b.Env.Now())
+	b.TmuxPane = ""
+	b.LoadedMCPNames = instance.Servers(b.Path)
+	if err := b.put(); err != nil {
+		return err
+	}
+	return b.failed(b.Template.Run(b.run, b.start.Shared()))
+}
+
+func (b *Birth) lookSetup() (does, found string, err error) {
+	if b.Template.SessionSetup == nil {
+		return "run nothing after it", "its template has no session_setup", nil
+	}
+	return "run the commands of session_setup", "one that fails is told, and nothing more", nil
+}
+
+func (b *Birth) setup() error {
+	if b.Template.SessionSetup != nil {
+		b.Template.SessionSetup(b.run.Env)
+	}
+	return nil
 }
 
 // maxCell bounds what a step prints of one thing, in characters.

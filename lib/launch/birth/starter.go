@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/launch/respawn"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/place/identity"
@@ -39,6 +40,23 @@ type Starter struct {
 	Replaces bool   // another program's session of the same name is ended first
 	Resumes  bool   // its place was made for a conversation, and goes where there is none
 	Revives  bool   // an agent that crashed, in its pane
+
+	Template *Template // of a session that was made from one; nil of others
+}
+
+// Template is what the start of a session has otherwise that was made from a template.
+type Template struct {
+	Command []string    // instead of the client's own
+	Vars    [][2]string // the agent's own, besides those that tell it who it is
+	// Away reports that its agent runs on another machine, for all that is known: neither
+	// its program nor its pane is looked for on this one.
+	Away bool
+	// PreStart is done before it starts and SessionSetup afterwards, with the agent's
+	// environment. Run starts it, and returns when it was seen to run; that it runs already
+	// is no error.
+	PreStart     func(environ []string) error
+	SessionSetup func(environ []string)
+	Run          func(r respawn.Run, shared [][2]string) error
 }
 
 // hold is how long a start waits for another command that is at the same agent.
@@ -55,10 +73,15 @@ func (s Starter) Start(id instance.ID, again bool) (*Birth, error) {
 		return nil, err
 	}
 	defer held.Release()
-	b := s.birth(held.Instance)
+	return s.StartHeld(held, again)
+}
+
+// StartHeld is Start of an instance that the caller holds.
+func (s Starter) StartHeld(held *instance.Held, again bool) (b *Birth, err error) {
+	b = s.birth(held.Instance)
 	b.put = func() error { return held.Put(b.now) }
 	if b.alive && !again {
-		if b.pane = b.m.Pane; !s.Revives { // the start before may have been cut off
+		if b.pane = b.m.Pane; !s.Revives && s.Template == nil { // the start before may have been cut off
 			if b.self, err = os.Executable(); err == nil {
 				b.start.Remain, b.process = b.Remain || b.Respawn, b.m.Process
 				err = errors.Join(b.settle(), b.setRespawn())
@@ -66,7 +89,7 @@ func (s Starter) Start(id instance.ID, again bool) (*Birth, error) {
 		}
 		return b, cmp.Or(err, ErrRuns)
 	}
-	if err := CannotTell(b.m); err != nil {
+	if err := b.cannotTell(); err != nil {
 		return b, err
 	}
 	if s.Revives {
@@ -92,10 +115,17 @@ func (s Starter) Explain(in *instance.Instance) error {
 		_, err := fmt.Fprintln(s.Env.Stdout, in.Name, "runs already")
 		return err
 	}
-	if err := CannotTell(b.m); err != nil {
+	if err := b.cannotTell(); err != nil {
 		return err
 	}
 	return b.explain()
+}
+
+func (b *Birth) cannotTell() error {
+	if b.Template != nil && b.Template.Away {
+		return nil
+	}
+	return CannotTell(b.m)
 }
 
 // noTmux is the hint where there is none.

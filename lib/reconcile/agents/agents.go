@@ -7,17 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
 	"gt/lib/catalog/scan"
+	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/launch/start"
+	"gt/lib/launch/birth"
+	"gt/lib/launch/respawn"
+	"gt/lib/live"
 	"gt/lib/live/ending"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
-	"gt/lib/place/home"
 	"gt/lib/reconcile/perform"
 	"gt/lib/reconcile/runtime"
 	"gt/lib/reconcile/template"
@@ -35,10 +36,7 @@ type Agents struct {
 	Runtime func(name string) (runtime.Runtime, error)
 	Store   instance.Store
 	Table   *agent.Table
-	Getenv  func(string) string
-	Environ []string
-	Now     func() time.Time
-	Warn    func(error)
+	Env     *cli.Env
 }
 
 func (a Agents) ref(in *instance.Instance) runtime.Ref {
@@ -46,8 +44,8 @@ func (a Agents) ref(in *instance.Instance) runtime.Ref {
 }
 
 func (a Agents) warn(err error) {
-	if err != nil && a.Warn != nil {
-		a.Warn(err)
+	if err != nil {
+		a.Env.Warn("%v", err)
 	}
 }
 
@@ -87,7 +85,7 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 		}
 		return sights
 	}
-	for i, m := range fleet.Look(a.Getenv, a.Store, a.Table, all, a.Now()) {
+	for i, m := range fleet.Look(a.Env.Getenv, a.Store, a.Table, all, a.Env.Now()) {
 		s := &sights[i]
 		switch {
 		case m.Pane.ID == "" && m.Status == status.Unknown:
@@ -112,68 +110,70 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 	return sights
 }
 
-// stillEnding is how long an agent may take to end whose server of tmux went away.
-const stillEnding = 10 * time.Second
-
 // Start starts the agent of a session: with its conversation, where its client has one.
 func (a Agents) Start(ctx context.Context, h *instance.Held, e template.Effective) error {
-	r, err := a.Runtime(h.Managed.Runtime)
+	s, err := a.starter(ctx, h.Instance, e)
 	if err != nil {
 		return err
 	}
-	client := a.Table.Of(e.Provider)
-	if !a.Table.Known(e.Provider) {
-		return fmt.Errorf("no agent is called '%s'", e.Provider)
-	}
-	if len(e.Command) > 0 {
-		client.Command = e.Command
-	}
-	h.Agent, h.Args = client.Name, nil
-	if e.Model != "" {
-		h.Args = []string{"--model", e.Model}
-	}
-	if info, err := os.Stat(h.Path); err != nil || !info.IsDir() {
-		return fmt.Errorf("the folder '%s' is missing", h.Path)
-	}
-	vars := a.vars(h.Instance, e)
-	environ := slices.Clone(a.Environ)
-	for _, kv := range vars {
-		environ = append(environ, kv[0]+"="+kv[1])
-	}
-	at := home.Elsewhere(a.Getenv, h.Path)
-	s := start.Start{Instance: h.Instance, Store: a.Store, Client: client, Table: a.Table, Home: at, Environ: environ, Prompt: e.Prompt}
-	m := fleet.Look(a.Getenv, a.Store, a.Table, []*instance.Instance{h.Instance}, a.Now())[0]
-	if client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable(a.Getenv) {
-		s.Resume, s.Prompt = m.Now, ""
-		if err := a.open(s.Resume); err != nil {
-			return err
+	if s.Template.Away { // of a start that was cut short; one on this machine is seen anyway
+		if now := a.Look(ctx, []*instance.Instance{h.Instance})[0]; now.Alive == tick.Yes {
+			return nil
 		}
 	}
-	run, id, err := s.Run()
+	if _, err = s.StartHeld(h, false); errors.Is(err, birth.ErrRuns) {
+		return nil
+	}
+	return err
+}
+
+// Explain prints the steps in which a session's agent would be started.
+func (a Agents) Explain(ctx context.Context, in *instance.Instance, e template.Effective) error {
+	s, err := a.starter(ctx, in, e)
 	if err != nil {
 		return err
 	}
-	if err := a.commands(ctx, h, e, run.Env, "pre_start", e.PreStart); err != nil {
-		return err
-	}
-	now := a.Now().UTC()
-	h.TmuxPane = ""
-	h.Begins(now, id, s.Resume != "")
-	if err := h.Put(now); err != nil {
-		return err
-	}
-	err = r.Start(ctx, runtime.Agent{
-		Ref: a.ref(h.Instance), Run: run, Vars: vars, Shared: nil, Environ: a.Table.StripRunVars(a.Environ),
-		Told: func() bool { return a.Store.Told(h.Instance) },
-	})
+	return s.Explain(in)
+}
+
+// starter starts the agent of a session as its template has it, which is noted in its
+// record.
+func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.Effective) (birth.Starter, error) {
+	r, err := a.Runtime(in.Managed.Runtime)
 	if err != nil {
-		return err
+		return birth.Starter{}, err
 	}
-	a.warn(a.commands(ctx, h, e, run.Env, "session_setup", e.SessionSetup))
-	if e.Setup != "" {
-		a.warn(a.commands(ctx, h, e, run.Env, "session_setup_script", []string{e.Setup}))
+	if !a.Table.Known(e.Provider) {
+		return birth.Starter{}, fmt.Errorf("no agent is called '%s'", e.Provider)
 	}
-	return nil
+	in.Agent, in.Args = a.Table.Of(e.Provider).Name, nil
+	if e.Model != "" {
+		in.Args = []string{"--model", e.Model}
+	}
+	vars := a.vars(in, e)
+	_, local := r.(runtime.Tmux)
+	t := &birth.Template{Command: e.Command, Vars: vars, Away: !local}
+	if len(e.PreStart) > 0 {
+		t.PreStart = func(environ []string) error { return a.commands(ctx, in, e, environ, "pre_start", e.PreStart) }
+	}
+	if len(e.SessionSetup) > 0 || e.Setup != "" {
+		t.SessionSetup = func(environ []string) {
+			a.warn(a.commands(ctx, in, e, environ, "session_setup", e.SessionSetup))
+			if e.Setup != "" {
+				a.warn(a.commands(ctx, in, e, environ, "session_setup_script", []string{e.Setup}))
+			}
+		}
+	}
+	t.Run = func(run respawn.Run, shared [][2]string) error {
+		return r.Start(ctx, runtime.Agent{
+			Ref: a.ref(in), Run: run, Vars: vars, Shared: shared, Environ: a.Table.StripRunVars(a.Env.Environ),
+			Told: func() bool { return a.Store.Told(in) },
+		})
+	}
+	return birth.Starter{
+		Env: a.Env, Store: a.Store, Table: a.Table, Prompt: e.Prompt, Template: t,
+		Holder: func(id session.ID) *live.Holder { return scan.HolderOf(a.Env.Getenv, a.Store.State, id) },
+	}, nil
 }
 
 // vars are a session's own variables.
@@ -184,18 +184,6 @@ func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]str
 	return append(vars, [2]string{"GT_SESSION_NAME", in.Name}, [2]string{"GT_TEMPLATE", e.Name})
 }
 
-// open reports that a conversation is open elsewhere.
-func (a Agents) open(id session.ID) error {
-	by := scan.HolderOf(a.Getenv, a.Store.State, id)
-	for end := time.Now().Add(stillEnding); by != nil && time.Now().Before(end); by = scan.HolderOf(a.Getenv, a.Store.State, id) {
-		time.Sleep(50 * time.Millisecond)
-	}
-	if by != nil {
-		return fmt.Errorf("its conversation %s is open already, %s", id, by)
-	}
-	return nil
-}
-
 // Bounds of the commands of a template.
 const (
 	commandTime   = time.Minute
@@ -204,14 +192,14 @@ const (
 
 // commands runs commands of a template, one after the other, in the session's folder and
 // with its variables.
-func (a Agents) commands(ctx context.Context, h *instance.Held, e template.Effective, environ []string, key string, all []string) error {
-	environ = append(slices.Clip(environ), "GT_TMUX_SESSION="+h.TmuxSession)
+func (a Agents) commands(ctx context.Context, in *instance.Instance, e template.Effective, environ []string, key string, all []string) error {
+	environ = append(slices.Clip(environ), "GT_TMUX_SESSION="+in.TmuxSession)
 	for _, command := range all {
-		sh, err := process.LookPath("sh", h.Path, environ)
+		sh, err := process.LookPath("sh", in.Path, environ)
 		if err != nil {
 			return err
 		}
-		_, err = bounded.Program{Path: sh, Args: []string{"-c", command}, Dir: h.Path, Env: environ, Within: commandTime, Most: commandOutput}.Run(ctx)
+		_, err = bounded.Program{Path: sh, Args: []string{"-c", command}, Dir: in.Path, Env: environ, Within: commandTime, Most: commandOutput}.Run(ctx)
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", key, e.Name, err)
 		}
@@ -233,21 +221,13 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	if id == "" {
 		return runs.Stop(ctx, a.ref(in))
 	}
-	h, ok, err := home.OfSession(a.Store.State, string(id))
-	if err != nil || !ok {
-		a.warn(err)
-		return runs.Stop(ctx, a.ref(in))
-	}
-	s := session.Store{Home: h, Warn: a.warn}
-	if r, _ := s.Get(id); r != nil && !r.Ended() {
-		a.warn(ending.Intend(s, id, session.Stop{Reason: "gt-reconcile", Until: a.Now().Add(runtime.Grace + 2*time.Second)}))
-	}
+	a.warn(ending.Expect(a.Store.State, id, session.Stop{Reason: reason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.warn))
 	if err := runs.Stop(ctx, a.ref(in)); err != nil {
 		return err
 	}
-	err = ending.End{ID: id, Outcome: session.Killed, Reason: "gt-reconcile", At: a.Now()}.Close(s, closing)
-	if err != nil && !errors.Is(err, session.ErrEnded) && !errors.Is(err, session.ErrUnknown) {
-		a.warn(err)
-	}
+	a.warn(ending.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Store.State, closing, a.warn))
 	return nil
 }
+
+// reason is what a session's record has that was ended here.
+const reason = "gt-reconcile"

@@ -52,7 +52,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 		dir = string(t.State)
 	}
 	w.Agents = Agents{
-		Store: store, Table: table, Getenv: env.Getenv, Environ: env.Environ, Now: env.Now, Warn: warn,
+		Store: store, Table: table, Env: env,
 		Runtime: func(name string) (runtime.Runtime, error) {
 			if program, ok := strings.CutPrefix(name, "exec:"); ok {
 				return runtime.NewExec(program, dir, env.Environ)

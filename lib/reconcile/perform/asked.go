@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gt/lib/reconcile/config"
+	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
@@ -26,36 +27,36 @@ var ErrHeld = errors.New("it may not be started now")
 
 // New makes a session of a template and starts it. It returns the session also where its
 // agent did not start: the next tick tries again, and closes it where that takes too long.
-func (w *World) New(ctx context.Context, template string, overlay map[string]string) (*instance.Instance, error) {
+func (w *World) New(ctx context.Context, name string, overlay map[string]string) (*instance.Instance, error) {
 	p, err := w.unchecked(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := p.config.Find(template)
+	t := p.config.Find(name)
 	if t == nil {
-		return nil, fmt.Errorf("%w: '%.80s'", ErrNoTemplate, template)
+		return nil, fmt.Errorf("%w: '%.80s'", ErrNoTemplate, name)
 	}
 	if err := t.CheckOverlay(overlay); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOverlay, err)
 	}
-	if name := overlay["name"]; name != "" {
-		if err := instance.CheckName(name); err != nil {
+	if own := overlay["name"]; own != "" {
+		if err := instance.CheckName(own); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOverlay, err)
 		}
 	}
-	if why, ok := tick.Startable(p.Facts, template); !ok {
+	if why, ok := tick.Startable(p.Facts, name); !ok {
 		return nil, fmt.Errorf("%w: %s", ErrHeld, why)
 	}
 	now := w.now()
 	in, err := w.create(p.config, lifecycle.Session{
-		Template: template, State: lifecycle.Creating, Reason: lifecycle.UserRequest, CreatedAt: now, CreatingAt: now,
+		Template: name, State: lifecycle.Creating, Reason: lifecycle.UserRequest, CreatedAt: now, CreatingAt: now,
 	}, overlay)
 	if err != nil {
 		return nil, err
 	}
 	w.note(in.Name, tick.Action{Change: lifecycle.Create, Session: in.Managed.Session, Why: "somebody asked for it"})
 	if size := len(overlay["prompt"]); size > 0 {
-		w.log("session.overlay.prompt", map[string]any{"session": in.Name, "template": template, "bytes": size})
+		w.log("session.overlay.prompt", map[string]any{"session": in.Name, "template": name, "bytes": size})
 	}
 	begin := tick.Action{Change: lifecycle.Begin, Before: in.Managed.Session, Session: in.Managed.Session, Why: "somebody asked for it"}
 	if _, err := w.Do(ctx, p.config, begin); err != nil {
@@ -163,6 +164,20 @@ func (w *World) Close(ctx context.Context, id instance.ID, reason lifecycle.Reas
 		}
 		return tick.ClosedBy(s, reason, w.now()), nil
 	})
+}
+
+// Effective returns how the agent of a session would be started now.
+func (w *World) Effective(in *instance.Instance) (template.Effective, error) {
+	c, err := w.Config()
+	if err != nil {
+		return template.Effective{}, err
+	}
+	t := c.Find(in.Managed.Template)
+	if t == nil {
+		return template.Effective{}, fmt.Errorf("%w: '%.80s'", ErrNoTemplate, in.Managed.Template)
+	}
+	allowed, _ := t.Allowed(in.Managed.Overlay)
+	return c.Effective(*t, allowed), nil
 }
 
 // Inspect returns how a session's template has it started, without and with what it has

@@ -100,6 +100,8 @@ func (s *scene) Start(_ context.Context, h *instance.Held, e template.Effective)
 	return h.Put(s.clock)
 }
 
+func (s *scene) Explain(context.Context, *instance.Instance, template.Effective) error { return nil }
+
 func (s *scene) Stop(_ context.Context, in *instance.Instance) error {
 	if names, _ := s.Markers.All(); slices.Contains(slices.Concat(slices.Collect(maps.Values(names))...), in.Name) {
 		s.t.Errorf("%s is ended and has a marker", in.Name)

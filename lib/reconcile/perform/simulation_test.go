@@ -140,6 +140,8 @@ func (s *sim) Start(ctx context.Context, h *instance.Held, _ template.Effective)
 	return err
 }
 
+func (s *sim) Explain(context.Context, *instance.Instance, template.Effective) error { return nil }
+
 func (s *sim) Stop(ctx context.Context, in *instance.Instance) error {
 	s.op()
 	err := s.fake.Stop(ctx, s.ref(in))

@@ -44,6 +44,8 @@ type Agents interface {
 	// Start starts the agent of a session, notes in its record what there is to know of
 	// that, and returns when the agent was seen to run. That it runs already is no error.
 	Start(context.Context, *instance.Held, template.Effective) error
+	// Explain prints how the agent would be started, and changes nothing.
+	Explain(context.Context, *instance.Instance, template.Effective) error
 	// Stop ends the agent. That it does not run is no error.
 	Stop(context.Context, *instance.Instance) error
 }
