@@ -485,9 +485,9 @@ func (r row) result() string {
 
 func markdown() string {
 	var b strings.Builder
-	b.WriteString("| what happened | state | conversation | hand-over | follows | is told |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| what happened | state | follows | is told |\n|---|---|---|---|\n")
 	for _, r := range table {
-		for _, cell := range []string{r.story, string(r.state), string(r.talk), string(r.from), r.after, r.tells} {
+		for _, cell := range []string{r.story, string(r.state), r.after, r.tells} {
 			b.WriteString(strings.TrimRight("| "+cell, " ") + " ")
 		}
 		b.WriteString("|\n")
