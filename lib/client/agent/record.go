@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -97,6 +100,36 @@ func (s *RecordSize) UnmarshalText(text []byte) error {
 	}
 	*s = RecordSize(n << shift)
 	return nil
+}
+
+// SaveRecord adds to the person's settings, which have no section [record], whether
+// conversations are recorded. The rest stays as it is.
+func SaveRecord(getenv func(string) string, on bool) error {
+	file := place.Config(getenv, "config.toml")
+	if file == "" {
+		return errors.New("HOME is not set, so there is no place for settings")
+	}
+	data, err := place.ReadConfig(file, atomicfile.MaxSize)
+	perm := fs.FileMode(0o600)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if file, err = filepath.EvalSymlinks(file); err != nil { // a link stays one
+			return err
+		}
+		if info, err := os.Stat(file); err == nil {
+			perm = info.Mode().Perm()
+		}
+	}
+	if len(data) > 0 {
+		data = append(bytes.TrimRight(data, "\n"), "\n\n"...)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return atomicfile.Error("create", filepath.Dir(file), err)
+	}
+	return atomicfile.WriteMode(file, fmt.Appendf(data, "[record]\non = %t\n", on), perm, atomicfile.Synced)
 }
 
 // LoadRecord reads the section [record] of the person's settings. With one that cannot be

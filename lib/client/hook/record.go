@@ -2,12 +2,16 @@ package hook
 
 import (
 	"cmp"
+	"errors"
+	"io"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"gt/lib/conversation"
+	"gt/lib/place"
 	"gt/lib/record/secretfile"
+	"gt/lib/record/stopped"
 	"gt/lib/record/told"
 	"gt/lib/sys/process"
 )
@@ -29,8 +33,33 @@ func (c *Invocation) KeepConversation(f Flags, why string) error {
 		const most = 40
 		args = append(args, "--reason="+c.env.Line(c.Input.Reason, most))
 	}
-	return process.Detach(c.Home.Runtime(), append(args, string(c.ID)), c.env.Environ, "")
+	err := process.Detach(c.Home.Runtime(), append(args, string(c.ID)), c.env.Environ, "")
+	if err != nil {
+		err = errors.Join(err, stopped.Note(c.state(), c.env.Redact(err.Error()), c.env.Now()))
+	}
+	return err
 }
+
+// TellStopped tells the person, once, that conversations are not recorded any more although
+// the wiring says that they are. The model is not told. A client that has no way to tell
+// the person alone leaves it to gt-hooks status.
+func (c *Invocation) TellStopped(f Flags) error {
+	if f.Record != "on" || !c.Dialect.SystemMessage {
+		return nil
+	}
+	stop := stopped.Untold(c.state())
+	if stop == nil {
+		return nil
+	}
+	const most = 500
+	text := "gt has stopped recording conversations: " + c.env.Line(stop.Why, most) + " (gt-hooks status says more)"
+	if _, err := io.WriteString(c.env.Stdout, c.Dialect.Notice(text)); err != nil {
+		return err
+	}
+	return stopped.Told(c.state())
+}
+
+func (c *Invocation) state() place.State { return place.StateOf(c.env.Getenv) }
 
 // keeper is the client under whose name the conversation is kept: of a variant of one
 // whose conversations gt reads, that one.

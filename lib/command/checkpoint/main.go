@@ -94,6 +94,7 @@ func (w *write) Run(env *cli.Env) error {
 	if w.Hook && call.Input.Kind() == "Stop" {
 		call.Warn(call.Tell(w.Flags))
 		call.Warn(call.KeepConversation(w.Flags, hook.TurnEnded))
+		call.Warn(call.TellStopped(w.Flags))
 	}
 	return call.End(err)
 }

@@ -23,6 +23,11 @@ func (c *install) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	if c.Scope == wiring.User && !c.DryRun {
+		if all, err = offerRecord(env, all); err != nil {
+			return err
+		}
+	}
 	picked, err := c.meant(env, all)
 	if err != nil {
 		return err

@@ -7,6 +7,9 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/wiring"
+	"gt/lib/place"
+	"gt/lib/record/stopped"
+	"gt/lib/text/term"
 )
 
 type status struct {
@@ -106,10 +109,19 @@ func (c *status) Run(env *cli.Env) error {
 		say.overview(reports)
 	}
 	whole := advise(env, reports)
+	tellStopped(env)
 	if say.err == nil && !whole {
 		return cli.Silent
 	}
 	return say.err
+}
+
+// tellStopped says that conversations are not recorded although the person wants it.
+func tellStopped(env *cli.Env) {
+	if stop := stopped.Read(place.StateOf(env.Getenv)); stop != nil {
+		env.Warn("recording has stopped on %s: %s", term.Day(stop.Since, env.Now()), stop.Why)
+		env.Hint("correct it; the end of the next turn records again, and gt-record sync --all what was missed")
+	}
 }
 
 // deletes says when an agent deletes its conversations, and whether gt-record keeps them.

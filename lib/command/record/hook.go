@@ -11,17 +11,40 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
+	"gt/lib/place"
 	kept "gt/lib/record"
+	"gt/lib/record/stopped"
 	"gt/lib/record/told"
 	"gt/lib/state/session"
+	"gt/lib/sys/flock"
 )
 
 // hooked brings the record of one session up to date, for a hook that does not wait for
-// it, by the person's settings.
+// it, by the person's settings. That it cannot is noted for the person (package stopped).
 func (c *syncing) hooked(env *cli.Env) error {
-	own := agent.LoadRecord(env.Getenv, func(err error) { env.Warn("%v", err) })
+	state := place.StateOf(env.Getenv)
+	var unread error
+	own := agent.LoadRecord(env.Getenv, func(err error) {
+		env.Warn("%v", err)
+		unread = errors.Join(unread, err)
+	})
+	err := unread
+	if own.On {
+		err = c.keep(env, own)
+	}
+	switch {
+	case errors.Is(err, flock.ErrBusy): // another does it
+		return err
+	case err != nil:
+		return errors.Join(err, stopped.Note(state, env.Redact(err.Error()), env.Now()))
+	}
+	return stopped.Clear(state)
+}
+
+// keep is hooked, where the person wants a record.
+func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	r := readerOf(c.Agent)
-	if !own.On || len(c.ID) != 1 {
+	if len(c.ID) != 1 {
 		return nil
 	}
 	id, err := session.ParseID(c.ID[0])

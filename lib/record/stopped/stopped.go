@@ -1,0 +1,80 @@
+// Package stopped notes that conversations are not recorded any more although the person
+// wants it, since nobody sees what a detached program says: the next hook that can tells the
+// person, once, and gt-hooks status until it works again.
+//
+//	<state>/record_stopped.json     since when, and why
+//	<state>/record_stopped.untold   the person has not been told
+package stopped
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/sys/atomicfile"
+)
+
+// Stop is that recording has stopped.
+type Stop struct {
+	Since time.Time `json:"since"`
+	Why   string    `json:"why"`
+}
+
+func path(s place.State) string   { return filepath.Join(string(s), "record_stopped.json") }
+func untold(s place.State) string { return filepath.Join(string(s), "record_stopped.untold") }
+
+// maxFile bounds what is read of the note.
+const maxFile = 64 << 10
+
+// Note notes why a recording failed. What was noted before stays.
+func Note(s place.State, why string, now time.Time) error {
+	if Read(s) != nil {
+		return nil
+	}
+	data, err := json.Marshal(Stop{now.UTC(), why})
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.EnsurePrivateDir(string(s)); err != nil {
+		return err
+	}
+	return errors.Join(atomicfile.Write(path(s), append(data, '\n'), atomicfile.Unsynced), atomicfile.Write(untold(s), nil, atomicfile.Unsynced))
+}
+
+// Clear notes that a recording worked, or that none is wanted.
+func Clear(s place.State) error {
+	if !atomicfile.Exists(path(s)) {
+		return nil
+	}
+	return errors.Join(atomicfile.Remove(path(s)), atomicfile.Remove(untold(s)))
+}
+
+// Read returns what is noted, nil where recording has not stopped.
+func Read(s place.State) *Stop {
+	data, err := atomicfile.ReadIf(path(s), maxFile, atomicfile.Ours)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var stop Stop
+	if err == nil {
+		err = json.Unmarshal(data, &stop)
+	}
+	if err != nil {
+		stop.Why = err.Error()
+	}
+	return &stop
+}
+
+// Untold returns what the person has to be told, nil where there is nothing, or nothing new.
+func Untold(s place.State) *Stop {
+	if !atomicfile.Exists(untold(s)) {
+		return nil
+	}
+	return Read(s)
+}
+
+// Told notes that the person was told.
+func Told(s place.State) error { return atomicfile.Remove(untold(s)) }
