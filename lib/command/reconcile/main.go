@@ -20,6 +20,7 @@ import (
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
 	"gt/lib/sys/flock"
+	"gt/lib/text/count"
 )
 
 const summary = `
@@ -168,7 +169,7 @@ func (c *check) Run(env *cli.Env) error {
 	case len(read.Templates) == 0:
 		env.Hint("'%s' has no templates: an [[agent]] block is one", read.File)
 	case !c.JSON:
-		return say(env, "%s: %d templates, nothing is wrong", read.File, len(read.Templates))
+		return say(env, "%s: %s, nothing is wrong", read.File, count.Of(len(read.Templates), "template"))
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ import (
 	"gt/lib/place/home"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/count"
 	"gt/lib/text/openjson"
 	"gt/lib/text/term"
 )
@@ -476,7 +477,7 @@ func (c *Checkpoint) Text() string {
 		if n > len(shown) {
 			text += fmt.Sprintf(" and %d more", n-len(shown))
 		}
-		say(fmt.Sprintf("%d modified %s", n, plural(n, "file")), text)
+		say(count.Of(n, "modified file"), text)
 	}
 	return b.String()
 }
@@ -491,7 +492,7 @@ func (c *Checkpoint) Found(now time.Time) string {
 	if c.CurrentStep != "" {
 		text += " step " + c.CurrentStep + ","
 	}
-	return term.Clean(fmt.Sprintf("%s %d modified %s", text, c.files(), plural(c.files(), "file")))
+	return term.Clean(text + " " + count.Of(c.files(), "modified file"))
 }
 
 func (c *Checkpoint) files() int { return len(c.ModifiedFiles) + max(c.MoreFiles, 0) }
@@ -506,11 +507,4 @@ func ago(d time.Duration) string {
 		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 	}
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
 }

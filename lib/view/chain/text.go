@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/catalog"
 	"gt/lib/state/session"
+	"gt/lib/text/count"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
 	"gt/lib/view/palette"
@@ -154,7 +155,7 @@ func (v View) heading(c Chain) string {
 			works = append(works, s.WorkUnit)
 		}
 	}
-	parts := []string{"chain " + v.name(c.ID), plural(len(all), "session")}
+	parts := []string{"chain " + v.name(c.ID), count.Of(len(all), "session")}
 	if !from.IsZero() {
 		days := term.Day(from, v.Now)
 		if to := term.Day(to, v.Now); to != days {
@@ -166,13 +167,6 @@ func (v View) heading(c Chain) string {
 		parts = append(parts, strings.Join(works, ", "))
 	}
 	return strings.Join(parts, v.lines().dot)
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // name is what a session is called in short.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 	"gt/lib/view/chain"
 	"gt/lib/view/palette"
@@ -206,10 +207,10 @@ func (p *Picture) names(b *strings.Builder, attributes string) {
 		}
 		height := tops[n+1] - tops[n]
 		fmt.Fprintf(b, `<g class="n" transform="translate(0 %d)"><title>%s: %s</title><rect class="lane%s" width="100%%" height="%d"/>`,
-			tops[n], escape(l.name), plural(len(l.bars)), odd, height)
+			tops[n], escape(l.name), count.Of(len(l.bars), "session"), odd, height)
 		fmt.Fprintf(b, `<text class="name" x="10" y="%d">%s</text>`, lanePad+rowHeight/2+4, escape(p.label(l)))
 		if l.rows > 1 {
-			fmt.Fprintf(b, `<text class="count" x="10" y="%d">%s</text>`, lanePad+rowHeight+rowHeight/2+3, plural(len(l.bars)))
+			fmt.Fprintf(b, `<text class="count" x="10" y="%d">%s</text>`, lanePad+rowHeight+rowHeight/2+3, count.Of(len(l.bars), "session"))
 		}
 		b.WriteString("</g>\n")
 	}
@@ -222,13 +223,6 @@ func (p *Picture) label(l lane) string {
 		return term.Cut(l.name+" "+term.Clean(p.bars[l.bars[0]].about), maxName)
 	}
 	return term.CutFront(l.name, maxName)
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return "1 session"
-	}
-	return strconv.Itoa(n) + " sessions"
 }
 
 // heading says what the picture shows.
@@ -256,7 +250,7 @@ func (p *Picture) heading() string {
 			crashes++
 		}
 	}
-	parts := []string{plural(len(p.bars))}
+	parts := []string{count.Of(len(p.bars), "session")}
 	if len(agents) > 1 {
 		parts = append(parts, fmt.Sprintf("%d agents", len(agents)))
 	}

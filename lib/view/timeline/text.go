@@ -7,6 +7,7 @@ import (
 
 	"gt/lib/catalog"
 	"gt/lib/state/session"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 	"gt/lib/view/chain"
 	"gt/lib/view/palette"
@@ -133,7 +134,7 @@ func (p *Picture) left(line func(string), style palette.Style, width int) {
 		n += len(l.bars)
 	}
 	if n > 0 {
-		text := fmt.Sprintf("and %d more lanes with %s; --rig, --agent and others choose, --html draws all", len(left), plural(n))
+		text := fmt.Sprintf("and %d more lanes with %s; --rig, --agent and others choose, --html draws all", len(left), count.Of(n, "session"))
 		line(style.Dim(style.Plain(term.Cut(text, width))))
 	}
 }
