@@ -314,6 +314,8 @@ func (c Client) program(args []string) (program, rest []string) {
 		switch a := args[i]; {
 		case a == "-r" || a == "--require" || a == "--import" || a == "--loader" || a == "-C" || a == "--env-file":
 			i++ // with a word behind it
+		case !strings.HasPrefix(a, "--") && strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c"):
+			return slices.Clone(c.Command), nil // sh -c, bash -lc: the next word is code and no script
 		case !strings.HasPrefix(a, "-"):
 			return args[:i+1], args[i+1:]
 		}

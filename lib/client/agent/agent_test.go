@@ -155,3 +155,21 @@ func FuzzRestart(f *testing.F) {
 		}
 	})
 }
+
+// A shell that is given code runs no script: tmux starts what it is given as one word so.
+func TestProgramNameOfCode(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"sh", "-c", "claude"}, ""},
+		{[]string{"bash", "-lc", "claude --model opus"}, ""},
+		{[]string{"/bin/sh", "/home/me/bin/claude", "-c"}, "claude"},
+		{[]string{"bash", "-x", "/opt/claude"}, "claude"},
+		{[]string{"claude", "-c"}, "claude"},
+	} {
+		if got := ProgramName(test.args); got != test.want {
+			t.Errorf("ProgramName(%q) = %q, want %q", test.args, got, test.want)
+		}
+	}
+}
