@@ -117,6 +117,7 @@ func TestScripts(t *testing.T) {
 			"events": writeEvents,
 			"state":  stateOf,
 			"trust":  trustTown,
+			"page":   page,
 		},
 		Condition: condition,
 	})
@@ -141,6 +142,12 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("FIXTURES", fixtures)
+	// The README and docs, for page.
+	pages, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	env.Setenv("PAGES", pages)
 	home := filepath.Join(env.WorkDir, "home")
 	person, err := surroundings.Person(home)
 	if err != nil {
