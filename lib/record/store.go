@@ -23,6 +23,14 @@ type Store struct {
 	Sessions string // <id>.jsonl
 	Contexts string // <id>-<tool>-<6 characters>.json
 	root     string // of what hooks told (package told)
+	since    time.Time
+}
+
+// Since returns the store as one in which nothing before that time is read of any record,
+// but whose conversation it is.
+func (s Store) Since(t time.Time) Store {
+	s.since = t
+	return s
 }
 
 // StoreOf returns the store of this user: below AGENT_HOME, or else ~/.agent.
@@ -31,7 +39,7 @@ func StoreOf(getenv func(string) string) (Store, error) {
 	if err != nil {
 		return Store{}, err
 	}
-	return Store{filepath.Join(root, "sessions"), filepath.Join(root, "context"), root}, nil
+	return Store{Sessions: filepath.Join(root, "sessions"), Contexts: filepath.Join(root, "context"), root: root}, nil
 }
 
 const ext = ".jsonl"
@@ -310,9 +318,19 @@ const maxLine = 6*conversation.MaxRecord + 1<<20
 // Lines calls each for the lines of a record that can be understood, until it returns
 // false.
 func (s Store) Lines(id ID, each func(Line) bool) error {
+	var last time.Time // of a line without a time it is that of the one before
 	_, err := s.Each(id, 0, func(line []byte, _ int64) bool {
 		l, err := Parse(line)
-		return err != nil || each(l)
+		if err != nil {
+			return true
+		}
+		if !l.Time.IsZero() && l.Kind != Head {
+			last = l.Time
+		}
+		if !s.since.IsZero() && l.Kind != Head && last.Before(s.since) {
+			return true
+		}
+		return each(l)
 	})
 	return err
 }

@@ -235,39 +235,3 @@ func (c *contextClear) Run(env *cli.Env) error {
 	_, err = fmt.Fprintf(env.Stdout, "%s cleared\n", count(len(gone), "result", "results"))
 	return err
 }
-
-type export struct {
-	ID     string `arg:"" help:"The record."`
-	Format string `enum:"s3,markdown" default:"s3" placeholder:"FORM" help:"s3 (default) or markdown."`
-}
-
-// Run prints a record in another form.
-func (c *export) Run(env *cli.Env) error {
-	s, id, err := one(env, c.ID)
-	if err != nil {
-		return err
-	}
-	if c.Format == "s3" {
-		return s.Whole(id, env.Stdout)
-	}
-	return markdown(env, s, id)
-}
-
-// markdown prints a record as a page.
-func markdown(env *cli.Env, s kept.Store, id kept.ID) error {
-	i, err := s.Info(id)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(env.Stdout)
-	fmt.Fprintf(out, "# %s\n\n%s's session %s", term.Clean(env.Redact(i.Title)), i.Agent, i.Session)
-	if i.CWD != "" {
-		fmt.Fprintf(out, " in `%s`", term.Clean(i.CWD))
-	}
-	fmt.Fprintln(out)
-	p := &marked{env: env, w: out, agent: i.Agent}
-	if err := s.Lines(id, func(l kept.Line) bool { p.line(&l); return p.err == nil }); err != nil {
-		return err
-	}
-	return errors.Join(p.err, out.Flush())
-}

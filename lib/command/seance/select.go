@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"gt/lib/catalog"
 	"gt/lib/catalog/scan"
@@ -26,20 +25,20 @@ import (
 // selection is which sessions are meant: those that fit everything that is
 // given.
 type selection struct {
-	Agent   string `placeholder:"NAME" help:"Of this client (claude) or agent: an address or its end (gastown/crew/max, crew/max)." group:"Which sessions"`
-	Role    string `placeholder:"ROLE" help:"Of agents in this role: crew, polecat, witness, refinery, mayor, …" group:"Which sessions"`
-	Rig     string `placeholder:"RIG" help:"Of agents in this rig." group:"Which sessions"`
-	Work    string `placeholder:"UNIT" help:"That worked on this unit." group:"Which sessions"`
-	Chain   string `placeholder:"ID" help:"In this chain, by the chain's id, that of any session in it, or the beginning of one." group:"Which sessions"`
-	Outcome string `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active or gone." group:"Which sessions"`
-	Host    string `placeholder:"NAME" help:"That ran on this machine." group:"Which sessions"`
-	Since   moment `placeholder:"WHEN" help:"Active then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions"`
-	Until   moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions"`
-	CWD     string `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions"`
-	Here    bool   `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions"`
-	Live    bool   `help:"Running now." group:"Which sessions"`
-	Town    bool   `help:"In the event log of this town." group:"Which sessions"`
-	All     bool   `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions"`
+	Agent   string          `placeholder:"NAME" help:"Of this client (claude) or agent: an address or its end (gastown/crew/max, crew/max)." group:"Which sessions"`
+	Role    string          `placeholder:"ROLE" help:"Of agents in this role: crew, polecat, witness, refinery, mayor, …" group:"Which sessions"`
+	Rig     string          `placeholder:"RIG" help:"Of agents in this rig." group:"Which sessions"`
+	Work    string          `placeholder:"UNIT" help:"That worked on this unit." group:"Which sessions"`
+	Chain   string          `placeholder:"ID" help:"In this chain, by the chain's id, that of any session in it, or the beginning of one." group:"Which sessions"`
+	Outcome string          `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active or gone." group:"Which sessions"`
+	Host    string          `placeholder:"NAME" help:"That ran on this machine." group:"Which sessions"`
+	Since   duration.Moment `placeholder:"WHEN" help:"Active then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions"`
+	Until   duration.Moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions"`
+	CWD     string          `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions"`
+	Here    bool            `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions"`
+	Live    bool            `help:"Running now." group:"Which sessions"`
+	Town    bool            `help:"In the event log of this town." group:"Which sessions"`
+	All     bool            `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions"`
 
 	strangers []*catalog.Session // that run, and of which no more is known; see discover
 
@@ -49,7 +48,7 @@ type selection struct {
 // everything reports whether all sessions are meant, but for subagents.
 func (c *selection) everything() bool {
 	return c.Agent+c.Role+c.Rig+c.Work+c.Chain+c.Outcome+c.Host+c.CWD == "" && !c.Here && !c.Live && !c.Town &&
-		c.Since == moment{} && c.Until == moment{}
+		c.Since == duration.Moment{} && c.Until == duration.Moment{}
 }
 
 // filter is the selection as of now. all are the sessions to choose from.
@@ -58,7 +57,7 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	f := catalog.Filter{
 		State: town.Personal(env.Getenv).State,
 		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host,
-		Outcome: session.Outcome(c.Outcome), Since: c.Since.before(now), Until: c.Until.before(now), Subagents: c.All, Logged: c.Town,
+		Outcome: session.Outcome(c.Outcome), Since: c.Since.Before(now), Until: c.Until.Before(now), Subagents: c.All, Logged: c.Town,
 	}
 	if c.Live {
 		if f.Outcome != "" && f.Outcome != catalog.Active {
@@ -309,33 +308,4 @@ func number(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// moment is a time, given as one or as how long before now it was.
-type moment struct {
-	at  time.Time
-	ago time.Duration
-}
-
-// UnmarshalText reads 24h, 7d, 2w, a date (of local time), or an RFC 3339 time.
-func (m *moment) UnmarshalText(text []byte) error {
-	word := string(text)
-	for _, layout := range []string{time.RFC3339, "2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02T15:04:05"} {
-		if t, err := time.ParseInLocation(layout, word, time.Local); err == nil {
-			m.at = t
-			return nil
-		}
-	}
-	if d, err := duration.Parse(word); err == nil {
-		m.ago = max(d, 1) // 0d is a moment too
-		return nil
-	}
-	return fmt.Errorf("invalid time '%s' (try 24h, 7d, 2026-01-17 or 2026-01-17T15:04:05Z)", word)
-}
-
-func (m moment) before(now time.Time) time.Time {
-	if m.ago > 0 {
-		return now.Add(-m.ago)
-	}
-	return m.at
 }

@@ -58,11 +58,11 @@ func (c *picture) Run(env *cli.Env) error {
 	}
 	now := env.Now()
 	o := timeline.Options{
-		By: timeline.By(c.By), Now: now, Since: c.Since.before(now),
+		By: timeline.By(c.By), Now: now, Since: c.Since.Before(now),
 		Short: all.Short(), About: (*catalog.Session).About,
 	}
 	cut := most > 0 && len(found) == most
-	if o.Since.IsZero() && c.Until.before(now).IsZero() && c.Chain == "" && c.Work == "" && !c.All && c.Limit == nil {
+	if o.Since.IsZero() && c.Until.Before(now).IsZero() && c.Chain == "" && c.Work == "" && !c.All && c.Limit == nil {
 		week := now.Add(-recent)
 		latest := slices.DeleteFunc(slices.Clone(found), func(s *catalog.Session) bool { return chain.End(s, now).Before(week) })
 		if len(latest) > 0 {

@@ -1,0 +1,255 @@
+// Package otlp writes records as OpenTelemetry's traces, in OTLP's JSON: a trace a
+// session, with a span for the agent (invoke_agent), and below it one for each request to a
+// model (chat) and each call of a tool (execute_tool). It says what was done, how long it
+// took and what it cost, and holds no word of the conversation.
+package otlp
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"strconv"
+	"time"
+
+	"gt/lib/record"
+)
+
+// Schema is the version of the semantic conventions whose words the spans have; the GenAI
+// ones change between versions.
+const Schema = "https://opentelemetry.io/schemas/1.41.0"
+
+// Writer writes one document of any number of records.
+type Writer struct {
+	// Program and Version are who writes.
+	Program, Version string
+	// Clean is what becomes of each text.
+	Clean func(string) string
+
+	w     *bufio.Writer
+	err   error
+	begun bool // of the list that is being written
+}
+
+// NewWriter begins a document.
+func NewWriter(to io.Writer, program, version string, clean func(string) string) *Writer {
+	w := &Writer{Program: program, Version: version, Clean: clean, w: bufio.NewWriter(to)}
+	w.raw(`{"resourceSpans":[`)
+	return w
+}
+
+// Close ends it.
+func (w *Writer) Close() error {
+	w.raw("]}\n")
+	if err := w.w.Flush(); w.err == nil {
+		w.err = err
+	}
+	return w.err
+}
+
+func (w *Writer) raw(text string) {
+	if w.err == nil {
+		_, w.err = w.w.WriteString(text)
+	}
+}
+
+// item writes an element of a list.
+func (w *Writer) item(v any) {
+	data, err := json.Marshal(v)
+	if w.err == nil {
+		w.err = err
+	}
+	if w.begun {
+		w.raw(",")
+	}
+	w.begun = true
+	w.raw("\n" + string(data))
+}
+
+// What OTLP calls kinds of spans, and states.
+const (
+	internal = 1
+	client   = 3
+	failed   = 2
+)
+
+type span struct {
+	Trace  string      `json:"traceId"`
+	ID     string      `json:"spanId"`
+	Parent string      `json:"parentSpanId,omitempty"`
+	Name   string      `json:"name"`
+	Kind   int         `json:"kind"`
+	Start  string      `json:"startTimeUnixNano"`
+	End    string      `json:"endTimeUnixNano"`
+	About  []attribute `json:"attributes"`
+	Status *status     `json:"status,omitempty"`
+}
+
+type status struct {
+	Code int `json:"code"`
+}
+
+type attribute struct {
+	Key   string `json:"key"`
+	Value value  `json:"value"`
+}
+
+// value is a text or a number, which OTLP's JSON writes as a text too.
+type value struct {
+	Text   *string `json:"stringValue,omitempty"`
+	Number *string `json:"intValue,omitempty"`
+}
+
+// texts makes attributes of names and texts, without those that are empty.
+func texts(pairs ...string) (all []attribute) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			all = append(all, attribute{pairs[i], value{Text: &pairs[i+1]}})
+		}
+	}
+	return all
+}
+
+func number(key string, n int64) attribute {
+	s := strconv.FormatInt(n, 10)
+	return attribute{key, value{Number: &s}}
+}
+
+// nano is a time as OTLP writes it.
+func nano(t time.Time) string { return strconv.FormatInt(max(t.UnixNano(), 0), 10) }
+
+// id is so many bytes of a name's digest: the same spans have the same ids whenever they
+// are exported.
+func id(size int, parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p + "\x00"))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:size])
+}
+
+const (
+	traceSize = 16
+	spanSize  = 8
+)
+
+// root is the id of a session's own span.
+func root(agent, session string) string { return id(spanSize, agent, session, "invoke_agent") }
+
+// Add writes a record. What a subagent did stands in the trace of its session.
+func (w *Writer) Add(s record.Store, of record.ID) error {
+	i, err := s.Info(of)
+	if err != nil {
+		return err
+	}
+	agent, session := w.Clean(i.Agent), w.Clean(i.Session)
+	about := texts("service.name", agent, "gt.record.id", string(of), "gt.cwd", w.Clean(i.CWD))
+	resource, err := json.Marshal(map[string]any{"attributes": about})
+	if err != nil {
+		return err
+	}
+	if w.begun {
+		w.raw(",")
+	}
+	scope, err := json.Marshal(map[string]string{"name": w.Program, "version": w.Version})
+	if err != nil {
+		return err
+	}
+	w.raw("\n" + `{"resource":` + string(resource) + `,"schemaUrl":"` + Schema + `","scopeSpans":[{"scope":` + string(scope) + `,"schemaUrl":"` + Schema + `","spans":[`)
+	w.begun = false
+
+	t := trace{w: w, agent: agent, session: session, from: i.Started, last: i.Started, same: map[string]int{}}
+	top := i.Session
+	if i.Parent != "" {
+		top = i.Parent
+	}
+	t.id, t.root = id(traceSize, i.Agent, top), root(i.Agent, i.Session)
+	if err := s.Events(of, t.event); err != nil {
+		return err
+	}
+	self := span{
+		Trace: t.id, ID: t.root, Name: "invoke_agent " + agent, Kind: internal,
+		Start: nano(i.Started), End: nano(later(later(i.Started, i.Ended), t.last)),
+		About: append(texts("gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", agent, "gen_ai.provider.name", Provider(t.model), "gen_ai.conversation.id", session),
+			number("gen_ai.usage.input_tokens", t.in), number("gen_ai.usage.output_tokens", t.out)),
+	}
+	if i.Parent != "" {
+		self.Parent = root(i.Agent, i.Parent)
+	}
+	w.item(self)
+	w.raw("]}]}")
+	return w.err
+}
+
+// trace is the spans of a session.
+type trace struct {
+	w              *Writer
+	id, root       string
+	agent, session string
+	model          string // the last one
+	from, last     time.Time
+	in, out        int64
+	same           map[string]int
+}
+
+// event makes a span of what has one.
+func (t *trace) event(e record.Happened) error {
+	s := span{Trace: t.id, Parent: t.root, Kind: internal}
+	end := e.Time
+	if end.IsZero() {
+		end = t.last
+	}
+	start := end
+	switch e.Type {
+	case record.LLMCall:
+		if e.LatencyMs != nil {
+			start = end.Add(-time.Duration(*e.LatencyMs) * time.Millisecond)
+		}
+		t.model = t.w.Clean(e.Model)
+		s.Name, s.Kind = name("chat", t.model), client
+		s.About = texts("gen_ai.operation.name", "chat", "gen_ai.provider.name", Provider(t.model), "gen_ai.request.model", t.model, "gen_ai.conversation.id", t.session)
+		if u := e.Usage; u != nil {
+			t.in, t.out = t.in+u.Prompt, t.out+u.Completion
+			s.About = append(s.About, number("gen_ai.usage.input_tokens", u.Prompt), number("gen_ai.usage.output_tokens", u.Completion),
+				number("gen_ai.usage.cache_read.input_tokens", u.CacheRead), number("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite))
+		}
+	case record.ToolCall:
+		// Its time is that of the call.
+		if e.DurationMs != nil {
+			end = start.Add(time.Duration(*e.DurationMs) * time.Millisecond)
+		}
+		tool := t.w.Clean(e.Name)
+		s.Name = name("execute_tool", tool)
+		s.About = texts("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", tool, "gen_ai.tool.call.id", t.w.Clean(e.CallID), "gen_ai.conversation.id", t.session)
+		if e.Success != nil && !*e.Success {
+			s.Status = &status{failed}
+			s.About = append(s.About, texts("error.type", "tool_error")...)
+		}
+	default:
+		return nil
+	}
+	// Of two that nothing tells apart, the order does.
+	key := e.Type + " " + e.CallID + " " + e.Time.UTC().Format(time.RFC3339Nano)
+	t.same[key]++
+	s.ID = id(spanSize, t.agent, t.session, key, strconv.Itoa(t.same[key]))
+	s.Start, s.End = nano(later(start, t.from)), nano(later(end, t.from))
+	t.last = later(t.last, end)
+	t.w.item(s)
+	return t.w.err
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// name is a span's: what is done, and with what.
+func name(operation, with string) string {
+	if with == "" {
+		return operation
+	}
+	return operation + " " + with
+}
