@@ -46,10 +46,21 @@ func Of(test string) string {
 	return ""
 }
 
+// few is how many clients a change may touch for all of their stories to be told.
+const few = 3
+
+// turns is how many days it takes until the stories of a large change have all been told.
+const turns = 3
+
 // Select returns those of the tests that are to be run where a change touches
 // these clients: all of their stories, and the main one of each other. Of what
 // every client has a part in it names the parts.
-func Select(tests []string, touched []string) (chosen []string) {
+//
+// A change that touches more than a few clients is one of what they have in common, through
+// which Claude's stories lead, too. These are told whole then, and of each other client
+// the main one and a third of the rest: another third each day.
+func Select(tests []string, touched []string, day int) (chosen []string) {
+	nth := map[string]int{}
 	for _, test := range tests {
 		switch client := Of(test); {
 		case slices.Contains(long, test):
@@ -58,7 +69,10 @@ func Select(tests []string, touched []string) (chosen []string) {
 				chosen = append(chosen, test+"/"+c)
 			}
 		case slices.Contains(touched, client):
-			chosen = append(chosen, test)
+			nth[client]++
+			if len(touched) <= few || client == "claude" || main(test) || nth[client]%turns == day%turns {
+				chosen = append(chosen, test)
+			}
 		}
 	}
 	for _, c := range Clients {
@@ -67,6 +81,14 @@ func Select(tests []string, touched []string) (chosen []string) {
 		}
 	}
 	return chosen
+}
+
+// main reports whether a test is, or has in it, the main story of its client.
+func main(test string) bool {
+	return slices.ContainsFunc(Clients, func(c Stories) bool {
+		story, _, _ := strings.Cut(c.Main, "/")
+		return story == test
+	})
 }
 
 // Touched returns the clients whose stories a change of these files can touch:

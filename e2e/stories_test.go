@@ -21,7 +21,7 @@ func TestSelect(t *testing.T) {
 		if !slices.Equal(touched, c.touched) {
 			t.Errorf("%q touches %q", c.files, touched)
 		}
-		chosen := Select(tests, touched)
+		chosen := Select(tests, touched, 0)
 		for _, test := range c.left {
 			if slices.Contains(chosen, test) {
 				t.Errorf("%q: %s is told", c.files, test)
@@ -36,6 +36,27 @@ func TestSelect(t *testing.T) {
 			if !slices.Contains(chosen, "TestScreens/"+client) {
 				t.Errorf("%q: %q has no part of %s's", c.files, chosen, client)
 			}
+		}
+	}
+}
+
+// Of a change that touches most clients all of Claude's stories are told each day, and of
+// another client its main one each day and each other one on one day of three.
+func TestSelectOfMany(t *testing.T) {
+	tests := []string{"TestHandover", "TestCrash", "TestCodexHandover", "TestTalkToCodex", "TestCodexCrash", "TestCodexCompact", "TestCodexResume", "TestQwenHandover", "TestPiHooks", "TestScreens"}
+	touched := []string{"claude", "codex", "pi", "qwen"}
+	told := map[string]int{}
+	for day := range turns {
+		for _, test := range Select(tests, touched, day) {
+			told[test]++
+		}
+	}
+	for test, want := range map[string]int{
+		"TestHandover": turns, "TestCrash": turns, "TestCodexHandover": turns, "TestQwenHandover": turns, "TestPiHooks": turns, "TestScreens/codex": turns,
+		"TestTalkToCodex": 1, "TestCodexCrash": 1, "TestCodexCompact": 1, "TestCodexResume": 1,
+	} {
+		if told[test] != want {
+			t.Errorf("%s is told on %d days of %d, want %d", test, told[test], turns, want)
 		}
 	}
 }

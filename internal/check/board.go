@@ -64,8 +64,9 @@ func (b *board) begin(s step) *started {
 	return run
 }
 
-// end prints the line of a step that is over, and what it has to show.
-func (b *board) end(run *started, s step, outcome string, lines []string) {
+// end prints the line of a step that is over, with its time and the time of CPU that its
+// programs used, and what it has to show.
+func (b *board) end(run *started, s step, outcome string, cpu time.Duration, lines []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.done++
@@ -74,7 +75,11 @@ func (b *board) end(run *started, s step, outcome string, lines []string) {
 	if b.terminal {
 		all.WriteString("\r\x1b[K") // over the status
 	}
-	fmt.Fprintf(&all, "%-8s %6.1f s  %s\n", outcome, time.Since(run.since).Seconds(), s)
+	fmt.Fprintf(&all, "%-8s %6.1f s  %s", outcome, time.Since(run.since).Seconds(), s)
+	if cpu > 0 {
+		fmt.Fprintf(&all, " (%.0f s of CPU)", cpu.Seconds())
+	}
+	all.WriteString("\n")
 	for _, line := range lines {
 		fmt.Fprint(&all, "    ", line, "\n")
 	}

@@ -62,6 +62,7 @@ func (s step) String() string {
 type printer struct {
 	bytes.Buffer
 	ctx context.Context
+	cpu time.Duration // that its programs have used
 }
 
 // command runs a program in a folder of the project.
@@ -73,7 +74,11 @@ func (p *printer) command(dir string, env []string, name string, args ...string)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
-	return cmd.Run()
+	err := cmd.Run()
+	if s := cmd.ProcessState; s != nil {
+		p.cpu += s.UserTime() + s.SystemTime()
+	}
+	return err
 }
 
 func main() {
@@ -204,6 +209,6 @@ func (b *board) do(ctx context.Context, s step) result {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	b.end(run, s, outcome, lines)
+	b.end(run, s, outcome, p.cpu, lines)
 	return result{s.name, outcome}
 }

@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +17,10 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
 // apart lists the test packages that have their own step.
 var apart = []string{"gt", "gt/attacks", "gt/faults", "gt/mutants"}
+
+// waiting is how many tests of a suite run at a time that spends half of its time waiting:
+// for tmux, for what a client is given, for strace.
+var waiting = strconv.Itoa(2 * runtime.NumCPU())
 
 // fewer is the flag with which tests leave out some of many cases of the same kind, which
 // CI has.
@@ -27,10 +33,10 @@ func steps(how mode) []step {
 		{name: "stories", proves: "with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
 		{name: "faults", proves: "every command, killed and failed at its system calls", figures: true, run: func(p *printer) error {
 			points := map[mode]string{quick: "quick", ci: "ci", all: "full"}[how]
-			return p.test(suite{flags: []string{"-timeout", "120m"}, packages: []string{"./faults"}, args: []string{"-sample", points, "-turn", fmt.Sprint(day())}})
+			return p.test(suite{flags: []string{"-timeout", "120m", "-parallel", waiting}, packages: []string{"./faults"}, args: []string{"-sample", points, "-turn", fmt.Sprint(day())}})
 		}},
 		{name: "scenarios", proves: "hostile places, many at once, the installation (.)", figures: true, run: func(p *printer) error {
-			s := suite{flags: []string{"-timeout", "40m"}, packages: []string{"."}}
+			s := suite{flags: []string{"-timeout", "40m", "-parallel", waiting}, packages: []string{"."}}
 			switch how {
 			case quick:
 				s.flags = append(s.flags, fewer)
@@ -40,7 +46,7 @@ func steps(how mode) []step {
 			return p.test(s)
 		}},
 		{name: "attacks", proves: "what a stranger can bring", figures: true, run: func(p *printer) error {
-			s := suite{flags: []string{"-timeout", "20m"}, packages: []string{"./attacks"}}
+			s := suite{flags: []string{"-timeout", "20m", "-parallel", waiting}, packages: []string{"./attacks"}}
 			if how == quick {
 				s.flags = append(s.flags, fewer)
 			}

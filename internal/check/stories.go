@@ -53,7 +53,7 @@ func stories(p *printer, how mode) error {
 			touched = e2e.Touched(files)
 			fmt.Fprintf(p, "%d files changed since %s: all stories of %s, and the main one of each other client\n", len(files), base, cmp.Or(strings.Join(touched, ", "), "nobody"))
 		}
-		chosen = e2e.Select(tests, touched)
+		chosen = e2e.Select(tests, touched, day())
 	}
 	s := suite{
 		flags:    []string{"-tags", "e2e", "-count", "1", "-parallel", atOnce, "-timeout", "35m"},

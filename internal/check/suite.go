@@ -115,6 +115,7 @@ func (p *printer) once(s suite) outcome {
 	}
 	out := &printer{ctx: p.ctx}
 	err := out.command(".", s.env, "go", append(append(args, s.packages...), s.args...)...)
+	p.cpu += out.cpu
 	o := read(out.String())
 	o.err = err
 	return o
