@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -172,11 +173,24 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 			return err
 		}),
 		kong.WithHyphenPrefixedParameters(true),
+		kong.NamedMapper("given", kong.MapperFunc(given)),
 		kong.Vars{"version": p.Name + " " + Version},
 		kong.Writers(env.Stdout, cleanWriter{env}),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.Bind(env),
 	)
+}
+
+// given reads the value of a flag or argument with the tag type:"given", which is not empty
+// where it is given: a variable of a shell that is not set would mean something else.
+func given(ctx *kong.DecodeContext, target reflect.Value) error {
+	if err := ctx.Scan.PopValueInto("string", target.Addr().Interface()); err != nil {
+		return err
+	}
+	if target.Kind() == reflect.String && target.Len() == 0 {
+		return errors.New("it is empty")
+	}
+	return nil
 }
 
 // apologize reports a panic. What it calls may be what is broken: a panic of its own is

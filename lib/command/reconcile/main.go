@@ -66,7 +66,7 @@ type grammar struct {
 
 // at is where the sessions are.
 type at struct {
-	Profile string `short:"p" placeholder:"NAME" help:"Those of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
+	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Those of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
 }
 
 func (a at) town(env *cli.Env) (town.Town, error) {

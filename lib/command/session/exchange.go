@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -348,6 +349,7 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("loaded_mcp_names", &in.LoadedMCPNames),
 		f.get("created_at", &created), f.get("updated_at", &updated),
 	)
+	called := cmp.Or(env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // in what is said of it
 	if title = env.Line(title, 200); title != in.Name || in.Title != "" {
 		in.Title = title
 	}
@@ -356,7 +358,7 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 		in.Agent = known.ByProcess(filepath.Base(words[0])).Name
 	}
 	if in.Agent == "" {
-		return nil, errors.Join(err, fmt.Errorf("%.80s: nothing says which agent it is", title))
+		return nil, errors.Join(err, fmt.Errorf("%s: nothing says which agent it is", called))
 	}
 	err = errors.Join(err, f.get(in.Agent+"_session_id", &in.SessionID), f.get(in.Agent+"_detected_at", &in.SessionAt))
 	if in.SessionID != "" {
@@ -370,7 +372,7 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 		case plain && len(words) > 1:
 			in.Args = words[1:]
 		case !plain:
-			env.Warn("%s: its flags are not taken over from the command %s", title, env.Quoted(command))
+			env.Warn("%s: its flags are not taken over from the command %s", called, env.Quoted(command))
 		}
 	}
 	if in.CreatedAt = created; created.IsZero() {

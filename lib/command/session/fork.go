@@ -15,7 +15,7 @@ import (
 type fork struct {
 	profile
 	Parent string  `arg:"" name:"name" help:"The agent whose conversation is copied."`
-	Name   string  `short:"n" placeholder:"NAME" help:"The name of the new one (default: the other's, with -fork)."`
+	Name   string  `type:"given" short:"n" placeholder:"NAME" help:"The name of the new one (default: the other's, with -fork)."`
 	Title  string  `placeholder:"TEXT" help:"What it is for, one line."`
 	Group  *string `short:"g" placeholder:"GROUP" help:"The group that it is in (default: the other's)."`
 	begin

@@ -127,7 +127,7 @@ type grammar struct {
 
 // profile is where the agents are kept.
 type profile struct {
-	Profile string `short:"p" placeholder:"NAME" help:"Use the agents of this profile; the first 'new' makes it."`
+	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile; the first 'new' makes it."`
 }
 
 // store returns the store of the profile, or of the town around, or the person's own.
@@ -191,16 +191,22 @@ func one(all []*instance.Instance, unread error, name string) (*instance.Instanc
 	case len(found) == 0 && unread != nil:
 		return nil, unread
 	case len(found) == 0:
-		return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%s'", name), "gt-session lists them")
+		return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s'", name), "gt-session lists them")
 	case len(found) == 1:
 		return found[0], nil
 	}
-	err := cli.Failf(cli.No, "'%s' is the name of %d agents", name, len(found))
-	for _, in := range found {
+	err := cli.Failf(cli.No, "'%.80s' is the name of %d agents", name, len(found))
+	for _, in := range found[:min(len(found), candidates)] {
 		err = cli.WithHint(err, "%s", candidate(in))
+	}
+	if more := len(found) - candidates; more > 0 {
+		err = cli.WithHint(err, "and %d more; gt-session lists them", more)
 	}
 	return nil, err
 }
+
+// candidates is how many agents are listed of those that a name may mean.
+const candidates = 10
 
 // find finds the instance that a person means.
 func (p profile) find(env *cli.Env, name string) (*instance.Instance, instance.Store, error) {
@@ -260,7 +266,7 @@ func (s several) chosen(store instance.Store) (found []*instance.Instance, unrea
 		}
 	}
 	if len(found) == 0 && unread == nil && s.Group != "" {
-		return nil, nil, cli.Fail(cli.No, fmt.Errorf("no agent is in the group '%s'", s.Group), "gt-session group lists the groups")
+		return nil, nil, cli.Fail(cli.No, fmt.Errorf("no agent is in the group '%.80s'", s.Group), "gt-session group lists the groups")
 	}
 	return found, unread, nil
 }

@@ -89,13 +89,18 @@ func (c *newOne) worker(t town.Town, in *instance.Instance) (id identity.Identit
 	}
 	name, err := id.SessionName(prefixes)
 	if err != nil {
-		return id, "", cli.Fail(cli.Usage, fmt.Errorf("--role: %w", err), fmt.Sprintf("town.toml names a rig's prefix: [rigs.%s] prefix = \"gt\"", id.Rig))
+		return id, "", noPrefix(id, err)
 	}
 	if in.Name == "" {
 		in.Name = name
 	}
 	in.Role, in.Respawn = id.Address(), id.Role != identity.Polecat
 	return id, filepath.Join(t.Root, filepath.FromSlash(id.Dir())), nil
+}
+
+// noPrefix is the error for a worker that has no name for a session of tmux.
+func noPrefix(id identity.Identity, err error) error {
+	return cli.Fail(cli.Usage, fmt.Errorf("--role: %w", err), fmt.Sprintf("town.toml names a rig's prefix: [rigs.%s] prefix = \"gt\"", id.Rig))
 }
 
 // repository returns the folder of a role, or, where its worktree has to be made, the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,21 +26,21 @@ const patience = 30 * time.Second
 
 type newOne struct {
 	profile
-	Dir     string `arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
-	Name    string `short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
+	Dir     string `type:"given" arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
+	Name    string `type:"given" short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
 	Title   string `placeholder:"TEXT" help:"What it is for, one line."`
-	Agent   string `short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
+	Agent   string `type:"given" short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
 	Group   string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
-	Parent  string `placeholder:"NAME" help:"The agent that it belongs to."`
-	Account string `placeholder:"DIR" help:"The agent's own folder, of another account."`
-	Resume  string `placeholder:"ID" help:"The conversation that it goes on with."`
+	Parent  string `type:"given" placeholder:"NAME" help:"The agent that it belongs to."`
+	Account string `type:"given" placeholder:"DIR" help:"The agent's own folder, of another account."`
+	Resume  string `type:"given" placeholder:"ID" help:"The conversation that it goes on with."`
 	Replace bool   `help:"Where there is one of that name: end its agent first, and start it again as these flags say, with its conversation."`
-	Role    string `group:"In a town:" placeholder:"ADDRESS" help:"Make the worker of this address, such as gastown/crew/max: in its folder, under its name."`
+	Role    string `type:"given" group:"In a town:" placeholder:"ADDRESS" help:"Make the worker of this address, such as gastown/crew/max: in its folder, under its name. gastown/polecats is any of its polecats: one that is idle, else a new one."`
 	Theme   string `placeholder:"STYLE" help:"The style of its tmux status line, such as fg=black,bg=cyan."`
 	Remain  bool   `help:"Keep its pane when the agent ends."`
 	Respawn bool   `help:"Start it again when it crashes."`
 	fromTemplate
-	Worktree string `placeholder:"BRANCH" help:"Give it a git worktree of its own, beside the repository, with this branch; made where it is missing."`
+	Worktree string `type:"given" placeholder:"BRANCH" help:"Give it a git worktree of its own, beside the repository, with this branch; made where it is missing."`
 	begin
 }
 
@@ -67,7 +68,15 @@ func (c *newOne) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	known := table(env)
+	known, release := table(env), func() {}
+	if rig, is := someOf(c.Role); is {
+		if release, err = c.allocate(env, store, known, rig); err != nil {
+			return err
+		}
+	}
+	// Whoever allocates next counts what is made, whether or not it runs.
+	release = sync.OnceFunc(release)
+	defer release()
 	in, client, err := c.place(env, known)
 	if err != nil {
 		return unfinished(store, in, err)
@@ -127,11 +136,13 @@ func (c *newOne) Run(env *cli.Env) error {
 	if err := store.Create(in, env.Now()); err != nil {
 		return unfinished(store, in, told(in.Name, err))
 	}
+	release()
 	if in.Worktree != nil {
 		if err := c.makeWorktree(env, store, in); err != nil {
 			return err
 		}
 	}
+	spawned(env, in)
 	return c.run(env, store, known, in.ID)
 }
 

@@ -54,7 +54,7 @@ func toldOf(name string, err error) error {
 
 // fromTemplate has the flags of new that make a session of a template.
 type fromTemplate struct {
-	Template string            `group:"From a template:" placeholder:"NAME" help:"Make a session of this template (gt-reconcile check)."`
+	Template string            `type:"given" group:"From a template:" placeholder:"NAME" help:"Make a session of this template (gt-reconcile check)."`
 	Set      map[string]string `group:"From a template:" placeholder:"KEY=VALUE" mapsep:"none" help:"What it has otherwise: model, name, title, prompt, env.NAME, as its template allows."`
 }
 
@@ -371,7 +371,7 @@ func selected(all []*instance.Instance, name string) (found []*instance.Instance
 // candidate is how a session stands in a list of those that may be meant.
 func candidate(in *instance.Instance) string {
 	if in.Managed == nil {
-		return fmt.Sprintf("%s  %s  %s", in.Name, string(in.ID)[:8], in.Path)
+		return fmt.Sprintf("%s  %s  %s", in.Name, fmt.Sprintf("%.8s", in.ID), in.Path)
 	}
 	return fmt.Sprintf("%s  (%s, %s)", in.Name, in.Managed.State, age(in, time.Now()))
 }

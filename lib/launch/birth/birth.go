@@ -141,7 +141,7 @@ func (b *Birth) explain() error {
 }
 
 func (b *Birth) lookFolder() (does, found string, err error) {
-	if err := notParked(b.Env, b.Instance); err != nil {
+	if err := cmp.Or(notParked(b.Env, b.Instance), b.admitted()); err != nil {
 		return "", "", err
 	}
 	if w := b.Instance.Worktree; w != nil && !w.Ready {
@@ -192,7 +192,7 @@ func (b *Birth) lookAgent() (does, found string, err error) {
 		return b.Agent, "its program is looked for where it runs", nil
 	}
 	program, err := b.start.Program()
-	if errors.Is(err, launch.ErrNoProgram) {
+	if err != nil {
 		err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
 	}
 	return b.Agent, b.Env.Place(program), err

@@ -2,11 +2,13 @@ package birth
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"gt/lib/cli"
 	"gt/lib/launch/beacon"
+	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -42,6 +44,42 @@ func notParked(env *cli.Env, in *instance.Instance) error {
 		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: the rig %s is %s", in.Name, id.Rig, status))
 	}
 	return nil
+}
+
+// admitted reports that as many polecats of a rig run as may.
+func (b *Birth) admitted() error {
+	id, err := identity.Parse(b.Role)
+	if b.Role == "" || err != nil || id.Role != identity.Polecat || b.alive {
+		return nil
+	}
+	most, err := rig.MaxPolecats(town.Find(b.Env.Getenv, b.Path), id.Rig)
+	if err != nil || most == 0 {
+		return err
+	}
+	all, err := b.Store.All()
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(in *instance.Instance) bool {
+		other, err := identity.Parse(in.Role)
+		return err != nil || other.Role != identity.Polecat || other.Rig != id.Rig || in.ID == b.ID
+	})
+	n := 0
+	for _, m := range fleet.Look(b.Env.Getenv, b.Store, b.Table, all, b.now) {
+		if m.Process.IsSet() {
+			n++
+		}
+	}
+	if n < most {
+		return nil
+	}
+	return fmt.Errorf("cannot start %s: %w", b.Name, Full(id.Rig, n, most))
+}
+
+// Full is the error for a rig that has as many polecats as may run at once.
+func Full(rig string, n, most int) error {
+	return cli.Fail(cli.No, fmt.Errorf("the rig %s has %d of at most %d polecats", rig, n, most),
+		"gt-session list shows them, gt-session stop ends one", fmt.Sprintf("max_polecats of [rigs.%s] in town.toml is the limit", rig))
 }
 
 // track notes the process of a worker's agent for the programs of its town.

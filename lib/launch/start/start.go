@@ -9,7 +9,6 @@ package start
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -38,20 +37,13 @@ type Start struct {
 	Remain bool       // the pane stays when the agent ends
 }
 
-// ErrNoProgram says that the agent's program is not on PATH.
-var ErrNoProgram = errors.New("its program is not on PATH")
-
 // Program returns the agent's program.
 func (s Start) Program() (string, error) {
 	command := s.Client.Restart(nil, agent.Next{})
 	if len(command) == 0 {
-		return "", ErrNoProgram
+		return "", errors.New("its client has no command")
 	}
-	program, err := process.LookPath(command[0], s.Instance.Path, s.Environ)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNoProgram, err)
-	}
-	return program, nil
+	return process.LookPath(command[0], s.Instance.Path, s.Environ)
 }
 
 func (s Start) successor() respawn.Successor {

@@ -38,6 +38,7 @@ const (
 	// HandoffCancelled is a hand-over that was taken back before anybody took it up.
 	HandoffCancelled = "handoff_cancelled"
 	HookError        = "hook_error"  // a hook failed and did not tell its agent
+	Spawn            = "spawn"       // a polecat's place was made
 	RecordHead       = "record_head" // where the record of a conversation stood when its session ended
 )
 

@@ -49,27 +49,59 @@ func Prefixes(t town.Town) (identity.Prefixes, error) {
 		return nil, err
 	}
 
-	path = filepath.Join(t.Root, "town.toml")
-	data, err = t.Read("town.toml")
-	if errors.Is(err, fs.ErrNotExist) {
-		return prefixes, nil
-	} else if err != nil {
+	own, err := settings(t)
+	if err != nil {
 		return nil, err
 	}
-	var file struct {
-		Rigs map[string]struct {
-			Prefix string `toml:"prefix"`
-		} `toml:"rigs"`
-	}
-	if err := toml.Unmarshal(data, &file); err != nil {
-		return nil, atomicfile.Error("read", path, err)
-	}
-	for rig, r := range file.Rigs {
+	for rig, r := range own {
 		if r.Prefix != "" {
 			prefixes[rig] = r.Prefix
 		}
 	}
 	return prefixes, nil
+}
+
+// setting is what town.toml has of a rig.
+type setting struct {
+	Prefix      string `toml:"prefix"`
+	Status      string `toml:"status"`
+	MaxPolecats int    `toml:"max_polecats"`
+}
+
+// settings reads what town.toml has of the rigs, nothing where there is none.
+func settings(t town.Town) (map[string]setting, error) {
+	data, err := t.Read("town.toml")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Rigs map[string]setting `toml:"rigs"`
+	}
+	if err := toml.Unmarshal(data, &file); err != nil {
+		return nil, atomicfile.Error("read", filepath.Join(t.Root, "town.toml"), err)
+	}
+	return file.Rigs, nil
+}
+
+// wisp reads what Gas Town keeps of a rig for a time. It is not trusted: it only keeps
+// agents from starting.
+func wisp(t town.Town, rig string) (map[string]any, error) {
+	path := filepath.Join(t.Root, ".beads-wisp", "config", rig+".json")
+	data, err := atomicfile.Read(path, atomicfile.MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Values map[string]any `json:"values"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, atomicfile.Error("read", path, err)
+	}
+	return file.Values, nil
 }
 
 // Parked returns "parked" or "docked" where a rig is, as Gas Town keeps it or town.toml
@@ -82,37 +114,37 @@ func Parked(t town.Town, rig string) (string, error) {
 	if t.Personal || rig == "" {
 		return "", nil
 	}
-	path := filepath.Join(t.Root, ".beads-wisp", "config", rig+".json")
-	data, err := atomicfile.Read(path, atomicfile.MaxSize) // not trusted: it only keeps agents from starting
-	if err == nil {
-		var file struct {
-			Values map[string]any `json:"values"`
-		}
-		if err := json.Unmarshal(data, &file); err != nil {
-			return "", atomicfile.Error("read", path, err)
-		}
-		if status, _ := file.Values["status"].(string); is(status) {
-			return status, nil
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+	values, err := wisp(t, rig)
+	if status, _ := values["status"].(string); err != nil || is(status) {
+		return status, err
 	}
-	data, err = t.Read("town.toml")
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	} else if err != nil {
-		return "", err
-	}
-	var file struct {
-		Rigs map[string]struct {
-			Status string `toml:"status"`
-		} `toml:"rigs"`
-	}
-	if err := toml.Unmarshal(data, &file); err != nil {
-		return "", atomicfile.Error("read", filepath.Join(t.Root, "town.toml"), err)
-	}
-	if status := file.Rigs[rig].Status; is(status) {
+	own, err := settings(t)
+	if status := own[rig].Status; err == nil && is(status) {
 		return status, nil
 	}
-	return "", nil
+	return "", err
+}
+
+// MaxPolecats returns how many polecats of a rig may run at once, as town.toml or Gas Town
+// has it, of both the smaller number; 0 for no limit:
+//
+//	[rigs.gastown]
+//	max_polecats = 4
+func MaxPolecats(t town.Town, rig string) (int, error) {
+	if t.Personal || rig == "" {
+		return 0, nil
+	}
+	values, err := wisp(t, rig)
+	if err != nil {
+		return 0, err
+	}
+	own, err := settings(t)
+	if err != nil {
+		return 0, err
+	}
+	most := max(0, own[rig].MaxPolecats)
+	if n, _ := values["max_polecats"].(float64); n >= 1 && (most == 0 || int(n) < most) {
+		most = int(n)
+	}
+	return most, nil
 }

@@ -292,6 +292,13 @@ func (s Store) LockLifecycle() (*flock.Lock, error) { return s.lockBeside("insta
 // another does.
 func (s Store) LockController() (*flock.Lock, error) { return s.lockBeside("controller.lock", 0) }
 
+// LockWorkers takes the lock of who chooses one of a town's workers.
+func (s Store) LockWorkers() (*flock.Lock, error) { return s.lockBeside("workers.lock", workersWait) }
+
+// workersWait is how long others may take to choose: one that is idle has its worktree
+// removed.
+const workersWait = time.Minute
+
 func (s Store) lockBeside(name string, wait time.Duration) (*flock.Lock, error) {
 	path := s.beside(name)
 	if err := s.State.Prepare(filepath.Dir(path)); err != nil {
