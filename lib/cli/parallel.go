@@ -7,8 +7,12 @@ import (
 
 // Parallel calls do for each of all, on every processor, and returns when all is
 // done. It panics where do did.
-func Parallel[T any](all []T, do func(T)) {
-	workers := min(runtime.GOMAXPROCS(0), len(all))
+func Parallel[T any](all []T, do func(T)) { Several(runtime.GOMAXPROCS(0), all, do) }
+
+// Several is Parallel with at most so many at the same time; fewer than two are done one
+// after the other, in order.
+func Several[T any](most int, all []T, do func(T)) {
+	workers := min(most, len(all))
 	if workers < 2 {
 		for _, v := range all {
 			do(v)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"gt/lib/catalog/scan"
@@ -306,29 +305,16 @@ func claimed(env *cli.Env, store instance.Store, id session.ID, replaces bool, n
 
 // each does something to agents, a few at a time, and goes on after a failure.
 func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (string, error)) error {
-	const atOnce = 4
 	type outcome struct {
 		said string
 		err  error
 	}
 	outcomes := make([]outcome, len(all))
-	var next atomic.Int64
-	var tasks []*cli.Task
-	workers := min(atOnce, len(all))
-	if workers == 1 {
-		workers = 0
-		outcomes[0].said, outcomes[0].err = do(all[0])
+	places := make([]int, len(all))
+	for i := range places {
+		places[i] = i
 	}
-	for range workers {
-		tasks = append(tasks, cli.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
-				outcomes[i].said, outcomes[i].err = do(all[i])
-			}
-		}))
-	}
-	for _, t := range tasks {
-		t.Wait() // and panics where one did
-	}
+	cli.Several(cli.Few, places, func(i int) { outcomes[i].said, outcomes[i].err = do(all[i]) })
 	var failed error
 	for i, o := range outcomes {
 		switch {

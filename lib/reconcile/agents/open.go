@@ -44,7 +44,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 		env.Warn("%v", err)
 	}
 	w := perform.Of(store)
-	w.Now, w.Warn = env.Now, warn
+	w.Now, w.Warn, w.AtOnce = env.Now, warn, cli.Few
 	w.Config = config.Of(t, profile, env.Getenv).Read
 	w.Server = string(tmux.Around())
 	dir := t.Root

@@ -48,13 +48,13 @@ func (w *World) New(ctx context.Context, name string, overlay map[string]string)
 		return nil, fmt.Errorf("%w: %s", ErrHeld, why)
 	}
 	now := w.now()
-	in, err := w.create(p.config, lifecycle.Session{
+	first := w.create(p.config, []tick.Action{{Change: lifecycle.Create, Why: "somebody asked for it", Session: lifecycle.Session{
 		Template: name, State: lifecycle.Creating, Reason: lifecycle.UserRequest, CreatedAt: now, CreatingAt: now,
-	}, overlay)
-	if err != nil {
-		return nil, err
+	}}}, overlay)[0]
+	if first.err != nil {
+		return nil, first.err
 	}
-	w.note(in.Name, tick.Action{Change: lifecycle.Create, Session: in.Managed.Session, Why: "somebody asked for it"})
+	in := first.in
 	if size := len(overlay["prompt"]); size > 0 {
 		w.log("session.overlay.prompt", map[string]any{"session": in.Name, "template": name, "bytes": size})
 	}

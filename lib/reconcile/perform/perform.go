@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"gt/lib/cli"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
@@ -61,14 +63,55 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	for _, id := range p.over {
 		w.warn(w.Store.Over(id))
 	}
+	w.actions(ctx, p, told)
+	return p, nil
+}
+
+// actions makes the changes in their order. Those that start an agent come last, and a few
+// of them are made at the same time: a start mostly waits.
+func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
+	var telling sync.Mutex
+	tell := func(o Outcome) {
+		telling.Lock()
+		defer telling.Unlock()
+		told(o)
+	}
+	var starts, creates []tick.Action
 	for _, a := range p.Actions {
-		if ctx.Err() != nil {
-			break
+		switch {
+		case a.Change == lifecycle.Create:
+			creates = append(creates, a)
+			continue
+		case slices.Contains(a.Change.Order().Ops, lifecycle.Start):
+			starts = append(starts, a)
+			continue
+		case ctx.Err() != nil:
+			return
 		}
 		name, err := w.Do(ctx, p.config, a)
-		told(Outcome{a, name, err})
+		tell(Outcome{a, name, err})
 	}
-	return p, nil
+	cli.Several(w.AtOnce, starts, func(a tick.Action) {
+		if ctx.Err() == nil {
+			name, err := w.Do(ctx, p.config, a)
+			tell(Outcome{a, name, err})
+		}
+	})
+	// What was taken back fills its place by now.
+	if ctx.Err() != nil || len(creates) == 0 {
+		return
+	}
+	cli.Several(w.AtOnce, w.create(p.config, creates, nil), func(m made) {
+		switch {
+		case m.err != nil:
+			tell(Outcome{m.Action, "", m.err})
+		case ctx.Err() == nil:
+			a := m.Action
+			a.Before, a.Session = m.in.Managed.Session, m.in.Managed.Session
+			name, err := w.do(ctx, p.config, a, a.Change.Order().Ops[1:])
+			tell(Outcome{m.Action, name, err})
+		}
+	})
 }
 
 // free makes work nobody's that was claimed as its session was about to lose its marker, or
@@ -118,19 +161,15 @@ func (w *World) unroute(s Stray) error {
 // patience is how long a change waits for another command that is at the session.
 const patience = 100 * time.Millisecond
 
-// Do makes one change of a session, in its order. It returns the session's name.
+// Do makes one change of a session that is there, in its order. It returns the session's
+// name.
 func (w *World) Do(ctx context.Context, c *config.Config, a tick.Action) (name string, err error) {
-	order := a.Change.Order()
-	ops := order.Ops
+	return w.do(ctx, c, a, a.Change.Order().Ops)
+}
+
+// do makes of a change the ops that are left of it.
+func (w *World) do(ctx context.Context, c *config.Config, a tick.Action, ops []lifecycle.Op) (name string, err error) {
 	ch := &changing{World: w, config: c, Action: a}
-	if a.Change == lifecycle.Create {
-		in, err := w.create(c, a.Session, nil)
-		if err != nil {
-			return "", err
-		}
-		w.note(in.Name, a)
-		ch.Action.Before, ch.Session, ops = in.Managed.Session, in.Managed.Session, ops[1:]
-	}
 	ch.held, err = w.Store.Hold(instance.ID(ch.Before.ID), patience)
 	switch {
 	case errors.Is(err, flock.ErrBusy):
@@ -142,7 +181,7 @@ func (w *World) Do(ctx context.Context, c *config.Config, a tick.Action) (name s
 	}
 	defer ch.held.Release()
 	name = ch.held.Name
-	if err := ch.check(ctx, order); err != nil {
+	if err := ch.check(ctx, a.Change.Order()); err != nil {
 		return name, err
 	}
 	if err := ch.make(ctx, ops); err != nil {
@@ -353,38 +392,87 @@ func newToken() string { return strings.ToLower(rand.Text()) }
 // ErrFull says that a pool has as many sessions as it may have.
 var ErrFull = errors.New("the pool is full")
 
-// create makes the record of a session. That there is room for it is looked at under the
-// same lock.
-func (w *World) create(c *config.Config, s lifecycle.Session, overlay map[string]string) (*instance.Instance, error) {
-	t := c.Find(s.Template)
-	if t == nil {
-		return nil, skipped("its template is gone")
+// made is what became of a session that was to be made.
+type made struct {
+	tick.Action
+	in  *instance.Instance
+	err error // why there is no record of it
+}
+
+// create makes the records of sessions. That there is room for them is looked at under the
+// same lock, by one look at those that are there.
+func (w *World) create(c *config.Config, actions []tick.Action, overlay map[string]string) []made {
+	all := make([]made, len(actions))
+	for i, a := range actions {
+		all[i] = made{Action: a}
+	}
+	failed := func(err error) []made {
+		for i := range all {
+			all[i].err = err
+		}
+		return all
 	}
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
-		return nil, err
+		return failed(err)
 	}
 	defer lock.Unlock()
-	all, err := w.Store.All()
+	creation, err := w.Store.Creation()
 	if err != nil {
-		return nil, err
+		return failed(err)
 	}
-	occupied, slots := 0, map[int]bool{}
-	for _, in := range all {
-		if in.Managed == nil || in.Managed.Pool != s.Template {
+	defer creation.Release()
+	pools := map[string]*places{}
+	for _, in := range creation.All {
+		if in.Managed != nil {
+			pools[in.Managed.Pool] = pools[in.Managed.Pool].with(in.Managed)
+		}
+	}
+	for i := range all {
+		m := &all[i]
+		t := c.Find(m.Session.Template)
+		if t == nil {
+			m.err = skipped("its template is gone")
 			continue
 		}
-		if in.Managed.State.Occupies() {
-			occupied++
+		if m.in, m.err = w.record(c, t, creation, pools[t.Name], m.Session, overlay); m.err != nil {
+			continue
 		}
-		slots[in.Managed.Slot] = true
+		pools[t.Name] = pools[t.Name].with(m.in.Managed)
+		w.note(m.in.Name, m.Action)
 	}
+	return all
+}
+
+// places are those of a pool.
+type places struct {
+	occupied int
+	slots    map[int]bool
+}
+
+// with are the places with one more session.
+func (p *places) with(m *instance.Managed) *places {
+	if p == nil {
+		p = &places{slots: map[int]bool{}}
+	}
+	if m.State.Occupies() {
+		p.occupied++
+	}
+	p.slots[m.Slot] = true
+	return p
+}
+
+// record makes the record of a session, in the lowest place of its pool that is free.
+func (w *World) record(c *config.Config, t *template.Template, creation *instance.Creation, pool *places, s lifecycle.Session, overlay map[string]string) (in *instance.Instance, err error) {
 	if t.Pool != nil {
-		if occupied >= t.Pool.Max {
-			return nil, fmt.Errorf("%w: %s has %d of %d sessions", ErrFull, t.Name, occupied, t.Pool.Max)
+		if pool == nil {
+			pool = &places{}
+		}
+		if pool.occupied >= t.Pool.Max {
+			return nil, fmt.Errorf("%w: %s has %d of %d sessions", ErrFull, t.Name, pool.occupied, t.Pool.Max)
 		}
 		s.Pool = t.Name
-		for s.Slot = max(s.Slot, 1); slots[s.Slot]; {
+		for s.Slot = max(s.Slot, 1); pool.slots[s.Slot]; {
 			s.Slot++
 		}
 	}
@@ -395,7 +483,7 @@ func (w *World) create(c *config.Config, s lifecycle.Session, overlay map[string
 	}
 	id := instance.ID(session.NewID())
 	s.ID, s.Token, s.Hash, s.Generation = string(id), newToken(), e.Hash(), 1
-	in := &instance.Instance{
+	in = &instance.Instance{
 		ID: id, Title: overlay["title"], Path: filepath.Clean(dir), Agent: t.Provider, Desired: instance.Running, TmuxServer: w.Server,
 		Managed: &instance.Managed{Session: s, Runtime: c.Runtime, Overlay: overlay, Fields: e.Digests()},
 	}
@@ -406,11 +494,10 @@ func (w *World) create(c *config.Config, s lifecycle.Session, overlay map[string
 			in.Name = name
 		}
 		in.TmuxSession = w.sessionName(in.Name)
-		if err = w.Store.Create(in, w.now()); !errors.Is(err, instance.ErrTaken) || overlay["name"] != "" || n == 12 {
-			break
+		if err = creation.Create(in, w.now()); !errors.Is(err, instance.ErrTaken) || overlay["name"] != "" || n == 12 {
+			return in, err
 		}
 	}
-	return in, err
 }
 
 // sessionName is what the session of tmux is called that a session's agent runs in.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -53,7 +54,11 @@ func newScene(t *testing.T, text string) *scene {
 	s.World.Config = config.Of(at, "", getenv).Read
 	s.Agents, s.Work = s, s
 	s.Now = func() time.Time { return s.clock }
-	s.Log = func(kind string, _ any) { s.events = append(s.events, kind) }
+	s.Log = func(kind string, _ any) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.events = append(s.events, kind)
+	}
 	s.Warn = func(err error) { t.Errorf("warning: %v", err) }
 	s.Check = func(context.Context, *config.Config) map[string]tick.Demand { return s.demand }
 	s.config(text)
@@ -391,10 +396,11 @@ func (s *scene) put(state lifecycle.State, pooled bool) *instance.Instance {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	in, err := s.create(c, lifecycle.Session{Template: "w", State: lifecycle.Creating, Reason: lifecycle.PoolScaleUp, CreatedAt: s.clock, CreatingAt: s.clock}, nil)
-	if err != nil {
-		s.t.Fatal(err)
+	m := s.create(c, []tick.Action{{Session: lifecycle.Session{Template: "w", State: lifecycle.Creating, Reason: lifecycle.PoolScaleUp, CreatedAt: s.clock, CreatingAt: s.clock}}}, nil)[0]
+	if m.err != nil {
+		s.t.Fatal(m.err)
 	}
+	in := m.in
 	h, err := s.Store.Hold(in.ID, time.Second)
 	if err != nil {
 		s.t.Fatal(err)
@@ -411,6 +417,89 @@ func (s *scene) put(state lifecycle.State, pooled bool) *instance.Instance {
 		s.t.Fatal(err)
 	}
 	return h.Instance
+}
+
+// A tick starts a few agents at the same time, and never more: each start here waits for
+// as many as there may be. What was taken back fills its place before anything is made.
+func TestStartsAtOnce(t *testing.T) {
+	const most, wanted = 3, 9
+	s := newScene(t, pool(wanted, wanted, ""))
+	s.AtOnce = most
+	var mu sync.Mutex
+	at, peak, all := 0, 0, make(chan struct{})
+	s.during = func() {
+		mu.Lock()
+		at++
+		if peak = max(peak, at); at == most && all != nil {
+			close(all)
+		}
+		wait := all
+		mu.Unlock()
+		select {
+		case <-wait:
+		case <-time.After(20 * time.Second):
+			t.Error("it starts one after the other")
+		}
+		lock, err := s.Store.LockLifecycle()
+		if err != nil {
+			t.Errorf("the lock is held while agents start: %v", err)
+		} else {
+			lock.Unlock()
+		}
+		mu.Lock()
+		at--
+		mu.Unlock()
+	}
+	if said := s.tick(); said != strings.TrimSpace(strings.Repeat("create ", wanted)) {
+		t.Error(said)
+	}
+	if peak > most {
+		t.Errorf("%d at once, of at most %d", peak, most)
+	}
+	if said := s.tick(); said != strings.TrimSpace(strings.Repeat("complete ", wanted)) {
+		t.Error(said)
+	}
+	// All of them crash, and are restarted together as well.
+	for id := range s.runs {
+		s.runs[id] = tick.No
+	}
+	at, peak, all = 0, 0, make(chan struct{})
+	if said := s.tick(); said != strings.TrimSpace(strings.Repeat("restart ", wanted)) || peak != most {
+		t.Error(said, peak)
+	}
+}
+
+// A tick that makes many sessions reads those that are there once: each takes as much as
+// the others, however many there are.
+func TestCreateReadsOnce(t *testing.T) {
+	each := func(n int) float64 {
+		s := newScene(t, pool(0, n, ""))
+		c, err := s.World.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		actions := make([]tick.Action, n)
+		for i := range actions {
+			actions[i] = tick.Action{Change: lifecycle.Create, Session: lifecycle.Session{Template: "w", State: lifecycle.Creating, Reason: lifecycle.PoolScaleUp, CreatedAt: s.clock, CreatingAt: s.clock}}
+		}
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
+		slots := map[int]bool{}
+		for _, m := range s.create(c, actions, nil) {
+			if m.err != nil {
+				t.Fatal(m.err)
+			}
+			slots[m.in.Managed.Slot] = true
+		}
+		goruntime.ReadMemStats(&after)
+		if len(slots) != n || !slots[1] || !slots[n] {
+			t.Errorf("the places are %v", slots)
+		}
+		return float64(after.Mallocs-before.Mallocs) / float64(n)
+	}
+	if few, many := each(20), each(160); many > 2*few {
+		t.Errorf("of 20 each takes %.0f allocations, of 160 %.0f", few, many)
+	}
 }
 
 // The lock of the lifecycle is free while an agent starts, and a command that changes

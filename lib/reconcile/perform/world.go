@@ -76,6 +76,7 @@ type World struct {
 
 	Force      bool
 	MaxChanges int
+	AtOnce     int // how many agents a tick starts at the same time; 0 is one
 }
 
 // Of returns the world of a store, without what acts in it.

@@ -246,29 +246,59 @@ func (s Store) lock() (*flock.Lock, error) {
 // Create notes a new instance, for which the caller has filled in everything but the
 // times, and the id where it needs none that is known before. ErrTaken says that another has its name.
 func (s Store) Create(in *Instance, now time.Time) error {
+	c, err := s.Creation()
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	return c.Create(in, now)
+}
+
+// A Creation notes new instances, however many, and reads those that are there once.
+// Nobody else notes any until it is released.
+type Creation struct {
+	All   []*Instance // that are there, and were made
+	store Store
+	lock  *flock.Lock
+	names map[string]bool
+}
+
+// Creation begins one.
+func (s Store) Creation() (*Creation, error) {
 	lock, err := s.lock()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer lock.Unlock()
-	all, err := s.All()
+	c := &Creation{store: s, lock: lock, names: map[string]bool{}}
+	var archived []*Instance
+	if c.All, err = s.All(); err == nil {
+		archived, err = s.In(Archived)
+	}
 	if err != nil {
-		return err
+		lock.Unlock()
+		return nil, err
 	}
-	archived, err := s.In(Archived)
-	if err != nil {
-		return err
+	for _, in := range append(archived, c.All...) {
+		c.names[in.Name] = true
 	}
-	for _, other := range append(archived, all...) {
-		if other.Name == in.Name {
-			return fmt.Errorf("%w: %s", ErrTaken, in.Name)
-		}
+	return c, nil
+}
+
+// Release ends it.
+func (c *Creation) Release() { c.lock.Unlock() }
+
+// Create is Store.Create.
+func (c *Creation) Create(in *Instance, now time.Time) error {
+	if c.names[in.Name] {
+		return fmt.Errorf("%w: %s", ErrTaken, in.Name)
+	}
+	for _, other := range c.All { // of a template none has a worktree
 		if in.Worktree != nil && other.Worktree != nil && other.Worktree.Path == in.Worktree.Path {
 			return fmt.Errorf("the worktree '%s' is %s's", in.Worktree.Path, other.Name)
 		}
 	}
 	if in.Group != "" {
-		if err := s.ensureGroup(in.Group); err != nil {
+		if err := c.store.ensureGroup(in.Group); err != nil {
 			return err
 		}
 	}
@@ -276,7 +306,12 @@ func (s Store) Create(in *Instance, now time.Time) error {
 		in.ID = ID(session.NewID())
 	}
 	in.CreatedAt, in.UpdatedAt = now.UTC(), now.UTC()
-	return s.put(in)
+	if err := c.store.put(in); err != nil {
+		return err
+	}
+	c.All = append(c.All, in)
+	c.names[in.Name] = true
+	return nil
 }
 
 // put writes an instance. It is on disk when put returns.
