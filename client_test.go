@@ -156,6 +156,8 @@ func runClient(args []string) error {
 // on until it is killed. What "client -at claude-N" has it run, it runs in its
 // own folder and environment, as an agent runs a command.
 //
+// TRANSCRIPT is the file in which it says that its conversation is.
+//
 // The N-th one of a name to start in a script leaves claude-N.args, a line an
 // argument, and claude-N.start, what gt-prime told it, before claude-N is there.
 func inPane() {
@@ -206,7 +208,11 @@ func runInPane(name string) error {
 		}
 		return job{Args: append(command, "--agent", name), Env: append(os.Environ(), own...), Dir: dir, Stdin: string(data)}.run()
 	}
-	start := hook("SessionStart", map[string]string{"source": source}, "gt-prime", "--hook")
+	begin := map[string]string{"source": source}
+	if at := os.Getenv("TRANSCRIPT"); at != "" {
+		begin["transcript_path"] = at
+	}
+	start := hook("SessionStart", begin, "gt-prime", "--hook")
 	if err := os.WriteFile(path+".start", []byte(start.Stdout+start.Stderr), 0o600); err != nil {
 		return err
 	}

@@ -87,6 +87,7 @@ func TestMain(m *testing.M) {
 		"client":        client,
 		"claude":        inPane,
 		"codex":         inPane,
+		"gemini":        inPane,
 		"vibe":          inPane,
 		"measure":       measure,
 	}

@@ -7,23 +7,43 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gt/e2e/model"
 )
 
 // What gt-session says of the other clients while they ask: a permission prompt is waiting
 // (permission) until the person has answered it, works after that until its tool has ended,
-// and has stopped where it was dismissed. While the model refuses because of a limit it is
-// waiting (limited).
+// and has stopped where it was dismissed, or where the person has stopped the tool. While
+// the model refuses because of a limit a client that tells so is waiting (limited).
 //
 // S2-6 S2-7
 func TestSessionAsks(t *testing.T) {
+	bash := func(_ *model.Request, command string) model.Reply {
+		return model.Reply{Text: "I do.", Tools: []model.ToolUse{{Name: "bash", Input: map[string]any{"command": command, "description": "Run"}}}}
+	}
+	shell := func(_ *model.Request, command string) model.Reply { return shellCommand(command) }
+	outside := func(r *model.Request, command string) model.Reply { // of Codex's sandbox
+		reply := codexShell(r, command)
+		input := reply.Tools[0].Input.(map[string]any)
+		input["sandbox_permissions"], input["justification"], input["yield_time_ms"] = "require_escalated", "May I?", 30000
+		return reply
+	}
 	for _, of := range []struct {
-		client string
-		begin  func(*testing.T) *world
-		asks   string // is on the screen where it asks for permission
+		client  string
+		begin   func(*testing.T) *world
+		flags   []string
+		asks    string // is on the screen where it asks for permission, "" of one that does not
+		command func(r *model.Request, command string) model.Reply
+		limits  bool   // it tells that the model refuses
+		stopped string // the hook that tells that the person has stopped a tool, "" where none does
 	}{
-		{"opencode", newAskingOpenCode, "Permission required"},
+		{"opencode", newAskingOpenCode, nil, "Permission required", bash, true, ""},
+		{"gemini", newGemini, nil, "Allow execution of", shell, false, ""},
+		{"qwen", newQwen, []string{"--approval-mode", "default"}, "Allow execution of", shell, false, "Notification"},
+		{"codex", newCodex, []string{"-a", "on-request", "-s", "workspace-write"}, "Would you like to run", outside, false, "Interrupt"},
+		{"copilot", newCopilot, nil, "Do you want to run this command?", bash, true, ""},
+		{"pi", newPi, nil, "", bash, true, "Stop"},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
@@ -39,16 +59,18 @@ func TestSessionAsks(t *testing.T) {
 				case r.Result() != "":
 					return model.Say("It is done.")
 				case strings.Contains(asked, "please allow"):
-					return model.Bash("touch begun; until test -e " + open + "; do sleep 0.1; done")
+					return of.command(r, "touch begun; until test -e "+open+"; do sleep 0.1; done")
 				case strings.Contains(asked, "please dismiss"):
-					return model.Bash("touch dismissed")
+					return of.command(r, "touch dismissed")
+				case strings.Contains(asked, "please stop"):
+					return of.command(r, "touch stopped; sleep 600")
 				case strings.Contains(asked, "please limit") && !limited:
 					limited = true
 					return model.Reply{Text: "rate limit reached", Refuse: http.StatusTooManyRequests}
 				}
 				return model.Say("It is done.")
 			})
-			a.session("new", "-n", "api", "-a", of.client, "-m", "are you there?")
+			a.session(append([]string{"new", "-n", "api", "-a", of.client, "-m", "are you there?", "--"}, of.flags...)...)
 			w.asked("are you there?")
 			a.awaits("api")
 			p := a.pane("api")
@@ -61,31 +83,70 @@ func TestSessionAsks(t *testing.T) {
 					return now.Status == status && now.Reason == reason
 				})
 			}
-			a.session("send", "api", "please allow it")
-			is("waiting", "permission")
-			w.until("it asks", asks)
-			a.exits(75, "send", "api", "and more")
-			p.pressWhile("Enter", asks)
-			is("running", "") // the command waits at the gate
-			w.until("the command runs", func() bool { return exists(filepath.Join(w.project, "begun")) })
-			w.write(open, "open\n")
-			is("waiting", "done")
+			made := func(name string) bool { return exists(filepath.Join(w.project, name)) }
+			if of.asks != "" {
+				a.session("send", "api", "please allow it")
+				is("waiting", "permission")
+				w.until("it asks", asks)
+				a.exits(75, "send", "api", "and more")
+				p.pressWhile("Enter", asks)
+				is("running", "") // the command waits at the gate
+				w.until("the command runs", func() bool { return made("begun") })
+				is("running", "")
+				w.write(open, "open\n")
+				is("waiting", "done")
 
-			a.session("send", "api", "please dismiss it")
-			is("waiting", "permission")
-			w.until("it asks", asks)
-			p.pressWhile("Escape", asks)
-			is("waiting", "done")
-			if exists(filepath.Join(w.project, "dismissed")) {
-				t.Error("what was dismissed ran")
+				a.session("send", "api", "please dismiss it")
+				is("waiting", "permission")
+				w.until("it asks", asks)
+				p.pressWhile("Escape", asks)
+				is("waiting", "done")
+				if made("dismissed") {
+					t.Error("what was dismissed ran")
+				}
 			}
-			a.session("send", "api", "please limit it")
-			is("waiting", "limited") // until the client asks the model again
-			is("waiting", "done")
+			if of.limits {
+				a.session("send", "api", "please limit it")
+				is("waiting", "limited")
+				if of.client == "opencode" { // it asks the model again
+					is("waiting", "done")
+				}
+			}
+			if of.client != "opencode" { // which asks before it stops, and tells that its turn is over
+				a.session("send", "api", "please stop it")
+				if of.asks != "" {
+					is("waiting", "permission")
+					w.until("it asks", asks)
+					p.pressWhile("Enter", asks)
+				}
+				w.until("the command runs", func() bool { return made("stopped") })
+				is("running", "")
+				p.pressWhile("Escape", func() bool {
+					if of.client == "copilot" { // it wants it twice
+						p.w.tmuxOutput("send-keys", "-t", p.id, "Escape")
+						time.Sleep(200 * time.Millisecond)
+					}
+					return a.is("api").Status == "running"
+				})
+				is("waiting", "done")
+				if told := w.doing(a.is("api").SessionID); of.stopped != "" && !strings.Contains(told, `"source":"`+of.stopped+`"`) {
+					t.Errorf("no hook told of it, but %s", told)
+				}
+			}
 			a.session("stop", "api")
 			a.becomes("api", "stopped")
 		})
 	}
+}
+
+// doing is what the hooks of a session told last.
+func (w *world) doing(id string) string {
+	w.t.Helper()
+	files, _ := filepath.Glob(filepath.Join(w.home, ".local", "state", "gt", "homes", "*", "sessions", id+".state"))
+	if len(files) != 1 {
+		w.t.Fatalf("there are %q of session %s", files, id)
+	}
+	return w.read(files[0])
 }
 
 // newAskingOpenCode makes a world with an OpenCode that asks before it runs a command.

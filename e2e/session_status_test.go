@@ -48,6 +48,7 @@ func (a *watched) session(args ...string) string {
 // listed is a line of gt-session list --json.
 type listed struct {
 	Status, Reason, Pane string
+	Background           bool
 	SessionID            string `json:"session_id"`
 }
 
@@ -59,7 +60,8 @@ func (a *watched) listed() (l listed) {
 	return l
 }
 
-// becomes waits until the agent has a status, "waiting (done)" or "running".
+// becomes waits until the agent has a status, "waiting (done)" or "running"; a plus behind it
+// is for what runs in the background.
 func (a *watched) becomes(want string) (is listed) {
 	a.t.Helper()
 	seen := ""
@@ -68,6 +70,9 @@ func (a *watched) becomes(want string) (is listed) {
 		now := is.Status
 		if is.Reason != "" {
 			now += " (" + is.Reason + ")"
+		}
+		if is.Background {
+			now += " +"
 		}
 		if now != seen {
 			seen = now
@@ -110,8 +115,9 @@ func (g gate) open(w *world) { w.write(g.file, "open\n") }
 // What gt-session says of the real Claude Code is what a person in front of it sees: it
 // asks for permission or with a question, which nothing but the person decides, works once
 // that is answered though no hook says so, has stopped when it was denied or interrupted,
-// has reached a limit or had no answer of the model, works while a subagent does, and
-// has stopped though a command still runs in the background. After /clear it waits.
+// has reached a limit or had no answer of the model, works while a subagent does that it
+// waits for, and has stopped while a subagent or a command runs in the background, which is
+// told beside. After /clear it waits.
 //
 // S2-6 S2-7 S2-9
 func TestSessionStatus(t *testing.T) {
@@ -154,6 +160,7 @@ func TestSessionStatus(t *testing.T) {
 		case strings.Contains(last, "please background"):
 			return tool("Bash", map[string]any{"command": a.gate("background").command(), "description": "Wait", "run_in_background": true})
 		case strings.Contains(last, "You are the child"):
+			<-release
 			return model.Say("The child is done.")
 		case strings.Contains(last, "please delegate"):
 			name := "Task"
@@ -165,8 +172,6 @@ func TestSessionStatus(t *testing.T) {
 			return tool(name, map[string]any{
 				"description": "a child", "prompt": "You are the child.", "subagent_type": "general-purpose", "run_in_background": false,
 			})
-		case strings.Contains(r.Msgs[len(r.Msgs)-1].Result, "The child is done."):
-			<-release
 		}
 		return model.Say("It is done.")
 	})
@@ -244,9 +249,16 @@ func TestSessionStatus(t *testing.T) {
 	tell("please break it")
 	a.stays("waiting (failed)")
 
+	// A newer client has each of its subagents work in the background.
 	tell("please delegate it")
-	a.until("the subagent has answered", said("The child is done."))
-	a.stays("running")
+	a.until("the subagent works", said("You are the child."))
+	inBackground := func() bool { return p.shows([]string{"Backgrounded agent"}) }
+	a.until("it waits for its subagent or does not", func() bool { return inBackground() || p.shows([]string{"to run in background"}) })
+	if inBackground() {
+		a.stays("waiting (done) +")
+	} else {
+		a.stays("running")
+	}
 	letGo()
 	a.becomes("waiting (done)")
 
@@ -260,7 +272,7 @@ func TestSessionStatus(t *testing.T) {
 	if asks() {
 		p.pressWhile("Enter", asks)
 	}
-	a.stays("waiting (done)")
+	a.stays("waiting (done) +")
 	a.gate("background").open(w)
 	a.becomes("waiting (done)")
 }

@@ -68,6 +68,14 @@ type Watcher interface {
 	Doing(store string, id session.ID, p process.Proc) activity.State
 }
 
+// Stopper is a Reader whose client notes in a conversation that the person has stopped the
+// turn, of which no hook tells.
+type Stopper interface {
+	// Stopped returns when that was, where the end of a conversation tells of it and it was
+	// later than a time; else the zero time.
+	Stopped(path string, after time.Time) time.Time
+}
+
 // Placer is a Reader whose client names a folder in a way that cannot be read back, and
 // that can be compared.
 type Placer interface {

@@ -76,6 +76,21 @@ func (a Agent) Observe(now time.Time) status.Observation {
 	return o
 }
 
+// Answered returns the status of an agent that asks the person, as its hooks told, once its
+// screen shows that the person has answered: it works, or its turn is over. A screen that
+// shows neither changes nothing.
+func (a Agent) Answered(asks status.Result) status.Result {
+	switch a.Client.ScreenState(a.Screen) {
+	case agent.Busy:
+		asks.Status, asks.Reason = status.Running, ""
+	case agent.Waiting:
+		if _, still := a.Client.Question(a.Screen); !still {
+			asks.Reason = status.Done
+		}
+	}
+	return asks
+}
+
 // busy reports whether anything but a shell runs in a pane.
 func busy(table process.Table, pid int) bool {
 	return slices.ContainsFunc(table.Descendants(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })

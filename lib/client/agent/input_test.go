@@ -117,6 +117,8 @@ func TestInputOfClients(t *testing.T) {
 		{"qwen", "  > hello\n" + rule + "> half\x1b[7m \x1b[0m\n" + rule, Draft},
 		{"copilot", " ❯ hello\n" + rule + "❯ \x1b[7m \x1b[0m\n" + rule, EmptyInput},
 		{"copilot", " ❯ hello\n" + rule + "❯ half\n" + rule, Draft},
+		{"copilot", " ❯ hello\n\x1b[2m────\n\x1b[0m❯\n\x1b[2m────\n\x1b[0m", EmptyInput},
+		{"copilot", " ❯ hello\n\x1b[2m────\n\x1b[0m❯ half\n  a line\n\x1b[2m────\n\x1b[0m", Draft},
 		{"pi", " hello\n" + rule + "\x1b[7m \x1b[0m\n" + rule + "/work (main)\n", EmptyInput},
 		{"pi", rule + " $ ls\n" + rule + rule + "half a line\n\n  and more\n" + rule + "/work (main)\n", Draft},
 		{"opencode", "  ┃\n  ┃  hello\n  ┃\n\n  ┃\n  ┃\n  ┃\n  ┃  Build · GPT\n  ╹▀▀▀▀\n", EmptyInput},

@@ -312,6 +312,9 @@ func parse(data []byte) (in Input, at string) {
 		default:
 			if to := in.text(field, &parent); to != nil && !found[field] {
 				found[field] = true // of two, the first counts
+				if field == contract.Failure && value.IsObject() {
+					value = value.Get("message")
+				}
 				if value.Type == gjson.String {
 					*to = value.Str
 				}

@@ -61,6 +61,7 @@ func TestReadEveryClient(t *testing.T) {
 		"copilot/camel/preCompact":          {Event: "PreCompact", Trigger: "manual", Transcript: "T"},
 		"copilot/Stop":                      {Event: "Stop", Transcript: "T"},
 		"copilot/camel/agentStop":           {Event: "Stop", Transcript: "T"},
+		"copilot/Notification":              {Event: "Notification", Notice: "permission_prompt"},
 		"copilot/SessionEnd":                {Event: "SessionEnd", Reason: "user_exit"},
 		"copilot/camel/sessionEnd":          {Event: "SessionEnd", Reason: "user_exit"},
 		"copilot/subagent-Stop":             {Event: "Stop", AgentID: child, Transcript: "T"},
@@ -94,7 +95,7 @@ func TestReadEveryClient(t *testing.T) {
 		"cursor/postToolUse":                {Event: "PostToolUse", ToolName: "Shell", Transcript: "T"},
 		"cursor/afterAgentResponse":         {Event: "afterAgentResponse", LastAnswer: "The parser is built.", Transcript: "T"},
 		"cursor/preCompact":                 {Event: "PreCompact", Trigger: "auto", Transcript: "T"},
-		"cursor/stop":                       {Event: "Stop", Transcript: "T"},
+		"cursor/stop":                       {Event: "Stop", Transcript: "T", Failure: "completed"},
 		"cursor/sessionEnd":                 {Event: "SessionEnd", Reason: "completed", Transcript: "T"},
 	} {
 		t.Run(name, func(t *testing.T) {

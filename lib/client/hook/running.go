@@ -9,6 +9,10 @@ import (
 // maxRunning bounds how much of what runs is told.
 const maxRunning = 20
 
+// Background reports whether something of the session still runs in the background at the
+// end of a turn: a subagent or a command.
+func (in Input) Background() bool { return gjson.Parse(in.background).Get("0").Exists() }
+
 // Running is what still runs in the background at the end of a turn, and what the session
 // has planned for later, a line each, in the client's words.
 func (in Input) Running() (all []string) {

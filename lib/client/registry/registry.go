@@ -4,6 +4,7 @@ package registry
 
 import (
 	"slices"
+	"strings"
 
 	amp "gt/lib/client/amp/hook"
 	claude "gt/lib/client/claude/hook"
@@ -170,12 +171,14 @@ func Notice(name string) contract.NoticeKind {
 	return contract.NoNotice
 }
 
-// IsLimit reports whether some client calls a failure so of an account that has used up
-// a limit.
+// IsLimit reports whether what a client says of a failure has a word that some client has
+// for an account which has used up a limit.
 func IsLimit(failure string) bool {
 	for _, c := range clients {
-		if slices.Contains(c.Limits, failure) {
-			return true
+		for _, word := range c.Limits {
+			if strings.Contains(failure, word) {
+				return true
+			}
 		}
 	}
 	return false

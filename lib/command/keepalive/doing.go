@@ -25,7 +25,8 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 	is := func(s activity.Status, why activity.Reason) (activity.State, bool) {
 		after = before
 		after.Status, after.Reason, after.Source, after.Call = s, why, in.Kind(), ""
-		return after, s != before.Status || why != before.Reason
+		after.Background = in.Kind() == "Stop" && in.Background()
+		return after, s != before.Status || why != before.Reason || after.Background != before.Background
 	}
 	inside := in.AgentID != "" // a subagent: what it does, the session's own turn does not
 	switch in.Kind() {
@@ -63,7 +64,11 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 			return is(activity.Idle, activity.Done) // a turn that the person stopped
 		}
 	case "Stop", "Interrupt":
-		if !inside {
+		switch {
+		case inside:
+		case in.Failure == "error": // Cursor's word
+			return is(activity.Idle, activity.Failed)
+		default:
 			return is(activity.Idle, activity.Done)
 		}
 	case "StopFailure":

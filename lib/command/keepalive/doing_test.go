@@ -62,6 +62,9 @@ func TestNext(t *testing.T) {
 		{"a prompt that no other hook told", is(busy, ""), event("Notification", notice("permission_prompt")), is(needs, permission)},
 		{"an MCP server asks", is(busy, ""), event("Notification", notice("elicitation_dialog")), is(needs, question)},
 		{"its turn is over", is(busy, ""), event("Stop"), is(idle, done)},
+		{"it ended with an error, as Cursor says", is(busy, ""), event("Stop", because("error")), is(idle, failed)},
+		{"the person stopped it, as Cursor says", is(busy, ""), event("Stop", because("aborted")), is(idle, done)},
+		{"its model refuses, as Copilot says", is(busy, ""), event("ErrorOccurred", because(`{"code":429,"message":"rate limit reached"}`)), is(limited, spent)},
 		{"it waits for a minute", is(idle, failed), event("Notification", notice("idle_prompt")), nothing},
 		{"it does since Esc", is(busy, ""), event("Notification", notice("idle_prompt")), is(idle, done)},
 		{"a notification of something else", is(busy, ""), event("Notification", notice("auth_success")), nothing},
@@ -73,7 +76,7 @@ func TestNext(t *testing.T) {
 		{"an event of which gt knows nothing", is(busy, ""), event("TeammateIdle"), nothing},
 	} {
 		got, ok := next(c.before, c.in, true)
-		if ok != (c.want.Status != "") || ok && (got.Status != c.want.Status || got.Reason != c.want.Reason || got.Source != c.in.Event) {
+		if ok != (c.want.Status != "") || ok && (got.Status != c.want.Status || got.Reason != c.want.Reason || got.Source != c.in.Kind()) {
 			t.Errorf("%s: %+v (%v), not %+v", c.name, got, ok, c.want)
 		}
 	}

@@ -44,6 +44,7 @@ type line struct {
 	Desired     instance.Desired `json:"desired"`
 	Status      status.Status    `json:"status"`
 	Reason      status.Reason    `json:"reason"`
+	Background  bool             `json:"background,omitempty"` // something of it runs while it waits
 	Since       *time.Time       `json:"since"`
 	SessionID   session.ID       `json:"session_id"`
 	ChainID     session.ID       `json:"chain_id"`
@@ -58,7 +59,7 @@ type line struct {
 func lineOf(env *cli.Env, m fleet.Member) line {
 	l := line{
 		ID: m.ID, Name: m.Name, Title: env.Redact(m.Title), Path: m.Path, Group: m.Group, ParentID: m.ParentID,
-		Agent: m.Agent, Desired: m.Desired, Status: m.Status, Reason: m.Reason, SessionID: m.Now, ChainID: m.ChainID,
+		Agent: m.Agent, Desired: m.Desired, Status: m.Status, Reason: m.Reason, Background: m.Background, SessionID: m.Now, ChainID: m.ChainID,
 	}
 	if m.Record != nil {
 		l.ChainID = m.Record.Chain()
@@ -271,8 +272,8 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 	for _, r := range rows {
 		grouped = grouped || r.Group != ""
 		state := string(r.Status)
-		if r.Reason != "" && r.Status == status.Waiting {
-			state += " (" + string(r.Reason) + ")"
+		if r.Status == status.Waiting || r.Background {
+			state = shown(*r.Member)
 		}
 		since := ""
 		if !r.Since.IsZero() {

@@ -97,7 +97,12 @@ func (u until) String() string {
 
 // shown is a status as a person reads it.
 func shown(m fleet.Member) string {
-	if m.Reason != "" {
+	switch {
+	case m.Background && m.Reason != "":
+		return fmt.Sprintf("%s (%s, background runs)", m.Status, m.Reason)
+	case m.Background:
+		return fmt.Sprintf("%s (background runs)", m.Status)
+	case m.Reason != "":
 		return fmt.Sprintf("%s (%s)", m.Status, m.Reason)
 	}
 	return string(m.Status)

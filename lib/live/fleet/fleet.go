@@ -32,13 +32,15 @@ import (
 // Member is an instance and what is known of it now.
 type Member struct {
 	*instance.Instance
-	Now     session.ID      // the session that its agent has, "" where that is not known
-	Record  *session.Record // of that session, nil where there is none
-	Status  status.Status
-	Reason  status.Reason
-	Since   time.Time // when the status began, as far as it is known
-	Pane    tmux.Pane // that its agent runs in; zero where there is none
-	Process process.Proc
+	Now    session.ID      // the session that its agent has, "" where that is not known
+	Record *session.Record // of that session, nil where there is none
+	Status status.Status
+	Reason status.Reason
+	// Background is whether something of it runs in the background while it waits.
+	Background bool
+	Since      time.Time // when the status began, as far as it is known
+	Pane       tmux.Pane // that its agent runs in; zero where there is none
+	Process    process.Proc
 	// Unanswered reports that its server of tmux did not answer: it may run, though no pane
 	// is known.
 	Unanswered bool
@@ -215,7 +217,8 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 		m.Pane, m.Process, f.Process = pane, p, running
 	}
 	if m.Record != nil && presence != status.Dead { // of one that is gone nothing else counts
-		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), m.told(), m.noted(stores))
+		told := m.told()
+		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(stores), m.stopped(stores, told))
 		if !m.begun() { // the end was that of the agent before
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
@@ -223,13 +226,18 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	got := status.Of(f)
 	// A call of tmux for each of these: an agent without hooks, and one whose hooks have told
 	// nothing since it was started, as some clients' do not before their first prompt, and as
-	// they do not where they are not installed.
+	// they do not where they are not installed. And for each that asks for permission and
+	// whose client notes nothing of itself: no hook tells of the person's answer.
 	if presence == status.Alive && (!f.Hooks || got.Status == status.Unknown) {
 		screen, _ := tmux.Server(m.TmuxServer).CapturePane(pane.ID) // one that is gone meanwhile shows nothing
 		f.Hooks, f.Seen = false, append(f.Seen, live.Agent{Client: client, Screen: screen}.Observe(now))
 		got = status.Of(f)
 	}
-	m.Status, m.Reason, m.Since = got.Status, got.Reason, got.By.At
+	if presence == status.Alive && got.Asks() && got.By.Source == status.Hook && !m.watched() {
+		screen, _ := tmux.Server(m.TmuxServer).CapturePane(pane.ID)
+		got = live.Agent{Client: client, Screen: screen}.Answered(got)
+	}
+	m.Status, m.Reason, m.Background, m.Since = got.Status, got.Reason, got.Background, got.By.At
 }
 
 // told returns what the session's hooks told last. What they told an earlier version of
@@ -248,17 +256,47 @@ func (m *Member) told() status.Observation {
 // noted returns what the client notes of the session, in that of the person's stores
 // which has its conversation.
 func (m *Member) noted(stores func(client string) []string) status.Observation {
-	client := cmp.Or(m.Record.Agent, contract.Default)
-	watcher, ok := readers.Of(client).(conversation.Watcher)
+	watcher, ok := m.reader().(conversation.Watcher)
 	if !ok || m.Record.Ended() || !m.Record.Process().IsSet() {
 		return status.Observation{}
 	}
-	for _, store := range append(slices.Clip(stores(client)), m.Account) {
-		if store != "" && strings.HasPrefix(m.Record.Transcript, store+"/") {
-			return status.OfActivity(status.Registry, watcher.Doing(store, m.Record.ID, m.Record.Process()))
-		}
+	if store := m.store(stores); store != "" {
+		return status.OfActivity(status.Registry, watcher.Doing(store, m.Record.ID, m.Record.Process()))
 	}
 	return status.Observation{}
+}
+
+// stopped returns that the person has stopped the turn that the hooks told of, where the
+// client writes that into the conversation.
+func (m *Member) stopped(stores func(client string) []string, told status.Observation) status.Observation {
+	stopper, ok := m.reader().(conversation.Stopper)
+	if !ok || told.Status != status.Running && !told.Asks() || m.store(stores) == "" {
+		return status.Observation{}
+	}
+	at := stopper.Stopped(m.Record.Transcript, told.At)
+	return status.Observation{Source: status.Conversation, At: at, Status: status.Waiting, Reason: status.Done}
+}
+
+// reader returns the reader of the conversations of the session's client.
+func (m *Member) reader() conversation.Reader {
+	return readers.Of(cmp.Or(m.Record.Agent, contract.Default))
+}
+
+// watched reports whether the client notes what it does.
+func (m *Member) watched() bool {
+	_, ok := m.reader().(conversation.Watcher)
+	return ok
+}
+
+// store returns that of the person's stores which has the session's conversation, "" where
+// none does.
+func (m *Member) store(stores func(client string) []string) string {
+	for _, store := range append(slices.Clip(stores(cmp.Or(m.Record.Agent, contract.Default))), m.Account) {
+		if store != "" && strings.HasPrefix(m.Record.Transcript, store+"/") {
+			return store
+		}
+	}
+	return ""
 }
 
 // storesOf returns the function that lists the stores of a client, which is asked once

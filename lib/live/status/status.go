@@ -53,15 +53,17 @@ type Observation struct {
 	Status Status    // Running, Waiting or Stopped
 	Reason Reason
 	Event  string // of a Hook, the event that told, where that is known
+	// Background is whether something of it runs in the background while it waits.
+	Background bool
 }
 
-// blocked reports whether the agent waits in the middle of a turn.
-func (o Observation) blocked() bool { return o.Reason == Permission || o.Reason == Question }
+// Asks reports whether the agent waits in the middle of a turn.
+func (o Observation) Asks() bool { return o.Reason == Permission || o.Reason == Question }
 
 // tells reports whether o says what other says, and how: both are of an agent that
 // waits, in the middle of a turn or after it.
 func (o Observation) tells(other Observation) bool {
-	return o.Status == Waiting && other.Status == Waiting && o.Reason != "" && other.Reason != "" && o.blocked() == other.blocked()
+	return o.Status == Waiting && other.Status == Waiting && o.Reason != "" && other.Reason != "" && o.Asks() == other.Asks()
 }
 
 // Presence says whether a process or pane exists. The zero value means unknown.
@@ -93,8 +95,13 @@ type Facts struct {
 type Result struct {
 	Status Status
 	Reason Reason
-	By     Observation // the zero value if the status is not based on one
+	// Background is whether something of it runs in the background while it waits.
+	Background bool
+	By         Observation // the zero value if the status is not based on one
 }
+
+// Asks reports whether the agent waits in the middle of a turn.
+func (r Result) Asks() bool { return r.Reason == Permission || r.Reason == Question }
 
 // starting is how long a process without observations counts as starting.
 const starting = 5 * time.Second
@@ -108,7 +115,8 @@ const ahead = 24 * time.Hour
 //
 // A client's registry, and the end of a conversation, tell that a turn is over, or that
 // the person is asked, and the hooks tell how and what: where both say the same, the
-// hook's words hold, though they are a moment older.
+// hook's words hold, though they are a moment older. What runs in the background comes to
+// its end without a hook, so of that the newest source tells.
 func Of(f Facts) Result {
 	switch {
 	case f.Pane == Dead && f.Desired:
@@ -117,6 +125,7 @@ func Of(f Facts) Result {
 		return Result{Status: Stopped}
 	}
 	newest, found := f.newest(Screen)
+	background := newest.Background && newest.Status == Waiting
 	if hook, told := f.newest(Hook); told && hook.tells(newest) {
 		newest = hook
 	}
@@ -126,9 +135,9 @@ func Of(f Facts) Result {
 	case !found:
 		return Result{Status: Unknown}
 	case newest.Status == Waiting && !f.Acknowledged.Before(newest.At):
-		return Result{Status: Idle, Reason: newest.Reason, By: newest}
+		return Result{Status: Idle, Reason: newest.Reason, Background: background, By: newest}
 	}
-	return Result{Status: newest.Status, Reason: newest.Reason, By: newest}
+	return Result{Status: newest.Status, Reason: newest.Reason, Background: background, By: newest}
 }
 
 // newest returns the newest valid observation of a source that is at least so great.
@@ -157,7 +166,7 @@ func (f Facts) newest(least Source) (newest Observation, found bool) {
 // OfActivity returns what a session's own hooks told last, or what its client notes of
 // it: the zero value if that is nothing.
 func OfActivity(by Source, s activity.State) Observation {
-	o := Observation{Source: by, At: s.Since, Reason: s.Reason, Event: s.Source}
+	o := Observation{Source: by, At: s.Since, Reason: s.Reason, Event: s.Source, Background: s.Background}
 	switch s.Status {
 	case activity.Busy:
 		o.Status = Running

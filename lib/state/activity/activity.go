@@ -57,6 +57,9 @@ type State struct {
 	Source string    `json:"source,omitempty"` // the event that told, in Claude Code's words
 	// Call is a digest of the call of a tool that permission is asked for.
 	Call string `json:"call,omitempty"`
+	// Background is whether something of the session ran on in the background when its turn
+	// was over: a subagent or a command.
+	Background bool `json:"background,omitempty"`
 
 	Tokens      int64   `json:"tokens,omitempty"` // that the model was given last
 	Window      int64   `json:"window,omitempty"` // how many it can be given

@@ -41,7 +41,8 @@ func (Reader) Running(store string, each func(id session.ID, pid int, start, sta
 
 // Doing reads what the client notes of a process, as 2.1.197 and 2.1.330 do: what it does,
 // since when, and where it waits, for what. It changes at every answer of the person's, a
-// moment after the hooks.
+// moment after the hooks. While a subagent runs in the background it goes on noting that it
+// is busy, as it was before its turn was over.
 func (Reader) Doing(store string, id session.ID, p process.Proc) (s activity.State) {
 	data, err := atomicfile.Read(filepath.Join(store, "sessions", strconv.Itoa(p.PID)+".json"), maxNote)
 	if err != nil {
@@ -55,7 +56,7 @@ func (Reader) Doing(store string, id session.ID, p process.Proc) (s activity.Sta
 	case "busy":
 		s.Status = activity.Busy
 	case "idle", "shell": // the second while commands run in the background
-		s.Status, s.Reason = activity.Idle, activity.Done
+		s.Status, s.Reason, s.Background = activity.Idle, activity.Done, v[2].Str == "shell"
 	case "waiting":
 		s.Status, s.Reason = activity.NeedsInput, activity.Question
 		if strings.Contains(v[4].Str, "permission") {

@@ -34,6 +34,8 @@ var Client = contract.Client{
 		{Name: "postToolUse", Kind: "PostToolUse"},
 		{Name: "preCompact", Kind: "PreCompact"},
 		{Name: "agentStop", Kind: "Stop"},
+		{Name: "errorOccurred", Kind: "StopFailure"},
+		{Name: "ErrorOccurred", Kind: "StopFailure"},
 		{Name: "sessionEnd", Kind: "SessionEnd"},
 	},
 	Implied: []contract.ImpliedEvent{ // it names no event where its hook is wired under its own name for it
@@ -44,6 +46,7 @@ var Client = contract.Client{
 		{Key: "stopReason", Kind: "Stop"},
 		{Key: "reason", Kind: "SessionEnd"},
 	},
+	Limits: []string{`"code":429`}, // in the message of the API
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.TopLevel, DropsStartContext: true, Overlaps: true,
 		Killed: killed, ClearReason: leftReason,

@@ -13,6 +13,7 @@ var Client = contract.Client{
 		{Name: "text", Field: contract.LastAnswer}, // of afterAgentResponse
 		{Name: "tool_output", Field: contract.ToolOutput},
 		{Name: "workspace_roots", Field: contract.Roots},
+		{Name: "status", Field: contract.Failure}, // of its stop: completed, aborted, error
 	},
 	Events: []contract.EventName{
 		{Name: "beforeSubmitPrompt", Kind: "UserPromptSubmit"},

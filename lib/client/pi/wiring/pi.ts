@@ -98,9 +98,11 @@ export default function (pi: any) {
     const asks = /gt-request sha256:/.test(JSON.stringify(event.content ?? ""));
     void touch(ctx, "PostToolUse", { tool_name: event.toolName, ...(asks && { tool_input: event.input, tool_response: event.content }) });
   });
-  pi.on("agent_end", (_: any, ctx: any) => {
+  pi.on("agent_end", (event: any, ctx: any) => {
     void call(ctx, "Stop", {}, 10, "gt-checkpoint", ["write", "--hook"]);
-    void touch(ctx, "Stop");
+    const { stopReason, errorMessage = "" } = event.messages?.findLast((m: any) => m.role === "assistant") ?? {};
+    if (stopReason === "error") void touch(ctx, "StopFailure", { error: /limit|quota|too many/i.test(errorMessage) ? "rate_limit" : "server_error" });
+    else void touch(ctx, "Stop");
   });
   pi.on("session_before_compact", async (event: any, ctx: any) => {
     const trigger = { trigger: event.reason === "manual" ? "manual" : event.reason ? "auto" : undefined };
