@@ -3,12 +3,16 @@
 package e2e
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"gt/e2e/model"
+	"gt/lib/conversation"
+	kept "gt/lib/record"
 )
 
 // A conversation that Claude Code has deleted is found, read and verified from its record,
@@ -72,4 +76,80 @@ func TestRecordGoesOnElsewhere(t *testing.T) {
 	inClaude := converted(inCodex, "claude")
 	w.ask("and FOURTH-CANARY", "--resume", inClaude)
 	inOrder(w.asked("FOURTH-CANARY"), append(said, "FOURTH-CANARY")...)
+}
+
+// A conversation is recorded while a real client writes it: after each turn, before a
+// compaction, and what a kill left undone by the next sync. It is all there, once, in order,
+// and without the secret that was said, when the client has deleted its own.
+//
+// S3-3 S3-8 S3-15 S3-18
+func TestRecordAsItGrows(t *testing.T) {
+	w := newBareWorld(t)
+	w.write(filepath.Join(w.home, ".config", "gt", "config.toml"), "[record]\non = true\n")
+	w.gt("gt-hooks", "install", "claude")
+	const secret = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+	p := w.claude("max")
+	p.typ("please build the WIDGET-CANARY parser")
+	id := w.asked("WIDGET-CANARY").Session
+	lines := func() (all []kept.Line) {
+		out, _ := w.run(w.project, nil, "gt-record", "show", "--json", id) // there may be none yet
+		for line := range strings.Lines(string(out)) {
+			if l, err := kept.Parse([]byte(strings.TrimSpace(line))); err == nil {
+				all = append(all, l)
+			}
+		}
+		return all
+	}
+	has := func(word string) func() bool {
+		return func() bool {
+			return slices.ContainsFunc(lines(), func(l kept.Line) bool { return strings.Contains(l.Text, word) })
+		}
+	}
+	w.until("the first turn is recorded", has("WIDGET-CANARY"))
+	p.typ("log in with " + secret + " for SECOND-CANARY")
+	w.asked("SECOND-CANARY")
+	w.until("the second turn is recorded", has("SECOND-CANARY"))
+	p.typ("/compact")
+	p.awaitScreen("Compacted")
+	p.awaitScreen("? for shortcuts")
+	p.typ("and THIRD-CANARY")
+	w.asked("THIRD-CANARY")
+	p.crash()
+	w.gt("gt-record", "sync", id)
+	if err := os.RemoveAll(filepath.Join(w.home, ".claude", "projects")); err != nil {
+		t.Fatal(err)
+	}
+
+	w.gt("gt-record", "verify", "--all")
+	var order []string
+	for _, l := range lines() {
+		switch conversation.Kind(l.Kind) {
+		case conversation.Prompt:
+			for _, word := range []string{"WIDGET-CANARY", "SECOND-CANARY", "THIRD-CANARY"} {
+				if strings.Contains(l.Text, word) {
+					order = append(order, word)
+				}
+			}
+		case conversation.Summary:
+			order = append(order, "summary")
+		}
+	}
+	if want := []string{"WIDGET-CANARY", "SECOND-CANARY", "summary", "THIRD-CANARY"}; !slices.Equal(order, want) {
+		t.Errorf("the record has %q\n%s", order, w.gt("gt-record", "show", id))
+	}
+	if err := filepath.WalkDir(filepath.Join(w.home, ".agent"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), secret) {
+			t.Errorf("%s has the secret", path)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	if out := w.gt("gt-seance", "read", id); !strings.Contains(out, "THIRD-CANARY") {
+		t.Errorf("gt-seance reads\n%s", out)
+	}
 }

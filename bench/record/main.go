@@ -2,7 +2,10 @@
 // what taking out the secrets alone costs; and the hook at the end of a turn with and
 // without it.
 //
-//	go run ./bench/record [-mb 200]
+// One conversation of -large megabytes is taken in, shown, verified, packed and exported, with
+// the most memory that each took.
+//
+//	go run ./bench/record [-mb 200] [-large 400]
 package main
 
 import (
@@ -15,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -25,14 +29,15 @@ import (
 
 func main() {
 	mb := flag.Int("mb", 200, "how large the store is")
+	most := flag.Int("large", 0, "how large a single conversation is that is taken in (default: none is)")
 	flag.Parse()
-	if err := run(*mb); err != nil {
+	if err := run(*mb, *most); err != nil {
 		fmt.Fprintln(os.Stderr, "record: error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(mb int) error {
+func run(mb, most int) error {
 	root, err := os.MkdirTemp("", "gt-bench-record-")
 	if err != nil {
 		return err
@@ -103,7 +108,69 @@ func run(mb int) error {
 	fmt.Printf("sync --all            %7.2f s  %6.0f MB/s  %.2f of redaction alone\n", all.Seconds(), rate(all), alone.Seconds()/all.Seconds())
 	fmt.Printf("sync --all, once more %7.2f s\n", again.Seconds())
 	fmt.Printf("verify --all          %7.2f s  %6.0f MB/s\n", verified.Seconds(), rate(verified))
-	return hooks(root, home, environ)
+	if err := hooks(root, home, environ); err != nil || most == 0 {
+		return err
+	}
+	return large(root, most)
+}
+
+// large takes in one conversation, and prints the time and the memory that it took.
+func large(root string, mb int) error {
+	home := filepath.Join(root, "large")
+	dir := filepath.Join(home, ".claude", "projects", "-work")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, "s-0.jsonl"))
+	if err != nil {
+		return err
+	}
+	size := 0
+	for n := 0; size < mb<<20; n++ {
+		data := conversationOf(rand.New(rand.NewPCG(3, uint64(n))), n, 4<<20)
+		size += len(data)
+		if _, err := f.Write(data); err != nil {
+			return err
+		}
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	fmt.Printf("one conversation      %d MB\n", size>>20)
+	old := time.Now().Add(-100 * 24 * time.Hour)
+	for _, args := range [][]string{
+		{"sync", "s-0"}, {"verify", "s-0"}, {"show", "s-0"}, {"list"}, {"tail", "s-0"}, {"export", "s-0"}, {"export", "s-0", "--format", "otlp"}, {"export", "s-0", "--format", "html"},
+		{"sync", "--all"}, {"list"}, {"tail", "s-0"}, {"verify", "s-0"},
+	} {
+		cmd := exec.Command(filepath.Join(root, "gt-record"), args...)
+		cmd.Env, cmd.Dir = []string{"HOME=" + home, "PATH=" + root + ":" + os.Getenv("PATH")}, home
+		begun := time.Now()
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%q: %w", args, err)
+		}
+		took := time.Since(begun)
+		memory := float64(0)
+		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			memory = float64(u.Maxrss) / (1 << 10) // kilobytes, on Linux
+		}
+		what := strings.Join(args, " ")
+		if slices.Equal(args, []string{"sync", "--all"}) {
+			what = "packed"
+		}
+		fmt.Printf("%-24s %7.2f s  %5.0f MB of memory\n", what, took.Seconds(), memory)
+		if args[0] == "export" && args[len(args)-1] == "html" { // the next sync packs it
+			paths, err := filepath.Glob(filepath.Join(home, ".agent", "sessions", "*.jsonl"))
+			if err != nil {
+				return err
+			}
+			for _, path := range paths {
+				if err := os.Chtimes(path, old, old); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // hooks measures the end of a turn: the program alone, the hook, and the hook that has the
@@ -158,6 +225,18 @@ func store(dir string, mb int) (size int64, err error) {
 		return 0, err
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
+	for n := 0; size < int64(mb)<<20; n++ {
+		data := conversationOf(rnd, n, (1+rnd.IntN(6))<<20)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("s-%d.jsonl", n)), data, 0o600); err != nil {
+			return 0, err
+		}
+		size += int64(len(data))
+	}
+	return size, nil
+}
+
+// conversationOf makes so many bytes of a conversation.
+func conversationOf(rnd *rand.Rand, n, size int) []byte {
 	words := strings.Fields("func main return error the parser reads a line of text and if it fails err != nil fmt.Println src/lib/parse.go:120 test passes 0x3fa1 import path git commit -m fix TOKEN value := range items { } // comment about state")
 	text := func(n int) string {
 		var b strings.Builder
@@ -167,19 +246,12 @@ func store(dir string, mb int) (size int64, err error) {
 		}
 		return b.String()
 	}
-	for n := 0; size < int64(mb)<<20; n++ {
-		var b bytes.Buffer
-		most := (1 + rnd.IntN(6)) << 20
-		for i := 0; b.Len() < most; i++ {
-			at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Second).Format(time.RFC3339)
-			fmt.Fprintf(&b, `{"type":"user","uuid":"u-%d-%d","sessionId":"s-%d","cwd":"/work","timestamp":%q,"message":{"role":"user","content":%q}}`+"\n", n, i, n, at, text(100))
-			fmt.Fprintf(&b, `{"type":"assistant","uuid":"a-%d-%d","timestamp":%q,"message":{"id":"m-%d","model":"m","role":"assistant","usage":{"input_tokens":7,"output_tokens":3},"content":[{"type":"text","text":%q},{"type":"tool_use","id":"t%d","name":"Bash","input":{"command":%q}}]}}`+"\n", n, i, at, i, text(400), i, text(60))
-			fmt.Fprintf(&b, `{"type":"user","uuid":"r-%d-%d","timestamp":%q,"message":{"role":"user","content":[{"tool_use_id":"t%d","type":"tool_result","content":%q}]}}`+"\n", n, i, at, i, text([]int{200, 1000, 4000, 20_000}[rnd.IntN(4)]))
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("s-%d.jsonl", n)), b.Bytes(), 0o600); err != nil {
-			return 0, err
-		}
-		size += int64(b.Len())
+	var b bytes.Buffer
+	for i := 0; b.Len() < size; i++ {
+		at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Second).Format(time.RFC3339)
+		fmt.Fprintf(&b, `{"type":"user","uuid":"u-%d-%d","sessionId":"s-%d","cwd":"/work","timestamp":%q,"message":{"role":"user","content":%q}}`+"\n", n, i, n, at, text(100))
+		fmt.Fprintf(&b, `{"type":"assistant","uuid":"a-%d-%d","timestamp":%q,"message":{"id":"m-%d","model":"m","role":"assistant","usage":{"input_tokens":7,"output_tokens":3},"content":[{"type":"text","text":%q},{"type":"tool_use","id":"t%d","name":"Bash","input":{"command":%q}}]}}`+"\n", n, i, at, i, text(400), i, text(60))
+		fmt.Fprintf(&b, `{"type":"user","uuid":"r-%d-%d","timestamp":%q,"message":{"role":"user","content":[{"tool_use_id":"t%d","type":"tool_result","content":%q}]}}`+"\n", n, i, at, i, text([]int{200, 1000, 4000, 20_000}[rnd.IntN(4)]))
 	}
-	return size, nil
+	return b.Bytes()
 }

@@ -15,6 +15,7 @@ import (
 	"gt/lib/conversation"
 	kept "gt/lib/record"
 	"gt/lib/text/term"
+	"gt/lib/view/spoken"
 )
 
 type show struct {
@@ -61,11 +62,11 @@ func (c *show) Run(env *cli.Env) error {
 		}
 	}
 	fmt.Fprintln(out)
-	p := &page{env: env, w: out, style: style, agent: i.Agent, tools: c.Tools}
-	if err := s.Lines(id, func(l kept.Line) bool { p.line(&l); return p.err == nil }); err != nil {
+	p := &page{Page: spoken.Page{W: out, Style: style, Now: env.Now}, env: env, agent: i.Agent, tools: c.Tools}
+	if err := s.Lines(id, func(l kept.Line) bool { p.line(&l); return p.Err == nil }); err != nil {
 		return err
 	}
-	return errors.Join(p.err, out.Flush())
+	return errors.Join(p.Err, out.Flush())
 }
 
 func removed(gone kept.Kind) string {
@@ -117,14 +118,14 @@ func (c *tail) Run(env *cli.Env) error {
 	if len(begins) > 0 {
 		from = begins[0]
 	}
-	p := &page{env: env, w: env.Stdout, style: term.StyleFor(env.Stdout, env.Getenv), agent: h.Agent, tools: c.Tools, raw: c.JSON}
+	p := &page{Page: spoken.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now}, env: env, agent: h.Agent, tools: c.Tools, raw: c.JSON}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
 	const glance = 250 * time.Millisecond
 	for {
-		if from, err = s.Each(id, from, func(line []byte, _ int64) bool { p.bytes(line); return p.err == nil }); err != nil || p.err != nil || !c.Follow {
-			return errors.Join(err, p.err)
+		if from, err = s.Each(id, from, func(line []byte, _ int64) bool { p.bytes(line); return p.Err == nil }); err != nil || p.Err != nil || !c.Follow {
+			return errors.Join(err, p.Err)
 		}
 		select {
 		case <-stop:
@@ -136,9 +137,9 @@ func (c *tail) Run(env *cli.Env) error {
 
 // shown reports whether a page shows anything of a line.
 func shown(line []byte, tools bool) bool {
-	p := &page{w: io.Discard, env: &cli.Env{}, tools: tools}
+	p := &page{Page: spoken.Page{W: io.Discard}, env: &cli.Env{}, tools: tools}
 	p.bytes(line)
-	return p.speaker != ""
+	return p.Speaker != ""
 }
 
 // one finds the record that is meant.
@@ -153,20 +154,16 @@ func one(env *cli.Env, name string) (kept.Store, kept.ID, error) {
 
 // page writes a conversation for a person.
 type page struct {
-	env     *cli.Env
-	w       io.Writer
-	style   term.Style
-	agent   string
-	tools   bool
-	raw     bool
-	turn    int
-	speaker string
-	err     error // of a write
+	spoken.Page
+	env   *cli.Env
+	agent string
+	tools bool
+	raw   bool
 }
 
 func (p *page) bytes(line []byte) {
 	if p.raw {
-		_, p.err = p.w.Write(append(line, '\n'))
+		_, p.Err = p.W.Write(append(line, '\n'))
 		return
 	}
 	if l, err := kept.Parse(line); err == nil {
@@ -181,32 +178,32 @@ func (p *page) line(l *kept.Line) {
 	}
 	switch l.Kind {
 	case kept.Kind(conversation.Prompt):
-		p.turn++
-		p.say("you", p.style.Cyan, l.Time, text)
+		p.Turn++
+		p.say("you", p.Style.Cyan, l.Time, text)
 	case kept.Kind(conversation.Reply):
-		p.say("you", p.style.Cyan, l.Time, text)
+		p.say("you", p.Style.Cyan, l.Time, text)
 	case kept.Kind(conversation.Answer):
-		p.say(p.agent, p.style.Green, l.Time, text)
+		p.say(p.agent, p.Style.Green, l.Time, text)
 	case kept.Kind(conversation.Summary):
-		p.say("summary", p.style.Yellow, l.Time, text)
+		p.say("summary", p.Style.Yellow, l.Time, text)
 	case kept.Kind(conversation.Call):
 		tool := term.Clean(p.env.Redact(l.Tool))
 		if p.tools {
 			if l.Target != "" && text == "" {
 				text = term.CleanText(p.env.Redact(l.Target))
 			}
-			p.say(tool, p.style.Dim, l.Time, text)
+			p.say(tool, p.Style.Dim, l.Time, text)
 			return
 		}
 		const width = 120
 		if l.Target != "" {
 			text = term.Clean(p.env.Redact(l.Target))
 		}
-		p.head(p.agent, p.style.Green, l.Time)
-		p.put(p.style.Dim(term.Cut("> "+tool+": "+term.OneLine(text), width)) + "\n")
+		p.Head(p.agent, p.Style.Green, l.Time)
+		p.Put(p.Style.Dim(term.Cut("> "+tool+": "+term.OneLine(text), width)) + "\n")
 	case kept.Kind(conversation.Result):
 		if p.tools {
-			p.say("result", p.style.Dim, l.Time, text)
+			p.say("result", p.Style.Dim, l.Time, text)
 		}
 	case kept.Rewritten:
 		p.note("the client has changed what stands above; what follows is what is new in it")
@@ -226,36 +223,12 @@ func (p *page) line(l *kept.Line) {
 }
 
 func (p *page) note(text string) {
-	p.speaker = "-"
-	p.put("\n" + p.style.Yellow("("+text+")") + "\n")
+	p.Speaker = "-"
+	p.Put("\n" + p.Style.Yellow("("+text+")") + "\n")
 }
 
 func (p *page) say(who string, color func(string) string, at time.Time, text string) {
 	if text != "" {
-		p.head(who, color, at)
-		p.put(text + "\n")
-	}
-}
-
-func (p *page) head(who string, color func(string) string, at time.Time) {
-	speaker := fmt.Sprint(p.turn, who)
-	if speaker == p.speaker {
-		return
-	}
-	gap := "\n"
-	if p.speaker == "" {
-		gap = ""
-	}
-	p.speaker = speaker
-	when := ""
-	if !at.IsZero() && p.env.Now != nil {
-		when = ", " + term.Day(at.Local(), p.env.Now())
-	}
-	p.put(gap + p.style.Bold(color(who)) + p.style.Dim(when) + "\n")
-}
-
-func (p *page) put(s string) {
-	if _, err := io.WriteString(p.w, s); err != nil {
-		p.err = err
+		p.Say(who, color, at, text)
 	}
 }

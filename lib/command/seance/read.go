@@ -16,6 +16,7 @@ import (
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/text/term"
+	"gt/lib/view/spoken"
 )
 
 // turns are which turns of a conversation are meant, from 1 on; a zero end is
@@ -99,13 +100,13 @@ func (c *read) Run(env *cli.Env) error {
 			if i > 0 {
 				fmt.Fprintln(out)
 			}
-			fmt.Fprintln(out, p.style.Bold(term.Clean(env.Redact(heading(s, env.Now())))))
+			fmt.Fprintln(out, p.Style.Bold(term.Clean(env.Redact(heading(s, env.Now())))))
 		}
 		if _, err = p.pages(f, conversation.Options{}, from, to); err != nil {
 			return err
 		}
-		if len(found) == 1 && from > max(p.turn, 1) {
-			return cli.Failf(cli.No, "session '%s' has %s", s.ID, number(p.turn, "turn"))
+		if len(found) == 1 && from > max(p.Turn, 1) {
+			return cli.Failf(cli.No, "session '%s' has %s", s.ID, number(p.Turn, "turn"))
 		}
 	}
 	return out.Flush()
@@ -144,23 +145,19 @@ func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversati
 
 func (c *read) page(env *cli.Env, s *catalog.Session, w io.Writer) *page {
 	return &page{
-		env: env, w: w, session: s, style: term.StyleFor(env.Stdout, env.Getenv),
+		Page: spoken.Page{W: w, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Numbered: true},
+		env:  env, session: s,
 		width: term.Width(env.Stdout, env.Getenv), tools: c.Tools, think: c.Think, json: c.JSON,
 	}
 }
 
 // page writes a conversation for a person, or as JSON.
 type page struct {
+	spoken.Page
 	env                *cli.Env
-	w                  io.Writer
 	session            *catalog.Session
-	style              term.Style
 	width              int
 	tools, think, json bool
-
-	turn    int
-	speaker string // of the paragraph before
-	err     error  // of a write
 }
 
 // pages writes the turns of a conversation that are meant, and returns where the
@@ -168,18 +165,18 @@ type page struct {
 func (p *page) pages(f conversation.File, o conversation.Options, from, to int) (int64, error) {
 	next, err := scan.ReaderOf(f.Client).Read(f, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
-			p.turn++
+			p.Turn++
 		}
-		if to > 0 && p.turn > to {
+		if to > 0 && p.Turn > to {
 			return false
 		}
-		if p.turn >= from || p.turn == 0 && from == 1 {
+		if p.Turn >= from || p.Turn == 0 && from == 1 {
 			p.entry(e)
 		}
-		return p.err == nil
+		return p.Err == nil
 	})
-	if p.err != nil {
-		return next, p.err
+	if p.Err != nil {
+		return next, p.Err
 	}
 	return next, err
 }
@@ -200,15 +197,15 @@ type said struct {
 func (p *page) entry(e conversation.Entry) {
 	clean := func(s string) string { return p.env.Redact(s) }
 	if p.json {
-		j := said{string(p.session.ID), p.turn, e.Kind, clean(e.ID), e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}
+		j := said{string(p.session.ID), p.Turn, e.Kind, clean(e.ID), e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}
 		if e.Kind == conversation.TokenUsage {
 			j.Usage = &e.Usage
 		}
 		line, err := term.JSON(j)
 		if err == nil {
-			_, err = p.w.Write(line)
+			_, err = p.W.Write(line)
 		}
-		p.err = err
+		p.Err = err
 		return
 	}
 	text := strings.TrimSpace(term.CleanText(clean(e.Text)))
@@ -218,32 +215,32 @@ func (p *page) entry(e conversation.Entry) {
 	agent := term.Clean(clean(p.session.Agent))
 	switch e.Kind {
 	case conversation.Prompt, conversation.Reply:
-		p.say("you", p.style.Cyan, e.Time, text)
+		p.Say("you", p.Style.Cyan, e.Time, text)
 	case conversation.Answer:
-		p.say(agent, p.style.Green, e.Time, text)
+		p.Say(agent, p.Style.Green, e.Time, text)
 	case conversation.Summary:
-		p.say("summary", p.style.Yellow, e.Time, text)
+		p.Say("summary", p.Style.Yellow, e.Time, text)
 	case conversation.Thought:
 		if p.think {
-			p.say(agent+" thinks", p.style.Dim, e.Time, text)
+			p.Say(agent+" thinks", p.Style.Dim, e.Time, text)
 		}
 	case conversation.Call:
 		tool := term.Clean(clean(e.Tool))
 		if p.tools {
-			p.say(tool, p.style.Dim, e.Time, text)
+			p.Say(tool, p.Style.Dim, e.Time, text)
 			break
 		}
-		p.head(agent, p.style.Green, e.Time)
+		p.Head(agent, p.Style.Green, e.Time)
 		line := "> " + tool + ": " + term.OneLine(gist(text))
 		if p.width > 0 {
 			line = term.Cut(line, p.width)
 		} else {
 			line = term.Cut(line, callWidth)
 		}
-		p.put(p.style.Dim(line) + "\n")
+		p.Put(p.Style.Dim(line) + "\n")
 	case conversation.Result:
 		if p.tools {
-			p.say("result", p.style.Dim, e.Time, text)
+			p.Say("result", p.Style.Dim, e.Time, text)
 		}
 	}
 }
@@ -274,32 +271,3 @@ func isName(s string) bool {
 
 // callWidth is what is shown of a tool's call where there is no terminal.
 const callWidth = 200
-
-// say writes a paragraph, under a heading where the speaker changes.
-func (p *page) say(who string, color func(string) string, at time.Time, text string) {
-	p.head(who, color, at)
-	p.put(text + "\n")
-}
-
-func (p *page) head(who string, color func(string) string, at time.Time) {
-	speaker := fmt.Sprint(p.turn, who)
-	if speaker == p.speaker {
-		return
-	}
-	gap := "\n"
-	if p.speaker == "" {
-		gap = ""
-	}
-	p.speaker = speaker
-	when := ""
-	if !at.IsZero() {
-		when = ", " + term.Day(at.Local(), p.env.Now())
-	}
-	p.put(gap + p.style.Bold(color("["+strconv.Itoa(p.turn)+"] "+who)) + p.style.Dim(when) + "\n")
-}
-
-func (p *page) put(s string) {
-	if _, err := io.WriteString(p.w, s); err != nil {
-		p.err = err
-	}
-}
