@@ -167,7 +167,25 @@ func (p *printer) table(rows [][]string) {
 
 func (p *printer) tableOf(width int, rows [][]string) {
 	if p.err == nil {
-		p.err = term.Table(p.env.Stdout, width, rows)
+		p.err = term.StyleFor(p.env.Stdout, p.env.Getenv).Table(p.env.Stdout, width, rows, p.paint())
+	}
+}
+
+// paint colours the states of hooks: what works, and what does not.
+func (p *printer) paint() term.Painter {
+	style := term.StyleFor(p.env.Stdout, p.env.Getenv)
+	return func(_, _ int, cell string) string {
+		switch cell {
+		case wired:
+			return style.Green(cell)
+		case twice, otherPath, outdated:
+			return style.Yellow(cell)
+		case noBinary, missing, noAccess:
+			return style.Red(cell)
+		case none, noFile, unable:
+			return style.Dim(cell)
+		}
+		return cell
 	}
 }
 

@@ -161,7 +161,7 @@ func (l *list) Run(env *cli.Env) error {
 		}
 		rows = append(rows, []string{state, number, f.Session})
 	}
-	return errors.Join(term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows), err)
+	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil), err)
 }
 
 // runs is what another program's file says: whether the process that it means runs; nil

@@ -37,7 +37,7 @@ func (c *configShow) Run(env *cli.Env) error {
 		rows = append(rows, []string{p.policy.TTLs[kind].String(), string(retention.CurveOf(kind)), kind})
 	}
 	rows = append(rows, []string{p.policy.DefaultTTL.String(), string(retention.Steady), "all others (default)"})
-	if err := term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows); err != nil {
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(env.Stdout, "\nat least %s stay, whatever their age (keep)\nprune --auto prunes every %s (interval)\n",

@@ -208,7 +208,7 @@ func (c *stats) Run(env *cli.Env) error {
 		}
 		rows = append(rows, []string{strconv.Itoa(f.Events), term.Size(f.Size), term.Day(f.Oldest, now), term.Day(f.Newest, now), name})
 	}
-	if err := term.Table(env.Stdout, width, rows); err != nil {
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
 		return err
 	}
 	var b strings.Builder
@@ -224,7 +224,7 @@ func (c *stats) Run(env *cli.Env) error {
 		for _, k := range t.Kinds() {
 			rows = append(rows, []string{strconv.Itoa(k.Events), strconv.Itoa(k.Expired), term.Size(k.Bytes), duration.Format(k.TTL), term.Day(k.Oldest, now), k.Type})
 		}
-		if err := term.Table(env.Stdout, width, rows); err != nil {
+		if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(env.Stdout, "\n"); err != nil {
@@ -305,7 +305,7 @@ func (c *decay) Run(env *cli.Env) error {
 			duration.Format(k.TTL), string(k.Curve), k.Type,
 		})
 	}
-	if err := term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows); err != nil {
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(env.Stdout, "\n%s, worth %.2f each; %d worth less than 0.25, %d expired\n", count(t.Events, "event", "events"), total, waning, expired)

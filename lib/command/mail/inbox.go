@@ -153,7 +153,7 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 		}
 		lines = append(lines, []string{r.ID, r.flags(!me.home.Town.Personal), term.CutFront(term.Clean(from), maxFrom), term.Day(r.Date, now), subject})
 	}
-	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), lines)
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), lines, nil)
 }
 
 // sessionCreated returns when the tmux session of this command began. It returns the zero

@@ -154,7 +154,7 @@ func (c *status) Run(env *cli.Env) error {
 		}
 		cells = append(cells, []string{env.Line(one.Template, 64), want, text})
 	}
-	if err := term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells); err != nil {
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil); err != nil {
 		return err
 	}
 	for _, one := range pools {

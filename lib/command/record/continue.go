@@ -178,7 +178,7 @@ func (c *contextList) Run(env *cli.Env) error {
 	if c.JSON || len(all) == 0 {
 		return nil
 	}
-	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows)
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil)
 }
 
 type contextGet struct {

@@ -84,7 +84,7 @@ func (c *list) Run(env *cli.Env) error {
 			term.OneLine(term.Clean(env.Redact(topic))),
 		})
 	}
-	if err := term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows); err != nil {
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
 		return err
 	}
 	if more && c.Limit == nil {

@@ -78,5 +78,5 @@ func showSteps(env *cli.Env, s kept.Store, id kept.ID) error {
 		}
 		rows = append(rows, []string{term.Day(st.Begun, env.Now()), term.Day(st.Done, env.Now()), took, term.Clean(env.Redact(st.Name))})
 	}
-	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows)
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil)
 }

@@ -14,6 +14,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
+	"gt/lib/view/palette"
 )
 
 type list struct {
@@ -187,7 +188,13 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 			rows[i] = append(r[:2:2], r[3:]...)
 		}
 	}
-	return term.Table(env.Stdout, width, rows)
+	style, column := palette.StyleFor(env.Stdout, env.Getenv), slices.Index(rows[0], "OUTCOME")
+	return style.Table(env.Stdout, width, rows, func(_, at int, cell string) string {
+		if at != column {
+			return cell
+		}
+		return style.Paint(palette.Of(session.Outcome(cell)), cell)
+	})
 }
 
 // client is the session's client, as it was run.

@@ -113,7 +113,7 @@ func (c *usage) Run(env *cli.Env) error {
 	if read < len(found) {
 		env.Hint("%d of %s left no transcript here", len(found)-read, number(len(found), "session"))
 	}
-	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows)
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil)
 }
 
 // spenders are the sessions that are meant, the oldest first, without the subagents

@@ -153,7 +153,7 @@ func (c *groupList) Run(env *cli.Env) error {
 		n := count(all, func(in *instance.Instance) bool { return instance.In(in.Group, g.Path) })
 		cells = append(cells, []string{strings.Repeat("  ", depth) + term.Clean(g.Path[strings.LastIndex(g.Path, "/")+1:]), fmt.Sprint(n)})
 	}
-	return errors.Join(term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells), unread)
+	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil), unread)
 }
 
 type groupNew struct {

@@ -14,6 +14,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
 	"gt/lib/state/session"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/duration"
@@ -305,7 +306,29 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 			cells[i+1] = slices.Insert(cells[i+1], len(cells[i+1])-1, word)
 		}
 	}
-	return term.TableOfPaths(env.Stdout, width, cells)
+	return term.StyleFor(env.Stdout, env.Getenv).TableOfPaths(env.Stdout, width, cells,
+		painted(env, slices.Index(cells[0], "STATUS")))
+}
+
+// painted colours the column of a list that says what an agent does: by its first word,
+// which stands there for a terminal without colours as well.
+func painted(env *cli.Env, column int) term.Painter {
+	style := term.StyleFor(env.Stdout, env.Getenv)
+	return func(_, at int, cell string) string {
+		if at != column {
+			return cell
+		}
+		word, _, _ := strings.Cut(strings.TrimRight(cell, "…"), " ")
+		switch word {
+		case string(status.Running), string(lifecycle.Active):
+			return style.Green(cell)
+		case string(status.Waiting), string(status.Starting), string(lifecycle.Creating), string(lifecycle.Draining):
+			return style.Yellow(cell)
+		case string(status.Error), string(lifecycle.Quarantined):
+			return style.Red(cell)
+		}
+		return style.Dim(cell)
+	}
 }
 
 // rough is how long something lasts, without what nobody looks at.

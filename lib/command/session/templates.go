@@ -508,5 +508,6 @@ func printSessions(env *cli.Env, rows []row, placed bool) error {
 			cells[i+1] = append([]string{cmp.Or(env.Line(r.site.name(), maxCell), "-")}, cells[i+1]...)
 		}
 	}
-	return term.Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells)
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells,
+		painted(env, slices.Index(cells[0], "STATE")))
 }

@@ -40,16 +40,48 @@ func IsTerminal(v any) bool {
 // an ellipsis. Should the others leave it less than minLast, they are cut too,
 // the widest first. Width 0 cuts nothing. The first row is the heading.
 func Table(w io.Writer, width int, rows [][]string) error {
-	return table(w, width, rows, minLast, Cut)
+	return table(w, width, rows, minLast, Cut, nil)
 }
 
 // TableOfPaths is Table for a last column of paths, of which the end tells most: it is
 // cut at its front, and gets more of the line.
 func TableOfPaths(w io.Writer, width int, rows [][]string) error {
-	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront)
+	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, nil)
 }
 
-func table(w io.Writer, width int, rows [][]string, least int, cut func(s string, width int) string) error {
+// A Painter marks a cell for a terminal. It gets the cell as it is printed, cleaned and
+// cut, and changes nothing of what a reader sees but its looks.
+type Painter func(row, column int, cell string) string
+
+// Table is Table with a bold heading and painted cells, where the style is on. paint may
+// be nil.
+func (s Style) Table(w io.Writer, width int, rows [][]string, paint Painter) error {
+	return table(w, width, rows, minLast, Cut, s.painter(paint))
+}
+
+// TableOfPaths is TableOfPaths with a bold heading and painted cells, where the style is
+// on.
+func (s Style) TableOfPaths(w io.Writer, width int, rows [][]string, paint Painter) error {
+	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, s.painter(paint))
+}
+
+// painter adds the heading to what paint does; nil where nothing is painted.
+func (s Style) painter(paint Painter) Painter {
+	if !s.on {
+		return nil
+	}
+	return func(row, column int, cell string) string {
+		switch {
+		case row == 0:
+			return s.Bold(cell)
+		case paint == nil:
+			return cell
+		}
+		return paint(row, column, cell)
+	}
+}
+
+func table(w io.Writer, width int, rows [][]string, least int, cut func(s string, width int) string, paint Painter) error {
 	var widths []int // of all columns but each row's last
 	cleaned := make([][]string, len(rows))
 	for i, row := range rows {
@@ -72,7 +104,10 @@ func table(w io.Writer, width int, rows [][]string, least int, cut func(s string
 	}
 	out := bufio.NewWriterSize(w, 64<<10) // a list has thousands of rows
 	var b strings.Builder
-	for _, row := range cleaned {
+	if paint == nil {
+		paint = func(_, _ int, cell string) string { return cell }
+	}
+	for i, row := range cleaned {
 		used := 0
 		for j, cell := range row {
 			if j > 0 {
@@ -83,13 +118,13 @@ func table(w io.Writer, width int, rows [][]string, least int, cut func(s string
 				if width > 0 {
 					cell = cut(cell, max(width-used, 1))
 				}
-				b.WriteString(cell)
+				b.WriteString(paint(i, j, cell))
 				break
 			}
 			if width > 0 {
 				cell = Cut(cell, widths[j])
 			}
-			b.WriteString(cell)
+			b.WriteString(paint(i, j, cell))
 			b.WriteString(strings.Repeat(" ", max(widths[j]-columns(cell, maxColumn), 0)))
 			used += widths[j]
 		}

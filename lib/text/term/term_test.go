@@ -251,3 +251,33 @@ func TestTableOfPaths(t *testing.T) {
 		t.Error(b.String())
 	}
 }
+
+// A painted table has the columns of a plain one, and looks the same to who reads no
+// colours: padding and cuts are not counted with the marks.
+func TestPaintedTable(t *testing.T) {
+	rows := [][]string{{"NAME", "STATE", "FOLDER"}, {"api", "running", "~/src/a-rather-long-folder"}, {"übung", "error", "~"}}
+	style := Styled(true)
+	paint := func(_, column int, cell string) string {
+		if column == 1 {
+			return style.Green(cell)
+		}
+		return cell
+	}
+	var plain, painted bytes.Buffer
+	Table(&plain, 30, rows)
+	if err := style.Table(&painted, 30, rows, paint); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(painted.String(), "\x1b[1mNAME\x1b[0m") || !strings.Contains(painted.String(), "\x1b[32mrunning\x1b[0m  ") {
+		t.Errorf("%q", painted.String())
+	}
+	bare := strings.NewReplacer("\x1b[1m", "", "\x1b[32m", "", "\x1b[0m", "").Replace(painted.String())
+	if bare != plain.String() {
+		t.Errorf("painted:\n%s\nplain:\n%s", bare, plain.String())
+	}
+	painted.Reset()
+	Styled(false).Table(&painted, 30, rows, paint)
+	if painted.String() != plain.String() {
+		t.Errorf("without a style: %q", painted.String())
+	}
+}
