@@ -154,7 +154,7 @@ func TestInstall(t *testing.T) {
 	stages, _ := filepath.Glob("/tmp/gt-demo.*")
 
 	said := m.install(0)
-	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^claude  12 hooks wired  .*/\.claude/settings\.json$`, `^codex   9 hooks wired   .*/\.codex/hooks\.json$`,
+	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^claude  12 hooks and /handoff wired  .*/\.claude/settings\.json$`, `^codex   9 hooks and \$handoff wired   .*/\.codex/hooks\.json$`,
 		`^there is nothing of an earlier version to take over$`,
 		`is not on PATH; put this into .*: export PATH="`,
 		`^    \| # Handoff complete`, `^    \| Next: empty input\.`)

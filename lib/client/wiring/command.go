@@ -2,6 +2,8 @@ package wiring
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,9 +16,9 @@ import (
 type Command struct {
 	File  string // below the client's folder
 	Typed string // what the person types
-	// Head and Foot stand around the text that all clients share; "gt-handoff" in Head
-	// becomes the program's path. Args is what the client puts the rest of the typed line
-	// in the place of.
+	// Head and Foot stand around the text that all clients share; PROGRAM in Head becomes
+	// the program's path. Args is what the client puts the rest of the typed line in the
+	// place of.
 	Head, Args, Foot string
 	// Extra are other files that the client wants beside it, by their names.
 	Extra map[string]string
@@ -53,10 +55,8 @@ func (c Command) Path(folder string) string { return filepath.Join(folder, c.Fil
 // binaries in dir.
 func (c Command) Files(folder, dir string) map[string][]byte {
 	program := quote(filepath.Join(dir, "gt-handoff"))
-	body := strings.NewReplacer("PROGRAM", program, "ARGS", c.Args).Replace(request)
-	files := map[string][]byte{
-		c.Path(folder): []byte(strings.ReplaceAll(c.Head, "gt-handoff:", program+":") + body + c.Foot),
-	}
+	fill := strings.NewReplacer("PROGRAM", program, "ARGS", c.Args)
+	files := map[string][]byte{c.Path(folder): []byte(fill.Replace(c.Head+request) + c.Foot)}
 	for name, text := range c.Extra {
 		files[filepath.Join(folder, filepath.Dir(c.File), name)] = []byte(text)
 	}
@@ -89,14 +89,27 @@ func WriteCommand(path string, text []byte, dryRun bool) (own, changed bool, err
 		}
 		return own, changed, err
 	}
-	_, err = settings.Update(path, edit)
+	for range 5 {
+		// Another gt-hooks may remove the folder as an empty one meanwhile.
+		if _, err = settings.Update(path, edit); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
 	return own, changed, err
 }
 
-// PruneFolders removes the folders between a command's file and the client's folder that
+// PruneFolders removes the folders between a command's files and the client's folder that
 // are empty.
 func (c Command) PruneFolders(folder string) {
-	for dir := filepath.Dir(c.Path(folder)); len(dir) > len(folder); dir = filepath.Dir(dir) {
+	for name := range c.Extra {
+		prune(filepath.Dir(filepath.Join(folder, filepath.Dir(c.File), name)), folder)
+	}
+	prune(filepath.Dir(c.Path(folder)), folder)
+}
+
+// prune removes a folder and those above it, below top, as far as they are empty.
+func prune(dir, top string) {
+	for ; len(dir) > len(top); dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil { // it is not empty, or not there
 			return
 		}

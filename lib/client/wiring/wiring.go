@@ -52,6 +52,10 @@ type Client struct {
 	// that is nothing.
 	AfterInstall string
 
+	// Command is what a person types to hand over; nil where the client has no commands
+	// of a person's own.
+	Command *Command
+
 	// HookVars are variables that only the client's hooks have.
 	HookVars []string
 

@@ -131,6 +131,8 @@ func gather(env *cli.Env) map[string]*evidence {
 				e.complaints = append(e.complaints, complaint{p.Program, p.Error, sighting{ev.Time.Time, p.SessionID}})
 			case p.Kind == session.KindAuto:
 				e.of(saves).see(ev.Time.Time, p.SessionID)
+			case ev.Type == eventlog.Handoff:
+				e.of(hands).see(ev.Time.Time, p.SessionID)
 			}
 		})
 	}

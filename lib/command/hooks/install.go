@@ -105,8 +105,19 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if t.client.Shape == wiring.Script {
 		what = "the " + t.client.ScriptKind
 	}
+	var written []string
+	if t.commanded(path) {
+		var typed string
+		if typed, written, err = t.writeCommand(env, dir, true, c.DryRun); err != nil {
+			return err
+		}
+		if typed != "" && say.brief {
+			what += " and " + typed
+		}
+	}
+	say.files(written, c.DryRun, typedOf(t)+" written")
 	switch {
-	case say.brief && len(done.changes) == 0:
+	case say.brief && len(done.changes)+len(written) == 0:
 		say.row(t, what+" wired already", path)
 	case say.brief:
 		say.row(t, what+" wired", path)
@@ -187,7 +198,7 @@ func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
 			if p.Err != nil && !c.All { // with --all, clear reports it
 				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
 			}
-			if p.Err != nil || len(p.Ours()) > 0 {
+			if p.Err != nil || len(p.Ours()) > 0 || t.hasCommand(path) {
 				wired = append(wired, t)
 			}
 		}
@@ -214,6 +225,13 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	done, err := alter(t, path, nil, c.DryRun)
 	if err != nil {
 		return err
+	}
+	if t.commanded(path) {
+		_, removed, err := t.writeCommand(env, "", false, c.DryRun)
+		if err != nil {
+			return err
+		}
+		say.files(removed, c.DryRun, typedOf(t)+" removed")
 	}
 	what := count(len(done.changes))
 	if t.client.Shape == wiring.Script {
@@ -264,6 +282,27 @@ func (p *printer) row(t target, what, file string) {
 	} else {
 		p.line("%s: %s", t.name, what)
 	}
+}
+
+// files prints what was done with the files of a command, or would be.
+func (p *printer) files(paths []string, dryRun bool, what string) {
+	for _, path := range paths {
+		switch {
+		case p.brief:
+		case dryRun:
+			p.line("would change %s", path)
+		default:
+			p.line("%s: %s", path, what)
+		}
+	}
+}
+
+// typedOf is what a person types for the agent's command.
+func typedOf(t target) string {
+	if t.client.Command == nil {
+		return ""
+	}
+	return t.client.Command.Typed
 }
 
 func (p *printer) flush() {

@@ -40,6 +40,7 @@ const (
 	saves   = "gt-handoff"
 	writes  = "gt-checkpoint write"
 	ends    = "gt-keepalive end"
+	hands   = "gt-handoff by hand" // of a command that a person types, which is no hook
 )
 
 // duties lists them with what a person does to see each one fire.
@@ -176,6 +177,18 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 			p.rows = append(p.rows, row)
 		}
 	}
+	for _, f := range p.all {
+		if f.Event == commandEvent {
+			row := proofRow{Agent: p.name, Hook: f.Hook, State: f.State}
+			if s := p.duty[hands]; s != nil {
+				row.Seen, row.Session = s.at, s.session
+			}
+			if row.Seen.IsZero() && f.works() {
+				row.Do = fmt.Sprintf("type %s in %s", f.Hook, p.command)
+			}
+			p.rows = append(p.rows, row)
+		}
+	}
 	for _, line := range p.details() {
 		why("%s", line)
 	}
@@ -242,7 +255,7 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 			do("gt-hooks prove " + p.name + " --run")
 		}
 		for _, row := range p.rows {
-			if row.Seen.IsZero() && row.Hook != saves {
+			if row.Seen.IsZero() && row.Hook != saves && row.Hook != typedOf(p.target) {
 				v.Proved = false
 			}
 		}

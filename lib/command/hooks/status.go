@@ -28,6 +28,7 @@ const (
 	none      = "none"       // of a place: it has no hook of gt
 	noFile    = "no file"    // of a place: it does not exist
 	noAccess  = "unreadable" // of a place: it cannot be read
+	notOurs   = "not gt's"   // of a command: somebody else's file has its name
 	unable    = "no hooks"   // of an agent: gt cannot be wired into it
 )
 
@@ -158,6 +159,9 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	r.places = survey(env, t)
 	for _, p := range r.places {
 		r.all = append(r.all, judge(env, p, r.want)...)
+		if f, ok := p.command(dir); ok {
+			r.all = append(r.all, f)
+		}
 	}
 	r.stops = blockers(env, t, r.places)
 	for i := range r.all { // a command line can contain a key
@@ -171,6 +175,11 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 func (r report) complete() bool {
 	for _, w := range r.want {
 		if !slices.ContainsFunc(r.all, func(f finding) bool { return f.is(w) && f.works() }) {
+			return false
+		}
+	}
+	for _, f := range r.all {
+		if f.Event == commandEvent && f.State != wired && f.State != notOurs {
 			return false
 		}
 	}
@@ -465,6 +474,15 @@ func (p *printer) matrix(r report) {
 		overview = append(overview, []string{at.Scope, r.state(at), at.File})
 		if len(at.Ours()) == 0 {
 			continue
+		}
+		for _, f := range r.all {
+			if f.Event == commandEvent && f.Scope == at.Scope {
+				word := f.Hook
+				if f.State != wired {
+					word += " " + f.State
+				}
+				overview = append(overview, []string{at.Scope, word, f.File})
+			}
 		}
 		hooks[0] = append(hooks[0], strings.ToUpper(at.Scope))
 		for _, f := range r.all {

@@ -24,6 +24,11 @@ func Client() wiring.Client {
 		Compact:  "/compact",
 		HookVars: []string{"CLAUDE_PROJECT_DIR"},
 		Sources:  sources, Blockers: blockers, Deletes: deletes,
+		Command: &wiring.Command{
+			File: "commands/handoff.md", Typed: "/handoff", Args: "$ARGUMENTS",
+			Head: "---\n# gt: written by gt-hooks\ndescription: Hand this session over to a fresh one, with a note of what it knows\n" +
+				"argument-hint: \"[what matters] [to AGENT]\"\nallowed-tools: Bash(PROGRAM:*), Bash(gt-handoff:*)\ndisable-model-invocation: true\n---\n",
+		},
 	}
 }
 

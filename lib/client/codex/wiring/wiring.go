@@ -28,6 +28,13 @@ func Client() wiring.Client {
 		Name: "codex", Text: text,
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact", Blockers: blockers,
+		// A skill, for it has no prompts of a person's own any more. It stands in no list
+		// that the model reads: only the person asks for it.
+		Command: &wiring.Command{
+			File: "skills/handoff/SKILL.md", Typed: "$handoff", Args: "see the person's message.",
+			Head:  "---\n# gt: written by gt-hooks\nname: handoff\ndescription: Hand this session over to a fresh one, with a note of what it knows\n---\n",
+			Extra: map[string]string{"agents/openai.yaml": "# gt: written by gt-hooks\npolicy:\n  allow_implicit_invocation: false\n"},
+		},
 	}
 }
 

@@ -23,7 +23,12 @@ func Client() wiring.Client {
 		TurnEnds:    []string{"Stop", "agentStop"},
 		Compact:     "/compact",
 		RunsHooksOf: []string{"claude"},
-		Blockers:    blockers,
+		Command: &wiring.Command{ // a skill, which a person asks for by its name
+			File: "skills/handoff/SKILL.md", Typed: "/handoff", Args: "see the person's message.",
+			Head: "---\nname: handoff\n# gt: written by gt-hooks\ndescription: Use this only when the user types /handoff. Hand this session over to a fresh one, with a note of what it knows.\n" +
+				"allowed-tools: shell(PROGRAM:*), shell(gt-handoff:*)\ndisable-model-invocation: true\n---\n",
+		},
+		Blockers: blockers,
 	}
 }
 

@@ -20,6 +20,10 @@ func Client() wiring.Client {
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compress",
 		HookVars: []string{"QWEN_PROJECT_DIR"},
+		Command: &wiring.Command{
+			File: "commands/handoff.md", Typed: "/handoff", Args: "{{args}}",
+			Head: "---\n# gt: written by gt-hooks\ndescription: Hand this session over to a fresh one, with a note of what it knows\ndisable-model-invocation: true\n---\n",
+		},
 		Blockers: func(a wiring.Agent) []wiring.Blocker { return gemini.Blockers(a, false) },
 	}
 }
