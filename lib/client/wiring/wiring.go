@@ -56,6 +56,10 @@ type Client struct {
 	// of a person's own.
 	Command *Command
 
+	// Forget takes out of the client's own files what it noted of our hooks in a source,
+	// once they are gone, and returns the file that it changed; nil where it notes nothing.
+	Forget func(Agent, Source) (file string, err error)
+
 	// HookVars are variables that only the client's hooks have.
 	HookVars []string
 

@@ -222,9 +222,19 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	if err := stays(env, c.Scope, path); err != nil {
 		return err
 	}
+	was := t.look(c.Scope, path)
 	done, err := alter(t, path, nil, c.DryRun)
 	if err != nil {
 		return err
+	}
+	if t.client.Forget != nil && !c.DryRun {
+		changed, err := t.client.Forget(t.agent(env, nil), was.Source)
+		if err != nil {
+			return err
+		}
+		if changed != "" && !say.brief {
+			say.line("%s: the trust in these hooks removed", changed)
+		}
 	}
 	if t.commanded(path) {
 		_, removed, err := t.writeCommand(env, "", false, c.DryRun)

@@ -27,7 +27,7 @@ func Client() wiring.Client {
 	return wiring.Client{
 		Name: "codex", Text: text,
 		TurnEnds: []string{"Stop"},
-		Compact:  "/compact", Blockers: blockers,
+		Compact:  "/compact", Blockers: blockers, Forget: forget,
 		// A skill, for it has no prompts of a person's own any more. It stands in no list
 		// that the model reads: only the person asks for it.
 		Command: &wiring.Command{

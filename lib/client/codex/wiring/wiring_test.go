@@ -57,3 +57,22 @@ func TestCodexTrust(t *testing.T) {
 		}
 	}
 }
+
+// What Codex noted of hooks that are no more goes, and nothing else: not other hooks'
+// trust, nor what a person wrote.
+func TestWithoutTrust(t *testing.T) {
+	const own = "model = \"x\" # mine\n\n[projects.\"/p\"]\ntrust_level = \"trusted\"\n"
+	trusted := func(key string) string {
+		return "\n[hooks.state.\"" + key + "\"]\ntrusted_hash = \"sha256:00\"\n"
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"ours alone", own + "\n[hooks.state]\n" + trusted("/h:stop:0:0") + trusted("/h:stop:0:1"), own},
+		{"another's too", own + "\n[hooks.state]\n" + trusted("/h:stop:0:0") + trusted("/h:stop:1:0"), own + "\n[hooks.state]\n" + trusted("/h:stop:1:0")},
+		{"in the middle", trusted("/h:stop:0:0") + "\n[tui]\na = 1\n", "\n[tui]\na = 1\n"},
+		{"none of ours", own + trusted("/h:stop:1:0") + "\n\n", own + trusted("/h:stop:1:0") + "\n\n"},
+	} {
+		if got := withoutTrust(c.text, []string{"/h:stop:0:0", "/h:stop:0:1"}); got != c.want {
+			t.Errorf("%s: got\n%q\nwant\n%q", c.name, got, c.want)
+		}
+	}
+}
