@@ -232,3 +232,37 @@ func TestLayoutHasNoIdleRule(t *testing.T) {
 		}
 	}
 }
+
+// lifecycleWriters are the packages that change what a session of a template is, or set its
+// marker, besides the one that defines it.
+var lifecycleWriters = []string{"lib/reconcile/perform", "lib/state/instance", "lib/state/route"}
+
+// One part of the house changes the lifecycle of a session, and gives and takes its marker,
+// whoever asks for it: a tick or a person. [S4-11]
+func TestLayoutLifecycle(t *testing.T) {
+	writes := regexp.MustCompile(`\.Managed(\.\w+)* *(=|\+=|-=|\+\+)[^=]|instance\.Managed\{|\.Markers\.(Set|Remove)\(|route\.Of\(.*\)\.(Set|Remove)\(`)
+	found := 0
+	for _, root := range []string{"lib", "cmd", "internal"} {
+		err := filepath.WalkDir(root, func(file string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			for _, line := range writes.FindAllString(string(text), -1) {
+				if found++; !slices.Contains(lifecycleWriters, filepath.ToSlash(filepath.Dir(file))) {
+					t.Errorf("%s changes the lifecycle of a session: %s", file, line)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d places change a lifecycle: this test looks for something else", found)
+	}
+}

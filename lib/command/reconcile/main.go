@@ -207,8 +207,22 @@ func (c *plan) Run(env *cli.Env) error {
 			return err
 		}
 	}
+	for _, o := range p.Orphans {
+		l := line{Change: "free-work", Session: o.Name, Work: o.Claims, Why: fmt.Sprintf("it has claimed %s and cannot do it", pieces(o.Claims))}
+		if err := tell(env, c.JSON, l); err != nil {
+			return err
+		}
+	}
 	for _, a := range p.Actions {
-		if err := tell(env, c.JSON, lineOf(a, p.Names[a.Before.ID])); err != nil {
+		l := lineOf(a, p.Names[a.Before.ID])
+		if l.Work, l.Blocked = p.Frees(a); l.Work == 0 {
+			l.Blocked = ""
+		} else if l.Blocked == "" {
+			l.Why += "; " + pieces(l.Work) + " given back"
+		} else {
+			l.Why += "; " + pieces(l.Work) + " blocked (" + l.Blocked + ")"
+		}
+		if err := tell(env, c.JSON, l); err != nil {
 			return err
 		}
 	}
@@ -217,10 +231,18 @@ func (c *plan) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	if len(p.Actions)+len(p.Notes)+len(p.Strays) == 0 && !c.JSON {
+	if len(p.Actions)+len(p.Notes)+len(p.Strays)+len(p.Orphans) == 0 && !c.JSON {
 		env.Hint("nothing to do")
 	}
 	return nil
+}
+
+// pieces counts work.
+func pieces(n int) string {
+	if n == 1 {
+		return "1 piece of work"
+	}
+	return fmt.Sprintf("%d pieces of work", n)
 }
 
 // line is a change as it is printed.
@@ -233,6 +255,8 @@ type line struct {
 	State    string `json:"state,omitempty"`
 	Reason   string `json:"state_reason,omitempty"`
 	Why      string `json:"why"`
+	Work     int    `json:"work,omitempty"`        // how much claimed work a planned change makes nobody's
+	Blocked  string `json:"work_reason,omitempty"` // the reason that it is blocked with; without one it is given back
 	Error    string `json:"error,omitempty"`
 }
 

@@ -3,7 +3,9 @@ package session
 import (
 	"gt/lib/cli"
 	"gt/lib/place/town"
+	"gt/lib/reconcile/config"
 	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
 )
 
 // completers are what a shell is offered for the value of a flag or an argument, by its
@@ -14,6 +16,9 @@ func completers() map[string]cli.Completer {
 		"parent": names,
 		"group":  groups,
 		"agent":  agents,
+
+		"template": templates,
+		"state":    states,
 	}
 }
 
@@ -33,6 +38,26 @@ func groups(env *cli.Env, _ string) (offered []cli.Candidate) {
 	}
 	for _, g := range all {
 		offered = append(offered, cli.Candidate{Word: g.Path})
+	}
+	return offered
+}
+
+// templates offers those of the place. Where they cannot be used, there are none.
+func templates(env *cli.Env, _ string) (offered []cli.Candidate) {
+	t := town.Find(env.Getenv, env.Dir)
+	read, err := config.Of(t, "", env.Getenv).Read()
+	if err != nil || untrusted(t) != nil {
+		return nil
+	}
+	for _, t := range read.Templates {
+		offered = append(offered, cli.Candidate{Word: t.Name, About: env.Line(t.Provider, 200)})
+	}
+	return offered
+}
+
+func states(*cli.Env, string) (offered []cli.Candidate) {
+	for _, s := range lifecycle.States {
+		offered = append(offered, cli.Candidate{Word: string(s.State), About: s.Means})
 	}
 	return offered
 }

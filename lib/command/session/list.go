@@ -355,6 +355,15 @@ func short(env *cli.Env, path string) string {
 	return path
 }
 
+// printLine prints an agent as list --json does.
+func printLine(env *cli.Env, store instance.Store, m fleet.Member) error {
+	l := lineOf(env, m)
+	if err := (marks{}).tell(store, l.templated, m.Name); err != nil {
+		return err
+	}
+	return env.JSON(l)
+}
+
 type show struct {
 	profile
 	Name string `arg:"" help:"The agent."`
@@ -364,7 +373,7 @@ type show struct {
 
 // Run shows one instance.
 func (c *show) Run(env *cli.Env) error {
-	m, _, err := c.member(env, c.Name)
+	m, store, err := c.member(env, c.Name)
 	if err != nil {
 		return err
 	}
@@ -372,7 +381,7 @@ func (c *show) Run(env *cli.Env) error {
 		return printLast(env, table(env), m)
 	}
 	if c.JSON {
-		return env.JSON(lineOf(env, m))
+		return printLine(env, store, m)
 	}
 	state := shown(m)
 	l := lineOf(env, m)

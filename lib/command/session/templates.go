@@ -13,6 +13,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
+	"gt/lib/place/town"
 	reconciled "gt/lib/reconcile/agents"
 	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
@@ -58,8 +59,24 @@ type fromTemplate struct {
 	Set      map[string]string `group:"From a template:" placeholder:"KEY=VALUE" mapsep:"none" help:"What it has otherwise: model, name, title, prompt, env.NAME, as its template allows."`
 }
 
+// untrusted returns an error for whoever stands in a town that is not trusted: its
+// templates are meant, and not those of the person.
+func untrusted(t town.Town) error {
+	if !t.Personal || t.Untrusted == "" {
+		return nil
+	}
+	return cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", t.Untrusted), "gt-hooks trust shows what that means")
+}
+
 // make makes a session of a template.
 func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
+	at, err := p.site(env)
+	if err != nil {
+		return err
+	}
+	if err := untrusted(at.town); err != nil {
+		return err
+	}
 	w, err := p.world(env)
 	if err != nil {
 		return err
@@ -72,7 +89,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 		return cli.WithHint(cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err)), "the next gt-reconcile tick tries again; gt-session close %s removes it", in.Name)
 	}
 	if asJSON {
-		return env.JSON(lineOf(env, member(env, w.Store, in)))
+		return printLine(env, w.Store, member(env, w.Store, in))
 	}
 	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.Place(in.Path), in.Name)
 	return err

@@ -57,8 +57,8 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 			w.warn(err)
 		}
 	}
-	if len(p.orphans) > 0 {
-		w.warn(w.free(ctx, p.orphans))
+	if len(p.Orphans) > 0 {
+		w.warn(w.free(ctx, p.Orphans))
 	}
 	for _, id := range p.over {
 		w.warn(w.Store.Over(id))
@@ -116,7 +116,7 @@ func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 
 // free makes work nobody's that was claimed as its session was about to lose its marker, or
 // by one that is gone.
-func (w *World) free(ctx context.Context, names []string) error {
+func (w *World) free(ctx context.Context, orphans []Orphan) error {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
 		return err
@@ -136,7 +136,8 @@ func (w *World) free(ctx context.Context, names []string) error {
 			states[in.Name] = in.Managed.State
 		}
 	}
-	for _, name := range names {
+	for _, o := range orphans {
+		name := o.Name
 		row, known := states[name].Row()
 		if states[name] != "" && (row.Runs || !known) {
 			continue

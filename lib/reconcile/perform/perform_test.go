@@ -247,7 +247,9 @@ func pool(least, most int, more string) string {
 	return fmt.Sprintf("[[agent]]\nname = \"w\"\nprovider = \"claude\"\nenv = {KEY = \"own\"}\n[agent.pool]\nmin = %d\nmax = %d\n%s\n", least, most, more)
 }
 
-// 0 to 3 to 1 to 3, fresh and resume, on real files. [S4-106 to S4-110]
+// 0 to 3 to 1 to 3, fresh and resume, on real files. Who is taken back goes on with its
+// conversation, and a fresh one has its own; what a session is of, it is of for life.
+// [S4-14, S4-106 to S4-110, S4-130, S4-131]
 func TestScale(t *testing.T) {
 	for _, mode := range []string{"fresh", "resume"} {
 		more := "[agent.defaults]\nwake_mode = \"" + mode + "\""
@@ -266,9 +268,12 @@ func TestScale(t *testing.T) {
 		if got := s.states(); got != "1 active, 2 archived" || s.marked() != 1 {
 			t.Fatal(got)
 		}
-		tokens := map[string]bool{}
+		tokens, talks := map[string]bool{}, map[instance.ID]session.ID{}
 		for _, in := range s.all() {
 			tokens[in.Managed.Token] = true
+			if talks[in.ID] = in.SessionID; in.SessionID == "" {
+				t.Errorf("%s, which is %s, has no conversation", in.Name, in.Managed.State)
+			}
 		}
 		s.config(pool(3, 3, more))
 		s.settle()
@@ -287,6 +292,21 @@ func TestScale(t *testing.T) {
 		}
 		if mode == "resume" && again != 2 || mode == "fresh" && again != 0 {
 			t.Error(mode, again)
+		}
+		used := map[session.ID]bool{}
+		for _, in := range s.all() {
+			if was, ok := talks[in.ID]; ok && in.SessionID != was || used[in.SessionID] {
+				t.Errorf("%s: %s goes on with %s, and had %s", mode, in.Name, in.SessionID, was)
+			}
+			used[in.SessionID] = true
+			if err := s.Close(context.Background(), in.ID, lifecycle.UserRequest); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, in := range s.all() {
+			if m := in.Managed; m.State != lifecycle.Closed || m.Template != "w" || m.Pool != "w" {
+				t.Errorf("%+v", m.Session)
+			}
 		}
 	}
 }
@@ -689,6 +709,35 @@ func TestRetained(t *testing.T) {
 	})
 	if got := s.tick(); got != "" {
 		t.Error(got)
+	}
+}
+
+// Whoever closes a session, whatever state it is in: its agent is ended, its work is
+// blocked, and its marker gone. [S4-48, S4-51, S4-140]
+func TestClosedWithWork(t *testing.T) {
+	for _, row := range lifecycle.States {
+		if row.State == lifecycle.Closed {
+			continue
+		}
+		s := newScene(t, pool(0, 2, ""))
+		in := s.put(row.State, true)
+		s.runs[in.ID], s.claims[in.Name] = tick.Yes, 1
+		if row.State == lifecycle.Active {
+			if err := s.Markers.Set("pool:w", in.Name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Close(context.Background(), in.ID, lifecycle.Manual); err != nil {
+			t.Errorf("%s: %v", row.State, err)
+			continue
+		}
+		after, err := s.Store.Get(in.ID)
+		if err != nil || after.Managed.State != lifecycle.Closed || after.Managed.Reason != lifecycle.Manual {
+			t.Errorf("%s: %v %v", row.State, after, err)
+		}
+		if s.runs[in.ID] != tick.No || s.marked() != 0 || !slices.Equal(s.freed, []string{"session_closed"}) {
+			t.Errorf("%s: runs %v, %d markers, freed %v", row.State, s.runs[in.ID], s.marked(), s.freed)
+		}
 	}
 }
 

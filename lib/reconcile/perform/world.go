@@ -77,11 +77,13 @@ type World struct {
 	Force      bool
 	MaxChanges int
 	AtOnce     int // how many agents a tick starts at the same time; 0 is one
+
+	archived *instance.Shelf // what the ticks before have read
 }
 
 // Of returns the world of a store, without what acts in it.
 func Of(s instance.Store) *World {
-	return &World{Store: s, Markers: route.Of(s), Now: time.Now}
+	return &World{Store: s, Markers: route.Of(s), Now: time.Now, archived: new(instance.Shelf)}
 }
 
 func (w *World) now() time.Time { return w.Now().UTC().Round(0) }
@@ -189,8 +191,32 @@ type Plan struct {
 	before *Memory
 	after  *Memory
 	over   []instance.ID // closed, and nothing is left of them to end
-	// orphans are the names of sessions that have claimed work and cannot do any.
-	orphans []string
+	// Orphans are sessions that have claimed work and cannot do any: it is made nobody's.
+	Orphans []Orphan
+}
+
+// Orphan is a session that has claimed work and cannot do any.
+type Orphan struct {
+	Name   string
+	Claims int
+}
+
+// Frees is what becomes of the work that a session has claimed when a change is made: how
+// many pieces of it, and the reason that they are blocked with, "" where they are given
+// back. None where the change leaves it alone.
+func (p *Plan) Frees(a tick.Action) (n int, blocked string) {
+	if a.Block == "" {
+		return 0, ""
+	}
+	for _, s := range p.Facts.Sessions {
+		if s.ID == a.Before.ID {
+			n = s.Claims
+		}
+	}
+	if t := p.config.Find(a.Before.Template); t != nil && t.OrphanedWork == template.Release {
+		return n, ""
+	}
+	return n, a.Block
 }
 
 // read is what was read of the sessions in one go.
@@ -216,7 +242,7 @@ func (w *World) read() (*read, error) {
 		return nil, err
 	}
 	for _, more := range []func() ([]*instance.Instance, error){
-		func() ([]*instance.Instance, error) { return s.In(instance.Archived) }, s.Ending,
+		func() ([]*instance.Instance, error) { return w.archived.Read(s) }, s.Ending,
 	} {
 		found, err := more()
 		if err != nil {
@@ -330,7 +356,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		if !works[name] {
-			p.orphans = append(p.orphans, name)
+			p.Orphans = append(p.Orphans, Orphan{name, claims[name]})
 		}
 	}
 	p.Plan = tick.Decide(*f)

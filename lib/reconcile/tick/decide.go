@@ -60,9 +60,7 @@ func Decide(f Facts) Plan {
 		d.templates[f.Templates[i].Name] = &f.Templates[i]
 	}
 	d.Sessions = slices.Clone(f.Sessions)
-	slices.SortStableFunc(d.Sessions, func(a, b Seen) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortStableFunc(d.Sessions, made)
 	for _, s := range d.Sessions {
 		if s.State.Occupies() && s.Pool != "" {
 			d.occupied[s.Pool]++

@@ -156,10 +156,11 @@ func (d *decision) grow(t *Template, m *members, n int) {
 	}
 	if t.WakeMode == Resume {
 		slices.SortStableFunc(m.archived, func(a, b Seen) int {
+			first := cmp.Or(a.ArchivedAt.Compare(b.ArchivedAt), made(a, b))
 			if t.Pool.ReactivateOrder == FIFO {
-				return a.ArchivedAt.Compare(b.ArchivedAt)
+				return first
 			}
-			return b.ArchivedAt.Compare(a.ArchivedAt)
+			return -first
 		})
 		for _, s := range m.archived {
 			if n == 0 {
@@ -220,7 +221,7 @@ func (d *decision) retire(t *Template, m *members, n int) {
 		}
 	}
 	slices.SortStableFunc(m.active, func(a, b Seen) int {
-		newest := cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+		newest := -made(a, b)
 		switch t.Pool.ArchiveOrder {
 		case FIFO:
 			return -newest
@@ -237,6 +238,12 @@ func (d *decision) retire(t *Template, m *members, n int) {
 			n--
 		}
 	}
+}
+
+// made compares two sessions by when they were made: those of one tick by their places, in
+// whose order it makes them.
+func made(a, b Seen) int {
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.ID, b.ID))
 }
 
 func b2i(b bool) int {

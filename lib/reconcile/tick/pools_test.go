@@ -55,7 +55,7 @@ func (w *world) of(template string, state lifecycle.State) []*being {
 	return all
 }
 
-// 0 to 3, to 1, to 3. [S4-106, S4-107, S4-108]
+// 0 to 3, to 1, to 3: with wake_mode fresh, archived ones stay archived. [S4-91, S4-106, S4-107, S4-108]
 func TestAPoolThatGrowsAndShrinks(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 5)))
 	w.want(3)
@@ -99,7 +99,7 @@ func TestAPoolThatGrowsAndShrinks(t *testing.T) {
 }
 
 // With wake_mode resume archived sessions come back, each as another generation, in the
-// pool's order; one whose configuration is another by now does not. [S4-109, S4-110]
+// pool's order; one whose configuration is another by now does not. [S4-27, S4-28, S4-40, S4-91, S4-93, S4-109, S4-110]
 func TestAPoolThatTakesBack(t *testing.T) {
 	for _, order := range []string{LIFO, FIFO} {
 		w := newWorld(template("worker", pooled(0, 5, func(p *Pool) { p.ReactivateOrder = order }), func(t *Template) { t.WakeMode = Resume }))
@@ -128,7 +128,64 @@ func TestAPoolThatTakesBack(t *testing.T) {
 	}
 }
 
-// Suspended sessions leave first, then those that the pool's order names. [S4-92, S4-93]
+// Those that one tick has made are told apart by their places: the last place is the
+// newest, whatever the ids are. [S4-93]
+func TestWhoIsNewest(t *testing.T) {
+	for _, order := range []string{LIFO, FIFO} {
+		w := newWorld(template("worker", pooled(0, 3, func(p *Pool) { p.ArchiveOrder, p.ReactivateOrder = order, order }), func(t *Template) { t.WakeMode = Resume }))
+		for slot, id := range []string{"s3", "s1", "s2"} {
+			w.put(being{Session: lifecycle.Session{ID: id, Template: "worker", Pool: "worker", Slot: slot + 1, State: lifecycle.Active, Reason: lifecycle.CreationComplete, CreatedAt: start, Hash: "v1:x"}, alive: Yes, routed: true, wanted: "v1:x"})
+		}
+		w.want(1)
+		w.settle()
+		stays := map[string]string{LIFO: "s3", FIFO: "s2"}[order]
+		if all := w.of("worker", lifecycle.Active); len(all) != 1 || all[0].ID != stays {
+			t.Errorf("%s: %s does not stay%s", order, stays, w)
+		}
+		w.want(2)
+		w.settle()
+		back := map[string]string{LIFO: "s2", FIFO: "s3"}[order]
+		if w.sessions[back].State != lifecycle.Active {
+			t.Errorf("%s: %s is not back%s", order, back, w)
+		}
+		w.done(t)
+	}
+}
+
+// One that crashes while it is drained is archived at once, with its work blocked: it is no
+// crash that counts. [S4-39, S4-50]
+func TestACrashDuringADrain(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 2, func(p *Pool) { p.DrainTimeout = time.Hour }), func(t *Template) { t.MaxRestarts = 0 }))
+	b := w.put(inState(lifecycle.Draining, "worker", false, Yes))
+	b.claims, b.CrashCount = 2, 1
+	w.tick()
+	if b.State != lifecycle.Draining {
+		t.Fatalf("%+v", b)
+	}
+	b.die()
+	w.tick()
+	if b.State != lifecycle.Archived || b.Reason != lifecycle.CrashDuringDrain || b.CrashCount != 1 || b.claims != 0 || !slices.Equal(b.blocked, []string{"session_crash_drain"}) {
+		t.Errorf("%+v", b)
+	}
+	w.done(t)
+}
+
+// Each quarantine is twice as long as the one before, up to the cap. [S4-42]
+func TestBackoff(t *testing.T) {
+	var all []time.Duration
+	for cycle := range 6 {
+		all = append(all, backoff(cycle, 5*time.Minute))
+	}
+	if s := time.Second; !slices.Equal(all, []time.Duration{30 * s, 60 * s, 120 * s, 240 * s, 300 * s, 300 * s}) {
+		t.Error(all)
+	}
+	if got := backoff(0, time.Second); got != time.Second {
+		t.Error(got)
+	}
+}
+
+// Suspended sessions leave first, then those that the pool's order names. One of no pool
+// stays suspended. [S4-41, S4-92, S4-93]
 func TestWhoLeavesAPool(t *testing.T) {
 	for _, c := range []struct {
 		order string
@@ -144,6 +201,7 @@ func TestWhoLeavesAPool(t *testing.T) {
 			w.put(inState(lifecycle.Active, "worker", true, Yes)).claims = 1
 		}
 		w.put(inState(lifecycle.Suspended, "worker", false, No))
+		alone := w.put(inState(lifecycle.Suspended, "", false, No))
 		w.sessions["s03"].idle = start.Add(-time.Hour)
 		w.sessions["s02"].idle = start.Add(-time.Minute)
 		w.settle()
@@ -156,6 +214,9 @@ func TestWhoLeavesAPool(t *testing.T) {
 		}
 		if s := w.sessions["s06"]; s.State != lifecycle.Archived || s.Reason != lifecycle.SuspendedScaleDown {
 			t.Errorf("%s: %+v", c.order, s)
+		}
+		if alone.State != lifecycle.Suspended {
+			t.Errorf("%s: of no pool, and %s", c.order, alone.State)
 		}
 		w.done(t)
 	}
@@ -367,7 +428,7 @@ func TestWhatIsNoCrash(t *testing.T) {
 	w.done(t)
 }
 
-// Nothing is started before what it depends on is active. [S4-143]
+// Nothing is started before what it depends on is active. [S4-94, S4-143]
 func TestDependencies(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 2), func(t *Template) { t.DependsOn = []string{"database"} }), template("database", pooled(1, 1)))
 	w.want(2)
@@ -476,6 +537,7 @@ func TestAnotherVersionOfTheHash(t *testing.T) {
 }
 
 // A session of no pool is suspended when it has been idle, and resumed when it has work.
+// [S4-18, S4-94]
 func TestIdle(t *testing.T) {
 	w := newWorld(template("worker", func(t *Template) { t.IdleTimeout = time.Minute }))
 	b := w.put(inState(lifecycle.Active, "", false, Yes))

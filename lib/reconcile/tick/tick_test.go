@@ -124,7 +124,7 @@ func TestRepairs(t *testing.T) {
 
 // From each combination of up to three sessions, each change that follows keeps what must
 // hold at every moment, comes to rest, and stays there; also when the controller is killed
-// before one of its steps.
+// before one of its steps. [S4-4, S4-15, S4-40, S4-61, S4-95]
 func TestEachWorldComesToRest(t *testing.T) {
 	type corner struct {
 		state  lifecycle.State

@@ -117,7 +117,8 @@ func TestClosed(t *testing.T) {
 }
 
 // A kill between the write in one folder and the removal from another leaves two copies:
-// the higher revision counts, a closed one always, and the next tick removes the other.
+// the higher revision counts, a closed one always, whatever the other says, and the next
+// tick removes the other. [S4-24]
 func TestCopies(t *testing.T) {
 	for _, c := range []struct {
 		was, is lifecycle.State

@@ -1,0 +1,85 @@
+package instance
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// A Shelf holds the archived instances of a store as they were read. Who reads them again
+// and again, as ticks do, opens only the files that are others by now: archived ones pile
+// up, and hardly ever change. The zero value is empty; a Shelf is not for two goroutines
+// at once.
+type Shelf struct{ held map[ID]onShelf }
+
+type onShelf struct {
+	file os.FileInfo // before it was read
+	in   *Instance
+}
+
+// Read returns what In(Archived) does, whatever the shelf holds. The instances are not to
+// be changed.
+func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
+	ids, err := s.ids(Archived)
+	if err != nil {
+		return nil, err
+	}
+	now := make(map[ID]onShelf, len(ids))
+	for _, id := range ids {
+		file, err := s.shelved(id)
+		if err != nil {
+			unread = errors.Join(unread, err)
+			continue
+		}
+		was, ok := h.held[id]
+		if !ok || file == nil || !os.SameFile(file, was.file) || file.Size() != was.file.Size() || !file.ModTime().Equal(was.file.ModTime()) {
+			damaged := false // what was told of it is told each time
+			told := s
+			told.Warn = func(err error) { damaged = true; s.warn(err) }
+			in, err := told.Get(id)
+			if damaged {
+				file = nil
+			}
+			switch {
+			case err == nil && in.folder() == Archived:
+				was = onShelf{file, in}
+			case err != nil && !errors.Is(err, ErrNone):
+				unread = errors.Join(unread, err)
+				continue
+			default:
+				continue
+			}
+		}
+		if all = append(all, was.in); file != nil {
+			now[id] = was
+		}
+	}
+	h.held = now
+	slices.SortStableFunc(all, func(a, b *Instance) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return all, unread
+}
+
+// shelved describes the file of an archived instance, nil where there is a copy elsewhere,
+// or none.
+func (s Store) shelved(id ID) (file os.FileInfo, err error) {
+	for _, folder := range []string{"", Closed, Archived} {
+		path := s.file(folder, id).Path
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, atomicfile.Error("open", path, err)
+		case folder != Archived:
+			return nil, nil
+		default:
+			file = info
+		}
+	}
+	return file, nil
+}
