@@ -15,11 +15,12 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/route"
+	"gt/lib/state/work"
 )
 
 // What changes sessions of templates has invariants of its own: wherever it is disturbed,
 // a marker is only where an agent runs, and the next ticks bring about what an undisturbed
-// run does, or what there would be without it.
+// run does, or what there would be without it. No work is lost or there twice.
 //
 // The agents are run by a program that notes them as files: tmux has a suite of its own.
 var ticking = []scenario{
@@ -70,7 +71,32 @@ var ticking = []scenario{
 		w.must(t, "", "work", "gt-session", "suspend", "worker")
 	}},
 	{name: "tick-close", args: []string{"gt-session", "close", "worker~1"}, again: 1, prepare: employed},
+	{name: "tick-free", args: []string{"gt-session", "suspend", "worker"}, again: 1, prepare: claimed},
+	{name: "work-give", args: []string{"gt-mail", "work", "give", "worker", "-s", "Port the parser", "-m", "all of it"}, prepare: employed},
+	{name: "work-claim", args: []string{"gt-mail", "work", "claim"}, env: asMember, again: 1, prepare: given},
+	{name: "work-done", args: []string{"gt-mail", "work", "done", "NOTE"}, env: asMember, again: 1, prepare: claimed},
+	{name: "work-back", args: []string{"gt-mail", "work", "back", "NOTE"}, again: 1, prepare: claimed},
 }
+
+// asMember is the environment of the agent of the one session.
+var asMember = []string{"GT_INSTANCE=MEMBER"}
+
+// given has one session, and work that nobody has.
+func given(t *testing.T, w *world) {
+	employed(t, w)
+	all, err := w.sessions().All()
+	must(t, err)
+	w.vars["MEMBER"] = w.sessions().Name(all[0].ID) + ":1"
+	w.vars["NOTE"] = strings.Fields(w.must(t, "", "work", "gt-mail", "work", "give", "worker", "-s", "Port the parser", "-m", "all of it").stdout)[0]
+}
+
+// claimed has one session, which has the work.
+func claimed(t *testing.T, w *world) {
+	given(t, w)
+	w.with(asMember...).must(t, "", "work", "gt-mail", "work", "claim")
+}
+
+func (w *world) sessions() instance.Store { return instance.Personal(place.StateOf(w.getenv), "") }
 
 // employed has one session, with a secret.
 func employed(t *testing.T, w *world) {
@@ -150,7 +176,7 @@ func (w *world) settle(t *testing.T) (problems []string) {
 
 // crew is what there is of sessions, whatever their names are, and what must never be.
 func (w *world) crew() (told string, problems []string) {
-	s := instance.Personal(place.StateOf(w.getenv), "")
+	s := w.sessions()
 	s.Warn = func(err error) { problems = append(problems, err.Error()) }
 	all, err := s.All()
 	for _, folder := range []string{instance.Archived, instance.Closed} {
@@ -176,6 +202,17 @@ func (w *world) crew() (told string, problems []string) {
 			problems = append(problems, fmt.Sprintf("%s is %s and has a marker, runs: %v", in.Name, m.State, gone == nil))
 		}
 		lines = append(lines, fmt.Sprintf("%s %s runs=%v marked=%v", in.Managed.State, in.Managed.Reason, gone == nil, marked))
+	}
+	notes, err := work.Of(s).List()
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	for _, n := range notes {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("work, claimed=%v %s %s", n.Holder != "", n.Blocked, n.Problem)))
+	}
+	finished, _ := filepath.Glob(s.State.Path(s.Root(), "work/*/done/*"))
+	for range finished {
+		lines = append(lines, "work, done")
 	}
 	entries, err := os.ReadDir(w.path("runs"))
 	if err == nil && len(entries) != running {
@@ -206,10 +243,17 @@ func planTick(t *testing.T, s scenario) (p *plan, may []string) {
 		// The marker goes first, and what is active with no marker and no agent is resumed,
 		// as a death with no restart due: what it was, the record does not tell.
 		may = append(may, "active resumed runs=true marked=true")
+		// Where the call that fails lets the tick wait for longer than the quarantine.
+		may = append(may, "active quarantine_cleared runs=true marked=true")
 	}
 	if s.name == "tick-new" {
 		// Where the runtime does not answer for longer than the creation timeout.
 		may = append(may, "closed stale_creating runs=false marked=false")
+	}
+	if s.name == "tick-free" {
+		// Work is blocked before its session is gone: here it stays, and its work is to be
+		// given back.
+		may = append(may, "active creation_complete runs=true marked=true\nwork, claimed=true session_suspended")
 	}
 	if s.name == "tick-reactivate" {
 		// An archived session that runs is ended, as its record is all that counts, and the
@@ -253,7 +297,8 @@ func (p *plan) soundTick(t *testing.T, may []string) []string {
 	return problems
 }
 
-// TestKillTick kills what changes sessions before each of its system calls.
+// TestKillTick kills what changes sessions before each of its system calls. [S4-55 to S4-61,
+// S4-96]
 func TestKillTick(t *testing.T) {
 	needsTrace(t)
 	for _, s := range ticking {
@@ -283,7 +328,8 @@ func TestKillTick(t *testing.T) {
 	}
 }
 
-// TestErrorsTick lets each of its calls fail.
+// TestErrorsTick lets each of its calls fail: what was not written is tried again by the
+// next tick. [S4-98]
 func TestErrorsTick(t *testing.T) {
 	needsTrace(t)
 	for _, s := range ticking {
