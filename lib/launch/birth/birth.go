@@ -56,7 +56,8 @@ type Birth struct {
 	pane    tmux.Pane
 	buffer  tmux.Buffer // that its run travels in, to a session of its own
 	process process.Proc
-	born    bool // the pane is ours, and goes where a later step fails
+	born    bool   // the pane is ours, and goes where a later step fails
+	before  func() // takes back what the instance says of the start
 }
 
 // step is a step of a start.
@@ -113,6 +114,10 @@ func (b *Birth) take() error {
 			if kerr := b.at.Kill(b.pane.Session); kerr != nil {
 				err = errors.Join(err, kerr)
 			}
+		}
+		if b.before != nil { // it is starting no more
+			b.before()
+			err = errors.Join(err, b.put())
 		}
 		return err
 	}
@@ -375,6 +380,8 @@ func (b *Birth) begins(at time.Time) {
 // first, where it runs afterwards.
 func (b *Birth) makeSession() error {
 	b.Desired = instance.Running
+	started, id, at := b.StartedAt, b.SessionID, b.SessionAt
+	b.before = func() { b.StartedAt, b.SessionID, b.SessionAt = started, id, at }
 	b.begins(b.Env.Now())
 	b.LoadedMCPNames = instance.Servers(b.Path)
 	if b.Adopted != nil {

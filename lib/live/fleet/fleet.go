@@ -216,7 +216,9 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	if presence == status.Alive {
 		m.Pane, m.Process, f.Process = pane, p, running
 	}
-	if m.Record != nil && presence != status.Dead { // of one that is gone nothing else counts
+	if m.Record != nil && presence == status.Dead && m.begun() { // of one that is gone nothing else counts
+		f.Seen = append(f.Seen, status.OfStart(m.Record))
+	} else if m.Record != nil && presence != status.Dead {
 		told := m.told()
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(stores), m.stopped(stores, told))
 		if !m.begun() { // the end was that of the agent before

@@ -111,27 +111,31 @@ const starting = 5 * time.Second
 const ahead = 24 * time.Hour
 
 // Of derives the status. A dead process or pane overrides all observations. Otherwise
-// the newest observation wins. An unknown presence changes nothing.
+// the newest observation wins. An unknown presence changes nothing. While an agent is new
+// and nothing tells of it, it is starting, whatever tmux says: its pane may not be made yet.
 //
 // A client's registry, and the end of a conversation, tell that a turn is over, or that
 // the person is asked, and the hooks tell how and what: where both say the same, the
 // hook's words hold, though they are a moment older. What runs in the background comes to
 // its end without a hook, so of that the newest source tells.
 func Of(f Facts) Result {
+	newest, found := f.newest(Screen)
+	begins := !found && (f.Desired || f.Process == Alive) && !f.Started.IsZero() && f.Now.Sub(f.Started).Abs() < starting
 	switch {
+	case f.Process == Dead && f.Pane != Dead:
+		return Result{Status: Stopped}
+	case begins:
+		return Result{Status: Starting}
 	case f.Pane == Dead && f.Desired:
 		return Result{Status: Error}
-	case f.Pane == Dead, f.Process == Dead:
+	case f.Pane == Dead:
 		return Result{Status: Stopped}
 	}
-	newest, found := f.newest(Screen)
 	background := newest.Background && newest.Status == Waiting
 	if hook, told := f.newest(Hook); told && hook.tells(newest) {
 		newest = hook
 	}
 	switch {
-	case !found && f.Process != NoAnswer && !f.Started.IsZero() && f.Now.Sub(f.Started).Abs() < starting:
-		return Result{Status: Starting}
 	case !found:
 		return Result{Status: Unknown}
 	case newest.Status == Waiting && !f.Acknowledged.Before(newest.At):

@@ -34,6 +34,11 @@ func TestOf(t *testing.T) {
 		{"it had its time to start", Facts{Process: Alive, Started: ago(5 * time.Second)}, Unknown, ""},
 		{"it was started by a clock that was wrong", Facts{Process: Alive, Started: now.AddDate(1, 0, 0)}, Unknown, ""},
 		{"it was started, and whether it runs nobody knows", Facts{Started: ago(time.Second)}, Unknown, ""},
+		{"it is being started, and tmux has no pane yet", Facts{Desired: true, Pane: Dead, Started: ago(4 * time.Second)}, Starting, ""},
+		{"it is being started, and tmux does not answer", Facts{Desired: true, Pane: NoAnswer, Started: ago(4 * time.Second)}, Starting, ""},
+		{"it had its time to start, and tmux has no pane", Facts{Desired: true, Pane: Dead, Started: ago(5 * time.Second)}, Error, ""},
+		{"it began, and its pane is gone", Facts{Desired: true, Pane: Dead, Started: ago(4 * time.Second), Seen: []Observation{saw(Hook, 3*time.Second, Waiting, Done)}}, Error, ""},
+		{"it was stopped as it began", Facts{Pane: Dead, Started: ago(time.Second)}, Stopped, ""},
 		{"it tells what it does before its start is over", Facts{Process: Alive, Started: ago(2 * time.Second), Seen: []Observation{saw(Hook, time.Second, Running, "")}}, Running, ""},
 
 		{"a hook says that it works", Facts{Process: Alive, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
