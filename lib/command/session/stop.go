@@ -156,5 +156,5 @@ func noteStop(env *cli.Env, store instance.Store, id session.ID, until time.Time
 // closeSession notes the end of a session whose own end hook did not.
 func closeSession(env *cli.Env, store instance.Store, id session.ID) error {
 	end := ending.End{ID: id, Outcome: session.Killed, Reason: birth.StopReason, At: env.Now()}
-	return end.CloseIn(store.State, patience, warns(env))
+	return end.CloseIn(env.Getenv, store.State, patience, warns(env))
 }

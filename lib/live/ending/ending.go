@@ -49,12 +49,13 @@ func Expect(state place.State, id session.ID, stop session.Stop, warn func(error
 }
 
 // CloseIn is Close of a session of any home, and does nothing where it has no record or
-// has ended.
-func (e End) CloseIn(state place.State, wait time.Duration, warn func(error)) error {
+// has ended. The log of the town that the home is in tells of it.
+func (e End) CloseIn(getenv func(string) string, state place.State, wait time.Duration, warn func(error)) error {
 	h, ok, err := home.OfSession(state, string(e.ID))
 	if err != nil || !ok {
 		return err
 	}
+	h = h.InTown(getenv)
 	err = e.Close(session.Store{Home: h, Warn: warn}, wait)
 	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
 		return nil

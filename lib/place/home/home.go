@@ -178,6 +178,20 @@ func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 	return h, h.Problem == nil, h.Problem
 }
 
+// InTown returns a home of which only the folder is known, as OfSession does, with the town
+// that the folder is in and the role that it has there.
+func (h Home) InTown(getenv func(string) string) Home {
+	return find(h.Town.State, func(key string) string {
+		switch key {
+		case "GT_HOME":
+			return h.Dir
+		case "HOME", "XDG_STATE_HOME":
+			return getenv(key)
+		}
+		return ""
+	}, h.Dir, "", h.kept.At)
+}
+
 // KeptOf returns the home that is recorded for a session for who only reads what is kept
 // of it, in a state that was checked: it has no folder and no identity. ok is as of
 // OfSession.

@@ -225,7 +225,7 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	if err := runs.Stop(ctx, a.ref(in)); err != nil {
 		return err
 	}
-	a.warn(ending.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Store.State, closing, a.warn))
+	a.warn(ending.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Env.Getenv, a.Store.State, closing, a.warn))
 	return nil
 }
 
