@@ -438,7 +438,7 @@ var mutants = []mutant{
 	{"a person's exit is undone", "lib/reconcile/tick/decide.go", "s.Left || s.Limited ||", "s.Limited ||", "./lib/reconcile/tick", "TestWhatIsNoCrash", 0},
 	{"a prompt is typed over a draft", "lib/launch/send/send.go", "	case shown == agent.Draft:\n		return ErrDraft\n", "", ".", "TestScripts/session_send$", 0},
 	{"a prompt is typed into a question", "lib/launch/send/send.go", "	case shown == agent.Asks:\n		return ErrAsks\n	case shown == agent.Draft", "	case shown == agent.Draft", ".", "TestScripts/session_send$", 0},
-	{"a missed Enter is not pressed again", "lib/launch/send/send.go", "case last.IsZero() && now.Sub(first) > limits.Again:", "case last.IsZero() && now.Sub(first) < 0:", ".", "TestScripts/session_send$", 0},
+	{"a missed Enter is not pressed again", "lib/launch/send/send.go", "case now.Sub(pressed) > again:", "case now.Sub(pressed) < 0:", ".", "TestScripts/session_send$", 0},
 	{"what stands in the input box counts as submitted", "lib/launch/send/send.go", "		heard := t.Heard != nil && !t.Busy && t.Heard().After(begin)\n", "		heard := t.Heard != nil && !t.Busy && t.Heard().After(begin)\n		if heard {\n			return Hook, nil\n		}\n", ".", "TestScripts/session_send$", 0},
 	{"an agent whose tmux does not answer counts as stopped", "lib/launch/birth/starter.go", "	if !m.Unanswered {", "	if m.Status != \"unknown\" || !m.Unanswered {", ".", "TestScripts/session_unanswered", 0},
 	{"an agent that works is given its client's command to end", "lib/launch/start/stop.go", "client.ScreenState(screen) == agent.Busy", "client.ScreenState(screen) > agent.Waiting", ".", "TestScripts/session_quit$", 0},

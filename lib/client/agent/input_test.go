@@ -134,6 +134,32 @@ func TestInputOfClients(t *testing.T) {
 	}
 }
 
+// OpenCode's options stand beside each other, or are numbered, and a background tells which
+// one Enter takes, as 1.18.33 draws them.
+func TestQuestionOfColours(t *testing.T) {
+	const (
+		line     = "\x1b[48;5;232m  \x1b[38;5;215m\x1b[48;5;233m┃\x1b[38;5;15m\x1b[48;5;234m  "
+		on, off  = "\x1b[48;5;215m \x1b[38;5;232m", "\x1b[38;5;15m \x1b[48;5;234m"
+		keys     = "                   \x1b[38;5;255mctrl+f \x1b[38;5;8mfullscreen\x1b[38;5;15m  \x1b[38;5;255m⇆ \x1b[38;5;8mselect\x1b[48;5;232m  \x1b[48;5;233m\n"
+		asks     = "\x1b[48;5;232m  \x1b[38;5;75m┃\x1b[48;5;233m  1. a list\n     Permission required\n"
+		question = "\x1b[48;5;232m  \x1b[38;5;140m\x1b[48;5;233m┃\x1b[38;5;15m  "
+		numbered = question + "\x1b[38;5;8m1.\x1b[38;5;15m Red\n" + question + "\x1b[38;5;68m\x1b[48;5;234m2.\x1b[38;5;15m Blue\x1b[48;5;233m   \n" + question + "↑↓ \x1b[38;5;8mselect\x1b[38;5;15m  enter submit  esc dismiss\n"
+	)
+	for screen, want := range map[string][]Option{
+		asks + line + on + "Allow once" + off + "  Allow always   Reject " + keys:      {{"Allow once", true}, {"Allow always", false}, {"Reject", false}},
+		asks + line + " Allow once  " + on + "Allow always" + off + "  Reject " + keys: {{"Allow once", false}, {"Allow always", true}, {"Reject", false}},
+		asks + line + " Allow once   Allow always  " + on + "Reject" + off + keys:      {{"Allow once", false}, {"Allow always", false}, {"Reject", true}},
+		asks + line + " Confirm  " + on + "Cancel" + off + keys:                        {{"Confirm", false}, {"Cancel", true}},
+		asks + line + " Allow once   Allow always   Reject " + keys:                    nil,
+		numbered: {{"Red", false}, {"Blue", true}},
+	} {
+		q, ok := Builtin().Of("opencode").Question(screen)
+		if beside := q.Next == "Right" && q.Previous == "Left"; !ok || !slices.Equal(q.Options, want) || beside != (want != nil && screen != numbered) {
+			t.Errorf("%q: %v %+v", screen, ok, q)
+		}
+	}
+}
+
 // The options of a question are the numbered lines at its end, one of which is marked;
 // what the agent wrote above is none.
 func TestQuestion(t *testing.T) {

@@ -42,11 +42,17 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 			q.Options = append(q.Options, o)
 		}
 	}
-	if q.Selected() < 0 {
-		q.Options = column(all) // what is numbered is a list that the agent wrote
-		if q.Options != nil {
-			q.Previous, q.Next = "Up", "Down"
-		}
+	if q.Selected() >= 0 {
+		return q, true
+	}
+	// What is numbered is a list that the agent wrote, unless a colour selects one of it.
+	if coloured(q.Options, styled) {
+		return q, true
+	}
+	if q.Options = column(all); q.Options != nil {
+		q.Previous, q.Next = "Up", "Down"
+	} else if q.Options = row(styled); q.Options != nil {
+		q.Previous, q.Next = "Left", "Right"
 	}
 	return q, true
 }
@@ -137,4 +143,133 @@ func (c Client) Accepts(q Question) int {
 		}
 	}
 	return 0
+}
+
+// coloured marks the one of numbered options that stands on a background of its own, and
+// reports whether there is one.
+func coloured(options []Option, styled string) bool {
+	for _, line := range cells(styled) {
+		n, o, ok := option(line.String())
+		if !ok || n > len(options) || o.Text != options[n-1].Text {
+			continue
+		}
+		options[n-1].Selected = line.stands(slices.IndexFunc(line, func(c cell) bool { return c.rune >= '1' && c.rune <= '9' }))
+	}
+	return only(options)
+}
+
+// row reads options that stand beside each other, of which the one that is selected has a
+// background of its own, the last such row of a screen: "Allow once   Allow always   Reject".
+// What stands further to the right says which keys there are.
+func row(styled string) []Option {
+	for _, line := range slices.Backward(cells(styled)) {
+		var all []Option
+		blanks := 2
+	row:
+		for i, c := range line {
+			if strings.ContainsRune(" \u00a0│┃|", c.rune) {
+				blanks++
+				continue
+			}
+			switch {
+			case all != nil && blanks >= 4:
+				break row
+			case blanks >= 2:
+				all = append(all, Option{Selected: line.stands(i)})
+			default:
+				all[len(all)-1].Text += strings.Repeat(" ", blanks)
+			}
+			all[len(all)-1].Text += string(c.rune)
+			blanks = 0
+		}
+		if len(all) > 1 && only(all) {
+			return all
+		}
+	}
+	return nil
+}
+
+// only reports whether just one option is selected.
+func only(options []Option) bool {
+	n := 0
+	for _, o := range options {
+		if o.Selected {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// cell is a character of a screen, and what its background is set by.
+type cell struct {
+	rune   rune
+	ground string
+}
+
+// line is a line of a screen.
+type line []cell
+
+func (l line) String() string {
+	text := make([]rune, len(l))
+	for i, c := range l {
+		text[i] = c.rune
+	}
+	return string(text)
+}
+
+// stands reports whether what begins at a cell has another background than what stands before
+// it. A blank on either side belongs to it.
+func (l line) stands(at int) bool { return at >= 2 && l[at].ground != l[at-2].ground }
+
+// cells returns the lines of a screen that was captured with its styles.
+func cells(styled string) (lines []line) {
+	var now line
+	ground := ""
+	for styled != "" {
+		if rest, ok := strings.CutPrefix(styled, "\x1b["); ok {
+			end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' && r <= '~' })
+			if end < 0 {
+				break
+			}
+			if rest[end] == 'm' {
+				ground = background(rest[:end], ground)
+			}
+			styled = rest[end+1:]
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(styled)
+		styled = styled[size:]
+		switch {
+		case r == '\n':
+			lines, now = append(lines, now), nil
+		case r >= ' ':
+			now = append(now, cell{r, ground})
+		}
+	}
+	return append(lines, now)
+}
+
+// background takes in the codes of a sequence that sets styles.
+func background(codes, ground string) string {
+	words := strings.Split(codes, ";")
+	for i := 0; i < len(words); i++ {
+		n, err := strconv.Atoi(words[i])
+		switch {
+		case err != nil && words[i] != "", n == 0, n == 49:
+			ground = ""
+		case n == 38 || n == 48 || n == 58: // a colour: 5;N or 2;R;G;B stands behind
+			more := 4
+			if i+1 < len(words) && words[i+1] == "5" {
+				more = 2
+			}
+			end := min(i+1+more, len(words))
+			if n == 48 {
+				ground = strings.Join(words[i:end], ";")
+			}
+			i = end - 1
+		case n >= 40 && n <= 47, n >= 100 && n <= 107:
+			ground = words[i]
+		}
+	}
+	return ground
 }

@@ -56,14 +56,15 @@ type Target struct {
 type Limits struct {
 	Settle time.Duration // until what stands against typing counts
 	Arrive time.Duration // until the text is seen
-	Again  time.Duration // until Enter is pressed once more
+	Again  time.Duration // until Enter is pressed once more, after twice that again, and so on
 	Submit time.Duration // until it counts as not submitted, from the first Enter
 	Hook   time.Duration // how long a hook is waited for when the screen shows the proof
 }
 
-// Patience are limits for a busy machine; a prompt of a line is submitted in a fifth of a
-// second.
-var Patience = Limits{Settle: 2 * time.Second, Arrive: time.Minute, Again: 2 * time.Second, Submit: 10 * time.Second, Hook: 5 * time.Second}
+// Patience are limits for a busy machine, where a client can take seconds for a key, and take
+// an Enter that comes before it is done with a paste for a line break; a prompt of a line is
+// submitted in a fifth of a second.
+var Patience = Limits{Settle: 2 * time.Second, Arrive: time.Minute, Again: 2 * time.Second, Submit: 20 * time.Second, Hook: 5 * time.Second}
 
 // glance is the pause between two looks at the screen.
 const glance = 50 * time.Millisecond
@@ -115,7 +116,8 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 		return NoProof, err
 	}
 	first := time.Now()
-	var last, empty time.Time // when Enter was pressed again, and since when the box is empty
+	pressed, again := first, limits.Again // when Enter was pressed last, and when it is again
+	var empty time.Time                   // since when the box is empty
 	for ; ; time.Sleep(glance) {
 		heard := t.Heard != nil && !t.Busy && t.Heard().After(begin)
 		now := time.Now()
@@ -136,13 +138,13 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 		case agent.Draft:
 			empty = time.Time{}
 			switch {
-			case last.IsZero() && now.Sub(first) > limits.Again:
+			case now.Sub(first) > limits.Submit:
+				return NoProof, ErrNotSubmitted
+			case now.Sub(pressed) > again:
 				if err := t.Server.Type(t.Pane, "\r"); err != nil {
 					return NoProof, err
 				}
-				last = now
-			case now.Sub(first) > limits.Submit:
-				return NoProof, ErrNotSubmitted
+				pressed, again = now, 2*again
 			}
 			continue
 		default: // the agent may ask something at once, or clear its screen
