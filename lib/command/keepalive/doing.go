@@ -100,6 +100,9 @@ func note(call *hook.Invocation, before activity.State, now time.Time) (after ac
 			return false
 		}
 		to.Since = now
+		if call.Input.Kind() == "UserPromptSubmit" {
+			to.Prompted = now
+		}
 		*s, after, noted = to, to, true
 		return true
 	})

@@ -48,7 +48,7 @@ type Target struct {
 	Pane   string // its id
 	Client agent.Client
 	Busy   bool // it works
-	// Heard returns when a hook last told of a turn. It is nil where no hook tells.
+	// Heard returns when a hook last told of a prompt. It is nil where no hook tells.
 	Heard func() time.Time
 }
 
@@ -104,13 +104,17 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 	}
 	begin := time.Now()
 	_, box := t.Client.Input(before)
-	for i, piece := range pieces(text, t.Client.PasteSize) {
+	all := pieces(text, t.Client.PasteSize)
+	for i, piece := range all {
 		if err := t.Server.Paste(t.Pane, piece); err != nil {
 			return NoProof, err
 		}
 		if box, err = t.arrived(box, i > 0, limits.Arrive); err != nil {
 			return NoProof, err
 		}
+	}
+	if len(all) > 1 {
+		time.Sleep(digest)
 	}
 	if err := t.Server.Type(t.Pane, "\r"); err != nil {
 		return NoProof, err
@@ -147,15 +151,18 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 				pressed, again = now, 2*again
 			}
 			continue
-		default: // the agent may ask something at once, or clear its screen
-			// A hook tells of a turn, and that can be the one before: what stands in the box
-			// still is not submitted.
-			if heard {
-				return Hook, nil
+		case agent.NoInput: // it draws its screen anew, and the text may still be there then
+			if now.Sub(first) < limits.Hook {
+				continue
 			}
-			if empty.IsZero() {
-				empty = now
-			}
+		}
+		// The hook can be that of the prompt before, which came late. So the box has to stay
+		// empty for a moment; the agent may ask something at once.
+		if empty.IsZero() {
+			empty = now
+		}
+		if heard && now.Sub(empty) > 2*glance {
+			return Hook, nil
 		}
 		switch settled := now.Sub(empty); {
 		case t.Busy && settled > 4*glance:
@@ -245,6 +252,10 @@ func (t Target) arrived(was string, more bool, within time.Duration) (box string
 		}
 	}
 }
+
+// digest is how long a client is left alone with the last of several pastes: one that shows
+// them as a few words may submit those words, when Enter comes before it has put them away.
+const digest = time.Second
 
 // rest is how long an input box may take to come to rest.
 const rest = 2 * time.Second

@@ -8,8 +8,8 @@ import (
 	"gt/lib/state/instance"
 )
 
-// Heard returns a function that returns when a hook of an instance's agent last told of a
-// turn, zero where none did. It asks nobody: what it reads are a few small files.
+// Heard returns a function that returns when a hook last told that an instance's agent was
+// given a prompt, zero where none did. It asks nobody: what it reads are a few small files.
 func Heard(store instance.Store, in *instance.Instance) func() time.Time {
 	return func() time.Time {
 		id := store.Session(in)
@@ -20,10 +20,6 @@ func Heard(store instance.Store, in *instance.Instance) func() time.Time {
 		if err != nil || !ok {
 			return time.Time{}
 		}
-		s := activity.Read(h, id)
-		if s.Source == "SessionStart" {
-			return time.Time{}
-		}
-		return s.Since
+		return activity.Read(h, id).Prompted
 	}
 }

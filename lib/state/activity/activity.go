@@ -61,6 +61,9 @@ type State struct {
 	// was over: a subagent or a command.
 	Background bool `json:"background,omitempty"`
 
+	// Prompted is when the session was last given a prompt.
+	Prompted time.Time `json:"prompted,omitzero"`
+
 	Tokens      int64   `json:"tokens,omitempty"` // that the model was given last
 	Window      int64   `json:"window,omitempty"` // how many it can be given
 	Compactions int     `json:"compactions,omitempty"`
