@@ -90,7 +90,7 @@ func TestSends(t *testing.T) {
 		client string
 		begin  func(*testing.T) *world
 	}{
-		{"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot},
+		{"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
