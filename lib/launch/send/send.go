@@ -173,20 +173,32 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 	}
 }
 
-// pieces returns a text in pieces of at most so many bytes, none of which cuts a character
-// or ends with a line break, which a client may drop.
+// pieces returns a text in pieces of at most so many bytes. The last of several is short:
+// Qwen Code shows a longer one as a few words, and on a busy machine submits those of the last
+// instead of what they stand for.
 func pieces(text string, size int) (all []string) {
-	for size > utf8.UTFMax && len(text) > size {
-		at := size
-		for at > 0 && (!utf8.RuneStart(text[at]) || text[at-1] == '\n') {
-			at--
-		}
-		if at == 0 {
-			break
+	cut := func(at int) bool {
+		if at = boundary(text, at); at == 0 {
+			return false
 		}
 		all, text = append(all, text[:at]), text[at:]
+		return true
+	}
+	for size > utf8.UTFMax && len(text) > size && cut(size) {
+	}
+	if short := size / 8; all != nil && short > 0 && len(text) > short {
+		cut(len(text) - short)
 	}
 	return append(all, text)
+}
+
+// boundary returns where at the latest a text can be cut, 0 if nowhere: not within a
+// character, and not behind a line break, which a client may drop.
+func boundary(text string, at int) int {
+	for at > 0 && (!utf8.RuneStart(text[at]) || text[at-1] == '\n') {
+		at--
+	}
+	return at
 }
 
 // free returns the screen of an agent that takes a prompt. What stands against that has to

@@ -53,6 +53,7 @@ func TestPieces(t *testing.T) {
 		{"port it", 5, []string{"port ", "it"}},
 		{"日本語語", 7, []string{"日本", "語語"}},
 		{"one t\n\ntwo", 7, []string{"one t", "\n\ntwo"}},
+		{"abcdefghijklmnopqrstuvwxyz", 16, []string{"abcdefghijklmnop", "qrstuvwx", "yz"}},
 		{"\n\n\n\n\n\n\n\nend", 5, []string{"\n\n\n\n\n\n\n\nend"}},
 	} {
 		got := pieces(c.text, c.size)
