@@ -72,7 +72,6 @@ var ticking = []scenario{
 	}},
 	{name: "tick-close", args: []string{"gt-session", "close", "worker~1"}, again: 1, prepare: employed},
 	{name: "tick-free", args: []string{"gt-session", "suspend", "worker"}, again: 1, prepare: claimed},
-	{name: "work-give", args: []string{"gt-mail", "work", "give", "worker", "-s", "Port the parser", "-m", "all of it"}, prepare: employed},
 	{name: "work-claim", args: []string{"gt-mail", "work", "claim"}, env: asMember, again: 1, prepare: given},
 	{name: "work-done", args: []string{"gt-mail", "work", "done", "NOTE"}, env: asMember, again: 1, prepare: claimed},
 	{name: "work-back", args: []string{"gt-mail", "work", "back", "NOTE"}, again: 1, prepare: claimed},
