@@ -184,7 +184,7 @@ func runInPane(name string) error {
 	id, source := uuid.NewString(), "startup"
 	for i, arg := range os.Args {
 		switch arg {
-		case "--resume":
+		case "--resume", "resume": // the second is Codex's
 			id, source = os.Args[i+1], "resume"
 		case "--fork-session":
 			id, source = uuid.NewString(), "fork"

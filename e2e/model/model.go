@@ -82,6 +82,7 @@ type Server struct {
 	http   *httptest.Server
 	mu     sync.Mutex
 	answer Answer
+	strict bool
 	seen   []*Request
 	news   chan struct{} // closed and replaced at each request
 }
@@ -106,6 +107,13 @@ func (s *Server) Answer(answer Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
+}
+
+// Strict has the server refuse, from now on, conversations that providers refuse.
+func (s *Server) Strict() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.strict = true
 }
 
 // All returns every request so far, in the order they came.
@@ -153,8 +161,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.seen = append(s.seen, req)
 	close(s.news)
 	s.news = make(chan struct{})
-	answer := s.answer
+	answer, strict := s.answer, s.strict
 	s.mu.Unlock()
+	if why := req.Invalid(); strict && r.Method == http.MethodPost && why != "" {
+		refuse(w, Reply{Refuse: http.StatusBadRequest, Text: why})
+		return
+	}
 
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages/count_tokens":
@@ -192,8 +204,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // OpenAI's, which both have the message there, and forbids the client to ask again.
 func refuse(w http.ResponseWriter, reply Reply) {
 	kind := "api_error"
-	if reply.Refuse == http.StatusTooManyRequests {
+	switch reply.Refuse {
+	case http.StatusTooManyRequests:
 		kind = "rate_limit_error"
+	case http.StatusBadRequest:
+		kind = "invalid_request_error"
 	}
 	w.Header().Set("X-Should-Retry", "false")
 	writeJSON(w, reply.Refuse, map[string]any{

@@ -1,17 +1,31 @@
-package conversation
+package conversation_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	. "gt/lib/conversation"
+	"gt/lib/conversation/readertest"
 )
 
 // Whatever a conversation holds, what is made of it can be sent to any model: it begins
 // with the person, each call is followed by its own result, and no text is empty.
 func TestSettle(t *testing.T) {
 	say := func(all []Entry) (lines []string) {
-		for _, e := range all {
+		settled, err := Settle(readertest.SourceOf(all))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if settled.Len == 0 {
+			return nil
+		}
+		for e, err := range settled.Entries {
+			if err != nil {
+				t.Fatal(err)
+			}
 			lines = append(lines, fmt.Sprint(e.Kind, " ", e.CallID, " ", strings.ReplaceAll(e.Text, "\n", "/")))
 		}
 		return lines
@@ -26,14 +40,97 @@ func TestSettle(t *testing.T) {
 			[]string{"prompt  p", "call 1 1", "result 1 one", "call 2 2", "result 2 two", "answer  done"}},
 		"without ids": {[]Entry{{Kind: Prompt, Text: "p"}, call("", "1"), call("", "2"), result("", "one"), result("", "two")},
 			[]string{"prompt  p", "call 1 1", "result 1 one", "call 2 2", "result 2 two"}},
+		"ids that were given twice": {[]Entry{{Kind: Prompt, Text: "p"}, call("a", "1"), result("a", "one"), call("a", "2"), result("a", "two")},
+			[]string{"prompt  p", "call 1 1", "result 1 one", "call 2 2", "result 2 two"}},
+		"a turn that was broken off": {[]Entry{{Kind: Prompt, Text: "p"}, call("", "1"), {Kind: Prompt, Text: "q"}, call("", "2"), result("", "two")},
+			[]string{"prompt  p", "call 1 1", "result 1 [no result was recorded]", "prompt  q", "call 2 2", "result 2 two"}},
+		"other tools": {[]Entry{{Kind: Prompt, Text: "p"}, call("", "1"), {Kind: Call, Tool: "U", Text: "2"}, {Kind: Result, Tool: "U", Text: "two"}, {Kind: Result, Tool: "T", Text: "one"}},
+			[]string{"prompt  p", "call 1 1", "result 1 one", "call 2 2", "result 2 two"}},
 		"alone": {[]Entry{call("a", "1"), result("x", "lost"), {Kind: Answer, Text: " "}},
 			[]string{"prompt  [the beginning of the conversation is not known]", "call 1 1", "result 1 [no result was recorded]", "prompt  [the result of a tool, whose call is not known]/lost"}},
 		"empty": {[]Entry{{Kind: Prompt, Text: ""}, {Kind: TokenUsage}, {Kind: Prompt, Text: "p"}, {Kind: Thought, Text: "hm"}, {Kind: Summary, Text: "s"}, call("a", "1"), result("a", "")},
 			[]string{"prompt  p", "answer  [a thought]/hm", "prompt  [a summary of what came before]/s", "call 1 1", "result 1 [no output]"}},
 		"nothing": {nil, nil},
 	} {
-		if got := say(Settle(c.in)); !slices.Equal(got, c.want) {
+		if got := say(c.in); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// What is added to a conversation while it is written is not in it, and what cannot be read
+// is no end of it.
+func TestSettleWhileItGrows(t *testing.T) {
+	all := []Entry{{Kind: Prompt, Text: "p"}, {Kind: Call, Tool: "T", CallID: "a"}}
+	settled, err := Settle(func(from int64, each func(Entry) bool) error { return readertest.SourceOf(all)(from, each) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, Entry{Kind: Result, CallID: "a", Text: "later"}, Entry{Kind: Prompt, Text: "later"})
+	for e, err := range settled.Entries {
+		if err != nil || strings.Contains(e.Text, "later") {
+			t.Error(e, err)
+		}
+	}
+	far := []Entry{{Kind: Prompt, Text: "p"}, {Kind: Call, Tool: "T", CallID: "a"}}
+	for range 1000 {
+		far = append(far, Entry{Kind: Answer, Text: "meanwhile"})
+	}
+	all = append(far, Entry{Kind: Result, CallID: "a", Text: "at last"})
+	if settled, err = Settle(readertest.SourceOf(all)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for e, err := range settled.Entries {
+		if n++; err != nil || n == 3 && (e.Kind != Result || e.Text != "at last") {
+			t.Errorf("%d: %+v, %v", n, e, err)
+		}
+	}
+	settled, err = Settle(func(from int64, each func(Entry) bool) error {
+		if from > 0 {
+			return errors.New("gone")
+		}
+		return readertest.SourceOf(all)(from, each)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := false
+	for _, err := range settled.Entries {
+		failed = failed || err != nil
+	}
+	if !failed {
+		t.Error("a result that cannot be read is passed over")
+	}
+}
+
+// Steps have together what was said and done at once.
+func TestSteps(t *testing.T) {
+	settled, err := Settle(readertest.SourceOf([]Entry{
+		{Kind: Prompt, Text: "p"}, {Kind: Answer, Text: "a"}, {Kind: Thought, Text: "b"}, {Kind: Call, Tool: "T", CallID: "x"}, {Kind: Result, CallID: "x", Text: "r"},
+		{Kind: Answer, Text: "c"}, {Kind: Prompt, Text: "q"}, {Kind: Answer, Text: "d"},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for step, err := range settled.Steps() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := ""
+		if step.Asked != nil {
+			line = "asked " + step.Asked.Text
+		}
+		for _, e := range step.Said {
+			line += e.Text[len(e.Text)-1:]
+		}
+		if step.Call != nil {
+			line += " " + step.Call.Tool + " " + step.Result.Text
+		}
+		got = append(got, line)
+	}
+	if want := []string{"asked p", "ab T r", "c", "asked q", "d"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -39,8 +39,11 @@ func StoreOf(getenv func(string) string) (Store, error) {
 	if err != nil {
 		return Store{}, err
 	}
-	return Store{Sessions: filepath.Join(root, "sessions"), Contexts: filepath.Join(root, "context"), root: root}, nil
+	return Store{Sessions: filepath.Join(root, "sessions"), Contexts: filepath.Join(root, contexts), root: root}, nil
 }
+
+// contexts is the folder of what is kept aside, beside that of the records.
+const contexts = "context"
 
 const ext = ".jsonl"
 

@@ -2,88 +2,224 @@ package writers_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"gt/lib/client/readers"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
-	"gt/lib/state/session"
+	"gt/lib/conversation/readertest"
 )
 
+// said is what a round trip keeps of an entry.
+type said struct {
+	kind   conversation.Kind
+	text   string
+	failed bool
+}
+
+var at = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+
+var held = []conversation.Entry{
+	{Kind: conversation.Prompt, Text: "please \"look\" <at> it\nand é", Time: at},
+	{Kind: conversation.Answer, Text: "I look.", Model: "m", Time: at.Add(time.Second)},
+	{Kind: conversation.Call, Tool: "my.Tool", CallID: "a", Text: "file_path: x\nlimit: 3", Time: at.Add(2 * time.Second)},
+	{Kind: conversation.Call, Tool: "Bash", CallID: "b", Text: "ls", Target: "ls", Time: at.Add(2 * time.Second)},
+	{Kind: conversation.Result, CallID: "b", Text: "two", Time: at.Add(3 * time.Second)},
+	{Kind: conversation.Result, CallID: "a", Text: "one", Failed: true, Time: at.Add(3 * time.Second)},
+	{Kind: conversation.Answer, Text: "Done.", Time: at.Add(4 * time.Second)},
+	{Kind: conversation.Prompt, Text: "thanks", Time: at.Add(time.Minute)},
+	{Kind: conversation.Prompt, Text: "more"}, // when is not known
+	{Kind: conversation.Call, Tool: "9-lives", Text: "x", Time: at.Add(2 * time.Minute)},
+	{Kind: conversation.Answer, Text: "Bye.", Time: at.Add(2 * time.Minute)},
+}
+
 // What is written as a client's conversation, that client's reader reads again: every
-// message, call and result, in order.
+// message, call and result, in order. What is read goes on to the next client, so that each
+// is written from what another holds.
 func TestRoundTrip(t *testing.T) {
-	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
-	entries := conversation.Settle([]conversation.Entry{
-		{Kind: conversation.Prompt, Text: "please \"look\" <at> it\nand é", Time: at},
-		{Kind: conversation.Answer, Text: "I look.", Model: "m", Time: at.Add(time.Second)},
-		{Kind: conversation.Call, Tool: "my.Tool", CallID: "a", Text: "file_path: x\nlimit: 3", Time: at.Add(2 * time.Second)},
-		{Kind: conversation.Call, Tool: "Bash", CallID: "b", Text: "ls", Target: "ls", Time: at.Add(2 * time.Second)},
-		{Kind: conversation.Result, CallID: "b", Text: "two", Time: at.Add(3 * time.Second)},
-		{Kind: conversation.Result, CallID: "a", Text: "one", Failed: true, Time: at.Add(3 * time.Second)},
-		{Kind: conversation.Answer, Text: "Done.", Time: at.Add(4 * time.Second)},
-		{Kind: conversation.Prompt, Text: "thanks", Time: at.Add(time.Minute)},
-	})
-	for _, w := range writers.All {
-		t.Run(w.Client(), func(t *testing.T) {
-			home := t.TempDir()
-			getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
-			c := &conversation.Copy{ID: session.NewID(), From: "other", CWD: home, Branch: "main", Entries: entries, Now: at.Add(time.Hour)}
-			path, folder, err := w.Place(getenv, c)
-			if err != nil || filepath.Dir(folder) != home {
-				t.Fatal(path, folder, err)
-			}
-			var text bytes.Buffer
-			if err := w.Write(&text, c); err != nil {
+	source := readertest.SourceOf(held)
+	for _, w := range append(slices.Clone(writers.All), writers.All[0]) {
+		settled, err := conversation.Settle(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []said
+		for e, err := range settled.Entries {
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
+			want = append(want, said{e.Kind, e.Text, e.Failed && w.Client() != "codex"}) // whose rollouts have no place for it
+		}
+		home := t.TempDir()
+		getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
+		now := at.Add(time.Hour)
+		c := &conversation.Copy{ID: w.NewID(now), From: "other", CWD: home, Branch: "main", Now: now, Settled: settled}
+		path, folder, err := w.Place(getenv, c)
+		if rel, rerr := filepath.Rel(home, folder); err != nil || rerr != nil || !filepath.IsLocal(rel) {
+			t.Fatal(path, folder, err)
+		}
+		var text bytes.Buffer
+		if err := w.Write(&text, c); err != nil {
+			t.Fatal(err)
+		}
+		if path != "" {
+			readertest.Put(t, path, text.String())
+		} else {
+			takeIn(t, folder, text.Bytes())
+		}
+		all := readertest.ReadAll(t, readers.Of(w.Client()), storeOf(t, w.Client(), getenv))
+		if len(all) != 1 {
+			t.Fatalf("%s: %d conversations are found", w.Client(), len(all))
+		}
+		m := all[0].Metadata
+		keepsBranch := !slices.Contains([]string{"gemini", "opencode", "pi"}, w.Client())
+		if m.ID != c.ID || m.Prompt == "" || m.CWD != home && w.Client() != "gemini" || keepsBranch && m.Branch != "main" {
+			t.Errorf("%s: %+v", w.Client(), m)
+		}
+		var got []said
+		var entries []conversation.Entry
+		for _, e := range all[0].Entries {
+			if e.Kind != conversation.TokenUsage {
+				got, entries = append(got, said{e.Kind, e.Text, e.Failed}), append(entries, e)
 			}
-			if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: read was\n%+v, written\n%+v", w.Client(), got, want)
+		}
+		source = readertest.SourceOf(entries)
+	}
+}
+
+func storeOf(t *testing.T, client string, getenv func(string) string) string {
+	t.Helper()
+	stores := readers.Of(client).Stores(getenv)
+	if len(stores) != 1 {
+		t.Fatal(client, stores)
+	}
+	return stores[0]
+}
+
+// takeIn puts what OpenCode exports where its versions before 1.2 kept it: the JSON of each
+// part is the same.
+func takeIn(t *testing.T, folder string, data []byte) {
+	t.Helper()
+	type object = map[string]any
+	var all struct {
+		Info     object
+		Messages []struct {
+			Info  object
+			Parts []object
+		}
+	}
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	put := func(v object, elem ...string) {
+		t.Helper()
+		data, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		readertest.Put(t, filepath.Join(append([]string{folder, "storage"}, elem...)...)+".json", string(data))
+	}
+	put(all.Info, "session", "p", all.Info["id"].(string))
+	for _, m := range all.Messages {
+		put(m.Info, "message", all.Info["id"].(string), m.Info["id"].(string))
+		for _, p := range m.Parts {
+			put(p, "part", m.Info["id"].(string), p["id"].(string))
+		}
+	}
+}
+
+// A conversation that began after now, or of which nothing says when, is in order all the
+// same, and before what is said next: OpenCode goes by that.
+func TestOpenCodeOrder(t *testing.T) {
+	entries := slices.Clone(held)
+	for i := range entries {
+		entries[i].Time = at.Add(-time.Duration(i) * time.Hour)
+	}
+	entries[0].Time = at.Add(48 * time.Hour)
+	settled, err := conversation.Settle(readertest.SourceOf(entries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := writers.Of("opencode")
+	var text bytes.Buffer
+	if err := w.Write(&text, &conversation.Copy{ID: w.NewID(at), From: "other", CWD: "/x", Now: at, Settled: settled}); err != nil {
+		t.Fatal(err)
+	}
+	var all struct {
+		Messages []struct {
+			Info struct {
+				ID   string
+				Time struct{ Created int64 }
 			}
-			r := readers.Of(w.Client())
-			stores := r.Stores(getenv)
-			if len(stores) != 1 {
-				t.Fatal(stores)
+		}
+	}
+	if err := json.Unmarshal(text.Bytes(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range all.Messages {
+		if m.Info.Time.Created >= at.UnixMilli() || i > 0 && (m.Info.ID <= all.Messages[i-1].Info.ID || m.Info.Time.Created <= all.Messages[i-1].Info.Time.Created) {
+			t.Errorf("message %d is %+v", i, m.Info)
+		}
+	}
+	if a, b := w.NewID(at), w.NewID(at.Add(time.Millisecond)); a <= b {
+		t.Errorf("the later session %s is behind %s", b, a)
+	}
+}
+
+// Where a client looks: what it calls a folder, and which of its own folders the person
+// chose.
+func TestPlaces(t *testing.T) {
+	home := t.TempDir()
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	project := filepath.Join(home, "max's projéct $x")
+	if err := os.MkdirAll(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	readertest.Put(t, filepath.Join(home, "other", ".gemini", "projects.json"), `{"projects":{"`+project+`":"known","/x":"max-s"}}`)
+	readertest.Put(t, filepath.Join(home, "other", ".gemini", "tmp", "known", ".project_root"), project)
+	readertest.Put(t, filepath.Join(home, "moved", ".gemini", "projects.json"), `{"projects":{"`+project+`":"elsewhere"}}`)
+	readertest.Put(t, filepath.Join(home, "moved", ".gemini", "tmp", "elsewhere", ".project_root"), "/x")
+	readertest.Put(t, filepath.Join(home, "moved", ".gemini", "tmp", "mine", ".project_root"), project+"\n")
+	readertest.Put(t, filepath.Join(home, "pi", "settings.json"), `{"sessionDir":"~/chosen"}`)
+	slug := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, project)
+	for _, c := range []struct{ client, env, want string }{
+		{"gemini", "GEMINI_CLI_HOME=" + filepath.Join(home, "other"), "other/.gemini/tmp/known/chats/session-2026-01-17T01-00-01234567.jsonl"},
+		{"gemini", "GEMINI_CLI_HOME=" + filepath.Join(home, "moved"), "moved/.gemini/tmp/mine/chats/session-2026-01-17T01-00-01234567.jsonl"},
+		{"qwen", "", ".qwen/projects/" + slug + "/chats/01234567-0000-4000-8000-000000000000.jsonl"},
+		{"qwen", "QWEN_HOME=" + filepath.Join(home, "q"), "q/projects/" + slug + "/chats/01234567-0000-4000-8000-000000000000.jsonl"},
+		{"pi", "", ".pi/agent/sessions/--" + strings.ReplaceAll(project[1:], "/", "-") + "--/2026-01-17T01-00-00-000Z_01234567-0000-4000-8000-000000000000.jsonl"},
+		{"pi", "PI_CODING_AGENT_DIR=" + filepath.Join(home, "pi"), "chosen/2026-01-17T01-00-00-000Z_01234567-0000-4000-8000-000000000000.jsonl"},
+		{"opencode", "XDG_DATA_HOME=" + filepath.Join(home, "d"), "d/opencode"},
+	} {
+		getenv := func(key string) string {
+			if name, value, _ := strings.Cut(c.env, "="); key == name {
+				return value
 			}
-			var found []conversation.File
-			if err := r.Find(stores[0], func(f conversation.File) { found = append(found, f) }); err != nil || len(found) != 1 {
-				t.Fatal(found, err)
-			}
-			m, err := r.Metadata(found[0])
-			if err != nil || m.ID != c.ID || m.CWD != home || m.Branch != "main" || m.Prompt == "" {
-				t.Errorf("%+v, %v", m, err)
-			}
-			type said struct {
-				kind conversation.Kind
-				text string
-			}
-			var got, want []said
-			for _, e := range entries {
-				text := e.Text
-				want = append(want, said{e.Kind, text})
-			}
-			if _, err := r.Read(found[0], conversation.Options{}, func(e conversation.Entry) bool {
-				if e.Kind != conversation.TokenUsage {
-					got = append(got, said{e.Kind, e.Text})
-				}
-				return true
-			}); err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("read was\n%q, written\n%q", got, want)
-			}
-			if !slices.ContainsFunc(got, func(s said) bool { return s.text == "thanks" }) {
-				t.Error("the test proves nothing")
-			}
-		})
+			return map[string]string{"HOME": home}[key]
+		}
+		path, folder, err := writers.Of(c.client).Place(getenv, &conversation.Copy{ID: "01234567-0000-4000-8000-000000000000", CWD: project, Now: at})
+		if path == "" {
+			path = folder
+		}
+		if want := filepath.Join(home, filepath.FromSlash(c.want)); err != nil || path != want {
+			t.Errorf("%s with %s:\n%s, want\n%s, %v", c.client, c.env, path, want, err)
+		}
 	}
 }

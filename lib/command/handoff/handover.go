@@ -43,6 +43,7 @@ type handover struct {
 	late      string            // why it was not, after all
 	held      string            // why the pane is not given away, where it could be
 	full      bool              // the conversation is as long as its client lets it grow
+	carried   session.ID        // the copy of the conversation that the successor goes on with
 }
 
 // resolve finds out what is handed over: our own session, or the one that what
@@ -137,9 +138,12 @@ func (h handover) run(subject string) respawn.Run {
 		if subject == brief.NoSubject {
 			subject = ""
 		}
-		next.Prompt = beacon.FromNote(subject, h.told())
+		next.Prompt = beacon.FromNote(subject, h.told() && h.carried == "") // clients drop what hooks tell a conversation that is resumed
 	default:
 		next.Prompt = beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())
+	}
+	if h.carried != "" {
+		next.Resume = string(h.carried)
 	}
 	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane}
 	prev.Args, _ = h.args() // an agent whose arguments nobody can read is started plainly

@@ -91,6 +91,9 @@ func (h handover) howToGoOn() (line, then string) {
 	if h.kind == session.KindCycle && h.record != nil {
 		next.Resume = string(h.record.ID)
 	}
+	if h.carried != "" {
+		next.Resume = string(h.carried)
+	}
 	then = "it starts with the note"
 	var how []string
 	if next.ID != "" {

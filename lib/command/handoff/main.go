@@ -36,6 +36,7 @@ of what it knows, then replaces the agent. The successor starts with the note.
   git log -3 | gt-handoff -s 'see the log' -m -
   gt-handoff gastown/witness            hand another agent over
   gt-handoff --to codex                 continue with another agent, in the same pane
+  gt-handoff --to codex --with-conversation    the same, and it goes on with the whole conversation
   gt-handoff --cancel                   take back a hand-over that nobody took up yet
   gt-handoff --auto                     save only (the hook before a compaction)
   gt-handoff --print | ssh box gt-prime --handoff -
@@ -80,6 +81,7 @@ type grammar struct {
 	Auto    bool   `help:"Save, and leave the agent alone: for a hook before a compaction." xor:"how"`
 	Cycle   bool   `help:"Continue the same conversation in a new process." xor:"how"`
 	To      string `help:"The agent that takes over: claude, codex, gemini, ... (default: the one that the town names for the role, or the one that runs now)." placeholder:"AGENT"`
+	Along   bool   `name:"with-conversation" help:"With --to: the agent that takes over goes on with the conversation itself, which gt-record converts."`
 	Reason  string `help:"Why; 'compaction' makes the next start a brief one." placeholder:"WORD"`
 	Cancel  bool   `help:"Take back the hand-over that waits; of several, the one whose note is named." xor:"how"`
 	Print   bool   `help:"Write the note to standard output, and change nothing." xor:"how"`
@@ -101,6 +103,9 @@ func (g *grammar) Validate() error {
 	}
 	if g.Cancel && (g.To != "" || g.Subject != "" || g.Message != "" || g.Client.Hook) {
 		return cli.Failf(cli.Usage, "--cancel takes a hand-over back, and writes none: it can be combined only with --dry-run and a note")
+	}
+	if g.Along && (g.To == "" || g.Print || g.Restart || g.Client.Hook) {
+		return cli.Failf(cli.Usage, "--with-conversation is for a hand-over to another agent: it needs --to")
 	}
 	if g.To != "" && (g.Auto || g.Cycle) {
 		return cli.Failf(cli.Usage, "--to is for a hand-over: with --auto no agent takes over, and --cycle continues the same conversation")
@@ -187,6 +192,9 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	if err != nil {
 		return err
 	}
+	if asks && changes && g.Along {
+		return h.cannotTakeAlong()
+	}
 	if asks && changes {
 		return h.ask(message, work)
 	}
@@ -201,6 +209,11 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 			"-m TEXT says what the next session has to know")
 	}
 	h.warnOfGit(d.state)
+	if g.Along {
+		if h, err = h.takeAlong(g.DryRun, asks); err != nil {
+			return err
+		}
+	}
 	if g.DryRun {
 		h.printPlan(d, work, asks)
 		return nil

@@ -160,7 +160,7 @@ func (h *handover) leave(record *session.Record, note string, before []string, n
 		previous = record.Handoff.Marker
 	}
 	record.Handoff = &session.Pending{
-		Kind: h.kind, Note: note, Before: before, Reason: h.why(), At: now, Respawn: h.replaces, Marker: previous,
+		Kind: h.kind, Note: note, Before: before, Reason: h.why(), At: now, Respawn: h.replaces, Marker: previous, Conversation: h.carried,
 	}
 	if previous == "" {
 		previous = h.unclaimed(from)

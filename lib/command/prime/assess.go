@@ -138,7 +138,10 @@ func (s situation) bring(note mail.Note) situation {
 func isHandover(n mail.Note) bool { return n.Type == mail.Handoff }
 
 // goesOn reports whether the client lets a conversation go on.
-func (f *facts) goesOn() bool { return f.session.Source == "compact" || f.session.Source == "resume" }
+func (f *facts) goesOn() bool { return f.session.Source == "compact" || f.resumes() }
+
+// resumes reports whether the client resumes the session's own conversation.
+func (f *facts) resumes() bool { return f.session.Source == "resume" && !f.carried }
 
 // find returns the session of that id, nil where the home has no record of it.
 func (f *facts) find(id session.ID) *session.Candidate {
@@ -281,9 +284,9 @@ func (f *facts) isExpected(p *session.Pending) bool {
 // conversation returns what the model knows of what went before.
 func (f *facts) conversation(h handover) conversation {
 	switch {
-	case f.session.Source == "resume" && f.forgets:
+	case f.resumes() && f.forgets:
 		return forgotten
-	case f.session.Source == "resume":
+	case f.resumes():
 		return resumed
 	case f.session.Source == "compact", h.marker != nil && h.marker.Reason == marker.Compaction && h.kind != another:
 		return compacted

@@ -30,6 +30,9 @@ type facts struct {
 	// forgets reports that the client drops what a start was told when it resumes
 	// the conversation.
 	forgets bool
+	// carried reports that the client resumes the copy of a predecessor's conversation
+	// that was made for this session: it is a new session all the same.
+	carried bool
 	// works reports that the role works on tasks, so that it can lose one.
 	works bool
 
@@ -224,6 +227,9 @@ func (s *start) gatherMarkers(f *facts) error {
 	for i, m := range found {
 		f.markers[i] = s.ownerOf(f, m)
 	}
+	f.carried = slices.ContainsFunc(f.markers, func(m leftMarker) bool {
+		return m.owner != nil && m.owner.Handoff.Conversation == f.session.ID && f.session.ID != ""
+	})
 	slices.SortStableFunc(f.markers, f.likelier)
 	for i := range f.markers {
 		if s.settle(f, &f.markers[i]) == take {

@@ -1,10 +1,10 @@
 package record
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
+	"gt/lib/launch/ask"
 	"gt/lib/launch/resume"
 	"gt/lib/place/town"
 	kept "gt/lib/record"
@@ -23,9 +24,20 @@ import (
 
 type convert struct {
 	ID     string `arg:"" help:"The record."`
-	To     string `required:"" placeholder:"AGENT" help:"The agent that is to go on with it (claude, codex)."`
+	To     string `required:"" placeholder:"AGENT" help:"The agent that is to go on with it (claude, codex, gemini, qwen, opencode, pi)."`
 	CWD    string `name:"cwd" placeholder:"DIR" help:"The folder that it goes on in (default: the session's, or this one where that is gone)."`
+	JSON   bool   `name:"json" help:"One JSON object: the id and the file of what was written, and the arguments that go on with it."`
 	DryRun bool   `short:"n" help:"Print what would be written where, and write nothing."`
+}
+
+// converted is what --json prints.
+type converted struct {
+	Record  kept.ID    `json:"id"`
+	Agent   string     `json:"agent"`
+	Session session.ID `json:"session_id"`
+	CWD     string     `json:"cwd"`
+	Path    string     `json:"path,omitempty"` // none of a client that took it in itself
+	Args    []string   `json:"args"`
 }
 
 // Run writes a record as a conversation that another agent resumes, and prints the command
@@ -37,7 +49,7 @@ func (c *convert) Run(env *cli.Env) error {
 		for _, w := range writers.All {
 			names = append(names, w.Client())
 		}
-		return cli.Failf(cli.Usage, "gt does not know how %s keeps a conversation that it resumes (try %s)", c.To, strings.Join(names, " or "))
+		return cli.Failf(cli.Usage, "gt does not know how %s keeps a conversation that it resumes (try %s)", c.To, strings.Join(names, ", "))
 	}
 	s, id, err := one(env, c.ID)
 	if err != nil {
@@ -58,13 +70,15 @@ func (c *convert) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	entries, err := entriesOf(s, id)
+	settled, err := conversation.Settle(s.Conversation(id))
 	if err != nil {
 		return err
 	}
-	to := &conversation.Copy{ID: session.NewID(), From: i.Agent, CWD: dir, Branch: head.Branch, Entries: conversation.Settle(entries), Now: env.Now()}
-	if len(to.Entries) == 0 {
+	if settled.Len == 0 {
 		return cli.Failf(cli.No, "nothing was said in '%s'", id)
+	}
+	to := &conversation.Copy{
+		ID: w.NewID(env.Now()), From: i.Agent, CWD: dir, Branch: head.Branch, Title: i.Title, Now: env.Now(), Settled: settled,
 	}
 	path, folder, err := w.Place(env.Getenv, to)
 	if err != nil {
@@ -73,30 +87,78 @@ func (c *convert) Run(env *cli.Env) error {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return cli.Fail(cli.No, fmt.Errorf("%s has no folder '%s' here", c.To, folder), "start it once, or name its folder as you do for it")
 	}
-	var data bytes.Buffer
-	if err := w.Write(&data, to); err != nil {
-		return err
-	}
-	if !c.DryRun {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return atomicfile.Error("create", filepath.Dir(path), err)
-		}
-		if err := atomicfile.Create(path, data.Bytes(), atomicfile.Synced); err != nil {
-			return err
-		}
-	}
 	known, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
 	if err != nil {
 		env.Warn("%v", err)
 	}
-	cmd := resume.Of(known, known.Of(c.To), resume.Session{ID: to.ID, Dir: dir}, false, env.Getenv)
-	verb := "wrote"
-	if c.DryRun {
-		verb = "would write"
+	client := known.Of(c.To)
+	if i, ok := w.(conversation.Importer); ok && !c.DryRun {
+		if to.Model = i.Model(env.Getenv); to.Model == "" {
+			if to.Model, err = ask.FirstLine(env, known, client, dir, i.Models()); err != nil {
+				return err
+			}
+		}
 	}
-	env.Hint("%s %s (%s) for %s; the record and the original stay as they are", verb, env.Place(path), term.Size(int64(data.Len())), c.To)
+	size, err := c.write(env, w, to, path, func(file string, imported conversation.Importer) error {
+		return ask.Import(env, known, client, dir, imported.Import(file), to.ID)
+	})
+	if err != nil {
+		return err
+	}
+	verb, where := "wrote", env.Place(path)
+	switch {
+	case c.DryRun:
+		verb = "would write"
+	case path == "":
+		verb = "had it take in"
+	}
+	if path == "" {
+		where = "a conversation"
+	}
+	env.Hint("%s %s (%s) for %s; the record and the original stay as they are", verb, where, term.Size(size), c.To)
+	cmd := resume.Of(known, client, resume.Session{ID: to.ID, Dir: dir}, false, env.Getenv)
+	if c.JSON {
+		return env.JSON(converted{id, c.To, to.ID, dir, path, cmd.Args})
+	}
 	_, err = fmt.Fprintln(env.Stdout, term.Clean(env.Redact(cmd.String())))
 	return err
+}
+
+// write writes the conversation to its place, and returns its size. A client that takes it
+// in itself is given a file that is removed afterwards.
+func (c *convert) write(env *cli.Env, w conversation.Writer, to *conversation.Copy, path string, take func(string, conversation.Importer) error) (int64, error) {
+	n := new(counted)
+	all := func(out io.Writer) error { return w.Write(io.MultiWriter(out, n), to) }
+	imported, byItself := w.(conversation.Importer)
+	switch {
+	case c.DryRun:
+		err := all(io.Discard)
+		return int64(*n), err
+	case byItself:
+		scratch, err := ask.Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
+		if err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(scratch)
+		file := filepath.Join(scratch, string(to.ID)+".json")
+		if err := atomicfile.Stream(file, all); err != nil {
+			return 0, err
+		}
+		return int64(*n), take(file, imported)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return 0, atomicfile.Error("create", filepath.Dir(path), err)
+	}
+	err := atomicfile.Stream(path, all)
+	return int64(*n), err
+}
+
+// counted counts what is written to it.
+type counted int64
+
+func (c *counted) Write(p []byte) (int, error) {
+	*c += counted(len(p))
+	return len(p), nil
 }
 
 // folder is where the conversation goes on.
@@ -114,25 +176,4 @@ func (c *convert) folder(env *cli.Env, i kept.Info) (string, error) {
 	}
 	env.Hint("the folder '%s' is gone: it goes on in this one", dir)
 	return env.Dir, nil
-}
-
-// entriesOf are those of a record's conversation.
-func entriesOf(s kept.Store, id kept.ID) (all []conversation.Entry, err error) {
-	err = s.Lines(id, func(l kept.Line) bool {
-		if !l.Kind.Said() {
-			return true
-		}
-		e := l.Entry()
-		if l.Hidden != "" {
-			e.Text = strings.TrimSpace(e.Text + "\n[left out: " + l.Hidden + "]")
-		}
-		if l.Context != nil {
-			if text, err := s.Context(*l.Context); err == nil {
-				e.Text = text // it is still there
-			}
-		}
-		all = append(all, e)
-		return true
-	})
-	return all, err
 }

@@ -157,6 +157,6 @@ func (g continuation) impossible(s *catalog.Session, fork bool) error {
 // onlyRecorded says why a session's client cannot go on with it.
 func onlyRecorded(s *catalog.Session) error {
 	return cli.Fail(cli.No, fmt.Errorf("%s does not keep the conversation of session %s any more", s.Agent, s.ID),
-		fmt.Sprintf("gt-record convert %s --to claude (or codex) makes of its record a conversation that goes on", s.ID),
+		fmt.Sprintf("gt-record convert %s --to AGENT makes of its record a conversation that goes on", s.ID),
 		fmt.Sprintf("gt-seance read %s prints it", s.ID))
 }

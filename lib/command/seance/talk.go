@@ -29,7 +29,7 @@ type talk struct {
 
 // Help is shown below the usage.
 func (talk) Help() string {
-	return `The session answers from all that it knew, and nothing of it is changed: its agent runs on a copy that is kept nowhere, without hooks, and can change no file. It may run, be over, or be another account's.
+	return `The session answers from all that it knew, and nothing of it is changed: its agent runs on a copy that is kept nowhere, without hooks, and can change no file. It may run, be over, or be another account's. Where its client does not keep it any more, its record (gt-record) answers, through Claude Code.
 
   gt-seance talk 4f2c81d0 'why did you drop the index?'
   git diff | gt-seance talk 4f2c81d0 -
@@ -55,12 +55,22 @@ func (c *talk) Run(env *cli.Env) error {
 			fmt.Sprintf("gt-seance talk %s asks the session that it worked for", s.SubagentOf))
 	}
 	if s.Recorded {
-		return onlyRecorded(s)
+		p, done, err := c.fromRecord(env, s)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return c.ask(env, s, p)
 	}
 	p, err := c.predecessor(env, s)
 	if err != nil {
 		return err
 	}
+	return c.ask(env, s, p)
+}
+
+// ask asks what the caller wants to know.
+func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err error) {
 	if c.DryRun {
 		_, err := fmt.Fprintln(env.Stdout, term.Clean(env.Redact(p.Command(c.Prompt == ""))))
 		return err

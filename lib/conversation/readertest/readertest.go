@@ -271,6 +271,19 @@ func ReadAll(t *testing.T, r conversation.Reader, store string) []Held {
 	return all
 }
 
+// SourceOf returns entries as a conversation.Source.
+func SourceOf(all []conversation.Entry) conversation.Source {
+	return func(from int64, each func(conversation.Entry) bool) error {
+		for i := from; i < int64(len(all)); i++ {
+			e := all[i]
+			if e.At = i; !each(e) {
+				break
+			}
+		}
+		return nil
+	}
+}
+
 // SpentBy sums up what a conversation cost.
 func SpentBy(h Held) (sum conversation.Usage) {
 	for _, e := range h.Entries {

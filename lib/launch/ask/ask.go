@@ -124,7 +124,7 @@ func (p *Predecessor) call(stream, seeded bool) (*call, error) {
 	c := &call{dir: p.Dir}
 	if a.Scratch() {
 		var err error
-		if c.scratch, err = scratch(cmp.Or(p.env.Getenv("TMPDIR"), "/tmp")); err != nil {
+		if c.scratch, err = Scratch(cmp.Or(p.env.Getenv("TMPDIR"), "/tmp")); err != nil {
 			return nil, err
 		}
 		if folder, _ := p.Client.Folder(p.env.Getenv); seeded {

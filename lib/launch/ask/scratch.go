@@ -19,9 +19,9 @@ import (
 // there are such, in which PID namespace.
 const scratchPrefix = "gt-ask-"
 
-// scratch makes such a folder below dir, that only its user can read, and
+// Scratch makes such a folder below dir, that only its user can read, and
 // removes those that were left by a process that was killed.
-func scratch(dir string) (string, error) {
+func Scratch(dir string) (string, error) {
 	self, err := process.Find(os.Getpid())
 	if err != nil {
 		return "", err

@@ -34,7 +34,7 @@ func TestScratch(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	path, err := scratch(dir)
+	path, err := Scratch(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

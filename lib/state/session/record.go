@@ -102,6 +102,10 @@ type Pending struct {
 	At      time.Time `json:"at"`
 	Respawn bool      `json:"respawn,omitempty"`  // the pane is given to the successor
 	TakenBy ID        `json:"taken_by,omitempty"` // who is about to be told
+
+	// Conversation is the id under which the successor's client resumes a copy of this
+	// session's conversation; "" where it begins with none.
+	Conversation ID `json:"conversation,omitempty"`
 }
 
 // Run is a part of a session's life that came to an end, after which the session was

@@ -12,6 +12,7 @@
 package atomicfile
 
 import (
+	"bufio"
 	"cmp"
 	"crypto/rand"
 	"errors"
@@ -766,12 +767,23 @@ func Exists(path string) bool {
 // Copy writes the content of r, of any size, to a file that must not exist yet. It is
 // atomic, like Create, and synced to disk.
 func Copy(path string, r io.Reader) error {
+	return Stream(path, func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
+}
+
+// Stream is Copy of what write writes.
+func Stream(path string, write func(io.Writer) error) error {
 	tmp, err := temporary(path, 0o600)
 	if err != nil {
 		return Error("create", path, err)
 	}
 	defer os.Remove(tmp.Name())
-	_, err = io.Copy(tmp, r)
+	out := bufio.NewWriterSize(tmp, 64<<10)
+	if err = write(out); err == nil {
+		err = out.Flush()
+	}
 	if err == nil {
 		err = tmp.Sync()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"gt/lib/conversation"
 	"gt/lib/state/session"
@@ -15,6 +16,8 @@ import (
 type Writer struct{}
 
 func (Writer) Client() string { return "claude" }
+
+func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
 // Place is the file by Claude Code's own rule.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
@@ -62,7 +65,12 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	var before *session.ID
-	for i, e := range c.Entries {
+	i := 0
+	for e, err := range c.Entries {
+		if err != nil {
+			return err
+		}
+		i++
 		at := e.Time
 		if at.IsZero() {
 			at = c.Now

@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"gt/lib/conversation"
+	"gt/lib/state/session"
 )
 
 // Writer is the conversation.Writer of Codex.
 type Writer struct{}
 
 func (Writer) Client() string { return "codex" }
+
+func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
 // Place is a rollout of the day.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
@@ -69,7 +73,10 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	message := func(role, kind, text string) map[string]any {
 		return map[string]any{"type": "message", "role": role, "content": []any{map[string]any{"type": kind, "text": text}}}
 	}
-	for _, e := range c.Entries {
+	for e, lost := range c.Entries {
+		if lost != nil {
+			return lost
+		}
 		call := fmt.Sprintf("call_%.8s_%s", c.ID, e.CallID)
 		switch e.Kind {
 		case conversation.Prompt:

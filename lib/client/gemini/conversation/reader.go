@@ -293,9 +293,18 @@ func (l *metadataReader) document(f conversation.File) error {
 	})
 }
 
-// Project returns what Gemini CLI calls a folder in its files: the SHA-256
-// of its absolute path, in which links are resolved as far as it still exists.
+// Project returns what Gemini CLI calls a folder in its files: the Hash of its Root.
 func Project(dir string) (string, error) {
+	root, err := Root(dir)
+	if err != nil {
+		return "", err
+	}
+	return Hash(root), nil
+}
+
+// Root is the absolute path of a folder, in which links are resolved as far as it still
+// exists.
+func Root(dir string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -312,7 +321,7 @@ func Project(dir string) (string, error) {
 		}
 		at, rest = up, filepath.Join(filepath.Base(at), rest)
 	}
-	return Hash(path), nil
+	return path, nil
 }
 
 // Placed compares the folders with the one that the conversation lies in, which is
@@ -333,6 +342,7 @@ func (Reader) Placed(dirs []string) func(conversation.File) string {
 	}
 }
 
+// Hash is the SHA-256 of a path.
 func Hash(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:])

@@ -1,0 +1,172 @@
+package gemini
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Writer is the conversation.Writer of Gemini CLI.
+type Writer struct{}
+
+func (Writer) Client() string { return "gemini" }
+
+func (Writer) NewID(time.Time) session.ID { return session.NewID() }
+
+// Place is a file of the project's. A project that the client has no name for yet gets the
+// one that older versions gave it: the client takes over what lies there when it starts in
+// the project for the first time.
+func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
+	for p := range account.Places("gemini", getenv) {
+		folder = p.Dir
+		break
+	}
+	if folder == "" {
+		return "", "", errors.New("HOME is not set")
+	}
+	root, err := Root(c.CWD)
+	if err != nil {
+		return "", "", err
+	}
+	return filepath.Join(folder, "tmp", projectName(folder, root), "chats",
+		"session-"+c.Now.UTC().Format("2006-01-02T15-04")+"-"+string(c.ID)[:8]+".jsonl"), folder, nil
+}
+
+// projectName is the name that the client has given a project, its Hash where it has none.
+func projectName(folder, root string) string {
+	owns := func(name string) bool {
+		owner, err := atomicfile.Read(filepath.Join(folder, "tmp", name, ".project_root"), 16<<10)
+		return err == nil && strings.TrimSpace(string(owner)) == root
+	}
+	if data, err := atomicfile.Read(filepath.Join(folder, "projects.json"), atomicfile.MaxSize); err == nil && gjson.ValidBytes(data) {
+		if name := gjson.GetBytes(data, "projects").Map()[root].Str; name != "" && name == filepath.Base(name) && owns(name) {
+			return name
+		}
+	}
+	projects, _ := os.ReadDir(filepath.Join(folder, "tmp"))
+	for _, p := range projects {
+		if owns(p.Name()) {
+			return p.Name()
+		}
+	}
+	return Hash(root)
+}
+
+// words are a message of the person's or the model's.
+type words struct {
+	ID      session.ID `json:"id"`
+	Time    string     `json:"timestamp"`
+	Kind    string     `json:"type"`
+	Content []part     `json:"content"`
+	Model   string     `json:"model,omitempty"`
+	Calls   []toolCall `json:"toolCalls,omitempty"`
+}
+
+type part struct {
+	Text     string    `json:"text,omitempty"`
+	Response *Response `json:"functionResponse,omitempty"`
+}
+
+// Response is what came of a call, as the client's API has it.
+type Response struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Response map[string]string `json:"response"`
+}
+
+type toolCall struct {
+	ID     string            `json:"id"`
+	Name   string            `json:"name"`
+	Args   map[string]string `json:"args"`
+	Result []part            `json:"result"`
+	Status string            `json:"status"`
+	Time   string            `json:"timestamp"`
+}
+
+// timeForm is how the client writes a time.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// Write writes a record for each step: a call and its result stand in the model's own.
+func (Writer) Write(w io.Writer, c *conversation.Copy) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	root, err := Root(c.CWD)
+	if err != nil {
+		return err
+	}
+	now := c.Now.UTC().Format(timeForm)
+	if err := enc.Encode(struct {
+		ID      session.ID `json:"sessionId"`
+		Project string     `json:"projectHash"`
+		Start   string     `json:"startTime"`
+		Updated string     `json:"lastUpdated"` // it deletes what was not for thirty days
+		Kind    string     `json:"kind"`
+	}{c.ID, Hash(root), now, now, "main"}); err != nil {
+		return err
+	}
+	for step, err := range c.Steps() {
+		if err != nil {
+			return err
+		}
+		at := now
+		if t := step.Time(); !t.IsZero() {
+			at = t.UTC().Format(timeForm)
+		}
+		m := words{ID: session.NewID(), Time: at, Kind: "gemini", Content: []part{}, Model: step.Model()}
+		if e := step.Asked; e != nil {
+			m.Kind, m.Model = "user", ""
+			m.Content = append(m.Content, part{Text: Plain(e.Text)})
+		}
+		for _, e := range step.Said {
+			m.Content = append(m.Content, part{Text: e.Text})
+		}
+		if step.Call != nil {
+			r := ResponseOf(c, step)
+			call := toolCall{ID: r.ID, Name: r.Name, Args: conversation.ToolInput(*step.Call), Result: []part{{Response: &r}}, Status: "success", Time: at}
+			if step.Result.Failed {
+				call.Status = "error"
+			}
+			m.Calls = []toolCall{call}
+		}
+		if err := enc.Encode(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ResponseOf is the result of a step's call. Its ID is the call's.
+func ResponseOf(c *conversation.Copy, step *conversation.Step) Response {
+	key := "output"
+	if step.Result.Failed {
+		key = "error"
+	}
+	return Response{
+		ID: fmt.Sprintf("call_%.8s_%s", c.ID, step.Call.CallID), Name: conversation.ToolName(step.Call.Tool),
+		Response: map[string]string{key: step.Result.Text},
+	}
+}
+
+// Plain is what a person asked, so that the client takes it for that: it leaves out what
+// looks like a command of its own, or like its own words.
+func Plain(text string) string {
+	trimmed := strings.TrimSpace(text)
+	for _, own := range [...]string{"/", "?", "<session_context>", "<hook_context>"} {
+		if strings.HasPrefix(trimmed, own) {
+			return "[as it was typed]\n" + text
+		}
+	}
+	return text
+}

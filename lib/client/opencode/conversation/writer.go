@@ -1,0 +1,182 @@
+package opencode
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/sqlite"
+)
+
+// Writer is the conversation.Writer of OpenCode: it writes what the client's own export
+// writes, and the client takes it into its database itself.
+type Writer struct{}
+
+func (Writer) Client() string { return "opencode" }
+
+// Place is the client's folder for data.
+func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
+	for p := range account.Places("opencode", getenv) {
+		return "", p.Dir, nil
+	}
+	return "", "", errors.New("HOME is not set")
+}
+
+// Import runs without plugins: nothing happens but that the conversation is taken in.
+func (Writer) Import(file string) []string { return []string{"import", "--pure", file} }
+
+func (Writer) Models() []string { return []string{"models", "--pure"} }
+
+// Model is that of the session that was at work last.
+func (Writer) Model(getenv func(string) string) (model string) {
+	r := new(Reader)
+	last := int64(0)
+	for _, store := range r.Stores(getenv) {
+		var lost conversation.ReadErrors
+		for _, path := range databases(store, &lost) {
+			_ = r.with(path, func(db *sqlite.DB) error { // one that cannot be read says nothing
+				if !hasTables(db) {
+					return nil
+				}
+				return db.Scan("session", func(row sqlite.Row) bool {
+					m := row.Text("model")
+					name := gjson.Get(m, "providerID").Str + "/" + gjson.Get(m, "id").Str
+					if at := row.Int("time_updated"); at > last && !strings.HasPrefix(name, "/") && !strings.HasSuffix(name, "/") {
+						last, model = at, strings.Clone(name)
+					}
+					return true
+				})
+			})
+		}
+	}
+	return model
+}
+
+// NewID returns an id of which a later one sorts before an earlier one.
+func (Writer) NewID(now time.Time) session.ID {
+	return session.ID(newID("ses_", ^(uint64(now.UnixMilli()) << countShift)))
+}
+
+// countShift is where in an id the milliseconds begin: below stand how many ids were given
+// in one.
+const countShift = 12
+
+// newID is an id as the client makes them: when it was given, and fourteen letters.
+func newID(prefix string, at uint64) string {
+	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	var random [14]byte
+	rand.Read(random[:]) // never fails
+	for i, b := range random {
+		random[i] = letters[int(b)%len(letters)]
+	}
+	return fmt.Sprintf("%s%012x%s", prefix, at&(1<<48-1), random[:])
+}
+
+// versionWritten is the version whose form is written.
+const versionWritten = "1.18.33"
+
+type object = map[string]any
+
+// Write writes one JSON object, its messages one after the other. Each message is later
+// than the one before, and all are before now: the client goes by their order.
+func (Writer) Write(w io.Writer, c *conversation.Copy) error {
+	out := bufio.NewWriter(w)
+	first := true
+	put := func(v any) {
+		data, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // maps and texts
+		}
+		if !first {
+			out.WriteString(",\n")
+		}
+		first = false
+		out.Write(data)
+	}
+	info, err := json.Marshal(object{
+		"id": c.ID, "slug": "from-" + c.From, "projectID": "global", "directory": c.CWD, "title": cmp.Or(c.Title, "From "+c.From), "version": versionWritten,
+		"time": object{"created": c.Now.UnixMilli(), "updated": c.Now.UnixMilli()},
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, `{"info":%s,"messages":[`+"\n", info)
+
+	provider, used, _ := strings.Cut(cmp.Or(c.Model, c.From+"/"+c.From), "/")
+	last, left := int64(0), int64(c.Len)
+	asked := ""
+	for step, err := range c.Steps() {
+		if err != nil {
+			return err
+		}
+		at := c.Now.UnixMilli()
+		if t := step.Time(); !t.IsZero() {
+			at = t.UnixMilli()
+		}
+		at = max(last+1, min(at, c.Now.UnixMilli()-left))
+		last, left = at, left-1
+		n := uint64(0)
+		id := func(prefix string) string {
+			n++
+			return newID(prefix, uint64(at)<<countShift+n)
+		}
+		message := id("msg_")
+		part := func(kind string, more object) object {
+			p := object{"id": id("prt_"), "sessionID": c.ID, "messageID": message, "type": kind}
+			for k, v := range more {
+				p[k] = v
+			}
+			return p
+		}
+		model := cmp.Or(step.Model(), c.From)
+		if e := step.Asked; e != nil {
+			asked = message
+			put(object{
+				"info": object{"id": message, "sessionID": c.ID, "role": "user", "time": object{"created": at}, "agent": "build",
+					"model": object{"providerID": provider, "modelID": used}},
+				"parts": []object{part("text", object{"text": e.Text})},
+			})
+			continue
+		}
+		none := object{"input": 0, "output": 0, "reasoning": 0, "cache": object{"read": 0, "write": 0}}
+		parts := []object{part("step-start", nil)}
+		for _, e := range step.Said {
+			parts = append(parts, part("text", object{"text": e.Text, "time": object{"start": at, "end": at}}))
+		}
+		finish := "stop"
+		if step.Call != nil {
+			finish = "tool-calls"
+			state := object{"status": "completed", "input": conversation.ToolInput(*step.Call), "time": object{"start": at, "end": at}}
+			if step.Result.Failed {
+				state["status"], state["error"] = "error", step.Result.Text
+			} else {
+				state["output"], state["title"], state["metadata"] = step.Result.Text, conversation.ToolName(step.Call.Tool), object{}
+			}
+			parts = append(parts, part("tool", object{
+				"tool": conversation.ToolName(step.Call.Tool), "callID": fmt.Sprintf("call_%.12s_%s", string(c.ID)[len("ses_"):], step.Call.CallID), "state": state,
+			}))
+		}
+		parts = append(parts, part("step-finish", object{"reason": finish, "tokens": none, "cost": 0}))
+		put(object{
+			"info": object{
+				"id": message, "sessionID": c.ID, "role": "assistant", "parentID": asked, "mode": "build", "agent": "build",
+				"path": object{"cwd": c.CWD, "root": c.CWD}, "cost": 0, "tokens": none, "modelID": model, "providerID": c.From,
+				"time": object{"created": at, "completed": at}, "finish": finish,
+			},
+			"parts": parts,
+		})
+	}
+	out.WriteString("\n]}\n")
+	return out.Flush()
+}

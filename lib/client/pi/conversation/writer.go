@@ -1,0 +1,188 @@
+package pi
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gt/lib/client/account"
+	"gt/lib/client/contract"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+)
+
+// Writer is the conversation.Writer of pi.
+type Writer struct{}
+
+func (Writer) Client() string { return "pi" }
+
+func (Writer) NewID(time.Time) session.ID { return session.NewID() }
+
+// Place is a file in the folder that the person chose for sessions, or else in that of the
+// project.
+func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
+	var own, chosen account.Place
+	for p := range account.Places("pi", getenv) {
+		switch {
+		case own.Dir == "":
+			own = p
+		case chosen.Dir == "" && p.Folders[0] == "." && (p.By == contract.Named || own.By != contract.Named):
+			chosen = p
+		}
+	}
+	if own.Dir == "" {
+		return "", "", errors.New("HOME is not set")
+	}
+	name := strings.NewReplacer(":", "-", ".", "-").Replace(c.Now.UTC().Format(timeForm)) + "_" + string(c.ID) + ".jsonl"
+	if chosen.Dir != "" {
+		return filepath.Join(chosen.Dir, name), own.Dir, nil
+	}
+	return filepath.Join(own.Dir, "sessions", folderName(realPath(c.CWD)), name), own.Dir, nil
+}
+
+// folderName is the client's name for a project's folder.
+func folderName(cwd string) string {
+	return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(cwd, "/")) + "--"
+}
+
+func realPath(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// timeForm is how the client writes a time.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// written is a record of the client's.
+type written struct {
+	Kind    string  `json:"type"`
+	ID      string  `json:"id"`
+	Parent  *string `json:"parentId"`
+	Time    string  `json:"timestamp"`
+	Message any     `json:"message"`
+}
+
+type asked struct {
+	Role    string `json:"role"`
+	Content []any  `json:"content"`
+	Time    int64  `json:"timestamp"`
+}
+
+type said struct {
+	Role     string `json:"role"`
+	Content  []any  `json:"content"`
+	API      string `json:"api"`
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Usage    usage  `json:"usage"`
+	Stop     string `json:"stopReason"`
+	Time     int64  `json:"timestamp"`
+}
+
+type usage struct {
+	Input      int  `json:"input"`
+	Output     int  `json:"output"`
+	CacheRead  int  `json:"cacheRead"`
+	CacheWrite int  `json:"cacheWrite"`
+	Total      int  `json:"totalTokens"`
+	Cost       cost `json:"cost"`
+}
+
+type cost struct {
+	Input      int `json:"input"`
+	Output     int `json:"output"`
+	CacheRead  int `json:"cacheRead"`
+	CacheWrite int `json:"cacheWrite"`
+	Total      int `json:"total"`
+}
+
+type result struct {
+	Role    string `json:"role"`
+	CallID  string `json:"toolCallId"`
+	Tool    string `json:"toolName"`
+	Content []any  `json:"content"`
+	Failed  bool   `json:"isError"`
+	Time    int64  `json:"timestamp"`
+}
+
+type text struct {
+	Kind string `json:"type"`
+	Text string `json:"text"`
+}
+
+type call struct {
+	Kind string            `json:"type"`
+	ID   string            `json:"id"`
+	Name string            `json:"name"`
+	Args map[string]string `json:"arguments"`
+}
+
+// Write writes the header, and a record for each message, of which each names the one
+// before. The model is none of the client's: it goes on with the one that it is set to.
+func (Writer) Write(w io.Writer, c *conversation.Copy) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(struct {
+		Kind    string     `json:"type"`
+		Version int        `json:"version"`
+		ID      session.ID `json:"id"`
+		Time    string     `json:"timestamp"`
+		CWD     string     `json:"cwd"`
+	}{"session", 3, c.ID, c.Now.UTC().Format(timeForm), realPath(c.CWD)}); err != nil {
+		return err
+	}
+	n := 0
+	var before *string
+	put := func(at time.Time, message any) error {
+		n++
+		id := fmt.Sprintf("%08x", n)
+		rec := written{"message", id, before, at.UTC().Format(timeForm), message}
+		before = &id
+		return enc.Encode(rec)
+	}
+	when := func(at time.Time) time.Time {
+		if at.IsZero() {
+			return c.Now
+		}
+		return at
+	}
+	for step, err := range c.Steps() {
+		if err != nil {
+			return err
+		}
+		at := when(step.Time())
+		if e := step.Asked; e != nil {
+			if err := put(at, asked{"user", []any{text{"text", e.Text}}, at.UnixMilli()}); err != nil {
+				return err
+			}
+			continue
+		}
+		m := said{Role: "assistant", API: c.From, Provider: c.From, Model: cmp.Or(step.Model(), c.From), Stop: "stop", Time: at.UnixMilli()}
+		for _, e := range step.Said {
+			m.Content = append(m.Content, text{"text", e.Text})
+		}
+		id := ""
+		if e := step.Call; e != nil {
+			id = fmt.Sprintf("call_%.8s_%s", c.ID, e.CallID)
+			m.Content, m.Stop = append(m.Content, call{"toolCall", id, conversation.ToolName(e.Tool), conversation.ToolInput(*e)}), "toolUse"
+		}
+		if err := put(at, m); err != nil {
+			return err
+		}
+		if e := step.Result; e != nil {
+			at := when(e.Time)
+			r := result{"toolResult", id, conversation.ToolName(e.Tool), []any{text{"text", e.Text}}, e.Failed, at.UnixMilli()}
+			if err := put(at, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

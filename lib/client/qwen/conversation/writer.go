@@ -1,0 +1,153 @@
+package qwen
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"time"
+
+	"gt/lib/client/account"
+	gemini "gt/lib/client/gemini/conversation"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+)
+
+// Writer is the conversation.Writer of Qwen Code.
+type Writer struct{}
+
+func (Writer) Client() string { return "qwen" }
+
+func (Writer) NewID(time.Time) session.ID { return session.NewID() }
+
+// Place is the file by Qwen Code's own rule.
+func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
+	for p := range account.Places("qwen", getenv) {
+		folder = p.Dir
+		break
+	}
+	if folder == "" {
+		return "", "", errors.New("HOME is not set")
+	}
+	root, err := gemini.Root(c.CWD)
+	if err != nil {
+		return "", "", err
+	}
+	return filepath.Join(folder, "projects", folderName(root), "chats", string(c.ID)+".jsonl"), folder, nil
+}
+
+// folderName is the client's name for a project's folder: what is neither a letter nor a
+// digit of ASCII becomes '-', and what takes two units of UTF-16 becomes two.
+func folderName(root string) string {
+	var name []byte
+	for _, r := range root {
+		switch {
+		case r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z':
+			name = append(name, byte(r))
+		case r > 0xffff:
+			name = append(name, '-', '-')
+		default:
+			name = append(name, '-')
+		}
+	}
+	return string(name)
+}
+
+// versionWritten is the version whose form is written.
+const versionWritten = "0.24.4"
+
+// written is a record as the client writes it, of what a resumption needs.
+type written struct {
+	ID      session.ID  `json:"uuid"`
+	Parent  *session.ID `json:"parentUuid"`
+	Session session.ID  `json:"sessionId"`
+	Time    string      `json:"timestamp"`
+	Kind    string      `json:"type"`
+	By      string      `json:"provenance"`
+	CWD     string      `json:"cwd"`
+	Version string      `json:"version"`
+	Branch  string      `json:"gitBranch,omitempty"`
+	Model   string      `json:"model,omitempty"`
+	Message message     `json:"message"`
+	Result  *outcome    `json:"toolCallResult,omitempty"`
+}
+
+type message struct {
+	Role  string `json:"role"`
+	Parts []part `json:"parts"`
+}
+
+type part struct {
+	Text     string           `json:"text,omitempty"`
+	Call     *call            `json:"functionCall,omitempty"`
+	Response *gemini.Response `json:"functionResponse,omitempty"`
+}
+
+type call struct {
+	ID   string            `json:"id"`
+	Name string            `json:"name"`
+	Args map[string]string `json:"args"`
+}
+
+type outcome struct {
+	CallID  string `json:"callId"`
+	Status  string `json:"status"`
+	Display string `json:"resultDisplay"`
+}
+
+// Write writes a record for each prompt, each step of the model, and each result, of which
+// each names the one before.
+func (Writer) Write(w io.Writer, c *conversation.Copy) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	root, err := gemini.Root(c.CWD)
+	if err != nil {
+		return err
+	}
+	var before *session.ID
+	put := func(at time.Time, kind, by, model string, m message, result *outcome) error {
+		if at.IsZero() {
+			at = c.Now
+		}
+		rec := written{
+			ID: session.NewID(), Parent: before, Session: c.ID, Time: at.UTC().Format("2006-01-02T15:04:05.000Z"), Kind: kind, By: by,
+			CWD: root, Version: versionWritten, Branch: c.Branch, Model: model, Message: m, Result: result,
+		}
+		before = &rec.ID
+		return enc.Encode(rec)
+	}
+	for step, err := range c.Steps() {
+		if err != nil {
+			return err
+		}
+		if e := step.Asked; e != nil {
+			if err := put(e.Time, "user", "real_user", "", message{"user", []part{{Text: e.Text}}}, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		m := message{Role: "model"}
+		for _, e := range step.Said {
+			m.Parts = append(m.Parts, part{Text: e.Text})
+		}
+		if step.Call == nil {
+			if err := put(step.Time(), "assistant", "assistant_output", step.Model(), m, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		r := gemini.ResponseOf(c, step)
+		m.Parts = append(m.Parts, part{Call: &call{r.ID, r.Name, conversation.ToolInput(*step.Call)}})
+		if err := put(step.Time(), "assistant", "assistant_output", step.Model(), m, nil); err != nil {
+			return err
+		}
+		o := &outcome{r.ID, "success", step.Result.Text}
+		if step.Result.Failed {
+			o.Status = "error"
+		}
+		if err := put(step.Result.Time, "tool_result", "tool_result", "", message{"user", []part{{Response: &r}}}, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}

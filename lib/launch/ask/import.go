@@ -1,0 +1,89 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+)
+
+// importWait is how long a client has to take in a conversation: at its first start it can
+// take a minute by itself.
+const importWait = 5 * time.Minute
+
+// Import has a client take in a conversation, in a folder, by these arguments. It fails
+// unless the client says that it has taken in the one with that id.
+func Import(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string, id session.ID) error {
+	out, complaint, err := short(env, agents, client, dir, args)
+	if err == nil && strings.Contains(out, string(id)) {
+		return nil
+	}
+	return refusal(client, "take in the conversation", err, complaint, out)
+}
+
+// FirstLine has a client print something, and returns the first line of it.
+func FirstLine(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (string, error) {
+	out, complaint, err := short(env, agents, client, dir, args)
+	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	if line = strings.TrimSpace(line); err != nil || line == "" {
+		return "", refusal(client, "say which models it has", err, complaint, out)
+	}
+	return line, nil
+}
+
+// short runs a client that ends by itself, and returns what it prints.
+func short(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (out, complaint string, err error) {
+	environ := Environ(agents, env.Environ)
+	path, err := process.LookPath(client.Command[0], dir, environ)
+	if err != nil {
+		return "", "", cli.Fail(cli.No, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, importWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, slices.Concat(client.Command[1:], args)...)
+	cmd.Dir = dir
+	cmd.Env = append(slices.Clip(environ), "PWD="+dir, "PATH="+process.SearchPath(dir, environ)) // it may be a script
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	var stdout, stderr tail
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err = cmd.Run(); ctx.Err() == context.Canceled {
+		err = ErrInterrupted
+	}
+	return stdout.String(), stderr.String(), err
+}
+
+// refusal is the error of a client that did not do something, with its own words.
+func refusal(client agent.Client, what string, err error, words ...string) error {
+	if errors.Is(err, ErrInterrupted) {
+		return err
+	}
+	failure := cli.Failf(cli.No, "%s did not %s", client.Name, what)
+	if err != nil {
+		failure = cli.Failf(cli.No, "%s did not %s: %v", client.Name, what, err)
+	}
+	for _, w := range words {
+		if line := lastLine(w); line != "" {
+			return cli.WithHint(failure, "%s: %s", client.Name, line)
+		}
+	}
+	return failure
+}
+
+// lastLine is the last line in which something stands.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

@@ -1,0 +1,43 @@
+package record
+
+import (
+	"path/filepath"
+	"strings"
+
+	"gt/lib/conversation"
+)
+
+// SourceOf returns what was said in a record that the Reader has found.
+func SourceOf(f conversation.File) (conversation.Source, error) {
+	id, err := ParseID(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), ".gz"), ext))
+	if err != nil {
+		return nil, err
+	}
+	sessions := filepath.Dir(f.Path)
+	return Store{Sessions: sessions, Contexts: filepath.Join(filepath.Dir(sessions), contexts)}.Conversation(id), nil
+}
+
+// Conversation returns what was said in a record. What was left out says so, and what is
+// kept aside is whole where it is still there.
+func (s Store) Conversation(id ID) conversation.Source {
+	return func(from int64, each func(conversation.Entry) bool) error {
+		_, err := s.Each(id, from, func(line []byte, at int64) bool {
+			l, err := Parse(line)
+			if err != nil || !l.Kind.Said() {
+				return true
+			}
+			e := l.Entry()
+			e.At = at
+			if l.Hidden != "" {
+				e.Text = strings.TrimSpace(e.Text + "\n[left out: " + l.Hidden + "]")
+			}
+			if l.Context != nil {
+				if text, err := s.Context(*l.Context); err == nil {
+					e.Text = text
+				}
+			}
+			return each(e)
+		})
+		return err
+	}
+}
