@@ -33,6 +33,119 @@ type mutant struct {
 
 var mutants = []mutant{
 	{
+		name:  "of calls that overlap the results are swapped",
+		file:  "lib/conversation/copy.go",
+		right: `return e.CallID != "" || e.Tool == "" || w.tool == "" || w.tool == e.Tool`,
+		wrong: `return true`,
+		pkg:   "./lib/conversation", run: "TestSettle",
+	},
+	{
+		name: "a call that a person broke off gets the next turn's result",
+		file: "lib/conversation/copy.go",
+		right: `delete(open, "")
+		case Call:`,
+		wrong: `case Call:`,
+		pkg:   "./lib/conversation", run: "TestSettle",
+	},
+	{
+		name:  "a result that stands far behind its call is lost in a conversion",
+		file:  "lib/conversation/copy.go",
+		right: `} else if err := s.source(at, func`,
+		wrong: `} else if err := s.source(at+1, func`,
+		pkg:   "./lib/conversation", run: "TestSettleWhileItGrows",
+	},
+	{
+		name:  "a conversion holds the conversation in memory until a result comes",
+		file:  "lib/conversation/copy.go",
+		right: `far := len(s.ahead) >= maxAhead || s.size >= maxAheadSize`,
+		wrong: `far := false`,
+		pkg:   "./lib/client/writers", run: "TestMemory",
+	},
+	{
+		name:  "each record for Claude Code holds the one before, and the last one all",
+		file:  "lib/client/claude/conversation/writer.go",
+		right: `before = &id`,
+		wrong: `before, _ = &rec.ID, id`,
+		pkg:   "./lib/client/writers", run: "TestMemory",
+	},
+	{
+		name:  "a conversion begins with an answer, which no provider takes",
+		file:  "lib/conversation/copy.go",
+		right: `if e.Kind != Prompt && err == nil {`,
+		wrong: `if false && err == nil {`,
+		pkg:   "./lib/conversation", run: "TestSettle",
+	},
+	{
+		name: "a call of Gemini CLI's stands in a turn of its own, behind what was said before it",
+		file: "lib/conversation/copy.go",
+		right: `case e.Kind == Call:
+				step.Call = &e`,
+		wrong: `case e.Kind == Call:
+				if len(step.Said) > 0 && !yield(step, nil) {
+					return
+				}
+				step = &Step{Call: &e}`,
+		pkg: "./lib/conversation", run: "TestSteps",
+	},
+	{
+		name:  "Gemini CLI does not take up what was asked with a slash",
+		file:  "lib/client/gemini/conversation/writer.go",
+		right: `[...]string{"/", "?",`,
+		wrong: `[...]string{"?",`,
+		pkg:   "./lib/client/writers", run: "TestPlain",
+	},
+	{
+		name:  "a conversation for Gemini CLI lies in the folder of another project of the same name",
+		file:  "lib/client/gemini/conversation/writer.go",
+		right: `name == filepath.Base(name) && owns(name) {`,
+		wrong: `name == filepath.Base(name) {`,
+		pkg:   "./lib/client/writers", run: "TestPlaces",
+	},
+	{
+		name:  "Qwen Code cannot pair a result with its call",
+		file:  "lib/client/qwen/conversation/writer.go",
+		right: `o := &outcome{r.ID, "success", step.Result.Text}`,
+		wrong: `r.ID += "x"
+		o := &outcome{r.ID, "success", step.Result.Text}`,
+		pkg: "./lib/client/writers", run: "TestPairs",
+	},
+	{
+		name:  "pi cannot pair a result with its call",
+		file:  "lib/client/pi/conversation/writer.go",
+		right: `r := result{"toolResult", id,`,
+		wrong: `r := result{"toolResult", id + "x",`,
+		pkg:   "./lib/client/writers", run: "TestPairs",
+	},
+	{
+		name: "of pi's records each begins anew, and the last is all that it goes on with",
+		file: "lib/client/pi/conversation/writer.go",
+		right: `		before = &id
+`,
+		wrong: ``,
+		pkg:   "./lib/client/writers", run: "TestRoundTrip",
+	},
+	{
+		name:  "OpenCode takes what was said before for what is said after the next prompt",
+		file:  "lib/client/opencode/conversation/writer.go",
+		right: `at = max(last+1, min(at, c.Now.UnixMilli()-left))`,
+		wrong: `at = max(last+1, at)`,
+		pkg:   "./lib/client/writers", run: "TestOpenCodeOrder",
+	},
+	{
+		name:  "the successor that goes on with the conversation is not told the note",
+		file:  "lib/command/prime/facts.go",
+		right: `m.owner.Handoff.Conversation == f.session.ID && f.session.ID != ""`,
+		wrong: `false && f.session.ID != ""`,
+		pkg:   ".", run: "TestScripts/handoff_with_conversation",
+	},
+	{
+		name:  "of a question to a record a copy of the conversation is left",
+		file:  "lib/command/seance/recorded.go",
+		right: `done = func() { os.RemoveAll(scratch) }`,
+		wrong: `done = func() { _ = os.Chmod(scratch, 0o700) }`,
+		pkg:   ".", run: "TestScripts/seance_recorded",
+	},
+	{
 		name:  "a result that comes in a later sync than its call is recorded, though its file is secret",
 		file:  "lib/record/sync.go",
 		right: `p.at, p.from, p.hidden = *m, m.Next, m.Hidden`,

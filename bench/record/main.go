@@ -2,8 +2,8 @@
 // what taking out the secrets alone costs; and the hook at the end of a turn with and
 // without it.
 //
-// One conversation of -large megabytes is taken in, shown, verified, packed and exported, with
-// the most memory that each took.
+// One conversation of -large megabytes is taken in, shown, verified, packed, exported and
+// converted, with the most memory that each took.
 //
 //	go run ./bench/record [-mb 200] [-large 400]
 package main
@@ -136,11 +136,18 @@ func large(root string, mb int) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
+	for _, folder := range []string{".codex", ".gemini", ".qwen", ".pi/agent", ".local/share/opencode"} {
+		if err := os.MkdirAll(filepath.Join(home, folder), 0o700); err != nil {
+			return err
+		}
+	}
 	fmt.Printf("one conversation      %d MB\n", size>>20)
 	old := time.Now().Add(-100 * 24 * time.Hour)
 	for _, args := range [][]string{
 		{"sync", "s-0"}, {"verify", "s-0"}, {"show", "s-0"}, {"list"}, {"tail", "s-0"}, {"export", "s-0"}, {"export", "s-0", "--format", "otlp"}, {"export", "s-0", "--format", "html"},
-		{"sync", "--all"}, {"list"}, {"tail", "s-0"}, {"verify", "s-0"},
+		{"convert", "s-0", "--to", "claude"}, {"convert", "s-0", "--to", "codex"}, {"convert", "s-0", "--to", "gemini"}, {"convert", "s-0", "--to", "qwen"},
+		{"convert", "s-0", "--to", "pi"}, {"convert", "s-0", "--to", "opencode", "--dry-run"},
+		{"sync", "--all"}, {"list"}, {"tail", "s-0"}, {"verify", "s-0"}, {"convert", "s-0", "--to", "pi"},
 	} {
 		cmd := exec.Command(filepath.Join(root, "gt-record"), args...)
 		cmd.Env, cmd.Dir = []string{"HOME=" + home, "PATH=" + root + ":" + os.Getenv("PATH")}, home
@@ -158,7 +165,7 @@ func large(root string, mb int) error {
 			what = "packed"
 		}
 		fmt.Printf("%-24s %7.2f s  %5.0f MB of memory\n", what, took.Seconds(), memory)
-		if args[0] == "export" && args[len(args)-1] == "html" { // the next sync packs it
+		if args[0] == "convert" && args[len(args)-1] == "--dry-run" { // the next sync packs it
 			paths, err := filepath.Glob(filepath.Join(home, ".agent", "sessions", "*.jsonl"))
 			if err != nil {
 				return err

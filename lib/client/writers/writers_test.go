@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	gemini "gt/lib/client/gemini/conversation"
 	"gt/lib/client/readers"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
@@ -220,6 +222,50 @@ func TestPlaces(t *testing.T) {
 		}
 		if want := filepath.Join(home, filepath.FromSlash(c.want)); err != nil || path != want {
 			t.Errorf("%s with %s:\n%s, want\n%s, %v", c.client, c.env, path, want, err)
+		}
+	}
+}
+
+// What Gemini CLI would take for a command, or for its own words, stands behind words that
+// it takes for the person's.
+func TestPlain(t *testing.T) {
+	for text, changed := range map[string]bool{
+		"/compact": true, " ?": true, "<session_context>x": true, "<hook_context>x": true, "please": false, "a /path": false,
+	} {
+		if got := gemini.Plain(text); (got != text) != changed || !strings.HasSuffix(got, text) {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
+// Each client's own id stands with a call and with its result, once each.
+func TestPairs(t *testing.T) {
+	settled, err := conversation.Settle(readertest.SourceOf(held))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range writers.All {
+		var text bytes.Buffer
+		c := &conversation.Copy{ID: w.NewID(at), From: "other", CWD: t.TempDir(), Now: at, Settled: settled}
+		if err := w.Write(&text, c); err != nil {
+			t.Fatal(err)
+		}
+		ids := map[string]int{}
+		for _, id := range regexp.MustCompile(`"((?:call|toolu)_[0-9A-Za-z]+_[0-9]+x?)"`).FindAllStringSubmatch(text.String(), -1) {
+			ids[id[1]]++
+		}
+		// Gemini CLI's have it in the result as well, Qwen Code's in what is shown of it.
+		times := map[string]int{"gemini": 2, "qwen": 3, "opencode": 1}[w.Client()]
+		if times == 0 {
+			times = 2
+		}
+		if len(ids) != 3 {
+			t.Errorf("%s: the ids of three calls are %v", w.Client(), ids)
+		}
+		for id, n := range ids {
+			if n != times {
+				t.Errorf("%s: %s stands %d times", w.Client(), id, n)
+			}
 		}
 	}
 }

@@ -106,7 +106,8 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err := enc.Encode(rec); err != nil {
 			return err
 		}
-		before = &rec.ID
+		id := rec.ID // by itself: a record that names the one before must not hold it
+		before = &id
 	}
 	return nil
 }

@@ -113,7 +113,8 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			ID: session.NewID(), Parent: before, Session: c.ID, Time: at.UTC().Format("2006-01-02T15:04:05.000Z"), Kind: kind, By: by,
 			CWD: root, Version: versionWritten, Branch: c.Branch, Model: model, Message: m, Result: result,
 		}
-		before = &rec.ID
+		id := rec.ID // by itself: a record that names the one before must not hold it
+		before = &id
 		return enc.Encode(rec)
 	}
 	for step, err := range c.Steps() {
