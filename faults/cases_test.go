@@ -119,6 +119,12 @@ func lives(t *testing.T, w *world) {
 	w.must(t, start("s-old", "startup"), "work", prime...)
 }
 
+// asks has s-old waiting for a permission.
+func asks(t *testing.T, w *world) {
+	lives(t, w)
+	w.must(t, event("s-old", "PermissionRequest", "tool_name", "Bash"), "work", touch...)
+}
+
 // saved has s-old alive with a checkpoint, a note that is hooked and a hand-over
 // from before a compaction.
 func saved(t *testing.T, w *world) {
@@ -394,6 +400,10 @@ var scenarios = []scenario{
 		w.must(t, event("s-old", "Stop"), "work", touch...)
 	}},
 	{name: "keepalive-asked", args: touch, input: event("s-old", "UserPromptSubmit", "prompt", "Add the export command"), prepare: lives},
+	// What a session does now, for gt-session: <id>.state, as it is made and as it changes.
+	{name: "keepalive-asks", args: touch, input: event("s-old", "PermissionRequest", "tool_name", "Bash"), prepare: lives},
+	{name: "keepalive-answered", args: touch, input: event("s-old", "PostToolUse", "tool_name", "Bash"), prepare: asks},
+	{name: "keepalive-failed", args: touch, input: event("s-old", "StopFailure", "error", "rate_limit"), prepare: asks},
 	{name: "keepalive-take", args: touch, input: event("s-old", "PostToolUse", "tool_input", "gt-mail", "tool_response", "LINE"), prepare: asked},
 	{name: "keepalive-by-hand", args: []string{"gt-keepalive", "touch", "make"}, env: asOld, prepare: lives},
 	{name: "keepalive-end", whole: true, args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
@@ -421,6 +431,7 @@ var scenarios = []scenario{
 	{name: "session-new", args: []string{"gt-session", "new", "-n", "two", "-g", "work/back", "--no-start"}, prepare: empty, again: 1},
 	{name: "session-fork", args: []string{"gt-session", "fork", "talks", "-n", "two", "--no-start"}, prepare: talked, again: 1},
 	{name: "session-import", args: []string{"gt-session", "import", "sessions.json"}, prepare: exported},
+	{name: "session-ack", args: []string{"gt-session", "ack", "one"}, prepare: placed},
 	{name: "session-rename", args: []string{"gt-session", "rename", "one", "two"}, prepare: placed, again: 1},
 	{name: "session-move", args: []string{"gt-session", "move", "one", "play/music"}, prepare: placed},
 	{name: "session-group", args: []string{"gt-session", "group", "rename", "work", "play"}, prepare: placed, again: 1},
