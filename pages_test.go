@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,7 +65,9 @@ const runsOn = 124
 
 // page types all commands of a page, in their order: "page docs/mail.md". Where a
 // second argument names a file, its lines say which command ends with another exit code
-// than 0 here, and so why: "1 gt-session attach" is one that needs a terminal.
+// than 0 here, and so why: "1 gt-session attach" is one that needs a terminal. Where the
+// scenario has set TYPIST, that program gets each line as its argument and types it, as an
+// agent in a pane, say, or with the id that a note has got in place of the page's.
 func page(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: page file [exit codes]")
@@ -94,7 +97,11 @@ func page(ts *testscript.TestScript, neg bool, args []string) {
 			limit = "5"
 		}
 		got := 0
-		if err := ts.Exec("timeout", "-k", "5", limit, "bash", "-c", c.text); err != nil {
+		types := []string{"bash", "-c"}
+		if typist := ts.Getenv("TYPIST"); typist != "" {
+			types = []string{typist}
+		}
+		if err := ts.Exec("timeout", slices.Concat([]string{"-k", "5", limit}, types, []string{c.text})...); err != nil {
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) {
 				ts.Fatalf("%s: %v", c.at, err)
@@ -110,9 +117,9 @@ func page(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// The commands of every page for newcomers are typed by a scenario.
+// The commands of every page are typed by a scenario.
 func TestPageCommands(t *testing.T) {
-	pages, err := filepath.Glob("docs/use-*.md")
+	pages, err := filepath.Glob("docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}

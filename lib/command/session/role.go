@@ -116,13 +116,14 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 	if c.Worktree == "" {
 		return "", cli.Fail(cli.No, none, "--worktree BRANCH makes it, from the repository of its rig")
 	}
-	for _, name := range []string{".repo.git", "mayor/rig", "refinery/rig"} {
+	// Gas Town's .repo.git is bare, and gt runs git in a worktree: that comes last.
+	for _, name := range []string{"mayor/rig", "refinery/rig", ".repo.git"} {
 		repo := filepath.Join(t.Root, id.Rig, filepath.FromSlash(name))
 		if info, err := os.Stat(repo); err == nil && info.IsDir() {
 			return repo, nil
 		}
 	}
-	return "", cli.Fail(cli.No, none, fmt.Sprintf("the rig %s has no repository (.repo.git, mayor/rig or refinery/rig) to make it from", id.Rig))
+	return "", cli.Fail(cli.No, none, fmt.Sprintf("the rig %s has no repository (mayor/rig, refinery/rig or .repo.git) to make it from", id.Rig))
 }
 
 // former returns the instance that is replaced, nil where there is none. A worker's that
