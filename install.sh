@@ -5,7 +5,7 @@ set -eu
 
 usage() {
 	cat <<'END'
-usage: ./install.sh [--hooks AGENTS | --no-hooks] [--no-demo]
+usage: ./install.sh [--hooks AGENTS | --no-hooks] [--[no-]completion] [--no-demo]
        ./install.sh --uninstall
 
 Builds gt's binaries and puts them into ~/.local/bin, or into $PREFIX/bin where
@@ -15,6 +15,9 @@ is taken over, once (docs/upgrade.md).
   --hooks AGENTS  wire gt into the user settings of these agents ("claude codex");
                   by default into those of every agent that is here
   --no-hooks      leave the settings of every agent alone
+  --completion    complete the commands with <Tab> in bash, zsh and fish, as far as they
+                  are here; by default it asks in a terminal
+  --no-completion leave the shells alone
   --no-demo       do not show a hand-over at the end
   --uninstall     take gt out of the user settings and remove its binaries
 
@@ -26,12 +29,16 @@ main() {
 	here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 	bin=${PREFIX:-$HOME/.local}/bin
 	man=${PREFIX:-$HOME/.local}/share/man/man1
-	hooks=auto demo=yes task=install stage='' stall=''
+	hooks=auto demo=yes completion=ask task=install stage='' stall=''
+	share=${XDG_DATA_HOME:-$HOME/.local/share}
+	zshrc=${ZDOTDIR:-$HOME}/.zshrc
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--hooks) hooks=${2:-}; [ $# -lt 2 ] || shift ;;
 		--hooks=*) hooks=${1#*=} ;;
 		--no-hooks) hooks=none ;;
+		--completion) completion=yes ;;
+		--no-completion) completion=no ;;
 		--no-demo) demo=no ;;
 		--uninstall) task=uninstall ;;
 		-h | --help) usage; exit 0 ;;
@@ -54,30 +61,120 @@ main() {
 install() {
 	check
 	build
-	failed=no code=0
+	failed=no
 	case $hooks in
 	none) ;;
-	auto)
-		"$bin/gt-hooks" install --all || code=$?
-		case $code in
-		0) ;;
-		1) ;; # no agent is here; it said what to do once there is one
-		*) failed=yes; warn "correct what stands above, then: gt-hooks install --all" ;;
-		esac
-		;;
-	*)
-		# shellcheck disable=SC2086 # a word an agent
-		"$bin/gt-hooks" install $hooks || {
-			failed=yes
-			warn "correct what stands above, then: gt-hooks install $hooks"
-		}
-		;;
+	auto) wire --all ;;
+	# shellcheck disable=SC2086 # a word an agent
+	*) wire $hooks ;;
 	esac
 	take_over
 	check_path
-	say "for <Tab> in your shell: gt-seance completion bash, zsh or fish; docs/seance.md says where it goes"
+	complete
 	[ $demo = no ] || demonstrate
 	[ $failed = no ]
+}
+
+# wire wires gt into agents, and says what was wired where and what is left to do. What
+# gt-hooks warns of is something to do, and no failure of the installation.
+wire() {
+	code=0
+	wired=$("$bin/gt-hooks" install "$@" 2>"$stage/said") || code=$?
+	wired=$(printf '%s\n' "$wired" | sed '/^  [-+] /d') # each hook, where there is one agent
+	if [ "$code" -gt 1 ]; then
+		failed=yes
+		cat "$stage/said" >&2
+		warn "correct what stands above, then: gt-hooks install $*"
+	fi
+	[ -z "$wired" ] || say "$wired"
+	if [ "$code" -le 1 ] && [ -s "$stage/said" ]; then
+		sed -e 's/^gt-hooks: [a-z]*: /still to do: /' "$stage/said"
+	fi
+}
+
+# complete has the shells that are here complete gt's commands.
+complete() {
+	shells=
+	for shell in bash zsh fish; do
+		! command -v $shell >/dev/null || shells="$shells $shell"
+	done
+	[ -n "$shells" ] || completion=no
+	if [ "$completion" = ask ]; then
+		if [ -t 0 ]; then
+			printf 'Complete the commands with <Tab> in%s? [Y/n] ' "$shells"
+			read -r answer || answer=n
+			case $answer in
+			'' | [Yy]*) completion=yes ;;
+			esac
+		else
+			say "to complete the commands with <Tab> in your shell: ./install.sh --completion"
+		fi
+	fi
+	[ "$completion" = yes ] || return 0
+	for shell in $shells; do
+		complete_$shell || warn "cannot write what completes the commands in $shell"
+	done
+}
+
+complete_bash() {
+	dir=${BASH_COMPLETION_USER_DIR:-$share/bash-completion}/completions
+	mkdir -p "$dir" || return
+	for program in cmd/*/; do
+		program=$(basename "$program")
+		"$bin/$program" completion bash >"$dir/$program" || return
+	done
+	say "completion for bash: $dir (it needs the package bash-completion)"
+}
+
+complete_fish() {
+	dir=${XDG_CONFIG_HOME:-$HOME/.config}/fish/completions
+	mkdir -p "$dir" || return
+	for program in cmd/*/; do
+		program=$(basename "$program")
+		"$bin/$program" completion fish >"$dir/$program.fish" || return
+	done
+	say "completion for fish: $dir"
+}
+
+# zsh has no folder of its person's own that it looks into, so one line in its start-up
+# file reads the file.
+complete_zsh() {
+	file=$share/gt/completion.zsh
+	mkdir -p "$share/gt" || return
+	{
+		# shellcheck disable=SC2016 # zsh's own
+		echo '(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }'
+		for program in cmd/*/; do
+			"$bin/$(basename "$program")" completion zsh || return
+		done
+	} >"$file" || return
+	has_line ||
+		printf "[ ! -r '%s' ] || . '%s' # gt: completion\n" "$file" "$file" >>"$zshrc" || return
+	say "completion for zsh: $file, by a line at the end of $zshrc"
+}
+
+# has_line tells whether zsh's start-up file has the line that complete_zsh adds.
+has_line() {
+	[ -f "$zshrc" ] || return 1
+	case $(cat "$zshrc") in
+	*'# gt: completion'*) return 0 ;;
+	esac
+	return 1
+}
+
+# uncomplete takes out what complete has put there.
+uncomplete() {
+	for program in cmd/*/; do
+		program=$(basename "$program")
+		rm -f "${BASH_COMPLETION_USER_DIR:-$share/bash-completion}/completions/$program" \
+			"${XDG_CONFIG_HOME:-$HOME/.config}/fish/completions/$program.fish"
+	done
+	rm -f "$share/gt/completion.zsh"
+	rmdir "$share/gt" 2>/dev/null || :
+	if has_line; then
+		rest=$(sed '/# gt: completion$/d' "$zshrc"; echo x)
+		printf '%s' "${rest%x}" >"$zshrc" # through a link, and with its mode
+	fi
 }
 
 # take_over brings in what an earlier version kept in projects, and offers the
@@ -86,7 +183,9 @@ install() {
 # and no town is trusted.
 take_over() {
 	code=0 named=
-	if [ -t 0 ]; then
+	if [ -z "$old" ] && ! [ -e "${XDG_STATE_HOME:-$HOME/.local/state}/gt" ]; then
+		"$bin/gt-hooks" migrate --yes >/dev/null || code=$? # there was no earlier version
+	elif [ -t 0 ]; then
 		"$bin/gt-hooks" migrate || code=$?
 	else
 		named=$("$bin/gt-hooks" migrate --yes) || code=$?
@@ -134,7 +233,8 @@ check() {
 		die "Go $want or newer is missing; install it with: $(how go), or from https://go.dev/dl/"
 	fi
 	# A Go that may fetch the version that go.mod asks for has it after this.
-	if ! have=$(go env GOVERSION) || ! at_least "${have#go}" "$want"; then
+	if ! have=$(go env GOVERSION 2>/dev/null) || ! at_least "${have#go}" "$want"; then
+		[ -n "$have" ] || have=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || have=
 		die "Go $want or newer is needed, and this is ${have:-another}; install it from https://go.dev/dl/"
 	fi
 	command -v git >/dev/null ||
@@ -195,9 +295,11 @@ build() {
 		*) flags="$flags -gcflags=$cold=-l" ;;
 		esac
 	done <internal/world/cold.txt
+	say "building gt $version; the first time takes a minute or two"
 	CGO_ENABLED=0 GOFLAGS=$flags go build -trimpath -buildvcs=false \
-		-ldflags "-s -w -X gt/lib/cli.Version=$version" -o "$stage/" ./cmd/... ./internal/man ||
-		die "the build failed; nothing was installed"
+		-ldflags "-s -w -X gt/lib/cli.Version=$version" -o "$stage/" ./cmd/... ./internal/man 2>"$stage/said" ||
+		unbuilt
+	rm -f "$stage/said"
 	pages "$stage/man"
 	chmod 755 "$stage"/*
 	mv -f "$stage"/* "$bin/"
@@ -206,6 +308,16 @@ build() {
 	"gt-hooks $version") say "installed gt $version into $bin again" ;;
 	*) say "upgraded gt from ${old#gt-hooks } to $version in $bin" ;;
 	esac
+}
+
+# unbuilt says why the build failed. Without a network Go says so for each library.
+unbuilt() {
+	case $(cat "$stage/said") in
+	*'dial tcp'* | *'no such host'* | *proxyconnect* | *'i/o timeout'* | *'TLS handshake'* | *'module lookup disabled'*)
+		die "cannot fetch the libraries that gt is built with: the network does not answer. Nothing was installed; run ./install.sh again where it does" ;;
+	esac
+	cat "$stage/said" >&2
+	die "the build failed; nothing was installed"
 }
 
 check_path() {
@@ -299,29 +411,69 @@ told() {
 }
 
 uninstall() {
+	running= towns=
 	if [ -x "$bin/gt-hooks" ]; then
+		# Asked before the programs are gone.
+		running=$("$bin/gt-seance" list --live --limit 0 --format '{{.Agent}} {{.TmuxPane}} in {{.CWD}}' 2>/dev/null) || :
+		towns=$("$bin/gt-hooks" trust --list 2>/dev/null | sed -n 's/  trusted$//p') || :
 		"$bin/gt-hooks" uninstall --all ||
 			die "nothing was removed: without its binaries, the hooks that are still wired would only fail"
 	fi
 	removed=0
 	for binary in cmd/*/; do
-		binary=$bin/$(basename "$binary")
-		[ -f "$binary" ] || continue
-		rm -f "$binary"
+		binary=$(basename "$binary")
+		rm -f "$man/$binary.1"
+		[ -f "$bin/$binary" ] || continue
+		rm -f "$bin/$binary"
 		removed=$((removed + 1))
 	done
 	say "removed $removed binaries from $bin"
-	for binary in cmd/*/; do
-		rm -f "$man/$(basename "$binary").1"
+	uncomplete
+	if [ -n "$running" ]; then
+		say "these agents run and have read their hooks; restart them:"
+		say "$running" | sed 's/  */ /g; s/^/  /'
+		say "until then, $(leave_behind) in $bin do nothing for them"
+	fi
+	kept=
+	keep "${XDG_STATE_HOME:-$HOME/.local/state}/gt" 'sessions, notes, checkpoints and events, of all folders'
+	keep "${XDG_CONFIG_HOME:-$HOME/.config}/gt" 'your settings and roles'
+	keep "${AGENT_HOME:-$HOME/.agent}/sessions" 'recorded conversations'
+	while read -r town; do
+		[ -z "$town" ] || keep "$town" 'a town that you trusted: its log and mail are shared'
+	done <<END
+$towns
+END
+	for file in "${CLAUDE_CONFIG_DIR:-$HOME/.claude}" "${CODEX_HOME:-$HOME/.codex}" "$HOME/.gemini" "$HOME/.qwen" \
+		"$HOME/.copilot" "$HOME/.cursor"; do
+		for file in "$file"/*.gt-backup; do
+			keep "$file" 'the settings as they were before gt'
+		done
 	done
-	say "kept, since it is yours:"
-	say "  ${XDG_STATE_HOME:-$HOME/.local/state}/gt   sessions, notes, checkpoints and events, of all folders"
-	say "  ${XDG_CONFIG_HOME:-$HOME/.config}/gt   your settings and roles, where you made any"
-	[ ! -d "${AGENT_HOME:-$HOME/.agent}/sessions" ] ||
-		say "  ${AGENT_HOME:-$HOME/.agent}   recorded conversations"
-	say "  .events.jsonl, mail/ and .runtime/   in each town that you trusted, which is shared"
-	say "  .runtime/ and .polecat-checkpoint.json   in projects, from a version that kept its state there"
-	say "  *.gt-backup   beside the settings of agents, where gt changed them"
+	[ -n "$kept" ] || say "nothing of gt is left"
+}
+
+# keep says that something stays, where it is there.
+keep() {
+	[ -e "$1" ] || return 0
+	[ -n "$kept" ] || say "kept, since it is yours:"
+	kept=yes
+	say "  $1   $2"
+}
+
+# leave_behind puts, in the place of the programs that hooks run, scripts that do nothing
+# and are gone in two days: a client that runs goes on calling what it read at its start,
+# and would tell its person of an error at each turn. It prints their names.
+leave_behind() {
+	for binary in gt-prime gt-handoff gt-checkpoint gt-keepalive; do
+		cat >"$bin/$binary" <<'END'
+#!/bin/sh
+# gt was uninstalled while an agent ran that calls this. Remove it when you like.
+cat >/dev/null
+[ -z "$(find "$0" -mtime +1 2>/dev/null)" ] || rm -f "$0"
+END
+		chmod 755 "$bin/$binary"
+	done
+	echo 'gt-prime, gt-handoff, gt-checkpoint and gt-keepalive'
 }
 
 say() { printf '%s\n' "$*"; }

@@ -154,8 +154,11 @@ func TestInstall(t *testing.T) {
 	stages, _ := filepath.Glob("/tmp/gt-demo.*")
 
 	said := m.install(0)
+	m.expect(said, `^building gt \S+; the first time takes`, `^still to do: codex runs none of these until you trust them`)
+	if regexp.MustCompile(`(?m)^gt-hooks: |error|earlier version`).MatchString(said) {
+		t.Errorf("nothing went wrong, and it prints\n%s", said)
+	}
 	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^claude  12 hooks and /handoff wired  .*/\.claude/settings\.json$`, `^codex   9 hooks and \$handoff wired   .*/\.codex/hooks\.json$`,
-		`^there is nothing of an earlier version to take over$`,
 		`is not on PATH; put this into .*: export PATH="`,
 		`^    \| # Handoff complete`, `^    \| Next: empty input\.`)
 	if now, _ := filepath.Glob("/tmp/gt-demo.*"); len(now) > len(stages) {
@@ -193,7 +196,7 @@ func TestInstall(t *testing.T) {
 	m.path = m.file(".local/bin") + ":" + m.path
 	said = m.install(0, "--no-demo")
 	m.expect(said, `^taken over already, on `)
-	m.expect(said, ` again$`, `^claude  12 hooks wired already  `, `^codex   9 hooks wired already   `)
+	m.expect(said, ` again$`, `^claude  12 hooks and /handoff wired already  `, `^codex   9 hooks and \$handoff wired already   `)
 	// That Codex has not been told to trust them is as true as before.
 	if quiet := regexp.MustCompile(`(?m)^.* until you trust them.*$`).ReplaceAllString(said, ""); strings.Contains(quiet, "warning") || strings.Contains(quiet, "Handoff") {
 		t.Errorf("a second run says:\n%s", said)
@@ -203,7 +206,11 @@ func TestInstall(t *testing.T) {
 	m.expect(m.install(0, "--no-demo"), `^upgraded gt from v0\.0\.1 to \S+ in `)
 
 	said = m.install(0, "--uninstall")
-	m.expect(said, `^claude  12 hooks removed`, `^codex   9 hooks removed`, fmt.Sprintf("^removed %d binaries from ", len(commands)), `^  .*/\.local/state/gt  `, `^  \.runtime/ and \.polecat-checkpoint\.json   in projects, from a version`)
+	m.expect(said, `^claude  12 hooks removed`, `^codex   9 hooks removed`, fmt.Sprintf("^removed %d binaries from ", len(commands)), `^kept, since it is yours:$`,
+		`^  .*/\.local/state/gt  `, `^  .*/\.claude/settings\.json\.gt-backup  `)
+	if regexp.MustCompile(`(?m)\.agent|/\.config/gt|\.runtime|restart`).MatchString(said) {
+		t.Errorf("it lists what is not there:\n%s", said)
+	}
 	if l := m.list(".local/bin"); l != "gt-own" {
 		t.Errorf("left in bin:\n%s", l)
 	}
@@ -235,7 +242,7 @@ func TestInstallHooks(t *testing.T) {
 	if l := m.list(".claude"); l != "" {
 		t.Errorf("without Claude Code there is:\n%s", l)
 	}
-	m.expect(m.install(0, "--no-demo", "--hooks", "claude gemini"), `^claude  12 hooks wired`, `^gemini  9 hooks wired`)
+	m.expect(m.install(0, "--no-demo", "--hooks", "claude gemini"), `^claude  12 hooks and /handoff wired`, `^gemini  9 hooks and /handoff wired`)
 	m.install(0, "--uninstall")
 
 	m.write(".claude/settings.json", "// mine\n{}\n")
@@ -293,4 +300,115 @@ func TestInstallMissing(t *testing.T) {
 	m.install(1, "--hooks", "emacs")
 	m.install(1, "--frob")
 	m.expect(m.install(0, "--help"), `^usage: \./install\.sh`)
+}
+
+// Shells complete the commands once a person has said so, and forget it with the rest.
+func TestInstallCompletes(t *testing.T) {
+	m := newMachine(t)
+	m.write(".zshrc", "mine\n")
+	fake := t.TempDir()
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if err := surroundings.WriteProgram(filepath.Join(fake, shell), []byte("#!/bin/sh\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.path += ":" + fake
+	m.expect(m.install(0, "--no-demo", "--no-hooks"), `^to complete the commands with <Tab> in your shell: \./install\.sh --completion$`)
+	if l := m.list(".local/share/bash-completion"); l != "" {
+		t.Errorf("nobody was asked, and there is\n%s", l)
+	}
+	for range 2 {
+		said := m.install(0, "--no-demo", "--no-hooks", "--completion")
+		m.expect(said, `^completion for bash: .*/\.local/share/bash-completion/completions \(`, `^completion for fish: .*/\.config/fish/completions$`, `^completion for zsh: .*/completion\.zsh, by a line at the end of .*/\.zshrc$`)
+	}
+	m.expect(m.list(".local/share/bash-completion/completions"), `^gt-prime$`)
+	m.expect(m.list(".config/fish/completions"), `^gt-prime\.fish$`)
+	if text := m.read(".zshrc"); strings.Count(text, "# gt: completion\n") != 1 || !strings.HasPrefix(text, "mine\n") {
+		t.Errorf(".zshrc is\n%s", text)
+	}
+	m.expect(m.read(".local/share/gt/completion.zsh"), `^#compdef gt-prime$`, `^#compdef gt-session$`)
+	m.install(0, "--uninstall")
+	if l := m.list(".local/share/bash-completion/completions") + m.list(".config/fish/completions") + m.list(".local/share/gt"); l != "" {
+		t.Errorf("left are\n%s", l)
+	}
+	if text := m.read(".zshrc"); text != "mine\n" {
+		t.Errorf(".zshrc is %q", text)
+	}
+}
+
+func (m *machine) read(name string) string {
+	text, err := os.ReadFile(m.file(name))
+	if err != nil {
+		m.t.Error(err)
+	}
+	return string(text)
+}
+
+// Without a network Go tells of each library; a person is told once, and of the network.
+func TestInstallWithoutNetwork(t *testing.T) {
+	m := newMachine(t)
+	m.with("git")
+	if err := surroundings.WriteProgram(filepath.Join(m.path, "go"), []byte(`#!/bin/sh
+[ "$1" = build ] || { echo go99.0; exit; }
+for lib in kong huh x/sys; do echo "go: example.org/$lib@v1: Get \"https://proxy/\": dial tcp: lookup proxy: no such host" >&2; done
+exit 1
+`)); err != nil {
+		t.Fatal(err)
+	}
+	said := m.install(1)
+	m.expect(said, `^install\.sh: error: cannot fetch the libraries that gt is built with: the network does not answer\.`)
+	if strings.Contains(said, "dial tcp") {
+		t.Errorf("it prints Go's errors:\n%s", said)
+	}
+	if l := m.list(".local/bin"); l != "" {
+		t.Errorf("installed is\n%s", l)
+	}
+}
+
+// An agent that runs meanwhile calls the programs at the end of its turn, and finds some
+// that do nothing; the person is told to restart it.
+func TestUninstallBesideAgent(t *testing.T) {
+	m := newMachine(t)
+	m.write(".claude/settings.json", "{}\n")
+	m.install(0, "--no-demo")
+	// A client that has started a session and waits.
+	m.write("claude", `#!/bin/sh
+printf '{"session_id":"00000000-0000-4000-8000-000000000001","hook_event_name":"SessionStart","source":"startup","cwd":"%s"}' "$PWD" |
+	"$HOME/.local/bin/gt-prime" --hook --agent claude >/dev/null
+echo started
+read -r line
+`)
+	client := exec.Command(m.file("claude"))
+	m.write("proj/README", "")
+	client.Dir, client.Env = m.file("proj"), []string{"HOME=" + m.home, "PATH=" + m.path}
+	in, err := client.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := client.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer client.Wait()
+	defer in.Close()
+	if _, err := out.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	said := m.install(0, "--uninstall")
+	m.expect(said, `^these agents run and have read their hooks; restart them:$`, `^  claude .*in `+regexp.QuoteMeta(m.file("proj"))+`$`)
+	if l := m.list(".local/bin"); l != "gt-checkpoint\ngt-handoff\ngt-keepalive\ngt-prime" {
+		t.Errorf("left in bin:\n%s", l)
+	}
+	hook := exec.Command(m.file(".local/bin/gt-keepalive"), "touch", "--hook", "--agent", "claude")
+	hook.Stdin = strings.NewReader("{}")
+	if said, err := hook.CombinedOutput(); err != nil || len(said) > 0 {
+		t.Errorf("a hook says %q (%v)", said, err)
+	}
+	m.expect(m.install(0, "--no-demo"), `^installed gt`)
+	if out, err := exec.Command(m.file(".local/bin/gt-keepalive"), "--version").Output(); err != nil || !strings.HasPrefix(string(out), "gt-keepalive ") {
+		t.Errorf("installed again it says %q (%v)", out, err)
+	}
 }

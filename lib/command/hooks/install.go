@@ -41,7 +41,7 @@ func (c *install) Run(env *cli.Env) error {
 			return cli.WithHint(err, "gt-hooks wires the binaries in its own folder; install.sh builds them all")
 		}
 	}
-	say := &printer{env: env, brief: len(picked) > 1 && !c.DryRun}
+	say := &printer{env: env, brief: (len(picked) > 1 || c.All) && !c.DryRun}
 	err = each(env, picked, func(t target) error { return c.wire(env, say, t, dir) })
 	say.flush()
 	if err == nil {
@@ -161,7 +161,7 @@ func (c *uninstall) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	say := &printer{env: env, brief: len(picked) > 1 && !c.DryRun}
+	say := &printer{env: env, brief: (len(picked) > 1 || c.All) && !c.DryRun}
 	if len(picked) == 0 {
 		say.line("no hooks of gt, nothing to change")
 		picked = all // for the hints about other places
