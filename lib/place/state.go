@@ -31,7 +31,7 @@ import (
 type State string
 
 // Nowhere stands for a missing state folder. Nothing can be read or written there.
-const Nowhere State = "/dev/null/gt"
+const Nowhere State = "/proc/self/nowhere/gt"
 
 // Foreign stands for a state folder that is reached through another user's link.
 // Nothing can be read or written there either.

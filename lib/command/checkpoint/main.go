@@ -35,16 +35,14 @@ func Program() cli.Program {
 		Name: "gt-checkpoint",
 		Summary: `
 Saves the state of a session, for its successor in case it dies without a hand-over:
-git's state, the hooked work, and the agent's last words. A hook of its client writes
+git's state, the given work, and the agent's last words. A hook of its client writes
 a checkpoint after every turn. An agent adds what only it knows, which stays until the
 agent changes it:
 
   gt-checkpoint write --notes 'tests pass; next: the migration'
-  gt-checkpoint write --molecule mol-7 --step p2 --step-title 'parse flags'
   gt-checkpoint read
 
-A checkpoint older than a day is ignored. In a town, only crew and polecats have work
-to recover; for other roles nothing is saved.`,
+A checkpoint older than a day is ignored.`,
 		Exits: `
 0  done, or there was nothing to do; with --hook always
 1  read: there is no checkpoint`,
@@ -64,7 +62,7 @@ func wired(args []string) cli.Command {
 type grammar struct {
 	cli.Flags
 	Write write `cmd:"" help:"Save the state of this session."`
-	Read  read  `cmd:"" help:"Show what this session saved here, or else the last one."`
+	Read  read  `cmd:"" default:"withargs" help:"Show what this session saved here, or else the last one (the default)."`
 	Clear clear `cmd:"" help:"Remove what this session saved here; if a person runs it, all checkpoints."`
 }
 
@@ -285,7 +283,8 @@ func (r *read) Run(env *cli.Env) error {
 		env.Warn("%v", err)
 	}
 	if len(all) == 0 {
-		return cli.Failf(cli.No, "there is no checkpoint in '%s'", call.Home.Dir)
+		return cli.WithHint(cli.Failf(cli.No, "there is no checkpoint in '%s'", call.Home.Dir),
+			"an agent here whose hooks are wired writes one after every turn; gt-hooks status shows the wiring")
 	}
 	c := all[0]
 	for _, mine := range []func(*checkpoint.Checkpoint) bool{

@@ -123,7 +123,7 @@ func (h handover) findProgram() error {
 		return nil
 	}
 	_, err := process.LookPath(h.successor.Client.Command[0], h.home.Dir, h.environ)
-	return cli.Fail(cli.No, err)
+	return cli.Fail(cli.No, err, "install it, or put its folder on PATH; nothing was changed")
 }
 
 // run is how the successor starts, with a note of that subject.

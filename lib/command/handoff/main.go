@@ -34,7 +34,7 @@ of what it knows, then replaces the agent. The successor starts with the note.
 
   gt-handoff -s 'auth: 2 of 5 done' -m 'next: session.go; do not touch the API'
   git log -3 | gt-handoff -s 'see the log' -m -
-  gt-handoff gastown/witness            hand another agent over
+  gt-handoff %3                         hand over the agent in another pane
   gt-handoff --to codex                 continue with another agent, in the same pane
   gt-handoff --to codex --with-conversation    the same, and it goes on with the whole conversation
   gt-handoff --cancel                   take back a hand-over that nobody took up yet

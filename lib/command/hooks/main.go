@@ -69,7 +69,7 @@ func agentNames(env *cli.Env, begin string) []cli.Candidate {
 type grammar struct {
 	cli.Flags
 	Install   install   `cmd:"" help:"Wire gt into agents' settings, or bring the wiring up to date."`
-	Status    status    `cmd:"" help:"Show what is wired where, and what to do about the rest."`
+	Status    status    `cmd:"" default:"withargs" help:"Show what is wired where, and what to do about the rest (the default)."`
 	Prove     prove     `cmd:"" help:"Show that the hooks really fire: when each was last seen, and what stops it."`
 	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
 	Trust     trust     `cmd:"" help:"Trust a folder as a town, so that its files count; list the towns that you trust."`

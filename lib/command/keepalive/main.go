@@ -28,7 +28,7 @@ their folder:
 It also keeps track of the processes of sessions, by more than their numbers,
 and ends no other:
 
-  gt-keepalive pid track gt-crew-max
+  gt-keepalive pid track gt-api
   gt-keepalive pid list
   gt-keepalive pid reap --grace 10s`,
 		Exits: `
@@ -51,7 +51,7 @@ type grammar struct {
 	cli.Flags
 	Touch touch `cmd:"" help:"Give a sign of life."`
 	End   end   `cmd:"" help:"Close a session: record and log its outcome."`
-	Show  show  `cmd:"" help:"Show the last sign of life."`
+	Show  show  `cmd:"" default:"withargs" help:"Show the last sign of life (the default)."`
 	Check check `cmd:"" help:"Report by the exit code whether the agent is alive."`
 	Pid   pid   `cmd:"" help:"Track the processes of sessions, and end them."`
 }

@@ -40,7 +40,7 @@ func (c *configShow) Run(env *cli.Env) error {
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "\nat least %s stay, whatever their age (keep)\nprune --auto prunes every %s (interval)\n",
+	_, err = fmt.Fprintf(env.Stdout, "\nat least %s stay, whatever their age (keep)\nprune --auto, where something runs it, prunes at most every %s (interval)\n",
 		count(p.policy.Keep, "event", "events"), p.policy.Interval)
 	return err
 }

@@ -235,7 +235,7 @@ func (c *stats) Run(env *cli.Env) error {
 	if !state.LastPrune.IsZero() {
 		last = fmt.Sprintf("pruned %s, the last time %s ago", count(state.Prunes, "time", "times"), duration.Format(max(0, now.Sub(state.LastPrune))))
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s; --auto prunes every %s\n", last, p.policy.Interval)
+	_, err = fmt.Fprintf(env.Stdout, "%s; --auto prunes at most every %s\n", last, p.policy.Interval)
 	return err
 }
 

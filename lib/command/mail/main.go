@@ -18,16 +18,15 @@ import (
 )
 
 const summary = `
-Reads and writes the notes of an agent, and hooks work to it. The agent's next
-session starts on hooked work without being asked.
+Reads and writes the notes of an agent, and gives it work. The agent's next session
+starts on given work without being asked.
 
   gt-mail                                        what waits for this agent
   gt-mail read 3f9a
-  gt-mail send gastown/crew/max -s "Tests are red" -m "since 4f2c1"
+  gt-mail send ~/src/api -s "Tests are red" -m "since 4f2c1"
   gt-mail hook --new -s "Port the parser" -m - <plan.md
 
-The notes are a Maildir, which any mail reader can open: in a town the folder
-mail/<address>, elsewhere mail in the place of the agent's folder in gt's state.
+The notes are a Maildir in gt's state, which any mail reader can open (docs/mail.md).
 `
 
 const exitCodes = `
@@ -48,7 +47,7 @@ func Program() cli.Program {
 
 type grammar struct {
 	cli.Flags
-	Inbox  inbox  `cmd:"" default:"withargs" help:"List the notes that are hooked or unread (the default)."`
+	Inbox  inbox  `cmd:"" default:"withargs" help:"List the notes that are given as work or unread (the default)."`
 	Read   read   `cmd:"" help:"Print a note, and mark it as read."`
 	Send   send   `cmd:"" help:"Leave a note for an agent."`
 	Hook   hook   `cmd:"" help:"Make a note this agent's work, or write a new one."`

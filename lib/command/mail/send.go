@@ -21,7 +21,7 @@ import (
 )
 
 type send struct {
-	To string `arg:"" help:"The agent's address in a town (mayor, gastown/crew/max, crew/max, max); elsewhere the path of the folder that it works in; self for this agent."`
+	To string `arg:"" help:"The path of the folder that the agent works in; self for this agent; in a town also an address (mayor, gastown/crew/max, crew/max, max)."`
 	message
 	Hook bool `help:"Give it as work: the agent's next session starts on it."`
 	JSON bool `name:"json" help:"Print the note as one JSON object."`

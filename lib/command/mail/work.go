@@ -117,6 +117,9 @@ func (c *workList) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	if len(all) == 0 && !c.JSON {
+		env.Hint("there is no work that is not done; gt-mail work give TEMPLATE gives some")
+	}
 	for _, i := range all {
 		i.Note = i.Note.Clean(env.Text)
 		if c.JSON {

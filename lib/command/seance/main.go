@@ -15,7 +15,7 @@ Finds every session that ever ran on this machine, of all agents: by what gt's
 event log says of it, and by the conversation that the agent itself keeps.
 
   gt-seance                                  the latest 20
-  gt-seance list --agent crew/max --since 24h
+  gt-seance list --agent codex --since 24h
   gt-seance show 4f2c81d0                    the beginning of an id will do
   gt-seance grep 'connection refused' --here
   gt-seance read 4f2c81d0 --last 3

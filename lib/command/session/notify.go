@@ -35,8 +35,8 @@ type notifyTest struct{}
 func (notifyTest) Run(env *cli.Env) error {
 	command := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Notify.Command
 	if len(command) == 0 {
-		env.Hint(`in %s: [notify], and below it: command = ["notify-send", "gt"]`, cmp.Or(place.Config(env.Getenv, "config.toml"), "config.toml"))
-		return cli.Failf(cli.No, "no command is set")
+		return cli.WithHint(cli.Failf(cli.No, "no command is set"), `in %s: [notify], and below it: command = ["notify-send", "gt"]`,
+			cmp.Or(place.Config(env.Getenv, "config.toml"), "config.toml"))
 	}
 	if err := notify.Run(env, command, "test", "done", "This is a test."); err != nil {
 		return cli.Fail(cli.No, err)
