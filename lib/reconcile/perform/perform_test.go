@@ -446,14 +446,15 @@ func TestStartsAtOnce(t *testing.T) {
 	s := newScene(t, pool(wanted, wanted, ""))
 	s.AtOnce = most
 	var mu sync.Mutex
-	at, peak, all := 0, 0, make(chan struct{})
+	at, peak, met, all := 0, 0, false, make(chan struct{})
 	s.during = func() {
 		mu.Lock()
 		at++
-		if peak = max(peak, at); at == most && all != nil {
+		wait := all
+		if peak = max(peak, at); at == most && !met {
+			met = true
 			close(all)
 		}
-		wait := all
 		mu.Unlock()
 		select {
 		case <-wait:
@@ -483,7 +484,7 @@ func TestStartsAtOnce(t *testing.T) {
 	for id := range s.runs {
 		s.runs[id] = tick.No
 	}
-	at, peak, all = 0, 0, make(chan struct{})
+	at, peak, met, all = 0, 0, false, make(chan struct{})
 	if said := s.tick(); said != strings.TrimSpace(strings.Repeat("restart ", wanted)) || peak != most {
 		t.Error(said, peak)
 	}
