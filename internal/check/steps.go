@@ -31,7 +31,12 @@ func steps(how mode) []step {
 	packages, raced, err := packages()
 	return []step{
 		{name: "stories", proves: "with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
-		{name: "faults", proves: "every command, killed and failed at its system calls", figures: true, run: func(p *printer) error {
+		{name: "faults", proves: "every command, killed and failed at its system calls", figures: true, missing: func() string {
+			if _, err := exec.LookPath("strace"); err != nil && runtime.GOOS == "linux" {
+				return "strace is not here"
+			}
+			return ""
+		}, run: func(p *printer) error {
 			points := map[mode]string{quick: "quick", ci: "ci", all: "full"}[how]
 			return p.test(suite{flags: []string{"-timeout", "120m", "-parallel", waiting}, packages: []string{"./faults"}, args: []string{"-sample", points, "-turn", fmt.Sprint(day())}})
 		}},
