@@ -21,7 +21,6 @@ var namesClients = map[string]string{
 	"lib/conversation/tail/tail.go":    "OpenCode's conversations are in a database, whose reader finds its own place",
 	"lib/record/otlp/provider.go":      "families of models, some of which are called as their clients",
 	"lib/text/frame/frame.go":          "how the frames of clients and models begin, in any text",
-	"lib/record/otlp/provider.go":      "models that have a client's name, and who offers them",
 	"lib/text/redact/encoded.go":       "an entity of HTML",
 }
 
