@@ -86,6 +86,7 @@ func steps(how mode) []step {
 			// it ends, and some tests start hundreds.
 			return p.test(suite{flags: []string{"-race", fewer, "-timeout", "20m"}, packages: raced, env: []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}})
 		}},
+		{name: "ordinary user", proves: "what root may do anyway", from: ci, spare: true, missing: notOrdinary, run: ordinary},
 		{name: "staticcheck", missing: cannotHave("staticcheck", ".", "run", staticcheck, "-version"), run: func(p *printer) error {
 			return p.command(".", nil, "go", "run", staticcheck, "-tags", "e2e", "./...")
 		}},

@@ -235,10 +235,12 @@ func TestLeave(t *testing.T) {
 		}
 		want = said
 	}
-	if err := os.Chmod(filepath.Join(h.Dir, ".runtime", "requests"), 0o500); err != nil {
+	requests := filepath.Join(h.Dir, ".runtime", "requests")
+	if err := os.Chmod(requests, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Leave(h, "s1", Item{Kind: Note, At: time.Now()}); !Denied(err) || !strings.Contains(err.Error(), "neither") {
+	t.Cleanup(func() { os.Chmod(requests, 0o700) })
+	if _, err := Leave(h, "s1", Item{Kind: Note, At: time.Now()}); !Denied(err) || !strings.Contains(err.Error(), "or to the project") {
 		t.Error(err)
 	}
 }
