@@ -22,7 +22,7 @@ func TestMemory(t *testing.T) {
 	source := func(from int64, each func(conversation.Entry) bool) error {
 		for at := from; at < 6*rounds; at++ {
 			id := string(rune('a' + at/6%26))
-			e := conversation.Entry{At: at, Kind: conversation.Prompt, Text: words}
+			e := conversation.Entry{At: at, Kind: conversation.Prompt, Text: strings.Clone(words)}
 			switch at % 6 {
 			case 1, 2:
 				e.Kind, e.Tool, e.CallID = conversation.Call, "Bash", id
@@ -33,6 +33,9 @@ func TestMemory(t *testing.T) {
 				}
 			case 5:
 				e.Kind = conversation.Answer
+			}
+			if at == 1 || at == 6*rounds-3 { // a result that comes at the very end
+				e.CallID = "far"
 			}
 			if !each(e) {
 				break
