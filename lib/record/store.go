@@ -314,6 +314,16 @@ func (o opened) lines(from int64, each func(line []byte, at int64) bool) (int64,
 	return next, atomicfile.Error("read", o.f.Name(), err)
 }
 
+// Size is how long a record is, in bytes, packed or not.
+func (s Store) Size(id ID) (int64, error) {
+	o, err := s.open(id)
+	if err != nil {
+		return 0, err
+	}
+	defer o.Close()
+	return o.length(), nil
+}
+
 // maxLine is the longest line of a record: a client's longest record, each of whose
 // characters can take six bytes.
 const maxLine = 6*conversation.MaxRecord + 1<<20

@@ -102,21 +102,9 @@ func (c *tail) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var begins []int64 // of the last lines
-	next, err := s.Each(id, 0, func(line []byte, at int64) bool {
-		if c.JSON || shown(line, c.Tools) {
-			if begins = append(begins, at); len(begins) > c.Lines {
-				begins = begins[1:]
-			}
-		}
-		return true
-	})
+	from, err := c.begin(s, id)
 	if err != nil {
 		return err
-	}
-	from := next
-	if len(begins) > 0 {
-		from = begins[0]
 	}
 	p := &page{Page: spoken.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now}, env: env, agent: h.Agent, tools: c.Tools, raw: c.JSON}
 	stop := make(chan os.Signal, 1)
@@ -131,6 +119,39 @@ func (c *tail) Run(env *cli.Env) error {
 		case <-stop:
 			return nil
 		case <-time.After(glance):
+		}
+	}
+}
+
+// begin returns where the last entries begin. No more of the record is read than they take.
+func (c *tail) begin(s kept.Store, id kept.ID) (int64, error) {
+	size, err := s.Size(id)
+	if err != nil {
+		return 0, err
+	}
+	for back := int64(1 << 20); ; back *= 8 {
+		at := max(size-back, 0)
+		within := at > 0 // of a line, as far as is known
+		var begins []int64
+		next, err := s.Each(id, at, func(line []byte, at int64) bool {
+			switch {
+			case within:
+				within = false
+			case c.JSON || shown(line, c.Tools):
+				if begins = append(begins, at); len(begins) > c.Lines {
+					begins = begins[1:]
+				}
+			}
+			return true
+		})
+		switch {
+		case err != nil:
+			return 0, err
+		case at > 0 && len(begins) < c.Lines: // they begin before
+		case len(begins) > 0:
+			return begins[0], nil
+		default:
+			return next, nil
 		}
 	}
 }

@@ -1,0 +1,152 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+)
+
+// A record begins with its id, after the folders for it and for what is kept aside are
+// there, and before a word is written.
+//
+// S3-1
+func TestBegins(t *testing.T) {
+	d := newDesk(t)
+	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
+	// Where the folder for what is kept aside cannot be made, nothing is begun.
+	if err := os.MkdirAll(filepath.Dir(d.store.Contexts), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.store.Contexts, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.try(nil); err == nil {
+		t.Error("it was begun without a folder for what is kept aside")
+	}
+	if ids, err := d.store.IDs(); err != nil || len(ids) != 0 {
+		t.Errorf("%v, %v", ids, err)
+	}
+	if err := os.Remove(d.store.Contexts); err != nil {
+		t.Fatal(err)
+	}
+	id := d.sync().ID
+	first := ""
+	if err := d.store.Lines(id, func(l Line) bool {
+		first = string(l.Kind)
+		if l.Head == nil || l.Head.ID != id {
+			t.Errorf("the first line says %+v", l.Head)
+		}
+		return false
+	}); err != nil || first != string(Head) {
+		t.Errorf("the first line is %q, %v", first, err)
+	}
+	for _, dir := range []string{d.store.Sessions, d.store.Contexts} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", dir, info, err)
+		}
+	}
+}
+
+// Records that are made at once, of conversations that began in one moment, have ids of
+// their own; a conversation that many take in at once has one record, with each word once.
+//
+// S3-2
+func TestMadeTogether(t *testing.T) {
+	d := newDesk(t)
+	d.write(`[{"Kind":"prompt","Text":"one"},{"Kind":"answer","Text":"two"}]` + "\n")
+	const sessions, writers = 40, 4
+	var mu sync.Mutex
+	ids := map[session.ID][]ID{}
+	var wg sync.WaitGroup
+	for n := range sessions * writers {
+		name := session.ID(fmt.Sprint("s-", n%sessions))
+		wg.Go(func() {
+			x, err := d.store.Index()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c := d.conversation()
+			c.File.ID, c.Metadata = name, conversation.Metadata{ID: name, Started: epoch}
+			y := &Syncer{Store: d.store, Index: x, Redact: strings.Clone, Now: func() time.Time { return epoch }, Bulk: true}
+			done, err := y.Sync(client{}, c)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ids[name] = append(ids[name], done.ID)
+		})
+	}
+	wg.Wait()
+	seen := map[ID]session.ID{}
+	for name, all := range ids {
+		id := all[0]
+		if other, there := seen[id]; there {
+			t.Errorf("%s and %s are both %s", name, other, id)
+		}
+		seen[id] = name
+		if _, err := ParseID(string(id)); err != nil || slices.ContainsFunc(all, func(o ID) bool { return o != id }) {
+			t.Errorf("%s is %v, %v", name, all, err)
+		}
+		if said := d.said(id); !slices.Equal(said, []string{"one", "two"}) {
+			t.Errorf("%s says %q", name, said)
+		}
+		d.verify(id)
+	}
+	if len(seen) != sessions {
+		t.Errorf("%d records of %d sessions", len(seen), sessions)
+	}
+}
+
+// At the end the file of the session is saved first, and then what was kept aside of it is
+// cleared: where it cannot be saved, nothing is.
+//
+// S3-6
+func TestEndOrder(t *testing.T) {
+	d := newDesk(t)
+	d.write(fmt.Sprintf(`[{"Kind":"call","Tool":"T","CallID":"c"},{"Kind":"result","CallID":"c","Text":%q}]`+"\n", strings.Repeat("x", MaxInline+1)))
+	id := d.sync().ID
+	end := func() error {
+		_, err := d.store.End(Event{Agent: "claude", Session: "4f2c", Reason: "logout"}, strings.Clone, epoch)
+		return err
+	}
+	kept := func() int {
+		t.Helper()
+		all, err := os.ReadDir(d.store.Contexts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	inTheWay := filepath.Join(d.store.wholePath(id), "x")
+	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err == nil || kept() != 1 {
+		t.Errorf("%v, and %d results are there", err, kept())
+	}
+	if err := os.RemoveAll(filepath.Dir(inTheWay)); err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err != nil || kept() != 0 {
+		t.Errorf("%v, and %d results are there", err, kept())
+	}
+	all, err := d.store.ContextsOf(id)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	if _, err := d.store.Context(all[0]); !errors.Is(err, ErrCleared) {
+		t.Error(err)
+	}
+}
