@@ -156,7 +156,7 @@ var mutants = []mutant{
 		name:  "a session that goes on has its packed record begun anew",
 		file:  "lib/record/writer.go",
 		right: `if err := s.unpack(id); err != nil {`,
-		wrong: `if id == "" {`,
+		wrong: `if err := error(nil); err != nil {`,
 		pkg:   "./lib/record", run: "TestPack",
 	},
 	{

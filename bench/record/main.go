@@ -162,7 +162,15 @@ func large(root string, mb int) error {
 		}
 		what := strings.Join(args, " ")
 		if slices.Equal(args, []string{"sync", "--all"}) {
-			what = "packed"
+			packed, err := filepath.Glob(filepath.Join(home, ".agent", "sessions", "*.gz"))
+			if err != nil || len(packed) != 1 {
+				return fmt.Errorf("it was not packed: %q, %v", packed, err)
+			}
+			info, err := os.Stat(packed[0])
+			if err != nil {
+				return err
+			}
+			what = fmt.Sprintf("packed, to %d MB", info.Size()>>20)
 		}
 		fmt.Printf("%-24s %7.2f s  %5.0f MB of memory\n", what, took.Seconds(), memory)
 		if args[0] == "convert" && args[len(args)-1] == "--dry-run" { // the next sync packs it

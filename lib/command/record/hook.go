@@ -56,8 +56,12 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 		return err
 	}
 	why := kept.Event{Session: id, Agent: c.Agent}
-	before := ""
-	for quiet := 0; ; {
+	before := "-" // as no file is
+	most := settledTurn
+	if c.Why == hook.SessionEnded {
+		most = settledEnd
+	}
+	for looks := 0; ; {
 		all, err := sessionFiles(env, r, id)
 		if err != nil {
 			env.Warn("%v", err)
@@ -81,15 +85,16 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 			}
 			now += f.Path + time.Unix(0, f.Changed).String()
 		}
-		if c.Why != hook.SessionEnded {
-			return nil
-		}
-		// A client goes on writing after its last hook.
-		if quiet++; now == before && quiet > 1 || quiet == settled {
+		// A client goes on writing after its hook: Claude Code holds a turn's last words back
+		// for a moment.
+		if looks++; now == before || looks == most {
 			break
 		}
 		before = now
 		time.Sleep(settling)
+	}
+	if c.Why != hook.SessionEnded {
+		return nil
 	}
 	why.Reason = c.Reason
 	ended, err := s.End(why, env.Redact, env.Now())
@@ -108,11 +113,12 @@ func readerOf(client string) conversation.Reader {
 	return told.Reader{Agent: client}
 }
 
-// A client's file is looked at again after its last hook, until it has not changed for
-// that long.
+// A client's file is looked at again after a hook, until it has not changed for that long;
+// so often at the most, for after a turn the next one may have begun.
 const (
-	settling = time.Second
-	settled  = 10
+	settling    = time.Second
+	settledTurn = 3
+	settledEnd  = 10
 )
 
 // sessionFiles finds the conversation of a session, and those of its subagents.
