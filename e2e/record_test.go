@@ -89,7 +89,15 @@ func TestRecordAsItGrows(t *testing.T) {
 	p.awaitScreen("Compacted")
 	p.awaitScreen("? for shortcuts")
 	p.typ("and THIRD-CANARY")
-	w.asked("THIRD-CANARY")
+	w.until("the client has written it down", func() bool { // which it does a moment after
+		all, _ := filepath.Glob(filepath.Join(w.home, ".claude", "projects", "*", id+".jsonl"))
+		for _, path := range all {
+			if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), `"and THIRD-CANARY"`) {
+				return true
+			}
+		}
+		return false
+	})
 	p.crash()
 	w.gt("gt-record", "sync", id)
 	if err := os.RemoveAll(filepath.Join(w.home, ".claude", "projects")); err != nil {

@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -52,6 +53,14 @@ var recording = []scenario{
 			recorded(t, w)
 			grownOld(t, w)
 			w.must(t, "", "work", "gt-record", "sync", "--all")
+		},
+	},
+	{
+		name: "record-end", args: []string{"gt-record", "sync", "--hook", "--agent", "claude", "--why", "end", "one"}, dir: "work",
+		prepare: func(t *testing.T, w *world) {
+			recorded(t, w)
+			must(t, os.MkdirAll(w.path("home/.config/gt"), 0o700))
+			put(t, w.path("home/.config/gt/config.toml"), "[record]\non = true\n")
 		},
 	},
 	{
@@ -115,11 +124,20 @@ func (p *plan) soundRecord(healed bool) (problems []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
+	ending := p.name == "record-end"
+	if log, err := os.ReadFile(p.w.path("home/.local/state/gt/.events.jsonl")); healed && ending && !strings.Contains(string(log), "record_head") {
+		wrong("the log does not have the head, %v", err)
+	}
 	entries, _ := os.ReadDir(s.Sessions)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".lock-") {
 			if err := free(filepath.Join(s.Sessions, e.Name())); err != nil {
 				wrong("%v", err)
+			}
+		} else if ending && strings.HasSuffix(e.Name(), ".json") {
+			var whole struct{ Messages []any }
+			if data, err := os.ReadFile(filepath.Join(s.Sessions, e.Name())); err != nil || json.Unmarshal(data, &whole) != nil || len(whole.Messages) != 4 {
+				wrong("%s is not whole, %v", e.Name(), err)
 			}
 		} else if healed && !strings.HasSuffix(strings.TrimSuffix(e.Name(), ".gz"), ".jsonl") && !strings.Contains(e.Name(), tmpMark) {
 			wrong("%s was left behind", e.Name())
@@ -173,7 +191,7 @@ func (p *plan) soundRecord(healed bool) (problems []string) {
 		}
 	}
 	want := 4
-	if removes || p.args[1] == "context" {
+	if removes || ending || p.args[1] == "context" {
 		want = 0
 	}
 	if healed && kept != want {
@@ -200,6 +218,16 @@ func (p *plan) disturbed(t *testing.T) []string {
 	return append(problems, p.soundRecord(true)...)
 }
 
+// share is one of how many points of a scenario are tried: an end takes a second, for it
+// waits for what the client still writes.
+func share(s scenario, ofCI, ofQuick int) (int, int) {
+	const fewer = 24
+	if s.name == "record-end" {
+		return fewer * ofCI, fewer * ofQuick
+	}
+	return ofCI, ofQuick
+}
+
 // TestKillRecord kills gt-record before each of its system calls.
 func TestKillRecord(t *testing.T) {
 	needsTrace(t)
@@ -208,7 +236,7 @@ func TestKillRecord(t *testing.T) {
 			p := newPlan(t, s)
 			kills, violations := 0, 0
 			for i, c := range p.points() {
-				if !nth(i, 1, 3) {
+				if ofCI, ofQuick := share(s, 1, 3); !nth(i, ofCI, ofQuick) {
 					continue
 				}
 				kills++
@@ -236,7 +264,7 @@ func TestErrorsRecord(t *testing.T) {
 			faults, violations := 0, 0
 			for i, c := range p.calls {
 				errs := c.failures()
-				if len(errs) == 0 || !nth(i, 4, 12) {
+				if ofCI, ofQuick := share(s, 4, 12); len(errs) == 0 || !nth(i, ofCI, ofQuick) {
 					continue
 				}
 				for _, errno := range one(errs, i) {

@@ -108,6 +108,11 @@ func (c *status) Run(env *cli.Env) error {
 		}
 	default:
 		say.overview(reports)
+		for _, r := range reports {
+			if slices.ContainsFunc(r.places, func(p source) bool { return len(p.Ours()) > 0 }) {
+				say.deletes(r)
+			}
+		}
 	}
 	whole := advise(env, reports)
 	tellStopped(env)
