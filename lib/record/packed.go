@@ -130,8 +130,8 @@ func (s Store) Pack(id ID) (err error) {
 		return err
 	}
 	defer lock.Remove()
-	if !atomicfile.Exists(s.Path(id)) {
-		return nil
+	if ok, err := there(s.Path(id)); err != nil || !ok {
+		return err
 	}
 	from, err := s.open(id)
 	if err != nil {
@@ -203,11 +203,13 @@ func pack(to *os.File, from io.ReaderAt, end ending) error {
 // lock.
 func (s Store) unpack(id ID) error {
 	from := s.packedPath(id)
-	if atomicfile.Exists(s.Path(id)) {
+	if ok, err := there(s.Path(id)); err != nil {
+		return err
+	} else if ok {
 		return atomicfile.Remove(from)
 	}
-	if !atomicfile.Exists(from) {
-		return nil
+	if ok, err := there(from); err != nil || !ok {
+		return err
 	}
 	o, err := s.open(id)
 	if err != nil {

@@ -50,12 +50,34 @@ const ext = ".jsonl"
 // Path is the file that a record is written to.
 func (s Store) Path(id ID) string { return filepath.Join(s.Sessions, string(id)+ext) }
 
-// File is the file that a record stands in: that of Path, or the packed one.
+// File is the file that a record stands in: that of Path, or the packed one. Where that
+// cannot be found out, it is the one whose opening then says why.
 func (s Store) File(id ID) string {
-	if path := s.packedPath(id); !atomicfile.Exists(s.Path(id)) && atomicfile.Exists(path) {
-		return path
+	if ok, err := there(s.Path(id)); ok || err != nil {
+		return s.Path(id)
+	}
+	if ok, err := there(s.packedPath(id)); ok || err != nil {
+		return s.packedPath(id)
 	}
 	return s.Path(id)
+}
+
+// has reports whether there is a record of that id.
+func (s Store) has(id ID) (bool, error) {
+	if ok, err := there(s.Path(id)); ok || err != nil {
+		return ok, err
+	}
+	return there(s.packedPath(id))
+}
+
+// there reports whether a file is there. What cannot be looked at is not taken for missing:
+// it would be begun anew.
+func there(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, atomicfile.Error("read", path, err)
 }
 
 // ErrNone is returned where there is no such record.

@@ -76,7 +76,9 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 			}
 		}
 	}()
-	if atomicfile.Exists(y.Store.File(id)) {
+	if ok, err := y.Store.has(id); err != nil {
+		return done, err
+	} else if ok {
 		if err := p.open(); err != nil || done.Gone != "" {
 			return done, err
 		}
