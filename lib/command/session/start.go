@@ -15,6 +15,7 @@ import (
 	"gt/lib/launch/birth"
 	launch "gt/lib/launch/start"
 	"gt/lib/live"
+	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/tmux"
@@ -411,11 +412,16 @@ func (c *restore) Run(env *cli.Env) error {
 	}
 	at, err := look(env, all)
 	unread = errors.Join(unread, err)
-	var gone []*instance.Instance
+	var gone, down []*instance.Instance
 	starters := map[*instance.Instance]birth.Starter{}
 	where := map[*instance.Instance]string{}
+	of := map[*instance.Instance]site{}
 	for _, s := range at {
 		for _, m := range s.members {
+			if perform.Down(m.Instance) {
+				down = append(down, m.Instance)
+				of[m.Instance], where[m.Instance] = s.site, s.in()
+			}
 			if m.Managed == nil && m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
 				gone = append(gone, m.Instance)
 				starters[m.Instance] = starter(env, s.store, s.table)
@@ -423,13 +429,16 @@ func (c *restore) Run(env *cli.Env) error {
 			}
 		}
 	}
-	if len(gone) == 0 && unread == nil {
+	if len(gone)+len(down) == 0 && unread == nil {
 		env.Hint("every agent that should run does")
 		return nil
 	}
-	return errors.Join(unread, each(env, gone, func(in *instance.Instance) (string, error) {
+	would := func(in *instance.Instance) string {
+		return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.Place(in.Path))
+	}
+	err = each(env, gone, func(in *instance.Instance) (string, error) {
 		if c.DryRun {
-			return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.Place(in.Path)), nil
+			return would(in), nil
 		}
 		b, err := starters[in].Start(in.ID, false)
 		switch {
@@ -439,5 +448,10 @@ func (c *restore) Run(env *cli.Env) error {
 			return "", err
 		}
 		return "started " + in.Name + where[in] + waits(b), nil
-	}))
+	})
+	if c.DryRun {
+		down, err = nil, errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) { return would(in), nil }))
+	}
+	err = errors.Join(err, bringBack(env, down, of))
+	return errors.Join(unread, err)
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -13,7 +14,9 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
+	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
 	"gt/lib/state/session"
 	"gt/lib/sys/tmux"
 )
@@ -115,6 +118,9 @@ func (c *down) Run(env *cli.Env) error {
 	var errs error
 	for _, some := range c.order(env, all) {
 		errs = errors.Join(errs, each(env, some, func(in *instance.Instance) (string, error) {
+			if in.Managed != nil && in.Managed.State == lifecycle.Active {
+				return c.managed(env, in, "ended", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Shutdown(ctx, id) })
+			}
 			switch stopped, err := (stopping{now: c.Now, wanted: true}).one(env, at.store, known, in.ID); {
 			case err != nil:
 				return "", err

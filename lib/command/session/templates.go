@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gt/lib/cli"
@@ -419,6 +420,37 @@ func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs
 		}
 	}
 	return done + " " + in.Name, nil
+}
+
+// bringBack resumes sessions that a shutdown has ended. Some depend on others: those that
+// may not be started yet are tried again for as long as another one could be.
+func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instance]site) (err error) {
+	for len(down) > 0 {
+		var mu sync.Mutex
+		held := map[*instance.Instance]error{}
+		err = errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) {
+			at := of[in]
+			w, err := reconciled.Open(env, at.town, at.profile)
+			if err == nil {
+				err = w.Resume(context.Background(), in.ID)
+			}
+			switch {
+			case errors.Is(err, perform.ErrHeld):
+				mu.Lock()
+				defer mu.Unlock()
+				held[in] = err
+				return "", nil
+			case err != nil:
+				return "", toldOf(in.Name, err)
+			}
+			return "started " + in.Name + at.in(), nil
+		}))
+		if len(held) == len(down) {
+			return errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) { return "", toldOf(in.Name, held[in]) }))
+		}
+		down = slices.DeleteFunc(down, func(in *instance.Instance) bool { return held[in] == nil })
+	}
+	return err
 }
 
 // explainManaged prints the steps in which the agent of a session would be started that

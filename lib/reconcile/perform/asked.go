@@ -126,6 +126,19 @@ func (w *World) Suspend(ctx context.Context, id instance.ID) error {
 	})
 }
 
+// Shutdown is Suspend for as long as everything is down: the session stays wanted, so that
+// who brings back all that was running knows it from one that was suspended on purpose.
+func (w *World) Shutdown(ctx context.Context, id instance.ID) error {
+	down := *w
+	down.stayWanted = true
+	return down.Suspend(ctx, id)
+}
+
+// Down reports whether a session was ended by Shutdown, and not resumed since.
+func Down(in *instance.Instance) bool {
+	return in.Managed != nil && in.Managed.State == lifecycle.Suspended && in.Desired == instance.Running
+}
+
 // Resume starts the agent of a suspended or quarantined session.
 func (w *World) Resume(ctx context.Context, id instance.ID) error {
 	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {

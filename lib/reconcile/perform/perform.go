@@ -349,7 +349,7 @@ func (ch *changing) write(after lifecycle.Session) error {
 	scrub := m.ScrubbedAt.IsZero() && !after.ScrubbedAt.IsZero()
 	m.Session = after
 	ch.held.Desired = instance.Stopped
-	if row, _ := m.State.Row(); row.Runs {
+	if row, _ := m.State.Row(); row.Runs || ch.stayWanted {
 		ch.held.Desired = instance.Running
 	}
 	if scrub {

@@ -78,7 +78,8 @@ type World struct {
 	MaxChanges int
 	AtOnce     int // how many agents a tick starts at the same time; 0 is one
 
-	archived *instance.Shelf // what the ticks before have read
+	archived   *instance.Shelf // what the ticks before have read
+	stayWanted bool            // what is suspended stays wanted
 }
 
 // Of returns the world of a store, without what acts in it.
