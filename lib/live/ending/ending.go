@@ -98,7 +98,11 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 	}
 	if now := activity.Read(s.Home, r.ID); now.Status != "" && now.Status != activity.Ended {
 		err = errors.Join(err, activity.Change(s.Home, r.ID, func(a *activity.State) bool {
-			a.Status, a.Since, a.Reason, a.Source, a.Call, a.Background = activity.Ended, e.At.UTC(), "", "SessionEnd", "", false
+			reason := activity.Reason("")
+			if a.Status == activity.Limited {
+				reason = activity.Spent // its account is at a limit, whoever uses it next
+			}
+			a.Status, a.Since, a.Reason, a.Source, a.Call, a.Background = activity.Ended, e.At.UTC(), reason, "SessionEnd", "", false
 			return true
 		}))
 	}

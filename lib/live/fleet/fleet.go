@@ -242,6 +242,19 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	m.Status, m.Reason, m.Background, m.Since = got.Status, got.Reason, got.Background, got.By.At
 }
 
+// LimitedAt returns when its account was seen at a limit, if that was the last that its
+// hooks told before its agent ended; the zero time otherwise.
+func (m *Member) LimitedAt() time.Time {
+	if m.Record == nil {
+		return time.Time{}
+	}
+	last := activity.Read(m.home, m.Record.ID)
+	if last.Reason != activity.Spent || last.Since.Before(m.StartedAt) {
+		return time.Time{}
+	}
+	return last.Since
+}
+
 // told returns what the session's hooks told last. What they told an earlier version of
 // gt stands in the home's one sign of life, where the session gave the last.
 func (m *Member) told() status.Observation {

@@ -92,6 +92,8 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 			continue
 		case m.Pane.ID == "" || m.Pane.Dead:
 			s.Alive = tick.No
+			s.LimitedAt = m.LimitedAt()
+			s.Limited = !s.LimitedAt.IsZero()
 		case m.Process.IsSet():
 			s.Alive = tick.Yes
 		}
@@ -101,7 +103,7 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 			case status.Permission, status.Question:
 				s.Asks = true
 			case status.Limited:
-				s.Limited, s.Idle = true, m.Since
+				s.Limited, s.LimitedAt, s.Idle = true, a.Env.Now(), m.Since
 			default:
 				s.Idle = m.Since
 			}

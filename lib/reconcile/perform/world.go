@@ -34,7 +34,9 @@ type Sight struct {
 	Attached bool
 	Asks     bool // it waits for somebody's answer
 	Left     bool // somebody ended it
-	Limited  bool // its account is at a limit
+	Limited  bool // its account is at a limit, or was when it ended
+	// LimitedAt is when that was last known: now, or as it ended.
+	LimitedAt time.Time
 }
 
 // Agents runs the agents of sessions.
@@ -325,11 +327,13 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 		works[in.Name] = row.Runs || !known
 		if t != nil {
 			s.Wanted, s.Differs = wanted(c, *t, in, plain)
-			if sights[i].Limited {
+			if until := sights[i].LimitedAt.Add(2 * hold).Truncate(hold); sights[i].Limited && until.After(f.Now) {
 				if f.Held == nil {
 					f.Held = map[string]time.Time{}
 				}
-				f.Held[t.Account] = f.Now.Add(2 * hold).Truncate(hold)
+				if until.After(f.Held[t.Account]) {
+					f.Held[t.Account] = until
+				}
 			}
 		}
 		// One that may have no marker has none of any label; one that may, no other's.
