@@ -54,7 +54,7 @@ type grammar struct {
 	Unhook unhook `cmd:"" help:"Take a note off this agent's work; the note stays."`
 	Rule   rule   `cmd:"" help:"List, add or drop what must always, never or only be done in this work."`
 	Done   done   `cmd:"" help:"Close a note that is dealt with."`
-	Work   works  `cmd:"" help:"The work of sessions that gt-reconcile keeps."`
+	Work   works  `cmd:"" help:"Work for any session of a template." group:"Sessions of templates:"`
 }
 
 // agent is the agent that runs the command.

@@ -445,6 +445,9 @@ type peek struct {
 
 // Run prints the screen of an agent.
 func (c *peek) Run(env *cli.Env) error {
+	if away, err := c.away(env, c.Name); err != nil || away != nil {
+		return away.peek(env, err)
+	}
 	m, _, err := c.running(env, c.Name)
 	if err != nil {
 		return err
@@ -464,6 +467,9 @@ type attach struct {
 
 // Run shows an agent in the terminal; within tmux, in the terminal's client.
 func (c *attach) Run(env *cli.Env) error {
+	if away, err := c.away(env, c.Name); err != nil || away != nil {
+		return away.attach(env, err)
+	}
 	m, store, err := c.running(env, c.Name)
 	if err != nil {
 		return err

@@ -37,6 +37,9 @@ func (c *send) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	if away, err := c.away(env, c.Name); err != nil || away != nil {
+		return away.send(env, c, text, err)
+	}
 	s, err := c.send(env, text)
 	if err != nil || !c.Wait {
 		return err

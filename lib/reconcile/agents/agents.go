@@ -81,7 +81,13 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 			refs[i] = a.ref(in)
 		}
 		for i, s := range r.Look(ctx, refs) {
-			sights[i] = perform.Sight{Alive: s.Alive, Attached: s.Attached}
+			sights[i] = perform.Sight{Alive: s.Alive, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
+			if s.Limited {
+				sights[i].LimitedAt = a.Env.Now()
+			}
+			if s.Waits && !s.Asks {
+				sights[i].Idle = a.Env.Now().Add(-s.Idle)
+			}
 		}
 		return sights
 	}
@@ -129,6 +135,47 @@ func (a Agents) Start(ctx context.Context, h *instance.Held, e template.Effectiv
 	return err
 }
 
+// Away reports whether a session's agent runs where neither tmux nor a process of this
+// machine tells of it.
+func Away(in *instance.Instance) bool {
+	return in.Managed != nil && in.Managed.Runtime != "" && in.Managed.Runtime != "tmux"
+}
+
+// Peek returns what the agent of a session shows; runtime.ErrNone where it does not run.
+func (a Agents) Peek(ctx context.Context, in *instance.Instance) (string, error) {
+	r, err := a.Runtime(in.Managed.Runtime)
+	if err != nil {
+		return "", err
+	}
+	return r.Peek(ctx, a.ref(in))
+}
+
+// Send gives a prompt to the agent of a session; runtime.ErrNone where it does not run.
+func (a Agents) Send(ctx context.Context, in *instance.Instance, text string) error {
+	r, err := a.Runtime(in.Managed.Runtime)
+	if err != nil {
+		return err
+	}
+	return r.Send(ctx, a.ref(in), text)
+}
+
+// Attach becomes what shows the agent of a session that runs elsewhere, in this terminal.
+func (a Agents) Attach(in *instance.Instance) error {
+	r, err := a.Runtime(in.Managed.Runtime)
+	if err != nil {
+		return err
+	}
+	e, ok := r.(runtime.Exec)
+	if !ok {
+		return fmt.Errorf("'%s' runs in tmux", in.Name)
+	}
+	args, err := e.Attach(a.ref(in))
+	if err != nil {
+		return err
+	}
+	return process.Exec(e.Dir, args, e.Environ)
+}
+
 // Explain prints the steps in which a session's agent would be started.
 func (a Agents) Explain(ctx context.Context, in *instance.Instance, e template.Effective) error {
 	s, err := a.starter(ctx, in, e)
@@ -154,6 +201,9 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	}
 	vars := a.vars(in, e)
 	_, local := r.(runtime.Tmux)
+	if !local { // which has no other way to tell its commands whose they are
+		vars = append(vars, [2]string{instance.Variable, a.Store.Name(in.ID)})
+	}
 	t := &birth.Template{Command: e.Command, Vars: vars, Away: !local}
 	if len(e.PreStart) > 0 {
 		t.PreStart = func(environ []string) error { return a.commands(ctx, in, e, environ, "pre_start", e.PreStart) }

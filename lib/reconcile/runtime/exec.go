@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -170,7 +171,10 @@ func (e Exec) Look(ctx context.Context, refs []Ref) []Sight {
 		if len(words) < 2 {
 			continue
 		}
-		s := Sight{Attached: len(words) > 2 && words[2] == "attached"}
+		s := Sight{}
+		for _, word := range words[2:] {
+			s.note(word)
+		}
 		switch words[1] {
 		case "yes":
 			s.Alive = tick.Yes
@@ -191,6 +195,31 @@ func (e Exec) Look(ctx context.Context, refs []Ref) []Sight {
 		all[i] = s
 	}
 	return all
+}
+
+// note takes in a word that stands behind a yes. One that is not known says nothing.
+func (s *Sight) note(word string) {
+	key, value, _ := strings.Cut(word, "=")
+	switch key {
+	case "attached":
+		s.Attached = true
+	case "asks":
+		s.Asks = true
+	case "limited":
+		s.Limited = true
+	case "idle":
+		if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+			s.Waits, s.Idle = true, time.Duration(seconds)*time.Second
+		}
+	}
+}
+
+// Attach returns the command line that shows an agent in the terminal that it is run in.
+func (e Exec) Attach(r Ref) ([]string, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	return []string{e.Program, "attach", r.ID, r.Name}, nil
 }
 
 // Peek lets the program print what an agent shows.

@@ -51,6 +51,12 @@ type Sight struct {
 	Alive    tick.Liveness
 	Attached bool  // somebody looks at it
 	Err      error // why it is not known
+
+	// What a runtime tells of an agent that does not tell it itself.
+	Waits   bool // it has had nothing to do for Idle
+	Idle    time.Duration
+	Asks    bool // it waits for somebody's answer
+	Limited bool // its account is at a limit
 }
 
 // Runtime runs agents. Its methods may be called at the same time.
