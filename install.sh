@@ -361,8 +361,8 @@ demonstrate() {
 		say ''
 		fold -s -w 72 "$stall/told.2" | sed 's/^/    | /'
 		say ''
-		say 'A stand-in played the agent, in a town of its own that is gone again. With a'
-		say 'real one, the hooks do the same for a compaction, for /clear and for a crash.'
+		say 'A stand-in played the agent, in a scratch folder that is gone again. With a real'
+		say 'agent, the hooks do the same for a compaction and for a crash.'
 	else
 		warn "the demonstration did not work here; gt is installed all the same"
 	fi
