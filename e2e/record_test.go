@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"gt/e2e/model"
 	"gt/lib/conversation"
 	kept "gt/lib/record"
+
+	"github.com/tidwall/gjson"
 )
 
 // A conversation that Claude Code has deleted is found, read, verified and asked from its
@@ -135,5 +138,62 @@ func TestRecordAsItGrows(t *testing.T) {
 	}
 	if out := w.gt("gt-seance", "read", id); !strings.Contains(out, "THIRD-CANARY") {
 		t.Errorf("gt-seance reads\n%s", out)
+	}
+}
+
+// gt-handoff --to codex --with-conversation, run by Claude Code in its pane: Codex takes
+// the pane over and goes on with the conversation itself. Its first request has all of it,
+// in order, and the note.
+//
+// S0-41 S1-9
+func TestHandoverWithConversation(t *testing.T) {
+	w := newWorld(t)
+	w.and("codex")
+	w.wireCodex()
+	w.trustHooks()
+	w.model.Answer(func(r *model.Request) model.Reply {
+		switch asked := r.Asked(); {
+		case asks(r) == "codex":
+			return model.Say("ANSWER of codex")
+		case r.Kind != model.Turn:
+			return model.Reply{}
+		case r.Result() != "":
+			return model.Say("It is DONE-CANARY.")
+		case strings.Contains(asked, "please echo"):
+			return model.Bash("echo E2E-OUTPUT")
+		case strings.Contains(asked, "please hand over"):
+			w.awaitWritten("please hand over")
+			return model.Bash("gt-handoff --to codex --with-conversation -s half -m NOTE-CANARY")
+		}
+		return model.Say("ok")
+	})
+	p := w.claude("max")
+	pane := p.get("#{pane_id}")
+	p.typ("please echo FIRST-CANARY")
+	w.until("the first turn is over", func() bool {
+		return w.model.All().Kind(model.Turn).Where(func(r *model.Request) bool { return r.Result() != "" }).Last() != nil
+	})
+	p.awaitScreen("DONE-CANARY")
+	p.typ("please hand over")
+
+	first := w.model.Await(patience, func(all model.Requests) *model.Request {
+		return all.Kind(model.Turn).Where(func(r *model.Request) bool { return asks(r) == "codex" }).Last()
+	})
+	if first == nil {
+		t.Fatalf("codex does not go on\n%s", p.screen())
+	}
+	w.inOrder(first, "FIRST-CANARY", "echo E2E-OUTPUT", "E2E-OUTPUT", "DONE-CANARY", "please hand over", "Handoff: half.", "Go on from the note.")
+	if !strings.Contains(string(first.Body), "NOTE-CANARY") {
+		t.Errorf("it is not told the note:\n%s", first.Body)
+	}
+	if got := p.get("#{pane_id}"); got != pane {
+		t.Errorf("it goes on in pane %s, not %s", got, pane)
+	}
+	chains := map[string]bool{}
+	for line := range strings.Lines(w.gt("gt-seance", "list", "--json")) {
+		chains[gjson.Get(line, "chain_id").Str] = true
+	}
+	if len(chains) != 1 {
+		t.Errorf("the sessions are of %d chains", len(chains))
 	}
 }
