@@ -309,7 +309,8 @@ func TestKillTick(t *testing.T) {
 			t.Parallel()
 			p, may := planTick(t, s)
 			kills, violations := 0, 0
-			for _, c := range p.killPoints() {
+			points := p.killPoints() // none where rows beside it have tried all that it does
+			for _, c := range points {
 				r, stop, met := p.disturb(t, c, "signal=KILL")
 				stop()
 				if !met {
@@ -322,7 +323,7 @@ func TestKillTick(t *testing.T) {
 					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
 				}
 			}
-			if kills == 0 && sample > quick {
+			if kills == 0 && len(points) > 0 && sample > quick {
 				t.Error("it was killed nowhere")
 			}
 			totals.add(kills, 0, violations)
