@@ -52,6 +52,10 @@ type Dialect struct {
 	// conversation: when that is resumed, the model has only what it is told then.
 	DropsStartContext bool
 
+	// DropsPromptContext reports that the client takes no text for the model from the hook
+	// of a prompt.
+	DropsPromptContext bool
+
 	// Overlaps reports that the client runs the hooks of a start and of the prompt
 	// that brought it about at one time.
 	Overlaps bool

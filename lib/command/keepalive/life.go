@@ -17,9 +17,11 @@ import (
 	"gt/lib/live/status"
 	"gt/lib/state/activity"
 	"gt/lib/state/keepalive"
+	"gt/lib/state/mail"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
+	"gt/lib/text/count"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
@@ -60,11 +62,13 @@ func (t *touch) Run(env *cli.Env) error {
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	var err error
 	var doing activity.State
+	var prompted time.Time // when the session was given the prompt before this
 	if t.Hook && call.ID != "" {
 		err = call.EnsureRecord() // a session without a record lives all the same
 		if doing = activity.Read(call.Home, call.ID); late(call, doing) {
 			return nil
 		}
+		prompted = doing.Prompted
 		var nerr error
 		var begun bool
 		doing, begun, nerr = note(call, doing, sign.Timestamp)
@@ -77,8 +81,8 @@ func (t *touch) Run(env *cli.Env) error {
 	}
 	sign.State = signOf(call.Input, doing.Status)
 	err = errors.Join(err, keepalive.Touch(call.Home, sign))
-	if doing.Warning == activity.Due && call.Input.AgentID == "" && call.Input.Kind() == "UserPromptSubmit" {
-		err = errors.Join(err, tellFill(env, call, doing))
+	if t.Hook && call.ID != "" && call.Input.AgentID == "" && call.Input.Kind() == "UserPromptSubmit" && !call.Dialect.DropsPromptContext {
+		err = errors.Join(err, tellAgent(env, call, doing, prompted))
 	}
 	if t.Hook && call.ID != "" {
 		hold, rerr := requested(env, call)
@@ -90,16 +94,51 @@ func (t *touch) Run(env *cli.Env) error {
 	return call.End(err)
 }
 
-// tellFill tells the agent, once, how full its context is, as the end of the last turn
+// tellAgent tells the agent with a prompt what it cannot know, each once: which notes have
+// come in since the prompt before, and how full its context is, as the end of the last turn
 // has measured it.
-func tellFill(env *cli.Env, call *hook.Invocation, s activity.State) error {
-	if _, err := io.WriteString(env.Stdout, call.Dialect.Reply(call.Input.Event, s.Text())); err != nil {
+func tellAgent(env *cli.Env, call *hook.Invocation, s activity.State, prompted time.Time) error {
+	text, err := newNotes(call, prompted)
+	if s.Warning == activity.Due {
+		text += s.Text()
+	}
+	if text == "" {
 		return err
 	}
-	return activity.Change(call.Home, call.ID, func(s *activity.State) bool {
+	if _, werr := io.WriteString(env.Stdout, call.Dialect.Reply(call.Input.Event, text)); werr != nil {
+		return errors.Join(err, werr)
+	}
+	if s.Warning != activity.Due {
+		return err
+	}
+	return errors.Join(err, activity.Change(call.Home, call.ID, func(s *activity.State) bool {
 		s.Warning = activity.Told
 		return true
-	})
+	}))
+}
+
+// newNotes says how many notes have come in since the prompt before, or, at the first one,
+// since the session was told at its start what waits.
+func newNotes(call *hook.Invocation, prompted time.Time) (string, error) {
+	box := mail.Of(call.Home, call.Home.Identity.Address())
+	n, err := box.Arrived(prompted)
+	if n == 0 || err != nil {
+		return "", err
+	}
+	r, err := call.Store.Get(call.ID)
+	if err != nil {
+		return "", err
+	}
+	if r != nil && r.Began().After(prompted) {
+		if n, err = box.Arrived(r.Began()); n == 0 || err != nil {
+			return "", err
+		}
+	}
+	verb, it := "have", "them"
+	if n == 1 {
+		verb, it = "has", "it"
+	}
+	return fmt.Sprintf("%s %s come in: `gt-mail inbox` lists %s. What the person asks for comes first.\n", count.Of(n, "note"), verb, it), nil
 }
 
 // requested looks for what a command of the session asks for that ran in a sandbox

@@ -355,6 +355,27 @@ func (b Box) CountUnread() (int, error) {
 	return n, err
 }
 
+// Arrived returns how many unread notes have come in after a time, by their names alone.
+// One whose name does not tell when it came, as another program may deliver it, does not
+// count.
+func (b Box) Arrived(after time.Time) (int, error) {
+	o, err := b.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	defer o.Close()
+	found, err := o.scan(o.unread, "new")
+	n := 0
+	for _, e := range found {
+		if e.arrived.After(after) {
+			n++
+		}
+	}
+	return n, err
+}
+
 func (b Box) notes(want func(*opened, entry) bool) ([]Note, error) {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ var Client = contract.Client{
 		{Name: "beforeSubmitPrompt", Kind: "UserPromptSubmit"},
 		{Name: "stop", Kind: "Stop"},
 	},
-	Dialect: contract.Dialect{MaxContext: maxContext, Shape: contract.Snake, Overlaps: true},
+	Dialect: contract.Dialect{MaxContext: maxContext, Shape: contract.Snake, Overlaps: true, DropsPromptContext: true},
 }
 
 // runsForeignHooks reports whether Cursor called us as its hook; it runs Claude
