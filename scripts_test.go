@@ -124,12 +124,16 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition knows containers: whether a PID namespace can be made here.
+// condition knows containers, whether a PID namespace can be made here, and sandbox, whether
+// bubblewrap can make one.
 func condition(name string) (bool, error) {
-	if name != "containers" {
-		return false, fmt.Errorf("no condition is called '%s'", name)
+	switch name {
+	case "containers":
+		return exec.Command("unshare", "-r", "--pid", "--fork", "--mount-proc", "--kill-child", "true").Run() == nil, nil
+	case "sandbox":
+		return exec.Command("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "true").Run() == nil, nil
 	}
-	return exec.Command("unshare", "-r", "--pid", "--fork", "--mount-proc", "--kill-child", "true").Run() == nil, nil
+	return false, fmt.Errorf("no condition is called '%s'", name)
 }
 
 // setup gives each script a person's surroundings of its own: a home folder, a
