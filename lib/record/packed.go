@@ -143,25 +143,7 @@ func (s Store) Pack(id ID) (err error) {
 		return err
 	}
 	to := s.packedPath(id)
-	aside := to + ".new"
-	if err := atomicfile.Remove(aside); err != nil { // a kill's leaving
-		return err
-	}
-	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return atomicfile.Error("create", aside, err)
-	}
-	if err = pack(f, from.f, end); err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		atomicfile.Remove(aside)
-		return atomicfile.Error("write", aside, err)
-	}
-	if err := atomicfile.Rename(aside, to, atomicfile.Synced); err != nil {
+	if err := replace(to, func(f *os.File) error { return pack(f, from.f, end) }); err != nil {
 		return err
 	}
 	return atomicfile.Remove(s.Path(id))

@@ -289,7 +289,13 @@ func (s Store) WriteWhole(id ID) error {
 		return err
 	}
 	defer lock.Remove()
-	aside := s.wholePath(id) + ".new"
+	return replace(s.wholePath(id), func(f *os.File) error { return s.Whole(id, f) })
+}
+
+// replace writes a file that may be too large for memory: under another name, synced, which
+// is then renamed. Only one does so for a path at a time.
+func replace(path string, write func(*os.File) error) error {
+	aside := path + ".new"
 	if err := atomicfile.Remove(aside); err != nil { // a kill's leaving
 		return err
 	}
@@ -297,7 +303,7 @@ func (s Store) WriteWhole(id ID) error {
 	if err != nil {
 		return atomicfile.Error("create", aside, err)
 	}
-	if err = s.Whole(id, f); err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if cerr := f.Close(); err == nil {
@@ -307,5 +313,5 @@ func (s Store) WriteWhole(id ID) error {
 		atomicfile.Remove(aside)
 		return atomicfile.Error("write", aside, err)
 	}
-	return atomicfile.Rename(aside, s.wholePath(id), atomicfile.Synced)
+	return atomicfile.Rename(aside, path, atomicfile.Synced)
 }
