@@ -69,9 +69,17 @@ type printer struct {
 func (p *printer) command(dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(p.ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	return p.run(cmd)
+}
+
+// run runs a program that was made with the printer's context.
+func (p *printer) run(cmd *exec.Cmd) error {
 	cmd.Stdout, cmd.Stderr = &p.Buffer, &p.Buffer
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
 	// A process group, so that the programs which it started are stopped, too.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr.Setpgid = true
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()

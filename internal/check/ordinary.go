@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"gt/internal/world"
 )
@@ -54,15 +53,8 @@ func ordinary(p *printer) error {
 			cmd := exec.CommandContext(p.ctx, binary, append([]string{"-test.timeout", "5m"}, args...)...)
 			cmd.Dir = pkg
 			cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "TMPDIR="+filepath.Join(dir, "tmp"), "USER=nobody", "LOGNAME=nobody")
-			cmd.Stdout, cmd.Stderr = &p.Buffer, &p.Buffer
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-			cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-			cmd.WaitDelay = 5 * time.Second
-			err := cmd.Run()
-			if s := cmd.ProcessState; s != nil {
-				p.cpu += s.UserTime() + s.SystemTime()
-			}
-			return err
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+			return p.run(cmd)
 		}
 		if test() == nil {
 			return nil
