@@ -118,22 +118,23 @@ complete() {
 
 complete_bash() {
 	dir=${BASH_COMPLETION_USER_DIR:-$share/bash-completion}/completions
-	mkdir -p "$dir" || return
-	for program in cmd/*/; do
-		program=$(basename "$program")
-		"$bin/$program" completion bash >"$dir/$program" || return
-	done
+	complete_in "$dir" bash '' || return
 	say "completion for bash: $dir (it needs the package bash-completion)"
 }
 
 complete_fish() {
 	dir=${XDG_CONFIG_HOME:-$HOME/.config}/fish/completions
-	mkdir -p "$dir" || return
+	complete_in "$dir" fish .fish || return
+	say "completion for fish: $dir"
+}
+
+# complete_in writes a file for each program into a folder: its shell, and what ends its name.
+complete_in() {
+	mkdir -p "$1" || return
 	for program in cmd/*/; do
 		program=$(basename "$program")
-		"$bin/$program" completion fish >"$dir/$program.fish" || return
+		"$bin/$program" completion "$2" >"$1/$program$3" || return
 	done
-	say "completion for fish: $dir"
 }
 
 # zsh has no folder of its person's own that it looks into, so one line in its start-up
