@@ -337,58 +337,56 @@ func (b Box) Unread() (notes []Note, more int, err error) {
 }
 
 // CountUnread returns how many notes are neither seen nor hooked, without opening them.
-func (b Box) CountUnread() (int, error) {
-	o, err := b.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	} else if err != nil {
-		return 0, err
-	}
-	defer o.Close()
-	found, err := o.all()
-	n := 0
-	for _, e := range found {
-		if o.unread(e) {
-			n++
+func (b Box) CountUnread() (n int, err error) {
+	err = b.look(func(o *opened) error {
+		found, err := o.all()
+		for _, e := range found {
+			if o.unread(e) {
+				n++
+			}
 		}
-	}
+		return err
+	})
 	return n, err
 }
 
 // Arrived returns how many unread notes have come in after a time, by their names alone.
 // One whose name does not tell when it came, as another program may deliver it, does not
 // count.
-func (b Box) Arrived(after time.Time) (int, error) {
-	o, err := b.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	} else if err != nil {
-		return 0, err
-	}
-	defer o.Close()
-	found, err := o.scan(o.unread, "new")
-	n := 0
-	for _, e := range found {
-		if e.arrived.After(after) {
-			n++
+func (b Box) Arrived(after time.Time) (n int, err error) {
+	err = b.look(func(o *opened) error {
+		found, err := o.scan(o.unread, "new")
+		for _, e := range found {
+			if e.arrived.After(after) {
+				n++
+			}
 		}
-	}
+		return err
+	})
 	return n, err
 }
 
-func (b Box) notes(want func(*opened, entry) bool) ([]Note, error) {
+func (b Box) notes(want func(*opened, entry) bool) (notes []Note, err error) {
+	err = b.look(func(o *opened) error {
+		found, err := o.all()
+		if err == nil {
+			notes = o.read(slices.DeleteFunc(found, func(e entry) bool { return !want(o, e) }))
+		}
+		return err
+	})
+	return notes, err
+}
+
+// look calls do with the box; a box that is missing has nothing in it.
+func (b Box) look(do func(*opened) error) error {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	} else if err != nil {
-		return nil, err
+		return err
 	}
 	defer o.Close()
-	found, err := o.all()
-	if err != nil {
-		return nil, err
-	}
-	return o.read(slices.DeleteFunc(found, func(e entry) bool { return !want(o, e) })), nil
+	return do(o)
 }
 
 // read reads notes without their bodies, in their order.
