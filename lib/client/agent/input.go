@@ -47,23 +47,11 @@ func unstyled(styled string) (all, plain string) {
 	var whole, normal strings.Builder
 	var faint, reversed bool
 	for styled != "" {
-		if rest, ok := strings.CutPrefix(styled, "\x1b["); ok {
-			end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' && r <= '~' })
-			if end < 0 {
-				break
+		if codes, styles, rest, ok := sequence(styled); ok {
+			if styles {
+				faint, reversed = style(codes, faint, reversed)
 			}
-			if rest[end] == 'm' {
-				faint, reversed = style(rest[:end], faint, reversed)
-			}
-			styled = rest[end+1:]
-			continue
-		}
-		if rest, ok := strings.CutPrefix(styled, "\x1b]"); ok { // a link
-			_, after, ok := strings.Cut(rest, "\x1b\\")
-			if !ok {
-				break
-			}
-			styled = after
+			styled = rest
 			continue
 		}
 		if faint && scrolls(styled) {
@@ -80,6 +68,24 @@ func unstyled(styled string) (all, plain string) {
 		}
 	}
 	return whole.String(), normal.String()
+}
+
+// sequence reads the sequence for a terminal with which a text begins, if it begins with
+// one: whether it sets styles, by which codes, and what is behind it, which is nothing behind
+// one that is cut off.
+func sequence(styled string) (codes string, styles bool, rest string, ok bool) {
+	if inside, ok := strings.CutPrefix(styled, "\x1b["); ok {
+		end := strings.IndexFunc(inside, func(r rune) bool { return r >= '@' && r <= '~' })
+		if end < 0 {
+			return "", false, "", true
+		}
+		return inside[:end], inside[end] == 'm', inside[end+1:], true
+	}
+	if inside, ok := strings.CutPrefix(styled, "\x1b]"); ok { // a link
+		_, rest, _ = strings.Cut(inside, "\x1b\\")
+		return "", false, rest, true
+	}
+	return "", false, styled, false
 }
 
 // scrolls reports whether a text begins with an arrow that ends its row.

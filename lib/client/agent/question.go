@@ -226,15 +226,11 @@ func cells(styled string) (lines []line) {
 	var now line
 	ground := ""
 	for styled != "" {
-		if rest, ok := strings.CutPrefix(styled, "\x1b["); ok {
-			end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' && r <= '~' })
-			if end < 0 {
-				break
+		if codes, styles, rest, ok := sequence(styled); ok {
+			if styles {
+				ground = background(codes, ground)
 			}
-			if rest[end] == 'm' {
-				ground = background(rest[:end], ground)
-			}
-			styled = rest[end+1:]
+			styled = rest
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(styled)
