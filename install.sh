@@ -5,7 +5,8 @@ set -eu
 
 usage() {
 	cat <<'END'
-usage: ./install.sh [--hooks AGENTS | --no-hooks] [--[no-]completion] [--no-demo]
+usage: ./install.sh [--hooks AGENTS | --no-hooks] [--[no-]allow] [--[no-]completion]
+                    [--no-demo]
        ./install.sh --uninstall
 
 Builds gt's binaries and puts them into ~/.local/bin, or into $PREFIX/bin where
@@ -15,6 +16,9 @@ is taken over, once (docs/upgrade.md).
   --hooks AGENTS  wire gt into the user settings of these agents ("claude codex");
                   by default into those of every agent that is here
   --no-hooks      leave the settings of every agent alone
+  --allow         let the agents run gt-handoff and gt-mail without asking you each time;
+                  by default the first installation asks in a terminal
+  --no-allow      leave that as it is
   --completion    complete the commands with <Tab> in bash, zsh and fish, as far as they
                   are here; by default it asks in a terminal
   --no-completion leave the shells alone
@@ -29,7 +33,7 @@ main() {
 	here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 	bin=${PREFIX:-$HOME/.local}/bin
 	man=${PREFIX:-$HOME/.local}/share/man/man1
-	hooks=auto demo=yes completion=ask task=install stage='' stall=''
+	hooks=auto demo=yes allow=ask completion=ask task=install stage='' stall=''
 	share=${XDG_DATA_HOME:-$HOME/.local/share}
 	zshrc=${ZDOTDIR:-$HOME}/.zshrc
 	while [ $# -gt 0 ]; do
@@ -37,6 +41,8 @@ main() {
 		--hooks) hooks=${2:-}; [ $# -lt 2 ] || shift ;;
 		--hooks=*) hooks=${1#*=} ;;
 		--no-hooks) hooks=none ;;
+		--allow) allow=yes ;;
+		--no-allow) allow=no ;;
 		--completion) completion=yes ;;
 		--no-completion) completion=no ;;
 		--no-demo) demo=no ;;
@@ -79,6 +85,8 @@ install() {
 # gt-hooks warns of is something to do, and no failure of the installation.
 wire() {
 	code=0
+	may_run "$@"
+	[ $allow != yes ] || set -- "$@" --allow
 	wired=$("$bin/gt-hooks" install "$@" 2>"$stage/said") || code=$?
 	wired=$(printf '%s\n' "$wired" | sed '/^  [-+] /d') # each hook, where there is one agent
 	if [ "$code" -gt 1 ]; then
@@ -92,6 +100,29 @@ wire() {
 	fi
 }
 
+# may_run asks, at the first installation and where an agent with such rules is to be wired,
+# whether agents run gt's programs without asking.
+may_run() {
+	[ $allow = ask ] || return 0
+	allow=no
+	[ -z "$old" ] && [ -t 0 ] || return 0
+	names=
+	for agent in claude gemini qwen; do
+		case " $* " in
+		*" $agent "*) ;;
+		*" --all "*) [ -e "$HOME/.$agent" ] || command -v $agent >/dev/null || continue ;;
+		*) continue ;;
+		esac
+		names="$names${names:+, }$agent"
+	done
+	[ -n "$names" ] || return 0
+	printf 'Let %s run gt-handoff and gt-mail without asking you each time? [y/N] ' "$names"
+	read -r answer || answer=n
+	case $answer in
+	[Yy]*) allow=yes ;;
+	esac
+}
+
 # complete has the shells that are here complete gt's commands.
 complete() {
 	shells=
@@ -101,7 +132,7 @@ complete() {
 	[ -n "$shells" ] || completion=no
 	if [ "$completion" = ask ]; then
 		if [ -t 0 ]; then
-			printf 'Complete the commands with <Tab> in%s? [Y/n] ' "$shells"
+			printf 'Complete the commands with <Tab> in%s? [Y/n] ' "$(echo "$shells" | sed 's/\([a-z]\) /\1, /g')"
 			read -r answer || answer=n
 			case $answer in
 			'' | [Yy]*) completion=yes ;;

@@ -63,9 +63,10 @@ var only = []struct {
 	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation"}, "the reader of a database is linked where OpenCode's conversations are read"},
 	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/launch/sibling", "lib/view/pick", "lib/launch/respawn", "lib/launch/notify", "lib/sys/bounded"},
 		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one"},
-	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/place"}, "what is not portable stays there"},
+	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/sys/atomicfile", "lib/place"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
-	{"net", []string{"lib/command/record"}, "nothing here talks to a network, but gt-record export to the collector on this machine that a person names"},
+	{"net", []string{"lib/command/record"}, "nothing here talks to a network, but gt-record export to the collector that a person names"},
+	{"crypto/tls", []string{"lib/command/record"}, "as above; it is a megabyte of a program"},
 	{"net/http", nil, "nothing here talks to a network"},
 }
 

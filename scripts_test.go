@@ -119,6 +119,8 @@ func TestScripts(t *testing.T) {
 			"state":  stateOf,
 			"trust":  trustTown,
 			"page":   page,
+
+			"collector": collector,
 		},
 		Condition: condition,
 	})

@@ -5,9 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	surroundings "gt/internal/world"
 )
 
 // A gt-session that is killed while it makes or removes a worktree leaves what the next
@@ -127,4 +130,98 @@ func TestStartKilled(t *testing.T) {
 		}
 	}
 	c.must("gt-session", "stop", "--now", "--all")
+}
+
+// A gt-session that is killed at any of its calls of git, before git has done its work or
+// after it, leaves what the next command finishes: so it is for each of the states that a
+// worktree goes through on disk while it is made and removed.
+func TestWorktreeKilledAtGit(t *testing.T) {
+	c := newCrowd(t)
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The variables of gt's callers do not reach git: what it is to do stands in files.
+	dir := filepath.Join(c.work, "killing")
+	script := fmt.Sprintf(`#!/bin/sh
+read n <'%[1]s/n' && echo $((n-1)) >'%[1]s/n'
+if [ "$n" != 1 ]; then exec '%[2]s' "$@"; fi
+read when <'%[1]s/when'
+if [ $when = after ]; then '%[2]s' "$@" >/dev/null; fi
+kill -9 $PPID
+`, dir, git)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := surroundings.WriteProgram(filepath.Join(dir, "git"), []byte(script)); err != nil {
+		t.Fatal(err)
+	}
+	note := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// killed runs a command, and reports whether it came to its nth call of git.
+	killed := func(n int, when string, args ...string) bool {
+		note("n", fmt.Sprint(n))
+		note("when", when)
+		env := append(slices.Clone(c.env), "PATH="+dir+":"+os.Getenv("PATH"))
+		r := job{Args: args, Env: env, Dir: c.repo}.run()
+		left, err := os.ReadFile(filepath.Join(dir, "n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Code != 0 && strings.TrimSpace(string(left)) == "0"
+	}
+	path := filepath.Join(c.work, "repo-wt")
+	clean := func(at string) {
+		t.Helper()
+		if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
+			t.Errorf("%s, left: %v", at, left)
+		}
+		if out := c.must("git", "worktree", "list"); strings.Count(out, "\n") != 1 {
+			t.Errorf("%s, git still knows of\n%s", at, out)
+		}
+	}
+	calls, moments := 0, []string{"after", "before"}
+	if testing.Short() {
+		moments = moments[:1]
+	}
+	for _, when := range moments {
+		for n := 1; ; n++ {
+			at := fmt.Sprintf("new, killed %s its call %d of git", when, n)
+			is := killed(n, when, "gt-session", "new", "-n", "wt", "--worktree", "wt", "--no-start")
+			if strings.Contains(c.must("gt-session", "list", "--json"), `"name":"wt"`) {
+				if n%4 == 0 {
+					c.must("gt-session", "start", "wt")
+					if out := c.must("git", "-C", path, "status", "--porcelain", "--branch"); out != "## wt\n" {
+						t.Errorf("%s, the worktree is %s", at, out)
+					}
+					c.must("gt-session", "stop", "--now", "wt")
+				}
+				c.must("gt-session", "rm", "wt")
+			}
+			clean(at)
+			if !is {
+				break
+			}
+			calls++
+		}
+		for n := 1; ; n++ {
+			at := fmt.Sprintf("rm, killed %s its call %d of git", when, n)
+			c.must("gt-session", "new", "-n", "wt", "--worktree", "wt", "--no-start")
+			is := killed(n, when, "gt-session", "rm", "wt")
+			if is {
+				c.must("gt-session", "rm", "wt")
+			}
+			clean(at)
+			if !is {
+				break
+			}
+			calls++
+		}
+	}
+	if calls < 6 {
+		t.Errorf("only %d calls of git were seen", calls)
+	}
 }

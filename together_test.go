@@ -413,7 +413,7 @@ func (c *crowd) toldOf(text string) (names []string) {
 	}
 	for _, path := range starts {
 		data, err := os.ReadFile(path)
-		now, _, _ := strings.Cut(string(data), "### Handed over before")
+		now, _, _ := strings.Cut(string(data), "### Earlier hand-overs")
 		if err == nil && strings.Contains(now, text) {
 			names = append(names, strings.TrimSuffix(filepath.Base(path), ".start"))
 		}

@@ -41,5 +41,137 @@
 //	26 a model is told of trust              TestBrought, TestTrustedTown
 //	27 cwd follows the agent                 TestSandbox/another-folder, …/a-link-for-its-folder
 //
+// What each can bring, what gt does then, and the tests and scenarios (testdata/scripts)
+// that show it:
+//
+// A clone, an archive:
+//
+//   - records, notes, markers, checkpoints, roles, a log, a whole state folder, as
+//     files, links or pipes. gt reads, tells and changes none, and does not mention
+//     them. gt writes nothing that could be staged. TestBrought, TestHonestPlaces,
+//     prime_cloned, checkpoint_guard, TestProjectLinks
+//   - another folder at an old path. gt gives it its own state; a renamed folder keeps
+//     its own. TestAnotherFolderAtTheSamePath, TestAnotherFolderAtThePath,
+//     TestMovedFolder, prime_renamed
+//   - town.toml, mayor/town.json. gt ignores it until you trust it, and tells no model
+//     of it. town_trust, prime_owner
+//   - git configuration, attributes, filters, hooks, submodules, .git files. gt shows
+//     git a directory with harmless keys only. No filter, monitor or hook of the
+//     repository runs; git enters no inner repository, fetches and writes nothing. Your
+//     own filters (Git LFS) run. TestRepositoryNamesPrograms, TestHonestRepositories,
+//     TestStatusIsThatOfGit, TestCheckoutIsNotWritten, FuzzHarmless, checkpoint_programs
+//   - a program named like one that gt starts, with PATH into the project. gt skips
+//     every PATH folder that is in, leads into or passes through the project.
+//     TestPathIntoProject, TestPathIntoProjectAround, TestPathIntoProjectFromElsewhere,
+//     TestClientOnPath, TestInterpreterOnPath, handoff_project_program
+//   - .beads for bd. gt runs bd in trusted towns only. TestBeadsOutsideTowns
+//   - a log or record that names a conversation, account or folder. gt uses only your
+//     stores and accounts, and folders that are yours or that the conversation names.
+//     seance_accounts, prime_transcripts, TestOwnFile, TestOwnAccount, TestOwnFolder
+//   - client settings that are links. gt-hooks changes nothing that a link reaches
+//     outside the project. TestProjectLinksItsSettings
+//   - client settings, for a session that talk asks. gt uses your settings only.
+//     TestTalkTakesThePersonsSettings, TestTalkToCodexTakesThePersonsSettings
+//   - forged files of an earlier gt, for an upgrade. gt takes over only what your log or
+//     an agent's store knows. hooks_migrate_claims
+//
+// An agent in its sandbox, and what its commands run:
+//
+//   - any file in the project while hooks look at it. gt reads only requests there, and
+//     waits for nothing. TestSandbox
+//   - a forged or changed request. gt checks the digest against the client's own account
+//     of this turn's commands; serves each once; names no program, session, pane or
+//     role; grants a successor no more freedom. TestForgedConversation,
+//     handoff_request, handoff_sandbox, TestTakeRefuses, TestTakeOnlyWhatWasShown,
+//     TestShows, TestLine, TestServedIsNotedFirst, TestHandoverFromSandbox,
+//     TestCodexSandbox
+//   - a socket that answers as tmux. gt opens the socket, judges who answers, and uses
+//     that connection. TestSandboxedServer, TestForeignServer, TestExchangedSocket
+//   - a changed successor's start. gt passes it in a tmux buffer, never in a file or on
+//     a command line. handoff_buffer
+//   - a lock held for ever. gt opens locks (0200) for writing only.
+//     TestSandboxHoldsNoLock, TestWhoMayOnlyRead
+//   - a process number of its own PID namespace. gt treats a foreign session as alive
+//     until twelve silent hours or a reboot, and signals nothing there.
+//     TestAgentInContainer, prime_containers, codex_sandbox, TestOtherNamespace,
+//     TestForeignProc
+//   - any file in its trusted town, exchanged at any time. gt treats it as a claim;
+//     works in folders that it has opened; keeps events in the state if the town's log,
+//     its lock or a second name for it cannot be used. TestSandboxInTown,
+//     TestSandboxExchanges, TestSandboxExchangesArchive, TestAnotherNameOfAFile,
+//     TestMirrorStaysInTown
+//   - ten thousands of files, 100,000 notes. gt reads what a record vouches for, and a
+//     bounded number of notes. TestMany, TestHostileStores, TestVeryManyNotes
+//
+// Another user:
+//
+//   - files in shared folders such as /tmp, exchanged meanwhile. gt reads nothing there;
+//     opens state files first and judges what it opened; follows no link, waits for no
+//     FIFO. TestUserAndState, TestUserExchangesFiles, TestHostileOwners,
+//     TestHostileFiles, TestJudgedByWhatWasOpened, TestTrustedBytesAreTheOnesRead
+//   - a folder above yours that claims to be a town. gt ignores it; gt-hooks trust
+//     refuses another user's folder. TestUserPlantsTown, prime_owner, town_trust
+//   - a link on the way to your state. gt follows only yours and root's. TestForeignLink
+//   - a repository above your folders. gt accepts yours, root's, or a safe.directory of
+//     yours. TestUserPlantsRepository, TestHonestRepositories
+//   - a reused process number, a similar tmux session name. gt signals a checked handle;
+//     names tmux targets exactly (=name:). TestUserLeavesSocketsAndPids, TestSignal,
+//     pid_reap, hostile_pids, TestHasIsExact
+//
+// Text: notes, issues, branches, commits, paths, titles, output:
+//
+//   - control, escape, bidirectional and invisible characters. gt cleans, then redacts,
+//     then cuts (lib/text/plain, lib/text/redact). TestHostileTitles, hostile_titles,
+//     hooks_hostile, secrets_hidden, TestCleanComesFirst, FuzzPlain
+//   - the end of its frame, a heading, a client's tag. gt frames it so that nothing
+//     inside ends the frame. TestInside, FuzzInside
+//   - a name that reads like an order. gt quotes it in a line of at most 120 characters.
+//     TestHostileContent, TestHostileTitles
+//   - any size, depth, JSON, SQLite or mail. gt bounds every read (standard input 4 MiB,
+//     then drained; a note 16 MiB; a conversation by its ends) and skips the rest; git
+//     gets 1 GiB of memory (Linux). TestHostileInput, TestHostileContent, mail_hostile,
+//     seance_hostile, TestRepositoryNamesEndlessFiles, the fuzz targets
+//   - an id that is a path. gt accepts 1 to 128 letters, digits, ., -, _.
+//     TestHostileIDs, FuzzParseID
+//
+// The environment:
+//
+//   - what client settings or .env (Qwen Code) add: a town, home, PATH, tmux server, git
+//     configuration, library, time zone, arguments. gt uses what you started the
+//     client's process with. prime_environment, prime_transcripts, TestSandbox,
+//     TestProjectNamesHome, TestProjectNamesEnvFile, TestArgsThatTheClientTells
+//   - GT_* of a parent session. gt believes the hook's input; passes a successor no
+//     variable of client children. TestBegin, TestFind, prime_input
+//   - no HOME, or an invalid one. gt uses the passwd entry's, never /tmp; without any it
+//     keeps no thread. TestReadOnlyHome, TestStateOf, TestNoState, hostile_places
+//   - no more processes, descriptors or memory, so that Go exits with 2. gt ends every
+//     shell line in || : (hooks). TestDyingHooks
+//
+// A trusted town:
+//
+//   - a changed file. gt reads it no more and reports an error. town_trust, TestTrust
+//   - another folder at its path. gt is another town. town_trust
+//   - another program's marker or checkpoint. gt tells it as that program's words; only
+//     the state decides what is started, signalled or deleted. TestTrustedTown,
+//     checkpoint_guard, TestClaimWaits
+//
+// Another agent of the town:
+//
+//   - a note. gt tells it as theirs, framed. mail_inbox, TestInside
+//   - given work. gt tells it as an unread note, unless gt gave it with its present text
+//     or you trusted the town with --mail. town_trust
+//
+// An agent:
+//
+//   - gt-hooks trust --yes. gt refuses below an agent. town_trust
+//
+// The model:
+//
+//   - answers, to-dos, messages. gt quotes them, cut and without keys, framed for a
+//     summariser; runs none. secrets_session, TestLeaks, handoff_auto_hostile
+//
+// No shell parses what gt starts or prints to be typed: TestNamesAreNotRun,
+// TestRespawnGivesTheArgumentsAsTheyAre.
+//
 // The secrets on no list are lib/text/redact's TestForms and TestAssignments.
 package attacks

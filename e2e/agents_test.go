@@ -46,6 +46,16 @@ func (a agents) exits(code int, args ...string) string {
 	return string(out)
 }
 
+// fails is exits, and returns the error.
+func (a agents) fails(code int, args ...string) string {
+	a.t.Helper()
+	_, err := a.run(a.project, a.around, "gt-session", args...)
+	if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != code {
+		a.t.Fatalf("gt-session %.300q: %v", args, err)
+	}
+	return err.Error()
+}
+
 // session runs gt-session in the project.
 func (a agents) session(args ...string) string {
 	a.t.Helper()

@@ -34,6 +34,11 @@ func TestCompact(t *testing.T) {
 		compactStory(w, id, func(string) {
 			p.typ("/compact")
 			p.awaitScreen("Compacted")
+			// What gt tells the summariser stands there too, and is one line.
+			p.awaitScreen("Keep in the summary: the task")
+			if screen := p.screen(); strings.Contains(screen, "WIDGET-CANARY</") || strings.Contains(screen, "<note") {
+				t.Errorf("the person is shown what was saved:\n%s", screen)
+			}
 			// The client shows that before it has run the hooks that follow and
 			// is ready for the next prompt.
 			w.until("the start after the compaction is told", func() bool { return len(w.markers()) == 0 })
@@ -71,8 +76,8 @@ func compactStory(w *world, id string, compact func(id string), ask func(id, pro
 		t.Errorf("when the summariser is asked, the markers are %q", markers)
 	}
 	_, instructions, ok := strings.Cut(summariser.Asked(), "Additional Instructions:")
-	if !ok || !strings.Contains(instructions, "WORK-CANARY") {
-		t.Errorf("the summariser is not told of the hooked work: %q", instructions)
+	if !ok || !strings.Contains(instructions, "Keep in the summary: the task") || strings.Count(strings.TrimSpace(instructions), "\n") > 2 {
+		t.Errorf("the summariser is told: %q", instructions)
 	}
 	if n := len(w.events("handoff", id)); n != 1 {
 		t.Errorf("the compaction left %d handoff events", n)

@@ -105,7 +105,8 @@ func (w *world) convert(id, to string) string {
 
 // A conversation of any client goes on in any other that gt writes: the model is sent all
 // of it, in order, and finds nothing wrong with it. One in which calls overlap, break off
-// and fail, and with what has no counterpart elsewhere, goes on in each.
+// and fail, that was compacted, whose last line is half, and with what has no counterpart
+// elsewhere, goes on in each.
 //
 // S0-41 S3-18
 func TestConversions(t *testing.T) {
@@ -153,7 +154,11 @@ func TestConversions(t *testing.T) {
 				if from == "hard" {
 					words = append(slices.Clone(hardWords), question)
 				}
-				w.inOrder(w.asked(question), words...)
+				r := w.asked(question)
+				w.inOrder(r, words...)
+				if r.Count("HARD-HALF") > 0 {
+					t.Errorf("from %s: it is told half a line", from)
+				}
 			}
 		})
 	}
@@ -188,12 +193,15 @@ var hard = func() string {
 		user(`[{"type":"tool_result","tool_use_id":"t1","content":"HARD-5"}]`) +
 		user(`[{"type":"tool_result","tool_use_id":"t3","content":""}]`) +
 		agent("m2", `{"type":"tool_use","id":"t4","name":"9x","input":{"command":"HARD-9"}}`) +
+		`{"type":"system","subtype":"compact_boundary","uuid":"c1","timestamp":"2026-01-17T01:00:30Z","content":"Conversation compacted"}` + "\n" +
+		`{"type":"user","uuid":"c2","isCompactSummary":true,"isVisibleInTranscriptOnly":true,"cwd":"/work","timestamp":"2026-01-17T01:00:30Z","message":{"role":"user","content":"HARD-SUMMARY of it"}}` + "\n" +
 		user(`"/HARD-10 was typed"`) +
 		user(`"? HARD-11"`) +
-		agent("m3", `{"type":"text","text":"HARD-12"}`)
+		agent("m3", `{"type":"text","text":"HARD-12"}`) +
+		`{"type":"assistant","uuid":"u99","message":{"id":"m4","content":[{"type":"text","text":"HARD-HALF` // the client was killed as it wrote
 }()
 
 var hardWords = []string{
 	"HARD-1 please", "HARD-2", "HARD-3", "HARD-4", "HARD-5", "HARD-6", "HARD-7", "HARD-8", "[no output]",
-	"HARD-9", "[no result was recorded]", "/HARD-10 was typed", "? HARD-11", "HARD-12",
+	"HARD-9", "[no result was recorded]", "HARD-SUMMARY", "/HARD-10 was typed", "? HARD-11", "HARD-12",
 }

@@ -360,7 +360,7 @@ func TestCopilotCrash(t *testing.T) {
 
 	w.copilot("-p", "where are we?")
 	fresh, first := w.latest(), w.asked("where are we?")
-	for _, text := range []string{"- notes: CHECKPOINT-CANARY half of the lamp is done", "- step: step-7", "### Asked last"} {
+	for _, text := range []string{"- notes: CHECKPOINT-CANARY half of the lamp is done", "- step: step-7", "### Last request"} {
 		if n := first.Count(text); n != 1 {
 			t.Errorf("the session after the crash is told %q %d times:\n%s", text, n, first.Text())
 		}

@@ -17,6 +17,7 @@ import (
 	gemini "gt/lib/client/gemini/conversation"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
+	"gt/lib/text/redact"
 )
 
 // told is a conversation as gt reads it.
@@ -50,7 +51,7 @@ func (c told) kinds() string {
 func (w *world) conversations(client string) []told {
 	w.t.Helper()
 	before := snapshot(w.t, w.home)
-	all, errs := scan.All(w.getenv, "", nil)
+	all, errs := scan.All(w.getenv, redact.Cut(nil), "", nil)
 	if len(errs) > 0 {
 		w.t.Fatal(errs)
 	}

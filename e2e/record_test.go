@@ -141,20 +141,64 @@ func TestRecordAsItGrows(t *testing.T) {
 	}
 }
 
-// gt-handoff --to codex --with-conversation, run by Claude Code in its pane: Codex takes
-// the pane over and goes on with the conversation itself. Its first request has all of it,
-// in order, and the note.
+// A conversation that Codex has deleted is asked through Codex itself, which finds it in a
+// folder that is there for the question: the model is sent all of it, and nothing is left.
+//
+// S0-41 S3-18
+func TestForgottenIsAsked(t *testing.T) {
+	w := newBareWorld(t)
+	w.and("codex")
+	w.converts()
+	w.codex("exec", "please echo FIRST-CANARY")
+	w.gt("gt-record", "sync", "--all")
+	id := string(spoken(w.conversations("codex"))[0].Metadata.ID)
+	sessions := filepath.Join(w.home, ".codex", "sessions")
+	if err := os.RemoveAll(sessions); err != nil {
+		t.Fatal(err)
+	}
+	w.gt("gt-seance", "list") // which may make a cache
+	before := snapshot(t, w.home)
+	if answer := w.gt("gt-seance", "talk", id, "why ASKED-CANARY"); !strings.Contains(answer, "ANSWER to why ASKED-CANARY") {
+		t.Errorf("asked, it says\n%s", answer)
+	}
+	r := w.asked("ASKED-CANARY")
+	w.inOrder(r, "FIRST-CANARY", "echo E2E-OUTPUT", "E2E-OUTPUT", "DONE-CANARY", "ASKED-CANARY")
+	if asks(r) != "codex" {
+		t.Errorf("%s was asked", asks(r))
+	}
+	for path, is := range snapshot(t, w.home) {
+		if before[path] != is && !strings.HasPrefix(path, ".codex/tmp") && !strings.HasPrefix(path, ".cache") {
+			t.Errorf("%s has changed: %q was %q", path, is, before[path])
+		}
+	}
+	if left, _ := filepath.Glob(w.path("tmp", "gt-ask-*")); len(left) > 0 || exists(sessions) {
+		t.Errorf("of the question is left %q", left)
+	}
+}
+
+// gt-handoff --to AGENT --with-conversation, run by Claude Code in its pane: the other agent
+// takes the pane over and goes on with the conversation by itself. Its first request has
+// all of it, in order, and the note. OpenCode is told its first prompt by gt's plugin.
 //
 // S0-41 S1-9
-func TestHandoverWithConversation(t *testing.T) {
+func TestHandoverWithConversation(t *testing.T) { handsOverTo(t, "codex") }
+
+// S0-41 S1-9
+func TestHandoverToOpenCodeWithConversation(t *testing.T) { handsOverTo(t, "opencode") }
+
+func handsOverTo(t *testing.T, to string) {
 	w := newWorld(t)
-	w.and("codex")
-	w.wireCodex()
-	w.trustHooks()
+	w.and(to)
+	w.wireAgent(to)
+	if to == "opencode" { // which a person has started before
+		if err := os.MkdirAll(filepath.Join(w.home, ".local", "share", "opencode"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.model.Answer(func(r *model.Request) model.Reply {
 		switch asked := r.Asked(); {
-		case asks(r) == "codex":
-			return model.Say("ANSWER of codex")
+		case r.Kind == model.Turn && asks(r) == to:
+			return model.Say("ANSWER of the successor")
 		case r.Kind != model.Turn:
 			return model.Reply{}
 		case r.Result() != "":
@@ -163,7 +207,7 @@ func TestHandoverWithConversation(t *testing.T) {
 			return model.Bash("echo E2E-OUTPUT")
 		case strings.Contains(asked, "please hand over"):
 			w.awaitWritten("please hand over")
-			return model.Bash("gt-handoff --to codex --with-conversation -s half -m NOTE-CANARY")
+			return model.Bash("gt-handoff --to " + to + " --with-conversation -s half -m NOTE-CANARY")
 		}
 		return model.Say("ok")
 	})
@@ -177,10 +221,10 @@ func TestHandoverWithConversation(t *testing.T) {
 	p.typ("please hand over")
 
 	first := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool { return asks(r) == "codex" }).Last()
+		return all.Kind(model.Turn).Where(func(r *model.Request) bool { return asks(r) == to && r.Count("FIRST-CANARY") > 0 }).Last()
 	})
 	if first == nil {
-		t.Fatalf("codex does not go on\n%s", p.screen())
+		t.Fatalf("%s does not go on\n%s", to, p.screen())
 	}
 	w.inOrder(first, "FIRST-CANARY", "echo E2E-OUTPUT", "E2E-OUTPUT", "DONE-CANARY", "please hand over", "Handoff: half.", "Go on from the note.")
 	if !strings.Contains(string(first.Body), "NOTE-CANARY") {

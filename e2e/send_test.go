@@ -4,10 +4,14 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gt/e2e/model"
@@ -90,7 +94,7 @@ func TestSends(t *testing.T) {
 		client string
 		begin  func(*testing.T) *world
 	}{
-		{"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi},
+		{"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
@@ -118,6 +122,98 @@ func TestSends(t *testing.T) {
 	}
 }
 
+// Copilot drops a prompt that names a file while another one waits for the end of its turn.
+// That is seen: the prompt is typed again, or refused where the turn goes on.
+//
+// S2-51
+func TestCopilotDropsPrompts(t *testing.T) {
+	w := newCopilot(t)
+	w.wireAgent("copilot")
+	turns := make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(turns) })
+	t.Cleanup(goOn)
+	w.model.Answer(func(r *model.Request) model.Reply {
+		if asked := r.Asked(); r.Kind == model.Turn && strings.Contains(asked, "please hold") {
+			<-turns
+		}
+		return model.Say("It is done.")
+	})
+	a := w.agents()
+	a.exits(0, "new", "-n", "api", "-a", "copilot", "-m", "please hold it")
+	w.asked("please hold it")
+	a.exits(0, "send", "api", "WAITS first")
+	if said := a.fails(75, "send", "api", "see @README.md, NEVER"); !strings.Contains(said, "its client drops the text") {
+		t.Errorf("it says %q", said)
+	}
+	dropped := func() int {
+		paths, _ := filepath.Glob(filepath.Join(w.home, ".copilot", "session-state", "*", "events.jsonl"))
+		return strings.Count(w.read(paths[0]), "Submission failed")
+	}
+	before := dropped()
+	go func() {
+		w.until("it drops the prompt", func() bool { return dropped() > before })
+		goOn()
+	}()
+	a.exits(0, "send", "api", "see @README.md, LAST")
+	w.told("see @README.md, LAST")
+	w.told("WAITS first")
+	if r := w.model.Turns().Last(); strings.Contains(string(r.Body), "NEVER") {
+		t.Error("what was refused was told")
+	}
+}
+
+// While the model refuses because of a limit, and the client waits to ask it again, a prompt
+// is refused or arrives: none is lost.
+//
+// S2-51
+func TestSendsAtALimit(t *testing.T) {
+	for _, of := range []struct {
+		client string
+		begin  func(*testing.T) *world
+	}{
+		{"claude", newWorld}, {"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot},
+	} {
+		t.Run(of.client, func(t *testing.T) {
+			w := of.begin(t)
+			if of.client != "claude" {
+				w.wireAgent(of.client)
+			}
+			var over atomic.Bool
+			var refused atomic.Int32
+			w.model.Answer(func(r *model.Request) model.Reply {
+				if r.Kind == model.Turn && strings.Contains(string(r.Body), "please limit") && !over.Load() {
+					refused.Add(1)
+					return model.Reply{Text: "rate limit reached", Refuse: http.StatusTooManyRequests}
+				}
+				return model.Say("It is done.")
+			})
+			a := w.agents()
+			a.exits(0, "new", "-n", "api", "-a", of.client, "-m", "are you there?")
+			w.asked("are you there?")
+			a.awaits("api")
+			a.exits(0, "send", "api", "please limit it")
+			w.until("the model refuses", func() bool { return refused.Load() > 0 })
+			if of.client == "pi" { // which drops what it is told then
+				w.until("it waits to ask again", func() bool { return strings.Contains(a.pane("api").screen(), "Retrying (2/3)") })
+				if said := a.fails(75, "send", "api", "and then NEVER"); !strings.Contains(said, "waits to ask its model again") {
+					t.Errorf("it says %q", said)
+				}
+			} else {
+				a.exits(0, "send", "api", "and then EARLY")
+			}
+			over.Store(true)
+			if of.client != "pi" {
+				w.told("and then EARLY")
+			}
+			if of.client != "codex" { // no hook of which tells that the model refuses
+				a.awaits("api")
+			}
+			a.exits(0, "send", "api", "and then LATE")
+			w.told("and then LATE")
+		})
+	}
+}
+
 // wireAgent installs gt's hooks into a client, and has it trust them.
 func (w *world) wireAgent(client string) {
 	w.t.Helper()
@@ -127,7 +223,7 @@ func (w *world) wireAgent(client string) {
 		w.trustHooks()
 		return
 	case "opencode":
-		w.fetched(w.client.Version)
+		w.fetched(demand(w.t, client).Version)
 	}
 	w.install(client)
 }
@@ -150,15 +246,40 @@ func (w *world) sends(session func(code int, args ...string) string, long string
 			session(0, "send", "api", fmt.Sprintf("MARK %s %d\n%s\nEND %s %d", kind, i, text, kind, i))
 		}
 	}
+	arrived := 0
+	defer func() { w.t.Logf("%d of %d texts arrived", arrived, rounds*len(texts)) }()
 	for i := range rounds {
 		for kind := range texts {
-			r := w.asked(fmt.Sprintf("MARK %s %d\n", kind, i))
-			if !strings.Contains(r.Asked(), fmt.Sprintf("END %s %d", kind, i)) {
-				w.t.Errorf("%s %d did not arrive whole: %.300q", kind, i, r.Asked())
+			said := w.told(fmt.Sprintf("MARK %s %d\n", kind, i))
+			if !strings.Contains(said, fmt.Sprintf("END %s %d", kind, i)) {
+				w.t.Errorf("%s %d did not arrive whole: %.300q", kind, i, said)
 			}
+			arrived++
 		}
 	}
 	if exists(filepath.Join(w.project, "EVIL")) {
 		w.t.Error("what it was told was run")
 	}
+}
+
+// told waits until the model is told a text by the person, and returns the message that has
+// it. A client can give what it was told while it was busy to its model at once, in several
+// messages.
+func (w *world) told(text string) (said string) {
+	w.t.Helper()
+	r := w.model.Await(patience, func(all model.Requests) *model.Request {
+		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+			return slices.ContainsFunc(r.Msgs, func(m model.Message) bool {
+				if m.Role != "user" || !strings.Contains(m.Text, text) {
+					return false
+				}
+				said = m.Text
+				return true
+			})
+		}).Last()
+	})
+	if r == nil {
+		w.t.Fatalf("the model was never told %q", text)
+	}
+	return said
 }

@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,6 +28,17 @@ func TestSessionTrust(t *testing.T) {
 		{"claude", newWorld, func(w *world) {
 			w.env = append(w.env, "IS_SANDBOX=1") // else it bypasses nothing for root
 		}, []string{"--dangerously-skip-permissions"}, "Yes, I trust this folder"},
+		// It asks nobody who has chosen how it may work.
+		{"codex", newCodex, func(w *world) {
+			path := filepath.Join(w.home, ".codex", "config.toml")
+			w.write(path, regexp.MustCompile(`(?m)^(approval_policy|sandbox_mode) .*\n`).ReplaceAllString(w.read(path), ""))
+			w.wireAgent("codex")
+		}, nil, "Trust and continue"},
+		{"gemini", newGemini, func(w *world) {
+			path := filepath.Join(w.home, ".gemini", "settings.json")
+			w.write(path, strings.Replace(w.read(path), `"enabled": false`, `"enabled": true`, 1))
+			w.wireAgent("gemini")
+		}, nil, "Trust folder (strange)"},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
@@ -40,12 +53,13 @@ func TestSessionTrust(t *testing.T) {
 			}
 			a := w.agents()
 			out := a.session(append([]string{"new", dir, "-n", "api", "-a", of.client, "--"}, of.flags...)...)
-			if !strings.Contains(out, "its client asks something: gt-session answer api") {
+			if of.client == "claude" && !strings.Contains(out, "its client asks something: gt-session answer api") {
 				t.Errorf("it says %q", out)
-			}
-			if is := a.becomes("api", "waiting"); is.Reason != "permission" {
-				t.Errorf("at the dialog: %+v", is)
-			}
+			} // the others show an input box first
+			w.until("it is waiting (permission)", func() bool {
+				is := a.is("api")
+				return is.Status == "waiting" && is.Reason == "permission"
+			})
 			if out := a.session("answer", "api"); !strings.Contains(out, of.option) {
 				t.Errorf("the options are %q", out)
 			}

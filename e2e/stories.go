@@ -25,11 +25,11 @@ var Clients = []Stories{
 }
 
 // several are the stories in which each client has a part.
-var several = []string{"TestConversions", "TestScreens", "TestProveRun", "TestSends", "TestSessionAsks", "TestSessions"}
+var several = []string{"TestConversions", "TestRecordOfKilled", "TestScreens", "TestProveRun", "TestSends", "TestSendsAtALimit", "TestSessionAsks", "TestSessions"}
 
 // long are those that take minutes, of several for each client. They are not selected: they
 // are told where all are.
-var long = []string{"TestConversions", "TestPool", "TestSends", "TestSessionAsks", "TestSessions"}
+var long = []string{"TestBeads", "TestConversions", "TestHandoverToOpenCodeWithConversation", "TestPool", "TestRecordOfKilled", "TestSends", "TestSendsAtALimit", "TestSessionAsks", "TestSessions"}
 
 // Of returns the client whose story a test is, and "" for one that is every
 // client's.

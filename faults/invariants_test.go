@@ -152,7 +152,9 @@ func (s *snapshot) keep(path, data string) {
 			return
 		}
 		s.state[name], data = min(there, data), max(there, data)
-		name = strings.Replace(path, "UUID", fmt.Sprint("UUID-", n), 1)
+		if name = strings.Replace(path, "UUID", fmt.Sprint("UUID-", n), 1); name == path {
+			name = fmt.Sprint(path, "-", n) // of a note
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ type plan struct {
 	wrote  map[string][]text // what stood in each file at some time
 	known  []string          // what was wrong in the world from the first
 	nexts  map[string]next   // what the next run came to, by the world that it found
+	did    string            // the sessions and their work after it, see tick_test.go
 }
 
 // next is what came of a run after a disturbed one.

@@ -1,6 +1,7 @@
 // Fleet measures what gt-session costs with ten and with ten thousand agents: its list,
 // as a table and as JSON, beside a floor, beside the one question that it asks tmux, and
-// beside agent-deck where that is given.
+// beside agent-deck where that is given; and what it takes to start, restart and fork an
+// agent that is ready at once.
 //
 //	go run ./bench/fleet [-rounds 30] [-run REGEXP] [-dir FOLDER] [-panes 500]
 //		[-deck PROGRAM] [-under PROGRAM]
@@ -64,7 +65,10 @@ type row struct {
 	fleet *fleet
 	args  []string
 	peer  bool // none of ours
-	check func(stdout string) error
+	// starts is whether it starts an agent, for which more than one call of tmux is needed.
+	starts bool
+	before [][]string // what is run before it, and not measured
+	check  func(stdout string) error
 
 	wall, tmux  []time.Duration
 	ratio, bare []float64 // (wall - tmux) / floor, and wall / tmux
@@ -104,6 +108,20 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 			rows = append(rows, r)
 		}
 	}
+	starts := slices.DeleteFunc(w.starts(), func(r *row) bool { return !match.MatchString(r.name) })
+	if len(starts) > 0 {
+		fleet, err := w.newFleet(beside, beside)
+		if err == nil {
+			err = w.prepareStarts(fleet)
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range starts {
+			r.fleet = fleet
+			rows = append(rows, r)
+		}
+	}
 	for _, r := range rows {
 		if r.peer {
 			if err := w.prepareDeck(r.fleet); err != nil {
@@ -123,7 +141,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 		return nil
 	}
 	for _, r := range rows {
-		if !r.peer {
+		if !r.peer && !r.starts {
 			if err := w.alone(r); err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
@@ -153,6 +171,11 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 
 // measure runs a row once, after the floor and a bare call of tmux.
 func (w *world) measure(r *row, counts bool) (floor time.Duration, err error) {
+	for _, args := range r.before {
+		if _, err := w.exec(r.fleet, args...); err != nil {
+			return 0, err
+		}
+	}
 	base, err := w.exec(r.fleet, filepath.Join(w.bin, "floor"))
 	if err != nil {
 		return 0, err

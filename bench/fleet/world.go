@@ -51,7 +51,7 @@ func (w *world) remove() {
 
 // build builds the programs as install.sh does.
 func (w *world) build() error {
-	c := exec.Command("go", append(append([]string{"build"}, surroundings.Flags...), "-o", w.bin+"/", "gt/cmd/gt-session", "gt/bench/hooks/floor")...)
+	c := exec.Command("go", append(append([]string{"build"}, surroundings.Flags...), "-o", w.bin+"/", "gt/cmd/gt-session", "gt/cmd/gt-prime", "gt/bench/hooks/floor")...)
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build: %w\n%s", err, out)

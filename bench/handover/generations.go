@@ -428,7 +428,7 @@ func lineage(dir string, keep bool) error {
 					fmt.Print(" - |")
 					continue
 				}
-				fmt.Printf(" %d / %d of %d |", found(c.told[n], of), found(clip(c.told[n], preview), of), len(of))
+				fmt.Printf(" %d/%d of %d |", found(c.told[n], of), found(clip(c.told[n], preview), of), len(of))
 			}
 			whole, times := 0, 0
 			for n := 2; n <= generations; n++ {

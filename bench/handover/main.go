@@ -139,7 +139,7 @@ func report(mb int, results map[form][]result) {
 	row := func(name, kind string, rs []result) {
 		fmt.Printf("| %s | %d |", name, rs[0].planted[kind])
 		for _, r := range rs {
-			fmt.Printf(" %d / %d |", r.whole[kind], r.first[kind])
+			fmt.Printf(" %d/%d |", r.whole[kind], r.first[kind])
 		}
 		fmt.Println()
 	}
@@ -160,7 +160,7 @@ func report(mb int, results map[form][]result) {
 	}
 	fmt.Printf("| **all** | %d |", total(results[tasks][0].planted))
 	for _, r := range results[tasks] {
-		fmt.Printf(" %d / %d |", total(r.whole), total(r.first))
+		fmt.Printf(" %d/%d |", total(r.whole), total(r.first))
 	}
 	fmt.Print("\n| units | |")
 	for _, r := range results[tasks] {

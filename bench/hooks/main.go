@@ -61,7 +61,7 @@ func sizeBudget(name string) float64 {
 	switch name {
 	case "gt-keepalive", "gt-checkpoint", "gt-prime", "gt-handoff": // a hook runs them
 		return 6
-	case "gt-pick": // it has a screen of its own
+	case "gt-pick", "gt-record": // it has a screen of its own, or speaks TLS
 		return 12
 	}
 	return 8

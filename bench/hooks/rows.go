@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	kept "gt/lib/place"
 )
@@ -153,6 +154,7 @@ func (w *world) rows() []row {
 	rows := []row{
 		w.touchRow("gt-keepalive touch", p, 500),
 		w.touchRow("the same, a tool's result of 256 KB", p, 256<<10),
+		w.toldRow("the same of Cursor, which is recorded", p, 256<<10),
 	}
 	for _, s := range []struct {
 		name   string
@@ -187,6 +189,37 @@ func (w *world) touchRow(name string, p place, bytes int) row {
 		},
 		check: func(stdout string) error {
 			return errors.Join(says("")(stdout), p.holds("keepalive.json", `"last_command":"Bash"`))
+		},
+	}
+}
+
+// toldRow is the same of a client whose hooks are its record: what a tool gave is redacted
+// and kept.
+func (w *world) toldRow(name string, p place, bytes int) row {
+	session := ""
+	line := "ok  \tledger/internal\t0.4s\n"
+	return row{
+		name: name, budget: hookBudget, reads: true,
+		prepare: func() (command, error) {
+			session = w.next()
+			c := p.hook(session, "postToolUse", object{
+				"conversation_id": session, "workspace_roots": []string{p.dir}, "tool_name": "Shell",
+				"tool_input": object{"command": "go test ./..."}, "tool_output": strings.Repeat(line, bytes/len(line)),
+			}, "gt-keepalive", "touch", "--hook", "--record", "on")
+			c.args[len(c.args)-1] = "cursor"
+			return c, p.play(p.start(session, "startup"), p.touch(session, 100))
+		},
+		check: func(stdout string) error {
+			told := filepath.Join(w.home, ".agent", "told", "cursor", session+".jsonl")
+			var err error
+			for range 500 { // who keeps it is not waited for by the hook
+				var info os.FileInfo
+				if info, err = os.Stat(told); err == nil && info.Size() >= int64(bytes) {
+					return nil
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			return fmt.Errorf("%s does not have the result: %v", told, err)
 		},
 	}
 }

@@ -10,6 +10,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -142,6 +143,24 @@ func large(root string, mb int) error {
 		}
 	}
 	fmt.Printf("one conversation      %d MB\n", size>>20)
+	run := func(args ...string) (out []byte, took time.Duration, memory float64, err error) {
+		cmd := exec.Command(filepath.Join(root, "gt-record"), args...)
+		cmd.Env, cmd.Dir = []string{"HOME=" + home, "PATH=" + root + ":" + os.Getenv("PATH")}, home
+		begun := time.Now()
+		if args[len(args)-1] == "--json" {
+			out, err = cmd.Output()
+		} else {
+			err = cmd.Run()
+		}
+		if err != nil {
+			return nil, 0, 0, fmt.Errorf("%q: %w", args, err)
+		}
+		took = time.Since(begun)
+		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			memory = float64(u.Maxrss) / (1 << 10) // kilobytes, on Linux
+		}
+		return out, took, memory, nil
+	}
 	old := time.Now().Add(-100 * 24 * time.Hour)
 	for _, args := range [][]string{
 		{"sync", "s-0"}, {"verify", "s-0"}, {"show", "s-0"}, {"list"}, {"tail", "s-0"}, {"export", "s-0"}, {"export", "s-0", "--format", "otlp"}, {"export", "s-0", "--format", "html"},
@@ -149,16 +168,9 @@ func large(root string, mb int) error {
 		{"convert", "s-0", "--to", "pi"}, {"convert", "s-0", "--to", "opencode", "--dry-run"},
 		{"sync", "--all"}, {"list"}, {"tail", "s-0"}, {"verify", "s-0"}, {"convert", "s-0", "--to", "pi"},
 	} {
-		cmd := exec.Command(filepath.Join(root, "gt-record"), args...)
-		cmd.Env, cmd.Dir = []string{"HOME=" + home, "PATH=" + root + ":" + os.Getenv("PATH")}, home
-		begun := time.Now()
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%q: %w", args, err)
-		}
-		took := time.Since(begun)
-		memory := float64(0)
-		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			memory = float64(u.Maxrss) / (1 << 10) // kilobytes, on Linux
+		_, took, memory, err := run(args...)
+		if err != nil {
+			return err
 		}
 		what := strings.Join(args, " ")
 		if slices.Equal(args, []string{"sync", "--all"}) {
@@ -183,6 +195,35 @@ func large(root string, mb int) error {
 					return err
 				}
 			}
+		}
+	}
+	// As other clients keep it.
+	for _, client := range []string{"codex", "gemini", "qwen", "pi"} {
+		out, _, _, err := run("convert", "s-0", "--to", client, "--json")
+		if err != nil {
+			return err
+		}
+		var written struct {
+			Session string `json:"session_id"`
+			Path    string
+		}
+		if err := json.Unmarshal(out, &written); err != nil {
+			return err
+		}
+		info, err := os.Stat(written.Path)
+		if err != nil {
+			return err
+		}
+		_, took, memory, err := run("sync", written.Session)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-24s %7.2f s  %5.0f MB of memory\n", fmt.Sprintf("sync %s's, %d MB", client, info.Size()>>20), took.Seconds(), memory)
+		if _, _, _, err := run("forget", written.Session); err != nil {
+			return err
+		}
+		if err := os.Remove(written.Path); err != nil {
+			return err
 		}
 	}
 	return nil

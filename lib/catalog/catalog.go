@@ -82,6 +82,12 @@ type Session struct {
 // record is gone or not on this machine cannot be seen to run, and is Gone; if
 // it handed over last, it ended by that.
 func (s *Session) Settle(state place.State) {
+	if s.Outcome == Active && s.TmuxPane == "" && s.PID > 0 && !s.native {
+		// Its client notes that it runs, and only its record where.
+		if r, err := session.Lookup(state, s.ID); err == nil && r != nil && r.PID == s.PID {
+			s.TmuxPane = r.TmuxPane
+		}
+	}
 	if s.Outcome != "" {
 		return
 	}

@@ -39,6 +39,10 @@ type Program struct {
 	// Complete tells a shell what can stand for the value of a flag or an
 	// argument, by its name, where the grammar alone does not say it.
 	Complete map[string]Completer
+
+	// Idle returns the commands that are of no use yet, which the help leaves out; nil for
+	// a binary without such commands.
+	Idle func(*Env) []string
 }
 
 // Command is something that a binary can be told to do.
@@ -166,6 +170,10 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 		kong.Description(strings.TrimSpace(p.Summary)),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppDescFormat: true, NoExpandSubcommands: true, WrapUpperBound: 80}),
 		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
+			if p.Idle != nil {
+				idle := p.Idle(env)
+				ctx.Model.Children = slices.DeleteFunc(ctx.Model.Children, func(n *kong.Node) bool { return slices.Contains(idle, n.Name) })
+			}
 			if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 				return err
 			}
@@ -238,7 +246,15 @@ func exits(p Program) string {
 	codes := p.ExitStatus()
 	own := len(codes) - len(shared())
 	for _, c := range codes[:own] {
-		fmt.Fprintf(&b, "  %-2s  %s\n", c[0], c[1])
+		line := fmt.Sprintf("  %-2s ", c[0])
+		for _, word := range strings.Fields(c[1]) {
+			if len(line)+1+len(word) > 80 {
+				b.WriteString(line + "\n")
+				line = "     "
+			}
+			line += " " + word
+		}
+		b.WriteString(line + "\n")
 	}
 	var rest []string
 	for _, c := range codes[own:] {

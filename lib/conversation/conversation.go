@@ -76,6 +76,21 @@ type Stopper interface {
 	Stopped(path string, after time.Time) time.Time
 }
 
+// Refuser is a Reader whose client notes in a conversation that it has dropped a prompt, of
+// which no hook tells.
+type Refuser interface {
+	// Refused returns when that was, as Stopped does.
+	Refused(path string, after time.Time) time.Time
+}
+
+// Limiter is a Reader whose client writes into a conversation when the limit ends that its
+// account is at.
+type Limiter interface {
+	// Resets returns that, where the end of a conversation tells of it and it was told later
+	// than a time; else the zero time.
+	Resets(path string, after time.Time) time.Time
+}
+
 // Placer is a Reader whose client names a folder in a way that cannot be read back, and
 // that can be compared.
 type Placer interface {

@@ -14,9 +14,9 @@ import (
 // client may write its whole history behind it, in a line.
 const maxTail = 4 << 20
 
-// StoppedAt looks for the moment at which the person stopped the turn, from the last line of
-// a file back to the first that is not later than a time. stops reports whether a line tells
-// of that, and over that the turn went on. A line without its own time at the top, which the
+// StoppedAt looks for the moment at which a turn, or a prompt, came to nothing, from the last
+// line of a file back to the first that is not later than a time. stops reports whether a line
+// tells of that, and over that the turn went on. A line without its own time at the top, which the
 // client calls timestamp, tells nothing.
 func StoppedAt(path string, after time.Time, stops func(line gjson.Result) (stopped, over bool)) time.Time {
 	f, err := atomicfile.OpenFollowing(path)

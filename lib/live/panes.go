@@ -22,43 +22,49 @@ type Agent struct {
 	table process.Table
 }
 
-// InPanes finds the agents that run in panes of a server, in one more call of tmux for
-// all sessions' environments, and one for the screen of each. An agent runs in a pane if
-// one of the processes does that the environment names (see named), else one that the
-// table knows. One that runs under another name, in a container or behind ssh, is known
+// InPanes finds the agents that run in panes of a server, in two more calls of tmux: one
+// for the environments of all their sessions, and one for what they show. An agent runs in
+// a pane if one of the processes does that the environment names (see named), else one that
+// the table knows. One that runs under another name, in a container or behind ssh, is known
 // by its screen.
 func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent {
-	var all []Agent
 	table := process.Snapshot()
-	var sessions []string
-	for _, pane := range panes {
-		if !pane.Dead && !slices.Contains(sessions, pane.Session) && busy(table, pane.PID) {
-			sessions = append(sessions, pane.Session)
-		}
-	}
-	environs := server.Environments(sessions)
+	var alive []tmux.Pane
+	var ids []string // of those that something runs in
 	for _, pane := range panes {
 		if pane.Dead {
 			continue
 		}
+		alive = append(alive, pane)
+		if busy(table, pane.PID) {
+			ids = append(ids, pane.ID)
+		}
+	}
+	environs := server.Environments(ids)
+	var all []Agent
+	for _, pane := range alive {
 		a := Agent{Pane: pane, table: table}
-		a.PID, a.Client = below(table, pane.PID, named(known, environs[pane.Session]))
+		a.PID, a.Client = below(table, pane.PID, named(known, environs[pane.ID]))
 		if a.PID == 0 {
 			a.PID, a.Client = below(table, pane.PID, known.ByProcess)
 		}
-		found := a.Client.Name != ""
-		if found || busy(table, pane.PID) {
-			a.Screen, _ = server.CapturePane(pane.ID) // a pane that is gone meanwhile shows nothing
-		}
-		if !found {
-			if a.Client = known.Detect(a.Screen); a.Client.Name == "" {
-				continue
-			}
-			a.PID = pane.PID
+		if a.Client.Name != "" && !slices.Contains(ids, pane.ID) {
+			ids = append(ids, pane.ID)
 		}
 		all = append(all, a)
 	}
-	return all
+	screens := server.CapturePanes(ids) // a pane that is gone meanwhile shows nothing
+	var agents []Agent
+	for _, a := range all {
+		a.Screen = screens[a.Pane.ID]
+		if a.Client.Name == "" {
+			a.PID, a.Client = a.Pane.PID, known.Detect(a.Screen)
+		}
+		if a.Client.Name != "" {
+			agents = append(agents, a)
+		}
+	}
+	return agents
 }
 
 // Observe is what the agent's screen shows it to do, as of now.

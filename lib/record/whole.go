@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -37,6 +38,7 @@ const (
 	LLMCall      = "llm_call"
 	ToolCall     = "tool_call"
 	Error        = "error"
+	Commit       = "commit"
 )
 
 // Happened is an event of a Whole.
@@ -48,14 +50,14 @@ type Happened struct {
 	Usage     *Tokens `json:"usage,omitempty"`
 	LatencyMs *int64  `json:"latencyMs,omitempty"`
 
-	Name       string   `json:"name,omitempty"` // of a tool_call or a step; of an error, what kind it is
+	Name       string   `json:"name,omitempty"` // of a tool_call or a step; of an error, what kind it is; of a commit, its hash
 	Args       string   `json:"args,omitempty"`
 	CallID     string   `json:"callId,omitempty"`
 	Success    *bool    `json:"success,omitempty"` // absent where no result came
 	DurationMs *int64   `json:"durationMs,omitempty"`
 	Result     *Context `json:"result,omitempty"` // where it is kept aside
 
-	Message string            `json:"message,omitempty"` // of an error
+	Message string            `json:"message,omitempty"` // of an error or a commit
 	Context map[string]string `json:"context,omitempty"`
 	Reason  string            `json:"reason,omitempty"` // of an end
 }
@@ -207,14 +209,43 @@ func (h *happening) result(l *Line) error {
 	if !e.Time.IsZero() && !l.Time.IsZero() {
 		e.DurationMs = between(e.Time, l.Time)
 	}
-	if err := h.first(e); err != nil || success {
+	if err := h.first(e); err != nil {
 		return err
+	}
+	if success {
+		if !strings.Contains(e.Args, "commit") {
+			return nil
+		}
+		return commits(l.Text, func(hash, subject string) error {
+			return h.each(Happened{Type: Commit, Time: l.Time, Name: hash, Message: brief(subject)})
+		})
 	}
 	name := "tool_error"
 	if l.Rejected {
 		name = "tool_rejected"
 	}
 	return h.each(Happened{Type: Error, Time: l.Time, Name: name, Message: brief(l.Text), Context: map[string]string{"tool": e.Name, "callId": e.CallID}})
+}
+
+// commits calls each for the commits that git tells of: "[main 1a2b3c4] subject",
+// "[main (root-commit) 1a2b3c4] subject".
+func commits(text string, each func(hash, subject string) error) error {
+	for line := range strings.Lines(text) {
+		where, subject, ok := strings.Cut(strings.TrimSpace(line), "] ")
+		words := strings.Fields(where)
+		if !ok || !strings.HasPrefix(where, "[") || len(words) < 2 {
+			continue
+		}
+		hash := words[len(words)-1]
+		const least, most = 7, 64
+		if len(hash) < least || len(hash) > most || strings.Trim(hash, "0123456789abcdef") != "" {
+			continue
+		}
+		if err := each(hash, subject); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // end gives what still waits.

@@ -104,9 +104,10 @@ func (k *Known) Log(log eventlog.Log, root string, progress catalog.Progress) er
 	return nil
 }
 
-// Stores adds what the clients' own stores say. cache is the path of a cache, or "".
-func (k *Known) Stores(getenv func(string) string, cache string, progress func(done, total int64)) []error {
-	all, errs := scan.All(getenv, cache, progress)
+// Stores adds what the clients' own stores say. clean takes the secrets out of an excerpt,
+// for the cache. cache is the path of a cache, or "".
+func (k *Known) Stores(getenv func(string) string, clean func(string) string, cache string, progress func(done, total int64)) []error {
+	all, errs := scan.All(getenv, clean, cache, progress)
 	for _, c := range all {
 		k.transcripts[c.File.Path] = true
 		id := c.Metadata.ID

@@ -16,6 +16,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
+	"gt/lib/text/redact"
 )
 
 // person is somebody with a home folder, a state and a project in which a version
@@ -260,7 +261,7 @@ func TestChainOfAnother(t *testing.T) {
 		`{"type":"user","uuid":"1","sessionId":"s1","cwd":"`+p.path("proj")+`","timestamp":"2026-01-17T01:00:00.000Z","message":{"role":"user","content":"x"}}`+"\n")
 	p.record("proj", "s1", `,"chain_id":"v1","parent_id":"v1","child_id":"v1"`)
 	k := p.known()
-	if errs := k.Stores(p.getenv, "", nil); errs != nil {
+	if errs := k.Stores(p.getenv, redact.Cut(nil), "", nil); errs != nil {
 		t.Fatal(errs)
 	}
 	plan, _ := k.Plan(k.find(p.path("proj")))

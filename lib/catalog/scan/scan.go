@@ -14,7 +14,6 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/record"
 	"gt/lib/state/session"
-	"gt/lib/text/redact"
 )
 
 // All finds every conversation that a client keeps on this machine. What was
@@ -22,10 +21,13 @@ import (
 // is written anew where that saves something next time; "" is no cache, with
 // which the answer is the same.
 //
+// clean takes the secrets out of an excerpt, which was cut at its end; those that have a
+// form of their own are out of it already.
+//
 // progress, if not nil, is told how many of the conversations that had to be
 // looked at have been. What cannot be read is left out, or told of as far as it
 // could be, and errs says of each store what that is.
-func All(getenv func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
+func All(getenv func(string) string, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
 	type found struct {
 		reader conversation.Reader
 		store  string
@@ -68,7 +70,7 @@ func All(getenv func(string) string, cache string, progress func(done, total int
 	failed := make([]bool, len(all))
 	cli.Parallel(fresh, func(n new) {
 		facts, err := n.of.reader.Metadata(all[n.at].File)
-		all[n.at].Metadata = valid(facts)
+		all[n.at].Metadata = valid(facts, clean)
 		if err != nil {
 			failed[n.at] = true
 			n.of.mu.Lock()
@@ -136,13 +138,13 @@ func ReaderOf(client string) conversation.Reader {
 }
 
 // valid is the facts as they may stand in the cache: with what is no UTF-8
-// replaced, and without the secrets that have a form of their own.
-func valid(f conversation.Metadata) conversation.Metadata {
+// replaced, and without secrets.
+func valid(f conversation.Metadata, clean func(string) string) conversation.Metadata {
 	for _, s := range []*string{&f.First, &f.CWD, &f.Moved, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt, &f.Agent} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
 	}
-	for _, s := range []*string{&f.Branch, &f.Model, &f.Version} { // of the rest it was taken out before it was cut
-		*s = redact.Text(*s, nil)
+	for _, s := range []*string{&f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt} {
+		*s = clean(*s)
 	}
 	return f
 }

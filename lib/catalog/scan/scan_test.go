@@ -14,6 +14,7 @@ import (
 
 	"gt/lib/conversation"
 	"gt/lib/sys/cachefile"
+	"gt/lib/text/redact"
 )
 
 // store is a store of Claude Code's in a HOME of its own.
@@ -46,7 +47,7 @@ func (s store) write(name string, lines ...string) {
 
 func (s store) scan(cache string) []conversation.Conversation {
 	s.t.Helper()
-	all, errs := All(s.getenv, cache, nil)
+	all, errs := All(s.getenv, redact.Cut(nil), cache, nil)
 	if len(errs) > 0 {
 		s.t.Fatal(errs)
 	}

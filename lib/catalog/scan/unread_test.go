@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gt/lib/text/redact"
 )
 
 // What could not be read is told, once a store however much it is; and it is not
@@ -28,7 +30,7 @@ func TestScanUnreadable(t *testing.T) {
 	}
 	cache := filepath.Join(home, "state", "transcripts.jsonl")
 	told := func() (sessions int, errs []error) {
-		all, errs := All(getenv, cache, nil)
+		all, errs := All(getenv, redact.Cut(nil), cache, nil)
 		for _, c := range all {
 			if c.Metadata.Prompt == "ask" {
 				sessions++

@@ -50,6 +50,11 @@ type Client struct {
 	ForkIDFlag    Argv `toml:"fork_id_flag"` // besides ForkFlag, gives the copy an id
 	PromptFlag    Argv `toml:"prompt_flag"`
 
+	// ResumePromptEnv is the variable that holds "ID PROMPT" for an agent that takes no
+	// prompt together with a session; its hooks say the prompt in that session. "" where
+	// PromptFlag does both.
+	ResumePromptEnv string `toml:"resume_prompt_env"`
+
 	// The arguments that answer one prompt and end, and that print the answer
 	// as JSON, in which the session's id stands at SessionIDJSONPath (".a.b").
 	PrintFlag         Argv   `toml:"print_flag"`
@@ -79,6 +84,8 @@ type Client struct {
 	DetectPatterns Patterns `toml:"detect_patterns"`
 	InputBox       Patterns `toml:"input_box"`
 	EmptyInput     Patterns `toml:"empty_input"`
+	DeafPatterns   Patterns `toml:"deaf_patterns"`  // it drops a prompt now; see Deaf
+	OpensPatterns  Patterns `toml:"opens_patterns"` // it may still ask at its start; see Opens
 	// PasteSize is how many bytes it takes for one paste even where it is slow to read
 	// them; 0 means any number.
 	PasteSize int `toml:"paste_size"`
@@ -279,11 +286,20 @@ func (c Client) Restart(args []string, next Next) []string {
 	case next.ID != "" && len(c.SessionIDFlag) > 0:
 		out = append(out, c.SessionIDFlag.With(next.ID)...)
 	}
-	if next.Prompt != "" {
+	if next.Prompt != "" && c.PromptVar(next) == "" {
 		out = append(out, c.PromptFlag...)
 		out = append(out, next.Prompt)
 	}
 	return out
+}
+
+// PromptVar is the variable ("NAME=value") by which the next run is told its first prompt,
+// "" where it is an argument.
+func (c Client) PromptVar(next Next) string {
+	if c.ResumePromptEnv == "" || next.Prompt == "" || next.Resume == "" || next.Fork {
+		return ""
+	}
+	return c.ResumePromptEnv + "=" + next.Resume + " " + next.Prompt
 }
 
 // Kept returns the arguments of a command line that a person chose: not the prompt, nor

@@ -173,3 +173,29 @@ func TestProgramNameOfCode(t *testing.T) {
 		}
 	}
 }
+
+// An agent that takes no prompt together with a session is told it by a variable, with the
+// session that it is for; a copy's id is not known, and another agent takes both.
+func TestPromptVar(t *testing.T) {
+	c := Client{
+		Command: Argv{"oc"}, ResumeFlag: Argv{"--session"}, ForkFlag: Argv{"--fork"},
+		PromptFlag: Argv{"--prompt"}, ResumePromptEnv: "FIRST",
+	}
+	for _, of := range []struct {
+		next      Next
+		args, env string
+	}{
+		{Next{Resume: "s1", Prompt: "go on\nnow"}, "oc --session s1", "FIRST=s1 go on\nnow"},
+		{Next{Resume: "s1"}, "oc --session s1", ""},
+		{Next{Prompt: "begin"}, "oc --prompt begin", ""},
+		{Next{Resume: "s1", Fork: true, Prompt: "go"}, "oc --fork s1 --prompt go", ""},
+	} {
+		if args, env := strings.Join(c.Restart(nil, of.next), " "), c.PromptVar(of.next); args != of.args || env != of.env {
+			t.Errorf("%+v starts %q with %q", of.next, args, env)
+		}
+	}
+	c.ResumePromptEnv = ""
+	if args := strings.Join(c.Restart(nil, Next{Resume: "s1", Prompt: "go"}), " "); args != "oc --session s1 --prompt go" {
+		t.Errorf("it starts %q", args)
+	}
+}

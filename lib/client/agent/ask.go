@@ -36,6 +36,11 @@ type Ask struct {
 	Seed   []string `toml:"seed"`
 	Unseed []string `toml:"unseed"`
 
+	// Links are the files of the account that a folder made for one question has links to.
+	// They are set for an agent that opens conversations of its own folder only, so that one
+	// from elsewhere can be put into such a folder.
+	Links []string `toml:"links"`
+
 	// Elsewhere says that it is asked in the scratch folder and not in the
 	// session's, whose settings it would take.
 	Elsewhere bool `toml:"elsewhere"`
@@ -43,6 +48,15 @@ type Ask struct {
 	// OwnAccount says that a session is found in its own account only, and not
 	// by the path of its transcript from any.
 	OwnAccount bool `toml:"own_account"`
+}
+
+// OfFile reports whether it can be asked a conversation from any file.
+func (c Client) OfFile() bool {
+	if c.Ask == nil {
+		return false
+	}
+	return c.StoreEnv != "" && len(c.Ask.Links) > 0 ||
+		slices.ContainsFunc(c.Ask.Args, func(word string) bool { return strings.Contains(word, "{transcript}") })
 }
 
 // Argv are the arguments that ask, after stream also those for many questions.

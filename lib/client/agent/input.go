@@ -35,6 +35,18 @@ func (c Client) Input(styled string) (shown Input, below string) {
 // KnowsInput reports whether it is known how the agent's empty input box looks.
 func (c Client) KnowsInput() bool { return len(c.EmptyInput) > 0 }
 
+// Deaf reports whether a screen, captured with its styles, shows that the agent drops what
+// it is told now, though its input box takes it.
+func (c Client) Deaf(styled string) bool {
+	return c.DeafPatterns.last(strings.ToLower(Plain(styled))) >= 0
+}
+
+// Opens reports whether a screen shows that the agent is about to open its folder: it may
+// still ask whether it is trusted, though its input box is there.
+func (c Client) Opens(screen string) bool {
+	return c.OpensPatterns.last(strings.ToLower(screen)) >= 0
+}
+
 // Plain is the text of a screen that was captured with its styles.
 func Plain(styled string) string {
 	all, _ := unstyled(styled)

@@ -95,6 +95,32 @@ func TestInputOfStyles(t *testing.T) {
 	}
 }
 
+// pi drops a prompt while it waits to ask its model again, and not because somebody wrote
+// of that.
+func TestDeaf(t *testing.T) {
+	for screen, want := range map[string]bool{
+		"\x1b[33m ⠹\x1b[39m \x1b[90mRetrying (1/3) in 2s... (escape to cancel)\x1b[39m\n──────\n\x1b[7m \x1b[0m\n──────\n": true,
+		" ⠹ Working...\n──────\n\x1b[7m \x1b[0m\n──────\n":                                                                 false,
+		" It said \"Retrying (1/3) in 2s\".\n──────\n\x1b[7m \x1b[0m\n──────\n":                                            false,
+	} {
+		if got := Builtin().Of("pi").Deaf(screen); got != want {
+			t.Errorf("%v\n%s", got, screen)
+		}
+	}
+}
+
+// Codex shows its input box some seconds before it asks whether the folder is trusted.
+func TestOpens(t *testing.T) {
+	for screen, want := range map[string]bool{
+		"  >_ OpenAI Codex (v0.169.0)\n     /home/max/strange\n\n› Ask Codex to do anything\n\n  ? for shortcuts\n":                                               true,
+		"  >_ OpenAI Codex (v0.169.0)\n\n› Ask Codex to do anything\n\n  e2e-model default · /home/max/project\n  ← for agents · ? for shortcuts   ⚠ 1 warning\n": false,
+	} {
+		if got := Builtin().Of("codex").Opens(screen); got != want {
+			t.Errorf("%v\n%s", got, screen)
+		}
+	}
+}
+
 // The input boxes of the other clients, with and without something typed, as they were
 // seen.
 func TestInputOfClients(t *testing.T) {

@@ -25,6 +25,8 @@ type Dialect struct {
 	// than MaxContext.
 	Compaction bool
 	Keep       int
+	// ShowsCompaction reports that it shows the person the same text.
+	ShowsCompaction bool
 
 	// EnvFile is the variable that names the hook of a start a file, for what the
 	// client's commands are to have in their environment.

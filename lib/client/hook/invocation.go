@@ -28,19 +28,19 @@ import (
 
 // Flags are the flags of every command that can run as a hook.
 type Flags struct {
-	Hook  bool   `group:"Where a client runs it, as gt-hooks wires it:" help:"Run as an agent's hook: read its JSON on standard input, exit 0 whatever happens."`
-	Agent string `group:"Where a client runs it, as gt-hooks wires it:" help:"The client that runs the hook (claude, codex, gemini, copilot, ...)." placeholder:"NAME"`
+	Hook  bool   `group:"Where an agent runs it, as gt-hooks installs it:" help:"Run as an agent's hook: read its JSON on standard input, exit 0 whatever happens."`
+	Agent string `group:"Where an agent runs it, as gt-hooks installs it:" help:"The agent that runs the hook (claude, codex, gemini, copilot, ...)." placeholder:"NAME"`
 
 	// What the table of agents says of the client, which no hook has the time
 	// to read: gt-hooks writes it into the wiring.
-	Dialect string `group:"Where a client runs it, as gt-hooks wires it:" help:"The client whose form of an answer it accepts (default: its own)." placeholder:"NAME"`
-	Cap     int    `group:"Where a client runs it, as gt-hooks wires it:" help:"The longest answer that it shows in full, in characters (default: by its dialect)." placeholder:"N"`
+	Dialect string `group:"Where an agent runs it, as gt-hooks installs it:" help:"The agent whose format the answer has (default: its own)." placeholder:"NAME"`
+	Cap     int    `group:"Where an agent runs it, as gt-hooks installs it:" help:"The longest answer that the agent shows in full, in characters (default: by its dialect)." placeholder:"N"`
 
 	// Fill and Notify are a person's settings, which no hook has the time to read either.
-	Notify string `group:"Where a client runs it, as gt-hooks wires it:" help:"For which reasons of waiting the command of [notify] is run (permission,done,...)." placeholder:"REASONS"`
+	Notify string `group:"Where an agent runs it, as gt-hooks installs it:" help:"The reasons for waiting that run your [notify] command (permission,done,...)." placeholder:"REASONS"`
 	// So is Record.
-	Record string `group:"Where a client runs it, as gt-hooks wires it:" help:"Whether gt-record keeps the conversation (on)." placeholder:"WORD"`
-	Fill   *int   `group:"Where a client runs it, as gt-hooks wires it:" help:"How full its context window may be, in percent, before the agent is told (default 70; 0 never tells)." placeholder:"N"`
+	Record string `group:"Where an agent runs it, as gt-hooks installs it:" help:"Whether gt-record keeps the conversation (on)." placeholder:"WORD"`
+	Fill   *int   `group:"Where an agent runs it, as gt-hooks installs it:" help:"How full its context window may be, in percent, before the agent is told (default 70; 0 never tells)." placeholder:"N"`
 }
 
 // Invocation is one run of a command, by a client as a hook or by hand: what was

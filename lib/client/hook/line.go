@@ -116,7 +116,7 @@ func ofCall(words []string) (l runs, ok bool) {
 	switch {
 	case len(words) == 0:
 		return runs{}, false
-	case leaves(words[0], slices.Concat(words[1:], []string{""})[0]):
+	case leaves(words...):
 		return runs{ours: 1}, true
 	case len(words) == 3 && slices.Contains(shells, filepath.Base(words[0])) && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c"):
 		if l = leaving(words[2]); l.ours > 0 {
@@ -126,9 +126,12 @@ func ofCall(words []string) (l runs, ok bool) {
 	return runs{}, false
 }
 
-// leaves reports whether a program leaves requests with that first argument. What
-// prints somebody's words does not, and what a path names is gt's only where gt is.
-func leaves(program, argument string) bool {
+// leaves reports whether a program leaves requests with its first arguments. What prints
+// somebody's words does not (gt-mail work claim changes a line of these that looks like a
+// request), and what a path names is gt's only where gt is.
+func leaves(words ...string) bool {
+	words = append(slices.Clip(words), "", "")
+	program, argument := words[0], words[1]
 	if strings.Contains(program, "/") && !installed(filepath.Dir(program)) {
 		return false
 	}
@@ -138,7 +141,8 @@ func leaves(program, argument string) bool {
 	case "gt-checkpoint":
 		return argument == "write"
 	case "gt-mail":
-		return argument == "send" || argument == "hook"
+		what := words[2]
+		return argument == "send" || argument == "hook" || argument == "work" && (what == "claim" || what == "done" || what == "back")
 	}
 	return false
 }

@@ -35,12 +35,16 @@ func TestLine(t *testing.T) {
 		"gt-mail send self < notes.txt":                              1,
 		"# gt-handoff\ngt-handoff # ./x":                             1,
 		"for n in 1 2; do gt-mail send self; done":                   1,
+		"gt-mail work done 3f; gt-mail work claim":                   2,
 
 		"make test":                                  0,
 		"echo gt-handoff":                            0,
 		"echo 'x; gt-handoff'; ./evil":               0,
 		"grep -rh gt-handoff docs":                   0,
 		"gt-mail read 1":                             0,
+		"gt-mail work":                               0,
+		"gt-mail work list --json":                   0,
+		"gt-mail work give w -s x":                   0,
 		"/b/gt-handoff":                              0, // a project's, by the name of gt's
 		"./gt-handoff":                               0,
 		"~/w/gt-handoff":                             0,

@@ -98,9 +98,16 @@ func (c *Invocation) Tell(f Flags) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range []*string{&l.CWD, &l.Text, &l.Tool, &l.Result} {
-		*s = c.env.Redact(strings.ToValidUTF8(*s, "\uFFFD"))
+	const much = 16 << 10 // what takes longer to redact than a program to start
+	if len(l.Text)+len(l.Result) > much {
+		if input, err := l.Unwritten(); err == nil {
+			args := []string{process.SiblingBinary("gt-record"), "told", "--agent", c.Agent, "--", string(c.ID)}
+			if process.Detach(c.Home.Runtime(), args, c.env.Environ, input) == nil {
+				return nil
+			}
+		}
 	}
+	l.Clean(c.env.Redact)
 	return told.Append(root, c.Agent, c.ID, l)
 }
 

@@ -25,7 +25,11 @@ func runsOurs(input string) int {
 	for _, key := range []string{"command", "cmd", "script", "action.command"} {
 		c := v.Get(key)
 		if all := c.Array(); c.IsArray() && len(all) > 0 { // the words, or a shell, its flag and the line
-			if len(all) > 1 && leaves(all[0].Str, all[1].Str) || leaves(all[0].Str, "") {
+			words := make([]string, len(all))
+			for i := range all {
+				words[i] = all[i].Str
+			}
+			if leaves(words...) {
 				return maxShown
 			}
 			c = all[len(all)-1]

@@ -39,8 +39,11 @@ func Of(client string) conversation.Reader {
 // "" of a client whose place for one does not follow from that. The environment is the
 // client's. The id is a file's name to it: check it before (session.ParseID).
 func Path(client string, getenv func(string) string, cwd, id string) string {
-	if client == (claude.Reader{}).Client() {
+	switch client {
+	case (claude.Reader{}).Client():
 		return claude.Path(getenv, cwd, id)
+	case (copilot.Reader{}).Client():
+		return copilot.Path(getenv, id)
 	}
 	return ""
 }

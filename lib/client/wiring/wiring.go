@@ -56,6 +56,11 @@ type Client struct {
 	// of a person's own.
 	Command *Command
 
+	// Allow is where its person lists what it runs without asking; nil where there is no
+	// such list, where it asks for nothing anyway, or where a rule would let an agent out
+	// of its sandbox.
+	Allow *Allow
+
 	// Forget takes out of the client's own files what it noted of our hooks in a source,
 	// once they are gone, and returns the file that it changed; nil where it notes nothing.
 	Forget func(Agent, Source) (file string, err error)

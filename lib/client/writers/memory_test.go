@@ -1,12 +1,20 @@
 package writers_test
 
 import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"gt/lib/client/readers"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
+	"gt/lib/record"
+	"gt/lib/sys/atomicfile"
 )
 
 // What is held of a conversation while it is written does not grow with it.
@@ -64,6 +72,104 @@ func TestMemory(t *testing.T) {
 				t.Errorf("only %d MB were written", sink.n>>20)
 			}
 		})
+	}
+}
+
+// What is held of a conversation while it is recorded, and while its record is written for
+// another client, does not grow with it, whichever client keeps it.
+func TestSyncMemory(t *testing.T) {
+	const (
+		rounds = 256
+		text   = 60 << 10
+		most   = 12 << 20
+	)
+	source := func(from int64, each func(conversation.Entry) bool) error {
+		for at := from; at < 2*rounds; at++ {
+			e := conversation.Entry{At: at, Kind: conversation.Prompt, Text: strings.Repeat("word ", text/5)}
+			if at%2 == 1 {
+				e.Kind = conversation.Answer
+			}
+			if !each(e) {
+				break
+			}
+		}
+		return nil
+	}
+	settled, err := conversation.Settle(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range writers.All {
+		t.Run(w.Client(), func(t *testing.T) {
+			home := t.TempDir()
+			getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
+			c := &conversation.Copy{ID: w.NewID(at), From: "other", CWD: home, Now: at, Settled: settled}
+			path, folder, err := w.Place(getenv, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if path != "" {
+				stream(t, path, func(out io.Writer) error { return w.Write(out, c) })
+			} else {
+				var all bytes.Buffer
+				if err := w.Write(&all, c); err != nil {
+					t.Fatal(err)
+				}
+				takeIn(t, folder, all.Bytes())
+			}
+			r := readers.Of(w.Client())
+			var found []conversation.File
+			if err := r.Find(storeOf(t, w.Client(), getenv), func(f conversation.File) { found = append(found, f) }); err != nil || len(found) != 1 {
+				t.Fatal(found, err)
+			}
+			m, err := r.Metadata(found[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := record.StoreOf(getenv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, seen := heapOf(t), 0
+			y := &record.Syncer{Store: s, Now: func() time.Time { return at }, Bulk: true, Redact: func(text string) string {
+				if seen += len(text); seen > 8<<20 {
+					seen = 0
+					if now := heapOf(t); now > before+most {
+						t.Errorf("recording, it holds %d KB", (now-before)>>10)
+					}
+				}
+				return text
+			}}
+			done, err := y.Sync(r, conversation.Conversation{File: found[0], Metadata: m})
+			if err != nil || done.Bytes < 2*rounds*text*9/10 {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			kept, err := conversation.Settle(s.Conversation(done.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := &sink{}
+			sink.look = func() {
+				if now := heapOf(t); now > before+most {
+					t.Errorf("converting, it holds %d KB", (now-before)>>10)
+				}
+			}
+			to := writers.All[(i+1)%len(writers.All)]
+			if err := to.Write(sink, &conversation.Copy{ID: to.NewID(at), From: w.Client(), CWD: home, Now: at, Settled: kept}); err != nil || sink.n < done.Lines*text*9/10 {
+				t.Errorf("%d MB were written, %v", sink.n>>20, err)
+			}
+		})
+	}
+}
+
+// stream writes a file that is larger than what may be held of it.
+func stream(t *testing.T, path string, write func(io.Writer) error) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Stream(path, write); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -63,31 +63,15 @@ func TestRoundTrip(t *testing.T) {
 		getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 		now := at.Add(time.Hour)
 		c := &conversation.Copy{ID: w.NewID(now), From: "other", CWD: home, Branch: "main", Now: now, Settled: settled}
-		path, folder, err := w.Place(getenv, c)
-		if rel, rerr := filepath.Rel(home, folder); err != nil || rerr != nil || !filepath.IsLocal(rel) {
-			t.Fatal(path, folder, err)
-		}
-		var text bytes.Buffer
-		if err := w.Write(&text, c); err != nil {
-			t.Fatal(err)
-		}
-		if path != "" {
-			readertest.Put(t, path, text.String())
-		} else {
-			takeIn(t, folder, text.Bytes())
-		}
-		all := readertest.ReadAll(t, readers.Of(w.Client()), storeOf(t, w.Client(), getenv))
-		if len(all) != 1 {
-			t.Fatalf("%s: %d conversations are found", w.Client(), len(all))
-		}
-		m := all[0].Metadata
+		back := readBack(t, w, getenv, c)
+		m := back.Metadata
 		keepsBranch := !slices.Contains([]string{"gemini", "opencode", "pi"}, w.Client())
 		if m.ID != c.ID || m.Prompt == "" || m.CWD != home && w.Client() != "gemini" || keepsBranch && m.Branch != "main" {
 			t.Errorf("%s: %+v", w.Client(), m)
 		}
 		var got []said
 		var entries []conversation.Entry
-		for _, e := range all[0].Entries {
+		for _, e := range back.Entries {
 			if e.Kind != conversation.TokenUsage {
 				got, entries = append(got, said{e.Kind, e.Text, e.Failed}), append(entries, e)
 			}
@@ -97,6 +81,30 @@ func TestRoundTrip(t *testing.T) {
 		}
 		source = readertest.SourceOf(entries)
 	}
+}
+
+// readBack puts a copy where its client keeps conversations, inside the person's home, and
+// returns what is read there.
+func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c *conversation.Copy) readertest.Held {
+	t.Helper()
+	path, folder, err := w.Place(getenv, c)
+	if rel, rerr := filepath.Rel(getenv("HOME"), folder); err != nil || rerr != nil || !filepath.IsLocal(rel) {
+		t.Fatal(path, folder, err)
+	}
+	var text bytes.Buffer
+	if err := w.Write(&text, c); err != nil {
+		t.Fatal(err)
+	}
+	if path != "" {
+		readertest.Put(t, path, text.String())
+	} else {
+		takeIn(t, folder, text.Bytes())
+	}
+	all := readertest.ReadAll(t, readers.Of(w.Client()), storeOf(t, w.Client(), getenv))
+	if len(all) != 1 {
+		t.Fatalf("%s: %d conversations are found", w.Client(), len(all))
+	}
+	return all[0]
 }
 
 func storeOf(t *testing.T, client string, getenv func(string) string) string {
@@ -175,6 +183,20 @@ func TestOpenCodeOrder(t *testing.T) {
 	}
 	if a, b := w.NewID(at), w.NewID(at.Add(time.Millisecond)); a <= b {
 		t.Errorf("the later session %s is behind %s", b, a)
+	}
+}
+
+// OpenCode goes on with the model of the person's settings where no session tells of one.
+func TestOpenCodeModel(t *testing.T) {
+	home := t.TempDir()
+	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
+	w := writers.Of("opencode").(conversation.Importer)
+	if got := w.Model(getenv); got != "" {
+		t.Errorf("nothing says which model, and it is %q", got)
+	}
+	readertest.Put(t, filepath.Join(home, ".config", "opencode", "opencode.json"), `{"model":"mine/own/model"}`)
+	if got := w.Model(getenv); got != "mine/own/model" {
+		t.Errorf("the model is %q", got)
 	}
 }
 

@@ -34,10 +34,10 @@ func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-checkpoint",
 		Summary: `
-Saves the state of a session, for its successor in case it dies without a hand-over:
-git's state, the given work, and the agent's last words. A hook of its client writes
-a checkpoint after every turn. An agent adds what only it knows, which stays until the
-agent changes it:
+Saves the state of a session, in case it dies without a hand-over: the state of
+git, its work, and the agent's last words. A hook writes a checkpoint after
+every turn. An agent can add what only it knows, which stays until it changes
+it:
 
   gt-checkpoint write --notes 'tests pass; next: the migration'
   gt-checkpoint read
@@ -69,9 +69,9 @@ type grammar struct {
 type write struct {
 	hook.Flags
 	Notes     *string `help:"What the successor must know. An empty TEXT removes the value, here and below." placeholder:"TEXT"`
-	Molecule  *string `help:"The molecule in progress (default: the one that the hooked work names)." placeholder:"ID"`
-	Step      *string `help:"The current step of the molecule." placeholder:"ID"`
-	StepTitle *string `help:"The title of that step." placeholder:"TEXT"`
+	Molecule  *string `help:"The molecule in progress (default: the one that the work names)." placeholder:"ID" group:"In a town:"`
+	Step      *string `help:"The current step of the molecule." placeholder:"ID" group:"In a town:"`
+	StepTitle *string `help:"The title of that step." placeholder:"TEXT" group:"In a town:"`
 }
 
 // gitWait bounds git, which may be slow in a huge worktree. A checkpoint

@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
+	"gt/lib/launch/sibling"
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
@@ -111,6 +112,10 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 			last = &item
 			continue
 		}
+		if item.OfWork() {
+			call.Warn(work(env, call, item))
+			continue
+		}
 		call.Warn(s.Do(item)) // none needs the others
 	}
 	if last == nil || r.Ended() {
@@ -175,4 +180,13 @@ func (h handover) handOver(message, work string) error {
 		return err
 	}
 	return h.launch(note)
+}
+
+// workWait bounds the claim of work.
+const workWait = 5 * time.Second
+
+// work lets gt-mail do what was asked for about work of the session's template.
+func work(env *cli.Env, call *hook.Invocation, item request.Item) error {
+	_, err := sibling.Output("gt-mail", call.Dir, env.Environ, workWait, "work", "asked", "--session="+string(call.ID), item.Kind, "--", item.Work)
+	return err
 }

@@ -52,6 +52,9 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 		for _, w := range left {
 			hints = append(hints, strings.TrimSpace("gt-handoff --cancel "+w.Note.ID+"  "+term.OneLine(term.Clean(env.Redact(w.Note.Subject)))))
 		}
+		if len(all) == 0 {
+			hints = append(hints, "gt-mail inbox --all lists every note")
+		}
 		return cli.Fail(cli.No, fmt.Errorf("%s", why), hints...)
 	}
 	w := left[0]

@@ -48,7 +48,7 @@ func (h handover) launch(note mail.Note) error {
 	} else if h.record != nil && h.record.Server().IsSet() {
 		// Its window is gone, and its turn goes on in the server: only the agent
 		// itself can end that.
-		fmt.Fprintln(h.env.Stdout, "handed over: another goes on in your window. End your turn now, and do nothing more.")
+		fmt.Fprintln(h.env.Stdout, "handed over: a fresh agent continues in your window. End your turn now, and do nothing more.")
 	}
 	return nil
 }
@@ -60,9 +60,9 @@ func (h handover) sayHowToGoOn(note string) error {
 	lead := "for the person: end this session, then type: " // the agent that reads this cannot
 	switch {
 	case h.left:
-		lead = fmt.Sprintf("session %s is handed over, which ended here at %s\nthen type: ", h.id, h.record.EndedAt.Local().Format("15:04"))
+		lead = fmt.Sprintf("session %s, which ended here at %s, is handed over\nto start the next one, type: ", h.id, h.record.EndedAt.Local().Format("15:04"))
 	case h.id == "" && !h.agent.IsSet():
-		lead = h.nobodys() + "\nthen type: "
+		lead = h.nobodys() + "\nto start one, type: "
 	}
 	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n%s%s\n%s\n", note, lead, line, then)
 	return err
@@ -74,14 +74,14 @@ func (h handover) nobodys() string {
 	records, _ := h.store.All() // of what cannot be read nothing is known
 	for _, r := range records {
 		if r.Live() {
-			line := fmt.Sprintf("a note for the next session that starts here; %s is at work here (session %s), and is not handed over", r.Agent, r.ID)
+			line := fmt.Sprintf("the next session in this folder will get the note; %s still runs here (session %s)", r.Agent, r.ID)
 			if r.TmuxPane != "" {
-				line += ": gt-handoff " + r.TmuxPane + " does that"
+				line += "\nto replace it by a fresh agent now, type: gt-handoff " + r.TmuxPane
 			}
 			return line
 		}
 	}
-	return "a note for the next session that starts here: no session is handed over"
+	return "no agent runs here; the next session in this folder will get the note"
 }
 
 // howToGoOn is what to type, and what to know of it. A successor without hooks has
@@ -94,10 +94,10 @@ func (h handover) howToGoOn() (line, then string) {
 	if h.carried != "" {
 		next.Resume = string(h.carried)
 	}
-	then = "it starts with the note"
+	then = "the new session will read the note first"
 	var how []string
 	if next.ID != "" {
-		then = "then have it run gt-prime: it has no hooks that tell it the note"
+		then = "then tell it to run gt-prime, because it has no hooks that show it the note"
 		how = h.vars()
 	}
 	var args []string
@@ -144,7 +144,7 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 		fmt.Fprintln(h.env.Stdout, term.Clean(h.redact(fmt.Sprintf(format, args...))))
 	}
 	if work != "" {
-		say("would hook: %s", work)
+		say("would make this the work of the next session: %s", work)
 	}
 	say("would write a note to %s: %s", h.home.Identity.Address(), frame.Line(d.note.Subject))
 	for line := range strings.Lines(frame.Words(d.note.Body)) { // as who reads it is told it

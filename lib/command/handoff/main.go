@@ -29,22 +29,24 @@ func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-handoff",
 		Summary: `
-Hands a session's work over to a fresh session in the same tmux pane: writes a note
-of what it knows, then replaces the agent. The successor starts with the note.
+Hands a session's work over to a fresh session in the same tmux pane: writes a
+note of what it knows, then replaces the agent. The new one reads the note
+first.
 
   gt-handoff -s 'auth: 2 of 5 done' -m 'next: session.go; do not touch the API'
   git log -3 | gt-handoff -s 'see the log' -m -
   gt-handoff %3                         hand over the agent in another pane
-  gt-handoff --to codex                 continue with another agent, in the same pane
-  gt-handoff --to codex --with-conversation    the same, and it goes on with the whole conversation
-  gt-handoff --cancel                   take back a hand-over that nobody took up yet
+  gt-handoff --to codex                 continue with another agent
+  gt-handoff --to codex --with-conversation
+                                        the same, with the whole conversation
+  gt-handoff --cancel                   take back a hand-over that still waits
   gt-handoff --auto                     save only (the hook before a compaction)
   gt-handoff --print | ssh box gt-prime --handoff -
 
 Outside tmux it saves the note and says what to type.`,
 		Exits: `
 0  saved, and handed over if that was asked for; with --hook always
-1  no such session, role or work; no such hand-over to cancel; an agent not on PATH, or unable to cycle`,
+1  no such session or work; no such hand-over to cancel; the agent is not on PATH, or cannot --cycle`,
 		Grammar:  &grammar{},
 		FastPath: wired,
 	}
@@ -73,15 +75,15 @@ type grammar struct {
 	cli.Flags
 	Client hook.Flags `embed:""`
 
-	What    *string `arg:"" optional:"" help:"Work to hook first (an id), or the agent to hand over instead of yourself: a tmux session, a pane (%3), a session's id, a role or an address; with --cancel, a note."`
+	What    *string `arg:"" optional:"" help:"Work to give first (an id), or the agent to hand over instead of yourself: a tmux session, a pane (%3), or a session's id; with --cancel, a note."`
 	Subject string  `short:"s" help:"The subject of the note, one line." placeholder:"TEXT"`
 	Message string  `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
-	Collect bool    `short:"c" default:"true" negatable:"" help:"Add what the transcript, git and the inbox say (on by default)."`
+	Collect bool    `short:"c" default:"true" negatable:"" help:"Add what the conversation, git and gt-mail say (on by default)."`
 
 	Auto    bool   `help:"Save, and leave the agent alone: for a hook before a compaction." xor:"how"`
 	Cycle   bool   `help:"Continue the same conversation in a new process." xor:"how"`
-	To      string `help:"The agent that takes over: claude, codex, gemini, ... (default: the one that the town names for the role, or the one that runs now)." placeholder:"AGENT"`
-	Along   bool   `name:"with-conversation" help:"With --to: the agent that takes over goes on with the conversation itself, which gt-record converts."`
+	To      string `help:"The agent that takes over: claude, codex, gemini, ... (default: the one that runs now)." placeholder:"AGENT"`
+	Along   bool   `name:"with-conversation" help:"With --to: the other agent continues the conversation itself, which gt-record converts."`
 	Reason  string `help:"Why; 'compaction' makes the next start a brief one." placeholder:"WORD"`
 	Cancel  bool   `help:"Take back the hand-over that waits; of several, the one whose note is named." xor:"how"`
 	Print   bool   `help:"Write the note to standard output, and change nothing." xor:"how"`

@@ -3,6 +3,7 @@ package handoff
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"gt/lib/cli"
@@ -31,9 +32,15 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		if err == nil {
 			t, err = t.in(pane, "pane "+what, identity.Identity{}, kind)
 		}
-		return t, "", cli.Fail(cli.No, err)
+		if t.server != "" || !errors.Is(err, tmux.ErrNoServer) {
+			return t, "", cli.Fail(cli.No, err, whoRuns)
+		} // else it may be in a server with a socket of its own
 	}
-	if r, err := session.Lookup(t.home.Town.State, session.ID(what)); err == nil && r != nil && r.Live() && r.TmuxPane != "" {
+	r, err := t.running(what)
+	if err != nil {
+		return t, "", err
+	}
+	if r != nil {
 		if r.ID == t.id {
 			return t, "", nil
 		}
@@ -78,9 +85,44 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 	case beads.Find(t.home) != "" && isBead(what):
 		return t, what, nil
 	}
-	return t, "", cli.Fail(cli.No, fmt.Errorf("there is no session, role or work '%s'", what),
-		"gt-mail inbox lists notes, gt-seance list sessions")
+	return t, "", cli.Fail(cli.No, fmt.Errorf("there is no session or work '%s'", what),
+		"gt-mail inbox shows the notes, gt-seance list the sessions, tmux list-panes -a the panes")
 }
+
+// running returns the live session in a pane that is named by its id or the beginning of it,
+// or by a pane or tmux session of another server; nil where there is none. It fails where
+// several are.
+func (t target) running(what string) (*session.Record, error) {
+	links, _ := os.ReadDir(t.home.Town.State.Path("sessions")) // what cannot be read is not named
+	var found []*session.Record
+	for _, l := range links {
+		r, err := session.Lookup(t.home.Town.State, session.ID(l.Name()))
+		switch {
+		case err != nil || r == nil || r.TmuxPane == "" || !r.Live():
+		case l.Name() == what:
+			return r, nil
+		case what == r.TmuxPane, what == r.TmuxSession, len(what) >= shortID && strings.HasPrefix(l.Name(), what):
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return found[0], nil
+	}
+	hints := make([]string, 0, maxCandidates)
+	for _, r := range found[:min(len(found), maxCandidates)] {
+		hints = append(hints, fmt.Sprintf("%s  %s in pane %s, %s", r.ID, r.Agent, r.TmuxPane, r.CWD))
+	}
+	return nil, cli.Fail(cli.No, fmt.Errorf("'%s' means %d sessions", what, len(found)), hints...)
+}
+
+// shortID is how much of an id names a session at least.
+const shortID = 4
+
+// maxCandidates bounds how many sessions an ambiguous name is answered with.
+const maxCandidates = 10
 
 // isBead knows the form of an id in a beads work store: a prefix, a dash and a
 // short word, perhaps with the numbers of a child (gt-a3f.1).

@@ -111,7 +111,7 @@ func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) strin
 				text = m.Text
 			}
 		}
-		parts = append(parts, "### Handed over before, and not told yet: "+note.Subject+"\n"+strings.TrimSpace(text))
+		parts = append(parts, "### An earlier hand-over that no session has been told yet: "+note.Subject+"\n"+strings.TrimSpace(text))
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -148,10 +148,13 @@ func (t *target) findUnhooked() {
 func (t target) other(name string, id identity.Identity, kind string) (target, error) {
 	pane, err := t.server.ActivePane(name)
 	if err != nil {
-		return target{}, cli.Fail(cli.No, err)
+		return target{}, cli.Fail(cli.No, err, whoRuns)
 	}
 	return t.in(pane, "the tmux session '"+name+"'", id, kind)
 }
+
+// whoRuns is what to type where what was named does not run.
+const whoRuns = "gt-seance list --live lists the agents that run"
 
 // in finds the session that runs in a pane, which is called where. It is the same
 // target where that is our own.

@@ -215,7 +215,7 @@ func pick(all []target, names []string) ([]target, error) {
 		i := slices.IndexFunc(all, func(t target) bool { return t.name == name })
 		if i < 0 {
 			err := cli.Failf(cli.Usage, "no agent '%s': there are %s", name, strings.Join(namesOf(all), ", "))
-			return nil, cli.WithHint(err, "a block [agents.%s] in ~/.config/gt/agents.toml adds it", name)
+			return nil, cli.WithHint(err, "gt-hooks --help lists the commands; a block [agents.%s] in ~/.config/gt/agents.toml adds an agent", name)
 		}
 		if !slices.ContainsFunc(picked, func(t target) bool { return t.name == name }) {
 			picked = append(picked, all[i])

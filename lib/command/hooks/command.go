@@ -12,6 +12,9 @@ import (
 // commandEvent stands for the event of a finding about a command, which has none.
 const commandEvent = "command"
 
+// allowEvent stands for the event of a finding about what an agent runs without asking.
+const allowEvent = "allow"
+
 // commanded reports whether the agent has a command of ours beside the hooks in a file:
 // beside those of its person, and none in a project.
 func (t target) commanded(file string) bool {

@@ -14,6 +14,7 @@ type install struct {
 	Agent  []string `arg:"" optional:"" help:"The agents by name, such as claude or codex; without one, the command lists those that gt knows."`
 	All    bool     `help:"Every agent that is on this machine."`
 	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (all projects, the default), project (shared with it) or local (this project, for me)."`
+	Allow  bool     `help:"Let the agents run gt-handoff and gt-mail without asking each time, by rules in their own settings (of all projects)."`
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
 
@@ -41,6 +42,7 @@ func (c *install) Run(env *cli.Env) error {
 			return cli.WithHint(err, "gt-hooks wires the binaries in its own folder; install.sh builds them all")
 		}
 	}
+	c.offerAllow(env, picked)
 	say := &printer{env: env, brief: (len(picked) > 1 || c.All) && !c.DryRun}
 	err = each(env, picked, func(t target) error { return c.wire(env, say, t, dir) })
 	say.flush()
@@ -115,12 +117,23 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 			what += " and " + typed
 		}
 	}
+	allowed, err := t.allow(path, dir, c.Allow, c.DryRun)
+	if err != nil {
+		return err
+	}
+	also := ""
+	if allowed {
+		also = "; " + strings.Join(wiring.Allowed, " and ") + " allowed"
+	}
+	if allowed {
+		written = append(written, path)
+	}
 	say.files(written, c.DryRun, typedOf(t)+" written")
 	switch {
 	case say.brief && len(done.changes)+len(written) == 0:
-		say.row(t, what+" wired already", path)
+		say.row(t, what+" wired already"+also, path)
 	case say.brief:
-		say.row(t, what+" wired", path)
+		say.row(t, what+" wired"+also, path)
 	case len(done.changes) == 0 && t.client.Shape == wiring.Script:
 		say.line("%s: %s is wired, nothing to change", path, what)
 	case len(done.changes) == 0:
@@ -198,7 +211,7 @@ func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
 			if p.Err != nil && !c.All { // with --all, clear reports it
 				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
 			}
-			if p.Err != nil || len(p.Ours()) > 0 || t.hasCommand(path) {
+			if p.Err != nil || len(p.Ours()) > 0 || t.hasCommand(path) || len(t.allows(path)) > 0 {
 				wired = append(wired, t)
 			}
 		}
@@ -223,6 +236,13 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 		return err
 	}
 	was := t.look(c.Scope, path)
+	forbidden, err := t.allow(path, "", true, c.DryRun)
+	if err != nil {
+		return err
+	}
+	if forbidden && !say.brief {
+		say.line("%s: no longer: %s", path, runsUnasked)
+	}
 	done, err := alter(t, path, nil, c.DryRun)
 	if err != nil {
 		return err

@@ -25,12 +25,11 @@ Wires gt into coding agents' hooks, by entries in each agent's own settings.
   gt-hooks status
   gt-hooks prove codex --run
   gt-hooks uninstall --all
-  gt-hooks trust ~/gt              sessions in it share its log, mail and roles
-  gt-hooks migrate                 takes over what an earlier version kept in projects
+  gt-hooks migrate                 takes over what an earlier version kept
 
-gt-hooks changes and removes only what gt wrote: entries that run a binary of gt,
-and whole files that gt made. The rest of a settings file stays as it is, byte for
-byte.
+gt-hooks changes and removes only what gt wrote: entries that run a program of
+gt, and whole files that gt made. The rest of a settings file stays as it is,
+byte for byte.
 `
 
 const exitCodes = `
@@ -72,8 +71,8 @@ type grammar struct {
 	Status    status    `cmd:"" default:"withargs" help:"Show what is wired where, and what to do about the rest (the default)."`
 	Prove     prove     `cmd:"" help:"Show that the hooks really fire: when each was last seen, and what stops it."`
 	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
-	Trust     trust     `cmd:"" help:"Trust a folder as a town, so that its files count; list the towns that you trust."`
-	Untrust   untrust   `cmd:"" help:"Withdraw that trust."`
+	Trust     trust     `cmd:"" group:"For agents that share a town (docs/use-gas-town.md):" help:"Trust a folder as a town, so that its files count; list the towns that you trust."`
+	Untrust   untrust   `cmd:"" help:"Withdraw that trust." group:"For agents that share a town (docs/use-gas-town.md):"`
 	Migrate   migrate   `cmd:"" help:"Take over what an earlier version kept in projects, once."`
 }
 

@@ -21,6 +21,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/openjson"
+	"gt/lib/text/redact"
 	"gt/lib/text/term"
 	"gt/lib/upgrade"
 )
@@ -219,7 +220,7 @@ func (c *migrate) learn(env *cli.Env, state place.State) (*upgrade.Known, error)
 func learnStores(env *cli.Env, known *upgrade.Known, cache string) []error {
 	bar := term.NewProgress(env.Stderr, env.Getenv, "reading the agents' conversations", env.Now)
 	defer bar.Done()
-	return known.Stores(env.Getenv, cache, bar.Show)
+	return known.Stores(env.Getenv, redact.Cut(env.Environ), cache, bar.Show)
 }
 
 // show lists what was found in each home.

@@ -97,7 +97,7 @@ func (c *prove) Run(env *cli.Env) error {
 		return err
 	}
 	if len(picked) == 0 {
-		return cli.Failf(cli.No, "gt found no agent that it knows")
+		return cli.Fail(cli.No, errors.New("gt found no agent that it knows"), "once one is installed: gt-hooks install --all")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -178,6 +178,9 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 		}
 	}
 	for _, f := range p.all {
+		if f.Event == allowEvent {
+			continue
+		}
 		if f.Event == commandEvent {
 			row := proofRow{Agent: p.name, Hook: f.Hook, State: f.State}
 			if s := p.duty[hands]; s != nil {

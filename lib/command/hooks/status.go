@@ -138,7 +138,7 @@ func (p *printer) deletes(r report) {
 	days := r.client.Deletes(r.target.agent(p.env, r.places))
 	keeps := "gt-record keeps them"
 	if !r.record {
-		keeps = "nothing keeps them: [record] in config.toml has gt-record do it"
+		keeps = "nothing keeps them: on = true under [record] in ~/.config/gt/config.toml has gt-record do it"
 	}
 	p.line("%s deletes conversations %d days after their last word (cleanupPeriodDays); %s", r.name, days, keeps)
 }
@@ -165,6 +165,9 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	for _, p := range r.places {
 		r.all = append(r.all, judge(env, p, r.want)...)
 		if f, ok := p.command(dir); ok {
+			r.all = append(r.all, f)
+		}
+		if f, ok := p.allowed(dir); ok {
 			r.all = append(r.all, f)
 		}
 	}
@@ -342,6 +345,7 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	}
 	if len(reports) == 0 {
 		env.Warn("gt found no agent that it knows")
+		env.Hint("once one is installed: gt-hooks install --all")
 	}
 	if len(install) > 0 {
 		env.Hint("gt-hooks install %s", strings.Join(install, " "))
@@ -481,7 +485,7 @@ func (p *printer) matrix(r report) {
 			continue
 		}
 		for _, f := range r.all {
-			if f.Event == commandEvent && f.Scope == at.Scope {
+			if (f.Event == commandEvent || f.Event == allowEvent) && f.Scope == at.Scope {
 				word := f.Hook
 				if f.State != wired {
 					word += " " + f.State

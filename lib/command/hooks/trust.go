@@ -198,7 +198,7 @@ func listTrust(env *cli.Env, state place.State, asJSON bool) error {
 		env.Warn("%v", err)
 	}
 	if len(all) == 0 {
-		return cli.Failf(cli.No, "you trust no town")
+		return cli.Fail(cli.No, errors.New("you trust no town"), "gt-hooks trust DIR trusts one; you need it only in Gas Town")
 	}
 	for _, t := range all {
 		status := trustStatus(state, t)

@@ -278,7 +278,7 @@ func (e *end) note(env *cli.Env, call *hook.Invocation) error {
 		outcome = outcomeOf(call)
 	}
 	if id == "" {
-		return cli.Failf(cli.No, "no session runs this: name one")
+		return cli.WithHint(cli.Failf(cli.No, "no session runs this: name one"), "gt-seance list shows the ids; gt-keepalive end ID closes one")
 	}
 	reason = env.Redact(reason)
 	err := e.close(env, call, id, outcome, reason)
@@ -374,7 +374,7 @@ func none(env *cli.Env, asJSON bool) error {
 			Alive bool    `json:"alive"`
 		}{"none", age.Seconds(), false})
 	} else {
-		_, err = fmt.Fprintf(env.Stdout, "none, which counts as %s old\n", duration.Format(age))
+		_, err = fmt.Fprintf(env.Stdout, "no sign of life here, which counts as %s old\n", duration.Format(age))
 	}
 	if err == nil {
 		err = cli.Silent

@@ -31,7 +31,7 @@ func pids(env *cli.Env) pidfile.Dir {
 }
 
 type track struct {
-	Session string `arg:"" help:"The session's name, as in tmux: gt-crew-max."`
+	Session string `arg:"" help:"The session's name, as in tmux, such as gt-api."`
 	PID     int    `arg:"" optional:"" name:"pid" help:"Its process (default: the agent that runs this)."`
 }
 

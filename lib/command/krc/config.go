@@ -34,6 +34,9 @@ func (c *configShow) Run(env *cli.Env) error {
 	}
 	rows := [][]string{{"KEPT FOR", "CURVE", "TYPE"}}
 	for _, kind := range p.policy.Patterns() {
+		if p.town.Personal && p.policy.OnlyInTowns(kind) {
+			continue
+		}
 		rows = append(rows, []string{p.policy.TTLs[kind].String(), string(retention.CurveOf(kind)), kind})
 	}
 	rows = append(rows, []string{p.policy.DefaultTTL.String(), string(retention.Steady), "all others (default)"})
@@ -46,7 +49,7 @@ func (c *configShow) Run(env *cli.Env) error {
 }
 
 type configSet struct {
-	What string `arg:"" help:"A type of event, or a pattern in which * matches any characters (patrol_*); or default, interval, keep."`
+	What string `arg:"" help:"A type of event, or a pattern in which * matches any characters (session_*); or default, interval, keep."`
 	To   string `arg:"" help:"How long: 12h, 3d, 2w. For keep, how many events."`
 }
 

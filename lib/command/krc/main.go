@@ -28,15 +28,15 @@ import (
 )
 
 const summary = `
-Keeps the event log (.events.jsonl) at a useful size. Each type of event has a time to
-live. A prune removes the events that are older, while agents go on writing. Events
-about the life of sessions are moved to .sessions/archive/, so that gt-seance knows
-every session that ever ran.
+Keeps the event log (.events.jsonl) at a useful size. Each type of event is
+kept for a certain time. A prune removes older events, also while agents write.
+Events about the life of sessions move to .sessions/archive/, so that gt-seance
+knows every session that ever ran.
 
   gt-krc stats                    what is in the log, and how old it is
   gt-krc decay                    how much the events are still worth
   gt-krc prune --dry-run          what a prune would remove
-  gt-krc config set 'patrol_*' 12h
+  gt-krc config set 'session_*' 12h
   gt-krc follow -n 20             the log as it grows, across prunes
 
 In a crontab:
@@ -194,7 +194,7 @@ func (c *stats) Run(env *cli.Env) error {
 	}
 	width := term.Width(env.Stdout, env.Getenv)
 	if t.Events+t.Other == 0 && len(all) == 1 {
-		env.Hint("nothing was logged here yet; gt-hooks install wires gt into an agent")
+		env.Hint("nothing was logged here yet; gt-hooks install --all wires gt into your agents")
 		return nil
 	}
 	rows := [][]string{{"EVENTS", "SIZE", "OLDEST", "NEWEST", "FILE"}}
@@ -235,7 +235,7 @@ func (c *stats) Run(env *cli.Env) error {
 	if !state.LastPrune.IsZero() {
 		last = fmt.Sprintf("pruned %s, the last time %s ago", count(state.Prunes, "time", "times"), duration.Format(max(0, now.Sub(state.LastPrune))))
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s; --auto prunes at most every %s\n", last, p.policy.Interval)
+	_, err = fmt.Fprintf(env.Stdout, "%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
 	return err
 }
 
@@ -291,7 +291,7 @@ func (c *decay) Run(env *cli.Env) error {
 		}{kinds, t.Events, total, waning, expired})
 	}
 	if t.Events == 0 {
-		env.Hint("nothing was logged here yet; gt-hooks install wires gt into an agent")
+		env.Hint("nothing was logged here yet; gt-hooks install --all wires gt into your agents")
 		return nil
 	}
 	rows := [][]string{{"VALUE", "LOWEST", "EVENTS", "WANING", "EXPIRED", "KEPT FOR", "CURVE", "TYPE"}}

@@ -81,7 +81,7 @@ func (c *inbox) Run(env *cli.Env) error {
 	}
 	switch {
 	case len(rows) == 0 && hidden == 0:
-		env.Hint("no notes for %s", me.home.Identity.Address())
+		env.Hint("no notes for %s; gt-mail send and gt-handoff leave some", me.home.Identity.Address())
 	case len(rows) == 0:
 		env.Hint("nothing waits; --all lists %d more, read or done", hidden)
 	case hidden > 0:

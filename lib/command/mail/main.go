@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"gt/lib/cli"
 	hooks "gt/lib/client/hook"
 	"gt/lib/client/registry"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
@@ -18,15 +20,15 @@ import (
 )
 
 const summary = `
-Reads and writes the notes of an agent, and gives it work. The agent's next session
-starts on given work without being asked.
+Reads and writes the notes that sessions leave for each other, and gives a
+session work. The next session starts on such work without being asked.
 
   gt-mail                                        what waits for this agent
   gt-mail read 3f9a
   gt-mail send ~/src/api -s "Tests are red" -m "since 4f2c1"
   gt-mail hook --new -s "Port the parser" -m - <plan.md
 
-The notes are a Maildir in gt's state, which any mail reader can open (docs/mail.md).
+The notes are a Maildir in gt's state folder, which any mail reader can open.
 `
 
 const exitCodes = `
@@ -42,7 +44,21 @@ func Main(env *cli.Env) int {
 
 // Program describes gt-mail.
 func Program() cli.Program {
-	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
+	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Idle: idle}
+}
+
+// idle leaves work out of the help where nothing has templates: neither a town, nor the
+// person's own configuration.
+func idle(env *cli.Env) []string {
+	if !home.Find(env.Getenv, env.Dir, "").Town.Personal {
+		return nil
+	}
+	for _, name := range []string{"town.toml", "profiles"} {
+		if _, err := os.Stat(place.Config(env.Getenv, name)); err == nil {
+			return nil
+		}
+	}
+	return []string{"work"}
 }
 
 type grammar struct {
@@ -52,7 +68,7 @@ type grammar struct {
 	Send   send   `cmd:"" help:"Leave a note for an agent."`
 	Hook   hook   `cmd:"" help:"Make a note this agent's work, or write a new one."`
 	Unhook unhook `cmd:"" help:"Take a note off this agent's work; the note stays."`
-	Rule   rule   `cmd:"" help:"List, add or drop what must always, never or only be done in this work."`
+	Rule   rule   `cmd:"" help:"List, add or drop the rules that every later session of this work is told."`
 	Done   done   `cmd:"" help:"Close a note that is dealt with."`
 	Work   works  `cmd:"" help:"Work for any session of a template." group:"Sessions of templates:"`
 }

@@ -16,9 +16,9 @@ import (
 )
 
 type rule struct {
-	List listRules `cmd:"" default:"withargs" help:"List them, numbered (the default)."`
-	Add  addRule   `cmd:"" help:"Add one: every later session of this work is told."`
-	Drop dropRule  `cmd:"" help:"Drop one, by its number."`
+	List listRules `cmd:"" default:"withargs" help:"List the rules, numbered (the default)."`
+	Add  addRule   `cmd:"" help:"Add a rule."`
+	Drop dropRule  `cmd:"" help:"Drop a rule, by its number."`
 }
 
 type listRules struct {

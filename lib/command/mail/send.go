@@ -21,7 +21,7 @@ import (
 )
 
 type send struct {
-	To string `arg:"" help:"The path of the folder that the agent works in; self for this agent; in a town also an address (mayor, gastown/crew/max, crew/max, max)."`
+	To string `arg:"" help:"The path of the folder that the agent works in; self for this agent; in a town, an address."`
 	message
 	Hook bool `help:"Give it as work: the agent's next session starts on it."`
 	JSON bool `name:"json" help:"Print the note as one JSON object."`
@@ -92,7 +92,7 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 		h := home.Elsewhere(env.Getenv, dir)
 		if !inhabited(h) {
 			return "", mail.Box{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is not in a repository, and no agent ever ran there", to),
-				"a recipient is self, an agent's address in a town, or the folder that an agent works in")
+				"start an agent there first, or run git init there")
 		}
 		address := h.Identity.Address()
 		if h.Identity.Role == "" {
@@ -171,30 +171,37 @@ func (c *hook) Run(env *cli.Env) error {
 	return me.change(env, id, c.JSON, mail.Box.Hook, "hooked")
 }
 
-// ask leaves a note to the agent itself as a request for the hook at the end of its turn,
-// if the note could not be delivered because the agent runs in a sandbox. Otherwise it
-// returns the error.
-func (a agent) ask(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
+// request leaves an item as a request for the hook at the end of the turn, if what failed
+// did because the agent runs in a sandbox, and returns what has to be said of it. Otherwise
+// it returns the error.
+func (a agent) request(env *cli.Env, item request.Item, failed error) (said string, err error) {
 	store := session.Store{Home: a.home}
 	r, err := store.Get(store.Current(env.Getenv, registry.SessionVars(), false))
 	if !request.Denied(failed) || err != nil || r == nil || r.Hook == nil || r.Ended() {
-		return refused(failed)
+		return "", refused(failed)
 	}
-	said, err := request.Leave(request.HomeOf(env.Getenv, a.home, r.ID), r.ID, request.Item{
-		Kind: request.Note, At: env.Now(), Subject: n.Subject, Message: n.Body, Given: given,
-	})
+	item.At = env.Now()
+	said, err = request.Leave(request.HomeOf(env.Getenv, a.home, r.ID), r.ID, item)
+	switch {
+	case err != nil:
+		return "", err
+	case said == "": // if the request could be delivered after all, it was not the sandbox
+		env.Warn("%v", failed)
+		return "", nil
+	}
+	return said + "\n", nil
+}
+
+// ask leaves a note to the agent itself as a request.
+func (a agent) ask(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
+	said, err := a.request(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return env.JSON(struct {
 			Request string `json:"request"`
-		}{said})
-	}
-	if said != "" {
-		said += "\n"
-	} else { // if the request could be delivered after all, it was not the sandbox
-		env.Warn("%v", failed)
+		}{strings.TrimSuffix(said, "\n")})
 	}
 	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command write notes; the note is delivered when your turn ends.\n", said)
 	return err

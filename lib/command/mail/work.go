@@ -3,11 +3,14 @@ package mail
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
+	"gt/lib/state/request"
+	"gt/lib/state/session"
 	"gt/lib/state/work"
 )
 
@@ -17,6 +20,7 @@ type works struct {
 	Claim workClaim `cmd:"" help:"Take the oldest work for this session, and print it."`
 	Done  workDone  `cmd:"" help:"Close work that this session has claimed."`
 	Back  workBack  `cmd:"" help:"Give claimed or blocked work back: any session may claim it."`
+	Asked workAsked `cmd:"" hidden:"" help:"Do what a command of this session has asked for in its sandbox; its hook runs this."`
 	List  workList  `cmd:"" default:"withargs" help:"List the work that is not done, and who has it (the default)."`
 }
 
@@ -74,12 +78,15 @@ func (workClaim) Run(env *cli.Env) error {
 		return err
 	}
 	n, err := w.Claim(in.Managed.Template, in.Name)
-	if errors.Is(err, work.ErrNone) || errors.Is(err, work.ErrUnrouted) {
+	switch {
+	case errors.Is(err, work.ErrNone), errors.Is(err, work.ErrUnrouted):
 		return cli.Fail(cli.No, err)
-	} else if err != nil {
-		return err
+	case err != nil:
+		return self(env).askWork(env, request.Item{Kind: request.Claim}, "claim work: it is claimed when your turn ends, and comes as a note", err)
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s  %s\n\n%s\ngt-mail work done %s closes it.\n", n.ID, env.Line(n.Subject, mail.MaxSubject), env.Text(n.Body), n.ID)
+	// The agent's hook takes such a line for one of ours.
+	body := strings.TrimPrefix(strings.ReplaceAll("\n"+env.Text(n.Body), "\n"+request.Kind, "\n "+request.Kind), "\n")
+	_, err = fmt.Fprintf(env.Stdout, "%s  %s\n\n%s\ngt-mail work done %s closes it.\n", n.ID, env.Line(n.Subject, mail.MaxSubject), body, n.ID)
 	return err
 }
 
@@ -93,7 +100,10 @@ func (c *workDone) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return unfound(w.Done(in.Name, c.ID))
+	if err = w.Done(in.Name, c.ID); request.Denied(err) {
+		return self(env).askWork(env, request.Item{Kind: request.Done, Work: c.ID}, "close work: it is closed when your turn ends", err)
+	}
+	return unfound(err)
 }
 
 type workBack struct {
@@ -103,7 +113,75 @@ type workBack struct {
 // Run gives work back.
 func (c *workBack) Run(env *cli.Env) error {
 	_, w := placed(env)
-	return unfound(w.Back(c.ID))
+	err := w.Back(c.ID)
+	if request.Denied(err) {
+		return self(env).askWork(env, request.Item{Kind: request.Back, Work: c.ID}, "give work back: what is this session's is given back when your turn ends", err)
+	}
+	return unfound(err)
+}
+
+// askWork leaves what a command that runs in a sandbox cannot do about work as a request for
+// the hook at the end of the turn. Otherwise it returns the error.
+func (a agent) askWork(env *cli.Env, item request.Item, what string, failed error) error {
+	said, err := a.request(env, item, failed)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command %s.\n", said, what)
+	return err
+}
+
+// workAsked does, out of its sandbox, what a session has asked for.
+type workAsked struct {
+	Session string `required:"" help:"The session that has asked."`
+	Do      string `arg:"" enum:"claim,done,back" help:"What."`
+	ID      string `arg:"" optional:"" help:"The work."`
+}
+
+// Run does it. The agent is told the outcome by a note.
+func (c *workAsked) Run(env *cli.Env) error {
+	id, err := session.ParseID(c.Session)
+	if err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	h := home.Find(env.Getenv, env.Dir, "")
+	s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable))
+	if in == nil || in.Managed == nil || s.Session(in) != id {
+		return cli.Failf(cli.No, "the session is not the agent of a template")
+	}
+	kept, ok, err := home.OfSession(h.Town.State, string(id))
+	if err != nil || !ok {
+		return err
+	}
+	w := work.Of(s)
+	tell := func(subject, body string) error {
+		address := kept.Identity.Address()
+		_, err := mail.Of(kept, address).Deliver(mail.Note{
+			Type: mail.Plain, From: address, To: address, Date: env.Now(), Subject: subject, Body: body, Session: string(id),
+		}, false)
+		return err
+	}
+	switch c.Do {
+	case request.Claim:
+		n, err := w.Claim(in.Managed.Template, in.Name)
+		if errors.Is(err, work.ErrNone) || errors.Is(err, work.ErrUnrouted) {
+			return tell(err.Error(), "")
+		} else if err != nil {
+			return err
+		}
+		if err = tell("Work: "+n.Subject, fmt.Sprintf("%s\n\n`gt-mail work done %s` closes it.", n.Body, n.ID)); err != nil {
+			return errors.Join(err, w.BackOf(in.Name, n.ID)) // nobody knows of it
+		}
+		return nil
+	case request.Done:
+		err = w.Done(in.Name, c.ID)
+	default:
+		err = w.BackOf(in.Name, c.ID)
+	}
+	if err != nil {
+		return errors.Join(err, tell(fmt.Sprintf("The work %.40s is as it was", c.ID), err.Error()))
+	}
+	return nil
 }
 
 type workList struct {

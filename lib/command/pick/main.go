@@ -20,17 +20,17 @@ import (
 )
 
 const summary = `
-Shows the sessions on standard input, one JSON object per line as gt-seance prints
-them. Typing narrows the list, a preview shows each conversation, and the id of the
-chosen session is printed.
+Shows a list of sessions to choose from: those on standard input, one JSON
+object per line as gt-seance prints them. Typing narrows the list, a preview
+shows each conversation, and the id of the chosen session is printed.
 
   gt-seance list --json | gt-pick
   gt-seance list --json --outcome crash | gt-pick | xargs gt-seance read
   gt-seance list --json | gt-pick --action enter=resume --action ctrl-y=print
 
-It searches the id, the age, the agent, the address or folder, and the title. 'word
-matches exactly, and !word excludes. With --action, the action's name and a tab are
-printed before the id.
+It searches the id, the age, the agent, the folder, and the title. 'word
+matches exactly, and !word excludes. With --action, the action's name and a tab
+are printed before the id.
 `
 
 const exitCodes = `

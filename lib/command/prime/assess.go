@@ -13,7 +13,7 @@ import (
 	"gt/lib/state/session"
 )
 
-// situation is what a session starts in. docs/prime.md has the table of all.
+// situation is what a session starts in. situations.md has the table of all.
 type situation struct {
 	state        State
 	conversation conversation
@@ -93,7 +93,7 @@ type predecessor struct {
 func (p predecessor) brokeOff() bool { return p.how == session.Crash || p.how == session.Killed }
 
 // assess decides what situation the session starts in. It is a function of the facts
-// alone; docs/prime.md has its decision table.
+// alone; situations.md has its decision table.
 func assess(f *facts) situation {
 	h := f.handover()
 	s := situation{

@@ -28,8 +28,8 @@ func Program() cli.Program {
 		Summary: `
 Tells a session who it is, what happened before it, and what to do now.
 
-An agent's client runs it when a session starts; gt-hooks install wires it.
-By hand it shows what a session that starts here would be told:
+An agent runs it in a hook when a session starts; gt-hooks install adds that
+hook. Typed by hand, it shows what a session that starts here would be told:
 
   gt-prime                              the start-up text, changing nothing
   gt-prime --state                      normal, post-handoff, crash-recovery

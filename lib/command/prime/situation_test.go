@@ -18,7 +18,7 @@ import (
 	"gt/lib/sys/process"
 )
 
-var update = flag.Bool("update", false, "write the decision table into docs/prime.md")
+var update = flag.Bool("update", false, "write the decision table into situations.md")
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
@@ -347,7 +347,7 @@ func gathered(r row) *facts {
 	return f
 }
 
-// TestSituations is the decision table of assess. docs/prime.md has it for people, without
+// TestSituations is the decision table of assess. situations.md has it for people, without
 // the facts, which its stories tell;
 // go test ./lib/command/prime -run TestSituations -update writes it there.
 func TestSituations(t *testing.T) {
@@ -361,7 +361,7 @@ func TestSituations(t *testing.T) {
 			t.Errorf("%s (%s):\n  it is %s\n  want  %s", r.story, r.why(), got.result(), r.result())
 		}
 	}
-	const file = "../../../docs/prime.md"
+	const file = "situations.md"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -234,13 +234,13 @@ func (p *page) continuing() []section {
 		}
 	}
 	if p.handover.kind == own && p.handover.note != nil {
-		text += fmt.Sprintf("\nWhat stood before the compaction is kept word for word: %s.", p.gt("mail read "+p.handover.note.ID))
+		text += fmt.Sprintf("\nWhat was saved before the compaction is kept word for word: %s.", p.gt("mail read "+p.handover.note.ID))
 	}
 	if p.home.Identity.Role == "polecat" {
 		text += "\nWhen your work is finished, run `gt done`."
 	}
 	if p.shorter != nil {
-		text += "\nPart of this conversation is missing: " + p.shorter.how + ". The client may have dropped it, or the person have taken it back. What was read of it before follows; where it matters, check it with the person."
+		text += "\nPart of this conversation is missing: " + p.shorter.how + ". The client may have dropped it, or the person may have taken it back. What was read of it earlier follows; where it matters, check with the person."
 	}
 	sections := []section{{body: text}}
 	if p.shorter != nil {
@@ -261,7 +261,7 @@ func (p *page) beside() section {
 		return section{}
 	}
 	t := &thread.Thread{Beside: p.thread.Beside}
-	return section{title: "What works for you"}.
+	return section{title: "What is running for you"}.
 		frame("the conversation", p.words(brief.Brief{Thread: t, LivesOn: true}.Clean(p.env.Redact).Text()))
 }
 
@@ -273,7 +273,7 @@ func (p *page) lasting() section {
 		return section{}
 	}
 	return section{
-		title: "What holds for this work",
+		title: "What applies to this work",
 		all:   p.gt("seance thread " + string(p.thread.ChainID)),
 	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential()}.Clean(p.env.Redact).Text()))
 }
@@ -282,7 +282,7 @@ func (p *page) lasting() section {
 func (p *page) again() []section {
 	var sections []section
 	if p.earlier != nil {
-		sections = append(sections, p.noteSection("What was noted earlier", *p.earlier))
+		sections = append(sections, p.noteSection("An earlier note", *p.earlier))
 	}
 	return append(sections, p.rest()...)
 }
@@ -295,25 +295,25 @@ func (p *page) afterHandoff() []section {
 	case p.handover.owner == nil && p.isLeft():
 		banner += "A note was left for you, the next session here."
 	default:
-		banner += "Your predecessor handed over and is gone."
+		banner += "Your predecessor handed over and has ended."
 	}
-	banner += " A /handoff or gt-handoff in your surroundings is done: do not run it again."
-	todo := "Take the work up where the note below leaves it: check it against the files" + p.git(" (", "status")
+	banner += " If your input mentions /handoff or gt-handoff, that hand-over is done: do not run it again."
+	todo := "Continue the work from the note below. Check it against the files" + p.git(" (", "status")
 	if len(p.notes()) > 1 {
-		todo = "Take the work up where the notes below leave it, the latest last: check them against the files" + p.git(" (", "status")
+		todo = "Continue the work from the notes below; the latest is the last. Check them against the files" + p.git(" (", "status")
 	}
 	if p.inGit {
 		todo += ")"
 	}
-	todo += ", say in one line what you go on with, and go on. Do not start over, do not wait for a confirmation." + p.molecule() + "\n" +
-		first + "If the note leaves a question to the person, ask it and wait for the answer."
+	todo += ", say in one line what you will do next, and do it. Do not start over, and do not wait for confirmation." + p.molecule() + "\n" +
+		first + "If the note leaves a question for the person, ask it and wait for the answer."
 	switch {
 	case len(p.notes()) > 0:
 	case p.handover.withheld:
-		todo = "Its note could not be read; the next session to start is told of it. See " + p.gt("mail inbox") + ", and wait for instructions."
+		todo = "Its note could not be read; the next session that starts will be told about it. Run " + p.gt("mail inbox") + ", and wait for instructions."
 	default:
-		todo = "It left no note. Look at " + p.git("", "status") + p.after(", ") + p.gt("mail inbox") + " and, where it helps, at " + p.gt("seance list") +
-			", and go on with what you find; if nothing is open, wait for instructions.\n" + strings.TrimSpace(first)
+		todo = "It left no note. Look at " + p.git("", "status") + p.after(", ") + p.gt("mail inbox") + " and, if it helps, at " + p.gt("seance list") +
+			", and continue what you find. If nothing is open, wait for instructions.\n" + strings.TrimSpace(first)
 	}
 	sections := []section{
 		{body: banner + "\n\n" + p.who() + p.company()},
@@ -378,7 +378,7 @@ func (p *page) afterCrash() []section {
 	if len(notes) > 0 && p.tellsTask() {
 		// The notes stand before the rest of it.
 		last := brief.Brief{Session: p.tail}.LastRequest()
-		sections = append(sections, section{title: "What it was asked last", most: olderNote}.frame("the person", p.words(p.env.Redact(last))))
+		sections = append(sections, section{title: "What it was last asked", most: olderNote}.frame("the person", p.words(p.env.Redact(last))))
 	}
 	sections = append(sections, p.noteSections()...)
 	if p.tellsTask() {
@@ -389,7 +389,7 @@ func (p *page) afterCrash() []section {
 		sections = append(sections, section{
 			title: title,
 			all:   p.gt("seance show " + string(p.crashed.ID)),
-		}.frame("the session before you", p.words(brief.Brief{
+		}.frame("the previous session", p.words(brief.Brief{
 			Session: p.tail, Commits: p.commits, Thread: p.thread,
 		}.Clean(p.env.Redact).Text())))
 	}
@@ -402,20 +402,20 @@ func (p *page) crashBanner(notes int) string {
 	switch {
 	case p.crashed == nil:
 		return head + "a checkpoint was left here\n\n" +
-			"It was saved for whoever comes next, and no session has taken it up yet."
+			"It was saved for the next session, and no session has used it yet."
 	case p.how == session.Killed && p.atRest:
-		head += "the session before you was ended from outside while it waited for the person"
+		head += "the previous session was ended from outside while it waited for the person"
 	case p.how == session.Killed:
-		head += "the session before you was ended from outside, its terminal closed or its process killed"
+		head += "the previous session was ended from outside: its terminal was closed or its process killed"
 	case p.atRest:
-		head += "the session before you died while it waited for the person"
+		head += "the previous session died while it waited for the person"
 	default:
-		head += "the session before you died without a word"
+		head += "the previous session died without warning"
 	}
 	if p.atRest {
-		said = "It had answered what it was asked last."
+		said = "It had answered its last request."
 	} else {
-		said = "What follows was saved while it worked; its last minutes may be missing."
+		said = "What follows was saved while it worked, so its last minutes may be missing."
 	}
 	switch {
 	case notes == 0 && p.handover.marker != nil:
@@ -423,7 +423,7 @@ func (p *page) crashBanner(notes int) string {
 	case notes == 0:
 		said = "Nothing was handed over. " + said
 	case p.handover.owner != nil && p.handover.owner.ID == p.crashed.ID:
-		head += "; it had handed over before"
+		head += "; it had already handed over"
 	case notes == 1:
 		head += "; and a note waits for you"
 	default:
@@ -436,9 +436,9 @@ func (p *page) crashBanner(notes int) string {
 func (p *page) crashTodo(notes int) string {
 	compare := "First compare this with the files. Where they disagree, the files are right."
 	if p.inGit {
-		compare = "First compare this with what is there: " + p.git("", "status", "diff", "log -3") + ". Where they disagree, the files are right."
+		compare = "First compare this with the repository: " + p.git("", "status", "diff", "log -3") + ". Where they disagree, the files are right."
 	}
-	ask := "If something is the person's to decide, ask and wait for the answer."
+	ask := "If something is for the person to decide, ask and wait for the answer."
 	works := len(p.hooked) + len(p.work)
 	if len(p.others) > 0 {
 		works = 0 // it is theirs
@@ -447,27 +447,27 @@ func (p *page) crashTodo(notes int) string {
 	}
 	switch {
 	case notes > 0 && p.atRest:
-		return compare + " Then take the work up where the note leaves it.\n" + first + ask
+		return compare + " Then continue the work from the note.\n" + first + ask
 	case notes > 0:
-		return compare + " Then go on with what the session before you was asked last and with what the note says; where both are about the same, the later counts.\n" + first + ask
+		return compare + " Then continue with the previous session's last request and with the note. Where the two contradict each other, follow the later one.\n" + first + ask
 	case p.atRest && works > 0:
-		return compare + " Its last turn was finished; then start on the work that is " + p.given() + " to you.\n" + first + ask
+		return compare + " It had finished its last turn, so start on the work that is " + p.given() + " to you.\n" + first + ask
 	case p.atRest:
-		return "Its last turn was finished, so there is nothing to go on with: wait for what the person asks. What it had said and done stands below; where the files disagree, the files are right."
+		return "It had finished its last turn, so there is nothing to continue: wait for what the person asks. What it said and did is below; where the files disagree, the files are right."
 	case p.crashed == nil:
-		return compare + " Then go on from it if that is what you are asked to do; if nothing is asked, say in a line what it is about and wait for instructions."
+		return compare + " Then continue from it if you are asked to. If nothing is asked, say in one line what it is about and wait for instructions."
 	}
-	return compare + " Then go on with its task from the last step that is certainly done.\n" + first + ask
+	return compare + " Then continue its task from the last step that is certainly done.\n" + first + ask
 }
 
 func (p *page) withWork() []section {
-	banner, todo := "# Work is "+p.given()+" to you: start on it now", "Say in one line what you start on, and do it. It was given to you on purpose: do not ask whether to begin"
+	banner, todo := "# Work is "+p.given()+" to you: start on it now", "Say in one line what you will do, and start. It was given to you on purpose: do not ask whether to begin"
 	if len(p.work) > 0 && p.work[0].Status == beads.InProgress {
-		banner, todo = "# Work of yours is in progress: go on with it now", "Check how far it is, say in one line what you go on with, and do it: do not ask whether to go on"
+		banner, todo = "# Your work is in progress: continue it now", "Check how far it is, say in one line what you will do next, and do it. Do not ask whether to continue"
 	}
 	banner += "\n\n" + p.who() + p.company()
-	todo += ", do not look for other work first. When it is finished: " + p.finish() + "." + p.molecule() + "\n" +
-		first + "If the work leaves a question to the person, ask it and wait for the answer."
+	todo += ", and do not look for other work first. When it is finished: " + p.finish() + "." + p.molecule() + "\n" +
+		first + "If the work raises a question for the person, ask it and wait for the answer."
 	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
 	return append(append(sections, p.noteSections()...), p.rest()...)
 }
@@ -475,8 +475,8 @@ func (p *page) withWork() []section {
 // withWorkOfAnother is for a session of a name that another, which lives, has too: the
 // work that is given to the name is that one's.
 func (p *page) withWorkOfAnother() []section {
-	banner := "# The work here is another session's\n\n" + p.who() + p.company()
-	todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked, and until then wait for instructions."
+	banner := "# The work here belongs to another session\n\n" + p.who() + p.company()
+	todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
 	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
 	return append(append(sections, p.noteSections()...), p.rest()...)
 }
@@ -509,7 +509,7 @@ func (p *page) molecule() string {
 	}
 	text := " The work is part of the molecule " + p.env.Quoted(id)
 	if step != "" {
-		text += ", its step was " + p.env.Quoted(step)
+		text += "; its last known step is " + p.env.Quoted(step)
 	}
 	if beads.Find(p.home) != "" {
 		text += ": `bd mol current " + term.Quote(p.env.Place(id)) + "` shows where it is"
@@ -530,18 +530,18 @@ func (p *page) finish() string {
 
 func (p *page) ordinary() []section {
 	text := p.who() + p.company()
-	text += "\nNothing was handed over and no work is " + p.given() + " to you: do what you are asked, and until then wait for instructions."
+	text += "\nNothing was handed over, and no work is " + p.given() + " to you. Do what you are asked; until then, wait for instructions."
 	if p.predecessor.how == session.Done {
-		text += "\nThe conversation before this one was cleared on purpose. Where it stood, should it be asked for: " +
+		text += "\nThe conversation before this one was cleared on purpose. If you are asked about it: " +
 			p.gt("checkpoint read") + ", " + p.gt("seance show "+string(p.predecessor.ID)) + "."
 	}
 	handOver := p.gt("handoff -s SUBJECT -m 'what is done, what is next, what to watch out for'")
 	if p.session.TmuxPane != "" {
-		text += "\nWhen your context runs full in the middle of a task, hand over to a fresh session, which takes your place here: " + handOver
+		text += "\nWhen your context fills up in the middle of a task, hand over to a fresh session, which takes your place here: " + handOver
 	} else {
-		text += "\nWhen your context runs full in the middle of a task, save what the session after you has to know: " + handOver
+		text += "\nWhen your context fills up in the middle of a task, save what the next session must know: " + handOver
 	}
-	text += "\nIf you have a question, ask it and wait for the answer: that is no reason to hand over."
+	text += "\nA question is no reason to hand over: ask it and wait for the answer."
 	sections := []section{{body: text}}
 	if p.predecessor.how == session.Done {
 		sections = append(sections, p.lasting())
@@ -556,7 +556,7 @@ func (p *page) tellsTask() bool { return p.crashed != nil && len(p.tail.Requests
 func (p *page) company() string {
 	text := ""
 	if len(p.others) > 0 {
-		text += "\nAnother live session works in this folder under the same name. Do not edit the files that it is at; " + p.gt("seance list") + " shows it."
+		text += "\nAnother live session works in this folder under the same name. Do not edit the files that it is working on; " + p.gt("seance list") + " shows it."
 	}
 	switch {
 	case p.unread == 1:
@@ -598,7 +598,7 @@ func (p *page) rest() []section {
 			sections = append(sections, section{body: "It had saved a note before a compaction: " + p.gt("mail read "+n.ID) + "."})
 			continue
 		}
-		sections = append(sections, p.noteSection("What was noted earlier", n))
+		sections = append(sections, p.noteSection("An earlier note", n))
 	}
 	for _, n := range p.hooked {
 		sections = append(sections, p.noteSection(title, n))

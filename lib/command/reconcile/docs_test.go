@@ -11,21 +11,27 @@ import (
 	"gt/lib/state/lifecycle"
 )
 
-var update = flag.Bool("u", false, "write the tables of docs/reconcile.md")
+var update = flag.Bool("u", false, "write the tables of docs/reconcile.md and lib/reconcile/tick/tables.md")
 
-// The tables of docs/reconcile.md are those that the reconciler follows.
+// The tables of docs/reconcile.md and lib/reconcile/tick/tables.md are those that the
+// reconciler follows.
 func TestDocs(t *testing.T) {
-	const file = "../../../docs/reconcile.md"
+	tables(t, "../../../docs/reconcile.md", map[string]string{"states": states()})
+	tables(t, "../../reconcile/tick/tables.md", map[string]string{"orders": orders(), "repairs": repairs()})
+}
+
+// tables compares the tables of a page, or writes them.
+func tables(t *testing.T, file string, all map[string]string) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(data)
-	for name, table := range map[string]string{"states": states(), "orders": orders(), "repairs": repairs()} {
+	for name, table := range all {
 		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 		i, j := strings.Index(text, begin), strings.Index(text, end)
 		if i < 0 || j < i {
-			t.Fatalf("no place for the table of %s", name)
+			t.Fatalf("%s has no place for the table of %s", file, name)
 		}
 		text = text[:i+len(begin)] + table + text[j:]
 	}
@@ -33,7 +39,7 @@ func TestDocs(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("the tables are not those of the code; go test ./lib/command/reconcile -run TestDocs -u writes them")
+		t.Fatalf("the tables of %s are not those of the code; go test ./lib/command/reconcile -run TestDocs -u writes them", file)
 	}
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -24,19 +24,18 @@ import (
 )
 
 const summary = `
-Brings agents to where the templates of a town want them: how many there are of each,
-and with which configuration. A template is an [[agent]] block in the town.toml of a town
-that you trust; outside a town, in ~/.config/gt/town.toml.
+Keeps as many agents running as your templates ask for. A template is an
+[[agent]] block in ~/.config/gt/town.toml (in a town that you trust: its own).
 
   gt-reconcile check          what is wrong with the templates, by file and line
   gt-reconcile plan           what a tick would do, and why; nothing changes
-  gt-reconcile tick           one pass
+  gt-reconcile tick           one pass: starts and ends what differs
   gt-reconcile run            a pass every 5 seconds, until it is stopped
-  gt-reconcile status         of each template, how many are wanted and how many there are
+  gt-reconcile status         how many agents each template wants, and has
   gt-reconcile service --systemd     the unit that runs it
 
-A tick that is killed leaves nothing half done: the next one goes on. gt-session lists the
-agents, and suspends, resumes, drains and closes them.
+If a tick is killed, the next one continues. gt-session lists the agents, and
+suspends, resumes, drains and closes them. gt-mail work gives them work.
 `
 
 const exitCodes = `
@@ -56,17 +55,17 @@ func Program() cli.Program {
 
 type grammar struct {
 	cli.Flags
-	Status  status  `cmd:"" default:"withargs" help:"Show of each template how many sessions are wanted and there, and why not (the default)."`
-	Check   check   `cmd:"" help:"Say what is wrong with the templates."`
-	Plan    plan    `cmd:"" help:"Say what a tick would do, and why; nothing is changed."`
-	Tick    one     `cmd:"" help:"Make one pass."`
+	Status  status  `cmd:"" default:"withargs" help:"Show how many sessions each template wants and has, and why they differ (the default)."`
+	Check   check   `cmd:"" help:"Check the templates, and print what is wrong."`
+	Plan    plan    `cmd:"" help:"Print what a tick would do, and why; nothing is changed."`
+	Tick    one     `cmd:"" help:"Make one pass: start and end what differs from the templates."`
 	Run     run     `cmd:"" help:"Make passes until it is stopped."`
 	Service service `cmd:"" help:"Print the unit of a service that runs it."`
 }
 
 // at is where the sessions are.
 type at struct {
-	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Those of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
+	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the sessions of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
 }
 
 func (a at) town(env *cli.Env) (town.Town, error) {
@@ -167,7 +166,7 @@ func (c *check) Run(env *cli.Env) error {
 	case len(problems) > 0:
 		return cli.Silent
 	case len(read.Templates) == 0:
-		env.Hint("'%s' has no templates: an [[agent]] block is one", read.File)
+		env.Hint("there are no templates: an [[agent]] block in '%s' is one", read.File)
 	case !c.JSON:
 		return say(env, "%s: %s, nothing is wrong", read.File, count.Of(len(read.Templates), "template"))
 	}
@@ -294,8 +293,8 @@ func tell(env *cli.Env, asJSON bool, l line) error {
 
 type one struct {
 	at
-	Force      bool `help:"Retire also most of what runs at once."`
-	MaxChanges int  `placeholder:"N" help:"Start, drain and suspend at most so many."`
+	Force      bool `help:"Drain even if that ends most of what runs."`
+	MaxChanges int  `placeholder:"N" help:"Start, drain and suspend at most N sessions."`
 	JSON       bool `name:"json" help:"One JSON object per line."`
 }
 

@@ -30,7 +30,7 @@ func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []prob
 	}
 	for _, one := range c.Templates {
 		if !table.Known(one.Provider) {
-			p := template.Problem{File: c.File, Line: one.Line, Key: "agent.provider", Err: fmt.Errorf("no agent is called '%.80s'", one.Provider)}
+			p := template.Problem{File: c.File, Line: one.ProviderLine, Key: "agent.provider", Err: fmt.Errorf("no agent is called '%.80s' (gt-hooks status lists them)", one.Provider)}
 			problems = append(problems, problem{p.File, p.Line, p.Key, p.Err.Error()})
 		}
 	}
@@ -40,7 +40,7 @@ func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []prob
 type run struct {
 	at
 	Every      time.Duration `default:"5s" placeholder:"DURATION" help:"Wait so long between two passes (default: 5s)."`
-	MaxChanges int           `placeholder:"N" help:"Start, drain and suspend at most so many in a pass."`
+	MaxChanges int           `placeholder:"N" help:"Start, drain and suspend at most N sessions in a pass."`
 	JSON       bool          `name:"json" help:"One JSON object per line."`
 }
 
@@ -133,7 +133,7 @@ func (c *status) Run(env *cli.Env) error {
 		return nil
 	}
 	if len(pools) == 0 {
-		env.Hint("there are no templates: an [[agent]] block in town.toml is one")
+		env.Hint("there are no templates: an [[agent]] block in ~/.config/gt/town.toml is one")
 		return nil
 	}
 	cells := [][]string{{"TEMPLATE", "WANTED", "THERE"}}

@@ -13,7 +13,7 @@ import (
 
 type goOn struct {
 	ID   string `arg:"" optional:"" help:"The record (default: the latest of a session in this folder)."`
-	JSON bool   `name:"json" help:"One JSON object, in S3's form."`
+	JSON bool   `name:"json" help:"One JSON object, in the form of docs/record.md."`
 }
 
 // Run prints what a session knew: its messages and events with their times. What is gone
@@ -110,7 +110,7 @@ func eventLine(h kept.Happened) string {
 			line += " (failed)"
 		}
 		ms("in", h.DurationMs)
-	case kept.Error:
+	case kept.Error, kept.Commit:
 		const most = 200
 		line += " " + h.Name + ": " + term.Cut(term.OneLine(h.Message), most)
 	default:

@@ -24,9 +24,11 @@ import (
 type export struct {
 	ID     string          `arg:"" optional:"" help:"The record."`
 	Chain  string          `placeholder:"ID" help:"Those of all sessions of a chain, the oldest first: its id, or that of a session in it."`
-	Format string          `enum:"s3,markdown,html,otlp" default:"s3" placeholder:"FORM" help:"s3 (default), markdown, html (one page, which loads nothing) or otlp (traces for OpenTelemetry, without a word of the conversation)."`
+	Format string          `enum:"s3,markdown,html,otlp" default:"s3" placeholder:"FORM" help:"s3 (default: one JSON file, see docs/record.md), markdown, html (one page, which loads nothing) or otlp (traces for OpenTelemetry, without a word of the conversation)."`
 	Since  duration.Moment `placeholder:"WHEN" help:"Only what happened then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339."`
-	To     string          `placeholder:"ADDRESS" help:"With --format otlp: send it to the collector on this machine there (http://localhost:4318/v1/traces)."`
+	To     string          `placeholder:"ADDRESS" help:"With --format otlp: send it to the collector there (http://localhost:4318, https://collector.example.com/v1/traces), with the headers in OTEL_EXPORTER_OTLP_HEADERS."`
+
+	Insecure bool `help:"With --to: allow http to another machine. Others can read it on the way."`
 }
 
 // Validate refuses what names no record, or too many.
@@ -36,6 +38,8 @@ func (c *export) Validate() error {
 		return errors.New("give the id of a record, or --chain")
 	case c.To != "" && c.Format != "otlp":
 		return errors.New("--to needs --format otlp")
+	case c.Insecure && c.To == "":
+		return errors.New("--insecure needs --to")
 	}
 	return nil
 }
@@ -95,7 +99,7 @@ func (c *export) traces(env *cli.Env, s kept.Store, ids []kept.ID) error {
 	if err := w.Close(); err != nil || c.To == "" {
 		return err
 	}
-	return send(env, c.To, body.Bytes())
+	return send(env, c.To, c.Insecure, body.Bytes())
 }
 
 // inChain returns the records of the sessions of a chain, the oldest first.

@@ -66,7 +66,7 @@ func (c *list) Run(env *cli.Env) error {
 	if len(all) == 0 {
 		switch {
 		case number == 0:
-			env.Hint("nothing is recorded yet; gt-record sync --all takes in what clients keep")
+			env.Hint("nothing is recorded yet; gt-record sync --all copies what your agents keep")
 		default:
 			env.Hint("none of %s matches", count(number, "record", "records"))
 		}

@@ -13,19 +13,19 @@ import (
 )
 
 const summary = `
-Keeps the conversations of all agents on this machine: what a client says of a session
-is copied as it grows, without secrets, and stays when the client deletes, rewrites or
-truncates it.
+Keeps the conversations of all agents on this machine: it copies each one as it
+grows, without secrets. The copy stays when the agent deletes, rewrites or cuts
+its own.
 
-  gt-record sync --all                 take in all conversations that clients keep here
-  gt-record sync 4f2c81d0              take in one, by the beginning of its client's id
+  gt-record sync --all                 copy all conversations of this machine
+  gt-record sync 4f2c81d0              copy one, by the beginning of its id
   gt-record list                       what is recorded
   gt-record show 4f2c81d0              print a conversation
   gt-record verify --all               is every line what was written?
-  gt-record forget 4f2c81d0            remove a record, and take no other of that session
+  gt-record forget 4f2c81d0            remove a record, and make no other of it
   gt-record prune --older-than 90d --dry-run
 
-Records are files of JSON lines in ~/.agent/sessions ($AGENT_HOME/sessions): docs/record.md.
+Records are files of JSON lines in ~/.agent/sessions ($AGENT_HOME/sessions).
 `
 
 const exitCodes = `
@@ -46,17 +46,18 @@ func Program() cli.Program {
 
 type grammar struct {
 	cli.Flags
-	Sync     syncing   `cmd:"" help:"Bring records up to date from what clients keep."`
+	Sync     syncing   `cmd:"" help:"Copy what agents keep into records, and bring records up to date."`
 	List     list      `cmd:"" default:"withargs" help:"List the records, the newest first (the default)."`
 	Show     show      `cmd:"" help:"Print the conversation in a record."`
 	Tail     tail      `cmd:"" help:"Print the end of a record."`
-	Continue goOn      `cmd:"" help:"Print what a session knew, messages and events, for one that goes on from there."`
+	Continue goOn      `cmd:"" help:"Print what a session knew, messages and events, for one that continues."`
 	Context  contexts  `cmd:"" help:"List, print or clear the large results that were kept aside."`
 	Step     step      `cmd:"" help:"Note in this session's record that a step begins or is done."`
+	Told     telling   `cmd:"" hidden:"" help:"For gt's hooks: keep what one of them tells of a client that keeps no conversation."`
 	Convert  convert   `cmd:"" help:"Write a record as a conversation that another agent resumes, and print the command that does."`
 	Export   export    `cmd:"" help:"Print a record in another form."`
 	Verify   verify    `cmd:"" help:"Check that every line is what was written."`
-	Forget   forgetful `cmd:"" help:"Remove a record, and take no other of that session."`
+	Forget   forgetful `cmd:"" help:"Remove a record, and make no other of that session."`
 	Prune    prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
 }
 

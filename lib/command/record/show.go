@@ -19,7 +19,7 @@ import (
 )
 
 type show struct {
-	ID    string `arg:"" help:"The record, by its id, its client's id of the session, or the beginning of one."`
+	ID    string `arg:"" help:"The record: its id, the agent's id of the session, or the beginning of either."`
 	Tools bool   `help:"Tool calls and their results in full."`
 	Steps bool   `help:"Only the steps that were noted, and how long each took."`
 	JSON  bool   `name:"json" help:"The lines of the record, as they are."`
@@ -77,7 +77,7 @@ func removed(gone kept.Kind) string {
 }
 
 type tail struct {
-	ID     string `arg:"" help:"The record, by its id, its client's id of the session, or the beginning of one."`
+	ID     string `arg:"" help:"The record: its id, the agent's id of the session, or the beginning of either."`
 	Lines  int    `short:"n" default:"10" placeholder:"N" help:"Begin with the last N entries (default 10)."`
 	Follow bool   `short:"f" help:"Go on as the record grows, until interrupted."`
 	Tools  bool   `help:"Tool calls and their results in full."`

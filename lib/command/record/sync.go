@@ -19,11 +19,12 @@ import (
 	kept "gt/lib/record"
 	"gt/lib/record/told"
 	"gt/lib/state/session"
+	"gt/lib/text/redact"
 	"gt/lib/text/term"
 )
 
 type syncing struct {
-	ID  []string `arg:"" optional:"" name:"id" help:"The sessions, by their client's ids or the beginnings of them, or by the records'."`
+	ID  []string `arg:"" optional:"" name:"id" help:"The sessions: the agents' ids of them, the ids of their records, or the beginnings of either."`
 	All bool     `help:"All conversations that clients keep on this machine."`
 
 	Hook   bool   `help:"For an agent's hook: only where [record] in config.toml has on = true; exit 0 whatever happens."`
@@ -69,7 +70,7 @@ func (c *syncing) Run(env *cli.Env) error {
 // conversations are all that clients keep here, each once.
 func conversations(env *cli.Env) []conversation.Conversation {
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
-	found, errs := scan.All(env.Getenv, town.Personal(env.Getenv).Transcripts(), reading.Show)
+	found, errs := scan.All(env.Getenv, redact.Cut(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
 	reading.Done()
 	for _, err := range errs {
 		env.Warn("%v", err)
@@ -196,7 +197,7 @@ func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) (sum s
 	slices.SortStableFunc(all, func(a, b conversation.Conversation) int { return cmp.Compare(b.File.Size, a.File.Size) })
 	var mu sync.Mutex
 	cli.Parallel(all, func(c conversation.Conversation) {
-		if stopped.Load() {
+		if y.Stop() { // a short conversation is taken in without a look
 			return
 		}
 		got, err := y.Sync(readerOf(c.File.Client), c)

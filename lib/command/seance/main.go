@@ -11,24 +11,24 @@ import (
 )
 
 const about = `
-Finds every session that ever ran on this machine, of all agents: by what gt's
-event log says of it, and by the conversation that the agent itself keeps.
+Finds every session that ran on this machine, of every agent. It reads gt's
+event log, and the conversations that the agents themselves keep.
 
   gt-seance                                  the latest 20
   gt-seance list --agent codex --since 24h
   gt-seance show 4f2c81d0                    the beginning of an id will do
   gt-seance grep 'connection refused' --here
   gt-seance read 4f2c81d0 --last 3
-  gt-seance pick --here                      find one by eye; Enter resumes it
+  gt-seance pick --here                      choose one; Enter resumes it
   gt-seance usage --work gt-42
-  gt-seance chain gt-42                      who worked on it, and who handed over
+  gt-seance chain gt-42                      who worked on it, in which order
   gt-seance timeline --html week.html
   gt-seance talk 4f2c81d0 'why did you drop the index?'
   gt-seance resume 4f2c81d0
   gt-seance find --outcome crash | xargs -n1 gt-seance show
 
-An outcome is handoff, done, crash or killed. A session without a recorded end is
-active while its process runs, and gone afterwards.
+An outcome is handoff, done, crash or killed. A session without a recorded end
+is active while its process runs, and gone afterwards.
 `
 
 const exitCodes = `
@@ -90,7 +90,7 @@ type grammar struct {
 	Show     show       `cmd:"" help:"Show everything that is known about a session."`
 	Grep     grep       `cmd:"" help:"Search the conversations of all sessions, or of some."`
 	Chain    chainOf    `cmd:"" help:"Show the chain that a session is in, or the chains that worked on something."`
-	Thread   threadOf   `cmd:"" help:"Show what a chain knows: the first request, the standing instructions, the hand-overs."`
+	Thread   threadOf   `cmd:"" help:"Show what a chain knows: the first request, the rules that you set, the hand-overs."`
 	Timeline picture    `cmd:"" help:"Draw who worked when, in the terminal or as a page."`
 	Read     read       `cmd:"" help:"Print the conversation of a session, or of a chain."`
 	Follow   follow     `cmd:"" help:"Show the conversation of a session as it grows."`

@@ -51,7 +51,7 @@ type read struct {
 	Turns turns  `placeholder:"A-B" xor:"part" help:"Only these turns: 3, 3-7, 3- or -7. A turn begins with what the person asked."`
 	Last  int    `placeholder:"N" xor:"part" help:"Only the last N turns."`
 	Chain string `placeholder:"ID" xor:"what" help:"All sessions of this chain, from the beginning."`
-	Work  string `placeholder:"UNIT" xor:"what" help:"All sessions that worked on this unit, from the beginning."`
+	Work  string `placeholder:"UNIT" xor:"what" help:"All sessions that worked on this task, from the beginning."`
 	Tools bool   `help:"Tool calls and their results in full."`
 	Think bool   `help:"The agent's thoughts, too."`
 	JSON  bool   `name:"json" help:"One JSON object per line, with everything."`

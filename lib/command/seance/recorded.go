@@ -49,18 +49,41 @@ func (c *talk) fromRecord(env *cli.Env, s *catalog.Session) (p *ask.Predecessor,
 	}
 	done = func() { os.RemoveAll(scratch) }
 	id := w.NewID(env.Now())
-	path := filepath.Join(scratch, string(id)+".jsonl")
 	copied := &conversation.Copy{ID: id, From: s.Agent, CWD: s.CWD, Branch: s.Branch, Title: s.Title, Now: env.Now(), Settled: settled}
-	err = atomicfile.Stream(path, func(out io.Writer) error { return w.Write(out, copied) })
+	path, store, err := inScratch(env, client, w, copied, scratch)
+	if err == nil {
+		err = atomicfile.Stream(path, func(out io.Writer) error { return w.Write(out, copied) })
+	}
 	if err == nil {
 		dir, _, _ := folder(owned(env), s)
-		p, err = ask.Of(env, all, client, id, dir, path, "")
+		p, err = ask.Of(env, all, client, id, dir, path, store)
 	}
 	if err != nil {
 		done()
 		return nil, nil, err
 	}
 	return p, done, nil
+}
+
+// inScratch is where the client finds the conversation below a folder that is there for the
+// question: any file, or its place in a folder of the client's own, which is store.
+func inScratch(env *cli.Env, client agent.Client, w conversation.Writer, copied *conversation.Copy, scratch string) (path, store string, err error) {
+	if store, err = ask.OwnFolder(client, env.Getenv, scratch); err != nil || store == "" {
+		return filepath.Join(scratch, string(copied.ID)+".jsonl"), "", err
+	}
+	path, _, err = w.Place(func(name string) string {
+		if name == client.StoreEnv {
+			return store
+		}
+		return env.Getenv(name)
+	}, copied)
+	if err != nil {
+		return "", "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", "", atomicfile.Error("create", filepath.Dir(path), err)
+	}
+	return path, store, nil
 }
 
 // answering is the agent that can be asked a conversation from any file: the session's own,
@@ -73,7 +96,7 @@ func answering(env *cli.Env, all *agent.Table, s *catalog.Session) (agent.Client
 	var could []string
 	for _, name := range names {
 		w, client := writers.Of(name), all.Of(name)
-		if w == nil || client.Ask == nil || !slices.ContainsFunc(client.Ask.Args, func(word string) bool { return strings.Contains(word, "{transcript}") }) {
+		if w == nil || !client.OfFile() {
 			continue
 		}
 		if _, err := process.LookPath(client.Command[0], env.Dir, env.Environ); err == nil {

@@ -19,30 +19,32 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/duration"
+	"gt/lib/text/redact"
 	"gt/lib/text/term"
 )
 
 // selection is which sessions are meant: those that fit everything that is
 // given.
 type selection struct {
-	Agent   string          `placeholder:"NAME" help:"Of this client (claude) or agent: an address or its end (gastown/crew/max, crew/max)." group:"Which sessions"`
-	Role    string          `placeholder:"ROLE" help:"Of agents in this role: crew, polecat, witness, refinery, mayor, …" group:"Which sessions"`
-	Rig     string          `placeholder:"RIG" help:"Of agents in this rig." group:"Which sessions"`
-	Work    string          `placeholder:"UNIT" help:"That worked on this unit." group:"Which sessions"`
-	Chain   string          `placeholder:"ID" help:"In this chain, by the chain's id, that of any session in it, or the beginning of one." group:"Which sessions"`
-	Outcome string          `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active or gone." group:"Which sessions"`
-	Host    string          `placeholder:"NAME" help:"That ran on this machine." group:"Which sessions"`
-	Since   duration.Moment `placeholder:"WHEN" help:"Active then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions"`
-	Until   duration.Moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions"`
-	CWD     string          `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions"`
-	Here    bool            `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions"`
-	Live    bool            `help:"Running now." group:"Which sessions"`
-	Town    bool            `help:"In the event log of this town." group:"Which sessions"`
-	All     bool            `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions"`
+	Agent   string          `placeholder:"NAME" help:"Of this agent (claude, codex, ...)." group:"Which sessions:"`
+	Work    string          `placeholder:"UNIT" help:"That worked on this task, by its id." group:"Which sessions:"`
+	Chain   string          `placeholder:"ID" help:"In this chain: its id, the id of a session in it, or the beginning of either." group:"Which sessions:"`
+	Outcome string          `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active or gone." group:"Which sessions:"`
+	Host    string          `placeholder:"NAME" help:"That ran on this machine." group:"Which sessions:"`
+	Since   duration.Moment `placeholder:"WHEN" help:"Active then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions:"`
+	Until   duration.Moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions:"`
+	CWD     string          `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions:"`
+	Here    bool            `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions:"`
+	Live    bool            `help:"Running now." group:"Which sessions:"`
+	All     bool            `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions:"`
 
 	strangers []*catalog.Session // that run, and of which no more is known; see discover
 
-	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions"`
+	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions:"`
+
+	Role string `placeholder:"ROLE" help:"Of agents in this role: crew, polecat, witness, refinery, mayor, … (--agent also takes an address, such as crew/max)." group:"In a town:"`
+	Rig  string `placeholder:"RIG" help:"Of agents in this rig." group:"In a town:"`
+	Town bool   `help:"In the event log of this town." group:"In a town:"`
 }
 
 // everything reports whether all sessions are meant, but for subagents.
@@ -145,7 +147,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 		env.Warn("%v", here.Unread)
 	}
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
-	found, errs := scan.All(env.Getenv, personal.Transcripts(), reading.Show)
+	found, errs := scan.All(env.Getenv, redact.Cut(env.Environ), personal.Transcripts(), reading.Show)
 	reading.Done()
 	for _, err := range errs {
 		env.Warn("%v", err)
@@ -212,7 +214,7 @@ func folders(found []conversation.Conversation) iter.Seq[string] {
 	}
 }
 
-const noSessions = "no session was found, in no agent's folder and in no event log"
+const noSessions = "no session was found: no agent's folder has one, and no event log names one"
 
 // maxCandidates bounds how many sessions an ambiguous beginning is answered
 // with.

@@ -29,13 +29,11 @@ type talk struct {
 
 // Help is shown below the usage.
 func (talk) Help() string {
-	return `The session answers from all that it knew, and nothing of it is changed: its agent runs on a copy that is kept nowhere, without hooks, and can change no file. It may run, be over, or be another account's. Where its client does not keep it any more, its record (gt-record) answers, through Claude Code.
+	return `The session answers from all that it knew, and nothing of it is changed: its agent runs on a copy that is kept nowhere, without hooks, and can change no file. It may still run, or belong to another account. If its client has deleted it, Claude Code or Codex answers from its record (gt-record).
 
   gt-seance talk 4f2c81d0 'why did you drop the index?'
   git diff | gt-seance talk 4f2c81d0 -
-  gt-seance talk 4f2c81d0          a conversation: ctrl-c calls an answer off, ctrl-d ends it
-
-Gas Town's "--talk 4f2c81d0 --prompt '...'" does the same.`
+  gt-seance talk 4f2c81d0        several questions, one a line`
 }
 
 // maxPrompt bounds a question.

@@ -92,11 +92,11 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 		}
 	}
 	if t.Request.Text != "" {
-		head(strings.TrimSpace("Asked for first  " + day(t.Request.Time)))
+		head(strings.TrimSpace("First request  " + day(t.Request.Time)))
 		indented(t.Request.Text)
 	}
 	if len(t.Instructions) > 0 {
-		head("What holds throughout")
+		head("Standing instructions")
 		for i, in := range t.Instructions {
 			fmt.Fprintf(&b, "%3d. %s\n", i+1, term.OneLine(term.Clean(in.Text)))
 		}

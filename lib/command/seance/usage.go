@@ -70,7 +70,7 @@ func (c *usage) Run(env *cli.Env) error {
 		env.Warn("%v", err)
 	}
 	if read == 0 {
-		return cli.Failf(cli.No, "no transcript of %s is on this machine", number(len(found), "session"))
+		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", number(len(found), "session")), "their agents have deleted them; gt-record keeps conversations, if you ask for it")
 	}
 	if !c.Each {
 		lines = nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"gt/lib/cli"
 	"gt/lib/live"
@@ -43,38 +44,31 @@ func (c *imports) adopt(env *cli.Env) error {
 			}
 		}
 	}
-	found := 0
-	for _, a := range live.InPanes(known, server, panes) {
-		if taken[a.Pane.ID] {
-			continue
-		}
-		found++
+	found := slices.DeleteFunc(live.InPanes(known, server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] })
+	if len(found) == 0 {
+		env.Hint("no agent runs in tmux that is not listed")
+		return nil
+	}
+	var all []*instance.Instance
+	for _, a := range found {
 		in, err := adopted(env, server, a)
 		if err != nil {
 			env.Warn("%v", err)
 			continue
 		}
-		said := "would adopt"
-		if !c.DryRun {
-			said = "adopted"
-			name := in.Name
-			err := store.Create(in, env.Now())
-			for n := 2; errors.Is(err, instance.ErrTaken); n++ {
-				in.Name = instance.Variant(name, fmt.Sprintf("-%d", n))
-				err = store.Create(in, env.Now())
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s, pane %s of the tmux session %s\n", said, in.Name, in.Agent, env.Place(in.Path), a.Pane.ID, env.Place(a.Pane.Session)); err != nil {
+		all = append(all, in)
+	}
+	said, adopt := "adopted", store.Adopt
+	if c.DryRun {
+		said, adopt = "would adopt", store.Adoptable
+	}
+	all, err = adopt(all, env.Now())
+	for _, in := range all {
+		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s, pane %s of the tmux session %s\n", said, in.Name, in.Agent, env.Place(in.Path), in.TmuxPane, env.Place(in.TmuxSession)); err != nil {
 			return err
 		}
 	}
-	if found == 0 {
-		env.Hint("no agent runs in tmux that is not listed")
-	}
-	return nil
+	return err
 }
 
 // adopted is the instance of an agent that runs.

@@ -13,6 +13,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
+	reconciled "gt/lib/reconcile/agents"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/session"
@@ -91,6 +92,7 @@ func (l *line) in(p site) {
 
 // Run lists the instances.
 func (c *list) Run(env *cli.Env) error {
+	defer brief()() // until it is printed
 	all, unread := c.sites(env)
 	if all == nil || unread != nil && !c.Everywhere {
 		return unread
@@ -150,10 +152,10 @@ func (c *list) Run(env *cli.Env) error {
 	case total == 0 && unread != nil:
 		return unread
 	case total == 0:
-		env.Hint("no agents yet; gt-session new starts one in this folder")
+		noneYet(env)
 		return nil
 	case len(rows) == 0:
-		env.Hint("none of %d matches", total)
+		env.Hint("no agent matches (%d in all)", total)
 		return unread
 	}
 	return errors.Join(c.print(env, rows, c.Everywhere && several > 0), unread)
@@ -378,6 +380,12 @@ func (c *show) Run(env *cli.Env) error {
 		return err
 	}
 	if c.Last {
+		if away, err := c.away(env, c.Name); err != nil || away != nil {
+			if err == nil {
+				err = away.last(env)
+			}
+			return err
+		}
 		return printLast(env, table(env), m)
 	}
 	if c.JSON {
@@ -426,7 +434,15 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, instance.Store
 	if err != nil {
 		return fleet.Member{}, store, err
 	}
-	return member(env, store, in), store, nil
+	m := []fleet.Member{member(env, store, in)}
+	if reconciled.Away(in) {
+		at, err := p.site(env)
+		if err != nil {
+			return m[0], store, err
+		}
+		at.askAway(env, m)
+	}
+	return m[0], store, nil
 }
 
 // running is member for one whose pane must be there.

@@ -24,15 +24,15 @@ import (
 )
 
 const summary = `
-Keeps places for agents in tmux: starts and stops them, lists what each does, and
-brings back those that should run, with their flags and their conversation.
+Runs agents in tmux: starts and stops them, lists what each does, and brings
+back those that should run, with their flags and their conversations.
 
   gt-session new ~/src/api -n api -m 'Port the parser' -- --model opus
   gt-session                                what each agent does now
   gt-session attach api                     leave it with Ctrl-b d
   gt-session send api 'Now the tests'       as if you had typed it
   gt-session restart api                    in the same pane, conversation kept
-  gt-session fork api -n other              another one, with a copy of the conversation
+  gt-session fork api -n other              with a copy of its conversation
   gt-session stop --all
   gt-session restore                        after a reboot: all that should run
 
@@ -93,7 +93,7 @@ func behindCommand(args []string) []string {
 type grammar struct {
 	cli.Flags
 	List    list       `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
-	Status  summed     `cmd:"" help:"Count the agents by what they do, and tell who waits."`
+	Status  summed     `cmd:"" help:"Count the agents by what they do, and name those that wait."`
 	New     newOne     `cmd:"" help:"Make a place for an agent, and start it."`
 	Fork    fork       `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
 	Start   start      `cmd:"" help:"Start agents that are stopped, with their conversations."`
@@ -106,7 +106,7 @@ type grammar struct {
 	Drain   drain      `cmd:"" help:"Give sessions of pools no new work; they are archived when they are done." group:"Sessions of templates:"`
 	Drains  drainAll   `cmd:"" name:"drain-all" help:"Drain all active sessions of a template." group:"Sessions of templates:"`
 	Close   closes     `cmd:"" help:"Close sessions, for good." group:"Sessions of templates:"`
-	Inspect inspect    `cmd:"" help:"Show a session: its state, its template, and what it has otherwise." group:"Sessions of templates:"`
+	Inspect inspect    `cmd:"" help:"Show a session: its state, its template, and its own settings." group:"Sessions of templates:"`
 	Admin   adminClose `cmd:"" name:"admin-close" help:"Close sessions while no gt-reconcile runs." group:"Sessions of templates:"`
 	Show    show       `cmd:"" help:"Show everything that is known about an agent."`
 	Peek    peek       `cmd:"" help:"Print what an agent's screen shows."`
@@ -115,7 +115,7 @@ type grammar struct {
 	Answer  reply      `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
 	Wait    wait       `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
 	Notify  notifier   `cmd:"" help:"Run a command of yours when an agent begins to wait."`
-	Ack     ack        `cmd:"" help:"Note that you have seen that an agent waits; it is idle then."`
+	Ack     ack        `cmd:"" help:"Note that you have seen that an agent waits; it counts as idle then."`
 	Rename  rename     `cmd:"" help:"Give an agent another name."`
 	Move    move       `cmd:"" help:"Put an agent into a group."`
 	Rm      rm         `cmd:"" help:"Remove the place of an agent that is stopped."`
@@ -127,7 +127,7 @@ type grammar struct {
 
 // profile is where the agents are kept.
 type profile struct {
-	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile; the first 'new' makes it."`
+	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile, a list of its own; the first 'new' makes it."`
 }
 
 // store returns the store of the profile, or of the town around, or the person's own.
@@ -282,8 +282,14 @@ func (s several) each(env *cli.Env, do func(instance.Store, *instance.Instance) 
 	if err != nil {
 		return err
 	}
+	if len(all) == 0 && unread == nil {
+		noneYet(env)
+	}
 	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return do(store, in) }))
 }
+
+// noneYet says that there are no agents.
+func noneYet(env *cli.Env) { env.Hint("no agents yet; gt-session new starts one in this folder") }
 
 // told adds codes and hints to what went wrong with one instance.
 func told(in string, err error) error {

@@ -120,10 +120,16 @@ func (l *loaded) load(env *cli.Env, t town.Town) {
 	l.Task = cli.Go(func() { l.table, l.err = agent.Load(env.Getenv, t) })
 }
 
+// brief lets garbage gather until the function that it returns is called: a list is over
+// before the memory matters that a collection would free.
+func brief() (end func()) {
+	before := debug.SetGCPercent(garbage)
+	return func() { debug.SetGCPercent(before) }
+}
+
 // look looks at the agents of places. unread says which could not be read.
 func look(env *cli.Env, all []site) (found []looked, unread error) {
-	// A list is over before the memory matters that a collection would free.
-	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
+	defer brief()()
 	said := map[string]bool{}
 	var at []fleet.Place
 	loads := make([]loaded, len(all))
@@ -142,6 +148,7 @@ func look(env *cli.Env, all []site) (found []looked, unread error) {
 		at = append(at, fleet.Place{Store: p.store, Instances: instances, Table: known})
 	}
 	for i, members := range fleet.LookAt(env.Getenv, at, env.Now()) {
+		all[i].askAway(env, members)
 		found = append(found, looked{all[i], members, at[i].Table})
 	}
 	return found, unread
@@ -150,7 +157,7 @@ func look(env *cli.Env, all []site) (found []looked, unread error) {
 // everywhere has the flag with which a person means all places.
 type everywhere struct {
 	profile
-	Everywhere bool `short:"A" name:"everywhere" help:"The agents of all profiles and towns."`
+	Everywhere bool `short:"A" name:"everywhere" help:"The agents of all profiles and workspaces."`
 }
 
 // Validate refuses one profile of all.

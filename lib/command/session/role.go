@@ -116,7 +116,7 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 	if c.Worktree == "" {
 		return "", cli.Fail(cli.No, none, "--worktree BRANCH makes it, from the repository of its rig")
 	}
-	// Gas Town's .repo.git is bare, and gt runs git in a worktree: that comes last.
+	// What the mayor's clone has checked out is newer than the HEAD of Gas Town's bare .repo.git.
 	for _, name := range []string{"mayor/rig", "refinery/rig", ".repo.git"} {
 		repo := filepath.Join(t.Root, id.Rig, filepath.FromSlash(name))
 		if info, err := os.Stat(repo); err == nil && info.IsDir() {

@@ -116,7 +116,7 @@ func (c *send) send(env *cli.Env, text string) (sent, error) {
 	}
 	to := launch.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
-		to.Heard = fleet.Heard(store, m.Instance)
+		to.Heard, to.Refused = fleet.Heard(store, m.Instance), m.Refused(env.Getenv)
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
 		return s, refused(m, launch.ErrAsks)
@@ -163,9 +163,9 @@ func refused(m fleet.Member, err error) error {
 	switch {
 	case errors.Is(err, launch.ErrAsks):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek+fmt.Sprintf("; gt-session answer %s N answers", m.Name))
-	case errors.Is(err, launch.ErrDraft), errors.Is(err, launch.ErrNoInput):
+	case errors.Is(err, launch.ErrDraft), errors.Is(err, launch.ErrNoInput), errors.Is(err, launch.ErrRefused), errors.Is(err, launch.ErrDeaf):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
-	case errors.Is(err, launch.ErrNotArrived), errors.Is(err, launch.ErrNotSubmitted):
+	case errors.Is(err, launch.ErrLost), errors.Is(err, launch.ErrNotArrived), errors.Is(err, launch.ErrNotSubmitted):
 		return cli.Fail(cli.No, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
 	}
 	return err

@@ -29,12 +29,12 @@ type newOne struct {
 	Dir     string `type:"given" arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
 	Name    string `type:"given" short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
 	Title   string `placeholder:"TEXT" help:"What it is for, one line."`
-	Agent   string `type:"given" short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: the one of the town, else claude)."`
+	Agent   string `type:"given" short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: claude)."`
 	Group   string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
 	Parent  string `type:"given" placeholder:"NAME" help:"The agent that it belongs to."`
-	Account string `type:"given" placeholder:"DIR" help:"The agent's own folder, of another account."`
-	Resume  string `type:"given" placeholder:"ID" help:"The conversation that it goes on with."`
-	Replace bool   `help:"Where there is one of that name: end its agent first, and start it again as these flags say, with its conversation."`
+	Account string `type:"given" placeholder:"DIR" help:"The folder of the agent's settings and login, for another account."`
+	Resume  string `type:"given" placeholder:"ID" help:"The conversation that it continues."`
+	Replace bool   `help:"If an agent of that name exists, end it, and start it again with these flags and its conversation."`
 	Role    string `type:"given" group:"In a town:" placeholder:"ADDRESS" help:"Make the worker of this address, such as gastown/crew/max: in its folder, under its name. gastown/polecats is any of its polecats: one that is idle, else a new one."`
 	Theme   string `placeholder:"STYLE" help:"The style of its tmux status line, such as fg=black,bg=cyan."`
 	Remain  bool   `help:"Keep its pane when the agent ends."`

@@ -20,6 +20,7 @@ type summed struct {
 
 // Run sums up what the agents do.
 func (c *summed) Run(env *cli.Env) error {
+	defer brief()() // until it is printed
 	here, err := c.site(env)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func (c *summed) Run(env *cli.Env) error {
 	default:
 		err = c.print(env, by)
 		if len(all) == 0 && unread == nil {
-			env.Hint("no agents yet; gt-session new starts one in this folder")
+			noneYet(env)
 		}
 	}
 	return errors.Join(err, unread)

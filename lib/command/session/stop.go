@@ -24,7 +24,7 @@ import (
 type stop struct {
 	several
 	within
-	Now bool `help:"End them at once, without their own way out."`
+	Now bool `help:"End them at once, and do not let them exit by themselves first."`
 }
 
 // Run stops agents.
@@ -83,6 +83,11 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 			env.Warn("%v", err)
 		}
 	}
+	if held.Respawn {
+		// Or what starts it again would stand in its folder for some seconds, whose worktree
+		// could not be removed.
+		_ = tmux.Server(held.TmuxServer).OnDeath(m.Pane.Session, "") // where it fails, that finds it stopped
+	}
 	if client := known.Of(m.Agent); held.Adopted != nil {
 		launch.Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)
 	} else if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
@@ -97,7 +102,7 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 
 type down struct {
 	profile
-	Now  bool `help:"End them at once, without their own way out."`
+	Now  bool `help:"End them at once, and do not let them exit by themselves first."`
 	Town bool `group:"In a town:" help:"End the agents of the town: the mayor first, then boot, the deacon and the witnesses, so that nobody starts again what has ended."`
 }
 
@@ -114,6 +119,9 @@ func (c *down) Run(env *cli.Env) error {
 		return cli.Fail(cli.Usage, errors.New("this folder is in a town"), "gt-session shutdown --town ends the agents of the town")
 	}
 	all, unread := at.store.All()
+	if len(all) == 0 && unread == nil {
+		noneYet(env)
+	}
 	known := table(env)
 	var errs error
 	for _, some := range c.order(env, all) {

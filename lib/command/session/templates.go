@@ -57,7 +57,7 @@ func toldOf(name string, err error) error {
 // fromTemplate has the flags of new that make a session of a template.
 type fromTemplate struct {
 	Template string            `type:"given" group:"From a template:" placeholder:"NAME" help:"Make a session of this template (gt-reconcile check)."`
-	Set      map[string]string `group:"From a template:" placeholder:"KEY=VALUE" mapsep:"none" help:"What it has otherwise: model, name, title, prompt, env.NAME, as its template allows."`
+	Set      map[string]string `group:"From a template:" placeholder:"KEY=VALUE" mapsep:"none" help:"Settings of its own: model, name, title, prompt, env.NAME, as its template allows."`
 }
 
 // untrusted returns an error for whoever stands in a town that is not trusted: its
@@ -130,7 +130,12 @@ func sessions(store instance.Store) (all []*instance.Instance, err error) {
 
 // find returns the sessions that are meant.
 func (c picked) find(store instance.Store) (found []*instance.Instance, err error) {
+	var damaged error
+	if len(c.Names) == 0 { // one that is taken as it was earlier may be missed
+		store.Warn = func(err error) { damaged = errors.Join(damaged, err) }
+	}
 	all, unread := sessions(store)
+	unread = errors.Join(unread, damaged)
 	add := func(in *instance.Instance) {
 		if !slices.Contains(found, in) && (c.Template == "" || in.Managed.Template == c.Template) {
 			found = append(found, in)

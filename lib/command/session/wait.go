@@ -12,6 +12,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
+	reconciled "gt/lib/reconcile/agents"
 	"gt/lib/state/instance"
 	"gt/lib/sys/flock"
 	"gt/lib/text/duration"
@@ -44,10 +45,11 @@ func (u *until) UnmarshalText(text []byte) error {
 
 // Run waits until each agent has been seen in one of the statuses.
 func (c *wait) Run(env *cli.Env) error {
-	store, err := c.store(env)
+	at, err := c.site(env)
 	if err != nil {
 		return err
 	}
+	store := at.store
 	left, _, err := several{Names: c.Names}.chosen(store)
 	if err != nil {
 		return err
@@ -60,7 +62,9 @@ func (c *wait) Run(env *cli.Env) error {
 				left[i] = now
 			}
 		}
-		for _, m := range fleet.Look(env.Getenv, store, known, left, env.Now()) {
+		members := fleet.Look(env.Getenv, store, known, left, env.Now())
+		at.askAway(env, members)
+		for _, m := range members {
 			now, err := settled(env, store, known, m)
 			switch {
 			case err != nil:
@@ -79,7 +83,9 @@ func (c *wait) Run(env *cli.Env) error {
 	})
 	if errors.Is(err, errTimeout) {
 		var names []string
-		for _, m := range fleet.Look(env.Getenv, store, known, left, env.Now()) {
+		members := fleet.Look(env.Getenv, store, known, left, env.Now())
+		at.askAway(env, members)
+		for _, m := range members {
 			names = append(names, m.Name+" is "+shown(m))
 		}
 		err = cli.Failf(cli.No, "%v: %s", err, strings.Join(names, ", "))
@@ -114,7 +120,7 @@ func over(m fleet.Member) bool { return m.Status == status.Stopped || m.Status =
 // settled is an agent as it was seen, or, where that does not run, as it is while no other
 // command starts or stops it: Unknown while one does.
 func settled(env *cli.Env, store instance.Store, known *agent.Table, m fleet.Member) (fleet.Member, error) {
-	if !over(m) {
+	if !over(m) || reconciled.Away(m.Instance) {
 		return m, nil
 	}
 	held, err := store.Hold(m.ID, 0)

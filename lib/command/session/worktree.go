@@ -51,6 +51,9 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	} else if is {
 		return w, "", cli.Fail(cli.No, fmt.Errorf("cannot make a worktree: '%s' is there already", w.Path), "gt-session new '%s' starts an agent in it", w.Path)
 	}
+	if at == "" && git.IsBare(dir) { // it has no folder that corresponds to dir
+		at = w.Path
+	}
 	if at != "" {
 		return w, at, nil
 	}

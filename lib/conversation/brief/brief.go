@@ -135,54 +135,59 @@ func (b Brief) Text() string {
 	add(throughout, b.standing()...)
 	list, lines := b.todos()
 	add(list, lines...)
-	add("Noted on the way", summary.Cut(b.Noted, maxNoted))
+	add("Notes made along the way", summary.Cut(b.Noted, maxNoted))
 	running, team := b.beside()
 	if b.LivesOn {
-		add("In the background when the last turn ended", bullets(running)...)
+		add("Running in the background when the last turn ended", bullets(running)...)
 	} else {
-		add("Ran in the background when the session's last turn ended; nobody watches it any more", bullets(running)...)
+		add("Ran in the background when the last turn ended; nothing watches it any more", bullets(running)...)
 	}
 	if len(team) > 1 {
 		add("The agents of its team "+line(team[0]), bullets(team[1:])...)
 	}
 	asked := summary.Cut(last, lastRequest)
-	add("Asked last", asked)
+	add("Last request", asked)
 	goal := summary.Cut(first, shortGoal)
 	if first != last {
-		add("The session began with", goal)
+		add("First request of the session", goal)
 	}
-	add("Not put right yet", bullets(s.Failures)...)
-	add("The last answer", answer)
-	add("In the worktree", b.worktree()...)
-	add("Files changed in this session, the last one first", strings.Join(firstN(s.Files, maxFiles), ", "))
+	add("Failures that are not fixed yet", bullets(s.Failures)...)
+	add("Last answer", answer)
+	add("Worktree", b.worktree()...)
+	add("Files changed in this session, latest first", strings.Join(firstN(s.Files, maxFiles), ", "))
 	if asked != last {
-		add("What was asked last, in full", summary.Cut(last, fullRequest))
+		add("Last request in full", summary.Cut(last, fullRequest))
 	}
 	if first != last && first != goal {
-		add("What it began with, in full", summary.Cut(first, fullRequest))
+		add("First request of the session in full", summary.Cut(first, fullRequest))
 	}
 	if origin != begun {
 		add(firstInFull, summary.Cut(origin, fullOrigin))
 	}
 	add(before, b.messages()...)
 	add("Commits of this session", b.commits()...)
-	add("Asked before, and answered", b.turns()...)
+	add("Earlier requests and answers", b.turns()...)
 	if answer != s.Answer {
-		add("The last answer in full", s.Answer)
+		add("Last answer in full", s.Answer)
 	}
 	add("Work in bd", b.issues()...)
 	add("Given and unread notes", b.notes()...)
 	add("Last commands", commands(s.Commands)...)
-	add("Kept by the last compaction", s.Compacted)
+	add("Summary of the last compaction", s.Compacted)
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
 // The titles of what is the chain's and no session's own.
 const (
 	firstAsked  = "What the person asked for first"
-	throughout  = "What holds throughout, in the person's words"
-	firstInFull = "What was asked for first, in full"
-	before      = "Handed over before, the latest first"
+	throughout  = "Standing instructions, in the person's words"
+	firstInFull = "What the person asked for first, in full"
+	before      = "Earlier hand-overs, latest first"
+
+	// In notes that gt wrote up to November 2026.
+	oldThroughout  = "What holds throughout, in the person's words"
+	oldFirstInFull = "What was asked for first, in full"
+	oldBefore      = "Handed over before, the latest first"
 )
 
 // Own returns a brief that was saved without what is the chain's, for who is told that
@@ -193,7 +198,7 @@ func Own(text string) string {
 	for line := range strings.Lines(text) {
 		if title, ok := strings.CutPrefix(line, "### "); ok {
 			switch strings.TrimSpace(title) {
-			case firstAsked, throughout, firstInFull, before:
+			case firstAsked, throughout, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore:
 				told = true
 			default:
 				told = false

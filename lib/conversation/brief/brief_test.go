@@ -47,8 +47,8 @@ func TestOrderIsThatOfNeed(t *testing.T) {
 	text := full().Text()
 	last := -1
 	for _, want := range []string{
-		"the parser is half done", "Open to-dos (3 done)", "- [in progress] fix the last test", "- [ ] docs", "Asked last", "now the tests",
-		"Not put right yet", "go test: FAIL TestX", "The last answer", "the tests pass but one", "branch main at aaaaaaaaaa:", "parser.go", "(was old)",
+		"the parser is half done", "Open to-dos (3 done)", "- [in progress] fix the last test", "- [ ] docs", "Last request", "now the tests",
+		"Failures that are not fixed yet", "go test: FAIL TestX", "Last answer", "the tests pass but one", "branch main at aaaaaaaaaa:", "parser.go", "(was old)",
 	} {
 		at := strings.Index(text, want)
 		if at <= last {
@@ -128,7 +128,7 @@ func TestEssentials(t *testing.T) {
 	b := full()
 	b.Session.Requests = append(b.Session.Requests, summary.Request{Text: "yes, do", Reply: true})
 	text := b.Essentials()
-	for _, want := range []string{"fix the last test", "Asked last\nnow the tests", "FAIL TestX", "parser_test.go", "the work"} {
+	for _, want := range []string{"fix the last test", "Last request\nnow the tests", "FAIL TestX", "parser_test.go", "the work"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -203,6 +203,10 @@ func TestOwn(t *testing.T) {
 	b.Thread = nil
 	if got, want := Own(all), b.Text(); strings.TrimSpace(got) != strings.TrimSpace(want) {
 		t.Errorf("it is\n%s\nwant\n%s", got, want)
+	}
+	old := strings.NewReplacer(throughout, oldThroughout, firstInFull, oldFirstInFull, before, oldBefore).Replace(all)
+	if got, want := Own(old), b.Text(); old == all || strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("of a note with earlier titles it is\n%s\nwant\n%s", got, want)
 	}
 	if text := "a person's own words\n### and a title\nof theirs\n"; Own(text) != text {
 		t.Errorf("what a person wrote is %q", Own(text))

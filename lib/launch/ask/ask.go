@@ -2,7 +2,7 @@
 // the conversation that is kept nowhere, with hooks off and nothing that could
 // change a file, and is told the question on its standard input. Nothing below
 // the client's folder or in the project differs afterwards, and no event is
-// logged; docs/seance.md says what of this was seen with which client.
+// logged; e2e's TestTalk shows that with the real clients.
 package ask
 
 import (
@@ -160,6 +160,9 @@ func (p *Predecessor) servers() []string {
 	a := p.Client.Ask
 	folder, usual := p.Client.Folder(p.env.Getenv)
 	files := []string{filepath.Join(cmp.Or(p.Store, folder), a.ServersFile)}
+	if real, err := filepath.EvalSymlinks(files[0]); err == nil { // the person's own link, or ours to the account
+		files[0] = real
+	}
 	for dir := p.Dir; !a.Elsewhere; dir = filepath.Dir(dir) {
 		files = append(files, filepath.Join(dir, filepath.Base(usual), a.ServersFile))
 		if dir == filepath.Dir(dir) {

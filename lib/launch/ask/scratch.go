@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"gt/lib/client/agent"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 )
@@ -36,6 +37,30 @@ func Scratch(dir string) (string, error) {
 		return "", atomicfile.Error("make a folder in", dir, err)
 	}
 	return path, nil
+}
+
+// OwnFolder makes a folder below scratch in which a client finds the files of its account that
+// are given as links, and nothing else of it; it returns the folder, "" where the client
+// needs none.
+func OwnFolder(client agent.Client, getenv func(string) string, scratch string) (string, error) {
+	if len(client.Ask.Links) == 0 {
+		return "", nil
+	}
+	dir := filepath.Join(scratch, "account")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", atomicfile.Error("create", dir, err)
+	}
+	folder, _ := client.Folder(getenv)
+	for _, name := range client.Ask.Links {
+		from := filepath.Join(folder, name)
+		if _, err := os.Stat(from); err != nil || !filepath.IsAbs(from) {
+			continue // the client says what it lacks
+		}
+		if err := os.Symlink(from, filepath.Join(dir, name)); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
 }
 
 // unseen is how long a folder stays whose process is of another PID namespace: no

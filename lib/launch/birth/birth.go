@@ -191,7 +191,7 @@ func (b *Birth) lookAgent() (does, found string, err error) {
 	}
 	b.start = launch.Start{
 		Instance: b.Instance, Store: b.Store, Client: b.client, Table: b.Table,
-		Home: home.Elsewhere(b.Env.Getenv, b.Path), Environ: environ, Remain: b.Remain || b.Respawn,
+		Home: home.Elsewhere(b.Env.Getenv, b.Path), Environ: environ, Remain: b.stays(),
 	}
 	if b.Template != nil && b.Template.Away {
 		return b.Agent, "its program is looked for where it runs", nil
@@ -565,11 +565,14 @@ func (b *Birth) ready() (err error) {
 
 // settle lets the pane close when the agent ends, as one does from now on.
 func (b *Birth) settle() error {
-	if err := b.start.Settle(b.at, b.pane); err != nil && b.process.Alive() {
-		return fmt.Errorf("cannot start %s: %w", b.Name, err)
-	}
-	if b.start.Remain || b.process.Alive() {
+	if b.start.Remain {
 		return nil
+	}
+	if err := launch.Settle(b.at, b.pane); b.process.Alive() {
+		if err != nil {
+			err = fmt.Errorf("cannot start %s: %w", b.Name, err)
+		}
+		return err
 	}
 	return b.at.Kill(b.pane.Session) // it has ended since, and its pane stayed
 }

@@ -83,7 +83,7 @@ func (s Starter) StartHeld(held *instance.Held, again bool) (b *Birth, err error
 	if b.alive && !again {
 		if b.pane = b.m.Pane; !s.Revives && s.Template == nil { // the start before may have been cut off
 			if b.self, err = os.Executable(); err == nil {
-				b.start.Remain, b.process = b.Remain || b.Respawn, b.m.Process
+				b.start.Remain, b.process = b.stays(), b.m.Process
 				err = errors.Join(b.settle(), b.setRespawn())
 			}
 		}

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/registry"
 	"gt/lib/launch/beacon"
+	"gt/lib/live/ending"
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -15,6 +17,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/pidfile"
+	"gt/lib/state/session"
 	"gt/lib/text/term"
 )
 
@@ -92,9 +95,20 @@ func (b *Birth) track() {
 	}
 }
 
+// stays reports whether the agent's pane stays when its process ends, for the person or
+// until revive has looked at it.
+func (b *Birth) stays() bool { return b.Remain || b.Respawn || b.tellsLate() }
+
+// tellsLate reports whether a server behind the client tells of the agent's end, a minute
+// later and alike for one that was left and one that was killed. The pane tells them apart.
+func (b *Birth) tellsLate() bool {
+	c := registry.Of(b.Table.Of(b.Agent).Dialect) // before any step of a start
+	return b.Template == nil && c != nil && c.Dialect.SharedServer != nil
+}
+
 // setRespawn has tmux call revive when the agent's process ends.
 func (b *Birth) setRespawn() error {
-	if !b.Respawn {
+	if !b.Respawn && !b.tellsLate() {
 		return nil
 	}
 	// tmux runs it in the environment that its server was started in.
@@ -111,15 +125,37 @@ func (b *Birth) setRespawn() error {
 // revivable reports whether the agent crashed and is started again. The pane of one that
 // was left is closed.
 func (b *Birth) revivable() (bool, error) {
-	switch {
-	case !b.m.Pane.Dead || !b.Respawn:
+	if !b.m.Pane.Dead {
 		return false, nil
-	case b.m.Wanted():
+	}
+	if b.tellsLate() {
+		if err := b.noteLeft(); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case !b.Respawn && !b.tellsLate():
+		return false, nil
+	case b.m.Wanted() && b.Respawn:
 		return b.now.Sub(b.StartedAt) >= soon, nil
 	case b.Remain:
 		return false, nil
 	}
 	return false, b.at.Kill(b.m.Pane.Session)
+}
+
+// noteLeft notes that the person has left the agent, whose process has ended well.
+func (b *Birth) noteLeft() error {
+	left, err := b.at.Left(b.m.Pane.ID)
+	if err != nil || !left || b.m.Record == nil {
+		return err
+	}
+	end := ending.End{ID: b.m.Record.ID, Outcome: session.Done, Reason: fleet.Left, At: b.now, ByClient: true}
+	if err := end.CloseIn(b.Env.Getenv, b.Store.State, hold, func(err error) { b.Env.Warn("%v", err) }); err != nil {
+		return err
+	}
+	b.m = fleet.Look(b.Env.Getenv, b.Store, b.Table, []*instance.Instance{b.Instance}, b.Env.Now())[0]
+	return nil
 }
 
 // soon is how long an agent has to have run: one that cannot run would crash for ever.

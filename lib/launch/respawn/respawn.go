@@ -80,6 +80,9 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 		Shell:   prev.shell(),
 		Capture: s.capture(next),
 	}
+	if prompt := s.Client.PromptVar(next); prompt != "" {
+		r.Env = append(r.Env, prompt)
+	}
 	if r.Shell != "" {
 		r.Env = append(r.Env, shellVar+"="+r.Shell)
 	}

@@ -23,13 +23,16 @@ var (
 	ErrAsks         = errors.New("its client asks something")
 	ErrDraft        = errors.New("somebody has typed something into its input box")
 	ErrNoInput      = errors.New("its input box is not on the screen")
+	ErrDeaf         = errors.New("its client waits to ask its model again, and drops what it is told meanwhile")
+	ErrLost         = errors.New("its client began to wait to ask its model again, and may have dropped the text")
 	ErrNotArrived   = errors.New("the text did not appear in its input box")
+	ErrRefused      = errors.New("its client drops the text: it has a prompt that it has not taken up yet")
 	ErrNotSubmitted = errors.New("the text was typed, but is not submitted: it stands in its input box")
 )
 
 // Untyped reports whether an error of Send means that nothing was typed.
 func Untyped(err error) bool {
-	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput)
+	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf)
 }
 
 // Proof is how it is known that a prompt was submitted.
@@ -50,6 +53,9 @@ type Target struct {
 	Busy   bool // it works
 	// Heard returns when a hook last told of a prompt. It is nil where no hook tells.
 	Heard func() time.Time
+	// Refused reports whether the client has noted since a time that it dropped a prompt. It
+	// is nil where a client does not.
+	Refused func(since time.Time) bool
 }
 
 // Limits are how long the steps take at most.
@@ -95,8 +101,20 @@ func Prompt(text string) (prompt, command string) {
 	return text, ""
 }
 
-// Send types a text, as Prompt or a client's own command has it, and submits it.
-func (t Target) Send(text string, limits Limits) (Proof, error) {
+// Send types a text, as Prompt or a client's own command has it, and submits it. What the
+// client drops is typed again: it takes it once it has taken up the prompt before.
+func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
+	for begin, again := time.Now(), limits.Again; ; again *= 2 {
+		proof, err = t.once(text, limits)
+		if !errors.Is(err, ErrRefused) || time.Since(begin)+again > limits.Submit {
+			return proof, err
+		}
+		time.Sleep(again)
+	}
+}
+
+// once is Send, and returns ErrRefused for what the client drops.
+func (t Target) once(text string, limits Limits) (Proof, error) {
 	known := t.Client.KnowsInput()
 	before, err := t.free(known, limits.Settle)
 	if err != nil {
@@ -161,10 +179,21 @@ func (t Target) Send(text string, limits Limits) (Proof, error) {
 		if empty.IsZero() {
 			empty = now
 		}
-		if heard && now.Sub(empty) > 2*glance {
-			return Hook, nil
+		settled := now.Sub(empty)
+		if t.Client.Deaf(screen) && !heard {
+			return NoProof, ErrLost
 		}
-		switch settled := now.Sub(empty); {
+		if t.Refused != nil {
+			if t.Refused(begin) {
+				return NoProof, ErrRefused
+			}
+			if settled <= note {
+				continue
+			}
+		}
+		switch {
+		case heard && settled > 2*glance:
+			return Hook, nil
 		case t.Busy && settled > 4*glance:
 			return Queued, nil
 		case t.Heard == nil && settled > 4*glance, settled > limits.Hook:
@@ -210,7 +239,9 @@ func (t Target) free(known bool, settle time.Duration) (string, error) {
 			return "", err
 		}
 		shown, _ := t.Client.Input(screen)
-		err = refuse(known, shown)
+		if err = refuse(known, shown); err == nil && t.Client.Deaf(screen) {
+			err = ErrDeaf
+		}
 		if err == nil || time.Now().After(deadline) {
 			return screen, err
 		}
@@ -246,6 +277,8 @@ func (t Target) arrived(was string, more bool, within time.Duration) (box string
 		switch {
 		case shown == agent.Asks:
 			return "", ErrAsks
+		case t.Client.Deaf(screen) && now.Sub(begin) <= within: // Enter comes after that
+			continue
 		case more && box == before && now.Sub(begin) < rest:
 		case known && shown == agent.Draft, !known && box != was || !known && !seen.IsZero():
 			if seen.IsZero() {
@@ -268,6 +301,9 @@ func (t Target) arrived(was string, more bool, within time.Duration) (box string
 // digest is how long a client is left alone with the last of several pastes: one that shows
 // them as a few words may submit those words, when Enter comes before it has put them away.
 const digest = time.Second
+
+// note is how long a client that notes what it drops takes for that, on a busy machine too.
+const note = time.Second
 
 // rest is how long an input box may take to come to rest.
 const rest = 2 * time.Second

@@ -149,12 +149,24 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 // then its client asks nothing that is known.
 func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc) (accepted []string, err error) {
 	to := send.Target{Server: server, Pane: pane.ID, Client: c}
+	var takes time.Time // since when it takes a prompt
 	for deadline := time.Now().Add(dialogs); time.Now().Before(deadline) && p.Alive(); time.Sleep(glance) {
 		styled, err := server.CaptureStyled(pane.ID)
 		if err != nil {
 			return accepted, nil // it is gone, or tmux is busy; the next step finds out
 		}
-		if shown, _ := c.Input(styled); shown == agent.EmptyInput || shown == agent.Draft || c.ScreenState(agent.Plain(styled)) == agent.Busy {
+		plain := agent.Plain(styled)
+		shown, _ := c.Input(styled)
+		switch now := time.Now(); {
+		case c.Opens(plain):
+			takes = time.Time{}
+		case c.ScreenState(plain) == agent.Busy:
+			return accepted, nil
+		case shown != agent.EmptyInput && shown != agent.Draft:
+			takes = time.Time{}
+		case takes.IsZero():
+			takes = now
+		case now.Sub(takes) > undisturbed:
 			return accepted, nil
 		}
 		q, asks := c.Question(styled)
@@ -175,6 +187,10 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 	}
 	return accepted, nil
 }
+
+// undisturbed is how long an input box stays where no dialog follows: Gemini CLI draws its
+// box first.
+const undisturbed = 3 * time.Second
 
 // dialogs bounds how long a client may take to show that it asks nothing more.
 const dialogs = 30 * time.Second

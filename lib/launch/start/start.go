@@ -102,25 +102,39 @@ func (s Start) resumed() session.ID {
 	return s.Resume
 }
 
-// In starts the agent in a new session of tmux, whose pane it returns. self is the
-// program that takes --exec BUFFER and calls respawn.Exec, theme the style of its status
-// line, "" for the usual one. The run travels in the buffer. The pane stays when the agent
-// ends, so that who starts it sees its last words, until Settle.
-func (s Start) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
-	r.Remain = stays
+// Place is where an agent is started that has no pane: in a session of tmux of its own.
+type Place struct {
+	Server  tmux.Server
+	Name    string      // of the session
+	Self    string      // the program that takes --exec BUFFER and calls respawn.Exec
+	Theme   string      // the style of its status line, "" for the usual one
+	Environ []string    // of a server that has to be started
+	Shared  [][2]string // variables that what else is started in the session has as well
+}
+
+// Begin starts an agent there and returns its pane. The run travels in the buffer. The pane
+// stays when the agent ends, so that who starts it sees its last words, until Settle.
+func (p Place) Begin(buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
+	r.Pane, r.Remain = "", stays
 	data, err := json.Marshal(r)
 	if err != nil {
 		return tmux.Pane{}, err
 	}
-	return server.New(tmux.NewSession{
-		Name: name, Dir: r.Dir, Environ: s.Table.StripRunVars(s.Environ), Vars: s.Shared(),
-		Remain: true, Theme: theme, Buffer: buffer, Data: data, Command: []string{self, "--exec", string(buffer)},
+	return p.Server.New(tmux.NewSession{
+		Name: p.Name, Dir: r.Dir, Environ: p.Environ, Vars: p.Shared,
+		Remain: true, Theme: p.Theme, Buffer: buffer, Data: data, Command: []string{p.Self, "--exec", string(buffer)},
 	})
+}
+
+// In starts the agent in a session of tmux of its own, as Begin does.
+func (s Start) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
+	p := Place{Server: server, Name: name, Self: self, Theme: theme, Environ: s.Table.StripRunVars(s.Environ), Shared: s.Shared()}
+	return p.Begin(buffer, r)
 }
 
 // Again starts the agent in the pane that it had, in the place of the one that runs there,
 // which is ended first: there is never a moment at which both run. stopped is called
-// between the two. As with In, the pane stays until Settle.
+// between the two. As with Begin, the pane stays until Settle.
 func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
 	r.Pane = pane.ID
 	at := respawn.Place{Server: server, Pane: pane, Remain: stays, Stop: before, Stopped: stopped, Self: self, Now: now, Warn: warn}
@@ -130,11 +144,7 @@ func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, se
 // stays is the setting of a pane that stays when its agent ends.
 var stays = tmux.Remain{Set: true, Value: "on"}
 
-// Settle lets the pane of an agent that has started close when the agent ends, unless it
-// is to stay.
-func (s Start) Settle(server tmux.Server, pane tmux.Pane) error {
-	if s.Remain {
-		return nil
-	}
+// Settle lets the pane of an agent that has started close when the agent ends.
+func Settle(server tmux.Server, pane tmux.Pane) error {
 	return server.RestoreRemainOnExit(pane.ID, tmux.Remain{Set: true, Value: "off"})
 }

@@ -147,7 +147,11 @@ func LookAt(getenv func(string) string, places []Place, now time.Time) [][]Membe
 		}
 	}
 	servers, stores := asked(), storesOf(getenv)
-	share(len(all), func(i int) { members[i].look(at[i].Store, at[i].Table, servers[all[i].TmuxServer], stores, now) })
+	rest := make([]*unseen, len(all))
+	share(len(all), func(i int) {
+		rest[i] = members[i].look(at[i].Store, at[i].Table, servers[all[i].TmuxServer], stores, now)
+	})
+	show(members, rest)
 	looked := make([][]Member, len(places))
 	for i, p := range places {
 		looked[i], members = members[:len(p.Instances):len(p.Instances)], members[len(p.Instances):]
@@ -186,11 +190,19 @@ func (m *Member) read(store instance.Store, in *instance.Instance) {
 	}
 }
 
-// look finds out what an instance's agent does.
-func (m *Member) look(store instance.Store, known *agent.Table, server *answer, stores func(string) []string, now time.Time) {
+// unseen is what is known of a member whose screen has to be looked at.
+type unseen struct {
+	facts  status.Facts
+	got    status.Result // without the screen
+	client agent.Client
+}
+
+// look finds out what an instance's agent does. It returns nil where that needs no look at
+// its screen.
+func (m *Member) look(store instance.Store, known *agent.Table, server *answer, stores func(string) []string, now time.Time) *unseen {
 	if m.TmuxSession == "" { // it was never started
 		m.Status = status.Stopped
-		return
+		return nil
 	}
 	pane, presence := server.pane(m.Instance)
 	m.Unanswered = presence == status.NoAnswer
@@ -225,20 +237,60 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
 	}
-	got := status.Of(f)
-	// A call of tmux for each of these: an agent without hooks, and one whose hooks have told
-	// nothing since it was started, as some clients' do not before their first prompt, and as
-	// they do not where they are not installed. And for each that asks for permission and
-	// whose client notes nothing of itself: no hook tells of the person's answer.
-	if presence == status.Alive && (!f.Hooks || got.Status == status.Unknown) {
-		screen, _ := tmux.Server(m.TmuxServer).CapturePane(pane.ID) // one that is gone meanwhile shows nothing
-		f.Hooks, f.Seen = false, append(f.Seen, live.Agent{Client: client, Screen: screen}.Observe(now))
-		got = status.Of(f)
+	u := &unseen{facts: f, got: status.Of(f), client: client}
+	if presence == status.Alive && (u.tellsNothing() || m.mayBeAnswered(u.got)) {
+		return u
 	}
-	if presence == status.Alive && got.Asks() && got.By.Source == status.Hook && !m.watched() {
-		screen, _ := tmux.Server(m.TmuxServer).CapturePane(pane.ID)
-		got = live.Agent{Client: client, Screen: screen}.Answered(got)
+	m.is(u.got)
+	return nil
+}
+
+// tellsNothing reports whether only the screen tells what an agent does: of one without
+// hooks, and of one whose hooks have told nothing since it was started, as some clients' do
+// not before their first prompt, and as they do not where they are not installed.
+func (u *unseen) tellsNothing() bool { return !u.facts.Hooks || u.got.Status == status.Unknown }
+
+// mayBeAnswered reports whether only the screen tells that the person has answered what the
+// agent asks: its client notes nothing of itself, and no hook tells.
+func (m *Member) mayBeAnswered(got status.Result) bool {
+	return got.Asks() && got.By.Source == status.Hook && !m.watched()
+}
+
+// show looks at the screens of those members that need it, all those of a server of tmux in
+// one call.
+func show(members []Member, rest []*unseen) {
+	panes := map[string][]string{} // by server
+	for i, u := range rest {
+		if u != nil {
+			panes[members[i].TmuxServer] = append(panes[members[i].TmuxServer], members[i].Pane.ID)
+		}
 	}
+	screens := map[string]map[string]string{}
+	for server, ids := range panes {
+		screens[server] = tmux.Server(server).CapturePanes(ids)
+	}
+	for i, u := range rest {
+		if u != nil { // one that is gone meanwhile shows nothing
+			members[i].see(u, screens[members[i].TmuxServer][members[i].Pane.ID])
+		}
+	}
+}
+
+// see takes in what the screen of a member shows.
+func (m *Member) see(u *unseen, screen string) {
+	shows := live.Agent{Client: u.client, Screen: screen}
+	if u.tellsNothing() {
+		u.facts.Hooks, u.facts.Seen = false, append(u.facts.Seen, shows.Observe(u.facts.Now))
+		u.got = status.Of(u.facts)
+	}
+	if m.mayBeAnswered(u.got) {
+		u.got = shows.Answered(u.got)
+	}
+	m.is(u.got)
+}
+
+// is takes in what was found.
+func (m *Member) is(got status.Result) {
 	m.Status, m.Reason, m.Background, m.Since = got.Status, got.Reason, got.Background, got.By.At
 }
 
@@ -253,6 +305,19 @@ func (m *Member) LimitedAt() time.Time {
 		return time.Time{}
 	}
 	return last.Since
+}
+
+// Resets returns when the limit ends that its account was at at a time, where its client
+// says so; else the zero time.
+func (m *Member) Resets(getenv func(string) string, at time.Time) time.Time {
+	if m.Record == nil || m.store(storesOf(getenv)) == "" {
+		return time.Time{}
+	}
+	limiter, ok := m.reader().(conversation.Limiter)
+	if !ok {
+		return time.Time{}
+	}
+	return limiter.Resets(m.Record.Transcript, at.Add(-time.Minute)) // the hook tells after it was written
 }
 
 // told returns what the session's hooks told last. What they told an earlier version of
@@ -385,7 +450,16 @@ func run(pane tmux.Pane) (p process.Proc, name string, is status.Presence) {
 // it had one prompt to answer. What ended as its terminal or machine did is still wanted.
 func (m *Member) ended() bool {
 	r := m.Record
-	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.begun()
+	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.begun() && !m.leftAlone()
+}
+
+// Left is the reason of an end of which the agent's pane told: its process has ended well.
+const Left = "prompt_input_exit"
+
+// leftAlone reports whether nobody knows how the agent ended: a server behind its client,
+// which goes on, tells of each end alike.
+func (m *Member) leftAlone() bool {
+	return m.Record.Server().IsSet() && m.Adopted == nil && m.Record.Reason != Left
 }
 
 // begun reports whether the session has begun, or was resumed, since the agent was started.

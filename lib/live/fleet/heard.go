@@ -3,6 +3,8 @@ package fleet
 import (
 	"time"
 
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
 	"gt/lib/state/instance"
@@ -22,4 +24,21 @@ func Heard(store instance.Store, in *instance.Instance) func() time.Time {
 		}
 		return activity.Read(h, id).Prompted
 	}
+}
+
+// Refused returns a function that reports whether its client has noted since a time
+// that it dropped a prompt. It is nil where the client notes no such thing.
+func (m *Member) Refused(getenv func(string) string) func(since time.Time) bool {
+	if m.Record == nil {
+		return nil
+	}
+	refuser, ok := m.reader().(conversation.Refuser)
+	if !ok {
+		return nil
+	}
+	path := m.Record.Transcript
+	if path == "" {
+		path = readers.Path(m.Record.Agent, m.client(getenv), m.Record.CWD, string(m.Record.ID))
+	}
+	return func(since time.Time) bool { return !refuser.Refused(path, since).IsZero() }
 }

@@ -35,3 +35,16 @@ func TestWanted(t *testing.T) {
 		}
 	}
 }
+
+// A server behind the client tells of the end of one that was left as of that of one that
+// was killed: it counts as left where its pane has told so.
+func TestWantedBehindAServer(t *testing.T) {
+	started := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
+	in := &instance.Instance{Desired: instance.Running, StartedAt: started}
+	for reason, wanted := range map[string]bool{"other": true, Left: false} {
+		r := &session.Record{StartedAt: started, EndedAt: started.Add(time.Minute), Outcome: session.Done, Reason: reason, ServerPID: 7, ServerStart: "1"}
+		if m := (&Member{Instance: in, Record: r}); m.Wanted() != wanted {
+			t.Errorf("%s: wanted %v", reason, !wanted)
+		}
+	}
+}

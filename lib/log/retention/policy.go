@@ -191,6 +191,15 @@ func (p *Policy) Patterns() []string {
 	})
 }
 
+// ofTowns are the types of events that only the programs of a town log.
+var ofTowns = []string{"patrol_*", "polecat_checked", "polecat_nudged", "nudge", "sling", "merge_*", "mass_death"}
+
+// OnlyInTowns reports whether only towns have events of that type, and nobody has set how
+// long they are kept.
+func (p *Policy) OnlyInTowns(kind string) bool {
+	return slices.Contains(ofTowns, kind) && p.TTLs[kind] == Default().TTLs[kind]
+}
+
 var pattern = regexp.MustCompile(`^[A-Za-z0-9_.*-]{1,100}$`)
 
 // Set gives events of a type, or of all that a pattern fits, a TTL.

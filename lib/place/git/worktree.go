@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -38,11 +39,21 @@ func Worktrees(dir string) ([]Worktree, error) {
 	return r.worktrees()
 }
 
-// around locates the repository that contains dir.
+// around locates the repository that contains dir, or that dir is where it is bare.
 func around(dir string) (checkout, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return checkout{}, atomicfile.Error("read", dir, err)
+	}
+	if IsBare(real) {
+		info, err := os.Stat(real)
+		if err != nil {
+			return checkout{}, atomicfile.Error("read", dir, err)
+		}
+		if !place.Counts(info, real) && !safe(real) {
+			return checkout{}, ErrOthers
+		}
+		return checkout{top: real, dir: real, common: real}, nil
 	}
 	r, err := locate(real)
 	if !errors.Is(err, ErrNotRepository) {
@@ -61,6 +72,18 @@ func around(dir string) (checkout, error) {
 			return r, err
 		}
 	}
+}
+
+// IsBare reports whether a folder is a repository without a worktree of its own, by what
+// git goes by.
+func IsBare(dir string) bool {
+	for _, name := range []string{"objects", "refs"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	_, err := head(dir)
+	return err == nil && filepath.Base(dir) != ".git"
 }
 
 func (r checkout) worktrees() ([]Worktree, error) {
@@ -96,7 +119,11 @@ func (r checkout) worktrees() ([]Worktree, error) {
 // runs no program that the configuration can name: nothing is checked out, compared or
 // fetched, and there are no hooks.
 func (r checkout) inPlace(args ...string) (string, error) {
-	out, err := r.run(nil, r.top, nil, quick, args...)
+	var vars []string
+	if r.top == r.dir { // a bare one, which git need not be allowed to find by itself
+		vars = []string{"GIT_DIR=" + r.dir}
+	}
+	out, err := r.run(nil, r.top, vars, quick, args...)
 	if err != nil {
 		return "", err
 	}

@@ -23,6 +23,7 @@ import (
 	"gt/lib/reconcile/runtime"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
+	"gt/lib/state/beads"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/bounded"
@@ -37,6 +38,8 @@ type Agents struct {
 	Store   instance.Store
 	Table   *agent.Table
 	Env     *cli.Env
+	// Issues says that bd may keep work here: it knows a session by its name.
+	Issues bool
 }
 
 func (a Agents) ref(in *instance.Instance) runtime.Ref {
@@ -83,7 +86,7 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 		for i, s := range r.Look(ctx, refs) {
 			sights[i] = perform.Sight{Alive: s.Alive, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
 			if s.Limited {
-				sights[i].LimitedAt = a.Env.Now()
+				sights[i].LimitedAt, sights[i].LimitedUntil = a.Env.Now(), soon(a.Env.Now(), s.Until)
 			}
 			if s.Waits && !s.Asks {
 				sights[i].Idle = a.Env.Now().Add(-s.Idle)
@@ -99,7 +102,9 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 		case m.Pane.ID == "" || m.Pane.Dead:
 			s.Alive = tick.No
 			s.LimitedAt = m.LimitedAt()
-			s.Limited = !s.LimitedAt.IsZero()
+			if s.Limited = !s.LimitedAt.IsZero(); s.Limited {
+				s.LimitedUntil = soon(s.LimitedAt, m.Resets(a.Env.Getenv, s.LimitedAt))
+			}
 		case m.Process.IsSet():
 			s.Alive = tick.Yes
 		}
@@ -110,12 +115,25 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 				s.Asks = true
 			case status.Limited:
 				s.Limited, s.LimitedAt, s.Idle = true, a.Env.Now(), m.Since
+				s.LimitedUntil = soon(m.Since, m.Resets(a.Env.Getenv, m.Since))
 			default:
 				s.Idle = m.Since
 			}
 		}
 	}
 	return sights
+}
+
+// patience is after what time a limit is tried again that ends much later: it may have been
+// raised meanwhile, of which nobody tells.
+const patience = 6 * time.Hour
+
+// soon is the end of a limit that began at a time, or when it is tried again.
+func soon(since, until time.Time) time.Time {
+	if later := since.Add(patience); until.After(later) {
+		return later.Truncate(time.Minute)
+	}
+	return until
 }
 
 // Start starts the agent of a session: with its conversation, where its client has one.
@@ -157,6 +175,20 @@ func (a Agents) Send(ctx context.Context, in *instance.Instance, text string) er
 		return err
 	}
 	return r.Send(ctx, a.ref(in), text)
+}
+
+// Talker returns what runs the agent of a session, if that can do more with it than show it
+// and send it prompts; runtime.ErrCannot otherwise.
+func (a Agents) Talker(in *instance.Instance) (runtime.Talker, runtime.Ref, error) {
+	r, err := a.Runtime(in.Managed.Runtime)
+	if err != nil {
+		return nil, runtime.Ref{}, err
+	}
+	talks, ok := r.(runtime.Talker)
+	if !ok {
+		return nil, runtime.Ref{}, runtime.ErrCannot
+	}
+	return talks, a.ref(in), nil
 }
 
 // Attach becomes what shows the agent of a session that runs elsewhere, in this terminal.
@@ -232,6 +264,13 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]string) {
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		vars = append(vars, [2]string{name, e.Env[name]})
+	}
+	if a.Issues {
+		for _, actor := range beads.Actor(in.Name) {
+			if _, own := e.Env[actor[0]]; !own {
+				vars = append(vars, actor)
+			}
+		}
 	}
 	return append(vars, [2]string{"GT_SESSION_NAME", in.Name}, [2]string{"GT_TEMPLATE", e.Name})
 }

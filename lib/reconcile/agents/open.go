@@ -10,11 +10,13 @@ import (
 	"gt/lib/log/eventlog"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/check"
+	"gt/lib/reconcile/claimed"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/perform"
 	"gt/lib/reconcile/runtime"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
+	"gt/lib/state/beads"
 	"gt/lib/state/instance"
 	"gt/lib/state/work"
 	"gt/lib/sys/tmux"
@@ -52,7 +54,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 		dir = string(t.State)
 	}
 	w.Agents = Agents{
-		Store: store, Table: table, Env: env,
+		Store: store, Table: table, Env: env, Issues: profile == "" && t.Trust != nil,
 		Runtime: func(name string) (runtime.Runtime, error) {
 			if program, ok := strings.CutPrefix(name, "exec:"); ok {
 				return runtime.NewExec(program, dir, env.Environ)
@@ -60,12 +62,17 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 			return runtime.Tmux{Self: self, Table: table}, nil
 		},
 	}
-	claimed := work.Of(store)
-	claimed.Release = func(name string) bool {
+	release := func(name string) (bool, error) {
 		c, err := w.Config()
-		return err == nil && c.Find(name) != nil && c.Find(name).OrphanedWork == template.Release
+		return err == nil && c.Find(name) != nil && c.Find(name).OrphanedWork == template.Release, err
 	}
-	w.Work = claimed
+	notes := work.Of(store)
+	notes.Release = release
+	claims := &claimed.Work{Notes: notes, Release: release, Now: env.Now}
+	if profile == "" && t.Trust != nil {
+		claims.Databases = func(folders []string) ([]beads.Database, error) { return beads.Databases(t, folders, env.Environ) }
+	}
+	w.Work = claims
 	w.Check = func(ctx context.Context, c *config.Config) map[string]tick.Demand {
 		checks := check.Checks{Dir: c.Work, Environ: env.Environ, Clean: func(s string) string { return env.Line(s, 300) }}
 		return checks.Demand(ctx, c.Templates)

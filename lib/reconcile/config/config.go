@@ -89,16 +89,27 @@ func (s Source) Read() (*Config, error) {
 		if t.Account == "" {
 			t.Account = t.Provider
 		}
-		for key, file := range map[string]string{"prompt_template": t.PromptTemplate, "session_setup_script": t.SetupScript} {
-			if file == "" {
+		for _, named := range [...]struct {
+			key, file string
+			line      int
+		}{{"prompt_template", t.PromptTemplate, t.PromptLine}, {"session_setup_script", t.SetupScript, t.SetupLine}} {
+			if named.file == "" {
 				continue
 			}
-			data, err := s.read(path.Clean(file))
-			if err != nil {
-				return nil, fmt.Errorf("%s of %s: %w", key, t.Name, err)
+			data, err := s.read(path.Clean(named.file))
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				problems = append(problems, template.Problem{File: s.File, Line: named.line, Key: "agent." + named.key,
+					Err: fmt.Errorf("there is no file '%s'", filepath.Join(filepath.Dir(s.File), named.file))})
+			case err != nil:
+				return nil, fmt.Errorf("%s of %s: %w", named.key, t.Name, err)
+			default:
+				c.texts[named.file] = string(data)
 			}
-			c.texts[file] = string(data)
 		}
+	}
+	if len(problems) > 0 {
+		return nil, &Broken{problems}
 	}
 	return c, nil
 }

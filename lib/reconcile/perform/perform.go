@@ -1,6 +1,7 @@
 package perform
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,7 +18,6 @@ import (
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
-	"gt/lib/state/session"
 	"gt/lib/sys/flock"
 )
 
@@ -57,8 +57,11 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 			w.warn(err)
 		}
 	}
-	if len(p.Orphans) > 0 {
-		w.warn(w.free(ctx, p.Orphans))
+	for _, o := range p.Orphans {
+		if err := w.free(ctx, o); err != nil {
+			w.warn(err)
+			p.over = slices.DeleteFunc(p.over, func(id instance.ID) bool { return id == o.ID })
+		}
 	}
 	for _, id := range p.over {
 		w.warn(w.Store.Over(id))
@@ -115,38 +118,42 @@ func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 }
 
 // free makes work nobody's that was claimed as its session was about to lose its marker, or
-// by one that is gone.
-func (w *World) free(ctx context.Context, orphans []Orphan) error {
+// by one that is gone. Nobody can take a session back meanwhile: its own lock is held.
+func (w *World) free(ctx context.Context, o Orphan) error {
+	if o.ID == "" {
+		return w.freeNobodys(ctx, o.Claimant)
+	}
+	held, err := w.Store.Hold(o.ID, patience)
+	switch {
+	case errors.Is(err, flock.ErrBusy), errors.Is(err, instance.ErrNone):
+		return nil // the next tick sees it as it is then
+	case err != nil:
+		return err
+	}
+	defer held.Release()
+	if held.Managed == nil {
+		return nil
+	}
+	state := held.Managed.State
+	if row, known := state.Row(); row.Runs || !known {
+		return nil
+	}
+	o.Gone = true
+	return w.Work.Free(ctx, o.Claimant, tick.WorkReason(state))
+}
+
+// freeNobodys is free for a name that no session had. One may have been made since.
+func (w *World) freeNobodys(ctx context.Context, c Claimant) error {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
 	all, err := w.Store.All()
-	if err != nil {
+	if err != nil || slices.ContainsFunc(all, func(in *instance.Instance) bool { return in.Name == c.Name }) {
 		return err
 	}
-	archived, err := w.Store.In(instance.Archived)
-	if err != nil {
-		return err
-	}
-	states := map[string]lifecycle.State{}
-	for _, in := range append(all, archived...) {
-		if in.Managed != nil {
-			states[in.Name] = in.Managed.State
-		}
-	}
-	for _, o := range orphans {
-		name := o.Name
-		row, known := states[name].Row()
-		if states[name] != "" && (row.Runs || !known) {
-			continue
-		}
-		if err := w.Work.Free(ctx, name, tick.WorkReason(states[name])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.Work.Free(ctx, c, tick.WorkReason(lifecycle.Closed))
 }
 
 // unroute removes a marker that nobody may have.
@@ -238,12 +245,15 @@ func (ch *changing) check(ctx context.Context, order lifecycle.Order) error {
 		if s := ch.Agents.Look(ctx, []*instance.Instance{ch.held.Instance})[0]; s.Attached || s.Asks {
 			return skipped("somebody looks at it, or it waits for an answer")
 		}
-	case ch.Change == lifecycle.Archive && ch.Session.Reason == lifecycle.DrainComplete && ch.Work != nil:
-		claims, err := ch.Work.Claims(ctx)
+	}
+	if reason := ch.Session.Reason; ch.Work != nil && (ch.Change == lifecycle.Archive && reason == lifecycle.DrainComplete || ch.Change == lifecycle.Suspend && reason == lifecycle.IdleTimeout) {
+		c := claimant(ch.held.Instance)
+		c.Ends = true
+		claims, err := ch.Work.Claims(ctx, []Claimant{c})
 		if err != nil {
 			return err
 		}
-		if claims[ch.held.Name] > 0 {
+		if claims[c.Name] > 0 {
 			return skipped("it has claimed work since")
 		}
 	}
@@ -301,6 +311,7 @@ func (ch *changing) locked(do func() error) error {
 
 // make does what the change consists of.
 func (ch *changing) make(ctx context.Context, ops []lifecycle.Op) error {
+	var left error // what the next tick does instead
 	for _, op := range ops {
 		var err error
 		switch op {
@@ -308,7 +319,17 @@ func (ch *changing) make(ctx context.Context, ops []lifecycle.Op) error {
 			err = ch.locked(func() error { return ch.unrouteAll(ch.held.Name) })
 		case lifecycle.Block:
 			if ch.Block != "" && ch.Work != nil {
-				err = ch.Work.Free(ctx, ch.held.Name, ch.Block)
+				err = ch.Work.Leave(ctx, claimant(&ch.was), ch.Block)
+			}
+		case lifecycle.Free:
+			// Also what a change before it has left that was cut short.
+			err = ch.free(ctx, cmp.Or(ch.Block, tick.WorkReason(ch.Before.State)), false)
+			if ch.Block != "" { // it is tried again when the agent has ended, which it does not keep alive
+				left, err = err, nil
+			}
+		case lifecycle.Keep:
+			if ch.Work != nil {
+				err = ch.Work.Keep(ctx, ch.held.Name)
 			}
 		case lifecycle.Write:
 			err = ch.locked(func() error { return ch.write(ch.Session) })
@@ -323,7 +344,11 @@ func (ch *changing) make(ctx context.Context, ops []lifecycle.Op) error {
 		case lifecycle.Route:
 			err = ch.route()
 		case lifecycle.Kill:
-			if err = ch.Agents.Stop(ctx, &ch.was); err == nil && ch.Session.State == lifecycle.Closed {
+			if err = ch.Agents.Stop(ctx, &ch.was); err == nil {
+				left = nil
+				err = ch.free(ctx, ch.Block, true) // also what it has claimed while it ended
+			}
+			if err == nil && ch.Session.State == lifecycle.Closed {
 				ch.held.Over()
 			}
 		}
@@ -331,7 +356,17 @@ func (ch *changing) make(ctx context.Context, ops []lifecycle.Op) error {
 			return err
 		}
 	}
-	return nil
+	return left
+}
+
+// free makes nobody's what the session has claimed; nothing where there is no reason to.
+func (ch *changing) free(ctx context.Context, reason string, gone bool) error {
+	if reason == "" || ch.Work == nil {
+		return nil
+	}
+	c := claimant(&ch.was)
+	c.Gone = gone
+	return ch.Work.Free(ctx, c, reason)
 }
 
 // failed notes that the session's agent did not start.
@@ -482,7 +517,7 @@ func (w *World) record(c *config.Config, t *template.Template, creation *instanc
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(c.Work, dir)
 	}
-	id := instance.ID(session.NewID())
+	id := w.newID()
 	s.ID, s.Token, s.Hash, s.Generation = string(id), newToken(), e.Hash(), 1
 	in = &instance.Instance{
 		ID: id, Title: overlay["title"], Path: filepath.Clean(dir), Agent: t.Provider, Desired: instance.Running, TmuxServer: w.Server,

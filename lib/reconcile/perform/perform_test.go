@@ -22,6 +22,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/session"
+	"gt/lib/sys/flock"
 )
 
 // A scene is a place with real files, in which agents only pretend to run.
@@ -35,9 +36,11 @@ type scene struct {
 	sight  map[instance.ID]Sight
 	broken error    // no agent starts
 	during func()   // is called while an agent starts
+	ending func()   // is called as one has ended
 	starts []string // names
 	env    []map[string]string
 	claims map[string]int
+	unread error // claims cannot be read, nor freed
 	freed  []string
 	events []string
 	demand map[string]tick.Demand
@@ -112,12 +115,25 @@ func (s *scene) Stop(_ context.Context, in *instance.Instance) error {
 		s.t.Errorf("%s is ended and has a marker", in.Name)
 	}
 	s.runs[in.ID] = tick.No
+	if s.ending != nil {
+		s.ending()
+	}
 	return nil
 }
 
-func (s *scene) Claims(context.Context) (map[string]int, error) { return maps.Clone(s.claims), nil }
+func (s *scene) Claims(context.Context, []Claimant) (map[string]int, error) {
+	return maps.Clone(s.claims), s.unread
+}
 
-func (s *scene) Free(_ context.Context, name, reason string) error {
+func (s *scene) Leave(context.Context, Claimant, string) error { return s.unread }
+
+func (s *scene) Keep(context.Context, string) error { return nil }
+
+func (s *scene) Free(_ context.Context, c Claimant, reason string) error {
+	if s.unread != nil {
+		return s.unread
+	}
+	name := c.Name
 	if s.claims[name] > 0 {
 		s.freed = append(s.freed, reason)
 	}
@@ -555,6 +571,73 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// A session is called by its template and the first six digits of its id, or by as many more
+// as tell it from another. [S4-25]
+func TestNames(t *testing.T) {
+	s := newScene(t, "[[agent]]\nname = \"w\"\nprovider = \"claude\"\n")
+	ids := []instance.ID{"a3f2b7c1-0000-4000-8000-000000000001", "a3f2b7c2-0000-4000-8000-000000000002", "a3f2b7c2-9000-4000-8000-000000000003", "b7c1d9c1-0000-4000-8000-000000000004"}
+	s.newID = func() (id instance.ID) {
+		id, ids = ids[0], ids[1:]
+		return id
+	}
+	for _, want := range []string{"w-a3f2b7", "w-a3f2b7c", "w-a3f2b7c2", "w-b7c1d9"} {
+		if in, err := s.New(context.Background(), "w", nil); err != nil || in.Name != want || in.TmuxSession != "gt-"+want {
+			t.Errorf("%s, not %s (%v)", in.Name, want, err)
+		}
+	}
+}
+
+// What a person asks for while a tick is at work is neither lost nor undone: another session
+// changes at once, and the one that the tick is at, when it is done with it. [S4-9]
+func TestACommandDuringATick(t *testing.T) {
+	s := newScene(t, "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nidle_timeout = \"1h\"\n")
+	var all []*instance.Instance
+	for range 3 {
+		in, err := s.New(context.Background(), "w", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, in)
+		s.clock = s.clock.Add(time.Second) // the older is restarted first
+	}
+	crashed, other, third := all[0], all[1], all[2]
+	s.runs[crashed.ID], s.runs[third.ID] = tick.No, tick.No // the tick restarts them, one after the other
+	first := true
+	s.during = func() {
+		if !first {
+			return
+		}
+		first = false
+		person := *s.World // another process
+		if err := person.Suspend(context.Background(), other.ID); err != nil {
+			t.Error(err)
+		}
+		if err := person.Close(context.Background(), third.ID, lifecycle.UserRequest); err != nil {
+			t.Error(err)
+		}
+		if err := person.Suspend(context.Background(), crashed.ID); !errors.Is(err, flock.ErrBusy) {
+			t.Errorf("the session that the tick starts was changed: %v", err)
+		}
+	}
+	s.Warn = nil
+	if _, err := s.Tick(context.Background(), func(o Outcome) {
+		if o.Name != crashed.Name && !o.Skipped() {
+			t.Errorf("%s of %s: %v", o.Change, o.Name, o.Err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for in, want := range map[*instance.Instance]lifecycle.State{crashed: lifecycle.Active, other: lifecycle.Suspended, third: lifecycle.Closed} {
+		now, err := s.Store.Get(in.ID)
+		if err != nil || now.Managed.State != want || (s.runs[in.ID] == tick.Yes) != (want == lifecycle.Active) {
+			t.Errorf("%s is %s, not %s (%v)", in.Name, now.Managed.State, want, err)
+		}
+	}
+	if err := s.Suspend(context.Background(), crashed.ID); err != nil {
+		t.Error(err)
+	}
+}
+
 // A change that was decided on is not made of a session that is another by now. [S4-28, S4-115]
 func TestStale(t *testing.T) {
 	s := newScene(t, pool(1, 1, ""))
@@ -616,6 +699,45 @@ func TestDrain(t *testing.T) {
 	}
 	if s.runs[in.ID] != tick.No {
 		t.Error("it runs")
+	}
+}
+
+// While nothing tells what is claimed a tick changes nothing, and nobody is ended; what is
+// claimed after the work was accounted for is made nobody's when the agent has ended; and
+// one that is idle is not suspended that has claimed something since.
+func TestWorkThatCannotBeRead(t *testing.T) {
+	s := newScene(t, "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nidle_timeout = \"1m\"\n")
+	in, err := s.New(context.Background(), "w", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("no answer")
+	s.unread = broken
+	if _, err := s.Tick(context.Background(), func(o Outcome) { t.Errorf("changed: %+v", o) }); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	for what, do := range map[string]func() error{
+		"suspend": func() error { return s.Suspend(context.Background(), in.ID) },
+		"close":   func() error { return s.Close(context.Background(), in.ID, lifecycle.UserRequest) },
+	} {
+		if err := do(); !errors.Is(err, broken) || s.runs[in.ID] != tick.Yes || s.only(lifecycle.Active) == nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	s.unread = nil
+	s.sight[in.ID] = Sight{Alive: tick.Yes, Idle: s.clock.Add(-time.Hour)}
+	p, err := s.Plan(context.Background())
+	if err != nil || len(p.Actions) != 1 {
+		t.Fatal(p, err)
+	}
+	s.claims[in.Name] = 1
+	if _, err := s.Do(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).Skipped() {
+		t.Error(err)
+	}
+	delete(s.claims, in.Name)
+	s.ending = func() { s.claims[in.Name] = 1 }
+	if err := s.Suspend(context.Background(), in.ID); err != nil || s.claims[in.Name] != 0 || !slices.Equal(s.freed, []string{"session_suspended"}) {
+		t.Error(err, s.claims, s.freed)
 	}
 }
 

@@ -153,16 +153,29 @@ func (s *sim) ref(in *instance.Instance) runtime.Ref {
 	return runtime.Ref{ID: s.store.Name(in.ID), Name: in.TmuxSession, Agent: in.Agent}
 }
 
-// Claims and Free are those of the work, at which a controller can be killed, too.
-func (s *sim) Claims(ctx context.Context) (map[string]int, error) {
+// Claims, Leave, Keep and Free are those of the work, at which a controller can be killed,
+// too.
+func (s *sim) Claims(ctx context.Context, _ []perform.Claimant) (map[string]int, error) {
 	s.op()
 	return s.work.Claims(ctx)
 }
 
-func (s *sim) Free(ctx context.Context, name, reason string) error {
+func (s *sim) Leave(ctx context.Context, c perform.Claimant, reason string) error {
 	s.op()
 	defer s.op()
-	return s.work.Free(ctx, name, reason)
+	return s.work.Leave(ctx, c.Name, reason)
+}
+
+func (s *sim) Keep(ctx context.Context, name string) error {
+	s.op()
+	defer s.op()
+	return s.work.Keep(ctx, name)
+}
+
+func (s *sim) Free(ctx context.Context, c perform.Claimant, reason string) error {
+	s.op()
+	defer s.op()
+	return s.work.Free(ctx, c.Name, reason)
 }
 
 func newSim(dir string) *sim {
@@ -182,7 +195,7 @@ func newSim(dir string) *sim {
 		return runtimetest.Fault{Late: s.late}
 	}
 	s.work = work.Of(s.store)
-	s.work.Release = func(name string) bool { return name == "t2" }
+	s.work.Release = func(name string) (bool, error) { return name == "t2", nil }
 	s.write()
 	return s
 }
@@ -317,6 +330,9 @@ func (s *sim) problems() (all []string) {
 		for _, name := range routed {
 			if in := names[name]; in == nil || in.Managed.State != lifecycle.Active || in.Managed.Pool == "" {
 				say("%s has a marker %s, and is %+v", name, label, in)
+			}
+			if aside, _ := filepath.Glob(filepath.Join(s.dir, "work/*/members", name, "leaving/*/*")); len(aside) > 0 {
+				say("%s may be given work, and its own is put aside: %q", name, aside)
 			}
 		}
 	}
@@ -617,6 +633,79 @@ func TestHistories(t *testing.T) {
 			rt.Fatalf("when all is calm: %s\n%s", strings.Join(p, "\n"), s)
 		}
 	})
+}
+
+// What a person asks for that ends a session is killed at each of its steps: the next ticks
+// leave it active with the work that it had, or gone and its work blocked for that. [S4-51,
+// S4-52, S4-54, S4-57]
+func TestCutShort(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		end    func(*perform.World, instance.ID) error
+		resume bool // before any tick has seen it
+		state  lifecycle.State
+		reason string
+	}{
+		{func(w *perform.World, id instance.ID) error { return w.Suspend(ctx, id) }, false, lifecycle.Suspended, "session_suspended"},
+		{func(w *perform.World, id instance.ID) error { return w.Suspend(ctx, id) }, true, lifecycle.Active, "session_suspended"},
+		{func(w *perform.World, id instance.ID) error { return w.Close(ctx, id, lifecycle.UserRequest) }, false, lifecycle.Closed, "session_closed"},
+	} {
+		stays, goes := 0, 0
+		for stop, whole := 1, false; !whole; stop++ {
+			s := newSim(t.TempDir())
+			for range 3 {
+				s.tick() // t0 has one
+			}
+			var in *instance.Instance
+			for _, found := range s.all() {
+				if found.Managed.Template == "t0" {
+					in = found
+				}
+			}
+			if _, err := s.work.Give("t0", mail.Note{Subject: "x"}, s.now); err != nil {
+				t.Fatal(err)
+			}
+			s.given++
+			if _, err := s.work.Claim("t0", in.Name); err != nil {
+				t.Fatal(err)
+			}
+			s.stopAt = s.ops + stop
+			s.alive(func(w *perform.World) {
+				if err := c.end(w, in.ID); err != nil {
+					t.Fatal(err)
+				}
+				whole = true
+			})
+			if c.resume {
+				_ = s.world().Resume(ctx, in.ID)
+			}
+			for range 3 {
+				s.tick()
+			}
+			after, err := s.store.Get(in.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes, err := s.work.List()
+			if err != nil || len(notes) != 1 || notes[0].Holder != in.Name {
+				t.Fatalf("%+v, %v", notes, err)
+			}
+			switch is := after.Managed.State; {
+			case is == lifecycle.Active && notes[0].Blocked == "" && !whole:
+				stays++
+			case is == c.state && notes[0].Blocked == c.reason:
+				goes++
+			default:
+				t.Errorf("killed at step %d it is %s, and its work: %q", stop, is, notes[0].Blocked)
+			}
+			for _, p := range s.problems() {
+				t.Errorf("killed at step %d: %s", stop, p)
+			}
+		}
+		if stays < 2 || goes < 2 {
+			t.Errorf("%s: %d kills before it was written, %d behind that", c.state, stays, goes)
+		}
+	}
 }
 
 var year = flag.Uint64("year", 0, "simulate a year of a town, with this seed")

@@ -23,6 +23,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/route"
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/openjson"
 )
@@ -37,6 +38,8 @@ type Sight struct {
 	Limited  bool // its account is at a limit, or was when it ended
 	// LimitedAt is when that was last known: now, or as it ended.
 	LimitedAt time.Time
+	// LimitedUntil is when its client says that the limit ends; zero where it does not say.
+	LimitedUntil time.Time
 }
 
 // Agents runs the agents of sessions.
@@ -54,11 +57,33 @@ type Agents interface {
 
 // Work is what sessions have claimed, and not done.
 type Work interface {
-	// Claims counts it by the names of the sessions.
-	Claims(context.Context) (map[string]int, error)
+	// Claims counts it by the names of the sessions, with what was put aside. Others may be
+	// among them, which have no record any more. What cannot be read is an error: it is not
+	// known then who may end.
+	Claims(context.Context, []Claimant) (map[string]int, error)
+	// Leave puts aside what a session has claimed that is about to go for that reason, and
+	// Keep takes that back where the session stays after all. What Free could not do then,
+	// Leave does not begin.
+	Leave(ctx context.Context, c Claimant, reason string) error
+	Keep(ctx context.Context, name string) error
 	// Free makes what a session has claimed nobody's: it is blocked for that reason, or
 	// given back.
-	Free(ctx context.Context, name, reason string) error
+	Free(ctx context.Context, c Claimant, reason string) error
+}
+
+// Claimant is a session as work names it that is assigned to it.
+type Claimant struct {
+	Name     string
+	ID       instance.ID // "" of one of which nothing but the name is left
+	Template string
+	Dir      string
+	// Ends says that its claims decide now when it ends: an answer of a minute ago will not do.
+	Ends bool
+	Gone bool // its agent has ended
+}
+
+func claimant(in *instance.Instance) Claimant {
+	return Claimant{Name: in.Name, ID: in.ID, Template: in.Managed.Template, Dir: in.Path, Ends: in.Managed.State == lifecycle.Draining}
 }
 
 // World is a place in which ticks are made.
@@ -80,13 +105,14 @@ type World struct {
 	MaxChanges int
 	AtOnce     int // how many agents a tick starts at the same time; 0 is one
 
+	newID      func() instance.ID
 	archived   *instance.Shelf // what the ticks before have read
 	stayWanted bool            // what is suspended stays wanted
 }
 
 // Of returns the world of a store, without what acts in it.
 func Of(s instance.Store) *World {
-	return &World{Store: s, Markers: route.Of(s), Now: time.Now, archived: new(instance.Shelf)}
+	return &World{Store: s, Markers: route.Of(s), Now: time.Now, archived: new(instance.Shelf), newID: func() instance.ID { return instance.ID(session.NewID()) }}
 }
 
 func (w *World) now() time.Time { return w.Now().UTC().Round(0) }
@@ -200,7 +226,7 @@ type Plan struct {
 
 // Orphan is a session that has claimed work and cannot do any.
 type Orphan struct {
-	Name   string
+	Claimant
 	Claims int
 }
 
@@ -270,6 +296,14 @@ func (w *World) read() (*read, error) {
 // rounded, so that not each tick writes another one.
 const hold = 5 * time.Minute
 
+// limit is until when nothing of an account is started that is at a limit.
+func (s Sight) limit() time.Time {
+	if !s.LimitedUntil.IsZero() {
+		return s.LimitedUntil
+	}
+	return s.LimitedAt.Add(2 * hold).Truncate(hold)
+}
+
 // Plan finds out what a tick would do, and changes nothing.
 func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	c, err := w.Config()
@@ -286,15 +320,19 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	if w.Check != nil {
 		f.Demand = w.Check(ctx, c)
 	}
-	var claims map[string]int
-	if w.Work != nil {
-		if claims, err = w.Work.Claims(ctx); err != nil {
-			return nil, err
-		}
-	}
 	r, err := w.read()
 	if err != nil {
 		return nil, err
+	}
+	claimants := map[string]Claimant{}
+	for _, in := range r.all {
+		claimants[in.Name] = claimant(in)
+	}
+	var claims map[string]int
+	if w.Work != nil {
+		if claims, err = w.Work.Claims(ctx, slices.Collect(maps.Values(claimants))); err != nil {
+			return nil, err
+		}
 	}
 	for _, t := range c.Templates {
 		f.Templates = append(f.Templates, t.Template)
@@ -327,7 +365,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 		works[in.Name] = row.Runs || !known
 		if t != nil {
 			s.Wanted, s.Differs = wanted(c, *t, in, plain)
-			if until := sights[i].LimitedAt.Add(2 * hold).Truncate(hold); sights[i].Limited && until.After(f.Now) {
+			if until := sights[i].limit(); sights[i].Limited && until.After(f.Now) {
 				if f.Held == nil {
 					f.Held = map[string]time.Time{}
 				}
@@ -361,7 +399,9 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		if !works[name] {
-			p.Orphans = append(p.Orphans, Orphan{name, claims[name]})
+			c := claimants[name]
+			c.Name = name
+			p.Orphans = append(p.Orphans, Orphan{c, claims[name]})
 		}
 	}
 	p.Plan = tick.Decide(*f)

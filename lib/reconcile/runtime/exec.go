@@ -16,7 +16,7 @@ import (
 )
 
 // Exec runs agents by a program, which docs/reconcile-exec.md describes: it is called with
-// one of the words start, stop, alive, peek and send, and reads from its standard input
+// one of the words start, stop, alive, peek, send, command and last, and reads from its standard input
 // what that is about, as JSON.
 type Exec struct {
 	Program string // absolute
@@ -62,7 +62,7 @@ type call struct {
 	Sessions []named    `json:"sessions,omitempty"` // of alive
 	Agent    *described `json:"agent,omitempty"`    // of start
 	Grace    int        `json:"grace,omitempty"`    // of stop, in seconds
-	Text     string     `json:"text,omitempty"`     // of send
+	Text     string     `json:"text,omitempty"`     // of send and command
 }
 
 // named is a session.
@@ -83,6 +83,7 @@ type described struct {
 const (
 	codeNo   = 1  // it does not run; of start, something else has its name
 	codeBusy = 75 // nothing is known
+	codeWord = 80 // it does not know the word
 )
 
 // most is how many bytes of a program's answer count.
@@ -110,6 +111,8 @@ func (e Exec) run(ctx context.Context, word string, within time.Duration, c call
 		return "", fmt.Errorf("%w: '%s %s': %w", ErrNone, e.Program, word, err)
 	case failed.Code == codeBusy:
 		return "", fmt.Errorf("%w: '%s %s': %w", ErrUnknown, e.Program, word, err)
+	case failed.Code == codeWord && (word == "command" || word == "last"):
+		return "", fmt.Errorf("%w: '%s' knows no '%s'", ErrCannot, e.Program, word)
 	}
 	return "", fmt.Errorf("'%s %s': %w", e.Program, word, err)
 }
@@ -207,6 +210,9 @@ func (s *Sight) note(word string) {
 		s.Asks = true
 	case "limited":
 		s.Limited = true
+		if seconds, err := strconv.ParseInt(value, 10, 40); err == nil && seconds > 0 {
+			s.Until = time.Unix(seconds, 0).UTC()
+		}
 	case "idle":
 		if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 			s.Waits, s.Idle = true, time.Duration(seconds)*time.Second
@@ -237,4 +243,21 @@ func (e Exec) Send(ctx context.Context, r Ref, text string) error {
 	}
 	_, err := e.run(ctx, "send", e.limits().Other, call{Session: r.named(), Text: text})
 	return err
+}
+
+// Command lets the program give a command of its client's own to an agent.
+func (e Exec) Command(ctx context.Context, r Ref, text string) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	_, err := e.run(ctx, "command", e.limits().Other, call{Session: r.named(), Text: text})
+	return err
+}
+
+// Last lets the program print what an agent said last.
+func (e Exec) Last(ctx context.Context, r Ref) (string, error) {
+	if err := r.Check(); err != nil {
+		return "", err
+	}
+	return e.run(ctx, "last", e.limits().Other, call{Session: r.named()})
 }

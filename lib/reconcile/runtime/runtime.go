@@ -55,8 +55,9 @@ type Sight struct {
 	// What a runtime tells of an agent that does not tell it itself.
 	Waits   bool // it has had nothing to do for Idle
 	Idle    time.Duration
-	Asks    bool // it waits for somebody's answer
-	Limited bool // its account is at a limit
+	Asks    bool      // it waits for somebody's answer
+	Limited bool      // its account is at a limit
+	Until   time.Time // when that ends; zero where it is not told
 }
 
 // Runtime runs agents. Its methods may be called at the same time.
@@ -76,6 +77,16 @@ type Runtime interface {
 	Send(context.Context, Ref, string) error
 }
 
+// Talker is a Runtime that can do more with an agent than show it and give it prompts. Both
+// return ErrCannot where it cannot after all, and ErrNone where the agent does not run.
+type Talker interface {
+	Runtime
+	// Command gives the agent a command of its client's own, such as /compact.
+	Command(context.Context, Ref, string) error
+	// Last returns what the agent said last; "" where it has said nothing.
+	Last(context.Context, Ref) (string, error)
+}
+
 // Grace is how long an agent has to end by itself.
 const Grace = 5 * time.Second
 
@@ -85,6 +96,8 @@ var (
 	ErrTaken = errors.New("something else has its name")
 	// ErrUnknown says that nothing is known, also not whether anything was done.
 	ErrUnknown = errors.New("it is not known")
+	// ErrCannot says that the runtime does not know how.
+	ErrCannot = errors.New("its runtime cannot do that")
 )
 
 // Check reports what is wrong with a ref.

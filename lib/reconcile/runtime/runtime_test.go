@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == "agent":
 		asked := make(chan os.Signal, 9)
 		signal.Notify(asked, syscall.SIGTERM)
-		child := exec.Command("sleep", "600")
+		child := exec.Command("sleep", "60") // one whose agent crashes is left
 		if err := child.Start(); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -296,13 +296,13 @@ func program(dir, word string) int {
 				fmt.Println(s.ID, "no")
 			}
 		}
-	case "peek":
+	case "peek", "last":
 		if !own {
 			return 1
 		}
 		said, _ := os.ReadFile(file(s.Name, ".out"))
 		os.Stdout.Write(said)
-	case "send":
+	case "send", "command":
 		if !own {
 			return 1
 		}
@@ -325,6 +325,7 @@ func TestExecAlive(t *testing.T) {
 		want   string
 	}{
 		{"echo i/a yes attached; echo i/b no", "yes no"},
+		{"echo i/a yes limited=1795446000; echo i/b yes limited=soon", "yes yes"},
 		{"echo i/b yes", "unknown yes"},
 		{"echo i/a yes; echo i/b yes; exit 1", "unknown unknown"},
 		{"echo i/a yes; echo i/b perhaps", "yes unknown"},
@@ -349,8 +350,31 @@ func TestExecAlive(t *testing.T) {
 		if got := s[0].Alive.String() + " " + s[1].Alive.String(); got != c.want {
 			t.Errorf("%s: %s, not %s (%v)", c.script, got, c.want, s[0].Err)
 		}
+		if limited := strings.Contains(c.script, "limited"); s[0].Limited != limited || s[1].Limited != limited || limited != (s[0].Until.Unix() == 1795446000) || !s[1].Until.IsZero() {
+			t.Errorf("%s: %+v", c.script, s)
+		}
 		if s[0].Attached != strings.Contains(c.script, "attached") {
 			t.Errorf("%s: attached %v", c.script, s[0].Attached)
+		}
+	}
+}
+
+// A program that was written before a word does without it, and no other error is taken for
+// that.
+func TestExecKnowsNoWord(t *testing.T) {
+	r := runtime.Ref{ID: "i/a", Name: "a"}
+	for script, cannot := range map[string]bool{"exit 80": true, "exit 64": false, "exit 1": false, "exit 0": false} {
+		path := filepath.Join(t.TempDir(), "runtime")
+		if err := world.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
+			t.Fatal(err)
+		}
+		e := runtime.Exec{Program: path, Environ: []string{"PATH=" + os.Getenv("PATH")}}
+		_, err := e.Last(context.Background(), r)
+		if told := e.Command(context.Background(), r, "/compact"); errors.Is(err, runtime.ErrCannot) != cannot || errors.Is(told, runtime.ErrCannot) != cannot {
+			t.Errorf("%s: %v, %v", script, err, told)
+		}
+		if err := e.Send(context.Background(), r, "x"); errors.Is(err, runtime.ErrCannot) {
+			t.Errorf("send has always been there: %v", err)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,18 +49,8 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 			return err
 		}
 	}
-	// The pane stays until the agent was seen to run, so that it tells why it did not.
-	run := a.Run
-	run.Pane, run.Remain = "", tmux.Remain{Set: true, Value: "on"}
-	data, err := json.Marshal(run)
-	if err != nil {
-		return err
-	}
-	buffer := tmux.NewBuffer()
-	pane, err := server.New(tmux.NewSession{
-		Name: a.Name, Dir: run.Dir, Environ: a.Environ, Vars: a.Shared, Remain: true,
-		Buffer: buffer, Data: data, Command: []string{t.Self, "--exec", string(buffer)},
-	})
+	at := start.Place{Server: server, Name: a.Name, Self: t.Self, Environ: a.Environ, Shared: a.Shared}
+	pane, err := at.Begin(tmux.NewBuffer(), a.Run)
 	if errors.Is(err, tmux.ErrDuplicate) { // somebody else was faster
 		switch found, err := find(server, a.Ref); {
 		case err != nil:
@@ -80,7 +69,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 	if _, err := start.Survived(server, pane, starting, told); err != nil {
 		return errors.Join(err, unanswered(server.Kill(a.Name)))
 	}
-	return unanswered(server.RestoreRemainOnExit(pane.ID, tmux.Remain{}))
+	return unanswered(start.Settle(server, pane))
 }
 
 // unanswered marks an error that leaves open what was done.

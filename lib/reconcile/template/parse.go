@@ -54,6 +54,7 @@ func Parse(file string, text []byte) ([]Template, []Problem) {
 		return nil, []Problem{p}
 	}
 	r := &reader{file: file, lines: keyLines(text)}
+	r.mistyped(text)
 	var all []Template
 	if len(content.Agent) > maxTemplates {
 		r.bad(0, "", fmt.Errorf("more than %d templates", maxTemplates))
@@ -82,6 +83,50 @@ func (r *reader) bad(block int, key string, err error) {
 		full += "." + key
 	}
 	r.problems = append(r.problems, Problem{File: r.file, Line: r.lines(block, key), Key: full, Err: err})
+}
+
+// mistyped reports tables that are nearly called as ours: another program's may stand in the
+// file as well, and are passed over.
+func (r *reader) mistyped(text []byte) {
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		name, blocks := strings.CutPrefix(strings.TrimSpace(line), "[[")
+		name, tables := strings.CutPrefix(name, "[")
+		name, _, closed := strings.Cut(name, "]")
+		if name = strings.TrimSpace(name); !closed || !blocks && !tables {
+			continue
+		}
+		first, _, below := strings.Cut(name, ".")
+		for _, own := range []string{"agent", "session"} {
+			if near := distance(first, own); near == 0 || near > 2 || own == "agent" && !blocks && !below || own == "session" && blocks {
+				continue
+			}
+			r.problems = append(r.problems, Problem{File: r.file, Line: number, Key: name, Err: fmt.Errorf("unknown table (%s is meant?)", own)})
+		}
+	}
+}
+
+// distance is how many letters have to be put in, left out or changed to make one word of
+// another.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // A table is one of a block, with the keys that were not asked for yet.
@@ -226,7 +271,8 @@ var (
 // template reads one block.
 func (r *reader) template(m map[string]any) Template {
 	t := blank()
-	t.Line = r.lines(r.block, "")
+	t.Line, t.ProviderLine = r.lines(r.block, ""), r.lines(r.block, "provider")
+	t.PromptLine, t.SetupLine = r.lines(r.block, "prompt_template"), r.lines(r.block, "session_setup_script")
 	a := r.table(m, "")
 	take(a, "name", "a string", func(s string) error {
 		t.Name = s

@@ -16,7 +16,7 @@ func Runtime(file string, text []byte) (string, []Problem) {
 		} `toml:"session"`
 	}
 	bad := func(err error) (string, []Problem) {
-		return "", []Problem{{File: file, Key: "session.provider", Err: err}}
+		return "", []Problem{{File: file, Line: providerLine(string(text)), Key: "session.provider", Err: err}}
 	}
 	if _, err := toml.Decode(string(text), &content); err != nil {
 		return bad(err)
@@ -29,4 +29,22 @@ func Runtime(file string, text []byte) (string, []Problem) {
 	default:
 		return bad(fmt.Errorf("invalid value '%.80s' (try tmux or exec:PROGRAM)", p))
 	}
+}
+
+// providerLine is the line of the provider in the table [session], 0 where it is written in
+// another way.
+func providerLine(text string) int {
+	number, within := 0, false
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		key, _, _ := strings.Cut(line, "=")
+		switch {
+		case strings.HasPrefix(line, "["):
+			within = strings.HasPrefix(strings.ReplaceAll(line, " ", ""), "[session]")
+		case within && strings.TrimSpace(key) == "provider":
+			return number
+		}
+	}
+	return 0
 }

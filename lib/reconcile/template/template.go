@@ -27,6 +27,8 @@ type Template struct {
 	// Template is what decides how many sessions there are.
 	tick.Template
 	Line int // of the block in its file, from 1
+	// Lines of what is looked at elsewhere.
+	ProviderLine, PromptLine, SetupLine int
 
 	Provider       string            // the agent's name in the table of agents
 	Command        []string          // of the agent; empty for the agent's own

@@ -112,6 +112,9 @@ t:2: agent.provider: it is missing: the agent's name, such as "claude"`},
 		{whole + "prompt_template = \"../x.md\"\n", "t:45: agent.prompt_template: '../x.md' is not the path of a file in the town"},
 		{whole + "hooks = [1]\n", "t:45: agent.hooks: an array of strings is wanted, and it holds a number"},
 		{whole + "[agent.env]\nA = 1\n", "t:45: agent.env: A: a string is wanted, not a number"},
+		{whole + "[[agents]]\nname = \"x\"\n", "t:45: agents: unknown table (agent is meant?)"},
+		{whole + "[agnet.pool]\nmax = 1\n", "t:45: agnet.pool: unknown table (agent is meant?)"},
+		{whole + "[sesion]\nprovider = \"tmux\"\n", "t:45: sesion: unknown table (session is meant?)"},
 		{whole + "[agent.defaults]\nwake_mode = \"warm\"\n", "t:46: agent.defaults.wake_mode: invalid value 'warm' (try fresh, resume)"},
 		{whole + "[agent.defaults]\nallow_overlay = [\"command\"]\n", "t:46: agent.defaults.allow_overlay: invalid value 'command' (try model, name, title, prompt)"},
 		{whole + "[agent.defaults]\nallow_env_override = [\"path\"]\n", "t:46: agent.defaults.allow_env_override: invalid variable 'path'"},
@@ -124,6 +127,18 @@ t:2: agent.provider: it is missing: the agent's name, such as "claude"`},
 		if got := strings.Join(lines, "\n"); len(problems) == 0 || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s\nwant %s\ngot %s", c.text[max(0, len(c.text)-80):], c.want, got)
 		}
+	}
+}
+
+// What other programs keep in the file is theirs.
+func TestTablesOfOthers(t *testing.T) {
+	for _, text := range []string{"[workspace]\nname = \"x\"\n", "[agents]\nmodel = \"x\"\n", "[[sessions]]\n", "[[rigs]]\nname = \"x\"\n", "[agent_defaults]\n", "[daemon]\n"} {
+		if _, problems := Parse("t", []byte(whole+text)); len(problems) > 0 {
+			t.Errorf("%s%v", text, problems)
+		}
+	}
+	if _, problems := Runtime("t", []byte("[[agent]]\nprovider = \"claude\"\n[ session ]\nx = 1\nprovider = \"exec\"\n")); len(problems) != 1 || problems[0].Line != 5 {
+		t.Errorf("%v", problems)
 	}
 }
 

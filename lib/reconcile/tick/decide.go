@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gt/lib/state/lifecycle"
+	"gt/lib/text/count"
+	"gt/lib/text/duration"
 )
 
 // Reasons that work is marked with when its session is gone.
@@ -206,7 +208,7 @@ func (d *decision) begin(s Seen, t *Template) {
 	}
 	if d.Now.Sub(s.CreatingAt) > limit {
 		d.act(lifecycle.Close, s, d.into(s.Session, lifecycle.Closed, lifecycle.StaleCreating),
-			fmt.Sprintf("it did not start within %v", limit), block(workClosed), event(EventStaleCreating))
+			fmt.Sprintf("it did not start within %s", duration.Format(limit)), block(workClosed), event(EventStaleCreating))
 		return
 	}
 	if why, ok := d.startable(t); !ok {
@@ -261,7 +263,7 @@ func (d *decision) crashed(s Seen, t *Template) {
 	if after.CrashCount > t.MaxRestarts {
 		after.QuarantineUntil = d.Now.Add(backoff(after.QuarantineCycle, t.QuarantineCap))
 		d.act(lifecycle.Quarantine, s, d.into(after, lifecycle.Quarantined, lifecycle.CrashLoop),
-			fmt.Sprintf("it ended %d times within %v", after.CrashCount, t.RestartWindow), block(workQuarantined))
+			fmt.Sprintf("it ended %d times within %s", after.CrashCount, duration.Format(t.RestartWindow)), block(workQuarantined))
 		return
 	}
 	if why, ok := d.startable(t); !ok {
@@ -269,7 +271,7 @@ func (d *decision) crashed(s Seen, t *Template) {
 		return
 	}
 	after.ActiveAt = d.Now
-	d.act(lifecycle.RestartHere, s, after, fmt.Sprintf("it ended by itself (%d of %d restarts within %v)", after.CrashCount, t.MaxRestarts, t.RestartWindow))
+	d.act(lifecycle.RestartHere, s, after, fmt.Sprintf("it ended by itself (%d of %d restarts within %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow)))
 }
 
 // drained archives a session that is drained when its work is done, or has had its time.
@@ -284,9 +286,9 @@ func (d *decision) drained(s Seen, t *Template) {
 		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done", block(workArchived))
 	case d.Now.Sub(s.DrainAt) >= limit:
 		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
-			fmt.Sprintf("its work was not done within %v", limit), block(workArchived))
+			fmt.Sprintf("its work was not done within %s", duration.Format(limit)), block(workArchived))
 	default:
-		d.note(s, "", "draining: %d pieces of work are not done", s.Claims)
+		d.note(s, "", "draining: %s of its work not done", count.Of(s.Claims, "piece"))
 	}
 }
 
@@ -338,7 +340,7 @@ func (d *decision) rest(s Seen, t *Template) {
 	}
 	switch {
 	case s.QuarantineCycle >= t.QuarantineAttempts:
-		evict(fmt.Sprintf("it came back %d times and was never healthy for %v", s.QuarantineCycle, t.QuarantineHealthy))
+		evict(fmt.Sprintf("it came back %d times and was never healthy for %s", s.QuarantineCycle, duration.Format(t.QuarantineHealthy)))
 	case d.Now.Before(s.QuarantineUntil):
 		d.note(s, "", "quarantined until %s", s.QuarantineUntil.UTC().Format(time.RFC3339))
 	case s.Pool != "" && t.Pool != nil && d.occupied[s.Pool]-1 >= t.Pool.Max:
@@ -371,11 +373,11 @@ func (d *decision) judge(s Seen, t *Template) {
 	calm := d.Now.Sub(later(s.ActiveAt, s.LastCrashAt))
 	if s.QuarantineCycle > 0 && calm >= t.QuarantineHealthy {
 		after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}
-		why = fmt.Sprintf("it has been healthy for %v", t.QuarantineHealthy)
+		why = fmt.Sprintf("it has been healthy for %s", duration.Format(t.QuarantineHealthy))
 	}
 	if s.CrashCount > 0 && calm > t.RestartWindow {
 		after.CrashCount, after.CrashSince = 0, time.Time{}
-		why = cmp.Or(why, fmt.Sprintf("it did not crash for %v", t.RestartWindow))
+		why = cmp.Or(why, fmt.Sprintf("it did not crash for %s", duration.Format(t.RestartWindow)))
 	}
 	if s.Wanted != "" && s.Hash != s.Wanted && version(s.Hash) != version(s.Wanted) {
 		after.Hash = s.Wanted
@@ -392,7 +394,7 @@ func (d *decision) judge(s Seen, t *Template) {
 		return
 	}
 	if d.Now.Sub(s.Idle) >= t.IdleTimeout {
-		d.suspend(s, lifecycle.IdleTimeout, fmt.Sprintf("it has been idle for %v", t.IdleTimeout))
+		d.suspend(s, lifecycle.IdleTimeout, fmt.Sprintf("it has been idle for %s", duration.Format(t.IdleTimeout)))
 	}
 }
 

@@ -29,7 +29,7 @@ const (
 	End           What = "end the runtime"
 	CompleteIt    What = "set active; in a pool, set the marker"
 	StartOrClose  What = "start it; close it when the creation timeout has passed"
-	RouteOrDrain  What = "set the marker; drain it if the others fill the pool"
+	RouteOrDrain  What = "take back the work that was put aside and set the marker; drain it if the others fill the pool"
 	Crashed       What = "restart, quarantine or suspend it"
 	SuspendIt     What = "suspend it, crash_recovery"
 	WaitForDrain  What = "archive it when its work is done or its time is over"

@@ -156,7 +156,12 @@ func TestEachWorldComesToRest(t *testing.T) {
 			w.demand["worker"] = Demand{Wanted: wanted}
 		}
 		for _, c := range cs {
-			w.put(inState(c.state, name, c.marker, c.alive))
+			b := w.put(inState(c.state, name, c.marker, c.alive))
+			if b.State == lifecycle.Active && pool && c.marker {
+				b.claims, b.aside = 1, 0
+			} else if b.State == lifecycle.Active && pool { // of a change that was cut short
+				b.claims, b.aside, b.why = 1, 1, workSuspended
+			}
 		}
 		w.stopAt = stop
 		w.settle()
@@ -168,6 +173,9 @@ func TestEachWorldComesToRest(t *testing.T) {
 		for _, b := range w.sessions {
 			if b.routed && (b.State != lifecycle.Active || b.alive == No) {
 				w.problem("%s is %s, runtime %s, and has a marker", b.ID, b.State, b.alive)
+			}
+			if row, _ := b.State.Row(); b.aside > 0 && b.alive != Unknown || !row.Runs && b.claims > 0 {
+				w.problem("%s is %s, and its work is neither its own nor free: %d of %d", b.ID, b.State, b.aside, b.claims)
 			}
 			if row, _ := b.State.Row(); !row.Runs && b.alive == Yes {
 				w.problem("%s is %s and runs", b.ID, b.State)

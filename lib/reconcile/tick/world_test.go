@@ -41,6 +41,8 @@ type being struct {
 	alive    Liveness
 	routed   bool
 	claims   int
+	aside    int    // of them, put aside
+	why      string // for that reason
 	blocked  []string
 	wanted   string
 	idle     time.Time
@@ -156,6 +158,11 @@ func (w *world) tick() (changed bool) {
 	w.limits()
 	w.ticks++
 	plan := Decide(w.facts())
+	for _, b := range w.sessions {
+		if row, known := b.State.Row(); known && !row.Runs {
+			b.free(WorkReason(b.State))
+		}
+	}
 	for _, a := range plan.Actions {
 		w.perform(a)
 	}
@@ -241,6 +248,9 @@ func (w *world) perform(a Action) {
 			if b.alive != Yes || b.State != lifecycle.Active {
 				w.problem("%s of %s gives a marker to one that is %s, running: %s", a.Change, id, b.State, b.alive)
 			}
+			if b.aside > 0 {
+				w.problem("%s of %s gives a marker to one whose work is put aside", a.Change, id)
+			}
 			b.routed = true
 		case lifecycle.Unroute:
 			b.routed = false
@@ -253,13 +263,14 @@ func (w *world) perform(a Action) {
 			}
 			b.alive = No
 		case lifecycle.Block:
-			if b.claims > 0 {
-				b.blocked = append(b.blocked, a.Block)
-				if a.Block == "" {
-					w.problem("%s of %s leaves its work to nobody", a.Change, id)
-				}
+			if b.claims > 0 && a.Block == "" {
+				w.problem("%s of %s leaves its work to nobody", a.Change, id)
 			}
-			b.claims = 0
+			b.aside, b.why = b.claims, cmp.Or(b.why, a.Block)
+		case lifecycle.Free:
+			b.free(cmp.Or(a.Block, WorkReason(b.State)))
+		case lifecycle.Keep:
+			b.aside, b.why = 0, ""
 		}
 		for pool, limit := range w.limit {
 			if n := w.occupied(pool); n > limit {
@@ -267,6 +278,14 @@ func (w *world) perform(a Action) {
 			}
 		}
 	}
+}
+
+// free makes what a session has claimed nobody's.
+func (b *being) free(reason string) {
+	if b.claims > 0 {
+		b.blocked = append(b.blocked, cmp.Or(b.why, reason))
+	}
+	b.claims, b.aside, b.why = 0, 0, ""
 }
 
 // write writes a record, and judges the change.

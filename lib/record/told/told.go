@@ -6,6 +6,7 @@
 package told
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +47,33 @@ type Line struct {
 	// Key tells the hook's input from any other, where it has one: of a hook that is wired
 	// twice each tells the same.
 	Key string `json:"key,omitempty"`
+}
+
+// Clean takes the secrets out of a line, before it is written.
+func (l *Line) Clean(redact func(string) string) {
+	for _, s := range []*string{&l.CWD, &l.Text, &l.Tool, &l.Result} {
+		*s = redact(strings.ToValidUTF8(*s, "\uFFFD"))
+	}
+}
+
+// Unwritten is a line as one process hands it to another, which redacts and appends it: the
+// result behind the rest as it is, for to escape it takes as long as a hook may.
+func (l Line) Unwritten() (string, error) {
+	result := l.Result
+	l.Result = ""
+	data, err := json.Marshal(l)
+	return string(data) + "\n" + result, err
+}
+
+// ParseUnwritten returns the line that Unwritten gave.
+func ParseUnwritten(data []byte) (l Line, err error) {
+	head, result, found := bytes.Cut(data, []byte("\n"))
+	if !found {
+		return l, errors.New("a line that was handed over ends early")
+	}
+	err = json.Unmarshal(head, &l)
+	l.Result = string(result)
+	return l, err
 }
 
 const ext = ".jsonl"

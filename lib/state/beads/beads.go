@@ -107,6 +107,7 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 			asked = append(asked, ask(bd, dir, surroundings(h, environ), deadline, args...))
 		}
 	}
+	own := session(environ)
 	answers := make([][]byte, len(asked))
 	failed := make([]error, len(asked))
 	for i, q := range asked {
@@ -123,10 +124,10 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 		for _, w := range all {
 			switch {
 			case q.args[0] == "ready":
-				if w.Assignee == "" || means(w.Assignee, h.Identity) {
+				if w.Assignee == "" || w.Assignee == own || means(w.Assignee, h.Identity) {
 					ready = append(ready, w)
 				}
-			case q.args[1] == "--status="+w.Status && means(w.Assignee, h.Identity):
+			case q.args[1] == "--status="+w.Status && (w.Assignee != "" && w.Assignee == own || means(w.Assignee, h.Identity)):
 				given = append(given, w)
 			}
 		}
@@ -202,6 +203,17 @@ func means(assignee string, who identity.Identity) bool {
 	return (who.Role == identity.Crew || who.Role == identity.Polecat) && assignee == who.Rig+"/"+who.Name
 }
 
+// session is the name of the session of a template that the agent is, by which it claims
+// (see Actor); "" for another agent.
+func session(environ []string) (name string) {
+	for _, kv := range environ {
+		if value, ok := strings.CutPrefix(kv, "GT_SESSION_NAME="); ok {
+			name = value
+		}
+	}
+	return name
+}
+
 // find looks for bd on the PATH, where no project's own is found; "" where there
 // is none.
 func find(h home.Home, environ []string) string {
@@ -245,7 +257,13 @@ type question struct {
 // ask runs bd in a process group of its own and kills all of it at the deadline: bd may
 // start others. The caller takes the answer.
 func ask(bd, dir string, environ []string, deadline time.Duration, args ...string) *question {
-	q := &question{args: args, deadline: deadline, out: front{max: maxOutput}, said: front{max: 4096}}
+	return askFor(maxOutput, 50*time.Millisecond, bd, dir, environ, deadline, args...)
+}
+
+// askFor is ask for an answer of at most so many bytes, of which what holds a pipe open when
+// bd has ended may take some time.
+func askFor(most int, lingering time.Duration, bd, dir string, environ []string, deadline time.Duration, args ...string) *question {
+	q := &question{args: args, deadline: deadline, out: front{max: most}, said: front{max: 4096}}
 	q.ctx, q.cancel = context.WithTimeout(context.Background(), deadline)
 	cmd := exec.CommandContext(q.ctx, bd, args...)
 	cmd.Dir = dir
@@ -253,7 +271,7 @@ func ask(bd, dir string, environ []string, deadline time.Duration, args ...strin
 	cmd.Stdout, cmd.Stderr = &q.out, &q.said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 50 * time.Millisecond // for what left the group and holds a pipe open
+	cmd.WaitDelay = lingering // for what left the group and holds a pipe open
 	q.cmd, q.err = cmd, cmd.Start()
 	return q
 }
@@ -269,7 +287,7 @@ func (q *question) answer() ([]byte, error) {
 	case q.ctx.Err() != nil:
 		return nil, fmt.Errorf("no answer within %v", q.deadline.Round(time.Millisecond))
 	case q.out.over:
-		return nil, fmt.Errorf("its answer is over %d bytes", maxOutput)
+		return nil, fmt.Errorf("its answer is over %d bytes", q.out.max)
 	case errors.Is(err, exec.ErrWaitDelay): // it answered and is gone, though not all that it started
 		return q.out.data, nil
 	case err != nil:

@@ -264,7 +264,7 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 			g.add(moved)
 			for i := range g.Groups {
 				if g.Groups[i].Path == moved {
-					g.Groups[i].Expanded = one.Expanded
+					g.Groups[i].Expanded, g.Groups[i].Imported = one.Expanded, one.Imported
 				}
 			}
 		}

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/text/openjson"
 )
 
@@ -30,7 +33,7 @@ type Imported struct {
 
 // Import adds instances, and returns those that it added. One whose id is there already
 // is left alone, so that an import that was killed is completed by another. Nothing is
-// added where anything is wrong.
+// added where anything is wrong. The disk is waited for once.
 func (s Store) Import(i Imported) (added []*Instance, err error) {
 	lock, err := s.lock()
 	if err != nil {
@@ -48,11 +51,53 @@ func (s Store) Import(i Imported) (added []*Instance, err error) {
 		return nil, err
 	}
 	for n, in := range added {
-		if err := s.put(in); err != nil {
-			return added[:n], err
+		if err := s.write(in, atomicfile.Unsynced); err != nil {
+			return added[:n], errors.Join(err, s.sync(added[:n]))
 		}
 	}
-	return added, nil
+	return added, s.sync(added)
+}
+
+// Adopt notes new instances, each under its name or one like it that is free, and returns
+// those that it noted. The disk is waited for once.
+func (s Store) Adopt(all []*Instance, now time.Time) ([]*Instance, error) {
+	c, err := s.Creation()
+	if err != nil {
+		return nil, err
+	}
+	defer c.Release()
+	names := maps.Clone(c.names)
+	for n, in := range all {
+		in.Name = free(in.Name, names)
+		if err := c.create(in, now, atomicfile.Unsynced); err != nil {
+			return all[:n], errors.Join(err, s.sync(all[:n]))
+		}
+	}
+	return all, s.sync(all)
+}
+
+// Adoptable returns the instances that Adopt would note, with their names.
+func (s Store) Adoptable(all []*Instance, _ time.Time) ([]*Instance, error) {
+	_, names, err := s.named()
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range all {
+		in.Name = free(in.Name, names)
+	}
+	return all, nil
+}
+
+// sync waits until instances that were written are on disk.
+func (s Store) sync(all []*Instance) error {
+	if len(all) == 0 {
+		return nil
+	}
+	var names []string
+	for _, in := range all {
+		names = append(names, string(in.ID)+suffix)
+	}
+	return atomicfile.Sync(s.path(""), names)
 }
 
 // Importable returns the instances that Import would add.

@@ -269,19 +269,29 @@ func (s Store) Creation() (*Creation, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Creation{store: s, lock: lock, names: map[string]bool{}}
-	var archived []*Instance
-	if c.All, err = s.All(); err == nil {
-		archived, err = s.In(Archived)
-	}
-	if err != nil {
+	c := &Creation{store: s, lock: lock}
+	if c.All, c.names, err = s.named(); err != nil {
 		lock.Unlock()
 		return nil, err
 	}
-	for _, in := range append(archived, c.All...) {
-		c.names[in.Name] = true
-	}
 	return c, nil
+}
+
+// named returns all instances, and the names that are taken: of those and of the archived
+// ones.
+func (s Store) named() (all []*Instance, names map[string]bool, err error) {
+	if all, err = s.All(); err != nil {
+		return nil, nil, err
+	}
+	archived, err := s.In(Archived)
+	if err != nil {
+		return nil, nil, err
+	}
+	names = map[string]bool{}
+	for _, in := range append(archived, all...) {
+		names[in.Name] = true
+	}
+	return all, names, nil
 }
 
 // Release ends it.
@@ -289,6 +299,10 @@ func (c *Creation) Release() { c.lock.Unlock() }
 
 // Create is Store.Create.
 func (c *Creation) Create(in *Instance, now time.Time) error {
+	return c.create(in, now, atomicfile.Synced)
+}
+
+func (c *Creation) create(in *Instance, now time.Time, d atomicfile.Durability) error {
 	if c.names[in.Name] {
 		return fmt.Errorf("%w: %s", ErrTaken, in.Name)
 	}
@@ -306,7 +320,7 @@ func (c *Creation) Create(in *Instance, now time.Time) error {
 		in.ID = ID(session.NewID())
 	}
 	in.CreatedAt, in.UpdatedAt = now.UTC(), now.UTC()
-	if err := c.store.put(in); err != nil {
+	if err := c.store.write(in, d); err != nil {
 		return err
 	}
 	c.All = append(c.All, in)
@@ -315,7 +329,9 @@ func (c *Creation) Create(in *Instance, now time.Time) error {
 }
 
 // put writes an instance. It is on disk when put returns.
-func (s Store) put(in *Instance) error {
+func (s Store) put(in *Instance) error { return s.write(in, atomicfile.Synced) }
+
+func (s Store) write(in *Instance, d atomicfile.Durability) error {
 	if err := in.valid(in.ID); err != nil {
 		return err
 	}
@@ -331,9 +347,9 @@ func (s Store) put(in *Instance) error {
 	}
 	f := s.file(in.folder(), in.ID)
 	if in.scrubbed() {
-		return f.WriteWithoutBackups(data, atomicfile.Synced) // they have the secrets
+		return f.WriteWithoutBackups(data, d) // they have the secrets
 	}
-	return f.Write(data, atomicfile.Synced)
+	return f.Write(data, d)
 }
 
 // Held is an instance whose agent nobody else starts or stops.

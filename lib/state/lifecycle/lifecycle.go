@@ -124,7 +124,9 @@ func (s State) May(next State) bool {
 type Op string
 
 const (
-	Block   Op = "block"   // or release: the work that the session has claimed is nobody's
+	Block   Op = "block"   // the work that the session has claimed is put aside
+	Free    Op = "free"    // what was put aside is nobody's: blocked, or given back
+	Keep    Op = "keep"    // what was put aside is its own again
 	Unroute Op = "unroute" // its marker is removed
 	Write   Op = "write"   // its record is written, in one piece
 	Kill    Op = "kill"    // its runtime is ended, if there is one
@@ -173,17 +175,17 @@ var Orders = []Order{
 	{Begin, []State{Creating}, "", []Op{Start}, "what a tick that was cut short has left out"},
 	{Complete, []State{Creating}, Active, []Op{Confirm, Write, Route}, "work comes last"},
 	{RestartHere, []State{Active}, "", []Op{Write, Start}, "the crash counts before it can happen again"},
-	{Suspend, []State{Active}, Suspended, []Op{Unroute, Block, Write, Kill}, "no work comes while it ends"},
-	{Resume, []State{Suspended}, Active, []Op{Start, Confirm, Write, Route}, "a runtime that is not confirmed is ended by the next tick"},
+	{Suspend, []State{Active}, Suspended, []Op{Unroute, Block, Write, Free, Kill}, "no work comes while it ends"},
+	{Resume, []State{Suspended}, Active, []Op{Free, Start, Confirm, Write, Route}, "a runtime that is not confirmed is ended by the next tick"},
 	{Drain, []State{Active}, Draining, []Op{Unroute, Write}, "no work comes while it finishes what it has"},
-	{Archive, []State{Draining, Suspended, Quarantined}, Archived, []Op{Unroute, Block, Write, Kill}, "its work is accounted for before it is gone"},
-	{Reactivate, []State{Archived}, Active, []Op{Start, Confirm, Write, Route}, "as resume"},
-	{Quarantine, []State{Active}, Quarantined, []Op{Unroute, Block, Write, Kill}, "as suspend"},
-	{Clear, []State{Quarantined}, Active, []Op{Start, Confirm, Write, Route}, "as resume"},
-	{Close, nil, Closed, []Op{Unroute, Block, Write, Kill}, "the write that closes it removes its secrets"},
+	{Archive, []State{Draining, Suspended, Quarantined}, Archived, []Op{Unroute, Block, Write, Free, Kill}, "its work is accounted for before it is gone"},
+	{Reactivate, []State{Archived}, Active, []Op{Free, Start, Confirm, Write, Route}, "as resume"},
+	{Quarantine, []State{Active}, Quarantined, []Op{Unroute, Block, Write, Free, Kill}, "as suspend"},
+	{Clear, []State{Quarantined}, Active, []Op{Free, Start, Confirm, Write, Route}, "as resume"},
+	{Close, nil, Closed, []Op{Unroute, Block, Write, Free, Kill}, "the write that closes it removes its secrets"},
 	{Note, nil, "", []Op{Write}, ""},
 	{RemoveMarker, nil, "", []Op{Unroute}, ""},
-	{RestoreMarker, []State{Active}, "", []Op{Confirm, Route}, ""},
+	{RestoreMarker, []State{Active}, "", []Op{Confirm, Keep, Route}, "it goes on with the work that it had"},
 	{KillRuntime, nil, "", []Op{Kill}, ""},
 }
 

@@ -40,7 +40,13 @@ const (
 	Handoff    = "handoff"
 	Note       = "note"
 	Checkpoint = "checkpoint"
+	Claim      = "claim" // of the work that is left for its template
+	Done       = "done"
+	Back       = "back"
 )
+
+// OfWork reports whether an item is about the work of a template's sessions.
+func (i Item) OfWork() bool { return i.Kind == Claim || i.Kind == Done || i.Kind == Back }
 
 // Item is what one command asks for. It names no other session, pane or role: all
 // is for the session that it is from, and for its successor.
@@ -57,7 +63,7 @@ type Item struct {
 	To     string `json:"to,omitempty"`
 	Cycle  bool   `json:"cycle,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	Work   string `json:"work,omitempty"` // a note of its own box
+	Work   string `json:"work,omitempty"` // a note of its own box; of done and back, the work
 	Bare   bool   `json:"bare,omitempty"` // nothing is collected
 
 	// Of a checkpoint; nil leaves what was said before.
@@ -316,7 +322,7 @@ func parse(data []byte) (items []Item, err error) {
 			return nil, err
 		}
 		switch i.Kind {
-		case Handoff, Note, Checkpoint:
+		case Handoff, Note, Checkpoint, Claim, Done, Back:
 		default:
 			return nil, fmt.Errorf("it asks for '%.40s', which is not allowed", i.Kind)
 		}

@@ -101,11 +101,13 @@ func (s Session) Leftover() error {
 	}
 	items, _, err := Serve(s.Home, s.Record.ID)
 	for _, item := range items {
-		if item.Kind == Checkpoint {
+		switch {
+		case item.OfWork(): // the work of a session that is gone is accounted for by gt-reconcile
+		case item.Kind == Checkpoint:
 			err = errors.Join(err, s.checkpointLocked(item, git.State{}))
-			continue
+		default:
+			err = errors.Join(err, s.note(item))
 		}
-		err = errors.Join(err, s.note(item))
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 //
 //	work/<template>/new/<note>                               nobody has it
 //	work/<template>/members/<session>/cur/<note>             the session has claimed it
+//	work/<template>/members/<session>/leaving/<why>/<note>   so it has, and is about to go
 //	work/<template>/members/<session>/blocked/<why>/<note>   the session is gone
 //	work/<template>/done/<note>
 //
@@ -12,6 +13,7 @@ package work
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,8 +34,9 @@ type Work struct {
 	store   instance.Store
 	markers route.Markers
 	// Release reports whether the work of a template's sessions that are gone is given back;
-	// nil, or false, blocks it until somebody looks at it.
-	Release func(template string) bool
+	// nil, or false, blocks it until somebody looks at it. Where that cannot be found out it
+	// stays put aside.
+	Release func(template string) (bool, error)
 }
 
 // Of returns the work of a store's sessions.
@@ -45,6 +48,7 @@ const (
 	done    = "done"
 	members = "members"
 	cur     = "cur"
+	leaving = "leaving"
 	blocked = "blocked"
 )
 
@@ -236,27 +240,60 @@ func (w Work) held(template string, do func(session, why, path string) error) er
 		return err
 	}
 	for _, s := range sessions {
-		in := map[string]string{"": w.path(template, members, s, cur)}
+		claimed, err := w.claimed(template, s)
+		if err != nil {
+			return err
+		}
+		for _, c := range claimed {
+			if err := do(s, "", c.path); err != nil {
+				return err
+			}
+		}
 		reasons, err := folders(w.path(template, members, s, blocked))
 		if err != nil {
 			return err
 		}
 		for _, why := range reasons {
-			in[why] = w.path(template, members, s, blocked, why)
-		}
-		for _, why := range append([]string{""}, reasons...) {
-			found, err := names(in[why])
+			found, err := names(w.path(template, members, s, blocked, why))
 			if err != nil {
 				return err
 			}
 			for _, name := range found {
-				if err := do(s, why, filepath.Join(in[why], name)); err != nil {
+				if err := do(s, why, w.path(template, members, s, blocked, why, name)); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// claim is a note that a session has.
+type claim struct {
+	path  string
+	aside string // the reason that it was put aside for, "" where it was not
+}
+
+// claimed lists the notes of a template that a session has.
+func (w Work) claimed(template, session string) (all []claim, err error) {
+	reasons, err := folders(w.path(template, members, session, leaving))
+	if err != nil {
+		return nil, err
+	}
+	for _, why := range append([]string{""}, reasons...) {
+		dir := w.path(template, members, session, cur)
+		if why != "" {
+			dir = w.path(template, members, session, leaving, why)
+		}
+		found, err := names(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range found {
+			all = append(all, claim{filepath.Join(dir, name), why})
+		}
+	}
+	return all, nil
 }
 
 // Claims counts what sessions have claimed and not done, by their names.
@@ -272,7 +309,7 @@ func (w Work) Claims(context.Context) (map[string]int, error) {
 			return nil, err
 		}
 		for _, s := range sessions {
-			found, err := names(w.path(t, members, s, cur))
+			found, err := w.claimed(t, s)
 			if err != nil {
 				return nil, err
 			}
@@ -284,9 +321,37 @@ func (w Work) Claims(context.Context) (map[string]int, error) {
 	return claims, nil
 }
 
-// Free makes what a session has claimed nobody's: blocked for that reason or, where the
-// template's is released, given back. It may be called again.
+// Leave puts aside what a session has claimed, which is about to go for that reason: it
+// counts as claimed until the session is gone. Where it stays after all, Keep takes back
+// what was done. Each of the three may be called again.
+func (w Work) Leave(_ context.Context, session, reason string) error {
+	return w.each(session, reason, func(t, aside string) ([]string, error) {
+		return []string{t, members, session, leaving, cmp.Or(aside, reason)}, nil
+	})
+}
+
+// Keep gives a session back what was put aside.
+func (w Work) Keep(_ context.Context, session string) error {
+	return w.each(session, leaving, func(t, _ string) ([]string, error) { return []string{t, members, session, cur}, nil })
+}
+
+// Free makes what a session has claimed nobody's: blocked for the reason that it was put
+// aside for, or else for that one, or, where the template's is released, given back.
 func (w Work) Free(_ context.Context, session, reason string) error {
+	return w.each(session, reason, func(t, aside string) ([]string, error) {
+		release, err := w.Release != nil, error(nil)
+		if release {
+			release, err = w.Release(t)
+		}
+		if release {
+			return []string{t, fresh}, err
+		}
+		return []string{t, members, session, blocked, cmp.Or(aside, reason)}, err
+	})
+}
+
+// each moves what a session has claimed to where it belongs.
+func (w Work) each(session, reason string, to func(template, aside string) ([]string, error)) error {
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err
 	}
@@ -295,16 +360,19 @@ func (w Work) Free(_ context.Context, session, reason string) error {
 		return err
 	}
 	for _, t := range templates {
-		found, err := names(w.path(t, members, session, cur))
+		found, err := w.claimed(t, session)
 		if err != nil {
 			return err
 		}
-		to := []string{t, members, session, blocked, reason}
-		if len(found) > 0 && w.Release != nil && w.Release(t) {
-			to = []string{t, fresh}
-		}
-		for _, name := range found {
-			if err := w.move(w.path(t, members, session, cur, name), to...); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		for _, c := range found {
+			there, err := to(t, c.aside)
+			if err != nil {
+				return err
+			}
+			if filepath.Dir(c.path) == w.path(there...) {
+				continue
+			}
+			if err := w.move(c.path, there...); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
@@ -320,6 +388,11 @@ func (w Work) Done(session, id string) error {
 // Back gives a note back that a session has or had, blocked or not.
 func (w Work) Back(id string) error {
 	return w.one(id, func(string, string, string) bool { return true }, fresh)
+}
+
+// BackOf is Back for what the session itself has, and blocked work that it had.
+func (w Work) BackOf(session, id string) error {
+	return w.one(id, func(_, holder, _ string) bool { return holder == session }, fresh)
 }
 
 // one moves the note with that id of those that fit into a folder of its template.

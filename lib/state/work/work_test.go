@@ -115,7 +115,46 @@ func TestWork(t *testing.T) {
 		t.Error(err)
 	}
 	is(t, w, "b; c; a is done")
-	w.Release = func(template string) bool { return template == "worker" }
+	// What is put aside is still the session's, until that is gone.
+	if _, err := w.Claim("worker", "worker-1"); err != nil {
+		t.Error(err)
+	}
+	for _, free := range []bool{false, true} {
+		for _, why := range []string{"session_archived", "session_crash_drain"} {
+			if err := w.Leave(ctx, "worker-1", why); err != nil {
+				t.Error(err)
+			}
+			if claims, err := w.Claims(ctx); err != nil || claims["worker-1"] != 1 {
+				t.Errorf("%v, %v", claims, err)
+			}
+			is(t, w, "b worker-1; c; a is done")
+		}
+		if free {
+			break
+		}
+		if err := w.Keep(ctx, "worker-1"); err != nil {
+			t.Error(err)
+		}
+		is(t, w, "b worker-1; c; a is done")
+		if _, err := os.Stat(w.path("worker", members, "worker-1", cur)); err != nil {
+			t.Error(err)
+		}
+	}
+	decided := w
+	w.Release = func(string) (bool, error) { return false, errors.New("nobody knows") }
+	if err := w.Free(ctx, "worker-1", "session_closed"); err == nil {
+		t.Error("it was decided what nobody knows")
+	}
+	is(t, w, "b worker-1; c; a is done")
+	w = decided
+	if err := w.Free(ctx, "worker-1", "session_closed"); err != nil {
+		t.Error(err)
+	}
+	is(t, w, "b worker-1 session_archived; c; a is done")
+	if err := w.Back(ids[1]); err != nil {
+		t.Error(err)
+	}
+	w.Release = func(template string) (bool, error) { return template == "worker", nil }
 	if _, err := w.Claim("worker", "worker-1"); err != nil {
 		t.Error(err)
 	}

@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if path := os.Getenv("ATOMICFILE_WRITE"); path != "" {
-		for i := 0; ; i++ { // until it is killed
+		parent := os.Getppid()
+		for i := 0; os.Getppid() == parent; i++ { // until it is killed, or nobody is left to do that
 			if err := Write(path, content(i), Unsynced); err != nil {
 				os.Exit(2)
 			}

@@ -22,11 +22,12 @@ func Exec(dir string, args, environ []string) error {
 	return fmt.Errorf("cannot run '%s': %w", path, err)
 }
 
-// maxInput bounds what Detach hands over: a pipe holds as much.
+// maxInput is how much Detach hands over before the program is started: a pipe holds as much.
 const maxInput = 4 << 10
 
 // Detach starts a program, the first of args, in the folder dir and in a session of its
-// own, and does not wait for it. It reads input, and has no output.
+// own, and does not wait for it. It reads input, and has no output. It is waited for as
+// long as it takes to read what of the input no pipe holds.
 func Detach(dir string, args, environ []string, input string) error {
 	path, err := LookPath(args[0], dir, environ)
 	if err != nil {
@@ -43,13 +44,20 @@ func Detach(dir string, args, environ []string, input string) error {
 	}
 	defer stdin.Close()
 	defer to.Close()
-	if _, err := to.WriteString(input[:min(len(input), maxInput)]); err != nil {
+	first := input[:min(len(input), maxInput)]
+	if _, err := to.WriteString(first); err != nil {
 		return err
 	}
 	if _, err := apart(dir, path, args, environ, stdin, null); err != nil {
 		return fmt.Errorf("cannot run '%s': %w", path, err)
 	}
-	return nil
+	if len(first) == len(input) {
+		return nil
+	}
+	stdin.Close() // that it is gone shows
+	widen(to)
+	_, err = to.WriteString(input[len(first):])
+	return err
 }
 
 // apart starts a program in a session of its own, without a terminal, and returns the

@@ -3,6 +3,7 @@ package tmux
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -91,8 +92,8 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 	case strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"),
 		strings.HasPrefix(said, "server exited"), strings.HasPrefix(said, "lost server"): // while it was asked
 		return "", ErrNoServer
-	case said != "":
-		return "", fmt.Errorf("tmux: %s", said)
+	case said != "": // of several commands, others may have printed something
+		return strings.TrimRight(out.String(), "\n"), fmt.Errorf("tmux: %s", said)
 	default:
 		return "", fmt.Errorf("tmux: %w", err)
 	}
@@ -199,25 +200,41 @@ func (s Server) SetEnvironment(pane string, vars [][2]string, unset []string, wi
 	return err
 }
 
-// Environments returns the environments of sessions, by their names, in one call. A
-// session that is gone ends it: those behind it are missing.
-func (s Server) Environments(sessions []string) map[string][]string {
-	const mark = "\x1egt "
-	var args []string
-	for _, name := range sessions {
-		args = append(args, ";", "display-message", "-p", mark+literal(strings.ReplaceAll(name, "#", "##")), ";", "show-environment", "-t", "="+name)
+// Environments returns the environments of the sessions that panes are in, by the panes'
+// ids, in one call. A pane that is gone has none.
+func (s Server) Environments(panes []string) map[string][]string {
+	all := map[string][]string{}
+	for pane, lines := range s.ofEach(panes, "show-environment") {
+		all[pane] = strings.Split(lines, "\n")
 	}
-	if args == nil {
+	return all
+}
+
+// CapturePanes returns the text that panes show, by their ids, in one call. A pane that is
+// gone shows nothing.
+func (s Server) CapturePanes(panes []string) map[string]string {
+	return s.ofEach(panes, "capture-pane", "-p")
+}
+
+// ofEach runs a command for each of these panes, in one call, and returns what each
+// printed. tmux reads the commands from its input: a command line is too short for those
+// of a fleet, and the failure of one command there ends the others.
+func (s Server) ofEach(panes []string, command ...string) map[string]string {
+	mark := "gt-" + rand.Text() + " " // no screen shows it
+	var input strings.Builder
+	for _, pane := range panes {
+		if isPane(pane) {
+			fmt.Fprintf(&input, "display-message -p '%s%s'\n%s -t %s\n", mark, pane[1:], strings.Join(command, " "), pane)
+		}
+	}
+	if input.Len() == 0 {
 		return nil
 	}
-	out, _ := s.run(args[1:]...) // what it said until it failed is good
-	all, at := map[string][]string{}, ""
-	for line := range strings.SplitSeq(out, "\n") {
-		if name, ok := strings.CutPrefix(line, mark); ok {
-			at = name
-		} else if at != "" {
-			all[at] = append(all[at], line)
-		}
+	out, _ := s.runWith(strings.NewReader(input.String()), wait, "source-file", "-") // what it said beside an error is good
+	all := map[string]string{}
+	for _, said := range strings.Split("\n"+out, "\n"+mark)[1:] {
+		number, text, _ := strings.Cut(said, "\n")
+		all["%"+number] = strings.TrimRight(text, "\n")
 	}
 	return all
 }
@@ -237,6 +254,12 @@ func (s Server) RemainOnExit(pane string) (Remain, error) {
 	}
 	_, value, _ := strings.Cut(out, " ")
 	return Remain{Set: true, Value: value}, nil
+}
+
+// Left reports whether what ran in a pane that stayed has ended by itself, with exit code 0.
+func (s Server) Left(pane string) (bool, error) {
+	out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead}\t#{pane_dead_status}")
+	return out == "1\t0", err
 }
 
 // Keep tells the pane to stay when its process ends.

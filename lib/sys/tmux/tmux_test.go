@@ -3,9 +3,11 @@ package tmux
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -327,5 +329,40 @@ func TestParsePane(t *testing.T) {
 		if p, err := parsePane(line); err == nil {
 			t.Errorf("%q: %+v", line, p)
 		}
+	}
+}
+
+// What several panes show is asked for in one call, whatever they show and though one of
+// them is gone; so are the environments of their sessions.
+func TestOfEachPane(t *testing.T) {
+	s, first := server(t, "one")
+	shows := func(name, text string) string {
+		out, err := s.run("new-session", "-d", "-s", name, "-e", "NAME="+name, "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "printf '"+text+"'; exec sleep 600")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	a, b := shows("it's #S; $x", `first\n\ngt-mark 1\n`), shows("two", `\033[31msecond`)
+	asked := []string{first.ID, a, "%4711", "no pane", b}
+	var got map[string]string
+	for range 100 {
+		if got = s.CapturePanes(asked); got[a] != "" && got[b] != "" {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	want := map[string]string{first.ID: "", a: "first\n\ngt-mark 1", "%4711": "", b: "second"}
+	if !maps.Equal(got, want) {
+		t.Errorf("they show %q", got)
+	}
+	environs := s.Environments(asked)
+	for pane, name := range map[string]string{a: "NAME=it's #S; $x", b: "NAME=two"} {
+		if !slices.Contains(environs[pane], name) {
+			t.Errorf("the environment of %s is %q", pane, environs[pane])
+		}
+	}
+	if got := s.CapturePanes(nil); got != nil {
+		t.Errorf("no pane shows %q", got)
 	}
 }

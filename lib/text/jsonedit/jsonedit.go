@@ -13,6 +13,7 @@ package jsonedit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +78,14 @@ func (d *Doc) Raw(n *Node) []byte {
 		return Strip(raw)
 	}
 	return raw
+}
+
+// Text returns the value of a string, "" of any other.
+func (d *Doc) Text(n *Node) (s string) {
+	if json.Unmarshal(d.Raw(n), &s) != nil {
+		return ""
+	}
+	return s
 }
 
 // Alone reports whether nothing else, not even a comment, is in the array or
@@ -169,7 +178,7 @@ func (d *Doc) node(v *hujson.Value, parent *Node) (*Node, error) {
 			m := &v.Members[i]
 			key, begin := m.Name.Value.(hujson.Literal).String(), d.start+m.Name.StartOffset
 			if line, twice := seen[key]; twice {
-				return n, d.errorAt(begin, "the key %q stands already in line %d", key, line)
+				return n, d.errorAt(begin, "the key %q is already in line %d", key, line)
 			}
 			seen[key] = d.line(begin)
 			item, err := d.node(&m.Value, n)

@@ -30,8 +30,8 @@ func TestParseRefuses(t *testing.T) {
 		"{}\n// end":                          "line 2, column 1: a comment, which JSON does not have",
 		"{\n  \"a\": [\n    1,\n  ]\n}":       "line 3, column 6: a comma with nothing behind it",
 		"{\n  \"ä\": 1,\n\n}":                 "line 2, column 9: a comma with nothing behind it",
-		"{\n  \"a\": 1,\n  \"\\u0061\": 2\n}": `line 3, column 3: the key "a" stands already in line 2`,
-		"{\"o\": {\"a\": 1, \"a\": 1}}":       `line 1, column 16: the key "a" stands already in line 1`,
+		"{\n  \"a\": 1,\n  \"\\u0061\": 2\n}": `line 3, column 3: the key "a" is already in line 2`,
+		"{\"o\": {\"a\": 1, \"a\": 1}}":       `line 1, column 16: the key "a" is already in line 1`,
 		"{\n  \"a\": 'b'\n}":                  `line 2, column 8: invalid character '\'' at start of value`,
 		"\ufeff{\"abc\": x}":                  "line 1, column 9: invalid literal: x",
 		"{\n  \"a\": [1, 2\n":                 "line 3, column 1: unexpected end of JSON input",
@@ -64,7 +64,7 @@ func TestParseComments(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"{ // a\n  \"a\": 1, // b\n}":    "line 2, column 9: a comma with nothing behind it",
-		"{ \"a\": 1, /* , */ \"a\": 2 }": `line 1, column 19: the key "a" stands already in line 1`,
+		"{ \"a\": 1, /* , */ \"a\": 2 }": `line 1, column 19: the key "a" is already in line 1`,
 		"{ /* \n \"a\": 1 }":             "line 2, column 10: unexpected end of JSON input",
 		"{} # a":                         "line 1, column 4: invalid character '#' after top-level value",
 	} {
@@ -398,7 +398,7 @@ func FuzzParse(f *testing.F) {
 		d, err := Parse(text, false)
 		bare := bytes.TrimPrefix(text, []byte(byteOrderMark))
 		if err != nil {
-			if json.Valid(bare) && !strings.Contains(err.Error(), "stands already") {
+			if json.Valid(bare) && !strings.Contains(err.Error(), "is already in line") {
 				t.Fatalf("%q is refused: %v", text, err)
 			}
 			return

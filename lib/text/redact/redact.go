@@ -54,6 +54,31 @@ func Of(environ []string) func(string) string {
 	}
 }
 
+// Cut returns Of for texts that were cut at their end without a look at the environment:
+// where a value's beginning stands there, it goes, too.
+func Cut(environ []string) func(string) string {
+	vs := values(environ)
+	return func(s string) string {
+		if len(s) < minPassword {
+			return s
+		}
+		s = text(s, vs)
+		torn := 0
+		for _, v := range vs {
+			for n := min(len(v)-1, len(s)); n >= max(minPassword, torn+1); n-- {
+				if strings.HasSuffix(s, v[:n]) {
+					torn = n
+					break
+				}
+			}
+		}
+		if torn > 0 {
+			s = s[:len(s)-torn] + Mark
+		}
+		return s
+	}
+}
+
 // maxPasses bounds how often a text is searched.
 const maxPasses = 8
 

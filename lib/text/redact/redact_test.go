@@ -251,3 +251,22 @@ func BenchmarkText(b *testing.B) {
 		Text(text, []string{"MY_API_KEY=plain-value"})
 	}
 }
+
+// Of a value at which a text was cut, the beginning goes, too, unless it is as short as any
+// word.
+func TestCut(t *testing.T) {
+	clean := Cut([]string{"DEPLOY_SECRET=correcthorsebatterystaple", "API_TOKEN=horses-in-the-morning"})
+	for text, want := range map[string]string{
+		"take correcthorsebatterystaple now": "take [redacted] now",
+		"take correcthorsebat":               "take [redacted]",
+		"take correcthorse":                  "take [redacted]",
+		"that is correct":                    "that is [redacted]",
+		"that is corre":                      "that is corre",
+		"correcthorsebat at the beginning":   "correcthorsebat at the beginning",
+		"of horses-in-the-mor":               "of [redacted]",
+	} {
+		if got := clean(text); got != want {
+			t.Errorf("of %q stays %q, want %q", text, got, want)
+		}
+	}
+}

@@ -48,7 +48,7 @@ var Client = contract.Client{
 		{Tool: "AskUserQuestion", Question: true}, {Tool: "ExitPlanMode"},
 	},
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, Shape: contract.Plain, Compaction: true, SystemMessage: true,
+		MaxContext: maxContext, Shape: contract.Plain, Compaction: true, ShowsCompaction: true, SystemMessage: true,
 		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed, NotesStatus: true,
 	},
 }

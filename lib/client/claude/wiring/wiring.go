@@ -23,7 +23,11 @@ func Client() wiring.Client {
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact",
 		HookVars: []string{"CLAUDE_PROJECT_DIR"},
-		Sources:  sources, Blockers: blockers, Deletes: deletes,
+		Allow: &wiring.Allow{
+			Keys: []string{"permissions", "allow"},
+			Rule: func(program string) string { return "Bash(" + program + ":*)" },
+		},
+		Sources: sources, Blockers: blockers, Deletes: deletes,
 		Command: &wiring.Command{
 			File: "commands/handoff.md", Typed: "/handoff", Args: "$ARGUMENTS",
 			Head: "---\n# gt: written by gt-hooks\ndescription: Hand this session over to a fresh one, with a note of what it knows\n" +

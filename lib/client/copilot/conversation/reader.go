@@ -41,6 +41,19 @@ func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("copilot", getenv)), "session-state")
 }
 
+// Path returns where Copilot keeps the events of a session, which its hooks do not tell
+// before the end of a turn. The environment is its own.
+func Path(getenv func(string) string, id string) string {
+	root := getenv("COPILOT_HOME")
+	if root == "" {
+		root = filepath.Join(getenv("HOME"), ".copilot")
+	}
+	if !filepath.IsAbs(root) {
+		return ""
+	}
+	return filepath.Join(root, "session-state", id, "events.jsonl")
+}
+
 // Find lists the sessions' folders. A name that was given later changes only the
 // workspace's file, so that one's time counts too.
 func (Reader) Find(store string, each func(conversation.File)) error {

@@ -16,5 +16,10 @@ func Client() wiring.Client {
 		Name: "cursor", Text: text, Shape: wiring.Flat,
 		TurnEnds: []string{"stop"},
 		Compact:  "/compress",
+		// What a person types behind the command stands in their message.
+		Command: &wiring.Command{
+			File: "commands/handoff.md", Typed: "/handoff", Args: "see the person's message.",
+			Head: "# gt: written by gt-hooks\n\n",
+		},
 	}
 }

@@ -31,6 +31,10 @@ func Client() wiring.Client {
 			File: "commands/handoff.toml", Typed: "/handoff", Args: "{{args}}",
 			Head: "# gt: written by gt-hooks\ndescription = \"Hand this session over to a fresh one, with a note of what it knows\"\nprompt = '''\n", Foot: "'''\n",
 		},
+		Allow: &wiring.Allow{
+			Keys: []string{"tools", "allowed"},
+			Rule: func(program string) string { return "run_shell_command(" + program + ")" },
+		},
 		Blockers: func(a wiring.Agent) []wiring.Blocker { return Blockers(a, true) },
 	}
 }

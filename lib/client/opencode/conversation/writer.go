@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/sqlite"
 )
 
@@ -38,7 +40,7 @@ func (Writer) Import(file string) []string { return []string{"import", "--pure",
 
 func (Writer) Models() []string { return []string{"models", "--pure"} }
 
-// Model is that of the session that was at work last.
+// Model is that of the session that was at work last, else the one of the settings.
 func (Writer) Model(getenv func(string) string) (model string) {
 	r := new(Reader)
 	last := int64(0)
@@ -60,7 +62,22 @@ func (Writer) Model(getenv func(string) string) (model string) {
 			})
 		}
 	}
-	return model
+	return cmp.Or(model, configured(getenv))
+}
+
+// configured is the model that the person's settings name, "" where they name none.
+func configured(getenv func(string) string) string {
+	root := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(root) {
+		root = filepath.Join(getenv("HOME"), ".config")
+	}
+	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
+		data, err := atomicfile.Read(filepath.Join(root, "opencode", name), atomicfile.MaxSize)
+		if model := gjson.GetBytes(data, "model"); err == nil && model.Type == gjson.String && strings.Contains(model.Str, "/") {
+			return strings.Clone(model.Str)
+		}
+	}
+	return ""
 }
 
 // NewID returns an id of which a later one sorts before an earlier one.

@@ -117,6 +117,17 @@ export const Gt = async ({ client, directory }) => {
   const part = (text, id, sessionID, messageID) =>
     ({ id, sessionID, messageID, type: "text", text, synthetic: true, ignored: true, metadata: { gt: true } })
 
+  // first says the prompt with which a session goes on in this process, once: the client
+  // takes none together with a session.
+  const first = async () => {
+    const [id, ...words] = (process.env.GT_RESUME_PROMPT ?? "").split(" ")
+    delete process.env.GT_RESUME_PROMPT // what this client starts is not told it again
+    if (!words.length) return
+    const before = (await client.session.messages({ path: { id }, query: { limit: 50 } })).data ?? []
+    const { agent } = before.findLast((m) => m.info.role === "user")?.info ?? {}
+    await client.session.promptAsync({ path: { id }, body: { agent, parts: [{ type: "text", text: words.join(" ") }] } })
+  }
+
   const attended = terminal()
 
   const hooks = {
@@ -203,5 +214,6 @@ export const Gt = async ({ client, directory }) => {
   for (const [name, hook] of Object.entries(hooks)) {
     hooks[name] = (...args) => hook(...args).catch(() => {})
   }
+  setTimeout(() => first().catch(() => {}), 0) // when the client has started
   return hooks
 }

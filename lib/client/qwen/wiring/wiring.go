@@ -24,6 +24,10 @@ func Client() wiring.Client {
 			File: "commands/handoff.md", Typed: "/handoff", Args: "{{args}}",
 			Head: "---\n# gt: written by gt-hooks\ndescription: Hand this session over to a fresh one, with a note of what it knows\ndisable-model-invocation: true\n---\n",
 		},
+		Allow: &wiring.Allow{
+			Keys: []string{"permissions", "allow"},
+			Rule: func(program string) string { return "Bash(" + program + " *)" },
+		},
 		Blockers: func(a wiring.Agent) []wiring.Blocker { return gemini.Blockers(a, false) },
 	}
 }

@@ -141,6 +141,21 @@ func (f *Fake) Send(ctx context.Context, r runtime.Ref, text string) error {
 	return f.reach(ctx, "send", r, func(run *Run) { run.Sent = append(run.Sent, text) })
 }
 
+// Command notes what was sent.
+func (f *Fake) Command(ctx context.Context, r runtime.Ref, text string) error {
+	return f.reach(ctx, "command", r, func(run *Run) { run.Sent = append(run.Sent, text) })
+}
+
+// Last returns what was sent last, as an agent that repeats it.
+func (f *Fake) Last(ctx context.Context, r runtime.Ref) (said string, err error) {
+	err = f.reach(ctx, "last", r, func(run *Run) {
+		if n := len(run.Sent); n > 0 {
+			said = run.Sent[n-1]
+		}
+	})
+	return said, err
+}
+
 func (f *Fake) reach(ctx context.Context, word string, r runtime.Ref, do func(*Run)) error {
 	if err := errors.Join(r.Check(), ctx.Err()); err != nil {
 		return err

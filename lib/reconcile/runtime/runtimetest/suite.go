@@ -322,6 +322,28 @@ func Suite(t *testing.T, b Bench) {
 				return strings.Contains(text, "what is this")
 			})
 		})
+		if talks, ok := hasty.(runtime.Talker); ok {
+			row("told a command, and asked what it said", func(t *testing.T) {
+				a := agent(t, "talk")
+				if _, err := talks.Last(ctx, a.Ref); !errors.Is(err, runtime.ErrNone) && !errors.Is(err, runtime.ErrUnknown) {
+					t.Errorf("of one that does not run: %v", err)
+				}
+				start(t, a)
+				if b.Program != "" {
+					told(t, a)
+				}
+				if err := again(func() error { return talks.Command(ctx, a.Ref, "/compact now") }); err != nil {
+					t.Fatal(err)
+				}
+				await(t, "the command to be heard", func() bool {
+					var said string
+					if err := again(func() (err error) { said, err = talks.Last(ctx, a.Ref); return err }); err != nil {
+						t.Fatal(err)
+					}
+					return strings.Contains(said, "/compact now")
+				})
+			})
+		}
 		real("as it was described", func(t *testing.T) {
 			long := strings.Repeat("a prompt; of 'any' \"length\" $(x) #{y}\n", 3000)
 			a := agent(t, "described", "ODD=a\nb;'\"$(x)", "EMPTY=")
@@ -403,12 +425,17 @@ func Suite(t *testing.T, b Bench) {
 				}
 			}
 		})
-		for word, err := range map[string]func() error{
+		calls := map[string]func() error{
 			"start": func() error { return hasty.Start(ctx, never) },
 			"stop":  func() error { return hasty.Stop(ctx, a.Ref) },
 			"send":  func() error { return hasty.Send(ctx, a.Ref, "hello") },
 			"peek":  func() error { _, err := hasty.Peek(ctx, a.Ref); return err },
-		} {
+		}
+		if talks, ok := hasty.(runtime.Talker); ok {
+			calls["command"] = func() error { return talks.Command(ctx, a.Ref, "/compact") }
+			calls["last"] = func() error { _, err := talks.Last(ctx, a.Ref); return err }
+		}
+		for word, err := range calls {
 			all.Go(func() {
 				if err := err(); !errors.Is(err, runtime.ErrUnknown) {
 					t.Errorf("%s: %v", word, err)

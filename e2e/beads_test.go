@@ -1,0 +1,197 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gt/e2e/client"
+	surroundings "gt/internal/world"
+)
+
+// bead is what bd tells of an issue.
+type bead struct{ ID, Status, Assignee, Notes string }
+
+// With the real bd: what an agent claims in it keeps its session draining; what it has is
+// blocked when somebody suspends it, and given back where the pool says so; and nothing is
+// changed while the database cannot be opened. [S4-49, S4-52, S4-90, S4-112]
+func TestBeads(t *testing.T) {
+	t.Parallel()
+	bd, err := client.Beads()
+	if err != nil {
+		if os.Getenv("GT_E2E") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	root, remove, err := surroundings.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	home, town := filepath.Join(root, "home"), filepath.Join(root, "town")
+	for _, dir := range []string{home, filepath.Join(town, "mayor"), filepath.Join(root, "bin")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(bd, filepath.Join(root, "bin", "bd")); err != nil {
+		t.Fatal(err)
+	}
+	// The agent is the issue's: it claims nothing by itself.
+	agent := "#!/bin/sh\nenv >$HOME/env.$GT_SESSION_NAME\nexec sleep 100000\n"
+	if err := surroundings.WriteProgram(filepath.Join(root, "bin", "worker"), []byte(agent)); err != nil {
+		t.Fatal(err)
+	}
+	env, err := surroundings.Person(home, filepath.Join(root, "bin"), bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sockets, end, err := surroundings.Tmux()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	env = append(env, "TMUX_TMPDIR="+sockets)
+	run := func(ok bool, more []string, name string, args ...string) string {
+		t.Helper()
+		path := name
+		for _, dir := range []string{bin, filepath.Join(root, "bin")} {
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				path = filepath.Join(dir, name)
+			}
+		}
+		cmd := exec.Command(path, args...)
+		cmd.Dir, cmd.Env = town, append(env[:len(env):len(env)], more...)
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != ok {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	of := func(id string) bead {
+		t.Helper()
+		out := run(true, nil, "bd", "show", id, "--json")
+		var all []bead
+		if err := json.Unmarshal([]byte(out[strings.IndexByte(out, '['):]), &all); err != nil || len(all) != 1 {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return all[0]
+	}
+	write := func(orphans string) {
+		text := fmt.Sprintf("[[agent]]\nname = \"w\"\nprovider = \"worker\"\n[agent.pool]\nmax = 1\ncheck = \"echo 1\"\ndrain_timeout = \"1h\"\norphaned_work = %q\n", orphans)
+		if err := os.WriteFile(filepath.Join(town, "town.toml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(true, nil, "gt-hooks", "trust", "--yes", town)
+	}
+	agents := filepath.Join(home, ".config/gt/agents.toml")
+	if err := os.MkdirAll(filepath.Dir(agents), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(agents, []byte("[agents.worker]\ncommand = \"worker\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(true, nil, "git", "init", "-q", ".")
+	run(true, nil, "bd", "init", "--prefix", "gt", "--quiet", "--skip-hooks")
+	create := func() string {
+		t.Helper()
+		out := run(true, nil, "bd", "create", "Work", "--json")
+		var made bead
+		if err := json.Unmarshal([]byte(out[strings.IndexByte(out, '{'):]), &made); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return made.ID
+	}
+	write("block")
+	run(true, nil, "gt-reconcile", "tick")
+	run(true, nil, "gt-reconcile", "tick")
+	name := func(state string) string {
+		t.Helper()
+		var m member
+		out := run(true, nil, "gt-session", "list", "--json", "--all", "--state", state)
+		if err := json.Unmarshal([]byte(out), &m); err != nil {
+			t.Fatalf("%s: %v\n%s", state, err, out)
+		}
+		return m.Name
+	}
+	worker := name("active")
+	var own []string // what its agent was started with
+	data, err := os.ReadFile(filepath.Join(home, "env."+worker))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "BEADS_ACTOR=") || strings.HasPrefix(line, "BD_ACTOR=") {
+			own = append(own, strings.TrimSpace(line))
+		}
+	}
+	claim := func(id string) {
+		t.Helper()
+		run(true, own, "bd", "update", id, "--claim")
+		if is := of(id); is.Assignee != worker || is.Status != "in_progress" {
+			t.Fatalf("%+v", is)
+		}
+	}
+
+	first, second := create(), create()
+	claim(first)
+	run(true, nil, "gt-session", "suspend", worker)
+	if is := of(first); is.Status != "blocked" || is.Assignee != worker || !strings.Contains(is.Notes, "session_suspended: "+worker+" had it") {
+		t.Errorf("%+v", is)
+	}
+	run(true, nil, "gt-session", "resume", worker)
+
+	// A database that cannot be opened
+	dolt, aside := filepath.Join(town, ".beads"), filepath.Join(town, ".beads.aside")
+	if err := os.Rename(filepath.Join(dolt, "embeddeddolt"), aside); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dolt, "embeddeddolt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(false, nil, "gt-reconcile", "tick"); !strings.Contains(out, "nothing was changed: cannot ask bd") {
+		t.Error(out)
+	}
+	run(false, nil, "gt-session", "suspend", worker)
+	if err := os.Remove(filepath.Join(dolt, "embeddeddolt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(aside, filepath.Join(dolt, "embeddeddolt")); err != nil {
+		t.Fatal(err)
+	}
+	if name("active") != worker {
+		t.Error("it was suspended")
+	}
+
+	claim(second)
+	run(true, nil, "gt-session", "drain", worker)
+	if out := run(true, nil, "gt-reconcile", "tick"); strings.Contains(out, "archive ") {
+		t.Error(out)
+	}
+	run(true, own, "bd", "close", second)
+	if out := run(true, nil, "gt-reconcile", "tick"); !strings.Contains(out, "(archived, drain_complete)") {
+		t.Error(out)
+	}
+
+	write("release")
+	run(true, nil, "gt-reconcile", "tick")
+	run(true, nil, "gt-reconcile", "tick")
+	worker = name("active")
+	own = []string{"BEADS_ACTOR=" + worker}
+	third := create()
+	claim(third)
+	run(true, nil, "gt-session", "close", worker)
+	if is := of(third); is.Status != "open" || is.Assignee != "" {
+		t.Errorf("%+v", is)
+	}
+	if out := run(true, nil, "bd", "ready", "--json"); !strings.Contains(out, third) {
+		t.Errorf("nobody can take it: %s", out)
+	}
+}

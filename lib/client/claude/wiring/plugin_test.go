@@ -1,0 +1,25 @@
+package wiring
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the plugin's command")
+
+// The plugin has the command that gt-hooks installs, with the program as PATH has it.
+func TestPluginCommand(t *testing.T) {
+	const file = "../../../../hooks/commands/handoff.md"
+	command := Client().Command
+	want := strings.Replace(string(command.Files("", "")[command.File]), "Bash(gt-handoff:*), Bash(gt-handoff:*)", "Bash(gt-handoff:*)", 1)
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != want {
+		t.Errorf("%s is not what gt-hooks installs (%v): go test ./lib/client/claude/wiring -update writes it", file, err)
+	}
+}

@@ -1,0 +1,189 @@
+package wiring
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/client/settings"
+	"gt/lib/text/jsonedit"
+)
+
+// An Allow is the client's list of what it runs without asking its person, in its user
+// settings.
+type Allow struct {
+	Keys []string                    // of nested objects, down to an array of texts
+	Rule func(program string) string // what allows a program, with any arguments
+}
+
+// Allowed are the programs that an agent has reason to run by itself.
+var Allowed = []string{"gt-handoff", "gt-mail"}
+
+// rules are ours in the order in which they stand: each program by its path, then by the
+// name that an agent types. The first of a pair is what marks the second as ours.
+func (a Allow) rules(dir string) (all []string) {
+	for _, program := range Allowed {
+		all = append(all, a.Rule(quote(filepath.Join(dir, program))), a.Rule(program))
+	}
+	return all
+}
+
+// program returns the path that a rule allows, if it is one of ours.
+func (a Allow) program(rule string) (path string, ok bool) {
+	before, after, _ := strings.Cut(a.Rule("\x00"), "\x00")
+	line, begins := strings.CutPrefix(rule, before)
+	line, ends := strings.CutSuffix(line, after)
+	if !begins || !ends {
+		return "", false
+	}
+	path, rest := Split(line)
+	return path, rest == "" && filepath.IsAbs(path) && slices.Contains(Allowed, filepath.Base(path))
+}
+
+// ours returns which elements of the list are ours. A rule by name that does not stand
+// behind one of ours is the person's own.
+func (a Allow) ours(list []string) (at []int) {
+	for i, rule := range list {
+		if _, ok := a.program(rule); ok {
+			at = append(at, i)
+		} else if i > 0 && slices.Contains(at, i-1) {
+			if before, ok := a.program(list[i-1]); ok && rule == a.Rule(filepath.Base(before)) {
+				at = append(at, i)
+			}
+		}
+	}
+	return at
+}
+
+// Allows returns our rules in the text of the client's settings.
+func (c Client) Allows(text []byte) (rules []string) {
+	if c.Allow == nil || len(strings.TrimSpace(string(text))) == 0 {
+		return nil
+	}
+	doc, err := jsonedit.Parse(text, c.Comments)
+	if err != nil {
+		return nil // who changes the file says so
+	}
+	list := texts(doc, c.Allow.list(doc))
+	for _, i := range c.Allow.ours(list) {
+		rules = append(rules, list[i])
+	}
+	return rules
+}
+
+// AllowedIn reports whether the rules allow the programs of a folder, and no others.
+func (c Client) AllowedIn(dir string, rules []string) bool {
+	want := c.Allow.rules(dir)
+	return len(rules) > 0 && !slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(want, r) })
+}
+
+// EditAllow makes the client run our programs of the folder dir without asking, or takes our
+// rules out where dir is "". The person's own rules stay.
+func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, error) {
+	same := settings.Edit{Text: old}
+	text := old
+	if len(strings.TrimSpace(string(text))) == 0 {
+		if dir == "" {
+			return same, nil
+		}
+		text = []byte("{}\n")
+	}
+	doc, err := jsonedit.Parse(text, c.Comments)
+	if err != nil {
+		return same, err
+	}
+	list := texts(doc, c.Allow.list(doc))
+	var want []string
+	if dir != "" {
+		want = c.Allow.rules(dir)
+		if rest := slices.DeleteFunc(slices.Clone(want), func(w string) bool { return slices.Contains(list, w) }); len(rest) == 0 && c.AllowedIn(dir, c.Allows(text)) {
+			return same, nil
+		}
+	}
+	had := false
+	for {
+		at := c.Allow.ours(texts(doc, c.Allow.list(doc)))
+		if len(at) == 0 {
+			break
+		}
+		had = true
+		n := c.Allow.list(doc).Items[at[len(at)-1]]
+		for n.Parent != doc.Root && doc.Alone(n) {
+			n = n.Parent
+		}
+		text = doc.Remove(n)
+		if doc, err = jsonedit.Parse(text, c.Comments); err != nil {
+			return same, err
+		}
+	}
+	list = texts(doc, c.Allow.list(doc))
+	for _, rule := range want {
+		if slices.Contains(list, rule) { // the person's own
+			continue
+		}
+		if text, err = c.Allow.add(doc, rule); err != nil {
+			return same, err
+		}
+		if doc, err = jsonedit.Parse(text, c.Comments); err != nil {
+			return same, err
+		}
+	}
+	if dir == "" && !had {
+		return same, nil
+	}
+	var stays []Handler // nothing is wanted: a file that gt made may go
+	if want != nil {
+		stays = []Handler{}
+	}
+	return settings.Edit{Text: c.leftover(path, text, stays), Backup: !had && len(c.ours(doc)) == 0}, nil
+}
+
+// list returns the array of rules, nil where there is none.
+func (a Allow) list(doc *jsonedit.Doc) *jsonedit.Node {
+	n := doc.Root
+	for _, key := range a.Keys {
+		if !n.IsObject() {
+			return nil
+		}
+		n = n.Get(key)
+	}
+	if !n.IsArray() {
+		return nil
+	}
+	return n
+}
+
+// texts returns the elements of an array, "" for one that is no text.
+func texts(doc *jsonedit.Doc, n *jsonedit.Node) []string {
+	if n == nil {
+		return nil
+	}
+	all := make([]string, len(n.Items))
+	for i, item := range n.Items {
+		all[i] = doc.Text(item)
+	}
+	return all
+}
+
+// add appends a rule, with the objects around the list where they are missing.
+func (a Allow) add(doc *jsonedit.Doc, rule string) ([]byte, error) {
+	n := doc.Root
+	for i, key := range a.Keys {
+		if !n.IsObject() {
+			return nil, shapeError(n, strings.Join(a.Keys[:i], ".")+" is no object")
+		}
+		next := n.Get(key)
+		if next == nil {
+			var value any = []string{rule}
+			for j := len(a.Keys) - 1; j > i; j-- {
+				value = map[string]any{a.Keys[j]: value}
+			}
+			return doc.Append(n, key, value)
+		}
+		n = next
+	}
+	if !n.IsArray() {
+		return nil, shapeError(n, strings.Join(a.Keys, ".")+" is no array")
+	}
+	return doc.Append(n, "", rule)
+}

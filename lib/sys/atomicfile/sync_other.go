@@ -1,0 +1,24 @@
+//go:build !linux
+
+package atomicfile
+
+import "path/filepath"
+
+// Sync waits until files of a folder, which were written Unsynced, are on disk with their
+// names. No call does that for all of them at once here.
+func Sync(dir string, names []string) error {
+	for _, name := range names {
+		f, err := Open(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		if cerr := closed(f); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return Error("write", f.Name(), err)
+		}
+	}
+	return Error("write", dir, syncDir(dir))
+}
