@@ -11,6 +11,7 @@ import (
 	"gt/lib/launch/birth"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
+	"gt/lib/sys/process"
 )
 
 // revive starts an agent again that crashed. A hook of its tmux session calls it.
@@ -51,4 +52,24 @@ func (c *revive) Run(env *cli.Env) error {
 		return err
 	}
 	return os.ErrNotExist
+}
+
+// outlive ends after another process. tmux runs it beside an agent that revive is for, to
+// notice the agent's end when this one ends (tmux.Server.OnDeath).
+type outlive struct {
+	PID int `arg:"" help:"The process."`
+}
+
+// reaped is how long tmux needs at most to take down a terminal, in which it does not
+// notice that a process has ended.
+const reaped = time.Second
+
+// Run returns some time after the process has ended.
+func (c *outlive) Run(*cli.Env) error {
+	if err := os.Chdir("/"); err != nil { // or the agent's worktree would be in use
+		return err
+	}
+	err := process.AwaitEnd(c.PID)
+	time.Sleep(reaped)
+	return err
 }

@@ -86,7 +86,7 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 	if held.Respawn {
 		// Or what starts it again would stand in its folder for some seconds, whose worktree
 		// could not be removed.
-		_ = tmux.Server(held.TmuxServer).OnDeath(m.Pane.Session, "") // where it fails, that finds it stopped
+		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.Session) // where it fails, that finds it stopped
 	}
 	if client := known.Of(m.Agent); held.Adopted != nil {
 		launch.Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)

@@ -112,11 +112,11 @@ func (b *Birth) setRespawn() error {
 		return nil
 	}
 	// tmux runs it in the environment that its server was started in.
-	words := []string{term.Quote(b.self), "revive", term.Quote(b.Store.Name(b.ID)), ">/dev/null", "2>&1"}
+	words := []string{term.Quote(b.self), "revive", term.Quote(b.Store.Name(b.ID))}
 	if state := b.Env.Getenv("XDG_STATE_HOME"); state != "" {
 		words = append([]string{"XDG_STATE_HOME=" + term.Quote(state)}, words...)
 	}
-	if err := b.at.OnDeath(b.pane.Session, strings.Join(words, " ")); err != nil {
+	if err := b.at.OnDeath(b.pane, strings.Join(words, " "), "exec "+term.Quote(b.self)+" outlive"); err != nil {
 		return fmt.Errorf("cannot start %s: %w", b.Name, err)
 	}
 	return nil

@@ -271,3 +271,25 @@ func TestShortLives(t *testing.T) {
 		}
 	}
 }
+
+// The end of a process is awaited until it is a zombie, and no longer.
+func TestAwaitEnd(t *testing.T) {
+	p, cmd := child(t, os.Args[0], nil)
+	ended := make(chan error, 1)
+	go func() { ended <- AwaitEnd(p.PID) }()
+	select {
+	case err := <-ended:
+		t.Fatalf("it returned while the process ran: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil { // nobody has reaped it
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if err := AwaitEnd(p.PID); err != nil {
+		t.Fatalf("a process that is gone: %v", err)
+	}
+}

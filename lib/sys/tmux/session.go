@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -126,16 +127,28 @@ func CheckStyle(style string) error {
 	return nil
 }
 
-// OnDeath has the server run a command of a shell each time a process of the session ends
-// whose pane stays; "" has it run none any more.
-func (s Server) OnDeath(session, command string) error {
-	if command == "" {
-		_, err := s.run("set-hook", "-u", "-t", "="+session+":", "pane-died")
-		return err
+// OnDeath has the server run a command of a shell each time a process of the pane's
+// session ends whose pane stays. What the command prints goes nowhere.
+//
+// Up to its version 3.5, a tmux that was built with libutempter, as those of distributions
+// are, can miss that the process has ended: libutempter resets SIGCHLD while it takes down
+// the terminal's entry (tmux issue 4559). It learns of it when another of its children
+// ends. Such a one is ended: followed by the number of the pane's process, it runs until
+// that has ended and some time longer.
+func (s Server) OnDeath(p Pane, command, ended string) error {
+	// Either is parsed as a command of tmux's, and what that runs is expanded as a format.
+	job := func(command string) string {
+		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, `#`, `##`).Replace(command + " >/dev/null 2>&1")
+		return `run-shell -b "` + quoted + `"`
 	}
-	// It is parsed as a command of tmux's, and what that runs is expanded as a format.
-	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, `#`, `##`).Replace(command)
-	_, err := s.run("set-hook", "-t", "="+session+":", "pane-died", `run-shell -b "`+quoted+`"`)
+	_, err := s.run("set-hook", "-t", "="+p.Session+":", "pane-died", job(command), ";",
+		"if-shell", "-F", "#{<:#{version},3.6}", job(ended+" "+strconv.Itoa(p.PID)))
+	return err
+}
+
+// NotOnDeath has the server run nothing any more when a process of the session ends.
+func (s Server) NotOnDeath(session string) error {
+	_, err := s.run("set-hook", "-u", "-t", "="+session+":", "pane-died")
 	return err
 }
 

@@ -1,0 +1,25 @@
+package process
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// AwaitEnd waits until the process with that number has ended. A zombie has. For one that
+// is not there it returns at once.
+func AwaitEnd(pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
