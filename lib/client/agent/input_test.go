@@ -109,14 +109,24 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// Codex shows its input box some seconds before it asks whether the folder is trusted.
+// Codex and Gemini CLI show their input box some seconds before they ask whether the folder
+// is trusted.
 func TestOpens(t *testing.T) {
-	for screen, want := range map[string]bool{
-		"  >_ OpenAI Codex (v0.169.0)\n     /home/max/strange\n\n› Ask Codex to do anything\n\n  ? for shortcuts\n":                                               true,
-		"  >_ OpenAI Codex (v0.169.0)\n\n› Ask Codex to do anything\n\n  e2e-model default · /home/max/project\n  ← for agents · ? for shortcuts   ⚠ 1 warning\n": false,
+	const gemini = "  ? for shortcuts\n──────\n Shift+Tab to accept edits\n\n >   Type your message or @path/to/file\n\n workspace (/directory)\n /home/max/strange\n"
+	for _, c := range []struct {
+		client, screen string
+		want           bool
+	}{
+		{"codex", "  >_ OpenAI Codex (v0.169.0)\n     /home/max/strange\n\n› Ask Codex to do anything\n\n  ? for shortcuts\n", true},
+		{"codex", "  >_ OpenAI Codex (v0.169.0)\n\n› Ask Codex to do anything\n\n  e2e-model default · /home/max/project\n  ← for agents · ? for shortcuts   ⚠ 1 warning\n", false},
+		{"gemini", "\n\n" + gemini, true},
+		{"gemini", "\n⚠  Warning: True color (24-bit) support not detected. Using a terminal with true color enabled will result in a better\n   visual experience.\n\n\n" + gemini, true},
+		{"gemini", "\n ▝▜▄     Gemini CLI v0.61.0\n   ▝▜▄\n\n⚠  Warning: True color\n\n" + gemini, false},
+		{"gemini", " > please say HELLO\n\n✦ It is done.\n\n" + gemini, false},
+		{"gemini", "⚠  of the last turn\n\n✦ It is done.\n\n" + gemini, false},
 	} {
-		if got := Builtin().Of("codex").Opens(screen); got != want {
-			t.Errorf("%v\n%s", got, screen)
+		if got := Builtin().Of(c.client).Opens(c.screen); got != c.want {
+			t.Errorf("%s: %v\n%s", c.client, got, c.screen)
 		}
 	}
 }
