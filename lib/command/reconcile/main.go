@@ -21,6 +21,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/sys/flock"
 	"gt/lib/text/count"
+	"gt/lib/text/term"
 )
 
 const summary = `
@@ -217,9 +218,9 @@ func (c *plan) Run(env *cli.Env) error {
 		if l.Work, l.Blocked = p.Frees(a); l.Work == 0 {
 			l.Blocked = ""
 		} else if l.Blocked == "" {
-			l.Why += "; " + pieces(l.Work) + " given back"
+			l.Why += "; frees " + pieces(l.Work)
 		} else {
-			l.Why += "; " + pieces(l.Work) + " blocked (" + l.Blocked + ")"
+			l.Why += "; blocks " + pieces(l.Work)
 		}
 		if err := tell(env, c.JSON, l); err != nil {
 			return err
@@ -284,12 +285,14 @@ func tell(env *cli.Env, asJSON bool, l line) error {
 	case who == "":
 		who = l.Template
 	}
-	text := fmt.Sprintf("%-14s %s", l.Change, who)
 	if l.Reason != "" {
-		text += fmt.Sprintf(" (%s, %s)", l.State, l.Reason)
+		who += " (" + l.Reason + ")"
 	}
-	return say(env, "%s: %s", text, l.Why)
+	return say(env, "%-*s %s: %s", changeColumn, l.Change, who, l.Why)
 }
+
+// changeColumn is how wide the changes are that a person sees each day.
+const changeColumn = 10
 
 type one struct {
 	at
@@ -349,9 +352,14 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 	return failed, err
 }
 
-// say prints a line. What it holds of names and files is one line, whatever is in it.
+// say prints a line. What it holds of names and files is one line, whatever is in it, of
+// which a terminal that is too narrow shows the rest below.
 func say(env *cli.Env, format string, args ...any) error {
-	_, err := fmt.Fprintln(env.Stdout, env.Line(fmt.Sprintf(format, args...), maxLine))
+	line := env.Line(fmt.Sprintf(format, args...), maxLine)
+	if term.IsTerminal(env.Stdout) {
+		line = term.Fill(line, term.Width(env.Stdout, env.Getenv), changeColumn+1)
+	}
+	_, err := fmt.Fprintln(env.Stdout, line)
 	return err
 }
 

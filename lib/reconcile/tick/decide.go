@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"gt/lib/state/lifecycle"
@@ -191,10 +192,15 @@ func (d *decision) startable(t *Template) (why string, ok bool) {
 		return "its account is at its limit until " + until.UTC().Format(time.RFC3339), false
 	}
 	for _, name := range t.DependsOn {
-		if !slices.ContainsFunc(d.Sessions, func(s Seen) bool {
-			return s.Template == name && s.State == lifecycle.Active && s.Alive == Yes
-		}) {
-			return "it depends on " + name + ", of which none is active", false
+		there, active := 0, 0
+		for _, s := range d.Sessions {
+			if s.Template == name && s.State.Occupies() {
+				there++
+				active += b2i(s.State == lifecycle.Active && s.Alive == Yes)
+			}
+		}
+		if active == 0 {
+			return fmt.Sprintf("it depends on %s: 0 of %d active", name, there), false
 		}
 	}
 	return "", true
@@ -215,7 +221,7 @@ func (d *decision) begin(s Seen, t *Template) {
 		d.note(s, "", "not started: %s", why)
 		return
 	}
-	d.act(lifecycle.Begin, s, s.Session, "its creation was cut short")
+	d.act(lifecycle.Begin, s, s.Session, fmt.Sprintf("its creation was cut short (%s of %s)", duration.Format(d.Now.Sub(s.CreatingAt)), duration.Format(limit)))
 }
 
 // route gives back the marker to an active session of a pool that has lost it: it was
@@ -229,7 +235,7 @@ func (d *decision) route(s Seen, t *Template) {
 	case d.occupied[s.Pool]-1 < t.Pool.Max:
 		d.act(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker", event(EventNoMarker))
 	default:
-		d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ScaleDown), "it has no marker, and the others fill the pool", event(EventNoMarker))
+		d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ScaleDown), fmt.Sprintf("it has no marker; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max), event(EventNoMarker))
 	}
 }
 
@@ -251,7 +257,11 @@ func (d *decision) crashed(s Seen, t *Template) {
 		return
 	}
 	if until, held := d.Held[t.Account]; s.Left || s.Limited || held && d.Now.Before(until) {
-		d.suspend(s, lifecycle.CrashRecovery, "it ended at a limit of its account")
+		why := "it ended at a limit of its account"
+		if held {
+			why += ", until " + until.UTC().Format(time.RFC3339)
+		}
+		d.suspend(s, lifecycle.CrashRecovery, why)
 		return
 	}
 	after := s.Session
@@ -261,17 +271,18 @@ func (d *decision) crashed(s Seen, t *Template) {
 	after.CrashCount++
 	after.LastCrashAt = d.Now
 	if after.CrashCount > t.MaxRestarts {
-		after.QuarantineUntil = d.Now.Add(backoff(after.QuarantineCycle, t.QuarantineCap))
+		rest := backoff(after.QuarantineCycle, t.QuarantineCap)
+		after.QuarantineUntil = d.Now.Add(rest)
 		d.act(lifecycle.Quarantine, s, d.into(after, lifecycle.Quarantined, lifecycle.CrashLoop),
-			fmt.Sprintf("it ended %d times within %s", after.CrashCount, duration.Format(t.RestartWindow)), block(workQuarantined))
+			fmt.Sprintf("%d crashes in %s, %d allowed; rests %s", after.CrashCount, duration.Format(t.RestartWindow), t.MaxRestarts, duration.Format(rest)), block(workQuarantined))
 		return
 	}
 	if why, ok := d.startable(t); !ok {
-		d.suspend(s, lifecycle.DependencyDown, "it ended, and "+why)
+		d.suspend(s, lifecycle.DependencyDown, "it ended; "+why)
 		return
 	}
 	after.ActiveAt = d.Now
-	d.act(lifecycle.RestartHere, s, after, fmt.Sprintf("it ended by itself (%d of %d restarts within %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow)))
+	d.act(lifecycle.RestartHere, s, after, fmt.Sprintf("it ended by itself (restart %d of %d in %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow)))
 }
 
 // drained archives a session that is drained when its work is done, or has had its time.
@@ -286,9 +297,9 @@ func (d *decision) drained(s Seen, t *Template) {
 		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done", block(workArchived))
 	case d.Now.Sub(s.DrainAt) >= limit:
 		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
-			fmt.Sprintf("its work was not done within %s", duration.Format(limit)), block(workArchived))
+			"after "+duration.Format(limit), block(workArchived))
 	default:
-		d.note(s, "", "draining: %s of its work not done", count.Of(s.Claims, "piece"))
+		d.note(s, "", "draining: %s of its work not done (%s of %s)", count.Of(s.Claims, "piece"), duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
 	}
 }
 
@@ -322,7 +333,7 @@ func (d *decision) resume(s Seen, t *Template) bool {
 	if again.CrashSince.IsZero() {
 		again.CrashSince = d.Now
 	}
-	d.act(lifecycle.Resume, s, d.into(s.Session, lifecycle.Active, lifecycle.Resumed), "it was suspended for "+string(s.Reason)+", which is over", failed(again))
+	d.act(lifecycle.Resume, s, d.into(s.Session, lifecycle.Active, lifecycle.Resumed), fmt.Sprintf("%s is over, after %s", s.Reason, duration.Format(d.Now.Sub(s.SuspendedAt))), failed(again))
 	return true
 }
 
@@ -340,11 +351,11 @@ func (d *decision) rest(s Seen, t *Template) {
 	}
 	switch {
 	case s.QuarantineCycle >= t.QuarantineAttempts:
-		evict(fmt.Sprintf("it came back %d times and was never healthy for %s", s.QuarantineCycle, duration.Format(t.QuarantineHealthy)))
+		evict(fmt.Sprintf("%d of %d tries, and never %s without a crash", s.QuarantineCycle, t.QuarantineAttempts, duration.Format(t.QuarantineHealthy)))
 	case d.Now.Before(s.QuarantineUntil):
-		d.note(s, "", "quarantined until %s", s.QuarantineUntil.UTC().Format(time.RFC3339))
+		d.note(s, "", "quarantined until %s (try %d of %d)", s.QuarantineUntil.UTC().Format(time.RFC3339), s.QuarantineCycle+1, t.QuarantineAttempts)
 	case s.Pool != "" && t.Pool != nil && d.occupied[s.Pool]-1 >= t.Pool.Max:
-		evict("its time is over, and the others fill the pool")
+		evict(fmt.Sprintf("its time is over; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max))
 	default:
 		why, ok := d.startable(t)
 		if !ok {
@@ -357,7 +368,7 @@ func (d *decision) rest(s Seen, t *Template) {
 		again := s.Session
 		again.QuarantineCycle++
 		again.QuarantineUntil = d.Now.Add(backoff(again.QuarantineCycle, t.QuarantineCap))
-		d.act(lifecycle.Clear, s, d.into(after, lifecycle.Active, lifecycle.QuarantineCleared), "its quarantine is over", failed(again))
+		d.act(lifecycle.Clear, s, d.into(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts), failed(again))
 	}
 }
 
@@ -393,8 +404,8 @@ func (d *decision) judge(s Seen, t *Template) {
 	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.Claims > 0 || s.Attached || s.Asks {
 		return
 	}
-	if d.Now.Sub(s.Idle) >= t.IdleTimeout {
-		d.suspend(s, lifecycle.IdleTimeout, fmt.Sprintf("it has been idle for %s", duration.Format(t.IdleTimeout)))
+	if idle := d.Now.Sub(s.Idle); idle >= t.IdleTimeout {
+		d.suspend(s, lifecycle.IdleTimeout, fmt.Sprintf("it has been idle for %s of %s", duration.Format(idle), duration.Format(t.IdleTimeout)))
 	}
 }
 
@@ -425,11 +436,7 @@ func differs(s Seen) string {
 	if len(s.Differs) == 0 {
 		return "it is not known in what"
 	}
-	text := s.Differs[0]
-	for _, name := range s.Differs[1:] {
-		text += ", " + name
-	}
-	return text
+	return strings.Join(s.Differs, ", ")
 }
 
 // order puts what takes something away before what adds something, and bounds how much is
@@ -459,7 +466,7 @@ func (d *decision) order() {
 		return made > d.MaxChanges
 	})
 	for _, name := range slices.Sorted(maps.Keys(held)) {
-		d.plan.Notes = append(d.plan.Notes, Note{Template: name, Text: fmt.Sprintf("%d more changes are left for the next tick (at most %d at once)", held[name], d.MaxChanges)})
+		d.plan.Notes = append(d.plan.Notes, Note{Template: name, Text: fmt.Sprintf("%d more changes with the next tick (at most %d at once)", held[name], d.MaxChanges)})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gt/lib/state/lifecycle"
+	"gt/lib/text/duration"
 )
 
 // pools brings each pool to its size: of the templates in their order, then of those that
@@ -39,14 +40,15 @@ type members struct {
 	suspended []Seen
 	archived  []Seen // that can be taken back
 	replaced  map[string]bool
-	drained   []Seen // for drift, that were not replaced yet
-	running   int    // creating or active
-	draining  int    // for drift
+	ahead     map[string]Seen // what one replaces that still runs, by the id of the new one
+	drained   []Seen          // for drift, that were not replaced yet
+	running   int             // creating or active
+	draining  int             // for drift, that are replaced when they are gone
 	unknown   bool
 }
 
 func (d *decision) members(t *Template) members {
-	m := members{replaced: map[string]bool{}}
+	m := members{replaced: map[string]bool{}, ahead: map[string]Seen{}}
 	for _, s := range d.Sessions {
 		if s.Pool != t.Name {
 			continue
@@ -57,6 +59,13 @@ func (d *decision) members(t *Template) members {
 		}
 	}
 	for _, s := range m.all {
+		if s.Replaces != "" && s.State.Occupies() {
+			i := slices.IndexFunc(m.all, func(old Seen) bool { return old.ID == s.Replaces })
+			// One that was archived and taken back since is no longer what it replaces.
+			if i >= 0 && m.all[i].State == lifecycle.Active && (m.all[i].Generation == 1 || s.CreatedAt.After(m.all[i].ActiveAt)) {
+				m.ahead[s.ID] = m.all[i]
+			}
+		}
 		switch s.State {
 		case lifecycle.Creating, lifecycle.Active:
 			m.running++
@@ -65,7 +74,7 @@ func (d *decision) members(t *Template) members {
 				m.active = append(m.active, s)
 			}
 		case lifecycle.Draining:
-			if s.DrainReason == lifecycle.ConfigDrift {
+			if s.DrainReason == lifecycle.ConfigDrift && !m.replaced[s.ID] {
 				m.draining++
 			}
 		case lifecycle.Suspended:
@@ -102,13 +111,13 @@ func (d *decision) pool(t *Template) {
 			d.plan.After.Wanted[t.Name] = before
 		}
 		if m.unknown {
-			say("not scaled: nothing tells whether some of its sessions run")
+			say("%d there, not scaled: nothing tells whether some of them run", d.occupied[t.Name])
 		} else {
-			say("not scaled: %v", demand.Err)
+			say("%d there, not scaled: %v", d.occupied[t.Name], demand.Err)
 		}
 		return
 	}
-	occupied := d.occupied[t.Name]
+	occupied := d.occupied[t.Name] - len(m.ahead)
 	// Who is drained for drift is replaced when it is gone, and keeps its place until then.
 	have := occupied + m.draining
 	wanted := min(have+len(m.drained), t.Pool.Max)
@@ -134,24 +143,22 @@ func (d *decision) pool(t *Template) {
 	stay := occupied - d.leaving[t.Name] // of those that this tick has found
 	switch {
 	case have < wanted:
-		d.grow(t, &m, wanted-have)
-	case !known && stay > wanted:
-		say("%d more than the %d that are wanted; the next tick retires them if it sees the same", stay-wanted, wanted)
-	case stay > max(wanted, before):
-		d.retire(t, &m, stay-max(wanted, before))
+		d.grow(t, &m, wanted-have, fmt.Sprintf("%d wanted, %d there", wanted, have))
+	case known && stay > max(wanted, before):
+		d.retire(t, &m, stay-max(wanted, before), fmt.Sprintf("%d wanted, %d there", wanted, stay))
 	case stay > wanted:
-		say("%d more than the %d that are wanted; the next tick retires them if it sees the same", stay-wanted, wanted)
+		say("%d wanted, %d there: %d leave if the next tick sees the same", wanted, stay, stay-wanted)
 	}
-	d.drift(t, &m, max(0, wanted-have)+m.draining, len(recent))
+	d.drift(t, &m, wanted, max(0, wanted-have)+m.draining, len(recent))
 }
 
 // grow makes n more sessions active.
-func (d *decision) grow(t *Template, m *members, n int) {
+func (d *decision) grow(t *Template, m *members, n int, why string) {
 	if n <= 0 {
 		return
 	}
-	if why, ok := d.startable(t); !ok {
-		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: fmt.Sprintf("%d more are wanted and not started: %s", n, why)})
+	if not, ok := d.startable(t); !ok {
+		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: why + "; " + not})
 		return
 	}
 	if t.WakeMode == Resume {
@@ -170,23 +177,30 @@ func (d *decision) grow(t *Template, m *members, n int) {
 			after.Generation++
 			after.Slot, after.DrainReason, after.DrainAt, after.ArchivedAt = d.slot(t), "", time.Time{}, time.Time{}
 			after.CrashCount, after.CrashSince, after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}, 0, time.Time{}
-			d.act(lifecycle.Reactivate, s, after, "one more is wanted, and it was archived with this configuration")
+			d.act(lifecycle.Reactivate, s, after, why)
 			n--
 		}
 	}
 	for i := range n {
-		reason, why, replaces := lifecycle.PoolScaleUp, "one more is wanted", ""
+		replaces := ""
 		if i < len(m.drained) {
-			reason, replaces = lifecycle.ConfigDriftReplace, m.drained[i].ID
-			why = "it replaces one that was drained because its configuration is another"
+			replaces = m.drained[i].ID
 		}
-		slot := d.slot(t)
-		d.plan.Actions = append(d.plan.Actions, Action{Change: lifecycle.Create, Why: why, Session: lifecycle.Session{
-			Template: t.Name, Pool: t.Name, Slot: slot, State: lifecycle.Creating, Reason: reason, Generation: 1, Replaces: replaces,
-			Intent:    fmt.Sprintf("template:%s:tick:%s:slot:%d", t.Name, d.Tick, slot),
-			CreatedAt: d.Now, CreatingAt: d.Now,
-		}})
+		d.create(t, replaces, why)
 	}
+}
+
+// create makes a session of a pool, in the place of another one where that is named.
+func (d *decision) create(t *Template, replaces, why string) {
+	slot, reason := d.slot(t), lifecycle.PoolScaleUp
+	if replaces != "" {
+		reason = lifecycle.ConfigDriftReplace
+	}
+	d.plan.Actions = append(d.plan.Actions, Action{Change: lifecycle.Create, Why: why, Session: lifecycle.Session{
+		Template: t.Name, Pool: t.Name, Slot: slot, State: lifecycle.Creating, Reason: reason, Generation: 1, Replaces: replaces,
+		Intent:    fmt.Sprintf("template:%s:tick:%s:slot:%d", t.Name, d.Tick, slot),
+		CreatedAt: d.Now, CreatingAt: d.Now,
+	}})
 }
 
 // slot returns the lowest place of a pool that no session has, nor one of those that this
@@ -212,8 +226,7 @@ func (d *decision) slot(t *Template) int {
 
 // retire picks n sessions that leave the pool: suspended ones first, then in the pool's
 // order.
-func (d *decision) retire(t *Template, m *members, n int) {
-	why := "the pool has more than are wanted"
+func (d *decision) retire(t *Template, m *members, n int, why string) {
 	for _, s := range slices.Backward(m.suspended) {
 		if n > 0 && !d.acted[s.ID] {
 			d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.SuspendedScaleDown), why, block(workArchived))
@@ -266,29 +279,51 @@ func (d *decision) shrink() {
 		}
 	}
 	if n := len(d.retired); n > most && n > active/2 && !d.Force {
-		d.plan.Notes = append(d.plan.Notes, Note{Text: fmt.Sprintf("%d of %d active sessions would be retired, which is most of them; --force does it", n, active)})
+		d.plan.Notes = append(d.plan.Notes, Note{Text: fmt.Sprintf("%d of %d active sessions would leave: --force does it", n, active)})
 		return
 	}
 	d.plan.Actions = append(d.plan.Actions, d.retired...)
 }
 
 // drift drains sessions whose configuration is another by now, a few at a time: missing
-// are those of the pool that are not there, or about to go, as it is.
-func (d *decision) drift(t *Template, m *members, missing, recent int) {
-	starting := m.running - len(m.active)
+// are those of the pool that are not there, or about to go, as it is. The last one that
+// runs is drained when the one that replaces it runs, if the pool's max has room for both.
+func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
+	starting, stay := m.running-len(m.active), 0
 	for _, s := range m.active {
-		if !drifted(s) || d.acted[s.ID] {
+		stay += b2i(!d.acted[s.ID])
+	}
+	for _, s := range m.active {
+		if d.acted[s.ID] {
+			continue
+		}
+		if old, ahead := m.ahead[s.ID]; ahead && !drifted(old) {
+			d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ScaleDown), "what it was to replace has the new configuration")
+			stay--
+			continue
+		}
+		if !drifted(s) {
 			continue
 		}
 		switch {
 		case s.Attached, s.Asks:
 			d.note(s, "", "keeps its old configuration (%s) while somebody looks at it or it waits for an answer", differs(s))
 		case recent >= driftRecreates:
-			d.note(s, EventDriftHeld, "keeps its old configuration (%s): %d sessions of %s were replaced within %v", differs(s), recent, t.Name, driftWindow)
-		case missing+starting < t.Pool.MaxUnavailable:
-			d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ConfigDrift), "its configuration is another by now: "+differs(s))
-			missing++
+			d.note(s, EventDriftHeld, "keeps its old configuration (%s): %d of %d were replaced in %s", differs(s), recent, driftRecreates, duration.Format(driftWindow))
+		case missing+starting >= t.Pool.MaxUnavailable:
+		case stay == 1 && wanted > 0 && d.occupied[t.Name] < t.Pool.Max:
+			if why, ok := d.startable(t); !ok {
+				d.note(s, "", "keeps its old configuration (%s): %s", differs(s), why)
+			} else if missing+starting == 0 {
+				d.create(t, s.ID, "its predecessor's configuration changed: "+differs(s))
+				starting++
+			}
+		default:
 			recent++
+			d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ConfigDrift),
+				fmt.Sprintf("its configuration changed: %s (%d of %d in %s)", differs(s), recent, driftRecreates, duration.Format(driftWindow)))
+			missing++
+			stay--
 		}
 	}
 }

@@ -2,6 +2,7 @@ package tick
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -503,6 +504,120 @@ func TestDrift(t *testing.T) {
 	if old[0].State != lifecycle.Archived || old[1].State != lifecycle.Active {
 		t.Errorf("%s", w)
 	}
+	w.done(t)
+}
+
+// The last one that runs is drained when the one that replaces it runs, where the pool has
+// room for both; one that was started for nothing goes again.
+func TestDriftOfTheLastOne(t *testing.T) {
+	for _, checked := range []bool{true, false} {
+		for _, turn := range []string{"", "reverted", "restarted", "busy", "looked at", "twice", "no start", "full"} {
+			t.Run(fmt.Sprintf("%s %v", turn, checked), func(t *testing.T) {
+				w := newWorld(template("worker", pooled(1, 2, func(p *Pool) { p.DrainTimeout = time.Hour })))
+				if turn == "full" {
+					w.templates[0].Pool.Max = 1
+				}
+				if checked {
+					w.want(1)
+				}
+				w.settle()
+				old := w.of("worker", lifecycle.Active)[0]
+				old.wanted = "v1:new"
+				w.broken = turn == "no start"
+				least, left := 1, 1
+				look := func() {
+					n := 0
+					for _, b := range w.sessions {
+						n += b2i(b.routed && b.alive == Yes)
+					}
+					least = min(least, n)
+				}
+				w.tick()
+				look()
+				if n := w.in("worker", lifecycle.Creating); turn != "full" && (n != 1 || old.State != lifecycle.Active) {
+					t.Fatalf("the new one does not come first%s", w)
+				}
+				switch turn {
+				case "reverted":
+					old.wanted = old.Hash
+					w.of("worker", lifecycle.Creating)[0].wanted = "v1:old"
+				case "restarted":
+					old.Hash = "v1:new"
+				case "busy":
+					old.claims = 1
+				case "looked at":
+					old.attached = true
+				}
+				for i := range 12 {
+					w.tick()
+					look()
+					w.now = w.now.Add(10 * time.Second)
+					if turn == "twice" && i == 2 { // the new one is outdated too
+						w.of("worker", lifecycle.Active)[0].wanted = "v1:newer"
+					}
+				}
+				switch turn {
+				case "reverted", "restarted":
+					if old.State != lifecycle.Active {
+						t.Errorf("what is up to date is gone%s", w)
+					}
+				case "busy":
+					if old.State != lifecycle.Draining || old.routed || w.in("worker", lifecycle.Active) != 1 || w.memory.Wanted["worker"] != 1 {
+						t.Errorf("%s", w)
+					}
+					old.claims = 0
+				case "looked at":
+					if old.State != lifecycle.Active || w.in("worker", lifecycle.Active) != 2 {
+						t.Errorf("%s", w)
+					}
+					old.attached = false
+				case "no start":
+					if old.State != lifecycle.Active || !old.routed {
+						t.Errorf("it is drained for one that does not start%s", w)
+					}
+					w.broken = false
+				case "full":
+					left = 0
+				}
+				w.settle()
+				w.later(2 * time.Minute)
+				w.later(time.Minute)
+				if w.in("worker", lifecycle.Active) != 1 || w.occupied("worker") != 1 || least != left {
+					t.Errorf("at one time %d ran%s", least, w)
+				}
+				w.done(t)
+			})
+		}
+	}
+}
+
+// A smaller max makes a pool smaller that has no check; its min does not.
+func TestAShrinkWithoutACheck(t *testing.T) {
+	w := newWorld(template("worker", pooled(3, 5)))
+	w.settle()
+	w.templates[0].Pool.Min = 1
+	w.settle()
+	w.later(time.Hour)
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3})
+	w.templates[0].Pool.Max = 1
+	w.tick()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3})
+	w.settle()
+	w.later(time.Minute)
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: 2})
+	// What is drained or closed by hand stays away.
+	w.templates[0].Pool.Max = 5
+	w.put(inState(lifecycle.Active, "worker", true, Yes))
+	gone := w.put(inState(lifecycle.Active, "worker", true, Yes))
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3, lifecycle.Archived: 2})
+	w.perform(DrainedBy(gone.Session, w.now))
+	w.settle()
+	w.later(time.Hour)
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2, lifecycle.Archived: 3})
+	w.perform(ClosedBy(w.of("worker", lifecycle.Active)[0].Session, lifecycle.UserRequest, w.now))
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: 3, lifecycle.Closed: 1})
 	w.done(t)
 }
 

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"gt/lib/state/lifecycle"
+	"gt/lib/text/duration"
 )
 
 // Retain decides what becomes of archived sessions: those above their pool's max_archived
@@ -34,14 +34,14 @@ func Retain(f Facts, plan Plan) (more []Action) {
 			case len(all)-i > pool.MaxArchived:
 				more = append(more, Action{
 					Change: lifecycle.Close, Before: s, Session: d.into(s, lifecycle.Closed, lifecycle.Pruned), Block: workClosed,
-					Why: fmt.Sprintf("%d more recently archived ones are kept", pool.MaxArchived),
+					Why: fmt.Sprintf("%d archived, %d kept", len(all), pool.MaxArchived),
 				})
 			case mode == Fresh && s.ScrubbedAt.IsZero() && f.Now.Sub(s.ArchivedAt) >= pool.ArchivedSecretTTL:
 				after := s
 				after.ScrubbedAt = f.Now
 				more = append(more, Action{
 					Change: lifecycle.Note, Before: s, Session: after,
-					Why: fmt.Sprintf("it is not taken back, and loses its secrets after %v", pool.ArchivedSecretTTL.Round(time.Second)),
+					Why: fmt.Sprintf("its secrets go, %s after it was archived", duration.Format(pool.ArchivedSecretTTL)),
 				})
 			}
 		}

@@ -53,3 +53,27 @@ func Day(t, now time.Time) string {
 	}
 	return t.Format("Jan _2 15:04")
 }
+
+// Fill breaks a line that is wider than width at its spaces; what goes on below is
+// indented. Width 0 breaks nothing, and a word that is wider than a line stays whole.
+func Fill(s string, width, indent int) string {
+	var b strings.Builder
+	for width > indent && Columns(s) > width {
+		at := -1
+		for i := range s {
+			if s[i] != ' ' || i < indent {
+				continue
+			}
+			if at >= 0 && Columns(s[:i]) > width {
+				break
+			}
+			at = i
+		}
+		if at < 0 {
+			break
+		}
+		b.WriteString(s[:at] + "\n")
+		s = strings.Repeat(" ", indent) + strings.TrimLeft(s[at:], " ")
+	}
+	return b.String() + s
+}

@@ -281,3 +281,24 @@ func TestPaintedTable(t *testing.T) {
 		t.Errorf("without a style: %q", painted.String())
 	}
 }
+
+func TestFill(t *testing.T) {
+	for _, c := range []struct {
+		s             string
+		width, indent int
+		want          string
+	}{
+		{"one two three", 0, 4, "one two three"},
+		{"one two three", 13, 4, "one two three"},
+		{"one two three", 12, 4, "one two\n    three"},
+		{"one two three four five", 11, 4, "one two\n    three\n    four\n    five"},
+		{"one twothreefour five", 10, 4, "one twothreefour\n    five"},
+		{"日本 日本 日本 x", 10, 2, "日本 日本\n  日本 x"},
+		{"one two", 3, 4, "one two"},
+		{"", 5, 2, ""},
+	} {
+		if got := Fill(c.s, c.width, c.indent); got != c.want {
+			t.Errorf("%q in %d: %q, want %q", c.s, c.width, got, c.want)
+		}
+	}
+}
