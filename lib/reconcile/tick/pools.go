@@ -147,7 +147,7 @@ func (d *decision) pool(t *Template) {
 	case known && stay > max(wanted, before):
 		d.retire(t, &m, stay-max(wanted, before), fmt.Sprintf("%d wanted, %d there", wanted, stay))
 	case stay > wanted:
-		say("%d wanted, %d there: %d leave if the next tick sees the same", wanted, stay, stay-wanted)
+		say("%d wanted, %d there: the next tick drains %d if it sees the same", wanted, stay, stay-wanted)
 	}
 	d.drift(t, &m, wanted, max(0, wanted-have)+m.draining, len(recent))
 }
