@@ -24,7 +24,8 @@ import (
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
 // in claude-N.answers; what it was told while it worked, in claude-N.queued. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
-// whose box a menu is open, and LATE=1 tells the end of an earlier turn then; NOHOOKS=1 has it run no hook at a prompt.
+// whose box a menu is open, and LATE=1 tells the end of an earlier turn then; NOHOOKS=1 has it run no hook at a prompt, and
+// SLOW=1 take up what it was told while it worked only once $WORK/next is there.
 type screen struct {
 	path         string
 	hook         func(event string)
@@ -209,7 +210,12 @@ func (s *screen) over() {
 	if s.busy {
 		next := s.queue[0]
 		s.queue = s.queue[1:]
-		go s.turn(next)
+		go func() {
+			for os.Getenv("SLOW") != "" && os.Remove(filepath.Join(os.Getenv("WORK"), "next")) != nil {
+				time.Sleep(5 * time.Millisecond)
+			}
+			s.turn(next)
+		}()
 	}
 	s.mu.Unlock()
 	s.draw()

@@ -71,13 +71,13 @@ func conversationOf(env *cli.Env, known *agent.Table, m fleet.Member) (conversat
 }
 
 // last reads what an agent said last, from an offset on; asked, where it is set, is what
-// it was asked before. A message may be of several parts.
-func last(r conversation.Reader, f conversation.File, from int64, asked string) (a answer, next int64, err error) {
+// it was asked before that, and not before a time. A message may be of several parts.
+func last(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a answer, next int64, err error) {
 	var id string
 	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt, conversation.Reply:
-			if asked != "" && same(e.Text, asked) {
+			if asked != "" && (e.Time.IsZero() || !e.Time.Before(after)) && same(e.Text, asked) {
 				a = answer{asked: true}
 			}
 			id = ""
@@ -109,7 +109,7 @@ func printLast(env *cli.Env, known *agent.Table, m fleet.Member) error {
 	if err != nil {
 		return err
 	}
-	a, _, err := last(r, f, 0, "")
+	a, _, err := last(r, f, 0, "", time.Time{})
 	if err != nil && a.text == "" {
 		return err
 	}
@@ -142,13 +142,17 @@ func markOf(env *cli.Env, known *agent.Table, m fleet.Member) mark {
 	if err != nil {
 		return mark{}
 	}
-	_, at, _ := last(r, f, 0, "") // what cannot be read now is read afterwards
+	_, at, _ := last(r, f, 0, "", time.Time{}) // what cannot be read now is read afterwards
 	return mark{f, at}
 }
 
-// late is how long a client has to write down what it has said, and wakes for what it
-// was told while it was busy.
-const late = 5 * time.Second
+// late is how long a client that waits has to write down what it has said, and untaken, to
+// take up what it was told: on a busy machine the end of the turn before is told long before
+// that.
+const (
+	late    = 5 * time.Second
+	untaken = time.Minute
+)
 
 // asks reports whether the client of an agent shows a question.
 func asks(known *agent.Table, m fleet.Member) bool {
@@ -196,16 +200,16 @@ func (c *send) await(env *cli.Env, s sent) error {
 		}
 		r, f, err := conversationOf(env, known, m)
 		if err == nil {
-			from := s.mark.at
-			if f != s.mark.file {
-				from = 0
+			from, after := s.mark.at, time.Time{}
+			if f != s.mark.file { // it may have been asked the same before
+				from, after = 0, s.at.Truncate(time.Second)
 			}
-			a, _, err = last(r, f, from, s.text)
+			a, _, err = last(r, f, from, s.text, after)
 		}
 		switch {
 		case a.asked && a.text != "":
 			return true, nil
-		case r == nil && !s.queued, time.Since(since) > late:
+		case r == nil && !s.queued, a.asked && time.Since(since) > late, time.Since(since) > untaken:
 			return true, err
 		}
 		return false, nil
@@ -215,6 +219,9 @@ func (c *send) await(env *cli.Env, s sent) error {
 		return cli.Fail(cli.No, fmt.Errorf("%w: %s is %s", err, s.in.Name, shown(m)))
 	case err != nil:
 		return err
+	case !a.asked: // what it said may be of the turn before
+		return cli.Fail(cli.No, fmt.Errorf("%s has not answered yet: what it was told is not in its conversation", m.Name),
+			fmt.Sprintf("gt-session show %s --last prints what it said last", m.Name))
 	}
 	return a.print(env, m)
 }
