@@ -199,15 +199,19 @@ func TestSendsAtALimit(t *testing.T) {
 					t.Errorf("it says %q", said)
 				}
 			} else {
+				if of.client == "codex" { // which gives up
+					w.until("it is known to be at a limit", func() bool {
+						now := a.is("api")
+						return now.Status == "waiting" && now.Reason == "limited"
+					})
+				}
 				a.exits(0, "send", "api", "and then EARLY")
 			}
 			over.Store(true)
 			if of.client != "pi" {
 				w.told("and then EARLY")
 			}
-			if of.client != "codex" { // no hook of which tells that the model refuses
-				a.awaits("api")
-			}
+			a.awaits("api")
 			a.exits(0, "send", "api", "and then LATE")
 			w.told("and then LATE")
 		})

@@ -41,7 +41,7 @@ func TestSessionAsks(t *testing.T) {
 		{"opencode", newAskingOpenCode, nil, "Permission required", bash, true, ""},
 		{"gemini", newGemini, nil, "Allow execution of", shell, false, ""},
 		{"qwen", newQwen, []string{"--approval-mode", "default"}, "Allow execution of", shell, false, "Notification"},
-		{"codex", newCodex, []string{"-a", "on-request", "-s", "workspace-write"}, "Would you like to run", outside, false, "Interrupt"},
+		{"codex", newCodex, []string{"-a", "on-request", "-s", "workspace-write"}, "Would you like to run", outside, true, "Interrupt"},
 		{"copilot", newCopilot, nil, "Do you want to run this command?", bash, true, ""},
 		{"pi", newPi, nil, "", bash, true, "Stop"},
 	} {
@@ -114,7 +114,7 @@ func TestSessionAsks(t *testing.T) {
 			if of.limits {
 				a.session("send", "api", "please limit it")
 				is("waiting", "limited")
-				if of.client != "copilot" { // it asks the model again
+				if of.client != "copilot" && of.client != "codex" { // it asks the model again
 					is("waiting", "done")
 				}
 			}

@@ -68,18 +68,19 @@ type Watcher interface {
 	Doing(store string, id session.ID, p process.Proc) activity.State
 }
 
-// Stopper is a Reader whose client notes in a conversation that the person has stopped the
-// turn, of which no hook tells.
+// Stopper is a Reader whose client notes in a conversation that a turn came to nothing, of
+// which no hook tells.
 type Stopper interface {
-	// Stopped returns when that was, where the end of a conversation tells of it and it was
-	// later than a time; else the zero time.
-	Stopped(path string, after time.Time) time.Time
+	// Stopped returns when that was and why, where the end of a conversation tells of it and
+	// it was later than a time; else the zero time. Done is for one that the person stopped.
+	Stopped(path string, after time.Time) (time.Time, activity.Reason)
 }
 
 // Refuser is a Reader whose client notes in a conversation that it has dropped a prompt, of
 // which no hook tells.
 type Refuser interface {
-	// Refused returns when that was, as Stopped does.
+	// Refused returns when that was, where the end of a conversation tells of it and it was
+	// later than a time; else the zero time.
 	Refused(path string, after time.Time) time.Time
 }
 

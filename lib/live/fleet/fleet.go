@@ -346,15 +346,15 @@ func (m *Member) noted(stores func(client string) []string) status.Observation {
 	return status.Observation{}
 }
 
-// stopped returns that the person has stopped the turn that the hooks told of, where the
-// client writes that into the conversation.
+// stopped returns that the turn of which the hooks told came to nothing, where the client
+// writes that into the conversation.
 func (m *Member) stopped(stores func(client string) []string, told status.Observation) status.Observation {
 	stopper, ok := m.reader().(conversation.Stopper)
 	if !ok || told.Status != status.Running && !told.Asks() || m.store(stores) == "" {
 		return status.Observation{}
 	}
-	at := stopper.Stopped(m.Record.Transcript, told.At)
-	return status.Observation{Source: status.Conversation, At: at, Status: status.Waiting, Reason: status.Done}
+	at, why := stopper.Stopped(m.Record.Transcript, told.At)
+	return status.Observation{Source: status.Conversation, At: at, Status: status.Waiting, Reason: why}
 }
 
 // reader returns the reader of the conversations of the session's client.
