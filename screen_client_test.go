@@ -25,7 +25,8 @@ import (
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
 // in claude-N.answers; what it was told while it worked, in claude-N.queued. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
 // whose box a menu is open, and LATE=1 tells the end of an earlier turn then; NOHOOKS=1 has it run no hook at a prompt, and
-// SLOW=1 take up what it was told while it worked only once $WORK/next is there.
+// SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
+// has it submit what is pasted by itself.
 type screen struct {
 	path         string
 	hook         func(event string)
@@ -73,6 +74,9 @@ func (s *screen) run() error {
 					s.draft += strings.ReplaceAll(pasted.String(), "\r", "\n")
 					pasting, seq = false, ""
 					pasted.Reset()
+					if os.Getenv("EAGER") != "" {
+						s.key('\r')
+					}
 				case s.asking && s.arrows && (seq == "\x1b[A" || seq == "\x1bOA"):
 					s.selected, seq = max(s.selected-1, 0), ""
 				case s.asking && s.arrows && (seq == "\x1b[B" || seq == "\x1bOB"):

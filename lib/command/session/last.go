@@ -71,9 +71,11 @@ func conversationOf(env *cli.Env, known *agent.Table, m fleet.Member) (conversat
 }
 
 // last reads what an agent said last, from an offset on; asked, where it is set, is what
-// it was asked before that, and not before a time. A message may be of several parts.
+// it was asked before that, and not before a time, to the second. A message may be of
+// several parts.
 func last(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a answer, next int64, err error) {
 	var id string
+	after = after.Truncate(time.Second) // as some clients write it
 	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt, conversation.Reply:
@@ -146,6 +148,17 @@ func markOf(env *cli.Env, known *agent.Table, m fleet.Member) mark {
 	return mark{f, at}
 }
 
+// toldSince reports whether the conversation of an agent has a prompt of that text, given
+// since a time.
+func toldSince(env *cli.Env, known *agent.Table, m fleet.Member, text string, since time.Time) bool {
+	r, f, err := conversationOf(env, known, m)
+	if err != nil {
+		return false
+	}
+	a, _, _ := last(r, f, 0, text, since)
+	return a.asked
+}
+
 // late is how long a client that waits has to write down what it has said, and untaken, to
 // take up what it was told: on a busy machine the end of the turn before is told long before
 // that.
@@ -202,7 +215,7 @@ func (c *send) await(env *cli.Env, s sent) error {
 		if err == nil {
 			from, after := s.mark.at, time.Time{}
 			if f != s.mark.file { // it may have been asked the same before
-				from, after = 0, s.at.Truncate(time.Second)
+				from, after = 0, s.at
 			}
 			a, _, err = last(r, f, from, s.text, after)
 		}

@@ -117,6 +117,7 @@ func (c *send) send(env *cli.Env, text string) (sent, error) {
 	to := launch.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
 		to.Heard, to.Refused = fleet.Heard(store, m.Instance), m.Refused(env.Getenv)
+		to.Told = func(since time.Time) bool { return toldSince(env, known, m, text, since) }
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
 		return s, refused(m, launch.ErrAsks)

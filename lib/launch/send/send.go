@@ -30,6 +30,9 @@ var (
 	ErrNotSubmitted = errors.New("the text was typed, but is not submitted: it stands in its input box")
 )
 
+// errTaken is of a text that was submitted before Enter was pressed for it.
+var errTaken = errors.New("the client has taken the text already")
+
 // Untyped reports whether an error of Send means that nothing was typed.
 func Untyped(err error) bool {
 	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf)
@@ -43,6 +46,7 @@ const (
 	Screen               // the input box is empty again
 	Queued               // the same, of an agent that was busy: it takes the prompt later
 	Hook                 // a hook of the agent's told
+	Told                 // it is in the agent's conversation
 )
 
 // Target is the agent that a prompt is for.
@@ -56,6 +60,9 @@ type Target struct {
 	// Refused reports whether the client has noted since a time that it dropped a prompt. It
 	// is nil where a client does not.
 	Refused func(since time.Time) bool
+	// Told reports whether the agent's conversation has the text as a prompt that was given
+	// since a time. It is nil where nothing tells.
+	Told func(since time.Time) bool
 }
 
 // Limits are how long the steps take at most.
@@ -127,7 +134,11 @@ func (t Target) once(text string, limits Limits) (Proof, error) {
 		if err := t.Server.Paste(t.Pane, piece); err != nil {
 			return NoProof, err
 		}
-		if box, err = t.arrived(box, i > 0, limits.Arrive); err != nil {
+		box, err = t.arrived(box, i > 0, begin, limits.Arrive)
+		switch {
+		case errors.Is(err, errTaken):
+			return Told, nil
+		case err != nil:
 			return NoProof, err
 		}
 	}
@@ -264,10 +275,15 @@ func refuse(known bool, shown agent.Input) error {
 // arrived waits until a text is in the input box, which showed was: something is, and the
 // box has come to rest, for a client takes its time to show a long text. more is of a text
 // that follows another: what it adds may be below or above what the box shows.
-func (t Target) arrived(was string, more bool, within time.Duration) (box string, err error) {
+//
+// It returns errTaken where the client has taken the whole text, typed from since on, before
+// it was seen: OpenCode puts an Enter off, so that one that was pressed again for the prompt
+// before can submit what was pasted behind it.
+func (t Target) arrived(was string, more bool, since time.Time, within time.Duration) (box string, err error) {
 	known, before := t.Client.KnowsInput(), was
 	var seen, rests time.Time // since when there is something, and the same
-	for begin := time.Now(); ; time.Sleep(glance) {
+	begin := time.Now()
+	for look := begin.Add(rest); ; time.Sleep(glance) {
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
 			return "", err
@@ -290,6 +306,11 @@ func (t Target) arrived(was string, more bool, within time.Duration) (box string
 			if now.Sub(rests) > 2*glance || now.Sub(seen) > rest {
 				return box, nil
 			}
+		case t.Told != nil && now.After(look):
+			if t.Told(since) {
+				return "", errTaken
+			}
+			look = time.Now().Add(rest)
 		case now.Sub(begin) > within && known:
 			return "", ErrNotArrived
 		case now.Sub(begin) > rest && !known: // it may show nothing
