@@ -482,18 +482,24 @@ func (p *plan) kill(t *testing.T, c call) (problems []string) {
 	if !met && !c.changes() && strings.HasPrefix(c.path(), "/proc/") {
 		return nil // how often a program looks whether another has ended differs
 	}
-	if !met && strings.HasPrefix(c.name, "clone") {
-		t.Logf("%s: %v was made once and not in %d runs more: how many threads Go starts differs", p.name, c, tries)
-		return nil
-	}
 	if !met {
-		return []string{fmt.Sprintf("it was not killed there in %d runs: %v", tries, r)}
+		return notMet(t, p.name, c, fmt.Sprint(": ", r))
 	}
 	now, problems := p.sound()
 	problems = append(problems, p.oldOrNew(now)...)
 	problems = append(problems, p.delivered(now, r.stdout)...)
 	problems = append(problems, p.follows(t)...)
 	return append(problems, p.heals(t, now)...)
+}
+
+// notMet is what is wrong where a program was never at a call again that it made once.
+func notMet(t *testing.T, name string, c call, saw string) (problems []string) {
+	t.Helper()
+	if strings.HasPrefix(c.name, "clone") {
+		t.Logf("%s: %v was made once and not in %d runs more: how many threads Go starts differs", name, c, tries)
+		return nil
+	}
+	return []string{fmt.Sprintf("it was not killed there in %d runs%s", tries, saw)}
 }
 
 // follows has the next session start after a hand-over, in a world that is put

@@ -169,7 +169,7 @@ func (p *panes) kill(t *testing.T, c call) (problems []string) {
 			n = max(1, c.nth-2)
 		}
 	}
-	return []string{fmt.Sprintf("it was not killed there in %d runs", tries)}
+	return notMet(t, t.Name(), c, "")
 }
 
 // check says what is wrong after a hand-over: the old agent lives, or a
