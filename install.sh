@@ -81,46 +81,22 @@ install() {
 	[ $failed = no ]
 }
 
-# wire wires gt into agents, and says what was wired where and what is left to do. What
-# gt-hooks warns of is something to do, and no failure of the installation.
+# wire wires gt into agents. gt-hooks says what was wired where, and asks what a person
+# has to decide. What it warns of is something to do, and no failure of the installation.
 wire() {
 	code=0
-	may_run "$@"
-	[ $allow != yes ] || set -- "$@" --allow
-	wired=$("$bin/gt-hooks" install "$@" 2>"$stage/said") || code=$?
-	wired=$(printf '%s\n' "$wired" | sed '/^  [-+] /d') # each hook, where there is one agent
+	case $allow in
+	yes) set -- "$@" --allow ;;
+	no) set -- "$@" --no-allow ;;
+	esac
+	"$bin/gt-hooks" install --brief "$@" 2>"$stage/said" || code=$?
 	if [ "$code" -gt 1 ]; then
 		failed=yes
 		cat "$stage/said" >&2
 		warn "correct what stands above, then: gt-hooks install $*"
-	fi
-	[ -z "$wired" ] || say "$wired"
-	if [ "$code" -le 1 ] && [ -s "$stage/said" ]; then
+	elif [ -s "$stage/said" ]; then
 		sed -e 's/^gt-hooks: [a-z]*: /still to do: /' "$stage/said"
 	fi
-}
-
-# may_run asks, at the first installation and where an agent with such rules is to be wired,
-# whether agents run gt's programs without asking.
-may_run() {
-	[ $allow = ask ] || return 0
-	allow=no
-	[ -z "$old" ] && [ -t 0 ] || return 0
-	names=
-	for agent in claude gemini qwen; do
-		case " $* " in
-		*" $agent "*) ;;
-		*" --all "*) [ -e "$HOME/.$agent" ] || command -v $agent >/dev/null || continue ;;
-		*) continue ;;
-		esac
-		names="$names${names:+, }$agent"
-	done
-	[ -n "$names" ] || return 0
-	printf 'Let %s run gt-handoff and gt-mail without asking you each time? [y/N] ' "$names"
-	read -r answer || answer=n
-	case $answer in
-	[Yy]*) allow=yes ;;
-	esac
 }
 
 # complete has the shells that are here complete gt's commands.

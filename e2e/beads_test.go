@@ -176,7 +176,7 @@ func TestBeads(t *testing.T) {
 		t.Error(out)
 	}
 	run(true, own, "bd", "close", second)
-	if out := run(true, nil, "gt-reconcile", "tick"); !strings.Contains(out, "(drain_complete)") {
+	if out := run(true, nil, "gt-reconcile", "tick"); !strings.Contains(out, "(drain complete)") {
 		t.Error(out)
 	}
 

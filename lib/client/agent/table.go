@@ -10,6 +10,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"gt/lib/cli"
 	"gt/lib/client"
 	"gt/lib/place"
 	"gt/lib/place/town"
@@ -226,6 +227,15 @@ func (t *Table) All() []Client { return slices.Clone(t.clients) }
 // Known reports whether the table has an agent of that name.
 func (t *Table) Known(name string) bool {
 	return slices.ContainsFunc(t.clients, func(c Client) bool { return c.Name == name })
+}
+
+// Unknown says that no agent has that name, and which there are.
+func (t *Table) Unknown(name string) error {
+	var names []string
+	for _, c := range t.clients {
+		names = append(names, c.Name)
+	}
+	return cli.Fail(cli.Usage, unknown(name), "there are "+strings.Join(names, ", ")+"; a block [agents."+name+"] in agents.toml makes one")
 }
 
 // Of returns what is known of an agent; of one that is not in the table, that

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"gt/lib/cli"
@@ -108,12 +107,7 @@ func (t target) successor(o order) (agent.Client, error) {
 	if _, unread := t.table(); unread != nil {
 		return same, cli.Failf(cli.IO, "no agent is called '%s' in the files that could be read", o.to)
 	}
-	var names []string
-	for _, c := range t.known().All() {
-		names = append(names, c.Name)
-	}
-	return same, cli.Fail(cli.Usage, fmt.Errorf("no agent is called '%s'", o.to),
-		"there are "+strings.Join(names, ", ")+"; a block [agents."+o.to+"] in agents.toml makes one")
+	return same, t.known().Unknown(o.to)
 }
 
 // findProgram says what keeps the agent that follows from being started. One that

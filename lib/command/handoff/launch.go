@@ -20,7 +20,7 @@ import (
 // note that it goes on from.
 func (h handover) launch(note mail.Note) error {
 	if h.late != "" {
-		_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n%s\n", note.ID, h.late)
+		_, err := fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.late)
 		return err
 	}
 	if !h.replaces {
@@ -64,7 +64,7 @@ func (h handover) sayHowToGoOn(note string) error {
 	case h.id == "" && !h.agent.IsSet():
 		lead = h.nobodys() + "\nto start one, type: "
 	}
-	_, err := fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n%s%s\n%s\n", note, lead, line, then)
+	_, err := fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n%s%s\n%s\n", note, lead, line, then)
 	return err
 }
 
@@ -150,7 +150,7 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 	for line := range strings.Lines(frame.Words(d.note.Body)) { // as who reads it is told it
 		say("    %s", strings.TrimRight(line, "\n"))
 	}
-	say("would leave the marker %s", frame.Line(h.home.Path("handoff")))
+	say("would tell the next session of it by %s", frame.Line(h.home.Path("handoff")))
 	say("would log a handoff event in %s", frame.Line(h.home.Town.Events()))
 	switch {
 	case h.kind == session.KindAuto:

@@ -167,7 +167,7 @@ func (g *grammar) order() order {
 // is ended before all is saved.
 func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	changes := !g.Print && !g.DryRun && !g.Restart
-	if changes && call.ID != "" {
+	if changes && call.ID != "" && call.Home.Problem == nil {
 		call.Warn(call.EnsureRecord()) // what the session knows is worth saving all the same
 	}
 	h, work, err := resolve(env, call, g.order(), g.What)
@@ -176,6 +176,9 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	}
 	if g.Restart {
 		return h.printCommand()
+	}
+	if changes && h.home.Problem != nil {
+		return h.home.Problem // nothing can be saved, and each part would say so
 	}
 	if g.Auto && g.Client.Hook {
 		full, early, err := h.early()

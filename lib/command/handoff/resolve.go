@@ -85,6 +85,10 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 	case beads.Find(t.home) != "" && isBead(what):
 		return t, what, nil
 	}
+	if strings.HasPrefix(what, "%") {
+		return t, "", cli.Fail(cli.No, fmt.Errorf("there is no tmux pane '%s' with an agent that gt knows of", what),
+			"tmux list-panes -a lists the panes, gt-seance list --live the agents that run")
+	}
 	return t, "", cli.Fail(cli.No, fmt.Errorf("there is no session or work '%s'", what),
 		"gt-mail inbox shows the notes, gt-seance list the sessions, tmux list-panes -a the panes")
 }

@@ -16,7 +16,7 @@ import (
 func (h handover) tellSummariser(note, essentials string) (err error) {
 	switch {
 	case !h.hook:
-		_, err = fmt.Fprintf(h.env.Stdout, "saved: gt-mail read %s\n", note)
+		_, err = fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n", note)
 	case h.call.Dialect.Compaction:
 		d := h.call.Dialect
 		text := toKeep(d, note, essentials)
@@ -31,7 +31,7 @@ func (h handover) tellSummariser(note, essentials string) (err error) {
 // shown is what a summariser is told where the person reads it too. What the work is about
 // the session is told after the compaction, by gt-prime.
 func shown(note string) string {
-	return "Keep in the summary: the task, decisions with reasons, what failed, open to-dos, exact names. The rest is saved: gt-mail read " + note + "\n"
+	return "Keep in the summary: the task, decisions with reasons, what failed, open to-dos, exact names. The rest is in the note: gt-mail read " + note + "\n"
 }
 
 // fromConversation is who speaks in what a summariser is told of a conversation:

@@ -61,7 +61,7 @@ func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err err
 // offerAllow asks the person whether the agents into which gt is wired for the first time may
 // run our programs without asking. Without a terminal, and below an agent, nobody is asked.
 func (c *install) offerAllow(env *cli.Env, picked []target) {
-	if c.Allow || c.DryRun || c.Scope != wiring.User || !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || refuseBelowAgent(env, "") != nil {
+	if c.Allow != nil || c.DryRun || c.Scope != wiring.User || !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || refuseBelowAgent(env, "") != nil {
 		return
 	}
 	var names []string
@@ -73,7 +73,8 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	if len(names) == 0 {
 		return
 	}
-	c.Allow = ask(env, fmt.Sprintf("%s would ask you each time before it runs gt-handoff or gt-mail.\nLet it run these two without asking? [y/N] ", strings.Join(names, ", ")), "") == nil
+	yes := ask(env, fmt.Sprintf("Let %s run gt-handoff and gt-mail without asking you each time? [y/N] ", strings.Join(names, ", ")), "") == nil
+	c.Allow = &yes
 }
 
 // allowed is the finding about the rules of a place; ok is false where it has none.

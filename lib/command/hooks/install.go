@@ -14,7 +14,8 @@ type install struct {
 	Agent  []string `arg:"" optional:"" help:"The agents by name, such as claude or codex; without one, the command lists those that gt knows."`
 	All    bool     `help:"Every agent that is on this machine."`
 	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (all projects, the default), project (shared with it) or local (this project, for me)."`
-	Allow  bool     `help:"Let the agents run gt-handoff and gt-mail without asking each time, by rules in their own settings (of all projects)."`
+	Allow  *bool    `negatable:"" help:"Let the agents run gt-handoff and gt-mail without asking each time, by rules in their own settings (of all projects); in a terminal, the first installation asks."`
+	Brief  bool     `help:"Print one line for each agent, and not its hooks."`
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
 
@@ -43,7 +44,7 @@ func (c *install) Run(env *cli.Env) error {
 		}
 	}
 	c.offerAllow(env, picked)
-	say := &printer{env: env, brief: (len(picked) > 1 || c.All) && !c.DryRun}
+	say := &printer{env: env, brief: (len(picked) > 1 || c.All || c.Brief) && !c.DryRun}
 	err = each(env, picked, func(t target) error { return c.wire(env, say, t, dir) })
 	say.flush()
 	if err == nil {
@@ -117,7 +118,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 			what += " and " + typed
 		}
 	}
-	allowed, err := t.allow(path, dir, c.Allow, c.DryRun)
+	allowed, err := t.allow(path, dir, c.Allow != nil && *c.Allow, c.DryRun)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (c *trust) Run(env *cli.Env) error {
 		return err
 	}
 	if state.Within(root) {
-		return cli.Fail(cli.No, fmt.Errorf("'%s' cannot be trusted: gt's own state lies in it", root), "XDG_STATE_HOME moves it")
+		return cli.Fail(cli.No, fmt.Errorf("'%s' cannot be trusted: gt's own state lies inside", root), "set XDG_STATE_HOME to a folder outside")
 	}
 	t, err := surveyTown(root)
 	if err != nil {

@@ -338,6 +338,9 @@ func (s *show) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	sign := keepalive.Read(call.Home)
 	if sign == nil {
+		if !s.JSON {
+			env.Hint("an agent whose hooks are wired gives one at each prompt; gt-hooks status shows the wiring")
+		}
 		return none(env, s.JSON)
 	}
 	age := sign.Age(env.Now()).Round(time.Second)
@@ -374,7 +377,7 @@ func none(env *cli.Env, asJSON bool) error {
 			Alive bool    `json:"alive"`
 		}{"none", age.Seconds(), false})
 	} else {
-		_, err = fmt.Fprintf(env.Stdout, "no sign of life here, which counts as %s old\n", duration.Format(age))
+		_, err = fmt.Fprintln(env.Stdout, "no sign of life here")
 	}
 	if err == nil {
 		err = cli.Silent

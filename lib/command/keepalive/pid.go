@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/registry"
 	"gt/lib/place/home"
 	"gt/lib/state/pidfile"
 	"gt/lib/sys/process"
@@ -44,7 +45,9 @@ func (t *track) Run(env *cli.Env) error {
 	var err error
 	switch {
 	case t.PID == 0:
-		if p, err = process.Agent(os.Getpid()); err != nil {
+		p, err = process.Agent(os.Getpid())
+		// Nothing else tells an agent from the terminal or the tmux server of a person.
+		if err != nil || len(registry.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
 			return cli.Fail(cli.No, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
 		}
 	case t.PID < 0:
@@ -90,7 +93,7 @@ func get(dir pidfile.Dir, session string) (pidfile.File, error) {
 	f, err := dir.Get(session)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return f, cli.Failf(cli.No, "'%s' is not tracked", session)
+		return f, cli.Fail(cli.No, fmt.Errorf("'%s' is not tracked", session), "gt-keepalive pid list shows what is tracked")
 	case pidfile.CheckName(session) != nil:
 		return f, cli.Fail(cli.Usage, err)
 	}

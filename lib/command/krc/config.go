@@ -93,7 +93,7 @@ type configUnset struct {
 func (c *configUnset) Run(env *cli.Env) error {
 	return change(env, func(p *retention.Policy) error {
 		if !p.Unset(c.What) {
-			return cli.Failf(cli.No, "nothing was set for '%s'", c.What)
+			return cli.Fail(cli.No, fmt.Errorf("nothing was set for '%s'", c.What), "gt-krc config shows what is set")
 		}
 		return nil
 	})

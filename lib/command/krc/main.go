@@ -34,7 +34,7 @@ Events about the life of sessions move to .sessions/archive/, so that gt-seance
 knows every session that ever ran.
 
   gt-krc stats                    what is in the log, and how old it is
-  gt-krc decay                    how much the events are still worth
+  gt-krc decay                    how close the events are to removal
   gt-krc prune --dry-run          what a prune would remove
   gt-krc config set 'session_*' 12h
   gt-krc follow -n 20             the log as it grows, across prunes
@@ -63,7 +63,7 @@ func Program() cli.Program {
 type grammar struct {
 	cli.Flags
 	Stats  stats  `cmd:"" default:"withargs" help:"Show what is in the log, by type (the default)."`
-	Decay  decay  `cmd:"" help:"Show what the events are still worth, by type."`
+	Decay  decay  `cmd:"" help:"Show how close events are to removal, by type: a score of 1 is new, 0 expired."`
 	Prune  prune  `cmd:"" help:"Remove the events that are older than their time to live."`
 	Rotate rotate `cmd:"" help:"Move the whole log to the archive, and begin an empty one."`
 	Follow follow `cmd:"" help:"Print events as they are written, across prunes and rotations."`
@@ -243,7 +243,7 @@ type decay struct {
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
-// Run shows what the events are worth.
+// Run shows how close the events are to their removal.
 func (c *decay) Run(env *cli.Env) error {
 	p, err := open(env)
 	if err != nil {
@@ -294,7 +294,7 @@ func (c *decay) Run(env *cli.Env) error {
 		env.Hint("nothing was logged here yet; gt-hooks install --all wires gt into your agents")
 		return nil
 	}
-	rows := [][]string{{"VALUE", "LOWEST", "EVENTS", "WANING", "EXPIRED", "KEPT FOR", "CURVE", "TYPE"}}
+	rows := [][]string{{"SCORE", "LOWEST", "EVENTS", "AT RISK", "EXPIRED", "KEPT FOR", "CURVE", "TYPE"}}
 	for _, k := range t.Fading() {
 		lowest := ""
 		if k.Events > k.Expired {
@@ -308,7 +308,7 @@ func (c *decay) Run(env *cli.Env) error {
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "\n%s, worth %.2f each; %d worth less than 0.25, %d expired\n", count(t.Events, "event", "events"), total, waning, expired)
+	_, err = fmt.Fprintf(env.Stdout, "\n%s with an average score of %.2f (1 new, 0 expired); %d at risk (below 0.25), %d expired\n", count(t.Events, "event", "events"), total, waning, expired)
 	return err
 }
 
@@ -407,14 +407,17 @@ func (c *prune) Run(env *cli.Env) error {
 // told is a prune as a person reads it.
 func (c *prune) told(r retention.Result) string {
 	if r.Pruned == 0 {
-		return fmt.Sprintf("nothing to take out of %s\n", count(r.Processed, "event", "events"))
+		if r.Processed == 0 {
+			return "the log is empty\n"
+		}
+		return fmt.Sprintf("nothing to remove from %s\n", count(r.Processed, "event", "events"))
 	}
-	verb := "took"
+	verb := "removed"
 	if c.DryRun {
-		verb = "would take"
+		verb = "would remove"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d of %s out, %s of %s\n", verb, r.Pruned, count(r.Processed, "event", "events"), term.Size(r.Before-r.After), term.Size(r.Before))
+	fmt.Fprintf(&b, "%s %d of %s, %s of %s\n", verb, r.Pruned, count(r.Processed, "event", "events"), term.Size(r.Before-r.After), term.Size(r.Before))
 	for _, kind := range sorted(r.ByType) {
 		fmt.Fprintf(&b, "  %6d  %s\n", r.ByType[kind], term.Clean(kind))
 	}

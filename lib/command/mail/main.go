@@ -33,7 +33,7 @@ The notes are a Maildir in gt's state folder, which any mail reader can open.
 
 const exitCodes = `
    0  done
-   1  no such note, or no such recipient
+   1  no such note, recipient or template
 `
 
 // Main runs gt-mail and returns its exit code.

@@ -7,6 +7,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/place/home"
+	"gt/lib/reconcile/config"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
@@ -50,13 +51,38 @@ func (c *workGive) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	_, w := placed(env)
+	h, w := placed(env)
+	if err := c.known(env, h); err != nil {
+		return err
+	}
 	id, err := w.Give(c.Template, self(env).signed(env, mail.Note{Type: mail.Plain, Subject: c.Subject, Body: body}), env.Now())
 	if err != nil {
 		return refused(err)
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s\n", id)
+	_, err = fmt.Fprintf(env.Stdout, "%s  left for %s\n", id, c.Template)
 	return err
+}
+
+// known refuses a template that nobody has written. An agent of a profile has those of its
+// profile, and what cannot be read refuses nothing.
+func (c *workGive) known(env *cli.Env, h home.Home) error {
+	if env.Getenv(instance.Variable) != "" {
+		return nil
+	}
+	from := config.Of(h.Town, "", env.Getenv)
+	all, err := from.Read()
+	if err != nil || all.Find(c.Template) != nil {
+		return nil
+	}
+	var names []string
+	for _, t := range all.Templates {
+		names = append(names, t.Name)
+	}
+	hint := fmt.Sprintf("an [[agent]] block in '%s' makes a template", from.File)
+	if len(names) > 0 {
+		hint = fmt.Sprintf("'%s' has %s", from.File, strings.Join(names, ", "))
+	}
+	return cli.Fail(cli.No, fmt.Errorf("no template is called '%s'", c.Template), hint)
 }
 
 // member returns the session of a template that runs the command.

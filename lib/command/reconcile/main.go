@@ -19,6 +19,7 @@ import (
 	"gt/lib/reconcile/perform"
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
 	"gt/lib/sys/flock"
 	"gt/lib/text/count"
 	"gt/lib/text/term"
@@ -286,7 +287,7 @@ func tell(env *cli.Env, asJSON bool, l line) error {
 		who = l.Template
 	}
 	if l.Reason != "" {
-		who += " (" + l.Reason + ")"
+		who += " (" + lifecycle.Reason(l.Reason).Words() + ")"
 	}
 	return say(env, "%-*s %s: %s", changeColumn, l.Change, who, l.Why)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	kept "gt/lib/record"
 	"gt/lib/text/term"
 )
@@ -39,6 +40,9 @@ func (c *list) Run(env *cli.Env) error {
 	all, err := infos(env, s)
 	if err != nil {
 		return err
+	}
+	if c.Agent != "" && !slices.ContainsFunc(all, func(i kept.Info) bool { return i.Agent == c.Agent }) && !agent.Builtin().Known(c.Agent) {
+		return agent.Builtin().Unknown(c.Agent)
 	}
 	number := len(all)
 	all = slices.DeleteFunc(all, func(i kept.Info) bool {

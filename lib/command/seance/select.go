@@ -12,9 +12,11 @@ import (
 	"gt/lib/catalog"
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	"gt/lib/conversation"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
+	"gt/lib/place/identity"
 	"gt/lib/place/town"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -93,9 +95,27 @@ func (c *selection) open(env *cli.Env) (all catalog.Catalog, f catalog.Filter, e
 	if c.Live {
 		c.strangers = discover(env, all)
 	}
-	f, err = c.filter(env, all)
+	if f, err = c.filter(env, all); err == nil {
+		err = c.unknown(env, all, f)
+	}
 	c.strangers = slices.DeleteFunc(c.strangers, func(s *catalog.Session) bool { return !f.Matches(s) })
 	return all, f, err
+}
+
+// unknown refuses the name of an agent that nobody knows: neither a session, nor gt. An
+// address may be one of which no session is known yet.
+func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter) error {
+	if f.Agent == "" || len(all.Select(catalog.Filter{State: f.State, Agent: f.Agent, Subagents: true}, 1)) > 0 {
+		return nil
+	}
+	if id, err := identity.Parse(f.Agent); err == nil && id.Role != "" {
+		return nil
+	}
+	known, err := agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))
+	if err != nil || known.Known(f.Agent) {
+		return nil
+	}
+	return known.Unknown(f.Agent)
 }
 
 // sessions returns the newest sessions that are meant, at most limit of them (0:
@@ -214,7 +234,7 @@ func folders(found []conversation.Conversation) iter.Seq[string] {
 	}
 }
 
-const noSessions = "no session was found: no agent's folder has one, and no event log names one"
+const noSessions = "no session was found: your agents have kept no conversation here, and no event log names one"
 
 // maxCandidates bounds how many sessions an ambiguous beginning is answered
 // with.

@@ -20,7 +20,7 @@ import (
 type picture struct {
 	selection
 	Limit *int   `short:"n" placeholder:"N" help:"Only the newest N (default 200); 0 draws all."`
-	By    string `enum:",actor,folder,agent,session" default:"" placeholder:"WHAT" help:"One lane for each actor, folder, agent or session (default: actor; in a terminal, session if there are few)."`
+	By    string `enum:",actor,folder,agent,session" default:"" placeholder:"WHAT" help:"One lane for each actor (who worked, by the name in the first column of list), folder, agent or session (default: actor; in a terminal, session if there are few)."`
 	HTML  string `name:"html" placeholder:"FILE" type:"path" help:"Write a page for a browser; - is standard output."`
 	SVG   string `name:"svg" placeholder:"FILE" type:"path" help:"Write an image; - is standard output."`
 }

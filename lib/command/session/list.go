@@ -99,6 +99,9 @@ func (c *list) Run(env *cli.Env) error {
 	}
 	at, err := look(env, all)
 	unread = errors.Join(unread, err)
+	if known := table(env); c.Agent != "" && !known.Known(c.Agent) {
+		return known.Unknown(c.Agent)
+	}
 	total, several := 0, 0
 	var rows []row
 	for _, s := range at {

@@ -102,7 +102,7 @@ type grammar struct {
 	Restore restore    `cmd:"" help:"Start every agent that should run and does not."`
 	Down    down       `cmd:"" name:"shutdown" help:"End all agents, for a restore to bring them back."`
 	Suspend suspend    `cmd:"" help:"End the agents of sessions, to be resumed with their conversations." group:"Sessions of templates:"`
-	Resume  resume     `cmd:"" help:"Start the agents of suspended or quarantined sessions." group:"Sessions of templates:"`
+	Resume  resume     `cmd:"" help:"Start agents that are suspended, or held back after too many crashes." group:"Sessions of templates:"`
 	Drain   drain      `cmd:"" help:"Give sessions of pools no new work; they are archived when they are done." group:"Sessions of templates:"`
 	Drains  drainAll   `cmd:"" name:"drain-all" help:"Drain all active sessions of a template." group:"Sessions of templates:"`
 	Close   closes     `cmd:"" help:"Close sessions, for good." group:"Sessions of templates:"`
@@ -329,9 +329,9 @@ func folder(env *cli.Env, dir string) (string, error) {
 	case err == nil:
 		return "", cli.Failf(cli.Usage, "'%s' is not a folder", dir)
 	}
-	code := cli.IO
+	failed := fmt.Errorf("cannot use the folder '%s': %w", dir, errors.Unwrap(err))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		code = cli.Usage
+		return "", cli.Fail(cli.Usage, failed, "make it first, or name another; without a folder, it is the current one")
 	}
-	return "", cli.Fail(code, fmt.Errorf("cannot use the folder '%s': %w", dir, errors.Unwrap(err)))
+	return "", cli.Fail(cli.IO, failed)
 }

@@ -55,7 +55,7 @@ func (c *newOne) place(env *cli.Env, known *agent.Table) (*instance.Instance, ag
 	}
 	if c.Agent != "" {
 		if !known.Known(c.Agent) {
-			return nil, client, cli.Fail(cli.Usage, fmt.Errorf("no agent is called '%s'", c.Agent), "gt-hooks status lists the agents")
+			return nil, client, known.Unknown(c.Agent)
 		}
 		client = known.Of(c.Agent)
 	}

@@ -100,7 +100,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 type picked struct {
 	profile
 	Names    []string `arg:"" optional:"" name:"name" help:"Names of sessions, such as worker-a3f2b7 or worker~2."`
-	State    string   `placeholder:"STATES" help:"All sessions in these states: archived,quarantined,..."`
+	State    string   `placeholder:"STATES" help:"All sessions in these states: archived,quarantined (held back after too many crashes), ..."`
 	Template string   `placeholder:"NAME" help:"Only sessions of this template."`
 }
 
@@ -321,7 +321,7 @@ func (c *inspect) Run(env *cli.Env) error {
 		})
 	}
 	rows := [][2]string{
-		{"name", in.Name}, {"id", string(in.ID)}, {"template", m.Template}, {"state", fmt.Sprintf("%s (%s)", m.State, m.Reason)},
+		{"name", in.Name}, {"id", string(in.ID)}, {"template", m.Template}, {"state", fmt.Sprintf("%s (%s)", m.State, m.Reason.Words())},
 		{"slot", slot(m)}, {"generation", fmt.Sprint(m.Generation)}, {"marker", label}, {"session", key}, {"config", m.Hash},
 		{"agent", in.Agent}, {"folder", in.Path}, {"tmux", in.TmuxSession}, {"runtime", m.Runtime},
 		{"made", when(m.CreatedAt)}, {"active", when(m.ActiveAt)}, {"suspended", when(m.SuspendedAt)}, {"draining", when(m.DrainAt)},
@@ -549,7 +549,7 @@ func printSessions(env *cli.Env, rows []row, placed bool) error {
 	for _, r := range rows {
 		template, place, state, reason := "-", "-", string(r.Status), string(r.Reason)
 		if m := r.Managed; m != nil {
-			template, place, state, reason = m.Template, slot(m), string(m.State), string(m.Reason)
+			template, place, state, reason = m.Template, slot(m), string(m.State), m.Reason.Words()
 		}
 		cells = append(cells, []string{
 			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), env.Line(template, maxCell), place, env.Line(state, maxCell),

@@ -46,8 +46,9 @@ func (h Home) in(at string) Home {
 		real = place.Real(h.Dir)
 	}
 	if h.Problem = state.Check(); h.Problem == nil && state.Within(real) {
-		h.Problem = fmt.Errorf("nothing is kept for '%s': gt's own state lies in it, where whoever can write to the project can change it; "+
-			"XDG_STATE_HOME moves it", h.Dir)
+		// Whoever can write to the project could change it.
+		h.Problem = fmt.Errorf("gt's own state lies inside '%s', so nothing is kept for this folder: "+
+			"work in a project's folder, or set XDG_STATE_HOME to a folder outside", h.Dir)
 	}
 	switch {
 	case h.Problem != nil:

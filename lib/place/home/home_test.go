@@ -168,8 +168,8 @@ func TestNoState(t *testing.T) {
 		want  string
 	}{
 		"none":               {place.Nowhere, "HOME is not set"},
-		"in the project":     {place.State(filepath.Join(dir, "state")), "gt's own state lies in it"},
-		"the project itself": {place.State(dir), "gt's own state lies in it"},
+		"in the project":     {place.State(filepath.Join(dir, "state")), "gt's own state lies inside"},
+		"the project itself": {place.State(dir), "gt's own state lies inside"},
 		"for others":         {place.State(open), "can write to it"},
 		"a file":             {place.State(file), "not a folder"},
 	} {

@@ -11,6 +11,7 @@ package lifecycle
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -59,6 +60,9 @@ const (
 	Pruned        Reason = "pruned"
 	StaleCreating Reason = "stale_creating"
 )
+
+// Words is the reason as a person reads it.
+func (r Reason) Words() string { return strings.ReplaceAll(string(r), "_", " ") }
 
 // Row is what there is to know of a state.
 type Row struct {
