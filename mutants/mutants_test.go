@@ -640,6 +640,8 @@ var mutants = []mutant{
 		wrong: "return slices.Contains([]string{call.Input.Source}, call.Input.Source)",
 		pkg:   ".", run: "TestScripts/prime_gemini",
 	},
+	{"OpenCode's plugin does not say the prompt that a session goes on with", "lib/client/opencode/wiring/opencode.js", "if (!words.length) return\n", "if (words.length) return\n", "./lib/client/opencode/wiring", "TestResumePrompt", 0},
+	{"the prompt of a hand-over with a conversation is not in OpenCode's environment", "lib/launch/respawn/respawn.go", "r.Env = append(r.Env, prompt)", "_ = prompt", ".", "TestScripts/handoff_with_conversation", 0},
 	{"any folder is an account of the person's", "lib/client/account/own.go", "if at == \"\" || !within(at, real) {", "if at == \"\" {", "./lib/client/account", "TestOwnFile", 0},
 	{"a conversation is where a link of its store leads", "lib/client/account/own.go", "real = resolve(path)", "real = filepath.Clean(path)", "./lib/client/account", "TestOwnFile", 0},
 	{"a store is where its name leads, and no link to it", "lib/client/account/own.go", "at, err := o.judge(p, filepath.Join(p.Dir, folder))", "at, err := filepath.Join(p.Dir, folder), error(nil)", ".", "TestScripts/prime_transcripts", 0},

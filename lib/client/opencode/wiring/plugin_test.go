@@ -1,0 +1,63 @@
+package wiring
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gt/lib/client/agent"
+)
+
+// loads loads the plugin as OpenCode does, twice, and prints what it has the session said
+// and what is left of the variable.
+const loads = `import { Gt } from "./gt.mjs"
+const said = []
+const before = [{ info: { role: "user", agent: "plan" } }, { info: { role: "assistant", agent: "build" } }]
+const session = {
+  messages: async ({ path }) => ({ data: path.id === "ses_copied" ? before : undefined }),
+  promptAsync: async (prompt) => { said.push(prompt) },
+}
+await Gt({ client: { session }, directory: "/work" })
+await Gt({ client: { session }, directory: "/work" })
+setTimeout(() => console.log(JSON.stringify({ said, left: process.env.GT_RESUME_PROMPT })), 1)
+`
+
+// The prompt of a hand-over with a conversation comes to OpenCode by a variable: the plugin
+// says it in that session, word for word and once, to the agent that was asked last, and
+// what the client starts does not inherit it. Without the variable it says nothing.
+func TestResumePrompt(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no node")
+	}
+	dir := t.TempDir()
+	for name, data := range map[string]string{"gt.mjs": string(text), "loads.mjs": loads} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(vars ...string) string {
+		cmd := exec.Command(node, "loads.mjs")
+		cmd.Dir, cmd.Env = dir, append([]string{"HOME=" + dir, "PATH=" + filepath.Dir(node)}, vars...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	const prompt = "Handoff: half.\n\nGo  on from the \"note\". "
+	words, err := json.Marshal(prompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"said":[{"path":{"id":"ses_copied"},"body":{"agent":"plan","parts":[{"type":"text","text":` + string(words) + `}]}}]}`
+	if got := run(agent.Builtin().Of("opencode").PromptVar(agent.Next{Resume: "ses_copied", Prompt: prompt})); got != want {
+		t.Errorf("of the prompt came\n%s\nand not\n%s", got, want)
+	}
+	if got := run(); got != `{"said":[]}` {
+		t.Errorf("without a prompt came\n%s", got)
+	}
+}
