@@ -180,11 +180,14 @@ var differing = []struct {
 	// A program that could not be looked up is named by its path.
 	{regexp.MustCompile(`/[^ ]*/gt-faults-\d+/bin/gt-`), "gt-"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d-\d\d(-\d\d\b(-\d{3}Z)?)?`), "TIME"}, // in names of files
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?`), "TIME"},
 	{regexp.MustCompile(`\w{3}, \d\d? \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`), "TIME"},
 	{regexp.MustCompile(`\d{9,}\.M\d{6}R[0-9a-f]{8}`), "NOTE"},
 	{regexp.MustCompile(`"duration": \d+`), `"duration": 0`},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UUID"},
+	{regexp.MustCompile(`\bses_[0-9A-Za-z]{26}\b`), "UUID"},
+	{regexp.MustCompile(`\bgt-ask-[-0-9]+`), "gt-ask-0"},
 	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), "KEY"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}\b`), "NOTE"},
 	{regexp.MustCompile(`-\d+","cwd"`), `-0","cwd"`},

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/client/readers"
+	"gt/lib/client/writers"
 	"gt/lib/conversation"
 	"gt/lib/record"
 )
@@ -20,7 +22,7 @@ import (
 // What gt-record does has invariants of its own: whatever happens to it, after its next
 // run each word of the conversation stands in the record once, in order, or, where the
 // record was removed, nowhere.
-var recording = []scenario{
+var recording = append([]scenario{
 	{
 		name: "record-sync", args: []string{"gt-record", "sync", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) { held(t, w, 4) },
@@ -75,13 +77,85 @@ var recording = []scenario{
 		name: "record-prune", args: []string{"gt-record", "prune"}, dir: "work",
 		prepare: recorded,
 	},
-	{
-		name: "record-convert", args: []string{"gt-record", "convert", "one", "--to", "codex"}, dir: "work",
-		prepare: func(t *testing.T, w *world) {
-			recorded(t, w)
-			must(t, os.MkdirAll(w.path("home/.codex"), 0o700))
-		},
-	},
+}, conversions()...)
+
+// conversions are a conversion for each client that gt writes for.
+func conversions() (all []scenario) {
+	for _, w := range writers.All {
+		all = append(all, scenario{
+			name: "record-convert-" + w.Client(), args: []string{"gt-record", "convert", "one", "--to", w.Client()}, dir: "work",
+			prepare: convertible,
+		})
+	}
+	return all
+}
+
+// opencode stands for OpenCode, which takes in a conversation itself: it keeps the file.
+const opencode = `#!/bin/sh
+case $1 in
+models) echo p/m ;;
+import)
+	id=$(sed -n 's/.*"info":{[^}]*"id":"\(ses_[^"]*\)".*/\1/p' "$3" | head -1)
+	cp "$3" "$HOME/.local/share/opencode/$id" && echo "Imported session: $id"
+	;;
+esac
+`
+
+// convertible has a record and the folders of the clients as which it can go on.
+func convertible(t *testing.T, w *world) {
+	recorded(t, w)
+	for _, dir := range []string{".codex", ".gemini", ".qwen", ".pi/agent", ".local/share/opencode"} {
+		must(t, os.MkdirAll(w.path("home", dir), 0o700))
+	}
+	must(t, os.MkdirAll(w.path("bin"), 0o700))
+	w.env = append(w.env, "PATH="+w.path("bin")+":"+w.getenv("PATH"))
+	must(t, os.WriteFile(w.path("bin/opencode"), []byte(opencode), 0o700))
+}
+
+// soundCopies says what is wrong with the conversations that were written: each is whole.
+func (p *plan) soundCopies(healed bool) (problems []string) {
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	to := p.args[len(p.args)-1]
+	copies := 0
+	if to == "opencode" {
+		all, _ := filepath.Glob(p.w.path("home/.local/share/opencode/ses_*"))
+		for _, file := range all {
+			copies++
+			if data, err := os.ReadFile(file); err != nil || !json.Valid(data) || strings.Count(string(data), `"role":"user"`) != 4 {
+				wrong("%s is half written, %v", file, err)
+			}
+		}
+		if left, _ := os.ReadDir(p.w.path("tmp")); healed && len(left) > 0 {
+			wrong("%s was left behind", left[0].Name())
+		}
+	}
+	r := readers.Of(to)
+	for _, store := range r.Stores(p.w.getenv) {
+		_ = r.Find(store, func(f conversation.File) { // a store may be missing
+			if f.Path == p.w.path("home/.claude/projects/-work/one.jsonl") {
+				return
+			}
+			copies++
+			var words []string
+			results := 0
+			_, err := r.Read(f, conversation.Options{}, func(e conversation.Entry) bool {
+				if e.Kind == conversation.Prompt {
+					words = append(words, strings.Clone(e.Text))
+				}
+				if e.Kind == conversation.Result {
+					results++
+				}
+				return true
+			})
+			if err != nil || !slices.Equal(words, []string{"ask 0", "ask 1", "ask 2", "ask 3"}) || results != 4 {
+				wrong("%s is half written: %q, %d results, %v", f.Path, words, results, err)
+			}
+		})
+	}
+	if healed && copies == 0 {
+		wrong("nothing was written")
+	}
+	return problems
 }
 
 // held makes a conversation of that many turns, each with a large result.
@@ -197,12 +271,8 @@ func (p *plan) soundRecord(healed bool) (problems []string) {
 	if healed && kept != want {
 		wrong("%d results are kept aside, not %d", kept, want)
 	}
-	rollouts, _ := filepath.Glob(p.w.path("home/.codex/sessions/*/*/*/rollout-*.jsonl"))
-	for _, file := range rollouts {
-		data, err := os.ReadFile(file)
-		if err != nil || !strings.HasSuffix(string(data), "}\n") || strings.Count(string(data), `"role":"user"`) != 4 {
-			wrong("%s is half written, %v", file, err)
-		}
+	if p.args[1] == "convert" {
+		problems = append(problems, p.soundCopies(healed)...)
 	}
 	return problems
 }
@@ -211,21 +281,21 @@ func (p *plan) soundRecord(healed bool) (problems []string) {
 func (p *plan) disturbed(t *testing.T) []string {
 	t.Helper()
 	problems := p.soundRecord(false)
-	r := p.w.run(t, "", "work", p.args...)
+	r := p.runAgain(t)
 	if r.code != 0 {
 		problems = append(problems, "the next run: "+r.String())
 	}
 	return append(problems, p.soundRecord(true)...)
 }
 
-// share is one of how many points of a scenario are tried: an end takes a second, for it
+// few leaves out most points of the end of a session: it takes a second each time, for it
 // waits for what the client still writes.
-func share(s scenario, ofCI, ofQuick int) (int, int) {
-	const fewer = 24
-	if s.name == "record-end" {
-		return fewer * ofCI, fewer * ofQuick
-	}
-	return ofCI, ofQuick
+func few[P any](p *plan, points []P) []P {
+	i := -1
+	return slices.DeleteFunc(points, func(P) bool {
+		i++
+		return p.name == "record-end" && !nth(i, 8, 24)
+	})
 }
 
 // TestKillRecord kills gt-record before each of its system calls.
@@ -233,24 +303,21 @@ func TestKillRecord(t *testing.T) {
 	needsTrace(t)
 	for _, s := range recording {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			p := newPlan(t, s)
-			kills, violations := 0, 0
-			for i, c := range p.points() {
-				if ofCI, ofQuick := share(s, 1, 3); !nth(i, ofCI, ofQuick) {
-					continue
-				}
-				kills++
-				p.w.restore(t)
-				if r := p.trace(t, "trace="+c.name, fmt.Sprintf("inject=%s:signal=KILL:when=%d", c.name, c.nth)); !r.killed {
-					t.Logf("it was not killed before %v: %v", c, r)
+			points, violations := few(p, p.killPoints()), 0
+			for _, c := range points {
+				_, stop, met := p.disturb(t, c, "signal=KILL")
+				if stop(); !met {
+					t.Logf("it was not killed before %v in %d runs", c, tries)
 				}
 				if problems := p.disturbed(t); len(problems) > 0 {
 					violations++
 					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
 				}
 			}
-			totals.add(kills, 0, violations)
-			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
+			totals.add(len(points), 0, violations)
+			t.Logf("%s: %d kill points, %d violations", s.name, len(points), violations)
 		})
 	}
 }
@@ -260,31 +327,26 @@ func TestErrorsRecord(t *testing.T) {
 	needsTrace(t)
 	for _, s := range recording {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			p := newPlan(t, s)
-			faults, violations := 0, 0
-			for i, c := range p.calls {
-				errs := c.failures()
-				if ofCI, ofQuick := share(s, 4, 12); len(errs) == 0 || !nth(i, ofCI, ofQuick) {
-					continue
+			points, violations := few(p, p.errorPoints()), 0
+			for _, f := range points {
+				r, stop, met := p.disturb(t, f.call, "error="+f.err)
+				stop()
+				var problems []string
+				switch {
+				case !met:
+					t.Logf("there was no %v in %d runs", f, tries)
+				case !slices.Contains([]int{0, 1, 74, 75}, r.code):
+					problems = append(problems, r.String())
 				}
-				for _, errno := range one(errs, i) {
-					faults++
-					p.w.restore(t)
-					r := p.trace(t, "trace="+c.name, fmt.Sprintf("inject=%s:error=%s:when=%d", c.name, errno, c.nth))
-					var problems []string
-					switch r.code {
-					case 0, 1, 74, 75:
-					default:
-						problems = append(problems, r.String())
-					}
-					if problems = append(problems, p.disturbed(t)...); len(problems) > 0 {
-						violations++
-						t.Errorf("%s at %v:\n%s", errno, c, strings.Join(problems, "\n"))
-					}
+				if problems = append(problems, p.disturbed(t)...); len(problems) > 0 {
+					violations++
+					t.Errorf("%v:\n%s", f, strings.Join(problems, "\n"))
 				}
 			}
-			totals.add(0, faults, violations)
-			t.Logf("%s: %d faults, %d violations", s.name, faults, violations)
+			totals.add(0, len(points), violations)
+			t.Logf("%s: %d faults, %d violations", s.name, len(points), violations)
 		})
 	}
 }
