@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -18,8 +19,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -44,7 +45,7 @@ func run(mb, most int) error {
 		return err
 	}
 	defer os.RemoveAll(root)
-	build := exec.Command("go", "build", "-o", root+"/", "./cmd/gt-record", "./cmd/gt-checkpoint")
+	build := exec.Command("go", "build", "-o", root+"/", "./cmd/gt-record", "./cmd/gt-checkpoint", "./bench/hooks/peak")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
@@ -144,7 +145,8 @@ func large(root string, mb int) error {
 	}
 	fmt.Printf("one conversation      %d MB\n", size>>20)
 	run := func(args ...string) (out []byte, took time.Duration, memory float64, err error) {
-		cmd := exec.Command(filepath.Join(root, "gt-record"), args...)
+		peak := filepath.Join(root, "peak.kib")
+		cmd := exec.Command(filepath.Join(root, "peak"), append([]string{peak, filepath.Join(root, "gt-record")}, args...)...)
 		cmd.Env, cmd.Dir = []string{"HOME=" + home, "PATH=" + root + ":" + os.Getenv("PATH")}, home
 		begun := time.Now()
 		if args[len(args)-1] == "--json" {
@@ -156,50 +158,34 @@ func large(root string, mb int) error {
 			return nil, 0, 0, fmt.Errorf("%q: %w", args, err)
 		}
 		took = time.Since(begun)
-		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			memory = float64(u.Maxrss) / (1 << 10) // kilobytes, on Linux
+		kib, err := os.ReadFile(peak)
+		if err == nil {
+			memory, err = strconv.ParseFloat(string(kib), 64)
 		}
-		return out, took, memory, nil
+		return out, took, memory / (1 << 10), err
 	}
-	old := time.Now().Add(-100 * 24 * time.Hour)
+	print := func(what string, took time.Duration, memory float64) {
+		fmt.Printf("%-28s %7.2f s  %5.0f MB of memory\n", what, took.Seconds(), memory)
+	}
 	for _, args := range [][]string{
-		{"sync", "s-0"}, {"verify", "s-0"}, {"show", "s-0"}, {"list"}, {"tail", "s-0"}, {"export", "s-0"}, {"export", "s-0", "--format", "otlp"}, {"export", "s-0", "--format", "html"},
-		{"convert", "s-0", "--to", "claude"}, {"convert", "s-0", "--to", "codex"}, {"convert", "s-0", "--to", "gemini"}, {"convert", "s-0", "--to", "qwen"},
-		{"convert", "s-0", "--to", "pi"}, {"convert", "s-0", "--to", "opencode", "--dry-run"},
-		{"sync", "--all"}, {"list"}, {"tail", "s-0"}, {"verify", "s-0"}, {"convert", "s-0", "--to", "pi"},
+		{"sync", "s-0"}, {"verify", "s-0"}, {"show", "s-0"}, {"list"}, {"tail", "s-0"},
+		{"export", "s-0"}, {"export", "s-0", "--format", "otlp"}, {"export", "s-0", "--format", "html"},
+		{"convert", "s-0", "--to", "opencode", "--dry-run"},
 	} {
 		_, took, memory, err := run(args...)
 		if err != nil {
 			return err
 		}
-		what := strings.Join(args, " ")
-		if slices.Equal(args, []string{"sync", "--all"}) {
-			packed, err := filepath.Glob(filepath.Join(home, ".agent", "sessions", "*.gz"))
-			if err != nil || len(packed) != 1 {
-				return fmt.Errorf("it was not packed: %q, %v", packed, err)
-			}
-			info, err := os.Stat(packed[0])
-			if err != nil {
-				return err
-			}
-			what = fmt.Sprintf("packed, to %d MB", info.Size()>>20)
-		}
-		fmt.Printf("%-24s %7.2f s  %5.0f MB of memory\n", what, took.Seconds(), memory)
-		if args[0] == "convert" && args[len(args)-1] == "--dry-run" { // the next sync packs it
-			paths, err := filepath.Glob(filepath.Join(home, ".agent", "sessions", "*.jsonl"))
-			if err != nil {
-				return err
-			}
-			for _, path := range paths {
-				if err := os.Chtimes(path, old, old); err != nil {
-					return err
-				}
-			}
-		}
+		print(strings.Join(args, " "), took, memory)
 	}
-	// As other clients keep it.
-	for _, client := range []string{"codex", "gemini", "qwen", "pi"} {
-		out, _, _, err := run("convert", "s-0", "--to", client, "--json")
+	// To each client, and from the file that was written for it: as many words, all verified.
+	// One after the other, so that there is one such file at a time.
+	words, err := messages(run, "s-0")
+	if err != nil {
+		return err
+	}
+	for _, client := range []string{"claude", "codex", "gemini", "qwen", "pi"} {
+		out, took, memory, err := run("convert", "s-0", "--to", client, "--json")
 		if err != nil {
 			return err
 		}
@@ -214,17 +200,118 @@ func large(root string, mb int) error {
 		if err != nil {
 			return err
 		}
-		_, took, memory, err := run("sync", written.Session)
+		print(fmt.Sprintf("convert to %s, %d MB", client, info.Size()>>20), took, memory)
+		taken := func(what, id, path string) error {
+			for _, command := range []string{"sync", "verify"} {
+				_, took, memory, err := run(command, id)
+				if err != nil {
+					return err
+				}
+				print(command+" "+what, took, memory)
+			}
+			if n, err := messages(run, id); err != nil || n != words {
+				return fmt.Errorf("of %d messages the record of %s has %d, %w", words, what, n, err)
+			}
+			if _, _, _, err := run("forget", id); err != nil {
+				return err
+			}
+			return os.Remove(path)
+		}
+		if client == "gemini" { // which kept one JSON object before
+			const id = "0f2c81d0-1111-4111-8111-111111111111"
+			path, err := document(written.Path, written.Session, id)
+			if err == nil {
+				err = taken("gemini's as one object", id, path)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := taken(client+"'s", written.Session, written.Path); err != nil {
+			return err
+		}
+	}
+	return packed(home, func(args ...string) error {
+		_, took, memory, err := run(args...)
+		print(strings.Join(args, " "), took, memory)
+		return err
+	})
+}
+
+// document writes what Gemini CLI keeps as lines in its older form, under another id.
+func document(path, session, id string) (string, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	to := filepath.Join(filepath.Dir(path), "session-2026-01-17T01-00-"+id[:8]+".json")
+	f, err := os.Create(to)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	out := bufio.NewWriter(f)
+	lines := bufio.NewReaderSize(in, 1<<20)
+	head, err := lines.ReadBytes('\n')
+	if err != nil {
+		return "", err
+	}
+	out.Write(bytes.TrimSuffix(bytes.ReplaceAll(head, []byte(session), []byte(id)), []byte("}\n")))
+	out.WriteString(`,"messages":[`)
+	for n := 0; ; {
+		line, err := lines.ReadBytes('\n')
 		if err != nil {
+			break
+		}
+		if bytes.HasPrefix(line, []byte(`{"$`)) {
+			continue
+		}
+		if n++; n > 1 {
+			out.WriteByte(',')
+		}
+		out.Write(line)
+	}
+	out.WriteString("]}")
+	return to, out.Flush()
+}
+
+// messages is how many messages a record has.
+func messages(run func(...string) ([]byte, time.Duration, float64, error), id string) (int, error) {
+	out, _, _, err := run("list", "--json")
+	for line := range bytes.Lines(out) {
+		var r struct {
+			Session  string `json:"session_id"`
+			Messages int
+		}
+		if json.Unmarshal(line, &r) == nil && r.Session == id {
+			return r.Messages, nil
+		}
+	}
+	return 0, err
+}
+
+// packed has the only record that is left packed, and reads it.
+func packed(home string, run func(args ...string) error) error {
+	found, err := filepath.Glob(filepath.Join(home, ".agent", "sessions", "*.jsonl"))
+	if err != nil {
+		return err
+	}
+	old := time.Now().Add(-100 * 24 * time.Hour) // the next sync packs it
+	for _, path := range found {
+		if err := os.Chtimes(path, old, old); err != nil {
 			return err
 		}
-		fmt.Printf("%-24s %7.2f s  %5.0f MB of memory\n", fmt.Sprintf("sync %s's, %d MB", client, info.Size()>>20), took.Seconds(), memory)
-		if _, _, _, err := run("forget", written.Session); err != nil {
+	}
+	fmt.Println("packed:")
+	for _, args := range [][]string{{"sync", "--all"}, {"list"}, {"tail", "s-0"}, {"verify", "s-0"}} {
+		if err := run(args...); err != nil {
 			return err
 		}
-		if err := os.Remove(written.Path); err != nil {
-			return err
-		}
+	}
+	found, err = filepath.Glob(filepath.Join(home, ".agent", "sessions", "*.gz"))
+	if err != nil || len(found) == 0 {
+		return fmt.Errorf("it was not packed: %w", err)
 	}
 	return nil
 }
