@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 
 	"gt/lib/sys/atomicfile"
@@ -61,14 +62,13 @@ func Detach(dir string, args, environ []string, input string) error {
 }
 
 // apart starts a program in a session of its own, without a terminal, and returns the
-// process's number.
+// process's number. Package os would first make a process only to find out how to wait for
+// one.
 func apart(dir, path string, args, environ []string, stdin, output *os.File) (int, error) {
-	p, err := os.StartProcess(path, args, &os.ProcAttr{
-		Dir: dir, Env: environ, Files: []*os.File{stdin, output, output}, Sys: &syscall.SysProcAttr{Setsid: true},
+	pid, _, err := syscall.StartProcess(path, args, &syscall.ProcAttr{
+		Dir: dir, Env: environ, Files: []uintptr{stdin.Fd(), output.Fd(), output.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
-	if err != nil {
-		return 0, err
-	}
-	pid := p.Pid
-	return pid, p.Release()
+	runtime.KeepAlive(stdin)
+	runtime.KeepAlive(output)
+	return pid, err
 }
