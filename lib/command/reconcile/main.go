@@ -81,8 +81,15 @@ func (a at) town(env *cli.Env) (town.Town, error) {
 	if t.Unread != nil {
 		return t, t.Unread
 	}
-	if t.Untrusted != "" && t.Personal {
-		return t, cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted", t.Untrusted), "gt-hooks trust shows what that means")
+	untrusted := t.Untrusted
+	if !t.Personal { // one that a variable names
+		if _, err := t.Read("town.toml"); !errors.Is(err, place.ErrUntrusted) {
+			return t, nil
+		}
+		untrusted = t.Root
+	}
+	if untrusted != "" {
+		return t, cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted", untrusted), "gt-hooks trust shows what that means")
 	}
 	return t, nil
 }

@@ -266,11 +266,7 @@ func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]str
 		vars = append(vars, [2]string{name, e.Env[name]})
 	}
 	if a.Issues {
-		for _, actor := range beads.Actor(in.Name) {
-			if _, own := e.Env[actor[0]]; !own {
-				vars = append(vars, actor)
-			}
-		}
+		vars = append(vars, beads.Actor(in.Name)...)
 	}
 	return append(vars, [2]string{"GT_SESSION_NAME", in.Name}, [2]string{"GT_TEMPLATE", e.Name})
 }

@@ -13,6 +13,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/template"
+	"gt/lib/state/beads"
 )
 
 // name is that of the file with the templates.
@@ -36,12 +37,17 @@ type Source struct {
 	File string
 	Work string
 	read func(name string) ([]byte, error)
+	sets []string // variables that gt sets here itself
 }
 
 // Of returns the source of a town, or of a profile outside a town; "" is no profile.
 func Of(t town.Town, profile string, getenv func(string) string) Source {
 	if profile == "" && !t.Personal {
-		return Source{File: filepath.Join(t.Root, name), Work: t.Root, read: t.Read}
+		s := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: t.Read}
+		for _, actor := range beads.Actor("") {
+			s.sets = append(s.sets, actor[0])
+		}
+		return s
 	}
 	dir := place.Config(getenv)
 	if profile != "" {
@@ -78,7 +84,7 @@ func (s Source) Read() (*Config, error) {
 		return nil, err
 	}
 	var problems []template.Problem
-	if c.Templates, problems = template.Parse(s.File, text); len(problems) > 0 {
+	if c.Templates, problems = template.Parse(s.File, text, s.sets...); len(problems) > 0 {
 		return nil, &Broken{problems}
 	}
 	if c.Runtime, problems = template.Runtime(s.File, text); len(problems) > 0 {

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -41,8 +42,9 @@ func (p Problem) Unwrap() error { return p.Err }
 
 // Parse reads the templates of a file and returns them in its order, and all that is
 // wrong, in the order of its lines. With a problem, the templates are not to be used: what
-// a template was meant to say cannot be told.
-func Parse(file string, text []byte) ([]Template, []Problem) {
+// a template was meant to say cannot be told. sets are variables, besides the session's own,
+// that gt sets itself: no template has them otherwise.
+func Parse(file string, text []byte, sets ...string) ([]Template, []Problem) {
 	var content struct {
 		Agent []map[string]any `toml:"agent"`
 	}
@@ -53,7 +55,7 @@ func Parse(file string, text []byte) ([]Template, []Problem) {
 		}
 		return nil, []Problem{p}
 	}
-	r := &reader{file: file, lines: keyLines(text)}
+	r := &reader{file: file, lines: keyLines(text), sets: append([]string{instance.Variable, "GT_SESSION_NAME", "GT_TEMPLATE"}, sets...)}
 	r.mistyped(text)
 	var all []Template
 	if len(content.Agent) > maxTemplates {
@@ -74,7 +76,16 @@ type reader struct {
 	file     string
 	lines    func(block int, key string) int
 	block    int
+	sets     []string
 	problems []Problem
+}
+
+// ours reports that a variable is one that gt sets.
+func (r *reader) ours(name string) error {
+	if slices.Contains(r.sets, name) {
+		return fmt.Errorf("%s: gt sets it, so that what a session does is known as its own", name)
+	}
+	return nil
 }
 
 func (r *reader) bad(block int, key string, err error) {
@@ -307,6 +318,9 @@ func (r *reader) template(m map[string]any) Template {
 			case name == "" || strings.ContainsAny(name, "=\x00"):
 				return fmt.Errorf("invalid variable '%.80s'", name)
 			}
+			if err := r.ours(name); err != nil {
+				return err
+			}
 			t.Env[name] = value
 		}
 		return nil
@@ -366,7 +380,7 @@ func (r *reader) defaults(t *Template, d table) {
 		}
 		return nil
 	})
-	d.texts("allow_env_override", &t.AllowEnv, checkEnvName)
+	d.texts("allow_env_override", &t.AllowEnv, func(s string) error { return cmp.Or(checkEnvName(s), r.ours(s)) })
 	d.rest(defaultsKeys...)
 }
 

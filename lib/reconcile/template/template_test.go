@@ -118,8 +118,11 @@ t:2: agent.provider: it is missing: the agent's name, such as "claude"`},
 		{whole + "[agent.defaults]\nwake_mode = \"warm\"\n", "t:46: agent.defaults.wake_mode: invalid value 'warm' (try fresh, resume)"},
 		{whole + "[agent.defaults]\nallow_overlay = [\"command\"]\n", "t:46: agent.defaults.allow_overlay: invalid value 'command' (try model, name, title, prompt)"},
 		{whole + "[agent.defaults]\nallow_env_override = [\"path\"]\n", "t:46: agent.defaults.allow_env_override: invalid variable 'path'"},
+		{whole + "[agent.env]\nGT_TEMPLATE = \"x\"\n", "t:45: agent.env: GT_TEMPLATE: gt sets it"},
+		{whole + "[agent.env]\nACTOR = \"x\"\n", "t:45: agent.env: ACTOR: gt sets it"},
+		{whole + "[agent.defaults]\nallow_env_override = [\"ACTOR\"]\n", "t:46: agent.defaults.allow_env_override: ACTOR: gt sets it"},
 	} {
-		_, problems := Parse("t", []byte(c.text))
+		_, problems := Parse("t", []byte(c.text), "ACTOR")
 		var lines []string
 		for _, p := range problems {
 			lines = append(lines, p.Error())
