@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -181,6 +182,23 @@ func (w *world) crash(t *testing.T) {
 	for _, e := range entries {
 		must(t, os.Remove(w.path("runs", e.Name())))
 	}
+}
+
+// alone waits until nothing runs any more that a killed command has left: it would end an
+// agent in the world that is put back for the next point.
+func (w *world) alone(t *testing.T) {
+	t.Helper()
+	here := []byte("SCENE=" + w.root + "\x00")
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		all, _ := filepath.Glob("/proc/[0-9]*/environ")
+		if !slices.ContainsFunc(all, func(path string) bool {
+			data, _ := os.ReadFile(path)
+			return bytes.Contains(data, here)
+		}) {
+			return
+		}
+	}
+	t.Fatal("something that a killed command has left does not end")
 }
 
 // settle makes ticks until one changes nothing, and returns what went wrong with them.
@@ -375,6 +393,7 @@ func TestKillTick(t *testing.T) {
 					continue
 				}
 				kills++
+				p.w.alone(t)
 				if problems := p.soundTick(t, may, began); len(problems) > 0 {
 					violations++
 					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
