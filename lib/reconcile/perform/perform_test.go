@@ -35,12 +35,14 @@ type scene struct {
 	runs   map[instance.ID]tick.Liveness
 	sight  map[instance.ID]Sight
 	broken error    // no agent starts
+	unseen bool     // nothing tells of one that has started whether it runs
 	during func()   // is called while an agent starts
 	ending func()   // is called as one has ended
 	starts []string // names
 	env    []map[string]string
 	claims map[string]int
-	unread error // claims cannot be read, nor freed
+	asked  []Claimant // whose claims were last asked for
+	unread error      // claims cannot be read, nor freed
 	freed  []string
 	events []string
 	demand map[string]tick.Demand
@@ -102,6 +104,9 @@ func (s *scene) Start(_ context.Context, h *instance.Held, e template.Effective)
 	defer s.mu.Unlock()
 	s.starts, s.env = append(s.starts, h.Name), append(s.env, e.Env)
 	s.runs[h.ID] = tick.Yes
+	if s.unseen {
+		s.runs[h.ID] = tick.Unknown
+	}
 	if h.SessionID == "" {
 		h.SessionID = session.ID(session.NewID())
 	}
@@ -121,7 +126,8 @@ func (s *scene) Stop(_ context.Context, in *instance.Instance) error {
 	return nil
 }
 
-func (s *scene) Claims(context.Context, []Claimant) (map[string]int, error) {
+func (s *scene) Claims(_ context.Context, of []Claimant) (map[string]int, error) {
+	s.asked = of
 	return maps.Clone(s.claims), s.unread
 }
 
@@ -668,6 +674,50 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// Of what has started, and of which nothing tells whether it runs, nobody says that it is
+// active, and it gets no work; it does when it was seen. [S4-30, S4-56, S4-59, S4-60, S4-61]
+func TestNotConfirmed(t *testing.T) {
+	ctx := context.Background()
+	for _, state := range []lifecycle.State{lifecycle.Creating, lifecycle.Suspended, lifecycle.Quarantined, lifecycle.Archived, lifecycle.Active} {
+		s := newScene(t, pool(0, 2, "[agent.defaults]\nwake_mode = \"resume\""))
+		in := s.put(state, true)
+		if state == lifecycle.Archived {
+			s.config(pool(1, 2, "[agent.defaults]\nwake_mode = \"resume\""))
+		}
+		s.unseen = true
+		switch state {
+		case lifecycle.Creating: // started by the first tick; the second one sees it
+			s.tick()
+			s.tick()
+			c, _ := s.World.Config()
+			now, err := s.Store.Get(in.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Do(ctx, c, tick.CompletedBy(now.Managed.Session, s.clock)); err == nil {
+				t.Errorf("%s: it is completed", state)
+			}
+		case lifecycle.Archived:
+			if got := s.tick(); got != "reactivate!" {
+				t.Errorf("%s: %s", state, got)
+			}
+		case lifecycle.Active:
+			c, _ := s.World.Config()
+			s.runs[in.ID] = tick.Unknown
+			if _, err := s.Do(ctx, c, tick.Action{Change: lifecycle.RestoreMarker, Before: in.Managed.Session, Session: in.Managed.Session}); err == nil {
+				t.Errorf("%s: it gets work", state)
+			}
+		default:
+			if err := s.Resume(ctx, in.ID); err == nil {
+				t.Errorf("%s: it is resumed", state)
+			}
+		}
+		if now, err := s.Store.Get(in.ID); err != nil || now.Managed.State != state || s.marked() > 0 {
+			t.Errorf("%s: it is %v, with %d markers: %v", state, now.Managed.State, s.marked(), err)
+		}
+	}
+}
+
 // Work that was claimed keeps a session draining, until its time is over: then it is
 // blocked. What is claimed at the last moment counts, too. [S4-49, S4-90, S4-112 to S4-114]
 func TestDrain(t *testing.T) {
@@ -733,6 +783,9 @@ func TestWorkThatCannotBeRead(t *testing.T) {
 	s.claims[in.Name] = 1
 	if _, err := s.Do(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).Skipped() {
 		t.Error(err)
+	}
+	if len(s.asked) != 1 || !s.asked[0].Ends {
+		t.Errorf("an answer of a minute ago would do: %+v", s.asked)
 	}
 	delete(s.claims, in.Name)
 	s.ending = func() { s.claims[in.Name] = 1 }

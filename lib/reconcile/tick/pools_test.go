@@ -194,7 +194,7 @@ func TestWhoLeavesAPool(t *testing.T) {
 	}{
 		{LIFO, []string{"s04", "s05"}},
 		{FIFO, []string{"s01", "s02"}},
-		{IdleFirst, []string{"s03", "s02"}},
+		{IdleFirst, []string{"s03", "s04"}},
 	} {
 		w := newWorld(template("worker", pooled(0, 6, func(p *Pool) { p.ArchiveOrder = c.order })))
 		w.want(6)
@@ -204,6 +204,7 @@ func TestWhoLeavesAPool(t *testing.T) {
 		w.put(inState(lifecycle.Suspended, "worker", false, No))
 		alone := w.put(inState(lifecycle.Suspended, "", false, No))
 		w.sessions["s03"].idle = start.Add(-time.Hour)
+		w.sessions["s04"].idle = start.Add(-time.Hour / 2)
 		w.sessions["s02"].idle = start.Add(-time.Minute)
 		w.settle()
 		w.want(3)

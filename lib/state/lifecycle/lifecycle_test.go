@@ -91,6 +91,12 @@ func TestOrders(t *testing.T) {
 		if route := at(Route); route >= 0 && (at(Confirm) < 0 || at(Confirm) > route || at(Write) > route || at(Start) > at(Confirm)) {
 			t.Errorf("%s: %v", o.Change, o.Ops)
 		}
+		if confirm, write := at(Confirm), at(Write); confirm >= 0 && write >= 0 && write < confirm { // it is active once it was seen
+			t.Errorf("%s: %v", o.Change, o.Ops)
+		}
+		if start := at(Start); start >= 0 && at(Confirm) < 0 && at(Write) > start { // what runs has a record, and a crash is counted
+			t.Errorf("%s: %v", o.Change, o.Ops)
+		}
 		if b := at(Block); b >= 0 && (at(Unroute) > b || b > at(Write)) { // [S4-54]
 			t.Errorf("%s: %v", o.Change, o.Ops)
 		}
