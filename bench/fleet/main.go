@@ -22,14 +22,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"gt/bench/measure"
 )
 
 func main() {
@@ -82,13 +82,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 	}
 	w := &world{dir: dir, bin: filepath.Join(dir, "bin"), deck: deck}
 	defer w.remove()
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-stop
-		w.remove()
-		os.Exit(1)
-	}()
+	measure.Interrupted(w.remove)
 	if err := w.build(); err != nil {
 		return err
 	}
@@ -162,7 +156,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 			}
 		}
 	}
-	_, floor, _ := quartiles(floors)
+	_, floor, _ := measure.Quartiles(floors)
 	fmt.Printf("%s\n\n", machine())
 	table(rows)
 	fmt.Printf("\nThe floor took %s ms.\n", millis(floor))
@@ -219,15 +213,6 @@ func (w *world) exec(f *fleet, args ...string) (result, error) {
 	return r, nil
 }
 
-// quartiles returns the values below which a quarter, half and three quarters lie.
-func quartiles[T float64 | time.Duration](all []T) (low, median, high T) {
-	if len(all) == 0 {
-		return 0, 0, 0
-	}
-	s := slices.Sorted(slices.Values(all))
-	return s[len(s)/4], s[len(s)/2], s[len(s)*3/4]
-}
-
 func millis(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()*1000) }
 
 func table(rows []*row) {
@@ -235,11 +220,11 @@ func table(rows []*row) {
 	fmt.Printf(line, "what", "ms", "tmux", "floors, without tmux", "budget", "", "times tmux", "cpu")
 	fmt.Print("|---|--:|--:|---|---|---|---|--:|\n")
 	for _, r := range rows {
-		_, wall, _ := quartiles(r.wall)
-		_, tmux, _ := quartiles(r.tmux)
-		low, ratio, high := quartiles(r.ratio)
-		_, bare, _ := quartiles(r.bare)
-		_, cpu, _ := quartiles(r.cpu)
+		_, wall, _ := measure.Quartiles(r.wall)
+		_, tmux, _ := measure.Quartiles(r.tmux)
+		low, ratio, high := measure.Quartiles(r.ratio)
+		_, bare, _ := measure.Quartiles(r.bare)
+		_, cpu, _ := measure.Quartiles(r.cpu)
 		most, verdict := "-", "-"
 		if r.fleet.size == budgeted && !r.peer {
 			if most, verdict = fmt.Sprint(budget), "ok"; ratio > budget {

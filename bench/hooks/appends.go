@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"gt/bench/measure"
 )
 
 // processes is how many programs append at once.
@@ -58,7 +60,7 @@ func (w *world) appends(rounds int) error {
 	if err != nil {
 		return err
 	}
-	low, median, high := quartiles(ratio)
+	low, median, high := measure.Quartiles(ratio)
 	fmt.Printf("\n%d processes at once that append to one event log, %d times: %d events, %d lost, %d torn.\n",
 		processes, 2*rounds, events, lost, torn)
 	fmt.Printf("All of them took %s ms, %.2f (%.2f–%.2f) times what %d floors at once take (%s ms).\n",

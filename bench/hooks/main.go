@@ -22,14 +22,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"gt/bench/measure"
 )
 
 func main() {
@@ -73,13 +72,7 @@ func run(dir string, rounds int, match *regexp.Regexp, under []string) error {
 		return err
 	}
 	defer w.remove()
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-stop
-		w.remove()
-		os.Exit(1)
-	}()
+	measure.Interrupted(w.remove)
 
 	fmt.Printf("%s\n\n", machine())
 	var done []*measured
@@ -237,18 +230,8 @@ func (w *world) measurePeak(m *measured) error {
 	return nil
 }
 
-// quartiles returns the values below which a quarter, half and three quarters
-// lie.
-func quartiles[T int64 | float64 | time.Duration](all []T) (low, median, high T) {
-	if len(all) == 0 {
-		return 0, 0, 0
-	}
-	s := slices.Sorted(slices.Values(all))
-	return s[len(s)/4], s[len(s)/2], s[len(s)*3/4]
-}
-
 func millis(d []time.Duration) string {
-	_, m, _ := quartiles(d)
+	_, m, _ := measure.Quartiles(d)
 	return fmt.Sprintf("%.2f", m.Seconds()*1000)
 }
 
@@ -267,7 +250,7 @@ func printRows(all []*measured) {
 	fmt.Printf(line, "hook", "ms", "times the floor", "budget", "", "cpu")
 	fmt.Print("|---|--:|---|---|---|--:|\n")
 	for _, m := range all {
-		low, median, high := quartiles(m.ratio)
+		low, median, high := measure.Quartiles(m.ratio)
 		budget := "-"
 		if m.budget > 0 {
 			budget = fmt.Sprintf("%g", m.budget)
@@ -275,7 +258,7 @@ func printRows(all []*measured) {
 		if m.git {
 			budget += " + git"
 		}
-		_, cpu, _ := quartiles(m.cpu)
+		_, cpu, _ := measure.Quartiles(m.cpu)
 		fmt.Printf(line, m.name, millis(m.wall), fmt.Sprintf("%.2f (%.2f–%.2f)", median, low, high),
 			budget, verdict(median, m.budget), fmt.Sprintf("%.2f", cpu))
 	}

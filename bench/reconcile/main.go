@@ -22,16 +22,14 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"gt/bench/measure"
 	surroundings "gt/internal/world"
 	"gt/lib/place"
 	"gt/lib/place/town"
@@ -78,13 +76,7 @@ func run(below string, rounds int, match *regexp.Regexp) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-stop
-		os.RemoveAll(dir)
-		os.Exit(1)
-	}()
+	measure.Interrupted(func() { os.RemoveAll(dir) })
 	bin := filepath.Join(dir, "bin")
 	build := exec.Command("go", append(append([]string{"build"}, surroundings.Flags...), "-o", bin+"/", "gt/cmd/gt-reconcile", "gt/bench/hooks/floor")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -125,9 +117,9 @@ func run(below string, rounds int, match *regexp.Regexp) error {
 	fmt.Printf("%s/%s, %d processors%s; the figures are medians of %d rounds, in brackets the quartiles\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load(), rounds)
 	fmt.Println("| what | floors | the processor's time, in floors | ms |\n|---|---|---|---|")
 	for _, r := range rows {
-		low, ratio, high := quartiles(r.ratio)
-		_, cpu, _ := quartiles(r.cpu)
-		_, wall, _ := quartiles(r.wall)
+		low, ratio, high := measure.Quartiles(r.ratio)
+		_, cpu, _ := measure.Quartiles(r.cpu)
+		_, wall, _ := measure.Quartiles(r.wall)
 		fmt.Printf("| %s | %.1f (%.1f to %.1f) | %.1f | %.1f |\n", r.name, ratio, low, high, cpu, wall.Seconds()*1000)
 	}
 	return nil
@@ -334,14 +326,7 @@ func (r *row) quiet(log string) error {
 		}
 	}
 	if n := len(started) - 1; n != 1 || len(writes) > 0 {
-		return fmt.Errorf("it starts %d processes, and writes %.300q", n, writes)
+		return fmt.Errorf("it starts %d processes, and writes: %.300s", n, strings.Join(writes, "; "))
 	}
 	return nil
-}
-
-// quartiles returns the values below which a quarter, half and three quarters lie.
-func quartiles[T float64 | time.Duration](all []T) (low, median, high T) {
-	slices.Sort(all)
-	at := func(share float64) T { return all[int(share*float64(len(all)-1)+0.5)] }
-	return at(0.25), at(0.5), at(0.75)
 }

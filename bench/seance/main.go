@@ -19,15 +19,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"gt/bench/measure"
 )
 
 func main() {
@@ -91,13 +90,7 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-stop
-		os.RemoveAll(dir)
-		os.Exit(1)
-	}()
+	measure.Interrupted(func() { os.RemoveAll(dir) })
 	w.dir, w.bin = dir, filepath.Join(dir, "bin")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.bin+"/", "gt/cmd/gt-seance", "gt/bench/hooks/floor")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -194,10 +187,10 @@ func table(all []*measured) error {
 	fmt.Fprintln(t, "| what\t ms\t against\t ms\t times that\t budget\t \t cpu\t")
 	fmt.Fprintln(t, "|---\t--:\t---\t--:\t---\t---\t---\t--:\t")
 	for _, m := range all {
-		low, ratio, high := quartiles(m.ratio)
-		_, cpu, _ := quartiles(m.cpu)
-		_, wall, _ := quartiles(m.wall)
-		_, against, _ := quartiles(m.against)
+		low, ratio, high := measure.Quartiles(m.ratio)
+		_, cpu, _ := measure.Quartiles(m.cpu)
+		_, wall, _ := measure.Quartiles(m.wall)
+		_, against, _ := measure.Quartiles(m.against)
 		budget, verdict := "-", "-"
 		if m.budget > 0 {
 			budget, verdict = fmt.Sprint(m.budget), "ok"
@@ -209,14 +202,6 @@ func table(all []*measured) error {
 			m.name, wall, m.row.against.name, against, ratio, low, high, budget, verdict, cpu)
 	}
 	return t.Flush()
-}
-
-func quartiles(all []float64) (low, median, high float64) {
-	if len(all) == 0 {
-		return 0, 0, 0
-	}
-	s := slices.Sorted(slices.Values(all))
-	return s[len(s)/4], s[len(s)/2], s[len(s)*3/4]
 }
 
 // floor is the floor, run where c is.
