@@ -23,7 +23,7 @@ import (
 )
 
 // paneFormat is as long as what gt asks tmux for.
-const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{session_created}\t#{session_attached}\t#{session_name}\t#{pane_current_path}"
+const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{pane_dead_signal}\t#{session_created}\t#{session_attached}\t#{session_name}\t#{pane_current_path}"
 
 // world is the folder that all is made in.
 type world struct {

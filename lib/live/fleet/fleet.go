@@ -228,6 +228,9 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	if presence == status.Alive {
 		m.Pane, m.Process, f.Process = pane, p, running
 	}
+	if pane.Killed { // it did not end by itself, though its pane stays
+		f.Pane = status.Dead
+	}
 	if m.Record != nil && presence == status.Dead && m.begun() { // of one that is gone nothing else counts
 		f.Seen = append(f.Seen, status.OfStart(m.Record))
 	} else if m.Record != nil && presence != status.Dead {

@@ -115,12 +115,13 @@ type Pane struct {
 	Path    string // the working directory of what runs in it
 	PID     int    // of the process that the pane was started with
 	Dead    bool
+	Killed  bool      // a signal ended its process; not known before tmux 3.3
 	Created time.Time // of the session
 	// Attached reports whether a terminal shows the session.
 	Attached bool
 }
 
-const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{session_created}\t#{session_attached}\t#{session_name}\t#{pane_current_path}"
+const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{pane_dead_signal}\t#{session_created}\t#{session_attached}\t#{session_name}\t#{pane_current_path}"
 
 // Is reports whether both are the same server: the default one has a path, too.
 func (s Server) Is(other Server) bool { return s.socket() == other.socket() }
@@ -154,16 +155,17 @@ func (s Server) ActivePane(session string) (Pane, error) {
 }
 
 func parsePane(line string) (Pane, error) {
-	f := strings.SplitN(line, "\t", 7)
-	if len(f) < 7 {
+	f := strings.SplitN(line, "\t", 8)
+	if len(f) < 8 {
 		return Pane{}, errors.New("cannot parse tmux's description of a pane")
 	}
-	p := Pane{ID: f[0], Dead: f[2] == "1", Attached: f[4] != "0", Session: f[5], Path: f[6]}
+	p := Pane{ID: f[0], Dead: f[2] == "1", Attached: f[5] != "0", Session: f[6], Path: f[7]}
+	p.Killed = p.Dead && f[3] != ""
 	var err error
 	if p.PID, err = strconv.Atoi(f[1]); err != nil {
 		return Pane{}, fmt.Errorf("tmux returned '%s' as the number of a process", f[1])
 	}
-	if created, err := strconv.ParseInt(f[3], 10, 64); err == nil {
+	if created, err := strconv.ParseInt(f[4], 10, 64); err == nil {
 		p.Created = time.Unix(created, 0)
 	}
 	return p, nil

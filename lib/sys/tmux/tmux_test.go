@@ -321,11 +321,11 @@ func TestFromEnv(t *testing.T) {
 }
 
 func TestParsePane(t *testing.T) {
-	p, err := parsePane("%3\t42\t1\t1768611600\t2\tgt-crew-max\t/a\tb")
-	if err != nil || p != (Pane{ID: "%3", PID: 42, Dead: true, Created: time.Unix(1768611600, 0), Attached: true, Session: "gt-crew-max", Path: "/a\tb"}) {
+	p, err := parsePane("%3\t42\t1\t9\t1768611600\t2\tgt-crew-max\t/a\tb")
+	if err != nil || p != (Pane{ID: "%3", PID: 42, Dead: true, Killed: true, Created: time.Unix(1768611600, 0), Attached: true, Session: "gt-crew-max", Path: "/a\tb"}) {
 		t.Errorf("%+v %v", p, err)
 	}
-	for _, line := range []string{"", "%3", "%3\tx\t0\t0\t0\ts\t/", "%3\t1\t0\t0\t0\ts"} {
+	for _, line := range []string{"", "%3", "%3\tx\t0\t\t0\t0\ts\t/", "%3\t1\t0\t\t0\t0\ts"} {
 		if p, err := parsePane(line); err == nil {
 			t.Errorf("%q: %+v", line, p)
 		}
