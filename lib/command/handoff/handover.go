@@ -1,9 +1,11 @@
 package handoff
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"gt/lib/cli"
@@ -13,6 +15,7 @@ import (
 	"gt/lib/conversation/brief"
 	"gt/lib/launch/beacon"
 	"gt/lib/launch/respawn"
+	"gt/lib/launch/sibling"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
@@ -116,9 +119,23 @@ func (h handover) findProgram() error {
 	if h.successor.Client.Name == h.client().Name {
 		return nil
 	}
-	_, err := process.LookPath(h.successor.Client.Command[0], h.home.Dir, h.environ)
-	return cli.Fail(cli.No, err, "install it, or put its folder on PATH; nothing was changed")
+	if _, err := process.LookPath(h.successor.Client.Command[0], h.home.Dir, h.environ); err != nil {
+		return cli.Fail(cli.No, err, "install it, or put its folder on PATH; nothing was changed")
+	}
+	if !h.replaceable() {
+		return nil // a person starts it, and sees what it asks
+	}
+	// It would wait in the pane for the person's word before it reads the note.
+	said, err := sibling.Output("gt-hooks", h.home.Dir, h.environ, hooksWait, "blocked", h.successor.Client.Name)
+	if reason, remedy, ok := strings.Cut(strings.TrimSpace(string(said)), "\t"); err == nil && ok {
+		remedy, _, _ = strings.Cut(remedy, "\n")
+		return cli.Fail(cli.No, errors.New(reason), strings.TrimPrefix(remedy+"; nothing was changed", "; "))
+	}
+	return nil
 }
+
+// hooksWait is how long gt-hooks has to say whether an agent runs its hooks.
+const hooksWait = 5 * time.Second
 
 // run is how the successor starts, with a note of that subject.
 func (h handover) run(subject string) respawn.Run {

@@ -73,6 +73,7 @@ type grammar struct {
 	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
 	Trust     trust     `cmd:"" group:"For agents that share a town (docs/use-gas-town.md):" help:"Trust a folder as a town, so that its files count; list the towns that you trust."`
 	Untrust   untrust   `cmd:"" help:"Withdraw that trust." group:"For agents that share a town (docs/use-gas-town.md):"`
+	Blocked   blocked   `cmd:"" hidden:"" help:"Print what keeps an agent from running the hooks that it has; gt-handoff asks."`
 	Migrate   migrate   `cmd:"" help:"Take over what an earlier version kept in projects, once."`
 }
 

@@ -12,6 +12,7 @@ import (
 	"gt/lib/client/wirings"
 	"gt/lib/place/git"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/term"
 )
 
 // A source is a file that an agent takes hooks from.
@@ -64,6 +65,34 @@ func blockers(env *cli.Env, t target, places []source) []wiring.Blocker {
 		all = append(all, c.Blockers(t.agent(env, places))...)
 	}
 	return all
+}
+
+type blocked struct {
+	Agent string `arg:"" help:"The agent."`
+}
+
+// Run prints a line for each reason for which the agent runs no hooks of ours that it has.
+func (c *blocked) Run(env *cli.Env) error {
+	all, err := table(env)
+	if err != nil {
+		return err
+	}
+	picked, err := pick(all, []string{c.Agent})
+	if err != nil {
+		return err
+	}
+	for _, t := range picked {
+		places := survey(env, t)
+		if !slices.ContainsFunc(places, func(p source) bool { return len(p.Ours()) > 0 }) {
+			continue
+		}
+		for _, b := range blockers(env, t, places) {
+			if _, err := fmt.Fprintf(env.Stdout, "%s\t%s\n", term.OneLine(b.Reason), term.OneLine(b.Remedy)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // removal returns the command that removes our wiring from the place.

@@ -28,6 +28,9 @@ func (c *list) Validate() error {
 	return nil
 }
 
+// wide is how many columns all of a list needs.
+const wide = 100
+
 // usual is how many records are listed where nothing is said of it.
 const usual = 20
 
@@ -88,7 +91,13 @@ func (c *list) Run(env *cli.Env) error {
 			term.OneLine(term.Clean(env.Redact(topic))),
 		})
 	}
-	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
+	width := term.Width(env.Stdout, env.Getenv)
+	if width > 0 && width < wide { // without STARTED and SIZE, for the topic tells most
+		for i, r := range rows {
+			rows[i] = []string{r[0], r[1], r[3], r[4], r[6]}
+		}
+	}
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
 		return err
 	}
 	if more && c.Limit == nil {
