@@ -78,7 +78,8 @@ func (w *world) conversations(client string) []told {
 	}
 	slices.SortFunc(found, func(a, b told) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
 	for path, data := range snapshot(w.t, w.home) {
-		if was, ok := before[path]; !ok || was != data {
+		// What a hook has recorded, nobody waits for.
+		if was, ok := before[path]; (!ok || was != data) && !strings.HasPrefix(path, filepath.Join(w.home, ".agent")) {
 			w.t.Errorf("reading changed %s", path)
 		}
 	}

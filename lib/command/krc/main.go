@@ -435,11 +435,7 @@ func (c *prune) told(r retention.Result) string {
 // own record in the state.
 func live(state place.State, h eventlog.Head, now time.Time) bool {
 	id, err := session.ParseID(h.Session)
-	if err != nil {
-		return false
-	}
-	r, _ := session.Lookup(state, id) // what cannot be read says nothing
-	return r != nil && !r.Ended() && !r.Crashed(now)
+	return err == nil && session.AtWork(state, id, now)
 }
 
 // again has the caller try once more where another program came between.

@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
+	"gt/lib/place"
 	kept "gt/lib/record"
 	"gt/lib/state/session"
 	"gt/lib/text/duration"
@@ -101,6 +102,7 @@ func lastOf(i kept.Info) time.Time {
 // any time, and the oldest of the others while all that stay are larger than most, 0 for
 // no limit. Those of sessions that run stay.
 func outdated(env *cli.Env, all []kept.Info, keep time.Duration, most int64) (old []kept.Info, err error) {
+	state := place.StateOf(env.Getenv)
 	runs, errs := scan.Running(env.Getenv)
 	for _, err := range errs {
 		env.Warn("%v", err)
@@ -113,7 +115,8 @@ func outdated(env *cli.Env, all []kept.Info, keep time.Duration, most int64) (ol
 	}
 	for _, i := range all {
 		last := lastOf(i)
-		_, active := runs[session.ID(i.Session)]
+		_, active := runs[session.ID(i.Session)] // of the clients that note it
+		active = active || session.AtWork(state, session.ID(i.Session), env.Now())
 		age := env.Now().Sub(last)
 		if i.Gone != "" || active || last.IsZero() || age < 24*time.Hour {
 			continue

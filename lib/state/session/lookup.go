@@ -1,6 +1,8 @@
 package session
 
 import (
+	"time"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 )
@@ -16,4 +18,11 @@ func Lookup(state place.State, id ID) (*Record, error) {
 		return nil, err
 	}
 	return Store{Home: h}.Get(id)
+}
+
+// AtWork reports whether a session has begun and neither ended nor lost its process, by its
+// own record in the state. A record that is missing or cannot be read says nothing of one.
+func AtWork(state place.State, id ID, now time.Time) bool {
+	r, _ := Lookup(state, id)
+	return r != nil && !r.Ended() && !r.Crashed(now)
 }
