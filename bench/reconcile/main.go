@@ -305,7 +305,7 @@ func (r *row) quiet(log string) error {
 		return nil
 	}
 	trace := "trace=execve,write,pwrite64,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,link,linkat,symlink,symlinkat,truncate,ftruncate"
-	if _, err := r.crew.exec(append([]string{strace, "-f", "-qq", "-y", "-e", "signal=none", "-e", trace, "-o", log}, r.args...)...); err != nil {
+	if _, err := r.crew.exec(append([]string{strace, "-f", "--seccomp-bpf", "-qq", "-y", "-e", "signal=none", "-e", trace, "-o", log}, r.args...)...); err != nil {
 		return err
 	}
 	data, err := os.ReadFile(log)
