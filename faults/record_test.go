@@ -28,7 +28,7 @@ var recording = append([]scenario{
 		prepare: func(t *testing.T, w *world) { held(t, w, 4) },
 	},
 	{
-		name: "record-sync-more", args: []string{"gt-record", "sync", "one"}, dir: "work",
+		name: "record-sync-more", whole: true, args: []string{"gt-record", "sync", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			held(t, w, 2)
 			w.must(t, "", "work", "gt-record", "sync", "one")
@@ -40,7 +40,7 @@ var recording = append([]scenario{
 		prepare: func(t *testing.T, w *world) { recorded(t, w); grownOld(t, w) },
 	},
 	{
-		name: "record-unpack", args: []string{"gt-record", "sync", "one"}, dir: "work",
+		name: "record-unpack", whole: true, args: []string{"gt-record", "sync", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			held(t, w, 2)
 			w.must(t, "", "work", "gt-record", "sync", "one")
@@ -50,7 +50,7 @@ var recording = append([]scenario{
 		},
 	},
 	{
-		name: "record-forget-packed", args: []string{"gt-record", "forget", "one"}, dir: "work",
+		name: "record-forget-packed", whole: true, args: []string{"gt-record", "forget", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			recorded(t, w)
 			grownOld(t, w)
@@ -70,7 +70,7 @@ var recording = append([]scenario{
 		prepare: recorded,
 	},
 	{
-		name: "record-forget", args: []string{"gt-record", "forget", "one"}, dir: "work",
+		name: "record-forget", whole: true, args: []string{"gt-record", "forget", "one"}, dir: "work",
 		prepare: recorded,
 	},
 	{
