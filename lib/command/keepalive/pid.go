@@ -46,8 +46,8 @@ func (t *track) Run(env *cli.Env) error {
 	switch {
 	case t.PID == 0:
 		p, err = process.Agent(os.Getpid())
-		// Nothing else tells an agent from the terminal or the tmux server of a person.
-		if err != nil || len(registry.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
+		// An agent may give a command a terminal of its own.
+		if err != nil || process.Shows(p.PID) && len(registry.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
 			return cli.Fail(cli.No, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
 		}
 	case t.PID < 0:

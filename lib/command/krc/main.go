@@ -308,7 +308,7 @@ func (c *decay) Run(env *cli.Env) error {
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "\n%s with an average score of %.2f (1 new, 0 expired); %d at risk (below 0.25), %d expired\n", count(t.Events, "event", "events"), total, waning, expired)
+	_, err = fmt.Fprintf(env.Stdout, "\n%s, average score %.2f (1 is new); %d at risk (below 0.25), %d expired\n", count(t.Events, "event", "events"), total, waning, expired)
 	return err
 }
 

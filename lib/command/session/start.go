@@ -15,6 +15,7 @@ import (
 	"gt/lib/launch/birth"
 	launch "gt/lib/launch/start"
 	"gt/lib/live"
+	"gt/lib/live/status"
 	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
@@ -268,8 +269,13 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 		_, err = fmt.Fprintf(env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, env.Place(in.Path), in.Name, asks)
-	return err
+	if _, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, env.Place(in.Path), in.Name, asks); err != nil {
+		return err
+	}
+	if c := known.Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && member(env, store, in).Status == status.Unknown {
+		env.Hint("no hook has told what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
+	}
+	return nil
 }
 
 // waits says that a client asks something at its start.

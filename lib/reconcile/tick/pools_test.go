@@ -508,6 +508,28 @@ func TestDrift(t *testing.T) {
 	w.done(t)
 }
 
+// A pool that grows to its max while its last one is replaced has no room until the old one
+// is gone, which does not wait for that.
+func TestDriftOfTheLastOneInAFullPool(t *testing.T) {
+	w := newWorld(template("worker", pooled(1, 2, func(*Pool) {})))
+	w.want(1)
+	w.settle()
+	old := w.of("worker", lifecycle.Active)[0]
+	old.wanted = "v1:new"
+	w.tick()
+	w.want(2)
+	for range 10 {
+		w.tick()
+		w.now = w.now.Add(10 * time.Second)
+		if n := w.occupied("worker"); n > 2 {
+			t.Fatalf("%d are there%s", n, w)
+		}
+	}
+	if w.in("worker", lifecycle.Active) != 2 || old.State == lifecycle.Active {
+		t.Errorf("the pool has %d, the old one is %s%s", w.in("worker", lifecycle.Active), old.State, w)
+	}
+}
+
 // The last one that runs is drained when the one that replaces it runs, where the pool has
 // room for both; one that was started for nothing goes again.
 func TestDriftOfTheLastOne(t *testing.T) {

@@ -165,6 +165,17 @@ func Agent(pid int) (Proc, error) {
 	return Find(up)
 }
 
+// Shows reports whether a process above this program is what shows its terminal, or the tmux
+// server behind that, and does not run in it.
+func Shows(pid int) bool {
+	own, err := stat(os.Getpid())
+	if err != nil || own.terminal == noTerminal {
+		return false
+	}
+	up, err := stat(pid)
+	return err == nil && up.terminal != own.terminal
+}
+
 // InSandbox reports whether this program is a command that an agent runs in a sandbox
 // with process numbers of its own: of no process outside can be said whether it
 // runs, and the first one inside is the sandbox. Codex makes it under a name of its
@@ -223,9 +234,10 @@ func IsShell(name string) bool {
 
 // status is what the kernel tells of a process.
 type status struct {
-	parent int
-	start  string
-	name   string
+	parent   int
+	start    string
+	name     string
+	terminal int // the number of the one that controls it; none is noTerminal
 }
 
 // DescendsFrom reports whether p runs somewhere below the other process.

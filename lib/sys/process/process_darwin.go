@@ -15,6 +15,9 @@ import (
 // zombie is SZOMB of <sys/proc.h>.
 const zombie = 5
 
+// noTerminal is NODEV of <sys/param.h>.
+const noTerminal = -1
+
 func stat(pid int) (status, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || k.Proc.P_stat == zombie {
@@ -29,6 +32,8 @@ func stat(pid int) (status, error) {
 		parent: int(k.Eproc.Ppid),
 		start:  fmt.Sprintf("%d.%06d", started.Sec, started.Usec),
 		name:   string(name),
+
+		terminal: int(k.Eproc.Tdev),
 	}, nil
 }
 

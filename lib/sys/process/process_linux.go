@@ -34,7 +34,7 @@ func stat(pid int) (status, error) {
 	if open < 0 || end < open {
 		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	var state, parent, start []byte
+	var state, parent, terminal, start []byte
 	for i, rest := 0, bytes.TrimLeft(data[end+1:], " "); i < 20; i++ {
 		field, after, _ := bytes.Cut(rest, []byte(" "))
 		switch rest = after; i {
@@ -42,6 +42,8 @@ func stat(pid int) (status, error) {
 			state = field
 		case 1:
 			parent = field
+		case 4:
+			terminal = field
 		case 19:
 			start = bytes.TrimSpace(field)
 		}
@@ -50,11 +52,15 @@ func stat(pid int) (status, error) {
 		return status{}, os.ErrProcessDone
 	}
 	up, err := strconv.Atoi(string(parent))
-	if err != nil || len(start) == 0 {
+	tty, bad := strconv.Atoi(string(terminal))
+	if err != nil || bad != nil || len(start) == 0 {
 		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	return status{parent: up, start: string(start), name: string(data[open+1 : end])}, nil
+	return status{parent: up, start: string(start), name: string(data[open+1 : end]), terminal: tty}, nil
 }
+
+// noTerminal is tty_nr of a process without one.
+const noTerminal = 0
 
 // ticks is how many clock ticks of /proc a second has, on every Linux.
 const ticks = 100
