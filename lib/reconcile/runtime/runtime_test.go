@@ -262,7 +262,7 @@ func program(dir, word string) int {
 		}
 		p, err := process.Find(cmd.Process.Pid)
 		data, _ := json.Marshal(noted{s.ID, p.PID, p.Start, p.Boot, p.NS})
-		if err != nil || os.WriteFile(file(s.Name, ".json"), data, 0o600) != nil {
+		if err != nil && !errors.Is(err, os.ErrProcessDone) || os.WriteFile(file(s.Name, ".json"), data, 0o600) != nil {
 			return 74
 		}
 		ended := make(chan bool)
