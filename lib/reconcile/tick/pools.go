@@ -142,17 +142,17 @@ func (d *decision) pool(t *Template) {
 		}
 	}
 	stay := occupied - d.leaving[t.Name] // of those that this tick has found
-	// One that was replaced ahead has its place until it is drained.
-	more := max(0, min(wanted, t.Pool.Max-len(m.ahead))-have)
+	// One that is replaced ahead runs, and has its place until it is drained.
+	there := d.occupied[t.Name] + m.draining
 	switch {
-	case more > 0:
-		d.grow(t, &m, more, fmt.Sprintf("%d wanted, %d there", wanted, have))
+	case there < wanted:
+		d.grow(t, &m, wanted-there, fmt.Sprintf("%d wanted, %d there", wanted, there))
 	case known && stay > max(wanted, before):
 		d.retire(t, &m, stay-max(wanted, before), fmt.Sprintf("%d wanted, %d there", wanted, stay))
 	case stay > wanted:
 		say("%d wanted, %d there: the next tick drains %d if it sees the same", wanted, stay, stay-wanted)
 	}
-	d.drift(t, &m, wanted, more+m.draining, len(recent))
+	d.drift(t, &m, wanted, max(0, wanted-there)+m.draining, len(recent))
 }
 
 // grow makes n more sessions active.
