@@ -24,7 +24,7 @@ import (
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
 // in claude-N.answers; what it was told while it worked, in claude-N.queued. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
-// whose box a menu is open, and LATE=1 tells the end of an earlier turn then; NOHOOKS=1 has it run no hook at a prompt, and
+// whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
 // SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
 // has it submit what is pasted by itself.
 type screen struct {
@@ -117,7 +117,7 @@ func (s *screen) key(c byte) {
 		if s.swallow > 0 {
 			s.swallow--
 			if os.Getenv("LATE") != "" {
-				go s.hook("Stop")
+				go s.hook("UserPromptSubmit")
 			}
 			return
 		}
