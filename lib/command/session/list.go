@@ -97,11 +97,13 @@ func (c *list) Run(env *cli.Env) error {
 	if all == nil || unread != nil && !c.Everywhere {
 		return unread
 	}
+	if c.Agent != "" {
+		if known := table(env); !known.Known(c.Agent) {
+			return known.Unknown(c.Agent)
+		}
+	}
 	at, err := look(env, all)
 	unread = errors.Join(unread, err)
-	if known := table(env); c.Agent != "" && !known.Known(c.Agent) {
-		return known.Unknown(c.Agent)
-	}
 	total, several := 0, 0
 	var rows []row
 	for _, s := range at {

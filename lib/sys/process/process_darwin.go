@@ -29,10 +29,9 @@ func stat(pid int) (status, error) {
 		name = name[:end]
 	}
 	return status{
-		parent: int(k.Eproc.Ppid),
-		start:  fmt.Sprintf("%d.%06d", started.Sec, started.Usec),
-		name:   string(name),
-
+		parent:   int(k.Eproc.Ppid),
+		start:    fmt.Sprintf("%d.%06d", started.Sec, started.Usec),
+		name:     string(name),
 		terminal: int(k.Eproc.Tdev),
 	}, nil
 }
