@@ -114,7 +114,7 @@ func TestStartKilled(t *testing.T) {
 			continue // it was not made yet
 		}
 		r := job{Args: []string{"gt-session", "start", name}, Env: c.env, Dir: c.repo}.run()
-		if r.Code != 0 || r.Stdout != "started "+name+"\n" && r.Stdout != name+" runs already\n" {
+		if r.Code != 0 || r.Stdout != "started "+name+"\n" && r.Stdout != name+" is already running\n" {
 			t.Errorf("killed after %v, start: %+v", at, r)
 		}
 		if out := c.must("tmux", "list-panes", "-a", "-F", "of #{session_name}."); strings.Count(out, "of gt-"+name+".") != 1 {

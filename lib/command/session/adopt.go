@@ -26,7 +26,7 @@ func (c *imports) adopt(env *cli.Env) error {
 	known, server := table(env), tmux.Around()
 	panes, err := server.Panes()
 	if errors.Is(err, tmux.ErrNoServer) {
-		env.Hint("no tmux server runs")
+		env.Hint("no tmux server is running")
 		return nil
 	} else if err != nil {
 		return err

@@ -43,7 +43,7 @@ func (p profile) away(env *cli.Env, name string) (*distant, error) {
 func (e *distant) told(err error) error {
 	switch {
 	case errors.Is(err, runtime.ErrNone):
-		return cli.Fail(cli.No, fmt.Errorf("%s does not run", e.in.Name), fmt.Sprintf("gt-session start %s starts it", e.in.Name))
+		return cli.Fail(cli.No, fmt.Errorf("%s is not running", e.in.Name), fmt.Sprintf("gt-session start %s starts it", e.in.Name))
 	case errors.Is(err, runtime.ErrCannot):
 		return cli.Fail(cli.No, fmt.Errorf("%s: %w", e.in.Name, err), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
 	case errors.Is(err, runtime.ErrUnknown):
@@ -113,7 +113,7 @@ func (e *distant) ask(env *cli.Env, c *send, text string) error {
 		case s.Alive == tick.Unknown: // the next look may tell
 			return false, nil
 		case s.Alive == tick.No:
-			return false, cli.Failf(cli.No, "%s did not answer: it does not run any more", e.in.Name)
+			return false, cli.Failf(cli.No, "%s did not answer: it is no longer running", e.in.Name)
 		case s.Asks:
 			return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", e.in.Name, launch.ErrAsks), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
 		case s.Limited:

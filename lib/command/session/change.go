@@ -99,7 +99,7 @@ func (c *rm) Run(env *cli.Env) error {
 	defer held.Release()
 	m := fleet.Look(env.Getenv, store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
 	if m.Pane.ID != "" {
-		return cli.Fail(cli.No, fmt.Errorf("%s runs", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
+		return cli.Fail(cli.No, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}
 	if err := birth.CannotTell(m); err != nil {
 		return err

@@ -97,11 +97,6 @@ func (c *list) Run(env *cli.Env) error {
 	if all == nil || unread != nil && !c.Everywhere {
 		return unread
 	}
-	if c.Agent != "" {
-		if known := table(env); !known.Known(c.Agent) {
-			return known.Unknown(c.Agent)
-		}
-	}
 	at, err := look(env, all)
 	unread = errors.Join(unread, err)
 	total, several := 0, 0
@@ -130,6 +125,12 @@ func (c *list) Run(env *cli.Env) error {
 		for _, r := range flatten(groups, found) {
 			r.site = s.site
 			rows = append(rows, r)
+		}
+	}
+	// Another town's table may know it, and has an agent then.
+	if len(rows) == 0 && c.Agent != "" {
+		if known := table(env); !known.Known(c.Agent) {
+			return known.Unknown(c.Agent)
 		}
 	}
 	if c.JSON {
@@ -454,7 +455,7 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, instance.Store
 func (p profile) running(env *cli.Env, name string) (fleet.Member, instance.Store, error) {
 	m, store, err := p.member(env, name)
 	if err == nil && m.Pane.ID == "" {
-		err = cli.Fail(cli.No, fmt.Errorf("%s does not run", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+		err = cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
 	}
 	return m, store, err
 }

@@ -94,13 +94,13 @@ type grammar struct {
 	cli.Flags
 	List    list       `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
 	Status  summed     `cmd:"" help:"Count the agents by what they do, and name those that wait."`
-	New     newOne     `cmd:"" help:"Make a place for an agent, and start it."`
+	New     newOne     `cmd:"" help:"Add an agent and start it."`
 	Fork    fork       `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
 	Start   start      `cmd:"" help:"Start agents that are stopped, with their conversations."`
-	Stop    stop       `cmd:"" help:"Stop agents; their places and conversations stay."`
+	Stop    stop       `cmd:"" help:"Stop agents; they stay in the list, and keep their conversations."`
 	Restart restart    `cmd:"" help:"Restart agents in the same pane, with their conversations."`
-	Restore restore    `cmd:"" help:"Start every agent that should run and does not."`
-	Down    down       `cmd:"" name:"shutdown" help:"End all agents, for a restore to bring them back."`
+	Restore restore    `cmd:"" help:"Start all agents that should be running and are not."`
+	Down    down       `cmd:"" name:"shutdown" help:"End all agents; gt-session restore brings them back."`
 	Suspend suspend    `cmd:"" help:"End the agents of sessions, to be resumed with their conversations." group:"Sessions of templates:"`
 	Resume  resume     `cmd:"" help:"Start agents that are suspended, or held back after too many crashes." group:"Sessions of templates:"`
 	Drain   drain      `cmd:"" help:"Give sessions of pools no new work; they are archived when they are done." group:"Sessions of templates:"`
@@ -111,14 +111,14 @@ type grammar struct {
 	Show    show       `cmd:"" help:"Show everything that is known about an agent."`
 	Peek    peek       `cmd:"" help:"Print what an agent's screen shows."`
 	Attach  attach     `cmd:"" help:"Show an agent in this terminal."`
-	Send    send       `cmd:"" help:"Give a prompt to an agent that runs."`
+	Send    send       `cmd:"" help:"Give a prompt to a running agent."`
 	Answer  reply      `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
 	Wait    wait       `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
 	Notify  notifier   `cmd:"" help:"Run a command of yours when an agent begins to wait."`
-	Ack     ack        `cmd:"" help:"Note that you have seen that an agent waits; it counts as idle then."`
+	Ack     ack        `cmd:"" help:"Note that you have seen a waiting agent; it counts as idle then."`
 	Rename  rename     `cmd:"" help:"Give an agent another name."`
 	Move    move       `cmd:"" help:"Put an agent into a group."`
-	Rm      rm         `cmd:"" help:"Remove the place of an agent that is stopped."`
+	Rm      rm         `cmd:"" help:"Remove a stopped agent from the list."`
 	Group   groupOf    `cmd:"" help:"List, make, rename or remove groups."`
 	Revive  revive     `cmd:"" hidden:"" help:"Start an agent that crashed."`
 	Outlive outlive    `cmd:"" hidden:"" help:"Run until a process has ended, and some time longer."`

@@ -151,7 +151,7 @@ func (c *newOne) replace(env *cli.Env, store instance.Store, known *agent.Table,
 	case old.Managed != nil:
 		return cli.Fail(cli.No, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case m.Process.IsSet() && !c.Replace:
-		return cli.Fail(cli.No, fmt.Errorf("%s runs already", old.Name), "--replace ends it first")
+		return cli.Fail(cli.No, fmt.Errorf("%s is already running", old.Name), "--replace ends it first")
 	case m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID):
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot be replaced by a command that runs in it", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case c.Worktree != "" && (old.Worktree == nil || old.Worktree.Branch != c.Worktree):

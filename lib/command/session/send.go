@@ -155,7 +155,7 @@ func runs(m fleet.Member) error {
 	if err := birth.CannotTell(m); err != nil {
 		return err
 	}
-	return cli.Fail(cli.No, fmt.Errorf("%s does not run", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+	return cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
 }
 
 // refused adds codes and hints to why a text was not sent.

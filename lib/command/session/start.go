@@ -171,7 +171,7 @@ func (c *newOne) makeWorktree(env *cli.Env, store instance.Store, in *instance.I
 	defer held.Release()
 	if err := ensure(env, held.Instance, func() error { return held.Put(env.Now()) }); err != nil {
 		if _, there := os.Lstat(in.Worktree.Path); there == nil {
-			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
+			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
 		if rerr := held.Remove(env.Now()); rerr != nil {
 			env.Warn("%v", rerr)
@@ -245,7 +245,7 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 	asks := ""
 	if b.Give != "" {
 		if err := give(env, in, b.Give); err != nil {
-			return cli.WithHint(err, "its place stays; gt-session start %s starts it", in.Name)
+			return cli.WithHint(err, "%s is kept; gt-session start %s starts it", in.Name, in.Name)
 		}
 	}
 	if b.Start {
@@ -255,7 +255,7 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 			return b.unmade(env, store, in.ID, err)
 		}
 		if err != nil {
-			return cli.WithHint(err, "its place stays; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name)
+			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
 		asks = waits(began)
 		if in, err = store.Get(id); err != nil {
@@ -373,7 +373,7 @@ func (c *start) Run(env *cli.Env) error {
 		b, err := r.Start(in.ID, false)
 		switch {
 		case errors.Is(err, birth.ErrRuns):
-			return in.Name + " runs already", nil
+			return in.Name + " is already running", nil
 		case err != nil:
 			return "", err
 		}
@@ -436,7 +436,7 @@ func (c *restore) Run(env *cli.Env) error {
 		}
 	}
 	if len(gone)+len(down) == 0 && unread == nil {
-		env.Hint("every agent that should run does")
+		env.Hint("nothing to restore: all agents that should be running are")
 		return nil
 	}
 	would := func(in *instance.Instance) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"gt/lib/cli"
@@ -41,7 +42,7 @@ func (c *stop) Run(env *cli.Env) error {
 		case err != nil:
 			return "", err
 		case !stopped:
-			return in.Name + " does not run", nil
+			return in.Name + " is not running", nil
 		}
 		return "stopped " + in.Name, nil
 	})
@@ -123,10 +124,12 @@ func (c *down) Run(env *cli.Env) error {
 		noneYet(env)
 	}
 	known := table(env)
+	var ended atomic.Bool
 	var errs error
 	for _, some := range c.order(env, all) {
 		errs = errors.Join(errs, each(env, some, func(in *instance.Instance) (string, error) {
 			if in.Managed != nil && in.Managed.State == lifecycle.Active {
+				ended.Store(true)
 				return c.managed(env, in, "ended", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Shutdown(ctx, id) })
 			}
 			switch stopped, err := (stopping{now: c.Now, wanted: true}).one(env, at.store, known, in.ID); {
@@ -135,10 +138,14 @@ func (c *down) Run(env *cli.Env) error {
 			case !stopped:
 				return "", nil
 			}
+			ended.Store(true)
 			return "ended " + in.Name, nil
 		}))
 	}
-	return errors.Join(errs, unread)
+	if errs = errors.Join(errs, unread); errs == nil && len(all) > 0 && !ended.Load() {
+		env.Hint("no agent is running")
+	}
+	return errs
 }
 
 // order returns the agents in the order in which they are ended, those that are ended

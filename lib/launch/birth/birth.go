@@ -438,7 +438,7 @@ func (b *Birth) makeSession() error {
 }
 
 // errForeign says that an agent runs under the name that another program started.
-var errForeign = errors.New("runs already")
+var errForeign = errors.New("is already running")
 
 // foreign sees to a session of the name that another program made: of a worker it is taken
 // for the worker's, and ended if no agent runs in it; where that is asked for, it is ended

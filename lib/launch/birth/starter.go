@@ -63,7 +63,7 @@ type Template struct {
 const hold = 30 * time.Second
 
 // ErrRuns says that an agent runs already.
-var ErrRuns = errors.New("it runs already")
+var ErrRuns = errors.New("it is already running")
 
 // Start starts the agent of an instance; again in the place of one that runs, where that
 // is asked for.
@@ -112,7 +112,7 @@ func (s Starter) birth(in *instance.Instance) *Birth {
 func (s Starter) Explain(in *instance.Instance) error {
 	b := s.birth(in)
 	if b.alive && !s.Replaces {
-		_, err := fmt.Fprintln(s.Env.Stdout, in.Name, "runs already")
+		_, err := fmt.Fprintln(s.Env.Stdout, in.Name, "is already running")
 		return err
 	}
 	if err := b.cannotTell(); err != nil {

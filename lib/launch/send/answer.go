@@ -10,7 +10,7 @@ import (
 
 // Errors of answering a question of a client's.
 var (
-	ErrNoQuestion = errors.New("its client asks nothing")
+	ErrNoQuestion = errors.New("it is not asking anything")
 	ErrNoOption   = errors.New("its client does not offer that")
 	ErrChanged    = errors.New("its client asks something else now")
 	ErrNotTaken   = errors.New("its client did not take the answer: the question is still on its screen")

@@ -92,7 +92,7 @@ const Grace = 5 * time.Second
 
 // Errors of a runtime.
 var (
-	ErrNone  = errors.New("it does not run")
+	ErrNone  = errors.New("it is not running")
 	ErrTaken = errors.New("something else has its name")
 	// ErrUnknown says that nothing is known, also not whether anything was done.
 	ErrUnknown = errors.New("it is not known")

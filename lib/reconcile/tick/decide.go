@@ -151,7 +151,7 @@ func (d *decision) session(s Seen) {
 	case Unroute:
 		d.act(lifecycle.RemoveMarker, s, s.Session, fmt.Sprintf("it is %s and has a marker", s.State))
 	case End:
-		d.act(lifecycle.KillRuntime, s, s.Session, fmt.Sprintf("it is %s and runs", s.State))
+		d.act(lifecycle.KillRuntime, s, s.Session, fmt.Sprintf("it is %s but still running", s.State))
 	case CompleteIt:
 		d.act(lifecycle.Complete, s, d.into(s.Session, lifecycle.Active, lifecycle.CreationComplete), "its runtime was seen alive")
 	case StartOrClose:
@@ -161,7 +161,7 @@ func (d *decision) session(s Seen) {
 	case Crashed:
 		d.crashed(s, t)
 	case SuspendIt:
-		d.suspend(s, lifecycle.CrashRecovery, "it does not run, and has no marker")
+		d.suspend(s, lifecycle.CrashRecovery, "it is not running, and has no marker")
 	case WaitForDrain:
 		d.drained(s, t)
 	case ArchiveIt:

@@ -26,7 +26,7 @@ const wait = 5 * time.Second
 
 // ErrNoServer is what calling a server gives that does not run, or where tmux
 // is not installed.
-var ErrNoServer = errors.New("no tmux server runs there")
+var ErrNoServer = errors.New("no tmux server is running there")
 
 // ErrNoAnswer is what a server gives that is too busy: nothing is known then.
 var ErrNoAnswer = errors.New("tmux did not answer")
