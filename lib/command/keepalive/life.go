@@ -278,7 +278,7 @@ func (e *end) note(env *cli.Env, call *hook.Invocation) error {
 		outcome = outcomeOf(call)
 	}
 	if id == "" {
-		return cli.WithHint(cli.Failf(cli.No, "no session runs this: name one"), "gt-seance list shows the ids; gt-keepalive end ID closes one")
+		return cli.WithHint(cli.Failf(cli.No, "this is not running in a session: name one"), "gt-seance list shows the ids; gt-keepalive end ID closes one")
 	}
 	reason = env.Redact(reason)
 	err := e.close(env, call, id, outcome, reason)

@@ -83,7 +83,11 @@ func (s *start) explain(f *facts, now situation) {
 		say("session %s has no end and its process is gone", now.crashed.ID)
 	}
 	if now.checkpoint != nil {
-		say("session %s left a checkpoint at %s", now.checkpoint.SessionID, now.checkpoint.Timestamp.Format("2006-01-02 15:04:05"))
+		who := "somebody"
+		if now.checkpoint.SessionID != "" {
+			who = "session " + string(now.checkpoint.SessionID)
+		}
+		say("%s left a checkpoint at %s", who, now.checkpoint.Timestamp.Format("2006-01-02 15:04:05"))
 	}
 	for _, n := range now.waiting {
 		say("note %s was told to nobody: %s", n.ID, n.Subject)

@@ -40,7 +40,7 @@ func note(env *cli.Env, name string, kind kept.Kind, of string) error {
 	if name == "" {
 		call := hook.NewInvocation(env, hook.Flags{})
 		if call.ID == "" {
-			return cli.Fail(cli.No, errors.New("no session runs this"), "--id names a record")
+			return cli.Fail(cli.No, errors.New("this is not running in a session"), "--id names a record")
 		}
 		name = string(call.ID)
 		if found, err := matching(s, name); err == nil && len(found) == 0 {

@@ -46,7 +46,7 @@ func (c *grep) Validate() error {
 func (c *grep) Run(env *cli.Env) error {
 	q, err := search.New(c.Pattern, c.Fixed, c.Fold)
 	if err != nil {
-		return cli.Fail(cli.Usage, err, "-F treats the pattern as plain text")
+		return cli.Fail(cli.Usage, fmt.Errorf("invalid pattern: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "-F treats the pattern as plain text")
 	}
 	q.Tools = c.Tools
 	q.Clean = func(s string) string { return env.Text(s) }
