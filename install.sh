@@ -322,7 +322,7 @@ build() {
 unbuilt() {
 	case $(cat "$stage/said") in
 	*'dial tcp'* | *'no such host'* | *proxyconnect* | *'i/o timeout'* | *'TLS handshake'* | *'module lookup disabled'*)
-		die "cannot fetch the libraries that gt is built with: the network does not answer. Nothing was installed; run ./install.sh again where it does" ;;
+		die "cannot fetch the libraries that gt is built with: no network. Nothing was installed; run ./install.sh again when you are online" ;;
 	esac
 	cat "$stage/said" >&2
 	die "the build failed; nothing was installed"
