@@ -168,11 +168,12 @@ func (g *grammar) arguments(env *cli.Env) []string {
 	return append(args, "--preview="+preview(seance), "--preview-window=right,50%,border-left,wrap,<70(down,55%,border-top,wrap)")
 }
 
-// preview is the shell's command for what is shown of a session. {1} is the id,
+// preview is the shell's command for what is shown of a session: what was said last, for the
+// list tells the rest in short. {1} is the id,
 // which the finder puts into quotes and which holds nothing that a shell would
 // read (see candidate.line).
 func preview(seance string) string {
 	// A brace in the path must not be taken for a place to fill.
 	seance = strings.ReplaceAll(term.Quote(seance), "{", "{''")
-	return seance + " show {1}; echo; " + seance + " read --last 3 {1} 2>/dev/null"
+	return seance + " read --last 3 {1} 2>/dev/null && echo; " + seance + " show {1}"
 }
