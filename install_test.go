@@ -154,7 +154,7 @@ func TestInstall(t *testing.T) {
 	stages, _ := filepath.Glob("/tmp/gt-demo.*")
 
 	said := m.install(0)
-	m.expect(said, `^building gt \S+; the first time takes`, `^still to do: codex runs none of these until you trust them`)
+	m.expect(said, `^building gt \S+; the first time takes`, `^still to do: codex runs none of gt.s hooks until you trust them`)
 	if regexp.MustCompile(`(?m)^gt-hooks: |error|earlier version`).MatchString(said) {
 		t.Errorf("nothing went wrong, and it prints\n%s", said)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/wiring"
+	"gt/lib/text/term"
 )
 
 type install struct {
@@ -309,7 +310,8 @@ func count(n int) string {
 // row adds the result for one of several agents. flush prints the rows.
 func (p *printer) row(t target, what, file string) {
 	if p.brief {
-		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(file)})
+		place := term.Tilde(file, p.env.Getenv("HOME"))
+		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(place)})
 	} else {
 		p.line("%s: %s", t.name, what)
 	}

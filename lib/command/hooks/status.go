@@ -138,7 +138,7 @@ func (p *printer) deletes(r report) {
 	days := r.client.Deletes(r.target.agent(p.env, r.places))
 	keeps := "gt-record keeps them"
 	if !r.record {
-		keeps = "nothing keeps them: on = true under [record] in ~/.config/gt/config.toml has gt-record do it"
+		keeps = "no copy is kept; to keep one, set on = true under [record] in ~/.config/gt/config.toml"
 	}
 	p.line("%s deletes conversations %d days after their last word (cleanupPeriodDays); %s", r.name, days, keeps)
 }
@@ -425,7 +425,7 @@ func (p *printer) overview(reports []report) {
 		var other []string // the row for an agent that is not wired
 		before := len(rows)
 		for _, at := range r.places {
-			row := []string{r.name, at.Scope, r.state(at), at.File}
+			row := []string{r.name, at.Scope, r.state(at), term.Tilde(at.File, p.env.Getenv("HOME"))}
 			switch {
 			case len(at.Ours()) > 0 || at.Err != nil:
 				rows = append(rows, row)
@@ -480,7 +480,7 @@ func (p *printer) matrix(r report) {
 		hooks = append(hooks, []string{w.Event, w.Duty()})
 	}
 	for _, at := range r.places {
-		overview = append(overview, []string{at.Scope, r.state(at), at.File})
+		overview = append(overview, []string{at.Scope, r.state(at), term.Tilde(at.File, p.env.Getenv("HOME"))})
 		if len(at.Ours()) == 0 {
 			continue
 		}
@@ -490,7 +490,7 @@ func (p *printer) matrix(r report) {
 				if f.State != wired {
 					word += " " + f.State
 				}
-				overview = append(overview, []string{at.Scope, word, f.File})
+				overview = append(overview, []string{at.Scope, word, term.Tilde(f.File, p.env.Getenv("HOME"))})
 			}
 		}
 		hooks[0] = append(hooks[0], strings.ToUpper(at.Scope))

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -98,7 +97,8 @@ func (c *candidates) line(s candidate) (string, bool) {
 	clean := func(text string) string { return term.OneLine(term.Clean(c.env.Redact(text))) }
 	who := clean(s.Actor)
 	if who == "" {
-		who = clean(c.place(s.CWD))
+		place := term.Tilde(s.CWD, c.home)
+		who = clean(place)
 	}
 	shown := strings.Join([]string{
 		term.Pad(s.ID[:min(idWidth, len(s.ID))], idWidth),
@@ -128,16 +128,6 @@ func (s candidate) last() time.Time {
 		}
 	}
 	return last
-}
-
-// place is a folder as a person writes it.
-func (c *candidates) place(dir string) string {
-	if c.home != "" {
-		if rest, ok := strings.CutPrefix(dir, filepath.Clean(c.home)+"/"); ok {
-			return "~/" + rest
-		}
-	}
-	return dir
 }
 
 // age is how long ago t was, in the unit that leaves the fewest digits.

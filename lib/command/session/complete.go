@@ -6,6 +6,7 @@ import (
 	"gt/lib/reconcile/config"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
+	"gt/lib/text/term"
 )
 
 // completers are what a shell is offered for the value of a flag or an argument, by its
@@ -26,7 +27,7 @@ func completers() map[string]cli.Completer {
 func names(env *cli.Env, _ string) (offered []cli.Candidate) {
 	all, _ := placeOf(env).All()
 	for _, in := range all {
-		offered = append(offered, cli.Candidate{Word: in.Name, About: env.Line(in.Agent+" · "+short(env, in.Path), 200)})
+		offered = append(offered, cli.Candidate{Word: in.Name, About: env.Line(in.Agent+" · "+term.Tilde(in.Path, env.Getenv("HOME")), 200)})
 	}
 	return offered
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -290,7 +289,7 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 		}
 		cells = append(cells, []string{
 			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), state, since,
-			line(r.Agent), line(r.Group), env.Line(short(env, r.Path), maxCell),
+			line(r.Agent), line(r.Group), env.Line(term.Tilde(r.Path, env.Getenv("HOME")), maxCell),
 		})
 	}
 	if !grouped {
@@ -352,16 +351,6 @@ func rough(d time.Duration) time.Duration {
 
 // maxCell bounds a cell, in characters; a table makes it as narrow as it has to be.
 const maxCell = 4096
-
-// short writes a folder below HOME with ~.
-func short(env *cli.Env, path string) string {
-	if home := env.Getenv("HOME"); home != "" {
-		if rest, ok := strings.CutPrefix(path, filepath.Clean(home)+"/"); ok {
-			return "~/" + rest
-		}
-	}
-	return path
-}
 
 // printLine prints an agent as list --json does.
 func printLine(env *cli.Env, store instance.Store, m fleet.Member) error {

@@ -302,3 +302,17 @@ func TestFill(t *testing.T) {
 		}
 	}
 }
+
+func TestTilde(t *testing.T) {
+	for _, c := range []struct{ path, home, want string }{
+		{"/home/ann/src/api", "/home/ann", "~/src/api"},
+		{"/home/ann/src/api", "/home/ann/", "~/src/api"},
+		{"/home/anna/src", "/home/ann", "/home/anna/src"},
+		{"/home/ann", "/home/ann", "/home/ann"},
+		{"/src", "", "/src"},
+	} {
+		if got := Tilde(c.path, c.home); got != c.want {
+			t.Errorf("Tilde(%q, %q) = %q, not %q", c.path, c.home, got, c.want)
+		}
+	}
+}

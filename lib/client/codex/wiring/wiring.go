@@ -69,6 +69,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 		}
 	}
 	var unknown, off []string
+	trusted := 0
 	for _, s := range a.Sources {
 		ours := s.Ours()
 		if s.Scope == wiring.Project && len(ours) > 0 && c.Projects[a.Project].TrustLevel != "trusted" {
@@ -82,14 +83,20 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 			switch s := c.Hooks.State[key]; {
 			case s.TrustedHash != hash:
 				unknown = append(unknown, h.Event)
+				continue
 			case s.Enabled != nil && !*s.Enabled:
 				off = append(off, h.Event)
 			}
+			trusted++
 		}
 	}
 	if len(unknown) > 0 {
+		reason := a.Name + " runs none of gt's hooks until you trust them"
+		if trusted > 0 {
+			reason = fmt.Sprintf("%s does not run these until you trust them: %s", a.Name, list(unknown))
+		}
 		all = append(all, wiring.Blocker{
-			Reason: fmt.Sprintf("%s runs none of these until you trust them: %s", a.Name, list(unknown)),
+			Reason: reason,
 			Remedy: "start " + a.Command + " and choose 'Trust all and continue', or type /hooks in it",
 		})
 	}
