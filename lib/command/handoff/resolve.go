@@ -1,12 +1,15 @@
 package handoff
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"gt/lib/cli"
+	"gt/lib/launch/sibling"
 	"gt/lib/place/crew"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -14,14 +17,15 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
 )
 
 // named finds out what an argument names: another session, which becomes the one
 // that is handed over, or work, whose id is returned.
 //
 // An existing tmux session comes first, for its name can look like a work id;
-// then a pane and a session's id; then an address or role; then a note in the box; then an id of the home's
-// work store.
+// then a pane and a session's id; then an address or role; then a note in the box; then an
+// agent of gt-session's; then an id of the home's work store.
 func (t target) named(what, kind string) (o target, work string, err error) {
 	if t.server.Has(what) {
 		o, err = t.other(what, identity.Identity{}, kind)
@@ -41,17 +45,8 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		return t, "", err
 	}
 	if r != nil {
-		if r.ID == t.id {
-			return t, "", nil
-		}
-		if server := tmux.Server(r.TmuxServer); !server.Is(t.server) {
-			t.server, t.pane = server, tmux.Pane{}
-		}
-		pane, err := t.server.Pane(r.TmuxPane, paneWait)
-		if err == nil {
-			t, err = t.in(pane, "pane "+r.TmuxPane, identity.Identity{}, kind)
-		}
-		return t, "", cli.Fail(cli.No, err)
+		o, err = t.of(r, kind)
+		return o, "", err
 	}
 	id, ok := t.roleOf(what)
 	if !ok {
@@ -82,6 +77,14 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		return t, "", cli.Fail(cli.No, err)
 	case !errors.Is(err, mail.ErrNotFound):
 		return t, "", err
+	}
+	if r, err = t.started(what); r != nil || err != nil {
+		if err == nil {
+			t, err = t.of(r, kind)
+		}
+		return t, "", err
+	}
+	switch {
 	case beads.Find(t.home) != "" && isBead(what):
 		return t, what, nil
 	}
@@ -89,9 +92,49 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		return t, "", cli.Fail(cli.No, fmt.Errorf("there is no tmux pane '%s' with an agent that gt knows of", what),
 			"tmux list-panes -a lists the panes, gt-seance list --live the agents that run")
 	}
-	return t, "", cli.Fail(cli.No, fmt.Errorf("there is no session or work '%s'", what),
-		"gt-mail inbox shows the notes, gt-seance list the sessions, tmux list-panes -a the panes")
+	return t, "", cli.Fail(cli.No, fmt.Errorf("no agent, session or note is called '%s'", what),
+		"gt-mail inbox shows the notes, gt-session the agents, gt-seance list the sessions")
 }
+
+// of is the target in the pane of another session.
+func (t target) of(r *session.Record, kind string) (target, error) {
+	if r.ID == t.id {
+		return t, nil
+	}
+	if server := tmux.Server(r.TmuxServer); !server.Is(t.server) {
+		t.server, t.pane = server, tmux.Pane{}
+	}
+	pane, err := t.server.Pane(r.TmuxPane, paneWait)
+	if err == nil {
+		t, err = t.in(pane, "pane "+r.TmuxPane, identity.Identity{}, kind)
+	}
+	return t, cli.Fail(cli.No, err)
+}
+
+// started returns the live session of the agent that gt-session lists under a name or a
+// title; nil where it lists none. It fails where that agent is not running.
+func (t target) started(what string) (*session.Record, error) {
+	out, err := sibling.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, "show", "--json", "--", what)
+	if err != nil {
+		return nil, nil // it has no such agent
+	}
+	var in struct {
+		Name    string
+		Title   string
+		Session string `json:"session_id"`
+	}
+	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what {
+		return nil, nil // the beginning of a name is too little to end an agent
+	}
+	r, err := t.running(in.Session)
+	if r == nil && err == nil {
+		err = cli.Fail(cli.No, fmt.Errorf("%s is not running", term.Clean(in.Name)), "gt-session start "+in.Name+" starts it")
+	}
+	return r, err
+}
+
+// startedWait bounds how long gt-session may take to say which agent has a name.
+const startedWait = 5 * time.Second
 
 // running returns the live session in a pane that is named by its id or the beginning of it,
 // or by a pane or tmux session of another server; nil where there is none. It fails where
