@@ -75,7 +75,7 @@ type grammar struct {
 	cli.Flags
 	Client hook.Flags `embed:""`
 
-	What    *string `arg:"" optional:"" help:"Work to give first (an id), or the agent to hand over instead of yourself: a tmux session, a pane (%3), or a session's id; with --cancel, a note."`
+	What    *string `arg:"" optional:"" help:"Work to give first (an id), or the agent to hand over instead of yourself: its name in gt-session, a tmux session, a pane (%3), or a session's id; with --cancel, a note."`
 	Subject string  `short:"s" help:"The subject of the note, one line." placeholder:"TEXT"`
 	Message string  `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
 	Collect bool    `short:"c" default:"true" negatable:"" help:"Add what the conversation, git and gt-mail say (on by default)."`
