@@ -888,6 +888,29 @@ func TestRetained(t *testing.T) {
 	}
 }
 
+// A change of state, its reason and its times is one write of the record. [S4-55]
+func TestOneWrite(t *testing.T) {
+	s := newScene(t, pool(1, 1, ""))
+	s.tick()
+	was := s.all()[0].Managed
+	s.config(pool(0, 0, ""))
+	for _, want := range []lifecycle.State{lifecycle.Active, lifecycle.Draining, lifecycle.Archived, lifecycle.Closed} {
+		if want == lifecycle.Closed {
+			if err := s.Close(context.Background(), instance.ID(was.ID), lifecycle.UserRequest); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := 0; i < 3 && s.all()[0].Managed.State == was.State; i++ {
+			s.tick() // a shrink takes two
+		}
+		is := s.all()[0].Managed
+		if is.State != want || is.Revision != was.Revision+1 {
+			t.Errorf("%s to %s: %d writes, not 1", was.State, is.State, is.Revision-was.Revision)
+		}
+		was = is
+	}
+}
+
 // Whoever closes a session, whatever state it is in: its agent is ended, its work is
 // blocked, and its marker gone. [S4-48, S4-51, S4-140]
 func TestClosedWithWork(t *testing.T) {
