@@ -81,15 +81,8 @@ func (a at) town(env *cli.Env) (town.Town, error) {
 	if t.Unread != nil {
 		return t, t.Unread
 	}
-	untrusted := t.Untrusted
-	if !t.Personal { // one that a variable names
-		if _, err := t.Read("town.toml"); !errors.Is(err, place.ErrUntrusted) {
-			return t, nil
-		}
-		untrusted = t.Root
-	}
-	if untrusted != "" {
-		return t, cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted", untrusted), "gt-hooks trust shows what that means")
+	if root := t.NotTrusted(); root != "" {
+		return t, cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted", root), "gt-hooks trust shows what that means")
 	}
 	return t, nil
 }

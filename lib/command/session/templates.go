@@ -63,10 +63,11 @@ type fromTemplate struct {
 // untrusted returns an error for whoever stands in a town that is not trusted: its
 // templates are meant, and not those of the person.
 func untrusted(t town.Town) error {
-	if !t.Personal || t.Untrusted == "" {
+	root := t.NotTrusted()
+	if root == "" {
 		return nil
 	}
-	return cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", t.Untrusted), "gt-hooks trust shows what that means")
+	return cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", root), "gt-hooks trust shows what that means")
 }
 
 // make makes a session of a template.
@@ -165,6 +166,13 @@ func (c picked) find(store instance.Store) (found []*instance.Instance, err erro
 
 // each does something to the sessions that are meant.
 func (c picked) each(env *cli.Env, done string, do verb) error {
+	at, err := c.site(env)
+	if err == nil && len(c.Names) == 0 {
+		err = untrusted(at.town)
+	}
+	if err != nil {
+		return err
+	}
 	w, err := c.world(env)
 	if err != nil {
 		return err

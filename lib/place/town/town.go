@@ -136,6 +136,18 @@ func (t Town) Read(name string) ([]byte, error) {
 	return nil, &UntrustedError{t.Root}
 }
 
+// NotTrusted returns the folder whose town.toml a person means here and has not trusted, or
+// "": the town that a variable names, or the one that dir would be in.
+func (t Town) NotTrusted() string {
+	if t.Personal {
+		return t.Untrusted
+	}
+	if _, err := t.Read("town.toml"); errors.Is(err, place.ErrUntrusted) {
+		return t.Root
+	}
+	return ""
+}
+
 // UntrustedError is returned for a file of a town that the person has not trusted.
 type UntrustedError struct{ Root string }
 
