@@ -194,9 +194,9 @@ take_over() {
 	if [ -z "$old" ] && ! [ -e "${XDG_STATE_HOME:-$HOME/.local/state}/gt" ]; then
 		"$bin/gt-hooks" migrate --yes >/dev/null || code=$? # there was no earlier version
 	elif [ -t 0 ]; then
-		"$bin/gt-hooks" migrate || code=$?
+		"$bin/gt-hooks" migrate --once || code=$?
 	else
-		named=$("$bin/gt-hooks" migrate --yes) || code=$?
+		named=$("$bin/gt-hooks" migrate --once --yes) || code=$?
 		[ -z "$named" ] || say "$named"
 	fi
 	case $code in

@@ -30,6 +30,7 @@ type migrate struct {
 	Dirs   []string `arg:"" optional:"" name:"dir" help:"Look again, and only at this folder: it was renamed since, or no log names it."`
 	DryRun bool     `help:"Show what would be taken over, and change nothing."`
 	Yes    bool     `help:"Do not ask."`
+	Once   bool     `hidden:"" help:"Print nothing if that was done on this machine."`
 	Again  bool     `help:"Look again, even if that was done on this machine."`
 	Clean  bool     `help:"Afterwards remove gt's files from the projects. An earlier version finds nothing there any more."`
 	JSON   bool     `name:"json" help:"One JSON object per line (with --yes or --dry-run)."`
@@ -175,7 +176,10 @@ func (c *migrate) done(env *cli.Env, before migrated) error {
 			Migrated time.Time `json:"migrated"`
 		}{before.At})
 	}
-	fmt.Fprintf(env.Stdout, "taken over already, on %s; gt-hooks migrate --again looks again\n", before.At.UTC().Format(time.DateOnly))
+	if c.Once {
+		return nil
+	}
+	fmt.Fprintf(env.Stdout, "what an earlier version left was taken over on %s; gt-hooks migrate --again looks again\n", before.At.UTC().Format(time.DateOnly))
 	return nil
 }
 

@@ -20,8 +20,8 @@ func offerRecord(env *cli.Env, all []target) ([]target, error) {
 	if wrong || own.Record != nil || !wiredBefore(env, all) {
 		return all, nil
 	}
-	on := ask(env, "Agents delete conversations: Claude Code does after 30 days. gt can keep a copy of\n"+
-		"each, without secrets, in ~/.agent (docs/record.md). Record conversations? [y/N] ", "") == nil
+	on := ask(env, "Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
+		"without secrets, in ~/.agent (docs/record.md). Record conversations? [y/N] ", "") == nil
 	if err := agent.SaveRecord(env.Getenv, on); err != nil {
 		return all, err
 	}
