@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/signal"
@@ -20,6 +21,7 @@ import (
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/text/count"
 	"gt/lib/text/term"
@@ -119,7 +121,11 @@ func aborted(err error) error {
 	case errors.Is(err, flock.ErrBusy):
 		return cli.Fail(cli.Busy, fmt.Errorf("nothing was changed: %w", err), "try again")
 	}
-	return fmt.Errorf("nothing was changed: %w", err)
+	err = fmt.Errorf("nothing was changed: %w", err)
+	if errors.As(err, new(*json.SyntaxError)) || errors.Is(err, atomicfile.ErrNotRegular) {
+		return cli.WithHint(err, "what cannot be read is not acted on: mend the file, or move it away")
+	}
+	return err
 }
 
 type check struct {
@@ -168,11 +174,18 @@ func (c *check) Run(env *cli.Env) error {
 	case len(problems) > 0:
 		return cli.Silent
 	case len(read.Templates) == 0:
-		env.Hint("there are no templates: an [[agent]] block in '%s' is one", read.File)
+		noTemplates(env, read.File)
 	case !c.JSON:
 		return say(env, "%s: %s, nothing is wrong", read.File, count.Of(len(read.Templates), "template"))
 	}
 	return nil
+}
+
+// noTemplates says where templates would stand; nothing for "".
+func noTemplates(env *cli.Env, file string) {
+	if file != "" {
+		env.Hint("there are no templates: an [[agent]] block in %s is one", env.Place(file))
+	}
 }
 
 func (p problem) String() string {
@@ -232,7 +245,9 @@ func (c *plan) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	if len(p.Actions)+len(p.Notes)+len(p.Strays)+len(p.Orphans) == 0 && !c.JSON {
+	none := p.NoTemplates()
+	noTemplates(env, none)
+	if len(p.Actions)+len(p.Notes)+len(p.Strays)+len(p.Orphans) == 0 && none == "" && !c.JSON {
 		env.Hint("nothing to do")
 	}
 	return nil
@@ -319,19 +334,20 @@ func (c *one) Run(env *cli.Env) error {
 	defer lock.Unlock()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	failed, err := makeTick(ctx, env, w, c.JSON)
+	p, failed, err := makeTick(ctx, env, w, c.JSON)
 	switch {
 	case err != nil:
 		return aborted(err)
 	case failed > 0:
-		return cli.Fail(cli.No, fmt.Errorf("%d of the changes were not made", failed), "the next tick tries again")
+		return cli.Fail(cli.No, fmt.Errorf("not made: %s", count.Of(failed, "change")), "the next tick tries again")
 	}
+	noTemplates(env, p.NoTemplates())
 	return nil
 }
 
 // makeTick makes a tick and prints its changes. It returns how many failed.
-func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (failed int, err error) {
-	_, err = w.Tick(ctx, func(o perform.Outcome) {
+func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (p *perform.Plan, failed int, err error) {
+	p, err = w.Tick(ctx, func(o perform.Outcome) {
 		l := lineOf(o.Action, o.Name)
 		switch {
 		case o.Skipped():
@@ -350,7 +366,7 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 			env.Warn("%v", err)
 		}
 	})
-	return failed, err
+	return p, failed, err
 }
 
 // say prints a line. What it holds of names and files is one line, whatever is in it, of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/signal"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/lifecycle"
+	"gt/lib/text/count"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
@@ -39,7 +41,7 @@ func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []prob
 
 type run struct {
 	at
-	Every      time.Duration `default:"5s" placeholder:"DURATION" help:"Wait so long between two passes (default: 5s)."`
+	Every      duration.Flag `default:"5s" placeholder:"DURATION" help:"Wait so long between two passes (default: 5s)."`
 	MaxChanges int           `placeholder:"N" help:"Start, drain and suspend at most N sessions in a pass."`
 	JSON       bool          `name:"json" help:"One JSON object per line."`
 }
@@ -47,7 +49,7 @@ type run struct {
 // Validate refuses what makes no sense.
 func (c *run) Validate() error {
 	switch {
-	case c.Every < 100*time.Millisecond || c.Every > 24*time.Hour:
+	case time.Duration(c.Every) < 100*time.Millisecond || time.Duration(c.Every) > 24*time.Hour:
 		return errors.New("--every: invalid duration (100ms to 24h)")
 	case c.MaxChanges < 0:
 		return fmt.Errorf("--max-changes: invalid number %d", c.MaxChanges)
@@ -69,9 +71,9 @@ func (c *run) Run(env *cli.Env) error {
 	defer lock.Unlock()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	told := "" // what goes wrong each time is told once
+	told, none := "", "" // what is so each time is told once
 	for {
-		_, err := makeTick(ctx, env, w, c.JSON)
+		p, _, err := makeTick(ctx, env, w, c.JSON)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -86,10 +88,16 @@ func (c *run) Run(env *cli.Env) error {
 				env.Hint("ticks are made again")
 			}
 		}
+		if err == nil {
+			if file := p.NoTemplates(); file != none {
+				none = file
+				noTemplates(env, file)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(c.Every):
+		case <-time.After(time.Duration(c.Every)):
 		}
 	}
 }
@@ -115,14 +123,11 @@ func (c *status) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	memory, err := w.Memory()
-	if err != nil {
-		return err
-	}
 	p, err := w.Plan(context.Background())
 	if err != nil {
 		return aborted(err)
 	}
+	memory := p.Memory()
 	pools := poolsOf(p, memory)
 	if c.JSON {
 		for _, one := range pools {
@@ -133,7 +138,7 @@ func (c *status) Run(env *cli.Env) error {
 		return nil
 	}
 	if len(pools) == 0 {
-		env.Hint("there are no templates: an [[agent]] block in ~/.config/gt/town.toml is one")
+		noTemplates(env, p.NoTemplates())
 		return nil
 	}
 	cells := [][]string{{"TEMPLATE", "WANTED", "THERE"}}
@@ -143,10 +148,10 @@ func (c *status) Run(env *cli.Env) error {
 			want = fmt.Sprint(*one.Wanted)
 		}
 		var there []string
-		for _, s := range lifecycle.States {
-			if n := one.There[string(s.State)]; n > 0 {
-				there = append(there, fmt.Sprintf("%d %s", n, s.State))
-			}
+		states := slices.Sorted(maps.Keys(one.There))
+		slices.SortStableFunc(states, func(a, b string) int { return order(a) - order(b) })
+		for _, state := range states {
+			there = append(there, env.Line(fmt.Sprintf("%d %s", one.There[state], state), 64))
 		}
 		text := strings.Join(there, ", ")
 		if text == "" {
@@ -175,6 +180,11 @@ func (c *status) Run(env *cli.Env) error {
 		return nil
 	}
 	return say(env, "last change %s ago: %d", duration.Format(max(env.Now().Sub(memory.Changed), 0)), memory.Changes)
+}
+
+// order is where a state stands among those that are known; one of a newer gt is before them.
+func order(state string) int {
+	return slices.IndexFunc(lifecycle.States, func(s lifecycle.Row) bool { return string(s.State) == state })
 }
 
 // mostWhy is how many lines status has for a template.
@@ -220,7 +230,7 @@ func poolsOf(p *perform.Plan, memory *perform.Memory) (pools []pool) {
 		t := p.Facts.Templates[i]
 		if n := len(slices.DeleteFunc(slices.Clone(p.Actions), func(a tick.Action) bool { return a.Session.Template != t.Name })); n > 0 {
 			one := add(t.Name)
-			one.Why = append(one.Why, fmt.Sprintf("the next tick changes %d", n))
+			one.Why = append(one.Why, fmt.Sprintf("the next tick makes %s (gt-reconcile plan)", count.Of(n, "change")))
 		}
 	}
 	return pools

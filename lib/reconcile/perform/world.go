@@ -205,6 +205,19 @@ func (w *World) remember(before, after *Memory) error {
 	return w.memoryFile().Write(data, atomicfile.Synced)
 }
 
+// Memory is what the last tick saw.
+func (p *Plan) Memory() *Memory { return p.before }
+
+// NoTemplates returns the file that templates would stand in, where there are none, nor
+// sessions of any; else "".
+func (p *Plan) NoTemplates() string {
+	open := func(s tick.Seen) bool { return s.State != lifecycle.Closed }
+	if len(p.Facts.Templates) > 0 || slices.ContainsFunc(p.Facts.Sessions, open) {
+		return ""
+	}
+	return p.config.File
+}
+
 // Stray is a marker that belongs to no session that may have it.
 type Stray struct{ Label, Name string }
 

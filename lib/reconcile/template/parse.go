@@ -49,9 +49,12 @@ func Parse(file string, text []byte, sets ...string) ([]Template, []Problem) {
 		Agent []map[string]any `toml:"agent"`
 	}
 	if _, err := toml.Decode(string(text), &content); err != nil {
-		p := Problem{File: file, Err: errors.New(strings.TrimPrefix(err.Error(), "toml: "))}
+		p := Problem{File: file, Key: "agent", Err: errors.New("templates are [[agent]] blocks")}
 		if syntax := (toml.ParseError{}); errors.As(err, &syntax) {
-			p.Line, p.Err = syntax.Position.Line, errors.New(syntax.Message)
+			p.Key = ""
+			// Its own line is one more where what is wrong is the end of the line.
+			p.Line = 1 + strings.Count(string(text[:min(syntax.Position.Start, len(text))]), "\n")
+			p.Err = errors.New(strings.ReplaceAll(syntax.Message, `'\n'`, "the end of the line"))
 		}
 		return nil, []Problem{p}
 	}
@@ -107,6 +110,9 @@ func (r *reader) mistyped(text []byte) {
 		name, _, closed := strings.Cut(name, "]")
 		if name = strings.TrimSpace(name); !closed || !blocks && !tables {
 			continue
+		}
+		if name == "pool" && tables {
+			r.problems = append(r.problems, Problem{File: r.file, Line: number, Key: name, Err: errors.New("unknown table (agent.pool is meant?)")})
 		}
 		first, _, below := strings.Cut(name, ".")
 		for _, own := range []string{"agent", "session"} {

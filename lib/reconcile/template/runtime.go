@@ -1,6 +1,7 @@
 package template
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,7 +20,7 @@ func Runtime(file string, text []byte) (string, []Problem) {
 		return "", []Problem{{File: file, Line: providerLine(string(text)), Key: "session.provider", Err: err}}
 	}
 	if _, err := toml.Decode(string(text), &content); err != nil {
-		return bad(err)
+		return bad(errors.New("a string in the table [session] is wanted"))
 	}
 	switch p := content.Session.Provider; {
 	case p == "", p == "tmux":

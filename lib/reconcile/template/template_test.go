@@ -95,7 +95,9 @@ func TestProblems(t *testing.T) {
 t:2: agent.provider: a string is wanted, not a number
 t:2: agent.provider: it is missing: the agent's name, such as "claude"`},
 		{"a = [\n", "t:1: "},
-		{"agent = 3\n", "t: line 1 (last key \"agent\"): incompatible types"},
+		{"[[agent]\nname = \"x\"\n", "t:1: expected end of table array name delimiter ']', but got the end of the line"},
+		{"[agent]\nname = \"x\"\n", "t: agent: templates are [[agent]] blocks"},
+		{whole + "[pool]\nmax = 1\n", "t:45: pool: unknown table (agent.pool is meant?)"},
 		{whole + "[agent.pool]\nmin = 3\nmax = 2\nmaxx = 7\n", "t:46: agent.pool.min: 3 is more than the max, 2\nt:48: agent.pool.maxx: unknown key (known: min, max, check"},
 		{whole + "colour = 'red'\n", "t:45: agent.colour: unknown key (known: name, provider"},
 		{whole + "[agent.pool]\nmin = 1\n", "t:45: agent.pool.max: it is missing: how many sessions there are at most"},
@@ -139,6 +141,9 @@ func TestTablesOfOthers(t *testing.T) {
 		if _, problems := Parse("t", []byte(whole+text)); len(problems) > 0 {
 			t.Errorf("%s%v", text, problems)
 		}
+	}
+	if _, problems := Runtime("t", []byte("[[session]]\nprovider = \"tmux\"\n")); len(problems) != 1 || problems[0].Error() != "t: session.provider: a string in the table [session] is wanted" {
+		t.Errorf("%v", problems)
 	}
 	if _, problems := Runtime("t", []byte("[[agent]]\nprovider = \"claude\"\n[ session ]\nx = 1\nprovider = \"exec\"\n")); len(problems) != 1 || problems[0].Line != 5 {
 		t.Errorf("%v", problems)

@@ -221,7 +221,7 @@ func (d *decision) begin(s Seen, t *Template) {
 		d.note(s, "", "not started: %s", why)
 		return
 	}
-	d.act(lifecycle.Begin, s, s.Session, fmt.Sprintf("its creation was cut short (%s of %s)", duration.Format(d.Now.Sub(s.CreatingAt)), duration.Format(limit)))
+	d.act(lifecycle.Begin, s, s.Session, fmt.Sprintf("it has not started yet (%s of %s)", duration.Format(d.Now.Sub(s.CreatingAt)), duration.Format(limit)))
 }
 
 // route gives back the marker to an active session of a pool that has lost it: it was
