@@ -44,12 +44,14 @@ func TestSessionTrust(t *testing.T) {
 			w := of.begin(t)
 			of.asks(w)
 			w.model.Answer(func(r *model.Request) model.Reply { return model.Say("It is done.") })
-			dir := w.path("strange")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.run(dir, nil, "git", "init", "-q", "-b", "main"); err != nil {
-				t.Fatal(err)
+			dir, other := w.path("strange"), w.path("other")
+			for _, dir := range []string{dir, other} {
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.run(dir, nil, "git", "init", "-q", "-b", "main"); err != nil {
+					t.Fatal(err)
+				}
 			}
 			a := w.agents()
 			out := a.session(append([]string{"new", dir, "-n", "api", "-a", of.client, "--"}, of.flags...)...)
@@ -65,10 +67,35 @@ func TestSessionTrust(t *testing.T) {
 			}
 			a.session("stop", "--now", "api")
 
-			// It gets a prompt only behind its dialogs.
+			// The same with a prompt, at once.
 			a.session("start", "api", "--trust", "-m", "please say HELLO")
 			w.asked("please say HELLO")
 			a.session("stop", "--now", "api")
+
+			// A person takes their time. Gemini CLI asks its model meanwhile, and starts itself
+			// again after the answer.
+			a.session(append([]string{"new", other, "-n", "web", "-a", of.client, "-m", "please say LATER", "--"}, of.flags...)...)
+			w.until("it asks", func() bool {
+				is := a.is("web")
+				return is.Status == "waiting" && is.Reason == "permission"
+			})
+			if of.client == "gemini" {
+				w.asked("please say LATER")
+			}
+			yes := regexp.MustCompile(`(?m)^(\d+)\. (Yes|Trust (and|folder))`)
+			w.until("its turn is over", func() bool {
+				is := a.is("web")
+				if is.Reason == "permission" { // of the folder; of bypassed permissions
+					// It may have been answered since, and may not be drawn yet.
+					options, _ := a.run(a.project, a.around, "gt-session", "answer", "web")
+					if option := yes.FindSubmatch(options); option != nil {
+						a.run(a.project, a.around, "gt-session", "answer", "web", string(option[1]))
+					}
+				}
+				return is.Status == "waiting" && is.Reason == "done" && is.SessionID != ""
+			})
+			w.asked("please say LATER")
+			a.session("stop", "--now", "web")
 		})
 	}
 }

@@ -698,6 +698,7 @@ var mutants = []mutant{
 	{"what an agent says before it ends at once is lost", "lib/launch/start/start.go", "r.Pane, r.Remain = \"\", stays", "r.Pane = \"\"", ".", "TestScripts/session_gone$", 0},
 	{"a conversation that hooks do not tell of is not gone on with", "lib/live/fleet/fleet.go", "		path = readers.Path(m.Agent, m.client(getenv), m.Path, string(m.Now))\n", "		path = readers.Path(m.Agent, m.client(getenv), m.Path, \"\")\n", ".", "TestScripts/session_gone$", 0},
 	{"the place of an agent without its conversation stays", "lib/command/session/start.go", "if b.resumes && !b.replaces && errors.As(err, &ended) {", "if b.resumes && b.replaces && errors.As(err, &ended) {", ".", "TestScripts/session_gone$", 0},
+	{"an agent that starts itself again gets an id that is taken then", "lib/launch/birth/birth.go", "	s.NoID = b.startsAgain()\n", "", ".", "TestScripts/session_explain$", 0},
 	{"a client's dialogs are accepted unasked", "lib/launch/birth/birth.go", "	if !b.Trust || len(b.client.AcceptDialogs) == 0 {\n", "	if len(b.client.AcceptDialogs) == 0 {\n", ".", "TestScripts/session_ready$", 0},
 	{"a polecat that works is taken for idle", "lib/command/session/allocate.go", "return m.Process.IsSet() || m.Unanswered || m.Wanted() || m.StartedAt.IsZero()", "return m.StartedAt.IsZero()", ".", "TestScripts/session_polecats$", 0},
 	{"a polecat that was given work is taken for idle", "lib/command/session/allocate.go", "err != nil || len(given) > 0 {", "err != nil || len(given) > 99 {", ".", "TestScripts/session_polecats$", 0},

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -210,10 +211,26 @@ func (b *Birth) lookSettings() (does, found string, err error) {
 		return "", "", nil
 	}
 	const none = "take the settings as they are"
+	how, path, err := b.wiring()
+	switch {
+	case err != nil:
+		return none, err.Error(), nil
+	case path == "":
+		return none, b.Agent + " has no hooks of gt's; its screen tells what it does", nil
+	}
+	if len(how.Read(wiring.User, path).Ours()) == 0 {
+		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", b.Env.Place(path), b.Agent), nil
+	}
+	return none, "gt's hooks are in " + b.Env.Place(path), nil
+}
+
+// wiring returns how gt's hooks are wired into the agent and the file of its own settings
+// that has them, "" of one that takes none.
+func (b *Birth) wiring() (how wiring.Client, file string, err error) {
 	hooks := b.client.Hooks
 	how, known := wirings.Of(cmp.Or(hooks.Format, b.client.Dialect))
 	if !known || hooks.User == "" {
-		return none, b.Agent + " has no hooks of gt's; its screen tells what it does", nil
+		return how, "", nil
 	}
 	getenv := func(key string) string {
 		if key == b.client.StoreEnv && b.Account != "" {
@@ -221,14 +238,15 @@ func (b *Birth) lookSettings() (does, found string, err error) {
 		}
 		return b.Env.Getenv(key)
 	}
-	path, err := hooks.UserFile(getenv, b.Env.Dir)
-	if err != nil {
-		return none, err.Error(), nil
-	}
-	if len(how.Read(wiring.User, path).Ours()) == 0 {
-		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", b.Env.Place(path), b.Agent), nil
-	}
-	return none, "gt's hooks are in " + b.Env.Place(path), nil
+	file, err = hooks.UserFile(getenv, b.Env.Dir)
+	return how, file, err
+}
+
+// startsAgain reports whether the agent takes up its prompt, asks whether the folder is to
+// be trusted, and then starts itself again.
+func (b *Birth) startsAgain() bool {
+	how, file, err := b.wiring()
+	return b.start.Prompt != "" && err == nil && file != "" && how.Restarts != nil && how.Restarts(filepath.Dir(file), b.Path)
 }
 
 // lookPrompt finds what is said first, for which it has to know whether a conversation
@@ -300,6 +318,7 @@ func (b *Birth) lookCommand() (does, found string, err error) {
 			return "", "", openElsewhere(b.Name, s.Resume, by)
 		}
 	}
+	s.NoID = b.startsAgain()
 	if b.run, b.session, err = s.Run(); err != nil {
 		return "", "", err
 	}

@@ -35,6 +35,7 @@ type Start struct {
 	Fork   bool       // with a copy of it
 	Prompt string     // what is said first
 	Remain bool       // the pane stays when the agent ends
+	NoID   bool       // it gets no id for its session: its hook tells that
 }
 
 // Program returns the agent's program.
@@ -68,7 +69,7 @@ func (s Start) Run() (respawn.Run, session.ID, error) {
 	}
 	switch {
 	case s.resumed() != "":
-	case len(given) > 0:
+	case len(given) > 0 && !s.NoID:
 		successor.ID = string(session.NewID())
 	case s.Fork && c.Dialect == "":
 		successor.ID = string(session.InventID())

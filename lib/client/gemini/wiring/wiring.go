@@ -36,6 +36,7 @@ func Client() wiring.Client {
 			Rule: func(program string) string { return "run_shell_command(" + program + ")" },
 		},
 		Blockers: func(a wiring.Agent) []wiring.Blocker { return Blockers(a, true) },
+		Restarts: func(folder, dir string) bool { return Asks(folder, dir, true) },
 	}
 }
 
@@ -44,8 +45,7 @@ func Client() wiring.Client {
 // settings do not say.
 func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
 	var s struct {
-		Security struct{ FolderTrust struct{ Enabled *bool } }
-		Hooks    struct{ Disabled []string } `json:"hooksConfig"`
+		Hooks struct{ Disabled []string } `json:"hooksConfig"`
 	}
 	file := filepath.Join(a.Folder, "settings.json")
 	read(file, &s)
@@ -58,15 +58,25 @@ func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
 			})
 		}
 	}
+	if a.Wired(wiring.Project) && !a.Wired(wiring.User) && Asks(a.Folder, a.Project, trust) {
+		all = append(all, a.Untrusted())
+	}
+	return all
+}
+
+// Asks reports whether the client, whose own folder is given, asks its person to trust a
+// folder, or was told not to trust it. trust is as in Blockers.
+func Asks(folder, dir string, trust bool) bool {
+	var s struct {
+		Security struct{ FolderTrust struct{ Enabled *bool } }
+	}
+	read(filepath.Join(folder, "settings.json"), &s)
 	if set := s.Security.FolderTrust.Enabled; set != nil {
 		trust = *set
 	}
 	folders := map[string]string{}
-	read(filepath.Join(a.Folder, "trustedFolders.json"), &folders)
-	if trust && a.Wired(wiring.Project) && !a.Wired(wiring.User) && !trusts(folders, a.Project) {
-		all = append(all, a.Untrusted())
-	}
-	return all
+	read(filepath.Join(folder, "trustedFolders.json"), &folders)
+	return trust && !trusts(folders, dir)
 }
 
 // trusts reports whether the client's list of folders has this one.
