@@ -30,31 +30,25 @@ func (p *pane) tell(line string) *model.Request {
 	return r
 }
 
-// enter types a line and sends it. What is typed while the client is busy with
-// its own command is lost, and typed again.
+// enter types a line and sends it. What is typed while the client is busy with its own
+// command, or draws its screen anew, is lost, and typed again.
 func (p *pane) enter(line string) {
 	p.w.t.Helper()
-	var typed time.Time
-	p.w.until("the line is typed: "+line, func() bool {
-		screen := p.screen()
-		if strings.Contains(screen, line) && !typed.IsZero() {
-			return true
-		}
-		if strings.Contains(screen, inputLine) && time.Since(typed) > 3*time.Second {
-			p.w.tmux("send-keys", "-t", p.id, "-l", line)
-			typed = time.Now()
-		}
-		return false
-	})
-	var last time.Time
+	var typed, sent time.Time
 	p.w.until("the client takes "+line, func() bool {
-		if screen := p.screen(); screen == "" || strings.Contains(screen, inputLine) {
+		screen := p.screen()
+		switch empty := screen == "" || strings.Contains(screen, inputLine); {
+		case empty && !sent.IsZero():
 			return true
-		}
-		if time.Since(last) > 2*time.Second {
+		case empty:
+			if screen != "" && time.Since(typed) > 3*time.Second {
+				p.w.tmux("send-keys", "-t", p.id, "-l", line)
+				typed = time.Now()
+			}
+		case !typed.IsZero() && strings.Contains(screen, line) && time.Since(sent) > 2*time.Second:
 			time.Sleep(300 * time.Millisecond)
 			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
-			last = time.Now()
+			sent = time.Now()
 		}
 		return false
 	})
