@@ -112,25 +112,33 @@ func (t target) of(r *session.Record, kind string) (target, error) {
 }
 
 // started returns the live session of the agent that gt-session lists under a name or a
-// title; nil where it lists none. It fails where that agent is not running.
+// title; nil where it lists none. It fails where that agent is not running, or has told of no
+// session.
 func (t target) started(what string) (*session.Record, error) {
 	out, err := sibling.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, "show", "--json", "--", what)
 	if err != nil {
 		return nil, nil // it has no such agent
 	}
 	var in struct {
-		Name    string
-		Title   string
-		Session string `json:"session_id"`
+		Name, Title string
+		Session     session.ID `json:"session_id"`
+		TmuxSession string     `json:"tmux_session"`
+		Pane        string
 	}
 	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what {
 		return nil, nil // the beginning of a name is too little to end an agent
 	}
-	r, err := t.running(in.Session)
-	if r == nil && err == nil {
-		err = cli.Fail(cli.No, fmt.Errorf("%s is not running", term.Clean(in.Name)), "gt-session start "+in.Name+" starts it")
+	if _, err := session.ParseID(string(in.Session)); err == nil {
+		r, err := session.Lookup(t.home.Town.State, in.Session)
+		if err == nil && r != nil && r.TmuxPane != "" && r.Live() {
+			return r, nil
+		}
 	}
-	return r, err
+	if in.Pane != "" {
+		return nil, cli.Fail(cli.No, fmt.Errorf("gt knows of no session of %s yet", term.Clean(in.Name)),
+			"gt-handoff "+term.Quote(in.TmuxSession)+" hands over what runs in its tmux session")
+	}
+	return nil, cli.Fail(cli.No, fmt.Errorf("%s is not running", term.Clean(in.Name)), "gt-session start "+in.Name+" starts it")
 }
 
 // startedWait bounds how long gt-session may take to say which agent has a name.
