@@ -78,7 +78,7 @@ func (w *world) conversations(client string) []told {
 	}
 	slices.SortFunc(found, func(a, b told) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
 	// What a hook started detached, nobody waits for: it records, and says so in the log.
-	detached := []string{filepath.Join(w.home, ".agent"), filepath.Join(w.home, ".local", "state", "gt")}
+	detached := []string{filepath.Join(w.home, ".agent"), filepath.Join(w.home, ".local", "state", "gt", ".events.jsonl")}
 	for path, data := range snapshot(w.t, w.home) {
 		ours := slices.ContainsFunc(detached, func(dir string) bool { return strings.HasPrefix(path, dir) })
 		if was, ok := before[path]; (!ok || was != data) && !ours {
