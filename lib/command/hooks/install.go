@@ -8,7 +8,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/wiring"
-	"gt/lib/text/term"
 )
 
 type install struct {
@@ -310,8 +309,7 @@ func count(n int) string {
 // row adds the result for one of several agents. flush prints the rows.
 func (p *printer) row(t target, what, file string) {
 	if p.brief {
-		place := term.Tilde(file, p.env.Getenv("HOME"))
-		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(place)})
+		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(p.place(file))})
 	} else {
 		p.line("%s: %s", t.name, what)
 	}

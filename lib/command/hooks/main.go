@@ -160,6 +160,9 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
+// place is a file in a table, as a person writes it.
+func (p *printer) place(file string) string { return term.Tilde(file, p.env.Getenv("HOME")) }
+
 // table fits the rows to the terminal, and tableOf to width; 0 means no limit.
 func (p *printer) table(rows [][]string) {
 	p.tableOf(term.Width(p.env.Stdout, p.env.Getenv), rows)

@@ -425,7 +425,7 @@ func (p *printer) overview(reports []report) {
 		var other []string // the row for an agent that is not wired
 		before := len(rows)
 		for _, at := range r.places {
-			row := []string{r.name, at.Scope, r.state(at), term.Tilde(at.File, p.env.Getenv("HOME"))}
+			row := []string{r.name, at.Scope, r.state(at), p.place(at.File)}
 			switch {
 			case len(at.Ours()) > 0 || at.Err != nil:
 				rows = append(rows, row)
@@ -480,7 +480,7 @@ func (p *printer) matrix(r report) {
 		hooks = append(hooks, []string{w.Event, w.Duty()})
 	}
 	for _, at := range r.places {
-		overview = append(overview, []string{at.Scope, r.state(at), term.Tilde(at.File, p.env.Getenv("HOME"))})
+		overview = append(overview, []string{at.Scope, r.state(at), p.place(at.File)})
 		if len(at.Ours()) == 0 {
 			continue
 		}
@@ -490,7 +490,7 @@ func (p *printer) matrix(r report) {
 				if f.State != wired {
 					word += " " + f.State
 				}
-				overview = append(overview, []string{at.Scope, word, term.Tilde(f.File, p.env.Getenv("HOME"))})
+				overview = append(overview, []string{at.Scope, word, p.place(f.File)})
 			}
 		}
 		hooks[0] = append(hooks[0], strings.ToUpper(at.Scope))

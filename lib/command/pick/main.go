@@ -169,9 +169,8 @@ func (g *grammar) arguments(env *cli.Env) []string {
 }
 
 // preview is the shell's command for what is shown of a session: what was said last, for the
-// list tells the rest in short. {1} is the id,
-// which the finder puts into quotes and which holds nothing that a shell would
-// read (see candidate.line).
+// list tells the rest in short. {1} is the id, which the finder puts into quotes and which
+// holds nothing that a shell would read (see candidate.line).
 func preview(seance string) string {
 	// A brace in the path must not be taken for a place to fill.
 	seance = strings.ReplaceAll(term.Quote(seance), "{", "{''")

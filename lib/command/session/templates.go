@@ -173,7 +173,7 @@ func (c picked) each(env *cli.Env, done string, do verb) error {
 	if err != nil {
 		return err
 	}
-	w, err := c.world(env)
+	w, err := reconciled.Open(env, at.town, c.Profile)
 	if err != nil {
 		return err
 	}

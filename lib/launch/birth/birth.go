@@ -245,8 +245,11 @@ func (b *Birth) wiring() (how wiring.Client, file string, err error) {
 // startsAgain reports whether the agent takes up its prompt, asks whether the folder is to
 // be trusted, and then starts itself again.
 func (b *Birth) startsAgain() bool {
+	if b.start.Prompt == "" {
+		return false
+	}
 	how, file, err := b.wiring()
-	return b.start.Prompt != "" && err == nil && file != "" && how.Restarts != nil && how.Restarts(filepath.Dir(file), b.Path)
+	return err == nil && file != "" && how.Restarts != nil && how.Restarts(filepath.Dir(file), b.Path)
 }
 
 // lookPrompt finds what is said first, for which it has to know whether a conversation

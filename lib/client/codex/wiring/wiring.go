@@ -69,7 +69,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 		}
 	}
 	var unknown, off []string
-	trusted := 0
+	seen := 0
 	for _, s := range a.Sources {
 		ours := s.Ours()
 		if s.Scope == wiring.Project && len(ours) > 0 && c.Projects[a.Project].TrustLevel != "trusted" {
@@ -79,20 +79,19 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 			if h.Node == nil { // a script, which Codex would not take
 				continue
 			}
+			seen++
 			key, hash := trust(h, s.File)
 			switch s := c.Hooks.State[key]; {
 			case s.TrustedHash != hash:
 				unknown = append(unknown, h.Event)
-				continue
 			case s.Enabled != nil && !*s.Enabled:
 				off = append(off, h.Event)
 			}
-			trusted++
 		}
 	}
 	if len(unknown) > 0 {
 		reason := a.Name + " runs none of gt's hooks until you trust them"
-		if trusted > 0 {
+		if len(unknown) < seen {
 			reason = fmt.Sprintf("%s does not run these until you trust them: %s", a.Name, list(unknown))
 		}
 		all = append(all, wiring.Blocker{
