@@ -33,20 +33,24 @@ func programs() []cli.Program {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: man DIR")
+	if len(os.Args) < 2 || len(os.Args) > 3 {
+		fmt.Fprintln(os.Stderr, "usage: man DIR [VERSION]")
 		os.Exit(80)
 	}
-	if err := write(os.Args[1]); err != nil {
+	version := "dev"
+	if len(os.Args) == 3 {
+		version = os.Args[2]
+	}
+	if err := write(os.Args[1], version); err != nil {
 		fmt.Fprintf(os.Stderr, "man: error: %v\n", err)
 		os.Exit(74)
 	}
 }
 
 // write puts a page for each program into the folder.
-func write(dir string) error {
+func write(dir, version string) error {
 	for _, p := range programs() {
-		text, err := page(p)
+		text, err := page(p, version)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}

@@ -9,22 +9,29 @@ import (
 
 // offerRecord asks the person, once, whether conversations are recorded: on an upgrade, for
 // who installs gt for the first time has other things to learn. Without a terminal, below an
-// agent and where config.toml says something of it nobody is asked, and the answer is nil.
-func offerRecord(env *cli.Env, all []target) (*bool, error) {
+// agent and where config.toml says something of it nobody is asked. It returns the targets as
+// they are after the answer.
+func offerRecord(env *cli.Env, all []target) ([]target, error) {
 	if !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || refuseBelowAgent(env, "") != nil {
-		return nil, nil
+		return all, nil
 	}
 	wrong := false
 	own := agent.LoadPreferences(env.Getenv, func(error) { wrong = true }) // whoever loads the table warns
 	if wrong || own.Record != nil || !wiredBefore(env, all) {
-		return nil, nil
+		return all, nil
 	}
 	on := ask(env, "Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
 		"without secrets, in ~/.agent (docs/record.md). Record conversations? [y/N] ", "") == nil
-	if !on {
-		env.Hint("nothing is recorded; gt-hooks install --all --record switches it on")
+	if err := agent.SaveRecord(env.Getenv, on); err != nil {
+		return all, err
 	}
-	return &on, nil
+	if !on {
+		env.Hint("nothing is recorded; [record] in config.toml switches it on")
+	}
+	for i := range all {
+		all[i].record = on
+	}
+	return all, nil
 }
 
 // wiredBefore reports whether gt is wired into one of the agents in the person's settings.

@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/cli"
 	kept "gt/lib/record"
+	"gt/lib/text/frame"
 	"gt/lib/text/term"
 )
 
@@ -43,7 +44,7 @@ func (c *goOn) Run(env *cli.Env) error {
 		return err
 	}
 	out := bufio.NewWriter(env.Stdout)
-	clean := func(text string) string { return term.CleanText(env.Redact(text)) }
+	clean := func(text string) string { return frame.Line(env.Redact(text)) }
 	stamp := func(t time.Time) string {
 		if t.IsZero() {
 			return "-"
@@ -52,14 +53,14 @@ func (c *goOn) Run(env *cli.Env) error {
 	}
 	fmt.Fprintf(out, "# %s, %s's session %s, from %s to %s\n\n## Messages\n", i.ID, clean(i.Agent), clean(i.Session), stamp(i.Started), stamp(i.Ended))
 	if err := s.Messages(id, func(m kept.Message) error {
-		_, err := fmt.Fprintf(out, "\n[%s] %s:\n%s\n", stamp(m.Time), m.Role, clean(m.Content))
+		_, err := fmt.Fprintf(out, "\n[%s] %s:\n%s\n", stamp(m.Time), m.Role, frame.Of(m.Role, env.Redact(m.Content)))
 		return err
 	}); err != nil {
 		return err
 	}
 	fmt.Fprint(out, "\n## Events\n\n")
 	if err := s.Events(id, func(h kept.Happened) error {
-		_, err := fmt.Fprintf(out, "[%s] %s\n", stamp(h.Time), term.Clean(env.Redact(eventLine(h))))
+		_, err := fmt.Fprintf(out, "[%s] %s\n", stamp(h.Time), clean(eventLine(h)))
 		return err
 	}); err != nil {
 		return err

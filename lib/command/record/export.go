@@ -90,7 +90,7 @@ func (c *export) traces(env *cli.Env, s kept.Store, ids []kept.ID) error {
 	if c.To != "" {
 		to = &body
 	}
-	w := otlp.NewWriter(to, Program().Name, cli.Number, func(text string) string { return term.Clean(env.Redact(text)) })
+	w := otlp.NewWriter(to, Program().Name, cli.Version, func(text string) string { return term.Clean(env.Redact(text)) })
 	for _, id := range ids {
 		if err := w.Add(s, id); err != nil {
 			return err
@@ -157,9 +157,9 @@ func markdown(env *cli.Env, s kept.Store, id kept.ID) error {
 		return err
 	}
 	out := bufio.NewWriter(env.Stdout)
-	fmt.Fprintf(out, "# %s\n\n%s's session %s", term.Clean(env.Redact(i.Title)), i.Agent, i.Session)
+	fmt.Fprintf(out, "# %s\n\n%s's session %s", untagged(term.Clean(env.Redact(i.Title))), i.Agent, inline(i.Session))
 	if i.CWD != "" {
-		fmt.Fprintf(out, " in `%s`", term.Clean(i.CWD))
+		fmt.Fprintf(out, " in %s", inline(i.CWD))
 	}
 	fmt.Fprintln(out)
 	p := &marked{env: env, w: out, agent: i.Agent}

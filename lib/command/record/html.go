@@ -90,7 +90,7 @@ func when(t time.Time) string {
 func (p *paged) entry(l *kept.Line) {
 	text := p.text(l.Text)
 	if l.Hidden != "" {
-		text = strings.TrimSpace(text + "\n[left out: " + p.text(l.Hidden) + "]")
+		defer p.put(`<p class="about">Left out: ` + p.line(l.Hidden) + "</p>\n")
 	}
 	said := func(class, who string) {
 		if text != "" {

@@ -62,7 +62,7 @@ func (c *show) Run(env *cli.Env) error {
 		}
 	}
 	fmt.Fprintln(out)
-	p := &page{Page: spoken.Page{W: out, Style: style, Now: env.Now}, env: env, agent: i.Agent, tools: c.Tools}
+	p := &page{Page: spoken.Page{W: out, Style: style, Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: i.Agent, tools: c.Tools}
 	if err := s.Lines(id, func(l kept.Line) bool { p.line(&l); return p.Err == nil }); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *tail) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	p := &page{Page: spoken.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now}, env: env, agent: h.Agent, tools: c.Tools, raw: c.JSON}
+	p := &page{Page: spoken.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: h.Agent, tools: c.Tools, raw: c.JSON}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
@@ -194,62 +194,58 @@ func (p *page) bytes(line []byte) {
 
 func (p *page) line(l *kept.Line) {
 	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
-	if l.Hidden != "" {
-		text = strings.TrimSpace(text + "\n[left out: " + term.Clean(l.Hidden) + "]")
-	}
 	switch l.Kind {
 	case kept.Kind(conversation.Prompt):
 		p.Turn++
-		p.say("you", p.Style.Cyan, l.Time, text)
+		p.say("you", p.Style.Cyan, l, text)
 	case kept.Kind(conversation.Reply):
-		p.say("you", p.Style.Cyan, l.Time, text)
+		p.say("you", p.Style.Cyan, l, text)
 	case kept.Kind(conversation.Answer):
-		p.say(p.agent, p.Style.Green, l.Time, text)
+		p.say(p.agent, p.Style.Green, l, text)
 	case kept.Kind(conversation.Summary):
-		p.say("summary", p.Style.Yellow, l.Time, text)
+		p.say("summary", p.Style.Yellow, l, text)
 	case kept.Kind(conversation.Call):
 		tool := term.Clean(p.env.Redact(l.Tool))
 		if p.tools {
 			if l.Target != "" && text == "" {
 				text = term.CleanText(p.env.Redact(l.Target))
 			}
-			p.say(tool, p.Style.Dim, l.Time, text)
+			p.say(spoken.Tool(tool), p.Style.Dim, l, text)
 			return
 		}
-		const width = 120
 		if l.Target != "" {
 			text = term.Clean(p.env.Redact(l.Target))
 		}
-		p.Head(p.agent, p.Style.Green, l.Time)
-		p.Put(p.Style.Dim(term.Cut("> "+tool+": "+term.OneLine(text), width)) + "\n")
+		p.Called(p.agent, p.Style.Green, l.Time, tool, text)
 	case kept.Kind(conversation.Result):
 		if p.tools {
-			p.say("result", p.Style.Dim, l.Time, text)
+			p.say("result", p.Style.Dim, l, text)
 		}
 	case kept.Rewritten:
-		p.note("the client has changed what stands above; what follows is what is new in it")
+		p.Note("the client has changed what stands above; what follows is what is new in it")
 	case kept.StepBegun:
-		p.note("step " + term.Clean(p.env.Redact(l.Name)) + " begins")
+		p.Note("step " + term.Clean(p.env.Redact(l.Name)) + " begins")
 	case kept.StepDone:
-		p.note("step " + term.Clean(p.env.Redact(l.Name)) + " is done")
+		p.Note("step " + term.Clean(p.env.Redact(l.Name)) + " is done")
 	case kept.End:
-		p.note(strings.TrimSpace("the session ended " + term.Clean(p.env.Redact(l.Cause))))
+		p.Note(strings.TrimSpace("the session ended " + term.Clean(p.env.Redact(l.Cause))))
 	case kept.Cleared:
-		p.note(count(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
+		p.Note(count(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
 	case kept.Forgotten, kept.Pruned:
 		if l.Gone != nil {
-			p.note(fmt.Sprintf("%s were %s on %s", count(l.Gone.Lines, "line", "lines"), l.Kind, term.Day(l.Time, p.env.Now())))
+			p.Note(fmt.Sprintf("%s were %s on %s", count(l.Gone.Lines, "line", "lines"), l.Kind, term.Day(l.Time, p.env.Now())))
 		}
 	}
 }
 
-func (p *page) note(text string) {
-	p.Speaker = "-"
-	p.Put("\n" + p.Style.Yellow("("+text+")") + "\n")
-}
-
-func (p *page) say(who string, color func(string) string, at time.Time, text string) {
-	if text != "" {
-		p.Say(who, color, at, text)
+func (p *page) say(who string, color func(string) string, l *kept.Line, text string) {
+	switch {
+	case text != "":
+		p.Say(who, color, l.Time, text)
+	case l.Hidden != "":
+		p.Head(who, color, l.Time)
+	}
+	if l.Hidden != "" {
+		p.LeftOut(term.Clean(l.Hidden))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
+	"gt/lib/view/spoken"
 )
 
 type grep struct {
@@ -313,7 +314,11 @@ func (p *printer) speaker(h search.Hit) string {
 	case conversation.Answer, conversation.Thought:
 		return agent
 	case conversation.Call:
-		return term.Cut(term.Clean(p.env.Redact(h.Tool)), maxActor)
+		tool := term.Cut(term.Clean(p.env.Redact(h.Tool)), maxActor)
+		if tool == "you" || tool == "task" || tool == agent {
+			tool = spoken.Tool(tool)
+		}
+		return tool
 	}
 	return string(h.Kind)
 }

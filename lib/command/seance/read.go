@@ -145,9 +145,8 @@ func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversati
 
 func (c *read) page(env *cli.Env, s *catalog.Session, w io.Writer) *page {
 	return &page{
-		Page: spoken.Page{W: w, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Numbered: true},
-		env:  env, session: s,
-		width: term.Width(env.Stdout, env.Getenv), tools: c.Tools, think: c.Think, json: c.JSON,
+		Page: spoken.Page{W: w, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Numbered: true, Width: term.Width(env.Stdout, env.Getenv)},
+		env:  env, session: s, tools: c.Tools, think: c.Think, json: c.JSON,
 	}
 }
 
@@ -156,7 +155,6 @@ type page struct {
 	spoken.Page
 	env                *cli.Env
 	session            *catalog.Session
-	width              int
 	tools, think, json bool
 }
 
@@ -227,17 +225,10 @@ func (p *page) entry(e conversation.Entry) {
 	case conversation.Call:
 		tool := term.Clean(clean(e.Tool))
 		if p.tools {
-			p.Say(tool, p.Style.Dim, e.Time, text)
+			p.Say(spoken.Tool(tool), p.Style.Dim, e.Time, text)
 			break
 		}
-		p.Head(agent, p.Style.Green, e.Time)
-		line := "> " + tool + ": " + term.OneLine(gist(text))
-		if p.width > 0 {
-			line = term.Cut(line, p.width)
-		} else {
-			line = term.Cut(line, callWidth)
-		}
-		p.Put(p.Style.Dim(line) + "\n")
+		p.Called(agent, p.Style.Green, e.Time, tool, gist(text))
 	case conversation.Result:
 		if p.tools {
 			p.Say("result", p.Style.Dim, e.Time, text)
@@ -268,6 +259,3 @@ func gist(text string) string {
 func isName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
 }
-
-// callWidth is what is shown of a tool's call where there is no terminal.
-const callWidth = 200

@@ -208,7 +208,7 @@ func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 			continue
 		}
 		asked++
-		out := &paragraphs{env: env}
+		out := &paragraphs{env: env, prompted: prompt != ""}
 		err := answer(ctx, cancel, signals, func(q context.Context) error { return talk.Ask(q, line, out.say) })
 		if werr := out.end(); werr != nil {
 			return werr
@@ -248,9 +248,10 @@ func answer(ctx context.Context, end context.CancelFunc, signals <-chan os.Signa
 // paragraphs prints an answer as it comes, but only whole paragraphs: half a
 // secret is not known for one.
 type paragraphs struct {
-	env  *cli.Env
-	text strings.Builder
-	err  error
+	env      *cli.Env
+	prompted bool // the person's questions stand between answers
+	text     strings.Builder
+	err      error
 }
 
 func (p *paragraphs) say(text string) {
@@ -269,7 +270,11 @@ func (p *paragraphs) print(text string) {
 	if text = strings.Trim(text, "\n"); text == "" || p.err != nil {
 		return
 	}
-	_, p.err = fmt.Fprintf(p.env.Stdout, "%s\n\n", term.CleanText(p.env.Redact(text)))
+	text = term.CleanText(p.env.Redact(text))
+	if p.prompted {
+		text = term.Indent(text, term.Width(p.env.Stdout, p.env.Getenv))
+	}
+	_, p.err = fmt.Fprintf(p.env.Stdout, "%s\n\n", text)
 }
 
 // end prints the rest.

@@ -73,7 +73,7 @@ func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 // threadText is a thread as a person reads it.
 func threadText(env *cli.Env, t *thread.Thread) string {
 	var b strings.Builder
-	style := term.StyleFor(env.Stdout, env.Getenv)
+	style, width := term.StyleFor(env.Stdout, env.Getenv), term.Width(env.Stdout, env.Getenv)
 	head := func(title string) {
 		if b.Len() > 0 {
 			b.WriteString("\n")
@@ -87,9 +87,7 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 		return term.Day(at, env.Now())
 	}
 	indented := func(text string) {
-		for line := range strings.Lines(strings.TrimSpace(term.Clean(text)) + "\n") {
-			b.WriteString("  " + line)
-		}
+		b.WriteString(term.Indent(strings.TrimSpace(term.Clean(text)), width) + "\n")
 	}
 	if t.Request.Text != "" {
 		head(strings.TrimSpace("First request  " + day(t.Request.Time)))
@@ -98,7 +96,7 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 	if len(t.Instructions) > 0 {
 		head("Standing instructions")
 		for i, in := range t.Instructions {
-			fmt.Fprintf(&b, "%3d. %s\n", i+1, term.OneLine(term.Clean(in.Text)))
+			b.WriteString(term.Indent(fmt.Sprintf("%d. %s", i+1, term.OneLine(term.Clean(in.Text))), width) + "\n")
 		}
 	}
 	for _, m := range t.Messages {
@@ -115,7 +113,7 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 			if todo.Status == "in_progress" {
 				mark = "[in progress]"
 			}
-			b.WriteString("  " + mark + " " + term.OneLine(term.Clean(todo.Text)) + "\n")
+			b.WriteString(term.Indent(mark+" "+term.OneLine(term.Clean(todo.Text)), width) + "\n")
 		}
 	}
 	head(fmt.Sprintf("Sessions: %d", len(t.Sessions)))

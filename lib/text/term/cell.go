@@ -77,3 +77,61 @@ func Fill(s string, width, indent int) string {
 	}
 	return b.String() + s
 }
+
+// Margin stands before each line of a text that somebody else wrote, where lines at the
+// margin are gt's own.
+const Margin = "  "
+
+// Indent puts Margin before each line of a text, and breaks a line that is wider than
+// width, so that no terminal does it: at a space, else wherever it is full. Width 0 breaks
+// nothing.
+func Indent(text string, width int) string {
+	var b strings.Builder
+	b.Grow(len(text) + len(text)/16)
+	for line := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(line, "\n")
+		for {
+			part := line
+			if width > len(Margin)+1 {
+				part = front(line, width-len(Margin))
+			}
+			rest := line[len(part):]
+			if i := strings.LastIndexByte(line[:min(len(part)+1, len(line))], ' '); rest != "" && i > 0 && strings.TrimSpace(part[:i]) != "" {
+				part, rest = part[:i], line[i+1:]
+			}
+			line = rest
+			if part != "" {
+				b.WriteString(Margin + part)
+			}
+			if line == "" {
+				break
+			}
+			b.WriteByte('\n')
+		}
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// tabStop is what a terminal moves to at a tab, at most.
+const tabStop = 8
+
+// front is the beginning of a line that takes at most width columns, and at least one
+// character.
+func front(line string, width int) string {
+	n, state := 0, -1
+	for rest := line; rest != ""; {
+		cluster, next, w, s := uniseg.FirstGraphemeClusterInString(rest, state)
+		if cluster == "\t" {
+			w = tabStop
+		}
+		if width -= w; width < 0 && n > 0 {
+			break
+		}
+		n += len(cluster)
+		rest, state = next, s
+	}
+	return line[:n]
+}

@@ -303,6 +303,29 @@ func TestFill(t *testing.T) {
 	}
 }
 
+func TestIndent(t *testing.T) {
+	for _, c := range []struct {
+		s     string
+		width int
+		want  string
+	}{
+		{"one two\n\n three\n", 0, "  one two\n\n   three\n"},
+		{"one two three", 15, "  one two three"},
+		{"one two three", 14, "  one two\n  three"},
+		{"one two three", 9, "  one two\n  three"},
+		{"onetwothree\n", 8, "  onetwo\n  three\n"},
+		{"    onetwothree", 8, "      on\n  etwoth\n  ree"},
+		{"日本日本", 6, "  日本\n  日本"},
+		{"a\tb", 11, "  a\t\n  b"},
+		{"ab", 3, "  ab"},
+		{"", 5, ""},
+	} {
+		if got := Indent(c.s, c.width); got != c.want {
+			t.Errorf("%q in %d: %q, want %q", c.s, c.width, got, c.want)
+		}
+	}
+}
+
 func TestTilde(t *testing.T) {
 	for _, c := range []struct{ path, home, want string }{
 		{"/home/ann/src/api", "/home/ann", "~/src/api"},

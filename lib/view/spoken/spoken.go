@@ -1,5 +1,6 @@
-// Package spoken writes what is said in a conversation for a person: paragraphs, under a
-// heading where the speaker or the turn changes.
+// Package spoken writes what is said in a conversation for a person: indented paragraphs,
+// under a heading where the speaker or the turn changes. Only gt writes at the margin, so
+// no paragraph reads as a heading, a tool's call or a note.
 package spoken
 
 import (
@@ -16,6 +17,7 @@ type Page struct {
 	W        io.Writer
 	Style    term.Style
 	Now      func() time.Time
+	Width    int  // of the terminal; 0 is none
 	Numbered bool // headings have the number of the turn
 
 	Turn    int
@@ -26,7 +28,37 @@ type Page struct {
 // Say writes a paragraph.
 func (p *Page) Say(who string, color func(string) string, at time.Time, text string) {
 	p.Head(who, color, at)
-	p.Put(text + "\n")
+	p.Put(term.Indent(text, p.Width) + "\n")
+}
+
+// Called writes that a tool was called, in a line of its own under the agent's heading.
+func (p *Page) Called(agent string, color func(string) string, at time.Time, tool, about string) {
+	width := p.Width
+	if width <= 0 {
+		width = callWidth
+	}
+	p.Head(agent, color, at)
+	p.Put(p.Style.Dim(term.Cut(Tool(tool)+": "+term.OneLine(about), width)) + "\n")
+}
+
+// callWidth is what is shown of a tool's call where there is no terminal.
+const callWidth = 200
+
+// Tool is a tool as a speaker: whoever named it may have called it as a person.
+func Tool(name string) string { return "> " + name }
+
+// Note writes a remark of gt's own.
+func (p *Page) Note(text string) {
+	p.Speaker = "-"
+	p.Put("\n")
+	p.remark(text)
+}
+
+// LeftOut writes that something of what the speaker said was left out, and why.
+func (p *Page) LeftOut(why string) { p.remark("left out: " + why) }
+
+func (p *Page) remark(text string) {
+	p.Put(p.Style.Yellow(term.Fill("("+text+")", p.Width, len(term.Margin))) + "\n")
 }
 
 // Head writes a heading, unless the same one speaks on in the same turn.
