@@ -150,6 +150,46 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// help asks for the usage as --help does, of the program or of a command.
+func TestHelpCommand(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	for _, words := range []string{"", "show", "list", "nonsense"} {
+		run := func(args ...string) (int, string, string) {
+			var out, errs strings.Builder
+			env := &Env{Args: args, Stdout: &out, Stderr: &errs}
+			code := Run(env, Program{Name: "gt-x", Grammar: &tree{}})
+			return code, out.String(), errs.String()
+		}
+		code, out, errs := run(append([]string{"help"}, strings.Fields(words)...)...)
+		wantCode, wantOut, wantErrs := run(append(strings.Fields(words), "--help")...)
+		if code != wantCode || out != wantOut || errs != wantErrs || words != "nonsense" && code != 0 || words == "nonsense" && code != Usage {
+			t.Errorf("help %s: %d %s%s", words, code, out, errs)
+		}
+	}
+	if code, out, errs := run("help"); code != 0 || !strings.HasPrefix(out, "Usage: gt-x") || errs != "" {
+		t.Error(code, out, errs)
+	}
+}
+
+// The help leaves out what is of no use yet, and only the help.
+func TestIdle(t *testing.T) {
+	program := Program{Name: "gt-x", Grammar: &struct {
+		Flags
+		One struct{} `cmd:""`
+		Two struct {
+			Three bool `group:"More:"`
+			Four  bool
+		} `cmd:"" group:"Others:"`
+	}{}, Idle: func(*Env) []string { return []string{"Others:", "More:"} }}
+	for args, want := range map[string]string{"--help": "one", "two --help": "--four"} {
+		var out strings.Builder
+		if code := Run(&Env{Args: strings.Fields(args), Stdout: &out}, program); code != 0 || !strings.Contains(out.String(), want) ||
+			strings.Contains(out.String(), "three") || strings.Contains(out.String(), "Others:") || strings.Contains(out.String(), "\n  two") {
+			t.Errorf("%s: %d %s", args, code, out.String())
+		}
+	}
+}
+
 // No code of ours is 2, which an agent takes for "block".
 func TestNoCodeBlocks(t *testing.T) {
 	for _, code := range []int{Done, No, Bug, IO, Busy, Usage} {

@@ -78,6 +78,9 @@ type line struct {
 // be the name of a file.
 func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candidate, files bool) {
 	words, value := joined(words)
+	if len(words) > 1 && words[0] == helpCommand {
+		words = words[1:]
+	}
 	begin := words[len(words)-1]
 	l := &line{node: app, given: map[*kong.Flag]bool{}}
 	for _, word := range words[:len(words)-1] {
@@ -233,7 +236,7 @@ func (l *line) words(env *Env, p Program, app *kong.Node, begin string) (found [
 			}
 		}
 		if node == app && len(node.Children) > 0 {
-			found = append(found, Candidate{completionCommand, "Print what a shell needs to complete " + p.Name + "."})
+			found = append(found, Candidate{completionCommand, "Print what a shell needs to complete " + p.Name + "."}, Candidate{helpCommand, "Show the usage of a command."})
 		}
 	}
 	for len(node.Positional) == 0 && node.DefaultCmd != nil && l.args == 0 {

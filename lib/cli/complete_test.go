@@ -54,9 +54,10 @@ func TestComplete(t *testing.T) {
 		typed string // words, a | between them
 		want  string // words, a blank behind each
 	}{
-		"all":                        {"", "list show read completion "},
+		"all":                        {"", "list show read completion help "},
 		"a beginning":                {"l", "list "},
 		"none":                       {"x", ""},
+		"a command whose help":       {"help|sh", "show "},
 		"shells":                     {"completion|", "bash zsh fish "},
 		"shells, below a command":    {"list|completion|", "--outcome --agent --all --limit --help --version "},
 		"a hidden command":           {"set|", "here there "},
@@ -149,7 +150,7 @@ func TestWrongUsage(t *testing.T) {
 		"list --limit x":      `--limit: "x" is not a number`,
 		"list --outcome gone": `--outcome must be one of "crash","done" but got "gone"`,
 		"show":                "<id> is missing",
-		"lst":                 "no command 'lst': there are list, show, read",
+		"lst":                 "no command 'lst'",
 		"completion":          "completion wants a shell: bash, zsh or fish",
 		"completion tcsh":     "completion wants a shell: bash, zsh or fish",
 		"list x":              "unexpected argument x",
@@ -167,6 +168,9 @@ func TestWrongUsage(t *testing.T) {
 		hint := "hint: gt-x --help"
 		if command, _, _ := strings.Cut(typed, " "); slices.Contains([]string{"list", "show", "read"}, command) {
 			hint = "hint: gt-x " + command + " --help"
+		}
+		if typed == "lst" && !strings.Contains(errs.String(), "gt-x: hint: did you mean list?\n") {
+			t.Errorf("%s: %s", typed, errs.String())
 		}
 		if code == Usage && !strings.Contains(errs.String(), hint) {
 			t.Errorf("%s: no %q in %s", typed, hint, errs.String())

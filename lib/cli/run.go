@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gt/lib/text/spelling"
 	"gt/lib/text/term"
 )
 
@@ -40,10 +41,13 @@ type Program struct {
 	// argument, by its name, where the grammar alone does not say it.
 	Complete map[string]Completer
 
-	// Idle returns the commands that are of no use yet, which the help leaves out; nil for
-	// a binary without such commands.
+	// Idle returns the groups of commands and flags that are of no use yet, which the help
+	// leaves out; nil for a binary without such groups.
 	Idle func(*Env) []string
 }
+
+// helpCommand shows the help of the program, or of the command behind it.
+const helpCommand = "help"
 
 // Command is something that a binary can be told to do.
 type Command interface{ Run(*Env) error }
@@ -86,6 +90,9 @@ func Run(env *Env, p Program) (code int) {
 	if code, asked := completing(env, p); asked {
 		return code
 	}
+	if len(env.Args) > 0 && env.Args[0] == helpCommand { // as git and go have it
+		env.Args = append(slices.Clone(env.Args[1:]), "--help")
+	}
 	if g := part(p.Grammar, env.Args); g != nil {
 		one := p
 		one.Grammar = g
@@ -104,7 +111,11 @@ func Run(env *Env, p Program) (code int) {
 		err = fmt.Errorf("--%s needs a value", f.Name)
 	}
 	if err != nil {
-		env.Error("%s", wrong(err, parser.Model.Node, env.Args))
+		said, hint := wrong(err, parser.Model.Node, env.Args)
+		env.Error("%s", said)
+		if hint != "" {
+			env.Hint("%s", hint)
+		}
 		env.Hint("%s --help shows the usage", meant(parser.Model.Node, env.Args))
 		if hook && env.Stdin != nil {
 			drain(env.Stdin)
@@ -134,33 +145,52 @@ func meant(app *kong.Node, args []string) string {
 	return app.Name
 }
 
-// wrong explains what is wrong with a command line to a person who does not know the
-// parser.
-func wrong(err error, app *kong.Node, args []string) string {
-	said := err.Error()
-	if len(app.Children) > 0 && len(args) > 0 && said == "unexpected argument "+args[0] {
-		word := args[0]
-		if word == completionCommand {
-			return "completion wants a shell: bash, zsh or fish"
+// stray returns the word of a command line that stands where a command can, and is none,
+// and the commands that there are; "" where there is no such word.
+func stray(app *kong.Node, args []string) (word string, there []string) {
+	node := app
+	for _, arg := range args {
+		at := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == arg })
+		switch {
+		case len(node.Children) == 0 || strings.HasPrefix(arg, "-"):
+			return "", nil
+		case at >= 0:
+			node = node.Children[at]
+			continue
 		}
-		var names []string
-		for _, child := range app.Children {
+		for _, child := range node.Children {
 			if !child.Hidden {
-				names = append(names, child.Name)
+				there = append(there, strings.TrimPrefix(child.FullPath(), app.Name+" "))
 			}
 		}
-		return fmt.Sprintf("no command '%s': there are %s", word, strings.Join(names, ", "))
+		return strings.TrimPrefix(node.FullPath()+" "+arg, app.Name+" "), there
+	}
+	return "", nil
+}
+
+// wrong explains what is wrong with a command line to a person who does not know the
+// parser, and what they can have meant.
+func wrong(err error, app *kong.Node, args []string) (said, hint string) {
+	said = err.Error()
+	if word, there := stray(app, args); word != "" && strings.HasPrefix(said, "unexpected argument ") {
+		if word == completionCommand {
+			return "completion wants a shell: bash, zsh or fish", ""
+		}
+		if near := spelling.Near(word, there); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return fmt.Sprintf("no command '%s'", word), hint
 	}
 	if name, ok := strings.CutPrefix(said, "expected \""); ok {
 		name, _, _ = strings.Cut(name, "\"")
-		return name + " is missing"
+		return name + " is missing", ""
 	}
 	if flag, got, ok := strings.Cut(said, "expected a valid "); ok {
 		if _, got, ok = strings.Cut(got, " but got "); ok {
-			return flag + got + " is not a number"
+			return flag + got + " is not a number", ""
 		}
 	}
-	return strings.NewReplacer(`one of "",`, "one of ", `,"" but`, " but").Replace(said)
+	return strings.NewReplacer(`one of "",`, "one of ", `,"" but`, " but").Replace(said), ""
 }
 
 // newParser builds the grammar.
@@ -171,8 +201,7 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{NoAppDescFormat: true, NoExpandSubcommands: true, WrapUpperBound: 80}),
 		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
 			if p.Idle != nil {
-				idle := p.Idle(env)
-				ctx.Model.Children = slices.DeleteFunc(ctx.Model.Children, func(n *kong.Node) bool { return slices.Contains(idle, n.Name) })
+				hide(ctx.Model.Node, p.Idle(env))
 			}
 			if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 				return err
@@ -187,6 +216,18 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.Bind(env),
 	)
+}
+
+// hide takes groups of commands and flags out of the help.
+func hide(n *kong.Node, groups []string) {
+	idle := func(g *kong.Group) bool { return g != nil && slices.Contains(groups, g.Key) }
+	for _, f := range n.Flags {
+		f.Hidden = f.Hidden || idle(f.Group)
+	}
+	for _, child := range n.Children {
+		hide(child, groups)
+	}
+	n.Children = slices.DeleteFunc(n.Children, func(n *kong.Node) bool { return idle(n.Group) })
 }
 
 // given reads the value of a flag or argument with the tag type:"given", which is not empty

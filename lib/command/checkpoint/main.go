@@ -13,6 +13,7 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
+	"gt/lib/place/town"
 	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
@@ -48,6 +49,7 @@ A checkpoint older than a day is ignored.`,
 1  read: there is no checkpoint`,
 		Grammar:  &grammar{},
 		FastPath: wired,
+		Idle:     town.Unused,
 	}
 }
 

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"gt/lib/cli"
 	hooks "gt/lib/client/hook"
 	"gt/lib/client/registry"
-	"gt/lib/place"
 	"gt/lib/place/home"
+	"gt/lib/place/town"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
@@ -44,21 +43,7 @@ func Main(env *cli.Env) int {
 
 // Program describes gt-mail.
 func Program() cli.Program {
-	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Idle: idle}
-}
-
-// idle leaves work out of the help where nothing has templates: neither a town, nor the
-// person's own configuration.
-func idle(env *cli.Env) []string {
-	if !home.Find(env.Getenv, env.Dir, "").Town.Personal {
-		return nil
-	}
-	for _, name := range []string{"town.toml", "profiles"} {
-		if _, err := os.Stat(place.Config(env.Getenv, name)); err == nil {
-			return nil
-		}
-	}
-	return []string{"work"}
+	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Idle: town.Unused}
 }
 
 type grammar struct {

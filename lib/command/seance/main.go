@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
+	"gt/lib/place/town"
 )
 
 const about = `
@@ -45,7 +46,7 @@ func Main(env *cli.Env) int {
 
 // Program describes gt-seance.
 func Program() cli.Program {
-	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()}
+	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
 }
 
 // asTalk turns Gas Town's way to ask a session, --talk ID --prompt QUESTION, into ours.

@@ -53,7 +53,7 @@ func Main(env *cli.Env) int {
 
 // Program describes gt-session.
 func Program() cli.Program {
-	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started, Complete: completers()}
+	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started, Complete: completers(), Idle: town.Unused}
 }
 
 // behindDashes makes of what stands behind -- of a new agent flags of ours: it is the

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gt/lib/cli"
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
 )
@@ -237,4 +238,19 @@ func (t Town) Vouches(note string, text func() ([]byte, error)) bool {
 func Digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
+}
+
+// Unused returns the groups of a program's help that mean nothing to a person without a
+// town and without templates.
+func Unused(env *cli.Env) []string {
+	if !Find(env.Getenv, env.Dir).Personal {
+		return nil
+	}
+	unused := []string{"In a town:"}
+	for _, name := range []string{"town.toml", "profiles"} {
+		if _, err := os.Stat(place.Config(env.Getenv, name)); err == nil {
+			return unused
+		}
+	}
+	return append(unused, "Sessions of templates:", "From a template:")
 }

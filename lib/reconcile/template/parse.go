@@ -17,6 +17,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/route"
 	"gt/lib/text/duration"
+	"gt/lib/text/spelling"
 )
 
 // Problem is what is wrong with a place in a file.
@@ -116,34 +117,12 @@ func (r *reader) mistyped(text []byte) {
 		}
 		first, _, below := strings.Cut(name, ".")
 		for _, own := range []string{"agent", "session"} {
-			if near := distance(first, own); near == 0 || near > 2 || own == "agent" && !blocks && !below || own == "session" && blocks {
+			if near := spelling.Distance(first, own); near == 0 || near > 2 || own == "agent" && !blocks && !below || own == "session" && blocks {
 				continue
 			}
 			r.problems = append(r.problems, Problem{File: r.file, Line: number, Key: name, Err: fmt.Errorf("unknown table (%s is meant?)", own)})
 		}
 	}
-}
-
-// distance is how many letters have to be put in, left out or changed to make one word of
-// another.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // A table is one of a block, with the keys that were not asked for yet.
