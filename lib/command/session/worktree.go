@@ -15,6 +15,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
+	"gt/lib/text/term"
 )
 
 // checkout is how long git may take over the files of a worktree.
@@ -49,7 +50,7 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	if is, err := there(w.Path); err != nil {
 		return w, "", err
 	} else if is {
-		return w, "", cli.Fail(cli.No, fmt.Errorf("cannot make a worktree: '%s' is there already", w.Path), "gt-session new '%s' starts an agent in it", w.Path)
+		return w, "", cli.WithHint(cli.Failf(cli.No, "cannot make a worktree: '%s' is there already", w.Path), "gt-session new %s starts an agent in it", term.Quote(w.Path))
 	}
 	if at == "" && git.IsBare(dir) { // it has no folder that corresponds to dir
 		at = w.Path
@@ -67,7 +68,7 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 
 // elsewhere says what can be done about a branch that is checked out.
 func elsewhere(err *git.CheckedOutError) error {
-	return cli.Fail(cli.No, err, fmt.Sprintf("gt-session new '%s' starts an agent there", err.Path))
+	return cli.Fail(cli.No, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
 }
 
 // ensure makes the worktree of an instance, finishes one that was begun, and puts one

@@ -141,10 +141,16 @@ func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Dura
 	return out, nil
 }
 
-// reason turns git's error message into an error.
+// reason turns git's error message into an error. What git does stands before what failed.
 func reason(err error, said []byte) error {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
-	line = strings.TrimPrefix(line, "fatal: ")
+	for one := range strings.Lines(string(said)) {
+		if strings.HasPrefix(one, "fatal: ") || strings.HasPrefix(one, "error: ") {
+			line = strings.TrimSpace(one)
+			break
+		}
+	}
+	line = strings.TrimPrefix(strings.TrimPrefix(line, "fatal: "), "error: ")
 	switch {
 	case strings.HasPrefix(line, "not a git repository"), // no .git at or above dir
 		strings.HasPrefix(line, "this operation must be run in a work tree"): // a bare one

@@ -196,6 +196,9 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 			add = append(add, "--no-track", "-b", branch, "--", path, "HEAD")
 		}
 		if _, err := r.inPlace(add...); err != nil {
+			if slices.Contains(add, "-b") && !strings.Contains(err.Error(), "already exists") {
+				_, _ = r.inPlace("branch", "-D", "--", branch) // git makes it before the folder
+			}
 			return err
 		}
 		undo = func() error {

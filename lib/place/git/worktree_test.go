@@ -27,6 +27,29 @@ func hostile(t *testing.T, dir string) (canary string) {
 	return canary
 }
 
+// What git says of a failure is the reason, and not what it was about to do. Nothing is left.
+func TestAddWorktreeSaysWhy(t *testing.T) {
+	dir := repository(t, "a")
+	run(t, dir, "branch", "fix")
+	beside := t.TempDir()
+	write(t, beside, "file", "")
+	for branch, c := range map[string]struct{ path, want string }{
+		"fix/parser": {filepath.Join(beside, "parser"), "cannot lock ref 'refs/heads/fix/parser'"},
+		"other":      {filepath.Join(beside, "file", "other"), "could not create leading directories"},
+	} {
+		err := AddWorktree(dir, c.path, branch, time.Minute)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Preparing") {
+			t.Errorf("%s: %v", branch, err)
+		}
+		if got := run(t, dir, "branch", "--list", branch); got != "" {
+			t.Errorf("the branch %s is left", got)
+		}
+		if _, err := os.Lstat(c.path); err == nil {
+			t.Errorf("%s is left", c.path)
+		}
+	}
+}
+
 // A worktree is made with the branch that is there, on a remote or new, and runs no
 // program that the repository names.
 func TestAddWorktree(t *testing.T) {
