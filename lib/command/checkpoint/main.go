@@ -155,7 +155,11 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	c.HookedBead = id
 	w.tell(env, c, call.Input.LastAnswer)
 	c.Clean(env.Redact)
-	return errors.Join(adopted, c.Write(call.Home), w.noteWork(call, r, c))
+	if err := errors.Join(adopted, c.Write(call.Home), w.noteWork(call, r, c)); err != nil || w.Hook {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, "saved")
+	return err
 }
 
 // noteWork notes in the session's record what it works on, where that has changed. What
@@ -320,5 +324,9 @@ func (*clear) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	return checkpoint.Clear(call.Home, call.ID, call.Warn)
+	if err := checkpoint.Clear(call.Home, call.ID, call.Warn); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, "cleared")
+	return err
 }

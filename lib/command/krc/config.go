@@ -55,7 +55,16 @@ type configSet struct {
 
 // Run changes the policy.
 func (c *configSet) Run(env *cli.Env) error {
-	return change(env, func(p *retention.Policy) error {
+	said := c.What + " are kept for " + c.To
+	switch c.What {
+	case "keep":
+		said = "at least " + c.To + " events stay"
+	case "default":
+		said = "all others are kept for " + c.To
+	case "interval":
+		said = "prune --auto prunes at most every " + c.To
+	}
+	return change(env, said, func(p *retention.Policy) error {
 		if c.What == "keep" {
 			n, err := strconv.Atoi(c.To)
 			if err != nil || n < 0 || n > retention.MaxKeep {
@@ -91,7 +100,7 @@ type configUnset struct {
 
 // Run takes a type out of the policy.
 func (c *configUnset) Run(env *cli.Env) error {
-	return change(env, func(p *retention.Policy) error {
+	return change(env, c.What+" are kept for the default time", func(p *retention.Policy) error {
 		if !p.Unset(c.What) {
 			return cli.Fail(cli.No, fmt.Errorf("nothing was set for '%s'", c.What), "gt-krc config shows what is set")
 		}
@@ -109,11 +118,15 @@ func (c *configReset) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	return retention.Reset(p.town.Retention(), p.warn)
+	if err := retention.Reset(p.town.Retention(), p.warn); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, "the defaults count again")
+	return err
 }
 
-// change reads the policy, has it changed and writes it.
-func change(env *cli.Env, by func(*retention.Policy) error) error {
+// change reads the policy, has it changed, writes it and prints what that means.
+func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 	p := here(env)
 	lock, err := retention.Lock(p.town.Retention())
 	if err != nil {
@@ -129,7 +142,11 @@ func change(env *cli.Env, by func(*retention.Policy) error) error {
 		}
 		return cli.Fail(cli.Usage, err)
 	}
-	return p.policy.Store(p.town.Retention(), p.warn)
+	if err := p.policy.Store(p.town.Retention(), p.warn); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, term.Clean(said))
+	return err
 }
 
 // size is a number of bytes on the command line.

@@ -100,6 +100,10 @@ func (c *addRule) Run(env *cli.Env) error {
 		return cli.Failf(cli.Usage, "the rule has %d characters, and %d at most are told", n, standing.MaxLength)
 	}
 	_, err = thread.Update(me.home.Town.State, id, atomicfile.Synced, func(err error) { env.Warn("%v", err) }, func(t *thread.Thread) { t.Add(in, env.Now().UTC()) })
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "added: %s\n", term.Clean(text))
 	return err
 }
 

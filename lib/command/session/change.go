@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,11 +46,20 @@ func (c *rename) Run(env *cli.Env) error {
 	if c.Text != nil {
 		held.Title = env.Line(*c.Text, 200)
 	}
+	before := held.Name
 	err = held.Rename(c.To, env.Now())
 	if errors.Is(err, instance.ErrTaken) {
 		return cli.Fail(cli.No, err, "gt-session lists the names that are taken")
 	}
-	return told(held.Name, err)
+	return done(env, told(before, err), "renamed %s to %s", before, c.To)
+}
+
+// done prints what a command has done; err is what went wrong instead.
+func done(env *cli.Env, err error, format string, args ...any) error {
+	if err == nil {
+		_, err = fmt.Fprintf(env.Stdout, format+"\n", args...)
+	}
+	return err
 }
 
 type move struct {
@@ -71,7 +81,14 @@ func (c *move) Run(env *cli.Env) error {
 		return err
 	}
 	defer held.Release()
-	return held.Move(group, env.Now())
+	from := held.Group
+	if err := held.Move(group, env.Now()); err != nil {
+		return err
+	}
+	if group == "" {
+		return done(env, nil, "took %s out of %s", held.Name, cmp.Or(env.Line(from, maxCell), "its group"))
+	}
+	return done(env, nil, "moved %s to %s", held.Name, env.Line(group, maxCell))
 }
 
 type rm struct {
@@ -104,12 +121,17 @@ func (c *rm) Run(env *cli.Env) error {
 	if err := birth.CannotTell(m); err != nil {
 		return err
 	}
-	if held.Worktree != nil && !c.KeepWorktree {
+	also := ""
+	switch w := held.Worktree; {
+	case w != nil && c.KeepWorktree:
+		also = fmt.Sprintf("; its worktree %s stays", env.Place(w.Path))
+	case w != nil:
 		if err := removeWorktree(env, store, held); err != nil {
 			return err
 		}
+		also = fmt.Sprintf(" and its worktree %s; the branch %s stays", env.Place(w.Path), env.Line(w.Branch, maxCell))
 	}
-	return told(held.Name, held.Remove(env.Now()))
+	return done(env, told(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
 }
 
 type groupOf struct {
@@ -171,7 +193,7 @@ func (c *groupNew) Run(env *cli.Env) error {
 	if err := instance.CheckGroup(group); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	return told("", store.NewGroup(group))
+	return done(env, told("", store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
 }
 
 type groupRename struct {
@@ -190,7 +212,8 @@ func (c *groupRename) Run(env *cli.Env) error {
 	if err := instance.CheckGroup(to); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	return told("", store.MoveGroup(strings.Trim(c.Group, "/"), to, env.Now()))
+	from := strings.Trim(c.Group, "/")
+	return done(env, told("", store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))
 }
 
 type groupRm struct {
@@ -204,5 +227,6 @@ func (c *groupRm) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return told("", store.RemoveGroup(strings.Trim(c.Group, "/")))
+	group := strings.Trim(c.Group, "/")
+	return done(env, told("", store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
 }

@@ -508,7 +508,7 @@ type ack struct {
 // Run notes that a person has seen that agents wait.
 func (c *ack) Run(env *cli.Env) error {
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
-		return "", acknowledge(env, store, in.ID)
+		return "acknowledged " + in.Name, acknowledge(env, store, in.ID)
 	})
 }
 
