@@ -254,7 +254,7 @@ check() {
 # pages puts the manual pages where man looks for those of the programs in $bin. gt works
 # without them.
 pages() {
-	if mkdir -p "$man" "$stage/pages" && "$1" "$stage/pages" "$version"; then
+	if mkdir -p "$man" "$stage/pages" && "$1" "$stage/pages"; then
 		mv -f "$stage/pages"/* "$man/" || warn "cannot write the manual pages to '$man'"
 	else
 		warn "cannot make the manual pages in '$man'"
@@ -292,7 +292,9 @@ how() {
 # build puts the binaries into place, each by a rename: a hook that runs
 # meanwhile has the old one or the new, never half of one.
 build() {
-	version=$(git describe --tags --always --dirty 2>/dev/null) || version=dev
+	version=$(sed -n 's/^const Number = "\(.*\)"$/\1/p' lib/cli/version.go)
+	commit=$(git log -1 --abbrev=8 --format='%h, %cs' 2>/dev/null) || commit=
+	[ -z "$commit" ] || git diff --quiet HEAD 2>/dev/null || commit=${commit%%,*}-dirty,${commit#*,}
 	old=$("$bin/gt-hooks" --version 2>/dev/null) || old=
 	mkdir -p "$bin" || die "cannot make '$bin'"
 	stage=$(mktemp -d "$bin/.gt-install.XXXXXX") || die "cannot write to '$bin'"
@@ -305,16 +307,26 @@ build() {
 	done <internal/world/cold.txt
 	say "building gt $version; the first time takes a minute or two"
 	CGO_ENABLED=0 GOFLAGS=$flags go build -trimpath -buildvcs=false \
-		-ldflags "-s -w -X gt/lib/cli.Version=$version" -o "$stage/" ./cmd/... ./internal/man 2>"$stage/said" ||
+		-ldflags "-s -w -X 'gt/lib/cli.commit=$commit'" -o "$stage/" ./cmd/... ./internal/man 2>"$stage/said" ||
 		unbuilt
 	rm -f "$stage/said"
 	pages "$stage/man"
 	chmod 755 "$stage"/*
 	mv -f "$stage"/* "$bin/"
+	new=$("$bin/gt-hooks" --version) || die "gt does not run here"
+	new=${new#gt-hooks }
+	old=${old#gt-hooks }
 	case $old in
-	'') say "installed gt $version into $bin" ;;
-	"gt-hooks $version") say "installed gt $version into $bin again" ;;
-	*) say "upgraded gt from ${old#gt-hooks } to $version in $bin" ;;
+	'') say "installed gt $new into $bin" ;;
+	"$new") say "installed gt $new into $bin again" ;;
+	v[0-9]*)
+		if before=${old%% *} && at_least "${version#v}" "${before#v}"; then
+			say "upgraded gt from $old to $new in $bin"
+		else
+			say "went back from gt $old to $new in $bin"
+		fi
+		;;
+	*) say "upgraded gt from $old to $new in $bin" ;;
 	esac
 }
 

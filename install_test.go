@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	surroundings "gt/internal/world"
+	"gt/lib/cli"
 )
 
 // machine is a computer with one user, as far as install.sh sees it.
@@ -154,11 +155,11 @@ func TestInstall(t *testing.T) {
 	stages, _ := filepath.Glob("/tmp/gt-demo.*")
 
 	said := m.install(0)
-	m.expect(said, `^building gt \S+; the first time takes`, `^still to do: codex runs none of gt.s hooks until you trust them`)
+	m.expect(said, `^building gt v\S+; the first time takes`, `^still to do: codex runs none of gt.s hooks until you trust them`)
 	if regexp.MustCompile(`(?m)^gt-hooks: |error|earlier version`).MatchString(said) {
 		t.Errorf("nothing went wrong, and it prints\n%s", said)
 	}
-	m.expect(said, `^installed gt \S+ into .*/\.local/bin$`, `^claude  12 hooks and /handoff wired  .*/\.claude/settings\.json$`, `^codex   9 hooks and \$handoff wired   .*/\.codex/hooks\.json$`,
+	m.expect(said, `^installed gt v\S+.* into .*/\.local/bin$`, `^claude  12 hooks and /handoff wired  .*/\.claude/settings\.json$`, `^codex   9 hooks and \$handoff wired   .*/\.codex/hooks\.json$`,
 		`is not on PATH; put this into .*: export PATH="`,
 		`^    \| # Handoff complete`, `^    \| Next: empty input\.`)
 	if now, _ := filepath.Glob("/tmp/gt-demo.*"); len(now) > len(stages) {
@@ -171,7 +172,7 @@ func TestInstall(t *testing.T) {
 	for _, c := range commands {
 		file := m.file(".local/bin/" + filepath.Base(c))
 		out, err := exec.Command(file, "--version").Output()
-		if err != nil || strings.HasSuffix(string(out), " dev\n") && hasVersion() {
+		if err != nil || !regexp.MustCompile(`^gt-[a-z]+ v\d+\.\d+\.\d+ \([0-9a-f]{8}(-dirty)?, \d{4}-\d\d-\d\d\)\n$`).Match(out) && inGit() {
 			t.Errorf("%s --version says %s (%v)", file, out, err)
 		}
 		most := int64(8 << 20)
@@ -202,7 +203,11 @@ func TestInstall(t *testing.T) {
 	}
 
 	m.write(".local/bin/gt-hooks", "#!/bin/sh\necho gt-hooks v0.0.1\n")
-	m.expect(m.install(0, "--no-demo"), `^upgraded gt from v0\.0\.1 to \S+ in `)
+	m.expect(m.install(0, "--no-demo"), `^upgraded gt from v0\.0\.1 to `+regexp.QuoteMeta(cli.Number)+` .*in `)
+	m.write(".local/bin/gt-hooks", "#!/bin/sh\necho gt-hooks 39aa9ac7\n") // before versions had numbers
+	m.expect(m.install(0, "--no-demo"), `^upgraded gt from 39aa9ac7 to v`)
+	m.write(".local/bin/gt-hooks", "#!/bin/sh\necho 'gt-hooks v99.0.0 (39aa9ac7, 2030-01-01)'\n")
+	m.expect(m.install(0, "--no-demo"), `^went back from gt v99\.0\.0 \(39aa9ac7, 2030-01-01\) to v`)
 
 	said = m.install(0, "--uninstall")
 	m.expect(said, `^claude  12 hooks removed`, `^codex   9 hooks removed`, fmt.Sprintf("^removed %d binaries from ", len(commands)), `^kept, since it is yours:$`,
@@ -224,9 +229,25 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-func hasVersion() bool {
-	_, err := exec.Command("git", "describe", "--tags", "--always").Output()
+func inGit() bool {
+	_, err := exec.Command("git", "log", "-1").Output()
 	return err == nil
+}
+
+// What --version says is the number that the changelog begins with, so that two versions can
+// be told apart and ordered.
+func TestVersion(t *testing.T) {
+	text, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := regexp.MustCompile(`(?m)^## (.*)$`).FindSubmatch(text)
+	if first == nil || string(first[1]) != cli.Number {
+		t.Errorf("CHANGELOG.md begins with %q, and the programs are %s", first, cli.Number)
+	}
+	if !strings.Contains(string(text), "\n## v0.1.0\n") {
+		t.Error("CHANGELOG.md has no v0.1.0, which was the first")
+	}
 }
 
 // Whose settings are wired is the person's to say.
@@ -291,7 +312,7 @@ func TestInstallMissing(t *testing.T) {
 	m.with("go")
 	said := m.install(0)
 	m.expect(said, `warning: git is missing, .*; install it with: `, `warning: tmux is missing, .*; install it with: `,
-		`^installed gt dev into `, `^A hand-over would be shown here, but it needs tmux\.$`)
+		`^installed gt `+regexp.QuoteMeta(cli.Number)+` into `, `^A hand-over would be shown here, but it needs tmux\.$`)
 
 	m.with("git")
 	if err := surroundings.WriteProgram(filepath.Join(m.path, "go"), []byte("#!/bin/sh\necho go1.9.7\n")); err != nil {

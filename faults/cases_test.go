@@ -440,6 +440,7 @@ var scenarios = []scenario{
 	{name: "hooks-install-first", args: []string{"gt-hooks", "install", "claude"}, prepare: repository},
 	{name: "hooks-install", args: []string{"gt-hooks", "install", "claude"}, prepare: settings},
 	{name: "hooks-install-linked", args: []string{"gt-hooks", "install", "claude"}, prepare: linked},
+	{name: "hooks-install-record", args: []string{"gt-hooks", "install", "claude", "--record"}, prepare: settings},
 	{name: "hooks-install-project", args: []string{"gt-hooks", "install", "claude", "--scope", "project"}, prepare: settings},
 	{name: "hooks-install-script", args: []string{"gt-hooks", "install", "opencode"}, prepare: repository},
 	{name: "hooks-install-own-file", args: []string{"gt-hooks", "install", "copilot"}, prepare: repository},

@@ -33,24 +33,20 @@ func programs() []cli.Program {
 }
 
 func main() {
-	if len(os.Args) < 2 || len(os.Args) > 3 {
-		fmt.Fprintln(os.Stderr, "usage: man DIR [VERSION]")
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: man DIR")
 		os.Exit(80)
 	}
-	version := "dev"
-	if len(os.Args) == 3 {
-		version = os.Args[2]
-	}
-	if err := write(os.Args[1], version); err != nil {
+	if err := write(os.Args[1]); err != nil {
 		fmt.Fprintf(os.Stderr, "man: error: %v\n", err)
 		os.Exit(74)
 	}
 }
 
 // write puts a page for each program into the folder.
-func write(dir, version string) error {
+func write(dir string) error {
 	for _, p := range programs() {
-		text, err := page(p, version)
+		text, err := page(p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}

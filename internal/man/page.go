@@ -12,14 +12,14 @@ import (
 
 // page writes a program's page in the macros of man(7), from the grammar that it parses
 // its command line by and the texts of its help.
-func page(p cli.Program, version string) (string, error) {
+func page(p cli.Program) (string, error) {
 	app, err := p.Model()
 	if err != nil {
 		return "", err
 	}
 	w := &roff{}
 	summary := strings.TrimSpace(p.Summary)
-	w.macro("TH", strings.ToUpper(p.Name), "1", "", "gt "+version, "gt")
+	w.macro("TH", strings.ToUpper(p.Name), "1", "", "gt "+cli.Number, "gt")
 	w.WriteString(".ad l\n.nh\n") // no blanks and no hyphens that one would copy
 	w.macro("SH", "NAME")
 	w.text(p.Name + " \\- " + escape(inShort(summary)))

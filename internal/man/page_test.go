@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"gt/lib/cli"
 )
 
 // Each program has a page that man prints without a warning, and that has every command
 // and flag of its grammar.
 func TestPages(t *testing.T) {
 	dir := t.TempDir()
-	if err := write(dir, "v1"); err != nil {
+	if err := write(dir); err != nil {
 		t.Fatal(err)
 	}
 	commands, err := os.ReadDir("../../cmd")
@@ -43,7 +45,7 @@ func TestPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		has(t, p.Name, plain, app.Node)
-		if !strings.HasPrefix(plain, `.TH "`+strings.ToUpper(p.Name)+`" "1" "" "gt v1" "gt"`) {
+		if !strings.HasPrefix(plain, `.TH "`+strings.ToUpper(p.Name)+`" "1" "" "gt `+cli.Number+`" "gt"`) {
 			t.Errorf("%s: the page begins with %.60q", p.Name, plain)
 		}
 		if man == "" {

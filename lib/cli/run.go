@@ -19,11 +19,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// Version is set when a release is built:
-//
-//	go build -ldflags '-X gt/lib/cli.Version=v1.2.3'
-var Version = "dev"
-
 // Program describes a binary.
 type Program struct {
 	Name    string // "gt-prime"
@@ -211,7 +206,6 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 		}),
 		kong.WithHyphenPrefixedParameters(true),
 		kong.NamedMapper("given", kong.MapperFunc(given)),
-		kong.Vars{"version": p.Name + " " + Version},
 		kong.Writers(env.Stdout, cleanWriter{env}),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.Bind(env),
@@ -316,5 +310,5 @@ func (c cleanWriter) Write(p []byte) (int, error) {
 
 // Flags are the flags that every binary has; a grammar embeds them.
 type Flags struct {
-	Version kong.VersionFlag `help:"Print the version and exit."`
+	Version versionFlag `help:"Print the version and exit."`
 }

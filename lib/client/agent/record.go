@@ -8,6 +8,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -102,8 +105,8 @@ func (s *RecordSize) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// SaveRecord adds to the person's settings, which have no section [record], whether
-// conversations are recorded. The rest stays as it is.
+// SaveRecord writes into the person's settings whether conversations are recorded. The rest
+// stays as it is.
 func SaveRecord(getenv func(string) string, on bool) error {
 	file := place.Config(getenv, "config.toml")
 	if file == "" {
@@ -123,13 +126,69 @@ func SaveRecord(getenv func(string) string, on bool) error {
 			perm = info.Mode().Perm()
 		}
 	}
-	if len(data) > 0 {
-		data = append(bytes.TrimRight(data, "\n"), "\n\n"...)
+	next, err := withRecord(data, on)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if bytes.Equal(next, data) {
+		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return atomicfile.Error("create", filepath.Dir(file), err)
 	}
-	return atomicfile.WriteMode(file, fmt.Appendf(data, "[record]\non = %t\n", on), perm, atomicfile.Synced)
+	return atomicfile.WriteMode(file, next, perm, atomicfile.Synced)
+}
+
+var (
+	recordHeader = regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*record[ \t]*\][^\n]*(\n|$)`)
+	nextHeader   = regexp.MustCompile(`(?m)^[ \t]*\[`)
+	recordOn     = regexp.MustCompile(`(?m)^([ \t]*on[ \t]*=[ \t]*)(true|false)\b`)
+)
+
+// withRecord returns settings with on under [record], and nothing else changed.
+func withRecord(data []byte, on bool) ([]byte, error) {
+	var before, after map[string]any
+	if err := toml.Unmarshal(data, &before); err != nil {
+		return nil, err
+	}
+	set, _ := before["record"].(map[string]any)
+	if set["on"] == on {
+		return data, nil
+	}
+	next := data
+	if at := recordHeader.FindIndex(data); at == nil {
+		if len(next) > 0 {
+			next = append(bytes.TrimRight(next, "\n"), "\n\n"...)
+		}
+		next = fmt.Appendf(next, "[record]\non = %t\n", on)
+	} else {
+		head, section, rest := data[:at[1]], data[at[1]:], []byte(nil)
+		if end := nextHeader.FindIndex(section); end != nil {
+			section, rest = section[:end[0]], section[end[0]:]
+		}
+		if recordOn.Match(section) {
+			section = recordOn.ReplaceAll(section, fmt.Appendf(nil, "${1}%t", on))
+		} else {
+			section = fmt.Appendf(nil, "on = %t\n%s", on, section)
+		}
+		if !bytes.HasSuffix(head, []byte("\n")) {
+			head = append(slices.Clip(head), '\n')
+		}
+		next = slices.Concat(head, section, rest)
+	}
+	// Keys can be written in more ways than are looked for here.
+	if set == nil {
+		set = map[string]any{}
+		if before == nil {
+			before = map[string]any{}
+		}
+		before["record"] = set
+	}
+	set["on"] = on
+	if err := toml.Unmarshal(next, &after); err != nil || !reflect.DeepEqual(before, after) {
+		return nil, fmt.Errorf("cannot change [record]; write on = %t there", on)
+	}
+	return next, nil
 }
 
 // LoadRecord reads the section [record] of the person's settings. With one that cannot be

@@ -1,8 +1,10 @@
 package wiring
 
 import (
+	"bytes"
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -97,4 +99,20 @@ func (c Client) Same(a, b Handler) bool {
 		return sameScript(a.Raw, b.Raw)
 	}
 	return a.same(b)
+}
+
+// settingFlags are the flags of a hook that come from the person's settings, as a list and as
+// a line for a shell have them.
+var settingFlags = regexp.MustCompile(`,\s*"--(?:cap|fill|notify|record)",\s*"[^"]*"| --(?:cap|fill|notify|record) (?:'[^']*'|[^\s"]+)`)
+
+// SameButSettings reports whether two handlers are the same but for what the person's settings
+// add to each hook.
+func (c Client) SameButSettings(a, b Handler) bool {
+	a.Raw, b.Raw = settingFlags.ReplaceAll(a.Raw, nil), settingFlags.ReplaceAll(b.Raw, nil)
+	return c.Same(a, b)
+}
+
+// Records reports whether the handler has gt-record keep the conversation.
+func (h Handler) Records() bool {
+	return slices.ContainsFunc(settingFlags.FindAll(h.Raw, -1), func(flag []byte) bool { return bytes.Contains(flag, []byte("--record")) })
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	"gt/lib/client/wiring"
 )
 
@@ -15,6 +16,7 @@ type install struct {
 	All    bool     `help:"Every agent that is on this machine."`
 	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (all projects, the default), project (shared with it) or local (this project, for me)."`
 	Allow  *bool    `negatable:"" help:"Let the agents run gt-handoff and gt-mail without asking each time, by rules in their own settings (of all projects); in a terminal, the first installation asks."`
+	Record *bool    `negatable:"" help:"Keep a copy of every conversation (docs/record.md), by your settings and the hooks; in a terminal, an upgrade asks once."`
 	Brief  bool     `help:"Print one line for each agent, and not its hooks."`
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
@@ -25,9 +27,14 @@ func (c *install) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if c.Scope == wiring.User && !c.DryRun {
-		if all, err = offerRecord(env, all); err != nil {
+	if c.Scope == wiring.User && !c.DryRun && c.Record == nil {
+		if c.Record, err = offerRecord(env, all); err != nil {
 			return err
+		}
+	}
+	for i := range all {
+		if c.Record != nil {
+			all[i].record = *c.Record
 		}
 	}
 	picked, err := c.meant(env, all)
@@ -41,6 +48,11 @@ func (c *install) Run(env *cli.Env) error {
 	for _, name := range wiring.Binaries {
 		if err := runnable(filepath.Join(dir, name)); err != nil {
 			return cli.WithHint(err, "gt-hooks wires the binaries in its own folder; install.sh builds them all")
+		}
+	}
+	if c.Record != nil && !c.DryRun {
+		if err := agent.SaveRecord(env.Getenv, *c.Record); err != nil {
+			return cli.Fail(cli.IO, err)
 		}
 	}
 	c.offerAllow(env, picked)

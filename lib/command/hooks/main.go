@@ -181,7 +181,7 @@ func (p *printer) paint() term.Painter {
 		switch cell {
 		case wired:
 			return style.Green(cell)
-		case twice, otherPath, outdated:
+		case twice, otherPath, unset, outdated:
 			return style.Yellow(cell)
 		case noBinary, missing, noAccess:
 			return style.Red(cell)

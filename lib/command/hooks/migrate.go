@@ -137,7 +137,7 @@ func (c *migrate) Run(env *cli.Env) error {
 		c.show(say, plans)
 	}
 	c.conclude(say, plans, failed)
-	done := migrated{At: env.Now().UTC().Truncate(time.Second), Version: cli.Version}
+	done := migrated{At: env.Now().UTC().Truncate(time.Second), Version: cli.Number}
 	done.Homes = slices.Compact(slices.Sorted(slices.Values(append(before.Homes, having(plans, upgrade.Taken, upgrade.InState)...))))
 	done.Towns = append(before.Towns, towns...)
 	c.gone(say, known)

@@ -9,29 +9,22 @@ import (
 
 // offerRecord asks the person, once, whether conversations are recorded: on an upgrade, for
 // who installs gt for the first time has other things to learn. Without a terminal, below an
-// agent and where config.toml says something of it nobody is asked. It returns the targets as
-// they are after the answer.
-func offerRecord(env *cli.Env, all []target) ([]target, error) {
+// agent and where config.toml says something of it nobody is asked, and the answer is nil.
+func offerRecord(env *cli.Env, all []target) (*bool, error) {
 	if !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || refuseBelowAgent(env, "") != nil {
-		return all, nil
+		return nil, nil
 	}
 	wrong := false
 	own := agent.LoadPreferences(env.Getenv, func(error) { wrong = true }) // whoever loads the table warns
 	if wrong || own.Record != nil || !wiredBefore(env, all) {
-		return all, nil
+		return nil, nil
 	}
 	on := ask(env, "Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
 		"without secrets, in ~/.agent (docs/record.md). Record conversations? [y/N] ", "") == nil
-	if err := agent.SaveRecord(env.Getenv, on); err != nil {
-		return all, err
-	}
 	if !on {
-		env.Hint("nothing is recorded; [record] in config.toml switches it on")
+		env.Hint("nothing is recorded; gt-hooks install --all --record switches it on")
 	}
-	for i := range all {
-		all[i].record = on
-	}
-	return all, nil
+	return &on, nil
 }
 
 // wiredBefore reports whether gt is wired into one of the agents in the person's settings.

@@ -22,6 +22,7 @@ const (
 	wired     = "wired"
 	twice     = "twice"      // wired more than once in one file
 	otherPath = "other path" // wired to a binary in another folder
+	unset     = "settings"   // wired, but without what the person's settings say now
 	outdated  = "outdated"   // wired, but not as this version does it
 	noBinary  = "no binary"  // wired to a file that does not exist
 	missing   = "missing"    // not wired, although other hooks of gt are
@@ -49,7 +50,7 @@ type finding struct {
 
 // works reports whether the hook does its job.
 func (f finding) works() bool {
-	return f.State == wired || f.State == twice || f.State == otherPath
+	return f.State == wired || f.State == twice || f.State == otherPath || f.State == unset
 }
 
 // A report is the findings for one agent.
@@ -137,10 +138,16 @@ func (p *printer) deletes(r report) {
 	}
 	days := r.client.Deletes(r.target.agent(p.env, r.places))
 	keeps := "gt-record keeps them"
-	if !r.record {
-		keeps = "no copy is kept; to keep one, set on = true under [record] in ~/.config/gt/config.toml"
+	switch {
+	case !r.record:
+		keeps = "no copy is kept"
+	case !slices.ContainsFunc(r.places, func(p source) bool { return slices.ContainsFunc(p.Ours(), wiring.Handler.Records) }):
+		keeps = "no copy is kept yet: config.toml wants one, and the hooks do not have it"
 	}
-	p.line("%s deletes conversations %d days after their last word (cleanupPeriodDays); %s", r.name, days, keeps)
+	p.line("%s deletes conversations after %d days (cleanupPeriodDays); %s", r.name, days, keeps)
+	if !r.record {
+		p.line("to keep one: gt-hooks install --all --record")
+	}
 }
 
 // concerned returns the agents that are on this machine, and others that gt is wired into.
@@ -280,8 +287,10 @@ func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string
 	switch wrong := t.client.UnlikelyLimit(h.Timeout); {
 	case wrong != "":
 		return outdated, wrong
-	case !t.client.Same(h, w):
+	case !t.client.SameButSettings(h, w):
 		return outdated, "not as this version wires it"
+	case !t.client.Same(h, w):
+		return unset, "works, but without your latest settings"
 	case elsewhere != "":
 		return otherPath, "runs " + elsewhere
 	}
@@ -311,7 +320,7 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	}
 	var install []string // the agents that one command repairs
 	for _, r := range reports {
-		whole = r.complete() && whole
+		whole = whole && r.complete() && !slices.ContainsFunc(r.all, func(f finding) bool { return f.State == unset })
 		for _, line := range r.details() {
 			env.Warn("%s", line)
 		}

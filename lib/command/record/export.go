@@ -90,7 +90,7 @@ func (c *export) traces(env *cli.Env, s kept.Store, ids []kept.ID) error {
 	if c.To != "" {
 		to = &body
 	}
-	w := otlp.NewWriter(to, Program().Name, cli.Version, func(text string) string { return term.Clean(env.Redact(text)) })
+	w := otlp.NewWriter(to, Program().Name, cli.Number, func(text string) string { return term.Clean(env.Redact(text)) })
 	for _, id := range ids {
 		if err := w.Add(s, id); err != nil {
 			return err
