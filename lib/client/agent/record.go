@@ -136,6 +136,7 @@ func SaveRecord(getenv func(string) string, on bool) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return atomicfile.Error("create", filepath.Dir(file), err)
 	}
+	atomicfile.Sweep(filepath.Dir(file), time.Now())
 	return atomicfile.WriteMode(file, next, perm, atomicfile.Synced)
 }
 
