@@ -32,7 +32,7 @@ type Session struct {
 	Source   string     `json:"source,omitempty"`
 	ChainID  session.ID `json:"chain_id,omitempty"`
 	ParentID session.ID `json:"parent_id,omitempty"`
-	ChildID  session.ID `json:"child_id,omitempty"` // the first that followed
+	ChildID  session.ID `json:"child_id,omitempty"` // the last that followed
 
 	StartedAt time.Time       `json:"started_at,omitzero"`
 	EndedAt   time.Time       `json:"ended_at,omitzero"`
@@ -43,9 +43,12 @@ type Session struct {
 	Moved       string `json:"moved,omitempty"` // the folder that it was in last, where that is another
 	Branch      string `json:"branch,omitempty"`
 	WorkUnit    string `json:"work_unit,omitempty"`
-	Topic       string `json:"topic,omitempty"`
-	Subject     string `json:"subject,omitempty"` // of its hand-over
-	Note        string `json:"note,omitempty"`    // the hand-over note's ID
+	MoleculeID  string `json:"molecule_id,omitempty"`
+	StepRef     string `json:"step_ref,omitempty"`
+	Topic       string `json:"topic,omitempty"`    // why it was started, or what its person said that it is about
+	Received    string `json:"received,omitempty"` // the subject of the hand-over that it took up
+	Subject     string `json:"subject,omitempty"`  // of its own hand-over
+	Note        string `json:"note,omitempty"`     // the hand-over note's ID
 	Transcript  string `json:"transcript_path,omitempty"`
 	TmuxSession string `json:"tmux_session,omitempty"`
 	TmuxPane    string `json:"tmux_pane,omitempty"` // while it runs
@@ -88,6 +91,9 @@ func (s *Session) Settle(state place.State) {
 			s.TmuxPane = r.TmuxPane
 		}
 	}
+	if s.Outcome == session.Crash && !s.EndedAt.IsZero() && s.EndedAt.Before(s.LastAt) {
+		s.LastAt = s.EndedAt // what came later is only that somebody noted it
+	}
 	if s.Outcome != "" {
 		return
 	}
@@ -116,6 +122,10 @@ func (s *Session) Settle(state place.State) {
 			s.TmuxPane = r.TmuxPane
 			return
 		}
+		if at, outcome, reason, ok := r.Lost(time.Now()); ok {
+			s.EndedAt, s.Outcome, s.Reason = at, outcome, reason
+			return
+		}
 	}
 	s.Outcome = Gone
 	if !s.handedOver.IsZero() {
@@ -132,26 +142,25 @@ func (s *Session) Run(pid int) {
 // no texts, and folders have to stay what they are.
 func (s *Session) Clean(clean func(string) string) {
 	for _, text := range []*string{
-		&s.Actor, &s.Agent, &s.Role, &s.Rig, &s.Source, &s.Reason, &s.Branch, &s.WorkUnit, &s.Topic, &s.Subject,
+		&s.Actor, &s.Agent, &s.Role, &s.Rig, &s.Source, &s.Reason, &s.Branch, &s.WorkUnit, &s.MoleculeID, &s.StepRef, &s.Topic, &s.Received, &s.Subject,
 		&s.Note, &s.TmuxSession, &s.Host, &s.Title, &s.Prompt, &s.Model, &s.Version, (*string)(&s.Outcome),
 	} {
 		*text = clean(*text)
 	}
 }
 
-// About is what a session was about, in a line: why it began (that it began
-// with nothing says little), the subject of its hand-over or else its work, its
-// conversation's name or else what was asked first, and the branch.
+// About is what a session was about, in a line: what its person called it, the subject of
+// its hand-over or else its work, what was handed over to it, its conversation's name, or
+// what was asked first; and the branch. Why it was started counts only where there is
+// nothing else.
 func (s *Session) About() string {
-	var parts []string
-	about := cmp.Or(s.Subject, s.WorkUnit, s.Title, s.Prompt)
-	if s.Topic != "" && (s.Topic != beacon.ColdStart || about == "") {
-		parts = append(parts, s.Topic)
+	title := cmp.Or(s.Subject, s.WorkUnit, s.Received, s.Title, s.Prompt)
+	switch why, _, _ := strings.Cut(s.Topic, ":"); {
+	case title == "":
+		title = s.Topic
+	case s.Topic != "" && !beacon.Why(why):
+		title = s.Topic + ": " + title
 	}
-	if about != "" {
-		parts = append(parts, about)
-	}
-	title := strings.Join(parts, ": ")
 	if s.Branch != "" {
 		title = strings.TrimSpace(title + " (" + s.Branch + ")")
 	}

@@ -109,7 +109,7 @@ func TestSettle(t *testing.T) {
 	}{
 		{"no record", nil, Gone},
 		{"live", &session.Record{ID: "s"}, Active},
-		{"dead", &session.Record{ID: "s", PID: 1}, Gone},
+		{"dead", &session.Record{ID: "s", PID: 1}, session.Crash},
 		{"ended", &session.Record{ID: "s", EndedAt: at(9), Outcome: session.Done}, session.Done},
 	} {
 		dir, state := t.TempDir(), place.State(t.TempDir())
@@ -143,7 +143,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// A parent's child is the first that followed it; nobody is their own.
+// A parent's child is the last that followed it; nobody is their own.
 func TestChild(t *testing.T) {
 	r := slices.Collect(read(t, story(t,
 		[3]string{"session_start", "a", `"session_id":"one","parent_id":"one"`},
@@ -155,7 +155,7 @@ func TestChild(t *testing.T) {
 	for _, s := range r {
 		got += fmt.Sprintf("%s<%s>%s ", s.ParentID, s.ID, s.ChildID)
 	}
-	if want := "pruned<four> one<three> one<two> one<one>two "; got != want {
+	if want := "pruned<four> one<three> one<two> one<one>three "; got != want {
 		t.Errorf("%s, not %s", got, want)
 	}
 }
@@ -169,8 +169,11 @@ func TestAbout(t *testing.T) {
 		{Session{Branch: "main"}, "(main)"},
 		{Session{Topic: "cold-start", Branch: "main"}, "cold-start (main)"},
 		{Session{Topic: "cold-start", Subject: "Port it", Branch: "main"}, "Port it (main)"},
-		{Session{Topic: "handoff", Subject: "Port it", WorkUnit: "x-1"}, "handoff: Port it"},
-		{Session{Topic: "assigned", WorkUnit: "x-1", Branch: "main"}, "assigned: x-1 (main)"},
+		{Session{Topic: "handoff", Subject: "Port it", WorkUnit: "x-1"}, "Port it"},
+		{Session{Topic: "assigned", WorkUnit: "x-1", Branch: "main"}, "x-1 (main)"},
+		{Session{Topic: "handoff", Received: "Port it", Title: "Handoff: Port it", Prompt: "go on", Branch: "main"}, "Port it (main)"},
+		{Session{Topic: "handoff:mol-1", Prompt: "go on"}, "go on"},
+		{Session{Topic: "review", Received: "Port it", Subject: "Port the rest"}, "review: Port the rest"},
 	} {
 		if got := c.s.About(); got != c.want {
 			t.Errorf("%+v: %q, not %q", c.s, got, c.want)

@@ -227,7 +227,7 @@ func (e *entry) line() ([]byte, error) {
 
 // facts are all that the log says of a session, in the order of a line of the
 // index, of which the first three are always there.
-func (s *Session) facts() [24]cachefile.Field {
+func (s *Session) facts() [27]cachefile.Field {
 	return [...]cachefile.Field{
 		{Key: "id", Text: (*string)(&s.ID)},
 		{Key: "started_at", Time: &s.StartedAt},
@@ -247,7 +247,10 @@ func (s *Session) facts() [24]cachefile.Field {
 		{Key: "cwd", Text: &s.CWD},
 		{Key: "branch", Text: &s.Branch},
 		{Key: "work_unit", Text: &s.WorkUnit},
+		{Key: "molecule_id", Text: &s.MoleculeID},
+		{Key: "step_ref", Text: &s.StepRef},
 		{Key: "topic", Text: &s.Topic},
+		{Key: "received", Text: &s.Received},
 		{Key: "subject", Text: &s.Subject},
 		{Key: "note", Text: &s.Note},
 		{Key: "transcript_path", Text: &s.Transcript},

@@ -34,12 +34,15 @@ type payload struct {
 	Branch     string          `json:"branch"`
 	Tmux       string          `json:"tmux_session"`
 	WorkUnit   string          `json:"work_unit"`
+	MoleculeID string          `json:"molecule_id"`
+	StepRef    string          `json:"step_ref"`
 	Host       string          `json:"host"`
 	Outcome    string          `json:"outcome"`
 	Reason     string          `json:"reason"`
 	Subject    string          `json:"subject"`
 	Note       string          `json:"note"`
 	Kind       string          `json:"kind"`
+	LastSeen   string          `json:"last_seen"`
 	ToSession  json.RawMessage `json:"to_session"`
 }
 
@@ -145,6 +148,10 @@ func (p *payload) set(key, value string, text bool) bool {
 		set(&p.Tmux, value, text)
 	case "work_unit":
 		set(&p.WorkUnit, value, text)
+	case "molecule_id":
+		set(&p.MoleculeID, value, text)
+	case "step_ref":
+		set(&p.StepRef, value, text)
 	case "host":
 		set(&p.Host, value, text)
 	case "outcome":
@@ -157,6 +164,8 @@ func (p *payload) set(key, value string, text bool) bool {
 		set(&p.Note, value, text)
 	case "kind":
 		set(&p.Kind, value, text)
+	case "last_seen":
+		set(&p.LastSeen, value, text)
 	case "to_session":
 		if text {
 			value = `"` + value + `"`

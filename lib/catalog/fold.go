@@ -137,6 +137,9 @@ func (s *Session) take(e *event) {
 		fill(&s.CWD, p.CWD)
 		fill(&s.Branch, p.Branch)
 		fill(&s.WorkUnit, p.WorkUnit)
+		fill(&s.MoleculeID, p.MoleculeID)
+		fill(&s.StepRef, p.StepRef)
+		fill(&s.Received, p.Subject)
 		fill(&s.Host, p.Host)
 		fill(&s.ParentID, valid(p.ParentID))
 		fill(&s.ChainID, valid(p.ChainID))
@@ -152,6 +155,10 @@ func (s *Session) take(e *event) {
 		s.EndedAt, s.Outcome, s.Reason = e.at, session.Outcome(p.Outcome), p.Reason
 		if s.Outcome == "" {
 			s.Outcome = session.Done
+		}
+		// Who finds a crash notes it later than it was.
+		if seen, err := time.Parse(time.RFC3339, p.LastSeen); err == nil && seen.Before(e.at) && !seen.Before(s.StartedAt) {
+			s.EndedAt = seen.UTC()
 		}
 	case eventlog.Handoff:
 		replace(&s.Subject, p.Subject)
@@ -195,14 +202,14 @@ func (b *book) catalog() Catalog {
 	return Catalog{all}
 }
 
-// link tells the session's parent of it, which has the first that followed as
-// its child.
+// link tells the session's parent of it, which has the last that followed as its
+// child.
 func (b *book) link(s *Session) {
 	p := b.session(s.ParentID)
 	if p == nil || p == s {
 		return
 	}
-	if c := b.session(p.ChildID); c == nil || newer(c, s) {
+	if c := b.session(p.ChildID); c == nil || newer(s, c) {
 		p.ChildID = s.ID
 	}
 }

@@ -27,7 +27,7 @@ import (
 
 // indexVersion changes with the form of the index and with what take makes of an
 // event.
-const indexVersion = 1
+const indexVersion = 2
 
 // guarded is how much at the beginning of a file, and before the end of what was
 // read, has to be the same.

@@ -78,7 +78,7 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 		return 1
 	})
 	for _, s := range slices.Backward(all) {
-		if p := byID[s.ParentID]; p != nil && p != s && p.ChildID == "" {
+		if p := byID[s.ParentID]; p != nil && p != s {
 			p.ChildID = s.ID
 		}
 	}

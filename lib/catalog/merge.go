@@ -155,7 +155,7 @@ func (c Catalog) Join(other Catalog) Catalog {
 			continue // its own town has told
 		}
 		parent, s := all[p].session(), all[i].session()
-		if c, ok := at[parent.ChildID]; !ok || newer(all[c].session(), s) {
+		if c, ok := at[parent.ChildID]; !ok || newer(s, all[c].session()) {
 			parent.ChildID = s.ID
 		}
 	}

@@ -403,6 +403,7 @@ type Info struct {
 	Events   int       `json:"events"`
 	CWD      string    `json:"cwd,omitempty"`
 	Title    string    `json:"title,omitempty"`
+	Branch   string    `json:"branch,omitempty"`
 	Path     string    `json:"path"`
 	Source   string    `json:"source,omitempty"` // the client's file
 	Size     int64     `json:"size"`             // of its file
@@ -430,7 +431,7 @@ func (s Store) Info(id ID) (Info, error) {
 		CWD: head.CWD, Path: path, Size: o.size, Gone: end.gone, Ended: end.ended,
 	}
 	if m := end.mark; m != nil {
-		i.Messages, i.Events, i.Title, i.Source = m.Messages, m.Events, m.Title, m.Source
+		i.Messages, i.Events, i.Title, i.Branch, i.Source = m.Messages, m.Events, m.Title, m.Branch, m.Source
 		if i.Title == "" {
 			i.Title = m.Prompt
 		}

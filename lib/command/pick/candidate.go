@@ -2,7 +2,6 @@ package pick
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/text/term"
 )
@@ -25,11 +25,11 @@ type candidate struct {
 	EndedAt   time.Time `json:"ended_at"`
 	LastAt    time.Time `json:"last_at"`
 
-	Branch string `json:"branch"`
-
-	// The first that is there says what it was about.
+	// What it was about.
+	Branch   string `json:"branch"`
 	Title    string `json:"title"`
 	Subject  string `json:"subject"`
+	Received string `json:"received"`
 	Prompt   string `json:"prompt"`
 	WorkUnit string `json:"work_unit"`
 	Topic    string `json:"topic"`
@@ -112,11 +112,9 @@ func (c *candidates) line(s candidate) (string, bool) {
 
 // about is what the session was about, and on which branch.
 func (s candidate) about() string {
-	about := cmp.Or(s.Title, s.Subject, s.Prompt, s.WorkUnit, s.Topic)
-	if s.Branch != "" {
-		about += " (" + s.Branch + ")"
-	}
-	return about
+	return (&catalog.Session{
+		Branch: s.Branch, Title: s.Title, Subject: s.Subject, Received: s.Received, Prompt: s.Prompt, WorkUnit: s.WorkUnit, Topic: s.Topic,
+	}).About()
 }
 
 // last is when something was last heard of the session.

@@ -206,7 +206,9 @@ func (c *commit) repair() []*session.Record {
 func (c *commit) note(records []*session.Record) error {
 	p, s := c.session, c.situation
 	if h := s.handover; h.owner != nil && h.kind != own {
-		p.Predecessor = h.owner.ID
+		if p.Predecessor = h.owner.ID; h.note != nil {
+			p.Subject = c.env.Line(h.note.Subject, maxMolecule)
+		}
 		h.owner.Handoff.TakenBy = p.ID // of two that start at once, one is told
 	}
 	for _, n := range s.waiting {

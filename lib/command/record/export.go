@@ -5,15 +5,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"gt/lib/catalog"
 	"gt/lib/cli"
-	"gt/lib/log/eventlog"
-	"gt/lib/place/home"
-	"gt/lib/place/town"
 	kept "gt/lib/record"
 	"gt/lib/record/otlp"
 	"gt/lib/state/session"
@@ -109,26 +104,7 @@ func inChain(env *cli.Env, s kept.Store, name string) (ids []kept.ID, err error)
 	if err != nil {
 		return nil, err
 	}
-	folders := map[string]bool{}
-	for _, i := range all {
-		folders[i.CWD] = true
-	}
-	delete(folders, "")
-	personal := town.Personal(env.Getenv)
-	var sessions catalog.Catalog
-	read := map[string]bool{}
-	for _, t := range append([]town.Town{personal, home.Find(env.Getenv, env.Dir, "").Town}, town.Above(personal.State, maps.Keys(folders))...) {
-		if read[t.Root] {
-			continue
-		}
-		read[t.Root] = true
-		theirs, err := catalog.Read(eventlog.Log(t.Events()), nil)
-		if err != nil {
-			env.Warn("%v", err)
-			continue
-		}
-		sessions = sessions.Join(theirs)
-	}
+	sessions := logged(env, all)
 	chain, err := sessions.Chain(name)
 	if err != nil {
 		return nil, cli.Fail(cli.No, err, "gt-seance chain shows the chains; a session that no event log knows is exported by its own id")

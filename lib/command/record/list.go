@@ -3,12 +3,17 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/home"
+	"gt/lib/place/town"
 	kept "gt/lib/record"
 	"gt/lib/text/term"
 )
@@ -47,7 +52,7 @@ func (c *list) Run(env *cli.Env) error {
 	if c.Agent != "" && !slices.ContainsFunc(all, func(i kept.Info) bool { return i.Agent == c.Agent }) && !agent.Builtin().Known(c.Agent) {
 		return agent.Builtin().Unknown(c.Agent)
 	}
-	number := len(all)
+	number, shorten := len(all), short(all)
 	all = slices.DeleteFunc(all, func(i kept.Info) bool {
 		return c.Agent != "" && i.Agent != c.Agent || !c.All && (i.Parent != "" || i.Gone != "")
 	})
@@ -73,21 +78,21 @@ func (c *list) Run(env *cli.Env) error {
 	if len(all) == 0 {
 		switch {
 		case number == 0:
-			env.Hint("nothing is recorded yet; gt-record sync --all copies what your agents keep")
+			env.Hint("nothing is recorded yet; gt-record sync --all copies what your agents keep, and gt-hooks install --all --record what comes")
 		default:
 			env.Hint("none of %s matches", count(number, "record", "records"))
 		}
 		return nil
 	}
-	now := env.Now()
+	now, about := env.Now(), topics(env, all)
 	rows := [][]string{{"SESSION", "AGENT", "STARTED", "LAST", "MESSAGES", "SIZE", "TOPIC"}}
 	for _, i := range all {
-		topic := i.Title
+		topic := about(i)
 		if i.Gone != "" {
 			topic = "(" + string(i.Gone) + ")"
 		}
 		rows = append(rows, []string{
-			short(i.Session), term.Clean(i.Agent), term.Day(i.Started, now), term.Day(i.Ended, now), strconv.Itoa(i.Messages), term.Size(i.Size),
+			shorten(i.Session), term.Clean(i.Agent), term.Day(i.Started, now), term.Day(i.Ended, now), strconv.Itoa(i.Messages), term.Size(i.Size),
 			term.OneLine(term.Clean(env.Redact(topic))),
 		})
 	}
@@ -106,13 +111,65 @@ func (c *list) Run(env *cli.Env) error {
 	return nil
 }
 
-// short is the beginning of a client's id, which mostly is enough to name it.
-func short(id string) string {
-	const enough = 8
-	if strings.Count(id, "-") == 4 && len(id) == 36 && id[14] != '7' { // the first of a UUID of version 7 is a time
-		return id[:enough]
+// topics returns what tells what a recorded session was about, as gt-seance does: by what the
+// event logs say of it, and by the conversation.
+func topics(env *cli.Env, all []kept.Info) func(kept.Info) string {
+	known := logged(env, all)
+	return func(i kept.Info) string {
+		s := catalog.Session{Branch: i.Branch}
+		if found := known.Find(i.Session); len(found) == 1 && string(found[0].ID) == i.Session {
+			s = *found[0]
+		}
+		s.Title = i.Title
+		return s.About()
 	}
-	return id
+}
+
+// logged returns what the event logs of the person, and of the towns that these records'
+// folders lie in, tell of sessions.
+func logged(env *cli.Env, all []kept.Info) catalog.Catalog {
+	folders := map[string]bool{}
+	for _, i := range all {
+		folders[i.CWD] = true
+	}
+	delete(folders, "")
+	personal := town.Personal(env.Getenv)
+	var sessions catalog.Catalog
+	read := map[string]bool{}
+	for _, t := range append([]town.Town{personal, home.Find(env.Getenv, env.Dir, "").Town}, town.Above(personal.State, maps.Keys(folders))...) {
+		if read[t.Root] {
+			continue
+		}
+		read[t.Root] = true
+		theirs, err := catalog.Read(eventlog.Log(t.Events()), nil)
+		if err != nil {
+			env.Warn("%v", err)
+			continue
+		}
+		sessions = sessions.Join(theirs)
+	}
+	return sessions
+}
+
+// short returns what shortens a client's id: to its shortest beginning, of eight characters at
+// least, that no other record's begins with.
+func short(all []kept.Info) func(string) string {
+	var ids []string
+	for _, i := range all {
+		ids = append(ids, i.Session)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	return func(id string) string {
+		n := 8
+		at, _ := slices.BinarySearch(ids, id)
+		for _, other := range ids[max(0, at-1):min(len(ids), at+2)] {
+			for other != id && n < len(id) && strings.HasPrefix(other, id[:n]) {
+				n++
+			}
+		}
+		return id[:min(n, len(id))]
+	}
 }
 
 // infos reads what a list shows of all records, the newest first. What cannot be read is

@@ -53,7 +53,7 @@ func (c *show) Run(env *cli.Env) error {
 	style := term.StyleFor(env.Stdout, env.Getenv)
 	for _, fact := range [][2]string{
 		{"record", string(i.ID)}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
-		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", i.Title},
+		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topics(env, []kept.Info{i})(i)},
 		{"size", fmt.Sprintf("%s, %s", count(i.Messages, "message", "messages"), count(i.Events, "event", "events"))},
 		{"removed", removed(i.Gone)},
 	} {

@@ -124,7 +124,7 @@ func formatted(w io.Writer, t *template.Template, found []*catalog.Session) erro
 	for _, s := range found {
 		var b strings.Builder
 		named := *s
-		named.Title = cmp.Or(s.Title, s.Subject, s.Prompt, s.Topic) // few clients give one
+		named.Title = cmp.Or(s.Title, s.About()) // few clients give one
 		if err := t.Execute(&b, &named); err != nil {
 			return misformed(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/conversation"
+	"gt/lib/launch/beacon"
 	places "gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/state/session"
@@ -173,8 +174,14 @@ func portrait(env *cli.Env, d detail) string {
 	line("Forks", ids(d.Forks))
 	line("Subagent of", string(s.SubagentOf))
 	line("Subagents", ids(d.Subagents))
-	line("Topic", s.Topic)
+	line("Topic", s.About())
+	if why, _, _ := strings.Cut(s.Topic, ":"); beacon.Why(why) {
+		line("Started as", s.Topic)
+	}
+	line("Took up", s.Received)
 	line("Work", s.WorkUnit)
+	line("Molecule", s.MoleculeID)
+	line("Step", s.StepRef)
 	line("Hand-over", s.Subject)
 	line("Note", s.Note)
 	line("Folder", s.CWD)

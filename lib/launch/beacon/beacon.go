@@ -12,6 +12,7 @@ package beacon
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,11 @@ const (
 	Patrol    = "patrol"
 	Ready     = "ready"
 )
+
+// Why reports whether a word is one of them.
+func Why(word string) bool {
+	return slices.Contains([]string{ColdStart, Handoff, Attach, Assigned, Patrol, Ready}, word)
+}
 
 // Self is the sender of a beacon that a session writes for its successor; the
 // others are mayor and deacon.

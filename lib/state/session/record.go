@@ -181,7 +181,7 @@ func (r *Record) Elsewhere() bool { return r.Process().Elsewhere() || r.Server()
 // sign is the last sign of life that the record knows of: what it was written
 // for, and what the client has added to the conversation since.
 func (r *Record) sign() time.Time {
-	last := r.StartedAt
+	last := r.Began()
 	if r.Hook != nil && r.Hook.At.After(last) {
 		last = r.Hook.At
 	}

@@ -342,7 +342,7 @@ func TestRuns(t *testing.T) {
 	if got := events(t, s); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if log, err := os.ReadFile(string(s.log())); err != nil || bytes.Count(log, []byte(`"work_unit":"gt-1","cwd":"/x"}`)) != 2 {
+	if log, err := os.ReadFile(string(s.log())); err != nil || bytes.Count(log, []byte(`"work_unit":"gt-1","cwd":"/x"`)) != 2 || !bytes.Contains(log, []byte(`"crash","reason":"its process is gone","work_unit":"gt-1","cwd":"/x","last_seen":"2026-01-17T02:00:00Z"}`)) {
 		t.Errorf("its ends lack what it worked on: %v\n%s", err, log)
 	}
 	// A cycle goes on in another process, and is no crash.

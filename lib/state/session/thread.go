@@ -36,6 +36,7 @@ type StartParams struct {
 	Branch      string
 	Host        string
 	Topic       string
+	Subject     string // of the hand-over that it takes up
 	WorkUnit    string
 	MoleculeID  string
 	StepRef     string
@@ -98,7 +99,7 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 	over := false
 	if parent != nil {
 		over = parent.Ended()
-		if parent.ChildID == "" || how == Crash || how == Killed {
+		if parent.ChildID == "" || how != Done {
 			parent.ChildID = f.ID
 		}
 	}
@@ -121,7 +122,7 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 	if st.Record.Note == "" && how == Done {
 		st.Record.Note = parent.Note // it is for the chain, which goes on
 	}
-	if err := s.announce(now, st.Record, f.Topic); err != nil {
+	if err := s.announce(now, st.Record, f.Topic, f.Subject); err != nil {
 		return st, err
 	}
 	if err := s.Home.Town.State.Fix(string(f.ID), s.Home.Runtime()); err != nil {
@@ -155,7 +156,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	another := f.Process.IsSet() && r.Process() != f.Process
 	moved := another
 	if another && r.Crashed(now) && (r.Handoff == nil || r.Handoff.Kind != KindCycle) {
-		if err := s.end(now, r, Crash, "its process is gone"); err != nil {
+		if err := s.end(now, r, Crash, lostReason); err != nil {
 			return err
 		}
 	}
@@ -233,7 +234,7 @@ func (s Store) closePassed(n newcomer) error {
 		case afterClear:
 			err = s.end(n.now, c.Record, Done, "clear")
 		case afterLoss, afterLossHere:
-			err = s.end(n.now, c.Record, Crash, "its process is gone")
+			err = s.end(n.now, c.Record, Crash, lostReason)
 		}
 		if err != nil {
 			return err
@@ -307,6 +308,7 @@ type startPayload struct {
 	ActorPID   string `json:"actor_pid"`
 	CWD        string `json:"cwd,omitempty"`
 	Topic      string `json:"topic,omitempty"`
+	Subject    string `json:"subject,omitempty"`
 	Agent      string `json:"agent,omitempty"`
 	Source     string `json:"source,omitempty"`
 	ParentID   ID     `json:"parent_id,omitempty"`
@@ -323,7 +325,7 @@ type startPayload struct {
 
 // announce logs the start of a session, once: a start that was killed between
 // the event and the record finds its event at the end of the log.
-func (s Store) announce(now time.Time, r *Record, topic string) error {
+func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 	if s.lastEvent(r.ID).Type == eventlog.SessionStart {
 		return nil
 	}
@@ -332,7 +334,7 @@ func (s Store) announce(now time.Time, r *Record, topic string) error {
 	}
 	return s.note(now, eventlog.SessionStart, r.Actor, startPayload{
 		SessionID: r.ID, Role: r.Role, ActorPID: fmt.Sprintf("%s-%d", r.Actor, r.PID),
-		CWD: r.CWD, Topic: topic, Agent: r.Agent, Source: r.Source,
+		CWD: r.CWD, Topic: topic, Subject: subject, Agent: r.Agent, Source: r.Source,
 		ParentID: r.ParentID, ChainID: r.ChainID, Transcript: r.Transcript, Branch: r.Branch,
 		Tmux: r.TmuxSession, WorkUnit: r.WorkUnit, MoleculeID: r.MoleculeID, StepRef: r.StepRef, Host: r.Host, PID: r.PID,
 	})
@@ -387,19 +389,44 @@ type endPayload struct {
 	Reason    string  `json:"reason,omitempty"`
 	WorkUnit  string  `json:"work_unit,omitempty"`
 	CWD       string  `json:"cwd,omitempty"`
+	LastSeen  string  `json:"last_seen,omitempty"` // of a crash, which is found later
+}
+
+// lostReason is the reason of a crash.
+const lostReason = "its process is gone"
+
+// ending is the outcome that the record stands for: of a hand-over that was prepared and of
+// a stop it is that, whatever it looks like.
+func (r *Record) ending(o Outcome, reason string) (Outcome, string) {
+	switch {
+	case r.Handoff != nil && r.Handoff.Kind == KindHandoff:
+		return Handoff, r.Handoff.Reason
+	case r.stopped():
+		return Killed, r.Stop.Reason
+	}
+	return o, reason
+}
+
+// Lost returns how a session ended whose process is gone and whose end nobody has noted yet,
+// as the next start in its home will note it, and when it gave its last sign of life. ok is
+// false where it has ended, or may run.
+func (r *Record) Lost(now time.Time) (at time.Time, o Outcome, reason string, ok bool) {
+	if !r.Crashed(now) {
+		return time.Time{}, "", "", false
+	}
+	o, reason = r.ending(Crash, lostReason)
+	return r.sign(), o, reason, true
 }
 
 func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	if r.Ended() {
 		return fmt.Errorf("cannot end '%s': %w", r.ID, ErrEnded)
 	}
-	switch {
-	case r.Handoff != nil && r.Handoff.Kind == KindHandoff:
-		o, reason = Handoff, r.Handoff.Reason
-	case r.stopped():
-		o, reason = Killed, r.Stop.Reason
-	}
+	o, reason = r.ending(o, reason)
 	told := endPayload{SessionID: r.ID, Outcome: o, Reason: reason, WorkUnit: r.WorkUnit, CWD: r.CWD}
+	if o == Crash {
+		told.LastSeen = r.sign().UTC().Format(time.RFC3339Nano)
+	}
 	// An end that was killed between the event and the record is what the log
 	// says, and not what we take it for.
 	if e := s.lastEvent(r.ID); e.Type == eventlog.SessionEnd {
