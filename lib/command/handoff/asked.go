@@ -137,6 +137,9 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 		return err // of what is on nobody's list nothing is run, and nothing told
 	}
 	gone := h.findProgram()
+	if gone == nil && h.replaceable() {
+		h.in = h.launcher()
+	}
 	if h.held = held; held == "" {
 		h.held = h.keeps(g.Mode, gone)
 	}
@@ -150,6 +153,8 @@ func (h handover) keeps(mode string, gone error) string {
 	switch {
 	case gone != nil:
 		return "its successor cannot be started: " + gone.Error()
+	case h.in.Why != "":
+		return h.redact(notSame(h.in.Why))
 	case h.replaceable():
 		return h.redact(h.successor.Outgrows(mode, h.run("")))
 	}

@@ -14,6 +14,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/conversation/brief"
 	"gt/lib/launch/beacon"
+	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
 	"gt/lib/launch/sibling"
 	"gt/lib/state/session"
@@ -46,6 +47,7 @@ type handover struct {
 	held      string            // why the pane is not given away, where it could be
 	full      bool              // the conversation is as long as its client lets it grow
 	carried   session.ID        // the copy of the conversation that the successor goes on with
+	in        launcher.Launcher // what the agent was started in, where its pane could be given away
 }
 
 // resolve finds out what is handed over: our own session, or the one that what
@@ -64,8 +66,20 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 	if err == nil {
 		err = h.findProgram()
 	}
-	h.replaces = err == nil && t.replaceable()
+	if err == nil && t.replaceable() {
+		h.in = h.launcher()
+		h.replaces = h.in.Why == ""
+	}
 	return h, work, err
+}
+
+// launcher is what our agent was started in, and its successor is.
+func (h handover) launcher() launcher.Launcher {
+	h.in = launcher.Of(h.known(), h.client(), h.agent, h.pane)
+	if h.in.Why == "" && h.in.Boxed && h.successor.BringsLauncher(h.run("")) {
+		h.in.Why = "a program or file of that lies in the project, where an agent in a sandbox can change it"
+	}
+	return h.in
 }
 
 // follow says who follows: the agent that the caller names, the one that the town
@@ -156,7 +170,7 @@ func (h handover) run(subject string) respawn.Run {
 	if h.carried != "" {
 		next.Resume = string(h.carried)
 	}
-	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane}
+	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, In: h.in}
 	prev.Args, _ = h.args() // an agent whose arguments nobody can read is started plainly
 	return h.successor.Run(prev, next, h.known())
 }

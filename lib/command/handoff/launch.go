@@ -1,12 +1,15 @@
 package handoff
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
@@ -59,6 +62,10 @@ func (h handover) sayHowToGoOn(note string) error {
 	line, then := h.howToGoOn()
 	lead := "for the person: end this session, then type: " // the agent that reads this cannot
 	switch {
+	case h.in.Why != "" && h.remote:
+		lead = h.redact(notSame(h.in.Why)) + "\nend that session, then type: "
+	case h.in.Why != "":
+		lead = h.redact(notSame(h.in.Why)) + "\n" + lead
 	case h.left:
 		lead = fmt.Sprintf("session %s, which ended here at %s, is handed over\nto start the next one, type: ", h.id, h.record.EndedAt.Local().Format("15:04"))
 	case h.id == "" && !h.agent.IsSet():
@@ -100,15 +107,35 @@ func (h handover) howToGoOn() (line, then string) {
 		then = "then tell it to run gt-prime, because it has no hooks that show it the note"
 		how = h.vars()
 	}
+	c := h.successor.Client
 	var args []string
-	if h.left && h.successor.Client.Name == h.client().Name {
+	switch same := c.Name == h.client().Name; {
+	case same && h.left:
 		args = process.Typed(h.record.Args, h.dir)
+	case same && h.agent.IsSet():
+		given, _ := h.args() // one whose arguments nobody can read is started plainly
+		args = append(slices.Clone(c.Command), c.Kept(given)...)
 	}
-	how = append(how, h.successor.Client.Restart(args, next)...)
+	how = append(how, c.Restart(args, next)...)
+	if h.agent.IsSet() {
+		in, whole, unseen := launcher.Typed(h.known(), h.client(), h.agent)
+		switch how = launcher.Around(in, how); {
+		case unseen, h.in.Why != "" && len(in) == 0:
+			then = "in the sandbox, container or account that this session runs in, and not outside of it; " + then
+		case whole:
+			how = in
+			then = "that is how this session was started; " + then
+		}
+	}
 	for i, word := range how {
 		how[i] = term.Typed(word)
 	}
 	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(strings.Join(how, " "))), then
+}
+
+// notSame says that a successor would not run in what the agent was started in.
+func notSame(why string) string {
+	return "no agent was started, for it would not run in what this one was started in: " + why
 }
 
 // vars begin a command line with the variables that say who the successor is.
@@ -124,8 +151,12 @@ func (h handover) vars() []string {
 // environment stays out of it: a person's own shell has it, and it holds keys.
 // So does a key that stands in the flags that the agent was started with.
 func (h handover) printCommand() error {
+	if h.in.Why != "" {
+		line, _ := h.howToGoOn()
+		return cli.Fail(cli.No, errors.New(h.redact(notSame(h.in.Why))), "a person can type: "+line)
+	}
 	r := h.run(h.redact(h.subject))
-	words := append(h.vars(), r.Args...)
+	words := append(h.vars(), launcher.Around(r.In, r.Args)...)
 	for i, w := range words {
 		words[i] = term.Quote(w)
 	}
@@ -160,12 +191,17 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 	case asks:
 		say("would have the note saved when the turn ends: this runs in a sandbox")
 	case !h.replaces:
+		if h.in.Why != "" {
+			say("%s", notSame(h.in.Why))
+			say("would say what to type")
+			break
+		}
 		say("would say what to type: no agent runs in a tmux pane here")
 	default:
 		r := h.run(d.note.Subject)
 		say("would respawn pane %s of tmux session %s in %s", h.pane.ID, h.pane.Session, r.Dir)
-		words := make([]string, len(r.Args))
-		for i, a := range r.Args {
+		words := launcher.Around(r.In, r.Args)
+		for i, a := range words {
 			words[i] = term.Quote(a)
 		}
 		say("    %s", strings.Join(words, " "))

@@ -12,8 +12,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"gt/lib/cli"
+	"gt/lib/launch/launcher"
+	"gt/lib/live"
 	"gt/lib/state/instance"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
@@ -73,6 +76,10 @@ func Exec(env *cli.Env, name string) error {
 			r.Env[i] = fmt.Sprintf("%s=%s:%d", name, value, os.Getpid())
 		}
 	}
+	if !live.Gone([]process.Proc{r.Ends}, endGrace) && !live.Stop(r.Ends, endGrace) {
+		live.Kill(live.Tree(r.Ends))
+	}
+	r.Args = launcher.Around(r.In, r.Args)
 	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
 	if err != nil {
 		return err
@@ -84,9 +91,16 @@ func Exec(env *cli.Env, name string) error {
 	if r.Shell != "" {
 		return r.runThenShell(program)
 	}
+	if err := r.Limits.Apply(0); err != nil {
+		return err
+	}
 	err = syscall.Exec(program, r.Args, r.Env)
 	return fmt.Errorf("cannot run '%s': %w", program, err)
 }
+
+// endGrace is how long the agent before has to end with its terminal, and then when it is
+// asked to.
+const endGrace = 3 * time.Second
 
 // runThenShell runs the agent as a child and, when that has ended, gives the pane
 // back to the shell that was there.
@@ -98,9 +112,15 @@ func (r Run) runThenShell(program string) error {
 		Path: program, Args: r.Args, Env: r.Env, Dir: r.Dir,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
-	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("cannot run '%s': %w", program, err)
 	}
+	if err := r.Limits.Apply(cmd.Process.Pid); err != nil { // they are the agent's, not the shell's
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return err
+	}
+	_ = cmd.Wait() // how it ended is its own affair
 	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return name == shellVar || name == "GT_AGENT" || name == "GT_PROCESS_NAMES" // it may start another

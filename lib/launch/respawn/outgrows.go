@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gt/lib/client/agent"
@@ -18,25 +19,10 @@ func (s Successor) Outgrows(mode string, r Run) string {
 	if mode != "" && agent.Freedom(mode) < agent.FreedomOf(r.Args) {
 		return fmt.Sprintf("its successor would start with more freedom than it has now (%s)", mode)
 	}
-	project := []string{place.Real(s.Home.Dir), place.Real(r.Dir)}
-	within := func(path string) bool {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(r.Dir, path)
-		}
-		if _, err := os.Lstat(path); err != nil {
-			return false
-		}
-		if process.Within(path, r.Dir, r.Env) {
-			return true
-		}
-		path = place.Real(path)
-		for _, dir := range project {
-			if place.Inside(path, dir) {
-				return true
-			}
-		}
-		return false
+	if s.BringsLauncher(r) {
+		return "what its successor is started in lies in the project"
 	}
+	within := s.within(r)
 	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
 	if err != nil {
 		return err.Error()
@@ -55,4 +41,46 @@ func (s Successor) Outgrows(mode string, r Run) string {
 		}
 	}
 	return ""
+}
+
+// BringsLauncher reports whether a program or a file of what a run is started in lies in
+// the project, where an agent in a sandbox could have changed it.
+func (s Successor) BringsLauncher(r Run) bool {
+	if len(r.In) == 0 {
+		return false
+	}
+	within := s.within(r)
+	if program, err := process.LookPath(r.In[0], r.Dir, r.Env); err != nil || within(program) {
+		return true
+	}
+	return slices.ContainsFunc(r.In[1:], func(word string) bool {
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(r.Dir, word)
+		}
+		info, err := os.Stat(word)
+		return err == nil && info.Mode().IsRegular() && within(word)
+	})
+}
+
+// within returns what reports whether a file lies in the project of a run.
+func (s Successor) within(r Run) func(path string) bool {
+	project := []string{place.Real(s.Home.Dir), place.Real(r.Dir)}
+	return func(path string) bool {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(r.Dir, path)
+		}
+		if _, err := os.Lstat(path); err != nil {
+			return false
+		}
+		if process.Within(path, r.Dir, r.Env) {
+			return true
+		}
+		path = place.Real(path)
+		for _, dir := range project {
+			if place.Inside(path, dir) {
+				return true
+			}
+		}
+		return false
+	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"gt/lib/client/agent"
 	"gt/lib/client/registry"
+	"gt/lib/launch/launcher"
 	"gt/lib/live"
 	"gt/lib/place/home"
 	"gt/lib/state/beads"
@@ -37,6 +38,11 @@ type Run struct {
 	// Shell is the shell that the agent was started from in this pane, which
 	// comes back when the agent ends; empty where the pane is the agent's.
 	Shell string `json:"shell,omitempty"`
+	// In are the words of what it is started in (launcher.Around), Ends the agent before it
+	// there, which may outlive its terminal, and Limits those that it has besides.
+	In     []string        `json:"in,omitempty"`
+	Ends   process.Proc    `json:"ends,omitzero"`
+	Limits *process.Limits `json:"limits,omitempty"`
 	// Capture gets the agent a session first; nil where there is none to get.
 	Capture *Capture `json:"capture,omitempty"`
 }
@@ -52,7 +58,8 @@ type Previous struct {
 	Environ []string
 	Dir     string
 	Process process.Proc
-	Pane    tmux.Pane // empty where it has none
+	Pane    tmux.Pane         // empty where it has none
+	In      launcher.Launcher // what it was started in
 }
 
 // Successor is the agent that follows.
@@ -71,6 +78,13 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 	if s.Client.Name == prev.Client {
 		args = process.Typed(prev.Args, prev.Dir)
 	}
+	in, ends := prev.In, process.Proc{}
+	if len(in.Words) > 0 {
+		ends = prev.Process
+		if in.Outer.IsSet() {
+			prev.Environ, prev.Dir = in.Environ, in.Dir
+		}
+	}
 	next.ID = s.ID
 	r := Run{
 		Dir:     prev.Dir,
@@ -79,6 +93,7 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 		Pane:    prev.Pane.ID,
 		Shell:   prev.shell(),
 		Capture: s.capture(next),
+		In:      in.Words, Ends: ends, Limits: in.Limits,
 	}
 	if prompt := s.Client.PromptVar(next); prompt != "" {
 		r.Env = append(r.Env, prompt)

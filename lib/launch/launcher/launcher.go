@@ -1,0 +1,188 @@
+// Package launcher finds what a person has put between a pane of tmux and the agent that
+// runs in it: a sandbox, another user, limits, a program that sets variables. What an
+// agent was started in belongs to it, so the next one is started in the same, word for
+// word, or not at all.
+package launcher
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/client/agent"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// Launcher is what an agent was started in.
+type Launcher struct {
+	// Words start a command in it (see Around); none where there is no launcher.
+	Words []string
+	// Why says why the next agent would not start in the same; "" where it would.
+	Why string
+	// Outer is the launcher's first process, whose environment and folder the next one
+	// gets. It is not set where there is none.
+	Outer   process.Proc
+	Environ []string
+	Dir     string
+	// Limits are those below the ones of tmux's server, which the next one gets as well.
+	Limits *process.Limits
+	// Boxed reports that the agent is kept in by what the server is not kept in by.
+	Boxed bool
+}
+
+// makes are the walls that a program which makes a sandbox has changed for itself, when it
+// waits for what runs inside. Any other launcher is where its pane is.
+var makes = map[string][]string{
+	"bwrap":   {process.NoNewPrivs, process.Capabilities},
+	"unshare": append(process.Namespaces(), process.Root, process.Capabilities),
+	"sudo":    {process.User, process.Group, process.Capabilities, process.CGroup},
+	"su":      {process.User, process.Group, process.Capabilities, process.CGroup},
+	"runuser": {process.User, process.Group, process.Capabilities, process.CGroup},
+}
+
+// Of finds out what the client with the process p was started in, in its pane.
+func Of(known *agent.Table, c agent.Client, p process.Proc, pane tmux.Pane) Launcher {
+	path, reached := process.Path(p.PID, pane.PID)
+	server := process.Parent(pane.PID)
+	if !reached || !strings.HasPrefix(process.Name(server), "tmux") {
+		return Launcher{Why: "it does not run below its pane, as far as can be seen from here"}
+	}
+	l, err := walk(path, sameAs(known, c)).launcher(path, server)
+	if err != nil {
+		l.Why = err.Error()
+	}
+	return l
+}
+
+// sameAs returns what knows a client by its command line.
+func sameAs(known *agent.Table, c agent.Client) func([]string) bool {
+	return func(args []string) bool {
+		name := agent.ProgramName(args)
+		return name != "" && (known.ByProcess(name).Name == c.Name || len(c.Command) > 0 && name == filepath.Base(c.Command[0]))
+	}
+}
+
+// launcher judges what was found on a path from the client to its pane: each process that
+// was started by none of the launchers has to be where the one above it is.
+func (w walked) launcher(path []process.Info, server int) (l Launcher, err error) {
+	if i := w.stranger; i >= 0 {
+		l.Boxed = true
+		return l, fmt.Errorf("it runs below '%s', and gt does not know how that starts it", title(path[i]))
+	}
+	above, first := server, w.client
+	if n := len(w.launchers); n > 0 {
+		first = w.launchers[n-1].at
+	}
+	ours, err := process.BoundsOf(server)
+	if err != nil {
+		return l, err
+	}
+	outer, err := process.BoundsOf(path[first].PID)
+	if err != nil {
+		return l, err
+	}
+	l.Limits = outer.Limits.Below(ours.Limits)
+	own, err := process.BoundsOf(path[0].PID)
+	l.Boxed = err != nil || len(own.Differ(ours)) > 0
+	if l.Words, err = w.words(); err != nil {
+		return l, err
+	}
+	// From the pane inwards.
+	for n := len(w.launchers) - 1; n >= -1; n-- {
+		at := w.client
+		if n >= 0 {
+			at = w.launchers[n].at
+		}
+		if path[at].PID != above {
+			if err := differ(above, path[at]); err != nil {
+				l.Boxed = true
+				return l, err
+			}
+		}
+		if n >= 0 {
+			above = path[w.launchers[n].below].PID
+		}
+	}
+	if len(w.launchers) == 0 {
+		return l, nil
+	}
+	if l.Outer, err = process.Find(path[first].PID); err != nil {
+		return l, err
+	}
+	if l.Environ, err = l.Outer.Environ(); err != nil {
+		return l, fmt.Errorf("the environment of '%s' cannot be read", title(path[first]))
+	}
+	if l.Dir, err = l.Outer.Dir(); err != nil {
+		return l, fmt.Errorf("the folder of '%s' cannot be read", title(path[first]))
+	}
+	return l, nil
+}
+
+// words are those of all launchers.
+func (w walked) words() (all []string, err error) {
+	for _, one := range w.launchers { // the inner one first
+		words, ok := within(one.words, all)
+		if !ok {
+			return nil, fmt.Errorf("its command line is in a word of '%s', and that in another", one.words[0])
+		}
+		all = words
+	}
+	return all, nil
+}
+
+// differ returns an error for a process that is kept in by something else than one above it.
+func differ(above int, p process.Info) error {
+	a, err := process.BoundsOf(above)
+	if err != nil {
+		return err
+	}
+	b, err := process.BoundsOf(p.PID)
+	if err != nil {
+		return err
+	}
+	walls := slices.DeleteFunc(a.Differ(b), func(wall string) bool { return slices.Contains(makes[p.Name], wall) })
+	if len(walls) == 0 {
+		return nil
+	}
+	return fmt.Errorf("it runs with another %s than its pane, and gt does not know what made that", strings.Join(walls, ", "))
+}
+
+// title is what a process is called to a person.
+func title(p process.Info) string {
+	if len(p.Args) > 0 && p.Args[0] != "" {
+		return filepath.Base(p.Args[0])
+	}
+	return p.Name
+}
+
+// Typed returns the words that a person types before a client's command to start it in
+// what this one was started in, as far as it can be seen: from the shell that is nearest to
+// it. whole reports that they are a command line by themselves, of a program that starts the
+// client in a way of its own. unseen reports that it runs in a sandbox or container whose
+// command line cannot be seen from here.
+func Typed(known *agent.Table, c agent.Client, p process.Proc) (words []string, whole, unseen bool) {
+	path, _ := process.Path(p.PID, 0)
+	pane := slices.IndexFunc(path, func(p process.Info) bool { return strings.HasPrefix(p.Name, "tmux") })
+	if pane >= 0 {
+		path = path[:pane]
+	}
+	if len(path) == 0 {
+		return nil, false, process.Contained()
+	}
+	w := walk(path, sameAs(known, c))
+	end := len(path)
+	if w.shell >= 0 {
+		end = w.shell
+	}
+	if s := w.stranger; s >= 0 && s < end && (w.shell >= 0 || pane >= 0) {
+		return path[s].Args, true, len(path[s].Args) == 0
+	}
+	w.launchers = slices.DeleteFunc(w.launchers, func(f found) bool { return f.at >= end || w.stranger >= 0 && f.at > w.stranger })
+	words, err := w.words()
+	if err != nil {
+		return nil, false, true
+	}
+	return words, false, len(words) == 0 && w.shell < 0 && process.Contained()
+}

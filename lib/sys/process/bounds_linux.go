@@ -1,0 +1,173 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// BoundsOf returns what whatever process has the number now is kept in by. It fails
+// where any of that cannot be seen.
+func BoundsOf(pid int) (Bounds, error) {
+	b := Bounds{Walls: map[string]string{}}
+	dir := "/proc/" + strconv.Itoa(pid) + "/"
+	for _, ns := range namespaces {
+		target, err := os.Readlink(dir + "ns/" + ns.file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && ns.file != "mnt": // this kernel has none
+			continue
+		case err != nil:
+			return b, fmt.Errorf("cannot look at process %d: %w", pid, err)
+		}
+		b.Walls[ns.name] = target
+	}
+	root, err := os.Stat(dir + "root")
+	if err != nil {
+		return b, fmt.Errorf("cannot look at process %d: %w", pid, err)
+	}
+	if st, ok := root.Sys().(*syscall.Stat_t); ok {
+		b.Walls[Root] = fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+	}
+	data, err := atomicfile.Read(dir+"status", maxProc)
+	if err != nil {
+		return b, fmt.Errorf("cannot look at process %d: %w", pid, err)
+	}
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.Join(strings.Fields(value), " ")
+		switch name {
+		case "Uid":
+			b.Walls[User] = value
+		case "Gid", "Groups":
+			b.Walls[Group] += value + ";"
+		case "NoNewPrivs":
+			b.Walls[NoNewPrivs] = value
+		case "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb":
+			b.Walls[Capabilities] += value + ";"
+		case "Seccomp", "Seccomp_filters":
+			b.Walls["seccomp"] += value + ";"
+		}
+	}
+	if data, err = atomicfile.Read(dir+"cgroup", maxProc); err == nil {
+		b.Walls[CGroup] = cgroup(string(data))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return b, fmt.Errorf("cannot look at process %d: %w", pid, err)
+	}
+	if data, err = atomicfile.Read(dir+"attr/current", maxProc); err == nil { // where there is a security module
+		b.Walls["security label"] = strings.Trim(string(data), "\x00\n")
+	}
+	b.Limits, err = limitsOf(pid)
+	return b, err
+}
+
+// cgroup is the control group of a process, "" in a scope that tmux makes for each pane.
+func cgroup(text string) string {
+	for line := range strings.Lines(text) {
+		name := path.Base(strings.TrimSpace(line))
+		if strings.HasPrefix(name, "tmux-spawn-") && strings.HasSuffix(name, ".scope") {
+			return ""
+		}
+	}
+	return text
+}
+
+// Limits are what a process may use: by resource, its niceness and its processors.
+type Limits struct {
+	Resources map[int]unix.Rlimit `json:"resources,omitempty"`
+	Nice      int                 `json:"nice,omitempty"`
+	CPUs      unix.CPUSet         `json:"cpus"`
+}
+
+// resources are those of RLIMIT_* (getrlimit(2)). That of core dumps is none: it keeps
+// nothing in, and clients that hold keys put it to 0.
+var resources = []int{
+	unix.RLIMIT_AS, unix.RLIMIT_CPU, unix.RLIMIT_DATA, unix.RLIMIT_FSIZE, unix.RLIMIT_LOCKS, unix.RLIMIT_MEMLOCK, unix.RLIMIT_MSGQUEUE,
+	unix.RLIMIT_NICE, unix.RLIMIT_NOFILE, unix.RLIMIT_NPROC, unix.RLIMIT_RSS, unix.RLIMIT_RTPRIO, unix.RLIMIT_RTTIME, unix.RLIMIT_SIGPENDING, unix.RLIMIT_STACK,
+}
+
+func limitsOf(pid int) (*Limits, error) {
+	l := &Limits{Resources: map[int]unix.Rlimit{}}
+	for _, r := range resources {
+		var v unix.Rlimit
+		if err := unix.Prlimit(pid, r, nil, &v); err != nil {
+			return nil, fmt.Errorf("cannot look at the limits of process %d: %w", pid, err)
+		}
+		l.Resources[r] = v
+	}
+	if err := unix.SchedGetaffinity(pid, &l.CPUs); err != nil {
+		return nil, fmt.Errorf("cannot look at the limits of process %d: %w", pid, err)
+	}
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
+	if err != nil {
+		return nil, fmt.Errorf("cannot look at the limits of process %d: %w", pid, err)
+	}
+	l.Nice = 20 - raw // getpriority(2): the system call returns 40 to 1
+	return l, nil
+}
+
+// Below returns those limits that are lower than others, nil where none is.
+func (l *Limits) Below(other *Limits) *Limits {
+	if l == nil || other == nil {
+		return nil
+	}
+	low := &Limits{Resources: map[int]unix.Rlimit{}}
+	found := false
+	for r, v := range l.Resources {
+		if o, ok := other.Resources[r]; ok && (v.Max < o.Max || v.Cur < o.Cur) {
+			low.Resources[r], found = unix.Rlimit{Cur: min(v.Cur, v.Max, o.Max), Max: min(v.Max, o.Max)}, true
+		}
+	}
+	if l.Nice > other.Nice {
+		low.Nice, found = l.Nice, true
+	}
+	if l.CPUs != other.CPUs {
+		low.CPUs, found = l.CPUs, true
+	}
+	if !found {
+		return nil
+	}
+	return low
+}
+
+// Apply gives the limits to a process, or to this one, before it becomes another program,
+// where pid is 0. It never raises one.
+func (l *Limits) Apply(pid int) error {
+	if l == nil {
+		return nil
+	}
+	for r, v := range l.Resources {
+		var own unix.Rlimit
+		err := unix.Prlimit(pid, r, nil, &own)
+		v = unix.Rlimit{Cur: min(v.Cur, own.Max), Max: min(v.Max, own.Max)}
+		switch {
+		case err != nil:
+		case pid == 0:
+			err = unix.Setrlimit(r, &v) // or package syscall puts its own number of files back
+		default:
+			err = unix.Prlimit(pid, r, &v, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot set the limit %d of the agent: %w", r, err)
+		}
+	}
+	if l.Nice > 0 {
+		if err := unix.Setpriority(unix.PRIO_PROCESS, pid, l.Nice); err != nil {
+			return fmt.Errorf("cannot set the niceness of the agent: %w", err)
+		}
+	}
+	if l.CPUs != (unix.CPUSet{}) {
+		if err := unix.SchedSetaffinity(pid, &l.CPUs); err != nil {
+			return fmt.Errorf("cannot set the processors of the agent: %w", err)
+		}
+	}
+	return nil
+}
