@@ -205,35 +205,6 @@ func (s Server) Kill(session string) error {
 	return nil
 }
 
-// Keys presses keys in a pane, by tmux's names for them: C-c, Enter.
-func (s Server) Keys(pane string, keys ...string) error {
-	if !isPane(pane) {
-		return fmt.Errorf("'%s' is not a tmux pane", pane)
-	}
-	_, err := s.run(append([]string{"send-keys", "-t", pane}, keys...)...)
-	return err
-}
-
-// Paste gives a text to what runs in a pane, bracketed where that has asked for it: an end
-// of a line in it is then none that was typed.
-func (s Server) Paste(pane, text string) error { return s.paste(pane, text, "-p") }
-
-// Type gives characters to what runs in a pane as if they were typed there. Unlike Keys
-// it reaches the pane also while somebody scrolls in it.
-func (s Server) Type(pane, text string) error { return s.paste(pane, text, "-r") }
-
-func (s Server) paste(pane, text, how string) error {
-	if !isPane(pane) {
-		return fmt.Errorf("'%s' is not a tmux pane", pane)
-	}
-	b := NewBuffer()
-	_, err := s.runWith(strings.NewReader(text), wait, "load-buffer", "-b", string(b), "-", ";", "paste-buffer", "-d", how, "-b", string(b), "-t", pane)
-	if err != nil {
-		_ = s.Drop(b) // it may not have been loaded
-	}
-	return err
-}
-
 // Attach becomes the client of tmux that shows a session in this terminal. It returns only
 // where that fails.
 func (s Server) Attach(session string) error {
