@@ -26,7 +26,7 @@ import (
 // in claude-N.answers; what it was told while it worked, in claude-N.queued. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
 // whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
 // SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
-// has it submit what is pasted by itself.
+// has it submit what is pasted by itself, and STAYS=1 leave /exit in its box when it ends.
 type screen struct {
 	path         string
 	hook         func(event string)
@@ -113,6 +113,8 @@ func (s *screen) key(c byte) {
 			s.asking = false
 			go s.over()
 		}
+	case c == '\r' && s.draft == "/exit" && os.Getenv("STAYS") != "":
+		go s.end()
 	case c == '\r' && s.draft != "":
 		if s.swallow > 0 {
 			s.swallow--

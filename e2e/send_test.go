@@ -232,27 +232,32 @@ func (w *world) wireAgent(client string) {
 	w.install(client)
 }
 
+// rounds is how often a story repeats what it shows: as GT_E2E_ROUNDS says, or else n times.
+func rounds(n int) int {
+	if set, err := strconv.Atoi(os.Getenv("GT_E2E_ROUNDS")); err == nil {
+		return set
+	}
+	return n
+}
+
 // sends has each of several texts sent a number of times, one right after the other:
 // the model is asked each of them, whole.
 func (w *world) sends(session func(code int, args ...string) string, long string) {
 	w.t.Helper()
-	rounds := 3
-	if n, err := strconv.Atoi(os.Getenv("GT_E2E_ROUNDS")); err == nil {
-		rounds = n
-	}
 	texts := map[string]string{
 		"long":    long,
 		"lines":   strings.Repeat("a line\n\n\tand another, `indented`\n", 20),
 		"hostile": "\x1b[201~\r\x1b[A \x1b]0;x\x07 $(touch EVIL) `touch EVIL` #(touch EVIL) {\"json\"} ; \\\n@README.md\n/compact\n!touch EVIL\n\\",
 	}
-	for i := range rounds {
+	n := rounds(3)
+	for i := range n {
 		for kind, text := range texts {
 			session(0, "send", "api", fmt.Sprintf("MARK %s %d\n%s\nEND %s %d", kind, i, text, kind, i))
 		}
 	}
 	arrived := 0
-	defer func() { w.t.Logf("%d of %d texts arrived", arrived, rounds*len(texts)) }()
-	for i := range rounds {
+	defer func() { w.t.Logf("%d of %d texts arrived", arrived, n*len(texts)) }()
+	for i := range n {
 		for kind := range texts {
 			said := w.told(fmt.Sprintf("MARK %s %d\n", kind, i))
 			if !strings.Contains(said, fmt.Sprintf("END %s %d", kind, i)) {

@@ -66,6 +66,8 @@ func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error
 		return failed
 	case errors.Is(err, launch.ErrNoQuestion), errors.Is(err, launch.ErrNotTaken), errors.Is(err, launch.ErrChanged):
 		return cli.WithHint(failed, "gt-session peek %s shows its screen", m.Name)
+	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
+		return noInput(m, fmt.Errorf("cannot answer %s: %w", m.Name, err))
 	}
 	return err
 }

@@ -158,6 +158,14 @@ func runs(m fleet.Member) error {
 	return cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
 }
 
+// noInput adds the code and a hint to the error of a pane that takes no input.
+func noInput(m fleet.Member, err error) error {
+	if errors.Is(err, tmux.ErrDead) {
+		return cli.Fail(cli.No, err, fmt.Sprintf("gt-session start %s starts it", m.Name))
+	}
+	return cli.Fail(cli.Busy, err, fmt.Sprintf("tmux select-pane -e -t %s switches it on", m.Pane.ID))
+}
+
 // refused adds codes and hints to why a text was not sent.
 func refused(m fleet.Member, err error) error {
 	peek := fmt.Sprintf("gt-session peek %s shows its screen", m.Name)
@@ -168,6 +176,8 @@ func refused(m fleet.Member, err error) error {
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
 	case errors.Is(err, launch.ErrLost), errors.Is(err, launch.ErrNotArrived), errors.Is(err, launch.ErrNotSubmitted):
 		return cli.Fail(cli.No, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
+	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
+		return noInput(m, fmt.Errorf("cannot send to %s: %w", m.Name, err))
 	}
 	return err
 }

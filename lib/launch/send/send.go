@@ -35,7 +35,7 @@ var errTaken = errors.New("the client has taken the text already")
 
 // Untyped reports whether an error of Send means that nothing was typed.
 func Untyped(err error) bool {
-	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf)
+	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf) || errors.Is(err, tmux.ErrReadOnly)
 }
 
 // Proof is how it is known that a prompt was submitted.
