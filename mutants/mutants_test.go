@@ -743,7 +743,7 @@ var mutants = []mutant{
 	{"of two archived sessions the first to leave is back first", "lib/reconcile/tick/pools.go", "return -first\n", "return first\n", ".", "TestScripts/reconcile_resume$", 0},
 	{"the last session that runs is drained before another one runs", "lib/reconcile/tick/pools.go", "case stay == 1 && wanted > 0", "case stay < 1 && wanted > 0", "./lib/reconcile/tick", "TestDriftOfTheLastOne$", 0},
 	{"a pool without a check keeps more than its max", "lib/reconcile/tick/pools.go", "wanted := min(have+len(m.drained), t.Pool.Max)", "wanted := have + len(m.drained)", "./lib/reconcile/tick", "TestAShrinkWithoutACheck$", 0},
-	{"secrets that a check prints stand in the plan's JSON", "lib/reconcile/agents/open.go", "Clean: func(s string) string { return env.Line(s, 300) }", "Clean: func(s string) string { return s }", ".", "TestScripts/reconcile_check$", 0},
+	{"secrets that a check prints stand in the plan's JSON", "lib/reconcile/agents/open.go", "return env.Line(s, maxReason)", "return s", ".", "TestScripts/reconcile_check$", 0},
 	{"which session of a pool is the newest is decided by chance", "lib/reconcile/tick/pools.go", "cmp.Compare(a.Slot, b.Slot), ", "", "./lib/reconcile/tick", "TestWhoIsNewest$", 0},
 	{"a crash during a drain blocks work as a drain does", "lib/reconcile/tick/decide.go", `"it ended while it was drained", block(workCrashDrain))`, `"it ended while it was drained", block(workArchived))`, "./lib/reconcile/tick", "TestACrashDuringADrain$", 0},
 	{"an archived file that is another by now is not read again", "lib/state/instance/shelf.go", " || !file.ModTime().Equal(was.file.ModTime())", "", "./lib/state/instance", "TestShelf$", 0},

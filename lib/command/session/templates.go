@@ -333,7 +333,7 @@ func (c *inspect) Run(env *cli.Env) error {
 		{"slot", slot(m)}, {"generation", fmt.Sprint(m.Generation)}, {"marker", label}, {"session", key}, {"config", m.Hash},
 		{"agent", in.Agent}, {"folder", in.Path}, {"tmux", in.TmuxSession}, {"runtime", m.Runtime},
 		{"made", when(m.CreatedAt)}, {"active", when(m.ActiveAt)}, {"suspended", when(m.SuspendedAt)}, {"draining", when(m.DrainAt)},
-		{"archived", when(m.ArchivedAt)}, {"closed", when(m.ClosedAt)}, {"crashes", zero(m.CrashCount)}, {"quarantine", when(m.QuarantineUntil)},
+		{"archived", when(m.ArchivedAt)}, {"closed", when(m.ClosedAt)}, {"crashes", zero(m.CrashCount)}, {"ended", m.CrashReason}, {"quarantine", when(m.QuarantineUntil)},
 	}
 	for _, layer := range []struct {
 		name   string
@@ -486,6 +486,7 @@ type templated struct {
 	Slot       int              `json:"slot,omitempty"`
 	State      lifecycle.State  `json:"state"`
 	Why        lifecycle.Reason `json:"state_reason"`
+	Crash      string           `json:"crash_reason,omitempty"` // how its agent last ended or failed to start
 	Generation int              `json:"generation"`
 	Routable   bool             `json:"routable"`
 	ConfigHash string           `json:"config_hash"`
@@ -497,7 +498,7 @@ func templatedOf(in *instance.Instance) *templated {
 	if m == nil {
 		return nil
 	}
-	t := &templated{Template: m.Template, State: m.State, Why: m.Reason, Generation: m.Generation, ConfigHash: m.Hash}
+	t := &templated{Template: m.Template, State: m.State, Why: m.Reason, Crash: m.CrashReason, Generation: m.Generation, ConfigHash: m.Hash}
 	if slot(m) != "-" {
 		t.Slot = m.Slot
 	}
@@ -551,13 +552,27 @@ func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
 	return members, unread
 }
 
+// why is the reason of a session's state, with what is known of how its agent ended where
+// that is the cause.
+func why(m *instance.Managed) string {
+	switch reason := m.Reason.Words(); {
+	case m.CrashReason == "":
+		return reason
+	case m.State == lifecycle.Creating, m.Reason == lifecycle.CrashLoop, m.Reason == lifecycle.CrashRecovery, m.Reason == lifecycle.QuarantineEvicted,
+		m.Reason == lifecycle.StaleCreating:
+		return reason + ": " + m.CrashReason
+	default:
+		return reason
+	}
+}
+
 // printSessions prints a list that has sessions of templates.
 func printSessions(env *cli.Env, rows []row, placed bool) error {
 	cells := [][]string{{"NAME", "TEMPLATE", "SLOT", "STATE", "AGE", "REASON"}}
 	for _, r := range rows {
 		template, place, state, reason := "-", "-", string(r.Status), string(r.Reason)
 		if m := r.Managed; m != nil {
-			template, place, state, reason = m.Template, slot(m), string(m.State), m.Reason.Words()
+			template, place, state, reason = m.Template, slot(m), string(m.State), why(m)
 		}
 		cells = append(cells, []string{
 			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), env.Line(template, maxCell), place, env.Line(state, maxCell),

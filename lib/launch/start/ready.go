@@ -209,6 +209,24 @@ func screen(server tmux.Server, pane tmux.Pane) string {
 // dead begins what tmux writes into a pane that stays when its process has ended.
 const dead = "Pane is dead ("
 
+// Ended describes how the agent of a pane that stayed has ended: its exit status, and the
+// last line that it printed.
+func Ended(server tmux.Server, pane tmux.Pane) string {
+	last := lastLine(screen(server, pane))
+	// The pane is dead when its terminal is closed; tmux learns of the process a little later.
+	for end := time.Now().Add(waited); ; time.Sleep(20 * time.Millisecond) {
+		switch how, err := server.Ended(pane.ID); {
+		case how != "":
+			return how + ": " + last
+		case err != nil || time.Now().After(end):
+			return last
+		}
+	}
+}
+
+// waited is how long tmux may take to wait for a process that has ended.
+const waited = 300 * time.Millisecond
+
 // lastLine is the last line of a screen that is not empty, and not tmux's own.
 func lastLine(screen string) string {
 	if i := strings.LastIndex(screen, dead); i >= 0 && (i == 0 || screen[i-1] == '\n') {

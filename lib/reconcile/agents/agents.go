@@ -15,6 +15,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/launch/birth"
 	"gt/lib/launch/respawn"
+	"gt/lib/launch/start"
 	"gt/lib/live"
 	"gt/lib/live/ending"
 	"gt/lib/live/fleet"
@@ -28,6 +29,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
 )
 
 // Agents are those of a store.
@@ -101,6 +103,9 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 			continue
 		case m.Pane.ID == "" || m.Pane.Dead:
 			s.Alive = tick.No
+			if m.Pane.Dead {
+				s.Said = start.Ended(tmux.Server(m.TmuxServer), m.Pane)
+			}
 			s.LimitedAt = m.LimitedAt()
 			if s.Limited = !s.LimitedAt.IsZero(); s.Limited {
 				s.LimitedUntil = soon(s.LimitedAt, m.Resets(a.Env.Getenv, s.LimitedAt))

@@ -3,10 +3,13 @@ package agents
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/launch/notify"
+	"gt/lib/live/status"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/check"
@@ -24,6 +27,9 @@ import (
 
 // actor is who stands in the events of a tick.
 const actor = "gt-reconcile"
+
+// maxReason bounds what is kept of how an agent ended, in characters.
+const maxReason = 300
 
 // Open returns the world of a program: the sessions of a town, or of a profile; "" is
 // none. The program takes --exec BUFFER and calls respawn.Exec.
@@ -47,6 +53,13 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	}
 	w := perform.Of(store)
 	w.Now, w.Warn, w.AtOnce = env.Now, warn, cli.Few
+	w.Clean = func(s string) string { return env.Line(s, maxReason) }
+	w.Notify = func(session, why string) {
+		to := agent.LoadPreferences(env.Getenv, warn).Notify
+		if len(to.Command) > 0 && slices.Contains(strings.Split(to.Reasons(), ","), string(status.Failed)) {
+			warn(notify.Run(env, to.Command, session, string(status.Failed), why))
+		}
+	}
 	w.Config = config.Of(t, profile, env.Getenv).Read
 	w.Server = string(tmux.Around())
 	dir := t.Root
@@ -74,7 +87,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	}
 	w.Work = claims
 	w.Check = func(ctx context.Context, c *config.Config) map[string]tick.Demand {
-		checks := check.Checks{Dir: c.Work, Environ: env.Environ, Clean: func(s string) string { return env.Line(s, 300) }}
+		checks := check.Checks{Dir: c.Work, Environ: env.Environ, Clean: w.Clean}
 		return checks.Demand(ctx, c.Templates)
 	}
 	w.Log = func(kind string, payload any) {

@@ -66,9 +66,28 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	for _, id := range p.over {
 		w.warn(w.Store.Over(id))
 	}
-	w.actions(ctx, p, told)
+	failed := map[string]bool{} // templates
+	w.actions(ctx, p, func(o Outcome) {
+		if o.Change == lifecycle.Close && o.Err == nil && neverRan(o.Session) {
+			failed[o.Session.Template] = true
+		}
+		told(o)
+	})
+	for name := range failed {
+		w.warn(w.Store.Forget(func(in *instance.Instance) bool { return in.Managed.Template == name && neverRan(in.Managed.Session) }, keptFailed))
+	}
+	for _, n := range p.Notes {
+		if n.Event == tick.EventFailing && w.Notify != nil && ctx.Err() == nil {
+			w.Notify(p.Names[n.Session], n.Text)
+		}
+	}
 	return p, nil
 }
+
+// keptFailed is how many closed sessions of a template are kept that never ran.
+const keptFailed = 10
+
+func neverRan(s lifecycle.Session) bool { return s.ActiveAt.IsZero() }
 
 // actions makes the changes in their order. Those that start an agent come last, and a few
 // of them are made at the same time: a start mostly waits.
@@ -369,12 +388,17 @@ func (ch *changing) free(ctx context.Context, reason string, gone bool) error {
 	return ch.Work.Free(ctx, c, reason)
 }
 
-// failed notes that the session's agent did not start.
+// failed notes that the session's agent did not start, and why.
 func (ch *changing) failed(err error) error {
-	if ch.Failed == nil {
+	after := ch.held.Managed.Session
+	if ch.Failed != nil {
+		after = *ch.Failed
+	}
+	after.CrashReason = ch.clean(strings.TrimPrefix(err.Error(), "cannot start "+ch.held.Name+": "))
+	if after == ch.held.Managed.Session {
 		return err
 	}
-	return errors.Join(err, ch.locked(func() error { return ch.write(*ch.Failed) }))
+	return errors.Join(err, ch.locked(func() error { return ch.write(after) }))
 }
 
 // write makes the session what it becomes.

@@ -35,7 +35,9 @@ type Sight struct {
 	Attached bool
 	Asks     bool // it waits for somebody's answer
 	Left     bool // somebody ended it
-	Limited  bool // its account is at a limit, or was when it ended
+	// Said is how it ended, where that is known: its exit status and its last words.
+	Said    string
+	Limited bool // its account is at a limit, or was when it ended
 	// LimitedAt is when that was last known: now, or as it ended.
 	LimitedAt time.Time
 	// LimitedUntil is when its client says that the limit ends; zero where it does not say.
@@ -100,6 +102,10 @@ type World struct {
 	// Log appends an event; nil does not.
 	Log  func(kind string, payload any)
 	Warn func(error)
+	// Clean makes a line of what an agent said fit to be kept and shown; nil leaves it as it is.
+	Clean func(string) string
+	// Notify tells the person that a session does not stay alive; nil does not.
+	Notify func(session, why string)
 
 	Force      bool
 	MaxChanges int
@@ -116,6 +122,13 @@ func Of(s instance.Store) *World {
 }
 
 func (w *World) now() time.Time { return w.Now().UTC().Round(0) }
+
+func (w *World) clean(text string) string {
+	if w.Clean != nil {
+		return w.Clean(text)
+	}
+	return text
+}
 
 func (w *World) log(kind string, payload any) {
 	if w.Log != nil {
@@ -371,7 +384,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	plain := map[string]string{} // the hashes of templates, by name
 	works := map[string]bool{}
 	for i, in := range r.all {
-		s, t := seen(in, sights[i]), c.Find(in.Managed.Template)
+		s, t := w.seen(in, sights[i]), c.Find(in.Managed.Template)
 		p.Names[s.ID] = in.Name
 		s.Claims = claims[in.Name]
 		row, known := s.State.Row()
@@ -440,9 +453,10 @@ func (p *Plan) remembered(before *Memory) *Memory {
 	return &m
 }
 
-func seen(in *instance.Instance, s Sight) tick.Seen {
+func (w *World) seen(in *instance.Instance, s Sight) tick.Seen {
 	return tick.Seen{
 		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Left: s.Left, Limited: s.Limited,
+		Started: !in.StartedAt.IsZero(), Said: w.clean(s.Said),
 	}
 }
 

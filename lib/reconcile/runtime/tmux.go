@@ -66,10 +66,15 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 	if told == nil {
 		told = func() bool { return false }
 	}
+	// Its pane stays when it ends, so that who looks next sees its last words.
 	if _, err := start.Survived(server, pane, starting, told); err != nil {
+		var ended *start.EndedError
+		if errors.As(err, &ended) {
+			ended.Said = start.Ended(server, pane)
+		}
 		return errors.Join(err, unanswered(server.Kill(a.Name)))
 	}
-	return unanswered(start.Settle(server, pane))
+	return nil
 }
 
 // unanswered marks an error that leaves open what was done.

@@ -43,6 +43,7 @@ const (
 	EventUnknownState  = "session.unknown_state"
 	EventDriftHeld     = "session.drift.held"
 	EventStaleCreating = "session.stale_creating"
+	EventFailing       = "session.failing"
 )
 
 // Of drift: at most so many sessions of a template are drained for it in so long a time.
@@ -55,10 +56,17 @@ const (
 // long, up to the template's cap.
 const firstBackoff = 30 * time.Second
 
+// firstPause is the pause before a start is tried again that did not come alive. Each one
+// after it is twice as long, up to the template's cap of a quarantine.
+const firstPause = time.Second
+
+// longestRest bounds how long a pool makes no session in the place of one that was given up.
+const longestRest = time.Hour
+
 // Decide decides what is done. The same facts give the same plan.
 func Decide(f Facts) Plan {
-	d := &decision{Facts: f, templates: map[string]*Template{}, acted: map[string]bool{}, occupied: map[string]int{}, leaving: map[string]int{}}
-	d.plan.After = Memory{Wanted: map[string]int{}, Drifted: map[string][]time.Time{}}
+	d := &decision{Facts: f, templates: map[string]*Template{}, acted: map[string]bool{}, gaveUp: map[string]bool{}, occupied: map[string]int{}, leaving: map[string]int{}}
+	d.plan.After = Memory{Wanted: map[string]int{}, Drifted: map[string][]time.Time{}, Failing: map[string]Failing{}}
 	for i := range f.Templates {
 		d.templates[f.Templates[i].Name] = &f.Templates[i]
 	}
@@ -74,6 +82,7 @@ func Decide(f Facts) Plan {
 	}
 	d.pools()
 	d.order()
+	d.failing()
 	for _, a := range d.plan.Actions {
 		if a.Change == lifecycle.Drain && a.Session.Reason == lifecycle.ConfigDrift {
 			name := a.Session.Template
@@ -91,6 +100,7 @@ type decision struct {
 	leaving   map[string]int  // by pool: those of them that an action takes away
 	acted     map[string]bool // the sessions that have an action
 	retired   []Action        // shrinks, which are made together or not at all
+	gaveUp    map[string]bool // sessions that are given up because they did not stay alive
 	plan      Plan
 }
 
@@ -143,6 +153,10 @@ func (d *decision) session(s Seen) {
 		return
 	}
 	t := d.templates[s.Template]
+	if after, ahead := d.dated(s, t); ahead && row.Do != Unroute && s.State != lifecycle.Closed {
+		d.act(lifecycle.Note, s, after, "its times are in the future: the clock was set back")
+		return
+	}
 	switch row.Do {
 	case WaitForIt:
 		if s.State != lifecycle.Archived && s.State != lifecycle.Closed {
@@ -173,6 +187,25 @@ func (d *decision) session(s Seen) {
 	case Judge:
 		d.judge(s, t)
 	}
+}
+
+// dated returns a session of which no time is in the future, and reports whether one was.
+// What waits for such a time would do so for as long as the clock was ahead.
+func (d *decision) dated(s Seen, t *Template) (after lifecycle.Session, ahead bool) {
+	after = s.Session
+	for _, at := range []*time.Time{&after.CreatingAt, &after.ActiveAt, &after.SuspendedAt, &after.DrainAt, &after.ArchivedAt, &after.CrashSince, &after.LastCrashAt} {
+		if at.After(d.Now) {
+			*at = d.Now
+		}
+	}
+	limit, _ := Defaults()
+	if t != nil {
+		limit = *t
+	}
+	if last := d.Now.Add(limit.QuarantineCap); s.State == lifecycle.Quarantined && after.QuarantineUntil.After(last) {
+		after.QuarantineUntil = last
+	}
+	return after, after != s.Session
 }
 
 // suspend suspends a session, for that reason or because somebody ended it.
@@ -212,16 +245,67 @@ func (d *decision) begin(s Seen, t *Template) {
 	if t != nil {
 		limit = t.CreationTimeout
 	}
+	after, failed := s.Session, s.Started || s.CrashReason != ""
+	if t == nil || s.Limited || d.Now.Before(d.Held[t.Account]) {
+		failed = false
+	}
+	if failed {
+		after = d.counted(s, t)
+	}
 	if d.Now.Sub(s.CreatingAt) > limit {
-		d.act(lifecycle.Close, s, d.into(s.Session, lifecycle.Closed, lifecycle.StaleCreating),
-			fmt.Sprintf("it did not start within %s", duration.Format(limit)), block(workClosed), event(EventStaleCreating))
+		d.act(lifecycle.Close, s, d.into(after, lifecycle.Closed, lifecycle.StaleCreating),
+			fmt.Sprintf("it did not start within %s", duration.Format(limit))+because(after), block(workClosed), event(EventStaleCreating))
+		if failed {
+			d.gaveUp[s.ID] = s.Pool != ""
+		}
+		return
+	}
+	if failed && after.CrashCount > t.MaxRestarts {
+		d.quarantine(s, t, after, fmt.Sprintf("it did not stay alive in %d starts, %d allowed", after.CrashCount, t.MaxRestarts+1))
 		return
 	}
 	if why, ok := d.startable(t); !ok {
 		d.note(s, "", "not started: %s", why)
 		return
 	}
-	d.act(lifecycle.Begin, s, s.Session, fmt.Sprintf("it has not started yet (%s of %s)", duration.Format(d.Now.Sub(s.CreatingAt)), duration.Format(limit)))
+	if !failed {
+		d.act(lifecycle.Begin, s, after, fmt.Sprintf("it has not started yet (%s of %s)", duration.Format(d.Now.Sub(s.CreatingAt)), duration.Format(limit)))
+		return
+	}
+	try := fmt.Sprintf("(try %d of %d)", after.CrashCount+1, t.MaxRestarts+1)
+	if next := later(s.CreatingAt, s.LastCrashAt).Add(doubled(firstPause, after.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
+		d.note(s, "", "not started before %s %s%s", next.UTC().Format(time.RFC3339), try, because(after))
+		return
+	}
+	d.act(lifecycle.Begin, s, after, "it did not stay alive "+try+because(after))
+}
+
+// counted is a session with one crash more.
+func (d *decision) counted(s Seen, t *Template) lifecycle.Session {
+	after := s.Session
+	if after.CrashSince.IsZero() || d.Now.Sub(after.CrashSince) > t.RestartWindow {
+		after.CrashSince, after.CrashCount = d.Now, 0
+	}
+	after.CrashCount++
+	after.LastCrashAt = d.Now
+	after.CrashReason = cmp.Or(s.Said, after.CrashReason)
+	return after
+}
+
+// because is what is known of how a session's agent ended, behind what came of that.
+func because(s lifecycle.Session) string {
+	if s.CrashReason == "" {
+		return ""
+	}
+	return ": " + s.CrashReason
+}
+
+// quarantine quarantines a session whose crashes were counted.
+func (d *decision) quarantine(s Seen, t *Template, after lifecycle.Session, why string) {
+	rest := doubled(firstBackoff, after.QuarantineCycle, t.QuarantineCap)
+	after.QuarantineUntil = d.Now.Add(rest)
+	d.act(lifecycle.Quarantine, s, d.into(after, lifecycle.Quarantined, lifecycle.CrashLoop),
+		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), because(after)), block(workQuarantined))
 }
 
 // route gives back the marker to an active session of a pool that has lost it: it was
@@ -239,10 +323,9 @@ func (d *decision) route(s Seen, t *Template) {
 	}
 }
 
-// backoff is how long nothing is tried after so many attempts.
-func backoff(attempts int, limit time.Duration) time.Duration {
-	wait := firstBackoff
-	for range attempts {
+// doubled is a time that was doubled so many times, up to a limit.
+func doubled(wait time.Duration, times int, limit time.Duration) time.Duration {
+	for range times {
 		if wait *= 2; wait >= limit {
 			return limit
 		}
@@ -264,25 +347,24 @@ func (d *decision) crashed(s Seen, t *Template) {
 		d.suspend(s, lifecycle.CrashRecovery, why)
 		return
 	}
-	after := s.Session
-	if after.CrashSince.IsZero() || d.Now.Sub(after.CrashSince) > t.RestartWindow {
-		after.CrashSince, after.CrashCount = d.Now, 0
-	}
-	after.CrashCount++
-	after.LastCrashAt = d.Now
+	after := d.counted(s, t)
 	if after.CrashCount > t.MaxRestarts {
-		rest := backoff(after.QuarantineCycle, t.QuarantineCap)
-		after.QuarantineUntil = d.Now.Add(rest)
-		d.act(lifecycle.Quarantine, s, d.into(after, lifecycle.Quarantined, lifecycle.CrashLoop),
-			fmt.Sprintf("%d crashes in %s, %d allowed; rests %s", after.CrashCount, duration.Format(t.RestartWindow), t.MaxRestarts, duration.Format(rest)), block(workQuarantined))
+		d.quarantine(s, t, after, fmt.Sprintf("%d crashes in %s, %d allowed", after.CrashCount, duration.Format(t.RestartWindow), t.MaxRestarts))
 		return
 	}
 	if why, ok := d.startable(t); !ok {
 		d.suspend(s, lifecycle.DependencyDown, "it ended; "+why)
 		return
 	}
+	try := fmt.Sprintf("(restart %d of %d in %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow))
+	if after.CrashCount > 1 { // the first one may have run for long
+		if next := s.ActiveAt.Add(doubled(firstPause, after.CrashCount-2, t.QuarantineCap)); d.Now.Before(next) {
+			d.note(s, "", "not restarted before %s %s%s", next.UTC().Format(time.RFC3339), try, because(after))
+			return
+		}
+	}
 	after.ActiveAt = d.Now
-	d.act(lifecycle.RestartHere, s, after, fmt.Sprintf("it ended by itself (restart %d of %d in %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow)))
+	d.act(lifecycle.RestartHere, s, after, "it ended by itself "+try+because(after))
 }
 
 // drained archives a session that is drained when its work is done, or has had its time.
@@ -323,8 +405,8 @@ func (d *decision) resume(s Seen, t *Template) bool {
 		return false
 	}
 	if s.CrashCount > 0 && s.Reason == lifecycle.CrashRecovery {
-		if next := s.LastCrashAt.Add(backoff(s.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
-			d.note(s, "", "not resumed before %s: it ended, or did not start", next.UTC().Format(time.RFC3339))
+		if next := s.LastCrashAt.Add(doubled(firstBackoff, s.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
+			d.note(s, "", "not resumed before %s: %s", next.UTC().Format(time.RFC3339), cmp.Or(s.CrashReason, "it ended, or did not start"))
 			return false
 		}
 	}
@@ -351,9 +433,10 @@ func (d *decision) rest(s Seen, t *Template) {
 	}
 	switch {
 	case s.QuarantineCycle >= t.QuarantineAttempts:
-		evict(fmt.Sprintf("%d of %d tries, and never %s without a crash", s.QuarantineCycle, t.QuarantineAttempts, duration.Format(t.QuarantineHealthy)))
+		evict(fmt.Sprintf("%d of %d tries, and never %s without a crash", s.QuarantineCycle, t.QuarantineAttempts, duration.Format(t.QuarantineHealthy)) + because(s.Session))
+		d.gaveUp[s.ID] = s.Pool != ""
 	case d.Now.Before(s.QuarantineUntil):
-		d.note(s, "", "quarantined until %s (try %d of %d)", s.QuarantineUntil.UTC().Format(time.RFC3339), s.QuarantineCycle+1, t.QuarantineAttempts)
+		d.note(s, "", "quarantined until %s (try %d of %d)%s", s.QuarantineUntil.UTC().Format(time.RFC3339), s.QuarantineCycle+1, t.QuarantineAttempts, because(s.Session))
 	case s.Pool != "" && t.Pool != nil && d.occupied[s.Pool]-1 >= t.Pool.Max:
 		evict(fmt.Sprintf("its time is over; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max))
 	default:
@@ -367,7 +450,7 @@ func (d *decision) rest(s Seen, t *Template) {
 		after.CrashCount, after.CrashSince = 0, time.Time{}
 		again := s.Session
 		again.QuarantineCycle++
-		again.QuarantineUntil = d.Now.Add(backoff(again.QuarantineCycle, t.QuarantineCap))
+		again.QuarantineUntil = d.Now.Add(doubled(firstBackoff, again.QuarantineCycle, t.QuarantineCap))
 		d.act(lifecycle.Clear, s, d.into(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts), failed(again))
 	}
 }
@@ -387,7 +470,7 @@ func (d *decision) judge(s Seen, t *Template) {
 		why = fmt.Sprintf("it has been healthy for %s", duration.Format(t.QuarantineHealthy))
 	}
 	if s.CrashCount > 0 && calm > t.RestartWindow {
-		after.CrashCount, after.CrashSince = 0, time.Time{}
+		after.CrashCount, after.CrashSince, after.CrashReason = 0, time.Time{}, ""
 		why = cmp.Or(why, fmt.Sprintf("it did not crash for %s", duration.Format(t.RestartWindow)))
 	}
 	if s.Wanted != "" && s.Hash != s.Wanted && version(s.Hash) != version(s.Wanted) {
@@ -414,6 +497,13 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.After(b) {
+		return b
+	}
+	return a
 }
 
 // drifted reports whether a session runs with another configuration than it would be
@@ -486,7 +576,7 @@ func ClosedBy(s lifecycle.Session, reason lifecycle.Reason, now time.Time) Actio
 func ResumedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
 	after := d.into(s, lifecycle.Active, lifecycle.Resumed)
-	after.CrashCount, after.CrashSince = 0, time.Time{}
+	after.CrashCount, after.CrashSince, after.CrashReason = 0, time.Time{}, ""
 	return Action{Change: lifecycle.Resume, Before: s, Session: after, Why: "somebody asked for it"}
 }
 
@@ -494,7 +584,7 @@ func ResumedBy(s lifecycle.Session, now time.Time) Action {
 func ClearedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
 	after := d.into(s, lifecycle.Active, lifecycle.QuarantineCleared)
-	after.CrashCount, after.CrashSince, after.QuarantineUntil = 0, time.Time{}, time.Time{}
+	after.CrashCount, after.CrashSince, after.CrashReason, after.QuarantineUntil = 0, time.Time{}, "", time.Time{}
 	return Action{Change: lifecycle.Clear, Before: s, Session: after, Why: "somebody asked for it"}
 }
 

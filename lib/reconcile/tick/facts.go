@@ -94,6 +94,8 @@ type Seen struct {
 	Attached bool      // somebody looks at it
 	Asks     bool      // it waits for somebody's answer
 	Left     bool      // somebody ended it: no crash, and not undone
+	Started  bool      // its runtime was started before
+	Said     string    // how its runtime ended, where that is known
 	Limited  bool      // its runtime ended at a limit of its account: no crash
 }
 
@@ -111,6 +113,18 @@ type Memory struct {
 	// Drifted are the times at which sessions were last drained because their configuration
 	// is another, by template.
 	Drifted map[string][]time.Time `json:"drifted,omitempty"`
+	// Failing are templates whose sessions do not stay alive.
+	Failing map[string]Failing `json:"failing,omitempty"`
+}
+
+// Failing is a template whose sessions do not stay alive, from when the first of them is
+// quarantined or given up until one is healthy.
+type Failing struct {
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason,omitempty"` // of the last one
+	// Times is how many sessions were given up. Until then no other is made in their place.
+	Times int       `json:"times,omitempty"`
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Facts are what a tick decides on. What could not be read makes no Facts: the tick ends

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gt/lib/state/lifecycle"
+	"gt/lib/text/count"
 	"gt/lib/text/duration"
 )
 
@@ -101,7 +102,7 @@ func (d *decision) pool(t *Template) {
 		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: fmt.Sprintf(format, args...)})
 	}
 	before, known := d.Before.Wanted[t.Name]
-	recent := slices.DeleteFunc(slices.Clone(d.Before.Drifted[t.Name]), func(at time.Time) bool { return d.Now.Sub(at) >= driftWindow })
+	recent := slices.DeleteFunc(slices.Clone(d.Before.Drifted[t.Name]), func(at time.Time) bool { return at.After(d.Now) || d.Now.Sub(at) >= driftWindow })
 	if len(recent) > 0 {
 		d.plan.After.Drifted[t.Name] = recent
 	}
@@ -164,6 +165,14 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: why + "; " + not})
 		return
 	}
+	if f := d.Before.Failing[t.Name]; d.Now.Before(f.Until) && f.Until.Sub(d.Now) <= t.rest(f.Times) {
+		text := fmt.Sprintf("%s; none is made before %s, for %s did not stay alive", why, f.Until.UTC().Format(time.RFC3339), count.Of(f.Times, "session"))
+		if f.Reason != "" {
+			text += ": " + f.Reason
+		}
+		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: text})
+		return
+	}
 	if t.WakeMode == Resume {
 		slices.SortStableFunc(m.archived, func(a, b Seen) int {
 			first := cmp.Or(a.ArchivedAt.Compare(b.ArchivedAt), made(a, b))
@@ -176,11 +185,16 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 			if n == 0 {
 				return
 			}
+			if d.Now.Before(s.LastCrashAt.Add(doubled(firstPause, s.CrashCount-1, t.QuarantineCap))) && s.CrashCount > 0 {
+				continue
+			}
+			again := s.Session
+			again.CrashCount, again.LastCrashAt = again.CrashCount+1, d.Now
 			after := d.into(s.Session, lifecycle.Active, lifecycle.Reactivated)
 			after.Generation++
 			after.Slot, after.DrainReason, after.DrainAt, after.ArchivedAt = d.slot(t), "", time.Time{}, time.Time{}
-			after.CrashCount, after.CrashSince, after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}, 0, time.Time{}
-			d.act(lifecycle.Reactivate, s, after, why)
+			after.CrashCount, after.CrashSince, after.CrashReason, after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}, "", 0, time.Time{}
+			d.act(lifecycle.Reactivate, s, after, why, failed(again))
 			n--
 		}
 	}

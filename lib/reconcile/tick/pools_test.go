@@ -175,12 +175,12 @@ func TestACrashDuringADrain(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	var all []time.Duration
 	for cycle := range 6 {
-		all = append(all, backoff(cycle, 5*time.Minute))
+		all = append(all, doubled(firstBackoff, cycle, 5*time.Minute))
 	}
 	if s := time.Second; !slices.Equal(all, []time.Duration{30 * s, 60 * s, 120 * s, 240 * s, 300 * s, 300 * s}) {
 		t.Error(all)
 	}
-	if got := backoff(0, time.Second); got != time.Second {
+	if got := doubled(firstBackoff, 0, time.Second); got != time.Second {
 		t.Error(got)
 	}
 }
@@ -321,6 +321,7 @@ func TestACrashLoop(t *testing.T) {
 	if b.State != lifecycle.Archived || b.Reason != lifecycle.QuarantineEvicted || !slices.Contains(w.events, EventEvicted) {
 		t.Errorf("%+v %q", b, w.events)
 	}
+	w.later(5 * time.Minute)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: 1})
 	w.done(t)
 }
@@ -448,7 +449,7 @@ func TestDependencies(t *testing.T) {
 		t.Errorf("%+v", worker)
 	}
 	w.broken = false
-	w.settle()
+	w.later(time.Second)
 	if worker.State != lifecycle.Active || db.alive != Yes {
 		t.Errorf("%s", w)
 	}
@@ -721,25 +722,149 @@ func TestAStateOfANewerVersion(t *testing.T) {
 	w.done(t)
 }
 
-// A session that never starts is closed after its time, and what it was made for is tried
-// again then, not before. [S4-31, S4-32, S4-96]
-func TestACreationThatFails(t *testing.T) {
-	w := newWorld(template("worker", pooled(0, 1)))
+// A session whose agent does not stay alive is started again with pauses that double, then
+// rests in quarantine by its template's limits, and is given up; the pool then makes another
+// one only after a rest, which doubles as well. The template is told of once. A person's own
+// session stays in quarantine. [S4-36, S4-42, S4-46, S4-96]
+func TestStartsThatFail(t *testing.T) {
+	for _, pool := range []bool{true, false} {
+		w := newWorld(template("worker", pooled(0, 1)))
+		w.broken = true
+		if pool {
+			w.want(1)
+		} else {
+			w.templates[0].Pool = nil
+			w.put(being{Session: lifecycle.Session{Template: "worker", State: lifecycle.Creating, Reason: lifecycle.UserRequest, CreatingAt: start}, alive: No, started: true})
+		}
+		begin := w.now
+		var starts []int // by the second
+		counted := 0
+		for w.now.Sub(begin) < 6*time.Hour {
+			w.tick()
+			for _, b := range w.sessions {
+				b.said = "exit status 1: no key"
+			}
+			for ; counted < w.starts; counted++ {
+				starts = append(starts, int(w.now.Sub(begin).Seconds()))
+			}
+			w.now = w.now.Add(time.Second)
+		}
+		want := []int{0, 1, 3, 7, 15, 31, 62, 122, 242, 543, 544, 546}
+		if !pool {
+			want = []int{1, 3, 7, 15, 31, 62, 122}
+		}
+		if !slices.Equal(starts[:min(len(want), len(starts))], want) {
+			t.Errorf("pool %v: started at %v, not %v", pool, starts, want)
+		}
+		if n := 9 * 10; len(starts) > n {
+			t.Errorf("pool %v: %d starts in six hours", pool, len(starts))
+		}
+		told := 0
+		for _, e := range w.events {
+			if e == EventFailing {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("pool %v: it is told %d times", pool, told)
+		}
+		if !pool {
+			w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Quarantined: 1})
+		} else if text := fmt.Sprint(Decide(w.facts()).Notes); !strings.Contains(text, "exit status 1: no key") {
+			t.Error(text)
+		}
+		// When it can be started again, it is, and what was told is told anew the next time.
+		w.broken = false
+		if !pool {
+			b := w.of("worker", lifecycle.Quarantined)[0]
+			w.limits()
+			w.perform(ClearedBy(b.Session, w.now))
+		}
+		for range 100 {
+			w.later(time.Minute)
+		}
+		w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: w.in("worker", lifecycle.Archived)})
+		if len(w.memory.Failing) > 0 {
+			t.Errorf("%+v", w.memory.Failing)
+		}
+		w.done(t)
+	}
+}
+
+// One that lives for a second, and is never seen alive, is no better off with a creation
+// timeout that is shorter than the pauses: what is closed for it counts as given up.
+// [S4-31, S4-32, S4-64]
+func TestACreationThatTimesOut(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.CreationTimeout = 5 * time.Second }))
 	w.want(1)
 	w.broken = true
-	w.tick()
-	for range 12 {
+	for range 3600 {
 		w.tick()
-		w.now = w.now.Add(5 * time.Second)
+		w.now = w.now.Add(time.Second)
 	}
-	if len(w.sessions) != 1 {
-		t.Errorf("made again%s", w)
+	if w.starts > 30 || w.in("worker", lifecycle.Closed) > 5 || w.in("worker", lifecycle.Closed) < 3 {
+		t.Errorf("%d starts%s", w.starts, w)
 	}
-	w.now = w.now.Add(5 * time.Second)
-	w.tick()
-	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Closed: 1})
-	w.broken = false
-	w.settle()
-	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Closed: 1, lifecycle.Active: 1})
 	w.done(t)
+	// One that was never started, for its tick was killed, is closed without a rest.
+	w = newWorld(template("worker", pooled(0, 1)))
+	w.want(1)
+	b := w.put(inState(lifecycle.Creating, "worker", false, No))
+	w.now = w.now.Add(2 * time.Minute)
+	w.tick()
+	w.tick()
+	if b.State != lifecycle.Closed || w.in("worker", lifecycle.Creating)+w.in("worker", lifecycle.Active) != 1 {
+		t.Error(w)
+	}
+	w.done(t)
+}
+
+// An archived session that does not start when it is taken back is tried again with pauses.
+func TestATakeBackThatFails(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.WakeMode = Resume }))
+	b := w.put(inState(lifecycle.Archived, "worker", false, No))
+	w.want(1)
+	w.broken = true
+	for range 600 {
+		w.tick()
+		w.now = w.now.Add(time.Second)
+	}
+	if w.starts > 40 {
+		t.Errorf("%d starts in ten minutes%s", w.starts, w)
+	}
+	w.broken = false
+	w.later(time.Hour)
+	w.later(time.Hour)
+	if w.in("worker", lifecycle.Active) != 1 {
+		t.Errorf("%+v%s", b, w)
+	}
+	w.done(t)
+}
+
+// The clock is set back by years: what waits for a time waits no longer than if that were
+// set now.
+func TestAClockThatWasAhead(t *testing.T) {
+	ahead := start.AddDate(3, 0, 0)
+	for _, state := range []lifecycle.State{lifecycle.Creating, lifecycle.Quarantined, lifecycle.Draining, lifecycle.Active, lifecycle.Suspended} {
+		w := newWorld(template("worker", pooled(0, 1)))
+		w.want(1)
+		b := w.put(inState(state, "worker", state == lifecycle.Active, No))
+		b.CreatingAt, b.ActiveAt, b.SuspendedAt, b.DrainAt, b.LastCrashAt, b.CrashSince, b.QuarantineUntil = ahead, ahead, ahead, ahead, ahead, ahead, ahead
+		b.CrashCount, b.started, b.Reason = 2, true, map[bool]lifecycle.Reason{true: lifecycle.CrashRecovery, false: b.Reason}[state == lifecycle.Suspended]
+		if state == lifecycle.Draining {
+			b.alive, b.claims = Yes, 1
+		}
+		for range 60 {
+			w.tick()
+			w.now = w.now.Add(10 * time.Second)
+		}
+		want := map[lifecycle.State]lifecycle.State{lifecycle.Draining: lifecycle.Archived}[state]
+		if want == "" {
+			want = lifecycle.Active
+		}
+		if b.State != want || b.ActiveAt.After(w.now) {
+			t.Errorf("%s: it is %s%s", state, b.State, w)
+		}
+		w.done(t)
+	}
 }

@@ -28,7 +28,7 @@ const (
 	Unroute       What = "remove the marker"
 	End           What = "end the runtime"
 	CompleteIt    What = "set active; in a pool, set the marker"
-	StartOrClose  What = "start it; close it when the creation timeout has passed"
+	StartOrClose  What = "start it, or quarantine it after too many tries; close it when the creation timeout has passed"
 	RouteOrDrain  What = "take back the work that was put aside and set the marker; drain it if the others fill the pool"
 	Crashed       What = "restart, quarantine or suspend it"
 	SuspendIt     What = "suspend it, crash_recovery"

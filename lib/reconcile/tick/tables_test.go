@@ -40,7 +40,7 @@ var counterparts = []struct{ row, pkg, test string }{
 	{"TestScaleDown_SuspendedFirst", "lib/reconcile/tick", "TestWhoLeavesAPool"},
 	{"TestExecStore_PartialFailureRepair", "lib/reconcile/perform", "TestRepairs"},
 	{"TestSocketConcurrency_MutationDuringTick", "lib/reconcile/perform", "TestStale"},
-	{"TestCreating_StaleCleanup", "lib/reconcile/tick", "TestACreationThatFails"},
+	{"TestCreating_StaleCleanup", "lib/reconcile/tick", "TestACreationThatTimesOut"},
 	{"TestForwardCompatibility_UnknownState", "lib/reconcile/perform", "TestStrays"},
 	{"TestReactivate_OverlayRevalidation", "lib/reconcile/perform", "TestOverlay"},
 	{"TestArchivedSecretTTL_FreshMode", "lib/reconcile/perform", "TestRetained"},
@@ -55,7 +55,7 @@ var counterparts = []struct{ row, pkg, test string }{
 	{"TestNoMultiRegistry", ".", "TestLayoutLifecycle"},
 
 	{"TestConformance_CreatingState", "lib/reconcile/perform", "TestScale"},
-	{"TestConformance_CreatingStale", "lib/reconcile/tick", "TestACreationThatFails"},
+	{"TestConformance_CreatingStale", "lib/reconcile/tick", "TestACreationThatTimesOut"},
 	{"TestConformance_DrainState", "lib/reconcile/tick", "TestAPoolThatGrowsAndShrinks"},
 	{"TestConformance_DrainCrash", "lib/reconcile/tick", "TestACrashDuringADrain"},
 	{"TestConformance_QuarantineState", "lib/reconcile/tick", "TestACrashLoop"},

@@ -25,6 +25,7 @@ type world struct {
 	memory    Memory
 	made      int
 	ticks     int
+	starts    int
 	ops       int  // that were done
 	stopAt    int  // the op before which the controller is killed; 0 never
 	broken    bool // no runtime starts
@@ -49,6 +50,8 @@ type being struct {
 	attached bool
 	asks     bool
 	left     bool
+	started  bool
+	said     string // as its runtime ends
 	limited  bool
 }
 
@@ -133,7 +136,7 @@ func (w *world) facts() Facts {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.sessions)) {
 		b := w.sessions[id]
-		s := Seen{Session: b.Session, Alive: b.alive, Routed: b.routed, Claims: b.claims, Idle: b.idle, Attached: b.attached, Asks: b.asks, Left: b.left, Limited: b.limited}
+		s := Seen{Session: b.Session, Alive: b.alive, Routed: b.routed, Claims: b.claims, Idle: b.idle, Attached: b.attached, Asks: b.asks, Left: b.left, Limited: b.limited, Started: b.started, Said: b.said}
 		if w.find(b.Template) != nil {
 			s.Wanted = b.wanted
 		}
@@ -231,7 +234,8 @@ func (w *world) perform(a Action) {
 			}
 			w.write(b, a.Session, a.Change)
 		case lifecycle.Start:
-			if !w.broken {
+			w.starts++
+			if b.started = true; !w.broken {
 				b.alive = Yes
 			}
 		case lifecycle.Confirm:

@@ -210,6 +210,31 @@ func (h *Held) Over() {
 	}
 }
 
+// Forget removes the records of closed instances that is picks, but for the newest ones. One
+// of which a runtime may be left stays.
+func (s Store) Forget(is func(*Instance) bool, keep int) error {
+	all, err := s.In(Closed)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(in *Instance) bool { return !is(in) || atomicfile.Exists(s.path(string(in.ID)+".lock")) })
+	slices.SortStableFunc(all, func(a, b *Instance) int { return a.Managed.ClosedAt.Compare(b.Managed.ClosedAt) })
+	for _, in := range all[:max(0, len(all)-keep)] {
+		h, err := s.Hold(in.ID, 0)
+		if errors.Is(err, flock.ErrBusy) || errors.Is(err, ErrNone) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := s.file(Closed, in.ID).Remove(); err != nil {
+			h.Release()
+			return err
+		}
+		h.lock.Remove()
+	}
+	return nil
+}
+
 // Over is Held.Over for one that nobody is at.
 func (s Store) Over(id ID) error {
 	h, err := s.Hold(id, 0)

@@ -3,6 +3,7 @@ package instance
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -211,5 +212,87 @@ func TestImportManaged(t *testing.T) {
 	}
 	if in, err := other.Get(in.ID); err != nil || in.Managed != nil || in.Name != "worker-a" {
 		t.Error(in, err)
+	}
+}
+
+// A record counts as closed, or archived, because it lies there: whatever somebody has
+// written into it as its state, it is in that list and in no other. [S4-24]
+func TestTheFolderSaysIt(t *testing.T) {
+	for folder, state := range map[string]lifecycle.State{Closed: lifecycle.Closed, Archived: lifecycle.Archived} {
+		s := Personal(place.State(t.TempDir()+"/gt"), "")
+		in := managed(t, s, "worker-a")
+		change(t, s, in.ID, func(h *Held) { h.Managed.State = state })
+		path := s.path(folder + "/" + string(in.ID) + ".json")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(data), `"state": "`+string(state), `"state": "active`, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if data, err = os.ReadFile(path); err != nil || !strings.Contains(string(data), `"active"`) {
+			t.Fatalf("%s: %v", data, err)
+		}
+		all, err := s.All()
+		if err != nil || len(all) > 0 {
+			t.Error(all, err)
+		}
+		there, err := s.In(folder)
+		if err != nil || len(there) != 1 || there[0].Managed.State != state {
+			t.Errorf("%s: %v %v", folder, there, err)
+		}
+		if one, err := s.Get(in.ID); err != nil || one.Managed.State != state {
+			t.Errorf("%s: %v %v", folder, one, err)
+		}
+	}
+	// One among those that are listed is not lost either.
+	s := Personal(place.State(t.TempDir()+"/gt"), "")
+	in := managed(t, s, "worker-a")
+	path := s.path(string(in.ID) + ".json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(data), `"state": "creating`, `"state": "closed`, 1)
+	if err := os.WriteFile(path, []byte(edited), 0o600); err != nil || edited == string(data) {
+		t.Fatalf("%s: %v", data, err)
+	}
+	if all, err := s.All(); err != nil || len(all) != 1 {
+		t.Error(all, err)
+	}
+}
+
+// Of closed sessions that are picked the newest stay; one of which a runtime may be left
+// stays as well.
+func TestForget(t *testing.T) {
+	s := Personal(place.State(t.TempDir()+"/gt"), "")
+	var left ID
+	for i := range 5 {
+		in := managed(t, s, fmt.Sprint("worker-", i))
+		change(t, s, in.ID, func(h *Held) {
+			h.Managed.State, h.Managed.ClosedAt = lifecycle.Closed, time.Unix(int64(1000+i), 0)
+		})
+		if i > 0 {
+			if err := s.Over(in.ID); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			left = in.ID
+		}
+	}
+	if err := s.Forget(func(in *Instance) bool { return in.Name != "worker-1" }, 2); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	all, err := s.In(Closed)
+	for _, in := range all {
+		names = append(names, in.Name)
+	}
+	slices.Sort(names)
+	if err != nil || !slices.Equal(names, []string{"worker-0", "worker-1", "worker-3", "worker-4"}) {
+		t.Error(names, err)
+	}
+	if got := files(t, s, left); len(got) == 0 {
+		t.Error(got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/place"
+	"gt/lib/state/lifecycle"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
@@ -147,6 +148,9 @@ func (s Store) get(folder string, id ID) (*Instance, error) {
 	_, err := f.Read()
 	switch {
 	case err == nil:
+		if folder != "" && in.Managed != nil {
+			in.Managed.State = lifecycle.State(folder) // whatever somebody has written into it
+		}
 		return in, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNone
@@ -209,7 +213,7 @@ func (s Store) All() ([]*Instance, error) {
 		for _, err := range f.warned {
 			s.warn(err)
 		}
-		in, err := f.in, f.err
+		in, folder, err := f.in, "", f.err
 		if err == nil && in.Managed != nil {
 			if elsewhere == nil {
 				if elsewhere, err = s.retired(); err != nil {
@@ -217,11 +221,11 @@ func (s Store) All() ([]*Instance, error) {
 				}
 			}
 			if elsewhere[in.ID] {
-				in, _, err = s.newest(in, in.ID)
+				in, folder, err = s.newest(in, in.ID)
 			}
 		}
 		switch {
-		case err == nil && in.folder() != "": // it was about to be moved there
+		case err == nil && folder != "": // it was about to be moved there
 		case err == nil:
 			all = append(all, in)
 		case !errors.Is(err, ErrNone):

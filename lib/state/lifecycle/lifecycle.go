@@ -78,7 +78,7 @@ type Row struct {
 
 // States are all of them.
 var States = []Row{
-	{Creating, []Reason{PoolScaleUp, UserRequest, ConfigDriftReplace}, []State{Active}, true, true, true, false,
+	{Creating, []Reason{PoolScaleUp, UserRequest, ConfigDriftReplace}, []State{Active, Quarantined}, true, true, true, false,
 		"its record is there, its runtime is not known to run yet"},
 	{Active, []Reason{CreationComplete, Resumed, Reactivated, QuarantineCleared}, []State{Suspended, Draining, Quarantined}, true, true, true, false,
 		"its runtime runs; a session of a pool gets work"},
@@ -89,7 +89,7 @@ var States = []Row{
 	{Archived, []Reason{DrainComplete, DrainTimeout, CrashDuringDrain, SuspendedScaleDown, QuarantineEvicted}, []State{Active}, false, false, false, true,
 		"it was retired, and can be found and, with wake_mode resume, taken back"},
 	{Quarantined, []Reason{CrashLoop}, []State{Active, Archived}, true, false, true, false,
-		"it crashed too often, and is not started before its time"},
+		"it crashed or failed to start too often, and is not started before its time"},
 	{Closed, []Reason{UserRequest, Pruned, Manual, StaleCreating}, nil, false, false, false, false,
 		"it is over; its record stays, without its secrets, and never changes again"},
 }
@@ -176,7 +176,7 @@ type Order struct {
 // runtime.
 var Orders = []Order{
 	{Create, []State{}, Creating, []Op{Write, Start}, "a runtime without a record would be nobody's; the next tick starts what has a record only"},
-	{Begin, []State{Creating}, "", []Op{Start}, "what a tick that was cut short has left out"},
+	{Begin, []State{Creating}, "", []Op{Write, Start}, "as restart; a tick that was cut short has left it out, or its agent did not stay alive"},
 	{Complete, []State{Creating}, Active, []Op{Confirm, Write, Route}, "work comes last"},
 	{RestartHere, []State{Active}, "", []Op{Write, Start}, "the crash counts before it can happen again"},
 	{Suspend, []State{Active}, Suspended, []Op{Unroute, Block, Write, Free, Kill}, "no work comes while it ends"},
@@ -184,7 +184,7 @@ var Orders = []Order{
 	{Drain, []State{Active}, Draining, []Op{Unroute, Write}, "no work comes while it finishes what it has"},
 	{Archive, []State{Draining, Suspended, Quarantined}, Archived, []Op{Unroute, Block, Write, Free, Kill}, "its work is accounted for before it is gone"},
 	{Reactivate, []State{Archived}, Active, []Op{Free, Start, Confirm, Write, Route}, "as resume"},
-	{Quarantine, []State{Active}, Quarantined, []Op{Unroute, Block, Write, Free, Kill}, "as suspend"},
+	{Quarantine, []State{Creating, Active}, Quarantined, []Op{Unroute, Block, Write, Free, Kill}, "as suspend"},
 	{Clear, []State{Quarantined}, Active, []Op{Free, Start, Confirm, Write, Route}, "as resume"},
 	{Close, nil, Closed, []Op{Unroute, Block, Write, Free, Kill}, "the write that closes it removes its secrets"},
 	{Note, nil, "", []Op{Write}, ""},
@@ -230,9 +230,12 @@ type Session struct {
 	ArchivedAt  time.Time `json:"archived_at,omitzero"`
 	ClosedAt    time.Time `json:"closed_at,omitzero"`
 
-	CrashCount      int       `json:"crash_count,omitempty"` // since CrashSince
-	CrashSince      time.Time `json:"crash_since,omitzero"`
-	LastCrashAt     time.Time `json:"last_crash_at,omitzero"`
+	CrashCount  int       `json:"crash_count,omitempty"` // since CrashSince
+	CrashSince  time.Time `json:"crash_since,omitzero"`
+	LastCrashAt time.Time `json:"last_crash_at,omitzero"`
+	// CrashReason is how its agent last ended or failed to start, as far as that is known:
+	// cleaned, without secrets, and cut.
+	CrashReason     string    `json:"crash_reason,omitempty"`
 	QuarantineUntil time.Time `json:"quarantine_until,omitzero"`
 	QuarantineCycle int       `json:"quarantine_cycle,omitempty"` // how often it came back from there
 	ScrubbedAt      time.Time `json:"scrubbed_at,omitzero"`       // when its secrets were removed

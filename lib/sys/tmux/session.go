@@ -105,7 +105,10 @@ func (s Server) make(n NewSession) (Pane, error) {
 	} else {
 		out, err = at.call(socket, bytes.NewReader(n.Data), n.Environ, starting, args...)
 	}
-	if err == nil {
+	switch {
+	case err == nil && out == "": // the server ended as it was asked
+		return Pane{}, ErrNoServer
+	case err == nil:
 		return parsePane(out)
 	}
 	_ = at.Drop(n.Buffer) // it may not have been loaded, or be taken

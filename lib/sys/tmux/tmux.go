@@ -264,6 +264,17 @@ func (s Server) Left(pane string) (bool, error) {
 	return out == "1\t0", err
 }
 
+// Ended returns how what ran in a pane that stayed has ended: "exit status 1" or "signal 9";
+// "" if it runs, or tmux does not know.
+func (s Server) Ended(pane string) (string, error) {
+	out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead} #{?#{==:#{pane_dead_signal},},#{?#{==:#{pane_dead_status},},,exit status #{pane_dead_status}},signal #{pane_dead_signal}}")
+	dead, how, _ := strings.Cut(out, " ")
+	if err != nil || dead != "1" {
+		return "", err
+	}
+	return how, nil
+}
+
 // Keep tells the pane to stay when its process ends.
 func (s Server) Keep(pane string) error {
 	_, err := s.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")

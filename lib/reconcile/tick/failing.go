@@ -1,0 +1,69 @@
+package tick
+
+import (
+	"time"
+
+	"gt/lib/state/lifecycle"
+)
+
+// failing remembers which templates have sessions that do not stay alive. It is noted once,
+// when the first of them is quarantined or given up; and no other one is made in the place
+// of one that was given up before a rest is over, which takes twice as long each time.
+func (d *decision) failing() {
+	for i := range d.Templates {
+		t := &d.Templates[i]
+		f, was := d.Before.Failing[t.Name]
+		if last := d.Now.Add(t.rest(f.Times)); f.Until.After(last) || f.Since.After(d.Now) { // the clock was set back
+			f.Since, f.Until = d.Now, earlier(f.Until, last)
+		}
+		is := was && d.stillFails(t, f)
+		if !is {
+			f, was = Failing{}, false
+		}
+		for _, a := range d.plan.Actions {
+			if a.Session.Template != t.Name || a.Change != lifecycle.Quarantine && !d.gaveUp[a.Before.ID] {
+				continue
+			}
+			if d.gaveUp[a.Before.ID] && !d.Now.Before(f.Until) {
+				f.Times++
+				f.Until = d.Now.Add(t.rest(f.Times))
+			}
+			if !is {
+				is, f.Since = true, d.Now
+			}
+			if a.Session.CrashReason != "" {
+				f.Reason = a.Session.CrashReason
+			}
+			if !was {
+				was = true
+				d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Session: a.Session.ID, Event: EventFailing, Text: a.Why})
+			}
+		}
+		if is {
+			d.plan.After.Failing[t.Name] = f
+		}
+	}
+}
+
+// rest is how long no session is made after so many were given up.
+func (t *Template) rest(times int) time.Duration {
+	return doubled(t.QuarantineCap, times-1, max(t.QuarantineCap, longestRest))
+}
+
+// stillFails reports whether a template of which that was so has sessions that do not stay
+// alive: none that was made since is healthy, and one of them is in trouble, or was given
+// up not long ago.
+func (d *decision) stillFails(t *Template, f Failing) bool {
+	is := !f.Until.IsZero() && d.Now.Before(f.Until.Add(longestRest))
+	for i := range d.Sessions {
+		s := &d.Sessions[i]
+		if s.Template != t.Name || !s.State.Occupies() {
+			continue
+		}
+		if s.State == lifecycle.Active && s.Alive == Yes && !s.CreatedAt.Before(f.Since) && d.Now.Sub(later(s.ActiveAt, s.LastCrashAt)) >= t.QuarantineHealthy {
+			return false
+		}
+		is = is || s.CrashCount > 0 || s.QuarantineCycle > 0 || s.State == lifecycle.Quarantined
+	}
+	return is
+}
