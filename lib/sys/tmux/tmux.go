@@ -265,14 +265,20 @@ func (s Server) Left(pane string) (bool, error) {
 }
 
 // Ended returns how what ran in a pane that stayed has ended: "exit status 1" or "signal 9";
-// "" if it runs, or tmux does not know.
-func (s Server) Ended(pane string) (string, error) {
-	out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead} #{?#{==:#{pane_dead_signal},},#{?#{==:#{pane_dead_status},},,exit status #{pane_dead_status}},signal #{pane_dead_signal}}")
-	dead, how, _ := strings.Cut(out, " ")
-	if err != nil || dead != "1" {
-		return "", err
+// "" if it runs, or tmux does not know. A tmux that has missed the end of its process (see
+// OnDeath) learns of it here.
+func (s Server) Ended(pane string) (how string, err error) {
+	for range 2 {
+		out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead} #{?#{==:#{pane_dead_signal},},#{?#{==:#{pane_dead_status},},,exit status #{pane_dead_status}},signal #{pane_dead_signal}}")
+		dead, how, _ := strings.Cut(out, " ")
+		if err != nil || dead != "1" || how != "" {
+			return how, err
+		}
+		if _, err := s.run("run-shell", "true"); err != nil {
+			return "", err
+		}
 	}
-	return how, nil
+	return "", nil
 }
 
 // Keep tells the pane to stay when its process ends.
