@@ -113,6 +113,15 @@ func (s State) KeptAt(at string) Kept {
 	return Kept{At: at, address: f.Address, known: err == nil}
 }
 
+// Recorded returns the folder that is recorded for a home, the zero Folder if none is.
+func (s State) Recorded(k Kept) Folder {
+	f, err := readFolder(k.At)
+	if err != nil {
+		return Folder{}
+	}
+	return f
+}
+
 // Addresses returns the addresses of all homes whose folders have one of these names,
 // but for those that have been at path.
 func (s State) Addresses(path string, names []string) map[string]bool {

@@ -1,6 +1,9 @@
 package place
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -24,8 +27,40 @@ func linkless(path string) bool {
 }
 
 func identify(path string) (Folder, error) {
+	return statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// openFolder opens a folder that need not be readable.
+const openFolder = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
+
+func identifyOpened(f *os.File) (Folder, error) { return statx(int(f.Fd()), "", unix.AT_EMPTY_PATH) }
+
+// openLinkless opens a folder if no part of its path is a link.
+func openLinkless(path string) (*os.File, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: openFolder, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if errors.Is(err, unix.ENOSYS) { // before Linux 5.6: its path is looked at when it is open
+		f, err := os.OpenFile(path, openFolder, 0)
+		if err != nil {
+			return nil, err
+		}
+		if at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err != nil || at != path {
+			f.Close()
+			return nil, &os.PathError{Op: "open", Path: path, Err: unix.ELOOP}
+		}
+		return f, nil
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Dir is the path by which a program is started in the folder.
+func (o *Opened) Dir() string { return fmt.Sprintf("/proc/self/fd/%d", o.file.Fd()) }
+
+func statx(at int, path string, flags int) (Folder, error) {
 	var st unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st)
+	err := unix.Statx(at, path, flags, unix.STATX_INO|unix.STATX_BTIME, &st)
 	if err != nil {
 		return Folder{}, err
 	}

@@ -137,8 +137,11 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 		return err // of what is on nobody's list nothing is run, and nothing told
 	}
 	gone := h.findProgram()
+	h.enter()
 	if gone == nil && h.replaceable() {
-		h.in = h.launcher()
+		if h.in = h.launcher(); h.exchanged == nil {
+			h.enter()
+		}
 	}
 	if h.held = held; held == "" {
 		h.held = h.keeps(g.Mode, gone)
@@ -151,6 +154,10 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 // may do without asking, gone why its successor cannot be started.
 func (h handover) keeps(mode string, gone error) string {
 	switch {
+	case h.exchanged != nil:
+		return h.redact(h.exchanged.Error())
+	case h.folder.Inode == 0:
+		return "its folder is gone"
 	case gone != nil:
 		return "its successor cannot be started: " + gone.Error()
 	case h.in.Why != "":

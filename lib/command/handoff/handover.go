@@ -17,6 +17,7 @@ import (
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
 	"gt/lib/launch/sibling"
+	"gt/lib/place"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
@@ -45,6 +46,8 @@ type handover struct {
 	replaces  bool              // the successor is given the pane
 	late      string            // why it was not, after all
 	held      string            // why the pane is not given away, where it could be
+	folder    place.Folder      // that the successor starts in
+	exchanged error             // why it would start in another folder than the session did
 	full      bool              // the conversation is as long as its client lets it grow
 	carried   session.ID        // the copy of the conversation that the successor goes on with
 	in        launcher.Launcher // what the agent was started in, where its pane could be given away
@@ -66,9 +69,12 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 	if err == nil {
 		err = h.findProgram()
 	}
+	h.enter()
 	if err == nil && t.replaceable() {
-		h.in = h.launcher()
-		h.replaces = h.in.Why == ""
+		if h.in = h.launcher(); h.exchanged == nil {
+			h.enter()
+		}
+		h.replaces = h.in.Why == "" && h.folder.Inode != 0
 	}
 	return h, work, err
 }
@@ -80,6 +86,24 @@ func (h handover) launcher() launcher.Launcher {
 		h.in.Why = "a program or file of that lies in the project, where an agent in a sandbox can change it"
 	}
 	return h.in
+}
+
+// enter finds out which folder the successor would start in: what it was started in has
+// one of its own.
+func (h *handover) enter() {
+	h.folder = place.Folder{}
+	path := h.dir
+	if h.in.Outer.IsSet() {
+		path = h.in.Dir
+	}
+	dir, err := h.home.Enter(path)
+	if err == nil {
+		h.folder = dir.Folder
+		err = dir.Close()
+	}
+	if errors.As(err, new(*place.ExchangedError)) { // of one that is gone the person is told what to type
+		h.exchanged = err
+	}
 }
 
 // follow says who follows: the agent that the caller names, the one that the town
@@ -172,7 +196,9 @@ func (h handover) run(subject string) respawn.Run {
 	}
 	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, In: h.in}
 	prev.Args, _ = h.args() // an agent whose arguments nobody can read is started plainly
-	return h.successor.Run(prev, next, h.known())
+	r := h.successor.Run(prev, next, h.known())
+	r.Folder = h.folder
+	return r
 }
 
 // told reports whether a hook tells the successor its note, as far as is known: one

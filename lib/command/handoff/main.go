@@ -174,6 +174,9 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	if err != nil {
 		return err
 	}
+	if h.exchanged != nil && (g.Restart || g.DryRun) {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start a successor: %w", h.exchanged))
+	}
 	if g.Restart {
 		return h.printCommand()
 	}

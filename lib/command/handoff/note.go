@@ -83,8 +83,11 @@ func (h handover) compose(message, work string) draft {
 		b.Message = strings.TrimSpace(b.Message + "\n\n" + earlier)
 		text := b.Text()
 		if h.held != "" {
-			line, _ := h.howToGoOn()
-			text += "\n\nThe agent was not replaced: " + h.held + ". To go on in its pane, a person ends it there and types: " + line + "\n"
+			text += "\n\nThe agent was not replaced: " + h.held + "."
+			if line, _ := h.howToGoOn(); h.exchanged == nil {
+				text += " To go on in its pane, a person ends it there and types: " + line
+			}
+			text += "\n"
 		}
 		if work != "" {
 			text = "Hooked: " + work + "\n\n" + text

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/launch/birth"
 	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
 )
@@ -39,8 +40,13 @@ func (c *fork) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot go on with a copy of a conversation", client.Name),
 			fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", of))
 	}
+	dir, err := store.Enter(parent.Instance)
+	if err != nil {
+		return birth.NoFolder(parent.Instance, err)
+	}
+	dir.Close()
 	in := &instance.Instance{
-		Name: cmp.Or(c.Name, instance.Variant(parent.Name, "-fork")), Title: env.Line(c.Title, 200), Path: parent.Path, Group: parent.Group,
+		Name: cmp.Or(c.Name, instance.Variant(parent.Name, "-fork")), Title: env.Line(c.Title, 200), Path: parent.Path, Folder: &dir.Folder, Group: parent.Group,
 		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account, Theme: parent.Theme, Remain: parent.Remain, Respawn: parent.Respawn,
 		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.Around())), ForkOf: of,
 	}

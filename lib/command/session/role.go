@@ -195,6 +195,9 @@ func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 	if moved {
 		old.Path = in.Path
 	}
+	if c.Dir != "" || c.Role != "" {
+		old.Folder = in.Folder // a person says that it is meant
+	}
 	if c.Agent != "" && in.Agent != old.Agent {
 		old.Agent, moved = in.Agent, true
 	}

@@ -103,7 +103,7 @@ func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	} else if err != nil {
 		return fmt.Errorf("cannot make the worktree '%s': %w", w.Path, err)
 	}
-	w.Ready = true
+	w.Ready, in.Folder = true, nil // the folder is a new one
 	return put()
 }
 

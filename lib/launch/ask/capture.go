@@ -19,8 +19,8 @@ import (
 )
 
 // NewSession has an agent begin a session, by the command line of
-// agent.Client.Capture in an environment and a folder, and returns the session's
-// id, which stands at path in what it prints. What it says besides goes to stderr. It
+// agent.Client.Capture in an environment and in our working directory, which is dir, and
+// returns the session's id, which stands at path in what it prints. What it says besides goes to stderr. It
 // has wait to answer, and a person calls it off with ctrl-c.
 func NewSession(wait time.Duration, dir string, args, environ []string, path string, stderr io.Writer) (session.ID, error) {
 	program, err := process.LookPath(args[0], dir, environ)
@@ -33,7 +33,7 @@ func NewSession(wait time.Duration, dir string, args, environ []string, path str
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args[1:]...)
 	cmd.Env = append(slices.Clip(environ), "PATH="+process.SearchPath(dir, environ)) // it may be a script
-	cmd.Dir, cmd.Stderr = dir, stderr
+	cmd.Stderr = stderr
 	// It may be a script, whose children must not outlive it here.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

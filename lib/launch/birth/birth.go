@@ -8,10 +8,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -25,10 +27,12 @@ import (
 	"gt/lib/live"
 	"gt/lib/live/ending"
 	"gt/lib/live/fleet"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/term"
@@ -160,11 +164,30 @@ func (b *Birth) lookFolder() (does, found string, err error) {
 	return "work in " + b.Env.Place(b.Path), "it is there", b.findFolder()
 }
 
+// findFolder finds the folder, and notes which one it is.
 func (b *Birth) findFolder() error {
-	if info, err := os.Stat(b.Path); err != nil || !info.IsDir() {
-		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", b.Path, b.Name))
+	dir, err := b.Store.Enter(b.Instance)
+	if err != nil {
+		return NoFolder(b.Instance, err)
 	}
-	return nil
+	b.Folder = &dir.Folder
+	return dir.Close()
+}
+
+// NoFolder is the error for an instance whose folder cannot be entered.
+func NoFolder(in *instance.Instance, err error) error {
+	var exchanged *place.ExchangedError
+	switch {
+	case errors.As(err, &exchanged) && in.Managed != nil:
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err),
+			fmt.Sprintf("if that is meant: name the folder without links as work_dir, and close the session: gt-session rm %s", in.Name))
+	case errors.As(err, &exchanged):
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err),
+			fmt.Sprintf("if %s is to work there: gt-session new --replace -n %s %s", in.Name, in.Name, term.Typed(in.Path)))
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", in.Path, in.Name))
+	}
+	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err)))
 }
 
 func (b *Birth) makeFolder() error {

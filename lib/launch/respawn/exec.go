@@ -17,6 +17,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/launch/launcher"
 	"gt/lib/live"
+	"gt/lib/place"
 	"gt/lib/state/instance"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
@@ -58,8 +59,8 @@ func Exec(env *cli.Env, name string) error {
 	if err := json.Unmarshal(data, &r); err != nil || len(r.Args) == 0 {
 		return atomicfile.Error("use", name, errors.Join(err, errors.New("it does not describe an agent")))
 	}
-	if err := os.Chdir(r.Dir); err != nil {
-		return atomicfile.Error("change to", r.Dir, err)
+	if err := r.enter(); err != nil {
+		return err
 	}
 	for _, key := range []string{"TMUX", "TMUX_PANE", "TERM", "COLUMNS", "LINES"} { // the pane's own
 		r.Env = slices.DeleteFunc(r.Env, func(kv string) bool { return strings.HasPrefix(kv, key+"=") })
@@ -102,6 +103,24 @@ func Exec(env *cli.Env, name string) error {
 // asked to.
 const endGrace = 3 * time.Second
 
+// enter changes to the folder of the run. An agent beside this one can exchange it until
+// then.
+func (r Run) enter() error {
+	if r.Folder.Inode == 0 {
+		return atomicfile.Error("change to", r.Dir, os.Chdir(r.Dir))
+	}
+	dir, err := place.Reopen(r.Dir, r.Folder)
+	if err == nil {
+		defer dir.Close()
+		err = dir.Chdir()
+	}
+	var exchanged *place.ExchangedError
+	if errors.As(err, &exchanged) {
+		return cli.Fail(cli.No, err)
+	}
+	return atomicfile.Error("change to", r.Dir, err)
+}
+
 // runThenShell runs the agent as a child and, when that has ended, gives the pane
 // back to the shell that was there.
 func (r Run) runThenShell(program string) error {
@@ -109,7 +128,7 @@ func (r Run) runThenShell(program string) error {
 	// so that the agent does not inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT)
 	cmd := exec.Cmd{
-		Path: program, Args: r.Args, Env: r.Env, Dir: r.Dir,
+		Path: program, Args: r.Args, Env: r.Env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	if err := cmd.Start(); err != nil {

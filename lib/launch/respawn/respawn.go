@@ -21,6 +21,7 @@ import (
 	"gt/lib/client/registry"
 	"gt/lib/launch/launcher"
 	"gt/lib/live"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/beads"
 	"gt/lib/state/session"
@@ -30,11 +31,13 @@ import (
 
 // Run is the run of an agent that takes over a pane.
 type Run struct {
-	Dir    string      `json:"dir"`
-	Args   []string    `json:"args"`
-	Env    []string    `json:"env"`
-	Pane   string      `json:"pane"`
-	Remain tmux.Remain `json:"remain_on_exit"`
+	Dir string `json:"dir"`
+	// Folder is the folder that Dir is; the agent starts in no other.
+	Folder place.Folder `json:"folder,omitzero"`
+	Args   []string     `json:"args"`
+	Env    []string     `json:"env"`
+	Pane   string       `json:"pane"`
+	Remain tmux.Remain  `json:"remain_on_exit"`
 	// Shell is the shell that the agent was started from in this pane, which
 	// comes back when the agent ends; empty where the pane is the agent's.
 	Shell string `json:"shell,omitempty"`

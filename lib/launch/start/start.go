@@ -84,6 +84,9 @@ func (s Start) Run() (respawn.Run, session.ID, error) {
 	r := successor.Run(respawn.Previous{
 		Client: c.Name, Args: append(slices.Clone(c.Command), in.Args...), Environ: environ, Dir: in.Path,
 	}, agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt}, s.Table)
+	if in.Folder != nil {
+		r.Folder = *in.Folder
+	}
 	r.Env = append(r.Env, instance.Variable+"="+s.Store.Name(in.ID))
 	id := session.ID(successor.ID)
 	if id == "" {

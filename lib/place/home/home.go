@@ -233,6 +233,16 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// Enter opens a folder in which sessions of the home work, if it is the one that it was
+// (see place.State.Enter). A role's directory may be made again.
+func (h Home) Enter(dir string) (*place.Opened, error) {
+	var was place.Folder
+	if dir == h.Dir && !h.role {
+		was = h.Town.State.Recorded(h.kept)
+	}
+	return h.Town.State.Enter(dir, was, h.role)
+}
+
 // Runtime returns the home's place in the state.
 func (h Home) Runtime() string { return h.kept.At }
 

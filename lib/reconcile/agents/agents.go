@@ -286,12 +286,17 @@ const (
 // with its variables.
 func (a Agents) commands(ctx context.Context, in *instance.Instance, e template.Effective, environ []string, key string, all []string) error {
 	environ = append(slices.Clip(environ), "GT_TMUX_SESSION="+in.TmuxSession)
+	dir, err := a.Store.Enter(in) // an agent beside it can have exchanged it since
+	if err != nil {
+		return birth.NoFolder(in, err)
+	}
+	defer dir.Close()
 	for _, command := range all {
 		sh, err := process.LookPath("sh", in.Path, environ)
 		if err != nil {
 			return err
 		}
-		_, err = bounded.Program{Path: sh, Args: []string{"-c", command}, Dir: in.Path, Env: environ, Within: commandTime, Most: commandOutput}.Run(ctx)
+		_, err = bounded.Program{Path: sh, Args: []string{"-c", command}, Dir: dir.Dir(), Env: environ, Within: commandTime, Most: commandOutput}.Run(ctx)
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", key, e.Name, err)
 		}

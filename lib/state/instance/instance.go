@@ -30,6 +30,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gt/lib/place"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/text/openjson"
@@ -52,6 +53,9 @@ type Instance struct {
 	Name  string `json:"name"` // see CheckName; no other instance of the folder has it
 	Title string `json:"title,omitempty"`
 	Path  string `json:"path"` // the folder that its agent works in
+	// Folder is the folder that was there when this became known; see Store.Enter. nil
+	// where nothing was there yet, or an earlier gt made the instance.
+	Folder *place.Folder `json:"folder,omitempty"`
 	// Worktree is the git worktree that was made for its agent, and that its removal
 	// removes; nil where the agent works in a folder of the person's.
 	Worktree *Worktree `json:"worktree,omitempty"`

@@ -323,6 +323,12 @@ func (c *Creation) create(in *Instance, now time.Time, d atomicfile.Durability) 
 	if in.ID == "" {
 		in.ID = ID(session.NewID())
 	}
+	if in.Folder == nil && in.Worktree == nil {
+		if dir, err := c.store.Enter(in); err == nil { // else its start says what is wrong
+			in.Folder = &dir.Folder
+			dir.Close()
+		}
+	}
 	in.CreatedAt, in.UpdatedAt = now.UTC(), now.UTC()
 	if err := c.store.write(in, d); err != nil {
 		return err
@@ -330,6 +336,16 @@ func (c *Creation) create(in *Instance, now time.Time, d atomicfile.Durability) 
 	c.All = append(c.All, in)
 	c.names[in.Name] = true
 	return nil
+}
+
+// Enter opens the folder of an instance, in which its agent is to work, if it is the one
+// that it was (see place.State.Enter). A role's directory may be made again.
+func (s Store) Enter(in *Instance) (*place.Opened, error) {
+	var was place.Folder
+	if in.Folder != nil {
+		was = *in.Folder
+	}
+	return s.State.Enter(in.Path, was, in.Role != "")
 }
 
 // put writes an instance. It is on disk when put returns.

@@ -1,0 +1,46 @@
+package respawn
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gt/lib/place"
+)
+
+// What was judged is what the agent starts in: a folder that is exchanged afterwards is
+// refused in the pane.
+func TestEnterExchanged(t *testing.T) {
+	top := place.Real(t.TempDir())
+	t.Chdir(top)
+	for _, name := range []string{"api", "other"} {
+		if err := os.Mkdir(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := Run{Dir: filepath.Join(top, "api")}
+	var err error
+	if r.Folder, err = place.Look(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename("api", "aside"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("other", "api"); err != nil {
+		t.Fatal(err)
+	}
+	var exchanged *place.ExchangedError
+	if err := r.enter(); !errors.As(err, &exchanged) {
+		t.Errorf("a link in its place: %v", err)
+	}
+	if dir, _ := os.Getwd(); dir != top {
+		t.Errorf("the working directory is %s", dir)
+	}
+	if err := errors.Join(os.Remove("api"), os.Symlink("aside", "api")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.enter(); err != nil {
+		t.Errorf("a link to the same folder: %v", err)
+	}
+}
