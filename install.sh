@@ -5,8 +5,8 @@ set -eu
 
 usage() {
 	cat <<'END'
-usage: ./install.sh [--hooks AGENTS | --no-hooks] [--[no-]allow] [--[no-]completion]
-                    [--no-demo]
+usage: ./install.sh [--hooks AGENTS | --no-hooks] [--[no-]allow] [--[no-]record]
+                    [--[no-]completion] [--no-demo]
        ./install.sh --uninstall
 
 Builds gt's binaries and puts them into ~/.local/bin, or into $PREFIX/bin where
@@ -19,8 +19,10 @@ is taken over, once (docs/upgrade.md).
   --allow         let the agents run gt-handoff and gt-mail without asking you each time;
                   by default the first installation asks in a terminal
   --no-allow      leave that as it is
-  --completion    complete the commands with <Tab> in bash, zsh and fish, as far as they
-                  are here; by default it asks in a terminal
+  --record        keep a copy of every conversation, without secrets, in ~/.agent
+                  (docs/record.md); --no-record ends that
+  --completion    complete the commands with <Tab> in those of bash, zsh and fish that you
+                  use; by default it asks in a terminal
   --no-completion leave the shells alone
   --no-demo       do not show a hand-over at the end
   --uninstall     take gt out of the user settings and remove its binaries
@@ -33,7 +35,7 @@ main() {
 	here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 	bin=${PREFIX:-$HOME/.local}/bin
 	man=${PREFIX:-$HOME/.local}/share/man/man1
-	hooks=auto demo=yes allow=ask completion=ask task=install stage='' stall=''
+	hooks=auto demo=yes allow=ask record=ask wired=no completion=ask task=install stage='' stall='' todo=''
 	share=${XDG_DATA_HOME:-$HOME/.local/share}
 	zshrc=${ZDOTDIR:-$HOME}/.zshrc
 	while [ $# -gt 0 ]; do
@@ -43,6 +45,8 @@ main() {
 		--no-hooks) hooks=none ;;
 		--allow) allow=yes ;;
 		--no-allow) allow=no ;;
+		--record) record=yes ;;
+		--no-record) record=no ;;
 		--completion) completion=yes ;;
 		--no-completion) completion=no ;;
 		--no-demo) demo=no ;;
@@ -78,7 +82,28 @@ install() {
 	check_path
 	complete
 	[ $demo = no ] || demonstrate
+	next
 	[ $failed = no ]
+}
+
+# next says last what is left for the person to do, where it is not scrolled away.
+next() {
+	if [ -z "$old" ] && [ $wired = yes ]; then
+		remind 'start an agent in a tmux pane and work as before; /handoff in it hands over' ''
+		[ $record != ask ] || remind 'if you want a copy of every conversation kept:' 'gt-hooks install --all --record'
+		remind 'what is wired, and does it fire:' 'gt-hooks prove'
+	fi
+	[ -n "$todo" ] || return 0
+	say ''
+	say "Do this next:$todo"
+}
+
+# remind adds something to do, and a command that does it.
+remind() {
+	todo="$todo
+  - $(printf '%s\n' "$1" | fold -s -w 74 | sed '2,$s/^/    /; s/ *$//')"
+	[ -z "$2" ] || todo="$todo
+      $2"
 }
 
 # wire wires gt into agents. gt-hooks says what was wired where, and asks what a person
@@ -89,21 +114,28 @@ wire() {
 	yes) set -- "$@" --allow ;;
 	no) set -- "$@" --no-allow ;;
 	esac
+	case $record in
+	yes) set -- "$@" --record ;;
+	no) set -- "$@" --no-record ;;
+	esac
 	"$bin/gt-hooks" install --brief "$@" 2>"$stage/said" || code=$?
 	if [ "$code" -gt 1 ]; then
 		failed=yes
 		cat "$stage/said" >&2
 		warn "correct what stands above, then: gt-hooks install $*"
-	elif [ -s "$stage/said" ]; then
-		sed -e 's/^gt-hooks: [a-z]*: /still to do: /' "$stage/said"
+	else
+		[ $code = 1 ] || wired=yes
+		while read -r line; do
+			remind "${line#gt-hooks: *: }" ''
+		done <"$stage/said"
 	fi
 }
 
-# complete has the shells that are here complete gt's commands.
+# complete has the shells that the person uses complete gt's commands.
 complete() {
 	shells=
 	for shell in bash zsh fish; do
-		! command -v $shell >/dev/null || shells="$shells $shell"
+		! uses $shell || shells="$shells $shell"
 	done
 	[ -n "$shells" ] || completion=no
 	if [ "$completion" = ask ]; then
@@ -123,16 +155,27 @@ complete() {
 	done
 }
 
+# uses tells whether a shell is here, and is the person's or has a start-up file of theirs.
+uses() {
+	command -v "$1" >/dev/null || return 1
+	case ${SHELL:-}/$1 in
+	*/"$1/$1") return 0 ;;
+	*/bash) [ -e "$HOME/.bashrc" ] || [ -e "$HOME/.bash_profile" ] ;;
+	*/zsh) [ -e "$zshrc" ] ;;
+	*/fish) [ -e "${XDG_CONFIG_HOME:-$HOME/.config}/fish/config.fish" ] ;;
+	esac
+}
+
 complete_bash() {
 	dir=${BASH_COMPLETION_USER_DIR:-$share/bash-completion}/completions
 	complete_in "$dir" bash '' || return
-	say "completion for bash: $dir (it needs the package bash-completion)"
+	say "completion for bash: $(tilde "$dir") (needs bash-completion)"
 }
 
 complete_fish() {
 	dir=${XDG_CONFIG_HOME:-$HOME/.config}/fish/completions
 	complete_in "$dir" fish .fish || return
-	say "completion for fish: $dir"
+	say "completion for fish: $(tilde "$dir")"
 }
 
 # complete_in writes a file for each program into a folder: its shell, and what ends its name.
@@ -158,7 +201,7 @@ complete_zsh() {
 	} >"$file" || return
 	has_line ||
 		printf "[ ! -r '%s' ] || . '%s' # gt: completion\n" "$file" "$file" >>"$zshrc" || return
-	say "completion for zsh: $file, by a line at the end of $zshrc"
+	say "completion for zsh: $(tilde "$file"), by a line in $(tilde "$zshrc")"
 }
 
 # has_line tells whether zsh's start-up file has the line that complete_zsh adds.
@@ -182,6 +225,7 @@ uncomplete() {
 	if has_line; then
 		rest=$(sed '/# gt: completion$/d' "$zshrc"; echo x)
 		printf '%s' "${rest%x}" >"$zshrc" # through a link, and with its mode
+		[ -s "$zshrc" ] || [ -L "$zshrc" ] || rm -f "$zshrc"
 	fi
 }
 
@@ -317,16 +361,16 @@ build() {
 	new=${new#gt-hooks }
 	old=${old#gt-hooks }
 	case $old in
-	'') say "installed gt $new into $bin" ;;
-	"$new") say "installed gt $new into $bin again" ;;
+	'') say "installed gt $new into $(tilde "$bin")" ;;
+	"$new") say "installed gt $new into $(tilde "$bin") again" ;;
 	v[0-9]*)
 		if before=${old%% *} && at_least "${version#v}" "${before#v}"; then
-			say "upgraded gt from $old to $new in $bin"
+			say "upgraded gt from $old to $new in $(tilde "$bin")"
 		else
-			say "went back from gt $old to $new in $bin"
+			say "went back from gt $old to $new in $(tilde "$bin")"
 		fi
 		;;
-	*) say "upgraded gt from $old to $new in $bin" ;;
+	*) say "upgraded gt from $old to $new in $(tilde "$bin")" ;;
 	esac
 }
 
@@ -344,12 +388,21 @@ check_path() {
 	case :$PATH: in
 	*":$bin:"*) ;;
 	*)
-		warn "$bin is not on PATH; put this into your shell's start-up file: export PATH=\"$bin:\$PATH\""
+		case ${SHELL:-} in
+		*/bash) rc=' (~/.bashrc)' ;;
+		*/zsh) rc=" ($(tilde "$zshrc"))" ;;
+		*/fish)
+			remind "$(tilde "$bin") is not on PATH; type this once:" "fish_add_path '$bin'"
+			return
+			;;
+		*) rc= ;;
+		esac
+		remind "$(tilde "$bin") is not on PATH; put this into your shell's start-up file$rc and open a new one:" "export PATH=\"$bin:\$PATH\""
 		return
 		;;
 	esac
 	found=$(command -v gt-prime) || found=
-	[ "$found" = "$bin/gt-prime" ] || warn "another gt-prime comes first on PATH: $found"
+	[ "$found" = "$bin/gt-prime" ] || remind "another gt-prime comes first on PATH: $found" ''
 }
 
 # demonstrate shows a hand-over: in a town, a home folder and a tmux server of
@@ -447,17 +500,21 @@ uninstall() {
 		rm -f "$bin/$binary"
 		removed=$((removed + 1))
 	done
-	say "removed $removed binaries from $bin"
+	say "removed $removed programs from $(tilde "$bin")"
 	uncomplete
 	if [ -n "$running" ]; then
 		say "these agents run and have read their hooks; restart them:"
 		say "$running" | sed 's/  */ /g; s/^/  /'
-		say "until then, $(leave_behind) in $bin do nothing for them"
+		say "until then $(leave_behind)"
+		say "stand in $(tilde "$bin") and do nothing; to remove these: ./install.sh --uninstall, once more"
 	fi
-	kept=
+	kept='' away=''
 	keep "${XDG_STATE_HOME:-$HOME/.local/state}/gt" 'sessions, notes, checkpoints and events, of all folders'
 	keep "${XDG_CONFIG_HOME:-$HOME/.config}/gt" 'your settings and roles'
 	keep "${AGENT_HOME:-$HOME/.agent}/sessions" 'recorded conversations'
+	keep "${AGENT_HOME:-$HOME/.agent}/context" 'large results in them'
+	keep "${AGENT_HOME:-$HOME/.agent}/told" 'what hooks told of conversations'
+	mine=$away
 	while read -r town; do
 		[ -z "$town" ] || keep "$town" 'a town that you trusted: its log and mail are shared'
 	done <<END
@@ -470,6 +527,8 @@ END
 		done
 	done
 	[ -n "$kept" ] || say "nothing of gt is left"
+	[ -z "$mine" ] || say "to delete the first $(printf '%s' "$mine" | wc -l | tr -d ' '):
+  rm -r$(printf '%s' "$mine" | tr '\n' ' ')"
 }
 
 # keep says that something stays, where it is there.
@@ -477,7 +536,30 @@ keep() {
 	[ -e "$1" ] || return 0
 	[ -n "$kept" ] || say "kept, since it is yours:"
 	kept=yes
-	say "  $1   $2"
+	say "  $(tilde "$1")   $2"
+	away="$away $(quoted "$1")
+"
+}
+
+# tilde is a path as a person reads it.
+tilde() {
+	case $1 in
+	"$HOME"/*) printf '~%s\n' "${1#"$HOME"}" ;;
+	*) printf '%s\n' "$1" ;;
+	esac
+}
+
+# quoted is a path as a shell takes it.
+quoted() {
+	case $1 in
+	"$HOME"/*)
+		case ${1#"$HOME"} in
+		*[!a-zA-Z0-9./_-]*) ;;
+		*) tilde "$1"; return ;;
+		esac
+		;;
+	esac
+	printf "'%s'\n" "$(printf '%s\n' "$1" | sed "s/'/'\\\\''/g")"
 }
 
 # leave_behind puts, in the place of the programs that hooks run, scripts that do nothing
@@ -488,6 +570,10 @@ leave_behind() {
 		cat >"$bin/$binary" <<'END'
 #!/bin/sh
 # gt was uninstalled while an agent ran that calls this. Remove it when you like.
+if [ -t 0 ]; then
+	echo "gt was uninstalled; this only stands in for it until the agents have ended that call it" >&2
+	exit 1
+fi
 cat >/dev/null
 [ -z "$(find "$0" -mtime +1 2>/dev/null)" ] || rm -f "$0"
 END

@@ -155,12 +155,12 @@ func TestInstall(t *testing.T) {
 	stages, _ := filepath.Glob("/tmp/gt-demo.*")
 
 	said := m.install(0)
-	m.expect(said, `^building gt v\S+; the first time takes`, `^still to do: codex runs none of gt.s hooks until you trust them`)
+	m.expect(said, `^building gt v\S+; the first time takes`, `(?s)Handoff complete.*^Do this next:$.*^  - codex runs none of gt.s hooks until you trust them.*^      gt-hooks install --all --record$`)
 	if regexp.MustCompile(`(?m)^gt-hooks: |error|earlier version`).MatchString(said) {
 		t.Errorf("nothing went wrong, and it prints\n%s", said)
 	}
 	m.expect(said, `^installed gt v\S+.* into .*/\.local/bin$`, `^claude  12 hooks and /handoff wired  .*/\.claude/settings\.json$`, `^codex   9 hooks and \$handoff wired   .*/\.codex/hooks\.json$`,
-		`is not on PATH; put this into .*: export PATH="`,
+		`^  - ~/\.local/bin is not on PATH; put this into`, `^      export PATH="`,
 		`^    \| # Handoff complete`, `^    \| Next: empty input\.`)
 	if now, _ := filepath.Glob("/tmp/gt-demo.*"); len(now) > len(stages) {
 		t.Errorf("the demonstration left %v", now)
@@ -178,7 +178,7 @@ func TestInstall(t *testing.T) {
 		most := int64(8 << 20)
 		switch filepath.Base(c) {
 		case "gt-keepalive", "gt-checkpoint", "gt-prime", "gt-handoff": // a hook runs them
-			most = 6 << 20
+			most = 13 << 19 // 6.5 MiB
 		case "gt-pick", "gt-record": // a screen, and a network
 			most = 12 << 20
 		}
@@ -210,7 +210,7 @@ func TestInstall(t *testing.T) {
 	m.expect(m.install(0, "--no-demo"), `^went back from gt v99\.0\.0 \(39aa9ac7, 2030-01-01\) to v`)
 
 	said = m.install(0, "--uninstall")
-	m.expect(said, `^claude  12 hooks removed`, `^codex   9 hooks removed`, fmt.Sprintf("^removed %d binaries from ", len(commands)), `^kept, since it is yours:$`,
+	m.expect(said, `^claude  12 hooks removed`, `^codex   9 hooks removed`, fmt.Sprintf("^removed %d programs from ~/.local/bin$", len(commands)), `^kept, since it is yours:$`,
 		`^  .*/\.local/state/gt  `, `^  .*/\.claude/settings\.json\.gt-backup  `)
 	if regexp.MustCompile(`(?m)\.agent|/\.config/gt|\.runtime|restart`).MatchString(said) {
 		t.Errorf("it lists what is not there:\n%s", said)
@@ -328,6 +328,7 @@ func TestInstallMissing(t *testing.T) {
 func TestInstallCompletes(t *testing.T) {
 	m := newMachine(t)
 	m.write(".zshrc", "mine\n")
+	m.write(".config/fish/config.fish", "")
 	fake := t.TempDir()
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if err := surroundings.WriteProgram(filepath.Join(fake, shell), []byte("#!/bin/sh\n")); err != nil {
@@ -339,9 +340,14 @@ func TestInstallCompletes(t *testing.T) {
 	if l := m.list(".local/share/bash-completion"); l != "" {
 		t.Errorf("nobody was asked, and there is\n%s", l)
 	}
+	// Of the shells that are here, those count that the person uses.
+	if said := m.install(0, "--no-demo", "--no-hooks", "--completion"); strings.Contains(said, "bash") {
+		t.Errorf("nobody uses bash here, and it says\n%s", said)
+	}
+	m.write(".bashrc", "")
 	for range 2 {
 		said := m.install(0, "--no-demo", "--no-hooks", "--completion")
-		m.expect(said, `^completion for bash: .*/\.local/share/bash-completion/completions \(`, `^completion for fish: .*/\.config/fish/completions$`, `^completion for zsh: .*/completion\.zsh, by a line at the end of .*/\.zshrc$`)
+		m.expect(said, `^completion for bash: .*/\.local/share/bash-completion/completions \(`, `^completion for fish: .*/\.config/fish/completions$`, `^completion for zsh: .*/completion\.zsh, by a line in ~/\.zshrc$`)
 	}
 	m.expect(m.list(".local/share/bash-completion/completions"), `^gt-prime$`)
 	m.expect(m.list(".config/fish/completions"), `^gt-prime\.fish$`)
@@ -355,6 +361,14 @@ func TestInstallCompletes(t *testing.T) {
 	}
 	if text := m.read(".zshrc"); text != "mine\n" {
 		t.Errorf(".zshrc is %q", text)
+	}
+
+	// What nothing is left in was ours.
+	m.write(".zshrc", "")
+	m.install(0, "--no-demo", "--no-hooks", "--completion")
+	m.install(0, "--uninstall")
+	if _, err := os.Stat(m.file(".zshrc")); err == nil {
+		t.Error("an empty .zshrc is left")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/wiring"
+	"gt/lib/text/term"
 )
 
 type install struct {
@@ -348,10 +349,26 @@ func typedOf(t target) string {
 	return t.client.Command.Typed
 }
 
+// flush prints the rows. Paths are not cut, because a cut path is useless: where one does not
+// fit, each has a line of its own.
 func (p *printer) flush() {
-	if len(p.rows) > 0 {
-		// Paths are not cut, because a cut path is useless.
-		p.tableOf(0, slices.Clone(p.rows))
+	width, widest := term.Width(p.env.Stdout, p.env.Getenv), [3]int{}
+	for _, row := range p.rows {
+		for i, cell := range row {
+			widest[i] = max(widest[i], term.Columns(cell))
+		}
+	}
+	if width == 0 || widest[0]+widest[1]+widest[2]+4 <= width {
+		if len(p.rows) > 0 {
+			p.tableOf(0, slices.Clone(p.rows))
+		}
+		return
+	}
+	for _, row := range p.rows {
+		p.line("%s  %s", term.Pad(row[0], widest[0]), row[1])
+		if row[2] != "" {
+			p.line("%s  %s", term.Pad("", widest[0]), row[2])
+		}
 	}
 }
 

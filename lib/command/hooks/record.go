@@ -22,7 +22,7 @@ func offerRecord(env *cli.Env, all []target) (*bool, error) {
 	on := ask(env, "Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
 		"without secrets, in ~/.agent (docs/record.md). Record conversations? [y/N] ", "") == nil
 	if !on {
-		env.Hint("nothing is recorded; gt-hooks install --all --record switches it on")
+		(&printer{env: env}).line("nothing is recorded; gt-hooks install --all --record switches it on")
 	}
 	return &on, nil
 }

@@ -452,6 +452,8 @@ func commands(cs []summary.Command) []string {
 		line := "- `" + term.OneLine(c.Text) + "`"
 		if c.Failed {
 			line += " failed"
+		} else if c.Open {
+			line += " (without a result: it may not have run)"
 		}
 		lines = append(lines, line)
 	}

@@ -344,7 +344,7 @@ func (f *Fold) commit(d Deed) {
 		return
 	}
 	f.seal(&d)
-	f.Commands = append(f.Commands, Command{d.Command, d.Failed != ""})
+	f.Commands = append(f.Commands, Command{d.Command, d.Failed != "", !d.Settled})
 	if n := len(f.Commands) - maxCommands; n > 0 {
 		f.Commands = slices.Delete(f.Commands, 0, n)
 	}

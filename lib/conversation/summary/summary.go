@@ -76,10 +76,12 @@ type Todo struct {
 	Status string `json:"status"` // pending or in_progress
 }
 
-// Command is a shell command that the agent ran.
+// Command is a shell command that the agent asked its client to run.
 type Command struct {
 	Text   string `json:"text"`
 	Failed bool   `json:"failed,omitempty"`
+	// Open reports that nothing came of it yet: it runs, or waits for a permission.
+	Open bool `json:"open,omitempty"`
 }
 
 // How many of each are kept, and how many characters of each.

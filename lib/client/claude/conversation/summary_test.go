@@ -353,7 +353,7 @@ func TestTools(t *testing.T) {
 	if want := []string{"n.ipynb", "a.go", "/elsewhere/b.go", "later.go", "first.go"}; !slices.Equal(s.Files, want) {
 		t.Errorf("files %q", s.Files)
 	}
-	if want := []summary.Command{{Text: "make test", Failed: true}, {Text: "make lint", Failed: true}, {Text: "make lint", Failed: false}, {Text: "git status", Failed: false}}; !slices.Equal(s.Commands, want) {
+	if want := []summary.Command{{Text: "make test", Failed: true}, {Text: "make lint", Failed: true}, {Text: "make lint", Failed: false}, {Text: "git status", Open: true}}; !slices.Equal(s.Commands, want) {
 		t.Errorf("commands %+v", s.Commands)
 	}
 	if want := []string{"make test: Exit code 2 boom", "mcp__db__query: no connection"}; !slices.Equal(s.Failures, want) {
