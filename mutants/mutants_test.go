@@ -685,6 +685,8 @@ var mutants = []mutant{
 	{"a folder is opened through a link that came after it was judged", "lib/place/enter.go", "f, err := openLinkless(real)", "f, err := os.OpenFile(real, openFolder, 0)", "./lib/place", "TestEnterWhileExchanged", 10},
 	{"a link in the place of a session's folder is followed", "lib/place/enter.go", "case project, err == nil, uid", "case project, uid", "./lib/place", "TestEnter$", 0},
 	{"an agent starts in a folder that was exchanged after it was judged", "lib/place/enter.go", "if err == nil && !was.is(o.Folder) {", "if err == nil && was.Inode == 0 {", "./lib/launch/respawn", "TestEnterExchanged", 0},
+	{"a file that is imported says what runs", "lib/state/instance/import.go", "Desired: Stopped,", "Desired: from.Desired,", ".", "TestScripts/session_import_hostile$", 0},
+	{"an id of a file becomes an argument", "lib/state/instance/instance.go", "other != \"\" && err != nil { // they", "other == \"-\" && err != nil { // they", ".", "TestScripts/session_import_hostile$", 0},
 	{"a person is told to go on in the folder that an agent exchanged", "lib/command/handoff/handover.go", "if errors.As(err, new(*place.ExchangedError)) {", "if errors.As(err, new(*place.ExchangedError)) && h.late != \"\" {", ".", "TestScripts/handoff_exchanged$", 0},
 	{"an agent that stops itself takes the command along", "lib/command/session/within.go", "!slices.Contains(above, m.Process.PID)", "slices.Contains(above, 0) || len(above) > 0", ".", "TestScripts/session_within$", 0},
 	{"an agent that ended with its terminal was left by its person", "lib/client/hook/invocation.go", "variable != \"\" && hungUp()", "variable == \"-\" && hungUp()", ".", "TestScripts/session_killed$", 0},

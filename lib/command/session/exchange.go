@@ -16,9 +16,12 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/live/fleet"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/tmux"
 	"gt/lib/text/openjson"
 	"gt/lib/text/term"
 )
@@ -120,7 +123,7 @@ func exported(m fleet.Member, known *agent.Table) (fields, error) {
 		}
 	}
 	own := *m.Instance
-	own.Imported = nil
+	own.Imported, own.Folder = nil, nil // which folder it is here says nothing of another machine's
 	title := m.Title
 	if title == "" {
 		title = m.Name
@@ -223,7 +226,7 @@ func (c *imports) Run(env *cli.Env) error {
 		if c.DryRun {
 			said = "would import"
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s\n", said, in.Name, env.Line(in.Agent, maxCell), env.Place(in.Path)); err != nil {
+		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s\n", said, in.Name, startedAs(env, known, in), env.Place(in.Path)); err != nil {
 			return err
 		}
 	}
@@ -232,6 +235,21 @@ func (c *imports) Run(env *cli.Env) error {
 	}
 	return nil
 }
+
+// startedAs is how an instance's agent will be started, as far as a file says it.
+func startedAs(env *cli.Env, known *agent.Table, in *instance.Instance) string {
+	words := []string{in.Agent}
+	if in.Account != "" {
+		words = []string{cmp.Or(known.Of(in.Agent).StoreEnv, "account") + "=" + term.Typed(in.Account), in.Agent}
+	}
+	for _, arg := range in.Args {
+		words = append(words, term.Typed(arg))
+	}
+	return env.Line(strings.Join(words, " "), maxArgs)
+}
+
+// maxArgs bounds the arguments of an agent that a file brings, in characters.
+const maxArgs = 16 << 10
 
 // refused is the error of a file that is no use. A long one is wrong in the same way in
 // many places.
@@ -366,6 +384,15 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 			err = errors.Join(err, bad)
 		}
 	}
+	err = errors.Join(err, tmux.CheckStyle(in.Theme))
+	if in.Account != "" && known.Known(in.Agent) && known.Of(in.Agent).StoreEnv == "" {
+		err = errors.Join(err, fmt.Errorf("nothing is known of the accounts of %s", in.Agent))
+	}
+	if in.Role != "" && !playedIn(env, in) {
+		env.Warn("%s: its role %s is not taken over: its folder is not that role's in a town that you trust", called, env.Quoted(in.Role))
+		in.Role = ""
+	}
+	in.TmuxServer, in.Topic = string(tmux.Around()), env.Line(in.Topic, maxTopic)
 	if !own {
 		in.Group, in.Path = strings.Trim(in.Group, "/"), clean(in.Path)
 		switch {
@@ -397,6 +424,13 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 		in.Imported, err = rest, errors.Join(err, bad)
 	}
 	return in, err
+}
+
+// playedIn reports whether an instance's folder is that of its role.
+func playedIn(env *cli.Env, in *instance.Instance) bool {
+	id, err := identity.Parse(in.Role)
+	t := town.Find(env.Getenv, in.Path)
+	return err == nil && !t.Personal && id.Dir() != "" && in.Path == filepath.Join(t.Root, filepath.FromSlash(id.Dir()))
 }
 
 func clean(path string) string {

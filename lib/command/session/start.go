@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,6 +85,11 @@ func (c *newOne) Run(env *cli.Env) error {
 	}
 	if in.Name == "" {
 		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
+		if !c.Replace {
+			if err := ownName(store, in); err != nil {
+				return err
+			}
+		}
 	}
 	if err := instance.CheckName(in.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
@@ -145,6 +151,23 @@ func (c *newOne) Run(env *cli.Env) error {
 	}
 	spawned(env, in)
 	return c.run(env, store, known, in.ID)
+}
+
+// ownName gives an instance another name where an agent of another folder has its own: of
+// '~' and '*' nothing is left in a name, and there are many folders called api.
+func ownName(store instance.Store, in *instance.Instance) error {
+	all, err := store.All()
+	if err != nil {
+		return err
+	}
+	base := in.Name
+	for n := 2; ; n++ {
+		i := slices.IndexFunc(all, func(other *instance.Instance) bool { return other.Name == in.Name })
+		if i < 0 || all[i].Path == in.Path {
+			return nil
+		}
+		in.Name = instance.Variant(base, fmt.Sprintf("-%d", n))
+	}
 }
 
 // unfinished says of a name that is taken that its worktree was not made to its end.

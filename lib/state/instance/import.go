@@ -15,12 +15,19 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Parse reads an instance that was exported. Import looks whether it is any use.
+// Parse reads an instance that was exported. Import looks whether it is any use. Only what
+// a person could have asked for is taken: a file of somebody else's starts nothing, and
+// names no process, socket or worktree.
 func Parse(data []byte) (*Instance, error) {
-	in := new(Instance)
-	unknown, err := openjson.Unmarshal(data, in)
-	in.unknown = unknown
-	return in, err
+	from := new(Instance)
+	_, err := openjson.Unmarshal(data, from)
+	return &Instance{
+		ID: from.ID, Name: from.Name, Title: from.Title, Path: from.Path, Group: from.Group, ParentID: from.ParentID,
+		Agent: from.Agent, Args: from.Args, Account: from.Account, Theme: from.Theme, Remain: from.Remain, Respawn: from.Respawn,
+		Role: from.Role, Topic: from.Topic, Desired: Stopped, SessionID: from.SessionID, SessionAt: from.SessionAt, ChainID: from.ChainID,
+		ForkOf: from.ForkOf, Acknowledged: from.Acknowledged, LoadedMCPNames: from.LoadedMCPNames,
+		CreatedAt: from.CreatedAt, UpdatedAt: from.UpdatedAt,
+	}, err
 }
 
 // Imported is what a file of another store adds to this one.

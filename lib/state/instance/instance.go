@@ -241,9 +241,19 @@ func (in *Instance) valid(id ID) error {
 		return errors.New("its worktree is not an absolute path")
 	case in.Agent == "":
 		return errors.New("it has no agent")
+	case in.Account != "" && !filepath.IsAbs(in.Account):
+		return errors.New("its account is not an absolute path")
+	case strings.ContainsRune(in.Path+in.Account+strings.Join(in.Args, ""), 0):
+		return errors.New("its folder, account or arguments contain a zero byte")
 	case in.Group != "" && CheckGroup(in.Group) != nil:
 		return CheckGroup(in.Group)
-	case in.Managed != nil:
+	}
+	for _, other := range []session.ID{in.SessionID, in.ForkOf, in.ChainID, session.ID(in.ParentID)} {
+		if _, err := session.ParseID(string(other)); other != "" && err != nil { // they become arguments and names of files
+			return err
+		}
+	}
+	if in.Managed != nil {
 		return errors.Join(in.Managed.valid(), CheckName(in.Name))
 	}
 	return CheckName(in.Name)
