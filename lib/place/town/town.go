@@ -35,6 +35,11 @@ type Town struct {
 	Unread error
 }
 
+// Tables are all that may stand in a town.toml: templates (agent, session), the table of
+// agents (agents, tools, role_agents) and rigs. Each program reads its own and passes over
+// the others.
+var Tables = []string{"agent", "session", "agents", "tools", "role_agents", "rigs"}
+
 // Find returns the town of dir. It is the first of these: the folder that GT_ROOT or
 // GT_TOWN_ROOT names; the nearest folder at or above dir that the person trusts and that
 // has town.toml or Gas Town's mayor/town.json; the personal town, which is the state

@@ -13,6 +13,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"gt/lib/place/town"
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
 	"gt/lib/state/route"
@@ -100,8 +101,8 @@ func (r *reader) bad(block int, key string, err error) {
 	r.problems = append(r.problems, Problem{File: r.file, Line: r.lines(block, key), Key: full, Err: err})
 }
 
-// mistyped reports tables that are nearly called as ours: another program's may stand in the
-// file as well, and are passed over.
+// mistyped reports tables that are nearly called as ours: those of gt's other programs, and
+// another program's, may stand in the file as well, and are passed over.
 func (r *reader) mistyped(text []byte) {
 	number := 0
 	for line := range strings.Lines(string(text)) {
@@ -116,6 +117,9 @@ func (r *reader) mistyped(text []byte) {
 			r.problems = append(r.problems, Problem{File: r.file, Line: number, Key: name, Err: errors.New("unknown table (agent.pool is meant?)")})
 		}
 		first, _, below := strings.Cut(name, ".")
+		if tables && !blocks && slices.Contains(town.Tables, first) {
+			continue
+		}
 		for _, own := range []string{"agent", "session"} {
 			if near := spelling.Distance(first, own); near == 0 || near > 2 || own == "agent" && !blocks && !below || own == "session" && blocks {
 				continue

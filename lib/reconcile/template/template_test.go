@@ -88,6 +88,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// A town.toml with every table that the pages name is taken.
+func TestOthersTables(t *testing.T) {
+	text := "default_agent = \"vibe\"\n" + whole + "[session]\nprovider = \"tmux\"\n[agents.vibe]\ncommand = \"vibe\"\n[agents.vibe.hooks]\nuser = \"~/x\"\n[tools.pi]\ncommand = \"pi\"\n[role_agents]\ncrew = \"vibe\"\n[rigs.api]\nprefix = \"a\"\nagent = \"vibe\"\n[rigs.api.role_agents]\ncrew = \"pi\"\n"
+	if all, problems := Parse("t", []byte(text)); len(all) == 0 || problems != nil {
+		t.Errorf("%d templates, %v", len(all), problems)
+	}
+}
+
 // What is wrong is told with its line and its key, all of it at once.
 func TestProblems(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
