@@ -725,7 +725,7 @@ var mutants = []mutant{
 	{"an agent that ended at a limit crashed", "lib/reconcile/agents/agents.go", "s.Limited = !s.LimitedAt.IsZero()", "s.Limited = s.LimitedAt.IsZero() && s.Limited", ".", "TestScripts/reconcile_limit$", 0},
 	{"a session of a pool gets no marker", "lib/reconcile/perform/perform.go", "return ch.Markers.Set(t.RoutingLabel, ch.held.Name)", "return nil", ".", "TestScripts/reconcile_pool$", 0},
 	{"what is taken back is of the same generation", "lib/reconcile/tick/pools.go", "\t\t\tafter.Generation++\n", "", ".", "TestScripts/reconcile_resume$", 0},
-	{"five sessions are replaced for drift within ten minutes", "lib/reconcile/tick/decide.go", "driftRecreates = 3", "driftRecreates = 5", ".", "TestScripts/reconcile_story$", 0},
+	{"five sessions are replaced for drift within ten minutes", "lib/reconcile/tick/facts.go", "MaxReplaced: 3", "MaxReplaced: 5", ".", "TestScripts/reconcile_story$", 0},
 	{"a plan says that work is blocked which is given back", "lib/reconcile/perform/world.go", "t.OrphanedWork == template.Release {\n\t\treturn n, \"\"", "t.OrphanedWork == template.Release {\n\t\treturn n, a.Block", ".", "TestScripts/reconcile_work$", 0},
 	{"a list of what a session has otherwise shows its variables", "lib/command/session/templates.go", "case strings.HasPrefix(key, \"env.\"):\n\t\t\tvalue = redacted", "case strings.HasPrefix(key, \"env.\") && value == \"\":\n\t\t\tvalue = redacted", ".", "TestScripts/session_templates$", 0},
 	{"what a shutdown has ended counts as suspended by a person", "lib/reconcile/perform/asked.go", "down.stayWanted = true", "down.stayWanted = false", ".", "TestScripts/session_shutdown_templates$", 0},

@@ -69,6 +69,9 @@ func steps(how mode) []step {
 		{name: "year", proves: "a simulated year of a town of ten templates", from: all, run: func(p *printer) error {
 			return p.test(suite{flags: []string{"-timeout", "30m", "-run", "TestYear"}, packages: []string{"./lib/reconcile/perform"}, args: []string{"-year", "1"}})
 		}},
+		{name: "soak", proves: "an hour of pools whose agents fail in each way, alone", from: all, figures: true, run: func(p *printer) error {
+			return p.test(suite{flags: []string{"-timeout", "90m", "-v", "-run", "TestSoak"}, packages: []string{"."}, args: []string{"-soak", "1h"}})
+		}},
 		{name: "packages", proves: fmt.Sprintf("the tests of %d", len(packages)), run: func(p *printer) error {
 			if err != nil {
 				return err

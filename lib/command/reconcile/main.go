@@ -366,7 +366,20 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 			env.Warn("%v", err)
 		}
 	})
-	return p, failed, err
+	if err != nil {
+		return p, failed, err
+	}
+	for _, n := range p.News() {
+		if n.Event == tick.EventFailing {
+			continue // its change says it
+		}
+		who := n.Template
+		if name := p.Names[n.Session]; name != "" {
+			who = name
+		}
+		env.Warn("%s: %s", who, n.Text)
+	}
+	return p, failed, nil
 }
 
 // say prints a line. What it holds of names and files is one line, whatever is in it, of

@@ -33,6 +33,11 @@ type list struct {
 	All      bool   `group:"Sessions of templates:" help:"Archived and closed ones, too."`
 }
 
+// Validate refuses a state that there is not.
+func (c *list) Validate() error {
+	return errors.Join(c.everywhere.Validate(), knownStates(c.State))
+}
+
 // line is an instance as --json prints it.
 type line struct {
 	ID          instance.ID      `json:"id"`

@@ -110,7 +110,12 @@ func (c picked) Validate() error {
 	if len(c.Names) == 0 && c.State == "" && c.Template == "" {
 		return errors.New("no session is named (give names, --state or --template)")
 	}
-	for state := range strings.SplitSeq(c.State, ",") {
+	return knownStates(c.State)
+}
+
+// knownStates refuses a list with a state that there is not.
+func knownStates(list string) error {
+	for state := range strings.SplitSeq(list, ",") {
 		if _, ok := lifecycle.State(state).Row(); !ok && state != "" {
 			return fmt.Errorf("--state: unknown state '%.40s'", state)
 		}
@@ -530,13 +535,15 @@ func (c *list) shows(in *instance.Instance) bool {
 	if m == nil {
 		return c.Template == "" && c.State == ""
 	}
-	return (c.Template == "" || m.Template == c.Template) && (c.State == "" || string(m.State) == c.State)
+	return (c.Template == "" || m.Template == c.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), string(m.State)))
 }
 
 // retired reports whether a list has archived or closed sessions.
 func (c *list) retired() bool {
-	row, known := lifecycle.State(c.State).Row()
-	return c.All || known && !row.Listed
+	return c.All || slices.ContainsFunc(strings.Split(c.State, ","), func(state string) bool {
+		row, known := lifecycle.State(state).Row()
+		return known && !row.Listed
+	})
 }
 
 // retiredOf returns the archived and closed sessions of a store. Nobody looks at what they

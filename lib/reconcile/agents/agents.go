@@ -68,7 +68,9 @@ func (a Agents) Look(ctx context.Context, all []*instance.Instance) []perform.Si
 		}
 		r, err := a.Runtime(name)
 		if err != nil {
-			a.warn(err) // nothing is known of them
+			for _, n := range at {
+				sights[n].Err = err
+			}
 			continue
 		}
 		for i, s := range a.look(ctx, r, some) {
@@ -86,7 +88,7 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 			refs[i] = a.ref(in)
 		}
 		for i, s := range r.Look(ctx, refs) {
-			sights[i] = perform.Sight{Alive: s.Alive, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
+			sights[i] = perform.Sight{Alive: s.Alive, Err: s.Err, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
 			if s.Limited {
 				sights[i].LimitedAt, sights[i].LimitedUntil = a.Env.Now(), soon(a.Env.Now(), s.Until)
 			}

@@ -6,11 +6,11 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +30,9 @@ const (
 	All  = 30 * time.Second
 )
 
+// AtOnce is how many checks run at the same time. They mostly wait.
+const AtOnce = 16
+
 // most is how many bytes a check may print.
 const most = 4 << 10
 
@@ -42,26 +45,17 @@ type Checks struct {
 	Clean func(string) string
 
 	Each, All time.Duration // 0 for the defaults
-	AtOnce    int           // 0 for one on each processor
+	AtOnce    int           // 0 for the default
 }
 
-// Demand runs the checks of all templates that have one, some at a time, and returns what
+// Demand runs the checks of all templates that have one, AtOnce at a time, and returns what
 // they say by the template's name.
 func (c Checks) Demand(ctx context.Context, templates []template.Template) map[string]tick.Demand {
-	each, all := c.Each, c.All
-	if each == 0 {
-		each = Each
-	}
-	if all == 0 {
-		all = All
-	}
+	each, all := cmp.Or(c.Each, Each), cmp.Or(c.All, All)
 	deadline := time.Now().Add(all)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	turns := make(chan bool, max(1, c.AtOnce))
-	if c.AtOnce == 0 {
-		turns = make(chan bool, runtime.NumCPU())
-	}
+	turns := make(chan bool, cmp.Or(c.AtOnce, AtOnce))
 	demand := map[string]tick.Demand{}
 	var mu sync.Mutex
 	var tasks []*cli.Task
@@ -107,7 +101,9 @@ func (c Checks) number(ctx context.Context, t template.Template, within time.Dur
 		return 0, err
 	}
 	r, err := bounded.Program{Path: sh, Args: []string{"-c", t.Check}, Dir: c.Dir, Env: environ, Within: within, Most: most}.Run(ctx)
-	if err != nil {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return 0, fmt.Errorf("it took too long (all checks together over %v)", cmp.Or(c.All, All))
+	} else if err != nil {
 		return 0, err
 	}
 	text := strings.TrimSpace(string(r.Out))

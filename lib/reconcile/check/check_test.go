@@ -101,8 +101,24 @@ func TestDeadlineOfAll(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	for _, p := range all {
-		if d, ok := got[p.Name]; !ok || d.Err == nil {
+		if d, ok := got[p.Name]; !ok || d.Err == nil || strings.Contains(d.Err.Error(), "context") {
 			t.Errorf("%s: %+v", p.Name, d)
+		}
+	}
+}
+
+// Twenty that wait for a second each are all asked, and take two seconds or so. [S4-87]
+func TestManyThatWait(t *testing.T) {
+	c := checks(t)
+	c.Each = 30 * time.Second
+	meet := fmt.Sprintf("touch $GT_TEMPLATE; while test $(ls | grep -c pool) -lt %d; do sleep 0.05; done; echo 1", AtOnce)
+	var all []template.Template
+	for i := range AtOnce + 4 {
+		all = append(all, pool(fmt.Sprint("pool", i), meet))
+	}
+	for name, d := range c.Demand(context.Background(), all) {
+		if d.Err != nil || d.Wanted != 1 {
+			t.Errorf("%s: %+v", name, d)
 		}
 	}
 }

@@ -47,10 +47,8 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	if err := w.remember(p.before, p.after); err != nil {
 		return nil, err
 	}
-	for _, n := range p.Notes {
-		if n.Event != "" && !slices.Contains(p.before.Told, n.Event+" "+n.Template+" "+n.Session) {
-			w.log(n.Event, map[string]string{"template": n.Template, "session": p.Names[n.Session], "text": n.Text})
-		}
+	for _, n := range p.News() {
+		w.log(n.Event, map[string]string{"template": n.Template, "session": p.Names[n.Session], "text": n.Text})
 	}
 	for _, s := range p.Strays {
 		if err := w.unroute(s); err != nil {
@@ -544,7 +542,7 @@ func (w *World) record(c *config.Config, t *template.Template, creation *instanc
 	id := w.newID()
 	s.ID, s.Token, s.Hash, s.Generation = string(id), newToken(), e.Hash(), 1
 	in = &instance.Instance{
-		ID: id, Title: overlay["title"], Path: filepath.Clean(dir), Agent: t.Provider, Desired: instance.Running, TmuxServer: w.Server,
+		ID: id, Title: e.Title, Path: filepath.Clean(dir), Agent: t.Provider, Desired: instance.Running, TmuxServer: w.Server,
 		Managed: &instance.Managed{Session: s, Runtime: c.Runtime, Overlay: overlay, Fields: e.Digests()},
 	}
 	hex := strings.ReplaceAll(string(id), "-", "")

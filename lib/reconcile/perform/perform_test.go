@@ -976,3 +976,64 @@ func TestStrays(t *testing.T) {
 		t.Error(n, s.states(), s.marked())
 	}
 }
+
+// What is wrong with a check, or with the program that runs the agents, is news once, until it
+// is another or comes again. [S4-84 to S4-86]
+func TestNews(t *testing.T) {
+	s := newScene(t, pool(1, 3, ""))
+	s.settle()
+	news := func() (all []string) {
+		p, err := s.Tick(context.Background(), func(Outcome) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range p.News() {
+			all = append(all, n.Event+" "+n.Detail)
+		}
+		return all
+	}
+	in := s.only(lifecycle.Active)
+	for i, c := range []struct {
+		check, runs error
+		want        []string
+	}{
+		{nil, nil, nil},
+		{errors.New("exit status 3"), nil, []string{"session.check.failed exit status 3"}},
+		{errors.New("exit status 3"), nil, nil},
+		{errors.New("exit status 4"), nil, []string{"session.check.failed exit status 4"}},
+		{nil, nil, nil},
+		{errors.New("exit status 4"), nil, []string{"session.check.failed exit status 4"}},
+		{nil, errors.New("no answer"), []string{"session.unseen no answer"}},
+		{nil, errors.New("no answer"), nil},
+		{nil, nil, nil},
+	} {
+		s.demand = map[string]tick.Demand{"w": {Wanted: 1, Err: c.check}}
+		s.runs[in.ID], s.sight[in.ID] = tick.Yes, Sight{Err: c.runs}
+		if c.runs != nil {
+			s.runs[in.ID] = tick.Unknown
+		}
+		logged := len(s.events)
+		if got := news(); !slices.Equal(got, c.want) || len(s.events)-logged != len(c.want) {
+			t.Errorf("%d: %q, not %q", i, got, c.want)
+		}
+	}
+}
+
+// The records of sessions that never ran are kept to a bound, also where none is ever started.
+func TestFailedCreations(t *testing.T) {
+	s := newScene(t, pool(1, 1, "creation_timeout = \"1s\"\nquarantine_backoff_cap = \"0s\"\nmax_archived = 2"))
+	s.broken = errors.New("no such program")
+	for range 300 {
+		s.tick()
+		s.clock = s.clock.Add(time.Minute)
+	}
+	closed, err := s.Store.In(instance.Closed)
+	if err != nil || len(closed) > keptFailed || len(closed) < keptFailed {
+		t.Error(len(closed), err)
+	}
+	for _, in := range closed {
+		if in.Managed.CrashReason != "no such program" {
+			t.Errorf("%+v", in.Managed.Session)
+		}
+	}
+}

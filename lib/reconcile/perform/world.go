@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"gt/lib/reconcile/config"
@@ -37,7 +38,8 @@ type Sight struct {
 	Left     bool // somebody ended it
 	// Said is how it ended, where that is known: its exit status and its last words.
 	Said    string
-	Limited bool // its account is at a limit, or was when it ended
+	Err     error // why it is not known whether it runs
+	Limited bool  // its account is at a limit, or was when it ended
 	// LimitedAt is when that was last known: now, or as it ended.
 	LimitedAt time.Time
 	// LimitedUntil is when its client says that the limit ends; zero where it does not say.
@@ -436,13 +438,27 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	return p, nil
 }
 
+// News are the notes with an event that the tick before did not have.
+func (p *Plan) News() (news []tick.Note) {
+	for _, n := range p.Notes {
+		if n.Event != "" && !slices.Contains(p.before.Told, told(n)) {
+			news = append(news, n)
+		}
+	}
+	return news
+}
+
+func told(n tick.Note) string {
+	return strings.TrimSuffix(n.Event+" "+n.Template+" "+n.Session+" "+n.Detail, " ")
+}
+
 // remembered is what is remembered of a tick that does all of the plan.
 func (p *Plan) remembered(before *Memory) *Memory {
 	m := *before
 	m.Memory, m.Held, m.Told = p.After, p.Facts.Held, nil
 	for _, n := range p.Notes {
 		if n.Event != "" {
-			m.Told = append(m.Told, n.Event+" "+n.Template+" "+n.Session)
+			m.Told = append(m.Told, told(n))
 		}
 	}
 	slices.Sort(m.Told)
@@ -454,10 +470,14 @@ func (p *Plan) remembered(before *Memory) *Memory {
 }
 
 func (w *World) seen(in *instance.Instance, s Sight) tick.Seen {
-	return tick.Seen{
+	seen := tick.Seen{
 		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Left: s.Left, Limited: s.Limited,
 		Started: !in.StartedAt.IsZero(), Said: w.clean(s.Said),
 	}
+	if s.Err != nil {
+		seen.Unseen = w.clean(s.Err.Error())
+	}
+	return seen
 }
 
 // wanted returns the hash of the configuration that a session would be started with, and

@@ -15,13 +15,12 @@ import (
 type Effective struct {
 	Template
 	Prompt string // the text
-	Title  string
 	Setup  string // the text of the SetupScript
 	Town   string // the folder that relative paths are meant in
 }
 
 // HashVersion is the way in which Hash is made. Hashes of two versions are not compared.
-const HashVersion = "v1"
+const HashVersion = "v2"
 
 // Fields are what makes a session act as it does, by the name of the field. How many
 // sessions there are, how they are named and described, and how the file is written is no
@@ -39,7 +38,7 @@ func (e Effective) Fields() map[string]string {
 		dir = filepath.Join(e.Town, dir)
 	}
 	fields := map[string]string{
-		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": filepath.Clean(dir),
+		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": real(dir),
 		"hooks": list(slices.Sorted(slices.Values(e.Hooks))), "model": e.Model, "wake_mode": string(e.WakeMode),
 		"session_setup": list(e.SessionSetup), "session_setup_script": digest(e.Setup), "pre_start": list(e.PreStart),
 	}
@@ -47,6 +46,15 @@ func (e Effective) Fields() map[string]string {
 		fields["env."+name] = value
 	}
 	return fields
+}
+
+// real is the folder that a path leads to, so that a link to the same one is no change; the
+// path itself where there is none.
+func real(dir string) string {
+	if at, err := filepath.EvalSymlinks(dir); err == nil {
+		return at
+	}
+	return filepath.Clean(dir)
 }
 
 func digest(text string) string {
@@ -57,7 +65,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Hash is the fields in one short text: "v1:" and 16 hexadecimal digits.
+// Hash is the fields in one short text: "v2:" and 16 hexadecimal digits.
 func (e Effective) Hash() string { return hash(e.Fields()) }
 
 func hash(fields map[string]string) string {

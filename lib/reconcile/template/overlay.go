@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -77,7 +78,8 @@ func (t Template) Allowed(overlay map[string]string) (allowed map[string]string,
 // With is the template as a session with that overlay is started. prompt is the text of
 // its PromptTemplate.
 func (t Template) With(overlay map[string]string, prompt string) Effective {
-	e := Effective{Template: t, Prompt: prompt, Title: overlay["title"]}
+	e := Effective{Template: t, Prompt: prompt}
+	e.Title = cmp.Or(overlay["title"], t.Title)
 	e.Env = maps.Clone(t.Env)
 	for key, value := range overlay {
 		if name, ok := strings.CutPrefix(key, "env."); ok {

@@ -262,9 +262,9 @@ func (t table) rest(known ...string) {
 // Keys of the tables, as they are named when one is not known.
 var (
 	keys = []string{"name", "provider", "command", "prompt_template", "work_dir", "env", "hooks", "pre_start", "session_setup", "session_setup_script",
-		"depends_on", "idle_timeout", "restart_window", "max_restarts_per_window", "account", "pool", "defaults"}
+		"depends_on", "idle_timeout", "restart_window", "max_restarts_per_window", "account", "title", "description", "pool", "defaults"}
 	poolKeys = []string{"min", "max", "check", "routing_label", "drain_timeout", "archive_order", "reactivate_order", "max_archived",
-		"quarantine_max_attempts", "quarantine_backoff_cap", "quarantine_healthy_duration", "creation_timeout", "max_unavailable", "archived_secret_ttl", "orphaned_work"}
+		"quarantine_max_attempts", "quarantine_backoff_cap", "quarantine_healthy_duration", "creation_timeout", "max_unavailable", "max_replaced", "archived_secret_ttl", "orphaned_work"}
 	defaultsKeys = []string{"model", "wake_mode", "allow_overlay", "allow_env_override"}
 )
 
@@ -281,6 +281,8 @@ func (r *reader) template(m map[string]any) Template {
 	if _, ok := m["name"]; !ok {
 		r.bad(r.block, "name", errors.New("it is missing"))
 	}
+	a.text("title", &t.Title)
+	a.text("description", &t.Description)
 	a.text("provider", &t.Provider)
 	if t.Provider == "" {
 		r.bad(r.block, "provider", errors.New("it is missing: the agent's name, such as \"claude\""))
@@ -353,6 +355,7 @@ func (r *reader) pool(t *Template, p table) {
 	p.duration("quarantine_healthy_duration", &t.QuarantineHealthy)
 	p.duration("creation_timeout", &t.CreationTimeout)
 	p.number("max_unavailable", &pool.MaxUnavailable, 1, maxPool)
+	p.number("max_replaced", &pool.MaxReplaced, 0, maxPool)
 	p.duration("archived_secret_ttl", &pool.ArchivedSecretTTL)
 	p.oneOf("orphaned_work", &t.OrphanedWork, Block, Release)
 	p.rest(poolKeys...)

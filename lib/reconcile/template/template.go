@@ -30,6 +30,8 @@ type Template struct {
 	// Lines of what is looked at elsewhere.
 	ProviderLine, PromptLine, SetupLine int
 
+	Title, Description string // which change nothing of how an agent runs
+
 	Provider       string            // the agent's name in the table of agents
 	Command        []string          // of the agent; empty for the agent's own
 	PromptTemplate string            // a file, relative to the town

@@ -3,6 +3,7 @@ package template
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -193,7 +194,7 @@ func effective(t *testing.T, text string, overlay map[string]string) Effective {
 // each thing that does makes one. [S4-99 to S4-103]
 func TestHash(t *testing.T) {
 	plain := effective(t, whole, nil)
-	if h := plain.Hash(); len(h) != len("v1:")+16 || !strings.HasPrefix(h, "v1:") {
+	if h := plain.Hash(); len(h) != len("v2:")+16 || !strings.HasPrefix(h, "v2:") {
 		t.Error(h)
 	}
 	formatted := "# a comment\nagent = [ { provider = 'claude', name='polecat', hooks = ['a', 'b'], max_restarts_per_window = 2, pre_start=['make deps'], " +
@@ -274,5 +275,28 @@ func TestOverlay(t *testing.T) {
 	allowed, stripped := worker.Allowed(stored)
 	if !maps.Equal(allowed, map[string]string{"model": "sonnet"}) || !slices.Equal(stripped, []string{"env.LOG_LEVEL", "prompt"}) || len(stored) != 3 {
 		t.Error(allowed, stripped)
+	}
+}
+
+// A link to the same work_dir is the same configuration, and so are a title and a description;
+// another folder is another. [S4-100, S4-101]
+func TestHashOfTheRealFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, err := range []error{os.Mkdir(dir+"/api", 0o700), os.Mkdir(dir+"/web", 0o700), os.Symlink("api", dir+"/link")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	hash := func(more string) string {
+		all, problems := Parse("t", []byte("[[agent]]\nname = \"w\"\nprovider = \"claude\"\n"+more))
+		if problems != nil {
+			t.Fatal(problems)
+		}
+		e := all[0].With(nil, "")
+		e.Town = dir
+		return e.Hash()
+	}
+	if api := hash("work_dir = \"api\""); api != hash("work_dir = \"link/../link/\"\ntitle = \"T\"\ndescription = \"D\"") || api == hash("work_dir = \"web\"") {
+		t.Error("a link is another folder, or another folder the same")
 	}
 }

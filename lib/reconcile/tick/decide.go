@@ -44,13 +44,12 @@ const (
 	EventDriftHeld     = "session.drift.held"
 	EventStaleCreating = "session.stale_creating"
 	EventFailing       = "session.failing"
+	EventCheckFailed   = "session.check.failed"
+	EventUnseen        = "session.unseen"
 )
 
-// Of drift: at most so many sessions of a template are drained for it in so long a time.
-const (
-	driftRecreates = 3
-	driftWindow    = 10 * time.Minute
-)
+// driftWindow is the time in which at most Pool.MaxReplaced sessions are drained for drift.
+const driftWindow = 10 * time.Minute
 
 // firstBackoff is how long the first quarantine takes. Each one after it takes twice as
 // long, up to the template's cap.
@@ -161,6 +160,7 @@ func (d *decision) session(s Seen) {
 	case WaitForIt:
 		if s.State != lifecycle.Archived && s.State != lifecycle.Closed {
 			d.note(s, "", "left alone: nothing tells whether it runs")
+			d.unseen(s)
 		}
 	case Unroute:
 		d.act(lifecycle.RemoveMarker, s, s.Session, fmt.Sprintf("it is %s and has a marker", s.State))
@@ -206,6 +206,14 @@ func (d *decision) dated(s Seen, t *Template) (after lifecycle.Session, ahead bo
 		after.QuarantineUntil = last
 	}
 	return after, after != s.Session
+}
+
+// unseen notes, once for a template, why nothing is known of its runtimes.
+func (d *decision) unseen(s Seen) {
+	n := Note{Template: s.Template, Event: EventUnseen, Detail: s.Unseen, Text: "nothing tells whether its sessions run: " + s.Unseen}
+	if s.Unseen != "" && !slices.Contains(d.plan.Notes, n) {
+		d.plan.Notes = append(d.plan.Notes, n)
+	}
 }
 
 // suspend suspends a session, for that reason or because somebody ended it.

@@ -64,6 +64,7 @@ type Pool struct {
 	ReactivateOrder   string
 	MaxArchived       int
 	MaxUnavailable    int
+	MaxReplaced       int // because their configuration changed, in ten minutes
 	ArchivedSecretTTL time.Duration
 }
 
@@ -74,7 +75,7 @@ func Defaults() (Template, Pool) {
 			QuarantineAttempts: 3, QuarantineCap: 5 * time.Minute, QuarantineHealthy: 5 * time.Minute,
 		}, Pool{
 			Max: 1, DrainTimeout: 30 * time.Second, ArchiveOrder: LIFO, ReactivateOrder: LIFO,
-			MaxArchived: 10, MaxUnavailable: 1, ArchivedSecretTTL: 24 * time.Hour,
+			MaxArchived: 10, MaxUnavailable: 1, MaxReplaced: 3, ArchivedSecretTTL: 24 * time.Hour,
 		}
 }
 
@@ -96,6 +97,7 @@ type Seen struct {
 	Left     bool      // somebody ended it: no crash, and not undone
 	Started  bool      // its runtime was started before
 	Said     string    // how its runtime ended, where that is known
+	Unseen   string    // why nothing is known of its runtime
 	Limited  bool      // its runtime ended at a limit of its account: no crash
 }
 
@@ -161,7 +163,9 @@ type Note struct {
 	Template string
 	Session  string
 	Event    string // that is logged for it, "" for none
-	Text     string
+	// Detail is what it is logged for again when it changes, while it holds.
+	Detail string
+	Text   string
 }
 
 // Plan is what a tick decided.

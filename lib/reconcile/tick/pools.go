@@ -116,6 +116,8 @@ func (d *decision) pool(t *Template) {
 			say("%d there, not scaled: nothing tells whether some of them run", d.occupied[t.Name])
 		} else {
 			say("%d there, not scaled: %v", d.occupied[t.Name], demand.Err)
+			n := &d.plan.Notes[len(d.plan.Notes)-1]
+			n.Event, n.Detail = EventCheckFailed, demand.Err.Error()
 		}
 		return
 	}
@@ -325,8 +327,8 @@ func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
 		switch {
 		case s.Attached, s.Asks:
 			d.note(s, "", "keeps its old configuration (%s) while somebody looks at it or it waits for an answer", differs(s))
-		case recent >= driftRecreates:
-			d.note(s, EventDriftHeld, "keeps its old configuration (%s): %d of %d were replaced in %s", differs(s), recent, driftRecreates, duration.Format(driftWindow))
+		case recent >= t.Pool.MaxReplaced:
+			d.note(s, EventDriftHeld, "keeps its old configuration (%s): %d of %d were replaced in %s", differs(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow))
 		case missing+starting >= t.Pool.MaxUnavailable:
 		case stay == 1 && wanted > 0 && d.occupied[t.Name] < t.Pool.Max:
 			if why, ok := d.startable(t); !ok {
@@ -338,7 +340,7 @@ func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
 		default:
 			recent++
 			d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ConfigDrift),
-				fmt.Sprintf("its configuration changed: %s (%d of %d in %s)", differs(s), recent, driftRecreates, duration.Format(driftWindow)))
+				fmt.Sprintf("its configuration changed: %s (%d of %d in %s)", differs(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow)))
 			missing++
 			stay--
 		}
