@@ -38,7 +38,7 @@ func (e Effective) Fields() map[string]string {
 		dir = filepath.Join(e.Town, dir)
 	}
 	fields := map[string]string{
-		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": real(dir),
+		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": resolved(dir),
 		"hooks": list(slices.Sorted(slices.Values(e.Hooks))), "model": e.Model, "wake_mode": string(e.WakeMode),
 		"session_setup": list(e.SessionSetup), "session_setup_script": digest(e.Setup), "pre_start": list(e.PreStart),
 	}
@@ -48,9 +48,9 @@ func (e Effective) Fields() map[string]string {
 	return fields
 }
 
-// real is the folder that a path leads to, so that a link to the same one is no change; the
+// resolved is the folder that a path leads to, so that a link to the same one is no change; the
 // path itself where there is none.
-func real(dir string) string {
+func resolved(dir string) string {
 	if at, err := filepath.EvalSymlinks(dir); err == nil {
 		return at
 	}
