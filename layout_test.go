@@ -80,6 +80,16 @@ var calls = []struct {
 	{`os\.(WriteFile|Create)\(`, []string{"lib/conversation/readertest"}, "what is written in place is seen half; the harness of the readers' tests writes damaged files"},
 	{`(?i)(redact|clean)\w*(\(\))?\((term|plain|transcript)\.`, nil, "what is cleaned or cut before hides a secret; Env.Text and Env.Line do it in order"},
 	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/launch/sibling", "lib/view/pick", "lib/launch/notify", "lib/sys/bounded"}, "a program becomes another, and runs none"},
+	{`syscall\.(Exec|ForkExec|StartProcess)\(|os\.StartProcess\(|exec\.Cmd\{|process\.(Exec|Detach|Detached)\(`, []string{
+		"lib/sys/process", "lib/sys/tmux", // the person's terminal, in this process's environment, which lib/client/hook puts back
+		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/agents", "lib/command/handoff", "lib/command/keepalive", "lib/command/session", "lib/client/hook",
+	}, "a start of a program is on this list, and its environment is cli.Env.ChildEnviron"},
+	{`\b[eE]nv\.Environ\b`, []string{
+		"lib/client/hook",                                                                                        // which makes it what it is, and starts gt-record
+		"lib/command/prime", "lib/command/handoff", "lib/command/keepalive", "lib/view/pick", "lib/command/pick", // the environment of gt's own programs, which ask for their session
+		"lib/command/hooks", "lib/command/record", "lib/command/seance", // the secrets in it
+		"lib/launch/ask", // what a shell has to leave out
+	}, "a project's settings of a client add to it: what is started for the person gets cli.Env.ChildEnviron"},
 	{`os\.Exit\(`, nil, "a command returns its code; only main ends the process"},
 	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/sys/flock"},
 		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},

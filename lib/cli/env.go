@@ -42,6 +42,10 @@ type Env struct {
 	Gone    bool             // it was deleted, and Dir is what is left of it
 	Now     func() time.Time // the clock
 
+	// Started is the environment with which the agent was started that runs this program;
+	// nil where a person does, whose environment Environ is.
+	Started []string
+
 	cleaning sync.Once
 	clean    func(string) string
 }
@@ -87,6 +91,18 @@ func (e *Env) Getenv(key string) string {
 		}
 	}
 	return ""
+}
+
+// ChildEnviron returns the environment of what is started for the person: notify commands,
+// checks, editors, clients. It is the person's own. What a project's own settings of a
+// client add to the environment of its hooks and commands is not in it, for that can name
+// programs (BASH_ENV, NODE_OPTIONS). Other programs of gt's get Environ: it says which
+// session they belong to.
+func (e *Env) ChildEnviron() []string {
+	if e.Started != nil {
+		return e.Started
+	}
+	return e.Environ
 }
 
 // Redact removes the secrets from data, among them the secret values of this

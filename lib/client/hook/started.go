@@ -53,8 +53,9 @@ func isClient(name string) bool {
 // client lets it (gt-prime's export, and what is made for OpenCode and pi).
 var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 
-// asStarted puts the deciding variables of the environment, and of this process, by
-// which git and tmux are found and run, back to what the client was started with. For
+// asStarted puts the deciding variables of the environment back to what the client was
+// started with, and all of this process's, by which git and tmux are found and run, and of
+// env.ChildEnviron. For
 // a command that an agent runs, those that gt's own start has exported to it stay; a
 // client that has a variable of its own for a session, but for Claude Code, is told none.
 //
@@ -63,7 +64,8 @@ var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 //
 // Where the client's environment cannot be read, and where what stands above is no
 // client that gt knows and has another HOME, so that it can be a launcher of the
-// person's, the environment stays. A client that gt knows has its HOME from the
+// person's, the environment stays; what a hook starts for the person then gets only what
+// says who and where the person is. A client that gt knows has its HOME from the
 // person, whatever it tells its hooks.
 func asStarted(env *cli.Env, agent string, hook, named bool) {
 	told := registry.Tellers(env.Getenv)
@@ -74,6 +76,9 @@ func asStarted(env *cli.Env, agent string, hook, named bool) {
 	start := cli.Env{Environ: began}
 	switch {
 	case err != nil, !client && start.Getenv("HOME") != env.Getenv("HOME"):
+		if hook { // who set what is not known
+			env.Started = process.PersonalEnviron(env.Environ)
+		}
 		return
 	case !hook && len(told) == 0 && !client:
 		return // a shell of the person's that an agent's start has left behind
@@ -87,20 +92,16 @@ func asStarted(env *cli.Env, agent string, hook, named bool) {
 		return decides(name) && !(exported && slices.Contains(ofExport, name))
 	}
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), changed)
-	for _, kv := range env.Environ {
-		if changed(kv) {
-			name, _, _ := strings.Cut(kv, "=")
-			os.Unsetenv(name)
-		}
-	}
+	os.Clearenv()
 	for _, kv := range began {
 		if changed(kv) {
 			environ = append(environ, kv)
-			name, value, _ := strings.Cut(kv, "=")
+		}
+		if name, value, ok := strings.Cut(kv, "="); ok {
 			os.Setenv(name, value)
 		}
 	}
-	env.Environ = environ
+	env.Environ, env.Started = environ, began
 }
 
 // AsStarted is what NewInvocation does with the environment, for a command that no hook runs:

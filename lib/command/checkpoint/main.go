@@ -266,7 +266,7 @@ func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, mo
 	if w.Hook {
 		return "", ""
 	}
-	issues, err := beads.Given(call.Home, env.Environ, bdWait)
+	issues, err := beads.Given(call.Home, env.ChildEnviron(), bdWait)
 	if err != nil {
 		env.Warn("%v", err)
 	}

@@ -247,7 +247,7 @@ func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, 
 	if who.Role != identity.Polecat || g.What != nil || g.Auto || g.Cycle || g.Print || g.Restart {
 		return false, nil
 	}
-	gt, err := process.LookPath("gt", env.Dir, env.Environ)
+	gt, err := process.LookPath("gt", env.Dir, env.ChildEnviron())
 	if err != nil {
 		return false, nil
 	}
@@ -255,7 +255,7 @@ func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, 
 		fmt.Fprintf(env.Stdout, "would run: gt done --status DEFERRED\n")
 		return true, nil
 	}
-	err = syscall.Exec(gt, []string{"gt", "done", "--status", "DEFERRED"}, env.Environ)
+	err = syscall.Exec(gt, []string{"gt", "done", "--status", "DEFERRED"}, env.ChildEnviron())
 	return true, fmt.Errorf("cannot run '%s': %w", gt, err)
 }
 

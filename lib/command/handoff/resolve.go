@@ -207,5 +207,5 @@ func (t target) hookWork(work string) error {
 	if err := box.Hook(work); !errors.Is(err, mail.ErrNotFound) {
 		return err
 	}
-	return beads.Hook(t.home, work, t.env.Environ)
+	return beads.Hook(t.home, work, t.env.ChildEnviron())
 }

@@ -107,7 +107,7 @@ func (t *target) findPane(saves bool) {
 	server, pane := tmux.FromEnv(t.env.Getenv)
 	if pane == "" && t.agent.IsSet() {
 		// A server may run us, which has no pane (hook.NewInvocation): its client's counts.
-		client := &cli.Env{Environ: startEnviron(t.agent, t.env.Environ)}
+		client := &cli.Env{Environ: startEnviron(t.agent, t.env.ChildEnviron())}
 		server, pane = tmux.FromEnv(client.Getenv)
 	}
 	if pane == "" {
@@ -189,7 +189,7 @@ func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind stri
 
 // complete fills in what follows from what was found.
 func (t target) complete() target {
-	t.environ = startEnviron(t.agent, t.env.Environ)
+	t.environ = startEnviron(t.agent, t.env.ChildEnviron())
 	t.dir = t.home.Dir
 	if r := t.record; r != nil && r.CWD != "" {
 		if info, err := os.Stat(r.CWD); err == nil && info.IsDir() {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/hook"
 	"gt/lib/client/settings"
 	"gt/lib/client/wiring"
 	"gt/lib/sys/atomicfile"
@@ -39,6 +40,7 @@ const exitCodes = `
 
 // Main runs gt-hooks and returns its exit code.
 func Main(env *cli.Env) int {
+	hook.AsStarted(env)
 	return cli.Run(env, Program())
 }
 

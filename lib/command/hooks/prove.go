@@ -390,7 +390,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 		}
 		dir = git.Top(env.Dir)
 	}
-	environ := w.Environ(table.StripRunVars(env.Environ), c.Hooks.ProveEnv)
+	environ := w.Environ(table.StripRunVars(env.ChildEnviron()), c.Hooks.ProveEnv)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()

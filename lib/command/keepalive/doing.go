@@ -126,5 +126,5 @@ func (t *touch) tell(env *cli.Env, call *hook.Invocation, doing activity.State) 
 	}
 	line = term.Cut(term.Clean(env.Redact(line)), maxLine)
 	args := []string{process.SiblingBinary("gt-session"), "notify", "waiting", string(call.ID), string(doing.Reason)}
-	return process.Detach(call.Home.Runtime(), args, env.Environ, line+"\n")
+	return process.Detach(call.Home.Runtime(), args, env.ChildEnviron(), line+"\n")
 }

@@ -54,7 +54,7 @@ func (c *inbox) Run(env *cli.Env) error {
 		}
 		rows = append(rows, r)
 	}
-	work, err := beads.Given(me.home, env.Environ, patience)
+	work, err := beads.Given(me.home, env.ChildEnviron(), patience)
 	if err != nil {
 		env.Warn("%v", err)
 	}

@@ -211,7 +211,7 @@ func (s *start) gather(a access, records []*session.Record, checkpoints func(hom
 		f.unread, err = box.CountUnread()
 		s.warn(err)
 		// That the work store does not answer is worth a warning and no more.
-		f.work, err = beads.Given(call.Home, s.env.Environ, beads.Deadline)
+		f.work, err = beads.Given(call.Home, s.env.ChildEnviron(), beads.Deadline)
 		s.warn(err)
 	}
 	return f

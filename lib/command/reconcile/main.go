@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"gt/lib/cli"
+	"gt/lib/client/hook"
 	"gt/lib/launch/respawn"
 	"gt/lib/place"
 	"gt/lib/place/town"
@@ -49,6 +50,7 @@ const exitCodes = `
 
 // Main runs gt-reconcile and returns its exit code.
 func Main(env *cli.Env) int {
+	hook.AsStarted(env)
 	return cli.Run(env, Program())
 }
 

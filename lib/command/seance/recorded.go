@@ -99,7 +99,7 @@ func answering(env *cli.Env, all *agent.Table, s *catalog.Session) (agent.Client
 		if w == nil || !client.OfFile() {
 			continue
 		}
-		if _, err := process.LookPath(client.Command[0], env.Dir, env.Environ); err == nil {
+		if _, err := process.LookPath(client.Command[0], env.Dir, env.ChildEnviron()); err == nil {
 			return client, w, nil
 		}
 		if !slices.Contains(could, client.Command[0]) {

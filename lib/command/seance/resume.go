@@ -56,7 +56,7 @@ func (c *resumption) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("gt does not know in which folder session %s worked", s.ID),
 			on.elsewhere(s))
 	}
-	return on.Exec(env.Environ)
+	return on.Exec(env.ChildEnviron())
 }
 
 // elsewhere says what can be done with a session whose folder is not there.

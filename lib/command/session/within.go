@@ -46,7 +46,7 @@ func (w within) outlive(env *cli.Env, s several, done string) (bool, error) {
 		if !m.Process.IsSet() || !slices.Contains(above, m.Process.PID) {
 			continue
 		}
-		pid, err := process.Detached(env.Dir, env.Environ, append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid())))
+		pid, err := process.Detached(env.Dir, env.ChildEnviron(), append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid())))
 		if err != nil {
 			return false, fmt.Errorf("cannot go on without %s: %w", m.Name, err)
 		}

@@ -135,7 +135,7 @@ func (p *Predecessor) call(stream, seeded bool) (*call, error) {
 		c.dir = c.scratch
 	}
 	c.args = slices.Concat(p.Client.Command, p.words(c.scratch, stream))
-	c.environ = a.Environ(Account(Environ(p.agents, p.env.Environ), p.account()), c.scratch)
+	c.environ = a.Environ(Account(Environ(p.agents, p.env.ChildEnviron()), p.account()), c.scratch)
 	return c, nil
 }
 

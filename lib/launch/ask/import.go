@@ -42,7 +42,7 @@ func FirstLine(env *cli.Env, agents *agent.Table, client agent.Client, dir strin
 
 // short runs a client that ends by itself, and returns what it prints.
 func short(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (out, complaint string, err error) {
-	environ := Environ(agents, env.Environ)
+	environ := Environ(agents, env.ChildEnviron())
 	path, err := process.LookPath(client.Command[0], dir, environ)
 	if err != nil {
 		return "", "", cli.Fail(cli.No, err)

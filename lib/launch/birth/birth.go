@@ -203,7 +203,7 @@ func (b *Birth) makeFolder() error {
 // the flags.
 func (b *Birth) lookAgent() (does, found string, err error) {
 	b.client = b.Table.Of(b.Agent)
-	environ := b.Env.Environ
+	environ := b.Env.ChildEnviron()
 	if t := b.Template; t != nil {
 		environ = slices.Clone(environ)
 		for _, kv := range t.Vars {

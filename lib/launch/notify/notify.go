@@ -25,7 +25,7 @@ func Run(env *cli.Env, command []string, name, reason, line string) error {
 }
 
 func run(env *cli.Env, patience time.Duration, command []string, name, reason, line string) error {
-	program, err := process.LookPath(command[0], env.Dir, env.Environ)
+	program, err := process.LookPath(command[0], env.Dir, env.ChildEnviron())
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func run(env *cli.Env, patience time.Duration, command []string, name, reason, l
 	defer cancel()
 	args := append(command[1:len(command):len(command)], term.Clean(name), "waiting", reason)
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = env.Environ
+	cmd.Env = env.ChildEnviron()
 	cmd.Dir = env.Getenv("HOME")
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		cmd.Dir = "/"

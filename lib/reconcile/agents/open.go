@@ -70,7 +70,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 		Store: store, Table: table, Env: env, Issues: profile == "" && t.Trust != nil,
 		Runtime: func(name string) (runtime.Runtime, error) {
 			if program, ok := strings.CutPrefix(name, "exec:"); ok {
-				return runtime.NewExec(program, dir, env.Environ)
+				return runtime.NewExec(program, dir, env.ChildEnviron())
 			}
 			return runtime.Tmux{Self: self, Table: table}, nil
 		},
@@ -83,11 +83,13 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	notes.Release = release
 	claims := &claimed.Work{Notes: notes, Release: release, Now: env.Now}
 	if profile == "" && t.Trust != nil {
-		claims.Databases = func(folders []string) ([]beads.Database, error) { return beads.Databases(t, folders, env.Environ) }
+		claims.Databases = func(folders []string) ([]beads.Database, error) {
+			return beads.Databases(t, folders, env.ChildEnviron())
+		}
 	}
 	w.Work = claims
 	w.Check = func(ctx context.Context, c *config.Config) map[string]tick.Demand {
-		checks := check.Checks{Dir: c.Work, Environ: env.Environ, Clean: w.Clean}
+		checks := check.Checks{Dir: c.Work, Environ: env.ChildEnviron(), Clean: w.Clean}
 		return checks.Demand(ctx, c.Templates)
 	}
 	w.Log = func(kind string, payload any) {

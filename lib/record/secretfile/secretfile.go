@@ -27,10 +27,11 @@ func inCommand(command string) string {
 	if Is(command) && !strings.ContainsAny(command, " \t\n") {
 		return path.Base(command)
 	}
+	ofProcess := strings.Contains(command, "/proc") // /proc/$PID/environ, and /proc/*/environ
 	for _, word := range strings.FieldsFunc(command, func(r rune) bool {
 		return strings.ContainsRune(" \t\r\n\"'`=<>|&;()[]{},:*?!$\\", r)
 	}) {
-		if Is(word) {
+		if Is(word) || ofProcess && path.Base(word) == "environ" {
 			return path.Base(word)
 		}
 	}
@@ -77,38 +78,98 @@ func Is(file string) bool {
 	case ext == ".pub" || ext == ".md" || ext == ".go" || ext == ".html":
 		return false
 	}
-	for _, kind := range [...]string{".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc", ".gpg", ".age", ".tfvars", ".ovpn"} {
+	for _, kind := range kinds {
 		if ext == kind {
 			return true
 		}
 	}
-	for _, begin := range [...]string{"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "service-account", "service_account"} {
-		if strings.HasPrefix(name, begin) && (strings.HasPrefix(begin, "id_") || ext == ".json") {
-			return true
-		}
-	}
-	if strings.HasPrefix(name, "id_") && strings.Contains(file, ".ssh/") {
-		return true
-	}
-	for _, own := range [...]string{
-		".netrc", "_netrc", ".npmrc", ".yarnrc", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".vault-token", ".s3cfg", ".boto",
-		".credentials.json", "credentials.json", "application_default_credentials.json", "oauth_creds.json", "auth.json", "token.json",
-		"client_secret.json", "secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "kubeconfig", "terraform.tfstate",
-		"known_tokens.csv", "mcp-oauth-tokens.json", "google_accounts.json",
-	} {
+	for _, own := range names {
 		if name == own {
 			return true
 		}
 	}
-	for _, end := range [...]string{
-		".aws/credentials", ".aws/config", ".docker/config.json", ".kube/config", "gh/hosts.yml", ".config/gh/hosts.yml", "gcloud/credentials.db",
-		".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", "rclone/rclone.conf", ".terraformrc", ".azure/accesstokens.json", "/proc/self/environ", "/etc/shadow",
-	} {
+	for _, end := range ends {
 		if strings.HasSuffix(file, end) {
 			return true
 		}
 	}
-	return false
+	for _, dir := range folders {
+		if strings.Contains("/"+file, dir) {
+			return true
+		}
+	}
+	return isHistory(name) || isKey(file, name, ext)
+}
+
+// isHistory reports whether a file has what a person typed into a shell or a database's
+// client: .bash_history, .psql_history, fish_history, .mycli-history.
+func isHistory(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, "history") || strings.HasSuffix(name, "sh_history") ||
+		strings.HasSuffix(name, "host_history.txt") || strings.HasPrefix(name, "repl_history.")
+}
+
+// isKey reports whether a file has a key by a name that its owner has chosen in part.
+func isKey(file, name, ext string) bool {
+	switch {
+	case strings.HasPrefix(name, "id_rsa"), strings.HasPrefix(name, "id_dsa"), strings.HasPrefix(name, "id_ecdsa"), strings.HasPrefix(name, "id_ed25519"):
+		return true
+	case strings.HasPrefix(name, "id_") && strings.Contains(file, ".ssh/"), strings.HasPrefix(name, "ssh_host_") && strings.HasSuffix(name, "_key"):
+		return true
+	case strings.HasPrefix(name, "krb5cc_"), strings.HasPrefix(name, "secring."), strings.HasPrefix(name, "hs_ed25519_secret"), strings.HasPrefix(name, "utc--20"):
+		return true
+	case ext == ".conf":
+		return strings.HasPrefix(name, "wg") && strings.Trim(name[len("wg"):len(name)-len(ext)], "0123456789") == ""
+	case ext == ".csv":
+		return strings.HasSuffix(name, "accesskeys.csv")
+	case ext == ".json":
+		for _, part := range [...]string{"service-account", "service_account", "serviceaccount", "client_secret", "firebase-adminsdk"} {
+			if strings.Contains(name, part) {
+				return true
+			}
+		}
+	}
+	return strings.HasSuffix(name, ".tfvars.json") || strings.HasSuffix(name, ".tfstate.backup") || name == "environ" && strings.Contains(file, "proc/")
+}
+
+// kinds are the endings of keys, of stores of passwords, and of what connects by one.
+var kinds = [...]string{
+	".pem", ".key", ".p8", ".p12", ".pfx", ".pkcs12", ".pvk", ".jks", ".bks", ".keystore", ".keytab", ".ppk", ".asc", ".gpg", ".age", ".agekey", ".psk",
+	".kdb", ".kdbx", ".keychain", ".keychain-db", ".keyring", ".kwallet", ".agilekeychain", ".1pif", ".opvault", ".psafe3", ".enpassdb",
+	".tfvars", ".tfstate", ".ovpn", ".tblk", ".nmconnection", ".kubeconfig",
+}
+
+// names are files that are secret wherever they lie.
+var names = [...]string{
+	".netrc", "_netrc", ".authinfo", ".npmrc", ".yarnrc", ".pypirc", ".renviron", ".dev.vars", ".secrets",
+	".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".databrickscfg", ".erlang.cookie", "credentials-config.json",
+	".git-credentials", ".vault-token", ".vault_pass", ".vault_pass.txt", "vault_pass.txt", ".vault-password", "vault-password.txt",
+	".s3cfg", ".boto", ".passwd-s3fs", "passwd-s3fs", "rclone.conf", ".dockercfg", ".dockerconfigjson", ".terraformrc", "terraform.rc", "credentials.tfrc.json",
+	".credentials.json", "credentials.json", "credentials.csv", "credentials.xml", "rootkey.csv", "application_default_credentials.json", "legacy_credentials",
+	"access_tokens.db", "accesstokens.json", "msal_token_cache.json", "msal_token_cache.bin", "service_principal_entries.json",
+	"oauth_creds.json", "auth.json", "token.json", "secret.json", "secret.yml", "secret.yaml", "gcloud-service-key.json", "sa-key.json",
+	"secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "secrets.ini", "secrets.xml", "secrets.properties", "secret_token.rb", "local_settings.py",
+	"kubeconfig", "k3s.yaml", "known_tokens.csv", "kaggle.json", "mcp-oauth-tokens.json", "google_accounts.json", ".sentryclirc",
+	"wp-config.php", "localsettings.php", ".htpasswd", "htpasswd", ".htdigest", "htdigest", ".ftppass", ".ftpconfig", "sftp-config.json", "sitemanager.xml", "recentservers.xml", "winscp.ini",
+	".msmtprc", ".fetchmailrc", ".mbsyncrc", ".offlineimaprc", ".getmailrc", ".smbcredentials", "smbpasswd", ".xauthority", ".iceauthority",
+	"gshadow", "master.passwd", "chap-secrets", "pap-secrets", "ipsec.secrets", "wpa_supplicant.conf", "tailscaled.state",
+	"logins.json", "key3.db", "key4.db", "signons.sqlite", "cookies.sqlite", "login data", "wallet.dat", "initialadminpassword", "hudson.util.secret",
+	".zhistory", ".histfile", ".lesshst", ".viminfo", ".dbshell", "history.sqlite",
+}
+
+// ends are files that are secret in the folder that a program looks in.
+var ends = [...]string{
+	".aws/credentials", ".aws/config", ".docker/config.json", ".kube/config", "kubernetes/admin.conf", "gcloud/credentials.db", ".aliyun/config.json", ".bluemix/config.json",
+	"doctl/config.yaml", "hcloud/cli.toml", "scw/config.yaml", ".config/linode-cli", ".fly/config.yml", ".railway/config.json", "netlify/config.json", "configstore/firebase-tools.json",
+	".wrangler/config/default.toml", ".supabase/access-token", "stripe/config.toml", "gh/hosts.yml", "glab-cli/config.yml", ".config/hub", "git/credentials", "github-copilot/hosts.json",
+	"github-copilot/apps.json", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties",
+	".ivy2/.credentials", ".hex/hex.config", ".nuget/nuget/nuget.config", ".dbt/profiles.yml", ".snowsql/config", ".snowflake/connections.toml", "huggingface/token",
+	".mc/config.json", "ngrok/ngrok.yml", ".ngrok2/ngrok.yml", ".circleci/cli.yml", ".travis/config.yml", ".vnc/passwd", ".davfs2/secrets", "sops/age/keys.txt", ".bitcoin/bitcoin.conf",
+	"sites/default/settings.php", "config/parameters.yml", "pgcli/history", "nushell/history.txt", "atuin/history.db", "etc/shadow", "etc/shadow-", "etc/security/opasswd", ".ssh/identity",
+}
+
+// folders are those in which every file is secret.
+var folders = [...]string{
+	"/run/secrets/", "/.gnupg/private-keys", "/.aws/sso/cache/", "/.aws/cli/cache/", "/legacy_credentials/", "/.cloudflared/", "/etc/wireguard/", "/.subversion/auth/", "/etc/iwd/",
 }
 
 // isSample reports whether an ending says that a file shows what another should hold.

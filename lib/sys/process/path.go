@@ -105,6 +105,23 @@ func Surroundings(environ []string) []string {
 	return env
 }
 
+// ofDesktop are the variables by which a program reaches the person's terminal and desktop.
+var ofDesktop = []string{"TERM", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "TMPDIR", "TMUX", "TMUX_PANE", "TMUX_TMPDIR"}
+
+// PersonalEnviron returns what is left of an environment that others may have changed, for
+// a program of the person's: who and where the person is, the terminal and the desktop, and
+// the PATH. None names a program but the PATH, where no project's is found.
+func PersonalEnviron(environ []string) []string {
+	env := Surroundings(environ)
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(ofDesktop, name) || strings.HasPrefix(name, "LC_") && !slices.Contains(surroundings, name) {
+			env = append(env, kv)
+		}
+	}
+	return append(env, "PATH="+SearchPath("", environ))
+}
+
 // Within reports whether the way to a file or folder leads through the project of
 // the folder dir ("" for none) or through one that is distrusted: whether it lies
 // there, or a link to it does, or what a link leads to.
