@@ -253,16 +253,60 @@ func (sc *scanner) discord(i int) (from, to int) {
 	if to = runOn(s[:min(len(s), dot+256)], dot+1, "w-"); to-dot-1 < 25 {
 		return 0, 0
 	}
-	for _, n := range []int{23, 24, 26, 27} { // of 17 to 20 digits
-		if from = i - n; from < sc.done {
-			break
+	for n := 23; n <= 28 && i-n >= sc.done; n++ { // of 17 to 20 digits, which begin with 0 to 9
+		from = i - n
+		if strings.IndexByte("MNO", s[from]) < 0 || !sc.begins(from) && !sc.joined(from) || run(s[:i], from, "w-") != i {
+			continue
 		}
 		id, err := base64.RawStdEncoding.DecodeString(s[from:i])
-		if err == nil && run(string(id), 0, "0") == len(id) && (sc.begins(from) || sc.joined(from)) {
+		if err == nil && run(string(id), 0, "0") == len(id) || mixed(s[from:i]) || mixed(s[dot+1:to]) {
 			return from, to
 		}
 	}
 	return 0, 0
+}
+
+// secureString finds the text that PowerShell's ConvertTo-SecureString takes in plain: as
+// an argument, or from a pipe. Its second word begins at s[i].
+func (sc *scanner) secureString(i int) (from, to int) {
+	const verb, command, plainly = "convert", "convertto-securestring", "-asplaintext"
+	s := sc.s
+	if i -= len(verb); i < sc.done || !equalFold(s[i:min(len(s), i+len(command))], command) {
+		return 0, 0
+	}
+	v := i + len(command)
+	line, _, _ := strings.Cut(s[v:min(len(s), v+maxLook)], "\n")
+	if !strings.Contains(strings.ToLower(line), plainly) {
+		return 0, 0
+	}
+	for range 3 { // switches, and the name of the argument
+		v = blanks(s, v)
+		end := run(s[:min(len(s), v+maxName)], v, "w-")
+		if end == v || s[v] != '-' {
+			break
+		}
+		v = end
+	}
+	v = blanks(s, v)
+	if strings.HasPrefix(s[v:], ")") || v >= len(s) || strings.IndexByte("-);|\n", s[v]) >= 0 { // 'x' | ConvertTo-SecureString
+		end := strings.TrimRight(s[sc.done:i], " \t")
+		bare, piped := strings.CutSuffix(end, "|")
+		bare = strings.TrimRight(bare, " \t")
+		if !piped || bare == "" || strings.IndexByte("\"'", bare[len(bare)-1]) < 0 {
+			return 0, 0
+		}
+		quote := strings.LastIndexByte(bare[:len(bare)-1], bare[len(bare)-1])
+		if quote < 0 || strings.IndexByte(bare[quote:], '\n') >= 0 {
+			return 0, 0
+		}
+		from, to = sc.done+quote+1, sc.done+len(bare)-1
+	} else {
+		from, to = value(s, v)
+	}
+	if from >= to || placeholder(s[from:to]) {
+		return 0, 0
+	}
+	return from, to
 }
 
 // hexKey finds 0x and 64 hexadecimal digits if the text before mentions private keys.

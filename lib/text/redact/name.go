@@ -24,6 +24,8 @@ func secretName(name string) bool {
 		"expires", "limit", "count", "length", "size", "budget", "max", "min", "helper", "policy", "store", "method",
 		"format", "version", "enabled", "required", "env", "var":
 		return false
+	case "passe": // mot_de_passe
+		return len(parts) > 1 && (parts[0] == "mot" || parts[0] == "mots")
 	case "key", "keys":
 		if len(parts) == 1 {
 			return false // of a map, of a keyboard
@@ -39,6 +41,8 @@ func secretName(name string) bool {
 		return true
 	case "salt":
 		return len(parts) > 1
+	case "id": // which names the account's key, in Google's files
+		return len(parts) == 3 && parts[0] == "private" && parts[1] == "key"
 	case "data": // client-key-data
 		return len(parts) > 2 && parts[len(parts)-2] == "key" && parts[len(parts)-3] == "client"
 	}
@@ -49,7 +53,9 @@ func secretName(name string) bool {
 		}
 		for _, end := range []string{
 			"secret", "password", "passwd", "passphrase", "token", "apikey", "secretkey", "privatekey", "accesskey", "authkey",
-			"masterkey", "privkey", "signingkey", "encryptionkey",
+			"masterkey", "privkey", "signingkey", "encryptionkey", "licensekey", "licencekey",
+			"passwort", "kennwort", "motdepasse", "contrasena", "senha", "haslo", "wachtwoord", "passord", "adgangskode",
+			"salasana", "heslo", "jelszo", "parola", "lozinka", "geslo", "parool", "matkhau", "parol",
 		} {
 			if strings.HasSuffix(p, end) { // PGPASSWORD
 				return true
@@ -64,7 +70,8 @@ func secretName(name string) bool {
 func mayName(name string) bool {
 	for i := 1; i < len(name); i++ {
 		switch string([]byte{name[i-1] | 0x20, name[i] | 0x20}) {
-		case "ke", "pa", "pw", "to", "cr", "au", "co", "jw", "mn", "ps", "sa":
+		case "ke", "pa", "pw", "to", "cr", "au", "co", "jw", "mn", "ps", "sa",
+			"nw", "nh", "sl", "tw", "dg", "sz", "oz", "kh": // of other languages
 			return true
 		}
 	}
@@ -126,7 +133,7 @@ func which(parts []string) []string {
 // they can be short.
 func passwordName(name string) bool {
 	name = strings.ToLower(name)
-	for _, end := range []string{"password", "passwd", "pass", "pwd", "passphrase"} {
+	for _, end := range []string{"password", "passwd", "pass", "pwd", "passphrase", "passwort", "kennwort", "passe", "contrasena", "senha", "haslo", "wachtwoord", "parol"} {
 		if strings.HasSuffix(name, end) {
 			return true
 		}
@@ -144,7 +151,7 @@ func sureName(name string) bool {
 	if last == "key" || last == "keys" {
 		switch parts[len(parts)-2] {
 		case "api", "access", "private", "secret", "signing", "encryption", "master", "account", "deploy", "auth", "service", "webhook",
-			"subscription", "functions", "validation", "decryption", "preshared", "shared", "unseal", "recovery", "jwt", "hmac", "nonce":
+			"role", "license", "licence", "supabase", "subscription", "functions", "validation", "decryption", "preshared", "shared", "unseal", "recovery", "jwt", "hmac", "nonce":
 			return true
 		}
 		return false
@@ -152,7 +159,7 @@ func sureName(name string) bool {
 	switch last {
 	case "auth", "cookie", "jwt", "creds":
 		return false
-	case "data":
+	case "data", "id":
 		return true
 	}
 	return parts[0] != "auth" || len(parts) > 1 && secretName(strings.Join(parts[1:], "_"))
@@ -181,4 +188,20 @@ func split(name string) []string {
 	}
 	flush(len(name))
 	return parts
+}
+
+// randomKey reports whether a name says that the value at s[v] is a key of some kind, and
+// the value is as random as one: letters and digits alternate in it, and it is no hash.
+func randomKey(s string, v int, name string) bool {
+	parts := which(split(name))
+	if len(parts) < 2 || parts[len(parts)-1] != "key" {
+		return false
+	}
+	from, to := value(s[:min(len(s), v+maxLook)], opening(s, v))
+	if from >= to {
+		return false
+	}
+	word := s[from:to]
+	const least = 20
+	return len(word) >= least && run(word, 0, "w-=+/") == len(word) && run(word, 0, "x") < len(word) && (mixed(word) || changes(word)*4 >= len(word)) && !isUUID(word)
 }

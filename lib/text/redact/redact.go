@@ -174,7 +174,7 @@ func together(some, more []span) []span {
 // formed returns the secrets in s that are recognized by their form.
 func formed(s string, seams []int) []span {
 	var found []span
-	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams}
+	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams, foreign: mayBeForeign(s)}
 	for i := 0; i < len(s); {
 		if !sc.index.asks(s, i) {
 			i++
@@ -187,6 +187,10 @@ func formed(s string, seams []int) []span {
 			continue
 		}
 		from, to := sc.at(i)
+		if sc.done <= from && from < to && to <= i { // before what indicates it
+			found = append(found, span{from, to})
+			sc.done = to
+		}
 		if to <= i {
 			i++
 			continue
@@ -345,6 +349,8 @@ type scanner struct {
 	end   int // the next end of a private key, -1 if it was not searched for yet
 	index *index
 	seams []int // offsets where something invisible was removed
+
+	foreign bool // the text may have a word of another language
 }
 
 // at returns the span of the secret that s[i] indicates; to is 0 if there is none. The
@@ -352,6 +358,8 @@ type scanner struct {
 func (sc *scanner) at(i int) (from, to int) {
 	s := sc.s
 	switch c := s[i]; c {
+	case wide[0]:
+		return sc.wideSetting(i)
 	case '=', ':':
 		if strings.HasPrefix(s[i:], "://") {
 			return password(s, i+3)
@@ -387,11 +395,31 @@ func (sc *scanner) at(i int) (from, to int) {
 			return sc.keyEnd(i)
 		case strings.HasPrefix(s[i:], "-us"):
 			return sc.mailchimp(i)
-		case sc.begins(i):
+		case strings.HasPrefix(s[i:], "-NR"):
+			return sc.suffixed(i)
+		case i+9 < len(s) && s[i+9] == '-' && in(s[i+1], "x"):
+			if from, to = sc.mailgun(i); to > 0 {
+				return from, to
+			}
+		}
+		if sc.begins(i) {
 			return sc.flag(i)
 		}
 		return 0, 0
+	case 'T', 't':
+		if from, to = sc.secureString(i); to > 0 {
+			return from, to
+		}
+	case '+', 'F':
+		if from, to = sc.suffixed(i); to > 0 {
+			return from, to
+		}
 	case 'A', 'a', 'B', 'b', 'C', 'c':
+		if c == 'A' && i+1 < len(s) && (s[i+1] == 'C' || s[i+1] == 'z') {
+			if from, to = sc.suffixed(i); to > 0 {
+				return from, to
+			}
+		}
 		if c|0x20 != 'b' {
 			if from, to = sc.spacedValue(i); to > 0 {
 				return from, to

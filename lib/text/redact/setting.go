@@ -22,6 +22,7 @@ func (sc *scanner) setting(i int) (from, to int) {
 	}
 	for ; n > sc.done && s[n-1] == '*' && i-n < 8; n-- { // **API key**: x
 	}
+	ends := n
 	name := sc.nameBefore(n)
 	if start := n - len(name); element && strings.Trim(name, "0123456789") == "" && start > sc.done && s[start-1] == '[' { // char name[32] = "x"
 		n = start - 1
@@ -58,6 +59,9 @@ func (sc *scanner) setting(i int) (from, to int) {
 			}
 		}
 	}
+	if (name == "" || !secretName(name)) && sc.isForeign(ends) {
+		n, name = -1, "password"
+	}
 	if name == "" {
 		return 0, 0
 	}
@@ -86,7 +90,7 @@ func (sc *scanner) setting(i int) (from, to int) {
 	}
 	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
 	}
-	if !sureName(name) && !query {
+	if !sureName(name) && !query && !randomKey(s, v, name) {
 		return 0, 0
 	}
 	if v-i > 2 && v < len(s) && s[v-1] == '*' && s[v-2] == ' ' && isWord(s[v]) { // what an anchor of YAML names
@@ -104,7 +108,7 @@ func (sc *scanner) setting(i int) (from, to int) {
 		}
 	}
 	if sc.connects(n, name) {
-		if from, to = value(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+		if from, to = connected(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
 			return from, to
 		}
 	}
@@ -206,7 +210,7 @@ func (sc *scanner) spaced(n int, last string) string {
 		return ""
 	}
 	switch first := strings.ToLower(sc.nameBefore(start - 1)); first {
-	case "api", "access", "secret", "private", "signing", "encryption", "master", "account", "auth", "service", "webhook", "subscription", "unseal", "recovery":
+	case "api", "access", "secret", "private", "signing", "encryption", "master", "account", "auth", "service", "webhook", "subscription", "unseal", "recovery", "license", "licence":
 		return first + "_key"
 	}
 	return ""
@@ -253,7 +257,21 @@ func (sc *scanner) connects(n int, name string) bool {
 		return false
 	}
 	return strings.Contains(before, "server=") || strings.Contains(before, "uid=") || strings.Contains(before, "user id=") ||
-		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=")
+		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=") || strings.Contains(before, "driver=") || strings.Contains(before, "dsn=") || strings.Contains(before, "dbq=")
+}
+
+// connected is value in a connection string, where ODBC puts a value with signs in braces.
+// A word in them is one of a template.
+func connected(s string, v int) (from, to int) {
+	if v < len(s) && s[v] == '{' {
+		if end := strings.IndexByte(s[v:], '}'); end > 0 {
+			if inside := s[v+1 : v+end]; looksSecret(inside, minPassword) || signed(inside) {
+				return v + 1, v + end
+			}
+		}
+		return 0, 0
+	}
+	return value(s, v)
 }
 
 // short finds the value, which begins at s[v], of a setting whose name, which ends at
@@ -263,7 +281,7 @@ func (sc *scanner) short(n, v int, name string) (from, to int) {
 	lower := strings.ToLower(name)
 	switch {
 	case lower == "pwd" || lower == "pw" || lower == "pass":
-		if name == strings.ToUpper(name) {
+		if name == strings.ToUpper(name) && !sc.connects(n, name) {
 			return 0, 0 // a folder, a test that passed
 		}
 	case lower == "auth" || name == "_auth", sessionCookie(name):
@@ -272,8 +290,11 @@ func (sc *scanner) short(n, v int, name string) (from, to int) {
 	}
 	v = blanks(s, v)
 	if sc.connects(n, name) {
-		if from, to = value(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+		if from, to = connected(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
 			return from, to
+		}
+		if name == strings.ToUpper(name) {
+			return 0, 0
 		}
 	}
 	from, to = value(s[:min(len(s), v+maxLook)], v)

@@ -29,52 +29,56 @@ const (
 var shapes = [...]shape{
 	// Models.
 	{"sk-ant-", "w-", 8, 0, 0}, {"sk-", "w-", 20, 0, bare}, {"gsk_", "w", 32, 0, bare}, {"xai-", "w", 32, 0, bare},
-	{"AIza", "w-", 35, 0, bare}, {"pplx-", "a", 40, 0, bare}, {"nvapi-", "w-", 32, 0, bare}, {"r8_", "a", 36, 0, bare},
+	{"AIza", "w-", 35, 0, bare}, {"pplx-", "a", 40, 0, bare}, {"nvapi-", "w-", 32, 0, bare}, {"r8_", "w-", 36, 0, bare},
 	{"hf_", "a", 30, 40, word}, {"api_org_", "a", 30, 40, word}, {"lsv2_pt_", "w", 30, 0, 0}, {"lsv2_sk_", "w", 30, 0, 0},
 	{"pcsk_", "w", 40, 0, bare}, {"tgp_v1_", "w-", 30, 0, 0}, {"ABSK", "a+/=", 100, 0, bare},
 	{"bedrock-api-key-", "w-+/=", 20, 0, 0}, {"key_", "x", 64, 64, word},
 	{"csk-", "a", 40, 0, bare}, {"tvly-", "w-", 30, 0, bare}, {"fw_", "a", 20, 30, bare}, {"jina_", "w-", 40, 0, bare}, {"sess-", "a", 32, 0, bare},
 	{"AQ.", "w-", 30, 0, bare}, {"AQVN", "w-", 35, 0, bare}, {"llx-", "w-", 30, 0, bare}, {"pa-", "w-", 40, 50, word | random}, {"rpa_", "a", 36, 0, bare},
 	{"fc-", "x", 32, 32, word}, {"bb_live_", "w-", 20, 0, 0}, {"m0-", "a", 36, 0, bare}, {"wandb_v1_", "w", 40, 0, 0}, {"e2b_", "x", 40, 0, word},
-	{"crsr_", "x", 64, 64, word}, {"sgamp_user_", "w", 40, 0, 0}, {"ctx7sk-", "x-", 36, 0, 0}, {"apify_api_", "a", 30, 0, 0}, {"ak-", "a", 22, 22, word | random},
+	{"crsr_", "x", 64, 64, word}, {"sgamp_user_", "w", 40, 0, 0}, {"ctx7sk-", "x-", 36, 0, 0}, {"apify_api_", "a-", 30, 0, 0}, {"ak-", "a", 22, 22, word | random},
 	{"as-", "a", 22, 22, word | random}, {"cog_", "a", 40, 0, bare}, {"fk-", "w-", 30, 0, word | random},
 
 	// Code and packages.
 	{"ghp_", "w", 20, 0, 0}, {"gho_", "w", 20, 0, 0}, {"ghu_", "w", 20, 0, 0}, {"ghs_", "w", 20, 0, 0}, {"ghr_", "w", 20, 0, 0},
 	{"github_pat_", "w", 20, 0, 0},
-	{"glpat-", "w-.", 16, 0, 0}, {"gldt-", "w-", 16, 0, bare}, {"glrt-", "w-.", 16, 0, bare}, {"glptt-", "w-", 16, 0, bare},
+	{"glpat-", "w-.=", 16, 0, 0}, {"gldt-", "w-", 16, 0, bare}, {"glrt-", "w-.", 16, 0, bare}, {"glptt-", "w-", 16, 0, bare},
 	{"glcbt-", "w-", 20, 0, bare}, {"glffct-", "w-", 16, 0, bare}, {"glft-", "w-", 16, 0, bare}, {"glimt-", "w-", 16, 0, bare},
 	{"glagent-", "w-", 40, 0, bare}, {"gloas-", "w-", 40, 0, bare}, {"glsoat-", "w-", 16, 0, bare}, {"GR1348941", "w-", 20, 0, word},
 	{"_gitlab_session=", "a", 32, 0, tail},
-	{"npm_", "a", 36, 0, bare}, {"pypi-", "w-", 50, 0, bare}, {"rubygems_", "x", 48, 0, word}, {"CLOJARS_", "a", 50, 0, word},
+	{"npm_", "a", 36, 0, bare}, {"pypi-", "w-", 50, 0, bare}, {"rubygems_", "a", 48, 0, bare}, {"CLOJARS_", "a", 50, 0, word},
 	{"dckr_pat_", "w-", 20, 0, 0}, {"dckr_oat_", "w-", 20, 0, 0}, {"AKCp", "a", 60, 0, bare}, {"cmVmd", "a", 55, 70, bare},
 	{"sgp_", "w", 40, 0, bare}, {"sntryu_", "x", 40, 0, word}, {"sntrys_", "w+/=", 60, 0, word}, {"CCIPAT_", "w", 30, 0, word},
-	{"bkua_", "x", 40, 0, word}, {"lin_api_", "w", 32, 0, 0}, {"lin_oauth_", "w", 32, 0, 0}, {"figd_", "w-", 30, 0, bare},
-	{"ATATT3x", "w-=", 60, 0, bare}, {"ATCTT3x", "w-=", 60, 0, bare}, {"ATBB", "a", 24, 40, bare}, {"API-", "U", 26, 26, word},
-	{"pul-", "x", 40, 40, word}, {"pnu_", "a", 36, 0, bare}, {"rdme_", "a", 60, 0, bare}, {"PMAK-", "a-", 50, 0, bare},
+	{"bkua_", "a", 40, 0, bare}, {"lin_api_", "w", 32, 0, 0}, {"lin_oauth_", "w", 32, 0, 0}, {"figd_", "w-", 30, 0, bare},
+	{"ATATT3x", "w-=+/", 60, 0, bare}, {"ATCTT3x", "w-=+/", 60, 0, bare}, {"ATBB", "a", 24, 40, bare}, {"API-", "U", 25, 36, word},
+	{"pul-", "a", 40, 40, bare}, {"pnu_", "a", 36, 0, bare}, {"rdme_", "a", 60, 0, bare}, {"PMAK-", "a-", 50, 0, bare},
 	{"ntn_", "a", 40, 0, bare}, {"secret_", "a", 40, 50, bare}, {"CFPAT-", "w-", 40, 0, bare}, {"fio-u-", "w-=", 60, 0, bare},
-	{"pat-na1-", "x-", 32, 0, word}, {"pat-eu1-", "x-", 32, 0, word}, {"pat.", "w-.", 60, 0, bare}, {"sat.", "w-.", 60, 0, bare},
+	{"pat-na1-", "a-", 32, 0, bare}, {"pat-eu1-", "a-", 32, 0, bare}, {"pat.", "w-.", 60, 0, bare}, {"sat.", "w-.", 60, 0, bare},
 	{"pat", "a.", 79, 79, bare}, {"p8e-", "a", 32, 32, bare}, {"NRAK-", "U", 27, 27, word},
 	{"oy2", "a", 43, 43, bare}, {"cio", "a", 32, 32, word | random}, {"packagist_", "w", 40, 0, bare}, {"squ_", "x", 40, 40, word}, {"sqp_", "x", 40, 40, word},
 	{"sqa_", "x", 40, 40, word}, {"glrtr-", "w-", 16, 0, bare}, {"glwt-", "w-", 16, 0, bare}, {"ATTA", "a", 60, 80, bare}, {"CCIPRJ_", "w", 30, 0, word},
 	{"bkct_", "a", 30, 0, bare}, {"bkpt_", "a", 30, 0, bare}, {"bkaj_", "a", 30, 0, bare}, {"snyk_uat.", "w-.", 40, 0, 0}, {"snyk_sat.", "w-.", 40, 0, 0},
 	{"PMAT-", "a", 26, 26, bare}, {"phx_", "w", 32, 0, bare}, {"phs_", "w", 32, 0, bare}, {"figoh_", "w-", 30, 0, bare}, {"slk_", "x", 64, 64, word},
-	{"pnb_", "a", 36, 0, bare}, {"dbtc_", "w-", 30, 0, bare}, {"dbts_", "w-", 30, 0, bare}, {"dbtu_", "w-", 30, 0, bare}, {"NRII-", "w-", 32, 32, bare},
+	{"pnb_", "a", 36, 0, bare}, {"dbtc_", "w-", 30, 0, bare}, {"dbts_", "w-", 30, 0, bare}, {"dbtu_", "w-", 30, 0, bare}, {"NRII-", "w-", 25, 32, bare}, {"NRIQ-", "w-", 25, 32, bare}, {"NRBR-", "x", 19, 19, word},
 	{"NRRA-", "x", 42, 42, word}, {"hcaik_", "a", 40, 0, bare}, {"hcxik_", "a", 40, 0, bare}, {"hcamk_", "a", 40, 0, bare}, {"tfp_", "w-", 40, 0, bare},
 	{"eyJ0eXAiOiAiVENWMiJ9.", "w-.", 40, 0, 0}, {"perm:", "w-+/=.", 40, 0, bare}, {"perm-", "w-+/=.", 60, 0, bare}, {"kpat_", "a", 40, 0, bare}, {"spat_", "a", 40, 0, bare},
-	{"api-", "x-", 36, 36, word}, {"retool_", "a", 20, 0, bare}, {"vtwn_", "a", 20, 0, bare}, {"ddp_", "a", 36, 0, bare}, {"ddo_", "a", 36, 0, bare},
+	{"api-", "x-", 36, 36, word}, {"retool_", "a", 20, 0, bare}, {"vtwn_", "a", 20, 0, bare}, {"ddp_", "a", 36, 0, bare}, {"ddw_", "a", 36, 0, bare}, {"ddo_", "a", 36, 0, bare},
+	{"figp_", "w-=", 40, 0, bare}, {"key", "a", 14, 14, word | random}, {"flb_live_", "a", 20, 0, bare}, {"sqco_", "a", 50, 0, bare}, {"spu-", "a", 32, 32, bare},
+	{"pgar_", "a", 27, 0, bare}, {"rootly_", "x", 64, 0, word}, {"thog-secret-", "x", 32, 0, word}, {"thog-key-", "x", 16, 0, word}, {"VF.", "a.", 41, 44, bare},
+	{"NF-", "a", 32, 32, bare}, {"BBFF-", "a", 30, 0, bare}, {"BBUS-", "a", 30, 0, bare}, {"endr+", "a-", 16, 16, bare}, {"web_", "a", 32, 32, bare}, {"API_KEY", "U", 32, 32, word},
+	{"pub-c-", "a-", 36, 36, bare}, {"sub-c-", "a-", 36, 36, bare}, {"sec-c-", "a=", 40, 60, bare}, {"salad_cloud_", "w", 15, 0, bare}, {"api_", "a.", 45, 45, word | random},
 	{"ory_at_", "w-.", 30, 0, 0}, {"ory_rt_", "w-.", 30, 0, 0}, {"ory_st_", "w-.", 30, 0, 0}, {"ory_pat_", "w-.", 30, 0, 0}, {"zpka_", "w", 40, 0, bare},
 
 	// Clouds and what runs in them.
 	{"AKIA", "U", 16, 16, word}, {"ASIA", "U", 16, 16, word}, {"ABIA", "U", 16, 16, word}, {"ACCA", "U", 16, 16, word},
 	{"A3T", "U", 17, 17, word},
-	{"LTAI", "a", 20, 24, bare}, {"ya29.", "w-.", 20, 0, bare}, {"GOCSPX-", "w-", 20, 0, word}, {"1//0", "w-", 40, 0, bare},
-	{"dop_v1_", "w", 40, 0, 0}, {"doo_v1_", "w", 40, 0, 0}, {"dor_v1_", "w", 40, 0, 0}, {"v1.0-", "x-", 150, 0, word},
+	{"LTAI", "a", 20, 24, bare}, {"ya29.", "w-.", 12, 0, bare}, {"GOCSPX-", "w-", 20, 0, word}, {"1//0", "w-", 40, 0, bare},
+	{"dop_v1_", "w", 40, 0, 0}, {"doo_v1_", "w", 40, 0, 0}, {"dor_v1_", "w", 40, 0, 0}, {"v1.0-", "a-", 150, 0, bare},
 	{"dapi", "x-", 32, 34, word}, {"dt0c01.", "a.", 60, 0, word}, {"dt0s01.", "a.", 60, 0, word}, {"HRKU-AA", "w-", 50, 0, word},
-	{"fo1_", "w-", 40, 0, bare}, {"fm1a_", "w+/=", 60, 0, bare}, {"fm1r_", "w+/=", 60, 0, bare}, {"fm2_", "w+/=", 60, 0, bare},
-	{"hvs.", "w-", 24, 0, bare}, {"hvb.", "w-", 60, 0, bare}, {"hvr.", "w-", 24, 0, bare}, {"s.", "a", 24, 24, word | random}, {"sha256~", "w-", 43, 0, word},
+	{"fo1_", "w-", 40, 0, bare}, {"fm1a_", "w-+/=,", 60, 0, bare}, {"fm1r_", "w-+/=,", 60, 0, bare}, {"fm1_", "w-+/=,", 60, 0, bare}, {"fm2_", "w-+/=,", 60, 0, bare},
+	{"hvs.", "w-", 24, 0, bare}, {"hvb.", "w-.", 50, 0, bare}, {"hvr.", "w-", 24, 0, bare}, {"s.", "a", 24, 24, word | random}, {"sha256~", "w-", 43, 0, word},
 	{"pscale_tkn_", "w-=.", 32, 0, 0}, {"pscale_oauth_", "w-=.", 32, 0, 0}, {"pscale_pw_", "w-=.", 32, 0, 0},
-	{"sbp_", "x", 40, 0, word}, {"sb_secret_", "w-", 20, 0, word}, {"napi_", "a", 60, 0, bare}, {"nfp_", "a", 36, 0, bare},
+	{"sbp_", "a", 40, 0, bare}, {"sb_secret_", "w-", 20, 0, word}, {"napi_", "a", 60, 0, bare}, {"nfp_", "a", 36, 0, bare},
 	{"rnd_", "a", 32, 0, bare}, {"tskey-", "w-", 20, 0, bare}, {"tk-us-", "w-", 40, 0, bare}, {"ico-", "a", 32, 32, bare},
 	{"glc_", "a+/=", 32, 0, bare}, {"glsa_", "w", 40, 0, bare}, {"eyJrIjoi", "a=", 60, 0, word}, {"4b1d", "a", 38, 38, word},
 	{"dp.pt.", "a", 40, 0, word}, {"dp.st.", "w-.", 40, 0, word}, {"dp.ct.", "a", 40, 0, word}, {"dp.sa.", "a", 40, 0, word},
@@ -90,33 +94,38 @@ var shapes = [...]shape{
 	{"amzn1.oa2-cs.v1.", "x", 64, 64, 0}, {"Atza|", "w-+/=", 100, 0, 0}, {"Atzr|", "w-+/=", 100, 0, 0}, {"K00", "a+/", 28, 28, word | random}, {"tsec_", "w-+/=", 40, 0, bare},
 	{"token-", "a:", 58, 66, bare}, {"ptr_", "w-+/=", 40, 0, bare}, {"nsec1", "a", 58, 58, bare}, {"xprv", "a", 100, 110, bare}, {"suiprivkey1", "a", 50, 0, 0},
 	{"secret-live-", "w-=", 30, 0, 0}, {"secret-test-", "w-=", 30, 0, bare}, {"dp.scim.", "a", 40, 0, word}, {"dp.audit.", "a", 40, 0, word},
+	{"00D", "w.!", 100, 0, word | random}, {"3MVG9", "w.+/=", 80, 0, bare}, {"5Aep861", "w.=", 80, 0, bare}, {"5AEP861", "w.=", 80, 0, bare}, {"00", "w-", 40, 40, word | random},
+	{"1000.", "x.", 65, 65, word}, {"0.A", "w-.", 250, 0, bare}, {"1.A", "w-.", 250, 0, bare}, {"eu01xx", "a-", 30, 45, bare}, {"na1.", "a+/", 100, 0, bare},
 	{"scauth_", "w-.+/=", 60, 0, bare}, {"authress_", "w-.+/=", 60, 0, bare}, {"ext_", "w-.+/=", 80, 0, bare}, {"sc_", "w-.+/=", 80, 0, bare},
 
 	// Money, mail and messages.
-	{"sk_live_", "w", 10, 0, 0}, {"sk_test_", "w", 10, 0, 0}, {"sk_prod_", "w", 10, 0, 0}, {"sk_", "x", 48, 48, word},
+	{"sk_live_", "w-", 10, 0, 0}, {"sk_test_", "w", 10, 0, 0}, {"sk_prod_", "w", 10, 0, 0}, {"sk_", "x", 48, 48, word},
 	{"rk_live_", "w", 10, 0, 0}, {"rk_test_", "w", 10, 0, 0}, {"rk_prod_", "w", 10, 0, 0}, {"whsec_", "a+/=", 24, 0, bare},
-	{"sq0atp-", "w-", 20, 0, word}, {"sq0csp-", "w-", 20, 0, word}, {"EAAA", "w-", 22, 60, bare}, {"EAA", "a", 100, 0, bare},
+	{"sq0atp-", "w-", 20, 0, word}, {"sq0csp-", "w-", 20, 0, word}, {"sq0", "w-", 26, 60, bare}, {"EAAA", "w-", 22, 60, bare}, {"EAA", "a", 100, 0, bare},
 	{"EZAK", "a", 54, 54, word}, {"EZTK", "a", 54, 54, word}, {"FLWSECK", "w-", 12, 0, word}, {"duffel_live_", "w-=", 40, 0, word},
 	{"duffel_test_", "w-=", 40, 0, word}, {"shippo_live_", "x", 40, 0, word}, {"shippo_test_", "x", 40, 0, word},
 	{"shpat_", "w", 32, 0, 0}, {"shpca_", "w", 32, 0, 0}, {"shppa_", "w", 32, 0, 0}, {"shpss_", "w", 32, 0, 0},
 	{"sm_aat_", "a", 16, 0, word}, {"sm_pat_", "a", 16, 0, word}, {"sm_sat_", "a", 16, 0, word},
 	{"shptka_", "w", 32, 0, 0}, {"shpua_", "w", 32, 0, 0}, {"access-production-", "x-", 36, 36, 0}, {"access-sandbox-", "x-", 36, 36, 0},
 	{"access-development-", "x-", 36, 36, 0}, {"live_", "w-", 30, 50, word | random}, {"sk_sbox_", "w", 20, 0, 0}, {"sk_", "a", 24, 50, word | random},
-	{"pk_", "x", 34, 34, word}, {"re_", "w", 30, 40, word | random}, {"pdl_", "w", 40, 0, bare}, {"polar_", "w", 40, 0, bare}, {"dub_", "a", 24, 24, bare},
-	{"xsmtpsib-", "a-", 60, 0, word}, {"mlsn.", "a", 50, 0, bare}, {"md-", "w-", 22, 22, word | random}, {"os_v2_app_", "a", 50, 0, 0}, {"os_v2_org_", "a", 50, 0, 0},
+	{"pk_", "x", 34, 34, word}, {"pk_", "w", 41, 41, bare}, {"re_", "w", 30, 40, word | random}, {"pdl_", "w", 40, 0, bare}, {"polar_", "w", 40, 0, bare}, {"dub_", "a", 24, 24, bare},
+	{"xsmtpsib-", "w-", 60, 0, word}, {"mlsn.", "a", 50, 0, bare}, {"md-", "w-", 22, 22, word | random}, {"os_v2_app_", "a", 50, 0, 0}, {"os_v2_org_", "a", 50, 0, 0},
 	{"AAAA", "w-:", 140, 170, bare}, {"WPL_AP1.", "a.+/=", 16, 0, 0}, {"pina_", "a", 32, 0, bare}, {"IGQ", "w-", 100, 0, bare}, {"pdus+", "w-", 20, 0, bare},
+	{"bb_pr_", "x", 30, 30, word}, {"bb_ma_", "x", 30, 30, word}, {"shltm_", "w-", 40, 40, bare}, {"live_", "x", 35, 35, word}, {"test_", "x", 35, 35, word},
+	{"pi_", "w", 57, 57, bare}, {"seti_", "w", 57, 57, bare}, {"ramp_sec_", "a", 48, 0, bare}, {"ramp_id_", "a", 40, 0, bare}, {"rzp_live_", "a", 14, 0, bare}, {"rzp_test_", "a", 14, 0, bare},
+	{"account-", "a", 20, 20, word | random}, {"master-", "a", 20, 20, word | random}, {"pk.", "a", 32, 32, bare}, {"sk.", "a-.", 80, 240, bare},
 	{"RGAPI-", "x-", 36, 36, word}, {"oauth:", "a", 30, 30, bare}, {"signkey-prod-", "x", 32, 0, 0},
 	{"signkey-test-", "x", 32, 0, 0}, {"tr_prod_", "a", 20, 0, bare}, {"tr_dev_", "a", 20, 0, bare}, {"cal_live_", "x", 32, 0, 0}, {"testsk_", "w", 20, 0, bare},
 	{"sk", "a", 150, 200, word | random}, {"maker.ifttt.com/use/", "w-", 20, 0, tail},
 	{"s-s4t2ud-", "x", 64, 0, word}, {"s-s4t2af-", "x", 64, 0, word},
-	{"SG.", "w-.=", 40, 0, bare}, {"key-", "x", 32, 32, word}, {"xkeysib-", "a-", 60, 0, word}, {"SK", "x", 32, 32, word},
+	{"SG.", "w-.=", 40, 0, bare}, {"key-", "a", 32, 32, bare}, {"xkeysib-", "w-", 60, 0, word}, {"SK", "x", 32, 32, word}, {"SK", "a", 32, 32, word | random},
 	{"xoxc-", "w-", 10, 0, 0}, {"xoxd-", "w-%+/=", 10, 0, 0}, {"xoxa-", "w-", 10, 0, 0}, {"xoxb-", "w-", 10, 0, 0}, {"xoxe-", "w-", 10, 0, 0}, {"xoxe.", "w-.", 10, 0, word}, {"xoxo-", "w-", 10, 0, 0},
 	{"xoxp-", "w-", 10, 0, 0}, {"xoxr-", "w-", 10, 0, 0}, {"xoxs-", "w-", 10, 0, 0}, {"xapp-", "w-", 10, 0, bare},
 	{"hooks.slack.com/services/", "w/+", 24, 0, tail}, {"hooks.slack.com/workflows/", "w/+", 24, 0, tail},
 	{"hooks.slack.com/triggers/", "w/+", 24, 0, tail}, {"discord.com/api/webhooks/", "w-/", 40, 0, tail},
 	{"discordapp.com/api/webhooks/", "w-/", 40, 0, tail}, {"webhook.office.com/webhookb2/", "w-/@", 40, 0, tail},
 	{"outlook.office.com/webhook/", "w-/@", 40, 0, tail}, {"outlook.office365.com/webhook/", "w-/@", 40, 0, tail},
-	{"hooks.zapier.com/hooks/catch/", "w/", 12, 0, tail}, {"api.telegram.org/bot", "w-:", 35, 0, tail},
+	{"hooks.zapier.com/hooks/catch/", "w/", 12, 0, tail}, {".tines.com/webhook/", "w/", 40, 0, tail}, {"api.telegram.org/bot", "w-:", 35, 0, tail},
 
 	// Hashes of passwords.
 	{"$2a$", "w$./", 50, 0, 0}, {"$2b$", "w$./", 50, 0, 0}, {"$2x$", "w$./", 50, 0, 0}, {"$2y$", "w$./", 50, 0, 0},
@@ -145,7 +154,7 @@ const anyNext = "=:,>-|%["
 
 var starts = [...]string{
 	"Aut", "aut", "AUt", "aUt", "Bea", "bea", "BEa", "bEa", "Coo", "coo", "COo", "cOo", "Set", "set", "SEt", "sEt", // headers
-	"ey", "Q~", "QQ", ".at", "_mm", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
+	"ey", "Q~", "QQ", ".at", "_mm", ".v1", "_PF", "_P0", "To-", "to-", "TO-", "FFF", "+AC", "+AS", "+AB", "+AM", "+AE", "+AR", "ACD", "AzF", "AzS", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
 	"key", "Key", "KEy", "ken", "KEn", "cre", "CRe", "#d", // and by a name within it
 	`("`, `('`, `(\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
 }
@@ -157,7 +166,7 @@ func (x *index) asks(s string, i int) bool {
 	}
 	c, next := s[i], s[i+1]
 	if c >= 1<<7 {
-		return false
+		return c == wide[0] && next == wide[1]
 	}
 	if next >= 1<<7 {
 		next = 0
@@ -310,6 +319,19 @@ func (sc *scanner) marked(i int) (from, to int) {
 		if from = sc.back(i, "w", 36); i-from != 36 || to < len(s) && isWord(s[to]) {
 			return 0, 0
 		}
+	case strings.HasPrefix(s[i:], ".v1."): // Airtable's access token
+		mid := run(s, i+len(".v1."), "w-")
+		if from = sc.back(i, "a", maxName); i-from < 10 || mid-i < 20 || mid >= len(s) || s[mid] != '.' {
+			return 0, 0
+		}
+		if to = run(s, mid+1, "x"); to-mid-1 < 32 {
+			return 0, 0
+		}
+	case strings.HasPrefix(s[i:], "_PF84_"), strings.HasPrefix(s[i:], "_P0A1_"): // Webex's bots
+		to = run(s[:min(len(s), i+64)], i+len("_PF84_"), "x-")
+		if from = sc.back(i, "a", 64); i-from != 64 || to-i-len("_PF84_") != 36 {
+			return 0, 0
+		}
 	case s[i] == '|' || s[i] == '%': // the token of a Facebook app
 		to = run(s[:min(len(s), i+64)], i+1, "w-")
 		if from = sc.backTo(i, "0", 15, 16); from == i || to-i-1 < 27 || to-i-1 > 40 {
@@ -319,15 +341,57 @@ func (sc *scanner) marked(i int) (from, to int) {
 	return from, to
 }
 
-// numbered finds the token of a Telegram bot: a number, a colon and a word. s[i] is the
-// colon.
+// numbered finds the token of a Telegram bot: a number, a colon and a word; and one of
+// Tableau: base64, a colon and a word. s[i] is the colon.
 func (sc *scanner) numbered(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], ":AA") {
-		return 0, 0
+		to = run(s[:min(len(s), i+40)], i+1, "a")
+		if from = sc.backTo(i, "a+/=", 24, 24); from == i || to-i-1 != 32 || s[i-1] != '=' || s[i-2] != '=' {
+			return 0, 0
+		}
+		return from, to // Tableau
 	}
 	to = run(s[:min(len(s), i+48)], i+1, "w-")
 	if from = sc.backTo(i, "0", 8, 10); from == i || to-i-1 != 35 {
+		return 0, 0
+	}
+	return from, to
+}
+
+// suffixed finds tokens that are recognized by their end, a sign and some letters at s[i].
+func (sc *scanner) suffixed(i int) (from, to int) {
+	s := sc.s
+	for _, end := range suffixes {
+		if !strings.HasPrefix(s[i:], end.text) {
+			continue
+		}
+		to = i + len(end.text)
+		to = run(s[:min(len(s), to+end.after)], to, end.chars)
+		from = sc.back(i, end.chars, end.before)
+		if i-from == end.before && to == i+len(end.text)+end.after && (to == len(s) || !isAlnum(s[to])) && sure(s[from:to], end.chars) {
+			return from, to
+		}
+	}
+	return 0, 0
+}
+
+// suffixes are such ends: what stands before and after them has so many characters of the
+// classes.
+var suffixes = [...]struct {
+	text, chars   string
+	before, after int
+}{
+	{"-NRMA", "x", 42, 0}, {"FFFFNRAL", "x", 32, 0}, // New Relic
+	{"+ACR", "a+/", 42, 6}, {"+ASt", "a+/=", 76, 8}, {"+ABa", "a+/=", 76, 8}, {"+AMC", "a+/=", 76, 8}, {"ACDb", "a+/=", 76, 8}, // Azure
+	{"+AEh", "a+/=", 33, 7}, {"+ASb", "a+/=", 33, 7}, {"+ARm", "a+/=", 33, 7}, {"AzFu", "w-=", 44, 8}, {"AzSe", "a", 42, 6},
+}
+
+// mailgun finds a key of Mailgun: 32, 8 and 8 hexadecimal digits. s[i] is the first dash.
+func (sc *scanner) mailgun(i int) (from, to int) {
+	s := sc.s
+	to = min(i+18, len(s))
+	if from = sc.backTo(i, "x", 32, 32); from == i || run(s[:to], i+1, "x") != i+9 || s[i+9] != '-' || run(s[:to], i+10, "x") != i+18 || to < len(s) && isAlnum(s[to]) {
 		return 0, 0
 	}
 	return from, to

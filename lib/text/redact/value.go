@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,9 @@ import (
 func likely(s string, i int, name string) (from, to int) {
 	i = opening(s, i)
 	from, to = value(s[:min(len(s), i+maxLook)], i)
+	if from < to && from > i && passwordName(name) && lastWord(s, to) && signed(s[from:to]) {
+		return from, to
+	}
 	if from >= to || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) {
 		return 0, 0
 	}
@@ -23,12 +27,22 @@ func likely(s string, i int, name string) (from, to int) {
 // value returns the span of the value that begins at s[i]. It ends at the closing quote,
 // or at the next blank.
 func value(s string, i int) (from, to int) {
-	if i < len(s) && s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\'') {
+	within := i < len(s) && s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\'')
+	if within {
 		i++ // a quote within quotes
 	}
 	if i < len(s) && (s[i] == '"' || s[i] == '\'') {
 		quote := s[i]
-		for to = i + 1; to < len(s) && s[to] != quote && s[to] != '\n'; to++ {
+		for to = i + 1; to < len(s) && s[to] != '\n'; to++ {
+			if s[to] != quote {
+				continue
+			}
+			if within || to == i+1 || !goesOn(s, to) {
+				break
+			}
+			if s[to-1] != '\\' {
+				to++
+			}
 		}
 		if to > i+1 && s[to-1] == '\\' {
 			to--
@@ -41,6 +55,24 @@ func value(s string, i int) (from, to int) {
 		to--
 	}
 	return i, to
+}
+
+// goesOn reports whether the quote at s[to] is one in a quoted text: escaped, or doubled as
+// in YAML, and followed by more of the same word and another quote.
+func goesOn(s string, to int) bool {
+	next := to + 1
+	switch {
+	case s[to-1] == '\\' && s[to-2] != '\\':
+	case s[to] == '\'' && next < len(s) && s[next] == '\'':
+		next++
+	default:
+		return false
+	}
+	end := next
+	for end < len(s) && s[end] > ' ' && strings.IndexByte("\"',;:)]}", s[end]) < 0 {
+		end++
+	}
+	return end > next && end < len(s) && s[end] == s[to]
 }
 
 // unquoted returns the end of the unquoted value that begins at s[i]: a blank, a quote, an
@@ -95,6 +127,28 @@ func placeholder(v string) bool {
 		return true
 	}
 	return false
+}
+
+// signed reports whether a quoted text has so many kinds of signs that it is a password
+// and no word of a program, of a template or of a sentence.
+func signed(v string) bool {
+	if len(v) < minPassword || strings.Count(v, " ") > 1 || strings.Trim(v, ".*xX") == "" {
+		return false
+	}
+	for _, part := range [...]string{"${", "{{", "$(", "<%", "%(", "(?", ".*", "://", "[^", "\\d", "\\s", "\\w", "%s", "%v", "%d", Mark} {
+		if strings.Contains(v, part) {
+			return false
+		}
+	}
+	signs := uint32(0)
+	for i := range len(v) {
+		if n := strings.IndexByte("!@#$%^&*?~", v[i]); n >= 0 {
+			signs |= 1 << n
+		} else if strings.IndexByte("(){}[]<>", v[i]) >= 0 {
+			signs |= 1 << 16
+		}
+	}
+	return bits.OnesCount32(signs) > 1 && (v[0] != '<' || !strings.HasSuffix(v, ">") || bits.OnesCount32(signs) > 2 || strings.ContainsAny(v, "0123456789"))
 }
 
 // least returns the minimum length of a secret in a setting of that name.
