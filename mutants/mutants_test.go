@@ -1659,8 +1659,8 @@ var mutants = []mutant{
 	{
 		name:  "a hook believes the variables that a project's settings give it",
 		file:  "lib/client/hook/started.go",
-		right: `	env.Environ = environ`,
-		wrong: `	_ = environ`,
+		right: `	env.Environ, env.Started = environ, began`,
+		wrong: `	_, env.Started = environ, began`,
 		pkg:   ".", run: "TestScripts/prime_environment",
 	},
 	{
@@ -1681,18 +1681,34 @@ var mutants = []mutant{
 	{
 		name:  "gt's state for git lies where a project's settings name it",
 		file:  "lib/client/hook/started.go",
-		right: `			os.Unsetenv(name)`,
-		wrong: `			_ = name`,
+		right: `	os.Clearenv()`,
+		wrong: `	_ = os.Clearenv`,
 		pkg:   "./attacks", run: "TestSandbox$/programs-elsewhere",
 	},
 	{
 		name: "a hook believes what its environment says",
 		file: "lib/client/hook/started.go",
-		right: `	env.Environ = environ
+		right: `	env.Environ, env.Started = environ, began
 `,
-		wrong: `	_ = environ
+		wrong: `	_, env.Started = environ, began
 `,
 		pkg: "./attacks", run: "TestSandbox$/the-environment-of-its-hooks",
+	},
+	{
+		name:  "the person's notify command gets what a project's settings give a hook",
+		file:  "lib/command/keepalive/doing.go",
+		right: `args, env.ChildEnviron(), line`,
+		wrong: `args, env.Environ, line`,
+		pkg:   ".", run: "TestScripts/session_notify_environment",
+	},
+	{
+		name:  "what gt starts for the person gets what a project's settings add",
+		file:  "lib/cli/env.go",
+		right: `		return e.Started
+`,
+		wrong: `		return e.Environ
+`,
+		pkg: ".", run: "TestScripts/session_notify_environment",
 	},
 	{
 		name: "a session's home is wherever its client is",
