@@ -1702,8 +1702,8 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/session_notify_environment",
 	},
 	{
-		name:  "what gt starts for the person gets what a project's settings add",
-		file:  "lib/cli/env.go",
+		name: "what gt starts for the person gets what a project's settings add",
+		file: "lib/cli/env.go",
 		right: `		return e.Started
 `,
 		wrong: `		return e.Environ
