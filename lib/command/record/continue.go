@@ -26,7 +26,7 @@ func (c *goOn) Run(env *cli.Env) error {
 	}
 	var id kept.ID
 	if c.ID != "" {
-		id, err = find(env, s, c.ID)
+		id, err = current(env, s, c.ID)
 	} else {
 		id, err = latestHere(env, s)
 	}

@@ -51,7 +51,11 @@ func (c *convert) Run(env *cli.Env) error {
 		}
 		return cli.Failf(cli.Usage, "gt does not know how %s keeps a conversation that it resumes (try %s)", c.To, strings.Join(names, ", "))
 	}
-	s, id, err := one(env, c.ID)
+	s, err := store(env)
+	if err != nil {
+		return err
+	}
+	id, err := current(env, s, c.ID)
 	if err != nil {
 		return err
 	}

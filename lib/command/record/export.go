@@ -50,7 +50,7 @@ func (c *export) Run(env *cli.Env) error {
 		ids, err = inChain(env, s, c.Chain)
 	} else {
 		ids = make([]kept.ID, 1)
-		ids[0], err = find(env, s, c.ID)
+		ids[0], err = current(env, s, c.ID)
 	}
 	if err != nil {
 		return err

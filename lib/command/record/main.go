@@ -100,6 +100,37 @@ func find(env *cli.Env, s kept.Store, name string) (kept.ID, error) {
 	return found[0], nil
 }
 
+// current is find, for who goes on with a conversation or passes it on: what its client has of
+// it by now is taken in first, and of one that was never recorded a record is made.
+func current(env *cli.Env, s kept.Store, name string) (kept.ID, error) {
+	id, missing := find(env, s, name)
+	of := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	if missing == nil {
+		h, err := s.Head(id)
+		if err != nil {
+			return "", err
+		}
+		of = string(h.Session)
+	}
+	found, err := (&syncing{ID: []string{of}}).choose(env, s, conversations(env))
+	switch {
+	case err != nil && missing == nil:
+		return id, nil // its client has deleted it
+	case err != nil:
+		return "", err
+	}
+	if _, err := syncAll(env, s, found); err != nil {
+		return "", err
+	}
+	if missing == nil {
+		return id, nil
+	}
+	if id, err = find(env, s, idOf(found[0])); err == nil {
+		env.Hint("the conversation is recorded now; gt-record forget %s removes the record", id)
+	}
+	return id, err
+}
+
 // matching returns the records whose own or client's id begins with name; the one whose
 // client's id is name, where there is one.
 func matching(s kept.Store, name string) (found []kept.ID, err error) {
