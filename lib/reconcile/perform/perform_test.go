@@ -795,7 +795,8 @@ func TestWorkThatCannotBeRead(t *testing.T) {
 }
 
 // A crash is restarted in place and keeps its marker; too many are a quarantine, whose end
-// takes it back, and whose counter survives. [S4-33 to S4-36, S4-42 to S4-44, S4-53]
+// takes it back, and whose counter survives the controller. [S4-33 S4-35 S4-36 S4-42 S4-43
+// S4-44 S4-53]
 func TestCrashes(t *testing.T) {
 	text := "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nmax_restarts_per_window = 2\n[agent.pool]\nmin = 1\nmax = 1\n"
 	s := newScene(t, text)
@@ -820,8 +821,31 @@ func TestCrashes(t *testing.T) {
 	if got := s.tick(); got != "clear" || s.marked() != 1 {
 		t.Fatal(got)
 	}
-	if m := s.only(lifecycle.Active).Managed; m.QuarantineCycle != 1 || m.CrashCount != 0 {
-		t.Errorf("%+v", m.Session)
+	again := Of(instance.Personal(s.Store.State, "")) // another controller
+	if now, err := again.Store.Get(in.ID); err != nil || now.Managed.QuarantineCycle != 1 || now.Managed.CrashCount != 0 {
+		t.Errorf("%+v %v", now.Managed.Session, err)
+	}
+}
+
+// A restart in place that fails is another crash, which the next tick notices and counts; why
+// it failed is kept. [S4-34]
+func TestARestartThatFails(t *testing.T) {
+	s := newScene(t, pool(1, 1, ""))
+	s.settle()
+	in := s.only(lifecycle.Active)
+	s.runs[in.ID], s.broken = tick.No, errors.New("no terminal")
+	for count := 1; count <= 3; count++ {
+		if got := s.tick(); got != "restart!" {
+			t.Fatal(got)
+		}
+		if m := s.only(lifecycle.Active).Managed; m.CrashCount != count || m.CrashReason != "no terminal" {
+			t.Errorf("%d: %+v", count, m.Session)
+		}
+		s.clock = s.clock.Add(5 * time.Second)
+	}
+	s.broken = nil
+	if got := s.tick(); got != "restart" || s.runs[in.ID] != tick.Yes {
+		t.Error(got)
 	}
 }
 

@@ -191,7 +191,7 @@ func effective(t *testing.T, text string, overlay map[string]string) Effective {
 }
 
 // How a file is written makes no difference, nor what does not change how a session acts;
-// each thing that does makes one. [S4-99 to S4-103]
+// each thing that does makes one. [S4-99 S4-100 S4-101 S4-102 S4-103]
 func TestHash(t *testing.T) {
 	plain := effective(t, whole, nil)
 	if h := plain.Hash(); len(h) != len("v2:")+16 || !strings.HasPrefix(h, "v2:") {
@@ -240,7 +240,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// A session has otherwise what its template allows, and nothing else. [S4-120 to S4-126]
+// A session has otherwise what its template allows, and nothing else. [S4-120 S4-121 S4-122
+// S4-123 S4-125 S4-126]
 func TestOverlay(t *testing.T) {
 	all, _ := Parse("t", []byte(whole))
 	worker, mayor := all[0], all[1]

@@ -224,7 +224,7 @@ func TestWhoLeavesAPool(t *testing.T) {
 	}
 }
 
-// A check that fails scales nothing, whatever it was before. [S4-84 to S4-88]
+// A check that fails scales nothing, whatever it was before. [S4-84 S4-85 S4-86 S4-88]
 func TestAFailedCheck(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 3)))
 	w.demand["worker"] = Demand{Err: errors.New("exit status 1")}
@@ -277,7 +277,7 @@ func TestAShrink(t *testing.T) {
 }
 
 // A crash restarts in place with the marker, until there were too many; then it rests, each
-// time for longer, and is evicted in the end. [S4-33 to S4-36, S4-42 to S4-46]
+// time for longer, and is evicted in the end. [S4-33 S4-35 S4-36 S4-42 S4-43 S4-44 S4-46]
 func TestACrashLoop(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.MaxRestarts = 2 }))
 	w.want(1)
@@ -867,4 +867,46 @@ func TestAClockThatWasAhead(t *testing.T) {
 		}
 		w.done(t)
 	}
+}
+
+// Fifty pools of a hundred take as much for each session as five do: a tick grows with what
+// there is, not with its square. [S4-89]
+func TestManyPools(t *testing.T) {
+	each := func(pools int) float64 {
+		w := newWorld()
+		for i := range pools {
+			name := fmt.Sprint("w", i)
+			w.templates = append(w.templates, template(name, pooled(0, 100)))
+			w.demand[name] = Demand{Wanted: 100}
+			for range 100 {
+				w.put(being{Session: lifecycle.Session{Template: name, Pool: name, State: lifecycle.Active, Reason: lifecycle.CreationComplete, ActiveAt: start, Hash: "v1:" + name}, alive: Yes, routed: true, wanted: "v1:" + name})
+			}
+		}
+		f := w.facts()
+		if plan := Decide(f); len(plan.Actions) > 0 {
+			t.Fatalf("%+v", plan.Actions[0])
+		}
+		return testing.AllocsPerRun(3, func() { Decide(f) }) / float64(pools*100)
+	}
+	if few, many := each(5), each(50); many > 2*few+0.1 {
+		t.Errorf("of 500 sessions each takes %.2f allocations, of 5000 %.2f", few, many)
+	}
+}
+
+// A pool replaces as many in ten minutes as its template says. [S4-105]
+func TestMaxReplaced(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 30, func(p *Pool) { p.MaxReplaced, p.MaxUnavailable = 10, 5 })))
+	w.want(30)
+	w.settle()
+	for _, b := range w.sessions {
+		b.wanted = "v1:other"
+	}
+	for range 60 {
+		w.tick()
+		w.now = w.now.Add(time.Second)
+	}
+	if n := w.in("worker", lifecycle.Archived); n != 10 || w.in("worker", lifecycle.Active) != 30 {
+		t.Errorf("%d were replaced%s", n, w)
+	}
+	w.done(t)
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The states and their reasons are those of the mission. [S4-16 to S4-22]
+// The states and their reasons are those of the mission. [S4-16 S4-17 S4-18 S4-19 S4-20 S4-21
+// S4-22]
 func TestReasons(t *testing.T) {
 	for state, want := range map[State][]Reason{
 		Creating:    {"pool_scale_up", "user_request", "config_drift_replace"},
@@ -71,7 +72,8 @@ func TestMay(t *testing.T) {
 
 // Each change has one order, leads where its state may go, and never lets work come to
 // what does not run: the marker goes before the runtime, and comes after it was seen alive
-// and its record was written. [S4-56 to S4-61]
+// and its record was written; and it goes before the record says another state. [S4-56 S4-57
+// S4-58 S4-59 S4-60 S4-61 S4-111]
 func TestOrders(t *testing.T) {
 	seen := map[Change]bool{}
 	for _, o := range Orders {
@@ -88,6 +90,9 @@ func TestOrders(t *testing.T) {
 		if kill, unroute := at(Kill), at(Unroute); kill > 0 && (unroute < 0 || unroute > kill || at(Write) > kill) {
 			t.Errorf("%s: %v", o.Change, o.Ops)
 		}
+		if unroute, write := at(Unroute), at(Write); unroute >= 0 && write >= 0 && unroute > write {
+			t.Errorf("%s: %v", o.Change, o.Ops)
+		}
 		if route := at(Route); route >= 0 && (at(Confirm) < 0 || at(Confirm) > route || at(Write) > route || at(Start) > at(Confirm)) {
 			t.Errorf("%s: %v", o.Change, o.Ops)
 		}
@@ -99,6 +104,12 @@ func TestOrders(t *testing.T) {
 		}
 		if b := at(Block); b >= 0 && (at(Unroute) > b || b > at(Write)) { // [S4-54]
 			t.Errorf("%s: %v", o.Change, o.Ops)
+		}
+	}
+	for change, want := range map[Change][]Op{Suspend: {Unroute, Write, Kill}, Archive: {Unroute, Write, Kill}, Drain: {Unroute, Write}} {
+		ops := slices.DeleteFunc(slices.Clone(change.Order().Ops), func(op Op) bool { return op == Block || op == Free })
+		if !slices.Equal(ops, want) {
+			t.Errorf("%s: %v", change, ops)
 		}
 	}
 	if Change("nonsense").Order().Change != "" || Suspend.Order().To != Suspended {
