@@ -81,7 +81,7 @@ pool = { min = 1, max = 1 }
 [[agent]]
 name = "asks"
 provider = "claude"
-pool = { max = 3, check = "sleep 60" }
+pool = { max = 3, check = "sleep 0.5; echo 0" }
 [[agent]]
 name = "fails"
 provider = "claude"

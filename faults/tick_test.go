@@ -374,7 +374,7 @@ func (p *plan) settles(t *testing.T, may []string) []string {
 	return problems
 }
 
-// TestKillTick kills what changes sessions before each of its system calls. [S4-55 to S4-61,
+// TestKillTick kills what changes sessions before each of its system calls. [S4-55 S4-56 S4-57 S4-58 S4-59 S4-60 S4-61
 // S4-96]
 func TestKillTick(t *testing.T) {
 	needsTrace(t)

@@ -910,3 +910,30 @@ func TestMaxReplaced(t *testing.T) {
 	}
 	w.done(t)
 }
+
+// One that crashes is restarted at once the first time, then after pauses that double, in which
+// it keeps its marker.
+func TestPausesOfRestarts(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1)))
+	w.want(1)
+	w.settle()
+	b := w.of("worker", lifecycle.Active)[0]
+	begin := w.now
+	var starts []int
+	for w.now.Sub(begin) < 25*time.Second {
+		b.die()
+		if before := w.starts; b.State == lifecycle.Active {
+			if w.tick(); w.starts > before {
+				starts = append(starts, int(w.now.Sub(begin).Seconds()))
+			}
+			if b.State == lifecycle.Active && !b.routed {
+				t.Error("it has lost its marker")
+			}
+		}
+		w.now = w.now.Add(time.Second)
+	}
+	if !slices.Equal(starts, []int{0, 1, 3, 7, 15}) || b.State != lifecycle.Quarantined {
+		t.Errorf("restarted at %v, %s", starts, w)
+	}
+	w.done(t)
+}
