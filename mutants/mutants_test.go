@@ -536,6 +536,27 @@ var mutants = []mutant{
 		pkg:   "./lib/state/pidfile ./lib/sys/process .", run: "TestScripts/pid_reap|TestScripts/hostile_pids|Test.*Reuse|Test.*Known|TestAlive",
 	},
 	{
+		name:  "what an agent is kept in by is not compared with its pane",
+		file:  "lib/launch/launcher/launcher.go",
+		right: `	if len(walls) == 0 {`,
+		wrong: `	if true || len(walls) == 0 {`,
+		pkg:   ".", run: "TestScripts/handoff_box_unknown",
+	},
+	{
+		name:  "a launcher that starts its client in a way of its own is passed over",
+		file:  "lib/launch/launcher/match.go",
+		right: `		case w.stranger < 0:`,
+		wrong: `		case false:`,
+		pkg:   "./lib/launch/launcher", run: "TestWalk",
+	},
+	{
+		name:  "a successor is started without its launcher",
+		file:  "lib/launch/respawn/exec.go",
+		right: `	r.Args = launcher.Around(r.In, r.Args)`,
+		wrong: `	r.Args = launcher.Around(nil, r.Args)`,
+		pkg:   ".", run: "TestScripts/(handoff|session)_box",
+	},
+	{
 		name: "a pane is given away before the note is saved",
 		file: "lib/command/handoff/main.go",
 		right: `	note, saved, err := h.save(d)

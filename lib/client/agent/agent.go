@@ -20,7 +20,10 @@ type Client struct {
 	// gets into its environment besides.
 	Command Argv              `toml:"command"`
 	Env     map[string]string `toml:"env"`
-	Icon    string            `toml:"icon"`
+	// Wrapper is what it is started in where a pane is its own: the words before its command
+	// line (see lib/launch/launcher).
+	Wrapper Argv   `toml:"wrapper"`
+	Icon    string `toml:"icon"`
 
 	// Processes are the names under which it runs, as tmux shows them and as
 	// Gas Town has them in GT_PROCESS_NAMES. The first is its own.

@@ -181,7 +181,7 @@ func TestBadFiles(t *testing.T) {
 		"[agents.codex]\ncommand = \"x\"\ncomand = \"y\"":              "unknown key agents.codex.comand",
 		"[agents.codex]\ncommand = \"x\"\n[other]\nx = 1":              "unknown key other",
 		"[agents.codex]\ncommand = \"x\"\n[agents.codex.hooks]\nb = 1": "unknown key agents.codex.hooks.b",
-		"[tools.codex]\ncommand = \"x\"\nwrapper = 1":                  "unknown key tools.codex.wrapper",
+		"[tools.codex]\ncommand = \"x\"\nwrap = 1":                     "unknown key tools.codex.wrap",
 	} {
 		p := newWorld(t)
 		p.agents(text)

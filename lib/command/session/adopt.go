@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/launcher"
 	"gt/lib/live"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
@@ -51,7 +53,7 @@ func (c *imports) adopt(env *cli.Env) error {
 	}
 	var all []*instance.Instance
 	for _, a := range found {
-		in, err := adopted(env, server, a)
+		in, err := adopted(env, known, server, a)
 		if err != nil {
 			env.Warn("%v", err)
 			continue
@@ -72,7 +74,7 @@ func (c *imports) adopt(env *cli.Env) error {
 }
 
 // adopted is the instance of an agent that runs.
-func adopted(env *cli.Env, server tmux.Server, a live.Agent) (*instance.Instance, error) {
+func adopted(env *cli.Env, known *agent.Table, server tmux.Server, a live.Agent) (*instance.Instance, error) {
 	p, err := process.Find(a.PID)
 	if err != nil {
 		return nil, fmt.Errorf("the agent in pane %s has ended", a.Pane.ID)
@@ -85,9 +87,22 @@ func adopted(env *cli.Env, server tmux.Server, a live.Agent) (*instance.Instance
 		return nil, fmt.Errorf("tmux does not tell the folder of pane %s", a.Pane.ID)
 	}
 	in.Path = filepath.Clean(in.Path)
-	if args, err := p.Args(); err == nil {
+	args, err := p.Args()
+	if err == nil {
 		in.Args = a.Client.Kept(args)
 	}
+	l := launcher.Of(known, a.Client, p, a.Pane)
+	switch {
+	case l.Why != "":
+	case a.PID == a.Pane.PID && a.Client.Name != known.ByProcess(agent.ProgramName(args)).Name:
+		l.Why = "only its screen tells of it"
+	case launcher.Cleared(p, a.Pane):
+		l.Why = "it has an environment of its own"
+	}
+	if l.Why != "" {
+		return nil, fmt.Errorf("the agent in pane %s is not adopted, for gt cannot start it again in what it was started in: %s", a.Pane.ID, l.Why)
+	}
+	in.Launcher = l.Words
 	// tmux counts the sessions that nobody named.
 	name := instance.NameFor(a.Pane.Session)
 	if name == "" || name[0] >= '0' && name[0] <= '9' {

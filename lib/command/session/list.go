@@ -47,6 +47,7 @@ type line struct {
 	Group       string           `json:"group"`
 	ParentID    instance.ID      `json:"parent_id"`
 	Agent       string           `json:"agent"`
+	Launcher    []string         `json:"launcher,omitempty"` // what it is started in
 	Desired     instance.Desired `json:"desired"`
 	Status      status.Status    `json:"status"`
 	Reason      status.Reason    `json:"reason"`
@@ -72,6 +73,9 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	}
 	if !m.Since.IsZero() {
 		l.Since = &m.Since
+	}
+	for _, word := range m.Launcher {
+		l.Launcher = append(l.Launcher, env.Redact(word))
 	}
 	l.templated = templatedOf(m.Instance)
 	if m.Pane.ID != "" {
@@ -395,7 +399,7 @@ func (c *show) Run(env *cli.Env) error {
 	l := lineOf(env, m)
 	for _, field := range [][2]string{
 		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},
-		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"folder", m.Path}, {"worktree", worktreeOf(m.Instance)}, {"account", m.Account},
+		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"in", strings.Join(m.Launcher, " ")}, {"folder", m.Path}, {"worktree", worktreeOf(m.Instance)}, {"account", m.Account},
 		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.Now)}, {"chain", string(l.ChainID)},
 		{"tmux", strings.TrimSpace(l.TmuxSession + " " + l.Pane)}, {"mcp", strings.Join(m.LoadedMCPNames, ", ")},
 		{"started", when(m.StartedAt)}, {"made", when(m.CreatedAt)},

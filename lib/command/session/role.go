@@ -207,6 +207,9 @@ func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 	if len(c.Arg) > 0 {
 		old.Args = in.Args
 	}
+	if len(in.Launcher) > 0 {
+		old.Launcher = in.Launcher
+	}
 	for _, f := range []struct{ to, from *string }{
 		{&old.Title, &in.Title}, {&old.Group, &in.Group}, {&old.Account, &in.Account}, {&old.Theme, &in.Theme}, {&old.Role, &in.Role},
 	} {

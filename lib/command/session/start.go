@@ -14,12 +14,14 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/launch/birth"
+	"gt/lib/launch/launcher"
 	launch "gt/lib/launch/start"
 	"gt/lib/live"
 	"gt/lib/live/status"
 	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
 
@@ -35,6 +37,7 @@ type newOne struct {
 	Group   string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
 	Parent  string `type:"given" placeholder:"NAME" help:"The agent that it belongs to."`
 	Account string `type:"given" placeholder:"DIR" help:"The folder of the agent's settings and login, for another account."`
+	In      string `placeholder:"COMMAND" help:"Start it in this, as in 'bwrap --dev-bind / / --tmpfs ~/.ssh'; so does each later start."`
 	Resume  string `type:"given" placeholder:"ID" help:"The conversation that it continues."`
 	Replace bool   `help:"If an agent of that name exists, end it, and start it again with these flags and its conversation."`
 	Role    string `type:"given" group:"In a town:" placeholder:"ADDRESS" help:"Make the worker of this address, such as gastown/crew/max: in its folder, under its name. gastown/polecats is any of its polecats: one that is idle, else a new one."`
@@ -102,6 +105,14 @@ func (c *newOne) Run(env *cli.Env) error {
 	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, in.Respawn || c.Respawn
 	if err := tmux.CheckStyle(c.Theme); err != nil {
 		return cli.Fail(cli.Usage, fmt.Errorf("--theme: %w", err))
+	}
+	if c.In != "" {
+		if in.Launcher, err = launcher.Split(c.In, env.Getenv("HOME")); err != nil {
+			return cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(c.In, maxCell), err)
+		}
+		if _, err := process.LookPath(in.Launcher[0], in.Path, env.Environ); err != nil {
+			return cli.Fail(cli.No, err)
+		}
 	}
 	if c.Account != "" {
 		if in.Account, err = folder(env, c.Account); err != nil {

@@ -22,6 +22,7 @@ import (
 	"gt/lib/client/wiring"
 	"gt/lib/client/wirings"
 	"gt/lib/launch/beacon"
+	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
 	launch "gt/lib/launch/start"
 	"gt/lib/live"
@@ -204,6 +205,18 @@ func (b *Birth) makeFolder() error {
 func (b *Birth) lookAgent() (does, found string, err error) {
 	b.client = b.Table.Of(b.Agent)
 	environ := b.Env.ChildEnviron()
+	var limits *process.Limits
+	if b.Adopted != nil && b.alive { // what it was started in is what runs now
+		l := launcher.Of(b.Table, b.client, b.m.Process, b.m.Pane)
+		if l.Why != "" {
+			return "", "", cli.Fail(cli.No, fmt.Errorf("cannot start %s: it would not run in what it was started in: %s", b.Name, l.Why),
+				"end it in its pane, and start it there again")
+		}
+		b.Launcher, limits = l.Words, l.Limits
+	}
+	if len(b.Launcher) == 0 {
+		b.Launcher = b.client.Wrapper
+	}
 	if t := b.Template; t != nil {
 		environ = slices.Clone(environ)
 		for _, kv := range t.Vars {
@@ -215,7 +228,7 @@ func (b *Birth) lookAgent() (does, found string, err error) {
 	}
 	b.start = launch.Start{
 		Instance: b.Instance, Store: b.Store, Client: b.client, Table: b.Table,
-		Home: home.Elsewhere(b.Env.Getenv, b.Path), Environ: environ, Remain: b.stays(),
+		Home: home.Elsewhere(b.Env.Getenv, b.Path), Environ: environ, Remain: b.stays(), Limits: limits,
 	}
 	if b.Template != nil && b.Template.Away {
 		return b.Agent, "its program is looked for where it runs", nil
@@ -363,7 +376,11 @@ func (b *Birth) lookCommand() (does, found string, err error) {
 		}
 		words = append(words, arg)
 	}
-	return "run " + strings.Join(words, " "), b.goesOn, nil
+	var in []string
+	for _, word := range b.run.In {
+		in = append(in, term.Quote(b.Env.Line(word, 200)))
+	}
+	return "run " + strings.Join(append(in, words...), " "), b.goesOn, nil
 }
 
 // lookEnvironment names the variables that are gt's or the table's, and of the others

@@ -56,6 +56,52 @@ func Of(known *agent.Table, c agent.Client, p process.Proc, pane tmux.Pane) Laun
 	return l
 }
 
+// Cleared reports whether an agent was started without most of the variables that its pane
+// began with, as by env -i: what a launcher that became the agent leaves behind. One of which
+// that cannot be read counts as such.
+func Cleared(p process.Proc, pane tmux.Pane) bool {
+	first, err := process.Find(pane.PID)
+	if err != nil {
+		return true
+	}
+	began, err := first.Environ()
+	own, oerr := p.Environ()
+	if err != nil || oerr != nil {
+		return true
+	}
+	names := map[string]bool{}
+	for _, kv := range own {
+		name, _, _ := strings.Cut(kv, "=")
+		names[name] = true
+	}
+	gone := 0
+	for _, kv := range began {
+		if name, _, _ := strings.Cut(kv, "="); !names[name] {
+			gone++
+		}
+	}
+	return gone > len(began)/2
+}
+
+// Inside returns the client's process at or below another, which may be its launcher's; that
+// one itself where the client's is not found.
+func Inside(known *agent.Table, c agent.Client, p process.Proc) process.Proc {
+	if !p.Alive() {
+		return p
+	}
+	same := sameAs(known, c)
+	for _, pid := range process.Snapshot().Descendants(p.PID) {
+		one, err := process.Find(pid)
+		if err != nil {
+			continue
+		}
+		if args, err := one.Args(); err == nil && same(args) {
+			return one
+		}
+	}
+	return p
+}
+
 // sameAs returns what knows a client by its command line.
 func sameAs(known *agent.Table, c agent.Client) func([]string) bool {
 	return func(args []string) bool {

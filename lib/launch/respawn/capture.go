@@ -9,6 +9,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/launch/ask"
+	"gt/lib/launch/launcher"
 	"gt/lib/place/home"
 	"gt/lib/state/session"
 )
@@ -82,7 +83,7 @@ func (s Successor) capture(next agent.Next) *Capture {
 // is: an agent that starts afresh.
 func (c *Capture) ask(env *cli.Env, r *Run) {
 	fmt.Fprintf(env.Stderr, "%s: asking %s for a session, for %v at most...\n", env.Name, c.Agent, c.Wait)
-	id, err := ask.NewSession(c.Wait, r.Dir, c.Args, r.Env, c.Path, env.Stderr)
+	id, err := ask.NewSession(c.Wait, r.Dir, launcher.Around(r.In, c.Args), r.Env, c.Path, env.Stderr)
 	if err != nil {
 		env.Warn("%s starts afresh: %v", c.Agent, err)
 		return

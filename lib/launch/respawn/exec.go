@@ -75,6 +75,9 @@ func Exec(env *cli.Env, name string) error {
 		if name, value, _ := strings.Cut(kv, "="); name == instance.Variable {
 			value, _, _ = strings.Cut(value, ":")
 			r.Env[i] = fmt.Sprintf("%s=%s:%d", name, value, os.Getpid())
+			if len(r.In) > 0 {
+				r.Env[i] += instance.Launched
+			}
 		}
 	}
 	if !live.Gone([]process.Proc{r.Ends}, endGrace) && !live.Stop(r.Ends, endGrace) {

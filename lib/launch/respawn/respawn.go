@@ -82,6 +82,9 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 		args = process.Typed(prev.Args, prev.Dir)
 	}
 	in, ends := prev.In, process.Proc{}
+	if len(in.Words) == 0 {
+		in.Words = s.Client.Wrapper
+	}
 	if len(in.Words) > 0 {
 		ends = prev.Process
 		if in.Outer.IsSet() {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gt/lib/client/agent"
+	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
@@ -36,6 +37,7 @@ type Start struct {
 	Prompt string     // what is said first
 	Remain bool       // the pane stays when the agent ends
 	NoID   bool       // it gets no id for its session: its hook tells that
+	Limits *process.Limits
 }
 
 // Program returns the agent's program.
@@ -83,6 +85,7 @@ func (s Start) Run() (respawn.Run, session.ID, error) {
 	}
 	r := successor.Run(respawn.Previous{
 		Client: c.Name, Args: append(slices.Clone(c.Command), in.Args...), Environ: environ, Dir: in.Path,
+		In: launcher.Launcher{Words: in.Launcher, Limits: s.Limits},
 	}, agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt}, s.Table)
 	if in.Folder != nil {
 		r.Folder = *in.Folder
@@ -141,6 +144,7 @@ func (s Start) In(server tmux.Server, name, self, theme string, buffer tmux.Buff
 // between the two. As with Begin, the pane stays until Settle.
 func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
 	r.Pane = pane.ID
+	before = launcher.Inside(s.Table, s.Client, before)
 	at := respawn.Place{Server: server, Pane: pane, Remain: stays, Stop: before, Stopped: stopped, Self: self, Now: now, Warn: warn}
 	return s.successor().Replace(at, r)
 }

@@ -234,7 +234,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	if !a.Table.Known(e.Provider) {
 		return birth.Starter{}, fmt.Errorf("no agent is called '%s'", e.Provider)
 	}
-	in.Agent, in.Args = a.Table.Of(e.Provider).Name, nil
+	in.Agent, in.Args, in.Launcher = a.Table.Of(e.Provider).Name, nil, nil
 	if e.Model != "" {
 		in.Args = []string{"--model", e.Model}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/launch/launcher"
 	"gt/lib/reconcile/tick"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
@@ -132,7 +133,7 @@ func (e Exec) Start(ctx context.Context, a Agent) error {
 	if err := a.Check(); err != nil {
 		return err
 	}
-	d := described{Client: a.Agent, Dir: a.Run.Dir, Args: a.Run.Args, Env: map[string]string{}}
+	d := described{Client: a.Agent, Dir: a.Run.Dir, Args: launcher.Around(a.Run.In, a.Run.Args), Env: map[string]string{}}
 	for _, kv := range a.Vars {
 		d.Env[kv[0]] = kv[1]
 	}

@@ -67,6 +67,9 @@ type Instance struct {
 	Agent   string   `json:"agent"`
 	Args    []string `json:"args,omitempty"`
 	Account string   `json:"account,omitempty"` // the client's folder, where it is not the usual one
+	// Launcher are the words of what the agent is started in, before or around its command
+	// line: a sandbox, another user. None where it is started by itself.
+	Launcher []string `json:"launcher,omitempty"`
 
 	// How its session of tmux is made: the style of its status line, whether its pane stays
 	// when the agent ends, and whether the agent is started again when it crashes.

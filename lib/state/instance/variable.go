@@ -17,6 +17,10 @@ import (
 // began as. What the agent starts inherits the variable, and is not the instance's agent.
 const Variable = "GT_INSTANCE"
 
+// Launched ends the variable of an agent that was started in a launcher: the process is the
+// launcher's.
+const Launched = ":launched"
+
 // Name is the variable's value without the process, which only the process itself knows.
 func (s Store) Name(id ID) string { return s.Dir + "/" + string(id) }
 
@@ -53,16 +57,33 @@ func TopicOf(state place.State, variable string, pid, parent int) string {
 // named returns the instance that a variable names, if its agent is that process.
 func named(state place.State, variable string, pid, parent int) (Store, ID, bool) {
 	name, process, ok := strings.Cut(variable, ":")
+	process, launched := strings.CutSuffix(process, Launched)
 	began, err := strconv.Atoi(process)
-	if !ok || err != nil || began != pid && began != parent {
-		return Store{}, "", false
-	}
 	dir, id := filepath.Split(name)
-	if dir = filepath.Clean(dir); !known(dir) {
+	if dir = filepath.Clean(dir); !ok || err != nil || !known(dir) {
 		return Store{}, "", false
 	}
-	_, err = session.ParseID(id)
-	return Store{State: state, Dir: dir}, ID(id), err == nil
+	if _, err = session.ParseID(id); err != nil {
+		return Store{}, "", false
+	}
+	s := Store{State: state, Dir: dir}
+	return s, ID(id), began == pid || began == parent || launched && s.first(ID(id), pid)
+}
+
+// first reports whether no other process than pid told that it is the agent of an instance
+// since that was started. Between the agent and what its launcher began as stands more than
+// one process, perhaps with numbers of its own, but the agent is the first to tell.
+func (s Store) first(id ID, pid int) bool {
+	in, err := s.Get(id)
+	if err != nil {
+		return false
+	}
+	of, told := s.told(in)
+	if !told {
+		return true
+	}
+	r, err := session.Lookup(s.State, of)
+	return err == nil && r != nil && r.PID == pid
 }
 
 // OfVariable returns the instance that a variable names, if its agent has the session:
