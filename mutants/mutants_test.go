@@ -696,7 +696,7 @@ var mutants = []mutant{
 	{"what was saved before a compaction was handed over at a /clear", "lib/view/chain/chain.go", "case above.Outcome == session.Handoff:", "case above.Outcome == session.Handoff || above.Subject != \"\":", ".", "TestScripts/prime_todos", 0},
 	{"a session that broke off long ago is followed", "lib/state/session/succession.go", "c.brokeOff() && n.recently(c.EndedAt) &&", "c.brokeOff() &&", "./lib/state/session", "TestFindPredecessor", 0},
 	{"an agent that its person left is restored", "lib/live/fleet/fleet.go", "return m.Desired == instance.Running && !m.ended()", "return m.Desired == instance.Running", ".", "TestScripts/session_restore$", 0},
-	{"another process is taken for the agent of an instance", "lib/state/instance/variable.go", "began != pid && began != parent", "began == 0", "./lib/state/instance", "TestBind", 0},
+	{"another process is taken for the agent of an instance", "lib/state/instance/variable.go", "began == pid || began == parent ||", "began != 0 ||", "./lib/state/instance", "TestBind", 0},
 	{"two hold one instance", "lib/state/instance/store.go", `s.path(string(id)+".lock")`, `s.path(string(session.NewID())+".lock")`, "./lib/state/instance", "TestHold", 0},
 	{"an agent is started without its conversation", "lib/launch/birth/birth.go", "		s.Resume = m.Now\n", "		s.Resume = \"\"\n", ".", "TestScripts/session_life$", 0},
 	{"a worktree is removed with commits that are nowhere else", "lib/place/git/worktree.go", `args = append(args, "--exclude="+s.Branch)`, `args = append(args, "--exclude=-")`, "./lib/place/git", "TestSaved", 0},
