@@ -110,7 +110,7 @@ func (c *newOne) Run(env *cli.Env) error {
 		if in.Launcher, err = launcher.Split(c.In, env.Getenv("HOME")); err != nil {
 			return cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(c.In, maxCell), err)
 		}
-		if _, err := process.LookPath(in.Launcher[0], in.Path, env.Environ); err != nil {
+		if _, err := process.LookPath(in.Launcher[0], in.Path, env.ChildEnviron()); err != nil {
 			return cli.Fail(cli.No, err)
 		}
 	}
