@@ -396,7 +396,11 @@ func (ch *changing) failed(err error) error {
 	if after == ch.held.Managed.Session {
 		return err
 	}
-	return errors.Join(err, ch.locked(func() error { return ch.write(after) }))
+	werr := ch.locked(func() error { return ch.write(after) })
+	if errors.Is(werr, errSkipped) { // that it failed is not to be taken for a change that was not begun
+		return err
+	}
+	return errors.Join(err, werr)
 }
 
 // write makes the session what it becomes.
