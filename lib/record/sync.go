@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -141,8 +142,9 @@ type pass struct {
 	old    *Position // the last mark, where what was read since is known
 	at     Position  // what the next mark says
 	seen   map[[16]byte]int
-	hidden []string // calls whose results are left out
-	spent  string   // what the last TokenUsage said
+	hidden []string          // calls whose results are left out
+	tools  map[string]string // of the calls of this pass
+	spent  string            // what the last TokenUsage said
 	err    error
 }
 
@@ -398,7 +400,8 @@ func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 		large = l.Text
 		sum := sha256.Sum256([]byte(large))
 		l.Context = &Context{Size: int64(len(large)), Digest: hex.EncodeToString(sum[:])}
-		l.Context.Ref = contextName(p.id, l.Tool, sum[:])
+		// Not every client says it again of which tool a result is.
+		l.Context.Ref = contextName(p.id, cmp.Or(l.Tool, p.tools[l.CallID]), sum[:])
 		l.Text = ends(large, l.Context)
 	}
 	return l, large
@@ -410,6 +413,12 @@ const noCall = "-"
 // call is what a tool was called with, and whether its result is left out.
 func (p *pass) call(l *Line, e conversation.Entry, clean func(string) string) {
 	p.hidden = slices.DeleteFunc(p.hidden, func(id string) bool { return id == noCall })
+	if l.CallID != "" && l.Tool != "" {
+		if p.tools == nil || len(p.tools) > maxHidden {
+			p.tools = map[string]string{}
+		}
+		p.tools[l.CallID] = l.Tool
+	}
 	file := secretfile.Of(e)
 	if file == "" {
 		l.Text, l.Target = clean(e.Text), clean(e.Target)

@@ -168,7 +168,15 @@ func (c *hook) Run(env *cli.Env) error {
 			return me.ask(env, n, true, c.JSON, err)
 		}
 	}
-	return me.change(env, id, c.JSON, mail.Box.Hook, "hooked")
+	return me.change(env, id, c.JSON, mail.Box.Hook, me.word("given", "hooked"))
+}
+
+// word returns a word that only a town has another one for.
+func (a agent) word(outside, town string) string {
+	if a.home.Town.Personal {
+		return outside
+	}
+	return town
 }
 
 // request leaves an item as a request for the hook at the end of the turn, if what failed
@@ -214,7 +222,8 @@ type unhook struct {
 
 // Run takes a note off this agent's work.
 func (c *unhook) Run(env *cli.Env) error {
-	return self(env).change(env, c.ID, c.JSON, mail.Box.Unhook, "unhooked")
+	me := self(env)
+	return me.change(env, c.ID, c.JSON, mail.Box.Unhook, me.word("no longer given", "unhooked"))
 }
 
 type done struct {
