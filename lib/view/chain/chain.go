@@ -253,6 +253,10 @@ func (c Chain) Sessions() []*catalog.Session {
 	return all
 }
 
+// clientWords are reasons of an end as Claude Code says them, in a person's words; "" says
+// nothing that the outcome does not.
+var clientWords = map[string]string{"prompt_input_exit": "the person left it", "logout": "the person logged out", "other": ""}
+
 // Handed is what went from the session above to this one, in a few words: the
 // subject of a hand-over, or how the other ended.
 func (n *Node) Handed(above *catalog.Session) string {
@@ -276,6 +280,9 @@ func (n *Node) Handed(above *catalog.Session) string {
 		how, what = "ended", above.Reason
 	case above.Subject != "":
 		how, what = "handed over", above.Subject
+	}
+	if said, own := clientWords[what]; own {
+		what = said
 	}
 	if what != "" {
 		how += ": " + what
