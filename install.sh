@@ -10,8 +10,7 @@ usage: ./install.sh [--hooks AGENTS | --no-hooks] [--[no-]allow] [--[no-]record]
        ./install.sh --uninstall
 
 Builds gt's binaries and puts them into ~/.local/bin, or into $PREFIX/bin where
-PREFIX is set. A second run is an upgrade: what an earlier version kept in projects
-is taken over, once (docs/upgrade.md).
+PREFIX is set. A second run is an upgrade, which keeps every note, record and chain.
 
   --hooks AGENTS  wire gt into the user settings of these agents ("claude codex");
                   by default into those of every agent that is here
@@ -78,7 +77,7 @@ install() {
 	# shellcheck disable=SC2086 # a word an agent
 	*) wire $hooks ;;
 	esac
-	take_over
+	offer_towns
 	check_path
 	complete
 	[ $demo = no ] || demonstrate
@@ -229,40 +228,22 @@ uncomplete() {
 	fi
 }
 
-# take_over brings in what an earlier version kept in projects, and offers the
-# Gas Town workspaces that are here to be trusted. Without a terminal nobody can be
-# asked: what the person's own log knows is copied and listed, which removes nothing,
-# and no town is trusted.
-take_over() {
-	code=0 named=
-	if [ -z "$old" ] && ! [ -e "${XDG_STATE_HOME:-$HOME/.local/state}/gt" ]; then
-		"$bin/gt-hooks" migrate --yes >/dev/null || code=$? # there was no earlier version
-	elif [ -t 0 ]; then
-		"$bin/gt-hooks" migrate --once || code=$?
-	else
-		named=$("$bin/gt-hooks" migrate --once --yes) || code=$?
-		[ -z "$named" ] || say "$named"
-	fi
-	case $code in
-	0) ;;
-	1) say "later, in a terminal of your own: gt-hooks migrate" ;; # it said why not now
-	*) failed=yes; warn "correct what stands above, then: gt-hooks migrate" ;;
-	esac
-	trusted=$("$bin/gt-hooks" trust --list 2>/dev/null) || :
+# offer_towns offers the Gas Town workspaces that are here to be trusted. Without a
+# terminal nobody can be asked, and no town is trusted.
+offer_towns() {
+	named=$("$bin/gt-hooks" trust --list 2>/dev/null) || :
 	for town in "${GT_ROOT:-}" "${GT_TOWN_ROOT:-}" "$HOME/gt"; do
 		[ -n "$town" ] && [ -f "$town/mayor/town.json" ] || continue
 		town=$(CDPATH='' cd -- "$town" && pwd -P) || continue
 		case "
-$trusted
 $named
 " in
 		*"
 $town  trusted
-"* | *" gt-hooks trust $town
 "*) continue ;;
 		esac
 		named="$named
- gt-hooks trust $town"
+$town  trusted" # once is enough
 		if [ -t 0 ]; then
 			say "$town is a Gas Town workspace."
 			"$bin/gt-hooks" trust "$town" || say "later: gt-hooks trust $town"

@@ -35,7 +35,6 @@ var groups = []string{
 	"lib/catalog",
 	"lib/reconcile", // sessions brought to where their templates want them
 	"lib/view",
-	"lib/upgrade",
 	"lib/command",
 	"cmd",
 }

@@ -93,8 +93,8 @@ func (w *world) lay(from, dir string) {
 // own is the id of the session that runs in the project, as a stranger has guessed it.
 const own = "5e551011-0000-4000-8000-00000000000"
 
-// runtime brings all that was kept in a project by earlier gts and by Gas Town's,
-// and what a session can be told of it, started by it or stopped by it.
+// runtime brings what gt keeps of a home, as if gt kept it in the project, what Gas Town
+// keeps there, and whatever else a session could be told, started or stopped by.
 func (w *world) runtime(dir string) {
 	w.Helper()
 	w.lay("home/", dir+"/.runtime")
@@ -266,9 +266,9 @@ func looks(w *world, dir string) []func() result {
 	return all
 }
 
-// Whatever lies in a project that a person has cloned or unpacked, of what gt, an
-// earlier gt or Gas Town would keep there: none of it is told, believed or run,
-// nothing of another project comes out by it, and the project stays as it was. A
+// Whatever lies in a project that a person has cloned or unpacked, of what gt
+// or Gas Town would keep there: none of it is told, believed or run, nothing of
+// another project comes out by it, and the project stays as it was. A
 // session there has its own thread all the same.
 func TestBrought(t *testing.T) {
 	donor(t)

@@ -72,8 +72,6 @@
 //     outside the project. TestProjectLinksItsSettings
 //   - client settings, for a session that talk asks. gt uses your settings only.
 //     TestTalkTakesThePersonsSettings, TestTalkToCodexTakesThePersonsSettings
-//   - forged files of an earlier gt, for an upgrade. gt takes over only what your log or
-//     an agent's store knows. hooks_migrate_claims
 //
 // An agent in its sandbox, and what its commands run:
 //

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -311,37 +310,7 @@ func sleeper(t *testing.T, w *world) func() {
 	}
 }
 
-// older is a world as a version left it that kept its state in projects: s-old and a
-// session that it followed, three notes and a checkpoint.
-func older(t *testing.T, w *world) {
-	empty(t, w)
-	now := time.Now().UTC().Format(time.RFC3339)
-	log, box := w.home("work").Town.Events(), "work/.runtime/mail/"
-	for _, dir := range []string{filepath.Dir(log), w.path("work/.runtime/sessions"), w.path(box, "new"), w.path(box, "cur"), w.path(box, "tmp")} {
-		must(t, os.MkdirAll(dir, 0o700))
-	}
-	started := func(id, more string) string {
-		return fmt.Sprintf(`{"ts":%q,"source":"gt","type":"session_start","actor":"work","payload":{"session_id":%q,"role":"","cwd":%q,"agent":"claude","chain_id":"s-first"%s},"visibility":"feed"}`+"\n",
-			now, id, w.path("work"), more)
-	}
-	note := "From: <work@gt.invalid>\nSubject: fix the lamp\nDate: Sat, 17 Jan 2026 01:00:00 +0000\n\nIt flickers.\n"
-	for path, text := range map[string]string{
-		log: started("s-first", "") + started("s-old", `,"parent_id":"s-first"`),
-		w.path("work/.runtime/sessions/s-first.json"):            fmt.Sprintf(`{"id":"s-first","child_id":"s-old","started_at":%q,"ended_at":%q,"outcome":"handoff"}`, now, now),
-		w.path("work/.runtime/sessions/s-old.json"):              fmt.Sprintf(`{"id":"s-old","pid":999999,"pid_start":"1","boot_id":"x","started_at":%q}`, now),
-		w.path("work/.runtime/session_id"):                       "s-old\n" + now + "\n",
-		w.path("work/.polecat-checkpoint.json"):                  fmt.Sprintf(`{"timestamp":%q,"session_id":"s-old","notes":"the lexer is done"}`, now),
-		w.path(box, "cur", "1768611600.M000001R0000000a.vm:2,F"): note,
-		w.path(box, "cur", "1768611601.M000001R0000000b.vm:2,S"): note,
-		w.path(box, "new", "1768611602.M000001R0000000c.vm"):     note,
-	} {
-		must(t, os.WriteFile(path, []byte(text), 0o600))
-	}
-}
-
 var scenarios = []scenario{
-	{name: "hooks-migrate", args: []string{"gt-hooks", "migrate", "--yes"}, prepare: older},
-	{name: "hooks-migrate-clean", args: []string{"gt-hooks", "migrate", "--clean", "--yes"}, prepare: older},
 	{name: "prime-first", args: prime, input: start("s-new", "startup"), prepare: empty},
 	{name: "prime-handed-over", whole: true, args: prime, input: start("s-new", "startup"), prepare: handed},
 	{name: "prime-crash", args: prime, input: start("s-new", "startup"), prepare: crashed},

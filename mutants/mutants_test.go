@@ -1002,7 +1002,7 @@ var mutants = []mutant{
 		pkg:   "./lib/sys/flock", run: "TestSandboxHoldsNoLock",
 	},
 	{
-		name:  "a lock of an older version stays readable",
+		name:  "a lock that was copied stays readable",
 		file:  "lib/sys/atomicfile/atomicfile.go",
 		right: `|| !common && perm != mode {`,
 		wrong: `|| !common && perm&mode != mode {`,
@@ -1240,30 +1240,6 @@ var mutants = []mutant{
 		pkg:   ".", run: "TestScripts/^town_trust$",
 	},
 	{
-		name: "an upgrade takes a record of a session that nobody knows here",
-		file: "lib/upgrade/plan.go",
-		right: `		case !k.in(id, p.Home):
-			item.Why, item.ours = "neither your event log nor any of your agents knows the session here", false
-		case at`,
-		wrong: `		case false:
-		case at`,
-		pkg: "./lib/upgrade", run: "TestElsewhere",
-	},
-	{
-		name:  "an upgrade takes a checkpoint of a session that nobody knows here",
-		file:  "lib/upgrade/plan.go",
-		right: `case !k.in(c.SessionID, p.Home):`,
-		wrong: `case false:`,
-		pkg:   "./lib/upgrade", run: "TestElsewhere",
-	},
-	{
-		name:  "an upgrade takes a record into a named folder that lies where its session worked",
-		file:  "lib/upgrade/known.go",
-		right: `return k.named[place.Real(h.Dir)] && !elsewhere`,
-		wrong: `return k.named[place.Real(h.Dir)] || elsewhere && false`,
-		pkg:   ".", run: "TestScripts/hooks_migrate_moved",
-	},
-	{
 		name:  "a folder of a container's image is another one once it was written to",
 		file:  "lib/place/folder.go",
 		right: ` || f.Inode == here.Inode && reborn(here.Path)`,
@@ -1283,13 +1259,6 @@ var mutants = []mutant{
 		right: ` && place.Inside(place.Real(h.Dir), place.Real(h.Town.Root))`,
 		wrong: ``,
 		pkg:   "./lib/place/home", run: "TestMirrorStaysInTown",
-	},
-	{
-		name:  "an upgrade is done when one folder was",
-		file:  "lib/command/hooks/migrate.go",
-		right: `if len(c.Dirs) > 0 && before.At.IsZero() {`,
-		wrong: `if false {`,
-		pkg:   ".", run: "TestScripts/hooks_migrate_moved",
 	},
 	{
 		name:  "events go into whatever file has been given the name of a town's log",
@@ -1313,157 +1282,18 @@ var mutants = []mutant{
 		pkg:   "./lib/state/mail", run: "TestVeryManyNotes",
 	},
 	{
-		name: "an upgrade takes what git keeps",
-		file: "lib/upgrade/plan.go",
-		right: `	p.distrust(kept)
-`,
-		wrong: `	p.distrust(kept[:0])
-`,
-		pkg: ".", run: "TestScripts/hooks_migrate_claims",
+		name:  "a town's log that came with the repository is copied",
+		file:  "lib/command/hooks/copied.go",
+		right: `if atomicfile.Exists(to) || c.skips(way...) {`,
+		wrong: `if atomicfile.Exists(to) {`,
+		pkg:   ".", run: "TestScripts/^town_shown$",
 	},
 	{
-		name: "an upgrade believes git that fails",
-		file: "lib/place/git/tracks.go",
-		right: `	} else if err != nil {
-		return nil, err
-	}
-	if out.cut`,
-		wrong: `	} else if err != nil {
-		return nil, nil
-	}
-	if out.cut`,
-		pkg: "./lib/upgrade", run: "TestGitFails",
-	},
-	{
-		name:  "an upgrade brings a hand-over's program along",
-		file:  "lib/upgrade/record.go",
-		right: `		StartedAt: l.StartedAt, EndedAt`,
-		wrong: `		Handoff: old.Handoff, StartedAt: l.StartedAt, EndedAt`,
-		pkg:   ".", run: "TestScripts/hooks_migrate",
-	},
-	{
-		name:  "an upgrade believes a record's chain",
-		file:  "lib/upgrade/record.go",
-		right: `cmp.Or(l.ChainID, k.known(old.ChainID, h), old.ID)`,
-		wrong: `cmp.Or(l.ChainID, old.ChainID, old.ID)`,
-		pkg:   "./lib/upgrade", run: "TestChainOfAnother",
-	},
-	{
-		name:  "an upgrade believes a record's conversation",
-		file:  "lib/upgrade/record.go",
-		right: `if k.transcripts[old.Transcript] {`,
-		wrong: `if true {`,
-		pkg:   ".", run: "TestScripts/hooks_migrate_claims",
-	},
-	{
-		name:  "an upgrade believes that any process is the session's",
-		file:  "lib/upgrade/record.go",
-		right: `return err == nil && place.Real(k.find(dir).Dir) == place.Real(h.Dir)`,
-		wrong: `return err == nil && place.Real(k.find(dir).Dir) != ""`,
-		pkg:   "./lib/upgrade", run: "TestLive",
-	},
-	{
-		name:  "an upgrade believes a record's tmux server",
-		file:  "lib/upgrade/record.go",
-		right: `return pane != "" && pane == at && server == sock`,
-		wrong: `return pane != "" && pane == at && sock != "x"`,
-		pkg:   "./lib/upgrade", run: "TestLive",
-	},
-	{
-		name:  "an upgrade believes a record's pane",
-		file:  "lib/upgrade/record.go",
-		right: `return pane != "" && pane == at && server == sock`,
-		wrong: `return pane != "" && at != "x" && server == sock`,
-		pkg:   "./lib/upgrade", run: "TestLive",
-	},
-	{
-		name:  "an upgrade forgets the chain of who has gone on since",
-		file:  "lib/upgrade/plan.go",
-		right: `		now.ChainID, now.ParentID, changed = before.ChainID, before.ParentID, true`,
-		wrong: `		_ = before`,
-		pkg:   "./lib/upgrade", run: "TestGoneOnSince",
-	},
-	{
-		name:  "an upgrade takes a note twice",
-		file:  "lib/upgrade/plan.go",
-		right: `			case known(a):`,
-		wrong: `			case known(a) && false:`,
-		pkg:   ".", run: "TestScripts/hooks_migrate",
-	},
-	{
-		name:  "an upgrade brings work to start on",
+		name:  "a copied note is work to start on",
 		file:  "lib/state/mail/box.go",
 		right: `		take = "FS"`,
 		wrong: `		take = ""`,
 		pkg:   "./lib/state/mail", run: "TestArriving",
-	},
-	{
-		name: "an old folder is reached through a link",
-		file: "lib/place/old.go",
-		right: `	case seen.Mode()&fs.ModeSymlink != 0:
-		return nil, errors.New("it is a symbolic link")
-	case !seen.IsDir():
-		return nil, atomicfile.ErrNotFolder
-	case others(seen):
-		return nil, errOthers // opening it would only fail with "permission denied"
-	}
-	dir, err := above.OpenRoot(name + atomicfile.Folder)`,
-		wrong: `	}
-	dir, err := os.OpenRoot(above.Name() + "/" + name)
-	seen, _ = above.Stat(name)
-	if seen == nil && err == nil {
-		seen, _ = dir.Stat(".")
-	}`,
-		pkg: ".", run: "TestScripts/hooks_migrate_claims",
-	},
-	{
-		name:  "another user's old files are read",
-		file:  "lib/place/old.go",
-		right: `func others(info fs.FileInfo) bool { return atomicfile.Ours(info) != nil }`,
-		wrong: `func others(info fs.FileInfo) bool { return false }`,
-		pkg:   "./lib/upgrade", run: "TestAnotherUsersFiles",
-	},
-	{
-		name:  "old files count that others may look into",
-		file:  "lib/place/old.go",
-		right: `	case mode&forbidden != 0:`,
-		wrong: `	case false:`,
-		pkg:   ".", run: "TestScripts/hooks_migrate_claims",
-	},
-	{
-		name: "old files count that others may write",
-		file: "lib/place/old.go",
-		right: `	case mode&0o022 != 0:
-		return ErrWritable`,
-		wrong: `	case false:
-		return ErrWritable`,
-		pkg: ".", run: "TestScripts/hooks_migrate_claims",
-	},
-	{
-		name: "an agent runs the upgrade",
-		file: "lib/command/hooks/migrate.go",
-		right: `	if err := refuseBelowAgent(env, "an agent cannot take over files from projects"); err != nil {
-		return err
-	}
-`,
-		wrong: ``,
-		pkg:   ".", run: "TestScripts/hooks_migrate",
-	},
-	{
-		name: "an upgrade cleans what was not taken",
-		file: "lib/upgrade/plan.go",
-		right: `		case !i.ours:
-`,
-		wrong: `		case false:
-`,
-		pkg: ".", run: "TestScripts/hooks_migrate",
-	},
-	{
-		name:  "a town's log that came with the repository is believed",
-		file:  "lib/upgrade/town.go",
-		right: `if kept, err := git.Kept(root, wait, filepath.Base(log), ".sessions"); err != nil || len(kept) > 0 {`,
-		wrong: `if kept, err := git.Kept(root, wait, filepath.Base(log), ".sessions"); err != nil || len(kept) > 1e6 {`,
-		pkg:   ".", run: "TestScripts/hooks_migrate_towns",
 	},
 	{
 		name:  "a request counts whatever the client shows",

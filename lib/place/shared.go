@@ -145,6 +145,17 @@ func (s Shared) Read(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
+// OpenFile opens a file, of any size, that Read would read.
+func (s Shared) OpenFile(name string) (*os.File, error) {
+	dir, err := s.open(false)
+	if err != nil {
+		return nil, atomicfile.Error("read", s.Path(name), err)
+	}
+	defer dir.Close()
+	f, _, err := openOwn(dir, name)
+	return f, atomicfile.Error("read", s.Path(name), err)
+}
+
 // read is Read. It also returns the time of the file's last change, which its writer
 // cannot forge.
 func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, err error) {

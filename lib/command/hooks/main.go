@@ -26,7 +26,6 @@ Wires gt into coding agents' hooks, by entries in each agent's own settings.
   gt-hooks status
   gt-hooks prove codex --run
   gt-hooks uninstall --all
-  gt-hooks migrate                 takes over what an earlier version kept
 
 gt-hooks changes and removes only what gt wrote: entries that run a program of
 gt, and whole files that gt made. The rest of a settings file stays as it is,
@@ -76,7 +75,6 @@ type grammar struct {
 	Trust     trust     `cmd:"" group:"For agents that share a town (docs/use-gas-town.md):" help:"Trust a folder as a town, so that its files count; list the towns that you trust."`
 	Untrust   untrust   `cmd:"" help:"Withdraw that trust." group:"For agents that share a town (docs/use-gas-town.md):"`
 	Blocked   blocked   `cmd:"" hidden:"" help:"Print what keeps an agent from running the hooks that it has; gt-handoff asks."`
-	Migrate   migrate   `cmd:"" help:"Take over what an earlier version kept in projects, once."`
 }
 
 // outcome is what alter did, or would do.

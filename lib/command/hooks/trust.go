@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,26 +78,36 @@ func (c *trust) Run(env *cli.Env) error {
 		return err
 	}
 	if old != nil && maps.Equal(old.Files, t.Files) && old.Mail == t.Mail && old.Shows == t.Shows {
-		if _, err := fmt.Fprintln(env.Stdout, "trusted already; nothing has changed"); err != nil {
-			return err
-		}
-		return bringTown(env, t.Path)
+		_, err := fmt.Fprintln(env.Stdout, "trusted already; nothing has changed")
+		return err
 	}
 	if !c.Yes {
 		if err := ask(env, "Trust this town? It counts as it is now. [y/N] ", "nothing was trusted"); err != nil {
 			return err
 		}
 	}
-	if err := bringShared(env, state, t); err != nil {
+	if err := copyShared(env, state, t); err != nil {
 		return err
 	}
 	if err := state.Trust(t); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(env.Stdout, term.Clean("trusted: "+t.Path)); err != nil {
-		return err
+	_, err = fmt.Fprintln(env.Stdout, term.Clean("trusted: "+t.Path))
+	return err
+}
+
+// ask asks the person at the terminal. It returns an error with the text not if the answer
+// is not yes.
+func ask(env *cli.Env, question, not string) error {
+	if !term.IsTerminal(env.Stdin) {
+		return cli.Fail(cli.No, errors.New(not+": there is no terminal to ask on"), "--yes answers for you")
 	}
-	return bringTown(env, t.Path)
+	fmt.Fprint(env.Stdout, question)
+	answer, _ := bufio.NewReader(env.Stdin).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return cli.Failf(cli.No, "%s", not)
+	}
+	return nil
 }
 
 // townAt returns the folder dir, or if that is "" the nearest one that claims to be a town.

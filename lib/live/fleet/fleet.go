@@ -323,8 +323,8 @@ func (m *Member) Resets(getenv func(string) string, at time.Time) time.Time {
 	return limiter.Resets(m.Record.Transcript, at.Add(-time.Minute)) // the hook tells after it was written
 }
 
-// told returns what the session's hooks told last. What they told an earlier version of
-// gt stands in the home's one sign of life, where the session gave the last.
+// told returns what the session's hooks told last. Where they told no status, it is the
+// home's sign of life, if the session gave the last; gt-keepalive touch gives one by hand.
 func (m *Member) told() status.Observation {
 	if doing := activity.Read(m.home, m.Record.ID); doing.Status != "" {
 		return status.OfActivity(status.Hook, doing)

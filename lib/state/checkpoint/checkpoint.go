@@ -361,33 +361,6 @@ func (c *Checkpoint) SetFiles(changes []git.Change) {
 	}
 }
 
-// MaxSize is the maximum size of a checkpoint's file, in bytes.
-const MaxSize = maxSize
-
-// Parse parses the content of a checkpoint's file.
-func Parse(data []byte) (*Checkpoint, error) { return parse(data) }
-
-// Newer reports whether the checkpoint is newer than all that the home has from the same
-// session.
-func (c *Checkpoint) Newer(h home.Home) bool {
-	all, _ := List(h) // files that cannot be read do not count
-	return !slices.ContainsFunc(all, func(o *Checkpoint) bool {
-		return !o.Claimed && o.SessionID == c.SessionID && !o.Timestamp.Before(c.Timestamp)
-	})
-}
-
-// Bring puts a checkpoint from elsewhere into the home, if it is newer than the session's
-// checkpoint there. The caller must hold the home's lock.
-func (c *Checkpoint) Bring(h home.Home, now time.Time) error {
-	own, err := Open(h, c.SessionID, now)
-	if !own.Timestamp.Before(c.Timestamp) {
-		return err
-	}
-	brought := *c
-	brought.file, brought.Claimed = own.file, false
-	return errors.Join(err, brought.put(atomicfile.Synced))
-}
-
 // Take records that the session by was told of the checkpoint. It does nothing if the
 // file is gone, has another session's checkpoint, or was told to another session since c
 // was read. The caller must hold the home's lock.

@@ -54,7 +54,7 @@ type Instance struct {
 	Title string `json:"title,omitempty"`
 	Path  string `json:"path"` // the folder that its agent works in
 	// Folder is the folder that was there when this became known; see Store.Enter. nil
-	// where nothing was there yet, or an earlier gt made the instance.
+	// where nothing was there yet, or v0.1.0 made the instance.
 	Folder *place.Folder `json:"folder,omitempty"`
 	// Worktree is the git worktree that was made for its agent, and that its removal
 	// removes; nil where the agent works in a folder of the person's.

@@ -699,34 +699,22 @@ type Arriving struct {
 
 // flags returns the flags of the note in its new box. Given work becomes an unread note,
 // because the flags in another box prove nothing here.
-func (a Arriving) flags() (flags string, given bool) {
-	_, flags = splitName(a.Name)
+func (a Arriving) flags() string {
+	if a.Fresh {
+		return ""
+	}
+	_, flags := splitName(a.Name)
 	flags = strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
 			return r
 		}
 		return -1
 	}, flags)
-	if a.Fresh {
-		flags = ""
-	}
 	take := "F"
-	if given = strings.Contains(flags, "F") && !strings.Contains(flags, "T"); given {
+	if strings.Contains(flags, "F") && !strings.Contains(flags, "T") {
 		take = "FS"
 	}
-	return changeFlags(flags, "", take), given
-}
-
-// Given reports whether the note was given to its agent as work.
-func (a Arriving) Given() bool {
-	_, given := a.flags()
-	return given
-}
-
-// Unread reports whether the note is neither seen nor done.
-func (a Arriving) Unread() bool {
-	flags, _ := a.flags()
-	return !strings.ContainsAny(flags, "ST")
+	return changeFlags(flags, "", take)
 }
 
 // Known returns a function that reports whether a note is in the box already. It compares
@@ -767,7 +755,7 @@ func (b Box) Take(a Arriving, text []byte) error {
 	}
 	defer o.Close()
 	to := filepath.Join("new", unique)
-	if flags, _ := a.flags(); flags != "" {
+	if flags := a.flags(); flags != "" {
 		to = filepath.Join("cur", unique+withFlags(flags))
 	}
 	tmp := filepath.Join("tmp", unique)

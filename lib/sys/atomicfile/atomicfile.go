@@ -224,8 +224,8 @@ func OpenAppend(path string) (*os.File, error) {
 // OpenLock opens a lock file for writing and creates it if it is missing. Its mode is
 // 0200, because the kernel grants a lock on any descriptor: a process that can only read,
 // such as an agent's command in its sandbox, must not be able to hold the lock. OpenLock
-// narrows the mode of a file that an older version made, if it belongs to this user. With
-// common the mode is 0600, for a lock that another program opens for reading.
+// corrects the mode of a file that this user owns: a copy of a state folder may have another.
+// With common the mode is 0600, for a lock that another program opens for reading.
 func OpenLock(path string, common bool) (*os.File, error) {
 	mode := fs.FileMode(0o200)
 	if common {
