@@ -119,6 +119,7 @@ func TestScripts(t *testing.T) {
 			"state":  stateOf,
 			"trust":  trustTown,
 			"page":   page,
+			"v0.1.0": fromV010,
 
 			"collector": collector,
 		},
