@@ -209,6 +209,7 @@ func TestInstall(t *testing.T) {
 	m.write(".local/bin/gt-hooks", "#!/bin/sh\necho 'gt-hooks v99.0.0 (39aa9ac7, 2030-01-01)'\n")
 	m.expect(m.install(0, "--no-demo"), `^went back from gt v99\.0\.0 \(39aa9ac7, 2030-01-01\) to v`)
 
+	m.write(".local/state/gt/.events.jsonl", "")
 	said = m.install(0, "--uninstall")
 	m.expect(said, `^claude  12 hooks removed`, `^codex   9 hooks removed`, fmt.Sprintf("^removed %d programs from ~/.local/bin$", len(commands)), `^kept, since it is yours:$`,
 		`^  .*/\.local/state/gt  `, `^  .*/\.claude/settings\.json\.gt-backup  `)

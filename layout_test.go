@@ -86,7 +86,7 @@ var calls = []struct {
 	{`\b[eE]nv\.Environ\b`, []string{
 		"lib/client/hook",                                                                                        // which makes it what it is, and starts gt-record
 		"lib/command/prime", "lib/command/handoff", "lib/command/keepalive", "lib/view/pick", "lib/command/pick", // the environment of gt's own programs, which ask for their session
-		"lib/command/hooks", "lib/command/record", "lib/command/seance", // the secrets in it
+		"lib/command/record", "lib/command/seance", // the secrets in it
 		"lib/launch/ask", // what a shell has to leave out
 	}, "a project's settings of a client add to it: what is started for the person gets cli.Env.ChildEnviron"},
 	{`os\.Exit\(`, nil, "a command returns its code; only main ends the process"},
