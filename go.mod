@@ -31,5 +31,3 @@ require (
 	golang.org/x/text v0.21.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 )
-
-replace github.com/alecthomas/kong => ./third_party/kong

@@ -175,12 +175,12 @@ func TestInstall(t *testing.T) {
 		if err != nil || !regexp.MustCompile(`^gt-[a-z]+ v\d+\.\d+\.\d+ \([0-9a-f]{8}(-dirty)?, \d{4}-\d\d-\d\d\)\n$`).Match(out) && inGit() {
 			t.Errorf("%s --version says %s (%v)", file, out, err)
 		}
-		most := int64(8 << 20)
+		most := int64(11 << 20)
 		switch filepath.Base(c) {
 		case "gt-keepalive", "gt-checkpoint", "gt-prime", "gt-handoff": // a hook runs them
-			most = 13 << 19 // 6.5 MiB
+			most = 8 << 20
 		case "gt-pick", "gt-record": // a screen, and a network
-			most = 12 << 20
+			most = 16 << 20
 		}
 		if info, err := os.Stat(file); err != nil || info.Size() > most {
 			t.Errorf("%s is larger than %d MiB: %d (%v)", file, most>>20, info.Size(), err)
