@@ -323,15 +323,8 @@ build() {
 	old=$("$bin/gt-hooks" --version 2>/dev/null) || old=
 	mkdir -p "$bin" || die "cannot make '$bin'"
 	stage=$(mktemp -d "$bin/.gt-install.XXXXXX") || die "cannot write to '$bin'"
-	flags=${GOFLAGS:-}
-	while read -r cold; do
-		case $cold in
-		'' | '#'*) ;;
-		*) flags="$flags -gcflags=$cold=-l" ;;
-		esac
-	done <internal/world/cold.txt
 	say "building gt $version; the first time takes a minute or two"
-	CGO_ENABLED=0 GOFLAGS=$flags go build -trimpath -buildvcs=false \
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 		-ldflags "-s -w -X 'gt/lib/cli.commit=$commit'" -o "$stage/" ./cmd/... ./internal/man 2>"$stage/said" ||
 		unbuilt
 	rm -f "$stage/said"

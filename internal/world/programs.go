@@ -3,12 +3,10 @@
 package world
 
 import (
-	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -28,20 +26,7 @@ func Programs(root, dir, tag string) error {
 }
 
 // Flags are those with which install.sh builds.
-var Flags = flags()
-
-//go:embed cold.txt
-var cold string
-
-func flags() []string {
-	f := []string{"-trimpath", "-ldflags", "-s -w"}
-	for line := range strings.Lines(cold) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			f = append(f, "-gcflags="+line+"=-l")
-		}
-	}
-	return f
-}
+var Flags = []string{"-trimpath", "-ldflags", "-s -w"}
 
 // Build builds the programs into the folder dir.
 func Build(root, dir, tag string) error {

@@ -3,7 +3,6 @@ package summary
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -66,14 +65,13 @@ func (f *Fold) todoList() []conversation.Todo {
 	return f.List
 }
 
-// byNumber puts tasks in the order in which they were made. (Package slices would
-// be a copy of its own for them, in hooks that have to be small.)
+// byNumber puts tasks in the order in which they were made.
 func byNumber(all []conversation.Todo) []conversation.Todo {
 	all = slices.Clone(all)
-	sort.SliceStable(all, func(i, j int) bool {
-		x, _ := strconv.Atoi(all[i].ID)
-		y, _ := strconv.Atoi(all[j].ID)
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(all[i].ID, all[j].ID)) < 0
+	slices.SortStableFunc(all, func(a, b conversation.Todo) int {
+		x, _ := strconv.Atoi(a.ID)
+		y, _ := strconv.Atoi(b.ID)
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }

@@ -24,7 +24,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -300,15 +299,12 @@ func (o *opened) all() ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not with slices: its generic code would be compiled for this type as well, which
-	// makes the hooks larger.
-	sort.Slice(found, func(i, j int) bool {
-		a, c := found[i], found[j]
+	slices.SortFunc(found, func(a, c entry) int {
 		return cmp.Or(
 			c.arrived.Compare(a.arrived),
 			strings.Compare(c.unique, a.unique),
 			strings.Compare(a.folder, c.folder), // cur, then new
-		) < 0
+		)
 	})
 	return slices.CompactFunc(found, func(a, c entry) bool { return a.unique == c.unique }), nil
 }
@@ -418,9 +414,8 @@ func (b Box) Hooked() ([]Note, error) {
 	if err != nil {
 		return nil, err
 	}
-	sort.Slice(found, func(i, j int) bool {
-		a, c := found[i], found[j]
-		return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique)) < 0
+	slices.SortFunc(found, func(a, c entry) int {
+		return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique))
 	})
 	if len(found) > 2*most {
 		found = slices.Delete(found, most, len(found)-most)

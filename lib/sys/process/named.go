@@ -1,6 +1,9 @@
 package process
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
 
 // Named returns the processes whose program has that name, as Name gives it,
 // the one with the lowest number first.
@@ -14,6 +17,6 @@ func Named(name string) []Proc {
 			all = append(all, p)
 		}
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].PID < all[j].PID })
+	slices.SortFunc(all, func(a, b Proc) int { return cmp.Compare(a.PID, b.PID) })
 	return all
 }

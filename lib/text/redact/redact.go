@@ -19,7 +19,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -157,9 +156,7 @@ func together(some, more []span) []span {
 		return some
 	}
 	all := append(some, more...)
-	// Not with slices: its generic code would be compiled for this type as well, which
-	// makes the hooks larger.
-	sort.Slice(all, func(i, j int) bool { return all[i].from < all[j].from })
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	kept := all[:1]
 	for _, sp := range all[1:] {
 		if last := &kept[len(kept)-1]; sp.from < last.to {
@@ -264,9 +261,8 @@ func values(environ []string) []string {
 			all = append(all, written(v)...)
 		}
 	}
-	sort.Slice(all, func(i, j int) bool { // as in together
-		a, b := all[i], all[j]
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) < 0
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
 	return slices.Compact(all)
 }

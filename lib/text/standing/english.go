@@ -560,8 +560,6 @@ func isParticiple(w string) bool {
 
 // oneOf reports whether a word is one of a list, in which blanks stand between the
 // words; one at its end means that no word at all is one of them, too.
-//
-//go:noinline
 func oneOf(word, list string) bool {
 	if word == "" {
 		return strings.HasSuffix(list, " ")

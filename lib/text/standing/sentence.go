@@ -29,8 +29,6 @@ type sentence struct {
 }
 
 // at returns the word at i, which is empty outside the sentence.
-//
-//go:noinline
 func (s *sentence) at(i int) string {
 	if i < 0 || i >= len(s.words) {
 		return ""
@@ -39,8 +37,6 @@ func (s *sentence) at(i int) string {
 }
 
 // is reports whether these words stand at i, one after the other.
-//
-//go:noinline
 func (s *sentence) is(i int, phrase string) bool {
 	if i < 0 || i >= len(s.words) {
 		return false
@@ -50,8 +46,6 @@ func (s *sentence) is(i int, phrase string) bool {
 }
 
 // has reports whether these words stand in the sentence, one after the other.
-//
-//go:noinline
 func (s *sentence) has(phrase string) bool {
 	for at := 0; ; {
 		i := strings.Index(s.spelt[at:], phrase)

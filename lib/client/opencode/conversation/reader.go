@@ -29,7 +29,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -219,9 +218,8 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 	}
 	// By sort and not by slices, of which every type has a copy of its own, in the
 	// hooks as well.
-	sort.Slice(all, func(i, j int) bool {
-		a, b := all[i], all[j]
-		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id)) < 0
+	slices.SortFunc(all, func(a, b message) int {
+		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id))
 	})
 	if i := slices.IndexFunc(all, func(m message) bool { return m.id == s.revert }); i >= 0 && s.revert != "" {
 		all = all[:i]
@@ -255,7 +253,7 @@ func (c *Reader) parts(f conversation.File, m message) (message string, all []pa
 			})
 		}
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].id < all[j].id })
+	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.id, b.id) })
 	return message, all, err
 }
 
