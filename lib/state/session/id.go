@@ -3,9 +3,9 @@
 package session
 
 import (
-	"crypto/rand"
 	"fmt"
-	"strings"
+
+	"github.com/google/uuid"
 )
 
 // ID names a session: the client's own id where it is known, usually a UUID.
@@ -28,25 +28,22 @@ func ParseID(s string) (ID, error) {
 }
 
 // NewID makes an id for a session whose client takes one: a random UUID (RFC 9562,
-// version 4). The usual package for that would be 40 KB of each hook's program.
-func NewID() ID { return newUUID(4) }
+// version 4).
+func NewID() ID { return ID(uuid.NewString()) }
 
 // InventID makes an id for a session whose client neither gives nor takes one. It is
 // a UUID of version 8, whose bits are the maker's to define, so that it is never taken
 // for one that the client knows: such a session cannot be resumed.
-func InventID() ID { return newUUID(inventedVersion) }
+func InventID() ID {
+	id := uuid.New()
+	id[6] = id[6]&0x0f | inventedVersion<<4
+	return ID(id.String())
+}
 
 const inventedVersion = 8
 
 // Invented reports whether InventID made the id.
 func (id ID) Invented() bool {
-	return len(id) == 36 && id[14] == '0'+inventedVersion && strings.Count(string(id), "-") == 4
-}
-
-func newUUID(version byte) ID {
-	var b [16]byte
-	rand.Read(b[:]) // never fails: crypto/rand ends the process instead
-	b[6] = b[6]&0x0f | version<<4
-	b[8] = b[8]&0x3f | 0x80
-	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
+	u, err := uuid.Parse(string(id))
+	return err == nil && u.Version() == inventedVersion && u.String() == string(id)
 }
