@@ -26,14 +26,25 @@ type Unknown map[string]json.RawMessage
 // UnmarshalJSON of its own, and returns the fields that the struct does not
 // have. As in encoding/json, a name in other capitals is the same field.
 func Unmarshal(data []byte, v any) (Unknown, error) {
-	to := reflect.ValueOf(v).Elem()
-	if others, ok := quick(data, to); ok {
-		return others, nil
-	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return nil, err
 	}
-	return unknown(data, formOf(to.Type()).names)
+	return unknown(data, names(reflect.TypeOf(v).Elem()))
+}
+
+// names returns those that the fields of a struct have in JSON, and the fields of the
+// structs that it embeds.
+func names(t reflect.Type) []string {
+	var all []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
+			all = append(all, names(f.Type)...)
+		}
+		all = append(all, name)
+	}
+	return all
 }
 
 // unknown returns the fields of an object, which is valid, that have none of the names.
@@ -159,43 +170,19 @@ func Marshal(v any, unknown Unknown) ([]byte, error) {
 
 // File writes v as a file that a person reads: indented, with < and & as they
 // are, and with a line end.
-func File(v any) ([]byte, error) {
-	data, err := object(v)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = json.Indent(&b, data, "", "  ")
-	b.WriteByte('\n')
-	return b.Bytes(), err
-}
+func File(v any) ([]byte, error) { return encode(v, "  ") }
 
-// object writes v without spaces.
+// object writes v without spaces and a line end, with < and & as they are.
 func object(v any) ([]byte, error) {
-	of := reflect.ValueOf(v)
-	if of.Kind() == reflect.Pointer && !of.IsNil() {
-		if m, ok := v.(json.Marshaler); ok {
-			var b bytes.Buffer
-			data, err := m.MarshalJSON()
-			if err == nil {
-				err = json.Compact(&b, data)
-			}
-			return b.Bytes(), err
-		}
-		if of.Elem().Kind() == reflect.Struct {
-			if data, ok := appendQuick(nil, of.Elem()); ok {
-				return data, nil
-			}
-		}
-	}
-	return reflected(v)
+	data, err := encode(v, "")
+	return bytes.TrimSuffix(data, []byte("\n")), err
 }
 
-// reflected writes v as encoding/json does, with < and & as they are.
-func reflected(v any) ([]byte, error) {
+func encode(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
 	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return b.Bytes(), err
 }

@@ -1,11 +1,9 @@
 package openjson
 
 import (
-	"bytes"
 	"encoding/json"
 	"reflect"
 	"testing"
-	"time"
 )
 
 type thing struct {
@@ -118,100 +116,6 @@ func FuzzWithoutMap(f *testing.F) {
 		want, err2 := mapped(data, names)
 		if err != nil || err2 != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %q (%v), want %q (%v)", data, got, err, want, err2)
-		}
-	})
-}
-
-// record has a field of each kind.
-type record struct {
-	ID    name            `json:"id"`
-	Count int             `json:"count,omitempty"`
-	Small int8            `json:"small"`
-	Live  bool            `json:"live"`
-	At    time.Time       `json:"at,omitzero"`
-	Args  []string        `json:"args"`
-	Under *simple         `json:"under"`
-	Raw   json.RawMessage `json:"raw"`
-	Loud  loud            `json:"loud"`
-	Any   any             `json:"any"`
-
-	_ string
-}
-
-type (
-	name string
-	loud string
-)
-
-func (n name) Long() bool { return len(n) > 8 }
-
-func (l *loud) UnmarshalText(text []byte) error {
-	*l = loud(bytes.ToUpper(text))
-	return nil
-}
-
-var records = []string{
-	`{"id":"a","count":-3,"small":127,"live":true,"at":"2026-01-17T01:00:00.123Z","args":["x"],"under":{"name":"n"},"raw":[1, 2],"loud":"x","any":{"a":1}}`,
-	"{\n  \"id\": \"a\",\n  \"args\": [\n    \"x\"\n  ],\n  \"new\": { \"a\": [1.5] },\n  \"count\": 0\n}\n",
-	`{"at":"2026-13-17T01:00:00Z"}`, `{"at":null,"id":null,"args":null}`, `{"small":128}`, `{"count":1.0}`, `{"count":-0}`, `{"count":01}`, `{"count":1e3}`,
-	`{"id":"a","id":"b"}`, `{"ID":"a"}`, `{"new":1,"new":2}`, `{"":1}`, `{"hidden":"x"}`, `{"id":"\u0041\n"}`, `{"id":"\ud800"}`, `{"i\u0064":"x"}`,
-	`{}`, ` { } `, `null`, `[]`, `{"id":"a",}`, `{"id":"a"} x`, `{"a":[}`, `{"a":tru}`, `{"a":--1}`, `{"a":-}`, `{"live":1}`, `{"live":"true"}`, "{\"id\":\"\t\"}", "{\"\xff\":1}",
-	`{"id":null,"count":null,"live":null,"at":null,"args":null,"under":null,"raw":null,"any":null}`, `{"loud":null}`, `{"under":{"name":1}}`, `{"any":null}`, `{"a" :"x" , "b":{"}":"\""}}`,
-}
-
-// FuzzQuick holds that what is read without encoding/json is what that reads.
-func FuzzQuick(f *testing.F) {
-	for _, text := range records {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var v, want record
-		got, ok := quick(data, reflect.ValueOf(&v).Elem())
-		if !ok {
-			return
-		}
-		if err := json.Unmarshal(data, &want); err != nil {
-			t.Fatalf("%q was read: %v", data, err)
-		}
-		others, err := mapped(data, formOf(reflect.TypeOf(v)).names)
-		if err != nil || !reflect.DeepEqual(v, want) || len(got) != len(others) || len(got) > 0 && !reflect.DeepEqual(got, others) {
-			t.Errorf("%q: %+v %q, want %+v %q (%v)", data, v, got, want, others, err)
-		}
-	})
-}
-
-// What programs write is read without encoding/json.
-func TestQuick(t *testing.T) {
-	for _, text := range records[:2] {
-		var v record
-		if _, ok := quick([]byte(text), reflect.ValueOf(&v).Elem()); !ok || v.ID != "a" {
-			t.Errorf("%s is not read: %+v", text, v)
-		}
-	}
-}
-
-func BenchmarkUnmarshal(b *testing.B) {
-	data, err := File(&record{ID: "0b0b2c4e-7a55-4c0f-9e07-3f5f6a3f0a11", Count: 3, Live: true, At: time.Now().UTC(), Loud: "X"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Run("quick", func(b *testing.B) {
-		for b.Loop() {
-			var v record
-			if _, err := Unmarshal(data, &v); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("encoding-json", func(b *testing.B) {
-		for b.Loop() {
-			var v record
-			if err := json.Unmarshal(data, &v); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := unknown(data, formOf(reflect.TypeOf(v)).names); err != nil {
-				b.Fatal(err)
-			}
 		}
 	})
 }
