@@ -2,65 +2,57 @@ package catalog
 
 import (
 	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
 )
 
-// events are lines as gt and Gas Town write them, and such that only look it.
-var events = []string{
-	`{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"session_start","actor":"a/crew/b","payload":{"session_id":"s","role":"crew","actor_pid":"a-1","cwd":"/x y","topic":"t","agent":"claude","source":"startup","parent_id":"p","chain_id":"c","transcript_path":"/t","branch":"b","tmux_session":"m","work_unit":"w","host":"h","pid":12},"visibility":"feed"}`,
-	`{"ts":"2026-01-17T01:00:00Z","type":"session_end","actor":"a","payload":{"session_id":"s","outcome":"done","reason":"r"}}`,
-	`{"ts":"2026-01-17T01:00:00+02:00","type":"handoff","actor":"a","payload":{"subject":"Grüße","note":"n","kind":"cycle","to_session":true}}`,
-	`{"ts":"2026-01-17T01:00:00Z","type":"handoff","actor":"a","payload":{"to_session":"x"}}`,
-	`{"ts":"2026-01-17T01:00:00Z","type":"handoff","actor":"a","payload":{"to_session":null,"session_id":null,"kind":{}}}`,
-	`{"ts":"2026-01-17T01:00:00Z","type":"handoff","actor":"a","payload":{"to_session":{"a":{}},"kind":[1]}}`,
-	`{"ts":"2026-01-17T01:00:00Z","type":"handoff","actor":"a","payload":{"to_session":false},"payload":{"subject":"more"}}`,
-	`{"ts":"2026-01-17T01:00:00Z","type":"session_start","payload":{"session_id":"s","Session_ID":"t","ROLE":"r","Kind":"K"},"TYPE":"handoff"}`,
-	`{"ts":"2026-01-17T01:00:00Z","type":"session_start","payload":{"session_id":"s","x":1,"role":-0.5e3,"cwd":01}}`,
-	`{"ts":"2026-01-17T01:00:00Z","type":"session_start","payload":"session_id","actor":7}`,
-	`{"ts":"2026-01-17T01:00:00Z","type":"session_start","payload":{}}`, `{"payload":{"session_id":"a\u0062"}}`,
-	`{}`, `{"a":{}}`, `{"a":1,}`, `{"a":1} `, `{"a"x":1}`, `{"a":"1"`, `{"a":tru}`, `{"":""}`, `{"a":1}{`, `{"ts"`, `{"ts":`, `{`, ``, `{"a":"` + "\x01" + `"}`, `{"a":"` + "\xff" + `"}`,
+// started is an event as gt writes it.
+const started = `{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"session_start","actor":"a/crew/b","payload":{"session_id":"s","role":"crew","actor_pid":"a-1","cwd":"/x y","topic":"t","agent":"claude","source":"startup","parent_id":"p","chain_id":"c","transcript_path":"/t","branch":"b","tmux_session":"m","work_unit":"w","host":"h","pid":12},"visibility":"feed"}`
+
+// What an event says is read whatever its form; what has the wrong type is as not there.
+func TestParse(t *testing.T) {
+	for line, want := range map[string]payload{
+		started: {SessionID: "s", ParentID: "p", ChainID: "c", Role: "crew", CWD: "/x y", Topic: "t", Agent: "claude", Source: "startup", Transcript: "/t", Branch: "b", Tmux: "m", WorkUnit: "w", Host: "h"},
+		`{"ts":"2026-01-17T01:00:00Z","type":"session_end","payload":{"session_id":"s","outcome":"done","reason":"r"}}`:         {SessionID: "s", Outcome: "done", Reason: "r"},
+		` { "type" : "session_end", "payload": {"session_id":"\u0073", "topic": "a\n\"b"}, "ts":"2026-01-17T01:00:00+02:00" } `: {SessionID: "s", Topic: "a\n\"b"},
+		`{"ts":"2026-01-17T01:00:00Z","type":"handoff","payload":{"subject":"Grüße","note":"n","to_session":true}}`:             {Subject: "Grüße", Note: "n", ToSession: json.RawMessage("true")},
+		`{"ts":"2026-01-17T01:00:00Z","type":"handoff","payload":{"to_session":{"a":{}},"kind":[1]}}`:                           {ToSession: json.RawMessage(`{"a":{}}`)},
+		`{"ts":"2026-01-17T01:00:00Z","type":"handoff","payload":{"session_id":"s"},"payload":{"subject":"more"}}`:              {SessionID: "s", Subject: "more"},
+		`{"ts":"2026-01-17T01:00:00Z","type":"session_start","actor":7,"payload":{"session_id":"s","role":-0.5e3,"cwd":null}}`:  {SessionID: "s"},
+		`{"ts":"2026-01-17T01:00:00Z","type":"session_start","payload":{"session_id":"s","topic":"` + "a\xffb" + `"}}`:          {SessionID: "s", Topic: "a\ufffdb"},
+	} {
+		var e event
+		if !e.parse([]byte(line)) || !reflect.DeepEqual(e.Payload, want) {
+			t.Errorf("%s: %+v", line, e.Payload)
+		}
+	}
+	for _, none := range []string{
+		``, `{`, `{}`, `[]`, started[:len(started)-1], started + "x", started + started, strings.Replace(started, "session_start", "Session_start", 1),
+		strings.Replace(started, `"session_id"`, `"id"`, 1), strings.Replace(started, `"s"`, `"../s"`, 1), strings.Replace(started, "2026-01", "2026-13", 1),
+		strings.Replace(started, "2026", "9999", 1), strings.Replace(started, `"t"`, "\"\x01\"", 1), strings.Replace(started, ":12", ":012", 1),
+		`{"ts":"2026-01-17T01:00:00Z","type":"handoff","payload":{"kind":"cycle"}}`, `{"ts":"2026-01-17T01:00:00Z","type":"session_end","payload":"session_id"}`,
+	} {
+		var e event
+		if e.parse([]byte(none)) {
+			t.Errorf("%s tells of a session", none)
+		}
+	}
 }
 
-// What parsePlain takes, it reads as encoding/json does.
-func FuzzParsePlain(f *testing.F) {
-	for _, e := range events {
-		f.Add(e)
-	}
+// FuzzParse holds that what is an event is JSON.
+func FuzzParse(f *testing.F) {
+	f.Add(started)
 	f.Fuzz(func(t *testing.T, line string) {
-		var got, want event
-		if !got.parsePlain([]byte(line)) {
-			return
-		}
-		var wrongType *json.UnmarshalTypeError
-		if err := json.Unmarshal([]byte(line), &want); err != nil && !errors.As(err, &wrongType) {
-			t.Fatalf("%q is no JSON: %v", line, err)
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q: %+v\nnot %+v", line, got, want)
+		var e event
+		if e.parse([]byte(line)) && !json.Valid([]byte(line)) {
+			t.Fatalf("%q is no JSON", line)
 		}
 	})
 }
 
-// What gt writes is read without encoding/json.
-func TestParsePlain(t *testing.T) {
-	for i, plain := range []bool{true, true, true, true} {
-		var e event
-		if e.parsePlain([]byte(events[i])) != plain {
-			t.Errorf("%s: %v", events[i], !plain)
-		}
-	}
-	long := strings.Replace(events[1], `"r"`, `"`+strings.Repeat("r", maxPlain)+`"`, 1)
-	var e event
-	if e.parsePlain([]byte(long)) || !e.parse([]byte(long)) || len(e.Payload.Reason) != maxPlain {
-		t.Error("a long line")
-	}
-}
-
 func BenchmarkParse(b *testing.B) {
-	line := []byte(events[0])
+	line := []byte(started)
 	var e event
 	b.ReportAllocs()
 	for b.Loop() {

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,7 +18,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/contract"
 	"gt/lib/client/registry"
-	"gt/lib/text/fastjson"
+	"gt/lib/text/openjson"
 )
 
 // MaxInput bounds what is kept of a hook's input: 4 MiB. A client sends a
@@ -91,7 +90,7 @@ func Read(r io.Reader, deadline time.Duration) Input {
 	switch {
 	case problem != "":
 		in.Problem = problem
-	case data[0] != '{' || !whole && !valid(data):
+	case data[0] != '{' || !whole && !openjson.Valid(data):
 		return Input{Problem: "the hook's input is no JSON object"}
 	}
 	said := data
@@ -185,7 +184,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 				timeout.Reset(deadline / 10)
 				continue
 			}
-			if problem == "" && !valid(bytes.TrimPrefix(data, bom)) {
+			if problem == "" && !openjson.Valid(bytes.TrimPrefix(data, bom)) {
 				problem = "the hook's input did not end in time"
 			}
 			return data, false, problem
@@ -200,23 +199,7 @@ func ends(data, chunk []byte) bool {
 	if len(end) == 0 || end[len(end)-1] != '}' || len(chunk) >= pipe {
 		return false
 	}
-	data = bytes.TrimPrefix(data, bom)
-	// Of a long one only its brackets and texts are looked at, which says as well that it
-	// is over, and takes a tenth of the time.
-	return len(data) > maxKeyed && fastjson.Members(bytes.TrimSpace(data), func(_, _ []byte) bool { return true }) || valid(data)
-}
-
-// maxDepth is how many brackets gjson may see. It calls itself for each that
-// is open, and has no limit of its own: four million take a gigabyte of stack,
-// and some more end the process with code 2.
-const maxDepth = 10_000
-
-// valid reports whether data is JSON.
-func valid(data []byte) bool {
-	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > maxDepth {
-		return json.Valid(data) // slower, and never deeper than 10,000
-	}
-	return gjson.ValidBytes(data)
+	return openjson.Valid(bytes.TrimPrefix(data, bom))
 }
 
 // Shown returns the lines that begin so and that the input shows as what commands of
@@ -289,7 +272,8 @@ func (in *Input) text(f contract.Field, parent *string) *string {
 func parse(data []byte) (in Input, at string) {
 	var parent, root, implied string
 	var found [contract.NumFields]bool
-	take := func(name string, value gjson.Result) bool {
+	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
+		name := key.Str
 		field := registry.Field(name)
 		switch field {
 		case contract.NoField:
@@ -322,18 +306,7 @@ func parse(data []byte) (in Input, at string) {
 		}
 		implied = cmp.Or(registry.Implied(name), implied)
 		return true
-	}
-	// A tool's result can be long, and is passed over at the speed of a search for a byte.
-	if !fastjson.Members(data, func(key, value []byte) bool {
-		name := string(key)
-		if registry.Field(name) == contract.NoField && registry.Implied(name) == "" {
-			return true
-		}
-		return take(name, gjson.ParseBytes(value))
-	}) {
-		in, at, parent, root, implied, found = Input{}, "", "", "", "", [contract.NumFields]bool{}
-		gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool { return take(key.Str, value) })
-	}
+	})
 	if in.SessionID != "" && in.SessionID == in.AgentID && parent != "" {
 		in.SessionID = parent // the id of a subagent is given for the session's
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/cli"
+	"gt/lib/text/openjson"
 )
 
 func TestReadUnderstands(t *testing.T) {
@@ -168,10 +169,10 @@ func TestValidIsNotDeep(t *testing.T) {
 		return []byte(`{"session_id":"s","a":` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}")
 	}
 	wide := []byte(`{"a":[` + strings.Repeat("[],", 50_000) + `{}]}`)
-	if !valid(deep(9_000)) || !valid(wide) {
+	if !openjson.Valid(deep(9_000)) || !openjson.Valid(wide) {
 		t.Error("an input that is no deeper than others was refused")
 	}
-	if valid(deep(2_000_000)) {
+	if openjson.Valid(deep(2_000_000)) {
 		t.Error("two million levels were taken")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/openjson"
 )
 
 // runsOurs is how many lines of requests a tool's input, as JSON, can have had printed:
@@ -116,7 +117,7 @@ func Conversation(path, kind string) (shown []string, err error) {
 	}
 	var given []result
 	for text := range bytes.Lines(data) {
-		if bytes.Contains(text, []byte(kind)) && valid(text) {
+		if bytes.Contains(text, []byte(kind)) && openjson.Valid(text) {
 			given = append(given, results(gjson.ParseBytes(text), kind, 0)...)
 			given = given[max(0, len(given)-maxShown):]
 		}
@@ -129,7 +130,7 @@ func Conversation(path, kind string) (shown []string, err error) {
 				continue
 			}
 			if !v.Exists() {
-				if !valid(text) {
+				if !openjson.Valid(text) {
 					break
 				}
 				v = gjson.ParseBytes(text)

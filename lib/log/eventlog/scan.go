@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"github.com/tidwall/gjson"
-
-	"gt/lib/text/fastjson"
 )
 
 const (
@@ -92,14 +90,7 @@ func lifecycle(line []byte) bool {
 	if othersInPlace(line) {
 		return false
 	}
-	kind, ok := kindInPlace(line)
-	if !ok {
-		if len(line) > maxHead {
-			line = line[:maxHead]
-		}
-		kind = []byte(gjson.GetBytes(line, "type").Str)
-	}
-	return Lifecycle(string(kind))
+	return Lifecycle(gjson.GetBytes(line[:min(len(line), maxHead)], "type").Str)
 }
 
 // othersInPlace reports whether a line is certainly not a life-cycle event: it has the
@@ -120,23 +111,4 @@ func othersInPlace(line []byte) bool {
 		}
 	}
 	return line[at] != SessionStart[0] && line[at] != Handoff[0] && line[at] != '\\'
-}
-
-// kindInPlace returns the type of a line that begins with time, source and type. ok is
-// false for any other line, or if the type has escapes.
-func kindInPlace(line []byte) (kind []byte, ok bool) {
-	const ts, source, typ = `{"ts":"`, `,"source":"`, `,"type":"`
-	if len(line) < len(ts) || string(line[:len(ts)]) != ts {
-		return nil, false
-	}
-	_, rest, ok := fastjson.Text(line[len(ts):])
-	if !ok || len(rest) < len(source) || string(rest[:len(source)]) != source {
-		return nil, false
-	}
-	_, rest, ok = fastjson.Text(rest[len(source):])
-	if !ok || len(rest) < len(typ) || string(rest[:len(typ)]) != typ {
-		return nil, false
-	}
-	kind, _, ok = fastjson.Text(rest[len(typ):])
-	return kind, ok && bytes.IndexByte(kind, '\\') < 0
 }

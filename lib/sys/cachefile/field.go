@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"gt/lib/text/fastjson"
+	"github.com/tidwall/gjson"
 )
 
 // Field is a member of a line: its key, and where its value is. One of the pointers
@@ -67,7 +67,7 @@ func AppendFields(line []byte, fields []Field, always int) []byte {
 		line = append(line, f.Key...)
 		line = append(line, `":`...)
 		if quoted {
-			line = fastjson.AppendText(line, value)
+			line = gjson.AppendJSONString(line, value)
 		} else {
 			line = append(line, value...)
 		}

@@ -120,7 +120,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		if facts.First == "" {
 			facts.First = rec.id.String()
 		}
-		if facts.ForkOf == "" && rec.forkedFrom != nil {
+		if facts.ForkOf == "" && rec.forkedFrom != "" {
 			if id, err := session.ParseID(rec.forkedFrom.get("sessionId").Str); err == nil {
 				facts.ForkOf = id
 			}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
-
-	"gt/lib/text/fastjson"
 )
 
 // record is what is read of one line. What not everybody asks for is left as it stands
@@ -63,35 +61,25 @@ type block struct {
 
 // value is a value as it stands in the file. Most of a conversation are the results
 // of tools, of which a summary needs nothing.
-type value []byte
+type value string
 
 // String returns a text, "" of any other value.
 func (v value) String() string {
-	switch {
-	case len(v) < 2 || v[0] != '"':
-		return ""
-	case bytes.IndexByte(v, '\\') < 0:
-		return string(v[1 : len(v)-1])
-	}
-	return gjson.ParseBytes(v).Str
+	return gjson.Parse(string(v)).Str
 }
 
 // whole returns the value with all that is in it.
-func (v value) whole() gjson.Result { return gjson.ParseBytes(v) }
+func (v value) whole() gjson.Result { return gjson.Parse(string(v)) }
 
 // get returns what is at a path in the value, and reads no further than that.
-func (v value) get(path string) gjson.Result { return gjson.GetBytes(v, path) }
+func (v value) get(path string) gjson.Result { return gjson.Get(string(v), path) }
 
 func (v value) isTrue() bool { return string(v) == "true" }
 
 // members calls each for the members of an object, also of one that is no more than
-// nearly JSON, or cut off. Where it has to begin again it calls anew first.
-func members(object []byte, each func(key []byte, v value), anew func()) {
-	if fastjson.Members(object, func(key, v []byte) bool { each(key, v); return true }) {
-		return
-	}
-	anew()
-	gjson.ParseBytes(object).ForEach(func(key, v gjson.Result) bool { each([]byte(key.Str), value(v.Raw)); return true })
+// nearly JSON, or cut off.
+func members(object string, each func(key string, v value)) {
+	gjson.Parse(object).ForEach(func(key, v gjson.Result) bool { each(key.Str, value(v.Raw)); return true })
 }
 
 // parse reads a line in one pass. Of a line that is no record it makes an
@@ -101,13 +89,13 @@ func parse(line []byte) record {
 	if len(line) == 0 || line[0] != '{' {
 		return rec
 	}
-	members(line, rec.take, func() { rec = record{raw: line} })
+	members(string(line), rec.take)
 	return rec
 }
 
 // take takes in a member of a record.
-func (rec *record) take(key []byte, v value) {
-	switch string(key) {
+func (rec *record) take(key string, v value) {
+	switch key {
 	case "type":
 		rec.Kind = v.String()
 	case "uuid":
@@ -156,10 +144,10 @@ func (rec *record) take(key []byte, v value) {
 }
 
 // parseMessage reads a message in one pass.
-func parseMessage(object []byte) message {
+func parseMessage(object value) message {
 	var m message
-	members(object, func(key []byte, v value) {
-		switch string(key) {
+	members(string(object), func(key string, v value) {
+		switch key {
 		case "id":
 			m.id = v
 		case "model":
@@ -169,32 +157,28 @@ func parseMessage(object []byte) message {
 		case "content":
 			m.text, m.blocks = v, parseBlocks(v)
 		}
-	}, func() { m = message{} })
+	})
 	return m
 }
 
 // parseBlocks reads the elements of a list.
-func parseBlocks(list []byte) []block {
+func parseBlocks(list value) []block {
 	if len(list) == 0 || list[0] != '[' {
 		return nil
 	}
 	all := make([]block, 0, 1) // most have one
-	each := func(object []byte) bool {
-		all = append(all, parseBlock(object))
+	list.whole().ForEach(func(_, b gjson.Result) bool {
+		all = append(all, parseBlock(value(b.Raw)))
 		return true
-	}
-	if !fastjson.Elements(list, each) {
-		all = all[:0]
-		gjson.ParseBytes(list).ForEach(func(_, b gjson.Result) bool { return each([]byte(b.Raw)) })
-	}
+	})
 	return all
 }
 
 // parseBlock reads a block in one pass.
-func parseBlock(object []byte) block {
+func parseBlock(object value) block {
 	var b block
-	members(object, func(key []byte, v value) {
-		switch string(key) {
+	members(string(object), func(key string, v value) {
+		switch key {
 		case "type":
 			b.Kind = v.String()
 		case "id":
@@ -214,7 +198,7 @@ func parseBlock(object []byte) block {
 		case "input":
 			b.input = v
 		}
-	}, func() { b = block{} })
+	})
 	return b
 }
 
@@ -286,7 +270,7 @@ func parseEnds(front, back []byte) record {
 	}
 	// What is cut off ends the message, and a text that is cut is none: half a
 	// secret would not be known for one.
-	rec := record{Kind: "user", Message: parseMessage(front[i:])}
+	rec := record{Kind: "user", Message: parseMessage(value(front[i:]))}
 	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
 		rec.Timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
 	}
@@ -433,7 +417,7 @@ const refused = "To tell you how to proceed, the user said:\n"
 // answered returns what a person said by way of a tool's result: why they
 // refused it, or what they chose when the agent asked.
 func answered(rec record) string {
-	if bytes.HasPrefix(rec.result, []byte(`{"questions"`)) || bytes.HasPrefix(rec.result, []byte(`{"answers"`)) {
+	if strings.HasPrefix(string(rec.result), `{"questions"`) || strings.HasPrefix(string(rec.result), `{"answers"`) {
 		result := rec.result.whole()
 		var all []string
 		result.Get("answers").ForEach(func(q, a gjson.Result) bool {

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"cmp"
 	"os"
 	"path/filepath"
@@ -34,7 +33,7 @@ func (r *records) aside(e conversation.Entry, rec record) bool {
 		return give(conversation.Tracked, tracked(rec.snapshot.whole()))
 	case rec.Kind == "api-request":
 		if q := rec.query.String(); q == "sdk" || strings.HasPrefix(q, "repl_main_thread") {
-			if e.Size = 0; bytes.Contains(value(rec.params.get("betas").Raw), []byte(`"context-1m-`)) {
+			if e.Size = 0; strings.Contains(rec.params.get("betas").Raw, `"context-1m-`) {
 				e.Size = 1_000_000
 			}
 			return give(conversation.Window, "")
@@ -83,7 +82,7 @@ const maxTracked = 64 << 10
 // where they are there.
 func (r *records) task(e conversation.Entry, rec record) bool {
 	// The key stands at the front, and other results are long.
-	if !bytes.Contains(rec.result[:min(len(rec.result), 64)], []byte(`"task`)) {
+	if !strings.Contains(string(rec.result[:min(len(rec.result), 64)]), `"task`) {
 		return true
 	}
 	result := rec.result.whole()
