@@ -74,6 +74,9 @@ func (w *world) town(name string, events, sessions int) (string, error) {
 	if err := os.WriteFile(filepath.Join(dir, "town.toml"), nil, 0o600); err != nil {
 		return "", err
 	}
+	if _, err := w.exec(command{"trust", []string{filepath.Join(w.bin, "gt-hooks"), "trust", "--yes", dir}, w.dir}); err != nil {
+		return "", err
+	}
 	return dir, appendTo(filepath.Join(dir, ".events.jsonl"), func(out io.Writer) {
 		for s := range sessions {
 			session(out, s, events/sessions)

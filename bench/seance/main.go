@@ -92,7 +92,7 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 	defer os.RemoveAll(dir)
 	measure.Interrupted(func() { os.RemoveAll(dir) })
 	w.dir, w.bin = dir, filepath.Join(dir, "bin")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.bin+"/", "gt/cmd/gt-seance", "gt/bench/hooks/floor")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.bin+"/", "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build: %w\n%s", err, out)
@@ -175,7 +175,7 @@ func (w *world) exec(c command) (result, error) {
 	began := time.Now()
 	err := p.Run()
 	r := result{stdout: out.String(), wall: time.Since(began)}
-	if err != nil || errs.Len() > 0 {
+	if err != nil {
 		return r, fmt.Errorf("%s: %w", strings.Join(c.args, " "), errors.Join(err, errors.New(errs.String())))
 	}
 	r.cpu = p.ProcessState.UserTime() + p.ProcessState.SystemTime()
