@@ -48,7 +48,7 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/sys/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/client/hook", "lib/conversation", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/text/openjson", "lib/client/gemini/hook", "lib/client/pi/hook",
+	{"github.com/tidwall/gjson", []string{"lib/catalog", "lib/client/hook", "lib/conversation", "lib/conversation/summary", "lib/log/eventlog", "lib/sys/cachefile", "lib/place", "lib/text/openjson", "lib/client/gemini/hook", "lib/client/pi/hook",
 		"lib/client/claude/conversation", "lib/client/codex/conversation", "lib/client/copilot/conversation", "lib/client/gemini/conversation",
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/pi/conversation"},
 		"it reads JSON by the field, fast, and checks nothing: where that matters, encoding/json has gone over it before"},
@@ -60,7 +60,7 @@ var only = []struct {
 	{"mvdan.cc/sh/v3/syntax", []string{"lib/client/hook", "lib/launch/launcher"}, "what a command line runs is asked in one place, and what words it has in another"},
 	{"github.com/junegunn/fzf/src", []string{"lib/command/pick"}, "a finder is as large as all the rest, and slow to start"},
 	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation"}, "the reader of a database is linked where OpenCode's conversations are read"},
-	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/launch/sibling", "lib/view/pick", "lib/launch/respawn", "lib/launch/notify", "lib/sys/bounded"},
+	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded"},
 		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one"},
 	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/sys/atomicfile", "lib/place"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
@@ -78,7 +78,7 @@ var calls = []struct {
 	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/sys/atomicfile; a rename without a sync, or across folders, loses files"},
 	{`os\.(WriteFile|Create)\(`, []string{"lib/conversation/readertest"}, "what is written in place is seen half; the harness of the readers' tests writes damaged files"},
 	{`(?i)(redact|clean)\w*(\(\))?\((term|plain|transcript)\.`, nil, "what is cleaned or cut before hides a secret; Env.Text and Env.Line do it in order"},
-	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/state/beads", "lib/launch/ask", "lib/client/sandbox", "lib/launch/sibling", "lib/view/pick", "lib/launch/notify", "lib/sys/bounded"}, "a program becomes another, and runs none"},
+	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/sys/bounded"}, "a program becomes another, and runs none"},
 	{`syscall\.(Exec|ForkExec|StartProcess)\(|os\.StartProcess\(|exec\.Cmd\{|process\.(Exec|Detach|Detached)\(`, []string{
 		"lib/sys/process", "lib/sys/tmux", // the person's terminal, in this process's environment, which lib/client/hook puts back
 		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/agents", "lib/command/handoff", "lib/command/keepalive", "lib/command/session", "lib/client/hook",

@@ -3,14 +3,14 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
 	"gt/lib/text/term"
 )
@@ -29,35 +29,24 @@ func run(env *cli.Env, patience time.Duration, command []string, name, reason, l
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	args := append(command[1:len(command):len(command)], term.Clean(name), "waiting", reason)
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = env.ChildEnviron()
-	cmd.Dir = env.Getenv("HOME")
-	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
-		cmd.Dir = "/"
+	dir := env.Getenv("HOME")
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		dir = "/"
 	}
-	cmd.Stdin = strings.NewReader(term.Clean(env.Redact(line)) + "\n")
-	var said front
-	cmd.Stderr = &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err = cmd.Run()
+	p := bounded.Program{
+		Path: program, Args: append(command[1:len(command):len(command)], term.Clean(name), "waiting", reason),
+		Dir: dir, Env: env.ChildEnviron(), Input: []byte(term.Clean(env.Redact(line)) + "\n"), Within: patience, Linger: time.Second,
+	}
+	_, err = p.Run(context.Background())
+	var failed *bounded.Failed
 	switch {
-	case ctx.Err() != nil:
+	case errors.Is(err, bounded.ErrLate):
 		return fmt.Errorf("'%s' was stopped after %v", program, patience)
+	case errors.As(err, &failed):
+		said := strings.TrimSpace(term.Clean(failed.Said))
+		return fmt.Errorf("'%s' failed: %w: %s", program, failed.Err, strings.ToValidUTF8(said[:min(len(said), 200)], ""))
 	case err != nil:
-		return fmt.Errorf("'%s' failed: %w: %s", program, err, strings.TrimSpace(term.Clean(string(said))))
+		return err
 	}
 	return nil
-}
-
-// front is the front of what is written to it.
-type front []byte
-
-func (f *front) Write(p []byte) (int, error) {
-	*f = append(*f, p[:min(len(p), 200-min(len(*f), 200))]...)
-	return len(p), nil
 }

@@ -3,14 +3,13 @@
 package sibling
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
+	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
 )
 
@@ -24,40 +23,18 @@ func Output(name, dir string, environ []string, wait time.Duration, args ...stri
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
-	defer cancel()
-	var out, said limited
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir, cmd.Env = dir, environ
-	cmd.Stdout, cmd.Stderr = &out, &said
-	cmd.WaitDelay = wait // what it has started may hold the pipes open
-	switch err = cmd.Run(); {
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s did not answer within %v", name, wait)
-	case err != nil:
-		why, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
+	p := bounded.Program{Path: path, Args: args, Dir: dir, Env: environ, Within: wait, Most: maxOutput, Linger: wait}
+	out, err := p.Run(context.Background())
+	var failed *bounded.Failed
+	switch {
+	case errors.As(err, &failed):
+		why, _, _ := strings.Cut(strings.TrimSpace(failed.Said), "\n")
 		if why = strings.TrimPrefix(why, name+": error: "); why == "" {
-			why = name + ": " + err.Error()
+			why = name + ": " + failed.Err.Error()
 		}
 		return nil, errors.New(why)
-	case out.cut:
-		return nil, fmt.Errorf("%s printed more than %d bytes", name, maxOutput)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return out.Bytes(), nil
-}
-
-// limited keeps the beginning of what is written to it.
-type limited struct {
-	bytes.Buffer
-	cut bool
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	room := maxOutput - l.Len()
-	if len(p) > room {
-		l.cut = true
-		l.Buffer.Write(p[:max(0, room)])
-		return len(p), nil
-	}
-	return l.Buffer.Write(p)
+	return out.Out, nil
 }

@@ -14,15 +14,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"gt/lib/cli"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
+	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
 )
 
@@ -97,25 +97,30 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 		return nil, nil, nil
 	}
 	end := time.Now().Add(deadline)
-	var asked []*question
+	var asked []bounded.Program
 	for _, args := range [][]string{
 		{"list", "--status=" + InProgress, "--json", "--limit=0", "--readonly"},
 		{"list", "--status=" + hooked, "--json", "--limit=0", "--readonly"},
 		{"ready", "--json", "--limit=" + strconv.Itoa(most), "--readonly"},
 	} {
 		if args[0] != "ready" || most > 0 {
-			asked = append(asked, ask(bd, dir, surroundings(h, environ), deadline, args...))
+			asked = append(asked, question(bd, dir, surroundings(h, environ), deadline, args...))
 		}
 	}
 	own := session(environ)
 	answers := make([][]byte, len(asked))
 	failed := make([]error, len(asked))
+	var tasks []*cli.Task
 	for i, q := range asked {
-		answers[i], failed[i] = q.answer()
+		tasks = append(tasks, cli.Go(func() { answers[i], failed[i] = ask(q) }))
+	}
+	for _, t := range tasks {
+		t.Wait()
 	}
 	for i, q := range asked {
 		if left := time.Until(end); failed[i] != nil && left > 0 { // they may have been in each other's way
-			answers[i], failed[i] = ask(bd, dir, surroundings(h, environ), left, q.args...).answer()
+			q.Within = left
+			answers[i], failed[i] = ask(q)
 		}
 		var all []Work
 		if failed[i] == nil {
@@ -123,11 +128,11 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 		}
 		for _, w := range all {
 			switch {
-			case q.args[0] == "ready":
+			case q.Args[0] == "ready":
 				if w.Assignee == "" || w.Assignee == own || means(w.Assignee, h.Identity) {
 					ready = append(ready, w)
 				}
-			case q.args[1] == "--status="+w.Status && (w.Assignee != "" && w.Assignee == own || means(w.Assignee, h.Identity)):
+			case q.Args[1] == "--status="+w.Status && (w.Assignee != "" && w.Assignee == own || means(w.Assignee, h.Identity)):
 				given = append(given, w)
 			}
 		}
@@ -238,79 +243,27 @@ func surroundings(h home.Home, environ []string) []string {
 	return append(env, "PATH="+process.SearchPath(h.Dir, environ), "BEADS_NO_DAEMON=1")
 }
 
-// run asks bd and waits for its answer.
-func run(bd, dir string, environ []string, deadline time.Duration, args ...string) ([]byte, error) {
-	return ask(bd, dir, environ, deadline, args...).answer()
+// question is a run of bd, all of whose processes end at the deadline: it may start others.
+func question(bd, dir string, environ []string, deadline time.Duration, args ...string) bounded.Program {
+	return bounded.Program{Path: bd, Args: args, Dir: dir, Env: environ, Within: deadline, Most: maxOutput, Linger: 50 * time.Millisecond}
 }
 
-// question is a bd that runs.
-type question struct {
-	args      []string
-	deadline  time.Duration
-	ctx       context.Context
-	cancel    context.CancelFunc
-	cmd       *exec.Cmd
-	out, said front
-	err       error // of its start
-}
-
-// ask runs bd in a process group of its own and kills all of it at the deadline: bd may
-// start others. The caller takes the answer.
-func ask(bd, dir string, environ []string, deadline time.Duration, args ...string) *question {
-	return askFor(maxOutput, 50*time.Millisecond, bd, dir, environ, deadline, args...)
-}
-
-// askFor is ask for an answer of at most so many bytes, of which what holds a pipe open when
-// bd has ended may take some time.
-func askFor(most int, lingering time.Duration, bd, dir string, environ []string, deadline time.Duration, args ...string) *question {
-	q := &question{args: args, deadline: deadline, out: front{max: most}, said: front{max: 4096}}
-	q.ctx, q.cancel = context.WithTimeout(context.Background(), deadline)
-	cmd := exec.CommandContext(q.ctx, bd, args...)
-	cmd.Dir = dir
-	cmd.Env = environ
-	cmd.Stdout, cmd.Stderr = &q.out, &q.said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = lingering // for what left the group and holds a pipe open
-	q.cmd, q.err = cmd, cmd.Start()
-	return q
-}
-
-// answer waits for what bd says.
-func (q *question) answer() ([]byte, error) {
-	defer q.cancel()
-	err := q.err
-	if err == nil {
-		err = q.cmd.Wait()
-	}
+// ask returns bd's answer.
+func ask(q bounded.Program) ([]byte, error) {
+	r, err := q.Run(context.Background())
+	var failed *bounded.Failed
 	switch {
-	case q.ctx.Err() != nil:
-		return nil, fmt.Errorf("no answer within %v", q.deadline.Round(time.Millisecond))
-	case q.out.over:
-		return nil, fmt.Errorf("its answer is over %d bytes", q.out.max)
-	case errors.Is(err, exec.ErrWaitDelay): // it answered and is gone, though not all that it started
-		return q.out.data, nil
-	case err != nil:
-		if line := firstError(string(q.said.data)); line != "" {
+	case errors.As(err, &failed):
+		if line := firstError(failed.Said); line != "" {
 			return nil, errors.New(line)
 		}
-		return nil, err
+		return nil, failed.Err
+	case errors.Is(err, bounded.ErrLate):
+		return nil, fmt.Errorf("no answer within %v", q.Within.Round(time.Millisecond))
+	case errors.Is(err, bounded.ErrTooMuch):
+		return nil, fmt.Errorf("its answer is over %d bytes", q.Most)
 	}
-	return q.out.data, nil
-}
-
-// front keeps the front of what is written to it and drops the rest.
-type front struct {
-	data []byte
-	max  int
-	over bool
-}
-
-func (f *front) Write(p []byte) (int, error) {
-	keep := min(len(p), f.max-len(f.data))
-	f.data = append(f.data, p[:keep]...)
-	f.over = f.over || keep < len(p)
-	return len(p), nil
+	return r.Out, err
 }
 
 // firstError is what bd complains of: the first line that it calls an error,

@@ -4,6 +4,7 @@ package bounded
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,13 @@ type Program struct {
 	Dir   string
 	Env   []string
 	Input []byte
-	// Within is how long it may take, Most how many bytes of its output count.
+	// Within is how long it may take, Most how many bytes of its output count; 0 for none,
+	// and then nobody reads it.
 	Within time.Duration
 	Most   int
+	// Linger is how long what has left the program's process group may hold its output
+	// open after its end; zero for 100 ms.
+	Linger time.Duration
 }
 
 // Result is what a program did.
@@ -56,9 +61,6 @@ func (f *Failed) Unwrap() error { return f.Err }
 // maxSaid bounds what is kept of the standard error.
 const maxSaid = 4 << 10
 
-// lingering is how long what has left the program's process group may hold its output open.
-const lingering = 100 * time.Millisecond
-
 // Run runs the program. What it prints may hold secrets: neither the result nor the error
 // is cleaned.
 func (p Program) Run(ctx context.Context) (Result, error) {
@@ -70,10 +72,13 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would be our own
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(p.Input), &out, &said
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(p.Input), &said
+	if p.Most > 0 {
+		cmd.Stdout = &out
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = lingering
+	cmd.WaitDelay = cmp.Or(p.Linger, 100*time.Millisecond)
 	err := cmd.Run()
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind
