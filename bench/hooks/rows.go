@@ -199,7 +199,7 @@ func (w *world) toldRow(name string, p place, bytes int) row {
 	session := ""
 	line := "ok  \tledger/internal\t0.4s\n"
 	return row{
-		name: name, budget: hookBudget, reads: true,
+		name: name, budget: primeBudget, reads: true,
 		prepare: func() (command, error) {
 			session = w.next()
 			c := p.hook(session, "postToolUse", object{
@@ -228,7 +228,7 @@ func (w *world) toldRow(name string, p place, bytes int) row {
 func (w *world) startRow(name string, p place, events int) row {
 	session := ""
 	return row{
-		name: name, budget: hookBudget,
+		name: name, budget: primeBudget,
 		prepare: func() (command, error) {
 			var err error
 			if p.state, err = w.writeLog(events); err != nil {
@@ -262,7 +262,7 @@ func (w *world) manyRow(p place) row {
 	p.dir = filepath.Join(w.dir, "many") // which no other row resets
 	session := ""
 	return row{
-		name: "the same, many sessions before", budget: hookBudget,
+		name: "the same, many sessions before", budget: primeBudget,
 		prepare: func() (command, error) {
 			var err error
 			if session == "" {
@@ -288,7 +288,7 @@ func (w *world) manyRow(p place) row {
 func (w *world) resumeRow(p place) row {
 	session := ""
 	return row{
-		name: "gt-prime, resume", budget: hookBudget,
+		name: "gt-prime, resume", budget: primeBudget,
 		prepare: func() (command, error) {
 			session = w.next()
 			return p.start(session, "resume"), p.play(p.start(session, "startup"), p.end(session))
@@ -302,7 +302,7 @@ func (w *world) resumeRow(p place) row {
 // compactRow is the start after a compaction, with what was saved before it.
 func (w *world) compactRow(p place) row {
 	return row{
-		name: "gt-prime, compact", budget: hookBudget,
+		name: "gt-prime, compact", budget: primeBudget,
 		prepare: func() (command, error) {
 			session := w.next()
 			return p.start(session, "compact"), p.play(p.start(session, "startup"), p.handoff(session))
@@ -316,7 +316,7 @@ func (w *world) handedOverRow(p place) row {
 	const message = "The second booking comes from the retry."
 	session := ""
 	return row{
-		name: "gt-prime, startup after a hand-over", budget: hookBudget,
+		name: "gt-prime, startup after a hand-over", budget: primeBudget,
 		prepare: func() (command, error) {
 			before := w.next()
 			over := p.hook(before, "", nil, "gt-handoff", "-s", "settlement", "-m", message, "--no-git-check")
@@ -368,7 +368,7 @@ func (w *world) endRow(p place) row {
 
 func (w *world) checkpointRow(p place) row {
 	return row{
-		name: "gt-checkpoint write", budget: hookBudget, git: true,
+		name: "gt-checkpoint write", budget: savesBudget, git: true,
 		prepare: func() (command, error) {
 			session := w.next()
 			return p.checkpoint(session), p.play(p.start(session, "startup"), p.checkpoint(session))
@@ -382,7 +382,7 @@ func (w *world) checkpointRow(p place) row {
 func (w *world) namingRow(p place) row {
 	session := ""
 	return row{
-		name: "the same, the first in a tmux pane", budget: hookBudget, git: true, tmux: true,
+		name: "the same, the first in a tmux pane", budget: savesBudget, git: true, tmux: true,
 		prepare: func() (command, error) {
 			session = w.next()
 			return p.checkpoint(session), p.play(p.start(session, "startup"))
@@ -396,7 +396,7 @@ func (w *world) namingRow(p place) row {
 func (w *world) handoffRow(p place) row {
 	session := ""
 	return row{
-		name: "gt-handoff --auto", budget: hookBudget, git: true,
+		name: "gt-handoff --auto", budget: savesBudget, git: true,
 		prepare: func() (command, error) {
 			before := w.next() // whose note made the box
 			session = w.next()

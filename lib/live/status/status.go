@@ -223,17 +223,3 @@ func OfStart(r *session.Record) Observation {
 	}
 	return Observation{Source: Hook, At: r.Began(), Status: Waiting, Reason: Done}
 }
-
-// ProcessOf returns whether the process in a session's record exists. It returns NoAnswer
-// if that cannot be determined from here.
-func ProcessOf(r *session.Record) Presence {
-	switch {
-	case r == nil || r.Elsewhere():
-		return NoAnswer
-	case r.Process().Alive(), r.Server().Alive():
-		return Alive
-	case r.Process().IsSet() && r.Process().Gone(), !r.Process().IsSet() && r.Server().IsSet() && r.Server().Gone():
-		return Dead
-	}
-	return NoAnswer
-}

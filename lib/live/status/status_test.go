@@ -1,14 +1,12 @@
 package status
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"gt/lib/state/activity"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
-	"gt/lib/sys/process"
 )
 
 var now = time.Date(2026, 1, 17, 12, 0, 0, 0, time.UTC)
@@ -122,34 +120,4 @@ func TestObservations(t *testing.T) {
 			t.Errorf("of nothing it says %+v", o)
 		}
 	}
-
-	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := self
-	other.Start += "0" // one that had our number
-	served := &session.Record{}
-	served.SetServer(self)
-	for _, c := range []struct {
-		name string
-		r    *session.Record
-		want Presence
-	}{
-		{"none", nil, NoAnswer},
-		{"of no process", &session.Record{}, NoAnswer},
-		{"of ours", with(self), Alive},
-		{"of one that is gone", with(other), Dead},
-		{"of a server", served, Alive},
-	} {
-		if got := ProcessOf(c.r); got != c.want {
-			t.Errorf("a record %s: %v", c.name, got)
-		}
-	}
-}
-
-func with(p process.Proc) *session.Record {
-	r := &session.Record{}
-	r.SetProcess(p)
-	return r
 }
