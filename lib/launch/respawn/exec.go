@@ -127,22 +127,17 @@ func (r Run) enter() error {
 // runThenShell runs the agent as a child and, when that has ended, gives the pane
 // back to the shell that was there.
 func (r Run) runThenShell(program string) error {
-	// What the terminal sends is for the agent. It is caught rather than ignored,
-	// so that the agent does not inherit that.
+	// A Ctrl-C that comes after the agent's end is for the shell.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT)
-	cmd := exec.Cmd{
+	cmd := &exec.Cmd{
 		Path: program, Args: r.Args, Env: r.Env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
-	if err := cmd.Start(); err != nil {
+	// The limits are the agent's, not the shell's. tmux names the window after the group
+	// that has the terminal.
+	if err := process.Foreground(cmd, r.Limits.Apply); err != nil {
 		return fmt.Errorf("cannot run '%s': %w", program, err)
 	}
-	if err := r.Limits.Apply(cmd.Process.Pid); err != nil { // they are the agent's, not the shell's
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		return err
-	}
-	_ = cmd.Wait() // how it ended is its own affair
 	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return name == shellVar || name == "GT_AGENT" || name == "GT_PROCESS_NAMES" // it may start another
