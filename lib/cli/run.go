@@ -176,6 +176,13 @@ func wrong(err error, app *kong.Node, args []string) (said, hint string) {
 		}
 		return fmt.Sprintf("no command '%s'", word), hint
 	}
+	if flag, ok := strings.CutPrefix(said, "unknown flag "); ok {
+		for _, child := range app.Children {
+			if len(args) > 0 && child.Name == args[0] && slices.ContainsFunc(child.Flags, func(f *kong.Flag) bool { return f.Tag.Has("behind") }) {
+				return said, "a flag of the agent stands behind --, as in: " + child.FullPath() + " -- " + flag
+			}
+		}
+	}
 	if name, ok := strings.CutPrefix(said, "expected \""); ok {
 		name, _, _ = strings.Cut(name, "\"")
 		return name + " is missing", ""

@@ -26,27 +26,13 @@ func (c *imports) adopt(env *cli.Env) error {
 		return err
 	}
 	known, server := table(env), tmux.Around()
-	panes, err := server.Panes()
+	found, err := strays(env, known, server)
 	if errors.Is(err, tmux.ErrNoServer) {
 		env.Hint("no tmux server is running")
 		return nil
 	} else if err != nil {
 		return err
 	}
-	everywhere, unread := sites(env)
-	at, err := look(env, everywhere)
-	if err := errors.Join(unread, err); err != nil {
-		return err // a pane could belong to one that cannot be read
-	}
-	taken := map[string]bool{}
-	for _, s := range at {
-		for _, m := range s.members {
-			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
-				taken[m.Pane.ID] = true
-			}
-		}
-	}
-	found := slices.DeleteFunc(live.InPanes(known, server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] })
 	if len(found) == 0 {
 		env.Hint("no agent runs in tmux that is not listed")
 		return nil
@@ -71,6 +57,28 @@ func (c *imports) adopt(env *cli.Env) error {
 		}
 	}
 	return err
+}
+
+// strays returns the agents that run in tmux and are no place's.
+func strays(env *cli.Env, known *agent.Table, server tmux.Server) ([]live.Agent, error) {
+	panes, err := server.Panes()
+	if err != nil {
+		return nil, err
+	}
+	everywhere, unread := sites(env)
+	at, err := look(env, everywhere)
+	if err := errors.Join(unread, err); err != nil {
+		return nil, err // a pane could belong to one that cannot be read
+	}
+	taken := map[string]bool{}
+	for _, s := range at {
+		for _, m := range s.members {
+			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
+				taken[m.Pane.ID] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(live.InPanes(known, server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
 }
 
 // adopted is the instance of an agent that runs.

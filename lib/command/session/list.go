@@ -172,7 +172,15 @@ func (c *list) Run(env *cli.Env) error {
 		env.Hint("no agent matches (%d in all)", total)
 		return unread
 	}
-	return errors.Join(c.print(env, rows, c.Everywhere && several > 0), unread)
+	if err := c.print(env, rows, c.Everywhere && several > 0); err != nil {
+		return errors.Join(err, unread)
+	}
+	for _, r := range rows {
+		if lost(env, *r.Member) {
+			break
+		}
+	}
+	return unread
 }
 
 // share calls do for 0 to n-1, some for each processor.
@@ -411,6 +419,7 @@ func (c *show) Run(env *cli.Env) error {
 			return err
 		}
 	}
+	lost(env, m)
 	if l.MCPChanged {
 		env.Hint("the servers in .mcp.json changed since it was started; gt-session restart %s loads them", m.Name)
 	}
@@ -494,18 +503,26 @@ func (c *attach) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	at, peek := tmux.Server(m.TmuxServer), fmt.Sprintf("gt-session peek %s prints its screen", m.Name)
+	socket, _ := tmux.FromEnv(env.Getenv)
+	switch {
+	case socket != "" && socket != m.TmuxServer:
+		return cli.Fail(cli.No, fmt.Errorf("%s is in another tmux server", m.Name), "leave this one first (Ctrl-b d)")
+	case socket != "":
+		if err := at.SwitchClient(m.Pane.Session); err != nil {
+			return err
+		}
+		_ = at.Say("#{prefix} L goes back") // tmux before 3.2 has no -d
+	case !term.IsTerminal(env.Stdin):
+		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), peek)
+	case !tmux.Shows(env.Getenv("TERM")):
+		return cli.Fail(cli.No, fmt.Errorf("tmux cannot show %s in the terminal TERM=%s", m.Name, env.Getenv("TERM")), peek)
+	}
 	if err := acknowledge(env, store, m.ID); err != nil {
 		env.Warn("%v", err)
 	}
-	at := tmux.Server(m.TmuxServer)
-	if socket, _ := tmux.FromEnv(env.Getenv); socket != "" {
-		if socket != m.TmuxServer {
-			return cli.Fail(cli.No, fmt.Errorf("%s is in another tmux server", m.Name), "leave this one first (Ctrl-b d)")
-		}
-		return at.SwitchClient(m.Pane.Session)
-	}
-	if !term.IsTerminal(env.Stdin) {
-		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), fmt.Sprintf("gt-session peek %s prints its screen", m.Name))
+	if socket != "" {
+		return nil
 	}
 	return at.Attach(m.Pane.Session)
 }

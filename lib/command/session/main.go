@@ -21,6 +21,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/sys/flock"
+	"gt/lib/sys/tmux"
 )
 
 const summary = `
@@ -29,7 +30,7 @@ back those that should run, with their flags and their conversations.
 
   gt-session new ~/src/api -n api -m 'Port the parser' -- --model opus
   gt-session                                what each agent does now
-  gt-session attach api                     leave it with Ctrl-b d
+  gt-session attach api                     Ctrl-b d leaves, in tmux Ctrl-b L
   gt-session send api 'Now the tests'       as if you had typed it
   gt-session restart api                    in the same pane, conversation kept
   gt-session fork api -n other              with a copy of its conversation
@@ -289,8 +290,13 @@ func (s several) each(env *cli.Env, do func(instance.Store, *instance.Instance) 
 	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return do(store, in) }))
 }
 
-// noneYet says that there are no agents.
-func noneYet(env *cli.Env) { env.Hint("no agents yet; gt-session new starts one in this folder") }
+// noneYet says that there are no agents, and that some run in tmux which could be.
+func noneYet(env *cli.Env) {
+	env.Hint("no agents yet; gt-session new starts one in this folder")
+	if found, err := strays(env, table(env), tmux.Around()); err == nil && len(found) > 0 {
+		env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
+	}
+}
 
 // told adds codes and hints to what went wrong with one instance.
 func told(in string, err error) error {

@@ -58,7 +58,7 @@ type begin struct {
 	Trust   bool     `help:"Accept what its client asks at the start about trust and permissions."`
 	Explain bool     `help:"Print the steps of the start, what each would do and what it found; make nothing."`
 	JSON    bool     `name:"json" help:"Print it as JSON."`
-	Arg     []string `hidden:"" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
+	Arg     []string `hidden:"" behind:"--" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
 
 	replaces bool // what runs under the name is ended first
 	resumes  bool // its place was made for a conversation

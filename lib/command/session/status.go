@@ -43,6 +43,11 @@ func (c *summed) Run(env *cli.Env) error {
 		unread = nil // a status line has no place for it
 	default:
 		err = c.print(env, by)
+		for _, m := range by[status.Error] {
+			if lost(env, m) {
+				break
+			}
+		}
 		if len(all) == 0 && unread == nil {
 			noneYet(env)
 		}

@@ -117,6 +117,16 @@ func shown(m fleet.Member) string {
 	return string(m.Status)
 }
 
+// lost says what brings an agent back whose tmux session is gone, and reports whether it
+// did. Those of templates are gt-reconcile's.
+func lost(env *cli.Env, m fleet.Member) bool {
+	is := m.Status == status.Error && m.Managed == nil
+	if is {
+		env.Hint("%s should be running, and its tmux session is gone; gt-session restore starts all such agents", m.Name)
+	}
+	return is
+}
+
 // over reports whether an agent does not run.
 func over(m fleet.Member) bool { return m.Status == status.Stopped || m.Status == status.Error }
 

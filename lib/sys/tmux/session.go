@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -206,6 +207,16 @@ func (s Server) Kill(session string) error {
 		return err
 	}
 	return nil
+}
+
+// Shows reports whether tmux can show a session in a terminal of that kind: as far as tput
+// knows, for tmux says it only when it is asked to.
+func Shows(kind string) bool {
+	tput, err := process.LookPath("tput", "", os.Environ())
+	if err != nil {
+		return kind != "" && kind != "dumb"
+	}
+	return exec.Command(tput, "-T", kind, "clear").Run() == nil
 }
 
 // Attach becomes the client of tmux that shows a session in this terminal. It returns only

@@ -333,6 +333,13 @@ func (s Server) SwitchClient(session string) error {
 	return err
 }
 
+// Say shows a line in the terminal that the caller runs in, for some seconds; #{…} in it is
+// tmux's.
+func (s Server) Say(line string) error {
+	_, err := s.run("display-message", "-d", "4000", line)
+	return err
+}
+
 // CapturePane returns the text that a pane shows.
 func (s Server) CapturePane(pane string) (string, error) {
 	if !isPane(pane) {
