@@ -148,11 +148,15 @@ func below(table process.Table, pid int, client func(name string) agent.Client) 
 	return 0, agent.Client{}
 }
 
+// Processes are the agent's process and those below it: which of them the hooks have noted
+// is the client's affair, for many start themselves once more.
+func (a Agent) Processes() []int { return a.table.Descendants(a.PID) }
+
 // Transcripts are the conversations (.jsonl) that the agent, or a process below
 // it, has open.
 func (a Agent) Transcripts() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, pid := range a.table.Descendants(a.PID) {
+		for _, pid := range a.Processes() {
 			p, err := process.Find(pid)
 			if err != nil {
 				continue

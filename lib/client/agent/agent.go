@@ -199,7 +199,10 @@ func ProgramName(args []string) string {
 		return ""
 	}
 	name := filepath.Base(program[len(program)-1])
-	return strings.TrimSuffix(strings.TrimSuffix(name, ".js"), ".mjs")
+	for _, ending := range []string{".js", ".mjs", ".exe"} { // .exe is npm's of Claude Code on every system
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
 }
 
 // IsRunVar reports whether a variable belongs to one run of the client: its successor

@@ -114,7 +114,7 @@ func (c *prove) Run(env *cli.Env) error {
 			p.evidence = *e
 		}
 		can := len(known.Of(t.name).Hooks.ProveFlags) > 0
-		if c.Fire && can && p.wiredSomewhere() {
+		if c.Fire && can && p.wiredSomewhere() && len(p.stops) == 0 { // what is stopped would be waited for in vain
 			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+t.name, env.Now)
 			p.fire = rehearse(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(picked))) })
 			bar.Done()
@@ -231,9 +231,7 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	case p.fire != nil && p.fire.took[primes] == 0:
 		if p.fire.cut > 0 {
 			why("in a test run no hook fired within %v", p.fire.cut)
-			if len(p.stops) == 0 {
-				do("gt-hooks prove " + p.name + " --run --limit " + (4 * p.fire.cut).String())
-			}
+			do("gt-hooks prove " + p.name + " --run --limit " + (4 * p.fire.cut).String())
 		} else {
 			why("in a test run no hook fired")
 		}
@@ -241,14 +239,14 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 			why("it printed: %s", line)
 		}
 	case p.fire != nil:
-		// A hook that fires is not stopped by anything, whatever the settings seem to say.
-		p.stops, v.Why, v.Do = nil, nil, nil
+		v.Why, v.Do = nil, nil
 		v.Proved = p.complete()
 		for _, wrong := range p.fire.wrong {
 			why("in a test run: %s", wrong)
 			v.Proved = false
 		}
 		return v
+	case run && len(p.stops) > 0:
 	case run:
 		why("gt does not know how to run it without a cost")
 		fallthrough
@@ -376,13 +374,6 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	c := table.Of(r.name)
 	dir := w.Project
 	if !slices.ContainsFunc(r.places, func(p source) bool { return p.Scope == wiring.User && len(p.Ours()) > 0 }) {
-		// The hooks are in the project's settings. A test run trusts any folder. So if
-		// the agent does not trust this one, the run would prove nothing, and would run
-		// programs that a repository brought.
-		if len(r.stops) > 0 {
-			f.err = errors.New("its hooks are in this folder's settings, and they are stopped here")
-			return f
-		}
 		// A repository may have brought these settings, and other programs with them.
 		if !here {
 			f.err = errors.New("its hooks are in this folder's settings, and other programs of this folder could run too; --here allows that")

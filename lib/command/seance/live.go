@@ -35,6 +35,11 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 	}
 	for _, a := range live.InPanes(agents(env), server, panes) {
 		s := byPID[a.PID]
+		for _, pid := range a.Processes() {
+			if s == nil && byPID[pid] != nil && byPID[pid].Agent == a.Client.Name { // else one that this one runs
+				s, a.PID = byPID[pid], pid
+			}
+		}
 		if s == nil {
 			s = writing(a, byFile)
 		}
