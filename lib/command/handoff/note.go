@@ -37,8 +37,15 @@ type draft struct {
 // compose writes the note. message is what the caller says, work the id of what is
 // handed over with it.
 func (h handover) compose(message, work string) draft {
+	from, by := h.call.Home.Identity.Address(), ""
 	if h.remote && message == "" && h.subject == "" {
-		message = "You were handed over by " + h.call.Home.Identity.Address() + "."
+		by = "You were handed over by " + from + "."
+	}
+	if h.remote && h.call.ID == "" { // a person, in whatever folder
+		from = h.home.Identity.Address()
+		if by != "" {
+			by = "A person handed this session over."
+		}
 	}
 	if h.replaces && !h.looks {
 		// Another that gives the pane away meanwhile ends what runs in it, and who reads
@@ -61,19 +68,23 @@ func (h handover) compose(message, work string) draft {
 	if h.collect {
 		b.State = d.state
 	}
-	d.empty = h.record == nil && !h.agent.IsSet() && message == "" && h.subject == "" &&
+	d.empty = h.record == nil && !h.agent.IsSet() && message == "" && h.subject == "" && by == "" &&
 		len(d.state.Changes)+len(b.Hooked)+len(b.Unread) == 0
 	b = b.Clean(h.redact)
+	subject := b.Subject() // what it is about, and not who asked
+	if by != "" {
+		b.Message = by
+	}
 	d.message = b.Message
 	d.note = mail.Note{
-		Type: mail.Handoff, From: h.call.Home.Identity.Address(), To: h.home.Identity.Address(),
+		Type: mail.Handoff, From: from, To: h.home.Identity.Address(),
 		Subject: h.redact(h.subject), Date: h.env.Now(),
 	}
 	if h.record != nil {
 		d.note.Session, d.note.Chain = string(h.record.ID), string(h.record.ChainID)
 	}
 	if d.note.Subject == "" {
-		d.note.Subject = b.Subject()
+		d.note.Subject = subject
 	}
 	// All was cleaned piece by piece, before it was cut; what comes together only
 	// now is looked at as well.
