@@ -156,8 +156,8 @@ func portrait(env *cli.Env, d detail) string {
 	line("Started", instant(s.StartedAt))
 	for _, r := range d.Runs {
 		said := fmt.Sprintf("%s, %s", instant(r.EndedAt), r.Outcome)
-		if r.Reason != "" {
-			said += " (" + r.Reason + ")"
+		if why := catalog.Why(r.Reason); why != "" {
+			said += " (" + why + ")"
 		}
 		line("Ended once", said)
 	}
@@ -166,7 +166,7 @@ func portrait(env *cli.Env, d detail) string {
 		line("Last seen", instant(s.LastAt))
 	}
 	line("Outcome", string(s.Outcome))
-	line("Reason", s.Reason)
+	line("Reason", catalog.Why(s.Reason))
 	line("Chain", string(s.ChainID))
 	line("Parent", string(s.ParentID))
 	line("Child", string(s.ChildID))

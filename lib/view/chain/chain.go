@@ -253,10 +253,6 @@ func (c Chain) Sessions() []*catalog.Session {
 	return all
 }
 
-// clientWords are reasons of an end as Claude Code says them, in a person's words; "" says
-// nothing that the outcome does not.
-var clientWords = map[string]string{"prompt_input_exit": "the person left it", "logout": "the person logged out", "other": ""}
-
 // Handed is what went from the session above to this one, in a few words: the
 // subject of a hand-over, or how the other ended.
 func (n *Node) Handed(above *catalog.Session) string {
@@ -269,20 +265,17 @@ func (n *Node) Handed(above *catalog.Session) string {
 	how, what := "followed", ""
 	switch {
 	case above.Outcome == session.Crash:
-		how, what = "crashed", above.Reason
+		how, what = "crashed", catalog.Why(above.Reason)
 	case above.Outcome == session.Killed:
-		how, what = "killed", above.Reason
+		how, what = "killed", catalog.Why(above.Reason)
 	case above.Outcome == session.Handoff:
 		how, what = "handed over", above.Subject
 	case n.Source == "clear": // what it saved before a compaction was for itself
 		how = "cleared"
 	case above.Outcome == session.Done:
-		how, what = "ended", above.Reason
+		how, what = "ended", catalog.Why(above.Reason)
 	case above.Subject != "":
 		how, what = "handed over", above.Subject
-	}
-	if said, own := clientWords[what]; own {
-		what = said
 	}
 	if what != "" {
 		how += ": " + what

@@ -290,8 +290,8 @@ func (p *Picture) tell(b bar) []string {
 		agent = strings.TrimSpace(agent + " headless")
 	}
 	outcome := string(b.Outcome)
-	if b.Reason != "" {
-		outcome += ": " + b.Reason
+	if why := catalog.Why(b.Reason); why != "" {
+		outcome += ": " + why
 	}
 	what := string(b.link)
 	if b.link == chain.Follows || b.link == chain.First {
