@@ -153,7 +153,8 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 		}
 		lines = append(lines, []string{r.ID, r.flags(!me.home.Town.Personal), term.CutFront(term.Clean(from), maxFrom), term.Day(r.Date, now), subject})
 	}
-	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), lines, nil)
+	width := term.Width(env.Stdout, env.Getenv)
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, term.Narrow(width, lines, "DATE", "FROM"), nil)
 }
 
 // sessionCreated returns when the tmux session of this command began. It returns the zero

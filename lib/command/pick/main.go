@@ -144,6 +144,7 @@ func (g *grammar) arguments(env *cli.Env) []string {
 	args := []string{
 		"--delimiter=\t", "--with-nth=2..", // what stands before the tab is not shown
 		"--scheme=history", // of what fits as well, the newest first
+		"--no-hscroll",     // a row stays where it is, with its id, whatever fits
 		"--layout=reverse", "--info=inline-right", "--ellipsis=…",
 		"--bind=ctrl-/:toggle-preview,ctrl-d:preview-half-page-down,ctrl-u:preview-half-page-up",
 		"--with-shell=/bin/sh -c", // and not SHELL, which reads quotes as it likes

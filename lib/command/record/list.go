@@ -102,6 +102,7 @@ func (c *list) Run(env *cli.Env) error {
 			rows[i] = []string{r[0], r[1], r[3], r[4], r[6]}
 		}
 	}
+	rows = term.Narrow(width, rows, "MESSAGES", "AGENT", "LAST")
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
 		return err
 	}

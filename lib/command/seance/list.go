@@ -188,6 +188,7 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 			rows[i] = append(r[:2:2], r[3:]...)
 		}
 	}
+	rows = term.Narrow(width, rows, "STARTED", "LAST", "ACTOR")
 	style, column := palette.StyleFor(env.Stdout, env.Getenv), slices.Index(rows[0], "OUTCOME")
 	return style.Table(env.Stdout, width, rows, func(_, at int, cell string) string {
 		if at != column {

@@ -330,8 +330,12 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 			cells[i+1] = slices.Insert(cells[i+1], len(cells[i+1])-1, word)
 		}
 	}
-	return term.StyleFor(env.Stdout, env.Getenv).TableOfPaths(env.Stdout, width, cells,
-		painted(env, slices.Index(cells[0], "STATUS")))
+	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR")
+	style, paint := term.StyleFor(env.Stdout, env.Getenv), painted(env, slices.Index(cells[0], "STATUS"))
+	if !slices.Contains(cells[0], "FOLDER") {
+		return style.Table(env.Stdout, width, cells, paint)
+	}
+	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
 // painted colours the column of a list that says what an agent does: by its first word,

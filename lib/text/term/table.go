@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,6 +48,37 @@ func Table(w io.Writer, width int, rows [][]string) error {
 // cut at its front, and gets more of the line.
 func TableOfPaths(w io.Writer, width int, rows [][]string) error {
 	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, nil)
+}
+
+// Narrow returns the rows without as many of the columns with these headings, in this order,
+// as keep the others from being readable in width; 0 is no limit.
+func Narrow(width int, rows [][]string, headings ...string) [][]string {
+	for _, heading := range headings {
+		need := -len(columnGap)
+		for column := range rows[0] {
+			most := readable
+			if column == len(rows[0])-1 {
+				most = minLast
+			}
+			widest := 0
+			for _, row := range rows {
+				widest = max(widest, columns(Clean(row[column]), most))
+			}
+			need += widest + len(columnGap)
+		}
+		at := slices.Index(rows[0], heading)
+		if width <= 0 || need <= width {
+			break
+		}
+		if at >= 0 {
+			kept := make([][]string, len(rows))
+			for i, row := range rows {
+				kept[i] = slices.Concat(row[:at], row[at+1:])
+			}
+			rows = kept
+		}
+	}
+	return rows
 }
 
 // A Painter marks a cell for a terminal. It gets the cell as it is printed, cleaned and
@@ -143,6 +175,8 @@ const (
 	maxColumn = 200
 	// minLast is what the last column gets of a line at least.
 	minLast = 8
+	// readable is what a cell that is longer needs to be told from others.
+	readable = 16
 	// minPath is the same of a column of paths.
 	minPath = 24
 )

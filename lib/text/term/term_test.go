@@ -57,6 +57,22 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// A narrow table has fewer columns, and none that nobody can read; a wide one has all.
+func TestNarrow(t *testing.T) {
+	rows := [][]string{{"ID", "AGENT", "STARTED", "TITLE"}, {"4f2c81d0", "claude", "Nov 25 22:14", strings.Repeat("long ", 20)}}
+	for width, want := range map[int]string{
+		0: "ID AGENT STARTED TITLE", 40: "ID AGENT STARTED TITLE", 39: "ID AGENT TITLE", 26: "ID AGENT TITLE", 25: "ID TITLE", 1: "ID TITLE",
+	} {
+		got := Narrow(width, rows, "STARTED", "NONE", "AGENT")
+		if said := strings.Join(got[0], " "); said != want || len(got[1]) != len(got[0]) {
+			t.Errorf("in %d columns: %s", width, said)
+		}
+	}
+	if len(rows[0]) != 4 {
+		t.Error("the rows that it got have changed")
+	}
+}
+
 // However long and strange the cells are, a line has the width that it may have
 // and no more bytes than that needs, and a cell fills no other row with blanks.
 func TestTableOfHostileCells(t *testing.T) {
