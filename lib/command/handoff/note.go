@@ -101,7 +101,11 @@ func (h handover) compose(message, work string) draft {
 			text += "\n"
 		}
 		if work != "" {
-			text = "Hooked: " + work + "\n\n" + text
+			given := "Given: "
+			if !h.home.Town.Personal {
+				given = "Hooked: "
+			}
+			text = given + work + "\n\n" + text
 		}
 		return h.redact(text)
 	}

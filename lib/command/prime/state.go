@@ -71,7 +71,10 @@ func (s *start) explain(f *facts, now situation) {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(s.env.Stderr, "%s: because: %s\n", s.env.Name, term.Clean(s.env.Redact(fmt.Sprintf(format, args...))))
 	}
-	home := s.call.Home
+	home, given := s.call.Home, "given"
+	if !home.Town.Personal {
+		given = "hooked"
+	}
 	say("the home is %s, the town %s, the identity %s", home.Dir, home.Town.Root, home.Identity.Address())
 	if s.call.ID != "" {
 		say("the session is %s, source %q", s.call.ID, f.session.Source)
@@ -96,10 +99,10 @@ func (s *start) explain(f *facts, now situation) {
 		say("note %s is of the chain that broke off: %s", n.ID, n.Subject)
 	}
 	for _, n := range now.hooked {
-		say("note %s is hooked: %s", n.ID, n.Subject)
+		say("note %s is %s: %s", n.ID, given, n.Subject)
 	}
 	for _, x := range now.work {
-		say("%s is hooked: %s", x.ID, x.Title)
+		say("%s is %s: %s", x.ID, given, x.Title)
 	}
 	if now.conversation != fresh {
 		say("the conversation goes on, so the text is short")

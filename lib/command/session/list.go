@@ -330,7 +330,7 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 			cells[i+1] = slices.Insert(cells[i+1], len(cells[i+1])-1, word)
 		}
 	}
-	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR")
+	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR", "GROUP")
 	style, paint := term.StyleFor(env.Stdout, env.Getenv), painted(env, slices.Index(cells[0], "STATUS"))
 	if !slices.Contains(cells[0], "FOLDER") {
 		return style.Table(env.Stdout, width, cells, paint)
