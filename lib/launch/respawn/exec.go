@@ -129,14 +129,21 @@ func (r Run) enter() error {
 func (r Run) runThenShell(program string) error {
 	// A Ctrl-C that comes after the agent's end is for the shell.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT)
-	cmd := &exec.Cmd{
+	cmd := exec.Cmd{
 		Path: program, Args: r.Args, Env: r.Env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		// As a shell does it: tmux names the window after the group that has the terminal.
+		SysProcAttr: &syscall.SysProcAttr{Foreground: true, Ctty: syscall.Stdin},
 	}
-	// The limits are the agent's, not the shell's. tmux names the window after the group
-	// that has the terminal.
-	if err := process.Foreground(cmd, r.Limits.Apply); err != nil {
+	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("cannot run '%s': %w", program, err)
+	}
+	failed := r.Limits.Apply(cmd.Process.Pid) // they are the agent's, not the shell's
+	if failed != nil {
+		_ = cmd.Process.Kill()
+	}
+	if err := errors.Join(failed, process.AwaitForeground(cmd.Process.Pid)); err != nil {
+		return err
 	}
 	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
