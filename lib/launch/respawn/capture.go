@@ -2,6 +2,7 @@ package respawn
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -10,8 +11,12 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/launch/ask"
 	"gt/lib/launch/launcher"
+	"gt/lib/place"
 	"gt/lib/place/home"
+	"gt/lib/state/instance"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
 )
 
 // NewSuccessor returns the successor that works in a home, and with what id.
@@ -81,7 +86,10 @@ func (s Successor) capture(next agent.Next) *Capture {
 
 // ask gets the session and makes r its next run. Where that fails, r stays as it
 // is: an agent that starts afresh.
-func (c *Capture) ask(env *cli.Env, r *Run) {
+//
+// No hook tells of the session later, so it is noted here for those who watch the agent
+// and for its next start: in the tmux session of its pane, and as that of its instance.
+func (c *Capture) ask(env *cli.Env, server tmux.Server, pane string, r *Run) {
 	fmt.Fprintf(env.Stderr, "%s: asking %s for a session, for %v at most...\n", env.Name, c.Agent, c.Wait)
 	id, err := ask.NewSession(c.Wait, r.Dir, launcher.Around(r.In, c.Args), r.Env, c.Path, env.Stderr)
 	if err != nil {
@@ -96,7 +104,17 @@ func (c *Capture) ask(env *cli.Env, r *Run) {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(c.Vars, name)
 	})
+	var vars [][2]string
 	for _, name := range c.Vars {
 		r.Env = append(r.Env, name+"="+string(id))
+		vars = append(vars, [2]string{name, string(id)})
+	}
+	if err := server.SetEnvironment(pane, vars, nil, envWait); err != nil {
+		env.Warn("%v", err)
+	}
+	getenv := func(name string) string { return process.Variable(r.Env, name) }
+	of := fmt.Sprintf("%s:%d", getenv(instance.Variable), os.Getpid()) // it becomes the agent
+	if err := instance.Bind(place.StateOf(getenv), of, os.Getpid(), 0, instance.Now{SessionID: id, Agent: c.Agent, At: env.Now()}); err != nil {
+		env.Warn("%v", err)
 	}
 }

@@ -68,8 +68,9 @@ func Exec(env *cli.Env, name string) error {
 			r.Env = append(r.Env, key+"="+v)
 		}
 	}
+	pane := cmp.Or(r.Pane, env.Getenv("TMUX_PANE")) // a new session's has no id before it runs this
 	if r.Capture != nil {
-		r.Capture.ask(env, &r)
+		r.Capture.ask(env, server, pane, &r)
 	}
 	for i, kv := range r.Env {
 		if name, value, _ := strings.Cut(kv, "="); name == instance.Variable {
@@ -88,8 +89,7 @@ func Exec(env *cli.Env, name string) error {
 	if err != nil {
 		return err
 	}
-	// A new session's pane has no id before it runs this.
-	if err := server.RestoreRemainOnExit(cmp.Or(r.Pane, env.Getenv("TMUX_PANE")), r.Remain); err != nil {
+	if err := server.RestoreRemainOnExit(pane, r.Remain); err != nil {
 		env.Warn("%v", err)
 	}
 	if r.Shell != "" {

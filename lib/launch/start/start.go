@@ -38,6 +38,8 @@ type Start struct {
 	Remain bool       // the pane stays when the agent ends
 	NoID   bool       // it gets no id for its session: its hook tells that
 	Limits *process.Limits
+
+	id session.ID // of an agent without hooks, once Run has found it
 }
 
 // Program returns the agent's program.
@@ -50,7 +52,7 @@ func (s Start) Program() (string, error) {
 }
 
 func (s Start) successor() respawn.Successor {
-	return respawn.Successor{Client: s.Client, Home: s.Home}
+	return respawn.Successor{Client: s.Client, Home: s.Home, ID: string(s.id)}
 }
 
 // Vars are the variables that tell the agent who it is, and Shared those that the session
@@ -62,7 +64,7 @@ func (s Start) Shared() [][2]string { return s.successor().Shared() }
 
 // Run returns what the pane runs, and the id of the agent's session where that is known
 // before it starts.
-func (s Start) Run() (respawn.Run, session.ID, error) {
+func (s *Start) Run() (respawn.Run, session.ID, error) {
 	c, in := s.Client, s.Instance
 	successor := respawn.NewSuccessor(c, s.Home, s.resumed())
 	given := c.SessionIDFlag
@@ -97,6 +99,9 @@ func (s Start) Run() (respawn.Run, session.ID, error) {
 	}
 	if r.Capture != nil {
 		id = "" // the id of ours is not the agent's
+	}
+	if c.Dialect == "" { // no hook tells it later
+		s.id = id
 	}
 	return r, id, nil
 }

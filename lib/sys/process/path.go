@@ -49,7 +49,7 @@ func LookPath(name, dir string, environ []string) (string, error) {
 		return path, err
 	}
 	passed, forbidden := "", tops(dir, environ)
-	for _, entry := range filepath.SplitList(variable(environ, "PATH")) {
+	for _, entry := range filepath.SplitList(Variable(environ, "PATH")) {
 		if !filepath.IsAbs(entry) {
 			continue
 		}
@@ -84,7 +84,7 @@ func (e *InProject) Hint() string {
 // in which LookPath finds nothing, for a program that starts others itself.
 func SearchPath(dir string, environ []string) string {
 	forbidden := tops(dir, environ)
-	return strings.Join(slices.DeleteFunc(filepath.SplitList(variable(environ, "PATH")), func(entry string) bool {
+	return strings.Join(slices.DeleteFunc(filepath.SplitList(Variable(environ, "PATH")), func(entry string) bool {
 		return !filepath.IsAbs(entry) || passes(entry, forbidden)
 	}), ":")
 }
@@ -98,7 +98,7 @@ var surroundings = []string{"HOME", "USER", "LOGNAME", "SUDO_UID", "XDG_CONFIG_H
 func Surroundings(environ []string) []string {
 	var env []string
 	for _, name := range surroundings {
-		if value := variable(environ, name); value != "" {
+		if value := Variable(environ, name); value != "" {
 			env = append(env, name+"="+value)
 		}
 	}
@@ -180,7 +180,7 @@ func passes(path string, folders []string) bool {
 
 // holdsAll reports whether a folder is no project, see tops.
 func holdsAll(dir string, environ []string) bool {
-	if below("/usr/bin", dir) || below(real(variable(environ, "HOME")), dir) {
+	if below("/usr/bin", dir) || below(real(Variable(environ, "HOME")), dir) {
 		return true
 	}
 	self, err := os.Executable()
@@ -218,8 +218,8 @@ func worktrees(dir string) []string {
 	return all
 }
 
-// variable is the value of a variable, the last where it stands there twice.
-func variable(environ []string, name string) string {
+// Variable is the value of a variable, the last where it stands there twice.
+func Variable(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
 			return value
