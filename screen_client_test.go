@@ -1,6 +1,7 @@
 package gt_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,8 +15,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// screen is the terminal of a client in a pane that SCREEN=1 gives one: an input box and
-// questions as Claude Code shows them, bracketed paste, and the hooks of a turn.
+// screen is the terminal of claude in a pane: an input box, as Claude Code shows it, and
+// bracketed paste. With SCREEN=1 there are its questions and the hooks of a turn as well;
+// without, what it is told stands in claude-N.prompts, and nothing more happens.
 //
 //	a prompt with "work"  is worked on until $WORK/go is there, which it removes
 //	a prompt with "run"   is asked permission for, with three options, which have no numbers
@@ -26,7 +28,8 @@ import (
 // in claude-N.answers; what it was told while it worked, in claude-N.queued. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
 // whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
 // SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
-// has it submit what is pasted by itself, and STAYS=1 leave /exit in its box when it ends.
+// has it submit what is pasted by itself, STAYS=1 leave /exit in its box when it ends, and
+// ASKS=1, without SCREEN, ask at its start.
 type screen struct {
 	path         string
 	hook         func(event string)
@@ -37,6 +40,7 @@ type screen struct {
 	draft        string
 	queue        []string
 	busy         bool
+	quiet        bool // it does nothing
 	asking       bool
 	arrows       bool // its options have no numbers
 	selected     int
@@ -52,6 +56,7 @@ func (s *screen) run() error {
 		return err
 	}
 	s.swallow = len(os.Getenv("SWALLOW"))
+	s.asking = os.Getenv("ASKS") != ""
 	fmt.Print("\x1b[?2004h")
 	s.draw()
 	var pasted strings.Builder
@@ -142,13 +147,16 @@ func (s *screen) key(c byte) {
 }
 
 func appendTo(path string, text string) {
-	data, _ := json.Marshal(text)
+	var line bytes.Buffer
+	to := json.NewEncoder(&line)
+	to.SetEscapeHTML(false)
+	_ = to.Encode(text) // it is a text
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		panic(err)
 	}
 	defer f.Close()
-	f.Write(append(data, '\n'))
+	f.Write(line.Bytes())
 }
 
 // write adds a record to the conversation.
@@ -173,6 +181,16 @@ func (s *screen) write(kind string, message any) {
 // turn does what it is told.
 func (s *screen) turn(prompt string) {
 	appendTo(s.path+".prompts", prompt)
+	if s.quiet {
+		s.mu.Lock()
+		s.busy = false
+		s.mu.Unlock()
+		s.draw()
+		if prompt == "/exit" {
+			s.end()
+		}
+		return
+	}
 	s.write("user", map[string]any{"role": "user", "content": strings.TrimSpace(prompt)})
 	s.mu.Lock()
 	s.said = append(s.said, "❯ "+prompt)
@@ -202,6 +220,9 @@ func (s *screen) turn(prompt string) {
 
 // over ends a turn and begins the next.
 func (s *screen) over() {
+	if s.quiet {
+		return
+	}
 	s.mu.Lock()
 	prompt := strings.TrimPrefix(s.said[len(s.said)-1], "❯ ")
 	answer := "ANSWER to " + prompt[strings.LastIndex(prompt, "\n")+1:]

@@ -70,16 +70,9 @@ type sent struct {
 
 // text is what is typed.
 func (c *send) text(env *cli.Env) (string, error) {
-	text := c.Text
-	if text == "-" {
-		data, err := io.ReadAll(io.LimitReader(env.Stdin, maxText+1))
-		if err != nil {
-			return "", fmt.Errorf("cannot read the text: %w", err)
-		}
-		text = string(data)
-	}
-	if len(text) > maxText {
-		return "", cli.Fail(cli.Usage, fmt.Errorf("the text has more than %d bytes", maxText), "put it into a file, and name the file in the prompt")
+	text, err := given(env, c.Text)
+	if err != nil {
+		return "", err
 	}
 	command := ""
 	if c.Command {
@@ -94,6 +87,21 @@ func (c *send) text(env *cli.Env) (string, error) {
 		return "", cli.Failf(cli.Usage, "the text is empty")
 	case c.Command && strings.Contains(text, "\n"):
 		return "", cli.Failf(cli.Usage, "--command: the text has several lines")
+	}
+	return text, nil
+}
+
+// given returns a text that a person gives, which - reads from standard input.
+func given(env *cli.Env, text string) (string, error) {
+	if text == "-" {
+		data, err := io.ReadAll(io.LimitReader(env.Stdin, maxText+1))
+		if err != nil {
+			return "", fmt.Errorf("cannot read the text: %w", err)
+		}
+		text = string(data)
+	}
+	if len(text) > maxText {
+		return "", cli.Fail(cli.Usage, fmt.Errorf("the text has more than %d bytes", maxText), "put it into a file, and name the file in the prompt")
 	}
 	return text, nil
 }

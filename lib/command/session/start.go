@@ -51,7 +51,7 @@ type newOne struct {
 
 // begin has the flags of the commands that make an instance and start its agent.
 type begin struct {
-	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first."`
+	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first; - reads it from standard input."`
 	Topic   string   `placeholder:"TEXT" help:"What its session is about; gt-seance lists it."`
 	Give    string   `placeholder:"TEXT" help:"Give it work before it starts: its session begins on it."`
 	Start   bool     `default:"true" negatable:"" help:"Start it (on by default)."`
@@ -65,7 +65,10 @@ type begin struct {
 }
 
 // Run makes an instance and starts its agent.
-func (c *newOne) Run(env *cli.Env) error {
+func (c *newOne) Run(env *cli.Env) (err error) {
+	if c.Message, err = given(env, c.Message); err != nil {
+		return err
+	}
 	if c.Template != "" {
 		return c.make(env, c.profile, c.JSON)
 	}
@@ -383,14 +386,17 @@ func count[T any](all []T, is func(T) bool) (n int) {
 
 type start struct {
 	several
-	Message string `short:"m" placeholder:"TEXT" help:"What they are told first."`
+	Message string `short:"m" placeholder:"TEXT" help:"What they are told first; - reads it from standard input."`
 	Topic   string `placeholder:"TEXT" help:"What their sessions are about; gt-seance lists it."`
 	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
 	Explain bool   `help:"Print the steps of the start, what each would do and what it found; change nothing."`
 }
 
 // Run starts agents.
-func (c *start) Run(env *cli.Env) error {
+func (c *start) Run(env *cli.Env) (err error) {
+	if c.Message, err = given(env, c.Message); err != nil {
+		return err
+	}
 	known := table(env)
 	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
 		if in.Managed != nil && c.Explain {

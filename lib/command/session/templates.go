@@ -83,6 +83,11 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if prompt, is := c.Set["prompt"]; is {
+		if c.Set["prompt"], err = given(env, prompt); err != nil {
+			return err
+		}
+	}
 	in, err := w.New(context.Background(), c.Template, c.Set)
 	if err != nil {
 		if in == nil {

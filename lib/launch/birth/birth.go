@@ -229,6 +229,7 @@ func (b *Birth) lookAgent() (does, found string, err error) {
 	b.start = launch.Start{
 		Instance: b.Instance, Store: b.Store, Client: b.client, Table: b.Table,
 		Home: home.Elsewhere(b.Env.Getenv, b.Path), Environ: environ, Remain: b.stays(), Limits: limits,
+		Away: b.Template != nil && b.Template.Away,
 	}
 	if b.Template != nil && b.Template.Away {
 		return b.Agent, "its program is looked for where it runs", nil
@@ -281,7 +282,7 @@ func (b *Birth) wiring() (how wiring.Client, file string, err error) {
 // startsAgain reports whether the agent takes up its prompt, asks whether the folder is to
 // be trusted, and then starts itself again.
 func (b *Birth) startsAgain() bool {
-	if b.start.Prompt == "" {
+	if b.start.Prompt == "" || b.start.Types() {
 		return false
 	}
 	how, file, err := b.wiring()
@@ -316,11 +317,21 @@ func (b *Birth) lookPrompt() (does, found string, err error) {
 	if s.Prompt == "" {
 		return "say nothing first", "", nil
 	}
+	if !s.Types() && !s.Away {
+		if hidden := b.Env.Redact(s.Prompt); hidden != s.Prompt {
+			s.Prompt = hidden
+			b.Env.Warn("%s takes what it is told first on its command line only: what looks like a secret is left out", b.Agent)
+		}
+	}
+	found = fmt.Sprintf("%d characters", utf8.RuneCountInString(s.Prompt))
+	if s.Types() {
+		found += ", typed"
+	}
 	if b.Template != nil { // what a session has besides of its own is shown as a size only
-		return "say first what its template has", fmt.Sprintf("%d characters", utf8.RuneCountInString(s.Prompt)), nil
+		return "say first what its template has", found, nil
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(s.Prompt), "\n")
-	return "say first: " + b.Env.Line(first, maxCell), fmt.Sprintf("%d characters", utf8.RuneCountInString(s.Prompt)), nil
+	return "say first: " + b.Env.Line(first, maxCell), found, nil
 }
 
 // conversation finds the conversation that goes on.
@@ -621,6 +632,7 @@ func (b *Birth) ready() (err error) {
 	if err != nil {
 		return b.failed(err)
 	}
+	b.told()
 	b.track()
 	return b.settle()
 }
@@ -638,6 +650,35 @@ func (b *Birth) settle() error {
 	}
 	return b.at.Kill(b.pane.Session) // it has ended since, and its pane stayed
 }
+
+// told waits until the agent was told what it is told first, or its client asks something
+// before that.
+func (b *Birth) told() {
+	if b.run.First == nil {
+		return
+	}
+	peek := fmt.Sprintf("gt-session peek %s shows its screen", b.Name)
+	for end := time.Now().Add(telling); !b.Asks && b.process.Alive(); time.Sleep(50 * time.Millisecond) {
+		pending, asked, failure := respawn.Told(b.at, b.pane.ID)
+		switch {
+		case failure != "":
+			b.Env.Warn("%s was not told what it is told first: %s", b.Name, failure)
+			b.Env.Hint("%s", peek)
+			return
+		case asked:
+			b.Asks = true
+		case !pending:
+			return
+		case time.Now().After(end):
+			b.Env.Warn("%s is told what it is told first once its input box is on the screen", b.Name)
+			b.Env.Hint("%s", peek)
+			return
+		}
+	}
+}
+
+// telling is how long a start waits for that.
+const telling = 30 * time.Second
 
 func (b *Birth) failed(err error) error {
 	if err == nil {

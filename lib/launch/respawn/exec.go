@@ -56,7 +56,11 @@ func Exec(env *cli.Env, name string) error {
 		env.Warn("%v", err)
 	}
 	var r Run
-	if err := json.Unmarshal(data, &r); err != nil || len(r.Args) == 0 {
+	err = json.Unmarshal(data, &r)
+	switch {
+	case err == nil && len(r.Args) == 0 && r.First != nil:
+		return r.First.say(server)
+	case err != nil || len(r.Args) == 0:
 		return atomicfile.Error("use", name, errors.Join(err, errors.New("it does not describe an agent")))
 	}
 	if err := r.enter(); err != nil {
@@ -91,6 +95,11 @@ func Exec(env *cli.Env, name string) error {
 	}
 	if err := server.RestoreRemainOnExit(pane, r.Remain); err != nil {
 		env.Warn("%v", err)
+	}
+	if r.First != nil {
+		if err := r.First.beside(server, pane); err != nil {
+			return fmt.Errorf("cannot tell it what it is told first: %w", err)
+		}
 	}
 	if r.Shell != "" {
 		return r.runThenShell(program)

@@ -48,6 +48,8 @@ type Run struct {
 	Limits *process.Limits `json:"limits,omitempty"`
 	// Capture gets the agent a session first; nil where there is none to get.
 	Capture *Capture `json:"capture,omitempty"`
+	// First is what it is told first; nil where it is told nothing, or by its arguments.
+	First *First `json:"first,omitempty"`
 }
 
 // shellVar tells a successor that runs as our child which shell its pane had, for

@@ -108,6 +108,19 @@ func Prompt(text string) (prompt, command string) {
 	return text, ""
 }
 
+// First returns what an agent is told first as it can be typed: what looks like a command
+// of its client is one.
+func First(text string) string {
+	prompt, command := Prompt(text)
+	switch {
+	case command == "":
+		return prompt
+	case command[0] == '/':
+		return strings.TrimSpace(plain.Text(text))
+	}
+	return " " + strings.TrimSpace(plain.Text(text))
+}
+
 // Send types a text, as Prompt or a client's own command has it, and submits it. What the
 // client drops is typed again: it takes it once it has taken up the prompt before.
 func (t Target) Send(text string, limits Limits) (proof Proof, err error) {

@@ -16,6 +16,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
+	"gt/lib/launch/send"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
@@ -35,6 +36,7 @@ type Start struct {
 	Resume session.ID // the conversation that goes on; "" for a new one
 	Fork   bool       // with a copy of it
 	Prompt string     // what is said first
+	Away   bool       // it runs where nobody can type for it
 	Remain bool       // the pane stays when the agent ends
 	NoID   bool       // it gets no id for its session: its hook tells that
 	Limits *process.Limits
@@ -67,6 +69,10 @@ func (s Start) Shared() [][2]string { return s.successor().Shared() }
 func (s *Start) Run() (respawn.Run, session.ID, error) {
 	c, in := s.Client, s.Instance
 	successor := respawn.NewSuccessor(c, s.Home, s.resumed())
+	next := agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt}
+	if s.Types() {
+		next.Prompt = ""
+	}
 	given := c.SessionIDFlag
 	if s.Fork {
 		given = c.ForkIDFlag
@@ -88,7 +94,10 @@ func (s *Start) Run() (respawn.Run, session.ID, error) {
 	r := successor.Run(respawn.Previous{
 		Client: c.Name, Args: append(slices.Clone(c.Command), in.Args...), Environ: environ, Dir: in.Path,
 		In: launcher.Launcher{Words: in.Launcher, Limits: s.Limits},
-	}, agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt}, s.Table)
+	}, next, s.Table)
+	if text := send.First(s.Prompt); s.Types() && text != "" {
+		r.First = &respawn.First{Text: text, Client: c}
+	}
 	if in.Folder != nil {
 		r.Folder = *in.Folder
 	}
@@ -105,6 +114,10 @@ func (s *Start) Run() (respawn.Run, session.ID, error) {
 	}
 	return r, id, nil
 }
+
+// Types reports whether what is said first is typed, and not an argument: where it is known
+// how the client's input box looks.
+func (s *Start) Types() bool { return s.Client.KnowsInput() && !s.Away }
 
 // resumed is the session that goes on under its own id.
 func (s Start) resumed() session.ID {

@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"bytes"
 	"crypto/rand"
 	"fmt"
 	"strconv"
@@ -26,6 +27,17 @@ func ParseBuffer(name string) (Buffer, error) {
 		return "", fmt.Errorf("'%s' is not a buffer that gt loads", name)
 	}
 	return Buffer(name), nil
+}
+
+// Beside has the server run a command of a shell beside its panes, which takes data from
+// the buffer. What the command prints goes nowhere.
+func (s Server) Beside(b Buffer, data []byte, command string) error {
+	_, err := s.runWith(bytes.NewReader(data), wait, "load-buffer", "-b", string(b), "-", ";",
+		"run-shell", "-b", strings.ReplaceAll(command, "#", "##")+" >/dev/null 2>&1") // it is expanded as a format
+	if err != nil {
+		_ = s.Drop(b) // it may not have been loaded
+	}
+	return err
 }
 
 // Take returns what the buffer holds, and deletes it.

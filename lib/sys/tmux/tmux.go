@@ -281,6 +281,21 @@ func (s Server) Ended(pane string) (how string, err error) {
 	return "", nil
 }
 
+// Note keeps a word about a pane, under a name of gt's; "" takes it away. Noted returns it.
+func (s Server) Note(pane, name, word string) error {
+	args := []string{"set-option", "-p", "-u", "-t", pane, "@gt-" + name}
+	if word != "" {
+		args = []string{"set-option", "-p", "-t", pane, "@gt-" + name, literal(word)}
+	}
+	_, err := s.run(args...)
+	return err
+}
+
+// Noted is documented at Note.
+func (s Server) Noted(pane, name string) (string, error) {
+	return s.run("show-options", "-p", "-q", "-v", "-t", pane, "@gt-"+name)
+}
+
 // Keep tells the pane to stay when its process ends.
 func (s Server) Keep(pane string) error {
 	_, err := s.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")
