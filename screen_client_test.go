@@ -19,7 +19,7 @@ import (
 // bracketed paste. With SCREEN=1 there are its questions and the hooks of a turn as well;
 // without, what it is told stands in claude-N.prompts, and nothing more happens.
 //
-//	a prompt with "work"  is worked on until $WORK/go is there, which it removes
+//	a prompt with "work"  is worked on until $WORK/go is there, which it removes; not a beacon
 //	a prompt with "run"   is asked permission for, with three options, which have no numbers
 //	                      where it has "auto" as well: arrow keys and Enter take one
 //	a prompt with "leave" has the client end, as /exit does
@@ -201,6 +201,7 @@ func (s *screen) turn(prompt string) {
 	}
 	go_ := filepath.Join(os.Getenv("WORK"), "go")
 	switch {
+	case strings.HasPrefix(prompt, "[GAS TOWN]"):
 	case strings.Contains(prompt, "work"):
 		for os.Remove(go_) != nil {
 			time.Sleep(5 * time.Millisecond)
