@@ -229,13 +229,13 @@ func runInPane(name string) error {
 		hook("SessionEnd", map[string]string{"reason": reason}, "gt-keepalive", "end", "--hook")
 		os.Exit(0)
 	}()
-	if name == "claude" {
+	if quiet := os.Getenv("SCREEN") == ""; !quiet || name == "claude" && os.Getenv("GT_INSTANCE") != "" {
 		at := readers.Path("claude", os.Getenv, dir, id)
 		turn := func(event string) {
 			hook(event, map[string]string{"transcript_path": at}, "gt-keepalive", "touch", "--hook")
 		}
 		leave := func() { end <- syscall.SIGINT }
-		go (&screen{path: path, conversation: at, hook: turn, end: leave, quiet: os.Getenv("SCREEN") == ""}).run()
+		go (&screen{path: path, conversation: at, hook: turn, end: leave, quiet: quiet}).run()
 	}
 	return serve(path, func(j *job) {
 		j.Dir, j.Env = dir, append(os.Environ(), own...)

@@ -17,7 +17,8 @@ import (
 
 // screen is the terminal of claude in a pane: an input box, as Claude Code shows it, and
 // bracketed paste. With SCREEN=1 there are its questions and the hooks of a turn as well;
-// without, what it is told stands in claude-N.prompts, and nothing more happens.
+// without, of one that gt-session starts, what it is told stands in claude-N.prompts, and
+// nothing more happens.
 //
 //	a prompt with "work"  is worked on until $WORK/go is there, which it removes; not a beacon
 //	a prompt with "run"   is asked permission for, with three options, which have no numbers

@@ -72,15 +72,16 @@ func TestSessionTrust(t *testing.T) {
 			w.asked("please say HELLO")
 			a.session("stop", "--now", "api")
 
-			// A person takes their time. Gemini CLI asks its model meanwhile, and starts itself
-			// again after the answer.
+			// A person takes their time. It is told nothing meanwhile.
 			a.session(append([]string{"new", other, "-n", "web", "-a", of.client, "-m", "please say LATER", "--"}, of.flags...)...)
 			w.until("it asks", func() bool {
 				is := a.is("web")
 				return is.Status == "waiting" && is.Reason == "permission"
 			})
-			if of.client == "gemini" {
-				w.asked("please say LATER")
+			for _, r := range w.model.All() {
+				if strings.Contains(string(r.Body), "please say LATER") {
+					t.Error("it was told before the answer")
+				}
 			}
 			yes := regexp.MustCompile(`(?m)^(\d+)\. (Yes|Trust (and|folder))`)
 			w.until("its turn is over", func() bool {

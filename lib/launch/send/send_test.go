@@ -62,3 +62,15 @@ func TestPieces(t *testing.T) {
 		}
 	}
 }
+
+// What an agent is told first is never passed over: a command of its client is one, and a
+// command of a shell is text.
+func TestFirst(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "port it": "port it", "# title": " # title", "/review the parser ": "/review the parser", "!touch x": " !touch x",
+	} {
+		if got := First(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
