@@ -728,7 +728,6 @@ var mutants = []mutant{
 	{"what an agent is told first is an argument", "lib/launch/start/start.go", "		next.Prompt = \"\"\n", "", ".", "TestScripts/session_prompts$", 0},
 	{"an argument that tells an agent first has its secrets", "lib/launch/birth/birth.go", "			s.Prompt = hidden\n", "", ".", "TestScripts/session_prompts$", 0},
 	{"a tool is asked for another session at each start", "lib/launch/respawn/capture.go", "getenv(instance.Variable), os.Getpid())", "getenv(instance.Variable), os.Getppid())", ".", "TestScripts/session_tool$", 0},
-	{"an agent that starts itself again gets an id that is taken then", "lib/launch/birth/birth.go", "	s.NoID = b.startsAgain()\n", "", ".", "TestScripts/session_explain$", 0},
 	{"a client's dialogs are accepted unasked", "lib/launch/birth/birth.go", "	if !b.Trust || len(b.client.AcceptDialogs) == 0 {\n", "	if len(b.client.AcceptDialogs) == 0 {\n", ".", "TestScripts/session_ready$", 0},
 	{"a polecat that works is taken for idle", "lib/command/session/allocate.go", "return m.Process.IsSet() || m.Unanswered || m.Wanted() || m.StartedAt.IsZero()", "return m.StartedAt.IsZero()", ".", "TestScripts/session_polecats$", 0},
 	{"a polecat that was given work is taken for idle", "lib/command/session/allocate.go", "err != nil || len(given) > 0 {", "err != nil || len(given) > 99 {", ".", "TestScripts/session_polecats$", 0},

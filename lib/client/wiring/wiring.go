@@ -82,12 +82,6 @@ type Client struct {
 	// Blockers finds what in the client's own settings keeps its hooks from
 	// running, besides OffKey; nil where nothing is known.
 	Blockers func(Agent) []Blocker
-
-	// Restarts reports whether the client, whose own folder is given, will ask the person
-	// whether it may work in dir, and start itself again once it may, with the same
-	// arguments; nil of one that does not. It takes up its first prompt before that, and an
-	// id that it was given is taken then.
-	Restarts func(folder, dir string) bool
 }
 
 // Shape is the form of the file that a client takes its hooks from.

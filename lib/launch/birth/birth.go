@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -279,16 +278,6 @@ func (b *Birth) wiring() (how wiring.Client, file string, err error) {
 	return how, file, err
 }
 
-// startsAgain reports whether the agent takes up its prompt, asks whether the folder is to
-// be trusted, and then starts itself again.
-func (b *Birth) startsAgain() bool {
-	if b.start.Prompt == "" || b.start.Types() {
-		return false
-	}
-	how, file, err := b.wiring()
-	return err == nil && file != "" && how.Restarts != nil && how.Restarts(filepath.Dir(file), b.Path)
-}
-
 // lookPrompt finds what is said first, for which it has to know whether a conversation
 // goes on. In a town the first prompt is a beacon.
 func (b *Birth) lookPrompt() (does, found string, err error) {
@@ -368,7 +357,6 @@ func (b *Birth) lookCommand() (does, found string, err error) {
 			return "", "", openElsewhere(b.Name, s.Resume, by)
 		}
 	}
-	s.NoID = b.startsAgain()
 	if b.run, b.session, err = s.Run(); err != nil {
 		return "", "", err
 	}

@@ -38,7 +38,6 @@ type Start struct {
 	Prompt string     // what is said first
 	Away   bool       // it runs where nobody can type for it
 	Remain bool       // the pane stays when the agent ends
-	NoID   bool       // it gets no id for its session: its hook tells that
 	Limits *process.Limits
 
 	id session.ID // of an agent without hooks, once Run has found it
@@ -79,7 +78,7 @@ func (s *Start) Run() (respawn.Run, session.ID, error) {
 	}
 	switch {
 	case s.resumed() != "":
-	case len(given) > 0 && !s.NoID:
+	case len(given) > 0:
 		successor.ID = string(session.NewID())
 	case s.Fork && c.Dialect == "":
 		successor.ID = string(session.InventID())

@@ -36,7 +36,6 @@ func Client() wiring.Client {
 			Rule: func(program string) string { return "run_shell_command(" + program + ")" },
 		},
 		Blockers: func(a wiring.Agent) []wiring.Blocker { return Blockers(a, true) },
-		Restarts: func(folder, dir string) bool { return Asks(folder, dir, true) },
 	}
 }
 
@@ -58,15 +57,15 @@ func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
 			})
 		}
 	}
-	if a.Wired(wiring.Project) && !a.Wired(wiring.User) && Asks(a.Folder, a.Project, trust) {
+	if a.Wired(wiring.Project) && !a.Wired(wiring.User) && asks(a.Folder, a.Project, trust) {
 		all = append(all, a.Untrusted())
 	}
 	return all
 }
 
-// Asks reports whether the client, whose own folder is given, asks its person to trust a
+// asks reports whether the client, whose own folder is given, asks its person to trust a
 // folder, or was told not to trust it. trust is as in Blockers.
-func Asks(folder, dir string, trust bool) bool {
+func asks(folder, dir string, trust bool) bool {
 	var s struct {
 		Security struct{ FolderTrust struct{ Enabled *bool } }
 	}

@@ -29,6 +29,5 @@ func Client() wiring.Client {
 			Rule: func(program string) string { return "Bash(" + program + " *)" },
 		},
 		Blockers: func(a wiring.Agent) []wiring.Blocker { return gemini.Blockers(a, false) },
-		Restarts: func(folder, dir string) bool { return gemini.Asks(folder, dir, false) },
 	}
 }
