@@ -50,6 +50,15 @@ var calls = map[string]func(Server, Pane) error{
 		_, err := s.New(NewSession{Name: p.Session, Dir: "/", Buffer: NewBuffer(), Command: []string{"sleep", "600"}})
 		return err
 	},
+	"Beside": func(s Server, p Pane) error {
+		b := NewBuffer()
+		err := s.Beside(b, []byte("x"), "true")
+		_ = s.Drop(b)
+		return err
+	},
+	"Note":         func(s Server, p Pane) error { return s.Note(p.ID, "test", "a word;") },
+	"Noted":        func(s Server, p Pane) error { _, err := s.Noted(p.ID, "test"); return err },
+	"Ended":        func(s Server, p Pane) error { _, err := s.Ended(p.ID); return err },
 	"Take":         func(s Server, p Pane) error { _, err := s.Take(NewBuffer()); return err },
 	"Drop":         func(s Server, p Pane) error { return s.Drop(NewBuffer()) },
 	"SweepBuffers": func(s Server, p Pane) error { return s.SweepBuffers(time.Now()) },
