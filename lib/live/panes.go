@@ -67,6 +67,19 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 	return agents
 }
 
+// Below returns the process of a client that runs in a pane; it is not set if none is seen
+// there. That of a record can be a number of another PID namespace, the client's own.
+func Below(known *agent.Table, server tmux.Server, pane tmux.Pane, client string) process.Proc {
+	table := process.Snapshot()
+	for _, by := range []func(string) agent.Client{named(known, server.Environments([]string{pane.ID})[pane.ID]), known.ByProcess} {
+		if pid, c := below(table, pane.PID, by); c.Name == client && pid != 0 {
+			p, _ := process.Find(pid) // one that has ended is not set
+			return p
+		}
+	}
+	return process.Proc{}
+}
+
 // Observe is what the agent's screen shows it to do, as of now.
 func (a Agent) Observe(now time.Time) status.Observation {
 	o := status.Observation{Source: status.Screen, At: now}

@@ -112,23 +112,28 @@ func (h handover) howToGoOn() (line, then string) {
 	}
 	c := h.successor.Client
 	var args []string
+	hidden := h.record != nil && !h.agent.IsSet() && h.record.Elsewhere()
 	switch same := c.Name == h.client().Name; {
-	case same && h.left:
+	case same && (h.left || hidden):
 		args = process.Typed(h.record.Args, h.dir)
 	case same && h.agent.IsSet():
 		given, _ := h.args() // one whose arguments nobody can read is started plainly
 		args = append(slices.Clone(c.Command), c.Kept(given)...)
 	}
 	how = append(how, c.Restart(args, next)...)
-	if h.agent.IsSet() {
+	const inside = "in the sandbox, container or account that this session runs in, and not outside of it; "
+	switch {
+	case h.agent.IsSet():
 		in, whole, unseen := launcher.Typed(h.known(), h.client(), h.agent)
 		switch how = launcher.Around(in, how); {
 		case unseen, h.in.Why != "" && len(in) == 0:
-			then = "in the sandbox, container or account that this session runs in, and not outside of it; " + then
+			then = inside + then
 		case whole:
 			how = in
 			then = "that is how this session was started; " + then
 		}
+	case hidden:
+		then = inside + then
 	}
 	for i, word := range how {
 		how[i] = term.Typed(word)

@@ -184,6 +184,11 @@ func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind stri
 	if o.name == "" {
 		o.name = t.call.Agent
 	}
+	if o.agent.Elsewhere() { // it noted itself from within a sandbox or container, and is seen here
+		known, err := agent.Load(t.env.Getenv, o.home.Town)
+		t.call.Warn(err)
+		o.agent = live.Below(known, o.server, pane, o.name)
+	}
 	return o.complete(), nil
 }
 

@@ -360,6 +360,9 @@ func (b *Birth) lookCommand() (does, found string, err error) {
 	if b.run, b.session, err = s.Run(); err != nil {
 		return "", "", err
 	}
+	if err := b.checkLauncher(); err != nil {
+		return "", "", err
+	}
 	if b.put != nil {
 		return "", "", nil
 	}
@@ -380,6 +383,22 @@ func (b *Birth) lookCommand() (does, found string, err error) {
 		in = append(in, term.Quote(b.Env.Line(word, 200)))
 	}
 	return "run " + strings.Join(append(in, words...), " "), b.goesOn, nil
+}
+
+// checkLauncher returns an error if what the agent is started in cannot be run or lies where
+// an agent that it keeps in could change it.
+func (b *Birth) checkLauncher() error {
+	if len(b.run.In) == 0 || b.Template != nil && b.Template.Away {
+		return nil
+	}
+	if _, err := process.LookPath(b.run.In[0], b.run.Dir, b.run.Env); err != nil {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
+	}
+	if b.start.BringsLauncher(b.run) {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: a program or file of what it is started in lies in the project, where an agent can change it", b.Name),
+			"put it outside of "+b.Env.Place(b.Path))
+	}
+	return nil
 }
 
 // lookEnvironment names the variables that are gt's or the table's, and of the others

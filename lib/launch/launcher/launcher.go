@@ -32,14 +32,59 @@ type Launcher struct {
 	Boxed bool
 }
 
-// makes are the walls that a program which makes a sandbox has changed for itself, when it
-// waits for what runs inside. Any other launcher is where its pane is.
-var makes = map[string][]string{
-	"bwrap":   {process.NoNewPrivs, process.Capabilities},
-	"unshare": append(process.Namespaces(), process.Root, process.Capabilities),
-	"sudo":    {process.User, process.Group, process.Capabilities, process.CGroup},
-	"su":      {process.User, process.Group, process.Capabilities, process.CGroup},
-	"runuser": {process.User, process.Group, process.Capabilities, process.CGroup},
+// makes returns the walls that a program which makes a sandbox has changed for itself, when
+// it waits for what runs inside. Any other launcher is where its pane is.
+func makes(name string, words []string) []string {
+	switch name {
+	case "bwrap":
+		return []string{process.NoNewPrivs, process.Capabilities}
+	case "sudo", "su", "runuser":
+		return []string{process.Group}
+	case "unshare":
+		return unshared(words)
+	}
+	return nil
+}
+
+// unshared returns the walls that unshare(1) has changed for itself: the namespaces that its
+// options name, without those that only its children are in. Options behind one with a value
+// of its own are not looked at.
+func unshared(words []string) (walls []string) {
+	for _, word := range words[min(1, len(words)):] {
+		if !strings.HasPrefix(word, "-") {
+			break
+		}
+		long, _, _ := strings.Cut(word, "=")
+		short := word
+		if strings.HasPrefix(word, "--") {
+			short = ""
+		}
+		for _, ns := range []struct{ long, implied, short, wall string }{
+			{"--mount", "--mount-", "m", "mount namespace"}, {"--user", "--map-", "Urc", "user namespace"}, {"--net", "-", "n", "network namespace"},
+			{"--ipc", "-", "i", "IPC namespace"}, {"--uts", "-", "u", "host name namespace"}, {"--cgroup", "-", "C", "control group namespace"},
+		} {
+			if long == ns.long || ns.implied != "-" && strings.HasPrefix(long, ns.implied) || strings.ContainsAny(short, ns.short) {
+				walls = append(walls, ns.wall)
+			}
+		}
+	}
+	if slices.Contains(walls, "user namespace") {
+		walls = append(walls, process.Capabilities)
+	}
+	return walls
+}
+
+// handed returns the option by which bwrap reads a file that was open when it was started,
+// or the word that is one for any program; "" for none. The next one would not get it.
+func handed(name string, words []string) string {
+	for _, word := range words {
+		fd := strings.HasSuffix(word, "-fd") || strings.HasSuffix(word, "-data") ||
+			slices.Contains([]string{"--args", "--file", "--seccomp", "--userns", "--userns2", "--pidns"}, word)
+		if name == "bwrap" && strings.HasPrefix(word, "--") && fd || strings.HasPrefix(word, "/dev/fd/") || strings.HasPrefix(word, "/proc/self/fd/") {
+			return word
+		}
+	}
+	return ""
 }
 
 // Of finds out what the client with the process p was started in, in its pane.
@@ -137,12 +182,15 @@ func (w walked) launcher(path []process.Info, server int) (l Launcher, err error
 	}
 	// From the pane inwards.
 	for n := len(w.launchers) - 1; n >= -1; n-- {
-		at := w.client
+		at, words := w.client, []string(nil)
 		if n >= 0 {
-			at = w.launchers[n].at
+			at, words = w.launchers[n].at, w.launchers[n].words
+		}
+		if word := handed(path[at].Name, words); word != "" {
+			return l, fmt.Errorf("'%s' reads an open file (%s), which only who started it has", title(path[at]), word)
 		}
 		if path[at].PID != above {
-			if err := differ(above, path[at]); err != nil {
+			if err := differ(above, path[at], words); err != nil {
 				l.Boxed = true
 				return l, err
 			}
@@ -178,8 +226,9 @@ func (w walked) words() (all []string, err error) {
 	return all, nil
 }
 
-// differ returns an error for a process that is kept in by something else than one above it.
-func differ(above int, p process.Info) error {
+// differ returns an error for a process that is kept in by something else than one above it,
+// and has not made that itself: words are those of a launcher.
+func differ(above int, p process.Info, words []string) error {
 	a, err := process.BoundsOf(above)
 	if err != nil {
 		return err
@@ -188,7 +237,7 @@ func differ(above int, p process.Info) error {
 	if err != nil {
 		return err
 	}
-	walls := slices.DeleteFunc(a.Differ(b), func(wall string) bool { return slices.Contains(makes[p.Name], wall) })
+	walls := slices.DeleteFunc(a.Differ(b), func(wall string) bool { return slices.Contains(makes(p.Name, words), wall) })
 	if len(walls) == 0 {
 		return nil
 	}

@@ -26,6 +26,8 @@ func TestWalk(t *testing.T) {
 		{"another user", "zsh|sudo -u x -- claude|sudo -u x -- claude|claude", "sudo -u x --", "", true},
 		{"a script of a client", "bash|op run -- codex -m o|node /usr/bin/codex -m o|/usr/lib/codex/codex -m o", "op run --", "", true},
 		{"a shell's wrapper that waits", "bash|/bin/sh ./in-env claude -m o|claude -m o", "/bin/sh ./in-env", "", true},
+		{"a wrapper, and a -c of the client's", "bash|/bin/sh ./in-env claude -c|claude -c", "/bin/sh ./in-env", "", true},
+		{"a wrapper of a line of script's", "bash|/bin/sh ./in-env script -qc 'claude a'|script -qc 'claude a'|claude a", "/bin/sh ./in-env script -qc {command}", "", true},
 		{"two, and a shell between", "bash|nice-wait 5 bwrap x sh|bwrap x sh|sh|claude", "nice-wait 5 bwrap x", "", true},
 		{"a line of script's", "bash|script -qc 'claude --model opus' log|claude --model opus", "script -qc {command} log", "", true},
 		{"a line of script's, with a shell", "bash|script -qc 'claude a'|sh -c 'claude a'|claude a", "script -qc {command}", "", true},
@@ -82,6 +84,41 @@ func TestWalk(t *testing.T) {
 		}
 		if got != c.words || stranger != c.stranger || (w.shell >= 0) != c.shell {
 			t.Errorf("%s: %q, %q and %v, not %q, %q and %v", c.name, got, stranger, w.shell >= 0, c.words, c.stranger, c.shell)
+		}
+	}
+}
+
+// Only what a program has changed for itself is no wall between it and what is above it.
+func TestMakes(t *testing.T) {
+	for line, want := range map[string]string{
+		"bwrap --unshare-net":             "no_new_privs, capabilities",
+		"nice -n 5":                       "",
+		"unshare --fork":                  "",
+		"unshare -fpm --uts":              "mount namespace, host name namespace",
+		"unshare --net=/x -C":             "network namespace, control group namespace",
+		"unshare --mount-proc --map-auto": "mount namespace, user namespace, capabilities",
+		"unshare -r -R /x --net":          "user namespace, capabilities",
+		"unshare ip --net":                "",
+	} {
+		words := strings.Fields(line)
+		if got := strings.Join(makes(words[0], words), ", "); got != want {
+			t.Errorf("%s: %q, not %q", line, got, want)
+		}
+	}
+}
+
+func TestHanded(t *testing.T) {
+	for line, want := range map[string]string{
+		"bwrap --ro-bind / / --args 9":        "--args",
+		"bwrap --seccomp 3":                   "--seccomp",
+		"bwrap --ro-bind-data 7 /x":           "--ro-bind-data",
+		"bwrap --setenv args x --tmpfs /file": "",
+		"other --args 9":                      "",
+		"docker run --env-file /dev/fd/63":    "/dev/fd/63",
+	} {
+		words := strings.Fields(line)
+		if got := handed(words[0], words); got != want {
+			t.Errorf("%s: %q, not %q", line, got, want)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func interactive(args []string) bool {
 	}
 	for i := 1; i < len(args); i++ {
 		switch arg := args[i]; {
-		case arg == "--rcfile", arg == "--init-file", arg == "-o", arg == "+o", arg == "-O", arg == "+O":
+		case valued(arg):
 			i++
 		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"), isLine(arg):
 			return false
@@ -136,7 +136,25 @@ func interactive(args []string) bool {
 
 // line reports whether a command line is that of a shell which was given a line to run.
 func line(args []string) bool {
-	return len(args) > 2 && process.IsShell(args[0]) && slices.ContainsFunc(args[1:], isLine)
+	if len(args) == 0 || !process.IsShell(args[0]) {
+		return false
+	}
+	for i := 1; i < len(args); i++ {
+		switch arg := args[i]; {
+		case valued(arg):
+			i++
+		case isLine(arg):
+			return i+1 < len(args)
+		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"):
+			return false // what stands behind a script's name is the script's
+		}
+	}
+	return false
+}
+
+// valued knows the options of a shell that have a value of their own.
+func valued(arg string) bool {
+	return slices.Contains([]string{"--rcfile", "--init-file", "-o", "+o", "-O", "+O"}, arg)
 }
 
 // takesLine knows the programs whose -c is followed by a line for a shell.

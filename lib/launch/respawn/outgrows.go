@@ -44,7 +44,8 @@ func (s Successor) Outgrows(mode string, r Run) string {
 }
 
 // BringsLauncher reports whether a program or a file of what a run is started in lies in
-// the project, where an agent in a sandbox could have changed it.
+// the project, where an agent in a sandbox could have changed it. What bwrap is told to
+// mount, and what runs inside it, is none.
 func (s Successor) BringsLauncher(r Run) bool {
 	if len(r.In) == 0 {
 		return false
@@ -53,7 +54,11 @@ func (s Successor) BringsLauncher(r Run) bool {
 	if program, err := process.LookPath(r.In[0], r.Dir, r.Env); err != nil || within(program) {
 		return true
 	}
-	return slices.ContainsFunc(r.In[1:], func(word string) bool {
+	words := r.In
+	if n := slices.IndexFunc(words, func(word string) bool { return filepath.Base(word) == "bwrap" }); n >= 0 {
+		words = words[:n+1]
+	}
+	return slices.ContainsFunc(words[1:], func(word string) bool {
 		if !filepath.IsAbs(word) {
 			word = filepath.Join(r.Dir, word)
 		}

@@ -56,6 +56,9 @@ func (s Start) successor() respawn.Successor {
 	return respawn.Successor{Client: s.Client, Home: s.Home, ID: string(s.id)}
 }
 
+// BringsLauncher is respawn.Successor's.
+func (s Start) BringsLauncher(r respawn.Run) bool { return s.successor().BringsLauncher(r) }
+
 // Vars are the variables that tell the agent who it is, and Shared those that the session
 // of tmux has as well; none of these is secret.
 func (s Start) Vars() [][2]string { return s.successor().Vars() }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/place"
@@ -160,6 +161,9 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if err := r.linkless(branch); err != nil {
+		return err
+	}
 	all, err := r.worktrees()
 	if err != nil {
 		return err
@@ -211,6 +215,28 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 	}
 	if err := fill(path, wait); err != nil {
 		return errors.Join(err, undo())
+	}
+	return nil
+}
+
+// linkless reports a link where git, or Git LFS, writes in the repository to make a
+// worktree: a repository's author or an agent can have put it there, and git follows it.
+func (r checkout) linkless(branch string) error {
+	for _, path := range []string{"refs/heads/" + branch, "logs/refs/heads/" + branch, "worktrees", "packed-refs", "config", "lfs/objects", "lfs/tmp"} {
+		at := r.common
+		for part := range strings.SplitSeq(path, "/") {
+			at = filepath.Join(at, part)
+			info, err := os.Lstat(at)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // git says why
+				break
+			}
+			if err != nil {
+				return atomicfile.Error("look at", at, err)
+			}
+			if info.Mode()&fs.ModeSymlink != 0 {
+				return fmt.Errorf("'%s' is a link, and git would write where it leads", at)
+			}
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,46 @@ func TestAddWorktreeSaysWhy(t *testing.T) {
 			t.Errorf("%s is left", c.path)
 		}
 	}
+}
+
+// git follows no link that a repository has where git writes, out of the repository.
+func TestAddWorktreeFollowsNoLink(t *testing.T) {
+	for _, name := range []string{"logs", "logs/refs", "refs/heads/a", "worktrees", "packed-refs", "config", "lfs/objects"} {
+		dir, beside := repository(t, "a"), t.TempDir()
+		at, outside := filepath.Join(dir, ".git", name), filepath.Join(beside, "outside")
+		run(t, dir, "pack-refs", "--all")
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if os.Rename(at, outside) != nil && os.Mkdir(outside, 0o700) != nil {
+			t.Fatal("nothing is outside")
+		}
+		if err := os.Symlink(outside, at); err != nil {
+			t.Fatal(err)
+		}
+		before := all(t, outside)
+		err := AddWorktree(dir, filepath.Join(beside, "x"), "a/b", time.Minute)
+		if err == nil || !strings.HasSuffix(err.Error(), "/.git/"+name+"' is a link, and git would write where it leads") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := all(t, outside); after != before {
+			t.Errorf("%s: outside is\n%s, was\n%s", name, after, before)
+		}
+	}
+}
+
+// all has each file below a path, with what it holds.
+func all(t *testing.T, path string) string {
+	var b strings.Builder
+	err := filepath.WalkDir(path, func(path string, d os.DirEntry, err error) error {
+		data, _ := os.ReadFile(path) // a folder has none
+		fmt.Fprintf(&b, "%s %q\n", path, data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // A worktree is made with the branch that is there, on a remote or new, and runs no
