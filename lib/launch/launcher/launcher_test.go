@@ -28,6 +28,7 @@ func TestWalk(t *testing.T) {
 		{"a shell's wrapper that waits", "bash|/bin/sh ./in-env claude -m o|claude -m o", "/bin/sh ./in-env", "", true},
 		{"a wrapper, and a -c of the client's", "bash|/bin/sh ./in-env claude -c|claude -c", "/bin/sh ./in-env", "", true},
 		{"a wrapper of a line of script's", "bash|/bin/sh ./in-env script -qc 'claude a'|script -qc 'claude a'|claude a", "/bin/sh ./in-env script -qc {command}", "", true},
+		{"a script of a client, in a line", "bash|script -qc 'codex a'|node /usr/bin/codex a|/usr/lib/codex/codex a", "script -qc {command}", "", true},
 		{"two, and a shell between", "bash|nice-wait 5 bwrap x sh|bwrap x sh|sh|claude", "nice-wait 5 bwrap x", "", true},
 		{"a line of script's", "bash|script -qc 'claude --model opus' log|claude --model opus", "script -qc {command} log", "", true},
 		{"a line of script's, with a shell", "bash|script -qc 'claude a'|sh -c 'claude a'|claude a", "script -qc {command}", "", true},

@@ -73,7 +73,7 @@ func around(args, command []string) (words []string, ok bool) {
 			return args[:n:n], true
 		}
 		for i, arg := range args {
-			if i == 0 || !strings.Contains(arg, c[0]) {
+			if i == 0 || !strings.Contains(arg, short(c[0])) {
 				continue
 			}
 			split, err := Split(arg, "")
@@ -107,15 +107,15 @@ func forms(args []string) [][]string {
 
 // called reports whether a word that was typed can be the program that a process calls
 // itself.
-func called(word, program string) bool {
-	short := func(s string) string {
-		s = filepath.Base(s)
-		for _, suffix := range []string{".js", ".mjs", ".cjs", ".exe"} {
-			s = strings.TrimSuffix(s, suffix)
-		}
-		return strings.TrimPrefix(s, "-")
+func called(word, program string) bool { return word == program || short(word) == short(program) }
+
+// short is a program's name without its folder, and without what the kind of a file adds.
+func short(program string) string {
+	name := filepath.Base(program)
+	for _, suffix := range []string{".js", ".mjs", ".cjs", ".exe"} {
+		name = strings.TrimSuffix(name, suffix)
 	}
-	return word == program || short(word) == short(program)
+	return strings.TrimPrefix(name, "-")
 }
 
 // interactive reports whether a command line is that of a shell in which a person types.
