@@ -15,6 +15,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/launch/launcher"
 	"gt/lib/live/fleet"
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
@@ -238,12 +239,12 @@ func (c *imports) Run(env *cli.Env) error {
 
 // startedAs is how an instance's agent will be started, as far as a file says it.
 func startedAs(env *cli.Env, known *agent.Table, in *instance.Instance) string {
-	words := []string{in.Agent}
+	var words []string
 	if in.Account != "" {
-		words = []string{cmp.Or(known.Of(in.Agent).StoreEnv, "account") + "=" + term.Typed(in.Account), in.Agent}
+		words = append(words, cmp.Or(known.Of(in.Agent).StoreEnv, "account")+"="+term.Typed(in.Account))
 	}
-	for _, arg := range in.Args {
-		words = append(words, term.Typed(arg))
+	for _, word := range launcher.Around(in.Launcher, append([]string{in.Agent}, in.Args...)) {
+		words = append(words, term.Typed(word))
 	}
 	return env.Line(strings.Join(words, " "), maxArgs)
 }
@@ -384,7 +385,7 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 			err = errors.Join(err, bad)
 		}
 	}
-	err = errors.Join(err, tmux.CheckStyle(in.Theme))
+	err = errors.Join(err, tmux.CheckStyle(in.Theme), boxed(env, f, in))
 	if in.Account != "" && known.Known(in.Agent) && known.Of(in.Agent).StoreEnv == "" {
 		err = errors.Join(err, fmt.Errorf("nothing is known of the accounts of %s", in.Agent))
 	}
@@ -424,6 +425,30 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 		in.Imported, err = rest, errors.Join(err, bad)
 	}
 	return in, err
+}
+
+// boxed reads what another program starts the agent in. One that gt cannot start in the
+// same is refused: it would run outside.
+func boxed(env *cli.Env, f fields, in *instance.Instance) error {
+	var wrapper string
+	if err := f.get("wrapper", &wrapper); err != nil {
+		return err
+	}
+	if wrapper != "" {
+		words, err := launcher.Split(wrapper, env.Getenv("HOME"))
+		if err != nil {
+			return fmt.Errorf("invalid wrapper %s: %w", env.Quoted(wrapper), err)
+		}
+		in.Launcher = words
+	}
+	var sandbox struct{ Enabled *bool }
+	off := json.Unmarshal(f["sandbox"], &sandbox) == nil && sandbox.Enabled != nil && !*sandbox.Enabled
+	for _, key := range []string{"sandbox", "ssh_host"} {
+		if raw := string(f[key]); !slices.Contains([]string{"", "null", `""`, "false"}, raw) && !(off && key == "sandbox") {
+			return fmt.Errorf("its %s is not what gt starts an agent in", key)
+		}
+	}
+	return nil
 }
 
 // playedIn reports whether an instance's folder is that of its role.

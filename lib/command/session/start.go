@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,8 +114,12 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 		if in.Launcher, err = launcher.Split(c.In, env.Getenv("HOME")); err != nil {
 			return cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(c.In, maxCell), err)
 		}
-		if _, err := process.LookPath(in.Launcher[0], in.Path, env.ChildEnviron()); err != nil {
+		program, err := process.LookPath(in.Launcher[0], in.Path, env.ChildEnviron())
+		if err != nil {
 			return cli.Fail(cli.No, err)
+		}
+		if strings.Contains(in.Launcher[0], "/") { // from here, and not from the agent's folder
+			in.Launcher[0] = program
 		}
 	}
 	if c.Account != "" {

@@ -23,7 +23,7 @@ func Parse(data []byte) (*Instance, error) {
 	_, err := openjson.Unmarshal(data, from)
 	return &Instance{
 		ID: from.ID, Name: from.Name, Title: from.Title, Path: from.Path, Group: from.Group, ParentID: from.ParentID,
-		Agent: from.Agent, Args: from.Args, Account: from.Account, Theme: from.Theme, Remain: from.Remain, Respawn: from.Respawn,
+		Agent: from.Agent, Args: from.Args, Launcher: from.Launcher, Account: from.Account, Theme: from.Theme, Remain: from.Remain, Respawn: from.Respawn,
 		Role: from.Role, Topic: from.Topic, Desired: Stopped, SessionID: from.SessionID, SessionAt: from.SessionAt, ChainID: from.ChainID,
 		ForkOf: from.ForkOf, Acknowledged: from.Acknowledged, LoadedMCPNames: from.LoadedMCPNames,
 		CreatedAt: from.CreatedAt, UpdatedAt: from.UpdatedAt,
