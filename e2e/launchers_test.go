@@ -139,6 +139,9 @@ func launchers(w *world, client, command string, all []inWhat, shell func(comman
 		}
 		return shell("gt-handoff -m MESSAGE-"+m[1], r)
 	})
+	if client == "claude" && os.Getuid() == 0 {
+		w.another()
+	}
 	w.open("keep", "sleep", "3600")
 	for i, in := range all {
 		w.t.Run(in.name, func(t *testing.T) {
@@ -157,11 +160,7 @@ func launchers(w *world, client, command string, all []inWhat, shell func(comman
 func (w *world) launched(in inWhat, client, command string, i int, ready chan bool) {
 	t, mark, going := w.t, fmt.Sprintf("MESSAGE-%d", i), fmt.Sprintf("go-%d", i)
 	line := in.line
-	if strings.Contains(line, "{other}") {
-		other, public := w.another()
-		line = strings.NewReplacer("{other}", other, "{public}", public).Replace(line)
-	}
-	line = strings.NewReplacer("{}", command+" "+going, "{go}", going).Replace(line)
+	line = strings.NewReplacer("{}", command+" "+going, "{go}", going, "{other}", w.path("other"), "{public}", w.path("public")).Replace(line)
 	p := w.open(fmt.Sprintf("in-%d", i), "bash", "-l")
 	p.awaitScreen("shell>")
 	w.tmux("send-keys", "-t", p.id, "-l", line)
@@ -233,29 +232,23 @@ func (w *world) launched(in inWhat, client, command string, i int, ready chan bo
 
 // another makes a home folder of another user's, and a folder with the client that this
 // user can reach.
-func (w *world) another() (home, public string) {
-	home, public = w.path("other"), w.path("public")
-	for _, dir := range []string{w.root, bin} {
-		if err := os.Chmod(dir, 0o711); err != nil {
-			w.t.Fatal(err)
-		}
+func (w *world) another() {
+	w.t.Helper()
+	for _, name := range []string{".claude.json", ".claude/settings.json"} {
+		w.write(w.path("other", name), w.read(filepath.Join(w.home, name)))
 	}
 	real, err := filepath.EvalSymlinks(w.client.Path)
-	if err == nil {
-		err = os.Mkdir(public, 0o755)
+	err = errors.Join(err, os.Mkdir(w.path("public"), 0o755), os.Chmod(w.root, 0o711), os.Chmod(bin, 0o711))
+	if err != nil {
+		w.t.Fatal(err)
 	}
-	if err == nil {
-		if err = os.Link(real, filepath.Join(public, "claude")); err != nil {
-			w.t.Skip(err)
-		}
-	}
-	if out, err := exec.Command("cp", "-a", w.home, home).CombinedOutput(); err != nil {
+	to := w.path("public", "claude")
+	if out, err := exec.Command("sh", "-c", `ln "$0" "$1" 2>/dev/null || cp "$0" "$1"`, real, to).CombinedOutput(); err != nil {
 		w.t.Fatalf("%s", out)
 	}
-	if out, err := exec.Command("chown", "-R", "nobody", home, w.project).CombinedOutput(); err != nil {
+	if out, err := exec.Command("chown", "-R", "nobody", w.path("other")).CombinedOutput(); err != nil {
 		w.t.Fatalf("%s", out)
 	}
-	return home, public
 }
 
 // runs returns the client's process in the pane, 0 for none: the outermost.
