@@ -75,17 +75,18 @@ func TestLaunchers(t *testing.T) {
 //
 // S1-60 S1-62
 func TestCodexLaunchers(t *testing.T) {
-	w := newHookedCodex(t)
-	var some []inWhat
 	for _, in := range inWhats {
-		if slices.Contains([]string{"bwrap", "bwrap pid", "script"}, in.name) {
-			if in.person != "" {
-				in.own = "" // the commands of a Codex can run in the server of another, and so outside
-			}
-			some = append(some, in)
+		if !slices.Contains([]string{"bwrap", "bwrap pid", "script"}, in.name) {
+			continue
 		}
+		if in.person != "" {
+			in.own = ""
+		}
+		t.Run(in.name, func(t *testing.T) {
+			w := newHookedCodex(t) // with a home of its own: all Codexes of one share the server that runs their commands
+			launchers(w, "codex", "codex", []inWhat{in}, func(command string, r *model.Request) model.Reply { return codexShell(r, command) })
+		})
 	}
-	launchers(w, "codex", "codex", some, func(command string, r *model.Request) model.Reply { return codexShell(r, command) })
 }
 
 var going = regexp.MustCompile(`\bgo-(\d+)\b`)

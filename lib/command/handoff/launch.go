@@ -112,7 +112,7 @@ func (h handover) howToGoOn() (line, then string) {
 	}
 	c := h.successor.Client
 	var args []string
-	hidden := h.record != nil && !h.agent.IsSet() && h.record.Elsewhere()
+	hidden := h.record != nil && !h.left && !h.agent.IsSet() && (h.record.Elsewhere() || process.Contained())
 	switch same := c.Name == h.client().Name; {
 	case same && (h.left || hidden):
 		args = process.Typed(h.record.Args, h.dir)
