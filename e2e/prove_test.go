@@ -24,8 +24,8 @@ func TestProveRun(t *testing.T) {
 			}
 			w.gt("gt-hooks", "install", name)
 			if name == "codex" {
-				out, err := w.run(w.project, nil, "gt-hooks", "prove", "codex", "--run", "--limit", "8s")
-				if err == nil || !strings.Contains(string(out), "no hook fired") || !strings.Contains(string(out), "do: start codex and choose 'Trust all and continue'") {
+				out, err := w.run(w.project, nil, "gt-hooks", "prove", "codex", "--run")
+				if err == nil || strings.Contains(string(out), "no hook fired") || !strings.Contains(string(out), "do: start codex and choose 'Trust all and continue'") {
 					t.Errorf("without trust: %v\n%s", err, out)
 				}
 				w.trustHooks()

@@ -33,6 +33,8 @@ func Output(name, dir string, environ []string, wait time.Duration, args ...stri
 			why = name + ": " + failed.Err.Error()
 		}
 		return nil, errors.New(why)
+	case errors.Is(err, bounded.ErrLate):
+		return nil, fmt.Errorf("%s did not answer within %v", name, wait)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
