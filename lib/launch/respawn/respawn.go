@@ -268,9 +268,11 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 		if err := at.Server.Keep(at.Pane.ID); err != nil { // the pane must outlive its agent
 			return err
 		}
+		inits := process.Inits(at.Pane.PID)
 		if tree := live.Tree(at.Stop); !live.Stop(at.Stop, stopGrace) {
 			live.Kill(append(tree, live.Tree(at.Stop)...)) // or two agents would run
 		}
+		live.Kill(inits) // what it has left in its sandbox, such as Codex's server, would serve the next one there
 	}
 	if at.Stopped != nil {
 		if err := at.Stopped(); err != nil {

@@ -69,6 +69,22 @@ func BoundsOf(pid int) (Bounds, error) {
 	return b, err
 }
 
+// Inits returns the processes below one that are in another PID namespace than the process
+// above them, of which they are the first as a rule: all in it ends with them.
+func Inits(pid int) (all []Proc) {
+	namespace := func(pid int) string {
+		ns, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+		return ns
+	}
+	for _, below := range Snapshot().Descendants(pid) {
+		outer, inner := namespace(Parent(below)), namespace(below)
+		if p, err := Find(below); err == nil && below != pid && outer != "" && inner != "" && outer != inner {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // cgroup is the control group of a process, "" in a scope that tmux makes for each pane.
 func cgroup(text string) string {
 	for line := range strings.Lines(text) {
