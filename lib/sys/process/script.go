@@ -29,7 +29,8 @@ func Typed(args []string, dir string) []string {
 }
 
 // interpreter is what the kernel puts before a script: the program of its first
-// line, and the rest of that line as one word. nil where it is no script.
+// line, and the rest of that line as one word; what env looks up in their place. nil where
+// it is no script.
 func interpreter(script, dir string) []string {
 	if !strings.Contains(script, "/") {
 		return nil // it would be looked up
@@ -51,8 +52,11 @@ func interpreter(script, dir string) []string {
 		return nil
 	}
 	program, word, _ := strings.Cut(strings.Trim(line, " \t\n"), " ")
-	if word = strings.Trim(word, " \t"); word == "" {
+	switch word = strings.Trim(word, " \t"); {
+	case word == "":
 		return []string{program}
+	case filepath.Base(program) == "env" && !strings.ContainsAny(word, " \t=") && !strings.HasPrefix(word, "-"):
+		return []string{word} // env becomes it
 	}
 	return []string{program, word}
 }

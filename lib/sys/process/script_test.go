@@ -17,6 +17,7 @@ func TestTyped(t *testing.T) {
 	dir := t.TempDir()
 	for name, first := range map[string]string{
 		"plain": "#!/bin/sh", "option": "#!  /bin/sh   -e -u \t", "none": ":", "other": "#!/bin/false",
+		"env": "#!/usr/bin/env node", "split": "#!/usr/bin/env -S node -x",
 	} {
 		if err := world.WriteProgram(filepath.Join(dir, name), []byte(first+"\n:\n")); err != nil {
 			t.Fatal(err)
@@ -32,6 +33,8 @@ func TestTyped(t *testing.T) {
 		{[]string{"/bin/sh", "-e -u", path("option"), "x"}, []string{path("option"), "x"}},
 		{[]string{"/bin/sh", path("option")}, nil}, // a person's, who left that out
 		{[]string{"sh", path("plain")}, nil},
+		{[]string{"node", path("env"), "x"}, []string{path("env"), "x"}},
+		{[]string{"node", path("split")}, nil},
 		{[]string{"/bin/sh", path("none")}, nil},
 		{[]string{"/bin/sh", path("text")}, nil},
 		{[]string{"/bin/sh", "plain"}, nil},
