@@ -503,6 +503,13 @@ func (m *Member) Resumable(getenv func(string) string) bool {
 	default: // its hooks tell nothing
 		path = readers.Path(m.Agent, m.client(getenv), m.Path, string(m.Now))
 	}
-	_, err := os.Stat(path)
-	return err == nil
+	info, err := os.Stat(path)
+	r := readers.Of(m.Agent)
+	if err != nil || r == nil || info.Size() == 0 || info.Size() > conversation.EndSize || !strings.HasSuffix(path, ".jsonl") {
+		return err == nil
+	}
+	// A client may also write down its own commands, such as the one that left it, and
+	// resumes nothing where there is nothing else.
+	facts, err := r.Metadata(conversation.File{Client: m.Agent, Path: path, ID: m.Now, Size: info.Size()})
+	return err != nil || facts.Model != "" || facts.Prompt != "" || facts.ForkOf != ""
 }
