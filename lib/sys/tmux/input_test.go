@@ -44,6 +44,7 @@ var calls = map[string]func(Server, Pane) error{
 		_ = s.Drop(b)
 		return err
 	},
+	"Say":          func(s Server, p Pane) error { return s.Say("a line") },
 	"SwitchClient": func(s Server, p Pane) error { return s.SwitchClient(p.Session) },
 	"Kill":         func(s Server, p Pane) error { return s.Kill(p.Session) },
 	"New": func(s Server, p Pane) error {
