@@ -29,8 +29,8 @@ event log, and the conversations that the agents themselves keep.
   gt-seance find --outcome crash | xargs -n1 gt-seance show
 
 An outcome is handoff, done, crash or killed. A session without a recorded end
-is active while its process runs, and gone afterwards. ACTOR is the address of
-an agent: outside a town, the name of its folder.
+is active while its process runs, and gone afterwards. ACTOR is the name of
+an agent's folder, and in a town the agent's address.
 `
 
 const exitCodes = `
