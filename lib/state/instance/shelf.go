@@ -6,15 +6,18 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 
 	"gt/lib/sys/atomicfile"
 )
 
 // A Shelf holds the archived instances of a store as they were read. Who reads them again
 // and again, as ticks do, opens only the files that are others by now: archived ones pile
-// up, and hardly ever change. The zero value is empty; a Shelf is not for two goroutines
-// at once.
-type Shelf struct{ held map[ID]onShelf }
+// up, and hardly ever change. The zero value is empty. Several goroutines may read at once.
+type Shelf struct {
+	mu   sync.Mutex
+	held map[ID]onShelf
+}
 
 type onShelf struct {
 	file os.FileInfo // before it was read
@@ -24,6 +27,8 @@ type onShelf struct {
 // Read returns what In(Archived) does, whatever the shelf holds. The instances are not to
 // be changed.
 func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	ids, err := s.ids(Archived)
 	if err != nil {
 		return nil, err
