@@ -127,6 +127,8 @@ func (s *scene) Stop(_ context.Context, in *instance.Instance) error {
 }
 
 func (s *scene) Claims(_ context.Context, of []Claimant) (map[string]int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.asked = of
 	return maps.Clone(s.claims), s.unread
 }
