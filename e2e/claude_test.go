@@ -128,7 +128,7 @@ func TestClaudeConversations(t *testing.T) {
 		`Forks: +` + fork:                     {"show", id},
 		`Turns: +3`:                           {"show", id[:10]},
 		`(?s)\[1\] you.*\[2\] claude.*\[3\]`:  {"read", id},
-		`(?s)^\[3\] you[^\n]*\nafter it\n`:    {"read", id, "--last", "1"},
+		`(?s)^\[3\] you[^\n]*\n  after it\n`:  {"read", id, "--last", "1"},
 		`^` + fork + `\n$`:                    {"find", "--cwd", w.project, "--limit", "1"},
 		fmt.Sprintf(`(?m) %d$`, 10*turns):     {"usage"},
 		`"kind":"call".*"tool":"Bash".*echo`:  {"read", id, "--json"},
