@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -324,9 +325,16 @@ func (c *Creation) create(in *Instance, now time.Time, d atomicfile.Durability) 
 		in.ID = ID(session.NewID())
 	}
 	if in.Folder == nil && in.Worktree == nil {
-		if dir, err := c.store.Enter(in); err == nil { // else its start says what is wrong
+		var exchanged *place.ExchangedError
+		dir, err := c.store.Enter(in)
+		switch {
+		case err == nil:
 			in.Folder = &dir.Folder
 			dir.Close()
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.As(err, &exchanged):
+			// Its start says what is wrong, or makes the folder.
+		default: // without its identity, another folder would pass for it
+			return atomicfile.Error("use", in.Path, err)
 		}
 	}
 	in.CreatedAt, in.UpdatedAt = now.UTC(), now.UTC()
