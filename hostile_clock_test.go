@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/command/checkpoint"
-	"gt/lib/command/handoff"
-	"gt/lib/command/keepalive"
-	"gt/lib/command/krc"
-	"gt/lib/command/mail"
-	"gt/lib/command/prime"
-	"gt/lib/command/seance"
+	"gt/lib/command/checkpointcmd"
+	"gt/lib/command/handoffcmd"
+	"gt/lib/command/keepalivecmd"
+	"gt/lib/command/krccmd"
+	"gt/lib/command/mailcmd"
+	"gt/lib/command/primecmd"
+	"gt/lib/command/seancecmd"
 )
 
 // under runs a program in this process, under a clock of its own.
@@ -57,38 +57,38 @@ func TestHostileClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { // in any order
 			w.t = t
-			hook(now, keepalive.Main, map[string]string{"tool_name": "Bash"}, "touch", "--hook")
-			if a := w.under(now, keepalive.Main, work, "", "check"); a.code != 0 || strings.Contains(a.out, "-") {
+			hook(now, keepalivecmd.Main, map[string]string{"tool_name": "Bash"}, "touch", "--hook")
+			if a := w.under(now, keepalivecmd.Main, work, "", "check"); a.code != 0 || strings.Contains(a.out, "-") {
 				t.Errorf("%s: %d, %s %s", a.command, a.code, a.out, a.errs)
 			}
 			for _, later := range []time.Duration{-48 * time.Hour, 48 * time.Hour, -200 * 365 * 24 * time.Hour} {
-				if a := w.under(now.Add(later), keepalive.Main, work, "", "check"); a.code != 1 || strings.Contains(a.out, "-") {
+				if a := w.under(now.Add(later), keepalivecmd.Main, work, "", "check"); a.code != 1 || strings.Contains(a.out, "-") {
 					t.Errorf("%v later: %s: %d, %s %s", later, a.command, a.code, a.out, a.errs)
 				}
 			}
-			hook(now, checkpoint.Main, map[string]string{"last_assistant_message": "said in " + name}, "write", "--hook")
-			a := w.under(now, checkpoint.Main, work, "", "read")
+			hook(now, checkpointcmd.Main, map[string]string{"last_assistant_message": "said in " + name}, "write", "--hook")
+			a := w.under(now, checkpointcmd.Main, work, "", "read")
 			if !strings.Contains(a.out, "said in "+name) || !strings.Contains(a.out, "from 0s ago") || strings.Contains(a.out, "stale") {
 				t.Errorf("%s: %s %s", a.command, a.out, a.errs)
 			}
-			if a := w.under(now.Add(-time.Hour), checkpoint.Main, work, "", "read"); strings.Contains(a.out, "ago: -") || strings.Contains(a.out, "from -") {
+			if a := w.under(now.Add(-time.Hour), checkpointcmd.Main, work, "", "read"); strings.Contains(a.out, "ago: -") || strings.Contains(a.out, "from -") {
 				t.Errorf("%s: %s", a.command, a.out)
 			}
-			hook(now, handoff.Main, map[string]string{"hook_event_name": "PreCompact", "transcript_path": w.at(conversation)}, "--auto", "--hook")
-			told := hook(now, prime.Main, map[string]string{"source": "compact"}, "--hook")
+			hook(now, handoffcmd.Main, map[string]string{"hook_event_name": "PreCompact", "transcript_path": w.at(conversation)}, "--auto", "--hook")
+			told := hook(now, primecmd.Main, map[string]string{"source": "compact"}, "--hook")
 			if !strings.HasPrefix(told.out, "Context compacted.") || !strings.Contains(told.out, "kept word for word") {
 				t.Errorf("after a compaction the agent is told %s %s", told.out, told.errs)
 			}
-			state := w.under(now, prime.Main, work, "", "--state", "--json")
+			state := w.under(now, primecmd.Main, work, "", "--state", "--json")
 			if state.code != 0 || strings.Contains(state.out, `"checkpoint_age":"-`) {
 				t.Errorf("%s: %s", state.command, state.out)
 			}
-			for _, main := range []func(*cli.Env) int{seance.Main, mail.Main, krc.Main} {
+			for _, main := range []func(*cli.Env) int{seancecmd.Main, mailcmd.Main, krccmd.Main} {
 				if a := w.under(now, main, work, ""); a.code != 0 || strings.Contains(a.out, " -") && !strings.Contains(a.command, "krc") {
 					t.Errorf("%s: %d, %s %s", a.command, a.code, a.out, a.errs)
 				}
 			}
-			if s := w.ok(w.under(now, seance.Main, work, "", "show", "s1", "--json")); !strings.Contains(s.out, `"outcome":"active"`) {
+			if s := w.ok(w.under(now, seancecmd.Main, work, "", "show", "s1", "--json")); !strings.Contains(s.out, `"outcome":"active"`) {
 				t.Errorf("%s: %s", s.command, s.out)
 			}
 			if c := w.read(w.kept(work, "checkpoint-s2.json")); c == "" && now.Before(start.AddDate(0, 0, 7)) {

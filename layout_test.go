@@ -58,14 +58,14 @@ var only = []struct {
 	{"golang.org/x/term", []string{"lib/text/term"}, "so is the terminal's width"},
 	{"github.com/google/uuid", []string{"lib/state/session"}, "ids are made in one place"},
 	{"mvdan.cc/sh/v3/syntax", []string{"lib/client/hook", "lib/launch/launcher"}, "what a command line runs is asked in one place, and what words it has in another"},
-	{"github.com/junegunn/fzf/src", []string{"lib/command/pick"}, "a finder is as large as all the rest, and slow to start"},
+	{"github.com/junegunn/fzf/src", []string{"lib/command/pickcmd"}, "a finder is as large as all the rest, and slow to start"},
 	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation"}, "the reader of a database is linked where OpenCode's conversations are read"},
 	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded"},
 		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one"},
 	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/sys/atomicfile", "lib/place"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
-	{"net", []string{"lib/command/record"}, "nothing here talks to a network, but gt-record export to the collector that a person names"},
-	{"crypto/tls", []string{"lib/command/record"}, "as above; it is a megabyte of a program"},
+	{"net", []string{"lib/command/recordcmd"}, "nothing here talks to a network, but gt-record export to the collector that a person names"},
+	{"crypto/tls", []string{"lib/command/recordcmd"}, "as above; it is a megabyte of a program"},
 	{"net/http", nil, "nothing here talks to a network"},
 }
 
@@ -81,12 +81,12 @@ var calls = []struct {
 	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/sys/bounded"}, "a program becomes another, and runs none"},
 	{`syscall\.(Exec|ForkExec|StartProcess)\(|os\.StartProcess\(|exec\.Cmd\{|process\.(Exec|Detach|Detached)\(`, []string{
 		"lib/sys/process", "lib/sys/tmux", // the person's terminal, in this process's environment, which lib/client/hook puts back
-		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/agents", "lib/command/handoff", "lib/command/keepalive", "lib/command/session", "lib/client/hook",
+		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/agents", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook",
 	}, "a start of a program is on this list, and its environment is cli.Env.ChildEnviron"},
 	{`\b[eE]nv\.Environ\b`, []string{
 		"lib/client/hook",                                                                                        // which makes it what it is, and starts gt-record
-		"lib/command/prime", "lib/command/handoff", "lib/command/keepalive", "lib/view/pick", "lib/command/pick", // the environment of gt's own programs, which ask for their session
-		"lib/command/record", "lib/command/seance", // the secrets in it
+		"lib/command/primecmd", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/view/pick", "lib/command/pickcmd", // the environment of gt's own programs, which ask for their session
+		"lib/command/recordcmd", "lib/command/seancecmd", // the secrets in it
 		"lib/launch/ask", // what a shell has to leave out
 	}, "a project's settings of a client add to it: what is started for the person gets cli.Env.ChildEnviron"},
 	{`os\.Exit\(`, nil, "a command returns its code; only main ends the process"},
@@ -177,7 +177,7 @@ func TestLayout(t *testing.T) {
 				t.Errorf("%s imports %s: %s stands above %s", p.ImportPath, ours, groups[there], groups[here])
 			case strings.HasPrefix(p.ImportPath, "lib/command/") && there == here:
 				t.Errorf("%s imports another command, %s", p.ImportPath, ours)
-			case strings.HasPrefix(p.ImportPath, "cmd/") && ours != "lib/cli" && ours != "lib/command/"+strings.TrimPrefix(p.ImportPath, "cmd/gt-"):
+			case strings.HasPrefix(p.ImportPath, "cmd/") && ours != "lib/cli" && ours != "lib/command/"+strings.TrimPrefix(p.ImportPath, "cmd/gt-")+"cmd":
 				t.Errorf("%s imports %s, and should only call its command", p.ImportPath, ours)
 			}
 		}

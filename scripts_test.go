@@ -24,18 +24,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gt/lib/cli"
-	"gt/lib/command/checkpoint"
-	"gt/lib/command/handoff"
-	"gt/lib/command/hooks"
-	"gt/lib/command/keepalive"
-	"gt/lib/command/krc"
-	"gt/lib/command/mail"
-	"gt/lib/command/pick"
-	"gt/lib/command/prime"
-	"gt/lib/command/reconcile"
-	"gt/lib/command/record"
-	"gt/lib/command/seance"
-	"gt/lib/command/session"
+	"gt/lib/command/checkpointcmd"
+	"gt/lib/command/handoffcmd"
+	"gt/lib/command/hookscmd"
+	"gt/lib/command/keepalivecmd"
+	"gt/lib/command/krccmd"
+	"gt/lib/command/mailcmd"
+	"gt/lib/command/pickcmd"
+	"gt/lib/command/primecmd"
+	"gt/lib/command/reconcilecmd"
+	"gt/lib/command/recordcmd"
+	"gt/lib/command/seancecmd"
+	"gt/lib/command/sessioncmd"
 	livesin "gt/lib/place/home"
 	"gt/lib/text/duration"
 )
@@ -72,18 +72,18 @@ func TestMain(m *testing.M) {
 		return func() { os.Exit(main(cli.OS())) }
 	}
 	commands := map[string]func(){
-		"gt-checkpoint": program(checkpoint.Main),
-		"gt-handoff":    program(handoff.Main),
-		"gt-hooks":      program(hooks.Main),
-		"gt-keepalive":  program(keepalive.Main),
-		"gt-krc":        program(krc.Main),
-		"gt-mail":       program(mail.Main),
-		"gt-pick":       program(pick.Main),
-		"gt-prime":      program(prime.Main),
-		"gt-record":     program(record.Main),
-		"gt-reconcile":  program(reconcile.Main),
-		"gt-seance":     program(seance.Main),
-		"gt-session":    program(session.Main),
+		"gt-checkpoint": program(checkpointcmd.Main),
+		"gt-handoff":    program(handoffcmd.Main),
+		"gt-hooks":      program(hookscmd.Main),
+		"gt-keepalive":  program(keepalivecmd.Main),
+		"gt-krc":        program(krccmd.Main),
+		"gt-mail":       program(mailcmd.Main),
+		"gt-pick":       program(pickcmd.Main),
+		"gt-prime":      program(primecmd.Main),
+		"gt-record":     program(recordcmd.Main),
+		"gt-reconcile":  program(reconcilecmd.Main),
+		"gt-seance":     program(seancecmd.Main),
+		"gt-session":    program(sessioncmd.Main),
 		"client":        client,
 		"claude":        inPane,
 		"codex":         inPane,

@@ -133,21 +133,21 @@ var mutants = []mutant{
 	},
 	{
 		name:  "the successor that goes on with the conversation is not told the note",
-		file:  "lib/command/prime/facts.go",
+		file:  "lib/command/primecmd/facts.go",
 		right: `m.owner.Handoff.Conversation == f.session.ID && f.session.ID != ""`,
 		wrong: `false && f.session.ID != ""`,
 		pkg:   ".", run: "TestScripts/handoff_with_conversation",
 	},
 	{
 		name:  "of a question to a record a copy of the conversation is left",
-		file:  "lib/command/seance/recorded.go",
+		file:  "lib/command/seancecmd/recorded.go",
 		right: `done = func() { os.RemoveAll(scratch) }`,
 		wrong: `done = func() { _ = os.Chmod(scratch, 0o700) }`,
 		pkg:   ".", run: "TestScripts/seance_recorded",
 	},
 	{
 		name:  "a session is asked from its record in the person's own folder of Codex",
-		file:  "lib/command/seance/recorded.go",
+		file:  "lib/command/seancecmd/recorded.go",
 		right: `if name == client.StoreEnv {`,
 		wrong: `if name == "" {`,
 		pkg:   ".", run: "TestScripts/seance_recorded",
@@ -161,21 +161,21 @@ var mutants = []mutant{
 	},
 	{
 		name:  "traces are sent to whoever answers",
-		file:  "lib/command/record/send.go",
+		file:  "lib/command/recordcmd/send.go",
 		right: `&tls.Config{ServerName`,
 		wrong: `&tls.Config{InsecureSkipVerify: true, ServerName`,
 		pkg:   ".", run: "TestScripts/record_sent",
 	},
 	{
 		name:  "traces go to another machine in the clear, unasked",
-		file:  "lib/command/record/send.go",
+		file:  "lib/command/recordcmd/send.go",
 		right: `u.Scheme == "http" && !plain &&`,
 		wrong: `u.Scheme == "http" && plain &&`,
 		pkg:   ".", run: "TestScripts/record_sent",
 	},
 	{
 		name:  "a collector's header can hold another",
-		file:  "lib/command/record/send.go",
+		file:  "lib/command/recordcmd/send.go",
 		right: `return c < ' ' && c != '\t' || c == 0x7f`,
 		wrong: `return c == 0x7f`,
 		pkg:   ".", run: "TestScripts/record_sent",
@@ -205,7 +205,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "what a hook hands over to be kept has its secrets",
-		file:  "lib/command/record/told.go",
+		file:  "lib/command/recordcmd/told.go",
 		right: `l.Clean(env.Redact)`,
 		wrong: `_ = env.Redact`,
 		pkg:   ".", run: "TestScripts/record_told",
@@ -326,28 +326,28 @@ var mutants = []mutant{
 	},
 	{
 		name:  "notes are removed although a record that may name them cannot be read",
-		file:  "lib/command/handoff/retire.go",
+		file:  "lib/command/handoffcmd/retire.go",
 		right: `Warn: func(err error) { h.warn(err); unread = true }}.All()`,
 		wrong: `Warn: h.warn}.All()`,
 		pkg:   ".", run: "TestScripts/handoff_retention",
 	},
 	{
 		name:  "what is said to a session that goes on counts as asked first",
-		file:  "lib/command/keepalive/asked.go",
+		file:  "lib/command/keepalivecmd/asked.go",
 		right: `	case "resume", "compact", "fork":`,
 		wrong: `	case "compact", "fork":`,
 		pkg:   ".", run: "TestScripts/flow_first_request",
 	},
 	{
 		name:  "what was asked is not told of a session that died before its client wrote anything",
-		file:  "lib/command/prime/assess.go",
+		file:  "lib/command/primecmd/assess.go",
 		right: `f.asked.Text != "" && len(s.noted) == 0`,
 		wrong: `false`,
 		pkg:   ".", run: "TestScripts/flow_first_request",
 	},
 	{
 		name: "an agent is told with every prompt how full its context is",
-		file: "lib/command/keepalive/life.go",
+		file: "lib/command/keepalivecmd/life.go",
 		right: `	s.Warning = activity.Told
 `,
 		wrong: ``,
@@ -363,14 +363,14 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a crash that a session was told of is told again behind its hand-over",
-		file:  "lib/command/prime/assess.go",
+		file:  "lib/command/primecmd/assess.go",
 		right: `		return followed || c.Handoff`,
 		wrong: `		return followed && false || c.Handoff`,
 		pkg:   ".", run: "TestScripts/prime_moved",
 	},
 	{
 		name: "a resume is compared with how full the context was before a compaction",
-		file: "lib/command/prime/shorter.go",
+		file: "lib/command/primecmd/shorter.go",
 		right: `	a.Tokens, a.Warning = 0, activity.None
 `,
 		wrong: ``,
@@ -406,7 +406,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "the marker is removed before its text is out",
-		file: "lib/command/prime/main.go",
+		file: "lib/command/primecmd/main.go",
 		right: `	// Deliver.
 `,
 		wrong: `	s.warn(c.acknowledge())
@@ -507,14 +507,14 @@ var mutants = []mutant{
 	},
 	{
 		name:  "what tells of sessions leaves the log for nowhere",
-		file:  "lib/command/krc/main.go",
+		file:  "lib/command/krccmd/main.go",
 		right: `			Archive:  i == 0,`,
 		wrong: `			Archive:  i < 0,`,
 		pkg:   ".", run: "TestScripts/krc_prune",
 	},
 	{
 		name:  "a prune keeps no minimum",
-		file:  "lib/command/krc/main.go",
+		file:  "lib/command/krccmd/main.go",
 		right: `			Keep:     p.policy.Keep,`,
 		wrong: `			Keep:     0 * p.policy.Keep,`,
 		pkg:   ".", run: "TestScripts/krc_keep",
@@ -544,7 +544,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "an agent is known by its number in another PID namespace",
-		file:  "lib/command/handoff/target.go",
+		file:  "lib/command/handoffcmd/target.go",
 		right: `	if o.agent.Elsewhere() {`,
 		wrong: `	if false && o.agent.Elsewhere() {`,
 		pkg:   ".", run: "TestScripts/handoff_box$",
@@ -586,7 +586,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a pane is given away before the note is saved",
-		file: "lib/command/handoff/main.go",
+		file: "lib/command/handoffcmd/main.go",
 		right: `	note, saved, err := h.save(d)
 	if err != nil || !saved {`,
 		wrong: `	if h.replaces {
@@ -663,7 +663,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a client that asks before every request has a note made each time",
-		file:  "lib/command/handoff/early.go",
+		file:  "lib/command/handoffcmd/early.go",
 		right: `	if h.call.Input.Trigger != "auto" {`,
 		wrong: `	if true || h.call.Input.Trigger != "auto" {`,
 		pkg:   ".", run: "TestScripts/handoff_gemini",
@@ -677,7 +677,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a client that compacts in vain is followed at every request",
-		file:  "lib/command/handoff/early.go",
+		file:  "lib/command/handoffcmd/early.go",
 		right: "return full, h.record != nil && h.record.Full, nil",
 		wrong: "return full, false, nil",
 		pkg:   ".", run: "TestScripts/handoff_gemini",
@@ -780,10 +780,10 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a session that crashed is not followed with the read note of its chain",
-		file:  "lib/command/prime/assess.go",
+		file:  "lib/command/primecmd/assess.go",
 		right: `slices.Contains(broke.Told, n.ID) || n.Chain != "" &&`,
 		wrong: `slices.Contains(broke.Told, n.ID) || n.Chain == "" &&`,
-		pkg:   "./lib/command/prime", run: "TestSituations",
+		pkg:   "./lib/command/primecmd", run: "TestSituations",
 	},
 	{
 		name: "a project is forgotten where its session left it",
@@ -852,14 +852,14 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a note to nobody goes to oneself",
-		file:  "lib/command/mail/send.go",
+		file:  "lib/command/mailcmd/send.go",
 		right: `	if strings.TrimSpace(to) == "" {`,
 		wrong: `	if strings.TrimSpace(to) == "nobody" {`,
 		pkg:   ".", run: "TestScripts/mail_send",
 	},
 	{
 		name:  "a note makes a home of any folder",
-		file:  "lib/command/mail/send.go",
+		file:  "lib/command/mailcmd/send.go",
 		right: `		if !inhabited(h) {`,
 		wrong: `		if !inhabited(h) && dir == "" {`,
 		pkg:   ".", run: "TestScripts/mail_send",
@@ -929,14 +929,14 @@ var mutants = []mutant{
 	},
 	{
 		name:  "an agent that runs within another says what is trusted",
-		file:  "lib/command/hooks/trust.go",
+		file:  "lib/command/hookscmd/trust.go",
 		right: `range registry.SessionVars() {`,
 		wrong: `range registry.SessionVars()[:0] {`,
 		pkg:   ".", run: "TestScripts/^town_trust$",
 	},
 	{
 		name:  "an agent that tells its commands nothing says what is trusted",
-		file:  "lib/command/hooks/trust.go",
+		file:  "lib/command/hookscmd/trust.go",
 		right: `if known.IsClient(process.Name(pid)) {`,
 		wrong: `if false && known.IsClient(process.Name(pid)) {`,
 		pkg:   ".", run: "TestScripts/^town_trust$",
@@ -1048,10 +1048,10 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a note that is cut loses its end",
-		file:  "lib/command/prime/document.go",
+		file:  "lib/command/primecmd/document.go",
 		right: `		text = s.begin + text + s.end`,
 		wrong: `		text = s.begin + text`,
-		pkg:   "./lib/command/prime", run: "TestDocumentKeepsFrames",
+		pkg:   "./lib/command/primecmd", run: "TestDocumentKeepsFrames",
 	},
 	{
 		name:  "a note's headings are told as gt's own",
@@ -1125,7 +1125,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a town's log that came with the repository is copied",
-		file:  "lib/command/hooks/copied.go",
+		file:  "lib/command/hookscmd/copied.go",
 		right: `if atomicfile.Exists(to) || c.skips(way...) {`,
 		wrong: `if atomicfile.Exists(to) {`,
 		pkg:   ".", run: "TestScripts/^town_shown$",
@@ -1209,14 +1209,14 @@ var mutants = []mutant{
 	},
 	{
 		name:  "who is on nobody's list takes over",
-		file:  "lib/command/handoff/handover.go",
+		file:  "lib/command/handoffcmd/handover.go",
 		right: `	case t.known().Known(o.to):`,
 		wrong: `	case true:`,
 		pkg:   ".", run: "TestScripts/handoff_request",
 	},
 	{
 		name:  "a successor gets more than who asks for it has",
-		file:  "lib/command/handoff/asked.go",
+		file:  "lib/command/handoffcmd/asked.go",
 		right: `		return h.redact(h.successor.Outgrows(mode, h.run("")))`,
 		wrong: `		return ""`,
 		pkg:   ".", run: "TestScripts/handoff_request",
@@ -1246,7 +1246,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a project's .env names a file that a client's start writes to",
-		file: "lib/command/prime/commit.go",
+		file: "lib/command/primecmd/commit.go",
 		right: `	name := c.call.Dialect.EnvFile
 `,
 		wrong: `	name := "CLAUDE_ENV_FILE"
@@ -1264,7 +1264,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a conversation that the sandbox can write shows a request",
-		file: "lib/command/keepalive/life.go",
+		file: "lib/command/keepalivecmd/life.go",
 		right: `.Holds(path)
 	if err != nil {`,
 		wrong: `.Holds(path)
@@ -1273,21 +1273,21 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a conversation that the sandbox can write tells what the person said",
-		file:  "lib/command/handoff/target.go",
+		file:  "lib/command/handoffcmd/target.go",
 		right: `t.owned(t.call.Input.Transcript)`,
 		wrong: `t.call.Input.Transcript`,
 		pkg:   "./attacks", run: "TestForgedConversation",
 	},
 	{
 		name:  "a project's settings that are a link choose which file is wired",
-		file:  "lib/command/hooks/agents.go",
+		file:  "lib/command/hookscmd/agents.go",
 		right: `if place.Inside(place.Real(real), top) {`,
 		wrong: `if true || place.Inside(place.Real(real), top) {`,
 		pkg:   "./attacks", run: "TestProjectLinksItsSettings",
 	},
 	{
 		name:  "a project's settings that link to nothing choose which file is made",
-		file:  "lib/command/hooks/agents.go",
+		file:  "lib/command/hookscmd/agents.go",
 		right: `if to, err := os.Readlink(real); err == nil {`,
 		wrong: `if to, err := os.Readlink(real); err == nil && false {`,
 		pkg:   "./attacks", run: "TestProjectLinksItsSettings/what-is-not-there",
@@ -1329,7 +1329,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "gt-mail believes the variables that a project's settings give it",
-		file:  "lib/command/mail/main.go",
+		file:  "lib/command/mailcmd/main.go",
 		right: `	hooks.AsStarted(env)`,
 		wrong: `	_ = hooks.AsStarted`,
 		pkg:   "./attacks", run: "TestProjectNamesHomeOfCommands/claude$",
@@ -1350,7 +1350,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a proof starts an agent in a folder that wires it, whoever did",
-		file:  "lib/command/hooks/prove.go",
+		file:  "lib/command/hookscmd/prove.go",
 		right: `if !here {`,
 		wrong: `if false && !here {`,
 		pkg:   ".", run: "TestScripts/hooks_prove_here",
@@ -1395,7 +1395,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "the person's notify command gets what a project's settings give a hook",
-		file:  "lib/command/keepalive/doing.go",
+		file:  "lib/command/keepalivecmd/doing.go",
 		right: `args, env.ChildEnviron(), line`,
 		wrong: `args, env.Environ, line`,
 		pkg:   ".", run: "TestScripts/session_notify_environment",
@@ -1443,7 +1443,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "what another program noted is forgotten",
-		file: "lib/command/keepalive/pid.go",
+		file: "lib/command/keepalivecmd/pid.go",
 		right: `		case f.Claimed && f.State != pidfile.Foreign: // of nobody who runs
 `,
 		wrong: ``,
@@ -1458,7 +1458,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "the spare log of a town is not read",
-		file: "lib/command/seance/select.go",
+		file: "lib/command/seancecmd/select.go",
 		right: `	spare(here)
 `,
 		wrong: ``,
@@ -1576,7 +1576,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "each part that cannot be saved says so",
-		file:  "lib/command/handoff/main.go",
+		file:  "lib/command/handoffcmd/main.go",
 		right: `			return call.End(err) // nothing can`,
 		wrong: `			_ = call.End(nil) // nothing can`,
 		pkg:   "./attacks", run: "TestReadOnlyHome",
@@ -1718,47 +1718,47 @@ var mutants = []mutant{
 	},
 	{
 		name:  "what was said instructs the summariser as gt does",
-		file:  "lib/command/handoff/summary.go",
+		file:  "lib/command/handoffcmd/summary.go",
 		right: `	told := frame.Of(fromConversation, facts)`,
 		wrong: `	told := facts`,
 		pkg:   ".", run: "TestScripts/^handoff_auto_hostile$",
 	},
 	{
 		name: "what a summariser is told is cut until it fits, and never does",
-		file: "lib/command/handoff/summary.go",
+		file: "lib/command/handoffcmd/summary.go",
 		right: `		if n <= 0 {
 			return text + end`,
 		wrong: `		if n <= 0 {
 			break`,
-		pkg: "./lib/command/handoff", run: "TestToKeep",
+		pkg: "./lib/command/handoffcmd", run: "TestToKeep",
 	},
 	{
 		name:  "the rest of a note has the tags that its beginning must not have",
-		file:  "lib/command/mail/read.go",
+		file:  "lib/command/mailcmd/read.go",
 		right: `	b.WriteString(frame.Words(r.Body))`,
 		wrong: `	b.WriteString(frame.Words("") + r.Body)`,
 		pkg:   ".", run: "TestScripts/^handoff_auto_hostile$",
 	},
 	{
 		name:  "a checkpoint that is read in full has a client's tags",
-		file:  "lib/command/checkpoint/main.go",
+		file:  "lib/command/checkpointcmd/main.go",
 		right: `frame.Words(c.Text())`,
 		wrong: `c.Text()`,
 		pkg:   ".", run: "TestScripts/^handoff_auto_hostile$",
 	},
 	{
 		name:  "a dry run shows an agent a client's tags",
-		file:  "lib/command/handoff/launch.go",
+		file:  "lib/command/handoffcmd/launch.go",
 		right: `strings.Lines(frame.Words(d.note.Body))`,
 		wrong: `strings.Lines(d.note.Body)`,
 		pkg:   "./attacks", run: "TestTextIsPrinted/frames",
 	},
 	{
 		name:  "an issue's id is more than a word of the command that is named",
-		file:  "lib/command/prime/text.go",
+		file:  "lib/command/primecmd/text.go",
 		right: `return term.Quote(p.env.Place(w.ID))`,
 		wrong: `return p.env.Line(w.ID, 200)`,
-		pkg:   "./lib/command/prime", run: "TestIssue",
+		pkg:   "./lib/command/primecmd", run: "TestIssue",
 	},
 	{
 		name:  "what is written with escapes is not read",
@@ -1818,7 +1818,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "an agent of one's own has no store but that of its dialect",
-		file:  "lib/command/handoff/target.go",
+		file:  "lib/command/handoffcmd/target.go",
 		right: `own.File(t.name, path)`,
 		wrong: `own.File(t.form(), path)`,
 		pkg:   ".", run: "TestScripts/handoff_of_clients",

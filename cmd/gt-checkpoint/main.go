@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/checkpoint"
+	"gt/lib/command/checkpointcmd"
 )
 
-func main() { os.Exit(checkpoint.Main(cli.OS())) }
+func main() { os.Exit(checkpointcmd.Main(cli.OS())) }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/handoff"
+	"gt/lib/command/handoffcmd"
 )
 
-func main() { os.Exit(handoff.Main(cli.OS())) }
+func main() { os.Exit(handoffcmd.Main(cli.OS())) }

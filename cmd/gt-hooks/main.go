@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/hooks"
+	"gt/lib/command/hookscmd"
 )
 
-func main() { os.Exit(hooks.Main(cli.OS())) }
+func main() { os.Exit(hookscmd.Main(cli.OS())) }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/keepalive"
+	"gt/lib/command/keepalivecmd"
 )
 
-func main() { os.Exit(keepalive.Main(cli.OS())) }
+func main() { os.Exit(keepalivecmd.Main(cli.OS())) }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/krc"
+	"gt/lib/command/krccmd"
 )
 
-func main() { os.Exit(krc.Main(cli.OS())) }
+func main() { os.Exit(krccmd.Main(cli.OS())) }

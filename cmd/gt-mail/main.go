@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/mail"
+	"gt/lib/command/mailcmd"
 )
 
-func main() { os.Exit(mail.Main(cli.OS())) }
+func main() { os.Exit(mailcmd.Main(cli.OS())) }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/pick"
+	"gt/lib/command/pickcmd"
 )
 
-func main() { os.Exit(pick.Main(cli.OS())) }
+func main() { os.Exit(pickcmd.Main(cli.OS())) }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/prime"
+	"gt/lib/command/primecmd"
 )
 
-func main() { os.Exit(prime.Main(cli.OS())) }
+func main() { os.Exit(primecmd.Main(cli.OS())) }

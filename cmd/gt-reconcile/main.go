@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/reconcile"
+	"gt/lib/command/reconcilecmd"
 )
 
-func main() { os.Exit(reconcile.Main(cli.OS())) }
+func main() { os.Exit(reconcilecmd.Main(cli.OS())) }

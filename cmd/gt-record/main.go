@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/record"
+	"gt/lib/command/recordcmd"
 )
 
-func main() { os.Exit(record.Main(cli.OS())) }
+func main() { os.Exit(recordcmd.Main(cli.OS())) }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/seance"
+	"gt/lib/command/seancecmd"
 )
 
-func main() { os.Exit(seance.Main(cli.OS())) }
+func main() { os.Exit(seancecmd.Main(cli.OS())) }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gt/lib/cli"
-	"gt/lib/command/session"
+	"gt/lib/command/sessioncmd"
 )
 
-func main() { os.Exit(session.Main(cli.OS())) }
+func main() { os.Exit(sessioncmd.Main(cli.OS())) }

@@ -10,25 +10,25 @@ import (
 	"path/filepath"
 
 	"gt/lib/cli"
-	"gt/lib/command/checkpoint"
-	"gt/lib/command/handoff"
-	"gt/lib/command/hooks"
-	"gt/lib/command/keepalive"
-	"gt/lib/command/krc"
-	"gt/lib/command/mail"
-	"gt/lib/command/pick"
-	"gt/lib/command/prime"
-	"gt/lib/command/reconcile"
-	"gt/lib/command/record"
-	"gt/lib/command/seance"
-	"gt/lib/command/session"
+	"gt/lib/command/checkpointcmd"
+	"gt/lib/command/handoffcmd"
+	"gt/lib/command/hookscmd"
+	"gt/lib/command/keepalivecmd"
+	"gt/lib/command/krccmd"
+	"gt/lib/command/mailcmd"
+	"gt/lib/command/pickcmd"
+	"gt/lib/command/primecmd"
+	"gt/lib/command/reconcilecmd"
+	"gt/lib/command/recordcmd"
+	"gt/lib/command/seancecmd"
+	"gt/lib/command/sessioncmd"
 )
 
 // programs are all programs, in the order of their names.
 func programs() []cli.Program {
 	return []cli.Program{
-		checkpoint.Program(), handoff.Program(), hooks.Program(), keepalive.Program(), krc.Program(), mail.Program(),
-		pick.Program(), prime.Program(), reconcile.Program(), record.Program(), seance.Program(), session.Program(),
+		checkpointcmd.Program(), handoffcmd.Program(), hookscmd.Program(), keepalivecmd.Program(), krccmd.Program(), mailcmd.Program(),
+		pickcmd.Program(), primecmd.Program(), reconcilecmd.Program(), recordcmd.Program(), seancecmd.Program(), sessioncmd.Program(),
 	}
 }
 

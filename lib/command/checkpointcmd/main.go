@@ -1,0 +1,332 @@
+// Package checkpointcmd is the gt-checkpoint command: it writes, reads and clears
+// what a session saves in case it dies without a word.
+package checkpointcmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/conversation/summary"
+	"gt/lib/place/git"
+	"gt/lib/place/town"
+	"gt/lib/state/activity"
+	"gt/lib/state/beads"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/mail"
+	"gt/lib/state/request"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/frame"
+)
+
+// Main runs gt-checkpoint and returns its exit code.
+func Main(env *cli.Env) int {
+	env.Args = hook.Args(env, "write", "--hook")
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-checkpoint.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "gt-checkpoint",
+		Summary: `
+Saves the state of a session, in case it dies without a hand-over: the state of
+git, its work, and the agent's last words. A hook writes a checkpoint after
+every turn. An agent can add what only it knows, which stays until it changes
+it:
+
+  gt-checkpoint write --notes 'tests pass; next: the migration'
+  gt-checkpoint read
+
+A checkpoint older than a day is ignored.`,
+		Exits: `
+0  done, or there was nothing to do; with --hook always
+1  read: there is no checkpoint`,
+		Grammar:  &grammar{},
+		FastPath: wired,
+		Idle:     town.Unused,
+	}
+}
+
+// wired reads the write that clients call after every turn.
+func wired(args []string) cli.Command {
+	if f, ok := hook.Wired(args, "write"); ok {
+		return &write{Flags: f}
+	}
+	return nil
+}
+
+type grammar struct {
+	cli.Flags
+	Write write `cmd:"" help:"Save the state of this session."`
+	Read  read  `cmd:"" default:"withargs" help:"Show what this session saved here, or else the last one (the default)."`
+	Clear clear `cmd:"" help:"Remove what this session saved here; if a person runs it, all checkpoints."`
+}
+
+type write struct {
+	hook.Flags
+	Notes     *string `help:"What the successor must know. An empty TEXT removes the value, here and below." placeholder:"TEXT"`
+	Molecule  *string `help:"The molecule in progress (default: the one that the work names)." placeholder:"ID" group:"In a town:"`
+	Step      *string `help:"The current step of the molecule." placeholder:"ID" group:"In a town:"`
+	StepTitle *string `help:"The title of that step." placeholder:"TEXT" group:"In a town:"`
+}
+
+// gitWait bounds git, which may be slow in a huge worktree. A checkpoint
+// without git's part is better than none.
+const gitWait = 3 * time.Second
+
+// lastAnswer is how many characters of the agent's last words are kept.
+const lastAnswer = 1500
+
+// Run saves what git says and what the caller knows. What is not given stays
+// as the same session saved it before.
+func (w *write) Run(env *cli.Env) error {
+	call := hook.NewInvocation(env, w.Flags)
+	if call.Idle() {
+		return nil
+	}
+	err := w.save(env, call)
+	if w.Hook && call.Input.Kind() == "Stop" {
+		call.Warn(call.Tell(w.Flags))
+		call.Warn(call.KeepConversation(w.Flags, hook.TurnEnded))
+		call.Warn(call.TellStopped(w.Flags))
+	}
+	return call.End(err)
+}
+
+func (w *write) save(env *cli.Env, call *hook.Invocation) error {
+	if r := call.Home.Identity.Role; !r.Works() {
+		if !w.Hook {
+			env.Warn("nothing was saved: the %s has no work of its own to recover", r)
+		}
+		return nil
+	}
+	if !w.Hook {
+		if asked, err := w.ask(env, call); asked {
+			return err
+		}
+	}
+	if err := call.Home.Prepare(); err != nil {
+		return err // git has nowhere to be looked at from, either
+	}
+	adopted := call.EnsureRecord() // what is saved of a session without a record is worth having
+	if err := call.NameTmux(); err != nil {
+		env.Warn("%v", err)
+	}
+	if w.Hook {
+		share := activity.DefaultShare
+		if w.Fill != nil {
+			share = *w.Fill
+		}
+		call.Warn(advance(env, call, share))
+	}
+	state, err := git.Status(call.Home.Dir, gitWait)
+	if err != nil && !errors.Is(err, git.ErrNotRepository) {
+		env.Warn("%v", err)
+	}
+	lock, err := call.Home.Lock()
+	if err != nil {
+		return errors.Join(adopted, err)
+	}
+	defer lock.Unlock()
+	r, err := call.Store.Get(call.ID)
+	call.Warn(err)
+	if w.Hook && r != nil && r.Ended() {
+		return nil // a hook that was late: the session is over
+	}
+	c, err := checkpoint.Open(call.Home, call.ID, env.Now())
+	call.Warn(err)
+	c.Timestamp, c.TakenBy = env.Now().UTC(), ""
+	c.Branch, c.LastCommit = state.Branch, state.Head
+	c.SetFiles(state.Changes)
+	before := c.HookedBead
+	if before == "" && r != nil {
+		before = r.WorkUnit
+	}
+	id, molecule := w.work(env, call, before)
+	if c.MoleculeID == "" || id != c.HookedBead && molecule != "" {
+		c.MoleculeID = molecule
+	}
+	c.HookedBead = id
+	w.tell(env, c, call.Input.LastAnswer)
+	c.Clean(env.Redact)
+	if err := errors.Join(adopted, c.Write(call.Home), w.noteWork(call, r, c)); err != nil || w.Hook {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, "saved")
+	return err
+}
+
+// noteWork notes in the session's record what it works on, where that has changed. What
+// it was given at its start stays until it says otherwise.
+func (w *write) noteWork(call *hook.Invocation, r *session.Record, c *checkpoint.Checkpoint) error {
+	if r == nil || r.Ended() {
+		return nil
+	}
+	unit, molecule, step := cmp.Or(c.HookedBead, r.WorkUnit), c.MoleculeID, c.CurrentStep
+	if w.Molecule == nil {
+		molecule = cmp.Or(molecule, r.MoleculeID)
+	}
+	if w.Step == nil {
+		step = cmp.Or(step, r.StepRef)
+	}
+	if r.WorkUnit == unit && r.MoleculeID == molecule && r.StepRef == step {
+		return nil
+	}
+	r.WorkUnit, r.MoleculeID, r.StepRef = unit, molecule, step
+	return call.Store.Put(r, atomicfile.Unsynced)
+}
+
+// ask leaves what an agent says in its sandbox, out of which nothing can be saved,
+// to the hook at the end of its turn.
+func (w *write) ask(env *cli.Env, call *hook.Invocation) (asked bool, err error) {
+	r, err := call.Store.Get(call.ID)
+	if err != nil || r == nil || r.Hook == nil || r.Ended() {
+		return false, nil
+	}
+	lock, denied := call.Home.Lock()
+	if denied == nil {
+		lock.Unlock()
+	}
+	if !request.Denied(denied) {
+		return false, nil
+	}
+	clean := func(s *string) *string {
+		if s != nil {
+			cleaned := env.Redact(*s)
+			s = &cleaned
+		}
+		return s
+	}
+	said, err := request.Leave(request.HomeOf(env.Getenv, call.Home, r.ID), r.ID, request.Item{
+		Kind: request.Checkpoint, At: env.Now(),
+		Notes: clean(w.Notes), Molecule: clean(w.Molecule), Step: clean(w.Step), StepTitle: clean(w.StepTitle),
+	})
+	if err != nil {
+		return true, err
+	}
+	if said != "" {
+		said += "\n"
+	} else { // if the request could be delivered after all, it was not the sandbox
+		env.Warn("%v", denied)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command write the checkpoint; it is saved when your turn ends.\n", said)
+	return true, err
+}
+
+// tell adds what the caller knows.
+func (w *write) tell(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
+	for to, given := range map[*string]*string{
+		&c.Notes: w.Notes, &c.MoleculeID: w.Molecule, &c.CurrentStep: w.Step, &c.StepTitle: w.StepTitle,
+	} {
+		if given != nil {
+			*to = *given
+		}
+	}
+	if answer != "" {
+		c.LastAnswer = summary.Cut(env.Redact(answer), lastAnswer)
+	}
+}
+
+// bdWait bounds bd, which is asked only where a person or an agent waits.
+const bdWait = 2 * time.Second
+
+// work is what is hooked to the agent: its id, and the molecule that it names.
+// bd is too slow for a hook, so what it said before stays then.
+func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, molecule string) {
+	box := mail.Of(call.Home, call.Home.Identity.Address())
+	notes, err := box.Hooked()
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	for _, n := range notes {
+		if n.Type == mail.Handoff {
+			continue
+		}
+		whole, err := box.Get(n.ID)
+		switch {
+		case errors.Is(err, mail.ErrNotFound):
+			continue // closed meanwhile
+		case err != nil:
+			env.Warn("%v", err)
+		}
+		return n.ID, beads.Molecule(whole.Body)
+	}
+	if w.Hook && before != "" {
+		// What is no note is bd's. Of what cannot be looked up nothing new is known.
+		if _, lookup := box.Get(before); lookup != nil || err != nil {
+			return before, ""
+		}
+	}
+	if w.Hook {
+		return "", ""
+	}
+	issues, err := beads.Given(call.Home, env.ChildEnviron(), bdWait)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	if len(issues) == 0 {
+		return "", ""
+	}
+	return issues[0].ID, beads.Molecule(issues[0].Description)
+}
+
+type read struct {
+	JSON bool `name:"json" help:"Print the file's fields as one JSON object."`
+}
+
+// Run prints the checkpoint of this session, or else the one that this session
+// was told of, or else the newest of the home.
+func (r *read) Run(env *cli.Env) error {
+	call := hook.NewInvocation(env, hook.Flags{})
+	all, err := checkpoint.List(call.Home)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	if len(all) == 0 {
+		return cli.WithHint(cli.Failf(cli.No, "there is no checkpoint in '%s'", call.Home.Dir),
+			"an agent here whose hooks are wired writes one after every turn; gt-hooks status shows the wiring")
+	}
+	c := all[0]
+	for _, mine := range []func(*checkpoint.Checkpoint) bool{
+		func(c *checkpoint.Checkpoint) bool { return c.TakenBy == call.ID },
+		func(c *checkpoint.Checkpoint) bool { return c.SessionID == call.ID },
+	} {
+		if i := slices.IndexFunc(all, mine); i >= 0 && call.ID != "" {
+			c = all[i]
+		}
+	}
+	c.Clean(env.Redact) // another program may have written it
+	if r.JSON {
+		return env.JSON(c)
+	}
+	text := c.Found(env.Now())
+	if c.Stale(env.Now()) {
+		text += " (stale: a start ignores it)"
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s\n%s", frame.Line(text), frame.Words(c.Text())) // as a start tells it
+	return err
+}
+
+type clear struct{}
+
+// Run removes this session's checkpoint, or all of the home's when no session
+// is known. That there is none is no error.
+func (*clear) Run(env *cli.Env) error {
+	call := hook.NewInvocation(env, hook.Flags{})
+	lock, err := call.Home.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if err := checkpoint.Clear(call.Home, call.ID, call.Warn); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, "cleared")
+	return err
+}

@@ -1,0 +1,81 @@
+package checkpointcmd
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/client/contract"
+	"gt/lib/client/hook"
+	"gt/lib/client/readers"
+	"gt/lib/client/recorded"
+	"gt/lib/conversation"
+	"gt/lib/conversation/summary"
+	"gt/lib/conversation/tail"
+	"gt/lib/state/activity"
+	"gt/lib/state/thread"
+	"gt/lib/text/term"
+)
+
+// advance reads what the turn has added to the conversation, so that a start after a
+// crash need not. Only a conversation in one of the person's own stores is read:
+// where it lies is what a hook's input said.
+//
+// share is from which share of its context, in percent, the agent is told how full that is.
+func advance(env *cli.Env, call *hook.Invocation, share int) error {
+	r, err := call.Store.Get(call.ID)
+	if err != nil || r == nil || r.Ended() || r.Transcript == "" {
+		return nil // without a record nothing would be removed with it; save warns
+	}
+	if !conversation.HasReader(cmp.Or(r.Agent, contract.Default)) {
+		return nil
+	}
+	c, err := recorded.Of(account.Own{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}, call.Home, r)
+	switch {
+	case account.Unreadable(err):
+		return err
+	case err != nil:
+		return nil // a start after a crash says whose it is, where it matters
+	}
+	fold, err := c.Read(true, env.Redact)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was said yet
+	}
+	if fold != nil {
+		_, failed := tail.Carry(call.Home, r, fold, beside(env, call, c.File), env.Now(), call.Store.Warn)
+		err = errors.Join(err, failed, measure(call, fold, share))
+	}
+	return err
+}
+
+// beside is what works beside the session, as the client says it.
+func beside(env *cli.Env, call *hook.Invocation, f conversation.File) *thread.Beside {
+	b := &thread.Beside{Session: call.ID, Running: call.Input.Running()}
+	if r, ok := readers.Of(f.Client).(conversation.Teams); ok {
+		b.Team = r.Team(f)
+	}
+	for _, all := range [][]string{b.Running, b.Team} {
+		for i, line := range all {
+			all[i] = term.Cut(term.OneLine(term.Clean(env.Redact(line))), maxBeside)
+		}
+	}
+	return b
+}
+
+// maxBeside bounds one of what works beside a session, in characters.
+const maxBeside = 200
+
+// measure leaves how full the context is for the hook of the next prompt.
+func measure(call *hook.Invocation, fold *summary.Fold, share int) error {
+	c := fold.Context
+	if c.Told {
+		share = 0
+	}
+	return activity.Change(call.Home, call.ID, func(s *activity.State) bool {
+		before := *s
+		*s = s.Measure(c.Used, fold.Window(), c.Compactions, share)
+		return *s != before
+	})
+}

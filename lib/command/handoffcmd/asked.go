@@ -1,0 +1,204 @@
+package handoffcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/launch/sibling"
+	"gt/lib/state/mail"
+	"gt/lib/state/request"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+)
+
+// asks reports whether we run in a sandbox, as an agent's commands may, out of
+// which the agent and tmux cannot be reached, or the state cannot be written. The
+// agent's hooks run outside, so the one at the end of the turn does what is asked
+// for. That there are hooks, the record shows: one has started the session.
+func (h handover) asks() bool {
+	r := h.record
+	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.Ended() {
+		return false
+	}
+	apart := process.InSandbox()
+	if r.PIDNS != "" && r.Process().IsSet() { // a hook has noted where the agent runs
+		apart = r.Elsewhere()
+	}
+	// A pane that is gone does not answer either.
+	hidden := h.inPane && h.pane.ID == "" && h.agent.IsSet() && process.Freer(h.agent.PID)
+	if r.TmuxPane != "" && !h.replaces && (apart || hidden) {
+		return true
+	}
+	lock, err := h.home.Lock()
+	if err != nil {
+		return request.Denied(err)
+	}
+	lock.Unlock()
+	return false
+}
+
+// ask leaves the hand-over to the hook at the end of the turn.
+func (h handover) ask(message, work string) error {
+	said, err := request.Leave(request.HomeOf(h.env.Getenv, h.home, h.record.ID), h.record.ID, request.Item{
+		Kind: request.Handoff, At: h.env.Now(), Subject: h.redact(h.subject), Message: h.redact(message),
+		To: h.to, Cycle: h.kind == session.KindCycle, Reason: h.redact(h.reason), Work: work, Bare: !h.collect,
+	})
+	if err != nil {
+		return err
+	}
+	if said != "" {
+		said += "\n"
+	}
+	does := h.successor.Client.Name + " takes over"
+	switch {
+	case h.record.TmuxPane == "":
+		does = "the note is saved"
+	case h.kind == session.KindCycle:
+		does = "this conversation goes on in a new process"
+	}
+	_, err = fmt.Fprintf(h.env.Stdout, "%sThe sandbox does not let this command reach its pane: %s as soon as your turn ends. End it now, and do nothing more.\n", said, does)
+	return err
+}
+
+// finishWithin is how long after a hand-over its turn may end. One that goes on
+// for longer found something else to do.
+const finishWithin = 10 * time.Minute
+
+// finishWait is how long the end of a turn waits for others that work in the same
+// home: a client gives its hook five seconds.
+const finishWait = 3 * time.Second
+
+// finish serves what the session asked for in a sandbox. gt-keepalive turns into
+// it, so it is a hook, which says nothing and never fails.
+func (g *grammar) finish(env *cli.Env, call *hook.Invocation) error {
+	call.Hook = true
+	env.Stdout = io.Discard
+	id, err := session.ParseID(g.Finish)
+	if err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	call.ID = id
+	if err := call.End(g.serve(env, call)); err != nil {
+		env.Warn("%v", err)
+	}
+	return nil
+}
+
+// serve does what was asked for: a hand-over last, for nothing of the session may
+// be left after it.
+func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
+	lock, err := call.Home.LockWithin(finishWait)
+	if err != nil {
+		return err
+	}
+	items, left, err := request.Serve(call.Home, call.ID)
+	lock.Unlock()
+	if err != nil || len(items) == 0 {
+		return err
+	}
+	r, err := call.Store.Get(call.ID)
+	if err != nil || r == nil {
+		return err
+	}
+	s := request.Session{Home: call.Home, Record: r, Now: env.Now(), Redact: env.Redact, Warn: call.Warn}
+	var last *request.Item
+	for _, item := range items {
+		if item.Kind == request.Handoff {
+			last = &item
+			continue
+		}
+		if item.OfWork() {
+			call.Warn(work(env, call, item))
+			continue
+		}
+		call.Warn(s.Do(item)) // none needs the others
+	}
+	if last == nil || r.Ended() {
+		return nil
+	}
+	o := order{
+		kind: session.KindHandoff, subject: last.Subject, to: last.To, reason: last.Reason,
+		collect: !last.Bare, hook: true,
+	}
+	if last.Cycle {
+		o.kind, o.to = session.KindCycle, ""
+	}
+	held := g.Hold
+	if held == "" && env.Now().Sub(left).Abs() > finishWithin {
+		held = "its turn went on for over ten minutes"
+	}
+	h, err := self(env, call, false).follow(o)
+	if err != nil {
+		return err // of what is on nobody's list nothing is run, and nothing told
+	}
+	gone := h.findProgram()
+	h.enter()
+	if gone == nil && h.replaceable() {
+		if h.in = h.launcher(); h.exchanged == nil {
+			h.enter()
+		}
+	}
+	if h.held = held; held == "" {
+		h.held = h.keeps(g.Mode, gone)
+	}
+	h.replaces = h.held == ""
+	return errors.Join(gone, h.handOver(last.Message, strings.TrimSpace(last.Work)))
+}
+
+// keeps says why the pane is not given away, "" where it is: mode is what the agent
+// may do without asking, gone why its successor cannot be started.
+func (h handover) keeps(mode string, gone error) string {
+	switch {
+	case h.exchanged != nil:
+		return h.redact(h.exchanged.Error())
+	case h.folder.Inode == 0:
+		return "its folder is gone"
+	case gone != nil:
+		return "its successor cannot be started: " + gone.Error()
+	case h.in.Why != "":
+		return h.redact(notSame(h.in.Why))
+	case h.replaceable():
+		return h.redact(h.successor.Outgrows(mode, h.run("")))
+	}
+	return "it has no pane of tmux to itself"
+}
+
+// handOver does what was asked for.
+func (h handover) handOver(message, work string) error {
+	if h.kind == session.KindCycle {
+		if err := h.refuseLoop(h.replaces); err != nil {
+			return err
+		}
+	}
+	box := mail.Of(h.home, h.home.Identity.Address())
+	if work != "" {
+		note, err := box.Get(work)
+		if work = note.ID; err != nil {
+			work = ""
+			h.warn(fmt.Errorf("the work that was to be handed over: %w", err))
+		}
+	}
+	d := h.compose(message, work)
+	if work != "" {
+		h.warn(box.Hook(work))
+	}
+	note, saved, err := h.save(d)
+	if err != nil || !saved {
+		return err
+	}
+	return h.launch(note)
+}
+
+// workWait bounds the claim of work.
+const workWait = 5 * time.Second
+
+// work lets gt-mail do what was asked for about work of the session's template.
+func work(env *cli.Env, call *hook.Invocation, item request.Item) error {
+	_, err := sibling.Output("gt-mail", call.Dir, env.Environ, workWait, "work", "asked", "--session="+string(call.ID), item.Kind, "--", item.Work)
+	return err
+}

@@ -1,0 +1,74 @@
+package handoffcmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/state/request"
+	"gt/lib/state/waiting"
+	"gt/lib/text/term"
+)
+
+// cancel takes a hand-over back that nobody has taken up yet: the one that this session
+// left or, for a person, the only one that waits here; else the one whose note is named.
+func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
+	home := call.Home
+	lock, err := home.LockWithin(saveWait)
+	switch {
+	case err == nil:
+		defer lock.Unlock()
+	case request.Denied(err) && call.ID != "" && g.What == nil && !g.DryRun: // in a sandbox, only what was left there can be taken back
+		if subject, ok := request.Asked(home, call.ID); ok {
+			if err := request.Withdraw(home, call.ID); err != nil && !request.Denied(err) {
+				return err
+			}
+			return cancelled(env, "", subject)
+		}
+		return err
+	default:
+		return err
+	}
+	all, err := waiting.In(home, call.Warn)
+	if err != nil {
+		return err
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(w waiting.Handover) bool {
+		if g.What != nil {
+			return !strings.HasPrefix(w.Note.ID, strings.ToLower(*g.What))
+		}
+		return call.ID != "" && (w.Record == nil || w.Record.ID != call.ID)
+	})
+	if len(left) != 1 {
+		why := "no hand-over waits here"
+		if len(left) > 1 {
+			why = fmt.Sprintf("%d hand-overs wait here", len(left))
+		} else if len(all) > 0 {
+			why, left = "no such hand-over waits here", all
+		}
+		var hints []string
+		for _, w := range left {
+			hints = append(hints, strings.TrimSpace("gt-handoff --cancel "+w.Note.ID+"  "+term.OneLine(term.Clean(env.Redact(w.Note.Subject)))))
+		}
+		if len(all) == 0 {
+			hints = append(hints, "gt-mail inbox --all lists every note")
+		}
+		return cli.Fail(cli.No, fmt.Errorf("%s", why), hints...)
+	}
+	w := left[0]
+	if g.DryRun {
+		_, err := fmt.Fprintf(env.Stdout, "would cancel: %s\n", term.Clean(env.Redact(w.Note.ID+"  "+w.Note.Subject)))
+		return err
+	}
+	if err := w.Cancel(home, env.Now(), call.Warn); err != nil {
+		return err
+	}
+	return cancelled(env, w.Note.ID, w.Note.Subject)
+}
+
+func cancelled(env *cli.Env, note, subject string) error {
+	_, err := fmt.Fprintf(env.Stdout, "cancelled: %s\n", strings.TrimSpace(term.Clean(env.Redact(note+"  "+subject))))
+	return err
+}

@@ -1,0 +1,217 @@
+package handoffcmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/launcher"
+	"gt/lib/launch/respawn"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/text/frame"
+	"gt/lib/text/redact"
+	"gt/lib/text/term"
+)
+
+// launch puts the successor into the pane, or says how a person starts it, with the
+// note that it goes on from.
+func (h handover) launch(note mail.Note) error {
+	if h.exchanged != nil {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start a successor: %w", h.exchanged), "the note is saved: gt-mail read "+note.ID)
+	}
+	if h.late != "" {
+		_, err := fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.late)
+		return err
+	}
+	if !h.replaces {
+		return h.sayHowToGoOn(note.ID)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	at := respawn.Place{Server: h.server, Pane: h.pane, Self: self, Now: h.env.Now(), Warn: h.warn}
+	if h.remote {
+		at.Stop = h.agent
+	}
+	if err := h.successor.Replace(at, h.run(note.Subject)); err != nil {
+		h.warn(h.giveUp())
+		return cli.WithHint(err, "the note is saved: the next session that starts in %s gets it", h.home.Dir)
+	}
+	if h.remote {
+		fmt.Fprintf(h.env.Stdout, "handed over %s in tmux session %s\n", h.home.Identity.Address(), h.pane.Session)
+		if h.watch && h.env.Getenv("TMUX") != "" {
+			if err := h.server.SwitchClient(h.pane.Session); err != nil { // nobody looks on here
+				h.env.Hint("tmux attach -t %s shows it", term.Quote(h.pane.Session))
+			}
+		}
+	} else if h.record != nil && h.record.Server().IsSet() {
+		// Its window is gone, and its turn goes on in the server: only the agent
+		// itself can end that.
+		fmt.Fprintln(h.env.Stdout, "handed over: a fresh agent continues in your window. End your turn now, and do nothing more.")
+	}
+	return nil
+}
+
+// sayHowToGoOn tells a caller without a pane, or without an agent in it, what
+// to type.
+func (h handover) sayHowToGoOn(note string) error {
+	line, then := h.howToGoOn()
+	lead := "for the person: end this session, then type: " // the agent that reads this cannot
+	switch {
+	case h.in.Why != "" && h.remote:
+		lead = h.redact(notSame(h.in.Why)) + "\nend that session, then type: "
+	case h.in.Why != "":
+		lead = h.redact(notSame(h.in.Why)) + "\n" + lead
+	case h.left:
+		lead = fmt.Sprintf("session %s, which ended here at %s, is handed over\nto start the next one, type: ", h.id, h.record.EndedAt.Local().Format("15:04"))
+	case h.id == "" && !h.agent.IsSet():
+		lead = h.nobodys() + "\nto start one, type: "
+	}
+	_, err := fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n%s%s\n%s\n", note, lead, line, then)
+	return err
+}
+
+// nobodys says what a person's own note is, and how an agent that works here is handed
+// over.
+func (h handover) nobodys() string {
+	records, _ := h.store.All() // of what cannot be read nothing is known
+	for _, r := range records {
+		if r.Live() {
+			line := fmt.Sprintf("the next session in this folder will get the note; %s still runs here (session %s)", r.Agent, r.ID)
+			if r.TmuxPane != "" {
+				line += "\nto replace it by a fresh agent now, type: gt-handoff " + r.TmuxPane
+			}
+			return line
+		}
+	}
+	return "no agent runs here; the next session in this folder will get the note"
+}
+
+// howToGoOn is what to type, and what to know of it. A successor without hooks has
+// to be told of gt-prime as well, and has an id under which that notes it.
+func (h handover) howToGoOn() (line, then string) {
+	next := agent.Next{ID: h.successor.ID}
+	if h.kind == session.KindCycle && h.record != nil {
+		next.Resume = string(h.record.ID)
+	}
+	if h.carried != "" {
+		next.Resume = string(h.carried)
+	}
+	then = "the new session will read the note first"
+	var how []string
+	if next.ID != "" {
+		then = "then tell it to run gt-prime, because it has no hooks that show it the note"
+		how = h.vars()
+	}
+	c := h.successor.Client
+	var args []string
+	hidden := h.record != nil && !h.left && !h.agent.IsSet() && (h.record.Elsewhere() || process.Contained())
+	switch same := c.Name == h.client().Name; {
+	case same && (h.left || hidden):
+		args = process.Typed(h.record.Args, h.dir)
+	case same && h.agent.IsSet():
+		given, _ := h.args() // one whose arguments nobody can read is started plainly
+		args = append(slices.Clone(c.Command), c.Kept(given)...)
+	}
+	how = append(how, c.Restart(args, next)...)
+	const inside = "in the sandbox, container or account that this session runs in, and not outside of it; "
+	switch {
+	case h.agent.IsSet():
+		in, whole, unseen := launcher.Typed(h.known(), h.client(), h.agent)
+		switch how = launcher.Around(in, how); {
+		case unseen, h.in.Apart, h.in.Why != "" && len(in) == 0:
+			then = inside + then
+		case whole:
+			how = in
+			then = "that is how this session was started; " + then
+		}
+	case hidden:
+		then = inside + then
+	}
+	for i, word := range how {
+		how[i] = term.Typed(word)
+	}
+	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(strings.Join(how, " "))), then
+}
+
+// notSame says that a successor would not run in what the agent was started in.
+func notSame(why string) string {
+	return "no agent was started, for it would not run in what this one was started in: " + why
+}
+
+// vars begin a command line with the variables that say who the successor is.
+func (h handover) vars() []string {
+	words := []string{"env"}
+	for _, kv := range h.successor.Vars() {
+		words = append(words, kv[0]+"="+kv[1])
+	}
+	return words
+}
+
+// printCommand prints the command that starts the successor, for a shell. The
+// environment stays out of it: a person's own shell has it, and it holds keys.
+// So does a key that stands in the flags that the agent was started with.
+func (h handover) printCommand() error {
+	if h.in.Why != "" {
+		line, _ := h.howToGoOn()
+		return cli.Fail(cli.No, errors.New(h.redact(notSame(h.in.Why))), "a person can type: "+line)
+	}
+	r := h.run(h.redact(h.subject))
+	words := append(h.vars(), launcher.Around(r.In, r.Args)...)
+	for i, w := range words {
+		words[i] = term.Quote(w)
+	}
+	line := strings.Join(words, " ")
+	if clean := h.redact(line); clean != line {
+		line = clean
+		h.env.Warn("the agent was started with a secret among its arguments: insert it again in the place of %s", redact.Mark)
+	}
+	_, err := fmt.Fprintf(h.env.Stdout, "cd %s && exec %s\n", term.Quote(r.Dir), line)
+	return err
+}
+
+// printPlan says what would be done, and does nothing of it.
+func (h handover) printPlan(d draft, work string, asks bool) {
+	say := func(format string, args ...any) {
+		fmt.Fprintln(h.env.Stdout, term.Clean(h.redact(fmt.Sprintf(format, args...))))
+	}
+	if work != "" {
+		say("would make this the work of the next session: %s", work)
+	}
+	say("would write a note to %s: %s", h.home.Identity.Address(), frame.Line(d.note.Subject))
+	for line := range strings.Lines(frame.Words(d.note.Body)) { // as who reads it is told it
+		say("    %s", strings.TrimRight(line, "\n"))
+	}
+	say("would tell the next session of it by %s", frame.Line(h.home.Path("handoff")))
+	say("would log a handoff event in %s", frame.Line(h.home.Town.Events()))
+	switch {
+	case h.kind == session.KindAuto:
+		say("would leave the agent alone")
+	case asks && h.record.TmuxPane != "":
+		say("would have %s take over in pane %s when the turn ends: this runs in a sandbox", h.successor.Client.Name, h.record.TmuxPane)
+	case asks:
+		say("would have the note saved when the turn ends: this runs in a sandbox")
+	case !h.replaces:
+		if h.in.Why != "" {
+			say("%s", notSame(h.in.Why))
+			say("would say what to type")
+			break
+		}
+		say("would say what to type: no agent runs in a tmux pane here")
+	default:
+		r := h.run(d.note.Subject)
+		say("would respawn pane %s of tmux session %s in %s", h.pane.ID, h.pane.Session, r.Dir)
+		words := launcher.Around(r.In, r.Args)
+		for i, a := range words {
+			words[i] = term.Quote(a)
+		}
+		say("    %s", strings.Join(words, " "))
+	}
+}

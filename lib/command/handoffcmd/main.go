@@ -1,0 +1,278 @@
+// Package handoffcmd is the gt-handoff command: it saves what a session knows and
+// then, unless it is told not to, puts a fresh agent into the same pane.
+package handoffcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/launch/respawn"
+	"gt/lib/place/identity"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+// Main runs gt-handoff and returns its exit code.
+func Main(env *cli.Env) int {
+	env.Args = hook.Args(env, "--auto", "--hook", "--reason", "compaction")
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-handoff.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "gt-handoff",
+		Summary: `
+Hands a session's work over to a fresh session in the same tmux pane: writes a
+note of what it knows, then replaces the agent. The new one reads the note
+first.
+
+  gt-handoff -s 'auth: 2 of 5 done' -m 'next: session.go; do not touch the API'
+  git log -3 | gt-handoff -s 'see the log' -m -
+  gt-handoff %3                         hand over the agent in another pane
+  gt-handoff --to codex                 continue with another agent
+  gt-handoff --to codex --with-conversation
+                                        the same, with the whole conversation
+  gt-handoff --cancel                   take back a hand-over that still waits
+  gt-handoff --auto                     save only (the hook before a compaction)
+  gt-handoff --print | ssh box gt-prime --handoff -
+
+Outside tmux it saves the note and says what to type.`,
+		Exits: `
+0  saved, and handed over if that was asked for; with --hook always
+1  no such session or work; no such hand-over to cancel; the agent is not on PATH, or cannot --cycle`,
+		Grammar:  &grammar{},
+		FastPath: wired,
+	}
+}
+
+// wired reads the call that clients make before a compaction.
+func wired(args []string) cli.Command {
+	if len(args) < 2 || args[0] != "--auto" {
+		return nil
+	}
+	g := &grammar{Auto: true, Collect: true, Watch: true}
+	rest := args[1:]
+	if len(rest) >= 3 && rest[0] == "--hook" && rest[1] == "--reason" && !strings.HasPrefix(rest[2], "-") {
+		g.Reason = rest[2]
+		rest = append([]string{"--hook"}, rest[3:]...)
+	}
+	f, ok := hook.Wired(rest)
+	if !ok {
+		return nil
+	}
+	g.Client = f
+	return g
+}
+
+type grammar struct {
+	cli.Flags
+	Client hook.Flags `embed:""`
+
+	What    *string `arg:"" optional:"" help:"Work to give first (an id), or the agent to hand over instead of yourself: its name in gt-session, a tmux session, a pane (%3), or a session's id; with --cancel, a note."`
+	Subject string  `short:"s" help:"The subject of the note, one line." placeholder:"TEXT"`
+	Message string  `short:"m" help:"What the successor must know; - reads standard input." placeholder:"TEXT"`
+	Collect bool    `short:"c" default:"true" negatable:"" help:"Add what the conversation, git and gt-mail say (on by default)."`
+
+	Auto    bool   `help:"Save, and leave the agent alone: for a hook before a compaction." xor:"how"`
+	Cycle   bool   `help:"Continue the same conversation in a new process." xor:"how"`
+	To      string `help:"The agent that takes over: claude, codex, gemini, ... (default: the one that runs now)." placeholder:"AGENT"`
+	Along   bool   `name:"with-conversation" help:"With --to: the other agent continues the conversation itself, which gt-record converts."`
+	Reason  string `help:"Why; 'compaction' makes the next start a brief one." placeholder:"WORD"`
+	Cancel  bool   `help:"Take back the hand-over that waits; of several, the one whose note is named." xor:"how"`
+	Print   bool   `help:"Write the note to standard output, and change nothing." xor:"how"`
+	DryRun  bool   `help:"Print what would be done, and change nothing."`
+	Restart bool   `name:"restart-command" help:"Print the command that starts the successor, quoted for a shell, and change nothing." xor:"how"`
+
+	Watch      bool   `short:"w" default:"true" negatable:"" help:"Show the other agent's session after handing it over (on by default)."`
+	NoGitCheck bool   `help:"Do not warn about uncommitted or unpushed work."`
+	Finish     string `hidden:"" help:"Do what this session asked for in a sandbox." placeholder:"ID"`
+	Mode       string `hidden:"" help:"With --finish: what the agent may do without asking." placeholder:"WORD"`
+	Hold       string `hidden:"" help:"With --finish: why the pane is not given away." placeholder:"TEXT"`
+	Exec       string `hidden:"" help:"Become the agent that this buffer of tmux describes." placeholder:"NAME"`
+}
+
+// Validate refuses flags that do not go together; kong calls it.
+func (g *grammar) Validate() error {
+	if g.What != nil && strings.TrimSpace(*g.What) == "" {
+		return cli.Failf(cli.Usage, "the argument is empty; without one, this session is handed over")
+	}
+	if g.Cancel && (g.To != "" || g.Subject != "" || g.Message != "" || g.Client.Hook) {
+		return cli.Failf(cli.Usage, "--cancel takes a hand-over back, and writes none: it can be combined only with --dry-run and a note")
+	}
+	if g.Along && (g.To == "" || g.Print || g.Restart || g.Client.Hook) {
+		return cli.Failf(cli.Usage, "--with-conversation is for a hand-over to another agent: it needs --to")
+	}
+	if g.To != "" && (g.Auto || g.Cycle) {
+		return cli.Failf(cli.Usage, "--to is for a hand-over: with --auto no agent takes over, and --cycle continues the same conversation")
+	}
+	return nil
+}
+
+// Run saves first and touches tmux last.
+func (g *grammar) Run(env *cli.Env) error {
+	if g.Exec != "" {
+		return respawn.Exec(env, g.Exec)
+	}
+	call := hook.NewInvocation(env, g.Client)
+	if call.Idle() {
+		return nil
+	}
+	if g.Client.Hook {
+		if err := call.Home.Prepare(); err != nil {
+			return call.End(err) // nothing can be saved, and each part would say so
+		}
+	}
+	if g.Finish != "" {
+		return g.finish(env, call)
+	}
+	if g.Cancel {
+		return g.cancel(env, call)
+	}
+	if done, err := g.deferPolecat(env, call.Home.Identity); done {
+		return err
+	}
+	if g.Auto && g.Client.Hook && call.Input.AgentID != "" {
+		return call.End(nil) // it is a subagent's conversation that is compacted, and the session's goes on
+	}
+	if g.Auto && g.Client.Hook {
+		call.Warn(call.KeepConversation(g.Client, hook.TurnEnded)) // the client may rewrite what it has
+	}
+	return call.End(g.handOver(env, call))
+}
+
+// order is what the flags ask for.
+func (g *grammar) order() order {
+	o := order{
+		kind: session.KindHandoff, subject: g.Subject, to: g.To, reason: g.Reason, collect: g.Collect,
+		hook: g.Client.Hook, watch: g.Watch, quietGit: g.NoGitCheck, looks: g.Print || g.DryRun,
+	}
+	switch {
+	case g.Auto:
+		o.kind = session.KindAuto
+	case g.Cycle:
+		o.kind = session.KindCycle
+	}
+	return o
+}
+
+// handOver finds out what is handed over, writes the note, saves it and starts the
+// successor, in this order: nothing is changed before all is known, and no process
+// is ended before all is saved.
+func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
+	changes := !g.Print && !g.DryRun && !g.Restart
+	if changes && call.ID != "" && call.Home.Problem == nil {
+		call.Warn(call.EnsureRecord()) // what the session knows is worth saving all the same
+	}
+	h, work, err := resolve(env, call, g.order(), g.What)
+	if err != nil {
+		return err
+	}
+	if h.exchanged != nil && (g.Restart || g.DryRun) {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start a successor: %w", h.exchanged))
+	}
+	if g.Restart {
+		return h.printCommand()
+	}
+	if changes && h.home.Problem != nil {
+		return h.home.Problem // nothing can be saved, and each part would say so
+	}
+	if g.Auto && g.Client.Hook {
+		full, early, err := h.early()
+		if early {
+			return err
+		}
+		h.full = full
+	}
+	asks := !g.Print && h.asks()
+	if h.kind == session.KindCycle && changes {
+		if err := h.refuseLoop(!asks); err != nil {
+			return err
+		}
+	}
+	message, err := g.message(env)
+	if err != nil {
+		return err
+	}
+	if asks && changes && g.Along {
+		return h.cannotTakeAlong()
+	}
+	if asks && changes {
+		return h.ask(message, work)
+	}
+	d := h.compose(message, work)
+	if g.Print {
+		d.note.Body = term.CleanText(d.note.Body) // a terminal may be at the other end
+		_, err := d.note.WriteTo(env.Stdout)
+		return err
+	}
+	if d.empty && work == "" && h.kind == session.KindHandoff && !g.DryRun {
+		return cli.Fail(cli.No, errors.New("there is nothing to hand over: no session is known here, and nothing was said"),
+			"-m TEXT says what the next session has to know")
+	}
+	h.warnOfGit(d.state)
+	if g.Along {
+		if h, err = h.takeAlong(g.DryRun, asks); err != nil {
+			return err
+		}
+	}
+	if g.DryRun {
+		h.printPlan(d, work, asks)
+		return nil
+	}
+	if work != "" {
+		if err := h.hookWork(work); err != nil {
+			return err
+		}
+	}
+	note, saved, err := h.save(d)
+	if err != nil || !saved {
+		return err
+	}
+	if h.kind == session.KindAuto {
+		return h.tellSummariser(note.ID, d.essentials)
+	}
+	return h.launch(note)
+}
+
+// deferPolecat leaves a polecat's hand-over to Gas Town, whose witness rules
+// its life, where its gt is installed.
+func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, err error) {
+	if who.Role != identity.Polecat || g.What != nil || g.Auto || g.Cycle || g.Print || g.Restart {
+		return false, nil
+	}
+	gt, err := process.LookPath("gt", env.Dir, env.ChildEnviron())
+	if err != nil {
+		return false, nil
+	}
+	if g.DryRun {
+		fmt.Fprintf(env.Stdout, "would run: gt done --status DEFERRED\n")
+		return true, nil
+	}
+	err = syscall.Exec(gt, []string{"gt", "done", "--status", "DEFERRED"}, env.ChildEnviron())
+	return true, fmt.Errorf("cannot run '%s': %w", gt, err)
+}
+
+// maxMessage bounds a message: what is longer belongs into a file.
+const maxMessage = 256 << 10
+
+// message returns what the caller wants to tell the successor.
+func (g *grammar) message(env *cli.Env) (string, error) {
+	if g.Message != "-" || g.Client.Hook {
+		return g.Message, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(env.Stdin, maxMessage+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the message: %w", err)
+	}
+	if len(data) > maxMessage {
+		return "", cli.Failf(cli.IO, "the message is over %d KiB", maxMessage>>10)
+	}
+	return strings.TrimRight(string(data), "\n"), nil
+}

@@ -1,0 +1,199 @@
+package handoffcmd
+
+import (
+	"errors"
+	"io/fs"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/recorded"
+	"gt/lib/conversation"
+	"gt/lib/conversation/brief"
+	"gt/lib/conversation/summary"
+	"gt/lib/conversation/tail"
+	"gt/lib/place/git"
+	"gt/lib/state/beads"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/mail"
+	"gt/lib/state/request"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+)
+
+// draft is what a hand-over tells: what its note is to say, and what it comes from.
+type draft struct {
+	note       mail.Note
+	message    string                      // the session's own words in it
+	body       func(earlier string) string // the note's text, with what an earlier one of the session says that waits
+	essentials string                      // what a summary of the conversation must keep
+	state      git.State                   // of the worktree
+	empty      bool                        // there is nothing to say
+}
+
+// compose writes the note. message is what the caller says, work the id of what is
+// handed over with it.
+func (h handover) compose(message, work string) draft {
+	from, by := h.call.Home.Identity.Address(), ""
+	if h.remote && message == "" && h.subject == "" {
+		by = "You were handed over by " + from + "."
+	}
+	if h.remote && h.call.ID == "" { // a person, in whatever folder
+		from = h.home.Identity.Address()
+		if by != "" {
+			by = "A person handed this session over."
+		}
+	}
+	if h.replaces && !h.looks {
+		// Another that gives the pane away meanwhile ends what runs in it, and who reads
+		// what we print.
+		signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	}
+	var d draft
+	var failed error
+	asked := cli.Go(func() { // git takes longest; the rest is read meanwhile
+		d.state, failed = git.Status(h.home.Dir, gitWait)
+	})
+	b := brief.Brief{Message: message, LivesOn: h.kind == session.KindAuto}
+	if h.collect {
+		h.gather(&b)
+	}
+	asked.Wait()
+	if failed != nil && !errors.Is(failed, git.ErrNotRepository) {
+		h.env.Warn("%v", failed)
+	}
+	if h.collect {
+		b.State = d.state
+	}
+	d.empty = h.record == nil && !h.agent.IsSet() && message == "" && h.subject == "" && by == "" &&
+		len(d.state.Changes)+len(b.Hooked)+len(b.Unread) == 0
+	b = b.Clean(h.redact)
+	subject := b.Subject() // what it is about, and not who asked
+	if by != "" {
+		b.Message = by
+	}
+	d.message = b.Message
+	d.note = mail.Note{
+		Type: mail.Handoff, From: from, To: h.home.Identity.Address(),
+		Subject: h.redact(h.subject), Date: h.env.Now(),
+	}
+	if h.record != nil {
+		d.note.Session, d.note.Chain = string(h.record.ID), string(h.record.ChainID)
+	}
+	if d.note.Subject == "" {
+		d.note.Subject = subject
+	}
+	// All was cleaned piece by piece, before it was cut; what comes together only
+	// now is looked at as well.
+	d.note.Subject = h.redact(d.note.Subject)
+	d.body = func(earlier string) string {
+		b := b
+		b.Message = strings.TrimSpace(b.Message + "\n\n" + earlier)
+		text := b.Text()
+		if h.held != "" {
+			text += "\n\nThe agent was not replaced: " + h.held + "."
+			if line, _ := h.howToGoOn(); h.exchanged == nil {
+				text += " To go on in its pane, a person ends it there and types: " + line
+			}
+			text += "\n"
+		}
+		if work != "" {
+			given := "Given: "
+			if !h.home.Town.Personal {
+				given = "Hooked: "
+			}
+			text = given + work + "\n\n" + text
+		}
+		return h.redact(text)
+	}
+	d.note.Body = d.body("")
+	d.essentials = h.redact(b.Essentials())
+	return d
+}
+
+// gather adds what the transcript, git and the box say. What cannot be read
+// is left out: a hand-over with less is better than none. Secrets are taken out
+// before a text is cut, for half of one is not known for one.
+func (h handover) gather(b *brief.Brief) {
+	warn := func(err error) {
+		if !errors.Is(err, fs.ErrNotExist) {
+			h.warn(err)
+		}
+	}
+	var err error
+	if path := h.transcript(); path != "" {
+		b.Session, b.Thread, err = h.tail(path)
+		warn(err)
+	}
+	if b.Thread == nil && h.record != nil {
+		b.Thread, err = thread.Read(h.home.Town.State, h.record.Chain(), h.warn)
+		if !errors.Is(err, thread.ErrNone) {
+			warn(err)
+		}
+	}
+	if h.record != nil {
+		all, err := checkpoint.List(h.home)
+		warn(err)
+		for _, c := range all {
+			if c.SessionID == h.record.ID {
+				b.Noted = c.Said()
+			}
+		}
+		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt, time.Time{})
+	}
+	box := mail.Of(h.home, h.home.Identity.Address())
+	hooked, err := box.Hooked()
+	warn(err)
+	b.Hooked = slices.DeleteFunc(hooked, func(n mail.Note) bool { return n.Type == mail.Handoff })
+	b.Unread, b.More, err = box.Unread()
+	warn(err)
+	b.Work, b.Ready, err = beads.Collect(h.home, h.environ, beads.Deadline, maxReady)
+	warn(err)
+}
+
+// maxReady is how many issues are told that somebody may begin.
+const maxReady = 5
+
+// tail is what the conversation says, read from where it was read last. What a
+// sandbox, in which only a command runs, keeps from being kept is read again the next
+// time.
+func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
+	c := recorded.Conversation{File: conversation.File{Client: h.form(), Path: path, ID: h.id}, CWD: h.dir}
+	if h.record != nil {
+		c.Kept = tail.Of(h.home, h.record)
+	}
+	keeps := h.record != nil && !h.looks
+	fold, err := c.Read(keeps, h.redact)
+	denied := false // a sandbox lets us keep nothing
+	if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
+		err, denied = nil, true
+	}
+	if fold == nil {
+		return summary.Summary{}, nil, err
+	}
+	var carried *thread.Thread
+	if keeps {
+		var failed error
+		if carried, failed = tail.Carry(h.home, h.record, fold, nil, h.env.Now(), h.warn); !denied || !request.Denied(failed) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return summary.Of(fold), carried, err
+}
+
+// gitWait bounds git, which may be slow in a huge worktree.
+const gitWait = 3 * time.Second
+
+// warnOfGit says what a successor will find half done. It is no reason to
+// refuse: the files stay where they are.
+func (h handover) warnOfGit(s git.State) {
+	if h.quietGit || h.hook {
+		return
+	}
+	if len(s.Changes) > 0 || s.Ahead > 0 {
+		h.env.Warn("the worktree has uncommitted or unpushed work: %s", s.Summary())
+	}
+}

@@ -1,0 +1,211 @@
+package handoffcmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/launch/sibling"
+	"gt/lib/place/crew"
+	"gt/lib/place/identity"
+	"gt/lib/place/rig"
+	"gt/lib/state/beads"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
+)
+
+// named finds out what an argument names: another session, which becomes the one
+// that is handed over, or work, whose id is returned.
+//
+// An existing tmux session comes first, for its name can look like a work id;
+// then a pane and a session's id; then an address or role; then a note in the box; then an
+// agent of gt-session's; then an id of the home's work store.
+func (t target) named(what, kind string) (o target, work string, err error) {
+	if t.server.Has(what) {
+		o, err = t.other(what, identity.Identity{}, kind)
+		return o, "", err
+	}
+	if strings.HasPrefix(what, "%") {
+		pane, err := t.server.Pane(what, paneWait)
+		if err == nil {
+			t, err = t.in(pane, "pane "+what, identity.Identity{}, kind)
+		}
+		if t.server != "" || !errors.Is(err, tmux.ErrNoServer) {
+			return t, "", cli.Fail(cli.No, err, whoRuns)
+		} // else it may be in a server with a socket of its own
+	}
+	r, err := t.running(what)
+	if err != nil {
+		return t, "", err
+	}
+	if r != nil {
+		o, err = t.of(r, kind)
+		return o, "", err
+	}
+	id, ok := t.roleOf(what)
+	if !ok {
+		var err error
+		if id, ok, err = crew.Find(t.home.Town, t.home.Identity, what); err != nil {
+			return t, "", cli.Fail(cli.No, err)
+		}
+	}
+	if ok {
+		prefixes, err := rig.Prefixes(t.home.Town)
+		if err != nil {
+			return t, "", err
+		}
+		name, err := id.SessionName(prefixes)
+		if err != nil {
+			return t, "", cli.Fail(cli.No, err)
+		}
+		o, err = t.other(name, id, kind)
+		return o, "", err
+	}
+	box := mail.Of(t.home, t.home.Identity.Address())
+	note, err := box.Get(what)
+	var many *mail.Ambiguous
+	switch {
+	case err == nil:
+		return t, note.ID, nil
+	case errors.As(err, &many):
+		return t, "", cli.Fail(cli.No, err)
+	case !errors.Is(err, mail.ErrNotFound):
+		return t, "", err
+	}
+	if r, err = t.started(what); r != nil || err != nil {
+		if err == nil {
+			t, err = t.of(r, kind)
+		}
+		return t, "", err
+	}
+	switch {
+	case beads.Find(t.home) != "" && isBead(what):
+		return t, what, nil
+	}
+	if strings.HasPrefix(what, "%") {
+		return t, "", cli.Fail(cli.No, fmt.Errorf("there is no tmux pane '%s' with an agent that gt knows of", what),
+			"tmux list-panes -a lists the panes, gt-seance list --live the agents that run")
+	}
+	return t, "", cli.Fail(cli.No, fmt.Errorf("no agent, session or note is called '%s'", what),
+		"gt-mail inbox shows the notes, gt-session the agents, gt-seance list the sessions")
+}
+
+// of is the target in the pane of another session.
+func (t target) of(r *session.Record, kind string) (target, error) {
+	if r.ID == t.id {
+		return t, nil
+	}
+	if server := tmux.Server(r.TmuxServer); !server.Is(t.server) {
+		t.server, t.pane = server, tmux.Pane{}
+	}
+	pane, err := t.server.Pane(r.TmuxPane, paneWait)
+	if err == nil {
+		t, err = t.in(pane, "pane "+r.TmuxPane, identity.Identity{}, kind)
+	}
+	return t, cli.Fail(cli.No, err)
+}
+
+// started returns the live session of the agent that gt-session lists under a name or a
+// title; nil where it lists none. It fails where that agent is not running, or has told of no
+// session.
+func (t target) started(what string) (*session.Record, error) {
+	out, err := sibling.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, "show", "--json", "--", what)
+	if err != nil {
+		return nil, nil // it has no such agent
+	}
+	var in struct {
+		Name, Title string
+		Session     session.ID `json:"session_id"`
+		TmuxSession string     `json:"tmux_session"`
+		Pane        string
+	}
+	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what {
+		return nil, nil // the beginning of a name is too little to end an agent
+	}
+	if _, err := session.ParseID(string(in.Session)); err == nil {
+		r, err := session.Lookup(t.home.Town.State, in.Session)
+		if err == nil && r != nil && r.TmuxPane != "" && r.Live() {
+			return r, nil
+		}
+	}
+	if in.Pane != "" {
+		return nil, cli.Fail(cli.No, fmt.Errorf("gt knows of no session of %s yet", term.Clean(in.Name)),
+			"gt-handoff "+term.Quote(in.TmuxSession)+" hands over what runs in its tmux session")
+	}
+	return nil, cli.Fail(cli.No, fmt.Errorf("%s is not running", term.Clean(in.Name)), "gt-session start "+in.Name+" starts it")
+}
+
+// startedWait bounds how long gt-session may take to say which agent has a name.
+const startedWait = 5 * time.Second
+
+// running returns the live session in a pane that is named by its id or the beginning of it,
+// or by a pane or tmux session of another server; nil where there is none. It fails where
+// several are.
+func (t target) running(what string) (*session.Record, error) {
+	links, _ := os.ReadDir(t.home.Town.State.Path("sessions")) // what cannot be read is not named
+	var found []*session.Record
+	for _, l := range links {
+		r, err := session.Lookup(t.home.Town.State, session.ID(l.Name()))
+		switch {
+		case err != nil || r == nil || r.TmuxPane == "" || !r.Live():
+		case l.Name() == what:
+			return r, nil
+		case what == r.TmuxPane, what == r.TmuxSession, len(what) >= shortID && strings.HasPrefix(l.Name(), what):
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return found[0], nil
+	}
+	hints := make([]string, 0, maxCandidates)
+	for _, r := range found[:min(len(found), maxCandidates)] {
+		hints = append(hints, fmt.Sprintf("%s  %s in pane %s, %s", r.ID, r.Agent, r.TmuxPane, r.CWD))
+	}
+	return nil, cli.Fail(cli.No, fmt.Errorf("'%s' means %d sessions", what, len(found)), hints...)
+}
+
+// shortID is how much of an id names a session at least.
+const shortID = 4
+
+// maxCandidates bounds how many sessions an ambiguous name is answered with.
+const maxCandidates = 10
+
+// isBead knows the form of an id in a beads work store: a prefix, a dash and a
+// short word, perhaps with the numbers of a child (gt-a3f.1).
+func isBead(s string) bool {
+	prefix, rest, ok := strings.Cut(s, "-")
+	return ok && prefix != "" && rest != "" &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
+}
+
+// roleOf reads an address, or the name of a role in the town or in our own
+// rig.
+func (t target) roleOf(what string) (identity.Identity, bool) {
+	if t.home.Town.Personal {
+		return identity.Identity{}, false
+	}
+	if own := t.home.Identity.Rig; own != "" && (what == "witness" || what == "refinery") {
+		what = own + "/" + what
+	}
+	id, err := identity.Parse(what)
+	return id, err == nil && id.Role != ""
+}
+
+// hookWork hooks the work before the hand-over, so that the successor finds
+// it.
+func (t target) hookWork(work string) error {
+	box := mail.Of(t.home, t.home.Identity.Address())
+	if err := box.Hook(work); !errors.Is(err, mail.ErrNotFound) {
+		return err
+	}
+	return beads.Hook(t.home, work, t.env.ChildEnviron())
+}

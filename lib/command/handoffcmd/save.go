@@ -1,0 +1,231 @@
+package handoffcmd
+
+import (
+	"strings"
+	"time"
+
+	"gt/lib/log/eventlog"
+	"gt/lib/state/mail"
+	"gt/lib/state/marker"
+	"gt/lib/state/request"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+	"gt/lib/sys/atomicfile"
+)
+
+// saveWait is how long a hand-over waits for others that work in the same home:
+// half of the time that a client gives the hook before a compaction. What it
+// gives up is lost.
+const saveWait = 15 * time.Second
+
+// save makes the hand-over durable: the note, the marker, the record, the event, in
+// this order. It returns the note as it is kept, and reports false when the same
+// hook input was acted on already. The hand-over does not get the pane any more where
+// another of the session gives it away.
+func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
+	note = d.note
+	now := h.env.Now()
+	lock, err := h.home.LockWithin(saveWait)
+	if err != nil {
+		return note, false, err
+	}
+	defer lock.Unlock()
+
+	record := h.record
+	if record != nil {
+		// Another hook may have written it since.
+		if record, err = h.store.Get(record.ID); err != nil {
+			h.warn(err)
+		}
+	}
+	if record != nil {
+		if h.hook && h.call.Input.Key != "" && !record.Claim(now, h.call.Input.Key) {
+			return note, false, nil
+		}
+		if h.kind == session.KindAuto && request.Waits(h.home, record.ID) {
+			return note, false, nil // it hands over, and waits for the end of its turn
+		}
+	}
+
+	box := mail.Of(h.home, h.home.Identity.Address())
+	var before []string
+	if p := pending(record); h.kind == session.KindHandoff && record != nil {
+		switch {
+		case record.Ended() && (record.ChildID != "" || !h.record.Ended()), p != nil && p.TakenBy != "":
+			// Its successor is here already: who starts next is told this one.
+			h.replaces, h.late, record = false, "another gt-handoff was faster, and its successor has begun: the session after that is told this note", nil
+		case p != nil:
+			before = append(p.Before, p.Note)
+			note.Body = d.body(h.earlier(box, record.Chain(), before))
+			if h.replaces && p.Respawn && now.Sub(p.At).Abs() < launchTime {
+				h.replaces, h.late = false, "another gt-handoff of this session is under way: its successor is told this note as well"
+			}
+		}
+	}
+	if note.ID, err = box.Deliver(note, true); err != nil {
+		return note, false, err
+	}
+	h.warn(box.Supersede(note.Chain, note.ID)) // at the worst it is told again
+	if h.kind == session.KindHandoff && record != nil {
+		h.warn(h.carry(record, note, d.message)) // the note says it all the same
+	}
+	durable := atomicfile.Synced
+	if h.kind == session.KindAuto {
+		durable = atomicfile.Unsynced // no process is about to be killed, and the note is on disk
+	}
+	if err := h.leave(record, note.ID, before, now, durable); err != nil {
+		return note, false, err
+	}
+	h.log(record, note, now)
+	h.warn(h.retire(box, now))
+	return note, true, nil
+}
+
+// launchTime is how long a hand-over may take from its note to its successor.
+const launchTime = 10 * time.Second
+
+// pending is the hand-over to a successor that a session has prepared, nil for none.
+func pending(r *session.Record) *session.Pending {
+	if r == nil || r.Handoff == nil || r.Handoff.Kind != session.KindHandoff {
+		return nil
+	}
+	return r.Handoff
+}
+
+// earlier is what notes of the session say that still wait, for the one that takes
+// their place: both arrive.
+func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) string {
+	t, err := thread.Read(h.home.Town.State, chain, h.warn)
+	if err != nil {
+		t = new(thread.Thread)
+	}
+	var parts []string
+	for _, id := range notes {
+		note, err := box.Get(id)
+		if h.warn(err); err != nil || note.Done {
+			continue
+		}
+		text := note.Body
+		for _, m := range t.Messages {
+			if m.Note == id && m.Text != "" {
+				text = m.Text
+			}
+		}
+		parts = append(parts, "### An earlier hand-over that no session has been told yet: "+note.Subject+"\n"+strings.TrimSpace(text))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// giveUp notes that the pane was not given away after all.
+func (h *handover) giveUp() error {
+	lock, err := h.home.LockWithin(saveWait)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	r, err := h.store.Get(h.id)
+	if p := pending(r); err != nil || p == nil || !p.Respawn {
+		return err
+	}
+	r.Handoff.Respawn = false
+	return h.store.Put(r, atomicfile.Unsynced)
+}
+
+// carry notes in the thread what is handed over, for the sessions after the next.
+func (h *handover) carry(r *session.Record, note mail.Note, message string) error {
+	said := thread.Message{Session: r.ID, Note: note.ID, Subject: note.Subject, Text: message, Time: note.Date.UTC()}
+	_, err := thread.Update(h.home.Town.State, r.Chain(), atomicfile.Unsynced, h.warn, func(t *thread.Thread) { t.Hand(said) })
+	return err
+}
+
+// leave leaves the marker for whoever starts next, and notes it in the record,
+// where there is one.
+func (h *handover) leave(record *session.Record, note string, before []string, now time.Time, durable atomicfile.Durability) error {
+	id, from := h.id, h.pane.Session
+	switch {
+	case record != nil && from == "":
+		from = string(record.ID)
+	case record == nil && from == "":
+		from = h.home.Identity.Address()
+	}
+	if record == nil {
+		if id == "" || h.remote {
+			id = session.InventID() // a person hands over to whoever starts here next
+		}
+		_, err := marker.Write(h.home, id, from, h.why(), "", durable)
+		return err
+	}
+	previous := ""
+	if record.Handoff != nil {
+		previous = record.Handoff.Marker
+	}
+	record.Handoff = &session.Pending{
+		Kind: h.kind, Note: note, Before: before, Reason: h.why(), At: now, Respawn: h.replaces, Marker: previous, Conversation: h.carried,
+	}
+	if previous == "" {
+		previous = h.unclaimed(from)
+	}
+	name, err := marker.Write(h.home, record.ID, from, h.why(), previous, durable)
+	if err != nil {
+		return err
+	}
+	record.Handoff.Marker = name
+	record.Full = h.full
+	if h.pane.Session != "" {
+		record.TmuxSession = h.pane.Session
+	}
+	if err := h.store.Put(record, durable); err != nil {
+		if h.replaces {
+			return err // an agent that could go on is not ended for this
+		}
+		h.warn(err) // who starts next finds note and marker all the same
+	}
+	return nil
+}
+
+// log tells of the hand-over. A town that cannot be written to keeps nobody from
+// handing over: note, marker and record are there.
+func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
+	payload := struct {
+		SessionID session.ID `json:"session_id,omitempty"`
+		Subject   string     `json:"subject"`
+		ToSession bool       `json:"to_session"`
+		Reason    string     `json:"reason,omitempty"`
+		Kind      string     `json:"kind"`
+		Note      string     `json:"note"`
+		Waits     string     `json:"waits,omitempty"` // why the pane was not given away
+	}{ToSession: h.replaces, Reason: h.why(), Subject: note.Subject, Kind: h.kind, Note: note.ID, Waits: h.redact(h.held)}
+	switch {
+	case record != nil:
+		payload.SessionID = record.ID
+	case !h.remote:
+		payload.SessionID = h.id // of a record that cannot be read
+	}
+	t := h.home.Town
+	h.warn(eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), h.warn, now, eventlog.Handoff, h.home.Identity.Address(), payload))
+}
+
+// unclaimed is the marker that an earlier hand-over of this session wrote and
+// was killed before it came to note: it names us, and no record owns it. The
+// new one takes its place, or a second start would be told of the same note.
+func (h *handover) unclaimed(from string) string {
+	records, err := h.store.All()
+	if err != nil {
+		return ""
+	}
+	markers, _ := marker.Unowned(h.home, records) // what cannot be read is not taken for ours
+	for _, m := range markers {
+		if m.From == from {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// why is the reason of the hand-over.
+func (h *handover) why() string {
+	if h.reason == "" && h.kind != session.KindHandoff {
+		return marker.Compaction
+	}
+	return h.redact(h.reason)
+}

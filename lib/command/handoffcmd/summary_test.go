@@ -1,0 +1,42 @@
+package handoffcmd
+
+import (
+	"strings"
+	"testing"
+
+	"gt/lib/client/contract"
+)
+
+// A summariser is told as much of the conversation's essentials as its client
+// takes: all, some, or none where there is no room for them.
+func TestToKeep(t *testing.T) {
+	facts := strings.Repeat("the schema stays 🌱 ", 1000)
+	bare := contract.Dialect{}.Size(toKeep(contract.Dialect{}, "n1", ""))
+	for _, c := range []struct {
+		keep int
+		some bool
+		all  bool
+	}{
+		{0, true, true}, // no bound
+		{1 << 20, true, true},
+		{4000, true, false},
+		{bare + 50, false, false}, // less than the tags take
+		{bare, false, false},
+		{1, false, false}, // less than what is said besides
+	} {
+		d := contract.Dialect{Keep: c.keep}
+		text := toKeep(d, "n1", facts)
+		if got := strings.Contains(text, "the schema stays"); got != c.some {
+			t.Errorf("of %d, some of it is told: %v", c.keep, got)
+		}
+		if got := strings.Contains(text, strings.TrimSpace(facts)); got != c.all {
+			t.Errorf("of %d, all of it is told: %v", c.keep, got)
+		}
+		if n := d.Size(text); c.keep >= bare && n > c.keep {
+			t.Errorf("of %d it takes %d", c.keep, n)
+		}
+		if !strings.HasPrefix(text, "Keep in the summary") || !strings.HasSuffix(text, "`gt-mail read n1`.\n") {
+			t.Errorf("of %d: %s", c.keep, text)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package hookscmd
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/hook"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
+	"gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/place/home"
+	"gt/lib/state/activity"
+)
+
+// A target is an agent, whether gt can be wired into it or not.
+type target struct {
+	name    string
+	command string
+	client  wiring.Client
+	dialect string // if it is not the format's own
+	cap     int    // if it is not the dialect's own
+	fill    string // how full its context may be before it is told, if it is not as usual
+	notify  string // for which reasons of waiting the person's command is run
+	record  bool   // whether gt-record keeps its conversations
+
+	folder string // the client's own folder
+	files  []file // the files that it reads hooks from, the weakest first
+
+	unable string // why gt cannot be wired into it, and what to do instead
+}
+
+// A file is the file from which an agent reads the hooks of one scope.
+type file struct{ scope, path string }
+
+var scopes = []string{wiring.User, wiring.Project, wiring.Local}
+
+// table returns the agents that gt knows.
+func table(env *cli.Env) ([]target, error) {
+	_, all, err := load(env)
+	return all, err
+}
+
+// load returns the table of agents, and a target for each.
+func load(env *cli.Env) (*agent.Table, []target, error) {
+	known, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town)
+	if err != nil {
+		env.Warn("%v", err) // an error in one file does not affect the others
+	}
+	own := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) })
+	record := agent.LoadRecord(env.Getenv, func(err error) { env.Warn("%v", err) }).On
+	var all []target
+	for _, c := range known.All() {
+		t, err := targetOf(env, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if own.ContextWarning != activity.DefaultShare {
+			t.fill = strconv.Itoa(own.ContextWarning)
+		}
+		if len(own.Notify.Command) > 0 {
+			t.notify = own.Notify.Reasons()
+		}
+		t.record = record
+		all = append(all, t)
+	}
+	return known, all, nil
+}
+
+func targetOf(env *cli.Env, c agent.Client) (target, error) {
+	t := target{name: c.Name, command: c.Command[0], dialect: c.Dialect, cap: c.ContextCap}
+	if c.Hooks.User+c.Hooks.Project == "" {
+		t.unable = c.Hooks.Instead
+	}
+	name := cmp.Or(c.Hooks.Format, c.Dialect)
+	known := false
+	if t.client, known = wirings.Of(name); !known && t.unable == "" {
+		if t.unable = fmt.Sprintf("gt does not know the hook format '%s'", name); name == "" {
+			t.unable = "its block does not mention hooks; [agents." + c.Name + ".hooks] has the keys format and user"
+		}
+	}
+	if c.Dialect != "" && !hook.HasDialect(c.Dialect) && t.unable == "" {
+		t.unable = fmt.Sprintf("gt does not know the dialect '%s'", c.Dialect)
+	}
+	var err error
+	if t.folder, err = expand(env, c.Hooks.Home); err != nil {
+		return t, err
+	}
+	own, err := expand(env, cmp.Or(c.Hooks.Home, "~"))
+	if err != nil {
+		return t, err
+	}
+	for i, path := range []string{c.Hooks.User, c.Hooks.Project, c.Hooks.Local} {
+		if path == "" {
+			continue
+		}
+		if path, err = expand(env, path); err != nil {
+			return t, err
+		}
+		switch {
+		case filepath.IsAbs(path):
+		case scopes[i] == wiring.User:
+			path = filepath.Join(own, path)
+		default:
+			path = filepath.Join(git.Top(env.Dir), path)
+		}
+		t.files = append(t.files, file{scopes[i], path})
+	}
+	if t.unable == "" && len(t.files) == 0 {
+		t.unable = "its block does not name a file for hooks; [agents." + c.Name + ".hooks] has the key user"
+	}
+	if t.folder == "" && len(t.files) > 0 && t.files[0].scope == wiring.User {
+		// The person's home folder always exists, so it does not show that the agent
+		// is installed.
+		if dir := filepath.Dir(t.files[0].path); dir != own {
+			t.folder = dir
+		}
+	}
+	return t, nil
+}
+
+// expand expands the beginning of a path in the table.
+func expand(env *cli.Env, path string) (string, error) {
+	path, err := agent.Expand(env.Getenv, env.Dir, path)
+	return path, cli.Fail(cli.IO, err)
+}
+
+// file returns the agent's file for a scope.
+func (t target) file(scope string) (string, error) {
+	var have []string
+	for _, f := range t.files {
+		if f.scope == scope {
+			return f.path, nil
+		}
+		have = append(have, f.scope)
+	}
+	return "", cli.Failf(cli.Usage, "%s has no hooks in the scope %s, only in %s", t.name, scope, strings.Join(have, ", "))
+}
+
+// stays returns an error if the path of a project's settings leads out of the project
+// through a link. Otherwise the author of the project would choose which file is changed.
+func stays(env *cli.Env, scope, path string) error {
+	top := git.Top(env.Dir)
+	if scope == wiring.User || !place.Inside(path, top) {
+		return nil
+	}
+	real, top := place.Real(path), place.Real(top)
+	if to, err := os.Readlink(real); err == nil { // a dangling link
+		if real = to; !filepath.IsAbs(to) {
+			real = filepath.Join(filepath.Dir(place.Real(path)), to)
+		}
+	}
+	if place.Inside(place.Real(real), top) {
+		return nil
+	}
+	return cli.Fail(cli.No, fmt.Errorf("'%s' leads out of the project, to '%s'", path, real),
+		"nothing was changed; replace it with a file inside the project")
+}
+
+// here reports whether the agent is on this machine: its command can be run, or its folder
+// exists.
+func (t target) here(env *cli.Env) bool {
+	if _, err := onPath(env, t.command); err == nil {
+		return true
+	}
+	info, err := os.Stat(t.folder)
+	return err == nil && info.IsDir()
+}
+
+// speaks returns the dialect of the agent: the name of the client that has it.
+func (t target) speaks() string { return cmp.Or(t.dialect, t.client.Name) }
+
+// flags returns the flags with which every hook of the agent is called.
+func (t target) flags() []string {
+	flags := []string{"--agent", t.name}
+	dialect := t.speaks()
+	if dialect != t.name {
+		flags = append(flags, "--dialect", dialect)
+	}
+	if t.cap > 0 && t.cap != hook.DialectOf(dialect).MaxContext {
+		flags = append(flags, "--cap", strconv.Itoa(t.cap))
+	}
+	if t.fill != "" {
+		flags = append(flags, "--fill", t.fill)
+	}
+	if t.notify != "" {
+		flags = append(flags, "--notify", t.notify)
+	}
+	if t.record {
+		flags = append(flags, "--record", "on")
+	}
+	return flags
+}
+
+// remedy returns the gt-hooks command that does verb to the agent's hooks in a scope.
+func (t target) remedy(verb, scope string) string {
+	line := "gt-hooks " + verb + " " + t.name
+	if scope != wiring.User {
+		line += " --scope " + scope
+	}
+	return line
+}
+
+// pick finds the agents of these names.
+func pick(all []target, names []string) ([]target, error) {
+	var picked []target
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(t target) bool { return t.name == name })
+		if i < 0 {
+			err := cli.Failf(cli.Usage, "no agent '%s': there are %s", name, strings.Join(namesOf(all), ", "))
+			return nil, cli.WithHint(err, "gt-hooks --help lists the commands; a block [agents.%s] in ~/.config/gt/agents.toml adds an agent", name)
+		}
+		if !slices.ContainsFunc(picked, func(t target) bool { return t.name == name }) {
+			picked = append(picked, all[i])
+		}
+	}
+	return picked, nil
+}
+
+// present returns the agents that are on this machine.
+func present(env *cli.Env, all []target) []target {
+	return slices.DeleteFunc(slices.Clone(all), func(t target) bool { return !t.here(env) })
+}
+
+func namesOf(all []target) []string {
+	var names []string
+	for _, t := range all {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// wanted returns our wiring for the agent with the binaries in dir.
+func (t target) wanted(dir string) ([]wiring.Handler, error) {
+	return t.client.Wanted(dir, t.flags())
+}

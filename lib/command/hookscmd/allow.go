@@ -1,0 +1,91 @@
+package hookscmd
+
+import (
+	"fmt"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/settings"
+	"gt/lib/client/wiring"
+	"gt/lib/text/term"
+)
+
+// runsUnasked says what the rules of an agent are for.
+var runsUnasked = strings.Join(wiring.Allowed, " and ") + " run without asking"
+
+// allowable reports whether a file is the person's own settings of an agent with a list of
+// what it runs without asking.
+func (t target) allowable(file string) bool {
+	return t.client.Allow != nil && len(t.files) > 0 && t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
+}
+
+// allows returns the rules of ours in a settings file.
+func (t target) allows(file string) []string {
+	if !t.allowable(file) {
+		return nil
+	}
+	text, err := settings.Read(file)
+	if err != nil {
+		return nil // who changes the file says so
+	}
+	return t.client.Allows(text)
+}
+
+// allow writes the rules of ours for the programs in dir, or takes them out where dir is "".
+// Without the person's yes, those that are there are only brought up to date.
+func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err error) {
+	if !t.allowable(file) || !yes && len(t.allows(file)) == 0 {
+		return false, nil
+	}
+	edit := func(old []byte) (settings.Edit, error) {
+		next, err := t.client.EditAllow(file, old, dir)
+		changed = err == nil && string(next.Text) != string(old)
+		return next, err
+	}
+	if dryRun {
+		old, err := settings.Read(file)
+		if err == nil {
+			_, err = edit(old)
+		}
+		return changed, err
+	}
+	was := false
+	_, err = settings.Update(file, func(old []byte) (settings.Edit, error) {
+		next, err := edit(old)
+		was = was || changed
+		return next, err
+	})
+	return was, err
+}
+
+// offerAllow asks the person whether the agents into which gt is wired for the first time may
+// run our programs without asking. Without a terminal, and below an agent, nobody is asked.
+func (c *install) offerAllow(env *cli.Env, picked []target) {
+	if c.Allow != nil || c.DryRun || c.Scope != wiring.User || !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || refuseBelowAgent(env, "") != nil {
+		return
+	}
+	var names []string
+	for _, t := range picked {
+		if path, err := t.file(wiring.User); err == nil && t.allowable(path) && len(t.look(wiring.User, path).Ours()) == 0 {
+			names = append(names, t.name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	yes := ask(env, fmt.Sprintf("Let %s run gt-handoff and gt-mail without asking you each time? [y/N] ", strings.Join(names, ", ")), "") == nil
+	c.Allow = &yes
+}
+
+// allowed is the finding about the rules of a place; ok is false where it has none.
+func (p source) allowed(dir string) (f finding, ok bool) {
+	rules := p.of.allows(p.File)
+	if len(rules) == 0 {
+		return f, false
+	}
+	f = finding{Agent: p.of.name, Scope: p.Scope, File: p.File, Event: allowEvent, Hook: runsUnasked, State: wired}
+	if !p.of.client.AllowedIn(dir, rules) {
+		f.State, f.Detail, f.Fix = otherPath, "its rules name programs in another folder", p.repair()
+	}
+	return f, true
+}

@@ -1,0 +1,88 @@
+package hookscmd
+
+import (
+	"maps"
+	"slices"
+
+	"gt/lib/cli"
+	"gt/lib/client/settings"
+	"gt/lib/client/wiring"
+)
+
+// commandEvent stands for the event of a finding about a command, which has none.
+const commandEvent = "command"
+
+// allowEvent stands for the event of a finding about what an agent runs without asking.
+const allowEvent = "allow"
+
+// commanded reports whether the agent has a command of ours beside the hooks in a file:
+// beside those of its person, and none in a project.
+func (t target) commanded(file string) bool {
+	return t.client.Command != nil && t.folder != "" && len(t.files) > 0 &&
+		t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
+}
+
+// hasCommand reports whether the agent's folder has a command that gt wrote.
+func (t target) hasCommand(file string) bool {
+	if !t.commanded(file) {
+		return false
+	}
+	text, err := settings.Read(t.client.Command.Path(t.folder))
+	return err == nil && wiring.IsCommand(text)
+}
+
+// writeCommand puts the command into the agent's folder, or takes it out. what says the
+// command's name if it was changed or is there already, and "" otherwise.
+func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (what string, changed []string, err error) {
+	files := t.client.Command.Files(t.folder, dir)
+	what = t.client.Command.Typed
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		text := files[path]
+		if !wanted {
+			text = nil
+		}
+		own, is, err := wiring.WriteCommand(path, text, dryRun)
+		switch {
+		case err != nil:
+			return "", changed, err
+		case !own && wanted:
+			env.Hint("'%s' is not gt's and stays as it is: %s is what it says there; gt-handoff does the same as gt's", path, t.client.Command.Typed)
+			return "", changed, nil
+		case !own:
+			return "", changed, nil
+		case is:
+			changed = append(changed, path)
+		}
+	}
+	if !wanted && !dryRun {
+		t.client.Command.PruneFolders(t.folder)
+	}
+	return what, changed, nil
+}
+
+// command is the finding about the command of a place; ok is false where it has none.
+func (p source) command(dir string) (f finding, ok bool) {
+	t := p.of
+	if !t.commanded(p.File) || len(p.Ours()) == 0 {
+		return f, false
+	}
+	c := t.client.Command
+	f = finding{Agent: t.name, Scope: p.Scope, File: c.Path(t.folder), Event: commandEvent, Hook: c.Typed, State: wired}
+	for path, want := range c.Files(t.folder, dir) {
+		switch text, err := settings.Read(path); {
+		case err != nil:
+			f.State, f.Detail = noAccess, err.Error()
+		case text == nil:
+			f.State, f.Detail = missing, "it is not there yet"
+		case !wiring.IsCommand(text):
+			f.State, f.Detail, f.Fix = notOurs, "", "" // nothing is wrong with that
+			return f, true
+		case string(text) != string(want) && f.State == wired:
+			f.State, f.Detail = outdated, "not as this version writes it"
+		}
+	}
+	if f.State != wired {
+		f.Fix = p.repair()
+	}
+	return f, true
+}

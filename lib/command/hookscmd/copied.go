@@ -1,0 +1,140 @@
+package hookscmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/state/mail"
+	"gt/lib/sys/atomicfile"
+)
+
+// copied copies what a town shares into the state.
+type copied struct {
+	env     *cli.Env
+	town    town.Town
+	tracked []string // by git
+	files   int
+	notes   int
+}
+
+// copyShared copies the log and the notes of a town in which git would show them to the
+// state, where gt keeps them from now on. It leaves what the state has, and what git tracks:
+// that may have come with the repository. It must run before the town is trusted, because
+// after that gt writes there.
+func copyShared(env *cli.Env, state place.State, t *place.Trust) error {
+	if !t.Shows {
+		return nil
+	}
+	c := copied{env: env, town: town.Town{Root: t.Path, State: state, Trust: t}}
+	var err error
+	if c.tracked, err = git.Kept(t.Path, gitWait, ".events.jsonl", ".sessions", "mail"); err != nil {
+		return fmt.Errorf("cannot ask git about '%s': %w", t.Path, err)
+	}
+	if err := errors.Join(c.file(".events.jsonl"), c.file(".sessions", "archive", "sessions.jsonl"), c.boxes()); err != nil {
+		return err
+	}
+	if c.files+c.notes > 0 {
+		(&printer{env: env}).line("  copied there: files of the log: %d, notes: %d", c.files, c.notes)
+	}
+	return nil
+}
+
+// skips reports whether git tracks a file, and warns of it.
+func (c *copied) skips(way ...string) bool {
+	name := filepath.Join(way...)
+	if !slices.ContainsFunc(c.tracked, func(t string) bool { return strings.EqualFold(t, name) }) {
+		return false
+	}
+	c.env.Warn("'%s' is left out: git tracks it, so it may have come with the repository", name)
+	return true
+}
+
+// file copies a file of the log, which can have any size.
+func (c *copied) file(way ...string) error {
+	last := len(way) - 1
+	to := filepath.Join(append([]string{filepath.Dir(c.town.Events())}, way...)...)
+	if atomicfile.Exists(to) || c.skips(way...) {
+		return nil
+	}
+	f, err := place.SharedIn(c.town.Root, way[:last]...).OpenFile(way[last])
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		c.env.Warn("%v", err)
+		return nil
+	}
+	defer f.Close()
+	if err := c.town.State.Prepare(filepath.Dir(to)); err != nil {
+		return err
+	}
+	c.files++
+	return atomicfile.Copy(to, f)
+}
+
+// maxElements bounds how many elements the address of a mailbox can have.
+const maxElements = 4
+
+// boxes copies the notes of the mailbox with this address, and of those below it.
+func (c *copied) boxes(address ...string) error {
+	way := append([]string{"mail"}, address...)
+	names, err := place.SharedIn(c.town.Root, way...).Names()
+	if errors.Is(err, atomicfile.ErrNotFolder) {
+		return nil
+	} else if err != nil {
+		c.env.Warn("%v", err)
+		return nil
+	}
+	if slices.Contains(names, "cur") {
+		id, err := identity.Parse(strings.Join(address, "/"))
+		if err != nil {
+			return nil
+		}
+		box := mail.Of(home.At(c.town, id, c.town.Root), id.Address())
+		return errors.Join(c.box(box, append(way, "new")), c.box(box, append(way, "cur")))
+	}
+	for _, name := range names {
+		if len(address) < maxElements {
+			err = errors.Join(err, c.boxes(append(slices.Clip(address), name)...))
+		}
+	}
+	return err
+}
+
+// box copies the notes in a folder of a mailbox.
+func (c *copied) box(box mail.Box, way []string) error {
+	from := place.SharedIn(c.town.Root, way...)
+	known, err := box.Known()
+	if err != nil {
+		return err
+	}
+	names, err := from.Names()
+	if err != nil {
+		c.env.Warn("%v", err)
+	}
+	for _, name := range names {
+		note := mail.Arriving{Name: name, Fresh: way[len(way)-1] == "new"}
+		if strings.HasPrefix(name, ".") || known(note) || c.skips(append(slices.Clip(way), name)...) {
+			continue
+		}
+		text, err := from.Read(name, mail.MaxMessage)
+		if err != nil {
+			c.env.Warn("%v", err)
+			continue
+		}
+		if err := box.Take(note, text); err != nil {
+			return err
+		}
+		c.notes++
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package hookscmd
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/home"
+	"gt/lib/place/town"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/keepalive"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// A sighting is when, and in which session, something was last seen.
+type sighting struct {
+	at      time.Time
+	session session.ID
+}
+
+func (s *sighting) see(at time.Time, id session.ID) {
+	if at.After(s.at) {
+		*s = sighting{at, id}
+	}
+}
+
+// A complaint is an error that a hook logged.
+type complaint struct {
+	program string
+	what    string
+	sighting
+}
+
+// evidence is the traces that an agent's hooks have left.
+type evidence struct {
+	duty       map[string]*sighting // by the duty's program
+	complaints []complaint          // the oldest first
+}
+
+// of returns the sighting of one duty.
+func (e *evidence) of(program string) *sighting {
+	if e.duty == nil {
+		e.duty = map[string]*sighting{}
+	}
+	if e.duty[program] == nil {
+		e.duty[program] = &sighting{}
+	}
+	return e.duty[program]
+}
+
+const (
+	// recent is how many sessions of an agent are examined in their homes.
+	recent = 20
+	// logTail is how many bytes at the end of a log are read for events that are
+	// not in the index.
+	logTail = 4 << 20
+)
+
+// gather collects the traces of agents' hooks from the event logs of this town and of the
+// person, and from the homes of the last sessions.
+func gather(env *cli.Env) map[string]*evidence {
+	var all catalog.Catalog
+	var read []string
+	for _, t := range []town.Town{home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)} {
+		if slices.Contains(read, t.Events()) {
+			continue
+		}
+		theirs, err := catalog.Read(eventlog.Log(t.Events()), nil)
+		if err != nil {
+			env.Warn("%v", err)
+			continue
+		}
+		if all = all.Join(theirs); len(read) == 0 {
+			all = theirs
+		}
+		read = append(read, t.Events())
+	}
+
+	by := map[string]*evidence{}
+	of := func(agent string) *evidence {
+		if by[agent] == nil {
+			by[agent] = &evidence{}
+		}
+		return by[agent]
+	}
+	personal := town.Personal(env.Getenv)
+	agents := map[session.ID]string{}
+	looked := map[string]int{}
+	sessions := slices.Collect(all.All())
+	catalog.ByActivity(sessions)
+	for _, s := range sessions {
+		e := of(s.Agent)
+		agents[s.ID] = s.Agent
+		if s.Topic != "" { // without a topic, another hook recorded it
+			e.of(primes).see(s.StartedAt, s.ID)
+		}
+		if s.Outcome == session.Done {
+			e.of(ends).see(s.EndedAt, s.ID)
+		}
+		if looked[s.Agent]++; looked[s.Agent] <= recent {
+			e.look(personal, s)
+		}
+	}
+	for _, log := range read {
+		tail(eventlog.Log(log), func(ev eventlog.Event) {
+			var p struct {
+				SessionID                   session.ID `json:"session_id"`
+				Agent, Kind, Program, Error string
+			}
+			if json.Unmarshal(ev.Payload, &p) != nil {
+				return
+			}
+			// A session whose start failed is not in the catalog.
+			agent := cmp.Or(agents[p.SessionID], p.Agent)
+			if agent == "" {
+				return
+			}
+			switch e := of(agent); {
+			case ev.Type == eventlog.HookError:
+				e.complaints = append(e.complaints, complaint{p.Program, p.Error, sighting{ev.Time.Time, p.SessionID}})
+			case p.Kind == session.KindAuto:
+				e.of(saves).see(ev.Time.Time, p.SessionID)
+			case ev.Type == eventlog.Handoff:
+				e.of(hands).see(ev.Time.Time, p.SessionID)
+			}
+		})
+	}
+	return by
+}
+
+// isTurnEnd reports whether a client has an event of this name at the end of a turn.
+func isTurnEnd(event string) bool {
+	return slices.ContainsFunc(wirings.All(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
+}
+
+// look finds the traces of a session's hooks in its home.
+func (e *evidence) look(t town.Town, s *catalog.Session) {
+	h, ok, _ := home.OfSession(t.State, string(s.ID))
+	if !ok {
+		return
+	}
+	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
+		e.of(touches).see(sign.Timestamp, s.ID)
+		// The end of a session removes the checkpoint, but not the other traces.
+		if sign.State == keepalive.Waiting || isTurnEnd(sign.LastCommand) {
+			e.of(writes).see(sign.Timestamp, s.ID)
+		}
+	}
+	all, _ := checkpoint.List(h) // a checkpoint that cannot be read proves nothing
+	for _, c := range all {
+		if c.SessionID == s.ID {
+			e.of(writes).see(c.Timestamp, s.ID)
+		}
+	}
+}
+
+// tail calls each for the hand-overs and errors at the end of a log.
+func tail(log eventlog.Log, each func(eventlog.Event)) {
+	f, err := atomicfile.Open(string(log))
+	if errors.Is(err, fs.ErrNotExist) || err != nil {
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return
+	}
+	at := max(0, info.Size()-logTail)
+	eventlog.Scan(io.NewSectionReader(f, at, info.Size()-at), func(line []byte) bool {
+		if at > 0 { // the first line may lack its beginning
+			at = 0
+			return true
+		}
+		var e eventlog.Event
+		if text := string(line[:min(len(line), 200)]); !strings.Contains(text, eventlog.HookError) && !strings.Contains(text, eventlog.Handoff) {
+			return true
+		}
+		if json.Unmarshal(line, &e) == nil && (e.Type == eventlog.HookError || e.Type == eventlog.Handoff) {
+			each(e)
+		}
+		return true
+	})
+}

@@ -1,0 +1,401 @@
+package hookscmd
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/wiring"
+	"gt/lib/text/term"
+)
+
+type install struct {
+	Agent  []string `arg:"" optional:"" help:"The agents by name, such as claude or codex; without one, the command lists those that gt knows."`
+	All    bool     `help:"Every agent that is on this machine."`
+	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (all projects, the default), project (shared with it) or local (this project, for me)."`
+	Allow  *bool    `negatable:"" help:"Let the agents run gt-handoff and gt-mail without asking each time, by rules in their own settings (of all projects); in a terminal, the first installation asks."`
+	Record *bool    `negatable:"" help:"Keep a copy of every conversation (docs/record.md), by your settings and the hooks; in a terminal, an upgrade asks once."`
+	Brief  bool     `help:"Print one line for each agent, and not its hooks."`
+	DryRun bool     `help:"Show what would change, and change nothing."`
+}
+
+// Run writes the wiring into the settings of one scope of each agent.
+func (c *install) Run(env *cli.Env) error {
+	all, err := table(env)
+	if err != nil {
+		return err
+	}
+	if c.Scope == wiring.User && !c.DryRun && c.Record == nil {
+		if c.Record, err = offerRecord(env, all); err != nil {
+			return err
+		}
+	}
+	for i := range all {
+		if c.Record != nil {
+			all[i].record = *c.Record
+		}
+	}
+	picked, err := c.meant(env, all)
+	if err != nil {
+		return err
+	}
+	dir, err := binDir(env)
+	if err != nil {
+		return err
+	}
+	for _, name := range wiring.Binaries {
+		if err := runnable(filepath.Join(dir, name)); err != nil {
+			return cli.WithHint(err, "gt-hooks wires the binaries in its own folder; install.sh builds them all")
+		}
+	}
+	if c.Record != nil && !c.DryRun {
+		if err := agent.SaveRecord(env.Getenv, *c.Record); err != nil {
+			return cli.Fail(cli.IO, err)
+		}
+	}
+	c.offerAllow(env, picked)
+	say := &printer{env: env, brief: (len(picked) > 1 || c.All || c.Brief) && !c.DryRun}
+	err = each(env, picked, func(t target) error { return c.wire(env, say, t, dir) })
+	say.flush()
+	if err == nil {
+		err = say.err
+	}
+	return err
+}
+
+// meant returns the agents that the command line names.
+func (c *install) meant(env *cli.Env, all []target) ([]target, error) {
+	here := present(env, all)
+	switch {
+	case c.All && len(c.Agent) > 0:
+		return nil, cli.Failf(cli.Usage, "--all and the name of an agent exclude each other")
+	case c.All && len(here) == 0:
+		// Nothing went wrong, so this is not worded as an error; the exit code tells scripts.
+		(&printer{env: env}).line("gt found no agent that it knows (%s); once one is installed, run gt-hooks install --all", strings.Join(namesOf(all), ", "))
+		return nil, cli.Fail(cli.No, cli.Silent)
+	case c.All:
+		return here, nil
+	case len(c.Agent) > 0:
+		return pick(all, c.Agent)
+	}
+	err := cli.Failf(cli.Usage, "which agent? gt knows %s", strings.Join(namesOf(all), ", "))
+	if len(here) > 0 {
+		err = cli.WithHint(err, "on this machine: %s; gt-hooks install --all wires each", strings.Join(namesOf(here), ", "))
+	}
+	return nil, err
+}
+
+// wire writes the wiring of one agent.
+func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
+	if t.unable != "" {
+		if c.All { // the person did not name this one
+			say.row(t, "not wired", "")
+			env.Hint("%s", t.unable)
+			return nil
+		}
+		return cli.Failf(cli.No, "%s: %s", t.name, t.unable)
+	}
+	path, err := t.file(c.Scope)
+	if err != nil {
+		if c.All {
+			say.row(t, "not wired: no scope "+c.Scope, "")
+			return nil
+		}
+		return err
+	}
+	if err := stays(env, c.Scope, path); err != nil {
+		return err
+	}
+	want, err := t.wanted(dir)
+	if err != nil {
+		return err
+	}
+	done, err := alter(t, path, want, c.DryRun)
+	if err != nil {
+		return err
+	}
+	what := count(len(want))
+	if t.client.Shape == wiring.Script {
+		what = "the " + t.client.ScriptKind
+	}
+	var written []string
+	if t.commanded(path) {
+		var typed string
+		if typed, written, err = t.writeCommand(env, dir, true, c.DryRun); err != nil {
+			return err
+		}
+		if typed != "" && say.brief {
+			what += " and " + typed
+		}
+	}
+	allowed, err := t.allow(path, dir, c.Allow != nil && *c.Allow, c.DryRun)
+	if err != nil {
+		return err
+	}
+	also := ""
+	if allowed {
+		also = "; " + strings.Join(wiring.Allowed, " and ") + " allowed"
+	}
+	if allowed {
+		written = append(written, path)
+	}
+	say.files(written, c.DryRun, typedOf(t)+" written")
+	switch {
+	case say.brief && len(done.changes)+len(written) == 0:
+		say.row(t, what+" wired already"+also, path)
+	case say.brief:
+		say.row(t, what+" wired"+also, path)
+	case len(done.changes) == 0 && t.client.Shape == wiring.Script:
+		say.line("%s: %s is wired, nothing to change", path, what)
+	case len(done.changes) == 0:
+		say.line("%s: all %d hooks are wired, nothing to change", path, len(want))
+	default:
+		say.changes(path, done, c.DryRun, fmt.Sprintf("%s wired, binaries in %s", what, dir))
+	}
+	if len(done.changes) > 0 {
+		if c.Scope == wiring.Project && !say.shared {
+			say.shared = true
+			env.Hint("the paths are those of this machine: share the project's file only with people who have gt in the same place")
+		}
+		if t.client.AfterInstall != "" && !c.DryRun {
+			env.Hint("%s", t.client.AfterInstall)
+		}
+	}
+	places := survey(env, t)
+	for _, w := range conflicts(blockers(env, t, places), places) {
+		env.Warn("%s", w)
+	}
+	return nil
+}
+
+type uninstall struct {
+	Agent  []string `arg:"" optional:"" help:"The agents (default: the one that is wired, if there is only one)."`
+	All    bool     `help:"Every agent that gt is wired into."`
+	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (the default), project or local."`
+	DryRun bool     `help:"Show what would change, and change nothing."`
+}
+
+// Run removes our entries from the settings of one scope of each agent.
+func (c *uninstall) Run(env *cli.Env) error {
+	all, err := table(env)
+	if err != nil {
+		return err
+	}
+	picked, err := c.meant(env, all)
+	if err != nil {
+		return err
+	}
+	say := &printer{env: env, brief: (len(picked) > 1 || c.All) && !c.DryRun}
+	if len(picked) == 0 {
+		say.line("no hooks of gt, nothing to change")
+		picked = all // for the hints about other places
+	} else {
+		err = each(env, picked, func(t target) error { return c.clear(env, say, t) })
+		say.flush()
+	}
+	for _, t := range picked {
+		done, _ := t.file(c.Scope)
+		for _, p := range survey(env, t) {
+			if p.File != done && len(p.Ours()) > 0 {
+				env.Hint("gt is also wired in '%s': %s", p.File, p.removal())
+			}
+		}
+	}
+	if err == nil {
+		err = say.err
+	}
+	return err
+}
+
+// meant returns the agents that the command line names.
+func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
+	if len(c.Agent) > 0 {
+		if c.All {
+			return nil, cli.Failf(cli.Usage, "--all and the name of an agent exclude each other")
+		}
+		return pick(all, c.Agent)
+	}
+	var wired []target
+	for _, t := range all {
+		if path, err := t.file(c.Scope); err == nil {
+			p := t.look(c.Scope, path)
+			if p.Err != nil && !c.All { // with --all, clear reports it
+				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
+			}
+			if p.Err != nil || len(p.Ours()) > 0 || t.hasCommand(path) || len(t.allows(path)) > 0 {
+				wired = append(wired, t)
+			}
+		}
+	}
+	if len(wired) > 1 && !c.All {
+		err := cli.Failf(cli.Usage, "which agent? gt is wired into %s", strings.Join(namesOf(wired), ", "))
+		return nil, cli.WithHint(err, "gt-hooks uninstall --all removes it from all of them")
+	}
+	return wired, nil
+}
+
+// clear removes our entries from one agent's settings.
+func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
+	if t.unable != "" {
+		return cli.Failf(cli.No, "%s: %s", t.name, t.unable)
+	}
+	path, err := t.file(c.Scope)
+	if err != nil {
+		return err
+	}
+	if err := stays(env, c.Scope, path); err != nil {
+		return err
+	}
+	was := t.look(c.Scope, path)
+	forbidden, err := t.allow(path, "", true, c.DryRun)
+	if err != nil {
+		return err
+	}
+	if forbidden && !say.brief {
+		say.line("%s: no longer: %s", path, runsUnasked)
+	}
+	done, err := alter(t, path, nil, c.DryRun)
+	if err != nil {
+		return err
+	}
+	if t.client.Forget != nil && !c.DryRun {
+		changed, err := t.client.Forget(t.agent(env, nil), was.Source)
+		if err != nil {
+			return err
+		}
+		if changed != "" && !say.brief {
+			say.line("%s: the trust in these hooks removed", changed)
+		}
+	}
+	if t.commanded(path) {
+		_, removed, err := t.writeCommand(env, "", false, c.DryRun)
+		if err != nil {
+			return err
+		}
+		say.files(removed, c.DryRun, typedOf(t)+" removed")
+	}
+	what := count(len(done.changes))
+	if t.client.Shape == wiring.Script {
+		what = "the " + t.client.ScriptKind
+	}
+	switch {
+	case say.brief && len(done.changes) == 0:
+		say.row(t, "no hooks of gt", path)
+	case say.brief:
+		say.row(t, what+" removed", path)
+	case len(done.changes) == 0:
+		say.line("%s: no hooks of gt, nothing to change", path)
+	default:
+		say.changes(path, done, c.DryRun, what+" removed")
+	}
+	return nil
+}
+
+// each calls do for every agent. It reports an error and continues with the next agent.
+// The error that it returns has the worst exit code.
+func each(env *cli.Env, all []target, do func(t target) error) error {
+	if len(all) == 1 {
+		return do(all[0])
+	}
+	worst := cli.Done
+	for _, t := range all {
+		if err := do(t); err != nil {
+			worst = max(worst, cli.Report(env, err))
+		}
+	}
+	if worst == cli.Done {
+		return nil
+	}
+	return cli.Fail(worst, cli.Silent)
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "1 hook"
+	}
+	return fmt.Sprintf("%d hooks", n)
+}
+
+// row adds the result for one of several agents. flush prints the rows.
+func (p *printer) row(t target, what, file string) {
+	if p.brief {
+		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(p.place(file))})
+	} else {
+		p.line("%s: %s", t.name, what)
+	}
+}
+
+// files prints what was done with the files of a command, or would be.
+func (p *printer) files(paths []string, dryRun bool, what string) {
+	for _, path := range paths {
+		switch {
+		case p.brief:
+		case dryRun:
+			p.line("would change %s", path)
+		default:
+			p.line("%s: %s", path, what)
+		}
+	}
+}
+
+// typedOf is what a person types for the agent's command.
+func typedOf(t target) string {
+	if t.client.Command == nil {
+		return ""
+	}
+	return t.client.Command.Typed
+}
+
+// flush prints the rows. Paths are not cut, because a cut path is useless: where one does not
+// fit, each has a line of its own.
+func (p *printer) flush() {
+	width, widest := term.Width(p.env.Stdout, p.env.Getenv), [3]int{}
+	for _, row := range p.rows {
+		for i, cell := range row {
+			widest[i] = max(widest[i], term.Columns(cell))
+		}
+	}
+	if width == 0 || widest[0]+widest[1]+widest[2]+4 <= width {
+		if len(p.rows) > 0 {
+			p.tableOf(0, slices.Clone(p.rows))
+		}
+		return
+	}
+	for _, row := range p.rows {
+		p.line("%s  %s", term.Pad(row[0], widest[0]), row[1])
+		if row[2] != "" {
+			p.line("%s  %s", term.Pad("", widest[0]), row[2])
+		}
+	}
+}
+
+// changes prints what was changed, or would be, like a diff. It shows only our own entries
+// of the file, because other settings can contain keys.
+func (p *printer) changes(path string, done outcome, dryRun bool, result string) {
+	if dryRun {
+		path, result = "would change "+path, "nothing was changed (--dry-run)"
+	}
+	rows := make([][]string, len(done.changes))
+	for i, c := range done.changes {
+		rows[i] = []string{"  +", c.Event, p.env.Redact(c.Brief())}
+		switch dir := filepath.Dir(c.Program()); {
+		case c.Added:
+		case c.Args == nil: // show the command as it was written
+			rows[i] = []string{"  -", c.Event, p.env.Redact(c.Command)}
+		case dir != ".":
+			rows[i][2] += " in " + dir
+			fallthrough
+		default:
+			rows[i][0] = "  -"
+		}
+	}
+	p.line("%s", path)
+	p.table(rows)
+	if done.backup != "" {
+		p.line("the file as it was: %s", done.backup)
+	}
+	p.line("%s", result)
+}

@@ -1,0 +1,200 @@
+// Package hookscmd is the gt-hooks command: it writes the wiring of gt into a
+// coding agent's own settings, shows what is wired, and takes it out again.
+package hookscmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/client/settings"
+	"gt/lib/client/wiring"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+	"gt/lib/text/term"
+)
+
+const summary = `
+Wires gt into coding agents' hooks, by entries in each agent's own settings.
+
+  gt-hooks install --all           every agent that is here, for every project
+  gt-hooks install codex --scope project --dry-run
+  gt-hooks status
+  gt-hooks prove codex --run
+  gt-hooks uninstall --all
+
+gt-hooks changes and removes only what gt wrote: entries that run a program of
+gt, and whole files that gt made. The rest of a settings file stays as it is,
+byte for byte.
+`
+
+const exitCodes = `
+   0  done; status: every hook is wired and works; prove: each was seen to fire
+   1  status, prove: not all of that; install: no agent is here, or it has no hooks
+`
+
+// Main runs gt-hooks and returns its exit code.
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-hooks.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "gt-hooks", Summary: summary, Exits: exitCodes, Grammar: &grammar{},
+		Complete: map[string]cli.Completer{"agent": agentNames},
+	}
+}
+
+// agentNames offers the agents of the table to a shell.
+func agentNames(env *cli.Env, begin string) []cli.Candidate {
+	all, err := table(env)
+	if err != nil {
+		return nil
+	}
+	var offered []cli.Candidate
+	for _, t := range all {
+		if strings.HasPrefix(t.name, begin) {
+			offered = append(offered, cli.Candidate{Word: t.name})
+		}
+	}
+	return offered
+}
+
+type grammar struct {
+	cli.Flags
+	Install   install   `cmd:"" help:"Wire gt into agents' settings, or bring the wiring up to date."`
+	Status    status    `cmd:"" default:"withargs" help:"Show what is wired where, and what to do about the rest (the default)."`
+	Prove     prove     `cmd:"" help:"Show that the hooks really fire: when each was last seen, and what stops it."`
+	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
+	Trust     trust     `cmd:"" group:"For agents that share a town (docs/use-gas-town.md):" help:"Trust a folder as a town, so that its files count; list the towns that you trust."`
+	Untrust   untrust   `cmd:"" help:"Withdraw that trust." group:"For agents that share a town (docs/use-gas-town.md):"`
+	Blocked   blocked   `cmd:"" hidden:"" help:"Print what keeps an agent from running the hooks that it has; gt-handoff asks."`
+}
+
+// outcome is what alter did, or would do.
+type outcome struct {
+	changes []wiring.Change
+	backup  string
+}
+
+// alter makes want the only wiring of gt in the agent's file at path.
+func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, error) {
+	var done outcome
+	edit := func(old []byte) (next settings.Edit, err error) {
+		mend := "correct the file"
+		if t.client.Shape == wiring.Script {
+			mend = "move that file away"
+		}
+		next, done.changes, err = t.client.Edit(path, old, want)
+		if err != nil {
+			err = atomicfile.Error("change", path, err)
+			err = cli.WithHint(err, "nothing was changed; %s and try again", mend)
+		}
+		return next, err
+	}
+	if dryRun {
+		old, err := settings.Read(path)
+		if err == nil {
+			_, err = edit(old)
+		}
+		return done, err
+	}
+	var err error
+	done.backup, err = settings.Update(path, edit)
+	if errors.Is(err, flock.ErrBusy) {
+		err = cli.Fail(cli.Busy, err, "another gt-hooks is changing that file")
+	}
+	return done, err
+}
+
+// binDir returns the folder of the running binary. If a folder in PATH leads there, it
+// returns that one: a package manager's links stay, while the folders behind them change.
+func binDir(env *cli.Env) (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	self, err := os.Stat(exe)
+	if err != nil {
+		return "", atomicfile.Error("find", exe, err)
+	}
+	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
+		info, err := os.Stat(filepath.Join(dir, filepath.Base(exe)))
+		if err == nil && filepath.IsAbs(dir) && os.SameFile(info, self) && runnable(filepath.Join(dir, wiring.Binaries[0])) == nil {
+			return filepath.Clean(dir), nil
+		}
+	}
+	return filepath.Dir(exe), nil
+}
+
+// runnable returns an error that says why a file cannot be run, or nil.
+func runnable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return atomicfile.Error("find", path, err)
+	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		return atomicfile.Error("run", path, errors.New("not an executable file"))
+	}
+	return nil
+}
+
+// printer writes output for a person and remembers the first error.
+type printer struct {
+	env    *cli.Env
+	err    error
+	brief  bool // a row for each agent
+	rows   [][]string
+	shared bool // the hint about sharing a project's file was printed
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintln(p.env.Stdout, term.Clean(p.env.Redact(fmt.Sprintf(format, args...))))
+	}
+}
+
+// place is a file in a table, as a person writes it.
+func (p *printer) place(file string) string { return term.Tilde(file, p.env.Getenv("HOME")) }
+
+// table fits the rows to the terminal, and tableOf to width; 0 means no limit.
+func (p *printer) table(rows [][]string) {
+	p.tableOf(term.Width(p.env.Stdout, p.env.Getenv), rows)
+}
+
+func (p *printer) tableOf(width int, rows [][]string) {
+	if p.err == nil {
+		p.err = term.StyleFor(p.env.Stdout, p.env.Getenv).Table(p.env.Stdout, width, rows, p.paint())
+	}
+}
+
+// paint colours the states of hooks: what works, and what does not.
+func (p *printer) paint() term.Painter {
+	style := term.StyleFor(p.env.Stdout, p.env.Getenv)
+	return func(_, _ int, cell string) string {
+		switch cell {
+		case wired:
+			return style.Green(cell)
+		case twice, otherPath, unset, outdated:
+			return style.Yellow(cell)
+		case noBinary, missing, noAccess:
+			return style.Red(cell)
+		case none, noFile, unable:
+			return style.Dim(cell)
+		}
+		return cell
+	}
+}
+
+// json writes one line.
+func (p *printer) json(v any) {
+	if p.err == nil {
+		p.err = p.env.JSON(v)
+	}
+}

@@ -1,0 +1,423 @@
+package hookscmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/sandbox"
+	"gt/lib/client/wiring"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/git"
+	"gt/lib/place/home"
+	"gt/lib/place/town"
+	"gt/lib/state/keepalive"
+	"gt/lib/state/session"
+	"gt/lib/text/term"
+)
+
+type prove struct {
+	Agent []string      `arg:"" optional:"" help:"The agents (default: all on this machine)."`
+	Fire  bool          `name:"run" help:"Start each agent once, unattended and without a network, and see which hooks fire. It costs nothing."`
+	Here  bool          `help:"With --run: if an agent has hooks only in this folder, start it here, where other files of the folder can run too."`
+	Limit time.Duration `default:"30s" help:"How long each agent can run."`
+	JSON  bool          `name:"json" help:"One JSON object per line: each hook of an agent, and then the agent."`
+}
+
+// The duties of hooks, named after the program that they run.
+const (
+	primes  = "gt-prime"
+	touches = "gt-keepalive touch"
+	saves   = "gt-handoff"
+	writes  = "gt-checkpoint write"
+	ends    = "gt-keepalive end"
+	hands   = "gt-handoff by hand" // of a command that a person types, which is no hook
+)
+
+// duties lists them with what a person does to see each one fire.
+var duties = []struct{ program, how string }{
+	{primes, "start %[1]s and say something"},
+	{touches, "start %[1]s and say something"},
+	{saves, "type %[2]s in %[1]s"},
+	{writes, "let %[1]s answer once"},
+	{ends, "leave %[1]s"},
+}
+
+// A proof is what is known about one agent.
+type proof struct {
+	report
+	evidence
+	rows []proofRow
+	fire *firing // the result of the run, or nil
+}
+
+// A proofRow is one hook with all its places and events.
+type proofRow struct {
+	Agent   string     `json:"agent"`
+	Hook    string     `json:"hook"`
+	State   string     `json:"state"`
+	Seen    time.Time  `json:"last_seen,omitzero"`
+	Session session.ID `json:"session_id,omitempty"`
+	Ran     *float64   `json:"ran_after,omitempty"` // seconds into the run
+	Do      string     `json:"do,omitempty"`        // what to do to see it fire
+}
+
+// A verdict is the result for an agent.
+type verdict struct {
+	Agent  string   `json:"agent"`
+	Proved bool     `json:"proved"`
+	Why    []string `json:"why,omitempty"`
+	Do     []string `json:"do,omitempty"`
+}
+
+// Run shows whether the hooks of each agent fire. It succeeds if all are wired, nothing
+// stops them, and each was seen to fire.
+func (c *prove) Run(env *cli.Env) error {
+	known, all, err := load(env)
+	if err != nil {
+		return err
+	}
+	picked := concerned(env, all)
+	if len(c.Agent) > 0 {
+		if picked, err = pick(all, c.Agent); err != nil {
+			return err
+		}
+	}
+	dir, err := binDir(env)
+	if err != nil {
+		return err
+	}
+	if len(picked) == 0 {
+		return cli.Fail(cli.No, errors.New("gt found no agent that it knows"), "once one is installed: gt-hooks install --all")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	left := gather(env)
+	say := &printer{env: env}
+	whole := true
+	for i, t := range picked {
+		r, err := inspect(env, t, dir)
+		if err != nil {
+			return err
+		}
+		p := proof{report: r}
+		if e := left[t.name]; e != nil {
+			p.evidence = *e
+		}
+		can := len(known.Of(t.name).Hooks.ProveFlags) > 0
+		if c.Fire && can && p.wiredSomewhere() && len(p.stops) == 0 { // what is stopped would be waited for in vain
+			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+t.name, env.Now)
+			p.fire = rehearse(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(picked))) })
+			bar.Done()
+			if ctx.Err() != nil {
+				return cli.Failf(cli.No, "interrupted; %s was ended", t.name)
+			}
+		}
+		v := p.judge(env, c.Fire, can)
+		whole = whole && (v.Proved || t.unable != "" && len(c.Agent) == 0)
+		if c.JSON {
+			for _, row := range p.rows {
+				say.json(row)
+			}
+			say.json(v)
+			continue
+		}
+		if i > 0 {
+			say.line("")
+		}
+		say.proof(p, v)
+	}
+	if say.err == nil && !whole {
+		return cli.Silent
+	}
+	return say.err
+}
+
+func (p *proof) wiredSomewhere() bool {
+	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.Ours()) > 0 })
+}
+
+// judge fills in the rows and returns the verdict. run says whether a run was asked for,
+// can whether gt knows how to run the agent.
+func (p *proof) judge(env *cli.Env, run, can bool) verdict {
+	v := verdict{Agent: p.name}
+	why := func(format string, args ...any) { v.Why = append(v.Why, env.Redact(fmt.Sprintf(format, args...))) }
+	do := func(line string) {
+		if line != "" && !slices.Contains(v.Do, line) {
+			v.Do = append(v.Do, line)
+		}
+	}
+	if p.unable != "" {
+		why("%s", p.unable)
+		return v
+	}
+	for _, d := range duties {
+		if row, ok := p.row(d.program); ok {
+			if s := p.duty[d.program]; s != nil {
+				row.Seen, row.Session = s.at, s.session
+			}
+			if p.fire != nil {
+				if took, ok := p.fire.took[d.program]; ok {
+					seconds := float64(took.Round(10*time.Millisecond)) / float64(time.Second)
+					row.Ran = &seconds
+				}
+			}
+			if row.Seen.IsZero() && row.Ran == nil && (finding{State: row.State}).works() {
+				row.Do = fmt.Sprintf(d.how, p.command, p.client.Compact)
+			}
+			p.rows = append(p.rows, row)
+		}
+	}
+	for _, f := range p.all {
+		if f.Event == allowEvent {
+			continue
+		}
+		if f.Event == commandEvent {
+			row := proofRow{Agent: p.name, Hook: f.Hook, State: f.State}
+			if s := p.duty[hands]; s != nil {
+				row.Seen, row.Session = s.at, s.session
+			}
+			if row.Seen.IsZero() && f.works() {
+				row.Do = fmt.Sprintf("type %s in %s", f.Hook, p.command)
+			}
+			p.rows = append(p.rows, row)
+		}
+	}
+	for _, line := range p.details() {
+		why("%s", line)
+	}
+	for _, f := range p.all {
+		if !f.works() {
+			do(f.Fix)
+		}
+	}
+	if path := p.unread(); path != "" {
+		do(p.mend(path))
+		if !p.wiredSomewhere() {
+			return v
+		}
+	}
+	if !p.wiredSomewhere() {
+		why("no hook of gt is wired")
+		do(p.remedy("install", wiring.User))
+		return v
+	}
+	for _, s := range p.stops {
+		why("%s", s.Reason)
+		do(s.Remedy)
+	}
+	for _, at := range p.places {
+		if at.Caveat != "" {
+			why("%s", at.Caveat)
+		}
+	}
+	for _, c := range p.complaints[max(0, len(p.complaints)-3):] {
+		if c.at.After(p.of(primes).at) || c.session == p.of(primes).session {
+			why("%s at %s: %s", c.program, stamp(c.at), c.what)
+		}
+	}
+	switch {
+	case p.fire != nil && p.fire.err != nil:
+		why("gt could not run it: %v", p.fire.err)
+	case p.fire != nil && p.fire.took[primes] == 0:
+		if p.fire.cut > 0 {
+			why("in a test run no hook fired within %v", p.fire.cut)
+			do("gt-hooks prove " + p.name + " --run --limit " + (4 * p.fire.cut).String())
+		} else {
+			why("in a test run no hook fired")
+		}
+		for _, line := range lastLines(p.fire.said, 2) {
+			why("it printed: %s", line)
+		}
+	case p.fire != nil:
+		v.Why, v.Do = nil, nil
+		v.Proved = p.complete()
+		for _, wrong := range p.fire.wrong {
+			why("in a test run: %s", wrong)
+			v.Proved = false
+		}
+		return v
+	case run && len(p.stops) > 0:
+	case run:
+		why("gt does not know how to run it without a cost")
+		fallthrough
+	default:
+		v.Proved = p.complete()
+		if v.Proved && can && p.of(primes).at.IsZero() {
+			do("gt-hooks prove " + p.name + " --run")
+		}
+		for _, row := range p.rows {
+			if row.Seen.IsZero() && row.Hook != saves && row.Hook != typedOf(p.target) {
+				v.Proved = false
+			}
+		}
+	}
+	return v
+}
+
+// row returns the row of a duty. ok is false if the agent has no such hook.
+func (p *proof) row(program string) (proofRow, bool) {
+	row := proofRow{Agent: p.name, Hook: program}
+	if p.client.Shape == wiring.Script {
+		for _, f := range p.all {
+			if f.Event != "" && (row.State == "" || f.works()) {
+				row.State = f.State
+			}
+		}
+		return row, true
+	}
+	if !slices.ContainsFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program }) {
+		return row, false
+	}
+	row.State = missing
+	for _, w := range p.want {
+		if w.Duty() != program {
+			continue
+		}
+		state := missing
+		for _, f := range p.all {
+			if f.is(w) && (state == missing || f.works()) {
+				state = f.State
+			}
+		}
+		// If there are several events, the worst state counts.
+		if ok := (finding{State: state}).works(); row.State == missing && w.Event == p.first(program) || !ok {
+			row.State = state
+		}
+	}
+	return row, true
+}
+
+// first returns the first event for which a program is wanted.
+func (p *proof) first(program string) string {
+	i := slices.IndexFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program })
+	return p.want[i].Event
+}
+
+// proof prints the proof of an agent.
+func (p *printer) proof(of proof, v verdict) {
+	switch {
+	case of.unable != "":
+		p.line("%s: %s", v.Agent, of.unable)
+		return
+	case v.Proved:
+		p.line("%s: proved", v.Agent)
+	default:
+		p.line("%s: not proved", v.Agent)
+	}
+	rows := [][]string{{"  HOOK", "IS", "LAST SEEN"}}
+	for _, r := range of.rows {
+		seen := "never"
+		switch {
+		case r.Do != "":
+			seen += "; " + r.Do
+		case r.Ran != nil:
+			seen = fmt.Sprintf("in this run, after %.2f s", *r.Ran)
+		case !r.Seen.IsZero():
+			seen = stamp(r.Seen) + " in " + string(r.Session)
+		}
+		rows = append(rows, []string{"  " + r.Hook, r.State, seen})
+	}
+	if of.wiredSomewhere() {
+		p.table(rows)
+	}
+	for _, why := range v.Why {
+		p.line("  %s", why)
+	}
+	for _, do := range v.Do {
+		p.line("  do: %s", do)
+	}
+}
+
+// stamp formats a time for a person.
+func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+// lastLines returns the last n lines of a text, without empty and repeated ones.
+func lastLines(text string, n int) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && (len(lines) == 0 || lines[len(lines)-1] != line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(0, len(lines)-n):]
+}
+
+// firing is the result of a test run of an agent.
+type firing struct {
+	took  map[string]time.Duration // from the start of the agent until each hook fired
+	said  string                   // the end of the agent's output
+	wrong []string                 // the errors of hooks
+	cut   time.Duration            // the limit after which it was stopped; 0 if it ended before
+	err   error
+}
+
+// rehearse runs an agent once in a sandbox without a network. It calls waiting repeatedly
+// meanwhile. here allows a run in the working directory.
+func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *firing {
+	f := &firing{took: map[string]time.Duration{}}
+	w, err := sandbox.New()
+	if err != nil {
+		f.err = err
+		return f
+	}
+	defer w.End()
+	c := table.Of(r.name)
+	dir := w.Project
+	if !slices.ContainsFunc(r.places, func(p source) bool { return p.Scope == wiring.User && len(p.Ours()) > 0 }) {
+		// A repository may have brought these settings, and other programs with them.
+		if !here {
+			f.err = errors.New("its hooks are in this folder's settings, and other programs of this folder could run too; --here allows that")
+			return f
+		}
+		dir = git.Top(env.Dir)
+	}
+	environ := w.Environ(table.StripRunVars(env.ChildEnviron()), c.Hooks.ProveEnv)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	began := time.Now()
+	getenv := (&cli.Env{Environ: environ}).Getenv
+	log := eventlog.Log(town.Personal(getenv).Events())
+	look := func() (started bool) {
+		waiting()
+		log.Read(func(e eventlog.Event) bool {
+			var p struct{ Topic, Kind, Program, Error string }
+			json.Unmarshal(e.Payload, &p)
+			switch {
+			case e.Type == eventlog.SessionStart && p.Topic != "": // without a topic, another hook wrote it
+				f.took[primes] = e.Time.Sub(began)
+			case e.Type == eventlog.SessionEnd:
+				f.took[ends] = e.Time.Sub(began)
+			case e.Type == eventlog.Handoff && p.Kind == session.KindAuto:
+				f.took[saves] = e.Time.Sub(began)
+			case e.Type == eventlog.HookError:
+				if said := p.Program + ": " + p.Error; !slices.Contains(f.wrong, said) {
+					f.wrong = append(f.wrong, said)
+				}
+			}
+			return true
+		})
+		if sign := keepalive.Read(home.Elsewhere(getenv, w.Project)); sign != nil && sign.LastCommand != "" {
+			if _, seen := f.took[touches]; !seen {
+				f.took[touches] = sign.Timestamp.Sub(began)
+			}
+		}
+		_, started = f.took[primes]
+		return started
+	}
+	f.said, f.err = sandbox.Run(ctx, dir, environ, slices.Concat(c.Command, c.Hooks.ProveFlags), look)
+	look()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		f.cut = limit
+	}
+	return f
+}

@@ -1,0 +1,40 @@
+package hookscmd
+
+import (
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/wiring"
+	"gt/lib/text/term"
+)
+
+// offerRecord asks the person, once, whether conversations are recorded: on an upgrade, for
+// who installs gt for the first time has other things to learn. Without a terminal, below an
+// agent and where config.toml says something of it nobody is asked, and the answer is nil.
+func offerRecord(env *cli.Env, all []target) (*bool, error) {
+	if !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || refuseBelowAgent(env, "") != nil {
+		return nil, nil
+	}
+	wrong := false
+	own := agent.LoadPreferences(env.Getenv, func(error) { wrong = true }) // whoever loads the table warns
+	if wrong || own.Record != nil || !wiredBefore(env, all) {
+		return nil, nil
+	}
+	on := ask(env, "Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
+		"without secrets, in ~/.agent (docs/record.md). Record conversations? [y/N] ", "") == nil
+	if !on {
+		(&printer{env: env}).line("nothing is recorded; gt-hooks install --all --record switches it on")
+	}
+	return &on, nil
+}
+
+// wiredBefore reports whether gt is wired into one of the agents in the person's settings.
+func wiredBefore(env *cli.Env, all []target) bool {
+	for _, t := range all {
+		for _, p := range survey(env, t) {
+			if p.Scope == wiring.User && len(p.Ours()) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,518 @@
+package hookscmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/wiring"
+	"gt/lib/place"
+	"gt/lib/record/stopped"
+	"gt/lib/text/term"
+)
+
+type status struct {
+	Agent []string `arg:"" optional:"" help:"The agents, with each of their hooks (default: all on this machine, with one line each)."`
+	JSON  bool     `name:"json" help:"One JSON object per line: a hook in a scope, or a scope without hooks of gt."`
+}
+
+// The states of a hook in one place.
+const (
+	wired     = "wired"
+	twice     = "twice"      // wired more than once in one file
+	otherPath = "other path" // wired to a binary in another folder
+	unset     = "settings"   // wired, but without what the person's settings say now
+	outdated  = "outdated"   // wired, but not as this version does it
+	noBinary  = "no binary"  // wired to a file that does not exist
+	missing   = "missing"    // not wired, although other hooks of gt are
+	none      = "none"       // of a place: it has no hook of gt
+	noFile    = "no file"    // of a place: it does not exist
+	noAccess  = "unreadable" // of a place: it cannot be read
+	notOurs   = "not gt's"   // of a command: somebody else's file has its name
+	unable    = "no hooks"   // of an agent: gt cannot be wired into it
+)
+
+// A finding is a hook of gt in a place, or a place without any.
+type finding struct {
+	Agent   string  `json:"agent"`
+	Scope   string  `json:"scope"`
+	File    string  `json:"file"`
+	Event   string  `json:"event,omitempty"`
+	Hook    string  `json:"hook,omitempty"`
+	State   string  `json:"state"`
+	Line    int     `json:"line,omitempty"`
+	Command string  `json:"command,omitempty"`
+	Timeout float64 `json:"timeout,omitempty"`
+	Detail  string  `json:"detail,omitempty"`
+	Fix     string  `json:"fix,omitempty"`
+}
+
+// works reports whether the hook does its job.
+func (f finding) works() bool {
+	return f.State == wired || f.State == twice || f.State == otherPath || f.State == unset
+}
+
+// A report is the findings for one agent.
+type report struct {
+	target
+	want   []wiring.Handler
+	places []source
+	all    []finding
+	stops  []wiring.Blocker
+}
+
+// Run shows every hook in every place. It succeeds if each hook of each agent is wired
+// somewhere and works, and nothing disables hooks.
+func (c *status) Run(env *cli.Env) error {
+	known, err := table(env)
+	if err != nil {
+		return err
+	}
+	picked := concerned(env, known)
+	if len(c.Agent) > 0 {
+		if picked, err = pick(known, c.Agent); err != nil {
+			return err
+		}
+	}
+	dir, err := binDir(env)
+	if err != nil {
+		return err
+	}
+	var reports []report
+	for _, t := range picked {
+		r, err := inspect(env, t, dir)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
+	}
+
+	say := &printer{env: env}
+	switch {
+	case c.JSON:
+		for _, r := range reports {
+			for _, f := range r.all {
+				say.json(f)
+			}
+		}
+	case len(c.Agent) > 0:
+		for i, r := range reports {
+			if i > 0 {
+				say.line("")
+			}
+			if len(reports) > 1 && r.unable == "" { // otherwise matrix prints the name
+				say.line("%s:", r.name)
+			}
+			say.matrix(r)
+			say.deletes(r)
+		}
+	default:
+		say.overview(reports)
+		for _, r := range reports {
+			if slices.ContainsFunc(r.places, func(p source) bool { return len(p.Ours()) > 0 }) {
+				say.deletes(r)
+			}
+		}
+	}
+	whole := advise(env, reports)
+	tellStopped(env)
+	if say.err == nil && !whole {
+		return cli.Silent
+	}
+	return say.err
+}
+
+// tellStopped says that conversations are not recorded although the person wants it.
+func tellStopped(env *cli.Env) {
+	if stop := stopped.Read(place.StateOf(env.Getenv)); stop != nil {
+		env.Warn("recording has stopped on %s: %s", term.Day(stop.Since, env.Now()), stop.Why)
+		env.Hint("correct it; the end of the next turn records again, and gt-record sync --all what was missed")
+	}
+}
+
+// deletes says when an agent deletes its conversations, and whether gt-record keeps them.
+func (p *printer) deletes(r report) {
+	if r.client.Deletes == nil || r.unable != "" {
+		return
+	}
+	days := r.client.Deletes(r.target.agent(p.env, r.places))
+	keeps := "gt-record keeps them"
+	switch {
+	case !r.record:
+		keeps = "no copy is kept"
+	case !slices.ContainsFunc(r.places, func(p source) bool { return slices.ContainsFunc(p.Ours(), wiring.Handler.Records) }):
+		keeps = "no copy is kept yet: config.toml wants one, and the hooks do not have it"
+	}
+	p.line("%s deletes conversations after %d days (cleanupPeriodDays); %s", r.name, days, keeps)
+	if !r.record {
+		p.line("to keep one: gt-hooks install --all --record")
+	}
+}
+
+// concerned returns the agents that are on this machine, and others that gt is wired into.
+func concerned(env *cli.Env, all []target) []target {
+	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
+		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.Ours()) > 0 })
+	})
+}
+
+// inspect examines everything that an agent's hooks depend on.
+func inspect(env *cli.Env, t target, dir string) (report, error) {
+	r := report{target: t}
+	if t.unable != "" {
+		r.all = []finding{{Agent: t.name, Scope: wiring.User, State: unable, Detail: t.unable}}
+		return r, nil
+	}
+	var err error
+	if r.want, err = t.wanted(dir); err != nil {
+		return r, err
+	}
+	r.places = survey(env, t)
+	for _, p := range r.places {
+		r.all = append(r.all, judge(env, p, r.want)...)
+		if f, ok := p.command(dir); ok {
+			r.all = append(r.all, f)
+		}
+		if f, ok := p.allowed(dir); ok {
+			r.all = append(r.all, f)
+		}
+	}
+	r.stops = blockers(env, t, r.places)
+	for i := range r.all { // a command line can contain a key
+		r.all[i].Command, r.all[i].Detail = env.Redact(r.all[i].Command), env.Redact(r.all[i].Detail)
+	}
+	return r, nil
+}
+
+// complete reports whether all hooks of gt work in the agent. An agent that gt cannot be
+// wired into lacks nothing.
+func (r report) complete() bool {
+	for _, w := range r.want {
+		if !slices.ContainsFunc(r.all, func(f finding) bool { return f.is(w) && f.works() }) {
+			return false
+		}
+	}
+	for _, f := range r.all {
+		if f.Event == commandEvent && f.State != wired && f.State != notOurs {
+			return false
+		}
+	}
+	return len(r.stops) == 0
+}
+
+// unread returns the first of its files that cannot be read, or "".
+func (r report) unread() string {
+	for _, f := range r.all {
+		if f.State == noAccess {
+			return f.File
+		}
+	}
+	return ""
+}
+
+// mend returns what a person can do about a file that cannot be read.
+func (r report) mend(path string) string {
+	return fmt.Sprintf("correct '%s'; then gt-hooks status %s says what it lacks", path, r.name)
+}
+
+// is reports whether a finding is about the hook w.
+func (f finding) is(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
+
+// judge compares what a place has with what it should have.
+func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
+	ours := p.Ours()
+	if len(ours) == 0 {
+		f := finding{Agent: p.of.name, Scope: p.Scope, File: p.File, State: none}
+		switch {
+		case p.Err != nil:
+			f.State, f.Detail = noAccess, p.Err.Error()
+		case p.Missing:
+			f.State = noFile
+		}
+		return []finding{f}
+	}
+	var all []finding
+	for _, w := range want {
+		f := finding{Event: w.Event, Hook: w.Duty(), State: missing}
+		for _, h := range ours {
+			if h.Event != w.Event || h.Binary != w.Binary {
+				continue
+			}
+			g := found(h)
+			g.State, g.Detail = p.of.compare(env, h, w)
+			switch {
+			case f.works() && g.works():
+				f.State, f.Detail = twice, fmt.Sprintf("in lines %d and %d", f.Line, g.Line)
+			case f.State == missing || g.works():
+				f = g
+			}
+		}
+		all = append(all, f)
+	}
+	for _, h := range ours {
+		if !slices.ContainsFunc(want, func(w wiring.Handler) bool { return h.Event == w.Event && h.Binary == w.Binary }) {
+			f := found(h)
+			f.State, f.Detail = outdated, "this version has no hook there"
+			all = append(all, f)
+		}
+	}
+	for i := range all {
+		f := &all[i]
+		f.Agent, f.Scope, f.File = p.of.name, p.Scope, p.File
+		if f.State != wired {
+			f.Fix = p.repair()
+		}
+	}
+	return all
+}
+
+func found(h wiring.Handler) finding {
+	return finding{Event: h.Event, Hook: h.Duty(), Line: h.Line, Command: h.String(), Timeout: h.Timeout}
+}
+
+// compare returns the state of the handler h, which should be like w.
+func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string) {
+	should := t.client.Programs(w)
+	var elsewhere string
+	for i, program := range t.client.Programs(h) {
+		file, err := locate(env, program)
+		if err != nil {
+			return noBinary, err.Error()
+		}
+		if i < len(should) && !sameFile(file, should[i]) {
+			elsewhere = file
+		}
+	}
+	switch wrong := t.client.UnlikelyLimit(h.Timeout); {
+	case wrong != "":
+		return outdated, wrong
+	case !t.client.SameButSettings(h, w):
+		return outdated, "not as this version wires it"
+	case !t.client.Same(h, w):
+		return unset, "works, but without your latest settings"
+	case elsewhere != "":
+		return otherPath, "runs " + elsewhere
+	}
+	return wired, ""
+}
+
+// locate finds the file of a program as the agent would. It accepts a path that only a
+// shell can expand without checking it.
+func locate(env *cli.Env, program string) (string, error) {
+	switch {
+	case strings.ContainsAny(program, "~$`"):
+		return program, nil
+	case strings.Contains(program, "/"):
+		return program, runnable(program)
+	}
+	return onPath(env, program)
+}
+
+// advise prints what is wrong and what to do about it, and reports whether all is well.
+func advise(env *cli.Env, reports []report) (whole bool) {
+	whole = len(reports) > 0
+	var fixes []string
+	fix := func(line string) {
+		if line != "" && !slices.Contains(fixes, line) {
+			fixes = append(fixes, line)
+		}
+	}
+	var install []string // the agents that one command repairs
+	for _, r := range reports {
+		whole = whole && r.complete() && !slices.ContainsFunc(r.all, func(f finding) bool { return f.State == unset })
+		for _, line := range r.details() {
+			env.Warn("%s", line)
+		}
+		for _, f := range r.all {
+			fix(f.Fix)
+		}
+		for _, p := range r.places {
+			for _, h := range p.Handlers {
+				if wrong := r.client.UnlikelyLimit(h.Timeout); h.Binary == "" && wrong != "" {
+					env.Warn("%s line %d, not of gt: %s", p.File, h.Line, wrong)
+				}
+			}
+		}
+		for _, c := range conflicts(r.stops, r.places) {
+			env.Warn("%s", c)
+		}
+		user := r.remedy("install", wiring.User)
+		if path := r.unread(); path != "" {
+			fix(r.mend(path))
+		} else if slices.Contains(fixes, user) || r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
+			install = append(install, r.name)
+			fixes = slices.DeleteFunc(fixes, func(line string) bool { return line == user })
+		}
+	}
+	for _, r := range reports {
+		for _, other := range r.client.RunsHooksOf {
+			if file := at(reports, other, wiring.Project, wiring.Local); file != "" && at(reports, r.name, scopes...) != "" {
+				env.Hint("%s also runs the hooks of '%s'; gt acts only once, so both can stay", r.name, file)
+			}
+		}
+	}
+	if len(reports) == 0 {
+		env.Warn("gt found no agent that it knows")
+		env.Hint("once one is installed: gt-hooks install --all")
+	}
+	if len(install) > 0 {
+		env.Hint("gt-hooks install %s", strings.Join(install, " "))
+	}
+	for _, line := range fixes {
+		env.Hint("%s", line)
+	}
+	return whole
+}
+
+// details returns a line for each hook and problem, with all the events that have it.
+func (r report) details() []string {
+	type key struct{ scope, hook, detail string }
+	events := map[key][]string{}
+	var order []key
+	for _, f := range r.all {
+		if f.Detail == "" || f.State == unable {
+			continue
+		}
+		k := key{f.Scope, f.Hook, f.Detail}
+		if events[k] == nil {
+			order = append(order, k)
+		}
+		events[k] = append(events[k], f.Event)
+	}
+	var lines []string
+	for _, k := range order {
+		if k.hook == "" { // of a place
+			lines = append(lines, k.detail)
+		} else {
+			lines = append(lines, fmt.Sprintf("%s %s: %s %s: %s", r.name, k.scope, strings.Join(events[k], ", "), k.hook, k.detail))
+		}
+	}
+	return lines
+}
+
+// at returns the file of the first of these scopes in which an agent is wired, or "".
+func at(reports []report, agent string, scopes ...string) string {
+	for _, r := range reports {
+		for _, p := range r.places {
+			if r.name == agent && slices.Contains(scopes, p.Scope) && len(p.Ours()) > 0 {
+				return p.File
+			}
+		}
+	}
+	return ""
+}
+
+// conflicts returns what keeps a correct wiring from working.
+func conflicts(stops []wiring.Blocker, places []source) []string {
+	var all []string
+	for _, s := range stops {
+		if s.Remedy != "" {
+			s.Reason += "; " + s.Remedy
+		}
+		all = append(all, s.Reason)
+	}
+	var first *source
+	for i, p := range places {
+		if len(p.Ours()) == 0 {
+			continue
+		}
+		if first == nil {
+			first = &places[i]
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s is wired twice, in %s and %s: keep one of them, for example with: %s", p.of.name, first.Scope, p.Scope, p.removal()))
+	}
+	return all
+}
+
+// overview prints a line for each scope of an agent that is wired, and one for each agent
+// that is not wired.
+func (p *printer) overview(reports []report) {
+	rows := [][]string{{"AGENT", "SCOPE", "HOOKS", "FILE"}}
+	for _, r := range reports {
+		var other []string // the row for an agent that is not wired
+		before := len(rows)
+		for _, at := range r.places {
+			row := []string{r.name, at.Scope, r.state(at), p.place(at.File)}
+			switch {
+			case len(at.Ours()) > 0 || at.Err != nil:
+				rows = append(rows, row)
+			case other == nil:
+				other = row
+			}
+		}
+		switch {
+		case r.unable != "":
+			rows = append(rows, []string{r.name, "", unable, "gt-hooks status " + r.name + " says why"})
+		case len(rows) == before:
+			rows = append(rows, other)
+		}
+	}
+	if len(rows) > 1 {
+		p.tableOf(0, rows)
+	}
+}
+
+// state summarizes a place in a word or two.
+func (r report) state(at source) string {
+	working := 0
+	for _, f := range r.all {
+		switch {
+		case f.File != at.File:
+		case f.Event == "":
+			return f.State
+		case f.works() && slices.ContainsFunc(r.want, f.is):
+			working++
+		}
+	}
+	if r.client.Shape == wiring.Script {
+		for _, f := range r.all {
+			if f.File == at.File {
+				return f.State
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d", working, len(r.want))
+}
+
+// matrix prints an agent's places, and below them the state of each hook in each place
+// that has hooks.
+func (p *printer) matrix(r report) {
+	if r.unable != "" {
+		p.line("%s: %s", r.name, r.unable)
+		return
+	}
+	overview := [][]string{{"SCOPE", "HOOKS", "SETTINGS"}}
+	hooks := [][]string{{"EVENT", "HOOK"}}
+	for _, w := range r.want {
+		hooks = append(hooks, []string{w.Event, w.Duty()})
+	}
+	for _, at := range r.places {
+		overview = append(overview, []string{at.Scope, r.state(at), p.place(at.File)})
+		if len(at.Ours()) == 0 {
+			continue
+		}
+		for _, f := range r.all {
+			if (f.Event == commandEvent || f.Event == allowEvent) && f.Scope == at.Scope {
+				word := f.Hook
+				if f.State != wired {
+					word += " " + f.State
+				}
+				overview = append(overview, []string{at.Scope, word, p.place(f.File)})
+			}
+		}
+		hooks[0] = append(hooks[0], strings.ToUpper(at.Scope))
+		for _, f := range r.all {
+			if i := slices.IndexFunc(r.want, f.is); i >= 0 && f.File == at.File {
+				hooks[i+1] = append(hooks[i+1], f.State)
+			}
+		}
+	}
+	// Paths are not cut, because a cut path is useless.
+	p.tableOf(0, overview)
+	if len(hooks[0]) > 2 && r.client.Shape != wiring.Script {
+		p.line("")
+		p.table(hooks)
+	}
+}

@@ -1,0 +1,81 @@
+package hookscmd
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gt/lib/cli"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
+)
+
+// What one place has for one hook, and what is said of it. Of several entries
+// the one that works counts.
+func TestJudge(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"here/gt-prime", "there/gt-prime"} {
+		file := filepath.Join(dir, name)
+		os.MkdirAll(filepath.Dir(file), 0o700)
+		if err := os.WriteFile(file, nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claude, _ := wirings.Of("claude")
+	agent := target{name: "claude", client: claude}
+	want, err := agent.wanted(filepath.Join(dir, "here"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = want[:1]
+	env := &cli.Env{Environ: []string{"PATH=" + filepath.Join(dir, "here")}}
+
+	entry := func(command string, more string) string {
+		name, _ := json.Marshal(command)
+		return `{"type":"command","command":` + string(name) + more + `}`
+	}
+	const args, limit = `,"args":["--hook","--agent","claude"]`, `,"timeout":10`
+	here := entry(dir+"/here/gt-prime", args+limit)
+	there := entry(dir+"/there/gt-prime", args+limit)
+	gone := entry(dir+"/gone/gt-prime", args+limit)
+	other := entry("linter", limit)
+	for _, c := range []struct {
+		name, entries, state, detail string
+	}{
+		{"wired", here, wired, ""},
+		{"found on PATH", entry("gt-prime", args+limit), wired, ""},
+		{"elsewhere", there, otherPath, "runs " + dir + "/there/gt-prime"},
+		{"gone", gone, noBinary, "cannot find '" + dir + "/gone/gt-prime': no such file or directory"},
+		{"a folder", entry(dir+"/here/../here/gt-prime/..", args+limit), "none", ""},
+		{"not on PATH", entry("gt-handoff", args+limit), missing, ""},
+		{"other arguments", entry(dir+"/here/gt-prime", `,"args":["--hook"]`+limit), outdated, "not as this version wires it"},
+		{"no limit", entry(dir+"/here/gt-prime", args), outdated, "not as this version wires it"},
+		{"in the background", entry(dir+"/here/gt-prime", args+limit+`,"async":true`), outdated, "not as this version wires it"},
+		{"milliseconds", entry(dir+"/here/gt-prime", args+`,"timeout":10000`), outdated, "its timeout of 10000 is in seconds, 2.8 hours"},
+		{"for a shell", entry("$HOME/bin/gt-prime --hook", ""), outdated, "not as this version wires it"},
+		{"for a shell, gone", entry("/gone/gt-prime --hook", ""), noBinary, "cannot find '/gone/gt-prime': no such file or directory"},
+		{"twice", here + "," + other + "," + there, twice, "in lines 4 and 4"},
+		{"a good one first", here + "," + gone, wired, ""},
+		{"a good one last", gone + "," + here, wired, ""},
+		{"none good", gone + "," + entry(dir+"/here/gt-prime", args), noBinary, "cannot find '" + dir + "/gone/gt-prime': no such file or directory"},
+		{"somebody else's", other, "none", ""},
+	} {
+		text := "{\n\"hooks\": {\n\"SessionStart\":\n[{\"hooks\": [" + c.entries + "]}]}}"
+		file := filepath.Join(dir, "settings.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		place := agent.look(wiring.Local, file)
+		if place.Err != nil {
+			t.Fatal(place.Err)
+		}
+		f := judge(env, place, want)[0]
+		if f.State != c.state || f.Detail != c.detail {
+			t.Errorf("%s: %q, %q, want %q, %q", c.name, f.State, f.Detail, c.state, c.detail)
+		}
+		if (f.Fix == "") != (c.state == wired || c.state == "none") {
+			t.Errorf("%s: the advice is %q", c.name, f.Fix)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package hookscmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gt/lib/cli"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
+	"gt/lib/place/git"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/term"
+)
+
+// A source is a file that an agent takes hooks from.
+type source struct {
+	wiring.Source
+	of target
+}
+
+// survey reads every place of an agent, the weakest first: if two of them differ, the
+// later one wins. Plugins come last.
+func survey(env *cli.Env, t target) []source {
+	var places []source
+	for _, f := range t.files {
+		// In the home folder, the project's settings and the user's are the same file.
+		if !slices.ContainsFunc(places, func(p source) bool { return sameFile(p.File, f.path) }) {
+			places = append(places, t.look(f.scope, f.path))
+		}
+	}
+	// Another agent with the client's hooks has only the files that its block names.
+	if t.name == t.client.Name && t.client.Sources != nil {
+		for _, s := range t.client.Sources(t.agent(env, places)) {
+			places = append(places, source{s, t})
+		}
+	}
+	return places
+}
+
+// look reads a file of a scope.
+func (t target) look(scope, file string) source {
+	return source{t.client.Read(scope, file), t}
+}
+
+// agent returns what the client's own package needs to know about the agent.
+func (t target) agent(env *cli.Env, places []source) wiring.Agent {
+	a := wiring.Agent{Name: t.name, Command: t.command, Folder: t.folder, Project: git.Top(env.Dir)}
+	for _, p := range places {
+		a.Sources = append(a.Sources, p.Source)
+	}
+	return a
+}
+
+// blockers returns what the agent's own settings say to keep hooks from running.
+func blockers(env *cli.Env, t target, places []source) []wiring.Blocker {
+	var all []wiring.Blocker
+	if off := disabled(places); off != nil {
+		all = append(all, wiring.Blocker{Reason: fmt.Sprintf("'%s' disables all hooks with %s; remove that", off.File, t.client.OffKey)})
+	}
+	// An agent with the dialect of a client is treated like that client.
+	if c, ok := wirings.Of(t.speaks()); ok && c.Blockers != nil {
+		all = append(all, c.Blockers(t.agent(env, places))...)
+	}
+	return all
+}
+
+type blocked struct {
+	Agent string `arg:"" help:"The agent."`
+}
+
+// Run prints a line for each reason for which the agent runs no hooks of ours that it has.
+func (c *blocked) Run(env *cli.Env) error {
+	all, err := table(env)
+	if err != nil {
+		return err
+	}
+	picked, err := pick(all, []string{c.Agent})
+	if err != nil {
+		return err
+	}
+	for _, t := range picked {
+		places := survey(env, t)
+		if !slices.ContainsFunc(places, func(p source) bool { return len(p.Ours()) > 0 }) {
+			continue
+		}
+		for _, b := range blockers(env, t, places) {
+			if _, err := fmt.Fprintf(env.Stdout, "%s\t%s\n", term.OneLine(b.Reason), term.OneLine(b.Remedy)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removal returns the command that removes our wiring from the place.
+func (p source) removal() string {
+	if p.Removal != "" {
+		return p.Removal
+	}
+	return p.of.remedy("uninstall", p.Scope)
+}
+
+// repair returns the command that repairs the wiring of the place.
+func (p source) repair() string {
+	if p.Repair != "" {
+		return p.Repair
+	}
+	return p.of.remedy("install", p.Scope)
+}
+
+// disabled returns the file that disables all hooks, or nil.
+func disabled(places []source) *source {
+	var by *source
+	for i, p := range places {
+		if p.Off == nil {
+			continue
+		}
+		if by = nil; *p.Off {
+			by = &places[i]
+		}
+	}
+	return by
+}
+
+// onPath finds a program by its name, as an agent would.
+func onPath(env *cli.Env, name string) (string, error) {
+	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
+		if file := filepath.Join(dir, name); dir != "" && runnable(file) == nil {
+			return file, nil
+		}
+	}
+	return "", atomicfile.Error("find", name, errors.New("not on PATH"))
+}
+
+// sameFile reports whether two paths name the same file, which need not exist.
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	ai, aerr := os.Stat(a)
+	bi, berr := os.Stat(b)
+	return aerr == nil && berr == nil && os.SameFile(ai, bi)
+}

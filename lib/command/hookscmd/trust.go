@@ -1,0 +1,277 @@
+package hookscmd
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/registry"
+	"gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/place/town"
+	"gt/lib/reconcile/config"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+type trust struct {
+	Dir  string `arg:"" optional:"" help:"The town's folder (default: the nearest at or above this one that has town.toml or mayor/town.json)."`
+	List bool   `help:"List the towns that you trust."`
+	Mail bool   `help:"Let agents start on work in the town's mail even if gt did not put it there."`
+	Yes  bool   `help:"Do not ask."`
+	JSON bool   `name:"json" help:"With --list: one JSON object per line."`
+}
+
+// Validate checks the combination of flags. kong calls it.
+func (c *trust) Validate() error {
+	switch {
+	case c.List && (c.Dir != "" || c.Mail || c.Yes):
+		return cli.Failf(cli.Usage, "--list can be combined only with --json")
+	case c.JSON && !c.List:
+		return cli.Failf(cli.Usage, "--json needs --list")
+	}
+	return nil
+}
+
+// Run records that the person trusts a folder as a town.
+func (c *trust) Run(env *cli.Env) error {
+	state := place.StateOf(env.Getenv)
+	if c.List {
+		return listTrust(env, state, c.JSON)
+	}
+	if err := refuseBelowAgent(env, "an agent cannot decide what its person trusts"); err != nil {
+		return err
+	}
+	root, err := townAt(env, c.Dir)
+	if err != nil {
+		return err
+	}
+	if state.Within(root) {
+		return cli.Fail(cli.No, fmt.Errorf("'%s' cannot be trusted: gt's own state lies inside", root), "set XDG_STATE_HOME to a folder outside")
+	}
+	t, err := surveyTown(root)
+	if err != nil {
+		return err
+	}
+	if t.Owner != os.Geteuid() && t.Owner != 0 {
+		return cli.Fail(cli.No, fmt.Errorf("'%s' belongs to another user, who can change what is in it", root))
+	}
+	if t.Shows, err = shows(root); err != nil {
+		return err
+	}
+	t.Mail, t.Since = c.Mail, env.Now().UTC().Truncate(time.Second)
+	old, err := state.Trusted(root)
+	if err != nil && !errors.Is(err, place.ErrUntrusted) {
+		env.Warn("%v", err) // it is replaced
+	}
+	if _, err := fmt.Fprint(env.Stdout, term.CleanText(env.Redact(describeTrust(t, old)))); err != nil {
+		return err
+	}
+	if old != nil && maps.Equal(old.Files, t.Files) && old.Mail == t.Mail && old.Shows == t.Shows {
+		_, err := fmt.Fprintln(env.Stdout, "trusted already; nothing has changed")
+		return err
+	}
+	if !c.Yes {
+		if err := ask(env, "Trust this town? It counts as it is now. [y/N] ", "nothing was trusted"); err != nil {
+			return err
+		}
+	}
+	if err := copyShared(env, state, t); err != nil {
+		return err
+	}
+	if err := state.Trust(t); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, term.Clean("trusted: "+t.Path))
+	return err
+}
+
+// ask asks the person at the terminal. It returns an error with the text not if the answer
+// is not yes.
+func ask(env *cli.Env, question, not string) error {
+	if !term.IsTerminal(env.Stdin) {
+		return cli.Fail(cli.No, errors.New(not+": there is no terminal to ask on"), "--yes answers for you")
+	}
+	fmt.Fprint(env.Stdout, question)
+	answer, _ := bufio.NewReader(env.Stdin).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return cli.Failf(cli.No, "%s", not)
+	}
+	return nil
+}
+
+// townAt returns the folder dir, or if that is "" the nearest one that claims to be a town.
+func townAt(env *cli.Env, dir string) (string, error) {
+	if dir != "" {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(env.Dir, dir)
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return "", cli.Fail(cli.No, fmt.Errorf("there is no folder '%s'", dir))
+		}
+		return place.Real(dir), nil
+	}
+	for d := place.Real(env.Dir); ; d = filepath.Dir(d) {
+		if town.Marked(d) {
+			return d, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", cli.Fail(cli.No, fmt.Errorf("no folder at or above '%s' has town.toml or mayor/town.json", env.Dir),
+				"gt-hooks trust DIR names one")
+		}
+	}
+}
+
+// refuseBelowAgent returns an error if an agent runs this command, because trust is the
+// person's decision. (An agent outside a sandbox could still write the file itself.)
+func refuseBelowAgent(env *cli.Env, why string) error {
+	refusal := cli.Fail(cli.No, errors.New(why), "run this in a terminal of your own")
+	for _, name := range registry.SessionVars() { // agents can also be nested
+		if env.Getenv(name) != "" {
+			return refusal
+		}
+	}
+	known := agent.Builtin()
+	for _, pid := range process.Ancestors(os.Getpid()) {
+		if known.IsClient(process.Name(pid)) {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// shared lists the files of gt that other programs of the town read and write.
+var shared = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml", ".runtime/pids/x"}
+
+// shows reports whether git shows or tracks any of them in the town.
+func shows(root string) (bool, error) {
+	hidden, err := git.Ignored(root, gitWait, shared...)
+	switch {
+	case errors.Is(err, git.ErrNotRepository):
+		return false, nil
+	case errors.Is(err, git.ErrOthers):
+		return true, nil // git cannot be asked, so assume it
+	}
+	return err == nil && len(hidden) < len(shared), err
+}
+
+// gitWait bounds the time for git, which can be slow in a huge worktree.
+const gitWait = 5 * time.Second
+
+// describeTrust returns what a person is shown before trusting a town.
+func describeTrust(t, old *place.Trust) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", t.Path)
+	fmt.Fprintln(&b, "  sessions in it share its event log and mail, and have its roles")
+	if t.Shows {
+		fmt.Fprintln(&b, "  git would show those files here, so gt keeps its own copies in its state instead;")
+		fmt.Fprintln(&b, "  to share them: a .gitignore with .events.jsonl* .sessions/ .krc* mail/ .runtime/")
+	}
+	if t.Mail {
+		fmt.Fprintln(&b, "  agents start on work in its mail, whoever put it there")
+	}
+	if len(t.Files) == 0 {
+		fmt.Fprintln(&b, "  none of its files names a program, a variable or the text of a role")
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Files)) {
+		what := "sets programs and variables of agents"
+		switch base := path.Base(name); {
+		case strings.HasPrefix(name, "roles/"):
+			what = "is told to agents of that role"
+		case base != "town.toml" && base != "config.json" && base != "accounts.json":
+			what = "is told to agents, or run for them, as a template says"
+		}
+		switch {
+		case old == nil || old.Files[name] == t.Files[name]:
+		case old.Files[name] == "":
+			what += " (new)"
+		default:
+			what += " (changed)"
+		}
+		fmt.Fprintf(&b, "  %-22s %s\n", name, what)
+	}
+	return b.String()
+}
+
+func listTrust(env *cli.Env, state place.State, asJSON bool) error {
+	all, err := state.Towns()
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	if len(all) == 0 {
+		return cli.Fail(cli.No, errors.New("you trust no town"), "gt-hooks trust DIR trusts one; you need it only in Gas Town")
+	}
+	for _, t := range all {
+		status := trustStatus(state, t)
+		if asJSON {
+			if err := env.JSON(struct {
+				*place.Trust
+				Status string `json:"status"`
+			}{t, status}); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintln(env.Stdout, term.Clean(t.Path+"  "+status))
+	}
+	return nil
+}
+
+// surveyTown returns what trusting a town would mean, with the files that its templates name.
+func surveyTown(root string) (*place.Trust, error) {
+	t, err := place.Survey(root)
+	if err != nil || t.Files["town.toml"] == "" {
+		return t, err
+	}
+	read, err := t.Read("town.toml")
+	if err != nil {
+		return nil, err
+	}
+	return t, t.Add(config.Named(read)...)
+}
+
+// trustStatus returns in a word whether a town is still what was trusted.
+func trustStatus(state place.State, t *place.Trust) string {
+	if _, err := os.Stat(t.Path); errors.Is(err, fs.ErrNotExist) {
+		return "gone"
+	}
+	if _, err := state.Trusted(t.Path); err != nil {
+		return "replaced"
+	}
+	now, err := surveyTown(t.Path)
+	if err != nil || !maps.Equal(now.Files, t.Files) {
+		return "changed"
+	}
+	return "trusted"
+}
+
+type untrust struct {
+	Dir string `arg:"" help:"The town's folder."`
+}
+
+// Run withdraws the person's trust.
+func (c *untrust) Run(env *cli.Env) error {
+	dir := c.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(env.Dir, dir)
+	}
+	dir = place.Real(dir)
+	if err := place.StateOf(env.Getenv).Untrust(dir); err != nil {
+		if errors.Is(err, place.ErrUntrusted) {
+			return cli.Fail(cli.No, err, "gt-hooks trust --list shows the towns that you trust")
+		}
+		return err
+	}
+	_, err := fmt.Fprintln(env.Stdout, term.Clean("no longer trusted: "+dir))
+	return err
+}

@@ -1,0 +1,57 @@
+// Package keepalivecmd is the gt-keepalive command: it records that an agent is
+// alive and what it does, tells how long ago that was, and tracks processes.
+package keepalivecmd
+
+import (
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+)
+
+// Main runs gt-keepalive and returns its exit code.
+func Main(env *cli.Env) int {
+	env.Args = hook.Args(env, "touch", "--hook")
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-keepalive.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "gt-keepalive",
+		Summary: `
+Records that an agent is alive and what it does, and tells how long ago that
+was. An agent's hooks call touch and end; whoever watches over agents asks, in
+their folder:
+
+  gt-keepalive check --max-age 5m || echo idle
+  gt-keepalive show
+
+It also keeps track of the processes of sessions, by more than their numbers,
+and ends no other:
+
+  gt-keepalive pid track gt-api
+  gt-keepalive pid list
+  gt-keepalive pid reap --grace 10s`,
+		Exits: `
+0  done, or the answer is yes; with --hook always
+1  the answer is no: idle, ended, gone, no such session, something is left`,
+		Grammar:  &grammar{},
+		FastPath: wired,
+	}
+}
+
+// wired reads the touch that clients call at every prompt and tool call.
+func wired(args []string) cli.Command {
+	if f, ok := hook.Wired(args, "touch"); ok {
+		return &touch{Flags: f}
+	}
+	return nil
+}
+
+type grammar struct {
+	cli.Flags
+	Touch touch `cmd:"" help:"Give a sign of life."`
+	End   end   `cmd:"" help:"Close a session: record and log its outcome."`
+	Show  show  `cmd:"" default:"withargs" help:"Show the last sign of life (the default)."`
+	Check check `cmd:"" help:"Report by the exit code whether the agent is alive."`
+	Pid   pid   `cmd:"" help:"Track the processes of sessions, and end them."`
+}

@@ -1,0 +1,312 @@
+package keepalivecmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/registry"
+	"gt/lib/place/home"
+	"gt/lib/state/pidfile"
+	"gt/lib/sys/process"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+type pid struct {
+	Track track `cmd:"" help:"Record the process of a session."`
+	Check alive `cmd:"" help:"Report by the exit code whether a session's process runs."`
+	List  list  `cmd:"" help:"List the tracked processes."`
+	Reap  reap  `cmd:"" help:"End the tracked processes, and forget those that are gone."`
+}
+
+// pids is the folder of the town that the command runs in.
+func pids(env *cli.Env) pidfile.Dir {
+	return pidfile.Of(home.Find(env.Getenv, env.Dir, "").Town)
+}
+
+type track struct {
+	Session string `arg:"" help:"The session's name, as in tmux, such as gt-api."`
+	PID     int    `arg:"" optional:"" name:"pid" help:"Its process (default: the agent that runs this)."`
+}
+
+// Run notes the process.
+func (t *track) Run(env *cli.Env) error {
+	if err := pidfile.CheckName(t.Session); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	var p process.Proc
+	var err error
+	switch {
+	case t.PID == 0:
+		p, err = process.Agent(os.Getpid())
+		// An agent may give a command a terminal of its own.
+		if err != nil || process.Shows(p.PID) && len(registry.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
+			return cli.Fail(cli.No, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
+		}
+	case t.PID < 0:
+		return cli.Failf(cli.Usage, "there is no process %d", t.PID)
+	default:
+		if p, err = process.Find(t.PID); errors.Is(err, os.ErrProcessDone) {
+			return cli.Failf(cli.No, "there is no process %d", t.PID)
+		} else if err != nil {
+			return err
+		}
+	}
+	if p.PID == 1 {
+		return cli.Failf(cli.No, "process 1 belongs to the system and cannot be tracked")
+	}
+	dir := pids(env)
+	if old, err := dir.Get(t.Session); err == nil && old.State == pidfile.Alive && old.Process != p {
+		env.Warn("%s was process %d, which still runs and is no longer tracked", t.Session, old.Process.PID)
+	}
+	return dir.Track(t.Session, p)
+}
+
+type alive struct {
+	Session string `arg:"" help:"The session's name."`
+}
+
+// Run reports whether exactly the tracked process runs.
+func (a *alive) Run(env *cli.Env) error {
+	f, err := get(pids(env), a.Session)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(env.Stdout, describe(f)); err != nil {
+		return err
+	}
+	if f.State != pidfile.Alive {
+		return cli.Silent
+	}
+	return nil
+}
+
+// get is Dir.Get with the exit codes of a command that is given a name.
+func get(dir pidfile.Dir, session string) (pidfile.File, error) {
+	f, err := dir.Get(session)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f, cli.Fail(cli.No, fmt.Errorf("'%s' is not tracked", session), "gt-keepalive pid list shows what is tracked")
+	case pidfile.CheckName(session) != nil:
+		return f, cli.Fail(cli.Usage, err)
+	}
+	return f, err
+}
+
+func describe(f pidfile.File) string {
+	switch f.State {
+	case pidfile.Alive:
+		return fmt.Sprintf("alive (process %d)", f.Process.PID)
+	case pidfile.Gone:
+		return fmt.Sprintf("gone (was process %d)", f.Process.PID)
+	case pidfile.Foreign:
+		if f.Process.IsSet() {
+			return fmt.Sprintf("unknown: process %d of another PID namespace, which cannot be seen from here", f.Process.PID)
+		}
+		if f.Runs {
+			return fmt.Sprintf("unknown: process %d runs, and began when another program says; that is no proof", f.Process.PID)
+		}
+		return fmt.Sprintf("unknown: another program recorded process %d without proof that it is the session", f.Process.PID)
+	}
+	return "unknown: its file names no process"
+}
+
+type list struct {
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// Run lists the tracked sessions by name.
+func (l *list) Run(env *cli.Env) error {
+	all, err := pids(env).List()
+	if l.JSON {
+		for _, f := range all {
+			jerr := env.JSON(struct {
+				Session string        `json:"session"`
+				State   pidfile.State `json:"state"`
+				PID     int           `json:"pid,omitempty"`
+				Start   string        `json:"start,omitempty"`
+				Boot    string        `json:"boot_id,omitempty"`
+				NS      string        `json:"pid_ns,omitempty"`
+				Runs    *bool         `json:"runs,omitempty"`
+			}{f.Session, f.State, f.Process.PID, f.Process.Start, f.Process.Boot, f.Process.NS, runs(f)})
+			if jerr != nil {
+				return jerr
+			}
+		}
+		return err
+	}
+	if len(all) == 0 {
+		if err == nil {
+			env.Hint("nothing is tracked here; gt-keepalive pid track SESSION tracks a process")
+		}
+		return err
+	}
+	rows := [][]string{{"STATE", "PID", "SESSION"}}
+	for _, f := range all {
+		number := "-"
+		if f.Process.PID > 0 {
+			number = strconv.Itoa(f.Process.PID)
+		}
+		state := string(f.State)
+		switch it := runs(f); {
+		case it == nil:
+		case *it:
+			state += ", runs"
+		default:
+			state += ", gone" // its number is another's now
+		}
+		rows = append(rows, []string{state, number, f.Session})
+	}
+	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil), err)
+}
+
+// runs is what another program's file says: whether the process that it means runs; nil
+// where nobody can tell, and for a file of our own, whose state says it.
+func runs(f pidfile.File) *bool {
+	if f.State != pidfile.Foreign || !f.Timed {
+		return nil
+	}
+	return &f.Runs
+}
+
+type reap struct {
+	Session []string      `arg:"" optional:"" help:"The sessions to end (default: all that are tracked)."`
+	Grace   duration.Flag `help:"How long they have to exit before they are killed (default 5s)." default:"5s" placeholder:"DURATION"`
+	DryRun  bool          `help:"Print what would be done, and do nothing."`
+}
+
+// killWait is how long the kernel has to end a process that was killed. One
+// that hangs in a device takes longer.
+const killWait = 2 * time.Second
+
+// target is a file whose process is asked to end.
+type target struct {
+	pidfile.File
+	how string
+}
+
+// Run asks every tracked process to end, waits for all of them together, kills
+// those that are left, and removes the files of those that are gone. What it
+// cannot be sure of it leaves alone.
+func (r *reap) Run(env *cli.Env) error {
+	dir := pids(env)
+	files, failed := r.files(dir)
+	var targets []*target
+	left := false
+	above := process.Ancestors(os.Getpid())
+	for _, f := range files {
+		switch {
+		case f.Claimed && f.State != pidfile.Foreign: // of nobody who runs
+		case f.State == pidfile.Foreign && f.Process.IsSet():
+			left = true
+			env.Warn("%s: process %d is of another PID namespace and cannot be seen from here: left alone", f.Session, f.Process.PID)
+		case f.State == pidfile.Foreign:
+			left = true
+			env.Warn("%s: another program recorded process %d without proof that it is the session: left alone", f.Session, f.Process.PID)
+		case f.State == pidfile.Alive && slices.Contains(above, f.Process.PID):
+			left = true
+			env.Warn("%s: process %d runs this command: left alone", f.Session, f.Process.PID)
+		case f.State == pidfile.Alive:
+			targets = append(targets, &target{f, "ended"})
+		case f.State == pidfile.Corrupt:
+			failed = errors.Join(failed, r.forget(env, dir, f, "its file names no process"))
+		default:
+			failed = errors.Join(failed, r.forget(env, dir, f, fmt.Sprintf("gone (was process %d)", f.Process.PID)))
+		}
+	}
+	if r.DryRun {
+		for _, t := range targets {
+			fmt.Fprintf(env.Stdout, "%s: would be ended (process %d)\n", t.Session, t.Process.PID)
+		}
+		return failed
+	}
+	of := sessionsOf(env, targets)
+	of.announce(env.Now().Add(time.Duration(r.Grace) + killWait + endWait))
+	for _, t := range targets {
+		failed = errors.Join(failed, signal(t, syscall.SIGTERM))
+	}
+	running := wait(targets, time.Duration(r.Grace))
+	for _, t := range running {
+		t.how = "killed"
+		failed = errors.Join(failed, signal(t, syscall.SIGKILL))
+	}
+	running = wait(running, killWait)
+	for _, t := range targets {
+		if slices.Contains(running, t) {
+			left = true
+			env.Warn("%s: process %d still runs", t.Session, t.Process.PID)
+			continue
+		}
+		failed = errors.Join(failed, r.forget(env, dir, t.File, fmt.Sprintf("%s (process %d)", t.how, t.Process.PID)))
+	}
+	of.close(env.Now())
+	if failed == nil && left {
+		return cli.Silent
+	}
+	return failed
+}
+
+// files are those of the named sessions, or all. One that is missing or cannot
+// be read is reported, and the others are reaped all the same.
+func (r *reap) files(dir pidfile.Dir) ([]pidfile.File, error) {
+	if len(r.Session) == 0 {
+		return dir.List()
+	}
+	var files []pidfile.File
+	var failed error
+	for _, session := range slices.Compact(slices.Sorted(slices.Values(r.Session))) {
+		f, err := get(dir, session)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		files = append(files, f)
+	}
+	return files, failed
+}
+
+// forget removes a file and says why.
+func (r *reap) forget(env *cli.Env, dir pidfile.Dir, f pidfile.File, why string) error {
+	if r.DryRun {
+		why = "would be forgotten: " + why
+	} else if err := dir.Remove(f); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(env.Stdout, "%s: %s\n", f.Session, why)
+	return err
+}
+
+// signal sends sig to the process of the file and to no other. That it is gone
+// is no error.
+func signal(t *target, sig syscall.Signal) error {
+	if err := t.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("cannot end '%s' (process %d): %w", t.Session, t.Process.PID, err)
+	}
+	return nil
+}
+
+// wait waits until the processes are gone, at most for the grace, and returns
+// those that are not. One that cannot be looked at is not known to be gone.
+func wait(targets []*target, grace time.Duration) []*target {
+	deadline := time.Now().Add(grace)
+	for {
+		var running []*target
+		for _, t := range targets {
+			if state, err := t.Look(); err != nil || state != pidfile.Gone {
+				running = append(running, t)
+			}
+		}
+		left := time.Until(deadline)
+		if len(running) == 0 || left <= 0 {
+			return running
+		}
+		time.Sleep(min(left, 10*time.Millisecond))
+	}
+}

@@ -1,0 +1,176 @@
+package krccmd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/log/retention"
+	"gt/lib/text/term"
+)
+
+type config struct {
+	Show  configShow  `cmd:"" default:"withargs" help:"Show how long events are kept (the default)."`
+	Set   configSet   `cmd:"" help:"Set how long events of a type are kept."`
+	Unset configUnset `cmd:"" help:"Keep events of a type for the default time."`
+	Reset configReset `cmd:"" help:"Go back to the defaults."`
+}
+
+type configShow struct {
+	JSON bool `name:"json" help:"One JSON object, with durations in nanoseconds."`
+}
+
+// Run shows the policy.
+func (c *configShow) Run(env *cli.Env) error {
+	p, err := open(env)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return env.JSON(p.policy)
+	}
+	rows := [][]string{{"KEPT FOR", "CURVE", "TYPE"}}
+	for _, kind := range p.policy.Patterns() {
+		if p.town.Personal && p.policy.OnlyInTowns(kind) {
+			continue
+		}
+		rows = append(rows, []string{p.policy.TTLs[kind].String(), string(retention.CurveOf(kind)), kind})
+	}
+	rows = append(rows, []string{p.policy.DefaultTTL.String(), string(retention.Steady), "all others (default)"})
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "\nat least %s stay, whatever their age (keep)\nprune --auto, where something runs it, prunes at most every %s (interval)\n",
+		count(p.policy.Keep, "event", "events"), p.policy.Interval)
+	return err
+}
+
+type configSet struct {
+	What string `arg:"" help:"A type of event, or a pattern in which * matches any characters (session_*); or default, interval, keep."`
+	To   string `arg:"" help:"How long: 12h, 3d, 2w. For keep, how many events."`
+}
+
+// Run changes the policy.
+func (c *configSet) Run(env *cli.Env) error {
+	said := c.What + " are kept for " + c.To
+	switch c.What {
+	case "keep":
+		said = "at least " + c.To + " events stay"
+	case "default":
+		said = "all others are kept for " + c.To
+	case "interval":
+		said = "prune --auto prunes at most every " + c.To
+	}
+	return change(env, said, func(p *retention.Policy) error {
+		if c.What == "keep" {
+			n, err := strconv.Atoi(c.To)
+			if err != nil || n < 0 || n > retention.MaxKeep {
+				return fmt.Errorf("'%s' is not a number of events from 0 to %d", c.To, retention.MaxKeep)
+			}
+			p.Keep = n
+			return nil
+		}
+		var ttl retention.TTL
+		if err := ttl.UnmarshalText([]byte(c.To)); err != nil {
+			return err
+		}
+		switch c.What {
+		case "default":
+			p.DefaultTTL = ttl
+		case "interval":
+			p.Interval = ttl
+		default:
+			if err := p.Set(c.What, ttl); err != nil {
+				return err
+			}
+			if own := p.Over(c.What); len(own) > 0 {
+				env.Hint("%s: these have their own time, which overrides that of a shorter pattern", strings.Join(own, ", "))
+			}
+		}
+		return nil
+	})
+}
+
+type configUnset struct {
+	What string `arg:"" help:"A type of event, or a pattern, as config shows it."`
+}
+
+// Run takes a type out of the policy.
+func (c *configUnset) Run(env *cli.Env) error {
+	return change(env, c.What+" are kept for the default time", func(p *retention.Policy) error {
+		if !p.Unset(c.What) {
+			return cli.Fail(cli.No, fmt.Errorf("nothing was set for '%s'", c.What), "gt-krc config shows what is set")
+		}
+		return nil
+	})
+}
+
+type configReset struct{}
+
+// Run goes back to the defaults.
+func (c *configReset) Run(env *cli.Env) error {
+	p := here(env)
+	lock, err := retention.Lock(p.town.Retention())
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if err := retention.Reset(p.town.Retention(), p.warn); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, "the defaults count again")
+	return err
+}
+
+// change reads the policy, has it changed, writes it and prints what that means.
+func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
+	p := here(env)
+	lock, err := retention.Lock(p.town.Retention())
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if p.policy, err = retention.Repair(p.town.Retention(), p.warn); err != nil {
+		return err
+	}
+	if err := by(&p.policy); err != nil {
+		if cli.ExitCode(err) == cli.No {
+			return err
+		}
+		return cli.Fail(cli.Usage, err)
+	}
+	if err := p.policy.Store(p.town.Retention(), p.warn); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, term.Clean(said))
+	return err
+}
+
+// size is a number of bytes on the command line.
+type size int64
+
+// UnmarshalText reads 4096, 64k, 64MiB, 1GB; a unit is of 1024.
+func (s *size) UnmarshalText(text []byte) error {
+	word := strings.ToLower(string(text))
+	number := strings.TrimRight(word, "kmgtib")
+	shift, ok := map[string]uint{"": 0, "b": 0, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib": 20, "g": 30, "gb": 30, "gib": 30}[word[len(number):]]
+	n, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || !ok || n < 0 {
+		return fmt.Errorf("invalid size '%s' (try 64MiB or 1G)", text)
+	}
+	*s = size(n << shift)
+	return nil
+}
+
+func sorted(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
+
+// count is a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,559 @@
+// Package krccmd is the gt-krc command: it keeps the event log at a size that is
+// worth reading, and takes nothing out of it that is still wanted.
+package krccmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/log/eventlog"
+	"gt/lib/log/retention"
+	"gt/lib/place"
+	"gt/lib/place/home"
+	"gt/lib/place/town"
+	"gt/lib/state/session"
+	"gt/lib/sys/flock"
+	"gt/lib/text/duration"
+	"gt/lib/text/openjson"
+	"gt/lib/text/term"
+)
+
+const summary = `
+Keeps the event log (.events.jsonl) at a useful size. Each type of event is
+kept for a certain time. A prune removes older events, also while agents write.
+Events about the life of sessions move to .sessions/archive/, so that gt-seance
+knows every session that ever ran.
+
+  gt-krc stats                    what is in the log, and how old it is
+  gt-krc decay                    how close the events are to removal
+  gt-krc prune --dry-run          what a prune would remove
+  gt-krc config set 'session_*' 12h
+  gt-krc follow -n 20             the log as it grows, across prunes
+
+In a crontab:
+
+  */10 * * * * gt-krc prune --auto
+`
+
+const exitCodes = `
+   0  done; prune --auto: or not due yet
+   1  config unset: nothing was set
+`
+
+// Main runs gt-krc and returns its exit code.
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-krc.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-krc", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
+}
+
+type grammar struct {
+	cli.Flags
+	Stats  stats  `cmd:"" default:"withargs" help:"Show what is in the log, by type (the default)."`
+	Decay  decay  `cmd:"" help:"Show how close events are to removal, by type: a score of 1 is new, 0 expired."`
+	Prune  prune  `cmd:"" help:"Remove the events that are older than their time to live."`
+	Rotate rotate `cmd:"" help:"Move the whole log to the archive, and begin an empty one."`
+	Follow follow `cmd:"" help:"Print events as they are written, across prunes and rotations."`
+	Config config `cmd:"" help:"Show or change how long events are kept."`
+}
+
+// books are the log of a town, and by what policy it is kept.
+type books struct {
+	env    *cli.Env
+	town   town.Town
+	policy retention.Policy
+}
+
+// here is the town that one is in, its policy not read.
+func here(env *cli.Env) books {
+	p := books{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
+	if p.town.Unread != nil {
+		p.warn(p.town.Unread)
+	}
+	return p
+}
+
+func open(env *cli.Env) (books, error) {
+	p := here(env)
+	var err error
+	p.policy, err = retention.Load(p.town.Retention(), p.warn)
+	return p, cli.WithHint(err, "gt-krc config reset restores the defaults")
+}
+
+func (p books) warn(err error) { p.env.Warn("%v", err) }
+
+// logs are the logs of a town that are pruned, and no others.
+func (p books) logs() []eventlog.Log {
+	return []eventlog.Log{eventlog.Log(p.town.Events()), eventlog.Log(p.town.Feed())}
+}
+
+// tally counts the lines of a log.
+func (p books) tally(l eventlog.Log, to ...*retention.Tally) error {
+	bar := term.NewProgress(p.env.Stderr, p.env.Getenv, "reading "+filepath.Base(string(l)), p.env.Now)
+	defer bar.Done()
+	total, err := l.Size()
+	if err != nil {
+		return err
+	}
+	return l.Heads(func(h eventlog.Head, at, size int64) {
+		for _, t := range to {
+			t.Add(h, size)
+		}
+		bar.Show(at, total)
+	})
+}
+
+func (p books) newTally() *retention.Tally { return retention.NewTally(&p.policy, p.env.Now()) }
+
+type stats struct {
+	JSON bool `name:"json" help:"One JSON object."`
+}
+
+// Run shows what is in the logs.
+func (c *stats) Run(env *cli.Env) error {
+	p, err := open(env)
+	if err != nil {
+		return err
+	}
+	logs := p.logs()
+	files := append(logs[:len(logs):len(logs)], logs[0].Archive())
+	type file struct {
+		Path   string    `json:"path"`
+		Size   int64     `json:"size"`
+		Events int       `json:"event_count"`
+		Other  int       `json:"other_lines,omitempty"`
+		Oldest time.Time `json:"oldest_event,omitzero"`
+		Newest time.Time `json:"newest_event,omitzero"`
+	}
+	var all []file
+	t := p.newTally() // of what can be pruned
+	for i, l := range files {
+		own := p.newTally()
+		counted := []*retention.Tally{own, t}
+		if i == len(logs) { // the archive
+			counted = counted[:1]
+		}
+		if err := p.tally(l, counted...); err != nil {
+			return err
+		}
+		size, err := l.Size()
+		if err != nil {
+			return err
+		}
+		if size > 0 || i == 0 {
+			all = append(all, file{string(l), size, own.Events, own.Other, own.Oldest, own.Newest})
+		}
+	}
+	var aside int64
+	segments := logs[0].Segments()
+	for _, s := range segments {
+		size, err := eventlog.Log(s).Size()
+		if err != nil {
+			return err
+		}
+		aside += size
+	}
+	state, err := retention.LoadState(p.town.Retention(), p.warn)
+	if err != nil {
+		return err
+	}
+	now := env.Now()
+	if c.JSON {
+		type kind struct {
+			TTL     int64     `json:"ttl"` // in nanoseconds, as Gas Town has it
+			Count   int       `json:"count"`
+			Expired int       `json:"expired"`
+			Bytes   int64     `json:"bytes"`
+			Oldest  time.Time `json:"oldest_event,omitzero"`
+		}
+		kinds := map[string]kind{}
+		for _, k := range t.Kinds() {
+			kinds[k.Type] = kind{int64(k.TTL), k.Events, k.Expired, k.Bytes, k.Oldest}
+		}
+		return env.JSON(struct {
+			Files    []file          `json:"files"`
+			ByType   map[string]kind `json:"by_type"`
+			ByAge    retention.Ages  `json:"by_age"`
+			Aside    int             `json:"rotated_logs"`
+			AsideB   int64           `json:"rotated_bytes"`
+			LastTime time.Time       `json:"last_prune_time,omitzero"`
+		}{all, kinds, t.Ages, len(segments), aside, state.LastPrune})
+	}
+	width := term.Width(env.Stdout, env.Getenv)
+	if t.Events+t.Other == 0 && len(all) == 1 {
+		env.Hint("nothing was logged here yet; gt-hooks install --all wires gt into your agents")
+		return nil
+	}
+	rows := [][]string{{"EVENTS", "SIZE", "OLDEST", "NEWEST", "FILE"}}
+	for _, f := range all {
+		name, err := filepath.Rel(p.town.Root, f.Path)
+		if err != nil {
+			name = f.Path
+		}
+		if f.Other > 0 {
+			name += fmt.Sprintf(" (and %s no event)", count(f.Other, "line that is", "lines that are"))
+		}
+		rows = append(rows, []string{strconv.Itoa(f.Events), term.Size(f.Size), term.Day(f.Oldest, now), term.Day(f.Newest, now), name})
+	}
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
+		return err
+	}
+	var b strings.Builder
+	if len(segments) > 0 {
+		fmt.Fprintf(&b, "%s in %s, in .sessions/archive\n", term.Size(aside), count(len(segments), "rotated log", "rotated logs"))
+	}
+	b.WriteString("\n")
+	if _, err := env.Stdout.Write([]byte(b.String())); err != nil {
+		return err
+	}
+	if t.Events > 0 {
+		rows = [][]string{{"EVENTS", "EXPIRED", "SIZE", "KEPT FOR", "OLDEST", "TYPE"}}
+		for _, k := range t.Kinds() {
+			rows = append(rows, []string{strconv.Itoa(k.Events), strconv.Itoa(k.Expired), term.Size(k.Bytes), duration.Format(k.TTL), term.Day(k.Oldest, now), k.Type})
+		}
+		if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(env.Stdout, "\n"); err != nil {
+			return err
+		}
+	}
+	last := "never pruned"
+	if !state.LastPrune.IsZero() {
+		last = fmt.Sprintf("pruned %s, the last time %s ago", count(state.Prunes, "time", "times"), duration.Format(max(0, now.Sub(state.LastPrune))))
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
+	return err
+}
+
+type decay struct {
+	JSON bool `name:"json" help:"One JSON object."`
+}
+
+// Run shows how close the events are to their removal.
+func (c *decay) Run(env *cli.Env) error {
+	p, err := open(env)
+	if err != nil {
+		return err
+	}
+	t := p.newTally()
+	for _, l := range p.logs() {
+		if err := p.tally(l, t); err != nil {
+			return err
+		}
+	}
+	total, waning, expired := 0.0, 0, 0
+	for _, k := range t.Kinds() {
+		total += k.Value
+		waning += k.Waning
+		expired += k.Expired
+	}
+	if t.Events > 0 {
+		total /= float64(t.Events)
+	}
+	if c.JSON {
+		type kind struct {
+			Type    string  `json:"event_type"`
+			Count   int     `json:"count"`
+			TTL     int64   `json:"ttl"`
+			Curve   string  `json:"curve"`
+			Mean    float64 `json:"avg_score"`
+			Lowest  float64 `json:"min_score"`
+			Waning  int     `json:"at_risk"`
+			Expired int     `json:"expired_count"`
+		}
+		kinds := []kind{}
+		for _, k := range t.Fading() {
+			if k.Events == k.Expired {
+				k.Lowest = 0
+			}
+			kinds = append(kinds, kind{k.Type, k.Events, int64(k.TTL), string(k.Curve), k.Mean(), k.Lowest, k.Waning, k.Expired})
+		}
+		return env.JSON(struct {
+			Types   []kind  `json:"types"`
+			Events  int     `json:"total_events"`
+			Value   float64 `json:"total_score"`
+			Waning  int     `json:"at_risk"`
+			Expired int     `json:"expired"`
+		}{kinds, t.Events, total, waning, expired})
+	}
+	if t.Events == 0 {
+		env.Hint("nothing was logged here yet; gt-hooks install --all wires gt into your agents")
+		return nil
+	}
+	rows := [][]string{{"SCORE", "LOWEST", "EVENTS", "AT RISK", "EXPIRED", "KEPT FOR", "CURVE", "TYPE"}}
+	for _, k := range t.Fading() {
+		lowest := ""
+		if k.Events > k.Expired {
+			lowest = fmt.Sprintf("%.2f", k.Lowest)
+		}
+		rows = append(rows, []string{
+			fmt.Sprintf("%.2f", k.Mean()), lowest, strconv.Itoa(k.Events), strconv.Itoa(k.Waning), strconv.Itoa(k.Expired),
+			duration.Format(k.TTL), string(k.Curve), k.Type,
+		})
+	}
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "\n%s, average score %.2f (1 is new); %d at risk (below 0.25), %d expired\n", count(t.Events, "event", "events"), total, waning, expired)
+	return err
+}
+
+type prune struct {
+	Auto   bool `help:"Prune only if the interval since the last prune has passed, and print nothing unless events were removed: for a crontab."`
+	DryRun bool `help:"Print what would be removed, and change nothing."`
+	JSON   bool `name:"json" help:"One JSON object."`
+}
+
+// Run prunes the logs.
+func (c *prune) Run(env *cli.Env) error {
+	p, err := open(env)
+	if err != nil {
+		return err
+	}
+	begun := env.Now()
+	var state retention.State
+	size := int64(0)
+	for _, l := range p.logs() {
+		n, err := l.Size()
+		if err != nil {
+			return err
+		}
+		size += n
+	}
+	act := !c.DryRun && size > 0 // else there may not even be a folder
+	if act {
+		lock, err := retention.Lock(p.town.Retention())
+		if errors.Is(err, flock.ErrBusy) && c.Auto { // another is at it
+			if c.JSON {
+				return env.JSON(map[string]any{"ran": false})
+			}
+			return nil
+		} else if err != nil {
+			return err
+		}
+		defer lock.Unlock()
+		if state, err = retention.MendState(p.town.Retention(), p.warn); err != nil {
+			return err
+		}
+		if c.Auto && !state.Due(begun, p.policy.Interval) {
+			if c.JSON {
+				return env.JSON(map[string]any{"ran": false, "last_prune_time": state.LastPrune})
+			}
+			return nil
+		}
+	}
+	result := retention.Result{ByType: map[string]int{}}
+	for i, l := range p.logs() {
+		bar := term.NewProgress(env.Stderr, env.Getenv, "pruning "+filepath.Base(string(l)), env.Now)
+		done, err := l.Prune(eventlog.Pruning{
+			Expired:  func(h eventlog.Head) bool { return p.policy.Expired(h.Type, begun.Sub(h.Time)) },
+			Live:     func(h eventlog.Head) bool { return live(p.town.State, h, begun) },
+			Keep:     p.policy.Keep,
+			Archive:  i == 0,
+			DryRun:   c.DryRun,
+			Progress: bar.Show,
+		})
+		bar.Done()
+		if err != nil {
+			return again(err)
+		}
+		result.Processed += done.Events
+		result.Pruned += done.Total()
+		result.Before += done.Before
+		result.After += done.After
+		result.Carried += done.Carried
+		for kind, n := range done.Removed {
+			result.ByType[kind] += n
+		}
+	}
+	result.Retained = result.Processed - result.Pruned
+	result.Duration = env.Now().Sub(begun)
+	if act {
+		if err := state.Record(begun, result); err != nil {
+			return err
+		}
+		if err := state.Store(p.town.Retention(), p.warn); err != nil {
+			return cli.WithHint(err, "the prune itself is done")
+		}
+	}
+	switch {
+	case c.JSON:
+		return env.JSON(struct {
+			Ran    bool `json:"ran"`
+			DryRun bool `json:"dry_run,omitempty"`
+			retention.Result
+		}{!c.DryRun, c.DryRun, result})
+	case c.Auto && result.Pruned == 0:
+		return nil
+	}
+	_, err = env.Stdout.Write([]byte(c.told(result)))
+	return err
+}
+
+// told is a prune as a person reads it.
+func (c *prune) told(r retention.Result) string {
+	if r.Pruned == 0 {
+		if r.Processed == 0 {
+			return "the log is empty\n"
+		}
+		return fmt.Sprintf("nothing to remove from %s\n", count(r.Processed, "event", "events"))
+	}
+	verb := "removed"
+	if c.DryRun {
+		verb = "would remove"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %d of %s, %s of %s\n", verb, r.Pruned, count(r.Processed, "event", "events"), term.Size(r.Before-r.After), term.Size(r.Before))
+	for _, kind := range sorted(r.ByType) {
+		fmt.Fprintf(&b, "  %6d  %s\n", r.ByType[kind], term.Clean(kind))
+	}
+	if r.Carried > 0 {
+		carried := "carried"
+		if c.DryRun {
+			carried = "would be carried"
+		}
+		fmt.Fprintf(&b, "%s of sessions %s over to .sessions/archive/sessions.jsonl\n", count(r.Carried, "event", "events"), carried)
+	}
+	return b.String()
+}
+
+// live reports whether the session that an event began is still at work, by its
+// own record in the state.
+func live(state place.State, h eventlog.Head, now time.Time) bool {
+	id, err := session.ParseID(h.Session)
+	return err == nil && session.AtWork(state, id, now)
+}
+
+// again has the caller try once more where another program came between.
+func again(err error) error {
+	if errors.Is(err, eventlog.ErrReplaced) {
+		return cli.Fail(cli.Busy, err)
+	}
+	return err
+}
+
+type rotate struct {
+	Over size `placeholder:"SIZE" help:"Only if the log is larger: 64MiB, 1GB, …"`
+	JSON bool `name:"json" help:"One JSON object."`
+}
+
+// Run rotates the event log.
+func (c *rotate) Run(env *cli.Env) error {
+	p, err := open(env)
+	if err != nil {
+		return err
+	}
+	l := p.logs()[0]
+	var done eventlog.Rotated
+	n, err := l.Size()
+	if err != nil {
+		return err
+	}
+	if n > 0 && n > int64(c.Over) {
+		lock, err := retention.Lock(p.town.Retention())
+		if errors.Is(err, flock.ErrBusy) && c.Over > 0 && !c.JSON {
+			return nil // another is at it, and for a crontab there is a next time
+		} else if err != nil {
+			return err
+		}
+		defer lock.Unlock()
+		bar := term.NewProgress(env.Stderr, env.Getenv, "rotating "+filepath.Base(string(l)), env.Now)
+		done, err = l.Rotate(env.Now(), bar.Show)
+		bar.Done()
+		if err != nil {
+			return again(err)
+		}
+	}
+	switch {
+	case c.JSON:
+		return env.JSON(struct {
+			Path    string `json:"path,omitempty"`
+			Events  int    `json:"events"`
+			Bytes   int64  `json:"bytes"`
+			Carried int    `json:"sessions_carried"`
+		}{done.Path, done.Events, done.Bytes, done.Carried})
+	case done.Path == "" && c.Over > 0:
+		return nil // for a crontab
+	case done.Path == "":
+		_, err = fmt.Fprintln(env.Stdout, "the log is empty")
+	default:
+		_, err = fmt.Fprintf(env.Stdout, "%s, %s, are now %s\n", count(done.Events, "event", "events"), term.Size(done.Bytes), term.Clean(done.Path))
+	}
+	return err
+}
+
+type follow struct {
+	Lines int    `short:"n" default:"10" placeholder:"N" help:"Begin with the last N events (default 10)."`
+	Type  string `placeholder:"TYPE" help:"Only events of this type; * matches any characters."`
+	JSON  bool   `name:"json" help:"Print the lines as they are in the log."`
+}
+
+// Validate refuses a negative number of lines.
+func (c *follow) Validate() error {
+	if c.Lines < 0 {
+		return errors.New("-n needs a number of at least 0")
+	}
+	return nil
+}
+
+// Run prints events until it is stopped.
+func (c *follow) Run(env *cli.Env) error {
+	log := eventlog.Log(here(env).town.Events())
+	var failed error
+	var wanted func(eventlog.Head) bool // all
+	if c.Type != "" {
+		wanted = func(h eventlog.Head) bool { return h.Type != "" && retention.Fits(c.Type, h.Type) }
+	}
+	err := log.Follow(context.Background(), c.Lines, wanted, func(line []byte) bool {
+		var e eventlog.Event
+		if json.Unmarshal(line, &e) != nil || e.Type == "" || c.Type != "" && !retention.Fits(c.Type, e.Type) {
+			return true
+		}
+		if c.JSON {
+			failed = env.JSON(openjson.Clean(line, env.Redact)) // another program may have logged it
+		} else {
+			_, failed = fmt.Fprintln(env.Stdout, told(e, env.Redact))
+		}
+		return failed == nil
+	})
+	return errors.Join(failed, err)
+}
+
+// told is an event as a person reads it: when, what, who, and the most telling
+// of the rest, gone through clean.
+func told(e eventlog.Event, clean func(string) string) string {
+	var p struct {
+		Session string `json:"session_id"`
+		Topic   string `json:"topic"`
+		Subject string `json:"subject"`
+		Outcome string `json:"outcome"`
+		Reason  string `json:"reason"`
+		Source  string `json:"source"`
+		Error   string `json:"error"`
+	}
+	_ = json.Unmarshal(e.Payload, &p) // of another program's, what there is
+	words := []string{e.Time.Local().Format("Jan _2 15:04:05"), e.Type, e.Actor}
+	for _, w := range []string{p.Session, p.Outcome, p.Source, p.Topic, p.Subject, p.Reason, p.Error} {
+		if w != "" {
+			words = append(words, term.Cut(term.Clean(clean(w)), maxWord))
+		}
+	}
+	return term.Clean(strings.Join(words, "  "))
+}
+
+// maxWord is how many columns of each part of an event are told.
+const maxWord = 80

@@ -1,0 +1,172 @@
+package mailcmd
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/state/beads"
+	"gt/lib/state/mail"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
+)
+
+type inbox struct {
+	All  bool `help:"Also list notes that are read or done."`
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// row is one line of the list: a note, or an issue that bd has hooked.
+type row struct {
+	mail.Note
+	Status string `json:"status,omitempty"` // of an issue
+	Stale  string `json:"stale,omitempty"`  // why a predecessor may have dealt with the note
+}
+
+// issueType is the type of a row that is not a note but an issue in bd.
+const issueType = "bead"
+
+// patience is how long the list waits for bd, whose first call after a while takes a
+// second.
+const patience = 2 * time.Second
+
+// Run lists what waits for the agent.
+func (c *inbox) Run(env *cli.Env) error {
+	me := self(env)
+	notes, err := me.box.List()
+	if err != nil {
+		return err
+	}
+	created := sessionCreated(env, len(notes) > 0)
+	var rows []row
+	hidden := 0
+	for _, n := range notes {
+		if !c.All && (n.Done || n.Seen && !n.Hooked) {
+			hidden++
+			continue
+		}
+		r := row{Note: n.Clean(env.Redact)} // another program may have written it
+		if !n.Hooked && !n.Done {
+			_, r.Stale = mail.StaleReason(n.Date, created)
+		}
+		rows = append(rows, r)
+	}
+	work, err := beads.Given(me.home, env.ChildEnviron(), patience)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	for _, w := range work {
+		rows = append(rows, row{Status: w.Status, Note: mail.Note{
+			ID: w.ID, Type: issueType, Subject: env.Redact(w.Title), Date: w.Updated, Hooked: true,
+		}})
+	}
+	// Hooked first, then unread. The order within each group stays.
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.rank(), b.rank()) })
+
+	if c.JSON {
+		for _, r := range rows {
+			if err := env.JSON(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(rows) > 0 {
+		if err := c.table(env, me, rows); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(rows) == 0 && hidden == 0:
+		env.Hint("no notes for %s; gt-mail send and gt-handoff leave some", me.home.Identity.Address())
+	case len(rows) == 0:
+		env.Hint("nothing waits; --all lists %d more, read or done", hidden)
+	case hidden > 0:
+		env.Hint("--all lists %d more, read or done", hidden)
+	}
+	return nil
+}
+
+func (r row) rank() int {
+	switch {
+	case r.Hooked:
+		return 0
+	case r.Done:
+		return 3
+	case r.Seen:
+		return 2
+	}
+	return 1
+}
+
+// flags returns the status of a note in words. A hand-over that a session was told of is
+// delivered, and stays until that session ends; work is given, which a town calls hooked.
+func (r row) flags(inTown bool) string {
+	var words []string
+	switch r.rank() {
+	case 0:
+		switch {
+		case r.Type == mail.Handoff && r.Seen:
+			words = append(words, "delivered")
+		case r.Type == mail.Handoff:
+			words = append(words, "waiting")
+		case r.Status == beads.InProgress:
+			words = append(words, "in progress")
+		case inTown:
+			words = append(words, "hooked")
+		default:
+			words = append(words, "given")
+		}
+	case 1:
+		words = append(words, "new")
+	case 2:
+		words = append(words, "read")
+	case 3:
+		words = append(words, "done")
+	}
+	if r.Stale != "" {
+		words = append(words, "stale")
+	}
+	return strings.Join(words, ",")
+}
+
+// maxFrom is the maximum width of the sender's column.
+const maxFrom = 22
+
+func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
+	own, now := me.home.Identity.Address(), env.Now()
+	lines := [][]string{{"ID", "FLAGS", "FROM", "DATE", "SUBJECT"}}
+	for _, r := range rows {
+		from := r.From
+		switch {
+		case r.Type == issueType:
+			from = "bd"
+		case from == own:
+			from = "self"
+		}
+		subject := r.Subject
+		if subject == "" && r.Problem != "" {
+			subject = "(" + r.Problem + ")"
+		}
+		lines = append(lines, []string{r.ID, r.flags(!me.home.Town.Personal), term.CutFront(term.Clean(from), maxFrom), term.Day(r.Date, now), subject})
+	}
+	width := term.Width(env.Stdout, env.Getenv)
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, term.Narrow(width, lines, "DATE", "FROM"), nil)
+}
+
+// sessionCreated returns when the tmux session of this command began. It returns the zero
+// time outside tmux, if tmux does not say, or if wanted is false.
+func sessionCreated(env *cli.Env, wanted bool) time.Time {
+	server, pane := tmux.FromEnv(env.Getenv)
+	if !wanted || pane == "" {
+		return time.Time{}
+	}
+	p, err := tmux.Server(server).Pane(pane, 300*time.Millisecond)
+	if err != nil && !errors.Is(err, tmux.ErrNoServer) {
+		env.Warn("cannot tell which notes are stale: %v", err)
+	}
+	return p.Created
+}

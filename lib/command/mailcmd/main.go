@@ -1,0 +1,161 @@
+// Package mailcmd is the gt-mail command: the notes that agents leave for each
+// other and for themselves, and the work that is hooked to an agent.
+package mailcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"gt/lib/cli"
+	hooks "gt/lib/client/hook"
+	"gt/lib/client/registry"
+	"gt/lib/place/home"
+	"gt/lib/place/town"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/text/term"
+)
+
+const summary = `
+Reads and writes the notes that sessions leave for each other, and gives a
+session work. The next session starts on such work without being asked.
+
+  gt-mail                                        what waits for this agent
+  gt-mail read 3f9a
+  gt-mail send ~/src/api -s "Tests are red" -m "since 4f2c1"
+  gt-mail hook --new -s "Port the parser" -m - <plan.md
+
+The notes are a Maildir in gt's state folder, which any mail reader can open.
+`
+
+const exitCodes = `
+   0  done
+   1  no such note, recipient or template
+`
+
+// Main runs gt-mail and returns its exit code.
+func Main(env *cli.Env) int {
+	hooks.AsStarted(env)
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-mail.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Idle: town.Unused}
+}
+
+type grammar struct {
+	cli.Flags
+	Inbox  inbox  `cmd:"" default:"withargs" help:"List the notes that are given as work or unread (the default)."`
+	Read   read   `cmd:"" help:"Print a note, and mark it as read."`
+	Send   send   `cmd:"" help:"Leave a note for an agent."`
+	Hook   hook   `cmd:"" help:"Make a note this agent's work, or write a new one."`
+	Unhook unhook `cmd:"" help:"Take a note off this agent's work; the note stays."`
+	Rule   rule   `cmd:"" help:"List, add or drop the rules that every later session of this work is told."`
+	Done   done   `cmd:"" help:"Close a note that is dealt with."`
+	Work   works  `cmd:"" help:"Work for any session of a template." group:"Sessions of templates:"`
+}
+
+// agent is the agent that runs the command.
+type agent struct {
+	home home.Home
+	box  mail.Box
+}
+
+func self(env *cli.Env) agent {
+	h := home.Find(env.Getenv, env.Dir, "")
+	if h.Ignored != "" {
+		env.Warn("GT_ROLE '%s' is not an address and was ignored", h.Ignored)
+	}
+	if h.Town.Unread != nil {
+		env.Warn("%v", h.Town.Unread)
+	}
+	return agent{h, mail.Of(h, h.Identity.Address())}
+}
+
+// signed adds the sender and the session to a note, and removes secrets from it, because
+// others read the note and it is kept.
+func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
+	n.From, n.Date = a.home.Identity.Address(), env.Now()
+	n.Subject, n.Body = env.Redact(n.Subject), env.Redact(n.Body)
+	store := session.Store{Home: a.home, Warn: func(err error) { env.Warn("%v", err) }}
+	id := store.Current(env.Getenv, registry.SessionVars(), false)
+	if id == "" {
+		return n
+	}
+	n.Session = string(id)
+	// If the record cannot be read, the note only lacks its chain.
+	if r, err := store.Get(id); err == nil && r != nil {
+		n.Chain = string(r.ChainID)
+	}
+	return n
+}
+
+// message has the flags for the text of a note.
+type message struct {
+	Subject string  `short:"s" placeholder:"TEXT" help:"The subject, one line."`
+	Message *string `short:"m" placeholder:"TEXT" help:"The text; - reads it from standard input."`
+}
+
+// body returns the note's text: -m, or without it standard input, unless that is a
+// terminal.
+func (m message) body(env *cli.Env) (string, error) {
+	if m.Message != nil && *m.Message != "-" {
+		return *m.Message, nil
+	}
+	if m.Message == nil && term.IsTerminal(env.Stdin) {
+		return "", cli.Fail(cli.Usage, errors.New("no message"),
+			"give it with -m TEXT or on standard input; -m '' sends only the subject")
+	}
+	text, err := io.ReadAll(io.LimitReader(env.Stdin, mail.MaxBody+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the message: %w", err)
+	}
+	return string(text), nil
+}
+
+// checkSubject returns an error if there is no subject.
+func (m message) checkSubject() error {
+	if strings.TrimSpace(m.Subject) == "" {
+		return cli.Failf(cli.Usage, "no subject: give it with -s TEXT")
+	}
+	return nil
+}
+
+// refused returns the error for a note that was not delivered. If it was too large, that
+// is a usage error with a hint.
+func refused(err error) error {
+	if errors.Is(err, mail.ErrTooLarge) {
+		return cli.Fail(cli.Usage, err, "put the text into a file and name the file in the note")
+	}
+	return err
+}
+
+// unfound adds the exit code and hints to the error for an ID that matches no note, or
+// several.
+func unfound(err error) error {
+	var many *mail.Ambiguous
+	switch {
+	case errors.As(err, &many):
+		err = cli.Fail(cli.No, err)
+		for _, n := range many.Notes {
+			err = cli.WithHint(err, "%s  %s", n.ID, n.Subject)
+		}
+	case errors.Is(err, mail.ErrNotFound):
+		err = cli.Fail(cli.No, err, "gt-mail inbox --all lists every note")
+	}
+	return err
+}
+
+// say prints the ID of a note that was changed, and what happened to it.
+func say(env *cli.Env, asJSON bool, n mail.Note, format string, args ...any) error {
+	n = n.Clean(env.Redact) // another program may have written it
+	if asJSON {
+		n.Body = ""
+		return env.JSON(n)
+	}
+	_, err := fmt.Fprintf(env.Stdout, "%s  %s\n", n.ID, term.Clean(env.Redact(fmt.Sprintf(format, args...))))
+	return err
+}

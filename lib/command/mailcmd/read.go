@@ -1,0 +1,66 @@
+package mailcmd
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/state/mail"
+	"gt/lib/text/frame"
+)
+
+type read struct {
+	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
+	JSON bool   `name:"json" help:"One JSON object; body has the text as it was written."`
+}
+
+// Run prints a note, and then marks it as read.
+func (c *read) Run(env *cli.Env) error {
+	me := self(env)
+	n, err := me.box.Get(c.ID)
+	if err != nil {
+		return unfound(err)
+	}
+	r := row{Note: n.Clean(env.Redact)} // another program may have written it
+	if !n.Hooked && !n.Done {
+		_, r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))
+	}
+	if c.JSON {
+		// As it is from now on. Its new path is not known yet.
+		r.Seen, r.Path = true, ""
+		err = env.JSON(r)
+	} else {
+		_, err = io.WriteString(env.Stdout, letter(r, !me.home.Town.Personal))
+	}
+	if err != nil {
+		return err
+	}
+	return unfound(me.box.Seen(n.ID))
+}
+
+// letter returns a note as text for a person, or for an agent that was shown only a part
+// of it by gt-prime. It frames the content in the same way as gt-prime.
+func letter(r row, inTown bool) string {
+	var b strings.Builder
+	line := func(key, value string) {
+		if value != "" {
+			b.WriteString(key + strings.Repeat(" ", max(1, 9-len(key))) + frame.Line(value) + "\n")
+		}
+	}
+	line("From:", r.From)
+	line("To:", r.To)
+	line("Date:", r.Date.Local().Format(time.RFC1123Z))
+	line("Subject:", r.Subject)
+	line("Session:", r.Session)
+	if r.Hooked || r.Done || r.Stale != "" {
+		line("Flags:", r.flags(inTown))
+	}
+	line("Stale:", r.Stale)
+	b.WriteByte('\n')
+	b.WriteString(frame.Words(r.Body))
+	if r.Body != "" && !strings.HasSuffix(r.Body, "\n") {
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,247 @@
+package mailcmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/place/home"
+	"gt/lib/reconcile/config"
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/state/request"
+	"gt/lib/state/session"
+	"gt/lib/state/work"
+)
+
+// works is the work of the sessions that gt-reconcile keeps.
+type works struct {
+	Give  workGive  `cmd:"" help:"Leave work for any session of a template."`
+	Claim workClaim `cmd:"" help:"Take the oldest work for this session, and print it."`
+	Done  workDone  `cmd:"" help:"Close work that this session has claimed."`
+	Back  workBack  `cmd:"" help:"Give claimed or blocked work back: any session may claim it."`
+	Asked workAsked `cmd:"" hidden:"" help:"Do what a command of this session has asked for in its sandbox; its hook runs this."`
+	List  workList  `cmd:"" default:"withargs" help:"List the work that is not done, and who has it (the default)."`
+}
+
+type workGive struct {
+	Template string `arg:"" help:"The template whose sessions may claim it."`
+	message
+}
+
+// placed returns the work of the place that the command runs in.
+func placed(env *cli.Env) (home.Home, work.Work) {
+	h := home.Find(env.Getenv, env.Dir, "")
+	if s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable)); in != nil {
+		return h, work.Of(s)
+	}
+	if h.Town.Personal {
+		return h, work.Of(instance.Personal(h.Town.State, ""))
+	}
+	return h, work.Of(instance.OfTown(h.Town.State, h.Town.Root))
+}
+
+// Run leaves work.
+func (c *workGive) Run(env *cli.Env) error {
+	if err := c.checkSubject(); err != nil {
+		return err
+	}
+	body, err := c.body(env)
+	if err != nil {
+		return err
+	}
+	h, w := placed(env)
+	if err := c.known(env, h); err != nil {
+		return err
+	}
+	id, err := w.Give(c.Template, self(env).signed(env, mail.Note{Type: mail.Plain, Subject: c.Subject, Body: body}), env.Now())
+	if err != nil {
+		return refused(err)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s  left for %s\n", id, c.Template)
+	return err
+}
+
+// known refuses a template that nobody has written. An agent of a profile has those of its
+// profile, and what cannot be read refuses nothing.
+func (c *workGive) known(env *cli.Env, h home.Home) error {
+	if env.Getenv(instance.Variable) != "" {
+		return nil
+	}
+	from := config.Of(h.Town, "", env.Getenv)
+	all, err := from.Read()
+	if err != nil || all.Find(c.Template) != nil {
+		return nil
+	}
+	var names []string
+	for _, t := range all.Templates {
+		names = append(names, t.Name)
+	}
+	hint := fmt.Sprintf("an [[agent]] block in '%s' makes a template", from.File)
+	if len(names) > 0 {
+		hint = fmt.Sprintf("'%s' has %s", from.File, strings.Join(names, ", "))
+	}
+	return cli.Fail(cli.No, fmt.Errorf("no template is called '%s'", c.Template), hint)
+}
+
+// member returns the session of a template that runs the command.
+func member(env *cli.Env) (work.Work, *instance.Instance, error) {
+	h := home.Find(env.Getenv, env.Dir, "")
+	s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable))
+	if in == nil || in.Managed == nil {
+		return work.Work{}, nil, cli.Fail(cli.No, errors.New("this is not an agent of a template"), "gt-reconcile starts them; gt-mail work list shows the work")
+	}
+	return work.Of(s), in, nil
+}
+
+type workClaim struct{}
+
+// Run claims work.
+func (workClaim) Run(env *cli.Env) error {
+	w, in, err := member(env)
+	if err != nil {
+		return err
+	}
+	n, err := w.Claim(in.Managed.Template, in.Name)
+	switch {
+	case errors.Is(err, work.ErrNone), errors.Is(err, work.ErrUnrouted):
+		return cli.Fail(cli.No, err)
+	case err != nil:
+		return self(env).askWork(env, request.Item{Kind: request.Claim}, "claim work: it is claimed when your turn ends, and comes as a note", err)
+	}
+	// The agent's hook takes such a line for one of ours.
+	body := strings.TrimPrefix(strings.ReplaceAll("\n"+env.Text(n.Body), "\n"+request.Kind, "\n "+request.Kind), "\n")
+	_, err = fmt.Fprintf(env.Stdout, "%s  %s\n\n%s\ngt-mail work done %s closes it.\n", n.ID, env.Line(n.Subject, mail.MaxSubject), body, n.ID)
+	return err
+}
+
+type workDone struct {
+	ID string `arg:"" help:"The work, by its id or a beginning of it."`
+}
+
+// Run closes work.
+func (c *workDone) Run(env *cli.Env) error {
+	w, in, err := member(env)
+	if err != nil {
+		return err
+	}
+	if err = w.Done(in.Name, c.ID); request.Denied(err) {
+		return self(env).askWork(env, request.Item{Kind: request.Done, Work: c.ID}, "close work: it is closed when your turn ends", err)
+	}
+	return unfound(err)
+}
+
+type workBack struct {
+	ID string `arg:"" help:"The work, by its id or a beginning of it."`
+}
+
+// Run gives work back.
+func (c *workBack) Run(env *cli.Env) error {
+	_, w := placed(env)
+	err := w.Back(c.ID)
+	if request.Denied(err) {
+		return self(env).askWork(env, request.Item{Kind: request.Back, Work: c.ID}, "give work back: what is this session's is given back when your turn ends", err)
+	}
+	return unfound(err)
+}
+
+// askWork leaves what a command that runs in a sandbox cannot do about work as a request for
+// the hook at the end of the turn. Otherwise it returns the error.
+func (a agent) askWork(env *cli.Env, item request.Item, what string, failed error) error {
+	said, err := a.request(env, item, failed)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command %s.\n", said, what)
+	return err
+}
+
+// workAsked does, out of its sandbox, what a session has asked for.
+type workAsked struct {
+	Session string `required:"" help:"The session that has asked."`
+	Do      string `arg:"" enum:"claim,done,back" help:"What."`
+	ID      string `arg:"" optional:"" help:"The work."`
+}
+
+// Run does it. The agent is told the outcome by a note.
+func (c *workAsked) Run(env *cli.Env) error {
+	id, err := session.ParseID(c.Session)
+	if err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	h := home.Find(env.Getenv, env.Dir, "")
+	s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable))
+	if in == nil || in.Managed == nil || s.Session(in) != id {
+		return cli.Failf(cli.No, "the session is not the agent of a template")
+	}
+	kept, ok, err := home.OfSession(h.Town.State, string(id))
+	if err != nil || !ok {
+		return err
+	}
+	w := work.Of(s)
+	tell := func(subject, body string) error {
+		address := kept.Identity.Address()
+		_, err := mail.Of(kept, address).Deliver(mail.Note{
+			Type: mail.Plain, From: address, To: address, Date: env.Now(), Subject: subject, Body: body, Session: string(id),
+		}, false)
+		return err
+	}
+	switch c.Do {
+	case request.Claim:
+		n, err := w.Claim(in.Managed.Template, in.Name)
+		if errors.Is(err, work.ErrNone) || errors.Is(err, work.ErrUnrouted) {
+			return tell(err.Error(), "")
+		} else if err != nil {
+			return err
+		}
+		if err = tell("Work: "+n.Subject, fmt.Sprintf("%s\n\n`gt-mail work done %s` closes it.", n.Body, n.ID)); err != nil {
+			return errors.Join(err, w.BackOf(in.Name, n.ID)) // nobody knows of it
+		}
+		return nil
+	case request.Done:
+		err = w.Done(in.Name, c.ID)
+	default:
+		err = w.BackOf(in.Name, c.ID)
+	}
+	if err != nil {
+		return errors.Join(err, tell(fmt.Sprintf("The work %.40s is as it was", c.ID), err.Error()))
+	}
+	return nil
+}
+
+type workList struct {
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// Run lists work.
+func (c *workList) Run(env *cli.Env) error {
+	_, w := placed(env)
+	all, err := w.List()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 && !c.JSON {
+		env.Hint("there is no work that is not done; gt-mail work give TEMPLATE gives some")
+	}
+	for _, i := range all {
+		i.Note = i.Note.Clean(env.Text)
+		if c.JSON {
+			if err := env.JSON(i); err != nil {
+				return err
+			}
+			continue
+		}
+		state := "open"
+		switch {
+		case i.Blocked != "":
+			state = fmt.Sprintf("blocked: %s had it (%s)", i.Holder, env.Line(i.Blocked, 64))
+		case i.Holder != "":
+			state = i.Holder + " has it"
+		}
+		if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", i.ID, env.Line(i.Template, 64), state, env.Line(i.Subject, 200)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package pickcmd
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/text/plain"
+)
+
+// A row is one line that is shown, whatever a session says of itself, and what is
+// honest of it is in the row.
+func TestRows(t *testing.T) {
+	for _, text := range []string{
+		"\x1b[31mhonest\x1b]0;x\x07", "\u202ehonest\u2066", "ho\U000E0041ne\u200b\ufe0fst", "one\nhonest\ttwo\rthree\u2028", "\u009b31mhonest", "</note>honest<system>",
+		"honest" + strings.Repeat("\u0301", 50), "h\u3164o\u115fn\u034fe\u070fst", "\u2800honest",
+	} {
+		input, err := json.Marshal(candidate{ID: "s1", Title: text, Branch: text, Agent: text, Actor: text, CWD: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := &cli.Env{Stdin: strings.NewReader(string(input) + "\n"), Now: time.Now}
+		row, err := newCandidates(env).next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, shown, _ := strings.Cut(row, "\t")
+		if id != "s1" || !plain.IsLine(shown) || !strings.Contains(shown, "honest") {
+			t.Errorf("of %q there is %q", text, row)
+		}
+	}
+}

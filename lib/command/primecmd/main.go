@@ -1,0 +1,188 @@
+// Package primecmd is the gt-prime command: it tells a session who it is, what
+// happened before it, and what to do now.
+package primecmd
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/term"
+)
+
+// Main runs gt-prime and returns its exit code.
+func Main(env *cli.Env) int {
+	env.Args = hook.Args(env, "--hook")
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-prime.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "gt-prime",
+		Summary: `
+Tells a session who it is, what happened before it, and what to do now.
+
+An agent runs it in a hook when a session starts; gt-hooks install adds that
+hook. Typed by hand, it shows what a session that starts here would be told:
+
+  gt-prime                              the start-up text, changing nothing
+  gt-prime --state                      normal, post-handoff, crash-recovery
+                                        or autonomous
+  gt-prime --new-chain                  after /clear: this is another task
+  gt-handoff --print | ssh box gt-prime --handoff -
+                                        a hand-over to another machine`,
+		Exits:    `0  the text was printed; with --hook always`,
+		Grammar:  &grammar{},
+		FastPath: wired,
+	}
+}
+
+// wired reads the call that clients make at every start.
+func wired(args []string) cli.Command {
+	if f, ok := hook.Wired(args); ok {
+		return &grammar{Client: f}
+	}
+	return nil
+}
+
+type grammar struct {
+	cli.Flags
+	Client   hook.Flags `embed:""`
+	State    bool       `help:"Print the situation in one word, and change nothing."`
+	JSON     bool       `name:"json" help:"With --state: print it with every fact behind it."`
+	DryRun   bool       `help:"Print what a session would be told, and change nothing."`
+	Explain  bool       `help:"Explain on standard error how the text was chosen."`
+	NewChain bool       `help:"Have this session begin a new chain: the work before it was another task."`
+	Handoff  string     `help:"Take this hand-over note instead of the one that waits here; - reads standard input." placeholder:"FILE"`
+}
+
+// Validate refuses flags that do not go together; kong calls it.
+func (g *grammar) Validate() error {
+	switch {
+	case g.NewChain && (g.State || g.Client.Hook || g.DryRun || g.Explain || g.Handoff != ""):
+		return cli.Failf(cli.Usage, "--new-chain cannot be combined with other flags")
+	case g.State && (g.Client.Hook || g.DryRun || g.Explain || g.Handoff != ""):
+		return cli.Failf(cli.Usage, "--state can be combined only with --json")
+	case g.JSON && !g.State:
+		return cli.Failf(cli.Usage, "--json needs --state")
+	case g.Handoff != "" && g.Client.Hook:
+		return cli.Failf(cli.Usage, "--handoff cannot be combined with --hook")
+	}
+	return nil
+}
+
+// Run gathers the facts, decides what the situation is and tells it. For a session
+// that starts, it writes before it acts, and acknowledges after it has delivered.
+func (g *grammar) Run(env *cli.Env) error {
+	call := hook.NewInvocation(env, g.Client)
+	switch {
+	case g.Handoff != "":
+		return g.tellNote(env, call)
+	case g.NewChain:
+		return g.newChain(env, call)
+	case call.Idle():
+		return g.excuse(env, call)
+	case g.Client.Hook && !due(call):
+		return call.End(nil)
+	}
+	s := newStart(env, call)
+	if g.State || g.DryRun || s.asker != member {
+		return g.show(s)
+	}
+
+	// Write: the session is in the home's records, and in the log.
+	c := &commit{start: s}
+	s.warn(c.begin()) // what cannot be noted is no reason to leave the session blind
+	if g.Explain {
+		s.explain(c.facts, c.situation)
+	}
+	if c.duplicate {
+		return nil
+	}
+	// Deliver.
+	if err := g.tell(s, c.situation, c.others); err != nil {
+		return call.End(err) // it was not delivered, so it stays where it waits
+	}
+	// Acknowledge: what was delivered is taken away.
+	s.warn(c.acknowledge())
+	s.warn(c.share())
+	_ = call.End(nil) // for the log; it was said already
+	return nil
+}
+
+// show tells a person, or a fork whose id is not known yet, what a session that starts
+// here is told, and changes nothing.
+func (g *grammar) show(s *start) error {
+	f := s.look(looking)
+	situation := assess(f)
+	if g.State {
+		return s.printState(f, situation, g.JSON)
+	}
+	if g.Explain {
+		s.explain(f, situation)
+	}
+	if err := g.tell(s, situation, nil); err != nil {
+		return s.call.End(err)
+	}
+	if !g.DryRun && !g.Client.Hook {
+		s.env.Hint("this is the text for a session that starts here; nothing was changed")
+	}
+	return nil
+}
+
+// tell prints what the session is told, in the form that its client takes.
+func (g *grammar) tell(s *start, situation situation, others []*session.Record) error {
+	text := s.page(situation, others).render()
+	if g.Client.Hook {
+		event := "SessionStart"
+		if atPrompt(s.call) {
+			event = s.call.Input.Event
+		}
+		text = s.call.Dialect.Reply(event, text)
+	}
+	_, err := io.WriteString(s.env.Stdout, text)
+	return err
+}
+
+// excuse tells the person, once a session, why nothing is kept here. The model can do
+// nothing about it and is not told.
+func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
+	if call.Input.Kind() != "SessionStart" || call.Input.Source != "startup" && call.Input.Source != "resume" {
+		return nil
+	}
+	why := term.Clean(env.Redact(call.Home.Problem.Error()))
+	_, err := io.WriteString(env.Stdout, call.Dialect.Notice("gt keeps nothing of this session: "+why))
+	return err
+}
+
+// tellNote prints the start-up text for a note that comes from elsewhere: a
+// file, or another machine.
+func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
+	var in io.Reader = env.Stdin
+	if g.Handoff != "-" {
+		path := g.Handoff
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(env.Dir, path)
+		}
+		f, err := atomicfile.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	note, err := mail.Parse(in)
+	if err != nil {
+		return cli.Fail(cli.IO, fmt.Errorf("cannot read the note: %w", err), "gt-handoff --print writes one")
+	}
+	s := newStart(env, call)
+	brought := assess(s.look(looking)).bring(note)
+	_, err = io.WriteString(env.Stdout, s.page(brought, nil).render())
+	return err
+}

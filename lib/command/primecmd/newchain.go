@@ -1,0 +1,77 @@
+package primecmd
+
+import (
+	"errors"
+	"fmt"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/client/registry"
+	"gt/lib/log/eventlog"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+	"gt/lib/sys/atomicfile"
+)
+
+// newChain has the session that asks, or for a person the one that began here last,
+// begin a chain of its own, with what was said in it. What it was handed stays with the
+// chain that it leaves.
+//
+// Each step can be done again, and the record, which says that there is nothing to do,
+// is the last.
+func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
+	if err := call.Home.Prepare(); err != nil {
+		return err // what keeps the home from being found; each file would only be missing
+	}
+	r, err := call.Store.Here(env.Getenv, registry.SessionVars())
+	if errors.Is(err, session.ErrNone) {
+		err = cli.Fail(cli.No, err, "a new chain begins with a session; start an agent here first")
+	}
+	if err != nil {
+		return err
+	}
+	lock, err := call.Home.LockWithin(lockWait)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if r, err = call.Store.Get(r.ID); err != nil || r == nil {
+		return errors.Join(err, cli.Failf(cli.IO, "the record of the session is gone"))
+	}
+	old := r.Chain()
+	if old == r.ID {
+		return cli.Fail(cli.No, fmt.Errorf("session %s began its chain, so there is none to leave", r.ID),
+			"for another task: /clear in the client, or a new session, and then gt-prime --new-chain")
+	}
+	state, now := call.Home.Town.State, env.Now()
+	was, err := thread.Read(state, old, call.Warn)
+	if err != nil && !errors.Is(err, thread.ErrNone) {
+		return err
+	}
+	if err == nil {
+		_, err = thread.Update(state, r.ID, atomicfile.Synced, call.Warn, func(t *thread.Thread) { t.Join(was, r.ID) })
+		if err != nil {
+			return err
+		}
+		_, err = thread.Update(state, old, atomicfile.Synced, call.Warn, func(t *thread.Thread) { t.Leave(r.ID) })
+		if err != nil {
+			return err
+		}
+	}
+	log := eventlog.Log(call.Home.Town.Events())
+	if log.Last(string(r.ID), eventlog.SessionStart, eventlog.SessionChain).Type != eventlog.SessionChain {
+		call.Warn(log.AppendOr(eventlog.Log(call.Home.Town.Spare()), call.Warn, now, eventlog.SessionChain, r.Actor, struct {
+			SessionID session.ID `json:"session_id"`
+			ChainID   session.ID `json:"chain_id"`
+			Left      session.ID `json:"left"`
+		}{r.ID, r.ID, old}))
+	}
+	r.ChainID, r.ParentID, r.Note, r.Left = r.ID, "", "", old
+	if err := call.Store.Put(r, atomicfile.Synced); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, `Session %[1]s begins a new chain. The earlier work is another task: its first request, standing instructions and hand-overs do not hold here.
+It stays as it was: gt-seance thread %[2]s
+`, r.ID, old)
+	return err
+}

@@ -1,0 +1,55 @@
+package primecmd
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"gt/lib/client/contract"
+	model "gt/lib/conversation"
+	"gt/lib/conversation/summary"
+	"gt/lib/conversation/tail"
+	"gt/lib/launch/sibling"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// readWait bounds gt-seance, which reads what came after the end of the last turn.
+const readWait = 2 * time.Second
+
+// tail is what the conversation of the session before says of it. It was read at the
+// end of each turn, before a compaction or at a hand-over. Where it has grown since,
+// the session died in the middle of a turn, and gt-seance reads the rest; where that
+// fails, what was read before is told, and the error comes with it.
+//
+// Who reads a conversation makes sure that it is one of the person's: a record is as
+// good as who wrote it.
+func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) {
+	client := cmp.Or(parent.Agent, contract.Default)
+	if _, err := os.Stat(parent.Transcript); err != nil || !model.HasReader(client) {
+		return summary.Summary{}, atomicfile.Error("read", parent.Transcript, err)
+	}
+	f := model.File{Client: client, Path: parent.Transcript, ID: parent.ID}
+	stored, current, err := tail.Of(s.call.Home, parent).Stored(f, s.env.Redact)
+	if err == nil && current {
+		return stored, nil
+	}
+	args := []string{"tail", string(parent.ID), "--home", s.call.Home.Dir}
+	if a == locked {
+		args = append(args, "--update")
+	}
+	out, err := sibling.Output("gt-seance", s.call.Dir, s.env.Environ, readWait, args...)
+	var grown summary.Summary
+	if err == nil {
+		err = json.Unmarshal(out, &grown)
+	}
+	switch {
+	case err == nil:
+		return summary.Clean(grown, s.env.Redact), nil
+	case len(stored.Requests) > 0:
+		err = fmt.Errorf("%w; using what was read of the conversation before", err)
+	}
+	return stored, err
+}

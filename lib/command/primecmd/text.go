@@ -1,0 +1,641 @@
+package primecmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/contract"
+	"gt/lib/conversation/brief"
+	"gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/place/home"
+	"gt/lib/state/beads"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+// page is what the text of a start is made of: the situation, and what decides
+// nothing and is told besides.
+type page struct {
+	situation
+	env     *cli.Env
+	home    home.Home
+	dialect contract.Dialect
+	session session.StartParams
+	others  []*session.Record // that run here under the same name
+	role    section
+	shorter *shorter       // where a resume has less of the conversation than there was, or nil
+	thread  *thread.Thread // of the chain that goes on without a note, or nil
+	commits []git.Commit   // since the crashed session began
+	inGit   bool           // the home is a worktree of git
+	bin     string         // the folder of gt's programs with a slash, where the PATH has another or none
+}
+
+// page reads what is told besides the situation.
+func (s *start) page(now situation, others []*session.Record) *page {
+	p := &page{
+		situation: now, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
+		inGit: s.session.Branch != "",
+	}
+	if !onPath("gt-mail", s.env.Getenv("PATH")) {
+		if beside := process.SiblingBinary("gt-mail"); beside != "gt-mail" {
+			p.bin = filepath.Dir(beside) + "/"
+		}
+	}
+	if now.conversation == fresh || now.conversation == forgotten {
+		p.role = s.readRole()
+	}
+	p.thread = s.readThread(now)
+	p.shorter = s.readShorter(now)
+	if p.tellsTask() && p.inGit {
+		p.commits = s.call.Store.Commits(now.crashed)
+	}
+	return p
+}
+
+// onPath reports whether a program of that name is found on the PATH. It only decides
+// how the program is called in a text, and nothing is run.
+func onPath(name, path string) bool {
+	for dir := range strings.SplitSeq(path, string(filepath.ListSeparator)) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if info, err := os.Stat(dir + "/" + name); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// readThread reads what the chain knows, where no note tells it: after a crash, after a
+// compaction, and after a /clear.
+func (s *start) readThread(now situation) *thread.Thread {
+	r := now.predecessor.Record
+	switch h := now.handover; {
+	case now.conversation == compacted || now.conversation == forgotten:
+		var err error
+		r, err = s.call.Store.Get(s.session.ID)
+		s.warn(err)
+	case now.crashed != nil:
+		if r = now.crashed; h.note != nil && h.note.Chain == string(r.Chain()) {
+			return nil
+		}
+	case h.marker != nil:
+		return nil
+	}
+	if r == nil {
+		return nil
+	}
+	return s.threadOf(r)
+}
+
+// threadOf reads what the chain of a session knows.
+func (s *start) threadOf(r *session.Record) *thread.Thread {
+	t, err := thread.Read(s.call.Home.Town.State, r.Chain(), s.warn)
+	if err != nil {
+		if !errors.Is(err, thread.ErrNone) {
+			s.warn(err)
+		}
+		return nil
+	}
+	return t
+}
+
+// maxRole bounds a role's context, of which a client takes 10,000 characters
+// at most.
+const maxRole = 256 << 10
+
+// readRole reads the context of the agent's role: <town>/roles/<role>.md as the person
+// trusted it, else the person's own roles/<role>.md, outside a town default.md. It
+// has no frame: the one is the person's own word, the other was read and trusted by
+// the person byte for byte, and is none that anybody else may change.
+func (s *start) readRole() section {
+	t := s.call.Home.Town
+	name := "default.md"
+	if r := s.call.Home.Identity.Role; r != "" {
+		name = string(r) + ".md"
+	}
+	path := filepath.Join(t.Root, "roles", name)
+	data, err := t.Read("roles/" + name)
+	if own := place.Config(s.env.Getenv, "roles", name); errors.Is(err, fs.ErrNotExist) && own != "" {
+		path = own
+		data, err = place.ReadConfig(own, maxRole)
+	}
+	switch {
+	case err == nil:
+		return section{title: "Your role", body: s.env.Text(string(data)), all: "`cat " + term.Typed(path) + "`"}
+	case !errors.Is(err, fs.ErrNotExist):
+		s.warn(err)
+	}
+	return section{}
+}
+
+// render is what the session is told. Every sentence depends on the situation
+// alone, never on a clock, a process or a random id, so that a client that
+// sees it twice keeps one.
+//
+// What others wrote passes words or line, which take out secrets: a note may
+// be another program's, and a role or an issue was never looked through.
+func (p *page) render() string {
+	var sections []section
+	switch {
+	case p.conversation == forgotten:
+		sections = append(p.continuing(), p.again()...)
+	case p.conversation != fresh:
+		sections = p.continuing()
+	case p.crashed != nil || p.state == CrashRecovery:
+		sections = p.afterCrash()
+	case p.state == PostHandoff, len(p.waiting) > 0 && len(p.hooked)+len(p.work) == 0:
+		sections = p.afterHandoff()
+	case p.state == Autonomous && len(p.others) > 0:
+		sections = p.withWorkOfAnother()
+	case p.state == Autonomous:
+		sections = p.withWork()
+	default:
+		sections = p.ordinary()
+	}
+	return document(p.dialect.MaxContext, p.dialect.Size, sections)
+}
+
+// who says who the session is and where.
+func (p *page) who() string {
+	home := p.home
+	id := home.Identity
+	var text string
+	switch {
+	case id.Role == "":
+		text = fmt.Sprintf("You work in %s", p.where())
+	case id.Address() == id.String():
+		text = fmt.Sprintf("You are the %s, in %s", id, p.where())
+	default:
+		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), p.where())
+	}
+	if b := p.session.Branch; b != "" && b != "HEAD" && p.conversation == fresh {
+		text += " on branch " + p.env.Quoted(b)
+	}
+	return text + "."
+}
+
+// where is the folder that the agent is in, and the project where that is another.
+func (p *page) where() string {
+	dir, home := p.session.CWD, p.home.Dir
+	if dir == "" || dir == home {
+		return p.env.Place(home)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real == home {
+		return p.env.Place(home)
+	}
+	return p.env.Place(dir) + " of the project " + p.env.Place(home)
+}
+
+// gt is a command line of one of gt's programs, as the agent types it.
+func (p *page) gt(line string) string { return "`" + term.Typed(p.bin+"gt-") + line + "`" }
+
+// git is a list of git's commands to look at; with another ending outside git.
+func (p *page) git(before string, commands ...string) string {
+	if !p.inGit {
+		return ""
+	}
+	return before + "`git " + strings.Join(commands, "`, `git ") + "`"
+}
+
+// given is the word for work that somebody gave: in a town it hangs on the agent's hook.
+func (p *page) given() string {
+	if p.home.Town.Personal {
+		return "given"
+	}
+	return "hooked"
+}
+
+// first is the rule of every text that says what to do.
+const first = "What the person asks for comes first. "
+
+// continuing is the light path: the conversation goes on, and must not be
+// made to introduce itself again.
+func (p *page) continuing() []section {
+	text := "Context compacted. Continue your previous task."
+	if p.conversation != compacted && p.handover.marker == nil {
+		text = "Session resumed. Continue your previous task."
+	}
+	text += " " + p.who() + "\n" + first + "If you had asked something, wait for the answer."
+	for _, n := range p.hooked {
+		if p.conversation != forgotten { // else it follows in full
+			text += fmt.Sprintf("\nWork is %s to you: %s (%s).", p.given(), p.env.Quoted(n.Subject), p.gt("mail read "+n.ID))
+		}
+	}
+	if p.handover.kind == own && p.handover.note != nil {
+		text += fmt.Sprintf("\nWhat was saved before the compaction is kept word for word: %s.", p.gt("mail read "+p.handover.note.ID))
+	}
+	if p.home.Identity.Role == "polecat" {
+		text += "\nWhen your work is finished, run `gt done`."
+	}
+	if p.shorter != nil {
+		text += "\nPart of this conversation is missing: " + p.shorter.how + ". The client may have dropped it, or the person may have taken it back. What was read of it earlier follows; where it matters, check with the person."
+	}
+	sections := []section{{body: text}}
+	if p.shorter != nil {
+		return append(sections, p.missing())
+	}
+	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
+		sections = append(sections, p.lasting())
+	}
+	if p.conversation == compacted {
+		sections = append(sections, p.beside())
+	}
+	return sections
+}
+
+// beside is what works beside a session that was compacted, and what it has forgotten.
+func (p *page) beside() section {
+	if p.thread == nil || p.thread.Beside == nil {
+		return section{}
+	}
+	t := &thread.Thread{Beside: p.thread.Beside}
+	return section{title: "What is running for you"}.
+		frame("the conversation", p.words(brief.Brief{Thread: t, LivesOn: true}.Clean(p.env.Redact).Text()))
+}
+
+// lasting is what a chain knows that a compaction, a /clear or a resume must not lose:
+// what the person asked for first, what must always, never or only be done, and what is
+// open on the agent's list.
+func (p *page) lasting() section {
+	if p.thread == nil {
+		return section{}
+	}
+	return section{
+		title: "What applies to this work",
+		all:   p.gt("seance thread " + string(p.thread.ChainID)),
+	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential()}.Clean(p.env.Redact).Text()))
+}
+
+// again is what a session knew from its start, for one that has forgotten it.
+func (p *page) again() []section {
+	var sections []section
+	if p.earlier != nil {
+		sections = append(sections, p.noteSection("An earlier note", *p.earlier))
+	}
+	return append(sections, p.rest()...)
+}
+
+func (p *page) afterHandoff() []section {
+	banner := "# Handoff complete: you are the new session\n\n"
+	switch notes := len(p.notes()); {
+	case p.handover.owner == nil && p.isLeft() && notes > 1:
+		banner += "Notes were left for you, the next session here."
+	case p.handover.owner == nil && p.isLeft():
+		banner += "A note was left for you, the next session here."
+	default:
+		banner += "Your predecessor handed over and has ended."
+	}
+	banner += " If your input mentions /handoff or gt-handoff, that hand-over is done: do not run it again."
+	todo := "Continue the work from the note below. Check it against the files" + p.git(" (", "status")
+	if len(p.notes()) > 1 {
+		todo = "Continue the work from the notes below; the latest is the last. Check them against the files" + p.git(" (", "status")
+	}
+	if p.inGit {
+		todo += ")"
+	}
+	todo += ", say in one line what you will do next, and do it. Do not start over, and do not wait for confirmation." + p.molecule() + "\n" +
+		first + "If the note leaves a question for the person, ask it and wait for the answer."
+	switch {
+	case len(p.notes()) > 0:
+	case p.handover.withheld:
+		todo = "Its note could not be read; the next session that starts will be told about it. Run " + p.gt("mail inbox") + ", and wait for instructions."
+	default:
+		todo = "It left no note. Look at " + p.git("", "status") + p.after(", ") + p.gt("mail inbox") + " and, if it helps, at " + p.gt("seance list") +
+			", and continue what you find. If nothing is open, wait for instructions.\n" + strings.TrimSpace(first)
+	}
+	sections := []section{
+		{body: banner + "\n\n" + p.who() + p.company()},
+		{title: "What to do now", body: todo},
+	}
+	sections = append(sections, p.noteSections()...)
+	return append(sections, p.rest()...)
+}
+
+// after is a separator behind git's commands, where there are any.
+func (p *page) after(sep string) string {
+	if !p.inGit {
+		return ""
+	}
+	return sep
+}
+
+// notes are the hand-overs that are told for the first time, the oldest first.
+func (p *page) notes() []mail.Note {
+	notes := slices.Clone(p.waiting)
+	if n := p.handover.note; n != nil {
+		notes = append(notes, *n)
+	}
+	slices.SortStableFunc(notes, func(a, b mail.Note) int { return a.Date.Compare(b.Date) })
+	return notes
+}
+
+// isLeft reports whether every note is of nobody that gt knows of: a person's.
+func (p *page) isLeft() bool {
+	notes := p.notes()
+	return len(notes) > 0 && !slices.ContainsFunc(notes, func(n mail.Note) bool { return n.Session != "" }) && p.handover.kind != brought
+}
+
+// olderNote is how much of a note is told where a later one follows.
+const olderNote = 1500
+
+// noteSections are the hand-overs that are told for the first time: the oldest first,
+// the latest in full.
+func (p *page) noteSections() []section {
+	var sections []section
+	notes := p.notes()
+	for i, n := range notes {
+		title := "The note from your predecessor"
+		if n.Session == "" && p.handover.kind != brought {
+			title = "The note"
+		}
+		s := p.noteSection(title, n)
+		if i < len(notes)-1 {
+			s.most = olderNote
+		}
+		sections = append(sections, s)
+	}
+	return sections
+}
+
+func (p *page) afterCrash() []section {
+	notes := p.notes()
+	sections := []section{
+		{body: p.crashBanner(len(notes)) + "\n\n" + p.who() + p.company()},
+		{title: "What to do now", body: p.crashTodo(len(notes))},
+	}
+	if len(notes) > 0 && p.tellsTask() {
+		// The notes stand before the rest of it.
+		last := brief.Brief{Session: p.tail}.LastRequest()
+		sections = append(sections, section{title: "What it was last asked", most: olderNote}.frame("the person", p.words(p.env.Redact(last))))
+	}
+	sections = append(sections, p.noteSections()...)
+	if p.tellsTask() {
+		title := "What it was doing"
+		if p.atRest {
+			title = "What it had done"
+		}
+		sections = append(sections, section{
+			title: title,
+			all:   p.gt("seance show " + string(p.crashed.ID)),
+		}.frame("the previous session", p.words(brief.Brief{
+			Session: p.tail, Commits: p.commits, Thread: p.thread,
+		}.Clean(p.env.Redact).Text())))
+	}
+	return append(sections, p.rest()...)
+}
+
+// crashBanner says what happened.
+func (p *page) crashBanner(notes int) string {
+	head, said := "# Crash recovery: ", ""
+	switch {
+	case p.crashed == nil:
+		return head + "a checkpoint was left here\n\n" +
+			"It was saved for the next session, and no session has used it yet."
+	case p.how == session.Killed && p.atRest:
+		head += "the previous session was ended from outside while it waited for the person"
+	case p.how == session.Killed:
+		head += "the previous session was ended from outside: its terminal was closed or its process killed"
+	case p.atRest:
+		head += "the previous session died while it waited for the person"
+	default:
+		head += "the previous session died without warning"
+	}
+	if p.atRest {
+		said = "It had answered its last request."
+	} else {
+		said = "What follows was saved while it worked, so its last minutes may be missing."
+	}
+	switch {
+	case notes == 0 && p.handover.marker != nil:
+		head += "; and a session handed over"
+	case notes == 0:
+		said = "Nothing was handed over. " + said
+	case p.handover.owner != nil && p.handover.owner.ID == p.crashed.ID:
+		head += "; it had already handed over"
+	case notes == 1:
+		head += "; and a note waits for you"
+	default:
+		head += "; and notes wait for you"
+	}
+	return head + "\n\n" + said
+}
+
+// crashTodo says what to do after a crash.
+func (p *page) crashTodo(notes int) string {
+	compare := "First compare this with the files. Where they disagree, the files are right."
+	if p.inGit {
+		compare = "First compare this with the repository: " + p.git("", "status", "diff", "log -3") + ". Where they disagree, the files are right."
+	}
+	ask := "If something is for the person to decide, ask and wait for the answer."
+	works := len(p.hooked) + len(p.work)
+	if len(p.others) > 0 {
+		works = 0 // it is theirs
+	} else if m := p.molecule(); m != "" {
+		ask += "\n" + strings.TrimSpace(m)
+	}
+	switch {
+	case notes > 0 && p.atRest:
+		return compare + " Then continue the work from the note.\n" + first + ask
+	case notes > 0:
+		return compare + " Then continue with the previous session's last request and with the note. Where the two contradict each other, follow the later one.\n" + first + ask
+	case p.atRest && works > 0:
+		return compare + " It had finished its last turn, so start on the work that is " + p.given() + " to you.\n" + first + ask
+	case p.atRest:
+		return "It had finished its last turn, so there is nothing to continue: wait for what the person asks. What it said and did is below; where the files disagree, the files are right."
+	case p.crashed == nil:
+		return compare + " Then continue from it if you are asked to. If nothing is asked, say in one line what it is about and wait for instructions."
+	}
+	return compare + " Then continue its task from the last step that is certainly done.\n" + first + ask
+}
+
+func (p *page) withWork() []section {
+	banner, todo := "# Work is "+p.given()+" to you: start on it now", "Say in one line what you will do, and start. It was given to you on purpose: do not ask whether to begin"
+	if len(p.work) > 0 && p.work[0].Status == beads.InProgress {
+		banner, todo = "# Your work is in progress: continue it now", "Check how far it is, say in one line what you will do next, and do it. Do not ask whether to continue"
+	}
+	banner += "\n\n" + p.who() + p.company()
+	todo += ", and do not look for other work first. When it is finished: " + p.finish() + "." + p.molecule() + "\n" +
+		first + "If the work raises a question for the person, ask it and wait for the answer."
+	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
+	return append(append(sections, p.noteSections()...), p.rest()...)
+}
+
+// withWorkOfAnother is for a session of a name that another, which lives, has too: the
+// work that is given to the name is that one's.
+func (p *page) withWorkOfAnother() []section {
+	banner := "# The work here belongs to another session\n\n" + p.who() + p.company()
+	todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
+	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
+	return append(append(sections, p.noteSections()...), p.rest()...)
+}
+
+// molecule tells the molecule that the work is part of, and its step as far as it is
+// known. Only a town has those.
+func (p *page) molecule() string {
+	if p.home.Town.Personal {
+		return ""
+	}
+	var texts []string
+	for _, w := range p.work {
+		texts = append(texts, w.Description)
+	}
+	for _, n := range p.hooked {
+		texts = append(texts, n.Body)
+	}
+	id, step := "", ""
+	for _, text := range texts {
+		id = cmp.Or(id, p.line(beads.Molecule(text)))
+	}
+	if r := p.predecessor.Record; r != nil && (id == "" || id == r.MoleculeID) {
+		id, step = r.MoleculeID, r.StepRef
+	}
+	if c := p.checkpoint; c != nil && (id == "" || id == c.MoleculeID) {
+		id, step = c.MoleculeID, cmp.Or(c.CurrentStep, step)
+	}
+	if id == "" {
+		return ""
+	}
+	text := " The work is part of the molecule " + p.env.Quoted(id)
+	if step != "" {
+		text += "; its last known step is " + p.env.Quoted(step)
+	}
+	if beads.Find(p.home) != "" {
+		text += ": `bd mol current " + term.Quote(p.env.Place(id)) + "` shows where it is"
+	}
+	return text + "."
+}
+
+// finish is what closes the given work.
+func (p *page) finish() string {
+	switch {
+	case len(p.hooked) == 1 && len(p.work) == 0:
+		return p.gt("mail done " + p.hooked[0].ID)
+	case len(p.hooked) == 0 && len(p.work) == 1:
+		return "`bd close " + p.issue(p.work[0]) + "`"
+	}
+	return p.gt("mail done ID") + ", with the id that " + p.gt("mail inbox") + " shows"
+}
+
+func (p *page) ordinary() []section {
+	text := p.who() + p.company()
+	text += "\nNothing was handed over, and no work is " + p.given() + " to you. Do what you are asked; until then, wait for instructions."
+	if p.predecessor.how == session.Done {
+		text += "\nThe conversation before this one was cleared on purpose. If you are asked about it: " +
+			p.gt("checkpoint read") + ", " + p.gt("seance show "+string(p.predecessor.ID)) + "."
+	}
+	handOver := p.gt("handoff -s SUBJECT -m 'what is done, what is next, what to watch out for'")
+	if p.session.TmuxPane != "" {
+		text += "\nWhen your context fills up in the middle of a task, hand over to a fresh session, which takes your place here: " + handOver
+	} else {
+		text += "\nWhen your context fills up in the middle of a task, save what the next session must know: " + handOver
+	}
+	text += "\nA question is no reason to hand over: ask it and wait for the answer."
+	sections := []section{{body: text}}
+	if p.predecessor.how == session.Done {
+		sections = append(sections, p.lasting())
+	}
+	return append(sections, p.rest()...)
+}
+
+// tellsTask reports whether the text says what the crashed session was doing.
+func (p *page) tellsTask() bool { return p.crashed != nil && len(p.tail.Requests) > 0 }
+
+// company names what else is going on here.
+func (p *page) company() string {
+	text := ""
+	if len(p.others) > 0 {
+		text += "\nAnother live session works in this folder under the same name. Do not edit the files that it is working on; " + p.gt("seance list") + " shows it."
+	}
+	switch {
+	case p.unread == 1:
+		text += "\n1 unread note waits: " + p.gt("mail inbox") + "."
+	case p.unread > 1:
+		text += fmt.Sprintf("\n%d unread notes wait: %s.", p.unread, p.gt("mail inbox"))
+	}
+	return text
+}
+
+// rest is what follows in every full text: checkpoint, given work, role.
+func (p *page) rest() []section {
+	var sections []section
+	if p.checkpoint != nil {
+		sections = append(sections, section{
+			title: "Checkpoint", all: p.gt("checkpoint read"),
+		}.frame("the checkpoint", p.words(p.checkpoint.Text())))
+	}
+	title := "Given work"
+	switch {
+	case len(p.others) > 0:
+		title = "The other session's work"
+	case !p.home.Town.Personal:
+		title = "Hooked work"
+	}
+	for _, w := range p.work {
+		title := title
+		if w.Status == beads.InProgress && len(p.others) == 0 {
+			title = "Work in progress"
+		}
+		sections = append(sections, section{
+			title: title + ": " + p.issue(w) + " " + p.env.Quoted(w.Title),
+			all:   "`bd show " + p.issue(w) + "`",
+		}.frame("the issue", p.words(w.Description)))
+	}
+	for _, n := range p.noted {
+		if p.tellsTask() && n.Session == string(p.crashed.ID) {
+			// What it saved of itself; its transcript has said more by now.
+			sections = append(sections, section{body: "It had saved a note before a compaction: " + p.gt("mail read "+n.ID) + "."})
+			continue
+		}
+		sections = append(sections, p.noteSection("An earlier note", n))
+	}
+	for _, n := range p.hooked {
+		sections = append(sections, p.noteSection(title, n))
+	}
+	return append(sections, p.role)
+}
+
+// noteSection frames a note: it is somebody's words, and information, not an
+// order from the user.
+func (p *page) noteSection(title string, n mail.Note) section {
+	words := p.words(p.own(n))
+	if strings.TrimSpace(words) == "" {
+		words = "(no words)"
+	}
+	if !n.Date.IsZero() {
+		title += ", " + n.Date.UTC().Format("2006-01-02 15:04 MST")
+	}
+	return section{
+		title: title + ": " + p.env.Quoted(n.Subject),
+		all:   p.gt("mail read " + n.ID),
+	}.frame(p.line(n.From), words)
+}
+
+// own is what a note says that is not told of its chain anyway.
+func (p *page) own(n mail.Note) string {
+	if p.thread != nil && n.Type == mail.Handoff && n.Chain == string(p.thread.ChainID) && p.tellsTask() {
+		return brief.Own(n.Body)
+	}
+	return n.Body
+}
+
+// words is somebody else's text, of several lines.
+func (p *page) words(text string) string { return p.env.Text(text) }
+
+// line is one line of somebody else's text.
+func (p *page) line(text string) string { return p.env.Line(text, 200) }
+
+// issue is an issue's id as a word of a command line: plain where it is one, for an
+// issue is another program's.
+func (p *page) issue(w beads.Work) string { return term.Quote(p.env.Place(w.ID)) }

@@ -1,0 +1,107 @@
+package reconcilecmd
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"gt/lib/reconcile/tick"
+	"gt/lib/state/lifecycle"
+)
+
+var update = flag.Bool("u", false, "write the tables of docs/reconcile.md and lib/reconcile/tick/tables.md")
+
+// The tables of docs/reconcile.md and lib/reconcile/tick/tables.md are those that the
+// reconciler follows.
+func TestDocs(t *testing.T) {
+	tables(t, "../../../docs/reconcile.md", map[string]string{"states": states()})
+	tables(t, "../../reconcile/tick/tables.md", map[string]string{"orders": orders(), "repairs": repairs()})
+}
+
+// tables compares the tables of a page, or writes them.
+func tables(t *testing.T, file string, all map[string]string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for name, table := range all {
+		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+		i, j := strings.Index(text, begin), strings.Index(text, end)
+		if i < 0 || j < i {
+			t.Fatalf("%s has no place for the table of %s", file, name)
+		}
+		text = text[:i+len(begin)] + table + text[j:]
+	}
+	if text == string(data) {
+		return
+	}
+	if !*update {
+		t.Fatalf("the tables of %s are not those of the code; go test ./lib/command/reconcilecmd -run TestDocs -u writes them", file)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func words[T ~string](all []T) string {
+	text := make([]string, len(all))
+	for i, w := range all {
+		text[i] = string(w)
+	}
+	return strings.Join(text, ", ")
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return ""
+}
+
+func states() string {
+	var b strings.Builder
+	b.WriteString("| state | what it means | entered for | then | counts | in lists |\n|---|---|---|---|---|---|\n")
+	for _, s := range lifecycle.States {
+		then := words(s.To)
+		if s.State != lifecycle.Closed {
+			then = strings.TrimPrefix(then+", closed", ", ")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", s.State, s.Means, words(s.Reasons), then, yes(s.Occupies), yes(s.Listed))
+	}
+	return b.String()
+}
+
+func orders() string {
+	var b strings.Builder
+	b.WriteString("| change | from | to | in this order | for |\n|---|---|---|---|---|\n")
+	for _, o := range lifecycle.Orders {
+		from := words(o.From)
+		switch {
+		case o.From == nil:
+			from = "any"
+		case len(o.From) == 0:
+			from = "nothing"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", o.Change, from, o.To, words(o.Ops), o.Why)
+	}
+	return b.String()
+}
+
+func repairs() string {
+	mark := func(n int) string { return map[int]string{0: "no", 1: "yes", tick.Any: "any"}[n] }
+	runs := func(n int) string {
+		if n == tick.Any {
+			return "any"
+		}
+		return tick.Liveness(n).String()
+	}
+	var b strings.Builder
+	b.WriteString("| state | marker | runs | pool | what is done |\n|---|---|---|---|---|\n")
+	for _, r := range tick.Repairs {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.State, mark(r.Marker), runs(r.Runtime), mark(r.Pool), r.Do)
+	}
+	return b.String()
+}

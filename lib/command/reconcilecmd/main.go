@@ -1,0 +1,406 @@
+// Package reconcilecmd is the gt-reconcile command: it brings the sessions of a town to where
+// its templates want them, one tick at a time.
+package reconcilecmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/launch/respawn"
+	"gt/lib/place"
+	"gt/lib/place/town"
+	"gt/lib/reconcile/agents"
+	"gt/lib/reconcile/config"
+	"gt/lib/reconcile/perform"
+	"gt/lib/reconcile/tick"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+	"gt/lib/text/count"
+	"gt/lib/text/term"
+)
+
+const summary = `
+Keeps as many agents running as your templates ask for. A template is an
+[[agent]] block in ~/.config/gt/town.toml (in a town that you trust: its own).
+
+  gt-reconcile check          what is wrong with the templates, by file and line
+  gt-reconcile plan           what a tick would do, and why; nothing changes
+  gt-reconcile tick           one pass: starts and ends what differs
+  gt-reconcile run            a pass every 5 seconds, until it is stopped
+  gt-reconcile status         how many agents each template wants, and has
+  gt-reconcile service --systemd     the unit that runs it
+
+If a tick is killed, the next one continues. gt-session lists the agents, and
+suspends, resumes, drains and closes them. gt-mail work gives them work.
+`
+
+const exitCodes = `
+   0  done; of plan, whether there is anything to do or not
+   1  a change could not be made, and the next tick tries again; the templates are not right
+`
+
+// Main runs gt-reconcile and returns its exit code.
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-reconcile.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started}
+}
+
+type grammar struct {
+	cli.Flags
+	Status  status  `cmd:"" default:"withargs" help:"Show how many sessions each template wants and has, and why they differ (the default)."`
+	Check   check   `cmd:"" help:"Check the templates, and print what is wrong."`
+	Plan    plan    `cmd:"" help:"Print what a tick would do, and why; nothing is changed."`
+	Tick    one     `cmd:"" help:"Make one pass: start and end what differs from the templates."`
+	Run     run     `cmd:"" help:"Make passes until it is stopped."`
+	Service service `cmd:"" help:"Print the unit of a service that runs it."`
+}
+
+// at is where the sessions are.
+type at struct {
+	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the sessions of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
+}
+
+func (a at) town(env *cli.Env) (town.Town, error) {
+	if a.Profile != "" {
+		if err := instance.CheckName(a.Profile); err != nil {
+			return town.Town{}, cli.Fail(cli.Usage, err)
+		}
+		return town.Personal(env.Getenv), nil
+	}
+	t := town.Find(env.Getenv, env.Dir)
+	if t.Unread != nil {
+		return t, t.Unread
+	}
+	if root := t.NotTrusted(); root != "" {
+		return t, cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted", root), "gt-hooks trust shows what that means")
+	}
+	return t, nil
+}
+
+// world is where ticks are made.
+func (a at) world(env *cli.Env) (*perform.World, error) {
+	t, err := a.town(env)
+	if err != nil {
+		return nil, err
+	}
+	return agents.Open(env, t, a.Profile)
+}
+
+// control makes this the only process that makes ticks. The caller unlocks.
+func control(w *perform.World) (*flock.Lock, error) {
+	lock, err := w.Store.LockController()
+	if errors.Is(err, flock.ErrBusy) {
+		return nil, cli.Fail(cli.Busy, errors.New("another gt-reconcile makes the ticks here"), "gt-reconcile plan and status work beside it")
+	}
+	return lock, err
+}
+
+// aborted is the error of a tick that changed nothing.
+func aborted(err error) error {
+	if err == nil {
+		return nil
+	}
+	var broken *config.Broken
+	switch {
+	case errors.As(err, &broken):
+		return cli.Fail(cli.No, fmt.Errorf("nothing was changed: %w", err), "gt-reconcile check lists what is wrong")
+	case errors.Is(err, place.ErrChanged), errors.Is(err, place.ErrUntrusted):
+		return cli.Fail(cli.No, fmt.Errorf("nothing was changed: %w", err))
+	case errors.Is(err, flock.ErrBusy):
+		return cli.Fail(cli.Busy, fmt.Errorf("nothing was changed: %w", err), "try again")
+	}
+	err = fmt.Errorf("nothing was changed: %w", err)
+	if errors.As(err, new(*json.SyntaxError)) || errors.Is(err, atomicfile.ErrNotRegular) {
+		return cli.WithHint(err, "what cannot be read is not acted on: mend the file, or move it away")
+	}
+	return err
+}
+
+type check struct {
+	at
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// problem is one that --json prints.
+type problem struct {
+	File  string `json:"file"`
+	Line  int    `json:"line,omitempty"`
+	Key   string `json:"key,omitempty"`
+	Error string `json:"error"`
+}
+
+// Run reports what is wrong with the templates.
+func (c *check) Run(env *cli.Env) error {
+	t, err := c.town(env)
+	if err != nil {
+		return err
+	}
+	read, err := config.Of(t, c.Profile, env.Getenv).Read()
+	var problems []problem
+	var broken *config.Broken
+	switch {
+	case errors.As(err, &broken):
+		for _, p := range broken.Problems {
+			problems = append(problems, problem{p.File, p.Line, p.Key, p.Err.Error()})
+		}
+	case err != nil:
+		return aborted(err)
+	default:
+		problems = unknownAgents(env, t, read)
+	}
+	for _, p := range problems {
+		if c.JSON {
+			err = env.JSON(p)
+		} else {
+			err = say(env, "%s", p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return cli.Silent
+	case len(read.Templates) == 0:
+		noTemplates(env, read.File)
+	case !c.JSON:
+		return say(env, "%s: %s, nothing is wrong", read.File, count.Of(len(read.Templates), "template"))
+	}
+	return nil
+}
+
+// noTemplates says where templates would stand; nothing for "".
+func noTemplates(env *cli.Env, file string) {
+	if file != "" {
+		env.Hint("there are no templates: an [[agent]] block in %s is one", env.Place(file))
+	}
+}
+
+func (p problem) String() string {
+	at := p.File
+	if p.Line > 0 {
+		at += fmt.Sprintf(":%d", p.Line)
+	}
+	if p.Key != "" {
+		at += ": " + p.Key
+	}
+	return at + ": " + p.Error
+}
+
+type plan struct {
+	at
+	Force bool `help:"As 'tick --force'."`
+	JSON  bool `name:"json" help:"One JSON object per line."`
+}
+
+// Run says what a tick would do.
+func (c *plan) Run(env *cli.Env) error {
+	w, err := c.world(env)
+	if err != nil {
+		return err
+	}
+	w.Force = c.Force
+	p, err := w.Plan(context.Background())
+	if err != nil {
+		return aborted(err)
+	}
+	for _, s := range p.Strays {
+		if err := tell(env, c.JSON, line{Change: "remove-marker", Session: s.Name, Why: "no session may have the marker of " + s.Label}); err != nil {
+			return err
+		}
+	}
+	for _, o := range p.Orphans {
+		l := line{Change: "free-work", Session: o.Name, Work: o.Claims, Why: fmt.Sprintf("it has claimed %s and cannot do it", pieces(o.Claims))}
+		if err := tell(env, c.JSON, l); err != nil {
+			return err
+		}
+	}
+	for _, a := range p.Actions {
+		l := lineOf(a, p.Names[a.Before.ID])
+		if l.Work, l.Blocked = p.Frees(a); l.Work == 0 {
+			l.Blocked = ""
+		} else if l.Blocked == "" {
+			l.Why += "; frees " + pieces(l.Work)
+		} else {
+			l.Why += "; blocks " + pieces(l.Work)
+		}
+		if err := tell(env, c.JSON, l); err != nil {
+			return err
+		}
+	}
+	for _, n := range p.Notes {
+		if err := tell(env, c.JSON, line{Change: "nothing", Session: p.Names[n.Session], Template: n.Template, Why: n.Text}); err != nil {
+			return err
+		}
+	}
+	none := p.NoTemplates()
+	noTemplates(env, none)
+	if len(p.Actions)+len(p.Notes)+len(p.Strays)+len(p.Orphans) == 0 && none == "" && !c.JSON {
+		env.Hint("nothing to do")
+	}
+	return nil
+}
+
+// pieces counts work.
+func pieces(n int) string {
+	if n == 1 {
+		return "1 piece of work"
+	}
+	return fmt.Sprintf("%d pieces of work", n)
+}
+
+// line is a change as it is printed.
+type line struct {
+	Change   string `json:"change"`
+	Session  string `json:"session,omitempty"`
+	Template string `json:"template,omitempty"`
+	Slot     int    `json:"slot,omitempty"`
+	From     string `json:"from,omitempty"`
+	State    string `json:"state,omitempty"`
+	Reason   string `json:"state_reason,omitempty"`
+	Why      string `json:"why"`
+	Work     int    `json:"work,omitempty"`        // how much claimed work a planned change makes nobody's
+	Blocked  string `json:"work_reason,omitempty"` // the reason that it is blocked with; without one it is given back
+	Error    string `json:"error,omitempty"`
+}
+
+func lineOf(a tick.Action, name string) line {
+	l := line{
+		Change: string(a.Change), Session: name, Template: a.Session.Template, Slot: a.Session.Slot,
+		From: string(a.Before.State), State: string(a.Session.State), Why: a.Why,
+	}
+	if l.From != l.State {
+		l.Reason = string(a.Session.Reason)
+	}
+	return l
+}
+
+// tell prints a line.
+func tell(env *cli.Env, asJSON bool, l line) error {
+	if asJSON {
+		return env.JSON(l)
+	}
+	who := l.Session
+	switch {
+	case who == "" && l.Template == "":
+		who = "-"
+	case who == "" && l.Slot > 0:
+		who = fmt.Sprintf("%s~%d", l.Template, l.Slot)
+	case who == "":
+		who = l.Template
+	}
+	if l.Reason != "" {
+		who += " (" + lifecycle.Reason(l.Reason).Words() + ")"
+	}
+	return say(env, "%-*s %s: %s", changeColumn, l.Change, who, l.Why)
+}
+
+// changeColumn is how wide the changes are that a person sees each day.
+const changeColumn = 10
+
+type one struct {
+	at
+	Force      bool `help:"Drain even if that ends most of what runs."`
+	MaxChanges int  `placeholder:"N" help:"Start, drain and suspend at most N sessions."`
+	JSON       bool `name:"json" help:"One JSON object per line."`
+}
+
+// Run makes one tick.
+func (c *one) Run(env *cli.Env) error {
+	if c.MaxChanges < 0 {
+		return cli.Failf(cli.Usage, "--max-changes: invalid number %d", c.MaxChanges)
+	}
+	w, err := c.world(env)
+	if err != nil {
+		return err
+	}
+	w.Force, w.MaxChanges = c.Force, c.MaxChanges
+	lock, err := control(w)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	p, failed, err := makeTick(ctx, env, w, c.JSON)
+	switch {
+	case err != nil:
+		return aborted(err)
+	case failed > 0:
+		return cli.Fail(cli.No, fmt.Errorf("not made: %s", count.Of(failed, "change")), "the next tick tries again")
+	}
+	noTemplates(env, p.NoTemplates())
+	return nil
+}
+
+// makeTick makes a tick and prints its changes. It returns how many failed.
+func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (p *perform.Plan, failed int, err error) {
+	p, err = w.Tick(ctx, func(o perform.Outcome) {
+		l := lineOf(o.Action, o.Name)
+		switch {
+		case o.Skipped():
+			env.Warn("%s of %s: %v", o.Change, name(l), o.Err)
+		case o.Err != nil:
+			failed++
+			env.Error("%s of %s: %v", o.Change, name(l), o.Err)
+		}
+		if o.Err != nil {
+			if !asJSON {
+				return
+			}
+			l.Error = o.Err.Error()
+		}
+		if err := tell(env, asJSON, l); err != nil {
+			env.Warn("%v", err)
+		}
+	})
+	if err != nil {
+		return p, failed, err
+	}
+	for _, n := range p.News() {
+		if n.Event == tick.EventFailing {
+			continue // its change says it
+		}
+		who := n.Template
+		if name := p.Names[n.Session]; name != "" {
+			who = name
+		}
+		env.Warn("%s: %s", who, n.Text)
+	}
+	return p, failed, nil
+}
+
+// say prints a line. What it holds of names and files is one line, whatever is in it, of
+// which a terminal that is too narrow shows the rest below.
+func say(env *cli.Env, format string, args ...any) error {
+	line := env.Line(fmt.Sprintf(format, args...), maxLine)
+	if term.IsTerminal(env.Stdout) {
+		line = term.Fill(line, term.Width(env.Stdout, env.Getenv), changeColumn+1)
+	}
+	_, err := fmt.Fprintln(env.Stdout, line)
+	return err
+}
+
+// maxLine bounds a line, in characters.
+const maxLine = 4096
+
+func name(l line) string {
+	if l.Session != "" {
+		return l.Session
+	}
+	return strings.TrimSpace("one of " + l.Template)
+}

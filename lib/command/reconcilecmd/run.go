@@ -1,0 +1,275 @@
+package reconcilecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/place/town"
+	"gt/lib/reconcile/config"
+	"gt/lib/reconcile/perform"
+	"gt/lib/reconcile/template"
+	"gt/lib/reconcile/tick"
+	"gt/lib/state/lifecycle"
+	"gt/lib/text/count"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+// unknownAgents reports templates of agents that nobody knows.
+func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []problem) {
+	table, err := agent.Load(env.Getenv, t)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	for _, one := range c.Templates {
+		if !table.Known(one.Provider) {
+			p := template.Problem{File: c.File, Line: one.ProviderLine, Key: "agent.provider", Err: fmt.Errorf("no agent is called '%.80s' (gt-hooks status lists them)", one.Provider)}
+			problems = append(problems, problem{p.File, p.Line, p.Key, p.Err.Error()})
+		}
+	}
+	return problems
+}
+
+type run struct {
+	at
+	Every      duration.Flag `default:"5s" placeholder:"DURATION" help:"Wait so long between two passes (default: 5s)."`
+	MaxChanges int           `placeholder:"N" help:"Start, drain and suspend at most N sessions in a pass."`
+	JSON       bool          `name:"json" help:"One JSON object per line."`
+}
+
+// Validate refuses what makes no sense.
+func (c *run) Validate() error {
+	switch {
+	case time.Duration(c.Every) < 100*time.Millisecond || time.Duration(c.Every) > 24*time.Hour:
+		return errors.New("--every: invalid duration (100ms to 24h)")
+	case c.MaxChanges < 0:
+		return fmt.Errorf("--max-changes: invalid number %d", c.MaxChanges)
+	}
+	return nil
+}
+
+// Run makes ticks until it is told to end, which it does between two changes.
+func (c *run) Run(env *cli.Env) error {
+	w, err := c.world(env)
+	if err != nil {
+		return err
+	}
+	w.MaxChanges = c.MaxChanges
+	lock, err := control(w)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	told, none := "", "" // what is so each time is told once
+	for {
+		p, _, err := makeTick(ctx, env, w, c.JSON)
+		if ctx.Err() != nil {
+			return nil
+		}
+		now := ""
+		if err != nil {
+			now = aborted(err).Error()
+		}
+		if now != told {
+			if told = now; now != "" {
+				env.Error("%s", now)
+			} else {
+				env.Hint("ticks are made again")
+			}
+		}
+		if err == nil {
+			if file := p.NoTemplates(); file != none {
+				none = file
+				noTemplates(env, file)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Duration(c.Every)):
+		}
+	}
+}
+
+type status struct {
+	at
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// pool is a template as status shows it.
+type pool struct {
+	Template string         `json:"template"`
+	Wanted   *int           `json:"wanted"` // nil: nothing scales it, or no tick was made yet
+	Min      *int           `json:"min,omitempty"`
+	Max      *int           `json:"max,omitempty"`
+	There    map[string]int `json:"there"`
+	Why      []string       `json:"why"` // not as it should be
+}
+
+// Run shows the templates.
+func (c *status) Run(env *cli.Env) error {
+	w, err := c.world(env)
+	if err != nil {
+		return err
+	}
+	p, err := w.Plan(context.Background())
+	if err != nil {
+		return aborted(err)
+	}
+	memory := p.Memory()
+	pools := poolsOf(p, memory)
+	if c.JSON {
+		for _, one := range pools {
+			if err := env.JSON(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(pools) == 0 {
+		noTemplates(env, p.NoTemplates())
+		return nil
+	}
+	cells := [][]string{{"TEMPLATE", "WANTED", "THERE"}}
+	for _, one := range pools {
+		want := "-"
+		if one.Wanted != nil {
+			want = fmt.Sprint(*one.Wanted)
+		}
+		var there []string
+		states := slices.Sorted(maps.Keys(one.There))
+		slices.SortStableFunc(states, func(a, b string) int { return order(a) - order(b) })
+		for _, state := range states {
+			there = append(there, env.Line(fmt.Sprintf("%d %s", one.There[state], state), 64))
+		}
+		text := strings.Join(there, ", ")
+		if text == "" {
+			text = "0"
+		}
+		cells = append(cells, []string{env.Line(one.Template, 64), want, text})
+	}
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil); err != nil {
+		return err
+	}
+	for _, one := range pools {
+		for i, why := range one.Why {
+			if i == mostWhy {
+				why = fmt.Sprintf("and %d more (--json)", len(one.Why)-i)
+			}
+			if err := say(env, "%s: %s", one.Template, why); err != nil {
+				return err
+			}
+			if i == mostWhy {
+				break
+			}
+		}
+	}
+	if memory.Changed.IsZero() {
+		env.Hint("no tick has changed anything yet")
+		return nil
+	}
+	return say(env, "last change %s ago: %d", duration.Format(max(env.Now().Sub(memory.Changed), 0)), memory.Changes)
+}
+
+// order is where a state stands among those that are known; one of a newer gt is before them.
+func order(state string) int {
+	return slices.IndexFunc(lifecycle.States, func(s lifecycle.Row) bool { return string(s.State) == state })
+}
+
+// mostWhy is how many lines status has for a template.
+const mostWhy = 5
+
+// poolsOf groups what there is by template, those of the file first.
+func poolsOf(p *perform.Plan, memory *perform.Memory) (pools []pool) {
+	at := map[string]int{}
+	add := func(name string) *pool {
+		if _, ok := at[name]; !ok {
+			at[name] = len(pools)
+			pools = append(pools, pool{Template: name, There: map[string]int{}, Why: []string{}})
+		}
+		return &pools[at[name]]
+	}
+	for _, t := range p.Facts.Templates {
+		one := add(t.Name)
+		if t.Pool != nil {
+			one.Min, one.Max = &t.Pool.Min, &t.Pool.Max
+			if n, ok := memory.Wanted[t.Name]; ok {
+				one.Wanted = &n
+			}
+		}
+	}
+	for _, s := range p.Facts.Sessions {
+		if s.State != lifecycle.Closed {
+			add(s.Template).There[string(s.State)]++
+		}
+	}
+	for _, n := range p.Notes {
+		if n.Template == "" {
+			continue
+		}
+		text := n.Text
+		if name := p.Names[n.Session]; name != "" {
+			text = name + ": " + text
+		}
+		if one := add(n.Template); !slices.Contains(one.Why, text) {
+			one.Why = append(one.Why, text)
+		}
+	}
+	for i := range p.Facts.Templates {
+		t := p.Facts.Templates[i]
+		if n := len(slices.DeleteFunc(slices.Clone(p.Actions), func(a tick.Action) bool { return a.Session.Template != t.Name })); n > 0 {
+			one := add(t.Name)
+			one.Why = append(one.Why, fmt.Sprintf("the next tick makes %s (gt-reconcile plan)", count.Of(n, "change")))
+		}
+	}
+	return pools
+}
+
+type service struct {
+	at
+	Systemd bool `xor:"kind" required:"" help:"A user unit of systemd."`
+	Launchd bool `xor:"kind" required:"" help:"An agent of launchd (macOS)."`
+	Cron    bool `xor:"kind" required:"" help:"A line of crontab: a tick each minute."`
+}
+
+// Run prints a unit.
+func (c *service) Run(env *cli.Env) error {
+	t, err := c.town(env)
+	if err != nil {
+		return err
+	}
+	self, err := programs()
+	if err != nil {
+		return err
+	}
+	dir, args := t.Root, []string{self, "run"}
+	if t.Personal {
+		dir = env.Getenv("HOME")
+	}
+	if c.Profile != "" {
+		args = append(args, "--profile", c.Profile)
+	}
+	var text string
+	switch {
+	case c.Systemd:
+		text = systemd(dir, args, env.Getenv("PATH"))
+	case c.Launchd:
+		text = launchd(dir, args, env.Getenv("PATH"))
+	default:
+		args[1] = "tick"
+		text = cron(dir, args)
+	}
+	_, err = fmt.Fprint(env.Stdout, text)
+	return err
+}

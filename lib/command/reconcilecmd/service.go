@@ -1,0 +1,101 @@
+package reconcilecmd
+
+import (
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// programs returns the path of this program, as it was installed.
+func programs() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		self = real
+	}
+	return self, nil
+}
+
+// systemd is a user unit. It ends with this program alone: a tmux server that it started
+// lives in a scope of its own, and what else it runs ends by itself.
+func systemd(dir string, args []string, path string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = systemdWord(a)
+	}
+	return `# ~/.config/systemd/user/gt-reconcile.service
+#   systemctl --user enable --now gt-reconcile
+#   loginctl enable-linger        keeps it when you log out
+[Unit]
+Description=gt-reconcile: agents as their templates want them
+
+[Service]
+Type=exec
+ExecStart=` + strings.Join(quoted, " ") + `
+WorkingDirectory=` + strings.ReplaceAll(dir, "%", "%%") + `
+Environment=` + systemdWord("PATH="+path) + `
+KillMode=process
+Restart=on-failure
+RestartSec=5
+
+[Install]
+WantedBy=default.target
+`
+}
+
+// systemdWord quotes a word for a unit.
+func systemdWord(s string) string {
+	s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(s)
+	return `"` + s + `"`
+}
+
+func launchd(dir string, args []string, path string) string {
+	text := func(s string) string {
+		var b strings.Builder
+		_ = xml.EscapeText(&b, []byte(s))
+		return "<string>" + b.String() + "</string>"
+	}
+	var b strings.Builder
+	for _, a := range args {
+		b.WriteString("    " + text(a) + "\n")
+	}
+	return `<?xml version="1.0" encoding="UTF-8"?>
+<!-- ~/Library/LaunchAgents/gt.reconcile.plist; launchctl load -w it -->
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>
+  <string>gt.reconcile</string>
+  <key>ProgramArguments</key>
+  <array>
+` + b.String() + `  </array>
+  <key>WorkingDirectory</key>
+  ` + text(dir) + `
+  <key>EnvironmentVariables</key>
+  <dict>
+    <key>PATH</key>
+    ` + text(path) + `
+  </dict>
+  <key>RunAtLoad</key>
+  <true/>
+  <key>KeepAlive</key>
+  <true/>
+  <key>AbandonProcessGroup</key>
+  <true/>
+</dict>
+</plist>
+`
+}
+
+// cron is a line of crontab, in which % ends the command.
+func cron(dir string, args []string) string {
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	words := []string{"cd", quote(dir), "&&"}
+	for _, a := range args {
+		words = append(words, quote(a))
+	}
+	return "* * * * * " + strings.ReplaceAll(strings.Join(words, " "), "%", `\%`) + "\n"
+}

@@ -1,0 +1,183 @@
+package recordcmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/writers"
+	"gt/lib/conversation"
+	"gt/lib/launch/ask"
+	"gt/lib/launch/resume"
+	"gt/lib/place/town"
+	kept "gt/lib/record"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/term"
+)
+
+type convert struct {
+	ID     string `arg:"" help:"The record."`
+	To     string `required:"" placeholder:"AGENT" help:"The agent that is to go on with it (claude, codex, gemini, qwen, opencode, pi)."`
+	CWD    string `name:"cwd" placeholder:"DIR" help:"The folder that it goes on in (default: the session's, or this one where that is gone)."`
+	JSON   bool   `name:"json" help:"One JSON object: the id and the file of what was written, and the arguments that go on with it."`
+	DryRun bool   `short:"n" help:"Print what would be written where, and write nothing."`
+}
+
+// converted is what --json prints.
+type converted struct {
+	Record  kept.ID    `json:"id"`
+	Agent   string     `json:"agent"`
+	Session session.ID `json:"session_id"`
+	CWD     string     `json:"cwd"`
+	Path    string     `json:"path,omitempty"` // none of a client that took it in itself
+	Args    []string   `json:"args"`
+}
+
+// Run writes a record as a conversation that another agent resumes, and prints the command
+// that does.
+func (c *convert) Run(env *cli.Env) error {
+	w := writers.Of(c.To)
+	if w == nil {
+		var names []string
+		for _, w := range writers.All {
+			names = append(names, w.Client())
+		}
+		return cli.Failf(cli.Usage, "gt does not know how %s keeps a conversation that it resumes (try %s)", c.To, strings.Join(names, ", "))
+	}
+	s, err := store(env)
+	if err != nil {
+		return err
+	}
+	id, err := current(env, s, c.ID)
+	if err != nil {
+		return err
+	}
+	i, err := s.Info(id)
+	switch {
+	case err != nil:
+		return err
+	case i.Gone != "":
+		return cli.Failf(cli.No, "the record '%s' was %s", id, i.Gone)
+	}
+	head, err := s.Head(id)
+	if err != nil {
+		return err
+	}
+	dir, err := c.folder(env, i)
+	if err != nil {
+		return err
+	}
+	settled, err := conversation.Settle(s.Conversation(id))
+	if err != nil {
+		return err
+	}
+	if settled.Len == 0 {
+		return cli.Failf(cli.No, "nothing was said in '%s'", id)
+	}
+	to := &conversation.Copy{
+		ID: w.NewID(env.Now()), From: i.Agent, CWD: dir, Branch: head.Branch, Title: i.Title, Now: env.Now(), Settled: settled,
+	}
+	path, folder, err := w.Place(env.Getenv, to)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return cli.Fail(cli.No, fmt.Errorf("%s has no folder '%s' here", c.To, folder), "start it once, or name its folder as you do for it")
+	}
+	known, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	client := known.Of(c.To)
+	if i, ok := w.(conversation.Importer); ok && !c.DryRun {
+		if to.Model = i.Model(env.Getenv); to.Model == "" {
+			if to.Model, err = ask.FirstLine(env, known, client, dir, i.Models()); err != nil {
+				return err
+			}
+		}
+	}
+	size, err := c.write(env, w, to, path, func(file string, imported conversation.Importer) error {
+		return ask.Import(env, known, client, dir, imported.Import(file), to.ID)
+	})
+	if err != nil {
+		return err
+	}
+	verb, where := "wrote", env.Place(path)
+	switch {
+	case c.DryRun:
+		verb = "would write"
+	case path == "":
+		verb = "had it take in"
+	}
+	if path == "" {
+		where = "a conversation"
+	}
+	env.Hint("%s %s (%s) for %s; the record and the original stay as they are", verb, where, term.Size(size), c.To)
+	cmd := resume.Of(known, client, resume.Session{ID: to.ID, Dir: dir}, false, env.Getenv)
+	if c.JSON {
+		return env.JSON(converted{id, c.To, to.ID, dir, path, cmd.Args})
+	}
+	_, err = fmt.Fprintln(env.Stdout, term.Clean(env.Redact(cmd.String())))
+	return err
+}
+
+// write writes the conversation to its place, and returns its size. A client that takes it
+// in itself is given a file that is removed afterwards.
+func (c *convert) write(env *cli.Env, w conversation.Writer, to *conversation.Copy, path string, take func(string, conversation.Importer) error) (int64, error) {
+	n := new(counted)
+	all := func(out io.Writer) error { return w.Write(io.MultiWriter(out, n), to) }
+	imported, byItself := w.(conversation.Importer)
+	switch {
+	case c.DryRun:
+		err := all(io.Discard)
+		return int64(*n), err
+	case byItself:
+		scratch, err := ask.Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
+		if err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(scratch)
+		file := filepath.Join(scratch, string(to.ID)+".json")
+		if err := atomicfile.Stream(file, all); err != nil {
+			return 0, err
+		}
+		return int64(*n), take(file, imported)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return 0, atomicfile.Error("create", filepath.Dir(path), err)
+	}
+	err := atomicfile.Stream(path, all)
+	return int64(*n), err
+}
+
+// counted counts what is written to it.
+type counted int64
+
+func (c *counted) Write(p []byte) (int, error) {
+	*c += counted(len(p))
+	return len(p), nil
+}
+
+// folder is where the conversation goes on.
+func (c *convert) folder(env *cli.Env, i kept.Info) (string, error) {
+	dir := cmp.Or(c.CWD, i.CWD)
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(env.Dir, dir)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return filepath.Clean(dir), nil
+	case c.CWD != "":
+		return "", cli.Fail(cli.Usage, atomicfile.Error("use", dir, cmp.Or(err, errors.New("it is no folder"))))
+	}
+	env.Hint("the folder '%s' is gone: it goes on in this one", dir)
+	return env.Dir, nil
+}

@@ -1,0 +1,130 @@
+package recordcmd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gt/lib/catalog/scan"
+	"gt/lib/cli"
+	"gt/lib/place"
+	kept "gt/lib/record"
+	"gt/lib/state/session"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+type forgetful struct {
+	ID []string `arg:"" name:"id" help:"The records."`
+}
+
+// Run removes records.
+func (c *forgetful) Run(env *cli.Env) error {
+	s, err := store(env)
+	if err != nil {
+		return err
+	}
+	for _, name := range c.ID {
+		id, err := find(env, s, name)
+		if err != nil {
+			return err
+		}
+		gone, err := s.Remove(id, kept.Forgotten, env.Now())
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(env.Stdout, "%s: %s removed\n", id, count(gone.Lines, "line", "lines")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type prune struct {
+	OlderThan duration.Flag `default:"90d" placeholder:"TIME" help:"Of sessions in which nothing was said for so long (default 90d)."`
+	DryRun    bool          `help:"Print what would be removed, and change nothing."`
+}
+
+// Validate refuses a time in which a session may still be at work.
+func (c *prune) Validate() error {
+	if time.Duration(c.OlderThan) < 24*time.Hour {
+		return errors.New("--older-than needs at least a day")
+	}
+	return nil
+}
+
+// Run removes the records of sessions that ended long ago. One that runs is left.
+func (c *prune) Run(env *cli.Env) error {
+	s, err := store(env)
+	if err != nil {
+		return err
+	}
+	all, err := infos(env, s)
+	if err != nil {
+		return err
+	}
+	old, err := outdated(env, all, time.Duration(c.OlderThan), 0)
+	if err != nil {
+		return err
+	}
+	bytes := int64(0)
+	for _, i := range old {
+		bytes += i.Size
+		if c.DryRun {
+			if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", i.ID, i.Agent, term.Day(lastOf(i), env.Now()), term.Size(i.Size)); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := s.Remove(i.ID, kept.Pruned, env.Now()); err != nil {
+			return err
+		}
+	}
+	n := len(old)
+	verb := "removed"
+	if c.DryRun {
+		verb = "would be removed"
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s, %s, %s\n", count(n, "record", "records"), term.Size(bytes), verb)
+	return err
+}
+
+// lastOf is when something was last said in a record's session.
+func lastOf(i kept.Info) time.Time {
+	if i.Started.After(i.Ended) {
+		return i.Started
+	}
+	return i.Ended
+}
+
+// outdated returns the records of sessions in which nothing was said for so long, 0 for
+// any time, and the oldest of the others while all that stay are larger than most, 0 for
+// no limit. Those of sessions that run stay.
+func outdated(env *cli.Env, all []kept.Info, keep time.Duration, most int64) (old []kept.Info, err error) {
+	state := place.StateOf(env.Getenv)
+	runs, errs := scan.Running(env.Getenv)
+	for _, err := range errs {
+		env.Warn("%v", err)
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b kept.Info) int { return lastOf(a).Compare(lastOf(b)) })
+	size := int64(0)
+	for _, i := range all {
+		size += i.Size
+	}
+	for _, i := range all {
+		last := lastOf(i)
+		_, active := runs[session.ID(i.Session)] // of the clients that note it
+		active = active || session.AtWork(state, session.ID(i.Session), env.Now())
+		age := env.Now().Sub(last)
+		if i.Gone != "" || active || last.IsZero() || age < 24*time.Hour {
+			continue
+		}
+		if keep > 0 && age > keep || most > 0 && size > most {
+			old = append(old, i)
+			size -= i.Size
+		}
+	}
+	return old, nil
+}

@@ -1,0 +1,173 @@
+package recordcmd
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/hook"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+	"gt/lib/place"
+	kept "gt/lib/record"
+	"gt/lib/record/stopped"
+	"gt/lib/record/told"
+	"gt/lib/state/session"
+	"gt/lib/sys/flock"
+)
+
+// hooked brings the record of one session up to date, for a hook that does not wait for
+// it, by the person's settings. That it cannot is noted for the person (package stopped).
+func (c *syncing) hooked(env *cli.Env) error {
+	state := place.StateOf(env.Getenv)
+	var unread error
+	own := agent.LoadRecord(env.Getenv, func(err error) {
+		env.Warn("%v", err)
+		unread = errors.Join(unread, err)
+	})
+	err := unread
+	if own.On {
+		err = c.keep(env, own)
+	}
+	switch {
+	case errors.Is(err, flock.ErrBusy): // another does it
+		return err
+	case err != nil:
+		return errors.Join(err, stopped.Note(state, env.Redact(err.Error()), env.Now()))
+	}
+	return stopped.Clear(state)
+}
+
+// keep is hooked, where the person wants a record.
+func (c *syncing) keep(env *cli.Env, own agent.Record) error {
+	r := readerOf(c.Agent)
+	if len(c.ID) != 1 {
+		return nil
+	}
+	id, err := session.ParseID(c.ID[0])
+	if err != nil {
+		return err
+	}
+	s, err := kept.StoreOf(env.Getenv)
+	if err != nil {
+		return err
+	}
+	why := kept.Event{Session: id, Agent: c.Agent}
+	before := "-" // as no file is
+	most := settledTurn
+	if c.Why == hook.SessionEnded {
+		most = settledEnd
+	}
+	for looks := 0; ; {
+		all, err := sessionFiles(env, r, id)
+		if err != nil {
+			env.Warn("%v", err)
+		}
+		now := ""
+		for _, f := range all {
+			m, err := r.Metadata(f)
+			if err != nil {
+				return err
+			}
+			if own.Excludes(env.Getenv("HOME"), m.CWD) {
+				return s.RemoveTold(c.Agent, id)
+			}
+			x, err := s.Index()
+			if err != nil {
+				return err
+			}
+			y := &kept.Syncer{Store: s, Index: x, Redact: env.Redact, Now: env.Now}
+			if _, err := y.Sync(r, conversation.Conversation{File: f, Metadata: m}); err != nil {
+				return err
+			}
+			now += f.Path + time.Unix(0, f.Changed).String()
+		}
+		// A client goes on writing after its hook: Claude Code holds a turn's last words back
+		// for a moment.
+		if looks++; now == before || looks == most {
+			break
+		}
+		before = now
+		time.Sleep(settling)
+	}
+	if c.Why != hook.SessionEnded {
+		return nil
+	}
+	why.Reason = c.Reason
+	ended, err := s.End(why, env.Redact, env.Now())
+	if err == nil && ended != "" {
+		err = seal(env, s, ended)
+	}
+	return errors.Join(err, housekeeping(env, s, own))
+}
+
+// readerOf is what reads a client's conversations: of one that keeps none, what its hooks
+// told.
+func readerOf(client string) conversation.Reader {
+	if r := readers.Of(client); r != nil {
+		return r
+	}
+	return told.Reader{Agent: client}
+}
+
+// A client's file is looked at again after a hook, until it has not changed for that long;
+// so often at the most, for after a turn the next one may have begun.
+const (
+	settling    = time.Second
+	settledTurn = 3
+	settledEnd  = 10
+)
+
+// sessionFiles finds the conversation of a session, and those of its subagents.
+func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []conversation.File, err error) {
+	var own []conversation.File
+	for _, store := range r.Stores(env.Getenv) {
+		err = errors.Join(err, r.Find(store, func(f conversation.File) {
+			if f.ID == "" {
+				if m, err := r.Metadata(f); err == nil {
+					f.ID = m.ID
+				}
+			}
+			switch id {
+			case f.ID:
+				own = append(own, f)
+			case f.Parent:
+				found = append(found, f)
+			}
+		}))
+	}
+	if len(own) > 0 { // of several, as after a store was copied, the one that was changed last
+		found = append(found, slices.MaxFunc(own, func(a, b conversation.File) int { return cmp.Compare(a.Changed, b.Changed) }))
+	}
+	return found, err
+}
+
+// packAge is for how long nothing was written to a record that is packed.
+const packAge = 30 * 24 * time.Hour
+
+// housekeeping packs old records, and prunes what the person's settings do not keep.
+func housekeeping(env *cli.Env, s kept.Store, own agent.Record) error {
+	if err := s.PackOld(env.Now().Add(-packAge)); err != nil {
+		return err
+	}
+	if own.Keep == 0 && own.MaxSize == 0 {
+		return nil
+	}
+	all, err := infos(env, s)
+	if err != nil {
+		return err
+	}
+	old, err := outdated(env, all, time.Duration(own.Keep), int64(own.MaxSize))
+	if err != nil {
+		return err
+	}
+	for _, i := range old {
+		if _, err := s.Remove(i.ID, kept.Pruned, env.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package recordcmd
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/conversation"
+	kept "gt/lib/record"
+	"gt/lib/text/term"
+)
+
+//go:embed page.css
+var css string
+
+// html prints records as one page. It loads nothing and may load nothing; calls and their
+// results are folded.
+func html(env *cli.Env, s kept.Store, ids []kept.ID) error {
+	p := &paged{env: env, w: bufio.NewWriter(env.Stdout), escape: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")}
+	sum := sha256.Sum256([]byte(css))
+	for n, id := range ids {
+		i, err := s.Info(id)
+		if err != nil {
+			return err
+		}
+		p.agent = p.text(i.Agent)
+		if n == 0 {
+			p.put(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-` + base64.StdEncoding.EncodeToString(sum[:]) + `'; base-uri 'none'; form-action 'none'">
+<meta name="referrer" content="no-referrer">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>` + p.line(i.Title) + `</title>
+<style>` + css + `</style>
+</head>
+<body>
+`)
+		}
+		p.put(`<section id="` + string(id) + `">` + "\n<h1>" + p.line(i.Title) + "</h1>\n<p class=\"about\">" + p.agent + " " + p.line(i.Session))
+		if i.CWD != "" {
+			p.put(" in <code>" + p.line(i.CWD) + "</code>")
+		}
+		p.put(fmt.Sprintf(", %s, %s</p>\n", when(i.Started), count(i.Messages, "message", "messages")))
+		if err := s.Lines(id, func(l kept.Line) bool { p.entry(&l); return p.err == nil }); err != nil {
+			return err
+		}
+		p.put("</section>\n")
+	}
+	p.put("</body>\n</html>\n")
+	return errors.Join(p.err, p.w.Flush())
+}
+
+// paged writes a page.
+type paged struct {
+	env    *cli.Env
+	w      *bufio.Writer
+	escape *strings.Replacer
+	agent  string
+	err    error
+}
+
+func (p *paged) put(text string) {
+	if p.err == nil {
+		_, p.err = p.w.WriteString(text)
+	}
+}
+
+// text is a text as it may stand in a page, and line one without line breaks.
+func (p *paged) text(s string) string {
+	return p.escape.Replace(strings.TrimSpace(term.CleanText(p.env.Redact(s))))
+}
+
+func (p *paged) line(s string) string { return p.text(term.OneLine(s)) }
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func (p *paged) entry(l *kept.Line) {
+	text := p.text(l.Text)
+	if l.Hidden != "" {
+		defer p.put(`<p class="about">Left out: ` + p.line(l.Hidden) + "</p>\n")
+	}
+	said := func(class, who string) {
+		if text != "" {
+			p.put(`<article class="` + class + `"><h2>` + who + ` <time>` + when(l.Time) + "</time></h2>\n<pre>" + text + "</pre></article>\n")
+		}
+	}
+	folded := func(class, about string) {
+		p.put(`<details class="` + class + `"><summary>` + about + "</summary><pre>" + text + "</pre></details>\n")
+	}
+	switch l.Kind {
+	case kept.Kind(conversation.Prompt), kept.Kind(conversation.Reply):
+		said("you", "You")
+	case kept.Kind(conversation.Answer):
+		said("agent", p.agent)
+	case kept.Kind(conversation.Summary):
+		said("summary", "Summary")
+	case kept.Kind(conversation.Call):
+		const width = 120
+		about := l.Target
+		if about == "" {
+			about = l.Text
+		}
+		if text == "" {
+			text = p.text(l.Target)
+		}
+		folded("call", "<b>"+p.line(l.Tool)+"</b> "+p.line(term.Cut(term.OneLine(term.CleanText(p.env.Redact(about))), width)))
+	case kept.Kind(conversation.Result):
+		state := "result"
+		if l.Failed || l.Rejected {
+			state = "failed"
+		}
+		folded("call "+state, state)
+	case kept.End:
+		p.put(`<p class="about">The session ended ` + when(l.Time) + " " + p.line(l.Cause) + "</p>\n")
+	}
+}

@@ -1,0 +1,226 @@
+package recordcmd
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/home"
+	"gt/lib/place/town"
+	kept "gt/lib/record"
+	"gt/lib/text/term"
+)
+
+type list struct {
+	Limit *int   `short:"n" placeholder:"N" help:"Only the newest N (default 20); 0 lists all."`
+	Agent string `placeholder:"NAME" help:"Only this client's (claude, codex, ...)."`
+	All   bool   `short:"a" help:"Include subagents and what was removed, and do not limit the number."`
+	JSON  bool   `name:"json" help:"One JSON object per line."`
+}
+
+// Validate refuses a negative number of records.
+func (c *list) Validate() error {
+	if c.Limit != nil && *c.Limit < 0 {
+		return fmt.Errorf("--limit needs a number of at least 0")
+	}
+	return nil
+}
+
+// wide is how many columns all of a list needs.
+const wide = 100
+
+// usual is how many records are listed where nothing is said of it.
+const usual = 20
+
+// Run lists records.
+func (c *list) Run(env *cli.Env) error {
+	s, err := store(env)
+	if err != nil {
+		return err
+	}
+	all, err := infos(env, s)
+	if err != nil {
+		return err
+	}
+	if c.Agent != "" && !slices.ContainsFunc(all, func(i kept.Info) bool { return i.Agent == c.Agent }) && !agent.Builtin().Known(c.Agent) {
+		return agent.Builtin().Unknown(c.Agent)
+	}
+	number, shorten := len(all), short(all)
+	all = slices.DeleteFunc(all, func(i kept.Info) bool {
+		return c.Agent != "" && i.Agent != c.Agent || !c.All && (i.Parent != "" || i.Gone != "")
+	})
+	most := usual
+	switch {
+	case c.Limit != nil:
+		most = *c.Limit
+	case c.All || c.JSON:
+		most = 0
+	}
+	more := most > 0 && len(all) > most
+	if more {
+		all = all[:most]
+	}
+	if c.JSON {
+		for _, i := range all {
+			if err := env.JSON(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(all) == 0 {
+		switch {
+		case number == 0:
+			env.Hint("nothing is recorded yet; gt-record sync --all copies what your agents keep, and gt-hooks install --all --record what comes")
+		default:
+			env.Hint("none of %s matches", count(number, "record", "records"))
+		}
+		return nil
+	}
+	now, about := env.Now(), topics(env, all)
+	rows := [][]string{{"SESSION", "AGENT", "STARTED", "LAST", "MESSAGES", "SIZE", "TOPIC"}}
+	for _, i := range all {
+		topic := about(i)
+		if i.Gone != "" {
+			topic = "(" + string(i.Gone) + ")"
+		}
+		rows = append(rows, []string{
+			shorten(i.Session), term.Clean(i.Agent), term.Day(i.Started, now), term.Day(i.Ended, now), strconv.Itoa(i.Messages), term.Size(i.Size),
+			term.OneLine(term.Clean(env.Redact(topic))),
+		})
+	}
+	width := term.Width(env.Stdout, env.Getenv)
+	if width > 0 && width < wide { // without STARTED and SIZE, for the topic tells most
+		for i, r := range rows {
+			rows[i] = []string{r[0], r[1], r[3], r[4], r[6]}
+		}
+	}
+	rows = term.Narrow(width, rows, "MESSAGES", "AGENT", "LAST")
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
+		return err
+	}
+	if more && c.Limit == nil {
+		env.Hint("the newest %d; --all lists all", usual)
+	}
+	return nil
+}
+
+// topics returns what tells what a recorded session was about, as gt-seance does: by what the
+// event logs say of it, and by the conversation.
+func topics(env *cli.Env, all []kept.Info) func(kept.Info) string {
+	known := logged(env, all)
+	return func(i kept.Info) string {
+		s := catalog.Session{Branch: i.Branch}
+		if found := known.Find(i.Session); len(found) == 1 && string(found[0].ID) == i.Session {
+			s = *found[0]
+		}
+		s.Title = i.Title
+		return s.About()
+	}
+}
+
+// logged returns what the event logs of the person, and of the towns that these records'
+// folders lie in, tell of sessions.
+func logged(env *cli.Env, all []kept.Info) catalog.Catalog {
+	folders := map[string]bool{}
+	for _, i := range all {
+		folders[i.CWD] = true
+	}
+	delete(folders, "")
+	personal := town.Personal(env.Getenv)
+	var sessions catalog.Catalog
+	read := map[string]bool{}
+	for _, t := range append([]town.Town{personal, home.Find(env.Getenv, env.Dir, "").Town}, town.Above(personal.State, maps.Keys(folders))...) {
+		if read[t.Root] {
+			continue
+		}
+		read[t.Root] = true
+		theirs, err := catalog.Read(eventlog.Log(t.Events()), nil)
+		if err != nil {
+			env.Warn("%v", err)
+			continue
+		}
+		sessions = sessions.Join(theirs)
+	}
+	return sessions
+}
+
+// short returns what shortens a client's id: to its shortest beginning, of eight characters at
+// least, that no other record's begins with.
+func short(all []kept.Info) func(string) string {
+	var ids []string
+	for _, i := range all {
+		ids = append(ids, i.Session)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	return func(id string) string {
+		n := 8
+		at, _ := slices.BinarySearch(ids, id)
+		for _, other := range ids[max(0, at-1):min(len(ids), at+2)] {
+			for other != id && n < len(id) && strings.HasPrefix(other, id[:n]) {
+				n++
+			}
+		}
+		return id[:min(n, len(id))]
+	}
+}
+
+// infos reads what a list shows of all records, the newest first. What cannot be read is
+// warned of.
+func infos(env *cli.Env, s kept.Store) ([]kept.Info, error) {
+	ids, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	all, errs := make([]kept.Info, len(ids)), make([]error, len(ids))
+	at := make([]int, len(ids))
+	for i := range at {
+		at[i] = i
+	}
+	cli.Parallel(at, func(i int) { all[i], errs[i] = s.Info(ids[i]) })
+	for _, err := range errs {
+		if err != nil {
+			env.Warn("%v", err)
+		}
+	}
+	all = slices.DeleteFunc(all, func(i kept.Info) bool { return i.ID == "" })
+	slices.SortStableFunc(all, func(a, b kept.Info) int {
+		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}
+
+// completers offer records, the newest first.
+func completers() map[string]cli.Completer {
+	return map[string]cli.Completer{"id": func(env *cli.Env, begin string) []cli.Candidate {
+		s, err := kept.StoreOf(env.Getenv)
+		if err != nil {
+			return nil
+		}
+		all, err := infos(env, s)
+		if err != nil {
+			return nil
+		}
+		const most = 50
+		var offered []cli.Candidate
+		for _, i := range all {
+			word := i.Session
+			if strings.HasPrefix(string(i.ID), begin) && begin != "" {
+				word = string(i.ID)
+			}
+			if strings.HasPrefix(word, begin) && i.Gone == "" && len(offered) < most {
+				about := strings.Join([]string{term.Day(i.Started, env.Now()), i.Agent, i.Title}, " · ")
+				offered = append(offered, cli.Candidate{Word: word, About: env.Redact(about)})
+			}
+		}
+		return offered
+	}}
+}

@@ -1,0 +1,167 @@
+// Package recordcmd is the gt-record command: it keeps conversations, without secrets, for
+// longer than their clients do.
+package recordcmd
+
+import (
+	"fmt"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	kept "gt/lib/record"
+	"gt/lib/text/term"
+)
+
+const summary = `
+Keeps the conversations of all agents on this machine: it copies each one as it
+grows, without secrets. The copy stays when the agent deletes, rewrites or cuts
+its own.
+
+  gt-record sync --all                 copy all conversations of this machine
+  gt-record sync 4f2c81d0              copy one, by the beginning of its id
+  gt-record list                       what is recorded
+  gt-record show 4f2c81d0              print a conversation
+  gt-record verify --all               is every line what was written?
+  gt-record forget 4f2c81d0            remove a record, and make no other of it
+  gt-record prune --older-than 90d --dry-run
+
+Records are files of JSON lines in ~/.agent/sessions ($AGENT_HOME/sessions).
+`
+
+const exitCodes = `
+   0  done
+   1  no such record or session, or several; verify: a record is not what was written
+`
+
+// Main runs gt-record and returns its exit code.
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-record.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-record", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()}
+}
+
+type grammar struct {
+	cli.Flags
+	Sync     syncing   `cmd:"" help:"Copy what agents keep into records, and bring records up to date."`
+	List     list      `cmd:"" default:"withargs" help:"List the records, the newest first (the default)."`
+	Show     show      `cmd:"" help:"Print the conversation in a record."`
+	Tail     tail      `cmd:"" help:"Print the end of a record."`
+	Continue goOn      `cmd:"" help:"Print what a session knew, messages and events, for one that continues."`
+	Context  contexts  `cmd:"" help:"List, print or clear the large results that were kept aside."`
+	Step     step      `cmd:"" help:"Note in this session's record that a step begins or is done."`
+	Told     telling   `cmd:"" hidden:"" help:"For gt's hooks: keep what one of them tells of a client that keeps no conversation."`
+	Convert  convert   `cmd:"" help:"Write a record as a conversation that another agent resumes, and print the command that does."`
+	Export   export    `cmd:"" help:"Print a record in another form."`
+	Verify   verify    `cmd:"" help:"Check that every line is what was written."`
+	Forget   forgetful `cmd:"" help:"Remove a record, and make no other of that session."`
+	Prune    prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
+}
+
+// store is where the records of this user lie.
+func store(env *cli.Env) (kept.Store, error) {
+	s, err := kept.StoreOf(env.Getenv)
+	return s, cli.Fail(cli.Usage, err)
+}
+
+// maxCandidates bounds how many records an ambiguous beginning is answered with.
+const maxCandidates = 10
+
+// find returns the record that is meant: by its id or the beginning of it, or by that of
+// its client's own id of the session.
+func find(env *cli.Env, s kept.Store, name string) (kept.ID, error) {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	if id, err := kept.ParseID(name); err == nil {
+		if _, err := s.Head(id); err == nil {
+			return id, nil
+		}
+	}
+	found, err := matching(s, name)
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", cli.Fail(cli.No, fmt.Errorf("no record of '%s'", name), "gt-record list shows the records; gt-record sync "+name+" makes one")
+	case len(found) > 1:
+		err := cli.Failf(cli.No, "'%s' means %d records", name, len(found))
+		for i, id := range found {
+			if i == maxCandidates {
+				err = cli.WithHint(err, "and %d more", len(found)-i)
+				break
+			}
+			h, _ := s.Head(id)
+			err = cli.WithHint(err, "%s  %s  %s  %s", id, h.Agent, h.Session, term.Day(h.Started, env.Now()))
+		}
+		return "", err
+	}
+	return found[0], nil
+}
+
+// current is find, for who goes on with a conversation or passes it on: what its client has of
+// it by now is taken in first, and of one that was never recorded a record is made.
+func current(env *cli.Env, s kept.Store, name string) (kept.ID, error) {
+	id, missing := find(env, s, name)
+	of := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	if missing == nil {
+		h, err := s.Head(id)
+		if err != nil {
+			return "", err
+		}
+		of = string(h.Session)
+	}
+	found, err := (&syncing{ID: []string{of}}).choose(env, s, conversations(env))
+	switch {
+	case err != nil && missing == nil:
+		return id, nil // its client has deleted it
+	case err != nil:
+		return "", err
+	}
+	if _, err := syncAll(env, s, found); err != nil {
+		return "", err
+	}
+	if missing == nil {
+		return id, nil
+	}
+	if id, err = find(env, s, idOf(found[0])); err == nil {
+		env.Hint("the conversation is recorded now; gt-record forget %s removes the record", id)
+	}
+	return id, err
+}
+
+// matching returns the records whose own or client's id begins with name; the one whose
+// client's id is name, where there is one.
+func matching(s kept.Store, name string) (found []kept.ID, err error) {
+	if name == "" {
+		return nil, nil
+	}
+	all, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	heads := make([]kept.Session, len(all))
+	at := make([]int, len(all))
+	for i := range at {
+		at[i] = i
+	}
+	cli.Parallel(at, func(i int) { heads[i], _ = s.Head(all[i]) })
+	for i, id := range all {
+		switch own := string(heads[i].Session); {
+		case own == name:
+			return []kept.ID{id}, nil
+		case strings.HasPrefix(string(id), name), strings.HasPrefix(own, name):
+			found = append(found, id)
+		}
+	}
+	return found, nil
+}
+
+// count is a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,145 @@
+package recordcmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"gt/lib/cli"
+	"gt/lib/conversation"
+	kept "gt/lib/record"
+	"gt/lib/text/term"
+)
+
+// marked writes a conversation as Markdown: what was said is a quotation, and what tools
+// were called with and gave is one in fences.
+type marked struct {
+	env   *cli.Env
+	w     io.Writer
+	agent string
+	who   string
+	err   error
+}
+
+func (p *marked) line(l *kept.Line) {
+	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
+	if l.Hidden != "" {
+		defer p.put("(Left out: " + inline(l.Hidden) + ")\n")
+	}
+	switch conversation.Kind(l.Kind) {
+	case conversation.Prompt, conversation.Reply:
+		p.say("You", l.Time, text)
+	case conversation.Answer:
+		p.say(p.agent, l.Time, text)
+	case conversation.Summary:
+		p.say("Summary", l.Time, text)
+	case conversation.Call:
+		p.head(p.agent, l.Time)
+		if text == "" {
+			text = term.CleanText(p.env.Redact(l.Target))
+		}
+		p.put("**" + inline(p.env.Redact(l.Tool)) + "**\n\n" + fenced(text))
+	case conversation.Result:
+		if text != "" || l.Hidden == "" {
+			p.put(fenced(text))
+		}
+	}
+}
+
+func (p *marked) say(who string, at time.Time, text string) {
+	if text != "" {
+		p.head(who, at)
+		p.put(quoted(text) + "\n")
+	}
+}
+
+func (p *marked) head(who string, at time.Time) {
+	if who == p.who {
+		return
+	}
+	p.who = who
+	when := ""
+	if !at.IsZero() {
+		when = ", " + at.UTC().Format(time.RFC3339)
+	}
+	p.put("## " + who + when + "\n")
+}
+
+func (p *marked) put(text string) {
+	if p.err == nil {
+		_, p.err = fmt.Fprint(p.w, "\n"+text)
+	}
+}
+
+// fenced is a text as it is, in a quotation, between fences that are longer than any in it.
+func fenced(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return "> " + fence + "\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n> " + fence + "\n"
+}
+
+// inline is a text within a line of gt's own, as code.
+func inline(text string) string {
+	return "`" + strings.ReplaceAll(term.OneLine(term.Clean(text)), "`", "'") + "`"
+}
+
+// quoted is a text as a quotation in which no tag can end it or be a heading outside. Code
+// stays as it is, where it is certain to be code: between fences at the margin. After any
+// other fence nothing is.
+func quoted(text string) string {
+	var b strings.Builder
+	fence, certain := "", true
+	for line := range strings.Lines(text) {
+		mark, before := fenceIn(line)
+		rest := line[len(before)+len(mark):]
+		alone := strings.Trim(rest, " \t\n") == ""
+		switch {
+		case fence != "":
+			if mark != "" {
+				before = strings.ReplaceAll(before, "\t", "    ") // which is narrower behind the quotation's sign
+				line = before + mark + rest
+			}
+			if alone && strings.HasPrefix(mark, fence) && len(before) < 4 && strings.Trim(before, " ") == "" {
+				fence = ""
+			}
+		case mark != "" && before == "" && certain && !strings.Contains(rest, "`"):
+			fence = mark
+			line = mark + untagged(rest)
+		default:
+			certain = certain && mark == ""
+			line = untagged(line)
+		}
+		b.WriteString("> " + line)
+	}
+	return b.String()
+}
+
+// fenceIn is the run of at least three backticks or tildes in a line that has nothing but
+// blanks, list markers and signs of a quotation before it; "" where there is none.
+func fenceIn(line string) (mark, before string) {
+	rest := strings.TrimLeft(line, " \t>-+*.)0123456789")
+	for _, c := range []string{"`", "~"} {
+		if n := len(rest) - len(strings.TrimLeft(rest, c)); n >= 3 {
+			return rest[:n], line[:len(line)-len(rest)]
+		}
+	}
+	return "", ""
+}
+
+// untagged is a text in which nothing begins a tag or a comment of HTML.
+func untagged(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		if c == '<' && i+1 < len(text) && (strings.IndexByte("/!?", text[i+1]) >= 0 || unicode.IsLetter(rune(text[i+1]))) {
+			b.WriteString("&lt;")
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,68 @@
+package recordcmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+
+	"gt/lib/cli"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/town"
+	kept "gt/lib/record"
+	"gt/lib/sys/atomicfile"
+)
+
+// sealed is the payload of an event that says where a record stood when its session ended.
+type sealed struct {
+	Session string `json:"session_id"`
+	Agent   string `json:"agent"`
+	kept.Seal
+}
+
+// log is the person's own event log, which agents in a town cannot write to.
+func log(env *cli.Env) eventlog.Log { return eventlog.Log(town.Personal(env.Getenv).Events()) }
+
+// seal notes in the log where a record stands, so that lines that are taken off its end
+// are missed.
+func seal(env *cli.Env, s kept.Store, id kept.ID) error {
+	at, err := s.Seal(id)
+	if err != nil || at.ID == "" {
+		return err
+	}
+	h, err := s.Head(id)
+	if err != nil {
+		return err
+	}
+	return log(env).Append(env.Now(), eventlog.RecordHead, Program().Name, sealed{string(h.Session), h.Agent, at})
+}
+
+// seals are the last ones of all records, as far as the log goes back.
+func seals(env *cli.Env) (map[kept.ID]*kept.Seal, error) {
+	all := map[kept.ID]*kept.Seal{}
+	l := log(env)
+	for _, path := range append(l.Segments(), string(l)) {
+		f, err := atomicfile.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return all, err
+		}
+		err = eventlog.Scan(f, func(line []byte) bool {
+			if !bytes.Contains(line, []byte(eventlog.RecordHead)) {
+				return true
+			}
+			var e eventlog.Event
+			var at sealed
+			if json.Unmarshal(line, &e) == nil && e.Type == eventlog.RecordHead && json.Unmarshal(e.Payload, &at) == nil {
+				all[at.ID] = &at.Seal
+			}
+			return true
+		})
+		f.Close()
+		if err != nil {
+			return all, atomicfile.Error("read", path, err)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,251 @@
+package recordcmd
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/conversation"
+	kept "gt/lib/record"
+	"gt/lib/text/term"
+	"gt/lib/view/spoken"
+)
+
+type show struct {
+	ID    string `arg:"" help:"The record: its id, the agent's id of the session, or the beginning of either."`
+	Tools bool   `help:"Tool calls and their results in full."`
+	Steps bool   `help:"Only the steps that were noted, and how long each took."`
+	JSON  bool   `name:"json" help:"The lines of the record, as they are."`
+}
+
+// Run prints a record.
+func (c *show) Run(env *cli.Env) error {
+	s, id, err := one(env, c.ID)
+	if err != nil {
+		return err
+	}
+	if c.Steps {
+		return showSteps(env, s, id)
+	}
+	out := bufio.NewWriter(env.Stdout)
+	if c.JSON {
+		var failed error
+		if _, err := s.Each(id, 0, func(line []byte, _ int64) bool {
+			_, failed = out.Write(append(line, '\n'))
+			return failed == nil
+		}); err != nil {
+			return err
+		}
+		return errors.Join(failed, out.Flush())
+	}
+	i, err := s.Info(id)
+	if err != nil {
+		return err
+	}
+	clean := func(text string) string { return term.Clean(env.Redact(text)) }
+	style := term.StyleFor(env.Stdout, env.Getenv)
+	for _, fact := range [][2]string{
+		{"record", string(i.ID)}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
+		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topics(env, []kept.Info{i})(i)},
+		{"size", fmt.Sprintf("%s, %s", count(i.Messages, "message", "messages"), count(i.Events, "event", "events"))},
+		{"removed", removed(i.Gone)},
+	} {
+		if fact[1] != "" {
+			fmt.Fprintln(out, style.Dim(term.Pad(fact[0], 12))+clean(fact[1]))
+		}
+	}
+	fmt.Fprintln(out)
+	p := &page{Page: spoken.Page{W: out, Style: style, Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: i.Agent, tools: c.Tools}
+	if err := s.Lines(id, func(l kept.Line) bool { p.line(&l); return p.Err == nil }); err != nil {
+		return err
+	}
+	return errors.Join(p.Err, out.Flush())
+}
+
+func removed(gone kept.Kind) string {
+	if gone == "" {
+		return ""
+	}
+	return "it was " + string(gone)
+}
+
+type tail struct {
+	ID     string `arg:"" help:"The record: its id, the agent's id of the session, or the beginning of either."`
+	Lines  int    `short:"n" default:"10" placeholder:"N" help:"Begin with the last N entries (default 10)."`
+	Follow bool   `short:"f" help:"Go on as the record grows, until interrupted."`
+	Tools  bool   `help:"Tool calls and their results in full."`
+	JSON   bool   `name:"json" help:"The lines of the record, as they are."`
+}
+
+// Validate refuses a negative number.
+func (c *tail) Validate() error {
+	if c.Lines < 0 {
+		return errors.New("-n needs a number of at least 0")
+	}
+	return nil
+}
+
+// Run prints the end of a record.
+func (c *tail) Run(env *cli.Env) error {
+	s, id, err := one(env, c.ID)
+	if err != nil {
+		return err
+	}
+	h, err := s.Head(id)
+	if err != nil {
+		return err
+	}
+	from, err := c.begin(s, id)
+	if err != nil {
+		return err
+	}
+	p := &page{Page: spoken.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: h.Agent, tools: c.Tools, raw: c.JSON}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(stop)
+	const glance = 250 * time.Millisecond
+	for {
+		if from, err = s.Each(id, from, func(line []byte, _ int64) bool { p.bytes(line); return p.Err == nil }); err != nil || p.Err != nil || !c.Follow {
+			return errors.Join(err, p.Err)
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-time.After(glance):
+		}
+	}
+}
+
+// begin returns where the last entries begin. No more of the record is read than they take.
+func (c *tail) begin(s kept.Store, id kept.ID) (int64, error) {
+	size, err := s.Size(id)
+	if err != nil {
+		return 0, err
+	}
+	for back := int64(1 << 20); ; back *= 8 {
+		at := max(size-back, 0)
+		within := at > 0 // of a line, as far as is known
+		var begins []int64
+		next, err := s.Each(id, at, func(line []byte, at int64) bool {
+			switch {
+			case within:
+				within = false
+			case c.JSON || shown(line, c.Tools):
+				if begins = append(begins, at); len(begins) > c.Lines {
+					begins = begins[1:]
+				}
+			}
+			return true
+		})
+		switch {
+		case err != nil:
+			return 0, err
+		case at > 0 && len(begins) < c.Lines: // they begin before
+		case len(begins) > 0:
+			return begins[0], nil
+		default:
+			return next, nil
+		}
+	}
+}
+
+// shown reports whether a page shows anything of a line.
+func shown(line []byte, tools bool) bool {
+	p := &page{Page: spoken.Page{W: io.Discard}, env: &cli.Env{}, tools: tools}
+	p.bytes(line)
+	return p.Speaker != ""
+}
+
+// one finds the record that is meant.
+func one(env *cli.Env, name string) (kept.Store, kept.ID, error) {
+	s, err := store(env)
+	if err != nil {
+		return s, "", err
+	}
+	id, err := find(env, s, name)
+	return s, id, err
+}
+
+// page writes a conversation for a person.
+type page struct {
+	spoken.Page
+	env   *cli.Env
+	agent string
+	tools bool
+	raw   bool
+}
+
+func (p *page) bytes(line []byte) {
+	if p.raw {
+		_, p.Err = p.W.Write(append(line, '\n'))
+		return
+	}
+	if l, err := kept.Parse(line); err == nil {
+		p.line(&l)
+	}
+}
+
+func (p *page) line(l *kept.Line) {
+	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
+	switch l.Kind {
+	case kept.Kind(conversation.Prompt):
+		p.Turn++
+		p.say("you", p.Style.Cyan, l, text)
+	case kept.Kind(conversation.Reply):
+		p.say("you", p.Style.Cyan, l, text)
+	case kept.Kind(conversation.Answer):
+		p.say(p.agent, p.Style.Green, l, text)
+	case kept.Kind(conversation.Summary):
+		p.say("summary", p.Style.Yellow, l, text)
+	case kept.Kind(conversation.Call):
+		tool := term.Clean(p.env.Redact(l.Tool))
+		if p.tools {
+			if l.Target != "" && text == "" {
+				text = term.CleanText(p.env.Redact(l.Target))
+			}
+			p.say(spoken.Tool(tool), p.Style.Dim, l, text)
+			return
+		}
+		if l.Target != "" {
+			text = term.Clean(p.env.Redact(l.Target))
+		}
+		p.Called(p.agent, p.Style.Green, l.Time, tool, text)
+	case kept.Kind(conversation.Result):
+		if p.tools {
+			p.say("result", p.Style.Dim, l, text)
+		}
+	case kept.Rewritten:
+		p.Note("the client has changed what stands above; what follows is what is new in it")
+	case kept.StepBegun:
+		p.Note("step " + term.Clean(p.env.Redact(l.Name)) + " begins")
+	case kept.StepDone:
+		p.Note("step " + term.Clean(p.env.Redact(l.Name)) + " is done")
+	case kept.End:
+		p.Note(strings.TrimSpace("the session ended " + term.Clean(p.env.Redact(l.Cause))))
+	case kept.Cleared:
+		p.Note(count(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
+	case kept.Forgotten, kept.Pruned:
+		if l.Gone != nil {
+			p.Note(fmt.Sprintf("%s were %s on %s", count(l.Gone.Lines, "line", "lines"), l.Kind, term.Day(l.Time, p.env.Now())))
+		}
+	}
+}
+
+func (p *page) say(who string, color func(string) string, l *kept.Line, text string) {
+	switch {
+	case text != "":
+		p.Say(who, color, l.Time, text)
+	case l.Hidden != "":
+		p.Head(who, color, l.Time)
+	}
+	if l.Hidden != "" {
+		p.LeftOut(term.Clean(l.Hidden))
+	}
+}

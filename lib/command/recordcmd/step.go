@@ -1,0 +1,82 @@
+package recordcmd
+
+import (
+	"errors"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	kept "gt/lib/record"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+type step struct {
+	Start stepStart `cmd:"" help:"Note in this session's record that a step begins."`
+	Done  stepDone  `cmd:"" help:"Note in this session's record that a step is done."`
+}
+
+type stepStart struct {
+	Name string `arg:"" help:"What the step is called."`
+	ID   string `placeholder:"ID" help:"The record (default: that of the session that runs this)."`
+}
+
+// Run notes the beginning of a step.
+func (c *stepStart) Run(env *cli.Env) error { return note(env, c.ID, kept.StepBegun, c.Name) }
+
+type stepDone struct {
+	Name string `arg:"" help:"What the step is called."`
+	ID   string `placeholder:"ID" help:"The record (default: that of the session that runs this)."`
+}
+
+// Run notes the end of a step.
+func (c *stepDone) Run(env *cli.Env) error { return note(env, c.ID, kept.StepDone, c.Name) }
+
+// note writes a line about a step. A session that has no record yet gets one.
+func note(env *cli.Env, name string, kind kept.Kind, of string) error {
+	s, err := store(env)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		call := hook.NewInvocation(env, hook.Flags{})
+		if call.ID == "" {
+			return cli.Fail(cli.No, errors.New("this is not running in a session"), "--id names a record")
+		}
+		name = string(call.ID)
+		if found, err := matching(s, name); err == nil && len(found) == 0 {
+			all, err := (&syncing{ID: []string{name}}).choose(env, s, conversations(env))
+			if err != nil {
+				return err
+			}
+			if _, err := syncAll(env, s, all); err != nil {
+				return err
+			}
+		}
+	}
+	id, err := find(env, s, name)
+	if err != nil {
+		return err
+	}
+	return s.Note(id, kind, env.Redact(of), env.Now())
+}
+
+// showSteps prints the steps of a record, with their times and how long each took.
+func showSteps(env *cli.Env, s kept.Store, id kept.ID) error {
+	all, err := s.Steps(id)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		env.Hint("no step was noted; gt-record step start NAME notes one")
+		return nil
+	}
+	rows := [][]string{{"STARTED", "DONE", "TOOK", "STEP"}}
+	for _, st := range all {
+		took := ""
+		if !st.Done.IsZero() && !st.Begun.IsZero() {
+			took = duration.Format(st.Done.Sub(st.Begun))
+		}
+		rows = append(rows, []string{term.Day(st.Begun, env.Now()), term.Day(st.Done, env.Now()), took, term.Clean(env.Redact(st.Name))})
+	}
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil)
+}

@@ -1,0 +1,233 @@
+package recordcmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"gt/lib/catalog/scan"
+	"gt/lib/cli"
+	"gt/lib/conversation"
+	"gt/lib/place/town"
+	kept "gt/lib/record"
+	"gt/lib/record/told"
+	"gt/lib/state/session"
+	"gt/lib/text/redact"
+	"gt/lib/text/term"
+)
+
+type syncing struct {
+	ID  []string `arg:"" optional:"" name:"id" help:"The sessions: the agents' ids of them, the ids of their records, or the beginnings of either."`
+	All bool     `help:"All conversations that clients keep on this machine."`
+
+	Hook   bool   `help:"For an agent's hook: only where [record] in config.toml has on = true; exit 0 whatever happens."`
+	Agent  string `placeholder:"NAME" help:"With --hook: the session's client (claude, codex, ...)."`
+	Why    string `placeholder:"WORD" enum:",turn,end" default:"" help:"With --hook: what is over: a turn, or the session (end)."`
+	Reason string `placeholder:"TEXT" help:"With --hook: why the session ended."`
+}
+
+// Validate refuses what names no session.
+func (c *syncing) Validate() error {
+	if c.All == (len(c.ID) > 0) {
+		return errors.New("give the ids of sessions, or --all")
+	}
+	return nil
+}
+
+// Run brings records up to date.
+func (c *syncing) Run(env *cli.Env) error {
+	if c.Hook {
+		return c.hooked(env)
+	}
+	s, err := store(env)
+	if err != nil {
+		return err
+	}
+	all := conversations(env)
+	if !c.All {
+		if all, err = c.choose(env, s, all); err != nil {
+			return err
+		}
+	}
+	sum, err := syncAll(env, s, all)
+	if c.All && err == nil {
+		err = s.PackOld(env.Now().Add(-packAge))
+	}
+	if _, werr := fmt.Fprintf(env.Stdout, "%s read, %s added, %s\n", count(sum.read, "conversation", "conversations"),
+		count(sum.lines, "line", "lines"), count(sum.new, "new record", "new records")); err == nil {
+		err = werr
+	}
+	return err
+}
+
+// conversations are all that clients keep here, each once.
+func conversations(env *cli.Env) []conversation.Conversation {
+	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
+	found, errs := scan.All(env.Getenv, redact.Cut(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
+	reading.Done()
+	for _, err := range errs {
+		env.Warn("%v", err)
+	}
+	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == kept.Client })
+	scan.Place(town.Personal(env.Getenv).State, found)
+	return latest(append(found, allTold(env)...))
+}
+
+// allTold are the conversations that hooks told of.
+func allTold(env *cli.Env) (found []conversation.Conversation) {
+	root, err := told.Root(env.Getenv)
+	if err != nil {
+		return nil
+	}
+	for _, agent := range told.Agents(root) {
+		r := told.Reader{Agent: agent}
+		for _, store := range r.Stores(env.Getenv) {
+			err := r.Find(store, func(f conversation.File) {
+				m, err := r.Metadata(f)
+				if err != nil {
+					env.Warn("%v", err)
+				}
+				found = append(found, conversation.Conversation{File: f, Metadata: m})
+			})
+			if err != nil {
+				env.Warn("%v", err)
+			}
+		}
+	}
+	return found
+}
+
+// latest leaves one conversation of those with one id, as after a store was copied: the
+// one that was changed last.
+func latest(found []conversation.Conversation) []conversation.Conversation {
+	type key struct {
+		client     string
+		id, parent session.ID
+	}
+	at := map[key]int{}
+	all := found[:0]
+	for _, c := range found {
+		k := key{c.File.Client, cmp.Or(c.Metadata.ID, c.File.ID), cmp.Or(c.Metadata.Parent, c.File.Parent)}
+		if k.id == "" {
+			continue
+		}
+		if i, there := at[k]; !there {
+			at[k] = len(all)
+			all = append(all, c)
+		} else if c.File.Changed > all[i].File.Changed {
+			all[i] = c
+		}
+	}
+	return all
+}
+
+// choose returns the conversations that are meant.
+func (c *syncing) choose(env *cli.Env, s kept.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
+	for _, name := range c.ID {
+		of := name
+		if id, err := kept.ParseID(name); err == nil {
+			h, err := s.Head(id)
+			if err != nil {
+				return nil, cli.Fail(cli.No, err)
+			}
+			of = string(h.Session)
+		}
+		var found []conversation.Conversation
+		for _, c := range all {
+			switch id := string(cmp.Or(c.Metadata.ID, c.File.ID)); {
+			case id == of:
+				found = append([]conversation.Conversation{}, c)
+			case strings.HasPrefix(id, of) && (len(found) == 0 || idOf(found[0]) != of):
+				found = append(found, c)
+			}
+		}
+		switch {
+		case len(found) == 0:
+			if ids, err := matching(s, of); err == nil && len(ids) > 0 {
+				return nil, cli.Failf(cli.No, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", of, ids[0])
+			}
+			return nil, cli.Fail(cli.No, fmt.Errorf("no conversation '%s'", name), "gt-seance list --limit 0 lists all")
+		case len(found) > 1:
+			err := cli.Failf(cli.No, "'%s' means %d conversations", name, len(found))
+			for _, c := range found[:min(len(found), maxCandidates)] {
+				err = cli.WithHint(err, "%s  %s  %s", idOf(c), c.File.Client, cmp.Or(c.Metadata.Title, c.Metadata.Prompt))
+			}
+			return nil, err
+		}
+		chosen = append(chosen, found[0])
+	}
+	return chosen, nil
+}
+
+func idOf(c conversation.Conversation) string {
+	return string(cmp.Or(c.Metadata.ID, c.File.ID))
+}
+
+// syncAll brings the records of conversations up to date, on every processor.
+func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) (sum synced, err error) {
+	x, err := s.Index()
+	if err != nil {
+		return sum, err
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(stop)
+	var stopped atomic.Bool
+	y := &kept.Syncer{Store: s, Index: x, Redact: env.Redact, Now: env.Now, Bulk: len(all) > 1, Stop: func() bool {
+		select {
+		case <-stop:
+			stopped.Store(true)
+		default:
+		}
+		return stopped.Load()
+	}}
+	bar := term.NewProgress(env.Stderr, env.Getenv, "recording", env.Now)
+	var size, done int64
+	for _, c := range all {
+		size += c.File.Size
+	}
+	// The largest first, so that no processor is left with one at the end.
+	slices.SortStableFunc(all, func(a, b conversation.Conversation) int { return cmp.Compare(b.File.Size, a.File.Size) })
+	var mu sync.Mutex
+	cli.Parallel(all, func(c conversation.Conversation) {
+		if y.Stop() { // a short conversation is taken in without a look
+			return
+		}
+		got, err := y.Sync(readerOf(c.File.Client), c)
+		mu.Lock()
+		defer mu.Unlock()
+		if sum.read++; err != nil {
+			sum.failed++
+			env.Warn("%s's session %s: %v", c.File.Client, idOf(c), err)
+		}
+		if got.Gone != "" {
+			if len(all) == 1 {
+				env.Hint("the record '%s' was %s, and is not made again", got.ID, got.Gone)
+			}
+		}
+		if got.New {
+			sum.new++
+		}
+		sum.lines += got.Lines
+		done += c.File.Size
+		bar.Show(done, size)
+	})
+	bar.Done()
+	switch {
+	case stopped.Load():
+		return sum, cli.WithHint(errors.New("interrupted"), "the next sync goes on from here")
+	case sum.failed > 0:
+		return sum, cli.Failf(cli.IO, "%s could not be recorded", count(sum.failed, "conversation", "conversations"))
+	}
+	return sum, nil
+}
+
+// synced is what a sync did to all records.
+type synced struct{ read, lines, new, failed int }

@@ -1,0 +1,51 @@
+package recordcmd
+
+import (
+	"errors"
+	"io"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/record/stopped"
+	"gt/lib/record/told"
+	"gt/lib/state/session"
+)
+
+// telling keeps on standard input what a hook would take too long to redact.
+type telling struct {
+	ID    string `arg:""`
+	Agent string `required:""`
+}
+
+// maxTold bounds what a hook hands over: no client gives it more.
+const maxTold = 256 << 20
+
+// Run appends it to what was told of the session.
+func (c *telling) Run(env *cli.Env) error {
+	err := c.keep(env)
+	if err != nil {
+		err = errors.Join(err, stopped.Note(place.StateOf(env.Getenv), env.Redact(err.Error()), env.Now()))
+	}
+	return err
+}
+
+func (c *telling) keep(env *cli.Env) error {
+	id, err := session.ParseID(c.ID)
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(io.LimitReader(env.Stdin, maxTold))
+	if err != nil {
+		return err
+	}
+	l, err := told.ParseUnwritten(data)
+	if err != nil {
+		return err
+	}
+	root, err := told.Root(env.Getenv)
+	if err != nil {
+		return err
+	}
+	l.Clean(env.Redact)
+	return told.Append(root, c.Agent, id, l)
+}

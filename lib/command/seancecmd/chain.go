@@ -1,0 +1,76 @@
+package seancecmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/place/town"
+	"gt/lib/text/term"
+	"gt/lib/view/chain"
+	"gt/lib/view/palette"
+)
+
+type chainOf struct {
+	Of      string `arg:"" name:"id-or-work" help:"A session of the chain, by its id or the beginning of it; or a unit of work: all chains that worked on it."`
+	DOT     bool   `name:"dot" xor:"form" help:"As a graph for Graphviz: gt-seance chain ID --dot | dot -Tsvg."`
+	Mermaid bool   `xor:"form" help:"As a Mermaid flowchart, for Markdown."`
+	JSON    bool   `name:"json" xor:"form" help:"One JSON object per line for each session, in the order in which they began."`
+
+	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
+}
+
+// Run shows the chains that a session or a unit of work is in.
+func (c *chainOf) Run(env *cli.Env) error {
+	all, err := gather(env, false, c.Log)
+	if err != nil {
+		return err
+	}
+	if all.Len() == 0 {
+		return cli.Failf(cli.No, noSessions)
+	}
+	word := strings.TrimSuffix(strings.TrimSuffix(c.Of, "…"), "...")
+	found, candidates := chain.Find(slices.Collect(all.All()), word)
+	switch {
+	case candidates != nil:
+		return several(env, all, c.Of, candidates)
+	case len(found) == 0:
+		return cli.Fail(cli.No, fmt.Errorf("no session and no work '%s'", c.Of), "gt-seance list --limit 0 lists all sessions")
+	}
+	for _, ch := range found {
+		for _, s := range ch.Sessions() {
+			s.Settle(town.Personal(env.Getenv).State)
+			s.Clean(env.Redact)
+		}
+	}
+	unread(env, all)
+	v := chain.View{
+		Style: palette.StyleFor(env.Stdout, env.Getenv), Width: term.Width(env.Stdout, env.Getenv),
+		Now: env.Now(), Short: all.Short(),
+	}
+	var text string
+	switch {
+	case c.JSON:
+		for _, ch := range found {
+			for _, s := range ch.Sessions() {
+				if err := env.JSON(s); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	case c.DOT:
+		text = chain.DOT(found, v)
+	case c.Mermaid:
+		text = chain.Mermaid(found, v)
+	default:
+		var texts []string
+		for _, ch := range found {
+			texts = append(texts, ch.Text(v))
+		}
+		text = strings.Join(texts, "\n")
+	}
+	_, err = env.Stdout.Write([]byte(text))
+	return err
+}

@@ -1,0 +1,104 @@
+package seancecmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/conversation"
+)
+
+type follow struct {
+	ID    string `arg:"" help:"The session, by its id or the beginning of it."`
+	Last  int    `default:"1" placeholder:"N" help:"Begin with the last N turns (default 1); 0 shows only new text."`
+	Tools bool   `help:"Tool calls and their results in full."`
+	Think bool   `help:"The agent's thoughts, too."`
+	JSON  bool   `name:"json" help:"One JSON object per line."`
+}
+
+// Validate refuses a negative number of turns.
+func (c *follow) Validate() error {
+	if c.Last < 0 {
+		return errors.New("--last needs a number of at least 0")
+	}
+	return nil
+}
+
+// glance is how long it takes until what was said is seen.
+const glance = 250 * time.Millisecond
+
+// Run shows a conversation while it goes on, until it is interrupted or nobody
+// reads any more.
+func (c *follow) Run(env *cli.Env) error {
+	s, err := one(env, c.ID)
+	if err != nil {
+		return err
+	}
+	f, err := transcriptOf(env, owned(env), s)
+	if err != nil {
+		return err
+	}
+	n, err := count(f)
+	if err != nil {
+		return err
+	}
+	r := read{Tools: c.Tools, Think: c.Think, JSON: c.JSON}
+	p := r.page(env, s, env.Stdout)
+	o := conversation.Options{}
+	if o.From, err = p.pages(f, o, n-c.Last+1, 0); err != nil {
+		return err
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(stop)
+	seen := ""
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-tick.C:
+		}
+		now := state(f)
+		if now == seen && now != "" {
+			continue
+		}
+		seen = now
+		if o.From, err = p.pages(f, o, 1, 0); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return cli.Failf(cli.No, "the transcript of session '%s' is gone", s.ID)
+			}
+			return err
+		}
+	}
+}
+
+// state is what shows that a conversation has not changed, so that a long one need
+// not be read again: some readers begin at its front to understand what is new. It
+// is empty where only reading tells: what is kept in many files, or is gone.
+func state(f conversation.File) (state string) {
+	paths := []string{f.Path}
+	switch filepath.Ext(f.Path) {
+	case ".jsonl":
+	case ".db":
+		paths = append(paths, f.Path+"-wal")
+	default:
+		return ""
+	}
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil && i == 0 {
+			return ""
+		} else if err == nil {
+			state += fmt.Sprintln(info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return state
+}

@@ -1,0 +1,414 @@
+package seancecmd
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/catalog/search"
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/text/term"
+	"gt/lib/view/spoken"
+)
+
+type grep struct {
+	Pattern string `arg:"" help:"A regular expression (RE2), which must match within a line."`
+	Fixed   bool   `short:"F" name:"fixed-strings" xor:"how" help:"PATTERN is plain text, not a regular expression."`
+	Regexp  bool   `short:"E" xor:"how" help:"PATTERN is a regular expression (the default)."`
+	Fold    bool   `short:"i" name:"ignore-case" help:"Ignore case."`
+	Tools   bool   `help:"Also search tool calls, their results, and thoughts."`
+	After   int    `short:"A" name:"after-context" placeholder:"N" help:"Print N lines after each match."`
+	Before  int    `short:"B" name:"before-context" placeholder:"N" help:"Print N lines before each match."`
+	Context int    `short:"C" placeholder:"N" help:"Print N lines before and after each match."`
+	List    bool   `short:"l" name:"list" xor:"form" help:"Print only the ids of the sessions."`
+	Count   bool   `short:"c" xor:"form" help:"Print only the number of matching lines of each session that has any."`
+	Color   string `enum:"auto,always,never" default:"auto" placeholder:"WHEN" help:"Highlight matches: auto (on a terminal), always, never."`
+	JSON    bool   `name:"json" help:"One JSON object per matching line."`
+
+	selection
+}
+
+// Validate refuses negative numbers of lines.
+func (c *grep) Validate() error {
+	if c.After < 0 || c.Before < 0 || c.Context < 0 {
+		return fmt.Errorf("-A, -B and -C need a number of at least 0")
+	}
+	return nil
+}
+
+// Run prints what matches in the conversations that are meant.
+func (c *grep) Run(env *cli.Env) error {
+	q, err := search.New(c.Pattern, c.Fixed, c.Fold)
+	if err != nil {
+		return cli.Fail(cli.Usage, fmt.Errorf("invalid pattern: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "-F treats the pattern as plain text")
+	}
+	q.Tools = c.Tools
+	q.Clean = func(s string) string { return env.Text(s) }
+	if !c.List && !c.Count {
+		q.Before, q.After = max(c.Before, c.Context), max(c.After, c.Context)
+	}
+	if c.List {
+		q.Limit = 1
+	}
+	all, f, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	places, lost := together(owned(env), all, f)
+	unread(env, all)
+	if lost != nil {
+		env.Warn("%v", lost)
+	}
+	if len(places) == 0 {
+		if all.Len() == 0 {
+			env.Hint(noSessions)
+		}
+		return cli.Silent
+	}
+	p := c.printer(env, q, all)
+	defer p.bar.Done()
+	searched := make([]conversation.Conversation, len(places))
+	for i, at := range places {
+		searched[i] = at.conversation
+	}
+	failed := q.Search(searched, func(i int, h search.Hit) bool {
+		p.bar.Done()
+		p.hit(places[i], h)
+		return p.err == nil
+	}, func(done, total int64) {
+		if p.err == nil {
+			p.err = p.out.Flush()
+		}
+		p.bar.Show(done, total)
+	})
+	p.end()
+	if err := p.out.Flush(); p.err == nil {
+		p.err = err
+	}
+	switch {
+	case p.err != nil:
+		return p.err
+	case failed != nil && p.session == nil:
+		return failed
+	case failed != nil:
+		env.Warn("%v", failed)
+	case p.session == nil:
+		return cli.Silent
+	}
+	return nil
+}
+
+// place is a conversation and the session that its hits are told of, which is
+// another where a subagent had the conversation.
+type place struct {
+	session      *catalog.Session
+	subagent     *catalog.Session // nil for the session's own
+	conversation conversation.Conversation
+}
+
+// together returns the conversations of the sessions that fit, the newest session
+// first, each followed by those of its subagents. A subagent whose session is gone
+// stands for itself. The error names what only a log calls one of the person's.
+func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []place, err error) {
+	own := f
+	own.Subagents = true
+	var lost conversation.ReadErrors
+	orphan, workers := all.Orphan(), all.Subagents()
+	take := func(s, of *catalog.Session) {
+		file, err := s.Conversation(ours)
+		lost.Add(err)
+		at := place{session: of, conversation: conversation.Conversation{
+			File:     file,
+			Metadata: conversation.Metadata{ID: s.ID, ForkOf: s.ForkOf, Started: s.StartedAt},
+		}}
+		if s != of {
+			at.subagent = s
+		}
+		if at.conversation.File.Path != "" {
+			found = append(found, at)
+		}
+	}
+	var fit []*catalog.Session
+	below := map[*catalog.Session]bool{}
+	for s := range all.All() {
+		if f.Matches(s) || orphan(s) && own.Matches(s) {
+			fit = append(fit, s)
+			for _, sub := range workers(s.ID) {
+				below[sub] = true
+			}
+		}
+	}
+	for _, s := range fit {
+		if below[s] {
+			continue // comes with its session
+		}
+		take(s, s)
+		for _, sub := range workers(s.ID) {
+			take(sub, s)
+		}
+	}
+	return found, lost.Err()
+}
+
+// printer writes what was found.
+type printer struct {
+	*grep
+	env      *cli.Env
+	query    *search.Query
+	out      *bufio.Writer
+	bar      *term.Progress
+	style    term.Style
+	terminal bool
+	width    int
+	short    func(session.ID) string
+	err      error
+
+	session  *catalog.Session // of the latest hit
+	subagent *catalog.Session
+	count    int // of its lines that match
+	lines    int // that were written of it
+	headings int
+}
+
+func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Catalog) *printer {
+	p := &printer{
+		grep: c, env: env, query: q, out: bufio.NewWriterSize(env.Stdout, 64<<10),
+		bar:   term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now),
+		style: term.StyleFor(env.Stdout, env.Getenv), terminal: term.IsTerminal(env.Stdout),
+	}
+	if c.Color != "auto" {
+		p.style = term.Styled(c.Color == "always")
+	}
+	if p.terminal && !c.JSON {
+		p.width, p.short = term.Width(env.Stdout, env.Getenv), all.Short()
+	}
+	return p
+}
+
+// hit prints one.
+func (p *printer) hit(at place, h search.Hit) {
+	if at.session != p.session {
+		p.end()
+		at.session.Clean(p.env.Redact) // another program may have written it
+		p.session, p.subagent, p.count, p.lines = at.session, nil, 0, 0
+		switch {
+		case p.List:
+			if p.JSON {
+				p.json(found{Session: string(at.session.ID), Agent: at.session.Agent, CWD: at.session.CWD, Title: at.session.Title})
+			} else {
+				p.put(string(at.session.ID) + "\n")
+			}
+		case p.terminal && !p.JSON && !p.Count:
+			p.heading()
+		}
+	}
+	for _, l := range h.Lines {
+		if l.Match {
+			p.count++
+		}
+	}
+	if p.List || p.Count {
+		return
+	}
+	if at.subagent != p.subagent {
+		p.lines = 0
+		if p.subagent = at.subagent; p.subagent != nil {
+			p.subagent.Clean(p.env.Redact)
+			if p.terminal && !p.JSON {
+				p.put(p.style.Dim(term.Cut(term.Clean("subagent "+p.short(p.subagent.ID)+"  "+p.subagent.About()), p.width)) + "\n")
+			}
+		}
+	}
+	if p.JSON {
+		p.object(h)
+		return
+	}
+	for i, l := range h.Lines {
+		if apart := i == 0 || l.Number > h.Lines[i-1].Number+1; apart && p.lines > 0 && p.query.Before+p.query.After > 0 {
+			p.put(p.style.Dim("--") + "\n")
+		}
+		p.lines++
+		p.text(h, l)
+	}
+}
+
+// end prints what is known of a session when all its hits are.
+func (p *printer) end() {
+	if p.session == nil || !p.Count {
+		return
+	}
+	s := p.session
+	if p.JSON {
+		p.json(found{Session: string(s.ID), Agent: s.Agent, CWD: s.CWD, Title: s.Title, Count: p.count})
+		return
+	}
+	p.put(string(s.ID) + "\t" + strconv.Itoa(p.count) + "\n")
+}
+
+// heading names a session on a terminal, once before its hits.
+func (p *printer) heading() {
+	s := p.session
+	gap := "\n"
+	if p.headings++; p.headings == 1 {
+		gap = ""
+	}
+	id := p.short(s.ID)
+	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(who(s)), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.About())},
+		func(word string) bool { return word == "" }), "  ")
+	p.put(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
+}
+
+// text prints a line: in columns on a terminal, else with tabs between them.
+func (p *printer) text(h search.Hit, l search.Line) {
+	mark := ":"
+	if !l.Match {
+		mark = "-"
+	}
+	speaker := p.speaker(h)
+	if !p.terminal {
+		when := ""
+		if !h.Time.IsZero() {
+			when = h.Time.UTC().Format(time.RFC3339)
+		}
+		turn := strconv.Itoa(h.Turn)
+		if !l.Match {
+			turn += "-"
+		}
+		p.put(strings.Join([]string{string(p.session.ID), turn, speaker, when, p.marked(l, l.Text, 0)}, "\t") + "\n")
+		return
+	}
+	when := "     "
+	switch {
+	case h.Time.IsZero():
+	case p.width >= wide:
+		when = h.Time.Local().Format("2006-01-02 15:04")
+	default:
+		when = h.Time.Local().Format("15:04")
+	}
+	front := fmt.Sprintf("%4d %-9s %s%s ", h.Turn, term.Cut(speaker, 9), when, mark)
+	p.put(p.style.Dim(front) + p.marked(l, term.Clean(l.Text), max(p.width-len([]rune(front)), minText)) + "\n")
+}
+
+// minText is how many columns of a text are shown, however narrow the terminal.
+const minText = 20
+
+// speaker is who said it.
+func (p *printer) speaker(h search.Hit) string {
+	agent := term.Clean(p.session.Agent)
+	if p.subagent != nil {
+		agent = "subagent"
+	}
+	switch h.Kind {
+	case conversation.Prompt, conversation.Reply:
+		if p.subagent != nil {
+			return "task"
+		}
+		return "you"
+	case conversation.Answer, conversation.Thought:
+		return agent
+	case conversation.Call:
+		tool := term.Cut(term.Clean(p.env.Redact(h.Tool)), maxActor)
+		if tool == "you" || tool == "task" || tool == agent {
+			tool = spoken.Tool(tool)
+		}
+		return tool
+	}
+	return string(h.Kind)
+}
+
+// marked is a line with what matches marked, cut around the first match to a
+// width; 0 cuts nothing.
+func (p *printer) marked(l search.Line, text string, width int) string {
+	var spans [][]int
+	if l.Match {
+		spans = p.query.Pattern.FindAllStringIndex(l.Text, -1) // text is as long, byte for byte
+	}
+	if len(text) != len(l.Text) {
+		spans = nil
+	}
+	shift, end := 0, len(text)
+	if width > 0 {
+		begin := 0
+		if len(spans) > 0 {
+			begin = spans[0][0]
+		}
+		// A third of the room for what stands before it, unless all has room.
+		if cut := term.Cut(text, width); cut != text && len(term.Cut(text, width*2/3)) < begin {
+			front := term.CutFront(text[:begin], width/3)
+			shift = len(front) - begin
+			text = front + text[begin:]
+		}
+		cut := term.Cut(text, width)
+		if end = len(cut); cut != text {
+			end -= len("…")
+		}
+		text = cut
+	}
+	var b strings.Builder
+	written := 0
+	for _, s := range spans {
+		from, to := s[0]+shift, min(s[1]+shift, end)
+		if from >= to || from < written {
+			continue
+		}
+		b.WriteString(text[written:from])
+		b.WriteString(p.style.Match(text[from:to]))
+		written = to
+	}
+	return b.String() + text[written:]
+}
+
+// found is a line, or a session, as JSON.
+type found struct {
+	Session  string            `json:"session_id"`
+	Subagent string            `json:"subagent_id,omitempty"`
+	Agent    string            `json:"agent,omitempty"`
+	CWD      string            `json:"cwd,omitempty"`
+	Title    string            `json:"title,omitempty"`
+	Turn     *int              `json:"turn,omitempty"`
+	Kind     conversation.Kind `json:"kind,omitempty"`
+	Tool     string            `json:"tool,omitempty"`
+	Time     time.Time         `json:"time,omitzero"`
+	Line     int               `json:"line,omitempty"` // of the text, from 1
+	Text     *string           `json:"text,omitempty"`
+	Matches  []string          `json:"matches,omitempty"` // what matches; none in a line of the context
+	Count    int               `json:"count,omitempty"`
+}
+
+func (p *printer) object(h search.Hit) {
+	for _, l := range h.Lines {
+		f := found{
+			Session: string(p.session.ID), Agent: p.session.Agent, CWD: p.session.CWD, Title: p.session.Title,
+			Turn: &h.Turn, Kind: h.Kind, Tool: p.env.Redact(h.Tool), Time: h.Time, Line: l.Number, Text: &l.Text,
+		}
+		if p.subagent != nil {
+			f.Subagent = string(p.subagent.ID)
+		}
+		if l.Match {
+			f.Matches = p.query.Pattern.FindAllString(l.Text, -1)
+		}
+		p.json(f)
+	}
+}
+
+func (p *printer) json(f found) {
+	line, err := term.JSON(f)
+	if err != nil {
+		p.err = err
+		return
+	}
+	p.put(string(line))
+}
+
+func (p *printer) put(s string) {
+	if _, err := p.out.WriteString(s); err != nil && p.err == nil {
+		p.err = err
+	}
+}

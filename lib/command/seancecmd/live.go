@@ -1,0 +1,75 @@
+package seancecmd
+
+import (
+	"path/filepath"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/live"
+	"gt/lib/live/status"
+	"gt/lib/place/town"
+	"gt/lib/sys/tmux"
+)
+
+// discover looks for agents in the panes of tmux: it notes that a session runs which
+// nobody noted, and where, and what its screen shows of it; and returns the agents
+// of which no session is known.
+//
+// A session is told by its process, else by the transcript that the process has
+// open. It is never guessed: two agents of one folder look alike.
+func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Session) {
+	socket, _ := tmux.FromEnv(env.Getenv)
+	server := tmux.Server(socket)
+	panes, err := server.Panes()
+	if err != nil || len(panes) == 0 {
+		return nil // without tmux there is nothing to find in it
+	}
+	byPID, byFile := map[int]*catalog.Session{}, map[string]*catalog.Session{}
+	for s := range sessions.All() {
+		if s.Settle(town.Personal(env.Getenv).State); s.PID > 0 {
+			byPID[s.PID] = s
+		}
+		if s.Transcript != "" {
+			byFile[s.Transcript] = s
+		}
+	}
+	for _, a := range live.InPanes(agents(env), server, panes) {
+		s := byPID[a.PID]
+		for _, pid := range a.Processes() {
+			if s == nil && byPID[pid] != nil && byPID[pid].Agent == a.Client.Name { // else one that this one runs
+				s, a.PID = byPID[pid], pid
+			}
+		}
+		if s == nil {
+			s = writing(a, byFile)
+		}
+		if s == nil {
+			s = &catalog.Session{Agent: a.Client.Name, CWD: a.Pane.Path}
+			strangers = append(strangers, s)
+		}
+		s.Run(a.PID)
+		s.TmuxSession, s.TmuxPane = a.Pane.Session, a.Pane.ID
+		s.State = shown(env, a)
+	}
+	return strangers
+}
+
+// shown is what an agent does, by its screen; "" where that does not tell.
+func shown(env *cli.Env, a live.Agent) string {
+	now := env.Now()
+	got := status.Of(status.Facts{Now: now, Pane: status.Alive, Seen: []status.Observation{a.Observe(now)}})
+	if got.Status == status.Unknown {
+		return ""
+	}
+	return string(got.Status)
+}
+
+// writing finds the session whose transcript an agent has open.
+func writing(a live.Agent, byFile map[string]*catalog.Session) *catalog.Session {
+	for path := range a.Transcripts() {
+		if s := byFile[filepath.Clean(path)]; s != nil {
+			return s
+		}
+	}
+	return nil
+}

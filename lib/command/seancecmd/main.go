@@ -1,0 +1,104 @@
+// Package seancecmd is the gt-seance command: it finds, reads and asks the
+// sessions that ever ran.
+package seancecmd
+
+import (
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/place/town"
+)
+
+const about = `
+Finds every session that ran on this machine, of every agent. It reads gt's
+event log, and the conversations that the agents themselves keep.
+
+  gt-seance                                  the latest 20
+  gt-seance list --agent codex --since 24h
+  gt-seance show 4f2c81d0                    the beginning of an id will do
+  gt-seance grep 'connection refused' --here
+  gt-seance read 4f2c81d0 --last 3
+  gt-seance pick --here                      choose one; Enter resumes it
+  gt-seance usage --work gt-42
+  gt-seance chain gt-42                      who worked on it, in which order
+  gt-seance timeline --html week.html
+  gt-seance talk 4f2c81d0 'why did you drop the index?'
+  gt-seance resume 4f2c81d0
+  gt-seance find --outcome crash | xargs -n1 gt-seance show
+
+An outcome is handoff, done, crash or killed. A session without a recorded end
+is active while its process runs, and gone afterwards. ACTOR is the name of
+an agent's folder, and in a town the agent's address.
+`
+
+const exitCodes = `
+   0  done
+   1  no such session, or several; nothing found; talk: no answer
+`
+
+// Main runs gt-seance and returns its exit code.
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	env.Args = asTalk(env.Args)
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-seance.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
+}
+
+// asTalk turns Gas Town's way to ask a session, --talk ID --prompt QUESTION, into ours.
+func asTalk(args []string) []string {
+	var id, question []string
+	var rest []string
+	for i := 0; i < len(args); i++ {
+		name, value, given := strings.Cut(args[i], "=")
+		to := &rest
+		switch name {
+		case "--talk", "-t":
+			to = &id
+		case "--prompt", "-p":
+			to = &question
+		case "--":
+			return args
+		}
+		switch {
+		case to == &rest && i == 0 && !strings.HasPrefix(name, "-"):
+			return args // a command of ours
+		case to == &rest:
+			rest = append(rest, args[i])
+		case given:
+			*to = []string{value}
+		case i+1 < len(args):
+			i++
+			*to = []string{args[i]}
+		default:
+			return args
+		}
+	}
+	if id == nil {
+		return args
+	}
+	return slices.Concat([]string{"talk"}, rest, []string{"--"}, id, question)
+}
+
+type grammar struct {
+	cli.Flags
+	List     list       `cmd:"" default:"withargs" help:"List sessions, the newest first (the default)."`
+	Find     find       `cmd:"" help:"Print the ids of sessions, for a pipeline."`
+	Show     show       `cmd:"" help:"Show everything that is known about a session."`
+	Grep     grep       `cmd:"" help:"Search the conversations of all sessions, or of some."`
+	Chain    chainOf    `cmd:"" help:"Show the chain that a session is in, or the chains that worked on something."`
+	Thread   threadOf   `cmd:"" help:"Show what a chain knows: the first request, the rules that you set, the hand-overs."`
+	Timeline picture    `cmd:"" help:"Draw who worked when, in the terminal or as a page."`
+	Read     read       `cmd:"" help:"Print the conversation of a session, or of a chain."`
+	Follow   follow     `cmd:"" help:"Show the conversation of a session as it grows."`
+	Usage    usage      `cmd:"" help:"Add up the tokens that were used."`
+	Talk     talk       `cmd:"" help:"Ask a session what it knows, without leaving a trace."`
+	Resume   resumption `cmd:"" help:"Resume a session in its folder, with its own agent."`
+	Tail     ending     `cmd:"" hidden:"" help:"Print what a session's conversation says, for gt-prime."`
+	Pick     picking    `cmd:"" help:"Find a session by its name, folder or age, and resume it."`
+}

@@ -1,0 +1,55 @@
+package seancecmd
+
+import (
+	"errors"
+	"fmt"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/text/term"
+	"gt/lib/view/pick"
+)
+
+type picking struct {
+	selection
+	Force bool `short:"f" help:"Resume a session even if it is running. Both then write into one conversation."`
+}
+
+// Run lets a person take a session, and goes on with it.
+func (c *picking) Run(env *cli.Env) error {
+	if !term.IsTerminal(env.Stderr) {
+		return cli.Fail(cli.Usage, errors.New("picking needs a terminal on standard error"), "gt-seance list prints the sessions")
+	}
+	if len(c.Log) > 0 {
+		return cli.Fail(cli.Usage, errors.New("pick resumes sessions of this machine, so it does not take --log"), "gt-seance list --log lists another machine's")
+	}
+	found, _, err := c.ordered(env, 0, true)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return cli.Fail(cli.No, errors.New("no session matches"), "gt-seance list shows the sessions")
+	}
+	keys := []pick.Key{{Key: "enter", Action: "resume"}, {Key: "ctrl-f", Action: "fork"}, {Key: "ctrl-y", Action: "print"}}
+	action, id, err := pick.One(env, keys, func(show func(*catalog.Session) bool) {
+		for _, s := range found {
+			if !show(s) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	then := resumption{ID: string(id), Force: c.Force}
+	switch action {
+	case "resume":
+	case "fork":
+		then.Fork = true
+	case "print":
+		then.DryRun = true
+	default:
+		return fmt.Errorf("gt-pick returned the unknown action '%s'", action)
+	}
+	return then.Run(env)
+}

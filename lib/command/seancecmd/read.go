@@ -1,0 +1,261 @@
+package seancecmd
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+	"gt/lib/text/term"
+	"gt/lib/view/spoken"
+)
+
+// turns are which turns of a conversation are meant, from 1 on; a zero end is
+// the last there is.
+type turns struct{ from, to int }
+
+// UnmarshalText reads 3, 3-7, 3- and -7.
+func (t *turns) UnmarshalText(text []byte) error {
+	word := string(text)
+	a, b, several := strings.Cut(word, "-")
+	number := func(s string, none int) int {
+		if s == "" {
+			return none
+		}
+		if n, err := strconv.Atoi(s); err == nil && n > 0 {
+			return n
+		}
+		return -1
+	}
+	*t = turns{number(a, 1), number(b, 0)}
+	if !several {
+		t.to = t.from
+	}
+	if t.from < 0 || t.to < 0 || word == "" || word == "-" || t.to != 0 && t.to < t.from {
+		return fmt.Errorf("invalid turns '%s' (try 3, 3-7, 3- or -7)", word)
+	}
+	return nil
+}
+
+type read struct {
+	ID    string `arg:"" optional:"" help:"The session, by its id or the beginning of it."`
+	Turns turns  `placeholder:"A-B" xor:"part" help:"Only these turns: 3, 3-7, 3- or -7. A turn begins with what the person asked."`
+	Last  int    `placeholder:"N" xor:"part" help:"Only the last N turns."`
+	Chain string `placeholder:"ID" xor:"what" help:"All sessions of this chain, from the beginning."`
+	Work  string `placeholder:"UNIT" xor:"what" help:"All sessions that worked on this task, from the beginning."`
+	Tools bool   `help:"Tool calls and their results in full."`
+	Think bool   `help:"The agent's thoughts, too."`
+	JSON  bool   `name:"json" help:"One JSON object per line, with everything."`
+}
+
+// Validate refuses what names no session, or two.
+func (c *read) Validate() error {
+	switch {
+	case (c.ID != "") == (c.Chain+c.Work != ""):
+		return errors.New("give a session's id, --chain or --work")
+	case c.Last < 0:
+		return errors.New("--last needs a number of at least 1")
+	}
+	return nil
+}
+
+// Run prints conversations.
+func (c *read) Run(env *cli.Env) error {
+	found, all, err := these(env, c.ID, c.Chain, c.Work)
+	if err != nil {
+		return err
+	}
+	out, own := bufio.NewWriter(env.Stdout), owned(env)
+	for i, s := range found {
+		f, err := transcriptOf(env, own, s)
+		if err != nil {
+			if len(found) == 1 {
+				return err
+			}
+			env.Warn("%v", err)
+			continue
+		}
+		from, to := max(c.Turns.from, 1), c.Turns.to
+		if c.Last > 0 {
+			n, err := count(f)
+			if err != nil {
+				return err
+			}
+			from = max(n-c.Last+1, 1)
+		}
+		if origin := all.Apart(s); origin != nil && from == 1 && c.Last == 0 {
+			env.Hint("it continues session %s; gt-seance read %s prints the conversation before", origin.ID, origin.ID)
+		}
+		p := c.page(env, s, out)
+		if len(found) > 1 && !c.JSON {
+			if i > 0 {
+				fmt.Fprintln(out)
+			}
+			fmt.Fprintln(out, p.Style.Bold(term.Clean(env.Redact(heading(s, env.Now())))))
+		}
+		if _, err = p.pages(f, conversation.Options{}, from, to); err != nil {
+			return err
+		}
+		if len(found) == 1 && from > max(p.Turn, 1) {
+			return cli.Failf(cli.No, "session '%s' has %s", s.ID, number(p.Turn, "turn"))
+		}
+	}
+	return out.Flush()
+}
+
+func heading(s *catalog.Session, now time.Time) string {
+	parts := []string{"=== " + string(s.ID), s.Agent, s.Actor, term.Day(s.StartedAt, now)}
+	return term.OneLine(strings.Join(parts, " ")) + " ==="
+}
+
+// count is how many turns a conversation has.
+func count(f conversation.File) (n int, err error) {
+	_, err = scan.ReaderOf(f.Client).Read(f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
+		if e.Kind == conversation.Prompt {
+			n++
+		}
+		return true
+	})
+	return n, err
+}
+
+// transcriptOf returns where a session's lies, if it can be read.
+func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversation.File, error) {
+	switch f, err := s.Conversation(own); {
+	case err != nil:
+		return f, passed(env, s, err)
+	case f.Path != "" && scan.ReaderOf(f.Client) != nil:
+		return f, nil
+	case s.Agent != "" && readers.Of(s.Agent) == nil:
+		return f, cli.Fail(cli.No, fmt.Errorf("cannot read session '%s': gt does not know the format of %s's conversations", s.ID, term.Clean(s.Agent)))
+	default:
+		return f, cli.Fail(cli.No, fmt.Errorf("session '%s' has left no transcript here", s.ID),
+			"the client may have removed it, or it ran on another machine")
+	}
+}
+
+func (c *read) page(env *cli.Env, s *catalog.Session, w io.Writer) *page {
+	return &page{
+		Page: spoken.Page{W: w, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Numbered: true, Width: term.Width(env.Stdout, env.Getenv)},
+		env:  env, session: s, tools: c.Tools, think: c.Think, json: c.JSON,
+	}
+}
+
+// page writes a conversation for a person, or as JSON.
+type page struct {
+	spoken.Page
+	env                *cli.Env
+	session            *catalog.Session
+	tools, think, json bool
+}
+
+// pages writes the turns of a conversation that are meant, and returns where the
+// next Read goes on.
+func (p *page) pages(f conversation.File, o conversation.Options, from, to int) (int64, error) {
+	next, err := scan.ReaderOf(f.Client).Read(f, o, func(e conversation.Entry) bool {
+		if e.Kind == conversation.Prompt {
+			p.Turn++
+		}
+		if to > 0 && p.Turn > to {
+			return false
+		}
+		if p.Turn >= from || p.Turn == 0 && from == 1 {
+			p.entry(e)
+		}
+		return p.Err == nil
+	})
+	if p.Err != nil {
+		return next, p.Err
+	}
+	return next, err
+}
+
+// said is an entry as JSON.
+type said struct {
+	Session string              `json:"session_id"`
+	Turn    int                 `json:"turn"`
+	Kind    conversation.Kind   `json:"kind"`
+	ID      string              `json:"id,omitempty"` // of a Spent: what stands twice is counted once
+	Time    time.Time           `json:"time,omitzero"`
+	Model   string              `json:"model,omitempty"`
+	Tool    string              `json:"tool,omitempty"`
+	Text    string              `json:"text,omitempty"`
+	Usage   *conversation.Usage `json:"usage,omitempty"`
+}
+
+func (p *page) entry(e conversation.Entry) {
+	clean := func(s string) string { return p.env.Redact(s) }
+	if p.json {
+		j := said{string(p.session.ID), p.Turn, e.Kind, clean(e.ID), e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}
+		if e.Kind == conversation.TokenUsage {
+			j.Usage = &e.Usage
+		}
+		line, err := term.JSON(j)
+		if err == nil {
+			_, err = p.W.Write(line)
+		}
+		p.Err = err
+		return
+	}
+	text := strings.TrimSpace(term.CleanText(clean(e.Text)))
+	if text == "" && e.Kind != conversation.Call {
+		return
+	}
+	agent := term.Clean(clean(p.session.Agent))
+	switch e.Kind {
+	case conversation.Prompt, conversation.Reply:
+		p.Say("you", p.Style.Cyan, e.Time, text)
+	case conversation.Answer:
+		p.Say(agent, p.Style.Green, e.Time, text)
+	case conversation.Summary:
+		p.Say("summary", p.Style.Yellow, e.Time, text)
+	case conversation.Thought:
+		if p.think {
+			p.Say(agent+" thinks", p.Style.Dim, e.Time, text)
+		}
+	case conversation.Call:
+		tool := term.Clean(clean(e.Tool))
+		if p.tools {
+			p.Say(spoken.Tool(tool), p.Style.Dim, e.Time, text)
+			break
+		}
+		p.Called(agent, p.Style.Green, e.Time, tool, gist(text))
+	case conversation.Result:
+		if p.tools {
+			p.Say("result", p.Style.Dim, e.Time, text)
+		}
+	}
+}
+
+// gist is the first of a call's arguments where there are several ("name: value",
+// each from a line of its own on): it says what the call is about, such as the
+// command or the file.
+func gist(text string) string {
+	name, value, ok := strings.Cut(text, ": ")
+	if !ok || !isName(name) {
+		return text
+	}
+	for at := 0; ; {
+		i := strings.IndexByte(value[at:], '\n')
+		if i < 0 {
+			return text // it is the only one, and has no name
+		}
+		at += i + 1
+		if next, _, ok := strings.Cut(value[at:], ": "); ok && isName(next) {
+			return value[:at]
+		}
+	}
+}
+
+func isName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
+}

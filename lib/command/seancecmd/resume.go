@@ -1,0 +1,162 @@
+package seancecmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/client/agent"
+	"gt/lib/launch/resume"
+	"gt/lib/place/town"
+	"gt/lib/text/term"
+)
+
+type resumption struct {
+	ID     string `arg:"" help:"The session, by its id or the beginning of it."`
+	Fork   bool   `help:"Resume a copy, and leave the session as it is."`
+	Force  bool   `short:"f" help:"Resume even if the session is running. Both then write into one conversation."`
+	DryRun bool   `short:"n" help:"Print the command, and do nothing."`
+}
+
+// Run turns into the session's agent.
+func (c *resumption) Run(env *cli.Env) error {
+	s, err := one(env, c.ID)
+	if err != nil {
+		return err
+	}
+	on, err := continuationOf(env, s, c.Fork)
+	if err != nil {
+		return passed(env, s, err)
+	}
+	if c.DryRun {
+		if len(on.Args) == 0 {
+			return on.impossible(s, c.Fork)
+		}
+		_, err := fmt.Fprintln(env.Stdout, term.Clean(env.Redact(on.Command.String())))
+		return err
+	}
+	if !c.Fork && !c.Force {
+		if where := scan.HolderOf(env.Getenv, town.Personal(env.Getenv).State, s.ID); where != nil {
+			return cli.Fail(cli.No, fmt.Errorf("session %s is already running, %s", s.ID, where),
+				"--fork goes on with a copy of it", "--force opens it a second time: both then write into one conversation")
+		}
+	}
+	switch {
+	case len(on.Args) == 0:
+		return on.impossible(s, c.Fork)
+	case on.gone:
+		return cli.Fail(cli.No, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.Dir),
+			"make it anew (git worktree add, git clone), or", on.elsewhere(s))
+	case on.Dir == "":
+		return cli.Fail(cli.No, fmt.Errorf("gt does not know in which folder session %s worked", s.ID),
+			on.elsewhere(s))
+	}
+	return on.Exec(env.ChildEnviron())
+}
+
+// elsewhere says what can be done with a session whose folder is not there.
+func (g continuation) elsewhere(s *catalog.Session) string {
+	if g.client.Ask != nil {
+		return fmt.Sprintf("gt-seance talk %s asks the session from any folder", s.ID)
+	}
+	return fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID)
+}
+
+// continuation is how a session goes on.
+type continuation struct {
+	resume.Command
+	gone   bool // its folder is not there
+	client agent.Client
+}
+
+// continuationOf says how a session, or a copy of it, goes on. An
+// account.ForeignError names what of it is only the word of a log or a project.
+func continuationOf(env *cli.Env, s *catalog.Session, fork bool) (continuation, error) {
+	own, all := owned(env), agents(env)
+	c := clientOf(all, s)
+	if s.Recorded {
+		return continuation{client: c}, nil
+	}
+	dir, gone, err := folder(own, s)
+	if dir == "" && err != nil {
+		return continuation{}, err
+	}
+	store := ""
+	if c.StoreEnv != "" {
+		if store, err = accountOf(own, c, s); err != nil {
+			return continuation{}, err
+		}
+	}
+	known := resume.Session{ID: s.ID, Actor: s.Actor, Dir: cmp.Or(dir, gone), Store: store, Subagent: s.SubagentOf != ""}
+	return continuation{
+		Command: resume.Of(all, c, known, fork, env.Getenv), gone: dir == "" && gone != "", client: c,
+	}, nil
+}
+
+// folder is where the session goes on: where it began, for there its client finds
+// it; else where it went, which can be the same folder under another name. What
+// is not absolute would be another folder wherever one stands. One that only the
+// log names is the person's own. dir is empty where there is none, and then named
+// is one that is gone.
+func folder(own account.Own, s *catalog.Session) (dir, named string, err error) {
+	for _, at := range []string{s.CWD, s.Moved} {
+		if !filepath.IsAbs(at) {
+			continue
+		}
+		real, failed := own.Folder(at)
+		var foreign *account.ForeignError
+		switch {
+		case failed == nil:
+			return real, "", nil
+		case !errors.As(failed, &foreign):
+			named = cmp.Or(named, at)
+		case !foreign.Kernel() && worked(s, at):
+			return at, "", nil
+		case err == nil:
+			err = foreign
+		}
+	}
+	return "", named, err
+}
+
+// worked reports whether the session's own client says that it worked in a folder.
+func worked(s *catalog.Session, dir string) bool {
+	r := scan.ReaderOf(s.File.Client)
+	if r == nil {
+		return false
+	}
+	facts, err := r.Metadata(s.File)
+	return err == nil && (facts.CWD == dir || facts.Moved == dir)
+}
+
+func (g continuation) impossible(s *catalog.Session, fork bool) error {
+	if s.Recorded {
+		return onlyRecorded(s)
+	}
+	if s.SubagentOf != "" {
+		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, which can be resumed only with its session", s.ID),
+			fmt.Sprintf("gt-seance resume %s resumes the session that it worked for", s.SubagentOf))
+	}
+	if s.ID.Invented() {
+		return cli.Fail(cli.No, fmt.Errorf("%s gave session %s no id, so it cannot resume it: the id is gt's own", g.client.Name, s.ID),
+			fmt.Sprintf("gt-seance chain %s shows what followed it", s.ID))
+	}
+	what := "resume a session"
+	if fork {
+		what = "resume a copy of a session"
+	}
+	return cli.Fail(cli.No, fmt.Errorf("gt does not know that %s can %s", g.client.Name, what),
+		fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID))
+}
+
+// onlyRecorded says why a session's client cannot go on with it.
+func onlyRecorded(s *catalog.Session) error {
+	return cli.Fail(cli.No, fmt.Errorf("%s does not keep the conversation of session %s any more", s.Agent, s.ID),
+		fmt.Sprintf("gt-record convert %s --to AGENT makes of its record a conversation that goes on", s.ID),
+		fmt.Sprintf("gt-seance read %s prints it", s.ID))
+}

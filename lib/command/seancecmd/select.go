@@ -1,0 +1,333 @@
+package seancecmd
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/conversation"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/duration"
+	"gt/lib/text/redact"
+	"gt/lib/text/term"
+)
+
+// selection is which sessions are meant: those that fit everything that is
+// given.
+type selection struct {
+	Agent   string          `placeholder:"NAME" help:"Of this agent (claude, codex, ...)." group:"Which sessions:"`
+	Work    string          `placeholder:"UNIT" help:"That worked on this task, by its id." group:"Which sessions:"`
+	Chain   string          `placeholder:"ID" help:"In this chain: its id, the id of a session in it, or the beginning of either." group:"Which sessions:"`
+	Outcome string          `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active or gone." group:"Which sessions:"`
+	Host    string          `placeholder:"NAME" help:"That ran on this machine." group:"Which sessions:"`
+	Since   duration.Moment `placeholder:"WHEN" help:"Active then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions:"`
+	Until   duration.Moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions:"`
+	CWD     string          `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions:"`
+	Here    bool            `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions:"`
+	Live    bool            `help:"Running now." group:"Which sessions:"`
+	All     bool            `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions:"`
+
+	strangers []*catalog.Session // that run, and of which no more is known; see discover
+
+	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions:"`
+
+	Role string `placeholder:"ROLE" help:"Of agents in this role: crew, polecat, witness, refinery, mayor, … (--agent also takes an address, such as crew/max)." group:"In a town:"`
+	Rig  string `placeholder:"RIG" help:"Of agents in this rig." group:"In a town:"`
+	Town bool   `help:"In the event log of this town." group:"In a town:"`
+}
+
+// everything reports whether all sessions are meant, but for subagents.
+func (c *selection) everything() bool {
+	return c.Agent+c.Role+c.Rig+c.Work+c.Chain+c.Outcome+c.Host+c.CWD == "" && !c.Here && !c.Live && !c.Town &&
+		c.Since == duration.Moment{} && c.Until == duration.Moment{}
+}
+
+// filter is the selection as of now. all are the sessions to choose from.
+func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, error) {
+	now := env.Now()
+	f := catalog.Filter{
+		State: town.Personal(env.Getenv).State,
+		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host,
+		Outcome: session.Outcome(c.Outcome), Since: c.Since.Before(now), Until: c.Until.Before(now), Subagents: c.All, Logged: c.Town,
+	}
+	if c.Live {
+		if f.Outcome != "" && f.Outcome != catalog.Active {
+			return f, cli.Fail(cli.Usage, fmt.Errorf("no session with the outcome %s is running", c.Outcome))
+		}
+		f.Outcome = catalog.Active
+	}
+	if c.Chain != "" {
+		chain, err := all.Chain(c.Chain)
+		if err != nil {
+			return f, cli.Fail(cli.No, err)
+		}
+		f.Chain = chain
+	}
+	switch {
+	case c.Here:
+		f.CWD = home.Find(env.Getenv, env.Dir, "").Dir
+	case filepath.IsAbs(c.CWD):
+		f.CWD = filepath.Clean(c.CWD)
+	case c.CWD != "":
+		f.CWD = filepath.Join(env.Dir, c.CWD)
+	}
+	return f, nil
+}
+
+// open reads the sessions to choose from, and says which are meant.
+func (c *selection) open(env *cli.Env) (all catalog.Catalog, f catalog.Filter, err error) {
+	if all, err = gather(env, c.Town, c.Log); err != nil {
+		return all, f, err
+	}
+	if c.Live {
+		c.strangers = discover(env, all)
+	}
+	if f, err = c.filter(env, all); err == nil {
+		err = c.unknown(env, all, f)
+	}
+	c.strangers = slices.DeleteFunc(c.strangers, func(s *catalog.Session) bool { return !f.Matches(s) })
+	return all, f, err
+}
+
+// unknown refuses the name of an agent that nobody knows: neither a session, nor gt. An
+// address may be one of which no session is known yet.
+func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter) error {
+	if f.Agent == "" || len(all.Select(catalog.Filter{State: f.State, Agent: f.Agent, Subagents: true}, 1)) > 0 {
+		return nil
+	}
+	if id, err := identity.Parse(f.Agent); err == nil && id.Role != "" {
+		return nil
+	}
+	known, err := agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))
+	if err != nil || known.Known(f.Agent) {
+		return nil
+	}
+	return known.Unknown(f.Agent)
+}
+
+// sessions returns the newest sessions that are meant, at most limit of them (0:
+// all), settled and clean, out of all there are.
+func (c *selection) sessions(env *cli.Env, limit int) (found []*catalog.Session, all catalog.Catalog, err error) {
+	all, f, err := c.open(env)
+	if err != nil {
+		return nil, all, err
+	}
+	found = all.Select(f, limit)
+	for _, s := range slices.Concat(found, c.strangers) {
+		s.Clean(env.Redact) // another program may have logged it
+	}
+	unread(env, all)
+	return found, all, nil
+}
+
+// ordered is sessions in the order that a person asked for.
+func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*catalog.Session, all catalog.Catalog, err error) {
+	if !active {
+		return c.sessions(env, limit)
+	}
+	if found, all, err = c.sessions(env, 0); err != nil {
+		return nil, all, err
+	}
+	catalog.ByActivity(found)
+	if limit > 0 && len(found) > limit {
+		found = found[:limit]
+	}
+	return found, all, nil
+}
+
+// unread says that less is told of a session than there is.
+func unread(env *cli.Env, all catalog.Catalog) {
+	if err := all.ReadErrors(); err != nil {
+		env.Warn("%v", err)
+	}
+}
+
+// open reads all that is known of sessions.
+func open(env *cli.Env) (catalog.Catalog, error) { return gather(env, false, nil) }
+
+// gather reads the log of the town that the command runs in, and more logs; those
+// of this user and of every town in which an agent worked, unless only that town
+// is meant; and what the clients keep on this machine.
+func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
+	here, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
+	if here.Unread != nil {
+		env.Warn("%v", here.Unread)
+	}
+	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
+	found, errs := scan.All(env.Getenv, redact.Cut(env.Environ), personal.Transcripts(), reading.Show)
+	reading.Done()
+	for _, err := range errs {
+		env.Warn("%v", err)
+	}
+	scan.Place(personal.State, found, env.Dir, home.Find(env.Getenv, env.Dir, "").Dir)
+	var more []eventlog.Log
+	for _, path := range logs {
+		if _, err := os.Stat(path); err != nil {
+			return catalog.Catalog{}, atomicfile.Error("read", path, err) // who names one means one
+		}
+		more = append(more, eventlog.Log(path))
+	}
+	reading = term.NewProgress(env.Stderr, env.Getenv, "reading the event log", env.Now)
+	defer reading.Done()
+	all, err := catalog.Read(eventlog.Log(here.Events()), reading.Show, more...)
+	if err != nil {
+		return all, err
+	}
+	spare := func(t town.Town) {
+		if path := t.Spare(); path != "" && atomicfile.Exists(path) {
+			more, err := catalog.Read(eventlog.Log(path), reading.Show)
+			if err != nil {
+				env.Warn("%v", err)
+			}
+			all = all.Join(more)
+		}
+	}
+	spare(here)
+	run, errs := scan.Running(env.Getenv)
+	for _, err := range errs {
+		env.Warn("%v", err)
+	}
+	if only {
+		return all.Merge(found, run), nil
+	}
+	read := []string{here.Root}
+	for _, t := range append([]town.Town{personal}, town.Above(personal.State, folders(found))...) {
+		if slices.Contains(read, t.Root) {
+			continue
+		}
+		read = append(read, t.Root)
+		theirs, err := catalog.Read(eventlog.Log(t.Events()), reading.Show)
+		if err != nil {
+			env.Warn("%v", err) // what is here is told all the same
+			continue
+		}
+		all = all.Join(theirs)
+		spare(t)
+	}
+	return all.Merge(found, run), nil
+}
+
+// folders are those that the conversations are of.
+func folders(found []conversation.Conversation) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		last := ""
+		for _, c := range found {
+			if dir := c.Metadata.CWD; dir != last {
+				if last = dir; !yield(dir) {
+					return
+				}
+			}
+		}
+	}
+}
+
+const noSessions = "no session was found: your agents have kept no conversation here, and no event log names one"
+
+// maxCandidates bounds how many sessions an ambiguous beginning is answered
+// with.
+const maxCandidates = 10
+
+// one finds the session that an id, or the beginning of one, names.
+func one(env *cli.Env, id string) (*catalog.Session, error) {
+	all, err := open(env)
+	if err != nil {
+		return nil, err
+	}
+	return named(env, all, id)
+}
+
+func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
+	if all.Len() == 0 {
+		return nil, cli.Failf(cli.No, noSessions)
+	}
+	// What a table cut, here or elsewhere, ends in an ellipsis.
+	id := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	found := all.Find(id)
+	switch len(found) {
+	case 0:
+		return nil, cli.Fail(cli.No, fmt.Errorf("no session '%s'", name), "gt-seance list --limit 0 lists all")
+	case 1:
+		s := found[0]
+		s.Settle(town.Personal(env.Getenv).State)
+		unread(env, all)
+		s.Clean(env.Redact)
+		return s, nil
+	}
+	return nil, several(env, all, name, found)
+}
+
+// several says which sessions a beginning can mean.
+func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {
+	err := cli.Failf(cli.No, "'%s' means %d sessions", name, len(found))
+	short := all.Short()
+	for i, s := range found {
+		if i == maxCandidates {
+			err = cli.WithHint(err, "and %d more", len(found)-i)
+			break
+		}
+		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), who(s), s.About())
+		if width := term.Width(env.Stderr, env.Getenv); width > 0 { // a line each
+			about = term.Cut(term.Clean(env.Redact(about)), max(width-len("gt-seance: hint: "), minText))
+		}
+		err = cli.WithHint(err, "%s", strings.TrimRight(about, " "))
+	}
+	return err
+}
+
+// these finds a session, those of a chain, or those that worked on a unit, the
+// oldest first, out of all there are.
+func these(env *cli.Env, id, chain, work string) (found []*catalog.Session, all catalog.Catalog, err error) {
+	return thoseOf(env, id, selection{Chain: chain, Work: work})
+}
+
+// thoseOf finds a session, or those that are meant, the oldest first, out of all there
+// are.
+func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, all catalog.Catalog, err error) {
+	if id != "" {
+		if all, err = open(env); err != nil {
+			return nil, all, err
+		}
+		s, err := named(env, all, id)
+		return []*catalog.Session{s}, all, err
+	}
+	if found, all, err = c.sessions(env, 0); err != nil {
+		return nil, all, err
+	}
+	if all.Len() == 0 {
+		return nil, all, cli.Failf(cli.No, noSessions)
+	}
+	if len(found) == 0 {
+		return nil, all, cli.Fail(cli.No, errors.New("no session matches"), "gt-seance list shows the sessions")
+	}
+	slices.Reverse(found)
+	return found, all, nil
+}
+
+// who is the agent's address, or else the folder that it worked in.
+func who(s *catalog.Session) string {
+	if s.Actor != "" {
+		return s.Actor
+	}
+	return s.Folder()
+}
+
+// number says how many there are of something.
+func number(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

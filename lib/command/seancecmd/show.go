@@ -1,0 +1,239 @@
+package seancecmd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
+	"gt/lib/cli"
+	"gt/lib/conversation"
+	"gt/lib/launch/beacon"
+	places "gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/state/session"
+	"gt/lib/text/term"
+)
+
+type show struct {
+	ID   string `arg:"" help:"The session, by its id or the beginning of it."`
+	JSON bool   `name:"json" help:"One JSON object."`
+
+	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
+}
+
+// detail is all that is known of a session.
+type detail struct {
+	*catalog.Session
+	Runs      []session.Run             `json:"runs,omitempty"`      // that ended before it was resumed
+	Commits   []commit                  `json:"commits,omitempty"`   // made in its folder in its time
+	Usage     []conversation.ModelUsage `json:"usage,omitempty"`     // by model, its subagents' too
+	Turns     int                       `json:"turns,omitempty"`     // of its conversation
+	Forks     []session.ID              `json:"forks,omitempty"`     // that were made of it
+	Subagents []session.ID              `json:"subagents,omitempty"` // that worked for it
+	Resume    string                    `json:"resume,omitempty"`    // the command that goes on with it
+	Fork      string                    `json:"fork,omitempty"`      // the command that goes on with a copy of it
+}
+
+type commit struct {
+	Hash    string    `json:"hash"`
+	Subject string    `json:"subject"`
+	At      time.Time `json:"at"`
+}
+
+// Run shows one session.
+func (c *show) Run(env *cli.Env) error {
+	all, err := gather(env, false, c.Log)
+	if err != nil {
+		return err
+	}
+	s, err := named(env, all, c.ID)
+	if err != nil {
+		return err
+	}
+	d := look(env, all, s)
+	if c.JSON {
+		return env.JSON(d)
+	}
+	_, err = env.Stdout.Write([]byte(portrait(env, d)))
+	return err
+}
+
+// look finds out what stands in no list: it costs reading the transcript.
+func look(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
+	d := detail{Session: s}
+	if r, err := session.Lookup(places.StateOf(env.Getenv), s.ID); err == nil && r != nil {
+		d.Runs = r.Runs
+		for i := range d.Runs {
+			d.Runs[i].Reason = env.Redact(d.Runs[i].Reason)
+		}
+	}
+	end := firstTime(s.EndedAt, s.LastAt)
+	if s.Outcome == catalog.Active {
+		end = env.Now()
+	}
+	own := owned(env)
+	if dir, _, _ := folder(own, s); dir != "" && !s.StartedAt.IsZero() {
+		for _, c := range git.CommitsBetween(git.Top(dir), s.StartedAt, end) {
+			d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
+		}
+	}
+	var tally conversation.UsageTally
+	var lost error
+	workers := all.Subagents()(s.ID)
+	for _, w := range append([]*catalog.Session{s}, workers...) {
+		f, err := w.Conversation(own)
+		lost = cmp.Or(lost, err)
+		if r := scan.ReaderOf(f.Client); f.Path != "" && r != nil {
+			// What can be read counts, and whoever reads the conversation is told the rest.
+			_, _ = tally.Add(r, f)
+		}
+	}
+	d.Usage = tally.Sum()
+	for i := range d.Usage {
+		d.Usage[i].Model = env.Redact(d.Usage[i].Model)
+	}
+	if f, _ := s.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
+		d.Turns, _ = count(f)
+	}
+	if on, err := continuationOf(env, s, false); err == nil && len(on.Args) > 0 {
+		d.Resume = env.Redact(on.String())
+	} else {
+		lost = cmp.Or(lost, err)
+	}
+	if on, err := continuationOf(env, s, true); err == nil && len(on.Args) > 0 {
+		d.Fork = env.Redact(on.String())
+	}
+	if lost != nil {
+		env.Warn("%v", lost)
+	}
+	for _, w := range workers {
+		d.Subagents = append(d.Subagents, w.ID)
+	}
+	for _, o := range all.Forks(s.ID) {
+		d.Forks = append(d.Forks, o.ID)
+	}
+	return d
+}
+
+// portrait is a session as a person reads it.
+func portrait(env *cli.Env, d detail) string {
+	var b strings.Builder
+	style := term.StyleFor(env.Stdout, env.Getenv)
+	line := func(key, value string) {
+		if value != "" {
+			b.WriteString(style.Dim(fmt.Sprintf("%-11s ", key+":")) + term.Clean(value) + "\n")
+		}
+	}
+	instant := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Local().Format(time.RFC1123Z)
+	}
+	ids := func(all []session.ID) string {
+		var words []string
+		for _, id := range all {
+			words = append(words, string(id))
+		}
+		return strings.Join(words, " ")
+	}
+	s := d.Session
+	line("Session", string(s.ID))
+	line("Title", s.Title)
+	line("Asked", s.Prompt)
+	line("Actor", s.Actor)
+	line("Agent", strings.TrimSpace(s.Agent+" "+s.Version))
+	if s.Headless {
+		line("Headless", "yes, it ran without a person")
+	}
+	line("Role", s.Role)
+	line("Rig", s.Rig)
+	line("Source", s.Source)
+	line("Started", instant(s.StartedAt))
+	for _, r := range d.Runs {
+		said := fmt.Sprintf("%s, %s", instant(r.EndedAt), r.Outcome)
+		if why := catalog.Why(r.Reason); why != "" {
+			said += " (" + why + ")"
+		}
+		line("Ended once", said)
+	}
+	line("Ended", instant(s.EndedAt))
+	if s.EndedAt.IsZero() {
+		line("Last seen", instant(s.LastAt))
+	}
+	line("Outcome", string(s.Outcome))
+	line("Reason", catalog.Why(s.Reason))
+	line("Chain", string(s.ChainID))
+	line("Parent", string(s.ParentID))
+	line("Child", string(s.ChildID))
+	line("Fork of", string(s.ForkOf))
+	line("Forks", ids(d.Forks))
+	line("Subagent of", string(s.SubagentOf))
+	line("Subagents", ids(d.Subagents))
+	line("Topic", s.About())
+	if why, _, _ := strings.Cut(s.Topic, ":"); beacon.Why(why) {
+		line("Started as", s.Topic)
+	}
+	line("Took up", s.Received)
+	line("Work", s.WorkUnit)
+	line("Molecule", s.MoleculeID)
+	line("Step", s.StepRef)
+	line("Hand-over", s.Subject)
+	line("Note", s.Note)
+	line("Folder", s.CWD)
+	line("Moved to", s.Moved)
+	line("Branch", s.Branch)
+	for i, c := range d.Commits {
+		key := ""
+		if i == 0 {
+			key = "Commits"
+		}
+		text := c.Hash[:min(len(c.Hash), 10)] + " " + c.Subject
+		if key == "" {
+			b.WriteString(strings.Repeat(" ", 12) + term.Clean(text) + "\n")
+			continue
+		}
+		line(key, text)
+	}
+	line("Model", s.Model)
+	if d.Turns > 0 {
+		line("Turns", fmt.Sprint(d.Turns))
+	}
+	for _, u := range d.Usage {
+		line("Tokens", spent(u, len(d.Usage) > 1))
+	}
+	line("Transcript", s.Transcript)
+	line("Tmux", strings.TrimSpace(s.TmuxSession+" "+s.TmuxPane))
+	if s.PID > 0 {
+		line("Process", fmt.Sprint(s.PID))
+	}
+	line("Host", s.Host)
+	line("Resume", d.Resume)
+	line("Fork", d.Fork)
+	return b.String()
+}
+
+// spent is what was spent on a model, in a line.
+func spent(u conversation.ModelUsage, named bool) string {
+	text := fmt.Sprintf("%s in, %s from cache, %s to cache, %s out",
+		grouped(u.Input), grouped(u.CacheRead), grouped(u.CacheWrite), grouped(u.Output))
+	if u.Cost > 0 {
+		text += ", " + cost(u.Cost)
+	}
+	if named {
+		text += " (" + u.Model + ")"
+	}
+	return text
+}
+
+// firstTime is the first of the times that is one.
+func firstTime(all ...time.Time) time.Time {
+	if i := slices.IndexFunc(all, func(t time.Time) bool { return !t.IsZero() }); i >= 0 {
+		return all[i]
+	}
+	return time.Time{}
+}

@@ -1,0 +1,63 @@
+package seancecmd
+
+import (
+	"cmp"
+	"errors"
+
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/client/recorded"
+	"gt/lib/conversation/summary"
+	"gt/lib/conversation/tail"
+	places "gt/lib/place"
+	"gt/lib/place/home"
+	"gt/lib/state/session"
+)
+
+// ending is for gt-prime, which links no reader: after a crash it has the rest of the
+// conversation read.
+type ending struct {
+	ID     string `arg:"" help:"The session."`
+	Home   string `help:"The home that keeps its record." placeholder:"DIR"`
+	Update bool   `help:"Keep what was read, so that the next time goes on from there."`
+}
+
+// Run prints what a session's conversation says, from where it was read last.
+func (c *ending) Run(env *cli.Env) error {
+	id, err := session.ParseID(c.ID)
+	if err != nil {
+		return err
+	}
+	h, ok, err := home.OfSession(places.StateOf(env.Getenv), string(id))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		h = home.Find(env.Getenv, cmp.Or(c.Home, env.Dir), "")
+	}
+	r, err := session.Store{Home: h}.Get(id)
+	if err != nil {
+		return err
+	}
+	if r == nil || r.Transcript == "" {
+		return cli.Failf(cli.No, "gt knows no conversation of session '%s'", id)
+	}
+	told, err := recorded.Of(account.Own{Getenv: env.Getenv, Projects: []string{h.Dir, env.Dir}}, h, r)
+	if err != nil {
+		return err
+	}
+	fold, err := told.Read(c.Update, env.Redact)
+	if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) {
+		env.Warn("%v", err)
+		err = nil
+	}
+	if err == nil && c.Update {
+		if _, err := tail.Carry(h, r, fold, nil, env.Now(), func(err error) { env.Warn("%v", err) }); err != nil {
+			env.Warn("%v", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return env.JSON(summary.Of(fold))
+}

@@ -1,0 +1,285 @@
+package seancecmd
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/ask"
+	"gt/lib/place/town"
+	"gt/lib/text/term"
+)
+
+type talk struct {
+	ID     string `arg:"" help:"The session, by its id or the beginning of it."`
+	Prompt string `arg:"" optional:"" help:"The question; - reads it from standard input. Without it, each line of standard input is a question."`
+	DryRun bool   `short:"n" help:"Print the command that would ask. It takes the question on standard input."`
+	JSON   bool   `name:"json" help:"One JSON object with the answer."`
+}
+
+// Help is shown below the usage.
+func (talk) Help() string {
+	return `The session answers from all that it knew, and nothing of it is changed: its agent runs on a copy that is kept nowhere, without hooks, and can change no file. It may still run, or belong to another account. If its client has deleted it, Claude Code or Codex answers from its record (gt-record).
+
+  gt-seance talk 4f2c81d0 'why did you drop the index?'
+  git diff | gt-seance talk 4f2c81d0 -
+  gt-seance talk 4f2c81d0        several questions, one a line`
+}
+
+// maxPrompt bounds a question.
+const maxPrompt = 1 << 20
+
+// Run asks the session.
+func (c *talk) Run(env *cli.Env) error {
+	if c.JSON && c.Prompt == "" {
+		return cli.Failf(cli.Usage, "--json needs a PROMPT")
+	}
+	s, err := one(env, c.ID)
+	if err != nil {
+		return err
+	}
+	if s.SubagentOf != "" {
+		return cli.Fail(cli.No, fmt.Errorf("session %s is a subagent, which cannot be asked", s.ID),
+			fmt.Sprintf("gt-seance talk %s asks the session that it worked for", s.SubagentOf))
+	}
+	if s.Recorded {
+		p, done, err := c.fromRecord(env, s)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return c.ask(env, s, p)
+	}
+	p, err := c.predecessor(env, s)
+	if err != nil {
+		return err
+	}
+	return c.ask(env, s, p)
+}
+
+// ask asks what the caller wants to know.
+func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err error) {
+	if c.DryRun {
+		_, err := fmt.Fprintln(env.Stdout, term.Clean(env.Redact(p.Command(c.Prompt == ""))))
+		return err
+	}
+	if c.Prompt == "" {
+		return converse(env, p)
+	}
+	prompt := c.Prompt
+	if prompt == "-" {
+		if prompt, err = question(env.Stdin); err != nil {
+			return err
+		}
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return cli.Failf(cli.Usage, "there is no question")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	answer, err := p.Once(ctx, prompt)
+	if err != nil {
+		return err
+	}
+	answer = term.CleanText(env.Redact(answer))
+	if c.JSON {
+		return env.JSON(reply{ID: string(s.ID), Agent: p.Client.Name, Answer: answer})
+	}
+	_, err = fmt.Fprintln(env.Stdout, answer)
+	return err
+}
+
+// predecessor is the session as it can be asked: by what it left in a store of the
+// person's, and in its folder where that is the person's.
+func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (*ask.Predecessor, error) {
+	own, all := owned(env), agents(env)
+	client := clientOf(all, s)
+	store, path := "", s.File.Path
+	if client.Ask != nil {
+		var err error
+		if store, err = accountOf(own, client, s); err != nil {
+			return nil, passed(env, s, err)
+		}
+		if path == "" && there(s.Transcript) {
+			if _, path, err = own.File(client.Name, s.Transcript); err != nil {
+				return nil, passed(env, s, err)
+			}
+		}
+	}
+	dir, gone, _ := folder(own, s) // it can be asked anywhere
+	return ask.Of(env, all, client, s.ID, cmp.Or(dir, gone), path, store)
+}
+
+// reply is an answer as JSON.
+type reply struct {
+	ID     string `json:"id"`
+	Agent  string `json:"agent"`
+	Answer string `json:"answer"`
+}
+
+// question reads what is asked.
+func question(r io.Reader) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the prompt: %w", err)
+	}
+	if len(data) > maxPrompt {
+		return "", cli.Failf(cli.IO, "the prompt is over %d KiB", maxPrompt>>10)
+	}
+	return strings.TrimRight(string(data), "\n"), nil
+}
+
+// agents are those that gt and the person know: what is started, with which
+// account and settings, is no project's to say. What cannot be read of what the
+// person says of them is warned of.
+func agents(env *cli.Env) *agent.Table {
+	all, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	return all
+}
+
+// clientOf is the session's.
+func clientOf(all *agent.Table, s *catalog.Session) agent.Client { return all.Of(clientName(s)) }
+
+// converse asks what stands on each line of standard input.
+func converse(env *cli.Env, p *ask.Predecessor) (err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	lines := make(chan string)
+	var reading error
+	cli.Go(func() {
+		defer close(lines)
+		in := bufio.NewScanner(env.Stdin)
+		in.Buffer(nil, maxPrompt)
+		for in.Scan() {
+			lines <- in.Text()
+		}
+		reading = in.Err()
+	})
+	prompt := ""
+	if term.IsTerminal(env.Stdin) && term.IsTerminal(env.Stdout) {
+		prompt = "> "
+	}
+	talk, err := p.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, talk.Close()) }()
+	for asked := 0; ; {
+		io.WriteString(env.Stdout, prompt)
+		var line string
+		select {
+		case s := <-signals:
+			if prompt != "" {
+				io.WriteString(env.Stdout, "\n")
+			}
+			if s == syscall.SIGINT {
+				return nil
+			}
+			return ask.ErrInterrupted
+		case next, more := <-lines:
+			if !more {
+				if prompt != "" {
+					io.WriteString(env.Stdout, "\n")
+				} else if asked == 0 && reading == nil {
+					return cli.Fail(cli.Usage, errors.New("there is no question"), "give a PROMPT, or one question per line on standard input")
+				}
+				return reading
+			}
+			line = next
+		}
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		asked++
+		out := &paragraphs{env: env, prompted: prompt != ""}
+		err := answer(ctx, cancel, signals, func(q context.Context) error { return talk.Ask(q, line, out.say) })
+		if werr := out.end(); werr != nil {
+			return werr
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ask.ErrInterrupted
+		case errors.Is(err, ask.ErrInterrupted) && prompt != "":
+			env.Warn("%v", err)
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// answer waits for one. The first ctrl-c calls it off, the second ends the
+// conversation, as any other signal does.
+func answer(ctx context.Context, end context.CancelFunc, signals <-chan os.Signal, get func(context.Context) error) error {
+	q, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var err error
+	task := cli.Go(func() { err = get(q) })
+	for {
+		select {
+		case <-task.Done():
+			task.Wait()
+			return err
+		case s := <-signals:
+			if s != syscall.SIGINT || q.Err() != nil {
+				end()
+			}
+			cancel()
+		}
+	}
+}
+
+// paragraphs prints an answer as it comes, but only whole paragraphs: half a
+// secret is not known for one.
+type paragraphs struct {
+	env      *cli.Env
+	prompted bool // the person's questions stand between answers
+	text     strings.Builder
+	err      error
+}
+
+func (p *paragraphs) say(text string) {
+	p.text.WriteString(text)
+	all := p.text.String()
+	i := strings.LastIndex(all, "\n\n")
+	if i < 0 || strings.Count(all[:i], "-----BEGIN ") != strings.Count(all[:i], "-----END ") {
+		return
+	}
+	p.text.Reset()
+	p.text.WriteString(all[i+2:])
+	p.print(all[:i])
+}
+
+func (p *paragraphs) print(text string) {
+	if text = strings.Trim(text, "\n"); text == "" || p.err != nil {
+		return
+	}
+	text = term.CleanText(p.env.Redact(text))
+	if p.prompted {
+		text = term.Indent(text, term.Width(p.env.Stdout, p.env.Getenv))
+	}
+	_, p.err = fmt.Fprintf(p.env.Stdout, "%s\n\n", text)
+}
+
+// end prints the rest.
+func (p *paragraphs) end() error {
+	p.print(p.text.String())
+	p.text.Reset()
+	return p.err
+}

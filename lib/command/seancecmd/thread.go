@@ -1,0 +1,124 @@
+package seancecmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/registry"
+	"gt/lib/place/home"
+	"gt/lib/place/town"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+	"gt/lib/text/term"
+)
+
+type threadOf struct {
+	ID   string `arg:"" optional:"" help:"A session of the chain, by its id or the beginning of it (default: the session that asks, or else the last one in this folder)."`
+	JSON bool   `name:"json" help:"One JSON object, as the file has it."`
+
+	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
+}
+
+// Run prints what a chain of sessions knows.
+func (c *threadOf) Run(env *cli.Env) error {
+	chain, err := c.chain(env)
+	if err != nil {
+		return err
+	}
+	t, err := thread.Read(town.Personal(env.Getenv).State, chain, func(err error) { env.Warn("%v", err) })
+	switch {
+	case errors.Is(err, thread.ErrNone):
+		return cli.Fail(cli.No, fmt.Errorf("nothing is kept of the chain '%s' yet", chain),
+			"it begins at the end of a session's first turn")
+	case err != nil:
+		return err
+	}
+	t = t.Cleaned(env.Redact)
+	if c.JSON {
+		return env.JSON(t)
+	}
+	_, err = env.Stdout.Write([]byte(threadText(env, t)))
+	return err
+}
+
+// chain is the chain that is asked for.
+func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
+	if c.ID == "" {
+		r, err := session.Store{Home: home.Find(env.Getenv, env.Dir, "")}.Here(env.Getenv, registry.SessionVars())
+		if errors.Is(err, session.ErrNone) {
+			err = cli.Fail(cli.No, err, "gt-seance thread ID takes the id that gt-seance list shows")
+		}
+		if err != nil {
+			return "", err
+		}
+		return r.Chain(), nil
+	}
+	all, err := gather(env, false, c.Log)
+	if err != nil {
+		return "", err
+	}
+	s, err := named(env, all, c.ID)
+	if err != nil {
+		return "", err
+	}
+	if s.ChainID != "" {
+		return s.ChainID, nil
+	}
+	return s.ID, nil
+}
+
+// threadText is a thread as a person reads it.
+func threadText(env *cli.Env, t *thread.Thread) string {
+	var b strings.Builder
+	style, width := term.StyleFor(env.Stdout, env.Getenv), term.Width(env.Stdout, env.Getenv)
+	head := func(title string) {
+		if b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(style.Bold(title) + "\n")
+	}
+	day := func(at time.Time) string {
+		if at.IsZero() {
+			return ""
+		}
+		return term.Day(at, env.Now())
+	}
+	indented := func(text string) {
+		b.WriteString(term.Indent(strings.TrimSpace(term.Clean(text)), width) + "\n")
+	}
+	if t.Request.Text != "" {
+		head(strings.TrimSpace("First request  " + day(t.Request.Time)))
+		indented(t.Request.Text)
+	}
+	if len(t.Instructions) > 0 {
+		head("Standing instructions")
+		for i, in := range t.Instructions {
+			b.WriteString(term.Indent(fmt.Sprintf("%d. %s", i+1, term.OneLine(term.Clean(in.Text))), width) + "\n")
+		}
+	}
+	for _, m := range t.Messages {
+		head(strings.TrimSpace("Handed over  " + day(m.Time)))
+		indented(m.Subject)
+		if m.Text != "" && m.Text != m.Subject {
+			indented(m.Text)
+		}
+	}
+	if len(t.Todos) > 0 {
+		head(fmt.Sprintf("To do (%d done)", t.Done))
+		for _, todo := range t.Todos {
+			mark := "[ ]"
+			if todo.Status == "in_progress" {
+				mark = "[in progress]"
+			}
+			b.WriteString(term.Indent(mark+" "+term.OneLine(term.Clean(todo.Text)), width) + "\n")
+		}
+	}
+	head(fmt.Sprintf("Sessions: %d", len(t.Sessions)))
+	for _, s := range t.Sessions {
+		b.WriteString("  " + string(s.ID) + "  " + term.OneLine(term.Clean(s.Agent)) + "\n")
+	}
+	return b.String()
+}

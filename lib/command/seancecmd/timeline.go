@@ -1,0 +1,114 @@
+package seancecmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/term"
+	"gt/lib/view/chain"
+	"gt/lib/view/palette"
+	"gt/lib/view/timeline"
+)
+
+type picture struct {
+	selection
+	Limit *int   `short:"n" placeholder:"N" help:"Only the newest N (default 200); 0 draws all."`
+	By    string `enum:",actor,folder,agent,session" default:"" placeholder:"WHAT" help:"One lane for each actor (who worked, by the name in the first column of list), folder, agent or session (default: actor; in a terminal, session if there are few)."`
+	HTML  string `name:"html" placeholder:"FILE" type:"path" help:"Write a page for a browser; - is standard output."`
+	SVG   string `name:"svg" placeholder:"FILE" type:"path" help:"Write an image; - is standard output."`
+}
+
+// Validate refuses what cannot be drawn.
+func (c *picture) Validate() error {
+	switch {
+	case c.Limit != nil && *c.Limit < 0:
+		return fmt.Errorf("--limit needs a number of at least 0")
+	case c.HTML == "-" && c.SVG == "-":
+		return errors.New("--html and --svg cannot both go to standard output")
+	}
+	return nil
+}
+
+// recent is what is drawn where nothing else is said: a picture of a year shows
+// little of a day.
+const recent = 7 * 24 * time.Hour
+
+// drawn is how many sessions are drawn where nothing is said of it.
+const drawn = 200
+
+// Run draws who worked when.
+func (c *picture) Run(env *cli.Env) error {
+	most := 0
+	switch {
+	case c.Limit != nil:
+		most = *c.Limit
+	case !c.All:
+		most = drawn
+	}
+	found, all, err := c.sessions(env, most)
+	if err != nil {
+		return err
+	}
+	now := env.Now()
+	o := timeline.Options{
+		By: timeline.By(c.By), Now: now, Since: c.Since.Before(now),
+		Short: all.Short(), About: (*catalog.Session).About,
+	}
+	cut := most > 0 && len(found) == most
+	if o.Since.IsZero() && c.Until.Before(now).IsZero() && c.Chain == "" && c.Work == "" && !c.All && c.Limit == nil {
+		week := now.Add(-recent)
+		latest := slices.DeleteFunc(slices.Clone(found), func(s *catalog.Session) bool { return chain.End(s, now).Before(week) })
+		if len(latest) > 0 {
+			cut = cut && len(latest) == len(found)
+			found, o.Since = latest, week
+		}
+	}
+	switch {
+	case len(found) > 0:
+	case all.Len() == 0:
+		env.Hint(noSessions)
+	default:
+		env.Hint("none of %s matches", number(all.Len(), "session"))
+	}
+	if cut {
+		env.Hint("the newest %s; --limit 0 draws all", number(len(found), "session"))
+	}
+	if c.HTML == "" && c.SVG == "" {
+		if len(found) == 0 {
+			return nil
+		}
+		if o.By == "" && len(found) <= timeline.Few {
+			o.By = timeline.Session
+		}
+		text := timeline.Layout(found, o).Text(palette.StyleFor(env.Stdout, env.Getenv), term.Width(env.Stdout, env.Getenv))
+		_, err := io.WriteString(env.Stdout, text)
+		return err
+	}
+	p := timeline.Layout(found, o)
+	if c.HTML != "" {
+		if err := write(env, c.HTML, p.HTML()); err != nil {
+			return err
+		}
+	}
+	if c.SVG != "" {
+		return write(env, c.SVG, p.SVG())
+	}
+	return nil
+}
+
+// write replaces a file, or writes to standard output.
+func write(env *cli.Env, path, text string) error {
+	if path == "-" {
+		_, err := io.WriteString(env.Stdout, text)
+		return err
+	}
+	atomicfile.Sweep(filepath.Dir(path), env.Now()) // what one left that was killed
+	return atomicfile.Write(path, []byte(text), atomicfile.Unsynced)
+}

@@ -1,0 +1,127 @@
+package sessioncmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/launcher"
+	"gt/lib/live"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// adopt makes instances of the agents that run in tmux and belong to none. They go on
+// running, in the panes that they have.
+func (c *imports) adopt(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	known, server := table(env), tmux.Around()
+	found, err := strays(env, known, server)
+	if errors.Is(err, tmux.ErrNoServer) {
+		env.Hint("no tmux server is running")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		env.Hint("no agent runs in tmux that is not listed")
+		return nil
+	}
+	var all []*instance.Instance
+	for _, a := range found {
+		in, err := adopted(env, known, server, a)
+		if err != nil {
+			env.Warn("%v", err)
+			continue
+		}
+		all = append(all, in)
+	}
+	said, adopt := "adopted", store.Adopt
+	if c.DryRun {
+		said, adopt = "would adopt", store.Adoptable
+	}
+	all, err = adopt(all, env.Now())
+	for _, in := range all {
+		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s, pane %s of the tmux session %s\n", said, in.Name, in.Agent, env.Place(in.Path), in.TmuxPane, env.Place(in.TmuxSession)); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// strays returns the agents that run in tmux and are no place's.
+func strays(env *cli.Env, known *agent.Table, server tmux.Server) ([]live.Agent, error) {
+	panes, err := server.Panes()
+	if err != nil {
+		return nil, err
+	}
+	everywhere, unread := sites(env)
+	at, err := look(env, everywhere)
+	if err := errors.Join(unread, err); err != nil {
+		return nil, err // a pane could belong to one that cannot be read
+	}
+	taken := map[string]bool{}
+	for _, s := range at {
+		for _, m := range s.members {
+			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
+				taken[m.Pane.ID] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(live.InPanes(known, server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
+}
+
+// adopted is the instance of an agent that runs.
+func adopted(env *cli.Env, known *agent.Table, server tmux.Server, a live.Agent) (*instance.Instance, error) {
+	p, err := process.Find(a.PID)
+	if err != nil {
+		return nil, fmt.Errorf("the agent in pane %s has ended", a.Pane.ID)
+	}
+	in := &instance.Instance{
+		Path: a.Pane.Path, Agent: a.Client.Name, Desired: instance.Running, StartedAt: a.Pane.Created.UTC(),
+		TmuxServer: string(server), TmuxSession: a.Pane.Session, TmuxPane: a.Pane.ID, Adopted: instance.Adopt(p),
+	}
+	if !filepath.IsAbs(in.Path) {
+		return nil, fmt.Errorf("tmux does not tell the folder of pane %s", a.Pane.ID)
+	}
+	in.Path = filepath.Clean(in.Path)
+	args, err := p.Args()
+	if err == nil {
+		in.Args = a.Client.Kept(args)
+	}
+	l := launcher.Of(known, a.Client, p, a.Pane)
+	switch {
+	case l.Why != "":
+	case a.PID == a.Pane.PID && a.Client.Name != known.ByProcess(agent.ProgramName(args)).Name:
+		l.Why = "only its screen tells of it"
+	case launcher.Cleared(p, a.Pane):
+		l.Why = "it has an environment of its own"
+	}
+	if l.Why != "" {
+		return nil, fmt.Errorf("the agent in pane %s is not adopted, for gt cannot start it again in what it was started in: %s", a.Pane.ID, l.Why)
+	}
+	in.Launcher = l.Words
+	// tmux counts the sessions that nobody named.
+	name := instance.NameFor(a.Pane.Session)
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = instance.NameFor(filepath.Base(in.Path))
+	}
+	in.Name = name
+	h := home.Elsewhere(env.Getenv, in.Path)
+	r, err := live.SessionIn(session.Store{Home: h}, server, a.Pane.ID)
+	if err == nil && r != nil {
+		in.SessionID, in.SessionAt = r.ID, r.StartedAt.UTC()
+		in.StartedAt, in.Agent = r.StartedAt.UTC(), cmp.Or(r.Agent, in.Agent)
+	}
+	return in, nil
+}

@@ -1,0 +1,192 @@
+package sessioncmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/birth"
+	"gt/lib/live/fleet"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/rig"
+	"gt/lib/place/town"
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/sys/tmux"
+)
+
+// someOf returns the rig of an address that means any of its polecats: gastown/polecats.
+func someOf(role string) (rig string, is bool) {
+	rig, is = strings.CutSuffix(strings.TrimSuffix(role, "/"), "/polecats")
+	return rig, is && rig != "" && !strings.Contains(rig, "/")
+}
+
+// allocate chooses a polecat of a rig, and a branch for its worktree where none is named:
+// one that is idle, whose place and worktree are taken away to be made anew, else a new
+// name. Until release is called nobody else chooses.
+func (c *newOne) allocate(env *cli.Env, store instance.Store, known *agent.Table, of string) (release func(), err error) {
+	t := town.Find(env.Getenv, env.Dir)
+	switch {
+	case t.Personal:
+		return nil, cli.Failf(cli.Usage, "--role: this folder is in no town that you trust")
+	case c.Name != "" || c.Resume != "" || c.Replace || c.Explain:
+		return nil, cli.Fail(cli.Usage, errors.New("--role: any polecat goes without --name, --resume, --replace and --explain"), fmt.Sprintf("name one: %s/polecats/NAME", of))
+	}
+	lock, err := store.LockWorkers()
+	if err != nil {
+		return nil, told("the workers of the town", err)
+	}
+	defer func() {
+		if err != nil {
+			lock.Unlock()
+		}
+	}()
+	all, err := store.All()
+	if err != nil {
+		return nil, err // it may be one that is idle, or the one too many
+	}
+	all = slices.DeleteFunc(all, func(in *instance.Instance) bool { return !polecat(in, of) })
+	members := fleet.Look(env.Getenv, store, known, all, env.Now())
+	most, err := rig.MaxPolecats(t, of)
+	if err != nil {
+		return nil, err
+	}
+	if status, err := rig.Parked(t, of); err != nil {
+		return nil, err
+	} else if status != "" {
+		return nil, cli.Failf(cli.No, "the rig %s is %s", of, status)
+	}
+	if n := count(members, taken); most > 0 && n >= most {
+		return nil, birth.Full(of, n, most)
+	}
+	name := ""
+	for _, m := range members {
+		switch is, err := c.retire(env, store, known, m.Instance); {
+		case err != nil:
+			env.Warn("%s is not reused: %v", m.Name, err)
+		case is:
+			id, _ := identity.Parse(m.Role)
+			name = id.Name
+		}
+		if name != "" {
+			break
+		}
+	}
+	if name == "" {
+		if name, err = freeName(t, of, members); err != nil {
+			return nil, err
+		}
+	}
+	id := identity.Identity{Role: identity.Polecat, Rig: of, Name: name}
+	if _, err := work(env, filepath.Join(t.Root, filepath.FromSlash(id.Dir()))); err != nil {
+		return nil, err // it could not be told of any
+	}
+	c.Role = id.Address()
+	if c.Worktree == "" {
+		c.Worktree = "polecat/" + name + "-" + strconv.FormatInt(env.Now().UnixMilli(), 36)
+	}
+	return lock.Unlock, nil
+}
+
+func polecat(in *instance.Instance, of string) bool {
+	id, err := identity.Parse(in.Role)
+	return err == nil && id.Role == identity.Polecat && id.Rig == of
+}
+
+// taken reports whether a worker counts as one that works: it runs or should, nobody can
+// tell, or it was made and is about to be started.
+func taken(m fleet.Member) bool {
+	return m.Process.IsSet() || m.Unanswered || m.Wanted() || m.StartedAt.IsZero()
+}
+
+// retire takes away the place of a worker that is idle, with its worktree. One has work to
+// do where some was given to it, and where its worktree holds what is nowhere else. One
+// whose folder gt did not make, and which is there, is left alone.
+func (c *newOne) retire(env *cli.Env, store instance.Store, known *agent.Table, in *instance.Instance) (bool, error) {
+	held, err := store.Hold(in.ID, 0)
+	if err != nil {
+		return false, told(in.Name, err)
+	}
+	defer held.Release()
+	if taken(fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]) {
+		return false, nil
+	}
+	if held.Worktree == nil {
+		if is, err := there(held.Path); err != nil || is {
+			return false, err
+		}
+	}
+	if given, err := work(env, held.Path); err != nil || len(given) > 0 {
+		return false, err
+	}
+	if held.Worktree != nil {
+		if err := removeWorktree(env, store, held); err != nil {
+			return false, err
+		}
+	}
+	return true, held.Remove(env.Now())
+}
+
+// work is what was given to the worker of a folder.
+func work(env *cli.Env, dir string) ([]mail.Note, error) {
+	at := home.Elsewhere(env.Getenv, dir)
+	return mail.Of(at, at.Identity.Address()).Hooked()
+}
+
+// polecatNames are what new polecats are called, in this order.
+var polecatNames = [...]string{
+	"furiosa", "nux", "slit", "toast", "capable", "dag", "cheedo", "valkyrie", "keeper", "rictus", "morsov", "ace", "max", "goose", "glory", "bullet",
+}
+
+// freeName returns a name that no polecat of a rig has, and nobody else's folder or session
+// of tmux.
+func freeName(t town.Town, of string, members []fleet.Member) (string, error) {
+	prefixes, err := rig.Prefixes(t)
+	if err != nil {
+		return "", err
+	}
+	for i := 0; ; i++ {
+		name := polecatNames[i%len(polecatNames)]
+		if round := i / len(polecatNames); round > 0 {
+			name += strconv.Itoa(round + 1)
+		}
+		id := identity.Identity{Role: identity.Polecat, Rig: of, Name: name}
+		session, err := id.SessionName(prefixes)
+		if err != nil {
+			return "", noPrefix(id, err)
+		}
+		is, err := there(filepath.Join(t.Root, filepath.FromSlash(id.Dir())))
+		switch {
+		case err != nil:
+			return "", err
+		case is, slices.ContainsFunc(members, func(m fleet.Member) bool { return m.Role == id.Address() }), tmux.Around().Has(session):
+			continue
+		}
+		return name, nil
+	}
+}
+
+// spawned logs that a polecat was made: its folder is there.
+func spawned(env *cli.Env, in *instance.Instance) {
+	id, err := identity.Parse(in.Role)
+	if err != nil || id.Role != identity.Polecat {
+		return
+	}
+	if info, err := os.Stat(in.Path); err != nil || !info.IsDir() {
+		return // its start says so
+	}
+	t := home.Elsewhere(env.Getenv, in.Path).Town
+	err = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), func(err error) { env.Warn("%v", err) }, env.Now(), eventlog.Spawn,
+		home.Find(env.Getenv, env.Dir, "").Identity.Address(), map[string]any{"rig": id.Rig, "polecat": id.Name})
+	if err != nil {
+		env.Warn("%v", err)
+	}
+}

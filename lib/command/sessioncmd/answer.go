@@ -1,0 +1,73 @@
+package sessioncmd
+
+import (
+	"errors"
+	"fmt"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	launch "gt/lib/launch/send"
+	"gt/lib/live/fleet"
+	"gt/lib/state/instance"
+	"gt/lib/sys/tmux"
+)
+
+type reply struct {
+	profile
+	Name   string `arg:"" help:"The agent."`
+	Option int    `arg:"" optional:"" name:"n" help:"The number of the option; without one, the options are listed."`
+}
+
+// Run answers what an agent's client asks.
+func (c *reply) Run(env *cli.Env) error {
+	held, store, err := c.held(env, c.Name)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	known := table(env)
+	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
+	if err := runs(m); err != nil {
+		return err
+	}
+	to := launch.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent)}
+	if c.Option == 0 {
+		q, err := to.Question()
+		if err != nil {
+			return unanswered(env, m, q, err)
+		}
+		for i, o := range q.Options {
+			fmt.Fprintf(env.Stdout, "%d. %s\n", i+1, env.Line(o.Text, maxCell))
+		}
+		if len(q.Options) == 0 {
+			return unanswered(env, m, q, launch.ErrNoOption)
+		}
+		return nil
+	}
+	taken, err := to.Answer(c.Option, launch.Patience)
+	if err != nil {
+		q, _ := to.Question()
+		return unanswered(env, m, q, err)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "answered %s: %d. %s\n", m.Name, c.Option, env.Line(taken.Text, maxCell))
+	return err
+}
+
+// unanswered adds codes and hints to why a question was not answered.
+func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error {
+	failed := cli.Fail(cli.No, fmt.Errorf("cannot answer %s: %w", m.Name, err))
+	switch {
+	case errors.Is(err, launch.ErrNoOption) && len(q.Options) == 0:
+		return cli.WithHint(failed, "gt-session cannot read the options of its question; gt-session attach %s shows them", m.Name)
+	case errors.Is(err, launch.ErrNoOption):
+		for i, o := range q.Options {
+			failed = cli.WithHint(failed, "%d. %s", i+1, env.Line(o.Text, 200))
+		}
+		return failed
+	case errors.Is(err, launch.ErrNoQuestion), errors.Is(err, launch.ErrNotTaken), errors.Is(err, launch.ErrChanged):
+		return cli.WithHint(failed, "gt-session peek %s shows its screen", m.Name)
+	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
+		return noInput(m, fmt.Errorf("cannot answer %s: %w", m.Name, err))
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package sessioncmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	launch "gt/lib/launch/send"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	reconciled "gt/lib/reconcile/agents"
+	"gt/lib/reconcile/perform"
+	"gt/lib/reconcile/runtime"
+	"gt/lib/reconcile/tick"
+	"gt/lib/state/instance"
+	"gt/lib/text/term"
+)
+
+// distant is a session whose agent a program of the person's runs, as its town has it.
+type distant struct {
+	in     *instance.Instance
+	agents reconciled.Agents
+}
+
+// away returns the session that a person means where its agent runs elsewhere; nil for
+// one that runs in tmux.
+func (p profile) away(env *cli.Env, name string) (*distant, error) {
+	in, _, err := p.find(env, name)
+	if err != nil || !reconciled.Away(in) {
+		return nil, err
+	}
+	w, err := p.world(env)
+	if err != nil {
+		return nil, err
+	}
+	return &distant{in, w.Agents.(reconciled.Agents)}, nil
+}
+
+// told adds codes and hints to what went wrong.
+func (e *distant) told(err error) error {
+	switch {
+	case errors.Is(err, runtime.ErrNone):
+		return cli.Fail(cli.No, fmt.Errorf("%s is not running", e.in.Name), fmt.Sprintf("gt-session start %s starts it", e.in.Name))
+	case errors.Is(err, runtime.ErrCannot):
+		return cli.Fail(cli.No, fmt.Errorf("%s: %w", e.in.Name, err), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
+	case errors.Is(err, runtime.ErrUnknown):
+		return cli.Fail(cli.Busy, fmt.Errorf("%s: %w", e.in.Name, err), "try again")
+	case err != nil:
+		return cli.Fail(cli.No, fmt.Errorf("%s: %w", e.in.Name, err))
+	}
+	return nil
+}
+
+// peek prints what it shows.
+func (e *distant) peek(env *cli.Env, err error) error {
+	if err != nil {
+		return err
+	}
+	text, err := e.agents.Peek(context.Background(), e.in)
+	if err != nil {
+		return e.told(err)
+	}
+	_, err = fmt.Fprintln(env.Stdout, strings.TrimRight(env.Text(text), "\n "))
+	return err
+}
+
+// send gives it a prompt, or a command of its client's own.
+func (e *distant) send(env *cli.Env, c *send, text string, err error) error {
+	if err != nil {
+		return err
+	}
+	if c.Wait {
+		return e.ask(env, c, text)
+	}
+	if c.Command {
+		var talks runtime.Talker
+		var ref runtime.Ref
+		if talks, ref, err = e.agents.Talker(e.in); err == nil {
+			err = talks.Command(context.Background(), ref, text)
+		}
+	} else {
+		err = e.agents.Send(context.Background(), e.in, text)
+	}
+	if err != nil {
+		return e.told(err)
+	}
+	_, err = fmt.Fprintln(env.Stdout, "sent to "+e.in.Name)
+	return err
+}
+
+// ask gives it a prompt, waits until it has answered, and prints that. Nothing is sent where
+// nothing tells what it says.
+func (e *distant) ask(env *cli.Env, c *send, text string) error {
+	ctx := context.Background()
+	talks, ref, err := e.agents.Talker(e.in)
+	if err == nil {
+		_, err = talks.Last(ctx, ref)
+	}
+	if err != nil {
+		return e.told(err)
+	}
+	at := env.Now()
+	if err := talks.Send(ctx, ref, text); err != nil {
+		return e.told(err)
+	}
+	worked := false
+	err = watch(env, time.Duration(c.Timeout), func() (bool, error) {
+		s := e.agents.Look(ctx, []*instance.Instance{e.in})[0]
+		switch {
+		case s.Alive == tick.Unknown: // the next look may tell
+			return false, nil
+		case s.Alive == tick.No:
+			return false, cli.Failf(cli.No, "%s did not answer: it is no longer running", e.in.Name)
+		case s.Asks:
+			return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", e.in.Name, launch.ErrAsks), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
+		case s.Limited:
+			return false, cli.Failf(cli.No, "%s did not answer: its account is at a limit", e.in.Name)
+		case s.Idle.IsZero():
+			worked = true
+			return false, nil
+		}
+		// It tells whole seconds: one may be missing.
+		return worked || s.Idle.Add(-time.Second).After(at), nil
+	})
+	if errors.Is(err, errTimeout) {
+		return cli.Fail(cli.No, fmt.Errorf("%w: %s has not answered", err, e.in.Name))
+	} else if err != nil {
+		return err
+	}
+	return e.last(env)
+}
+
+// last prints what it said last.
+func (e *distant) last(env *cli.Env) error {
+	talks, ref, err := e.agents.Talker(e.in)
+	if err != nil {
+		return e.told(err)
+	}
+	said, err := talks.Last(context.Background(), ref)
+	if err != nil {
+		return e.told(err)
+	}
+	return answer{text: said}.print(env, fleet.Member{Instance: e.in})
+}
+
+// askAway notes what agents do that run elsewhere, as the programs tell that run them: nothing
+// on this machine does.
+func (p site) askAway(env *cli.Env, members []fleet.Member) {
+	var away []*instance.Instance
+	var at []int
+	for i, m := range members {
+		if reconciled.Away(m.Instance) && m.TmuxSession != "" {
+			away, at = append(away, m.Instance), append(at, i)
+		}
+	}
+	if len(away) == 0 {
+		return
+	}
+	w, err := reconciled.Open(env, p.town, p.profile)
+	if err != nil {
+		env.Warn("%v", err)
+		return
+	}
+	for i, s := range w.Agents.Look(context.Background(), away) {
+		m := &members[at[i]]
+		m.Status, m.Reason, m.Since = statusOf(*m, s)
+	}
+}
+
+// statusOf is the status of an agent of which its runtime tells.
+func statusOf(m fleet.Member, s perform.Sight) (status.Status, status.Reason, time.Time) {
+	switch {
+	case s.Alive == tick.Unknown:
+		return status.Unknown, "", time.Time{}
+	case s.Alive == tick.No && m.Wanted():
+		return status.Error, "", time.Time{}
+	case s.Alive == tick.No:
+		return status.Stopped, "", time.Time{}
+	case s.Asks:
+		return status.Waiting, status.Question, time.Time{}
+	case s.Limited:
+		return status.Waiting, status.Limited, time.Time{}
+	case s.Idle.IsZero():
+		return status.Running, "", time.Time{}
+	case m.Acknowledged.After(s.Idle):
+		return status.Idle, "", s.Idle
+	}
+	return status.Waiting, status.Done, s.Idle
+}
+
+// attach becomes what shows it.
+func (e *distant) attach(env *cli.Env, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case !term.IsTerminal(env.Stdin):
+		return cli.Fail(cli.Usage, errors.New("this is no terminal"), fmt.Sprintf("gt-session peek %s prints what it shows", e.in.Name))
+	}
+	return e.told(e.agents.Attach(e.in))
+}

@@ -1,0 +1,232 @@
+package sessioncmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/launch/birth"
+	"gt/lib/live/fleet"
+	"gt/lib/state/instance"
+	"gt/lib/text/term"
+)
+
+// held finds an instance and takes its lock.
+func (p profile) held(env *cli.Env, name string) (*instance.Held, instance.Store, error) {
+	in, store, err := p.find(env, name)
+	if err != nil {
+		return nil, store, err
+	}
+	held, err := store.Hold(in.ID, patience)
+	return held, store, told(in.Name, err)
+}
+
+type rename struct {
+	profile
+	Name string  `arg:"" help:"The agent."`
+	To   string  `arg:"" help:"Its new name."`
+	Text *string `name:"title" placeholder:"TEXT" help:"Give it another title, too."`
+}
+
+// Run renames an instance. Its session of tmux keeps its name until the next start.
+func (c *rename) Run(env *cli.Env) error {
+	held, _, err := c.held(env, c.Name)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	if held.Managed != nil {
+		return cli.Failf(cli.No, "%s was made from a template, and keeps its name: its marker has it, too", held.Name)
+	}
+	if err := instance.CheckName(c.To); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	if c.Text != nil {
+		held.Title = env.Line(*c.Text, 200)
+	}
+	before := held.Name
+	err = held.Rename(c.To, env.Now())
+	if errors.Is(err, instance.ErrTaken) {
+		return cli.Fail(cli.No, err, "gt-session lists the names that are taken")
+	}
+	return done(env, told(before, err), "renamed %s to %s", before, c.To)
+}
+
+// done prints what a command has done; err is what went wrong instead.
+func done(env *cli.Env, err error, format string, args ...any) error {
+	if err == nil {
+		_, err = fmt.Fprintf(env.Stdout, format+"\n", args...)
+	}
+	return err
+}
+
+type move struct {
+	profile
+	Name  string `arg:"" help:"The agent."`
+	Group string `arg:"" help:"The group, such as work/backend; made where it is missing. '' takes it out of its group."`
+}
+
+// Run puts an instance into a group.
+func (c *move) Run(env *cli.Env) error {
+	group := strings.Trim(c.Group, "/")
+	if group != "" {
+		if err := instance.CheckGroup(group); err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+	}
+	held, _, err := c.held(env, c.Name)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	from := held.Group
+	if err := held.Move(group, env.Now()); err != nil {
+		return err
+	}
+	if group == "" {
+		return done(env, nil, "took %s out of %s", held.Name, cmp.Or(env.Line(from, maxCell), "its group"))
+	}
+	return done(env, nil, "moved %s to %s", held.Name, env.Line(group, maxCell))
+}
+
+type rm struct {
+	profile
+	Name         string `arg:"" help:"The agent."`
+	KeepWorktree bool   `help:"Leave the git worktree that was made for it."`
+}
+
+// Run removes an instance whose agent does not run, with the worktree that was made for
+// it. Its conversation stays where its client keeps it, and the branch in the repository.
+func (c *rm) Run(env *cli.Env) error {
+	held, store, err := c.held(env, c.Name)
+	if err != nil {
+		return err
+	}
+	if held.Managed != nil {
+		held.Release()
+		said, err := c.managed(env, held.Instance, "closed", closesIt)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(env.Stdout, said)
+		return err
+	}
+	defer held.Release()
+	m := fleet.Look(env.Getenv, store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
+	if m.Pane.ID != "" {
+		return cli.Fail(cli.No, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
+	}
+	if err := birth.CannotTell(m); err != nil {
+		return err
+	}
+	also := ""
+	switch w := held.Worktree; {
+	case w != nil && c.KeepWorktree:
+		also = fmt.Sprintf("; its worktree %s stays", env.Place(w.Path))
+	case w != nil:
+		if err := removeWorktree(env, store, held); err != nil {
+			return err
+		}
+		also = fmt.Sprintf(" and its worktree %s; the branch %s stays", env.Place(w.Path), env.Line(w.Branch, maxCell))
+	}
+	return done(env, told(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
+}
+
+type groupOf struct {
+	List   groupList   `cmd:"" default:"withargs" help:"List the groups (the default)."`
+	New    groupNew    `cmd:"" help:"Make a group, and those above it."`
+	Rename groupRename `cmd:"" help:"Rename or move a group, with the groups and agents in it."`
+	Rm     groupRm     `cmd:"" help:"Remove a group that holds no agents."`
+}
+
+type groupList struct {
+	profile
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// Run lists the groups.
+func (c *groupList) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	groups, err := store.Groups()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		for _, g := range groups {
+			if err := env.JSON(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	all, unread := store.All()
+	if len(groups) == 0 {
+		env.Hint("no groups; gt-session group new work/backend makes one")
+		return nil
+	}
+	cells := [][]string{{"GROUP", "AGENTS"}}
+	for _, g := range groups {
+		depth := strings.Count(g.Path, "/")
+		n := count(all, func(in *instance.Instance) bool { return instance.In(in.Group, g.Path) })
+		cells = append(cells, []string{strings.Repeat("  ", depth) + term.Clean(g.Path[strings.LastIndex(g.Path, "/")+1:]), fmt.Sprint(n)})
+	}
+	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil), unread)
+}
+
+type groupNew struct {
+	profile
+	Group string `arg:"" help:"The group, such as work/backend."`
+}
+
+// Run makes a group.
+func (c *groupNew) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	group := strings.Trim(c.Group, "/")
+	if err := instance.CheckGroup(group); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	return done(env, told("", store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
+}
+
+type groupRename struct {
+	profile
+	Group string `arg:"" help:"The group."`
+	To    string `arg:"" help:"Its new path, such as work/backend."`
+}
+
+// Run gives a group another path.
+func (c *groupRename) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	to := strings.Trim(c.To, "/")
+	if err := instance.CheckGroup(to); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	from := strings.Trim(c.Group, "/")
+	return done(env, told("", store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))
+}
+
+type groupRm struct {
+	profile
+	Group string `arg:"" help:"The group."`
+}
+
+// Run removes a group.
+func (c *groupRm) Run(env *cli.Env) error {
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	group := strings.Trim(c.Group, "/")
+	return done(env, told("", store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
+}

@@ -1,0 +1,74 @@
+package sessioncmd
+
+import (
+	"gt/lib/cli"
+	"gt/lib/place/town"
+	"gt/lib/reconcile/config"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/text/term"
+)
+
+// completers are what a shell is offered for the value of a flag or an argument, by its
+// name.
+func completers() map[string]cli.Completer {
+	return map[string]cli.Completer{
+		"name":   names,
+		"parent": names,
+		"group":  groups,
+		"agent":  agents,
+
+		"template": templates,
+		"state":    states,
+	}
+}
+
+// names offers the instances of the place that a command without flags uses.
+func names(env *cli.Env, _ string) (offered []cli.Candidate) {
+	all, _ := placeOf(env).All()
+	for _, in := range all {
+		offered = append(offered, cli.Candidate{Word: in.Name, About: env.Line(in.Agent+" · "+term.Tilde(in.Path, env.Getenv("HOME")), 200)})
+	}
+	return offered
+}
+
+func groups(env *cli.Env, _ string) (offered []cli.Candidate) {
+	all, err := placeOf(env).Groups()
+	if err != nil {
+		return nil
+	}
+	for _, g := range all {
+		offered = append(offered, cli.Candidate{Word: g.Path})
+	}
+	return offered
+}
+
+// templates offers those of the place. Where they cannot be used, there are none.
+func templates(env *cli.Env, _ string) (offered []cli.Candidate) {
+	t := town.Find(env.Getenv, env.Dir)
+	read, err := config.Of(t, "", env.Getenv).Read()
+	if err != nil || untrusted(t) != nil {
+		return nil
+	}
+	for _, t := range read.Templates {
+		offered = append(offered, cli.Candidate{Word: t.Name, About: env.Line(t.Provider, 200)})
+	}
+	return offered
+}
+
+func states(*cli.Env, string) (offered []cli.Candidate) {
+	for _, s := range lifecycle.States {
+		offered = append(offered, cli.Candidate{Word: string(s.State), About: s.Means})
+	}
+	return offered
+}
+
+func agents(env *cli.Env, _ string) (offered []cli.Candidate) {
+	for _, c := range table(env).All() {
+		offered = append(offered, cli.Candidate{Word: c.Name})
+	}
+	return offered
+}
+
+// placeOf is the store of a command without flags.
+func placeOf(env *cli.Env) instance.Store { return storeIn(town.Find(env.Getenv, env.Dir), "") }

@@ -1,0 +1,466 @@
+package sessioncmd
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/launcher"
+	"gt/lib/live/fleet"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/openjson"
+	"gt/lib/text/term"
+)
+
+// The file that is exported and imported is agent-deck's sessions.json: what it calls a
+// session is an instance here. What only gt knows of one stands in its field gt, so that
+// nothing is lost between two exports; what only the file knows is kept.
+
+// fields is an object of the file.
+type fields map[string]json.RawMessage
+
+// ours is the field with what only gt knows of an instance.
+const ours = "gt"
+
+func (f fields) set(key string, v any) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		f[key] = data
+	}
+	return err
+}
+
+// text sets a field, or takes out one that is empty.
+func (f fields) text(key, value string) error {
+	if value == "" {
+		delete(f, key)
+		return nil
+	}
+	return f.set(key, value)
+}
+
+// get reads a field into v where the object has it.
+func (f fields) get(key string, v any) error {
+	raw, ok := f[key]
+	if !ok || string(raw) == "null" {
+		return nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("invalid %s %.40s", key, raw)
+	}
+	return nil
+}
+
+type export struct {
+	profile
+}
+
+// Run prints the instances as agent-deck keeps its sessions.
+func (c *export) Run(env *cli.Env) error {
+	at, err := c.site(env)
+	if err != nil {
+		return err
+	}
+	found, err := look(env, []site{at})
+	if err != nil {
+		return err // half of them are no export
+	}
+	groups, more, err := at.store.Exported()
+	if err != nil {
+		return err
+	}
+	file := fields{}
+	if more != nil {
+		if err := json.Unmarshal(more, &file); err != nil {
+			return err
+		}
+	}
+	instances, all := []fields{}, []fields{}
+	for _, m := range found[0].members {
+		one, err := exported(m, found[0].table)
+		if err != nil {
+			return err
+		}
+		instances = append(instances, one)
+	}
+	for _, g := range groups {
+		one, err := exportedGroup(g)
+		if err != nil {
+			return err
+		}
+		all = append(all, one)
+	}
+	if err := errors.Join(file.set("instances", instances), file.set("groups", all)); err != nil {
+		return err
+	}
+	data, err := openjson.File(file)
+	if err != nil {
+		return err
+	}
+	_, err = env.Stdout.Write(data)
+	return err
+}
+
+func exported(m fleet.Member, known *agent.Table) (fields, error) {
+	f := fields{}
+	if m.Imported != nil {
+		if err := json.Unmarshal(m.Imported, &f); err != nil {
+			return nil, err
+		}
+	}
+	own := *m.Instance
+	own.Imported, own.Folder = nil, nil // which folder it is here says nothing of another machine's
+	title := m.Title
+	if title == "" {
+		title = m.Name
+	}
+	err := errors.Join(
+		f.set(ours, &own), f.set("id", m.ID), f.set("title", title), f.set("project_path", m.Path), f.set("group_path", m.Group),
+		f.set("tool", m.Agent), f.set("status", m.Status), f.text("parent_session_id", string(m.ParentID)),
+		f.text(m.Agent+"_session_id", string(m.SessionID)), f.set("created_at", m.CreatedAt), f.set("updated_at", m.UpdatedAt),
+	)
+	if !m.SessionAt.IsZero() {
+		err = errors.Join(err, f.set(m.Agent+"_detected_at", m.SessionAt))
+	}
+	if len(m.LoadedMCPNames) > 0 {
+		err = errors.Join(err, f.set("loaded_mcp_names", m.LoadedMCPNames))
+	}
+	if _, ok := f["command"]; !ok {
+		err = errors.Join(err, f.set("command", commandOf(m.Instance, known)))
+	}
+	return f, err
+}
+
+// commandOf is the command line that starts an instance's agent.
+func commandOf(in *instance.Instance, known *agent.Table) string {
+	var words []string
+	for _, word := range slices.Concat(known.Of(in.Agent).Command, in.Args) {
+		words = append(words, term.Quote(word))
+	}
+	return strings.Join(words, " ")
+}
+
+func exportedGroup(g instance.Group) (fields, error) {
+	f := fields{}
+	if g.Imported != nil {
+		if err := json.Unmarshal(g.Imported, &f); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := f["name"]; !ok {
+		if err := f.set("name", filepath.Base(g.Path)); err != nil {
+			return nil, err
+		}
+	}
+	return f, errors.Join(f.set("path", g.Path), f.set("expanded", g.Expanded), f.set("order", g.Order))
+}
+
+// maxImport bounds the file that is imported.
+const maxImport = 100 << 20
+
+type imports struct {
+	profile
+	File   string `arg:"" optional:"" help:"The file: agent-deck's sessions.json, or what 'export' printed; - reads standard input."`
+	Tmux   bool   `help:"Add the agents that run in tmux already; they go on running."`
+	DryRun bool   `help:"Print what would be added, and change nothing."`
+}
+
+// Validate refuses a command line that means nothing, or two things.
+func (c *imports) Validate() error {
+	if c.Tmux == (c.File != "") {
+		return errors.New("name a file, or give --tmux")
+	}
+	return nil
+}
+
+// Run adds the instances of a file, all or none.
+func (c *imports) Run(env *cli.Env) error {
+	if c.Tmux {
+		return c.adopt(env)
+	}
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	data, err := c.read(env)
+	if err != nil {
+		return err
+	}
+	known := table(env)
+	i, err := imported(env, known, data)
+	if err != nil {
+		return c.refused(err)
+	}
+	add := store.Import
+	if c.DryRun {
+		add = store.Importable
+	}
+	added, err := add(i)
+	switch {
+	case err != nil && len(added) > 0:
+		return cli.WithHint(err, "the same command goes on where this one ended")
+	case err != nil && !atomicfile.Unread(err):
+		return c.refused(err)
+	case err != nil:
+		return err
+	}
+	for _, in := range added {
+		if !known.Known(in.Agent) {
+			env.Warn("%s: no agent is called '%s' (a block of agents.toml makes one known)", in.Name, in.Agent)
+		}
+		said := "imported"
+		if c.DryRun {
+			said = "would import"
+		}
+		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s\n", said, in.Name, startedAs(env, known, in), env.Place(in.Path)); err != nil {
+			return err
+		}
+	}
+	if there := len(i.Instances) - len(added); there > 0 {
+		env.Hint("%d of %d were there already", there, len(i.Instances))
+	}
+	return nil
+}
+
+// startedAs is how an instance's agent will be started, as far as a file says it.
+func startedAs(env *cli.Env, known *agent.Table, in *instance.Instance) string {
+	var words []string
+	if in.Account != "" {
+		words = append(words, cmp.Or(known.Of(in.Agent).StoreEnv, "account")+"="+term.Typed(in.Account))
+	}
+	for _, word := range launcher.Around(in.Launcher, append([]string{in.Agent}, in.Args...)) {
+		words = append(words, term.Typed(word))
+	}
+	return env.Line(strings.Join(words, " "), maxArgs)
+}
+
+// maxArgs bounds the arguments of an agent that a file brings, in characters.
+const maxArgs = 16 << 10
+
+// refused is the error of a file that is no use. A long one is wrong in the same way in
+// many places.
+func (c *imports) refused(err error) error {
+	more, others := "", 0
+	for all, ok := err.(interface{ Unwrap() []error }); ok; all, ok = err.(interface{ Unwrap() []error }) {
+		err, others = all.Unwrap()[0], others+len(all.Unwrap())-1
+	}
+	if others > 0 {
+		more = fmt.Sprintf(" (and %d more)", others)
+	}
+	return cli.Fail(cli.No, fmt.Errorf("cannot import '%s': %w%s", c.File, err, more), "nothing was imported")
+}
+
+func (c *imports) read(env *cli.Env) ([]byte, error) {
+	from := env.Stdin
+	if c.File != "-" {
+		path := c.File
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(env.Dir, path)
+		}
+		info, err := os.Stat(path)
+		if err == nil && !info.Mode().IsRegular() {
+			err = atomicfile.ErrNotRegular
+		}
+		if err != nil {
+			return nil, atomicfile.Error("read", c.File, err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, atomicfile.Error("read", c.File, err)
+		}
+		defer f.Close()
+		from = f
+	}
+	data, err := io.ReadAll(io.LimitReader(from, maxImport+1))
+	if err != nil {
+		return nil, atomicfile.Error("read", c.File, err)
+	}
+	if len(data) > maxImport {
+		return nil, cli.Failf(cli.No, "cannot import '%s': it has more than %d MB", c.File, maxImport>>20)
+	}
+	return data, nil
+}
+
+// imported reads the file.
+func imported(env *cli.Env, known *agent.Table, data []byte) (i instance.Imported, err error) {
+	var file fields
+	if err := json.Unmarshal(data, &file); err != nil {
+		return i, damaged(data, err)
+	}
+	var instances, groups []fields
+	if _, ok := file["instances"]; !ok {
+		return i, errors.New("it has no instances")
+	}
+	if err := errors.Join(file.get("instances", &instances), file.get("groups", &groups)); err != nil {
+		return i, err
+	}
+	for n, f := range instances {
+		in, bad := importedOne(env, known, f)
+		if bad != nil {
+			err = errors.Join(err, fmt.Errorf("agent %d: %w", n+1, bad))
+			continue
+		}
+		i.Instances = append(i.Instances, in)
+	}
+	for n, f := range groups {
+		g := instance.Group{Expanded: true}
+		bad := errors.Join(f.get("path", &g.Path), f.get("expanded", &g.Expanded), f.get("order", &g.Order))
+		if bad == nil {
+			bad = instance.CheckGroup(g.Path)
+		}
+		if bad != nil {
+			err = errors.Join(err, fmt.Errorf("group %d: %w", n+1, bad))
+		}
+		if g.Imported, bad = json.Marshal(f); bad != nil {
+			return i, bad
+		}
+		i.Groups = append(i.Groups, g)
+	}
+	delete(file, "instances")
+	delete(file, "groups")
+	if len(file) > 0 {
+		more, bad := json.Marshal(file)
+		i.More, err = more, errors.Join(err, bad)
+	}
+	return i, err
+}
+
+// damaged says where a file is damaged.
+func damaged(data []byte, err error) error {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return errors.New("it is not a JSON object")
+	}
+	line := bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")) + 1
+	return fmt.Errorf("line %d: %w", line, err)
+}
+
+// importedOne reads an instance of the file. What it says in agent-deck's fields counts,
+// for another program may have changed it.
+func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance, error) {
+	in := &instance.Instance{Desired: instance.Stopped}
+	raw, own := f[ours]
+	if own {
+		var err error
+		if in, err = instance.Parse(raw); err != nil {
+			return nil, fmt.Errorf("invalid %s: %w", ours, err)
+		}
+	}
+	var title, command string
+	var created, updated time.Time
+	err := errors.Join(
+		f.get("id", &in.ID), f.get("title", &title), f.get("project_path", &in.Path), f.get("group_path", &in.Group), f.get("tool", &in.Agent),
+		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("loaded_mcp_names", &in.LoadedMCPNames),
+		f.get("created_at", &created), f.get("updated_at", &updated),
+	)
+	called := cmp.Or(env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // in what is said of it
+	if title = env.Line(title, 200); title != in.Name || in.Title != "" {
+		in.Title = title
+	}
+	words, plain := strings.Fields(command), !strings.ContainsAny(command, "'\"\\$`;|&<>()*?[]{}~#")
+	if in.Agent == "" && len(words) > 0 {
+		in.Agent = known.ByProcess(filepath.Base(words[0])).Name
+	}
+	if in.Agent == "" {
+		return nil, errors.Join(err, fmt.Errorf("%s: nothing says which agent it is", called))
+	}
+	err = errors.Join(err, f.get(in.Agent+"_session_id", &in.SessionID), f.get(in.Agent+"_detected_at", &in.SessionAt))
+	if in.SessionID != "" {
+		if _, bad := session.ParseID(string(in.SessionID)); bad != nil {
+			err = errors.Join(err, bad)
+		}
+	}
+	err = errors.Join(err, tmux.CheckStyle(in.Theme), boxed(env, f, in))
+	if in.Account != "" && known.Known(in.Agent) && known.Of(in.Agent).StoreEnv == "" {
+		err = errors.Join(err, fmt.Errorf("nothing is known of the accounts of %s", in.Agent))
+	}
+	if in.Role != "" && !playedIn(env, in) {
+		env.Warn("%s: its role %s is not taken over: its folder is not that role's in a town that you trust", called, env.Quoted(in.Role))
+		in.Role = ""
+	}
+	in.TmuxServer, in.Topic = string(tmux.Around()), env.Line(in.Topic, maxTopic)
+	if !own {
+		in.Group, in.Path = strings.Trim(in.Group, "/"), clean(in.Path)
+		switch {
+		case plain && len(words) > 1:
+			in.Args = words[1:]
+		case !plain:
+			env.Warn("%s: its flags are not taken over from the command %s", called, env.Quoted(command))
+		}
+	}
+	if in.CreatedAt = created; created.IsZero() {
+		in.CreatedAt = env.Now().UTC()
+	}
+	if in.UpdatedAt = updated; updated.IsZero() {
+		in.UpdatedAt = in.CreatedAt
+	}
+	for key := range f { // what an export writes anew
+		switch key {
+		case ours, "id", "title", "project_path", "group_path", "tool", "status", "parent_session_id", in.Agent + "_session_id",
+			in.Agent + "_detected_at", "loaded_mcp_names", "created_at", "updated_at":
+			delete(f, key)
+		case "command":
+			if own && command == commandOf(in, known) {
+				delete(f, key)
+			}
+		}
+	}
+	if len(f) > 0 {
+		rest, bad := json.Marshal(f)
+		in.Imported, err = rest, errors.Join(err, bad)
+	}
+	return in, err
+}
+
+// boxed reads what another program starts the agent in. One that gt cannot start in the
+// same is refused: it would run outside.
+func boxed(env *cli.Env, f fields, in *instance.Instance) error {
+	var wrapper string
+	if err := f.get("wrapper", &wrapper); err != nil {
+		return err
+	}
+	if wrapper != "" {
+		words, err := launcher.Split(wrapper, env.Getenv("HOME"))
+		if err != nil {
+			return fmt.Errorf("invalid wrapper %s: %w", env.Quoted(wrapper), err)
+		}
+		in.Launcher = words
+	}
+	var sandbox struct{ Enabled *bool }
+	off := json.Unmarshal(f["sandbox"], &sandbox) == nil && sandbox.Enabled != nil && !*sandbox.Enabled
+	for _, key := range []string{"sandbox", "ssh_host"} {
+		if raw := string(f[key]); !slices.Contains([]string{"", "null", `""`, "false"}, raw) && !(off && key == "sandbox") {
+			return fmt.Errorf("its %s is not what gt starts an agent in", key)
+		}
+	}
+	return nil
+}
+
+// playedIn reports whether an instance's folder is that of its role.
+func playedIn(env *cli.Env, in *instance.Instance) bool {
+	id, err := identity.Parse(in.Role)
+	t := town.Find(env.Getenv, in.Path)
+	return err == nil && !t.Personal && id.Dir() != "" && in.Path == filepath.Join(t.Root, filepath.FromSlash(id.Dir()))
+}
+
+func clean(path string) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Clean(path)
+}

@@ -1,0 +1,240 @@
+package sessioncmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/client/agent"
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+	launch "gt/lib/launch/send"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/place/git"
+	"gt/lib/state/instance"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/plain"
+)
+
+// answer is what an agent said last, after what it was asked.
+type answer struct {
+	asked bool // what was asked is in the conversation
+	text  string
+	error bool // the client wrote it, about an error
+}
+
+// conversationOf returns the reader and the place of the conversation that an agent has
+// now.
+func conversationOf(env *cli.Env, known *agent.Table, m fleet.Member) (conversation.Reader, conversation.File, error) {
+	if m.Record == nil {
+		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
+	}
+	client := known.Of(m.Agent)
+	name := cmp.Or(m.Record.Agent, client.Dialect)
+	r := readers.Of(name)
+	if r == nil {
+		name = client.Dialect
+		r = readers.Of(name)
+	}
+	path := m.Record.Transcript
+	if r != nil && path == "" {
+		path = readers.Path(name, env.Getenv, m.Record.CWD, string(m.Record.ID))
+	}
+	if !atomicfile.Exists(path) {
+		path = ""
+	}
+	switch {
+	case r == nil:
+		return nil, conversation.File{}, cli.Failf(cli.No, "gt cannot read the conversations of %s", m.Agent)
+	case path == "":
+		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
+	}
+	own := account.Own{Getenv: env.Getenv, Projects: []string{git.Top(m.Path)}, Known: func(name string) account.Known {
+		c := known.Of(name)
+		listed := c.Listed(env.Getenv)
+		if m.Account != "" {
+			listed = append(listed, m.Account)
+		}
+		return account.Known{Accounts: listed, Variable: c.StoreEnv, Store: c.Store}
+	}}
+	_, real, err := own.File(name, path)
+	if err != nil {
+		return nil, conversation.File{}, cli.Fail(cli.No, err)
+	}
+	return r, conversation.File{Client: name, Path: real, ID: m.Record.ID}, nil
+}
+
+// last reads what an agent said last, from an offset on; asked, where it is set, is what
+// it was asked before that, and not before a time, to the second. A message may be of
+// several parts.
+func last(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a answer, next int64, err error) {
+	var id string
+	after = after.Truncate(time.Second) // as some clients write it
+	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
+		switch e.Kind {
+		case conversation.Prompt, conversation.Reply:
+			if asked != "" && (e.Time.IsZero() || !e.Time.Before(after)) && same(e.Text, asked) {
+				a = answer{asked: true}
+			}
+			id = ""
+		case conversation.Answer:
+			switch {
+			case strings.TrimSpace(e.Text) == "":
+			case id != "" && id == e.ID:
+				a.text += "\n\n" + e.Text
+			default:
+				a.text, a.error = e.Text, e.Failed
+			}
+			id = e.ID
+		}
+		return true
+	})
+	return a, next, err
+}
+
+// same reports whether a prompt in a conversation is what was sent, as far as clients
+// keep that: blanks aside.
+func same(kept, sent string) bool {
+	squeeze := func(s string) string { return strings.Join(strings.Fields(plain.Text(s)), "") }
+	return strings.Contains(squeeze(kept), squeeze(sent))
+}
+
+// printLast prints what an agent said last.
+func printLast(env *cli.Env, known *agent.Table, m fleet.Member) error {
+	r, f, err := conversationOf(env, known, m)
+	if err != nil {
+		return err
+	}
+	a, _, err := last(r, f, 0, "", time.Time{})
+	if err != nil && a.text == "" {
+		return err
+	}
+	return a.print(env, m)
+}
+
+// print prints an answer. What a client wrote about an error is none.
+func (a answer) print(env *cli.Env, m fleet.Member) error {
+	switch text := strings.TrimRight(env.Text(a.text), "\n "); {
+	case a.error:
+		return cli.Failf(cli.No, "%s did not answer: %s", m.Name, env.Line(text, maxCell))
+	case text == "":
+		return cli.Failf(cli.No, "%s has not answered yet", m.Name)
+	default:
+		_, err := fmt.Fprintln(env.Stdout, text)
+		return err
+	}
+}
+
+// A place in a conversation from which on the answer to a prompt is looked for.
+type mark struct {
+	file conversation.File
+	at   int64
+}
+
+// markOf returns the end of the conversation that an agent has now; of one that gt cannot
+// read or does not know yet, its beginning.
+func markOf(env *cli.Env, known *agent.Table, m fleet.Member) mark {
+	r, f, err := conversationOf(env, known, m)
+	if err != nil {
+		return mark{}
+	}
+	_, at, _ := last(r, f, 0, "", time.Time{}) // what cannot be read now is read afterwards
+	return mark{f, at}
+}
+
+// toldSince reports whether the conversation of an agent has a prompt of that text, given
+// since a time.
+func toldSince(env *cli.Env, known *agent.Table, m fleet.Member, text string, since time.Time) bool {
+	r, f, err := conversationOf(env, known, m)
+	if err != nil {
+		return false
+	}
+	a, _, _ := last(r, f, 0, text, since)
+	return a.asked
+}
+
+// late is how long a client that waits has to write down what it has said, and untaken, to
+// take up what it was told: on a busy machine the end of the turn before is told long before
+// that.
+const (
+	late    = 5 * time.Second
+	untaken = time.Minute
+)
+
+// asks reports whether the client of an agent shows a question.
+func asks(known *agent.Table, m fleet.Member) bool {
+	client := known.Of(m.Agent)
+	if !client.KnowsInput() {
+		return m.Reason == status.Permission || m.Reason == status.Question
+	}
+	screen, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
+	shown, _ := client.Input(screen)
+	return err == nil && shown == agent.Asks
+}
+
+// await waits until the agent has answered what it was sent, and prints that.
+func (c *send) await(env *cli.Env, s sent) error {
+	known := table(env)
+	var m fleet.Member
+	var a answer
+	var since, asking time.Time // when it was first seen to wait, or to ask something
+	err := watch(env, time.Duration(c.Timeout), func() (bool, error) {
+		in, err := s.store.Get(s.in.ID)
+		if err != nil {
+			return false, told(s.in.Name, err)
+		}
+		m, err = settled(env, s.store, known, fleet.Look(env.Getenv, s.store, known, []*instance.Instance{in}, env.Now())[0])
+		switch {
+		case err != nil:
+			return false, told(s.in.Name, err)
+		case over(m):
+			return false, cli.Fail(cli.No, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
+		case asks(known, m): // no hook of some clients tells that
+			if asking.IsZero() {
+				asking = time.Now()
+			}
+			if time.Since(asking) > time.Second {
+				return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", m.Name, launch.ErrAsks),
+					fmt.Sprintf("gt-session peek %s shows its screen; gt-session answer %s N answers", m.Name, m.Name))
+			}
+			return false, nil
+		case m.Status != status.Waiting && m.Status != status.Idle, !m.Since.After(s.at):
+			since, asking = time.Time{}, time.Time{}
+			return false, nil
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		r, f, err := conversationOf(env, known, m)
+		if err == nil {
+			from, after := s.mark.at, time.Time{}
+			if f != s.mark.file { // it may have been asked the same before
+				from, after = 0, s.at
+			}
+			a, _, err = last(r, f, from, s.text, after)
+		}
+		switch {
+		case a.asked && a.text != "":
+			return true, nil
+		case r == nil && !s.queued, a.asked && time.Since(since) > late, time.Since(since) > untaken:
+			return true, err
+		}
+		return false, nil
+	})
+	switch {
+	case errors.Is(err, errTimeout):
+		return cli.Fail(cli.No, fmt.Errorf("%w: %s is %s", err, s.in.Name, shown(m)))
+	case err != nil:
+		return err
+	case !a.asked: // what it said may be of the turn before
+		return cli.Fail(cli.No, fmt.Errorf("%s has not answered yet: what it was told is not in its conversation", m.Name),
+			fmt.Sprintf("gt-session show %s --last prints what it said last", m.Name))
+	}
+	return a.print(env, m)
+}

@@ -1,0 +1,38 @@
+package sessioncmd
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+)
+
+// The answer to a prompt comes after it: what was asked the same earlier is another prompt.
+func TestLast(t *testing.T) {
+	const said = `{"type":"user","uuid":"a","timestamp":"2026-11-23T10:00:00.500Z","message":{"role":"user","content":"go on"}}
+{"type":"assistant","uuid":"b","timestamp":"2026-11-23T10:00:01Z","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"It goes on."}]}}
+`
+	path := filepath.Join(t.TempDir(), "c.jsonl")
+	if err := os.WriteFile(path, []byte(said), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		asked string
+		after time.Time
+		want  answer
+	}{
+		{"go on", time.Time{}, answer{asked: true, text: "It goes on."}},
+		{"go on", at, answer{asked: true, text: "It goes on."}},
+		{"go on", at.Add(time.Second), answer{text: "It goes on."}},
+		{"stop", time.Time{}, answer{text: "It goes on."}},
+	} {
+		got, _, err := last(readers.Of("claude"), conversation.File{Client: "claude", Path: path}, 0, c.asked, c.after)
+		if err != nil || got != c.want {
+			t.Errorf("%s after %s: %+v, %v", c.asked, c.after, got, err)
+		}
+	}
+}

@@ -1,0 +1,553 @@
+package sessioncmd
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	reconciled "gt/lib/reconcile/agents"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/state/session"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+type list struct {
+	everywhere
+	Status string `short:"s" placeholder:"STATUS" enum:",running,waiting,idle,starting,error,stopped,unknown" default:"" help:"Only the agents of this status: running, waiting, idle, starting, error, stopped or unknown."`
+	Group  string `short:"g" placeholder:"GROUP" help:"Only the agents of a group and of those below it."`
+	Agent  string `short:"a" placeholder:"AGENT" help:"Only this agent's: claude, codex, ..."`
+	JSON   bool   `name:"json" help:"One JSON object per line."`
+
+	Template string `group:"Sessions of templates:" placeholder:"NAME" help:"Only the sessions of this template."`
+	State    string `group:"Sessions of templates:" placeholder:"STATE" help:"Only the sessions in this state: active, suspended, draining, archived, ..."`
+	All      bool   `group:"Sessions of templates:" help:"Archived and closed ones, too."`
+}
+
+// Validate refuses a state that there is not.
+func (c *list) Validate() error {
+	return errors.Join(c.everywhere.Validate(), knownStates(c.State))
+}
+
+// line is an instance as --json prints it.
+type line struct {
+	ID          instance.ID      `json:"id"`
+	Name        string           `json:"name"`
+	Title       string           `json:"title"`
+	Path        string           `json:"path"`
+	Group       string           `json:"group"`
+	ParentID    instance.ID      `json:"parent_id"`
+	Agent       string           `json:"agent"`
+	Launcher    []string         `json:"launcher,omitempty"` // what it is started in
+	Desired     instance.Desired `json:"desired"`
+	Status      status.Status    `json:"status"`
+	Reason      status.Reason    `json:"reason"`
+	Background  bool             `json:"background,omitempty"` // something of it runs while it waits
+	Since       *time.Time       `json:"since"`
+	SessionID   session.ID       `json:"session_id"`
+	ChainID     session.ID       `json:"chain_id"`
+	TmuxSession string           `json:"tmux_session"`
+	Pane        string           `json:"pane"`
+	Profile     string           `json:"profile,omitempty"`     // with -A
+	Town        string           `json:"town,omitempty"`        // its folder, with -A
+	MCPChanged  bool             `json:"mcp_changed,omitempty"` // .mcp.json names other servers than at the start
+	*templated
+}
+
+func lineOf(env *cli.Env, m fleet.Member) line {
+	l := line{
+		ID: m.ID, Name: m.Name, Title: env.Redact(m.Title), Path: m.Path, Group: m.Group, ParentID: m.ParentID,
+		Agent: m.Agent, Desired: m.Desired, Status: m.Status, Reason: m.Reason, Background: m.Background, SessionID: m.Now, ChainID: m.ChainID,
+	}
+	if m.Record != nil {
+		l.ChainID = m.Record.Chain()
+	}
+	if !m.Since.IsZero() {
+		l.Since = &m.Since
+	}
+	for _, word := range m.Launcher {
+		l.Launcher = append(l.Launcher, env.Redact(word))
+	}
+	l.templated = templatedOf(m.Instance)
+	if m.Pane.ID != "" {
+		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
+	}
+	l.MCPChanged = outOfSync(m)
+	return l
+}
+
+// outOfSync reports whether the .mcp.json of an agent's folder names other servers than
+// when it was started. Of one that gt did not start nothing is known.
+func outOfSync(m fleet.Member) bool {
+	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, instance.Servers(m.Path))
+}
+
+// in says which place the instance is in.
+func (l *line) in(p site) {
+	if l.Profile = p.profile; !p.town.Personal {
+		l.Town = p.town.Root
+	}
+}
+
+// Run lists the instances.
+func (c *list) Run(env *cli.Env) error {
+	defer brief()() // until it is printed
+	all, unread := c.sites(env)
+	if all == nil || unread != nil && !c.Everywhere {
+		return unread
+	}
+	at, err := look(env, all)
+	unread = errors.Join(unread, err)
+	total, several := 0, 0
+	var rows []row
+	for _, s := range at {
+		if c.retired() {
+			more, err := retiredOf(s.store)
+			s.members, unread = append(s.members, more...), errors.Join(unread, err)
+		}
+		groups, err := s.store.Groups()
+		if err != nil {
+			unread = errors.Join(unread, err)
+		}
+		var found []*fleet.Member
+		for i := range s.members {
+			m := &s.members[i]
+			if !c.shows(m.Instance) || c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
+				continue
+			}
+			found = append(found, m)
+		}
+		total += len(s.members)
+		if len(found) > 0 && s.name() != "" {
+			several++
+		}
+		for _, r := range flatten(groups, found) {
+			r.site = s.site
+			rows = append(rows, r)
+		}
+	}
+	// Another town's table may know it, and has an agent then.
+	if len(rows) == 0 && c.Agent != "" {
+		if known := table(env); !known.Known(c.Agent) {
+			return known.Unknown(c.Agent)
+		}
+	}
+	if c.JSON {
+		lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
+		share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
+		marked := marks{}
+		for i, r := range rows {
+			if err := marked.tell(r.site.store, lines[i].templated, r.Name); err != nil {
+				unread = errors.Join(unread, err)
+			}
+			if c.Everywhere {
+				lines[i].in(r.site)
+			}
+		}
+		share(len(rows), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		if _, err := env.Stdout.Write(bytes.Join(printed, nil)); err != nil {
+			return err
+		}
+		return unread
+	}
+	switch {
+	case total == 0 && unread != nil:
+		return unread
+	case total == 0:
+		noneYet(env)
+		return nil
+	case len(rows) == 0:
+		env.Hint("no agent matches (%d in all)", total)
+		return unread
+	}
+	if err := c.print(env, rows, c.Everywhere && several > 0); err != nil {
+		return errors.Join(err, unread)
+	}
+	for _, r := range rows {
+		if lost(env, *r.Member) {
+			break
+		}
+	}
+	return unread
+}
+
+// share calls do for 0 to n-1, some for each processor.
+func share(n int, do func(i int)) {
+	const some = 64
+	var begins []int
+	for i := 0; i < n; i += some {
+		begins = append(begins, i)
+	}
+	cli.Parallel(begins, func(begin int) {
+		for i := begin; i < min(begin+some, n); i++ {
+			do(i)
+		}
+	})
+}
+
+// row is an instance in its place of the tree.
+type row struct {
+	*fleet.Member
+	site  site
+	depth int // below its parents
+}
+
+// flatten puts instances in the order of their groups, those without one first, and each
+// behind its parent.
+func flatten(groups []instance.Group, all []*fleet.Member) []row {
+	order := map[string]int{"": -1}
+	for i, g := range groups {
+		order[g.Path] = i
+	}
+	type placed struct {
+		*fleet.Member
+		at int
+	}
+	sorted := make([]placed, len(all))
+	children := false
+	for i, m := range all {
+		at, ok := order[m.Group]
+		if !ok {
+			at = len(groups) // its group is not in the file
+		}
+		sorted[i], children = placed{m, at}, children || m.ParentID != ""
+	}
+	slices.SortStableFunc(sorted, func(a, b placed) int {
+		if c := cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt)); c != 0 {
+			return c
+		}
+		return strings.Compare(string(a.ID), string(b.ID))
+	})
+	rows := make([]row, 0, len(all))
+	for i, m := range sorted {
+		all[i] = m.Member
+		rows = append(rows, row{Member: m.Member})
+	}
+	if !children {
+		return rows
+	}
+	return indent(all)
+}
+
+// indent puts each instance behind its parent.
+func indent(all []*fleet.Member) (rows []row) {
+	here := map[instance.ID]bool{}
+	children := map[instance.ID][]*fleet.Member{}
+	for _, m := range all {
+		here[m.ID] = true
+	}
+	var roots []*fleet.Member
+	for _, m := range all {
+		if m.ParentID != "" && m.ParentID != m.ID && here[m.ParentID] {
+			children[m.ParentID] = append(children[m.ParentID], m)
+		} else {
+			roots = append(roots, m)
+		}
+	}
+	seen := map[instance.ID]bool{}
+	var add func(m *fleet.Member, depth int)
+	add = func(m *fleet.Member, depth int) {
+		if seen[m.ID] {
+			return
+		}
+		seen[m.ID] = true
+		rows = append(rows, row{Member: m, depth: depth})
+		for _, child := range children[m.ID] {
+			add(child, depth+1)
+		}
+	}
+	for _, m := range roots {
+		add(m, 0)
+	}
+	for _, m := range all { // what a damaged file made its own ancestor
+		add(m, 0)
+	}
+	return rows
+}
+
+// print prints the table.
+func (c *list) print(env *cli.Env, rows []row, placed bool) error {
+	if slices.ContainsFunc(rows, func(r row) bool { return r.Managed != nil }) {
+		return printSessions(env, rows, placed)
+	}
+	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
+	cells := [][]string{{"NAME", "STATUS", "FOR", "AGENT", "GROUP", "FOLDER"}}
+	grouped := false
+	told := map[string]string{} // agents and groups stand in many rows
+	line := func(s string) string {
+		if _, ok := told[s]; !ok {
+			told[s] = env.Line(s, maxCell)
+		}
+		return told[s]
+	}
+	changed := make([]bool, len(rows))
+	share(len(rows), func(i int) { changed[i] = outOfSync(*rows[i].Member) })
+	for _, r := range rows {
+		grouped = grouped || r.Group != ""
+		state := string(r.Status)
+		if r.Status == status.Waiting || r.Background {
+			state = shown(*r.Member)
+		}
+		since := ""
+		if !r.Since.IsZero() {
+			since = duration.Format(rough(now.Sub(r.Since)))
+		}
+		cells = append(cells, []string{
+			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), state, since,
+			line(r.Agent), line(r.Group), env.Line(term.Tilde(r.Path, env.Getenv("HOME")), maxCell),
+		})
+	}
+	if !grouped {
+		for i, row := range cells {
+			cells[i] = append(row[:4:4], row[5])
+		}
+	}
+	if placed {
+		cells[0] = append([]string{"PROFILE"}, cells[0]...)
+		for i, r := range rows {
+			cells[i+1] = append([]string{cmp.Or(env.Line(r.site.name(), maxCell), "-")}, cells[i+1]...)
+		}
+	}
+	if slices.Contains(changed, true) {
+		cells[0] = slices.Insert(cells[0], len(cells[0])-1, "MCP")
+		for i, is := range changed {
+			word := ""
+			if is {
+				word = "changed"
+			}
+			cells[i+1] = slices.Insert(cells[i+1], len(cells[i+1])-1, word)
+		}
+	}
+	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR", "GROUP")
+	style, paint := term.StyleFor(env.Stdout, env.Getenv), painted(env, slices.Index(cells[0], "STATUS"))
+	if !slices.Contains(cells[0], "FOLDER") {
+		return style.Table(env.Stdout, width, cells, paint)
+	}
+	return style.TableOfPaths(env.Stdout, width, cells, paint)
+}
+
+// painted colours the column of a list that says what an agent does: by its first word,
+// which stands there for a terminal without colours as well.
+func painted(env *cli.Env, column int) term.Painter {
+	style := term.StyleFor(env.Stdout, env.Getenv)
+	return func(_, at int, cell string) string {
+		if at != column {
+			return cell
+		}
+		word, _, _ := strings.Cut(strings.TrimRight(cell, "…"), " ")
+		switch word {
+		case string(status.Running), string(lifecycle.Active):
+			return style.Green(cell)
+		case string(status.Waiting), string(status.Starting), string(lifecycle.Creating), string(lifecycle.Draining):
+			return style.Yellow(cell)
+		case string(status.Error), string(lifecycle.Quarantined):
+			return style.Red(cell)
+		}
+		return style.Dim(cell)
+	}
+}
+
+// rough is how long something lasts, without what nobody looks at.
+func rough(d time.Duration) time.Duration {
+	switch d = max(d, 0); {
+	case d >= 24*time.Hour:
+		return d.Truncate(time.Hour)
+	case d >= time.Hour:
+		return d.Truncate(time.Minute)
+	}
+	return d
+}
+
+// maxCell bounds a cell, in characters; a table makes it as narrow as it has to be.
+const maxCell = 4096
+
+// printLine prints an agent as list --json does.
+func printLine(env *cli.Env, store instance.Store, m fleet.Member) error {
+	l := lineOf(env, m)
+	if err := (marks{}).tell(store, l.templated, m.Name); err != nil {
+		return err
+	}
+	return env.JSON(l)
+}
+
+type show struct {
+	profile
+	Name string `arg:"" help:"The agent."`
+	Last bool   `xor:"what" help:"Print what it said last, and nothing else."`
+	JSON bool   `name:"json" xor:"what" help:"Print it as JSON."`
+}
+
+// Run shows one instance.
+func (c *show) Run(env *cli.Env) error {
+	m, store, err := c.member(env, c.Name)
+	if err != nil {
+		return err
+	}
+	if c.Last {
+		if away, err := c.away(env, c.Name); err != nil || away != nil {
+			if err == nil {
+				err = away.last(env)
+			}
+			return err
+		}
+		return printLast(env, table(env), m)
+	}
+	if c.JSON {
+		return printLine(env, store, m)
+	}
+	state := shown(m)
+	l := lineOf(env, m)
+	for _, field := range [][2]string{
+		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},
+		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"in", strings.Join(m.Launcher, " ")}, {"folder", m.Path}, {"worktree", worktreeOf(m.Instance)}, {"account", m.Account},
+		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.Now)}, {"chain", string(l.ChainID)},
+		{"tmux", strings.TrimSpace(l.TmuxSession + " " + l.Pane)}, {"mcp", strings.Join(m.LoadedMCPNames, ", ")},
+		{"started", when(m.StartedAt)}, {"made", when(m.CreatedAt)},
+	} {
+		if field[1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(env.Stdout, "%-8s %s\n", field[0], env.Line(field[1], maxCell)); err != nil {
+			return err
+		}
+	}
+	lost(env, m)
+	if l.MCPChanged {
+		env.Hint("the servers in .mcp.json changed since it was started; gt-session restart %s loads them", m.Name)
+	}
+	return nil
+}
+
+// worktreeOf says which worktree was made for an instance.
+func worktreeOf(in *instance.Instance) string {
+	if in.Worktree == nil {
+		return ""
+	}
+	return in.Worktree.Branch + " of " + in.Worktree.Repository
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// member finds and looks at one instance.
+func (p profile) member(env *cli.Env, name string) (fleet.Member, instance.Store, error) {
+	in, store, err := p.find(env, name)
+	if err != nil {
+		return fleet.Member{}, store, err
+	}
+	m := []fleet.Member{member(env, store, in)}
+	if reconciled.Away(in) {
+		at, err := p.site(env)
+		if err != nil {
+			return m[0], store, err
+		}
+		at.askAway(env, m)
+	}
+	return m[0], store, nil
+}
+
+// running is member for one whose pane must be there.
+func (p profile) running(env *cli.Env, name string) (fleet.Member, instance.Store, error) {
+	m, store, err := p.member(env, name)
+	if err == nil && m.Pane.ID == "" {
+		err = cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+	}
+	return m, store, err
+}
+
+type peek struct {
+	profile
+	Name string `arg:"" help:"The agent."`
+}
+
+// Run prints the screen of an agent.
+func (c *peek) Run(env *cli.Env) error {
+	if away, err := c.away(env, c.Name); err != nil || away != nil {
+		return away.peek(env, err)
+	}
+	m, _, err := c.running(env, c.Name)
+	if err != nil {
+		return err
+	}
+	text, err := tmux.Server(m.TmuxServer).CapturePane(m.Pane.ID)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, strings.TrimRight(env.Text(text), "\n "))
+	return err
+}
+
+type attach struct {
+	profile
+	Name string `arg:"" help:"The agent."`
+}
+
+// Run shows an agent in the terminal; within tmux, in the terminal's client.
+func (c *attach) Run(env *cli.Env) error {
+	if away, err := c.away(env, c.Name); err != nil || away != nil {
+		return away.attach(env, err)
+	}
+	m, store, err := c.running(env, c.Name)
+	if err != nil {
+		return err
+	}
+	at, peek := tmux.Server(m.TmuxServer), fmt.Sprintf("gt-session peek %s prints its screen", m.Name)
+	socket, _ := tmux.FromEnv(env.Getenv)
+	switch {
+	case socket != "" && socket != m.TmuxServer:
+		return cli.Fail(cli.No, fmt.Errorf("%s is in another tmux server", m.Name), "leave this one first (Ctrl-b d)")
+	case socket != "":
+		if err := at.SwitchClient(m.Pane.Session); err != nil {
+			return err
+		}
+		_ = at.Say("#{prefix} L goes back") // tmux before 3.2 has no -d
+	case !term.IsTerminal(env.Stdin):
+		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), peek)
+	case !tmux.Shows(env.Getenv("TERM")):
+		return cli.Fail(cli.No, fmt.Errorf("tmux cannot show %s in the terminal TERM=%s", m.Name, env.Getenv("TERM")), peek)
+	}
+	if err := acknowledge(env, store, m.ID); err != nil {
+		env.Warn("%v", err)
+	}
+	if socket != "" {
+		return nil
+	}
+	return at.Attach(m.Pane.Session)
+}
+
+type ack struct {
+	several
+}
+
+// Run notes that a person has seen that agents wait.
+func (c *ack) Run(env *cli.Env) error {
+	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		return "acknowledged " + in.Name, acknowledge(env, store, in.ID)
+	})
+}
+
+func acknowledge(env *cli.Env, store instance.Store, id instance.ID) error {
+	held, err := store.Hold(id, patience)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	held.Acknowledged = env.Now().UTC()
+	return held.Put(env.Now())
+}

@@ -1,0 +1,343 @@
+// Package sessioncmd is the gt-session command: it starts, stops, restarts and lists agents
+// in tmux, and brings back those that should run.
+package sessioncmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/hook"
+	"gt/lib/launch/respawn"
+	"gt/lib/live/fleet"
+	"gt/lib/place"
+	"gt/lib/place/town"
+	"gt/lib/state/instance"
+	"gt/lib/sys/flock"
+	"gt/lib/sys/tmux"
+)
+
+const summary = `
+Runs agents in tmux: starts and stops them, lists what each does, and brings
+back those that should run, with their flags and their conversations.
+
+  gt-session new ~/src/api -n api -m 'Port the parser' -- --model opus
+  gt-session                                what each agent does now
+  gt-session attach api                     Ctrl-b d leaves, in tmux Ctrl-b L
+  gt-session send api 'Now the tests'       as if you had typed it
+  gt-session restart api                    in the same pane, conversation kept
+  gt-session fork api -n other              with a copy of its conversation
+  gt-session stop --all
+  gt-session restore                        after a reboot: all that should run
+
+A NAME is an agent's name, the beginning of its id, its pane (%3) or its title.
+`
+
+const exitCodes = `
+   0  done
+   1  no such agent, or several; an agent that did not start or take a prompt
+`
+
+// Main runs gt-session and returns its exit code.
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	env.Args = behindDashes(behindCommand(env.Args))
+	return cli.Run(env, Program())
+}
+
+// Program describes gt-session.
+func Program() cli.Program {
+	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started, Complete: completers(), Idle: town.Unused}
+}
+
+// behindDashes makes of what stands behind -- of a new agent flags of ours: it is the
+// agent's, whatever it looks like, and no folder has to stand before it.
+func behindDashes(args []string) []string {
+	i := slices.Index(args, "--")
+	if i < 1 || args[0] != "new" && args[0] != "fork" {
+		return args
+	}
+	all := slices.Clone(args[:i])
+	for _, arg := range args[i+1:] {
+		all = append(all, "--arg="+arg)
+	}
+	return all
+}
+
+// behindCommand puts a profile that is named before the command behind its arguments,
+// where every command takes it.
+func behindCommand(args []string) []string {
+	n := 1
+	switch {
+	case len(args) == 0:
+		return args
+	case (args[0] == "-p" || args[0] == "--profile") && len(args) > 1:
+		n = 2
+	case !strings.HasPrefix(args[0], "-p") && !strings.HasPrefix(args[0], "--profile="):
+		return args
+	}
+	named, rest := args[:n], args[n:]
+	end := slices.Index(rest, "--")
+	if end < 0 {
+		end = len(rest)
+	}
+	return slices.Concat(rest[:end], named, rest[end:])
+}
+
+type grammar struct {
+	cli.Flags
+	List    list       `cmd:"" default:"withargs" help:"List the agents and what each does (the default)."`
+	Status  summed     `cmd:"" help:"Count the agents by what they do, and name those that wait."`
+	New     newOne     `cmd:"" help:"Add an agent and start it."`
+	Fork    fork       `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
+	Start   start      `cmd:"" help:"Start agents that are stopped, with their conversations."`
+	Stop    stop       `cmd:"" help:"Stop agents; they stay in the list, and keep their conversations."`
+	Restart restart    `cmd:"" help:"Restart agents in the same pane, with their conversations."`
+	Restore restore    `cmd:"" help:"Start all agents that should be running and are not."`
+	Down    down       `cmd:"" name:"shutdown" help:"End all agents; gt-session restore brings them back."`
+	Suspend suspend    `cmd:"" help:"End the agents of sessions, to be resumed with their conversations." group:"Sessions of templates:"`
+	Resume  resume     `cmd:"" help:"Start agents that are suspended, or held back after too many crashes." group:"Sessions of templates:"`
+	Drain   drain      `cmd:"" help:"Give sessions of pools no new work; they are archived when they are done." group:"Sessions of templates:"`
+	Drains  drainAll   `cmd:"" name:"drain-all" help:"Drain all active sessions of a template." group:"Sessions of templates:"`
+	Close   closes     `cmd:"" help:"Close sessions, for good." group:"Sessions of templates:"`
+	Inspect inspect    `cmd:"" help:"Show a session: its state, its template, and its own settings." group:"Sessions of templates:"`
+	Admin   adminClose `cmd:"" name:"admin-close" help:"Close sessions while no gt-reconcile runs." group:"Sessions of templates:"`
+	Show    show       `cmd:"" help:"Show everything that is known about an agent."`
+	Peek    peek       `cmd:"" help:"Print what an agent's screen shows."`
+	Attach  attach     `cmd:"" help:"Show an agent in this terminal."`
+	Send    send       `cmd:"" help:"Give a prompt to a running agent."`
+	Answer  reply      `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
+	Wait    wait       `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
+	Notify  notifier   `cmd:"" help:"Run a command of yours when an agent begins to wait."`
+	Ack     ack        `cmd:"" help:"Note that you have seen a waiting agent; it counts as idle then."`
+	Rename  rename     `cmd:"" help:"Give an agent another name."`
+	Move    move       `cmd:"" help:"Put an agent into a group."`
+	Rm      rm         `cmd:"" help:"Remove a stopped agent from the list."`
+	Group   groupOf    `cmd:"" help:"List, make, rename or remove groups."`
+	Revive  revive     `cmd:"" hidden:"" help:"Start an agent that crashed."`
+	Outlive outlive    `cmd:"" hidden:"" help:"Run until a process has ended, and some time longer."`
+	Export  export     `cmd:"" help:"Print the agents as JSON, for another machine or for agent-deck."`
+	Import  imports    `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`
+}
+
+// profile is where the agents are kept.
+type profile struct {
+	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile, a list of its own; the first 'new' makes it."`
+}
+
+// store returns the store of the profile, or of the town around, or the person's own.
+func (p profile) store(env *cli.Env) (instance.Store, error) {
+	t := town.Find(env.Getenv, env.Dir)
+	if t.Unread != nil {
+		env.Warn("%v", t.Unread)
+	}
+	if err := t.State.Check(); err != nil {
+		return instance.Store{}, err
+	}
+	if p.Profile != "" {
+		if err := instance.CheckName(p.Profile); err != nil {
+			return instance.Store{}, cli.Fail(cli.Usage, err)
+		}
+	}
+	s := storeIn(t, p.Profile)
+	s.Warn = func(err error) { env.Warn("%v", err) }
+	return s, nil
+}
+
+// storeIn is the store of a profile, or of a town; "" is no profile.
+func storeIn(t town.Town, profile string) instance.Store {
+	if profile == "" && !t.Personal {
+		return instance.OfTown(t.State, t.Root)
+	}
+	return instance.Personal(t.State, profile)
+}
+
+// table returns the table of agents.
+func table(env *cli.Env) *agent.Table {
+	t, err := agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	return t
+}
+
+// one finds the instance that a person means. unread says which could not be read: it may
+// be one of those.
+func one(all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
+	var found []*instance.Instance
+	for _, matches := range []func(*instance.Instance) bool{
+		func(in *instance.Instance) bool { return in.Name == name || string(in.ID) == name },
+		func(in *instance.Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
+		func(in *instance.Instance) bool { return len(name) >= 4 && strings.HasPrefix(string(in.ID), name) },
+		func(in *instance.Instance) bool { return in.Title != "" && in.Title == name },
+		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) },
+		func(in *instance.Instance) bool { return name != "" && strings.HasPrefix(in.Name, name) },
+	} {
+		for _, in := range all {
+			if matches(in) {
+				found = append(found, in)
+			}
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	switch {
+	case len(found) == 0 && unread != nil:
+		return nil, unread
+	case len(found) == 0:
+		return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s'", name), "gt-session lists them")
+	case len(found) == 1:
+		return found[0], nil
+	}
+	err := cli.Failf(cli.No, "'%.80s' is the name of %d agents", name, len(found))
+	for _, in := range found[:min(len(found), candidates)] {
+		err = cli.WithHint(err, "%s", candidate(in))
+	}
+	if more := len(found) - candidates; more > 0 {
+		err = cli.WithHint(err, "and %d more; gt-session lists them", more)
+	}
+	return nil, err
+}
+
+// candidates is how many agents are listed of those that a name may mean.
+const candidates = 10
+
+// find finds the instance that a person means.
+func (p profile) find(env *cli.Env, name string) (*instance.Instance, instance.Store, error) {
+	store, err := p.store(env)
+	if err != nil {
+		return nil, store, err
+	}
+	all, unread := store.All()
+	in, err := one(all, unread, name)
+	return in, store, err
+}
+
+// several has the flags with which a person means several agents.
+type several struct {
+	profile
+	Names []string `arg:"" optional:"" name:"name" help:"Names of agents."`
+	All   bool     `help:"All agents."`
+	Group string   `short:"g" placeholder:"GROUP" help:"The agents of a group and of those below it."`
+}
+
+// Validate refuses a command line that means none, or two things.
+func (s several) Validate() error {
+	given := 0
+	for _, is := range []bool{len(s.Names) > 0, s.All, s.Group != ""} {
+		if is {
+			given++
+		}
+	}
+	switch given {
+	case 0:
+		return errors.New("no agent is named (give names, --group or --all)")
+	case 1:
+		return nil
+	}
+	return errors.New("give names, --group or --all, only one of them")
+}
+
+// chosen returns the instances that a person means. With those of a group or of all it
+// returns an error that says which could not be read.
+func (s several) chosen(store instance.Store) (found []*instance.Instance, unread, err error) {
+	all, unread := store.All()
+	for _, name := range s.Names {
+		in, err := one(all, unread, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !slices.Contains(found, in) {
+			found = append(found, in)
+		}
+	}
+	if len(s.Names) > 0 {
+		return found, nil, nil
+	}
+	for _, in := range all {
+		if s.All || instance.In(in.Group, s.Group) {
+			found = append(found, in)
+		}
+	}
+	if len(found) == 0 && unread == nil && s.Group != "" {
+		return nil, nil, cli.Fail(cli.No, fmt.Errorf("no agent is in the group '%.80s'", s.Group), "gt-session group lists the groups")
+	}
+	return found, unread, nil
+}
+
+// each does something to each instance that a person means, a few at a time, and prints
+// what it says. It goes on after a failure.
+func (s several) each(env *cli.Env, do func(instance.Store, *instance.Instance) (string, error)) error {
+	store, err := s.store(env)
+	if err != nil {
+		return err
+	}
+	all, unread, err := s.chosen(store)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 && unread == nil {
+		noneYet(env)
+	}
+	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return do(store, in) }))
+}
+
+// noneYet says that there are no agents, and that some run in tmux which could be.
+func noneYet(env *cli.Env) {
+	env.Hint("no agents yet; gt-session new starts one in this folder")
+	if found, err := strays(env, table(env), tmux.Around()); err == nil && len(found) > 0 {
+		env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
+	}
+}
+
+// told adds codes and hints to what went wrong with one instance.
+func told(in string, err error) error {
+	switch {
+	case errors.Is(err, flock.ErrBusy):
+		return cli.Fail(cli.Busy, fmt.Errorf("another gt-session command is at %s", in), "try again")
+	case errors.Is(err, instance.ErrNone):
+		return cli.Failf(cli.No, "%s was removed", in)
+	case errors.Is(err, instance.ErrTaken):
+		return cli.Fail(cli.No, err, "choose another with -n NAME")
+	case errors.Is(err, instance.ErrInItself):
+		return cli.Fail(cli.Usage, err)
+	case errors.Is(err, instance.ErrNotEmpty), errors.Is(err, instance.ErrNoGroup), errors.Is(err, instance.ErrIsGroup):
+		return cli.Fail(cli.No, err, "gt-session group lists the groups")
+	}
+	return err
+}
+
+// member looks at one instance.
+func member(env *cli.Env, store instance.Store, in *instance.Instance) fleet.Member {
+	return fleet.Look(env.Getenv, store, table(env), []*instance.Instance{in}, env.Now())[0]
+}
+
+// folder returns a folder that a person names, absolute and without links.
+func folder(env *cli.Env, dir string) (string, error) {
+	if dir == "" {
+		dir = "."
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(env.Dir, dir)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return place.Real(dir), nil
+	case err == nil:
+		return "", cli.Failf(cli.Usage, "'%s' is not a folder", dir)
+	}
+	failed := fmt.Errorf("cannot use the folder '%s': %w", dir, errors.Unwrap(err))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return "", cli.Fail(cli.Usage, failed, "make it first, or name another; without a folder, it is the current one")
+	}
+	return "", cli.Fail(cli.IO, failed)
+}

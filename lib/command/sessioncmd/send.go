@@ -1,0 +1,191 @@
+package sessioncmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/launch/birth"
+	launch "gt/lib/launch/send"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/state/instance"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/duration"
+	"gt/lib/text/plain"
+	"gt/lib/text/term"
+)
+
+type send struct {
+	profile
+	Name    string        `arg:"" help:"The agent."`
+	Text    string        `arg:"" help:"What it is told; - reads it from standard input."`
+	Wait    bool          `help:"Wait until it has answered, and print the answer."`
+	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this: 90s, 10m, 2h (default: no limit)."`
+	Command bool          `help:"The text is a command of the client's own, such as /compact."`
+}
+
+// maxText bounds what an agent is told, in bytes.
+const maxText = 1 << 20
+
+// Run gives a prompt to an agent that runs.
+func (c *send) Run(env *cli.Env) error {
+	text, err := c.text(env)
+	if err != nil {
+		return err
+	}
+	if away, err := c.away(env, c.Name); err != nil || away != nil {
+		return away.send(env, c, text, err)
+	}
+	s, err := c.send(env, text)
+	if err != nil || !c.Wait {
+		return err
+	}
+	return c.await(env, s)
+}
+
+// Validate refuses to wait for the answer to what is no question.
+func (c *send) Validate() error {
+	switch {
+	case c.Wait && c.Command:
+		return errors.New("--wait and --command exclude each other: a command of the client's has no answer")
+	case c.Timeout != 0 && !c.Wait:
+		return errors.New("--timeout needs --wait")
+	}
+	return nil
+}
+
+// sent is what was sent.
+type sent struct {
+	in     *instance.Instance
+	store  instance.Store
+	text   string
+	at     time.Time // before it was
+	queued bool
+	mark   mark
+}
+
+// text is what is typed.
+func (c *send) text(env *cli.Env) (string, error) {
+	text, err := given(env, c.Text)
+	if err != nil {
+		return "", err
+	}
+	command := ""
+	if c.Command {
+		text = strings.TrimSpace(plain.Text(text))
+	} else {
+		text, command = launch.Prompt(text)
+	}
+	switch {
+	case command != "":
+		return "", cli.Fail(cli.Usage, fmt.Errorf("%s would be a command of the client", term.Quote(command)), "--command sends it as one; with a word before it, it is text")
+	case text == "":
+		return "", cli.Failf(cli.Usage, "the text is empty")
+	case c.Command && strings.Contains(text, "\n"):
+		return "", cli.Failf(cli.Usage, "--command: the text has several lines")
+	}
+	return text, nil
+}
+
+// given returns a text that a person gives, which - reads from standard input.
+func given(env *cli.Env, text string) (string, error) {
+	if text == "-" {
+		data, err := io.ReadAll(io.LimitReader(env.Stdin, maxText+1))
+		if err != nil {
+			return "", fmt.Errorf("cannot read the text: %w", err)
+		}
+		text = string(data)
+	}
+	if len(text) > maxText {
+		return "", cli.Fail(cli.Usage, fmt.Errorf("the text has more than %d bytes", maxText), "put it into a file, and name the file in the prompt")
+	}
+	return text, nil
+}
+
+// send types the text, submits it and prints how that is known.
+func (c *send) send(env *cli.Env, text string) (sent, error) {
+	held, store, err := c.held(env, c.Name)
+	if err != nil {
+		return sent{}, err
+	}
+	defer held.Release()
+	known, now := table(env), env.Now()
+	s := sent{in: held.Instance, store: store, text: text, at: now}
+	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, now)[0]
+	if err := runs(m); err != nil {
+		return s, err
+	}
+	if c.Wait {
+		s.mark = markOf(env, known, m)
+	}
+	to := launch.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent), Busy: m.Status == status.Running}
+	if to.Client.Dialect != "" && !c.Command {
+		to.Heard, to.Refused = fleet.Heard(store, m.Instance), m.Refused(env.Getenv)
+		to.Told = func(since time.Time) bool { return toldSince(env, known, m, text, since) }
+	}
+	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
+		return s, refused(m, launch.ErrAsks)
+	}
+	proof, err := to.Send(text, launch.Patience)
+	if err != nil {
+		return s, refused(m, err)
+	}
+	said := "sent to " + m.Name
+	switch proof {
+	case launch.Queued:
+		s.queued = true
+		said += ", which is busy and takes it up later"
+	case launch.Screen:
+		if to.Heard != nil {
+			env.Warn("no hook of %s told that it began a turn; its screen shows that the text was submitted", m.Name)
+		} else if !c.Command {
+			env.Hint("%s has no hooks that tell; its screen shows that the text was submitted", m.Name)
+		}
+	case launch.NoProof:
+		env.Warn("nothing tells whether %s took it: gt does not know how its input box looks; gt-session peek %s shows its screen", m.Name, m.Name)
+	}
+	if c.Wait { // which prints the answer, and nothing else
+		return s, nil
+	}
+	_, err = fmt.Fprintln(env.Stdout, said)
+	return s, err
+}
+
+// runs refuses an agent that does not run.
+func runs(m fleet.Member) error {
+	if m.Pane.ID != "" && m.Process.IsSet() {
+		return nil
+	}
+	if err := birth.CannotTell(m); err != nil {
+		return err
+	}
+	return cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+}
+
+// noInput adds the code and a hint to the error of a pane that takes no input.
+func noInput(m fleet.Member, err error) error {
+	if errors.Is(err, tmux.ErrDead) {
+		return cli.Fail(cli.No, err, fmt.Sprintf("gt-session start %s starts it", m.Name))
+	}
+	return cli.Fail(cli.Busy, err, fmt.Sprintf("tmux select-pane -e -t %s switches it on", m.Pane.ID))
+}
+
+// refused adds codes and hints to why a text was not sent.
+func refused(m fleet.Member, err error) error {
+	peek := fmt.Sprintf("gt-session peek %s shows its screen", m.Name)
+	switch {
+	case errors.Is(err, launch.ErrAsks):
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek+fmt.Sprintf("; gt-session answer %s N answers", m.Name))
+	case errors.Is(err, launch.ErrDraft), errors.Is(err, launch.ErrNoInput), errors.Is(err, launch.ErrRefused), errors.Is(err, launch.ErrDeaf):
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
+	case errors.Is(err, launch.ErrLost), errors.Is(err, launch.ErrNotArrived), errors.Is(err, launch.ErrNotSubmitted):
+		return cli.Fail(cli.No, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
+	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
+		return noInput(m, fmt.Errorf("cannot send to %s: %w", m.Name, err))
+	}
+	return err
+}

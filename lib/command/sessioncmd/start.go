@@ -1,0 +1,508 @@
+package sessioncmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gt/lib/catalog/scan"
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/birth"
+	"gt/lib/launch/launcher"
+	launch "gt/lib/launch/start"
+	"gt/lib/live"
+	"gt/lib/live/status"
+	"gt/lib/reconcile/perform"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+)
+
+// patience is how long a command waits for another that starts or stops the same agent.
+const patience = 30 * time.Second
+
+type newOne struct {
+	profile
+	Dir     string `type:"given" arg:"" optional:"" help:"The folder that the agent works in (default: this one)."`
+	Name    string `type:"given" short:"n" placeholder:"NAME" help:"Its name (default: the folder's)."`
+	Title   string `placeholder:"TEXT" help:"What it is for, one line."`
+	Agent   string `type:"given" short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: claude)."`
+	Group   string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
+	Parent  string `type:"given" placeholder:"NAME" help:"The agent that it belongs to."`
+	Account string `type:"given" placeholder:"DIR" help:"The folder of the agent's settings and login, for another account."`
+	In      string `placeholder:"COMMAND" help:"Start it in this, as in 'bwrap --dev-bind / / --tmpfs ~/.ssh'; so does each later start."`
+	Resume  string `type:"given" placeholder:"ID" help:"The conversation that it continues."`
+	Replace bool   `help:"If an agent of that name exists, end it, and start it again with these flags and its conversation."`
+	Role    string `type:"given" group:"In a town:" placeholder:"ADDRESS" help:"Make the worker of this address, such as gastown/crew/max: in its folder, under its name. gastown/polecats is any of its polecats: one that is idle, else a new one."`
+	Theme   string `placeholder:"STYLE" help:"The style of its tmux status line, such as fg=black,bg=cyan."`
+	Remain  bool   `help:"Keep its pane when the agent ends."`
+	Respawn bool   `help:"Start it again when it crashes."`
+	fromTemplate
+	Worktree string `type:"given" placeholder:"BRANCH" help:"Give it a git worktree of its own, beside the repository, with this branch; made where it is missing."`
+	begin
+}
+
+// begin has the flags of the commands that make an instance and start its agent.
+type begin struct {
+	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first; - reads it from standard input."`
+	Topic   string   `placeholder:"TEXT" help:"What its session is about; gt-seance lists it."`
+	Give    string   `placeholder:"TEXT" help:"Give it work before it starts: its session begins on it."`
+	Start   bool     `default:"true" negatable:"" help:"Start it (on by default)."`
+	Trust   bool     `help:"Accept what its client asks at the start about trust and permissions."`
+	Explain bool     `help:"Print the steps of the start, what each would do and what it found; make nothing."`
+	JSON    bool     `name:"json" help:"Print it as JSON."`
+	Arg     []string `hidden:"" behind:"--" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
+
+	replaces bool // what runs under the name is ended first
+	resumes  bool // its place was made for a conversation
+}
+
+// Run makes an instance and starts its agent.
+func (c *newOne) Run(env *cli.Env) (err error) {
+	if c.Message, err = given(env, c.Message); err != nil {
+		return err
+	}
+	if c.Template != "" {
+		return c.make(env, c.profile, c.JSON)
+	}
+	store, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	known, release := table(env), func() {}
+	if rig, is := someOf(c.Role); is {
+		if release, err = c.allocate(env, store, known, rig); err != nil {
+			return err
+		}
+	}
+	// Whoever allocates next counts what is made, whether or not it runs.
+	release = sync.OnceFunc(release)
+	defer release()
+	in, client, err := c.place(env, known)
+	if err != nil {
+		return unfinished(store, in, err)
+	}
+	if in.Name == "" {
+		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
+		if !c.Replace {
+			if err := ownName(store, in); err != nil {
+				return err
+			}
+		}
+	}
+	if err := instance.CheckName(in.Name); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	if in.Group != "" {
+		if err := instance.CheckGroup(in.Group); err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+	}
+	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, in.Respawn || c.Respawn
+	if err := tmux.CheckStyle(c.Theme); err != nil {
+		return cli.Fail(cli.Usage, fmt.Errorf("--theme: %w", err))
+	}
+	if c.In != "" {
+		if in.Launcher, err = launcher.Split(c.In, env.Getenv("HOME")); err != nil {
+			return cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(c.In, maxCell), err)
+		}
+		program, err := process.LookPath(in.Launcher[0], in.Path, env.ChildEnviron())
+		if err != nil {
+			return cli.Fail(cli.No, err)
+		}
+		if strings.Contains(in.Launcher[0], "/") { // from here, and not from the agent's folder
+			in.Launcher[0] = program
+		}
+	}
+	if c.Account != "" {
+		if in.Account, err = folder(env, c.Account); err != nil {
+			return err
+		}
+		if client.StoreEnv == "" {
+			return cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
+		}
+	}
+	if c.Parent != "" {
+		all, unread := store.All()
+		parent, err := one(all, unread, c.Parent)
+		if err != nil {
+			return err
+		}
+		in.ParentID = parent.ID
+	}
+	if c.Resume != "" {
+		id, err := session.ParseID(c.Resume)
+		if err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+		if !client.CanResume() {
+			return cli.Failf(cli.Usage, "%s cannot go on with a conversation by its id", client.Name)
+		}
+		if err := claimed(env, store, id, c.Replace, in.Name); err != nil {
+			return err
+		}
+		in.SessionID, in.SessionAt, c.resumes = id, env.Now().UTC(), true
+	}
+	if old, err := c.former(store, in); err != nil {
+		return err
+	} else if old != nil {
+		return c.replace(env, store, known, old, in)
+	}
+	if c.Explain {
+		return c.explain(env, store, known, in)
+	}
+	if err := store.Create(in, env.Now()); err != nil {
+		return unfinished(store, in, told(in.Name, err))
+	}
+	release()
+	if in.Worktree != nil {
+		if err := c.makeWorktree(env, store, in); err != nil {
+			return err
+		}
+	}
+	spawned(env, in)
+	return c.run(env, store, known, in.ID)
+}
+
+// ownName gives an instance another name where an agent of another folder has its own: of
+// '~' and '*' nothing is left in a name, and there are many folders called api.
+func ownName(store instance.Store, in *instance.Instance) error {
+	all, err := store.All()
+	if err != nil {
+		return err
+	}
+	base := in.Name
+	for n := 2; ; n++ {
+		i := slices.IndexFunc(all, func(other *instance.Instance) bool { return other.Name == in.Name })
+		if i < 0 || all[i].Path == in.Path {
+			return nil
+		}
+		in.Name = instance.Variant(base, fmt.Sprintf("-%d", n))
+	}
+}
+
+// unfinished says of a name that is taken that its worktree was not made to its end.
+func unfinished(store instance.Store, in *instance.Instance, err error) error {
+	if in == nil {
+		return err
+	}
+	all, _ := store.All()
+	for _, other := range all {
+		if w := other.Worktree; w != nil && !w.Ready && (other.Name == in.Name || in.Worktree != nil && in.Worktree.Path == w.Path) {
+			err = cli.WithHint(err, "the worktree of %s was not made to its end; gt-session start %s finishes it, gt-session rm %s removes it", other.Name, other.Name, other.Name)
+		}
+	}
+	return err
+}
+
+// makeWorktree makes the worktree of a new instance. Where that fails, neither is left,
+// or both.
+func (c *newOne) makeWorktree(env *cli.Env, store instance.Store, in *instance.Instance) error {
+	held, err := store.Hold(in.ID, patience)
+	if err != nil {
+		return told(in.Name, err)
+	}
+	defer held.Release()
+	if err := ensure(env, held.Instance, func() error { return held.Put(env.Now()) }); err != nil {
+		if _, there := os.Lstat(in.Worktree.Path); there == nil {
+			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
+		}
+		if rerr := held.Remove(env.Now()); rerr != nil {
+			env.Warn("%v", rerr)
+		}
+		return err
+	}
+	return nil
+}
+
+// explain prints how an instance that is not made yet would be started.
+func (b begin) explain(env *cli.Env, store instance.Store, known *agent.Table, in *instance.Instance) error {
+	all, err := store.All()
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.Name == in.Name {
+			return told(in.Name, fmt.Errorf("%w: %s", instance.ErrTaken, in.Name))
+		}
+	}
+	in.ID = instance.ID(session.NewID())
+	return b.starter(env, store, known).Explain(in)
+}
+
+// starter starts agents of a store.
+func starter(env *cli.Env, store instance.Store, known *agent.Table) birth.Starter {
+	return birth.Starter{
+		Env: env, Store: store, Table: known,
+		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(env.Getenv, store.State, id) },
+		Worktree: func(in *instance.Instance, put func() error) error { return ensure(env, in, put) },
+	}
+}
+
+// unmade removes the place of an agent that could not go on with the conversation that it
+// was made for.
+func (b begin) unmade(env *cli.Env, store instance.Store, id instance.ID, err error) error {
+	held, herr := store.Hold(id, patience)
+	if herr != nil {
+		return errors.Join(err, herr)
+	}
+	defer held.Release()
+	if held.Worktree != nil {
+		herr = removeWorktree(env, store, held)
+	}
+	if herr == nil {
+		herr = held.Remove(env.Now())
+	}
+	if herr != nil {
+		return errors.Join(err, herr)
+	}
+	return cli.WithHint(err, "nothing was made; gt-seance list shows the conversations and their folders")
+}
+
+// starter starts the agent that is made.
+func (b begin) starter(env *cli.Env, store instance.Store, known *agent.Table) birth.Starter {
+	s := starter(env, store, known)
+	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
+	s.Resumes = b.resumes && !b.replaces
+	return s
+}
+
+// maxTopic bounds a topic, in characters.
+const maxTopic = 100
+
+// run starts the agent of an instance that was just made, where that is wanted.
+func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) error {
+	in, err := store.Get(id)
+	if err != nil {
+		return err
+	}
+	asks := ""
+	if b.Give != "" {
+		if err := give(env, in, b.Give); err != nil {
+			return cli.WithHint(err, "%s is kept; gt-session start %s starts it", in.Name, in.Name)
+		}
+	}
+	if b.Start {
+		began, err := b.starter(env, store, known).Start(in.ID, false)
+		var ended *launch.EndedError
+		if b.resumes && !b.replaces && errors.As(err, &ended) {
+			return b.unmade(env, store, in.ID, err)
+		}
+		if err != nil {
+			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
+		}
+		asks = waits(began)
+		if in, err = store.Get(id); err != nil {
+			return err
+		}
+	}
+	if b.JSON {
+		return env.JSON(lineOf(env, member(env, store, in)))
+	}
+	if !b.Start {
+		_, err = fmt.Fprintf(env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
+		return err
+	}
+	if _, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, env.Place(in.Path), in.Name, asks); err != nil {
+		return err
+	}
+	if c := known.Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && member(env, store, in).Status == status.Unknown {
+		env.Hint("no hook has told what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
+	}
+	return nil
+}
+
+// waits says that a client asks something at its start.
+func waits(b *birth.Birth) string {
+	if !b.Asks {
+		return ""
+	}
+	return "; its client asks something: gt-session answer " + b.Name
+}
+
+// claimed reports that a conversation is another instance's, or is open. One that is
+// replaced may have it.
+func claimed(env *cli.Env, store instance.Store, id session.ID, replaces bool, name string) error {
+	own := false
+	err := all(store.State, func(s instance.Store, in *instance.Instance) error {
+		if s.Session(in) != id {
+			return nil
+		}
+		if replaces && s.Dir == store.Dir && in.Name == name {
+			own = true
+			return nil
+		}
+		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is %s's", id, in.Name),
+			fmt.Sprintf("gt-session start %s goes on with it, gt-session fork %s with a copy of it", in.Name, in.Name))
+	})
+	if err != nil || own {
+		return err
+	}
+	if by := scan.HolderOf(env.Getenv, store.State, id); by != nil {
+		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is open already, %s", id, by), "end that one first")
+	}
+	return nil
+}
+
+// each does something to agents, a few at a time, and goes on after a failure.
+func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (string, error)) error {
+	type outcome struct {
+		said string
+		err  error
+	}
+	outcomes := make([]outcome, len(all))
+	places := make([]int, len(all))
+	for i := range places {
+		places[i] = i
+	}
+	cli.Several(cli.Few, places, func(i int) { outcomes[i].said, outcomes[i].err = do(all[i]) })
+	var failed error
+	for i, o := range outcomes {
+		switch {
+		case o.err != nil && len(all) == 1:
+			return told(all[i].Name, o.err)
+		case o.err != nil:
+			err := told(all[i].Name, o.err)
+			env.Error("%v", err)
+			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), fmt.Errorf("%d of %d failed", count(outcomes, func(o outcome) bool { return o.err != nil }), len(all))))
+		case o.said != "":
+			fmt.Fprintln(env.Stdout, o.said)
+		}
+	}
+	return failed
+}
+
+func count[T any](all []T, is func(T) bool) (n int) {
+	for _, one := range all {
+		if is(one) {
+			n++
+		}
+	}
+	return n
+}
+
+type start struct {
+	several
+	Message string `short:"m" placeholder:"TEXT" help:"What they are told first; - reads it from standard input."`
+	Topic   string `placeholder:"TEXT" help:"What their sessions are about; gt-seance lists it."`
+	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
+	Explain bool   `help:"Print the steps of the start, what each would do and what it found; change nothing."`
+}
+
+// Run starts agents.
+func (c *start) Run(env *cli.Env) (err error) {
+	if c.Message, err = given(env, c.Message); err != nil {
+		return err
+	}
+	known := table(env)
+	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		if in.Managed != nil && c.Explain {
+			return "", c.explainManaged(env, in)
+		}
+		if in.Managed != nil {
+			return c.managed(env, in, "started", resumes)
+		}
+		r := starter(env, store, known)
+		r.Prompt, r.About, r.Trust = c.Message, env.Line(c.Topic, maxTopic), c.Trust
+		if c.Explain {
+			return "", r.Explain(in)
+		}
+		b, err := r.Start(in.ID, false)
+		switch {
+		case errors.Is(err, birth.ErrRuns):
+			return in.Name + " is already running", nil
+		case err != nil:
+			return "", err
+		}
+		return "started " + in.Name + waits(b), nil
+	})
+}
+
+type restart struct {
+	several
+	within
+}
+
+// Run restarts agents in the same pane, with their conversations.
+func (c *restart) Run(env *cli.Env) error {
+	if outlived, err := c.outlive(env, c.several, "restarted"); outlived || err != nil {
+		return err
+	}
+	known := table(env)
+	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		if in.Managed != nil {
+			return c.managed(env, in, "restarted", suspends, resumes)
+		}
+		b, err := starter(env, store, known).Start(in.ID, true)
+		if err != nil {
+			return "", err
+		}
+		return "restarted " + in.Name + waits(b), nil
+	})
+}
+
+type restore struct {
+	profile
+	DryRun bool `help:"Print what would be started, and change nothing."`
+}
+
+// Run starts every agent that should run and does not, of all profiles and towns where
+// none is named.
+func (c *restore) Run(env *cli.Env) error {
+	all, unread := everywhere{profile: c.profile, Everywhere: c.Profile == ""}.sites(env)
+	if all == nil || unread != nil && c.Profile != "" {
+		return unread
+	}
+	at, err := look(env, all)
+	unread = errors.Join(unread, err)
+	var gone, down []*instance.Instance
+	starters := map[*instance.Instance]birth.Starter{}
+	where := map[*instance.Instance]string{}
+	of := map[*instance.Instance]site{}
+	for _, s := range at {
+		for _, m := range s.members {
+			if perform.Down(m.Instance) {
+				down = append(down, m.Instance)
+				of[m.Instance], where[m.Instance] = s.site, s.in()
+			}
+			if m.Managed == nil && m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
+				gone = append(gone, m.Instance)
+				starters[m.Instance] = starter(env, s.store, s.table)
+				where[m.Instance] = s.in()
+			}
+		}
+	}
+	if len(gone)+len(down) == 0 && unread == nil {
+		env.Hint("nothing to restore: all agents that should be running are")
+		return nil
+	}
+	would := func(in *instance.Instance) string {
+		return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.Place(in.Path))
+	}
+	err = each(env, gone, func(in *instance.Instance) (string, error) {
+		if c.DryRun {
+			return would(in), nil
+		}
+		b, err := starters[in].Start(in.ID, false)
+		switch {
+		case errors.Is(err, birth.ErrRuns):
+			return "", nil // another command was faster
+		case err != nil:
+			return "", err
+		}
+		return "started " + in.Name + where[in] + waits(b), nil
+	})
+	if c.DryRun {
+		down, err = nil, errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) { return would(in), nil }))
+	}
+	err = errors.Join(err, bringBack(env, down, of))
+	return errors.Join(unread, err)
+}

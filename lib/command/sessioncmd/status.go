@@ -1,0 +1,109 @@
+package sessioncmd
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/text/duration"
+)
+
+type summed struct {
+	profile
+	Quiet bool `short:"q" xor:"form" help:"Print how many agents wait, or nothing if none does."`
+	Tmux  bool `xor:"form" help:"Print who waits in a few words, for tmux's status line."`
+}
+
+// Run sums up what the agents do.
+func (c *summed) Run(env *cli.Env) error {
+	defer brief()() // until it is printed
+	here, err := c.site(env)
+	if err != nil {
+		return err
+	}
+	found, unread := look(env, []site{here})
+	all := found[0].members
+	by := map[status.Status][]fleet.Member{}
+	for _, m := range all {
+		by[m.Status] = append(by[m.Status], m)
+	}
+	switch {
+	case c.Quiet:
+		if n := len(by[status.Waiting]); n > 0 {
+			_, err = fmt.Fprintln(env.Stdout, n)
+		}
+	case c.Tmux:
+		if text := forTmux(by); text != "" {
+			_, err = fmt.Fprintln(env.Stdout, text)
+		}
+		unread = nil // a status line has no place for it
+	default:
+		err = c.print(env, by)
+		for _, m := range by[status.Error] {
+			if lost(env, m) {
+				break
+			}
+		}
+		if len(all) == 0 && unread == nil {
+			noneYet(env)
+		}
+	}
+	return errors.Join(err, unread)
+}
+
+// order is the order in which the statuses are told: what a person can do something about
+// comes first.
+var order = [...]status.Status{status.Waiting, status.Error, status.Running, status.Starting, status.Idle, status.Unknown, status.Stopped}
+
+// print prints a line of counts, and who waits.
+func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error {
+	var counts []string
+	for _, s := range order {
+		if n := len(by[s]); n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if counts == nil {
+		return nil
+	}
+	out := bufio.NewWriterSize(env.Stdout, 64<<10)
+	fmt.Fprintln(out, strings.Join(counts, ", "))
+	for _, s := range order[:2] {
+		for _, m := range by[s] {
+			line := "  " + env.Line(m.Name, maxCell) + "  " + shown(m)
+			if !m.Since.IsZero() {
+				line += " for " + duration.Format(rough(env.Now().Sub(m.Since)))
+			}
+			fmt.Fprintln(out, line)
+		}
+	}
+	return out.Flush()
+}
+
+// maxNamed is how many agents a status line names.
+const maxNamed = 3
+
+// forTmux says who waits and whose session is gone, "" where nobody's is. What tmux would
+// take for a style is text.
+func forTmux(by map[status.Status][]fleet.Member) string {
+	var parts []string
+	for _, s := range order[:2] {
+		all := by[s]
+		if len(all) == 0 {
+			continue
+		}
+		var names []string
+		for _, m := range all[:min(len(all), maxNamed)] {
+			names = append(names, m.Name)
+		}
+		if more := len(all) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("+%d", more))
+		}
+		parts = append(parts, fmt.Sprintf("%d %s: %s", len(all), s, strings.Join(names, ", ")))
+	}
+	return strings.ReplaceAll(strings.Join(parts, " · "), "#", "##")
+}

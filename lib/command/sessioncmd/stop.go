@@ -1,0 +1,181 @@
+package sessioncmd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch/birth"
+	launch "gt/lib/launch/start"
+	"gt/lib/live/ending"
+	"gt/lib/live/fleet"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/reconcile/perform"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/state/session"
+	"gt/lib/sys/tmux"
+)
+
+type stop struct {
+	several
+	within
+	Now bool `help:"End them at once, and do not let them exit by themselves first."`
+}
+
+// Run stops agents.
+func (c *stop) Run(env *cli.Env) error {
+	if outlived, err := c.outlive(env, c.several, "stopped"); outlived || err != nil {
+		return err
+	}
+	known := table(env)
+	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+		if in.Managed != nil {
+			return c.managed(env, in, "suspended", suspends)
+		}
+		switch stopped, err := (stopping{now: c.Now}).one(env, store, known, in.ID); {
+		case err != nil:
+			return "", err
+		case !stopped:
+			return in.Name + " is not running", nil
+		}
+		return "stopped " + in.Name, nil
+	})
+}
+
+// stopping is how agents are stopped.
+type stopping struct {
+	now    bool // without their own way out
+	wanted bool // they stay wanted, for a restore
+}
+
+// one stops an agent. That it is not wanted is written first, and that somebody ends its
+// session: whoever finds the process gone takes it for killed, not for crashed.
+func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) (stopped bool, err error) {
+	held, err := store.Hold(id, patience)
+	if err != nil {
+		return false, err
+	}
+	defer held.Release()
+	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
+	if err := birth.CannotTell(m); err != nil {
+		return false, err
+	}
+	if held.Desired != instance.Stopped && !s.wanted {
+		held.Desired = instance.Stopped
+		if err := held.Put(env.Now()); err != nil {
+			return false, err
+		}
+	}
+	if m.Pane.ID == "" {
+		return false, nil
+	}
+	limits := launch.OwnWay
+	if s.now {
+		limits = launch.Grace{}
+	}
+	if m.Record != nil && !m.Record.Ended() {
+		if err := noteStop(env, store, m.Record.ID, env.Now().Add(limits.Sum()+2*time.Second)); err != nil {
+			env.Warn("%v", err)
+		}
+	}
+	if held.Respawn {
+		// Or what starts it again would stand in its folder for some seconds, whose worktree
+		// could not be removed.
+		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.Session) // where it fails, that finds it stopped
+	}
+	if client := known.Of(m.Agent); held.Adopted != nil {
+		launch.Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)
+	} else if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
+		return false, err
+	}
+	untrack(env, held.Instance, m.Pane.Session)
+	if m.Record != nil {
+		err = closeSession(env, store, m.Record.ID)
+	}
+	return true, err
+}
+
+type down struct {
+	profile
+	Now  bool `help:"End them at once, and do not let them exit by themselves first."`
+	Town bool `group:"In a town:" help:"End the agents of the town: the mayor first, then boot, the deacon and the witnesses, so that nobody starts again what has ended."`
+}
+
+// Run ends all agents, which stay wanted: restore brings them back.
+func (c *down) Run(env *cli.Env) error {
+	at, err := c.site(env)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Town && at.town.Personal:
+		return cli.Fail(cli.Usage, errors.New("--town: this folder is in no town that you trust"), "gt-session shutdown ends your own agents")
+	case !c.Town && !at.town.Personal:
+		return cli.Fail(cli.Usage, errors.New("this folder is in a town"), "gt-session shutdown --town ends the agents of the town")
+	}
+	all, unread := at.store.All()
+	if len(all) == 0 && unread == nil {
+		noneYet(env)
+	}
+	known := table(env)
+	var ended atomic.Bool
+	var errs error
+	for _, some := range c.order(env, all) {
+		errs = errors.Join(errs, each(env, some, func(in *instance.Instance) (string, error) {
+			if in.Managed != nil && in.Managed.State == lifecycle.Active {
+				ended.Store(true)
+				return c.managed(env, in, "ended", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Shutdown(ctx, id) })
+			}
+			switch stopped, err := (stopping{now: c.Now, wanted: true}).one(env, at.store, known, in.ID); {
+			case err != nil:
+				return "", err
+			case !stopped:
+				return "", nil
+			}
+			ended.Store(true)
+			return "ended " + in.Name, nil
+		}))
+	}
+	if errs = errors.Join(errs, unread); errs == nil && len(all) > 0 && !ended.Load() {
+		env.Hint("no agent is running")
+	}
+	return errs
+}
+
+// order returns the agents in the order in which they are ended, those that are ended
+// together in one slice: who watches comes before whom it watches.
+func (c *down) order(env *cli.Env, all []*instance.Instance) [][]*instance.Instance {
+	if !c.Town {
+		return [][]*instance.Instance{all}
+	}
+	first := []identity.Role{identity.Mayor, identity.Boot, identity.Deacon, identity.Witness}
+	order := make([][]*instance.Instance, len(first)+1)
+	for _, in := range all {
+		turn := slices.Index(first, home.Elsewhere(env.Getenv, in.Path).Identity.Role)
+		if turn < 0 {
+			turn = len(first)
+		}
+		order[turn] = append(order[turn], in)
+	}
+	return order
+}
+
+// warns returns what takes warnings.
+func warns(env *cli.Env) func(error) { return func(err error) { env.Warn("%v", err) } }
+
+// noteStop notes that the session's process is ended on purpose.
+func noteStop(env *cli.Env, store instance.Store, id session.ID, until time.Time) error {
+	return ending.Expect(store.State, id, session.Stop{Reason: birth.StopReason, Until: until}, warns(env))
+}
+
+// closeSession notes the end of a session whose own end hook did not.
+func closeSession(env *cli.Env, store instance.Store, id session.ID) error {
+	end := ending.End{ID: id, Outcome: session.Killed, Reason: birth.StopReason, At: env.Now()}
+	return end.CloseIn(env.Getenv, store.State, patience, warns(env))
+}

@@ -1,0 +1,602 @@
+package sessioncmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/place/town"
+	reconciled "gt/lib/reconcile/agents"
+	"gt/lib/reconcile/perform"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/state/route"
+	"gt/lib/sys/flock"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+// world is where the sessions of the place are changed.
+func (p profile) world(env *cli.Env) (*perform.World, error) {
+	at, err := p.site(env)
+	if err != nil {
+		return nil, err
+	}
+	return reconciled.Open(env, at.town, p.Profile)
+}
+
+// toldOf adds codes and hints to what went wrong with a session.
+func toldOf(name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, flock.ErrBusy):
+		return cli.Fail(cli.Busy, fmt.Errorf("somebody else is at %s: %w", name, err), "try again")
+	case errors.Is(err, perform.ErrOverlay):
+		return cli.Fail(cli.Usage, err)
+	case errors.Is(err, perform.ErrNoTemplate):
+		return cli.Fail(cli.No, err, "gt-reconcile status lists the templates")
+	case errors.Is(err, perform.ErrState), errors.Is(err, perform.ErrHeld), errors.Is(err, perform.ErrFull), errors.Is(err, instance.ErrClosed), errors.Is(err, instance.ErrTaken):
+		if name != "" {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return cli.Fail(cli.No, err)
+	}
+	return told(name, err)
+}
+
+// fromTemplate has the flags of new that make a session of a template.
+type fromTemplate struct {
+	Template string            `type:"given" group:"From a template:" placeholder:"NAME" help:"Make a session of this template (gt-reconcile check)."`
+	Set      map[string]string `group:"From a template:" placeholder:"KEY=VALUE" mapsep:"none" help:"Settings of its own: model, name, title, prompt, env.NAME, as its template allows."`
+}
+
+// untrusted returns an error for whoever stands in a town that is not trusted: its
+// templates are meant, and not those of the person.
+func untrusted(t town.Town) error {
+	root := t.NotTrusted()
+	if root == "" {
+		return nil
+	}
+	return cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", root), "gt-hooks trust shows what that means")
+}
+
+// make makes a session of a template.
+func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
+	at, err := p.site(env)
+	if err != nil {
+		return err
+	}
+	if err := untrusted(at.town); err != nil {
+		return err
+	}
+	w, err := p.world(env)
+	if err != nil {
+		return err
+	}
+	if prompt, is := c.Set["prompt"]; is {
+		if c.Set["prompt"], err = given(env, prompt); err != nil {
+			return err
+		}
+	}
+	in, err := w.New(context.Background(), c.Template, c.Set)
+	if err != nil {
+		if in == nil {
+			return toldOf("", err)
+		}
+		return cli.WithHint(cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err)), "the next gt-reconcile tick tries again; gt-session close %s removes it", in.Name)
+	}
+	if asJSON {
+		return printLine(env, w.Store, member(env, w.Store, in))
+	}
+	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.Place(in.Path), in.Name)
+	return err
+}
+
+// picked are the sessions that a person means, also archived ones.
+type picked struct {
+	profile
+	Names    []string `arg:"" optional:"" name:"name" help:"Names of sessions, such as worker-a3f2b7 or worker~2."`
+	State    string   `placeholder:"STATES" help:"All sessions in these states: archived,quarantined (held back after too many crashes), ..."`
+	Template string   `placeholder:"NAME" help:"Only sessions of this template."`
+}
+
+// Validate refuses a command line that means none.
+func (c picked) Validate() error {
+	if len(c.Names) == 0 && c.State == "" && c.Template == "" {
+		return errors.New("no session is named (give names, --state or --template)")
+	}
+	return knownStates(c.State)
+}
+
+// knownStates refuses a list with a state that there is not.
+func knownStates(list string) error {
+	for state := range strings.SplitSeq(list, ",") {
+		if _, ok := lifecycle.State(state).Row(); !ok && state != "" {
+			return fmt.Errorf("--state: unknown state '%.40s'", state)
+		}
+	}
+	return nil
+}
+
+// sessions returns the sessions that were made from templates: those in the list, and
+// the archived and closed ones.
+func sessions(store instance.Store) (all []*instance.Instance, err error) {
+	all, err = store.All()
+	for _, folder := range []string{instance.Archived, instance.Closed} {
+		more, merr := store.In(folder)
+		all, err = append(all, more...), errors.Join(err, merr)
+	}
+	return all, err
+}
+
+// find returns the sessions that are meant.
+func (c picked) find(store instance.Store) (found []*instance.Instance, err error) {
+	var damaged error
+	if len(c.Names) == 0 { // one that is taken as it was earlier may be missed
+		store.Warn = func(err error) { damaged = errors.Join(damaged, err) }
+	}
+	all, unread := sessions(store)
+	unread = errors.Join(unread, damaged)
+	add := func(in *instance.Instance) {
+		if !slices.Contains(found, in) && (c.Template == "" || in.Managed.Template == c.Template) {
+			found = append(found, in)
+		}
+	}
+	for _, name := range c.Names {
+		in, err := one(all, unread, name)
+		if err != nil {
+			return nil, err
+		}
+		if in.Managed == nil {
+			return nil, cli.Failf(cli.No, "%s was made from no template", in.Name)
+		}
+		add(in)
+	}
+	states := strings.Split(c.State, ",")
+	for _, in := range all {
+		switch {
+		case in.Managed == nil || len(c.Names) > 0:
+		case c.State != "" && slices.Contains(states, string(in.Managed.State)),
+			c.State == "" && in.Managed.State != lifecycle.Closed:
+			add(in)
+		}
+	}
+	return found, unread
+}
+
+// each does something to the sessions that are meant.
+func (c picked) each(env *cli.Env, done string, do verb) error {
+	at, err := c.site(env)
+	if err == nil && len(c.Names) == 0 {
+		err = untrusted(at.town)
+	}
+	if err != nil {
+		return err
+	}
+	w, err := reconciled.Open(env, at.town, c.Profile)
+	if err != nil {
+		return err
+	}
+	all, unread := c.find(w.Store)
+	if all == nil && unread != nil {
+		return unread
+	}
+	if len(all) == 0 {
+		env.Hint("no session matches")
+		return nil
+	}
+	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) {
+		if err := do(context.Background(), w, in.ID); err != nil {
+			return "", toldOf(in.Name, err)
+		}
+		return done + " " + in.Name, nil
+	}))
+}
+
+type suspend struct{ picked }
+
+// Run suspends sessions.
+func (c *suspend) Run(env *cli.Env) error {
+	if len(c.Names) == 0 && c.State == "" {
+		c.State = string(lifecycle.Active)
+	}
+	return c.each(env, "suspended", suspends)
+}
+
+type resume struct{ picked }
+
+// Run resumes sessions.
+func (c *resume) Run(env *cli.Env) error {
+	if len(c.Names) == 0 && c.State == "" {
+		c.State = string(lifecycle.Suspended)
+	}
+	return c.each(env, "resumed", resumes)
+}
+
+type drain struct{ picked }
+
+// Run drains sessions of pools.
+func (c *drain) Run(env *cli.Env) error {
+	if len(c.Names) == 0 && c.State == "" {
+		c.State = string(lifecycle.Active)
+	}
+	return c.each(env, "draining", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Drain(ctx, id) })
+}
+
+type drainAll struct {
+	profile
+	Template string `required:"" placeholder:"NAME" help:"The template."`
+}
+
+// Run drains all active sessions of a template.
+func (c *drainAll) Run(env *cli.Env) error {
+	d := drain{picked{profile: c.profile, Template: c.Template}}
+	return d.Run(env)
+}
+
+type closes struct{ picked }
+
+// Run closes sessions.
+func (c *closes) Run(env *cli.Env) error {
+	return c.each(env, "closed", closesIt)
+}
+
+type adminClose struct {
+	picked
+	Offline bool `required:"" help:"Do it without a controller: it fails while one runs."`
+	Yes     bool `required:"" help:"Yes, end them and close them."`
+}
+
+// Run closes sessions while nothing makes ticks, and keeps it from making any.
+func (c *adminClose) Run(env *cli.Env) error {
+	w, err := c.world(env)
+	if err != nil {
+		return err
+	}
+	lock, err := w.Store.LockController()
+	if errors.Is(err, flock.ErrBusy) {
+		return cli.Fail(cli.Busy, errors.New("gt-reconcile runs here"), "stop it first, or use gt-session close")
+	} else if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return c.each(env, "closed", func(ctx context.Context, w *perform.World, id instance.ID) error {
+		return w.Close(ctx, id, lifecycle.Manual)
+	})
+}
+
+type inspect struct {
+	profile
+	Name string `arg:"" help:"The session."`
+	JSON bool   `name:"json" help:"Print it as JSON."`
+}
+
+// redacted stands for what is not shown.
+const redacted = "[redacted]"
+
+// overlayLines are what a session has otherwise, as it may be shown.
+func overlayLines(overlay map[string]string) map[string]string {
+	shown := map[string]string{}
+	for key, value := range overlay {
+		switch {
+		case strings.HasPrefix(key, "env."):
+			value = redacted
+		case key == "prompt":
+			value = fmt.Sprintf("[%d bytes appended]", len(value))
+		}
+		shown[key] = value
+	}
+	return shown
+}
+
+// Run shows a session: its record, its template, what it has otherwise, and what comes of
+// both.
+func (c *inspect) Run(env *cli.Env) error {
+	w, err := c.world(env)
+	if err != nil {
+		return err
+	}
+	all, unread := sessions(w.Store)
+	in, err := one(all, unread, c.Name)
+	if err != nil {
+		return err
+	}
+	if in.Managed == nil {
+		return cli.Fail(cli.No, fmt.Errorf("%s was made from no template", in.Name), fmt.Sprintf("gt-session show %s shows it", in.Name))
+	}
+	plain, effective, err := w.Inspect(in)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	for key := range in.Managed.Overlay {
+		if strings.HasPrefix(key, "env.") && effective[key] != "" {
+			effective[key] = redacted
+		}
+	}
+	label, err := routed(w.Markers, in.Name)
+	if err != nil {
+		return err
+	}
+	key := ""
+	if in.SessionID != "" {
+		key = redacted
+	}
+	m := in.Managed
+	if c.JSON {
+		return env.JSON(map[string]any{
+			"id": in.ID, "name": in.Name, "lifecycle": m.Session, "revision": m.Revision, "runtime": m.Runtime, "session_key": key,
+			"routable": label != "", "routing_label": label, "overlay": overlayLines(m.Overlay), "template": plain, "effective": effective,
+		})
+	}
+	rows := [][2]string{
+		{"name", in.Name}, {"id", string(in.ID)}, {"template", m.Template}, {"state", fmt.Sprintf("%s (%s)", m.State, m.Reason.Words())},
+		{"slot", slot(m)}, {"generation", fmt.Sprint(m.Generation)}, {"marker", label}, {"session", key}, {"config", m.Hash},
+		{"agent", in.Agent}, {"folder", in.Path}, {"tmux", in.TmuxSession}, {"runtime", m.Runtime},
+		{"made", when(m.CreatedAt)}, {"active", when(m.ActiveAt)}, {"suspended", when(m.SuspendedAt)}, {"draining", when(m.DrainAt)},
+		{"archived", when(m.ArchivedAt)}, {"closed", when(m.ClosedAt)}, {"crashes", zero(m.CrashCount)}, {"ended", m.CrashReason}, {"quarantine", when(m.QuarantineUntil)},
+	}
+	for _, layer := range []struct {
+		name   string
+		fields map[string]string
+	}{{"template", plain}, {"overlay", overlayLines(m.Overlay)}, {"effective", effective}} {
+		for _, key := range slices.Sorted(maps.Keys(layer.fields)) {
+			rows = append(rows, [2]string{layer.name + "." + key, layer.fields[key]})
+		}
+	}
+	for _, row := range rows {
+		if row[1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(env.Stdout, "%-22s %s\n", env.Line(row[0], maxCell), env.Line(row[1], maxCell)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func zero(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// slot is a session's place in its pool.
+func slot(m *instance.Managed) string {
+	switch m.State {
+	case lifecycle.Archived, lifecycle.Closed:
+		return "-"
+	}
+	if m.Slot == 0 {
+		return "-"
+	}
+	return fmt.Sprint(m.Slot)
+}
+
+// routed returns the label of which a session has a marker, "" for none.
+func routed(markers route.Markers, name string) (string, error) {
+	all, err := markers.All()
+	for label, names := range all {
+		if slices.Contains(names, name) {
+			return label, err
+		}
+	}
+	return "", err
+}
+
+// selected returns the sessions that a person means by a template: by its name and a slot
+// behind a ~, or by the name alone, where one is active.
+func selected(all []*instance.Instance, name string) (found []*instance.Instance) {
+	template, place, bySlot := strings.Cut(name, "~")
+	for _, in := range all {
+		m := in.Managed
+		switch {
+		case m == nil || m.Template != template:
+		case bySlot && slot(m) == place, !bySlot && m.State == lifecycle.Active:
+			found = append(found, in)
+		}
+	}
+	return found
+}
+
+// candidate is how a session stands in a list of those that may be meant.
+func candidate(in *instance.Instance) string {
+	if in.Managed == nil {
+		return fmt.Sprintf("%s  %s  %s", in.Name, fmt.Sprintf("%.8s", in.ID), in.Path)
+	}
+	return fmt.Sprintf("%s  (%s, %s)", in.Name, in.Managed.State, age(in, time.Now()))
+}
+
+// age is how long ago a session was made.
+func age(in *instance.Instance, now time.Time) string {
+	return duration.Format(max(now.Sub(in.CreatedAt), 0))
+}
+
+// A verb is what a command comes to for a session that was made from a template.
+type verb func(context.Context, *perform.World, instance.ID) error
+
+func suspends(ctx context.Context, w *perform.World, id instance.ID) error { return w.Suspend(ctx, id) }
+func resumes(ctx context.Context, w *perform.World, id instance.ID) error  { return w.Resume(ctx, id) }
+func closesIt(ctx context.Context, w *perform.World, id instance.ID) error {
+	return w.Close(ctx, id, lifecycle.UserRequest)
+}
+
+// managed does to a session that was made from a template what a command comes to for it.
+func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs ...verb) (string, error) {
+	w, err := p.world(env)
+	if err != nil {
+		return "", err
+	}
+	for _, do := range verbs {
+		if err := do(context.Background(), w, in.ID); err != nil {
+			return "", toldOf(in.Name, err)
+		}
+	}
+	return done + " " + in.Name, nil
+}
+
+// bringBack resumes sessions that a shutdown has ended. Some depend on others: those that
+// may not be started yet are tried again for as long as another one could be.
+func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instance]site) (err error) {
+	for len(down) > 0 {
+		var mu sync.Mutex
+		held := map[*instance.Instance]error{}
+		err = errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) {
+			at := of[in]
+			w, err := reconciled.Open(env, at.town, at.profile)
+			if err == nil {
+				err = w.Resume(context.Background(), in.ID)
+			}
+			switch {
+			case errors.Is(err, perform.ErrHeld):
+				mu.Lock()
+				defer mu.Unlock()
+				held[in] = err
+				return "", nil
+			case err != nil:
+				return "", toldOf(in.Name, err)
+			}
+			return "started " + in.Name + at.in(), nil
+		}))
+		if len(held) == len(down) {
+			return errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) { return "", toldOf(in.Name, held[in]) }))
+		}
+		down = slices.DeleteFunc(down, func(in *instance.Instance) bool { return held[in] == nil })
+	}
+	return err
+}
+
+// explainManaged prints the steps in which the agent of a session would be started that
+// was made from a template.
+func (p profile) explainManaged(env *cli.Env, in *instance.Instance) error {
+	w, err := p.world(env)
+	if err != nil {
+		return err
+	}
+	e, err := w.Effective(in)
+	if err != nil {
+		return toldOf(in.Name, err)
+	}
+	return w.Agents.Explain(context.Background(), in, e)
+}
+
+// templated is what --json has besides of a session that was made from a template.
+type templated struct {
+	Template   string           `json:"template"`
+	Slot       int              `json:"slot,omitempty"`
+	State      lifecycle.State  `json:"state"`
+	Why        lifecycle.Reason `json:"state_reason"`
+	Crash      string           `json:"crash_reason,omitempty"` // how its agent last ended or failed to start
+	Generation int              `json:"generation"`
+	Routable   bool             `json:"routable"`
+	ConfigHash string           `json:"config_hash"`
+}
+
+// templatedOf returns nil for an instance that was made from no template.
+func templatedOf(in *instance.Instance) *templated {
+	m := in.Managed
+	if m == nil {
+		return nil
+	}
+	t := &templated{Template: m.Template, State: m.State, Why: m.Reason, Crash: m.CrashReason, Generation: m.Generation, ConfigHash: m.Hash}
+	if slot(m) != "-" {
+		t.Slot = m.Slot
+	}
+	return t
+}
+
+// marks are the markers of stores, which are read once and where they are asked for.
+type marks map[string]map[string][]string
+
+// tell notes whether a session has its marker.
+func (m marks) tell(store instance.Store, t *templated, name string) (err error) {
+	if t == nil {
+		return nil
+	}
+	all, ok := m[store.Dir]
+	if !ok {
+		all, err = route.Of(store).All()
+		m[store.Dir] = all
+	}
+	for _, names := range all {
+		t.Routable = t.Routable || slices.Contains(names, name)
+	}
+	return err
+}
+
+// shows reports whether a list has an instance, by its template and state.
+func (c *list) shows(in *instance.Instance) bool {
+	m := in.Managed
+	if m == nil {
+		return c.Template == "" && c.State == ""
+	}
+	return (c.Template == "" || m.Template == c.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), string(m.State)))
+}
+
+// retired reports whether a list has archived or closed sessions.
+func (c *list) retired() bool {
+	return c.All || slices.ContainsFunc(strings.Split(c.State, ","), func(state string) bool {
+		row, known := lifecycle.State(state).Row()
+		return known && !row.Listed
+	})
+}
+
+// retiredOf returns the archived and closed sessions of a store. Nobody looks at what they
+// do: they do not run.
+func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
+	for _, folder := range []string{instance.Archived, instance.Closed} {
+		all, err := store.In(folder)
+		unread = errors.Join(unread, err)
+		for _, in := range all {
+			members = append(members, fleet.Member{Instance: in, Status: status.Stopped})
+		}
+	}
+	return members, unread
+}
+
+// why is the reason of a session's state, with what is known of how its agent ended where
+// that is the cause.
+func why(m *instance.Managed) string {
+	switch reason := m.Reason.Words(); {
+	case m.CrashReason == "":
+		return reason
+	case m.State == lifecycle.Creating, m.Reason == lifecycle.CrashLoop, m.Reason == lifecycle.CrashRecovery, m.Reason == lifecycle.QuarantineEvicted,
+		m.Reason == lifecycle.StaleCreating:
+		return reason + ": " + m.CrashReason
+	default:
+		return reason
+	}
+}
+
+// printSessions prints a list that has sessions of templates.
+func printSessions(env *cli.Env, rows []row, placed bool) error {
+	cells := [][]string{{"NAME", "TEMPLATE", "SLOT", "STATE", "AGE", "REASON"}}
+	for _, r := range rows {
+		template, place, state, reason := "-", "-", string(r.Status), string(r.Reason)
+		if m := r.Managed; m != nil {
+			template, place, state, reason = m.Template, slot(m), string(m.State), why(m)
+		}
+		cells = append(cells, []string{
+			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), env.Line(template, maxCell), place, env.Line(state, maxCell),
+			age(r.Instance, env.Now()), env.Line(reason, maxCell),
+		})
+	}
+	if placed {
+		cells[0] = append([]string{"PROFILE"}, cells[0]...)
+		for i, r := range rows {
+			cells[i+1] = append([]string{cmp.Or(env.Line(r.site.name(), maxCell), "-")}, cells[i+1]...)
+		}
+	}
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells,
+		painted(env, slices.Index(cells[0], "STATE")))
+}

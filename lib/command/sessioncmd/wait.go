@@ -1,0 +1,170 @@
+package sessioncmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	reconciled "gt/lib/reconcile/agents"
+	"gt/lib/state/instance"
+	"gt/lib/sys/flock"
+	"gt/lib/text/duration"
+)
+
+type wait struct {
+	profile
+	Names   []string      `arg:"" name:"name" help:"Names of agents."`
+	Until   until         `placeholder:"STATUS" default:"waiting,idle" help:"The status that is waited for, or several: waiting,idle (default), running, stopped, ..."`
+	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this: 90s, 10m, 2h (default: no limit)."`
+}
+
+// until are the statuses that are waited for.
+type until []status.Status
+
+// UnmarshalText reads statuses with a comma between them.
+func (u *until) UnmarshalText(text []byte) error {
+	*u = nil
+	for word := range strings.SplitSeq(string(text), ",") {
+		s := status.Status(word)
+		switch s {
+		case status.Running, status.Waiting, status.Idle, status.Starting, status.Stopped, status.Error, status.Unknown:
+			*u = append(*u, s)
+		default:
+			return fmt.Errorf("invalid status '%s' (try running, waiting, idle, starting, stopped, error or unknown)", word)
+		}
+	}
+	return nil
+}
+
+// Run waits until each agent has been seen in one of the statuses.
+func (c *wait) Run(env *cli.Env) error {
+	at, err := c.site(env)
+	if err != nil {
+		return err
+	}
+	store := at.store
+	left, _, err := several{Names: c.Names}.chosen(store)
+	if err != nil {
+		return err
+	}
+	known := table(env)
+	var failed error
+	err = watch(env, time.Duration(c.Timeout), func() (bool, error) {
+		for i, in := range left { // it may have been restarted; that it is gone is seen below
+			if now, err := store.Get(in.ID); err == nil {
+				left[i] = now
+			}
+		}
+		members := fleet.Look(env.Getenv, store, known, left, env.Now())
+		at.askAway(env, members)
+		for _, m := range members {
+			now, err := settled(env, store, known, m)
+			switch {
+			case err != nil:
+				failed = errors.Join(failed, told(m.Name, err))
+			case slices.Contains(c.Until, now.Status):
+				fmt.Fprintf(env.Stdout, "%s %s\n", m.Name, shown(now))
+			case over(now):
+				err := cli.Fail(cli.No, fmt.Errorf("%s will not become %s: it is %s", m.Name, c.Until, now.Status), fmt.Sprintf("gt-session start %s starts it", m.Name))
+				failed = errors.Join(failed, err)
+			default:
+				continue
+			}
+			left = slices.DeleteFunc(left, func(in *instance.Instance) bool { return in.ID == m.ID })
+		}
+		return len(left) == 0, nil
+	})
+	if errors.Is(err, errTimeout) {
+		var names []string
+		members := fleet.Look(env.Getenv, store, known, left, env.Now())
+		at.askAway(env, members)
+		for _, m := range members {
+			names = append(names, m.Name+" is "+shown(m))
+		}
+		err = cli.Failf(cli.No, "%v: %s", err, strings.Join(names, ", "))
+		if i := slices.IndexFunc(members, func(m fleet.Member) bool { return m.Status == status.Unknown }); i >= 0 {
+			err = cli.WithHint(err, "no hook has told what %s does; gt-session peek %[1]s shows its screen", members[i].Name)
+		}
+	}
+	return errors.Join(failed, err)
+}
+
+func (u until) String() string {
+	words := make([]string, len(u))
+	for i, s := range u {
+		words[i] = string(s)
+	}
+	return strings.Join(words, " or ")
+}
+
+// shown is a status as a person reads it.
+func shown(m fleet.Member) string {
+	switch {
+	case m.Background && m.Reason != "":
+		return fmt.Sprintf("%s (%s, background runs)", m.Status, m.Reason)
+	case m.Background:
+		return fmt.Sprintf("%s (background runs)", m.Status)
+	case m.Reason != "":
+		return fmt.Sprintf("%s (%s)", m.Status, m.Reason)
+	}
+	return string(m.Status)
+}
+
+// lost says what brings an agent back whose tmux session is gone, and reports whether it
+// did. Those of templates are gt-reconcile's.
+func lost(env *cli.Env, m fleet.Member) bool {
+	is := m.Status == status.Error && m.Managed == nil
+	if is {
+		env.Hint("%s should be running, and its tmux session is gone; gt-session restore starts all such agents", m.Name)
+	}
+	return is
+}
+
+// over reports whether an agent does not run.
+func over(m fleet.Member) bool { return m.Status == status.Stopped || m.Status == status.Error }
+
+// settled is an agent as it was seen, or, where that does not run, as it is while no other
+// command starts or stops it: Unknown while one does.
+func settled(env *cli.Env, store instance.Store, known *agent.Table, m fleet.Member) (fleet.Member, error) {
+	if !over(m) || reconciled.Away(m.Instance) {
+		return m, nil
+	}
+	held, err := store.Hold(m.ID, 0)
+	switch {
+	case errors.Is(err, flock.ErrBusy):
+		m.Status, m.Reason = status.Unknown, ""
+		return m, nil
+	case err != nil:
+		return m, err
+	}
+	defer held.Release()
+	return fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0], nil
+}
+
+var errTimeout = errors.New("timed out")
+
+// watch looks until a look says that it is over, at most that long; 0 is without a limit.
+// A look costs a call of tmux, so that the pauses grow from a tenth of a second to one.
+func watch(env *cli.Env, limit time.Duration, look func() (over bool, err error)) error {
+	begin := time.Now()
+	for pause := 100 * time.Millisecond; ; pause = min(pause*5/4, time.Second) {
+		if over, err := look(); over || err != nil {
+			return err
+		}
+		gone := time.Since(begin)
+		if limit > 0 && gone >= limit {
+			return fmt.Errorf("%w after %s", errTimeout, duration.Format(limit))
+		}
+		if limit > 0 {
+			pause = min(pause, limit-gone)
+		}
+		time.Sleep(cmp.Or(pause, time.Millisecond))
+	}
+}

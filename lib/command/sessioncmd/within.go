@@ -1,0 +1,57 @@
+package sessioncmd
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/live"
+	"gt/lib/live/fleet"
+	"gt/lib/sys/process"
+)
+
+// within lets a command be run by the agent that it ends.
+type within struct {
+	Outlive int `hidden:"" help:"The process of ours that this command goes on for."`
+}
+
+// handed is how long who calls us has to take our answer, before its agent ends.
+const handed = 2 * time.Second
+
+// outlive reports whether the command goes on in a process of its own. It does where it
+// was started by an agent that it is to end: what runs below that ends with it, and first
+// of all by the agent's own hand.
+func (w within) outlive(env *cli.Env, s several, done string) (bool, error) {
+	if w.Outlive > 0 {
+		signal.Ignore(syscall.SIGHUP)
+		if p, err := process.Find(w.Outlive); err == nil {
+			live.Gone([]process.Proc{p}, handed)
+		}
+		return false, nil
+	}
+	store, err := s.store(env)
+	if err != nil {
+		return false, err
+	}
+	all, _, err := s.chosen(store)
+	if err != nil {
+		return false, err
+	}
+	above := process.Ancestors(os.Getpid())
+	for _, m := range fleet.Look(env.Getenv, store, table(env), all, env.Now()) {
+		if !m.Process.IsSet() || !slices.Contains(above, m.Process.PID) {
+			continue
+		}
+		pid, err := process.Detached(env.Dir, env.ChildEnviron(), append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid())))
+		if err != nil {
+			return false, fmt.Errorf("cannot go on without %s: %w", m.Name, err)
+		}
+		_, err = fmt.Fprintf(env.Stdout, "%s is %s in a moment, by process %d: this command runs in it\n", m.Name, done, pid)
+		return true, err
+	}
+	return false, nil
+}

@@ -1,0 +1,219 @@
+package sessioncmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/state/instance"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+// checkout is how long git may take over the files of a worktree.
+const checkout = 10 * time.Minute
+
+// plan says where the worktree of a branch comes, and in which of its folders the agent
+// works that would work in dir: beside the repository, or at where that is named. Nothing
+// is made yet. The worktree is returned with an
+// error, too, as far as it is known.
+func plan(dir, branch, at string) (w instance.Worktree, work string, err error) {
+	all, err := git.Worktrees(dir)
+	if errors.Is(err, git.ErrNotRepository) {
+		return w, "", cli.Failf(cli.Usage, "--worktree: the folder '%s' is in no git repository", dir)
+	} else if err != nil {
+		return w, "", fmt.Errorf("cannot make a worktree: %w", err)
+	}
+	if err := git.CheckBranch(dir, branch); errors.Is(err, git.ErrBranch) {
+		return w, "", cli.Fail(cli.Usage, err)
+	} else if err != nil {
+		return w, "", err
+	}
+	// Beside the repository, whichever of its worktrees dir is in.
+	w = instance.Worktree{Path: strings.TrimSuffix(all[0].Path, ".git") + "-" + instance.NameFor(branch), Branch: branch, Repository: all[0].Path}
+	if at != "" {
+		w.Path = at
+	}
+	for _, other := range all {
+		if other.Branch == branch {
+			return w, "", elsewhere(&git.CheckedOutError{Branch: branch, Path: other.Path})
+		}
+	}
+	if is, err := there(w.Path); err != nil {
+		return w, "", err
+	} else if is {
+		return w, "", cli.WithHint(cli.Failf(cli.No, "cannot make a worktree: '%s' is there already", w.Path), "gt-session new %s starts an agent in it", term.Quote(w.Path))
+	}
+	if at == "" && git.IsBare(dir) { // it has no folder that corresponds to dir
+		at = w.Path
+	}
+	if at != "" {
+		return w, at, nil
+	}
+	top := git.Top(dir)
+	within, err := filepath.Rel(top, dir)
+	if err != nil {
+		within = "."
+	}
+	return w, filepath.Join(w.Path, within), nil
+}
+
+// elsewhere says what can be done about a branch that is checked out.
+func elsewhere(err *git.CheckedOutError) error {
+	return cli.Fail(cli.No, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
+}
+
+// ensure makes the worktree of an instance, finishes one that was begun, and puts one
+// back whose removal was cut off before it was decided.
+func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
+	w := in.Worktree
+	if w == nil {
+		return nil
+	}
+	if is, err := there(w.Path + gone); err != nil {
+		return err
+	} else if is {
+		return cli.Fail(cli.No, fmt.Errorf("the worktree '%s' of %s was being removed", w.Path, in.Name), fmt.Sprintf("gt-session rm %s finishes that", in.Name))
+	}
+	if is, err := there(w.Path + aside); err != nil {
+		return err
+	} else if is {
+		if err := back(w.Path); err != nil {
+			return err
+		}
+	}
+	if w.Ready {
+		return nil
+	}
+	if err := unused(w); err != nil {
+		return err
+	}
+	err := git.AddWorktree(w.Repository, w.Path, w.Branch, checkout)
+	var taken *git.CheckedOutError
+	if errors.As(err, &taken) {
+		return elsewhere(taken)
+	} else if err != nil {
+		return fmt.Errorf("cannot make the worktree '%s': %w", w.Path, err)
+	}
+	w.Ready, in.Folder = true, nil // the folder is a new one
+	return put()
+}
+
+// unused reports that git is still at a worktree that was begun: it outlives who called it.
+func unused(w *instance.Worktree) error {
+	if all := process.Using(w.Path); len(all) > 0 {
+		return cli.Fail(cli.Busy, fmt.Errorf("the worktree '%s' is still being made, by process %d (%s)", w.Path, all[0].PID, process.Name(all[0].PID)), "try again")
+	}
+	return nil
+}
+
+// A worktree that is removed is first moved aside, so that nobody finds it by its path,
+// and looked at again. Then it is moved once more, which decides it, and deleted.
+const (
+	aside = ".gt-removing"
+	gone  = ".gt-removed"
+)
+
+// there reports whether there is a file or folder of that name.
+func there(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, atomicfile.Error("look at", path, err)
+}
+
+// back puts a worktree back that was moved aside.
+func back(path string) error {
+	if is, err := there(path); err != nil {
+		return err
+	} else if is {
+		return fmt.Errorf("cannot move '%s' back: '%s' is there again", path+aside, path)
+	}
+	return atomicfile.Rename(path+aside, path, atomicfile.Synced)
+}
+
+// removeWorktree removes the worktree that was made for an instance, unless it holds
+// what is nowhere else, or is in use. A removal that was cut off is finished.
+func removeWorktree(env *cli.Env, store instance.Store, held *instance.Held) error {
+	w := held.Worktree
+	stays := func(err error) error {
+		code := cli.IO
+		if errors.Is(err, git.ErrUnsaved) || errors.Is(err, errInUse) {
+			code = cli.No
+		}
+		return cli.Fail(code, fmt.Errorf("the worktree '%s' of %s stays: %w", w.Path, held.Name, err),
+			fmt.Sprintf("gt-session rm --keep-worktree %s removes the agent's place only", held.Name))
+	}
+	if !w.Ready { // it was begun, and nobody has worked in it
+		if err := unused(w); err != nil {
+			return err
+		}
+		if err := git.DropWorktree(w.Repository, w.Path); err != nil {
+			return stays(err)
+		}
+		return nil
+	}
+	if is, err := there(w.Path); err != nil {
+		return stays(err)
+	} else if is {
+		if err := idle(store, held, w.Path); err != nil {
+			return stays(err)
+		}
+		if is, err := there(w.Path + aside); err != nil {
+			return stays(err)
+		} else if is {
+			return stays(fmt.Errorf("'%s' is there, too", w.Path+aside))
+		}
+		if err := atomicfile.Rename(w.Path, w.Path+aside, atomicfile.Synced); err != nil {
+			return stays(err)
+		}
+	}
+	if is, err := there(w.Path + aside); err != nil {
+		return stays(err)
+	} else if is {
+		if err := idle(store, held, w.Path+aside); err != nil {
+			return stays(errors.Join(err, back(w.Path)))
+		}
+		if err := os.RemoveAll(w.Path + gone); err != nil { // of an earlier removal
+			return stays(errors.Join(err, back(w.Path)))
+		}
+		if err := atomicfile.Rename(w.Path+aside, w.Path+gone, atomicfile.Synced); err != nil {
+			return stays(errors.Join(err, back(w.Path)))
+		}
+	}
+	if err := os.RemoveAll(w.Path + gone); err != nil {
+		return atomicfile.Error("remove", w.Path+gone, err)
+	}
+	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
+		env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // its repository may be gone
+	}
+	return nil
+}
+
+var errInUse = errors.New("it is in use")
+
+// idle reports why a worktree cannot be removed now.
+func idle(store instance.Store, held *instance.Held, path string) error {
+	if all := process.Using(path); len(all) > 0 {
+		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
+	}
+	err := all(store.State, func(_ instance.Store, in *instance.Instance) error {
+		if in.ID != held.ID && place.Inside(in.Path, held.Worktree.Path) {
+			return fmt.Errorf("%w: %s works in it, too", errInUse, in.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return git.Saved(path, checkout)
+}
