@@ -39,7 +39,7 @@ func (w *world) under(now time.Time, main func(*cli.Env) int, dir, stdin string,
 // Lines: S1-5 S1-87 S1-110.
 func TestHostileClock(t *testing.T) {
 	w := newWorld(t)
-	t.Setenv("HOME", w.at(home)) // for git
+	t.Setenv("HOME", w.at(homeDir)) // for git
 	w.env = append(w.env, "GT_SESSION_UUID=s1")
 	start := time.Now()
 	hook := func(now time.Time, main func(*cli.Env) int, input map[string]string, args ...string) answer {

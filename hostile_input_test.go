@@ -191,7 +191,7 @@ func TestHostileContent(t *testing.T) {
 	files := []string{
 		state + "/.events.jsonl", conversation, keeps + "/sessions/s1.json", keeps + "/checkpoint.json", keeps + "/keepalive.json",
 		keeps + "/handoff", keeps + "/session_id", keeps + "/path", roles + "/default.md", keeps + "/mail/new/1.M1R0000000a.h", keeps + "/mail/cur/1.M1R0000000b.h:2,F",
-		state + "/.runtime/pids/gt-s1.pid", home + "/.claude/settings.json", work + "/.claude/settings.json", home + "/.claude/plugins/installed_plugins.json",
+		state + "/.runtime/pids/gt-s1.pid", homeDir + "/.claude/settings.json", work + "/.claude/settings.json", homeDir + "/.claude/plugins/installed_plugins.json",
 		work + "/.git/HEAD", work + "/.git/logs/HEAD", work + "/.git/info/exclude", state + "/.krc.json", state + "/.krc-autoprune.json", "env",
 	}
 	contents := map[string]string{

@@ -208,7 +208,7 @@ func TestHostileOwners(t *testing.T) {
 	})
 	t.Run("nothing may be written", func(t *testing.T) {
 		w.t = t
-		locked := []string{"locked", home, state, state + "/homes", state + "/sessions"}
+		locked := []string{"locked", homeDir, state, state + "/homes", state + "/sessions"}
 		for _, dir := range locked {
 			w.put(dir+"/x", "")
 		}

@@ -88,7 +88,7 @@ func TestHostileStores(t *testing.T) {
 	ask := func(id, text string) string {
 		return fmt.Sprintf(`{"type":"user","uuid":"u-%[1]s","sessionId":%[1]q,"cwd":"/x","timestamp":"2026-01-17T01:00:00Z","message":{"role":"user","content":%[2]q}}`+"\n", id, text)
 	}
-	const claude = home + "/.claude/projects/p/"
+	const claude = homeDir + "/.claude/projects/p/"
 	w.put(claude+good+".jsonl", ask(good, "mend the lamp"))
 	w.put(claude+good+"/subagents/agent-one.jsonl", ask("agent-one", "hold the lamp"))
 	if err := os.RemoveAll(w.copy); err != nil {
@@ -110,7 +110,7 @@ func TestHostileStores(t *testing.T) {
 	livesWith := func(t *testing.T, turn, turns int, told ...string) {
 		t.Helper()
 		w.t = t
-		before := w.list(home + "/.claude")
+		before := w.list(homeDir + "/.claude")
 		for i, args := range commands {
 			if i%turns != turn%turns && !*full {
 				continue
@@ -140,7 +140,7 @@ func TestHostileStores(t *testing.T) {
 				t.Errorf("%s: took %d MiB of memory, %v", a.command, peak>>20, err)
 			}
 		}
-		if after := w.list(home + "/.claude"); after != before {
+		if after := w.list(homeDir + "/.claude"); after != before {
 			t.Errorf("the client's folder was\n%s\nand is\n%s", before, after)
 		}
 	}
@@ -148,21 +148,21 @@ func TestHostileStores(t *testing.T) {
 	// An id for every name, and a place for every client.
 	places := map[string]string{
 		"claude": claude + "%s.jsonl", "claude's subagent": claude + good + "/subagents/agent-%s.jsonl",
-		"codex":   home + "/.codex/sessions/2026/11/21/rollout-2026-11-21T09-35-00-%s.jsonl",
-		"gemini":  home + "/.gemini/tmp/p/chats/session-%s.jsonl",
-		"gemini1": home + "/.gemini/tmp/p/chats/session-%s.json",
-		"qwen":    home + "/.qwen/projects/p/chats/%s.jsonl",
-		"copilot": home + "/.copilot/session-state/%s/events.jsonl",
-		"pi":      home + "/.pi/agent/sessions/p/2026-01-17T01-00-00-000Z_%s.jsonl",
-		"file":    home + "/.local/share/opencode/storage/session/p/%s.json",
-		"db":      home + "/.local/share/opencode/opencode-%s.db",
+		"codex":   homeDir + "/.codex/sessions/2026/11/21/rollout-2026-11-21T09-35-00-%s.jsonl",
+		"gemini":  homeDir + "/.gemini/tmp/p/chats/session-%s.jsonl",
+		"gemini1": homeDir + "/.gemini/tmp/p/chats/session-%s.json",
+		"qwen":    homeDir + "/.qwen/projects/p/chats/%s.jsonl",
+		"copilot": homeDir + "/.copilot/session-state/%s/events.jsonl",
+		"pi":      homeDir + "/.pi/agent/sessions/p/2026-01-17T01-00-00-000Z_%s.jsonl",
+		"file":    homeDir + "/.local/share/opencode/storage/session/p/%s.json",
+		"db":      homeDir + "/.local/share/opencode/opencode-%s.db",
 	}
 	id := func(n int) string { return fmt.Sprintf("0198bbbb-1111-7000-8000-%012d", n) }
 	others := []string{ // beside the conversations
-		home + "/.claude/sessions/1.json", home + "/.codex/session_index.jsonl", home + "/.gemini/projects.json", home + "/.gemini/tmp/p/logs.json",
-		home + "/.gemini/tmp/p/.project_root", home + "/.copilot/session-state/" + good + "/workspace.yaml", home + "/.pi/agent/settings.json",
-		home + "/.local/share/opencode/opencode.db", home + "/.local/share/opencode/opencode.db-wal", home + "/.local/share/opencode/opencode.db-shm",
-		home + "/.local/share/opencode/opencode.db-journal",
+		homeDir + "/.claude/sessions/1.json", homeDir + "/.codex/session_index.jsonl", homeDir + "/.gemini/projects.json", homeDir + "/.gemini/tmp/p/logs.json",
+		homeDir + "/.gemini/tmp/p/.project_root", homeDir + "/.copilot/session-state/" + good + "/workspace.yaml", homeDir + "/.pi/agent/settings.json",
+		homeDir + "/.local/share/opencode/opencode.db", homeDir + "/.local/share/opencode/opencode.db-wal", homeDir + "/.local/share/opencode/opencode.db-shm",
+		homeDir + "/.local/share/opencode/opencode.db-journal",
 	}
 	for _, kind := range slices.Sorted(maps.Keys(hostile)) {
 		t.Run(kind, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestHostileStores(t *testing.T) {
 				}
 			}
 			// Folders that are no folders, and lead in circles.
-			for _, dir := range []string{home + "/.claude/projects/q", home + "/.codex/sessions/2027", home + "/.qwen/projects/q", home + "/.claude-2/projects"} {
+			for _, dir := range []string{homeDir + "/.claude/projects/q", homeDir + "/.codex/sessions/2027", homeDir + "/.qwen/projects/q", homeDir + "/.claude-2/projects"} {
 				if err := os.MkdirAll(filepath.Dir(w.at(dir)), 0o700); err != nil {
 					t.Fatal(err)
 				}
@@ -202,7 +202,7 @@ func TestHostileStores(t *testing.T) {
 		w.t = t
 		w.restore()
 		for _, dir := range []string{".claude/projects/up", ".codex/sessions/up", ".gemini/tmp/up", ".qwen/projects/up", ".copilot/session-state/up", ".pi/agent/sessions/up"} {
-			path := w.at(home, dir)
+			path := w.at(homeDir, dir)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink("..", path)); err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +221,7 @@ func TestHostileStores(t *testing.T) {
 			}
 			w.sparse(fmt.Sprintf(places[place], id(n)), front)
 		}
-		w.sparse(home+"/.local/share/opencode/opencode.db", "")
+		w.sparse(homeDir+"/.local/share/opencode/opencode.db", "")
 		for _, path := range others[:8] {
 			if !strings.HasSuffix(path, ".db") {
 				w.sparse(path, "{")
@@ -310,11 +310,11 @@ func TestHostileStores(t *testing.T) {
 				}
 			}
 		}
-		w.put(home+"/.claude/projects/q/x.jsonl", ask("x", "unseen"))
-		w.put(home+"/.claude-2/projects/p/x.jsonl", ask("x", "unseen"))
-		w.give(me, w.at(home))
+		w.put(homeDir+"/.claude/projects/q/x.jsonl", ask("x", "unseen"))
+		w.put(homeDir+"/.claude-2/projects/p/x.jsonl", ask("x", "unseen"))
+		w.give(me, w.at(homeDir))
 		// A folder, an account, and another user's.
-		if err := errors.Join(os.Chmod(w.at(home, ".claude/projects/q"), 0), os.Chmod(w.at(home, ".claude-2"), 0)); err != nil {
+		if err := errors.Join(os.Chmod(w.at(homeDir, ".claude/projects/q"), 0), os.Chmod(w.at(homeDir, ".claude-2"), 0)); err != nil {
 			t.Fatal(err)
 		}
 		lives(t, "permission denied (and ", ".claude-2/projects': permission denied", "projects/q': permission denied")

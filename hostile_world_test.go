@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 
-	livesin "gt/lib/place/home"
+	"gt/lib/place/home"
 )
 
 // world is a person's surroundings: a home folder with Claude's settings, a git
@@ -41,12 +41,12 @@ type world struct {
 
 // The places in a world.
 const (
-	home  = "home"
-	state = "home/.local/state/gt"
-	work  = "work"
-	town  = "town"
-	crew  = "town/demo/crew/max"
-	roles = "home/.config/gt/roles"
+	homeDir = "home"
+	state   = "home/.local/state/gt"
+	work    = "work"
+	town    = "town"
+	crew    = "town/demo/crew/max"
+	roles   = "home/.config/gt/roles"
 
 	conversation = "home/.claude/projects/work/s1.jsonl"
 )
@@ -57,7 +57,7 @@ func (w *world) at(elem ...string) string {
 }
 
 // home is the home of who works in a folder of the world.
-func (w *world) home(dir string) livesin.Home {
+func (w *world) home(dir string) home.Home {
 	getenv := func(key string) string {
 		value := ""
 		for _, kv := range w.env {
@@ -67,7 +67,7 @@ func (w *world) home(dir string) livesin.Home {
 		}
 		return value
 	}
-	return livesin.Find(getenv, w.at(dir), "")
+	return home.Find(getenv, w.at(dir), "")
 }
 
 // rel is a path of the world as put and read take it.
@@ -240,10 +240,10 @@ func (w *world) ok(a answer) answer {
 	return a
 }
 
-// folder makes a folder for a test's files, see world.Folder.
+// folder makes a folder for a test's files, see testenv.Folder.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, remove, err := surroundings.Folder()
+	dir, remove, err := testenv.Folder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	root := folder(t)
 	w := &world{t: t, root: filepath.Join(root, "w"), copy: filepath.Join(root, "copy")}
-	person, err := surroundings.Person(w.at(home))
+	person, err := testenv.Person(w.at(homeDir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func (w *world) places() []string {
 	}
 	theirs := w.kept(crew) // the same as of the other home
 	for _, p := range []string{"settings.json", "settings.local.json", "settings.json.gt-backup", "settings.json.gt-lock", "plugins/installed_plugins.json"} {
-		found[home+"/.claude/"+p], found[work+"/.claude/"+p] = true, true
+		found[homeDir+"/.claude/"+p], found[work+"/.claude/"+p] = true, true
 	}
 	err := filepath.WalkDir(w.copy, func(path string, _ fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(w.copy, path)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 	"gt/lib/cli"
 )
 
@@ -65,7 +65,7 @@ CP "$kept"/* "$out"
 		text = strings.ReplaceAll(text, strings.ToUpper(name)+" ", "'"+file+"' ")
 	}
 	file := filepath.Join(m.t.TempDir(), "go")
-	if err := surroundings.WriteProgram(file, []byte(text)); err != nil {
+	if err := testenv.WriteProgram(file, []byte(text)); err != nil {
 		m.t.Fatal(err)
 	}
 	return file
@@ -118,7 +118,7 @@ func (m *machine) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(m.file(name)), 0o755); err != nil {
 		m.t.Fatal(err)
 	}
-	if err := surroundings.WriteProgram(m.file(name), []byte(text)); err != nil {
+	if err := testenv.WriteProgram(m.file(name), []byte(text)); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -301,7 +301,7 @@ func TestInstallMissing(t *testing.T) {
 		`^installed gt `+regexp.QuoteMeta(cli.Number)+` into `, `^A hand-over would be shown here, but it needs tmux\.$`)
 
 	m.with("git")
-	if err := surroundings.WriteProgram(filepath.Join(m.path, "go"), []byte("#!/bin/sh\necho go1.9.7\n")); err != nil {
+	if err := testenv.WriteProgram(filepath.Join(m.path, "go"), []byte("#!/bin/sh\necho go1.9.7\n")); err != nil {
 		t.Fatal(err)
 	}
 	m.expect(m.install(1), `error: Go 1\.[0-9.]+ or newer is needed, and this is go1\.9\.7; `)
@@ -317,7 +317,7 @@ func TestInstallCompletes(t *testing.T) {
 	m.write(".config/fish/config.fish", "")
 	fake := t.TempDir()
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if err := surroundings.WriteProgram(filepath.Join(fake, shell), []byte("#!/bin/sh\n")); err != nil {
+		if err := testenv.WriteProgram(filepath.Join(fake, shell), []byte("#!/bin/sh\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -370,7 +370,7 @@ func (m *machine) read(name string) string {
 func TestInstallWithoutNetwork(t *testing.T) {
 	m := newMachine(t)
 	m.with("git")
-	if err := surroundings.WriteProgram(filepath.Join(m.path, "go"), []byte(`#!/bin/sh
+	if err := testenv.WriteProgram(filepath.Join(m.path, "go"), []byte(`#!/bin/sh
 [ "$1" = build ] || { echo go99.0; exit; }
 for lib in kong huh x/sys; do echo "go: example.org/$lib@v1: Get \"https://proxy/\": dial tcp: lookup proxy: no such host" >&2; done
 exit 1

@@ -84,7 +84,7 @@ var calls = []struct {
 		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/agents", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook",
 	}, "a start of a program is on this list, and its environment is cli.Env.ChildEnviron"},
 	{`\b[eE]nv\.Environ\b`, []string{
-		"lib/client/hook",                                                                                        // which makes it what it is, and starts gt-record
+		"lib/client/hook",                                                                                                    // which makes it what it is, and starts gt-record
 		"lib/command/primecmd", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/view/pick", "lib/command/pickcmd", // the environment of gt's own programs, which ask for their session
 		"lib/command/recordcmd", "lib/command/seancecmd", // the secrets in it
 		"lib/launch/ask", // what a shell has to leave out

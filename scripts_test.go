@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -36,7 +36,7 @@ import (
 	"gt/lib/command/recordcmd"
 	"gt/lib/command/seancecmd"
 	"gt/lib/command/sessioncmd"
-	livesin "gt/lib/place/home"
+	"gt/lib/place/home"
 	"gt/lib/text/duration"
 )
 
@@ -50,10 +50,10 @@ func (m suite) Run() int {
 		// here is not ignored there.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
-	if os.Getenv(surroundings.Built) != "" {
+	if os.Getenv(testenv.Built) != "" {
 		// The folder of the commands below, which comes first now.
 		bin, _, _ := strings.Cut(os.Getenv("PATH"), ":")
-		if err := surroundings.Programs(".", bin, ""); err != nil {
+		if err := testenv.Programs(".", bin, ""); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -91,7 +91,7 @@ func TestMain(m *testing.M) {
 		"vibe":          inPane,
 		"measure":       measure,
 	}
-	if os.Getenv(surroundings.Built) != "" {
+	if os.Getenv(testenv.Built) != "" {
 		maps.DeleteFunc(commands, func(name string, _ func()) bool { return strings.HasPrefix(name, "gt-") })
 	}
 	testscript.Main(suite{m}, commands)
@@ -157,11 +157,11 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("PAGES", pages)
 	home := filepath.Join(env.WorkDir, "home")
-	person, err := surroundings.Person(home)
+	person, err := testenv.Person(home)
 	if err != nil {
 		return err
 	}
-	tmux, end, err := surroundings.Tmux()
+	tmux, end, err := testenv.Tmux()
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func stateOf(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: state variable folder")
 	}
-	ts.Setenv(args[0], livesin.Find(ts.Getenv, ts.MkAbs(args[1]), "").Runtime())
+	ts.Setenv(args[0], home.Find(ts.Getenv, ts.MkAbs(args[1]), "").Runtime())
 }
 
 // trustTown has the person trust a town, as gt-hooks trust does.

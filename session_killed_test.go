@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // A gt-session that is killed while it makes or removes a worktree leaves what the next
@@ -153,7 +153,7 @@ kill -9 $PPID
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := surroundings.WriteProgram(filepath.Join(dir, "git"), []byte(script)); err != nil {
+	if err := testenv.WriteProgram(filepath.Join(dir, "git"), []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	note := func(name, text string) {

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 var soak = flag.Duration("soak", 0, "leave pools of agents that fail in each way alone for so long, such as 1h")
@@ -96,7 +96,7 @@ func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("takes an hour; -soak 1h does it")
 	}
-	work, remove, err := surroundings.Folder()
+	work, remove, err := testenv.Folder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,15 +107,15 @@ func TestSoak(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := surroundings.Programs(".", bin, ""); err != nil {
+	if err := testenv.Programs(".", bin, ""); err != nil {
 		t.Fatal(err)
 	}
-	sockets, end, err := surroundings.Tmux()
+	sockets, end, err := testenv.Tmux()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer end()
-	env, err := surroundings.Person(home, bin)
+	env, err := testenv.Person(home, bin)
 	if err != nil {
 		t.Fatal(err)
 	}

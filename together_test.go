@@ -20,11 +20,11 @@ import (
 	"testing"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
-	livesin "gt/lib/place/home"
+	"gt/lib/place/home"
 )
 
 // A crowd is many sessions at work in one home at once: live clients, each a
@@ -41,11 +41,11 @@ type crowd struct {
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	work := folder(t)
-	person, err := surroundings.Person(filepath.Join(work, "home"))
+	person, err := testenv.Person(filepath.Join(work, "home"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tmux, end, err := surroundings.Tmux()
+	tmux, end, err := testenv.Tmux()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func newCrowd(t *testing.T) *crowd {
 // kept is the folder of the state that keeps what belongs to the home.
 func (c *crowd) kept() string {
 	c.t.Helper()
-	return livesin.In(place.State(filepath.Join(c.work, "home/.local/state/gt")), c.repo).Runtime()
+	return home.In(place.State(filepath.Join(c.work, "home/.local/state/gt")), c.repo).Runtime()
 }
 
 // ofTest reports whether the process is one of ours still, by its environment.

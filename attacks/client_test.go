@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // standIns are what this test's own program can be besides the tests, by its first
@@ -249,7 +249,7 @@ func (w *world) named(name string) string {
 		w.Fatal(err)
 	}
 	w.put("named/"+name, "")
-	if err := surroundings.WriteProgram(w.at("named/"+name), data); err != nil {
+	if err := testenv.WriteProgram(w.at("named/"+name), data); err != nil {
 		w.Fatal(err)
 	}
 	return w.at("named/" + name)

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // bin is the folder of the programs under test.
@@ -30,7 +30,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	bin = filepath.Join(dir, "bin")
-	if err := surroundings.Programs("..", bin, ""); err != nil {
+	if err := testenv.Programs("..", bin, ""); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -51,5 +51,5 @@ func standIn() error {
 	if err != nil {
 		return err
 	}
-	return surroundings.WriteProgram(self(), data)
+	return testenv.WriteProgram(self(), data)
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // A world is a person's surroundings: a home folder, state and settings of
@@ -51,7 +51,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{T: t, root: root}
-	if w.env, err = surroundings.Person(w.at("home"), bin); err != nil {
+	if w.env, err = testenv.Person(w.at("home"), bin); err != nil {
 		t.Fatal(err)
 	}
 	// The PATH of a system, not that of who runs the tests.
@@ -201,7 +201,7 @@ func (w *world) marks() string {
 // returns the server's socket.
 func (w *world) tmux(dir string) string {
 	w.Helper()
-	folder, end, err := surroundings.Tmux()
+	folder, end, err := testenv.Tmux()
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"gt/e2e/client"
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // bead is what bd tells of an issue.
@@ -30,7 +30,7 @@ func TestBeads(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	root, remove, err := surroundings.Folder()
+	root, remove, err := testenv.Folder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +46,14 @@ func TestBeads(t *testing.T) {
 	}
 	// The agent is the issue's: it claims nothing by itself.
 	agent := "#!/bin/sh\nenv >$HOME/env.$GT_SESSION_NAME\nexec sleep 100000\n"
-	if err := surroundings.WriteProgram(filepath.Join(root, "bin", "worker"), []byte(agent)); err != nil {
+	if err := testenv.WriteProgram(filepath.Join(root, "bin", "worker"), []byte(agent)); err != nil {
 		t.Fatal(err)
 	}
-	env, err := surroundings.Person(home, filepath.Join(root, "bin"), bin)
+	env, err := testenv.Person(home, filepath.Join(root, "bin"), bin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sockets, end, err := surroundings.Tmux()
+	sockets, end, err := testenv.Tmux()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,9 +35,9 @@ func (c call) field(name string) string {
 	return s
 }
 
-// record is the recording hook: it notes how it was called and says the
+// recordCall is the recording hook: it notes how it was called and says the
 // shortest thing that a hook of its event may say. See TestMain.
-func record(dir string) {
+func recordCall(dir string) {
 	stdin, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		panic(err)

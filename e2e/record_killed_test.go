@@ -16,7 +16,7 @@ import (
 
 	"gt/e2e/model"
 	"gt/lib/conversation"
-	kept "gt/lib/record"
+	"gt/lib/record"
 )
 
 // A client is killed, with all that it started, in the middle of a turn, and goes on with
@@ -138,7 +138,7 @@ func (w *world) isRecorded(client string, prompts ...string) (killed string) {
 // recordsSay is what the records say, the oldest first.
 func (w *world) recordsSay() (all []string) {
 	w.t.Helper()
-	s, err := kept.StoreOf(w.getenv)
+	s, err := record.StoreOf(w.getenv)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func (w *world) recordsSay() (all []string) {
 	}
 	slices.Sort(ids) // they begin with the time
 	for _, id := range ids {
-		if err := s.Lines(id, func(l kept.Line) bool {
+		if err := s.Lines(id, func(l record.Line) bool {
 			if text := saidOf(conversation.Kind(l.Kind), l.Text); text != "" {
 				all = append(all, text)
 			}

@@ -12,7 +12,7 @@ import (
 
 	"gt/e2e/model"
 	"gt/lib/conversation"
-	kept "gt/lib/record"
+	"gt/lib/record"
 
 	"github.com/tidwall/gjson"
 )
@@ -70,10 +70,10 @@ func TestRecordAsItGrows(t *testing.T) {
 	p := w.claude("max")
 	p.typ("please build the WIDGET-CANARY parser")
 	id := w.asked("WIDGET-CANARY").Session
-	lines := func() (all []kept.Line) {
+	lines := func() (all []record.Line) {
 		out, _ := w.run(w.project, nil, "gt-record", "show", "--json", id) // there may be none yet
 		for line := range strings.Lines(string(out)) {
-			if l, err := kept.Parse([]byte(strings.TrimSpace(line))); err == nil {
+			if l, err := record.Parse([]byte(strings.TrimSpace(line))); err == nil {
 				all = append(all, l)
 			}
 		}
@@ -81,7 +81,7 @@ func TestRecordAsItGrows(t *testing.T) {
 	}
 	has := func(word string) func() bool {
 		return func() bool {
-			return slices.ContainsFunc(lines(), func(l kept.Line) bool { return strings.Contains(l.Text, word) })
+			return slices.ContainsFunc(lines(), func(l record.Line) bool { return strings.Contains(l.Text, word) })
 		}
 	}
 	w.until("the first turn is recorded", has("WIDGET-CANARY"))

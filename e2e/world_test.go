@@ -20,7 +20,7 @@ import (
 
 	"gt/e2e/client"
 	"gt/e2e/model"
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // patience is how long anything may take. The machine is shared and at times
@@ -42,7 +42,7 @@ func find(name string) (client.Client, error) {
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "record" {
-		record(os.Args[2]) // this program is the hook, see recorder
+		recordCall(os.Args[2]) // this program is the hook, see recorder
 		return
 	}
 	os.Exit(build(m))
@@ -57,7 +57,7 @@ func build(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := surroundings.Programs("..", dir, ""); err != nil {
+	if err := testenv.Programs("..", dir, ""); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // sample and turn say which of the points are tried, see covering_test.go.
@@ -92,7 +92,7 @@ func memory() string {
 
 // build makes the binaries, and the stand-ins for a client.
 func build() error {
-	if err := surroundings.Programs("..", bin, "faults"); err != nil {
+	if err := testenv.Programs("..", bin, "faults"); err != nil {
 		return err
 	}
 	self, err := os.Executable()

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 
 	"gt/lib/place"
 	"gt/lib/place/home"
@@ -37,7 +37,7 @@ func newWorld(t *testing.T, name string) *world {
 	w := &world{root: filepath.Join(scratch, name)}
 	w.vars = map[string]string{"WORLD": w.root}
 	var err error
-	w.env, err = surroundings.Person(w.path("home"), bin)
+	w.env, err = testenv.Person(w.path("home"), bin)
 	must(t, err)
 	must(t, os.MkdirAll(w.path("tmp"), 0o700))
 	return w

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 var (
@@ -1921,7 +1921,7 @@ func TestMutants(t *testing.T) {
 			}
 			// By the environment, so that a test which builds programs builds
 			// those with the mistake, too.
-			env := append(os.Environ(), "GOFLAGS=-overlay="+list, surroundings.Built+"=")
+			env := append(os.Environ(), "GOFLAGS=-overlay="+list, testenv.Built+"=")
 			cmd := exec.Command("go", append([]string{"test", "-vet=off", "-failfast", fmt.Sprint("-count=", max(m.count, 1)), "-timeout=5m", "-run", m.run}, strings.Fields(m.pkg)...)...)
 			cmd.Dir, cmd.Env = root, env
 			out, err := cmd.CombinedOutput()

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // agent is a client that is ready as soon as it runs: it tells its session to gt's hook, as
@@ -56,7 +56,7 @@ func (w *world) starts() []*row {
 
 // prepareStarts makes the agent that is started, and has it say something once.
 func (w *world) prepareStarts(f *fleet) error {
-	if err := surroundings.WriteProgram(filepath.Join(w.bin, "claude"), []byte(agent)); err != nil {
+	if err := testenv.WriteProgram(filepath.Join(w.bin, "claude"), []byte(agent)); err != nil {
 		return err
 	}
 	dir := filepath.Join(f.home, "src", "started")

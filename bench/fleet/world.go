@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
@@ -51,7 +51,7 @@ func (w *world) remove() {
 
 // build builds the programs as install.sh does.
 func (w *world) build() error {
-	c := exec.Command("go", append(append([]string{"build"}, surroundings.Flags...), "-o", w.bin+"/", "gt/cmd/gt-session", "gt/cmd/gt-prime", "gt/bench/hooks/floor")...)
+	c := exec.Command("go", append(append([]string{"build"}, testenv.Flags...), "-o", w.bin+"/", "gt/cmd/gt-session", "gt/cmd/gt-prime", "gt/bench/hooks/floor")...)
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build: %w\n%s", err, out)
@@ -116,11 +116,11 @@ func thousands(n int) string {
 func (w *world) newFleet(size, live int) (*fleet, error) {
 	f := &fleet{size: size, live: live, home: filepath.Join(w.dir, "home-"+strconv.Itoa(size)), end: func() {}}
 	w.fleets = append(w.fleets, f)
-	person, err := surroundings.Person(f.home)
+	person, err := testenv.Person(f.home)
 	if err != nil {
 		return nil, err
 	}
-	folder, end, err := surroundings.Tmux()
+	folder, end, err := testenv.Tmux()
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (w *world) alone(r *row) error {
 		return err
 	}
 	script := fmt.Sprintf("#!/bin/sh\necho >>'%s'\nexec '%s' \"$@\"\n", count, real)
-	if err := surroundings.WriteProgram(filepath.Join(dir, "tmux"), []byte(script)); err != nil {
+	if err := testenv.WriteProgram(filepath.Join(dir, "tmux"), []byte(script)); err != nil {
 		return err
 	}
 	_ = os.Remove(count)

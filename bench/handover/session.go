@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // fact is something that the predecessor knew. What it says holds marker, a
@@ -301,7 +301,7 @@ func newWorld(dir string) (*world, error) {
 		return nil, err
 	}
 	var err error
-	if w.person, err = surroundings.Person(w.home); err != nil {
+	if w.person, err = testenv.Person(w.home); err != nil {
 		return nil, err
 	}
 	if err := w.git("init", "-q"); err != nil {

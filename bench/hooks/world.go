@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // world is a machine with a repository, a long session's transcript, and towns
@@ -58,7 +58,7 @@ func (w *world) remove() {
 
 // build builds the binaries as install.sh does.
 func (w *world) build() error {
-	args := append(append([]string{"build"}, surroundings.Flags...), "-o", w.bin+"/", "gt/cmd/...", "gt/bench/hooks/floor", "gt/bench/hooks/peak")
+	args := append(append([]string{"build"}, testenv.Flags...), "-o", w.bin+"/", "gt/cmd/...", "gt/bench/hooks/floor", "gt/bench/hooks/peak")
 	c := exec.Command("go", args...)
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
@@ -76,7 +76,7 @@ func (w *world) makeRepo() error {
 	if w.git, err = exec.LookPath("git"); err != nil {
 		return err
 	}
-	if w.person, err = surroundings.Person(w.home); err != nil {
+	if w.person, err = testenv.Person(w.home); err != nil {
 		return err
 	}
 	// Files as old as the index are read again by each git status.

@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"gt/bench/measure"
-	surroundings "gt/internal/world"
+	"gt/internal/testenv"
 	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
@@ -78,7 +78,7 @@ func run(below string, rounds int, match *regexp.Regexp) error {
 	defer os.RemoveAll(dir)
 	measure.Interrupted(func() { os.RemoveAll(dir) })
 	bin := filepath.Join(dir, "bin")
-	build := exec.Command("go", append(append([]string{"build"}, surroundings.Flags...), "-o", bin+"/", "gt/cmd/gt-reconcile", "gt/bench/hooks/floor")...)
+	build := exec.Command("go", append(append([]string{"build"}, testenv.Flags...), "-o", bin+"/", "gt/cmd/gt-reconcile", "gt/bench/hooks/floor")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build: %w\n%s", err, out)
@@ -163,7 +163,7 @@ type crew struct {
 }
 
 func newCrew(home string, templates, each int) (*crew, error) {
-	env, err := surroundings.Person(home)
+	env, err := testenv.Person(home)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ import (
 	"syscall"
 	"time"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // mode is how much is checked.
@@ -127,14 +127,14 @@ func check(ctx context.Context, how mode, only *regexp.Regexp) int {
 	stop := b.follow()
 	results := []result{b.do(ctx, step{name: "build", proves: "the programs of all suites", run: func(*printer) error {
 		for _, tag := range []string{"", "faults"} {
-			if err := world.Build(".", filepath.Join(dir, tag), tag); err != nil {
+			if err := testenv.Build(".", filepath.Join(dir, tag), tag); err != nil {
 				return err
 			}
 		}
 		return nil
 	}})}
 	if results[0].outcome == ok {
-		os.Setenv(world.Built, dir)
+		os.Setenv(testenv.Built, dir)
 		results = append(results, runAll(ctx, b, all)...)
 	}
 	stop()

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // nobody is the number of the user and the group that own nothing.
@@ -95,7 +95,7 @@ func notOrdinary() string {
 	if os.Geteuid() != 0 {
 		return "all tests are run by an ordinary user here"
 	}
-	ls := exec.Command("ls", "go.mod", os.Getenv(world.Built))
+	ls := exec.Command("ls", "go.mod", os.Getenv(testenv.Built))
 	ls.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := ls.CombinedOutput(); err != nil {
 		return fmt.Sprintf("an ordinary user cannot read this folder: %v: %s", err, out)

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // columns and rows are the size of the terminal.
@@ -69,7 +69,7 @@ func staged(draw func(*stage) ([]Frame, error)) ([]Frame, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(bin)
-	if err := world.Programs(".", bin, ""); err != nil {
+	if err := testenv.Programs(".", bin, ""); err != nil {
 		return nil, err
 	}
 	s := &stage{}
@@ -82,12 +82,12 @@ func staged(draw func(*stage) ([]Frame, error)) ([]Frame, error) {
 		}
 	}
 	defer os.RemoveAll(s.home)
-	sockets, end, err := world.Tmux()
+	sockets, end, err := testenv.Tmux()
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	if s.env, err = world.Person(s.home, filepath.Join(s.home, "bin"), bin); err != nil {
+	if s.env, err = testenv.Person(s.home, filepath.Join(s.home, "bin"), bin); err != nil {
 		return nil, err
 	}
 	s.env = append(s.env, "TMUX_TMPDIR="+sockets, "TERM=xterm-256color")
@@ -103,7 +103,7 @@ func (s *stage) write(name, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return world.WriteProgram(path, []byte(text))
+	return testenv.WriteProgram(path, []byte(text))
 }
 
 // do runs a program in the home folder, or in one below it.

@@ -16,7 +16,7 @@ import (
 // situation is what a session starts in. situations.md has the table of all.
 type situation struct {
 	state        State
-	conversation conversation
+	conversation contextState
 	handover     handover
 	predecessor  predecessor
 	// crashed is the session that broke off and left something to go on from, nil for
@@ -49,15 +49,15 @@ const (
 	Normal        State = "normal"
 )
 
-// conversation is what the model already knows. One that goes on must not be made
+// contextState is what the model already knows. One that goes on must not be made
 // to introduce itself again: it is told who it is, to continue, and no more.
-type conversation string
+type contextState string
 
 const (
-	fresh     conversation = "fresh"
-	compacted conversation = "compacted"
-	resumed   conversation = "resumed"
-	forgotten conversation = "forgotten" // resumed, without what its start was told
+	fresh     contextState = "fresh"
+	compacted contextState = "compacted"
+	resumed   contextState = "resumed"
+	forgotten contextState = "forgotten" // resumed, without what its start was told
 )
 
 // handoverKind is where a hand-over comes from.
@@ -282,7 +282,7 @@ func (f *facts) isExpected(p *session.Pending) bool {
 }
 
 // conversation returns what the model knows of what went before.
-func (f *facts) conversation(h handover) conversation {
+func (f *facts) conversation(h handover) contextState {
 	switch {
 	case f.resumes() && f.forgets:
 		return forgotten

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gt/lib/client/contract"
-	model "gt/lib/conversation"
+	"gt/lib/conversation"
 	"gt/lib/conversation/brief"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
@@ -34,7 +34,7 @@ func (s *start) readShorter(now situation) *shorter {
 	if err != nil || r == nil {
 		return nil // begin has warned
 	}
-	f := model.File{Client: cmp.Or(r.Agent, contract.Default), Path: r.Transcript, ID: r.ID}
+	f := conversation.File{Client: cmp.Or(r.Agent, contract.Default), Path: r.Transcript, ID: r.ID}
 	kept := tail.Of(s.call.Home, r)
 	less := &shorter{}
 	before, after, err := kept.CutShort(f)

@@ -207,7 +207,7 @@ type row struct {
 	story string
 	facts []fact
 	state State
-	talk  conversation
+	talk  contextState
 	from  handoverKind
 	after string // whom it follows, and how that one ended
 	tells string

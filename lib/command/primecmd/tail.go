@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gt/lib/client/contract"
-	model "gt/lib/conversation"
+	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
 	"gt/lib/launch/sibling"
@@ -28,10 +28,10 @@ const readWait = 2 * time.Second
 // good as who wrote it.
 func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) {
 	client := cmp.Or(parent.Agent, contract.Default)
-	if _, err := os.Stat(parent.Transcript); err != nil || !model.HasReader(client) {
+	if _, err := os.Stat(parent.Transcript); err != nil || !conversation.HasReader(client) {
 		return summary.Summary{}, atomicfile.Error("read", parent.Transcript, err)
 	}
-	f := model.File{Client: client, Path: parent.Transcript, ID: parent.ID}
+	f := conversation.File{Client: client, Path: parent.Transcript, ID: parent.ID}
 	stored, current, err := tail.Of(s.call.Home, parent).Stored(f, s.env.Redact)
 	if err == nil && current {
 		return stored, nil

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/text/frame"
 	"gt/lib/text/term"
 )
@@ -24,7 +24,7 @@ func (c *goOn) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var id kept.ID
+	var id record.ID
 	if c.ID != "" {
 		id, err = current(env, s, c.ID)
 	} else {
@@ -52,14 +52,14 @@ func (c *goOn) Run(env *cli.Env) error {
 		return t.UTC().Format(time.RFC3339)
 	}
 	fmt.Fprintf(out, "# %s, %s's session %s, from %s to %s\n\n## Messages\n", i.ID, clean(i.Agent), clean(i.Session), stamp(i.Started), stamp(i.Ended))
-	if err := s.Messages(id, func(m kept.Message) error {
+	if err := s.Messages(id, func(m record.Message) error {
 		_, err := fmt.Fprintf(out, "\n[%s] %s:\n%s\n", stamp(m.Time), m.Role, frame.Of(m.Role, env.Redact(m.Content)))
 		return err
 	}); err != nil {
 		return err
 	}
 	fmt.Fprint(out, "\n## Events\n\n")
-	if err := s.Events(id, func(h kept.Happened) error {
+	if err := s.Events(id, func(h record.Happened) error {
 		_, err := fmt.Fprintf(out, "[%s] %s\n", stamp(h.Time), clean(eventLine(h)))
 		return err
 	}); err != nil {
@@ -74,7 +74,7 @@ func (c *goOn) Run(env *cli.Env) error {
 	}
 	for _, c := range all {
 		state := "there: gt-record context get " + c.Ref
-		if _, err := s.Context(c); errors.Is(err, kept.ErrCleared) {
+		if _, err := s.Context(c); errors.Is(err, record.ErrCleared) {
 			state = "gone: run the tool again if it is needed"
 		} else if err != nil {
 			state = err.Error()
@@ -85,7 +85,7 @@ func (c *goOn) Run(env *cli.Env) error {
 }
 
 // eventLine is an event in a line.
-func eventLine(h kept.Happened) string {
+func eventLine(h record.Happened) string {
 	line := h.Type
 	ms := func(label string, n *int64) {
 		if n != nil {
@@ -93,13 +93,13 @@ func eventLine(h kept.Happened) string {
 		}
 	}
 	switch h.Type {
-	case kept.LLMCall:
+	case record.LLMCall:
 		line += " " + h.Model
 		if h.Usage != nil {
 			line += fmt.Sprintf(" prompt %d, completion %d tokens", h.Usage.Prompt, h.Usage.Completion)
 		}
 		ms("latency", h.LatencyMs)
-	case kept.ToolCall:
+	case record.ToolCall:
 		const most = 120
 		line += " " + h.Name + ": " + term.Cut(term.OneLine(h.Args), most)
 		switch {
@@ -111,7 +111,7 @@ func eventLine(h kept.Happened) string {
 			line += " (failed)"
 		}
 		ms("in", h.DurationMs)
-	case kept.Error, kept.Commit:
+	case record.Error, record.Commit:
 		const most = 200
 		line += " " + h.Name + ": " + term.Cut(term.OneLine(h.Message), most)
 	default:
@@ -122,12 +122,12 @@ func eventLine(h kept.Happened) string {
 }
 
 // latestHere is the record of the last session in this folder, "" where there is none.
-func latestHere(env *cli.Env, s kept.Store) (kept.ID, error) {
+func latestHere(env *cli.Env, s record.Store) (record.ID, error) {
 	all, err := infos(env, s)
 	if err != nil {
 		return "", err
 	}
-	var found kept.Info
+	var found record.Info
 	for _, i := range all {
 		if i.CWD == env.Dir && i.Gone == "" && i.Parent == "" && (found.ID == "" || i.Ended.After(found.Ended)) {
 			found = i
@@ -160,14 +160,14 @@ func (c *contextList) Run(env *cli.Env) error {
 	rows := [][]string{{"SIZE", "STATE", "REFERENCE"}}
 	for _, a := range all {
 		state := "there"
-		if _, err := s.Context(a); errors.Is(err, kept.ErrCleared) {
+		if _, err := s.Context(a); errors.Is(err, record.ErrCleared) {
 			state = "cleared"
 		} else if err != nil {
 			state = "damaged"
 		}
 		if c.JSON {
 			if err := env.JSON(struct {
-				kept.Context
+				record.Context
 				State string `json:"state"`
 			}{a, state}); err != nil {
 				return err
@@ -192,7 +192,7 @@ func (c *contextGet) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	id, err := kept.OfContext(c.Ref)
+	id, err := record.OfContext(c.Ref)
 	if err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
@@ -205,7 +205,7 @@ func (c *contextGet) Run(env *cli.Env) error {
 			continue
 		}
 		text, err := s.Context(a)
-		if errors.Is(err, kept.ErrCleared) {
+		if errors.Is(err, record.ErrCleared) {
 			return cli.Fail(cli.No, fmt.Errorf("'%s' was cleared", c.Ref), "the record has the first and the last 4 KB of it; run the tool again if it is needed")
 		} else if err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 	"gt/lib/launch/ask"
 	"gt/lib/launch/resume"
 	"gt/lib/place/town"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/term"
@@ -32,7 +32,7 @@ type convert struct {
 
 // converted is what --json prints.
 type converted struct {
-	Record  kept.ID    `json:"id"`
+	Record  record.ID  `json:"id"`
 	Agent   string     `json:"agent"`
 	Session session.ID `json:"session_id"`
 	CWD     string     `json:"cwd"`
@@ -166,7 +166,7 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 // folder is where the conversation goes on.
-func (c *convert) folder(env *cli.Env, i kept.Info) (string, error) {
+func (c *convert) folder(env *cli.Env, i record.Info) (string, error) {
 	dir := cmp.Or(c.CWD, i.CWD)
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(env.Dir, dir)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/record/otlp"
 	"gt/lib/state/session"
 	"gt/lib/text/duration"
@@ -45,11 +45,11 @@ func (c *export) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var ids []kept.ID
+	var ids []record.ID
 	if c.Chain != "" {
 		ids, err = inChain(env, s, c.Chain)
 	} else {
-		ids = make([]kept.ID, 1)
+		ids = make([]record.ID, 1)
 		ids[0], err = current(env, s, c.ID)
 	}
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *export) Run(env *cli.Env) error {
 }
 
 // traces prints records as traces, or sends them.
-func (c *export) traces(env *cli.Env, s kept.Store, ids []kept.ID) error {
+func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 	var body bytes.Buffer
 	to := env.Stdout
 	if c.To != "" {
@@ -98,7 +98,7 @@ func (c *export) traces(env *cli.Env, s kept.Store, ids []kept.ID) error {
 }
 
 // inChain returns the records of the sessions of a chain, the oldest first.
-func inChain(env *cli.Env, s kept.Store, name string) (ids []kept.ID, err error) {
+func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err error) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	all, err := infos(env, s)
 	if err != nil {
@@ -127,7 +127,7 @@ func inChain(env *cli.Env, s kept.Store, name string) (ids []kept.ID, err error)
 }
 
 // markdown prints a record as a page.
-func markdown(env *cli.Env, s kept.Store, id kept.ID) error {
+func markdown(env *cli.Env, s record.Store, id record.ID) error {
 	i, err := s.Info(id)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func markdown(env *cli.Env, s kept.Store, id kept.ID) error {
 	}
 	fmt.Fprintln(out)
 	p := &marked{env: env, w: out, agent: i.Agent}
-	if err := s.Lines(id, func(l kept.Line) bool { p.line(&l); return p.err == nil }); err != nil {
+	if err := s.Lines(id, func(l record.Line) bool { p.line(&l); return p.err == nil }); err != nil {
 		return err
 	}
 	return errors.Join(p.err, out.Flush())

@@ -9,7 +9,7 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/place"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/state/session"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
@@ -30,7 +30,7 @@ func (c *forgetful) Run(env *cli.Env) error {
 		if err != nil {
 			return err
 		}
-		gone, err := s.Remove(id, kept.Forgotten, env.Now())
+		gone, err := s.Remove(id, record.Forgotten, env.Now())
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (c *prune) Run(env *cli.Env) error {
 			}
 			continue
 		}
-		if _, err := s.Remove(i.ID, kept.Pruned, env.Now()); err != nil {
+		if _, err := s.Remove(i.ID, record.Pruned, env.Now()); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (c *prune) Run(env *cli.Env) error {
 }
 
 // lastOf is when something was last said in a record's session.
-func lastOf(i kept.Info) time.Time {
+func lastOf(i record.Info) time.Time {
 	if i.Started.After(i.Ended) {
 		return i.Started
 	}
@@ -101,14 +101,14 @@ func lastOf(i kept.Info) time.Time {
 // outdated returns the records of sessions in which nothing was said for so long, 0 for
 // any time, and the oldest of the others while all that stay are larger than most, 0 for
 // no limit. Those of sessions that run stay.
-func outdated(env *cli.Env, all []kept.Info, keep time.Duration, most int64) (old []kept.Info, err error) {
+func outdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (old []record.Info, err error) {
 	state := place.StateOf(env.Getenv)
 	runs, errs := scan.Running(env.Getenv)
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b kept.Info) int { return lastOf(a).Compare(lastOf(b)) })
+	slices.SortStableFunc(all, func(a, b record.Info) int { return lastOf(a).Compare(lastOf(b)) })
 	size := int64(0)
 	for _, i := range all {
 		size += i.Size

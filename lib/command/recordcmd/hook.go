@@ -12,7 +12,7 @@ import (
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/place"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/record/stopped"
 	"gt/lib/record/told"
 	"gt/lib/state/session"
@@ -51,11 +51,11 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	if err != nil {
 		return err
 	}
-	s, err := kept.StoreOf(env.Getenv)
+	s, err := record.StoreOf(env.Getenv)
 	if err != nil {
 		return err
 	}
-	why := kept.Event{Session: id, Agent: c.Agent}
+	why := record.Event{Session: id, Agent: c.Agent}
 	before := "-" // as no file is
 	most := settledTurn
 	if c.Why == hook.SessionEnded {
@@ -79,7 +79,7 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 			if err != nil {
 				return err
 			}
-			y := &kept.Syncer{Store: s, Index: x, Redact: env.Redact, Now: env.Now}
+			y := &record.Syncer{Store: s, Index: x, Redact: env.Redact, Now: env.Now}
 			if _, err := y.Sync(r, conversation.Conversation{File: f, Metadata: m}); err != nil {
 				return err
 			}
@@ -149,7 +149,7 @@ func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []c
 const packAge = 30 * 24 * time.Hour
 
 // housekeeping packs old records, and prunes what the person's settings do not keep.
-func housekeeping(env *cli.Env, s kept.Store, own agent.Record) error {
+func housekeeping(env *cli.Env, s record.Store, own agent.Record) error {
 	if err := s.PackOld(env.Now().Add(-packAge)); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func housekeeping(env *cli.Env, s kept.Store, own agent.Record) error {
 		return err
 	}
 	for _, i := range old {
-		if _, err := s.Remove(i.ID, kept.Pruned, env.Now()); err != nil {
+		if _, err := s.Remove(i.ID, record.Pruned, env.Now()); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/conversation"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/text/term"
 )
 
@@ -21,7 +21,7 @@ var css string
 
 // html prints records as one page. It loads nothing and may load nothing; calls and their
 // results are folded.
-func html(env *cli.Env, s kept.Store, ids []kept.ID) error {
+func html(env *cli.Env, s record.Store, ids []record.ID) error {
 	p := &paged{env: env, w: bufio.NewWriter(env.Stdout), escape: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")}
 	sum := sha256.Sum256([]byte(css))
 	for n, id := range ids {
@@ -49,7 +49,7 @@ func html(env *cli.Env, s kept.Store, ids []kept.ID) error {
 			p.put(" in <code>" + p.line(i.CWD) + "</code>")
 		}
 		p.put(fmt.Sprintf(", %s, %s</p>\n", when(i.Started), count(i.Messages, "message", "messages")))
-		if err := s.Lines(id, func(l kept.Line) bool { p.entry(&l); return p.err == nil }); err != nil {
+		if err := s.Lines(id, func(l record.Line) bool { p.entry(&l); return p.err == nil }); err != nil {
 			return err
 		}
 		p.put("</section>\n")
@@ -87,7 +87,7 @@ func when(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-func (p *paged) entry(l *kept.Line) {
+func (p *paged) entry(l *record.Line) {
 	text := p.text(l.Text)
 	if l.Hidden != "" {
 		defer p.put(`<p class="about">Left out: ` + p.line(l.Hidden) + "</p>\n")
@@ -101,13 +101,13 @@ func (p *paged) entry(l *kept.Line) {
 		p.put(`<details class="` + class + `"><summary>` + about + "</summary><pre>" + text + "</pre></details>\n")
 	}
 	switch l.Kind {
-	case kept.Kind(conversation.Prompt), kept.Kind(conversation.Reply):
+	case record.Kind(conversation.Prompt), record.Kind(conversation.Reply):
 		said("you", "You")
-	case kept.Kind(conversation.Answer):
+	case record.Kind(conversation.Answer):
 		said("agent", p.agent)
-	case kept.Kind(conversation.Summary):
+	case record.Kind(conversation.Summary):
 		said("summary", "Summary")
-	case kept.Kind(conversation.Call):
+	case record.Kind(conversation.Call):
 		const width = 120
 		about := l.Target
 		if about == "" {
@@ -117,13 +117,13 @@ func (p *paged) entry(l *kept.Line) {
 			text = p.text(l.Target)
 		}
 		folded("call", "<b>"+p.line(l.Tool)+"</b> "+p.line(term.Cut(term.OneLine(term.CleanText(p.env.Redact(about))), width)))
-	case kept.Kind(conversation.Result):
+	case record.Kind(conversation.Result):
 		state := "result"
 		if l.Failed || l.Rejected {
 			state = "failed"
 		}
 		folded("call "+state, state)
-	case kept.End:
+	case record.End:
 		p.put(`<p class="about">The session ended ` + when(l.Time) + " " + p.line(l.Cause) + "</p>\n")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/text/term"
 )
 
@@ -49,11 +49,11 @@ func (c *list) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if c.Agent != "" && !slices.ContainsFunc(all, func(i kept.Info) bool { return i.Agent == c.Agent }) && !agent.Builtin().Known(c.Agent) {
+	if c.Agent != "" && !slices.ContainsFunc(all, func(i record.Info) bool { return i.Agent == c.Agent }) && !agent.Builtin().Known(c.Agent) {
 		return agent.Builtin().Unknown(c.Agent)
 	}
 	number, shorten := len(all), short(all)
-	all = slices.DeleteFunc(all, func(i kept.Info) bool {
+	all = slices.DeleteFunc(all, func(i record.Info) bool {
 		return c.Agent != "" && i.Agent != c.Agent || !c.All && (i.Parent != "" || i.Gone != "")
 	})
 	most := usual
@@ -114,9 +114,9 @@ func (c *list) Run(env *cli.Env) error {
 
 // topics returns what tells what a recorded session was about, as gt-seance does: by what the
 // event logs say of it, and by the conversation.
-func topics(env *cli.Env, all []kept.Info) func(kept.Info) string {
+func topics(env *cli.Env, all []record.Info) func(record.Info) string {
 	known := logged(env, all)
-	return func(i kept.Info) string {
+	return func(i record.Info) string {
 		s := catalog.Session{Branch: i.Branch}
 		if found := known.Find(i.Session); len(found) == 1 && string(found[0].ID) == i.Session {
 			s = *found[0]
@@ -128,7 +128,7 @@ func topics(env *cli.Env, all []kept.Info) func(kept.Info) string {
 
 // logged returns what the event logs of the person, and of the towns that these records'
 // folders lie in, tell of sessions.
-func logged(env *cli.Env, all []kept.Info) catalog.Catalog {
+func logged(env *cli.Env, all []record.Info) catalog.Catalog {
 	folders := map[string]bool{}
 	for _, i := range all {
 		folders[i.CWD] = true
@@ -154,7 +154,7 @@ func logged(env *cli.Env, all []kept.Info) catalog.Catalog {
 
 // short returns what shortens a client's id: to its shortest beginning, of eight characters at
 // least, that no other record's begins with.
-func short(all []kept.Info) func(string) string {
+func short(all []record.Info) func(string) string {
 	var ids []string
 	for _, i := range all {
 		ids = append(ids, i.Session)
@@ -175,12 +175,12 @@ func short(all []kept.Info) func(string) string {
 
 // infos reads what a list shows of all records, the newest first. What cannot be read is
 // warned of.
-func infos(env *cli.Env, s kept.Store) ([]kept.Info, error) {
+func infos(env *cli.Env, s record.Store) ([]record.Info, error) {
 	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
 	}
-	all, errs := make([]kept.Info, len(ids)), make([]error, len(ids))
+	all, errs := make([]record.Info, len(ids)), make([]error, len(ids))
 	at := make([]int, len(ids))
 	for i := range at {
 		at[i] = i
@@ -191,8 +191,8 @@ func infos(env *cli.Env, s kept.Store) ([]kept.Info, error) {
 			env.Warn("%v", err)
 		}
 	}
-	all = slices.DeleteFunc(all, func(i kept.Info) bool { return i.ID == "" })
-	slices.SortStableFunc(all, func(a, b kept.Info) int {
+	all = slices.DeleteFunc(all, func(i record.Info) bool { return i.ID == "" })
+	slices.SortStableFunc(all, func(a, b record.Info) int {
 		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID))
 	})
 	return all, nil
@@ -201,7 +201,7 @@ func infos(env *cli.Env, s kept.Store) ([]kept.Info, error) {
 // completers offer records, the newest first.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{"id": func(env *cli.Env, begin string) []cli.Candidate {
-		s, err := kept.StoreOf(env.Getenv)
+		s, err := record.StoreOf(env.Getenv)
 		if err != nil {
 			return nil
 		}

@@ -8,7 +8,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/text/term"
 )
 
@@ -62,8 +62,8 @@ type grammar struct {
 }
 
 // store is where the records of this user lie.
-func store(env *cli.Env) (kept.Store, error) {
-	s, err := kept.StoreOf(env.Getenv)
+func store(env *cli.Env) (record.Store, error) {
+	s, err := record.StoreOf(env.Getenv)
 	return s, cli.Fail(cli.Usage, err)
 }
 
@@ -72,9 +72,9 @@ const maxCandidates = 10
 
 // find returns the record that is meant: by its id or the beginning of it, or by that of
 // its client's own id of the session.
-func find(env *cli.Env, s kept.Store, name string) (kept.ID, error) {
+func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
-	if id, err := kept.ParseID(name); err == nil {
+	if id, err := record.ParseID(name); err == nil {
 		if _, err := s.Head(id); err == nil {
 			return id, nil
 		}
@@ -102,7 +102,7 @@ func find(env *cli.Env, s kept.Store, name string) (kept.ID, error) {
 
 // current is find, for who goes on with a conversation or passes it on: what its client has of
 // it by now is taken in first, and of one that was never recorded a record is made.
-func current(env *cli.Env, s kept.Store, name string) (kept.ID, error) {
+func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	id, missing := find(env, s, name)
 	of := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	if missing == nil {
@@ -133,7 +133,7 @@ func current(env *cli.Env, s kept.Store, name string) (kept.ID, error) {
 
 // matching returns the records whose own or client's id begins with name; the one whose
 // client's id is name, where there is one.
-func matching(s kept.Store, name string) (found []kept.ID, err error) {
+func matching(s record.Store, name string) (found []record.ID, err error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -141,7 +141,7 @@ func matching(s kept.Store, name string) (found []kept.ID, err error) {
 	if err != nil {
 		return nil, err
 	}
-	heads := make([]kept.Session, len(all))
+	heads := make([]record.Session, len(all))
 	at := make([]int, len(all))
 	for i := range at {
 		at[i] = i
@@ -150,7 +150,7 @@ func matching(s kept.Store, name string) (found []kept.ID, err error) {
 	for i, id := range all {
 		switch own := string(heads[i].Session); {
 		case own == name:
-			return []kept.ID{id}, nil
+			return []record.ID{id}, nil
 		case strings.HasPrefix(string(id), name), strings.HasPrefix(own, name):
 			found = append(found, id)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/conversation"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/text/term"
 )
 
@@ -23,7 +23,7 @@ type marked struct {
 	err   error
 }
 
-func (p *marked) line(l *kept.Line) {
+func (p *marked) line(l *record.Line) {
 	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
 	if l.Hidden != "" {
 		defer p.put("(Left out: " + inline(l.Hidden) + ")\n")

@@ -9,7 +9,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/town"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -17,7 +17,7 @@ import (
 type sealed struct {
 	Session string `json:"session_id"`
 	Agent   string `json:"agent"`
-	kept.Seal
+	record.Seal
 }
 
 // log is the person's own event log, which agents in a town cannot write to.
@@ -25,7 +25,7 @@ func log(env *cli.Env) eventlog.Log { return eventlog.Log(town.Personal(env.Gete
 
 // seal notes in the log where a record stands, so that lines that are taken off its end
 // are missed.
-func seal(env *cli.Env, s kept.Store, id kept.ID) error {
+func seal(env *cli.Env, s record.Store, id record.ID) error {
 	at, err := s.Seal(id)
 	if err != nil || at.ID == "" {
 		return err
@@ -38,8 +38,8 @@ func seal(env *cli.Env, s kept.Store, id kept.ID) error {
 }
 
 // seals are the last ones of all records, as far as the log goes back.
-func seals(env *cli.Env) (map[kept.ID]*kept.Seal, error) {
-	all := map[kept.ID]*kept.Seal{}
+func seals(env *cli.Env) (map[record.ID]*record.Seal, error) {
+	all := map[record.ID]*record.Seal{}
 	l := log(env)
 	for _, path := range append(l.Segments(), string(l)) {
 		f, err := atomicfile.Open(path)

@@ -13,7 +13,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/conversation"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/text/term"
 	"gt/lib/view/spoken"
 )
@@ -53,7 +53,7 @@ func (c *show) Run(env *cli.Env) error {
 	style := term.StyleFor(env.Stdout, env.Getenv)
 	for _, fact := range [][2]string{
 		{"record", string(i.ID)}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
-		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topics(env, []kept.Info{i})(i)},
+		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topics(env, []record.Info{i})(i)},
 		{"size", fmt.Sprintf("%s, %s", count(i.Messages, "message", "messages"), count(i.Events, "event", "events"))},
 		{"removed", removed(i.Gone)},
 	} {
@@ -63,13 +63,13 @@ func (c *show) Run(env *cli.Env) error {
 	}
 	fmt.Fprintln(out)
 	p := &page{Page: spoken.Page{W: out, Style: style, Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: i.Agent, tools: c.Tools}
-	if err := s.Lines(id, func(l kept.Line) bool { p.line(&l); return p.Err == nil }); err != nil {
+	if err := s.Lines(id, func(l record.Line) bool { p.line(&l); return p.Err == nil }); err != nil {
 		return err
 	}
 	return errors.Join(p.Err, out.Flush())
 }
 
-func removed(gone kept.Kind) string {
+func removed(gone record.Kind) string {
 	if gone == "" {
 		return ""
 	}
@@ -124,7 +124,7 @@ func (c *tail) Run(env *cli.Env) error {
 }
 
 // begin returns where the last entries begin. No more of the record is read than they take.
-func (c *tail) begin(s kept.Store, id kept.ID) (int64, error) {
+func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 	size, err := s.Size(id)
 	if err != nil {
 		return 0, err
@@ -164,7 +164,7 @@ func shown(line []byte, tools bool) bool {
 }
 
 // one finds the record that is meant.
-func one(env *cli.Env, name string) (kept.Store, kept.ID, error) {
+func one(env *cli.Env, name string) (record.Store, record.ID, error) {
 	s, err := store(env)
 	if err != nil {
 		return s, "", err
@@ -187,24 +187,24 @@ func (p *page) bytes(line []byte) {
 		_, p.Err = p.W.Write(append(line, '\n'))
 		return
 	}
-	if l, err := kept.Parse(line); err == nil {
+	if l, err := record.Parse(line); err == nil {
 		p.line(&l)
 	}
 }
 
-func (p *page) line(l *kept.Line) {
+func (p *page) line(l *record.Line) {
 	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
 	switch l.Kind {
-	case kept.Kind(conversation.Prompt):
+	case record.Kind(conversation.Prompt):
 		p.Turn++
 		p.say("you", p.Style.Cyan, l, text)
-	case kept.Kind(conversation.Reply):
+	case record.Kind(conversation.Reply):
 		p.say("you", p.Style.Cyan, l, text)
-	case kept.Kind(conversation.Answer):
+	case record.Kind(conversation.Answer):
 		p.say(p.agent, p.Style.Green, l, text)
-	case kept.Kind(conversation.Summary):
+	case record.Kind(conversation.Summary):
 		p.say("summary", p.Style.Yellow, l, text)
-	case kept.Kind(conversation.Call):
+	case record.Kind(conversation.Call):
 		tool := term.Clean(p.env.Redact(l.Tool))
 		if p.tools {
 			if l.Target != "" && text == "" {
@@ -217,28 +217,28 @@ func (p *page) line(l *kept.Line) {
 			text = term.Clean(p.env.Redact(l.Target))
 		}
 		p.Called(p.agent, p.Style.Green, l.Time, tool, text)
-	case kept.Kind(conversation.Result):
+	case record.Kind(conversation.Result):
 		if p.tools {
 			p.say("result", p.Style.Dim, l, text)
 		}
-	case kept.Rewritten:
+	case record.Rewritten:
 		p.Note("the client has changed what stands above; what follows is what is new in it")
-	case kept.StepBegun:
+	case record.StepBegun:
 		p.Note("step " + term.Clean(p.env.Redact(l.Name)) + " begins")
-	case kept.StepDone:
+	case record.StepDone:
 		p.Note("step " + term.Clean(p.env.Redact(l.Name)) + " is done")
-	case kept.End:
+	case record.End:
 		p.Note(strings.TrimSpace("the session ended " + term.Clean(p.env.Redact(l.Cause))))
-	case kept.Cleared:
+	case record.Cleared:
 		p.Note(count(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
-	case kept.Forgotten, kept.Pruned:
+	case record.Forgotten, record.Pruned:
 		if l.Gone != nil {
 			p.Note(fmt.Sprintf("%s were %s on %s", count(l.Gone.Lines, "line", "lines"), l.Kind, term.Day(l.Time, p.env.Now())))
 		}
 	}
 }
 
-func (p *page) say(who string, color func(string) string, l *kept.Line, text string) {
+func (p *page) say(who string, color func(string) string, l *record.Line, text string) {
 	switch {
 	case text != "":
 		p.Say(who, color, l.Time, text)

@@ -5,7 +5,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
@@ -21,7 +21,7 @@ type stepStart struct {
 }
 
 // Run notes the beginning of a step.
-func (c *stepStart) Run(env *cli.Env) error { return note(env, c.ID, kept.StepBegun, c.Name) }
+func (c *stepStart) Run(env *cli.Env) error { return note(env, c.ID, record.StepBegun, c.Name) }
 
 type stepDone struct {
 	Name string `arg:"" help:"What the step is called."`
@@ -29,10 +29,10 @@ type stepDone struct {
 }
 
 // Run notes the end of a step.
-func (c *stepDone) Run(env *cli.Env) error { return note(env, c.ID, kept.StepDone, c.Name) }
+func (c *stepDone) Run(env *cli.Env) error { return note(env, c.ID, record.StepDone, c.Name) }
 
 // note writes a line about a step. A session that has no record yet gets one.
-func note(env *cli.Env, name string, kind kept.Kind, of string) error {
+func note(env *cli.Env, name string, kind record.Kind, of string) error {
 	s, err := store(env)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func note(env *cli.Env, name string, kind kept.Kind, of string) error {
 }
 
 // showSteps prints the steps of a record, with their times and how long each took.
-func showSteps(env *cli.Env, s kept.Store, id kept.ID) error {
+func showSteps(env *cli.Env, s record.Store, id record.ID) error {
 	all, err := s.Steps(id)
 	if err != nil {
 		return err

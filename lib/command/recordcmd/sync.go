@@ -16,7 +16,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/conversation"
 	"gt/lib/place/town"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/record/told"
 	"gt/lib/state/session"
 	"gt/lib/text/redact"
@@ -75,7 +75,7 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
-	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == kept.Client })
+	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
 	scan.Place(town.Personal(env.Getenv).State, found)
 	return latest(append(found, allTold(env)...))
 }
@@ -129,10 +129,10 @@ func latest(found []conversation.Conversation) []conversation.Conversation {
 }
 
 // choose returns the conversations that are meant.
-func (c *syncing) choose(env *cli.Env, s kept.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
+func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
 	for _, name := range c.ID {
 		of := name
-		if id, err := kept.ParseID(name); err == nil {
+		if id, err := record.ParseID(name); err == nil {
 			h, err := s.Head(id)
 			if err != nil {
 				return nil, cli.Fail(cli.No, err)
@@ -171,7 +171,7 @@ func idOf(c conversation.Conversation) string {
 }
 
 // syncAll brings the records of conversations up to date, on every processor.
-func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) (sum synced, err error) {
+func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum synced, err error) {
 	x, err := s.Index()
 	if err != nil {
 		return sum, err
@@ -180,7 +180,7 @@ func syncAll(env *cli.Env, s kept.Store, all []conversation.Conversation) (sum s
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(stop)
 	var stopped atomic.Bool
-	y := &kept.Syncer{Store: s, Index: x, Redact: env.Redact, Now: env.Now, Bulk: len(all) > 1, Stop: func() bool {
+	y := &record.Syncer{Store: s, Index: x, Redact: env.Redact, Now: env.Now, Bulk: len(all) > 1, Stop: func() bool {
 		select {
 		case <-stop:
 			stopped.Store(true)

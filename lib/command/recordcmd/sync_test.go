@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	kept "gt/lib/record"
+	"gt/lib/record"
 )
 
 // A sync of many short conversations that is called off stops between two of them, and the
@@ -37,7 +37,7 @@ func TestSyncCalledOff(t *testing.T) {
 	var once sync.Once
 	env := &cli.Env{Name: "gt-record", Stdout: io.Discard, Stderr: io.Discard, Environ: []string{"HOME=" + home}, Dir: home, Now: time.Now}
 	found := conversations(env)
-	s, err := kept.StoreOf(env.Getenv)
+	s, err := record.StoreOf(env.Getenv)
 	if err != nil || len(found) != all {
 		t.Fatal(len(found), err)
 	}

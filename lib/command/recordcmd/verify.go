@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gt/lib/cli"
-	kept "gt/lib/record"
+	"gt/lib/record"
 )
 
 type verify struct {
@@ -27,7 +27,7 @@ func (c *verify) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var ids []kept.ID
+	var ids []record.ID
 	if c.All {
 		if ids, err = s.IDs(); err != nil {
 			return err
@@ -41,7 +41,7 @@ func (c *verify) Run(env *cli.Env) error {
 		ids = append(ids, id)
 	}
 	type answer struct {
-		id    kept.ID
+		id    record.ID
 		lines int
 		head  string
 		torn  bool
@@ -61,7 +61,7 @@ func (c *verify) Run(env *cli.Env) error {
 	bad, lines := 0, 0
 	for _, a := range all {
 		lines += a.lines
-		var fault *kept.Fault
+		var fault *record.Fault
 		switch {
 		case errors.As(a.err, &fault):
 			bad++

@@ -105,9 +105,9 @@ func (c *grep) Run(env *cli.Env) error {
 	return nil
 }
 
-// place is a conversation and the session that its hits are told of, which is
+// target is a conversation and the session that its hits are told of, which is
 // another where a subagent had the conversation.
-type place struct {
+type target struct {
 	session      *catalog.Session
 	subagent     *catalog.Session // nil for the session's own
 	conversation conversation.Conversation
@@ -116,7 +116,7 @@ type place struct {
 // together returns the conversations of the sessions that fit, the newest session
 // first, each followed by those of its subagents. A subagent whose session is gone
 // stands for itself. The error names what only a log calls one of the person's.
-func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []place, err error) {
+func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []target, err error) {
 	own := f
 	own.Subagents = true
 	var lost conversation.ReadErrors
@@ -124,7 +124,7 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 	take := func(s, of *catalog.Session) {
 		file, err := s.Conversation(ours)
 		lost.Add(err)
-		at := place{session: of, conversation: conversation.Conversation{
+		at := target{session: of, conversation: conversation.Conversation{
 			File:     file,
 			Metadata: conversation.Metadata{ID: s.ID, ForkOf: s.ForkOf, Started: s.StartedAt},
 		}}
@@ -193,7 +193,7 @@ func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Catalog) *prin
 }
 
 // hit prints one.
-func (p *printer) hit(at place, h search.Hit) {
+func (p *printer) hit(at target, h search.Hit) {
 	if at.session != p.session {
 		p.end()
 		at.session.Clean(p.env.Redact) // another program may have written it

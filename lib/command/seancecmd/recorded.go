@@ -15,7 +15,7 @@ import (
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
 	"gt/lib/launch/ask"
-	kept "gt/lib/record"
+	"gt/lib/record"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 )
@@ -32,7 +32,7 @@ func (c *talk) fromRecord(env *cli.Env, s *catalog.Session) (p *ask.Predecessor,
 		return nil, nil, cli.Fail(cli.No, fmt.Errorf("%s does not keep the conversation of session %s any more: a copy of its record is asked, which is there only meanwhile", s.Agent, s.ID),
 			fmt.Sprintf("gt-record convert %s --to %s makes one that stays", s.ID, client.Name))
 	}
-	source, err := kept.SourceOf(s.File)
+	source, err := record.SourceOf(s.File)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/conversation"
 	"gt/lib/launch/beacon"
-	places "gt/lib/place"
+	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
@@ -65,7 +65,7 @@ func (c *show) Run(env *cli.Env) error {
 // look finds out what stands in no list: it costs reading the transcript.
 func look(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	d := detail{Session: s}
-	if r, err := session.Lookup(places.StateOf(env.Getenv), s.ID); err == nil && r != nil {
+	if r, err := session.Lookup(place.StateOf(env.Getenv), s.ID); err == nil && r != nil {
 		d.Runs = r.Runs
 		for i := range d.Runs {
 			d.Runs[i].Reason = env.Redact(d.Runs[i].Reason)

@@ -9,7 +9,7 @@ import (
 	"gt/lib/client/recorded"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
-	places "gt/lib/place"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/session"
 )
@@ -28,7 +28,7 @@ func (c *ending) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	h, ok, err := home.OfSession(places.StateOf(env.Getenv), string(id))
+	h, ok, err := home.OfSession(place.StateOf(env.Getenv), string(id))
 	if err != nil {
 		return err
 	}

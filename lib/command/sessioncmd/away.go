@@ -11,7 +11,7 @@ import (
 	launch "gt/lib/launch/send"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
-	reconciled "gt/lib/reconcile/agents"
+	"gt/lib/reconcile/agents"
 	"gt/lib/reconcile/perform"
 	"gt/lib/reconcile/runtime"
 	"gt/lib/reconcile/tick"
@@ -22,21 +22,21 @@ import (
 // distant is a session whose agent a program of the person's runs, as its town has it.
 type distant struct {
 	in     *instance.Instance
-	agents reconciled.Agents
+	agents agents.Agents
 }
 
 // away returns the session that a person means where its agent runs elsewhere; nil for
 // one that runs in tmux.
 func (p profile) away(env *cli.Env, name string) (*distant, error) {
 	in, _, err := p.find(env, name)
-	if err != nil || !reconciled.Away(in) {
+	if err != nil || !agents.Away(in) {
 		return nil, err
 	}
 	w, err := p.world(env)
 	if err != nil {
 		return nil, err
 	}
-	return &distant{in, w.Agents.(reconciled.Agents)}, nil
+	return &distant{in, w.Agents.(agents.Agents)}, nil
 }
 
 // told adds codes and hints to what went wrong.
@@ -152,14 +152,14 @@ func (p site) askAway(env *cli.Env, members []fleet.Member) {
 	var away []*instance.Instance
 	var at []int
 	for i, m := range members {
-		if reconciled.Away(m.Instance) && m.TmuxSession != "" {
+		if agents.Away(m.Instance) && m.TmuxSession != "" {
 			away, at = append(away, m.Instance), append(at, i)
 		}
 	}
 	if len(away) == 0 {
 		return
 	}
-	w, err := reconciled.Open(env, p.town, p.profile)
+	w, err := agents.Open(env, p.town, p.profile)
 	if err != nil {
 		env.Warn("%v", err)
 		return

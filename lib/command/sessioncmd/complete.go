@@ -16,7 +16,7 @@ func completers() map[string]cli.Completer {
 		"name":   names,
 		"parent": names,
 		"group":  groups,
-		"agent":  agents,
+		"agent":  agentNames,
 
 		"template": templates,
 		"state":    states,
@@ -63,7 +63,7 @@ func states(*cli.Env, string) (offered []cli.Candidate) {
 	return offered
 }
 
-func agents(env *cli.Env, _ string) (offered []cli.Candidate) {
+func agentNames(env *cli.Env, _ string) (offered []cli.Candidate) {
 	for _, c := range table(env).All() {
 		offered = append(offered, cli.Candidate{Word: c.Name})
 	}

@@ -12,7 +12,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
-	reconciled "gt/lib/reconcile/agents"
+	"gt/lib/reconcile/agents"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/session"
@@ -452,7 +452,7 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, instance.Store
 		return fleet.Member{}, store, err
 	}
 	m := []fleet.Member{member(env, store, in)}
-	if reconciled.Away(in) {
+	if agents.Away(in) {
 		at, err := p.site(env)
 		if err != nil {
 			return m[0], store, err

@@ -15,7 +15,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/place/town"
-	reconciled "gt/lib/reconcile/agents"
+	"gt/lib/reconcile/agents"
 	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
@@ -31,7 +31,7 @@ func (p profile) world(env *cli.Env) (*perform.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reconciled.Open(env, at.town, p.Profile)
+	return agents.Open(env, at.town, p.Profile)
 }
 
 // toldOf adds codes and hints to what went wrong with a session.
@@ -183,7 +183,7 @@ func (c picked) each(env *cli.Env, done string, do verb) error {
 	if err != nil {
 		return err
 	}
-	w, err := reconciled.Open(env, at.town, c.Profile)
+	w, err := agents.Open(env, at.town, c.Profile)
 	if err != nil {
 		return err
 	}
@@ -453,7 +453,7 @@ func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instanc
 		held := map[*instance.Instance]error{}
 		err = errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) {
 			at := of[in]
-			w, err := reconciled.Open(env, at.town, at.profile)
+			w, err := agents.Open(env, at.town, at.profile)
 			if err == nil {
 				err = w.Resume(context.Background(), in.ID)
 			}

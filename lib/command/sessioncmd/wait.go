@@ -12,7 +12,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
-	reconciled "gt/lib/reconcile/agents"
+	"gt/lib/reconcile/agents"
 	"gt/lib/state/instance"
 	"gt/lib/sys/flock"
 	"gt/lib/text/duration"
@@ -133,7 +133,7 @@ func over(m fleet.Member) bool { return m.Status == status.Stopped || m.Status =
 // settled is an agent as it was seen, or, where that does not run, as it is while no other
 // command starts or stops it: Unknown while one does.
 func settled(env *cli.Env, store instance.Store, known *agent.Table, m fleet.Member) (fleet.Member, error) {
-	if !over(m) || reconciled.Away(m.Instance) {
+	if !over(m) || agents.Away(m.Instance) {
 		return m, nil
 	}
 	held, err := store.Hold(m.ID, 0)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // person gives a test a person's surroundings of its own.
@@ -250,7 +250,7 @@ func TestStatusOutside(t *testing.T) {
 func fakeGit(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := world.WriteProgram(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script)); err != nil {
+	if err := testenv.WriteProgram(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script)); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/perform"
@@ -35,7 +35,7 @@ func bench(t *testing.T) (w *Work, root string, asked func() int, now *time.Time
 			t.Fatal(err)
 		}
 	}
-	if err := world.WriteProgram(filepath.Join(bin, "bd"), []byte(script)); err != nil {
+	if err := testenv.WriteProgram(filepath.Join(bin, "bd"), []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	at := town.Town{Root: root, State: state, Trust: &place.Trust{}}

@@ -21,7 +21,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 	"gt/lib/place"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/perform"
@@ -617,7 +617,7 @@ func TestMain(m *testing.M) {
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cryptotest.SetGlobalRandom(t, 1) // ids, which decide between what is equal
-		dir, remove, err := world.Folder()
+		dir, remove, err := testenv.Folder()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -716,7 +716,7 @@ func TestYear(t *testing.T) {
 		t.Skip("takes minutes; -year 1 does it")
 	}
 	cryptotest.SetGlobalRandom(t, *year)
-	dir, remove, err := world.Folder()
+	dir, remove, err := testenv.Folder()
 	if err != nil {
 		t.Fatal(err)
 	}

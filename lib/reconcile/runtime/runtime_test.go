@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/launch/respawn"
@@ -69,7 +69,7 @@ func beside(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), name)
-	if err := world.WriteProgram(path, data); err != nil {
+	if err := testenv.WriteProgram(path, data); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -94,7 +94,7 @@ func TestTmux(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
 	}
-	dir, end, err := world.Tmux()
+	dir, end, err := testenv.Tmux()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestTmuxOfAnother(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
 	}
-	dir, end, err := world.Tmux()
+	dir, end, err := testenv.Tmux()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestExecAlive(t *testing.T) {
 		{"kill -9 $$", "unknown unknown"},
 	} {
 		path := filepath.Join(t.TempDir(), "runtime")
-		if err := world.WriteProgram(path, []byte("#!/bin/sh\n"+c.script+"\n")); err != nil {
+		if err := testenv.WriteProgram(path, []byte("#!/bin/sh\n"+c.script+"\n")); err != nil {
 			t.Fatal(err)
 		}
 		limits := runtime.Deadlines
@@ -365,7 +365,7 @@ func TestExecKnowsNoWord(t *testing.T) {
 	r := runtime.Ref{ID: "i/a", Name: "a"}
 	for script, cannot := range map[string]bool{"exit 80": true, "exit 64": false, "exit 1": false, "exit 0": false} {
 		path := filepath.Join(t.TempDir(), "runtime")
-		if err := world.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
+		if err := testenv.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
 			t.Fatal(err)
 		}
 		e := runtime.Exec{Program: path, Environ: []string{"PATH=" + os.Getenv("PATH")}}
@@ -383,7 +383,7 @@ func TestExecKnowsNoWord(t *testing.T) {
 func TestNewExec(t *testing.T) {
 	town, outside := t.TempDir(), t.TempDir()
 	for _, dir := range []string{town, outside} {
-		if err := world.WriteProgram(filepath.Join(dir, "agents-in-docker"), []byte("#!/bin/sh\n")); err != nil {
+		if err := testenv.WriteProgram(filepath.Join(dir, "agents-in-docker"), []byte("#!/bin/sh\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -407,7 +407,7 @@ func TestNewExec(t *testing.T) {
 // A call that is given up ends what it runs.
 func TestExecCancelled(t *testing.T) {
 	path, mark := filepath.Join(t.TempDir(), "runtime"), filepath.Join(t.TempDir(), "pid")
-	if err := world.WriteProgram(path, []byte("#!/bin/sh\nsleep 600 & echo $! >"+mark+".tmp; mv "+mark+".tmp "+mark+"; wait\n")); err != nil {
+	if err := testenv.WriteProgram(path, []byte("#!/bin/sh\nsleep 600 & echo $! >"+mark+".tmp; mv "+mark+".tmp "+mark+"; wait\n")); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -260,7 +260,7 @@ func TestSandboxHoldsNoLock(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		program := filepath.Join(dir, "test")
-		if err := errors.Join(world.WriteProgram(program, data), os.Chmod(dir, 0o777)); err != nil {
+		if err := errors.Join(testenv.WriteProgram(program, data), os.Chmod(dir, 0o777)); err != nil {
 			t.Fatal(err)
 		}
 		cmd.Path, cmd.Dir = program, dir

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 	"gt/lib/sys/process"
 )
 
@@ -27,7 +27,7 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "gt-named-test")
-	if err := world.WriteProgram(program, data); err != nil {
+	if err := testenv.WriteProgram(program, data); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "60")

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 	"gt/lib/sys/process"
 )
 
@@ -19,7 +19,7 @@ func TestTyped(t *testing.T) {
 		"plain": "#!/bin/sh", "option": "#!  /bin/sh   -e -u \t", "none": ":", "other": "#!/bin/false",
 		"env": "#!/usr/bin/env node", "split": "#!/usr/bin/env -S node -x",
 	} {
-		if err := world.WriteProgram(filepath.Join(dir, name), []byte(first+"\n:\n")); err != nil {
+		if err := testenv.WriteProgram(filepath.Join(dir, name), []byte(first+"\n:\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestTypedByKernel(t *testing.T) {
 		t.Skip("cuts the rest of the first line into words")
 	}
 	script := filepath.Join(t.TempDir(), "script")
-	if err := world.WriteProgram(script, []byte("#! /bin/sh -e\necho up\nread x\n")); err != nil {
+	if err := testenv.WriteProgram(script, []byte("#! /bin/sh -e\necho up\nread x\n")); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(script, "-m", "x y")

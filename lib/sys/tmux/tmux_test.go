@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gt/internal/world"
+	"gt/internal/testenv"
 )
 
 // TestMain lets the test binary stand for what runs in a pane: it writes its
@@ -287,7 +287,7 @@ func TestAHangIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := server(t, "hangs")
 			dir := t.TempDir()
-			if err := world.WriteProgram(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n"+script+"\n")); err != nil {
+			if err := testenv.WriteProgram(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n"+script+"\n")); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

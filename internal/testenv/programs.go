@@ -1,6 +1,6 @@
-// Package world is what the suites of tests have in common: the programs under
+// Package testenv is what the suites of tests have in common: the programs under
 // test, and how they come to stand on PATH.
-package world
+package testenv
 
 import (
 	"fmt"
