@@ -276,7 +276,7 @@ var mutants = []mutant{
 	{
 		name:  "the person is told at each turn that recording has stopped",
 		file:  "lib/client/hook/record.go",
-		right: `return stopped.Told(c.state())`,
+		right: `return stopped.MarkReported(c.state())`,
 		wrong: `return nil`,
 		pkg:   ".", run: "TestScripts/record_asked",
 	},
@@ -348,7 +348,7 @@ var mutants = []mutant{
 	{
 		name: "an agent is told with every prompt how full its context is",
 		file: "lib/command/keepalivecmd/life.go",
-		right: `	s.Warning = activity.Told
+		right: `	s.Warning = activity.Delivered
 `,
 		wrong: ``,
 		pkg:   ".", run: "TestScripts/keepalive_fill",
@@ -726,14 +726,14 @@ var mutants = []mutant{
 	},
 	{
 		name:  "the git directory of ours lies in the project",
-		file:  "lib/place/git/apart.go",
+		file:  "lib/place/git/isolated.go",
 		right: `case process.Within(dir, r.top, os.Environ()):`,
 		wrong: `case false:`,
 		pkg:   "./lib/place/git", run: "TestScratch",
 	},
 	{
 		name: "the git directories of long ago stay",
-		file: "lib/place/git/apart.go",
+		file: "lib/place/git/isolated.go",
 		right: `			os.RemoveAll(old)
 `,
 		wrong: ``,
@@ -781,8 +781,8 @@ var mutants = []mutant{
 	{
 		name:  "a session that crashed is not followed with the read note of its chain",
 		file:  "lib/command/primecmd/assess.go",
-		right: `slices.Contains(broke.Told, n.ID) || n.Chain != "" &&`,
-		wrong: `slices.Contains(broke.Told, n.ID) || n.Chain == "" &&`,
+		right: `slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" &&`,
+		wrong: `slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain == "" &&`,
 		pkg:   "./lib/command/primecmd", run: "TestSituations",
 	},
 	{
@@ -1196,8 +1196,8 @@ var mutants = []mutant{
 	{
 		name:  "any tool's answer shows a request",
 		file:  "lib/client/hook/input.go",
-		right: `said(in.answered, kind, runsOurs(in.asked))`,
-		wrong: `said(in.answered, kind, max(1, runsOurs(in.asked)))`,
+		right: `outputLines(in.answered, kind, runsOurs(in.asked))`,
+		wrong: `outputLines(in.answered, kind, max(1, runsOurs(in.asked)))`,
 		pkg:   "./lib/client/hook", run: "TestShows",
 	},
 	{

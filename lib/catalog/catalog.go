@@ -72,19 +72,19 @@ type Session struct {
 
 	File conversation.File `json:"-"` // the conversation; its zero value where there is none
 
-	handedOver time.Time // to a successor, by its last event
-	native     bool      // only its client knows of it
-	first      string    // the conversation's first entry
-	unread     error     // what of it could not be read
-	spoken     bool      // something was said in it
+	handedOver  time.Time // to a successor, by its last event
+	native      bool      // only its client knows of it
+	first       string    // the conversation's first entry
+	unread      error     // what of it could not be read
+	hasMessages bool      // something was said in it
 }
 
-// Settle looks up what the log does not say: whether a session that has not
+// ResolveOutcome looks up what the log does not say: whether a session that has not
 // ended still runs. Its own record knows, in the folder that it worked from;
 // the record also says how it ended where the log missed that. A session whose
 // record is gone or not on this machine cannot be seen to run, and is Gone; if
 // it handed over last, it ended by that.
-func (s *Session) Settle(state place.State) {
+func (s *Session) ResolveOutcome(state place.State) {
 	if s.Outcome == Active && s.TmuxPane == "" && s.PID > 0 && !s.native {
 		// Its client notes that it runs, and only its record where.
 		if r, err := session.Lookup(state, s.ID); err == nil && r != nil && r.PID == s.PID {

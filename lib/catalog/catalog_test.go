@@ -79,7 +79,7 @@ func TestOutcome(t *testing.T) {
 			t.Fatalf("%s: %d sessions", c.name, len(r))
 		}
 		s := r[0]
-		s.Settle(place.State(t.TempDir()))
+		s.ResolveOutcome(place.State(t.TempDir()))
 		var want time.Time
 		if c.ended >= 0 {
 			want = at(c.ended)
@@ -131,7 +131,7 @@ func TestSettle(t *testing.T) {
 			}
 		}
 		r := slices.Collect(read(t, story(t, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":"s","cwd":%q`, dir)})).All())
-		r[0].Settle(state)
+		r[0].ResolveOutcome(state)
 		if r[0].Outcome != c.want {
 			t.Errorf("%s: %s", c.name, r[0].Outcome)
 		}

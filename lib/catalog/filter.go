@@ -49,14 +49,14 @@ func (f Filter) Matches(s *Session) bool {
 		return false
 	}
 	if f.Outcome != "" {
-		if s.Settle(f.State); s.Outcome != f.Outcome {
+		if s.ResolveOutcome(f.State); s.Outcome != f.Outcome {
 			return false
 		}
 	}
 	if f.Since.IsZero() || !s.LastAt.Before(f.Since) {
 		return true
 	}
-	s.Settle(f.State)
+	s.ResolveOutcome(f.State)
 	return s.Outcome == Active || !s.EndedAt.Before(f.Since)
 }
 
@@ -87,7 +87,7 @@ func (c Catalog) Select(f Filter, limit int) []*Session {
 			break
 		}
 		if f.Matches(s) {
-			s.Settle(f.State)
+			s.ResolveOutcome(f.State)
 			found = append(found, s)
 		}
 	}

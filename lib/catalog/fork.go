@@ -1,9 +1,9 @@
 package catalog
 
-// Apart returns the session of which this one is a fork, where its conversation
+// ExternalFork returns the session of which this one is a fork, where its conversation
 // does not begin with a copy of that one's, but goes on from it: Codex keeps
 // forks so. nil where all that was said stands in this one.
-func (c Catalog) Apart(s *Session) *Session {
+func (c Catalog) ExternalFork(s *Session) *Session {
 	if s.ForkOf == "" || s.first == "" {
 		return nil
 	}

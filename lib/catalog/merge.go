@@ -49,7 +49,7 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 			b.enter(s)
 		}
 		spoken := !c.Metadata.Started.IsZero()
-		if s.File.Path == "" || spoken && (!s.spoken || s.File.Changed < c.File.Changed) {
+		if s.File.Path == "" || spoken && (!s.hasMessages || s.File.Changed < c.File.Changed) {
 			s.converse(c)
 		}
 	}
@@ -67,7 +67,7 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 // converse takes over what the conversation says.
 func (s *Session) converse(c conversation.Conversation) {
 	f := c.Metadata
-	s.File, s.first, s.spoken = c.File, f.First, !f.Started.IsZero()
+	s.File, s.first, s.hasMessages = c.File, f.First, !f.Started.IsZero()
 	s.Store, s.Transcript = c.File.Store, c.File.Path
 	client := cmp.Or(f.Agent, c.File.Client)
 	if s.Recorded = f.Agent != ""; s.Recorded {
@@ -78,7 +78,7 @@ func (s *Session) converse(c conversation.Conversation) {
 	fill(&s.SubagentOf, c.File.Parent)
 	if s.native { // there is no other witness
 		s.Agent, s.CWD, s.Branch, s.StartedAt = client, f.CWD, f.Branch, f.Started
-	} else if s.spoken && f.Started.Before(s.StartedAt) && s.metLater() {
+	} else if s.hasMessages && f.Started.Before(s.StartedAt) && s.metLater() {
 		s.StartedAt = f.Started
 	}
 	fill(&s.Agent, client)

@@ -165,7 +165,7 @@ const maxMessage = 5000
 func (e *Env) say(kind, format string, args ...any) {
 	if len(args) == 1 && format == "%v" {
 		if err, ok := args[0].(error); ok {
-			if all := apart(err); len(all) > 1 {
+			if all := split(err); len(all) > 1 {
 				e.each(kind, all)
 				return
 			}
@@ -185,15 +185,15 @@ func (e *Env) each(kind string, all []error) {
 	}
 }
 
-// apart returns the errors that were joined to err; itself where none were.
-func apart(err error) []error {
+// split returns the errors that were joined to err; itself where none were.
+func split(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}
 	var all []error
 	for _, err := range joined.Unwrap() {
-		all = append(all, apart(err)...)
+		all = append(all, split(err)...)
 	}
 	return all
 }

@@ -256,10 +256,10 @@ type Entry struct {
 	Usage Usage  // of a TokenUsage
 	// Aside reports of a TokenUsage that it tells nothing of how full the context is:
 	// it is a subagent's, a compaction's or a sum.
-	Aside bool
-	Size  int64 // of a Window or a TokenUsage: how many tokens the context can have, where the client records it
-	Told  bool  // of a Window: the client itself tells the agent how full it is
-	At    int64 // where its record begins
+	Aside       bool
+	Size        int64 // of a Window or a TokenUsage: how many tokens the context can have, where the client records it
+	ClientWarns bool  // of a Window: the client itself tells the agent how full it is
+	At          int64 // where its record begins
 }
 
 // Usage is what was spent, in tokens, as the transcript reports it.

@@ -66,13 +66,13 @@ type Settled struct {
 	Entries iter.Seq2[Entry, error]
 }
 
-// Settle makes of a conversation what any client can go on with: prompts, answers, and
+// PairResults makes of a conversation what any client can go on with: prompts, answers, and
 // calls of tools, each followed by its result, and no empty text. It begins with a prompt.
 // CallID is a number, the same for a call and its result. What has no counterpart in every
 // client becomes text that says what it was. What requests cost is left out.
 //
 // The conversation may be larger than memory: what is held of it is where results are.
-func Settle(source Source) (Settled, error) {
+func PairResults(source Source) (Settled, error) {
 	pairs, err := pair(source)
 	if err != nil || pairs.said == 0 {
 		return Settled{}, err

@@ -15,7 +15,7 @@ import (
 // with the person, each call is followed by its own result, and no text is empty.
 func TestSettle(t *testing.T) {
 	say := func(all []Entry) (lines []string) {
-		settled, err := Settle(readertest.SourceOf(all))
+		settled, err := PairResults(readertest.SourceOf(all))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestSettle(t *testing.T) {
 // is no end of it.
 func TestSettleWhileItGrows(t *testing.T) {
 	all := []Entry{{Kind: Prompt, Text: "p"}, {Kind: Call, Tool: "T", CallID: "a"}}
-	settled, err := Settle(func(from int64, each func(Entry) bool) error { return readertest.SourceOf(all)(from, each) })
+	settled, err := PairResults(func(from int64, each func(Entry) bool) error { return readertest.SourceOf(all)(from, each) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestSettleWhileItGrows(t *testing.T) {
 		far = append(far, Entry{Kind: Answer, Text: "meanwhile"})
 	}
 	all = append(far, Entry{Kind: Result, CallID: "a", Text: "at last"})
-	if settled, err = Settle(readertest.SourceOf(all)); err != nil {
+	if settled, err = PairResults(readertest.SourceOf(all)); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -86,7 +86,7 @@ func TestSettleWhileItGrows(t *testing.T) {
 			t.Errorf("%d: %+v, %v", n, e, err)
 		}
 	}
-	settled, err = Settle(func(from int64, each func(Entry) bool) error {
+	settled, err = PairResults(func(from int64, each func(Entry) bool) error {
 		if from > 0 {
 			return errors.New("gone")
 		}
@@ -106,7 +106,7 @@ func TestSettleWhileItGrows(t *testing.T) {
 
 // Steps have together what was said and done at once.
 func TestSteps(t *testing.T) {
-	settled, err := Settle(readertest.SourceOf([]Entry{
+	settled, err := PairResults(readertest.SourceOf([]Entry{
 		{Kind: Prompt, Text: "p"}, {Kind: Answer, Text: "a"}, {Kind: Thought, Text: "b"}, {Kind: Call, Tool: "T", CallID: "x"}, {Kind: Result, CallID: "x", Text: "r"},
 		{Kind: Answer, Text: "c"}, {Kind: Prompt, Text: "q"}, {Kind: Answer, Text: "d"},
 	}))

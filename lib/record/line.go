@@ -126,8 +126,8 @@ func (l *Line) Entry() conversation.Entry {
 	return e
 }
 
-// Said reports whether a line is of the conversation itself.
-func (k Kind) Said() bool {
+// InConversation reports whether a line is of the conversation itself.
+func (k Kind) InConversation() bool {
 	switch conversation.Kind(k) {
 	case conversation.Prompt, conversation.Reply, conversation.Answer, conversation.Thought, conversation.Call,
 		conversation.Result, conversation.Summary, conversation.TokenUsage:

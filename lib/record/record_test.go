@@ -103,7 +103,7 @@ func (d *desk) try(stop func() bool, environ ...string) (Synced, error) {
 func (d *desk) said(id ID) (all []string) {
 	d.t.Helper()
 	if err := d.store.Lines(id, func(l Line) bool {
-		if l.Kind.Said() {
+		if l.Kind.InConversation() {
 			all = append(all, l.Text)
 		}
 		return true

@@ -23,7 +23,7 @@ func (s Store) Conversation(id ID) conversation.Source {
 	return func(from int64, each func(conversation.Entry) bool) error {
 		_, err := s.Each(id, from, func(line []byte, at int64) bool {
 			l, err := Parse(line)
-			if err != nil || !l.Kind.Said() {
+			if err != nil || !l.Kind.InConversation() {
 				return true
 			}
 			e := l.Entry()

@@ -204,7 +204,7 @@ func isSaid(line []byte) bool {
 	rest := string(bodyOf(line)[:min(len(bodyOf(line)), 40)])
 	rest, ok := strings.CutPrefix(rest, `"kind":"`)
 	kind, _, _ := strings.Cut(rest, `"`)
-	return ok && Kind(kind).Said()
+	return ok && Kind(kind).InConversation()
 }
 
 func keyOfBody(body []byte) (key [16]byte) {
@@ -314,7 +314,7 @@ func (p *pass) mark(next int64) error {
 
 // take writes an entry, unless the record has it.
 func (p *pass) take(e conversation.Entry) error {
-	if !Kind(e.Kind).Said() {
+	if !Kind(e.Kind).InConversation() {
 		return nil
 	}
 	l, large := p.line(e)

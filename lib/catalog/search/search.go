@@ -105,7 +105,7 @@ type Line struct {
 // Whenever there is no hit to give at the moment, idle is called, and from then
 // on ten times a second: so many bytes of all were searched.
 func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) bool, idle func(done, total int64)) error {
-	s := search{Query: q, all: all, older: families(all), seed: maphash.MakeSeed(), said: map[int]map[copyKey]bool{}, stop: make(chan struct{})}
+	s := search{Query: q, all: all, older: families(all), seed: maphash.MakeSeed(), reported: map[int]map[copyKey]bool{}, stop: make(chan struct{})}
 	var total int64
 	for _, c := range all {
 		total += c.File.Size
@@ -209,9 +209,9 @@ type search struct {
 	stop  chan struct{}
 	once  sync.Once
 
-	mu   sync.Mutex
-	errs []error
-	said map[int]map[copyKey]bool // what was found in those that were copied
+	mu       sync.Mutex
+	errs     []error
+	reported map[int]map[copyKey]bool // what was found in those that were copied
 }
 
 // halt ends all tasks.
@@ -264,7 +264,7 @@ type copyKey struct {
 // copied returns all hits of a conversation that others are forks of.
 func (s *search) copied(i int, buf []byte) map[copyKey]bool {
 	s.mu.Lock()
-	found, ok := s.said[i]
+	found, ok := s.reported[i]
 	s.mu.Unlock()
 	if ok {
 		return found
@@ -279,7 +279,7 @@ func (s *search) copied(i int, buf []byte) map[copyKey]bool {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said[i] = found
+	s.reported[i] = found
 	return found
 }
 

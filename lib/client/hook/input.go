@@ -202,14 +202,14 @@ func ends(data, chunk []byte) bool {
 	return openjson.Valid(bytes.TrimPrefix(data, bom))
 }
 
-// Shown returns the lines that begin so and that the input shows as what commands of
+// OutputLines returns the lines that begin so and that the input shows as what commands of
 // gt's printed, where it tells of a tool that ran such commands. There is nothing in
 // kind that JSON writes another way.
-func (in Input) Shown(kind string) []string {
+func (in Input) OutputLines(kind string) []string {
 	if in.Kind() != "PostToolUse" {
 		return nil
 	}
-	return said(in.answered, kind, runsOurs(in.asked))
+	return outputLines(in.answered, kind, runsOurs(in.asked))
 }
 
 // Kind is the event in Claude Code's words, which others have their own for.

@@ -27,7 +27,7 @@ func leaving(line string) (none runs) {
 	if err != nil {
 		return none
 	}
-	l := look(f)
+	l := inspect(f)
 	if l.behind {
 		return none
 	}
@@ -50,15 +50,15 @@ type runs struct {
 	behind bool // and can do so behind one of ours
 }
 
-// look looks at a part of a command line.
-func look(part syntax.Node) (l runs) {
+// inspect looks at a part of a command line.
+func inspect(part syntax.Node) (l runs) {
 	syntax.Walk(part, func(node syntax.Node) bool {
 		switch n := node.(type) {
 		case *syntax.Stmt:
 			if n.Background || n.Coprocess || n.Disown { // prints when it likes
 				n := *n
 				n.Background, n.Coprocess, n.Disown = false, false, false
-				inner := look(&n)
+				inner := inspect(&n)
 				l.ours += inner.ours
 				l.behind = l.behind || inner.behind || inner.others
 				return false
@@ -72,7 +72,7 @@ func look(part syntax.Node) (l runs) {
 			if node == part {
 				return true
 			}
-			inner := look(node)
+			inner := inspect(node)
 			l.add(inner)
 			l.behind = l.behind || inner.ours > 0 && inner.others
 			return false

@@ -56,7 +56,7 @@ func (c *Invocation) TellStopped(f Flags) error {
 	if _, err := io.WriteString(c.env.Stdout, c.Dialect.Notice(text)); err != nil {
 		return err
 	}
-	return stopped.Told(c.state())
+	return stopped.MarkReported(c.state())
 }
 
 func (c *Invocation) state() place.State { return place.StateOf(c.env.Getenv) }

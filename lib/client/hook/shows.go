@@ -42,11 +42,11 @@ func runsOurs(input string) int {
 	return 0
 }
 
-// said returns the lines of a kind that a tool's answer, as JSON, has, where there are
+// outputLines returns the lines of a kind that a tool's answer, as JSON, has, where there are
 // no more than n. Else something that ran beside the commands of ours, such as a
 // project's tests or what they left running, has printed such a line as well, and
 // nobody knows which are theirs.
-func said(answer, kind string, n int) []string {
+func outputLines(answer, kind string, n int) []string {
 	if n == 0 || !strings.Contains(answer, kind) { // it has nothing in it that JSON writes another way
 		return nil
 	}
@@ -139,7 +139,7 @@ func Conversation(path, kind string) (shown []string, err error) {
 		}
 	}
 	for _, r := range given {
-		shown = append(shown, said(r.answer, kind, runs[r.call])...)
+		shown = append(shown, outputLines(r.answer, kind, runs[r.call])...)
 	}
 	return shown, nil
 }

@@ -51,7 +51,7 @@ func TestShows(t *testing.T) {
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"if make; then cat gt-handoff; fi"},"tool_response":"gt-request sha256:00"}`:       false,
 	} {
 		in, _ := parse([]byte(input))
-		if got := slices.Contains(in.Shown("gt-request sha256:"), line); got != want {
+		if got := slices.Contains(in.OutputLines("gt-request sha256:"), line); got != want {
 			t.Errorf("%s: %v", input, got)
 		}
 	}

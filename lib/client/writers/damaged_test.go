@@ -95,7 +95,7 @@ const id = "01234567-0000-4000-8000-000000000000"
 // written is a conversation in a client's own form.
 func written(t *testing.T, w conversation.Writer, entries []conversation.Entry) string {
 	t.Helper()
-	settled, err := conversation.Settle(readertest.SourceOf(entries))
+	settled, err := conversation.PairResults(readertest.SourceOf(entries))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func goesOn(t *testing.T, w conversation.Writer, entries []conversation.Entry) [
 	t.Helper()
 	home := t.TempDir()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
-	settled, err := conversation.Settle(readertest.SourceOf(entries))
+	settled, err := conversation.PairResults(readertest.SourceOf(entries))
 	if err != nil {
 		t.Fatal(err)
 	}

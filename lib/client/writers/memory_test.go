@@ -54,7 +54,7 @@ func TestMemory(t *testing.T) {
 	for _, w := range writers.All {
 		t.Run(w.Client(), func(t *testing.T) {
 			before := heapOf(t)
-			settled, err := conversation.Settle(source)
+			settled, err := conversation.PairResults(source)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +95,7 @@ func TestSyncMemory(t *testing.T) {
 		}
 		return nil
 	}
-	settled, err := conversation.Settle(source)
+	settled, err := conversation.PairResults(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestSyncMemory(t *testing.T) {
 			if err != nil || done.Bytes < 2*rounds*text*9/10 {
 				t.Fatalf("%+v, %v", done, err)
 			}
-			kept, err := conversation.Settle(s.Conversation(done.ID))
+			kept, err := conversation.PairResults(s.Conversation(done.ID))
 			if err != nil {
 				t.Fatal(err)
 			}

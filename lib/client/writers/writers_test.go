@@ -48,7 +48,7 @@ var held = []conversation.Entry{
 func TestRoundTrip(t *testing.T) {
 	source := readertest.SourceOf(held)
 	for _, w := range append(slices.Clone(writers.All), writers.All[0]) {
-		settled, err := conversation.Settle(source)
+		settled, err := conversation.PairResults(source)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestOpenCodeOrder(t *testing.T) {
 		entries[i].Time = at.Add(-time.Duration(i) * time.Hour)
 	}
 	entries[0].Time = at.Add(48 * time.Hour)
-	settled, err := conversation.Settle(readertest.SourceOf(entries))
+	settled, err := conversation.PairResults(readertest.SourceOf(entries))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestPlain(t *testing.T) {
 
 // Each client's own id stands with a call and with its result, once each.
 func TestPairs(t *testing.T) {
-	settled, err := conversation.Settle(readertest.SourceOf(held))
+	settled, err := conversation.PairResults(readertest.SourceOf(held))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ const maxBeside = 200
 // measure leaves how full the context is for the hook of the next prompt.
 func measure(call *hook.Invocation, fold *summary.Fold, share int) error {
 	c := fold.Context
-	if c.Told {
+	if c.ClientWarns {
 		share = 0
 	}
 	return activity.Change(call.Home, call.ID, func(s *activity.State) bool {

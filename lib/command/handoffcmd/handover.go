@@ -187,7 +187,7 @@ func (h handover) run(subject string) respawn.Run {
 		if subject == brief.NoSubject {
 			subject = ""
 		}
-		next.Prompt = beacon.FromNote(subject, h.told() && h.carried == "") // clients drop what hooks tell a conversation that is resumed
+		next.Prompt = beacon.FromNote(subject, h.hookDelivers() && h.carried == "") // clients drop what hooks tell a conversation that is resumed
 	default:
 		next.Prompt = beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())
 	}
@@ -201,9 +201,9 @@ func (h handover) run(subject string) respawn.Run {
 	return r
 }
 
-// told reports whether a hook tells the successor its note, as far as is known: one
+// hookDelivers reports whether a hook tells the successor its note, as far as is known: one
 // has started a session of the same agent in this folder.
-func (h handover) told() bool {
+func (h handover) hookDelivers() bool {
 	name := h.successor.Client.Name
 	if r := h.record; r != nil && r.Agent == name {
 		return r.Hook != nil

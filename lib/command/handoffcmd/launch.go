@@ -126,7 +126,7 @@ func (h handover) howToGoOn() (line, then string) {
 	case h.agent.IsSet():
 		in, whole, unseen := launcher.Typed(h.known(), h.client(), h.agent)
 		switch how = launcher.Around(in, how); {
-		case unseen, h.in.Apart, h.in.Why != "" && len(in) == 0:
+		case unseen, h.in.Isolated, h.in.Why != "" && len(in) == 0:
 			then = inside + then
 		case whole:
 			how = in

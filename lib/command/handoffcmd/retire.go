@@ -41,7 +41,7 @@ func (h *handover) named() map[string]bool {
 	}
 	named := map[string]bool{}
 	for _, r := range records {
-		notes := append(slices.Clone(r.Told), r.Note)
+		notes := append(slices.Clone(r.DeliveredNotes), r.Note)
 		if p := r.Handoff; p != nil {
 			notes = append(append(notes, p.Before...), p.Note)
 		}

@@ -21,16 +21,16 @@ func (h handover) tellSummariser(note, essentials string) (err error) {
 		d := h.call.Dialect
 		text := toKeep(d, note, essentials)
 		if d.ShowsCompaction && h.call.Input.Trigger == "manual" {
-			text = shown(note) // the person looks on
+			text = forDisplay(note) // the person looks on
 		}
 		_, err = io.WriteString(h.env.Stdout, d.Reply(h.call.Input.Event, text))
 	}
 	return err
 }
 
-// shown is what a summariser is told where the person reads it too. What the work is about
+// forDisplay is what a summariser is told where the person reads it too. What the work is about
 // the session is told after the compaction, by gt-prime.
-func shown(note string) string {
+func forDisplay(note string) string {
 	return "Keep in the summary: the task, decisions with reasons, what failed, open to-dos, exact names. The rest is in the note: gt-mail read " + note + "\n"
 }
 

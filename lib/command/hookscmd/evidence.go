@@ -109,7 +109,7 @@ func gather(env *cli.Env) map[string]*evidence {
 			e.of(ends).see(s.EndedAt, s.ID)
 		}
 		if looked[s.Agent]++; looked[s.Agent] <= recent {
-			e.look(personal, s)
+			e.inspect(personal, s)
 		}
 	}
 	for _, log := range read {
@@ -144,8 +144,8 @@ func isTurnEnd(event string) bool {
 	return slices.ContainsFunc(wirings.All(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
 }
 
-// look finds the traces of a session's hooks in its home.
-func (e *evidence) look(t town.Town, s *catalog.Session) {
+// inspect finds the traces of a session's hooks in its home.
+func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 	h, ok, _ := home.OfSession(t.State, string(s.ID))
 	if !ok {
 		return

@@ -221,7 +221,7 @@ func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
 	var wired []target
 	for _, t := range all {
 		if path, err := t.file(c.Scope); err == nil {
-			p := t.look(c.Scope, path)
+			p := t.inspect(c.Scope, path)
 			if p.Err != nil && !c.All { // with --all, clear reports it
 				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
 			}
@@ -249,7 +249,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	if err := stays(env, c.Scope, path); err != nil {
 		return err
 	}
-	was := t.look(c.Scope, path)
+	was := t.inspect(c.Scope, path)
 	forbidden, err := t.allow(path, "", true, c.DryRun)
 	if err != nil {
 		return err

@@ -235,7 +235,7 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 		} else {
 			why("in a test run no hook fired")
 		}
-		for _, line := range lastLines(p.fire.said, 2) {
+		for _, line := range lastLines(p.fire.output, 2) {
 			why("it printed: %s", line)
 		}
 	case p.fire != nil:
@@ -354,11 +354,11 @@ func lastLines(text string, n int) []string {
 
 // firing is the result of a test run of an agent.
 type firing struct {
-	took  map[string]time.Duration // from the start of the agent until each hook fired
-	said  string                   // the end of the agent's output
-	wrong []string                 // the errors of hooks
-	cut   time.Duration            // the limit after which it was stopped; 0 if it ended before
-	err   error
+	took   map[string]time.Duration // from the start of the agent until each hook fired
+	output string                   // the end of the agent's output
+	wrong  []string                 // the errors of hooks
+	cut    time.Duration            // the limit after which it was stopped; 0 if it ended before
+	err    error
 }
 
 // rehearse runs an agent once in a sandbox without a network. It calls waiting repeatedly
@@ -414,7 +414,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 		_, started = f.took[primes]
 		return started
 	}
-	f.said, f.err = sandbox.Run(ctx, dir, environ, slices.Concat(c.Command, c.Hooks.ProveFlags), look)
+	f.output, f.err = sandbox.Run(ctx, dir, environ, slices.Concat(c.Command, c.Hooks.ProveFlags), look)
 	look()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		f.cut = limit

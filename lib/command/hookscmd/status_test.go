@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		place := agent.look(wiring.Local, file)
+		place := agent.inspect(wiring.Local, file)
 		if place.Err != nil {
 			t.Fatal(place.Err)
 		}

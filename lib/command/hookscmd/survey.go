@@ -28,7 +28,7 @@ func survey(env *cli.Env, t target) []source {
 	for _, f := range t.files {
 		// In the home folder, the project's settings and the user's are the same file.
 		if !slices.ContainsFunc(places, func(p source) bool { return sameFile(p.File, f.path) }) {
-			places = append(places, t.look(f.scope, f.path))
+			places = append(places, t.inspect(f.scope, f.path))
 		}
 	}
 	// Another agent with the client's hooks has only the files that its block names.
@@ -40,8 +40,8 @@ func survey(env *cli.Env, t target) []source {
 	return places
 }
 
-// look reads a file of a scope.
-func (t target) look(scope, file string) source {
+// inspect reads a file of a scope.
+func (t target) inspect(scope, file string) source {
 	return source{t.client.Read(scope, file), t}
 }
 

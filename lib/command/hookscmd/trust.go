@@ -66,7 +66,7 @@ func (c *trust) Run(env *cli.Env) error {
 	if t.Owner != os.Geteuid() && t.Owner != 0 {
 		return cli.Fail(cli.No, fmt.Errorf("'%s' belongs to another user, who can change what is in it", root))
 	}
-	if t.Shows, err = shows(root); err != nil {
+	if t.Shows, err = repositoryShows(root); err != nil {
 		return err
 	}
 	t.Mail, t.Since = c.Mail, env.Now().UTC().Truncate(time.Second)
@@ -153,8 +153,8 @@ func refuseBelowAgent(env *cli.Env, why string) error {
 // shared lists the files of gt that other programs of the town read and write.
 var shared = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml", ".runtime/pids/x"}
 
-// shows reports whether git shows or tracks any of them in the town.
-func shows(root string) (bool, error) {
+// repositoryShows reports whether git shows or tracks any of them in the town.
+func repositoryShows(root string) (bool, error) {
 	hidden, err := git.Ignored(root, gitWait, shared...)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):

@@ -34,7 +34,7 @@ func keepRequest(env *cli.Env, call *hook.Invocation) error {
 		return nil
 	}
 	said = strings.TrimSpace(term.CleanText(env.Redact(said)))
-	part := thread.Part{Session: r.ID, Agent: r.Agent, First: thread.Said{Text: said, Time: env.Now().UTC()}}
+	part := thread.Part{Session: r.ID, Agent: r.Agent, First: thread.Quote{Text: said, Time: env.Now().UTC()}}
 	_, err = thread.Update(call.Home.Town.State, r.Chain(), atomicfile.Unsynced, call.Warn, func(t *thread.Thread) {
 		if t.Request.Text == "" {
 			t.Take(part)

@@ -112,7 +112,7 @@ func tellAgent(env *cli.Env, call *hook.Invocation, s activity.State, prompted t
 		return err
 	}
 	return errors.Join(err, activity.Change(call.Home, call.ID, func(s *activity.State) bool {
-		s.Warning = activity.Told
+		s.Warning = activity.Delivered
 		return true
 	}))
 }
@@ -152,7 +152,7 @@ func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
 	switch kind := call.Input.Kind(); {
 	case kind == "PostToolUse":
 		if asks {
-			_, err = request.Take(home, id, call.Input.Shown(request.Kind))
+			_, err = request.Take(home, id, call.Input.OutputLines(request.Kind))
 		}
 		return nil, err
 	case call.Input.AgentID != "", kind != "Stop" && kind != "UserPromptSubmit":
@@ -164,7 +164,7 @@ func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
 		hold = new(string)
 	}
 	if asks {
-		shown, terr := told(env, call)
+		shown, terr := shownRequests(env, call)
 		call.Warn(terr)
 		_, err = request.Take(home, id, shown)
 	}
@@ -180,10 +180,10 @@ func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
 	return hold, err
 }
 
-// told returns the lines of requests that the session's conversation shows, for a
+// shownRequests returns the lines of requests that the session's conversation shows, for a
 // client whose hooks did not. It has to be one of the person's: where a project's own
 // settings name the client's folder, the sandbox can write what stands there.
-func told(env *cli.Env, call *hook.Invocation) ([]string, error) {
+func shownRequests(env *cli.Env, call *hook.Invocation) ([]string, error) {
 	path := call.Input.Transcript
 	if path == "" {
 		r, err := call.Store.Get(call.ID)

@@ -400,12 +400,12 @@ func (c *prune) Run(env *cli.Env) error {
 	case c.Auto && result.Pruned == 0:
 		return nil
 	}
-	_, err = env.Stdout.Write([]byte(c.told(result)))
+	_, err = env.Stdout.Write([]byte(c.describe(result)))
 	return err
 }
 
-// told is a prune as a person reads it.
-func (c *prune) told(r retention.Result) string {
+// describe is a prune as a person reads it.
+func (c *prune) describe(r retention.Result) string {
 	if r.Pruned == 0 {
 		if r.Processed == 0 {
 			return "the log is empty\n"
@@ -526,16 +526,16 @@ func (c *follow) Run(env *cli.Env) error {
 		if c.JSON {
 			failed = env.JSON(openjson.Clean(line, env.Redact)) // another program may have logged it
 		} else {
-			_, failed = fmt.Fprintln(env.Stdout, told(e, env.Redact))
+			_, failed = fmt.Fprintln(env.Stdout, formatEvent(e, env.Redact))
 		}
 		return failed == nil
 	})
 	return errors.Join(failed, err)
 }
 
-// told is an event as a person reads it: when, what, who, and the most telling
+// formatEvent is an event as a person reads it: when, what, who, and the most telling
 // of the rest, gone through clean.
-func told(e eventlog.Event, clean func(string) string) string {
+func formatEvent(e eventlog.Event, clean func(string) string) string {
 	var p struct {
 		Session string `json:"session_id"`
 		Topic   string `json:"topic"`

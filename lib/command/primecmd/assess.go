@@ -137,8 +137,8 @@ func (s situation) bring(note mail.Note) situation {
 
 func isHandover(n mail.Note) bool { return n.Type == mail.Handoff }
 
-// goesOn reports whether the client lets a conversation go on.
-func (f *facts) goesOn() bool { return f.session.Source == "compact" || f.resumes() }
+// continues reports whether the client lets a conversation go on.
+func (f *facts) continues() bool { return f.session.Source == "compact" || f.resumes() }
 
 // resumes reports whether the client resumes the session's own conversation.
 func (f *facts) resumes() bool { return f.session.Source == "resume" && !f.carried }
@@ -166,7 +166,7 @@ func (f *facts) handover() handover {
 		h.kind = f.kindOf(h)
 		return h
 	}
-	if f.access == locked && f.allMarkers && f.goesOn() && f.keptForItself() {
+	if f.access == locked && f.allMarkers && f.continues() && f.keptForItself() {
 		return handover{kind: ownTaken}
 	}
 	return handover{}
@@ -175,7 +175,7 @@ func (f *facts) handover() handover {
 // kindOf returns where a hand-over with a marker comes from.
 func (f *facts) kindOf(h handover) handoverKind {
 	switch {
-	case h.owner == nil && f.goesOn() && h.marker.From == string(f.session.ID):
+	case h.owner == nil && f.continues() && h.marker.From == string(f.session.ID):
 		return own // its record is lost
 	case h.owner == nil:
 		return stranger
@@ -216,7 +216,7 @@ func (f *facts) judge(m leftMarker) verdict {
 			return leave
 		}
 		return take
-	case f.goesOn(), m.owner.Handoff.Kind != session.KindHandoff:
+	case f.continues(), m.owner.Handoff.Kind != session.KindHandoff:
 		return leave // it is for a session that starts; it is for its owner alone
 	case f.isBeingTold(m.owner.Handoff.TakenBy):
 		return leave
@@ -230,7 +230,7 @@ func (f *facts) judge(m leftMarker) verdict {
 // a person's, or one whose session's record is gone. While others work in the home,
 // the one that leaves it may be about to note that.
 func (f *facts) judgeUnowned(m leftMarker) verdict {
-	if f.access != busy && (!f.goesOn() || m.Reason == marker.Compaction) {
+	if f.access != busy && (!f.continues() || m.Reason == marker.Compaction) {
 		return take
 	}
 	return leave
@@ -412,7 +412,7 @@ func (f *facts) sortHooked(s *situation, h handover) {
 		}
 		switch {
 		case completes:
-			if h.note = &n.Note; f.goesOn() {
+			if h.note = &n.Note; f.continues() {
 				h.kind = own
 			}
 		case why == toDo:
@@ -448,12 +448,12 @@ func (f *facts) purpose(n hookedNote, h handover, broke predecessor) purpose {
 		return nothing
 	case !isHandover(n.Note):
 		return toDo
-	case f.goesOn():
+	case f.continues():
 		if f.wantsNote(h) && !n.Seen && n.Session == string(f.session.ID) {
 			return toComplete
 		}
 		return nothing
-	case broke.brokeOff() && (broke.Note == n.ID || slices.Contains(broke.Told, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID)):
+	case broke.brokeOff() && (broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID)):
 		return toRecall
 	case !n.Seen && f.isAbandoned(n):
 		return toTell

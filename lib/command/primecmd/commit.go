@@ -212,12 +212,12 @@ func (c *commit) note(records []*session.Record) error {
 		h.owner.Handoff.TakenBy = p.ID // of two that start at once, one is told
 	}
 	for _, n := range s.waiting {
-		p.Told = append(p.Told, n.ID)
+		p.DeliveredNotes = append(p.DeliveredNotes, n.ID)
 	}
 	if n := s.handover.note; n != nil {
 		p.Note = n.ID
-	} else if last := len(p.Told) - 1; last >= 0 {
-		p.Note, p.Told = p.Told[last], p.Told[:last]
+	} else if last := len(p.DeliveredNotes) - 1; last >= 0 {
+		p.Note, p.DeliveredNotes = p.DeliveredNotes[last], p.DeliveredNotes[:last]
 	}
 	if s.crashed != nil {
 		p.Recovers = s.crashed.ID

@@ -43,7 +43,7 @@ type facts struct {
 	checkpoints []savedCheckpoint   // the newest first
 	allSaved    bool                // these are all that lie in the home
 	tail        summary.Summary     // of the conversation of the session that broke off
-	asked       thread.Said         // what it was asked first, where the conversation does not say it
+	asked       thread.Quote        // what it was asked first, where the conversation does not say it
 	atRest      bool                // that session had answered, and waited for the person
 	hooked      []hookedNote        // the oldest first
 	allHooked   bool                // the box could be read
@@ -340,7 +340,7 @@ func (s *start) gatherTail(f *facts, h handover) {
 	f.tail = tail // with an error it may lack the end
 	if len(tail.Requests) == 0 {
 		if t := s.threadOf(p.Record); t != nil && t.Request.Session == p.ID {
-			f.asked = thread.Said{Text: s.env.Redact(t.Request.Text), Time: t.Request.Time}
+			f.asked = thread.Quote{Text: s.env.Redact(t.Request.Text), Time: t.Request.Time}
 		}
 	}
 	if f.atRest = tail.Answered; f.atRest {

@@ -281,7 +281,7 @@ var table = []row{
 		hooks("a read hand-over without a chain is in the box", "n-other", "before", isNote, isSeen)}, Normal, fresh, none, "old crash", ""},
 	{"It crashed with the note that it had been given, which it had read", []fact{it("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" }),
 		hooks("that note is in the box", "n-chain", "before", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
-	{"It crashed with two notes that it had been given, which it had read", []fact{it("lost its process; it had been given two notes", session.Dead, func(r *session.Record) { r.Note, r.Told = "n-second", []string{"n-first"} }),
+	{"It crashed with two notes that it had been given, which it had read", []fact{it("lost its process; it had been given two notes", session.Dead, func(r *session.Record) { r.Note, r.DeliveredNotes = "n-second", []string{"n-first"} }),
 		hooks("those notes are in the box", "n-first", "", isNote, isSeen), hooks("", "n-second", "", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-first, noted n-second"},
 	{"It crashed, and Gas Town's gt handed over", []fact{died, itsCheckpoint, foreign}, PostHandoff, fresh, stranger, "old crash", "crash of old, checkpoint of old"},
 	{"It crashed, and a person's note waits", []fact{died, itsTask, foreign, personsNote}, PostHandoff, fresh, stranger, "old crash", "note n-person, crash of old, its task"},

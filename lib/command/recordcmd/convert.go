@@ -74,7 +74,7 @@ func (c *convert) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	settled, err := conversation.Settle(s.Conversation(id))
+	settled, err := conversation.PairResults(s.Conversation(id))
 	if err != nil {
 		return err
 	}

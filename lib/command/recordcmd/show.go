@@ -137,7 +137,7 @@ func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 			switch {
 			case within:
 				within = false
-			case c.JSON || shown(line, c.Tools):
+			case c.JSON || isShown(line, c.Tools):
 				if begins = append(begins, at); len(begins) > c.Lines {
 					begins = begins[1:]
 				}
@@ -156,8 +156,8 @@ func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 	}
 }
 
-// shown reports whether a page shows anything of a line.
-func shown(line []byte, tools bool) bool {
+// isShown reports whether a page shows anything of a line.
+func isShown(line []byte, tools bool) bool {
 	p := &page{Page: spoken.Page{W: io.Discard}, env: &cli.Env{}, tools: tools}
 	p.bytes(line)
 	return p.Speaker != ""

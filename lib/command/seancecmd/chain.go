@@ -40,7 +40,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 	}
 	for _, ch := range found {
 		for _, s := range ch.Sessions() {
-			s.Settle(town.Personal(env.Getenv).State)
+			s.ResolveOutcome(town.Personal(env.Getenv).State)
 			s.Clean(env.Redact)
 		}
 	}

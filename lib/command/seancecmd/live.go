@@ -26,7 +26,7 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 	}
 	byPID, byFile := map[int]*catalog.Session{}, map[string]*catalog.Session{}
 	for s := range sessions.All() {
-		if s.Settle(town.Personal(env.Getenv).State); s.PID > 0 {
+		if s.ResolveOutcome(town.Personal(env.Getenv).State); s.PID > 0 {
 			byPID[s.PID] = s
 		}
 		if s.Transcript != "" {
@@ -49,13 +49,13 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 		}
 		s.Run(a.PID)
 		s.TmuxSession, s.TmuxPane = a.Pane.Session, a.Pane.ID
-		s.State = shown(env, a)
+		s.State = contextUse(env, a)
 	}
 	return strangers
 }
 
-// shown is what an agent does, by its screen; "" where that does not tell.
-func shown(env *cli.Env, a live.Agent) string {
+// contextUse is what an agent does, by its screen; "" where that does not tell.
+func contextUse(env *cli.Env, a live.Agent) string {
 	now := env.Now()
 	got := status.Of(status.Facts{Now: now, Pane: status.Alive, Seen: []status.Observation{a.Observe(now)}})
 	if got.Status == status.Unknown {

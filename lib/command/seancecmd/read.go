@@ -92,7 +92,7 @@ func (c *read) Run(env *cli.Env) error {
 			}
 			from = max(n-c.Last+1, 1)
 		}
-		if origin := all.Apart(s); origin != nil && from == 1 && c.Last == 0 {
+		if origin := all.ExternalFork(s); origin != nil && from == 1 && c.Last == 0 {
 			env.Hint("it continues session %s; gt-seance read %s prints the conversation before", origin.ID, origin.ID)
 		}
 		p := c.page(env, s, out)
@@ -179,8 +179,8 @@ func (p *page) pages(f conversation.File, o conversation.Options, from, to int) 
 	return next, err
 }
 
-// said is an entry as JSON.
-type said struct {
+// passage is an entry as JSON.
+type passage struct {
 	Session string              `json:"session_id"`
 	Turn    int                 `json:"turn"`
 	Kind    conversation.Kind   `json:"kind"`
@@ -195,7 +195,7 @@ type said struct {
 func (p *page) entry(e conversation.Entry) {
 	clean := func(s string) string { return p.env.Redact(s) }
 	if p.json {
-		j := said{string(p.session.ID), p.Turn, e.Kind, clean(e.ID), e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}
+		j := passage{string(p.session.ID), p.Turn, e.Kind, clean(e.ID), e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}
 		if e.Kind == conversation.TokenUsage {
 			j.Usage = &e.Usage
 		}

@@ -36,7 +36,7 @@ func (c *talk) fromRecord(env *cli.Env, s *catalog.Session) (p *ask.Predecessor,
 	if err != nil {
 		return nil, nil, err
 	}
-	settled, err := conversation.Settle(source)
+	settled, err := conversation.PairResults(source)
 	if err != nil {
 		return nil, nil, err
 	}

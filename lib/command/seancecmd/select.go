@@ -261,7 +261,7 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 		return nil, cli.Fail(cli.No, fmt.Errorf("no session '%s'", name), "gt-seance list --limit 0 lists all")
 	case 1:
 		s := found[0]
-		s.Settle(town.Personal(env.Getenv).State)
+		s.ResolveOutcome(town.Personal(env.Getenv).State)
 		unread(env, all)
 		s.Clean(env.Redact)
 		return s, nil

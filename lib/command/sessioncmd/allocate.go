@@ -42,7 +42,7 @@ func (c *newOne) allocate(env *cli.Env, store instance.Store, known *agent.Table
 	}
 	lock, err := store.LockWorkers()
 	if err != nil {
-		return nil, told("the workers of the town", err)
+		return nil, withExitCode("the workers of the town", err)
 	}
 	defer func() {
 		if err != nil {
@@ -113,7 +113,7 @@ func taken(m fleet.Member) bool {
 func (c *newOne) retire(env *cli.Env, store instance.Store, known *agent.Table, in *instance.Instance) (bool, error) {
 	held, err := store.Hold(in.ID, 0)
 	if err != nil {
-		return false, told(in.Name, err)
+		return false, withExitCode(in.Name, err)
 	}
 	defer held.Release()
 	if taken(fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]) {

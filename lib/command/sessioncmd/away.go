@@ -19,28 +19,28 @@ import (
 	"gt/lib/text/term"
 )
 
-// distant is a session whose agent a program of the person's runs, as its town has it.
-type distant struct {
+// remote is a session whose agent a program of the person's runs, as its town has it.
+type remote struct {
 	in     *instance.Instance
 	agents agents.Agents
 }
 
 // away returns the session that a person means where its agent runs elsewhere; nil for
 // one that runs in tmux.
-func (p profile) away(env *cli.Env, name string) (*distant, error) {
+func (p profile) away(env *cli.Env, name string) (*remote, error) {
 	in, _, err := p.find(env, name)
-	if err != nil || !agents.Away(in) {
+	if err != nil || !agents.Remote(in) {
 		return nil, err
 	}
 	w, err := p.world(env)
 	if err != nil {
 		return nil, err
 	}
-	return &distant{in, w.Agents.(agents.Agents)}, nil
+	return &remote{in, w.Agents.(agents.Agents)}, nil
 }
 
-// told adds codes and hints to what went wrong.
-func (e *distant) told(err error) error {
+// withExitCode adds codes and hints to what went wrong.
+func (e *remote) withExitCode(err error) error {
 	switch {
 	case errors.Is(err, runtime.ErrNone):
 		return cli.Fail(cli.No, fmt.Errorf("%s is not running", e.in.Name), fmt.Sprintf("gt-session start %s starts it", e.in.Name))
@@ -55,20 +55,20 @@ func (e *distant) told(err error) error {
 }
 
 // peek prints what it shows.
-func (e *distant) peek(env *cli.Env, err error) error {
+func (e *remote) peek(env *cli.Env, err error) error {
 	if err != nil {
 		return err
 	}
 	text, err := e.agents.Peek(context.Background(), e.in)
 	if err != nil {
-		return e.told(err)
+		return e.withExitCode(err)
 	}
 	_, err = fmt.Fprintln(env.Stdout, strings.TrimRight(env.Text(text), "\n "))
 	return err
 }
 
 // send gives it a prompt, or a command of its client's own.
-func (e *distant) send(env *cli.Env, c *send, text string, err error) error {
+func (e *remote) send(env *cli.Env, c *send, text string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (e *distant) send(env *cli.Env, c *send, text string, err error) error {
 		err = e.agents.Send(context.Background(), e.in, text)
 	}
 	if err != nil {
-		return e.told(err)
+		return e.withExitCode(err)
 	}
 	_, err = fmt.Fprintln(env.Stdout, "sent to "+e.in.Name)
 	return err
@@ -93,18 +93,18 @@ func (e *distant) send(env *cli.Env, c *send, text string, err error) error {
 
 // ask gives it a prompt, waits until it has answered, and prints that. Nothing is sent where
 // nothing tells what it says.
-func (e *distant) ask(env *cli.Env, c *send, text string) error {
+func (e *remote) ask(env *cli.Env, c *send, text string) error {
 	ctx := context.Background()
 	talks, ref, err := e.agents.Talker(e.in)
 	if err == nil {
 		_, err = talks.Last(ctx, ref)
 	}
 	if err != nil {
-		return e.told(err)
+		return e.withExitCode(err)
 	}
 	at := env.Now()
 	if err := talks.Send(ctx, ref, text); err != nil {
-		return e.told(err)
+		return e.withExitCode(err)
 	}
 	worked := false
 	err = watch(env, time.Duration(c.Timeout), func() (bool, error) {
@@ -134,14 +134,14 @@ func (e *distant) ask(env *cli.Env, c *send, text string) error {
 }
 
 // last prints what it said last.
-func (e *distant) last(env *cli.Env) error {
+func (e *remote) last(env *cli.Env) error {
 	talks, ref, err := e.agents.Talker(e.in)
 	if err != nil {
-		return e.told(err)
+		return e.withExitCode(err)
 	}
 	said, err := talks.Last(context.Background(), ref)
 	if err != nil {
-		return e.told(err)
+		return e.withExitCode(err)
 	}
 	return answer{text: said}.print(env, fleet.Member{Instance: e.in})
 }
@@ -152,7 +152,7 @@ func (p site) askAway(env *cli.Env, members []fleet.Member) {
 	var away []*instance.Instance
 	var at []int
 	for i, m := range members {
-		if agents.Away(m.Instance) && m.TmuxSession != "" {
+		if agents.Remote(m.Instance) && m.TmuxSession != "" {
 			away, at = append(away, m.Instance), append(at, i)
 		}
 	}
@@ -171,7 +171,7 @@ func (p site) askAway(env *cli.Env, members []fleet.Member) {
 }
 
 // statusOf is the status of an agent of which its runtime tells.
-func statusOf(m fleet.Member, s perform.Sight) (status.Status, status.Reason, time.Time) {
+func statusOf(m fleet.Member, s perform.Status) (status.Status, status.Reason, time.Time) {
 	switch {
 	case s.Alive == tick.Unknown:
 		return status.Unknown, "", time.Time{}
@@ -192,12 +192,12 @@ func statusOf(m fleet.Member, s perform.Sight) (status.Status, status.Reason, ti
 }
 
 // attach becomes what shows it.
-func (e *distant) attach(env *cli.Env, err error) error {
+func (e *remote) attach(env *cli.Env, err error) error {
 	switch {
 	case err != nil:
 		return err
 	case !term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, errors.New("this is no terminal"), fmt.Sprintf("gt-session peek %s prints what it shows", e.in.Name))
 	}
-	return e.told(e.agents.Attach(e.in))
+	return e.withExitCode(e.agents.Attach(e.in))
 }

@@ -14,13 +14,13 @@ import (
 )
 
 // held finds an instance and takes its lock.
-func (p profile) held(env *cli.Env, name string) (*instance.Held, instance.Store, error) {
+func (p profile) held(env *cli.Env, name string) (*instance.Locked, instance.Store, error) {
 	in, store, err := p.find(env, name)
 	if err != nil {
 		return nil, store, err
 	}
 	held, err := store.Hold(in.ID, patience)
-	return held, store, told(in.Name, err)
+	return held, store, withExitCode(in.Name, err)
 }
 
 type rename struct {
@@ -51,7 +51,7 @@ func (c *rename) Run(env *cli.Env) error {
 	if errors.Is(err, instance.ErrTaken) {
 		return cli.Fail(cli.No, err, "gt-session lists the names that are taken")
 	}
-	return done(env, told(before, err), "renamed %s to %s", before, c.To)
+	return done(env, withExitCode(before, err), "renamed %s to %s", before, c.To)
 }
 
 // done prints what a command has done; err is what went wrong instead.
@@ -131,7 +131,7 @@ func (c *rm) Run(env *cli.Env) error {
 		}
 		also = fmt.Sprintf(" and its worktree %s; the branch %s stays", env.Place(w.Path), env.Line(w.Branch, maxCell))
 	}
-	return done(env, told(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
+	return done(env, withExitCode(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
 }
 
 type groupOf struct {
@@ -193,7 +193,7 @@ func (c *groupNew) Run(env *cli.Env) error {
 	if err := instance.CheckGroup(group); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	return done(env, told("", store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
+	return done(env, withExitCode("", store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
 }
 
 type groupRename struct {
@@ -213,7 +213,7 @@ func (c *groupRename) Run(env *cli.Env) error {
 		return cli.Fail(cli.Usage, err)
 	}
 	from := strings.Trim(c.Group, "/")
-	return done(env, told("", store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))
+	return done(env, withExitCode("", store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))
 }
 
 type groupRm struct {
@@ -228,5 +228,5 @@ func (c *groupRm) Run(env *cli.Env) error {
 		return err
 	}
 	group := strings.Trim(c.Group, "/")
-	return done(env, told("", store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
+	return done(env, withExitCode("", store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
 }

@@ -72,7 +72,7 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		err = store.Create(in, env.Now())
 	}
 	if err != nil {
-		return told(in.Name, err)
+		return withExitCode(in.Name, err)
 	}
 	return c.run(env, store, known, in.ID)
 }

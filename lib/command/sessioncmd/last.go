@@ -187,13 +187,13 @@ func (c *send) await(env *cli.Env, s sent) error {
 	err := watch(env, time.Duration(c.Timeout), func() (bool, error) {
 		in, err := s.store.Get(s.in.ID)
 		if err != nil {
-			return false, told(s.in.Name, err)
+			return false, withExitCode(s.in.Name, err)
 		}
 		m, err = settled(env, s.store, known, fleet.Look(env.Getenv, s.store, known, []*instance.Instance{in}, env.Now())[0])
 		switch {
 		case err != nil:
-			return false, told(s.in.Name, err)
-		case over(m):
+			return false, withExitCode(s.in.Name, err)
+		case ended(m):
 			return false, cli.Fail(cli.No, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
 		case asks(known, m): // no hook of some clients tells that
 			if asking.IsZero() {
@@ -229,7 +229,7 @@ func (c *send) await(env *cli.Env, s sent) error {
 	})
 	switch {
 	case errors.Is(err, errTimeout):
-		return cli.Fail(cli.No, fmt.Errorf("%w: %s is %s", err, s.in.Name, shown(m)))
+		return cli.Fail(cli.No, fmt.Errorf("%w: %s is %s", err, s.in.Name, statusText(m)))
 	case err != nil:
 		return err
 	case !a.asked: // what it said may be of the turn before

@@ -121,7 +121,7 @@ func (c *list) Run(env *cli.Env) error {
 		var found []*fleet.Member
 		for i := range s.members {
 			m := &s.members[i]
-			if !c.shows(m.Instance) || c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
+			if !c.matches(m.Instance) || c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
 				continue
 			}
 			found = append(found, m)
@@ -298,7 +298,7 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 		grouped = grouped || r.Group != ""
 		state := string(r.Status)
 		if r.Status == status.Waiting || r.Background {
-			state = shown(*r.Member)
+			state = statusText(*r.Member)
 		}
 		since := ""
 		if !r.Since.IsZero() {
@@ -407,7 +407,7 @@ func (c *show) Run(env *cli.Env) error {
 	if c.JSON {
 		return printLine(env, store, m)
 	}
-	state := shown(m)
+	state := statusText(m)
 	l := lineOf(env, m)
 	for _, field := range [][2]string{
 		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},
@@ -452,7 +452,7 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, instance.Store
 		return fleet.Member{}, store, err
 	}
 	m := []fleet.Member{member(env, store, in)}
-	if agents.Away(in) {
+	if agents.Remote(in) {
 		at, err := p.site(env)
 		if err != nil {
 			return m[0], store, err
@@ -519,7 +519,7 @@ func (c *attach) Run(env *cli.Env) error {
 		_ = at.Say("#{prefix} L goes back") // tmux before 3.2 has no -d
 	case !term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), peek)
-	case !tmux.Shows(env.Getenv("TERM")):
+	case !tmux.HasScreen(env.Getenv("TERM")):
 		return cli.Fail(cli.No, fmt.Errorf("tmux cannot show %s in the terminal TERM=%s", m.Name, env.Getenv("TERM")), peek)
 	}
 	if err := acknowledge(env, store, m.ID); err != nil {

@@ -298,8 +298,8 @@ func noneYet(env *cli.Env) {
 	}
 }
 
-// told adds codes and hints to what went wrong with one instance.
-func told(in string, err error) error {
+// withExitCode adds codes and hints to what went wrong with one instance.
+func withExitCode(in string, err error) error {
 	switch {
 	case errors.Is(err, flock.ErrBusy):
 		return cli.Fail(cli.Busy, fmt.Errorf("another gt-session command is at %s", in), "try again")

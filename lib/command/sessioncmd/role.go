@@ -172,11 +172,11 @@ func (c *newOne) replace(env *cli.Env, store instance.Store, known *agent.Table,
 		return cli.Fail(cli.Usage, errors.New("--replace and --no-start: its agent would be ended"), fmt.Sprintf("gt-session stop %s stops it", old.Name))
 	}
 	if _, err := (stopping{wanted: true}).one(env, store, known, old.ID); err != nil {
-		return told(old.Name, err)
+		return withExitCode(old.Name, err)
 	}
 	held, err := store.Hold(old.ID, patience)
 	if err != nil {
-		return told(old.Name, err)
+		return withExitCode(old.Name, err)
 	}
 	c.change(held.Instance, in, env.Now())
 	err = held.Put(env.Now())

@@ -124,8 +124,8 @@ func (c *send) send(env *cli.Env, text string) (sent, error) {
 	}
 	to := launch.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
-		to.Heard, to.Refused = fleet.Heard(store, m.Instance), m.Refused(env.Getenv)
-		to.Told = func(since time.Time) bool { return toldSince(env, known, m, text, since) }
+		to.LastPromptAt, to.Refused = fleet.LastPromptAt(store, m.Instance), m.Refused(env.Getenv)
+		to.PromptSeen = func(since time.Time) bool { return toldSince(env, known, m, text, since) }
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
 		return s, refused(m, launch.ErrAsks)
@@ -140,7 +140,7 @@ func (c *send) send(env *cli.Env, text string) (sent, error) {
 		s.queued = true
 		said += ", which is busy and takes it up later"
 	case launch.Screen:
-		if to.Heard != nil {
+		if to.LastPromptAt != nil {
 			env.Warn("no hook of %s told that it began a turn; its screen shows that the text was submitted", m.Name)
 		} else if !c.Command {
 			env.Hint("%s has no hooks that tell; its screen shows that the text was submitted", m.Name)

@@ -160,7 +160,7 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 		return c.explain(env, store, known, in)
 	}
 	if err := store.Create(in, env.Now()); err != nil {
-		return unfinished(store, in, told(in.Name, err))
+		return unfinished(store, in, withExitCode(in.Name, err))
 	}
 	release()
 	if in.Worktree != nil {
@@ -208,7 +208,7 @@ func unfinished(store instance.Store, in *instance.Instance, err error) error {
 func (c *newOne) makeWorktree(env *cli.Env, store instance.Store, in *instance.Instance) error {
 	held, err := store.Hold(in.ID, patience)
 	if err != nil {
-		return told(in.Name, err)
+		return withExitCode(in.Name, err)
 	}
 	defer held.Release()
 	if err := ensure(env, held.Instance, func() error { return held.Put(env.Now()) }); err != nil {
@@ -231,7 +231,7 @@ func (b begin) explain(env *cli.Env, store instance.Store, known *agent.Table, i
 	}
 	for _, other := range all {
 		if other.Name == in.Name {
-			return told(in.Name, fmt.Errorf("%w: %s", instance.ErrTaken, in.Name))
+			return withExitCode(in.Name, fmt.Errorf("%w: %s", instance.ErrTaken, in.Name))
 		}
 	}
 	in.ID = instance.ID(session.NewID())
@@ -368,9 +368,9 @@ func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (s
 	for i, o := range outcomes {
 		switch {
 		case o.err != nil && len(all) == 1:
-			return told(all[i].Name, o.err)
+			return withExitCode(all[i].Name, o.err)
 		case o.err != nil:
-			err := told(all[i].Name, o.err)
+			err := withExitCode(all[i].Name, o.err)
 			env.Error("%v", err)
 			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), fmt.Errorf("%d of %d failed", count(outcomes, func(o outcome) bool { return o.err != nil }), len(all))))
 		case o.said != "":

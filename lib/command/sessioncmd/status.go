@@ -74,7 +74,7 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	fmt.Fprintln(out, strings.Join(counts, ", "))
 	for _, s := range order[:2] {
 		for _, m := range by[s] {
-			line := "  " + env.Line(m.Name, maxCell) + "  " + shown(m)
+			line := "  " + env.Line(m.Name, maxCell) + "  " + statusText(m)
 			if !m.Since.IsZero() {
 				line += " for " + duration.Format(rough(env.Now().Sub(m.Since)))
 			}

@@ -34,8 +34,8 @@ func (p profile) world(env *cli.Env) (*perform.World, error) {
 	return agents.Open(env, at.town, p.Profile)
 }
 
-// toldOf adds codes and hints to what went wrong with a session.
-func toldOf(name string, err error) error {
+// withExitCodeOf adds codes and hints to what went wrong with a session.
+func withExitCodeOf(name string, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -51,7 +51,7 @@ func toldOf(name string, err error) error {
 		}
 		return cli.Fail(cli.No, err)
 	}
-	return told(name, err)
+	return withExitCode(name, err)
 }
 
 // fromTemplate has the flags of new that make a session of a template.
@@ -91,7 +91,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 	in, err := w.New(context.Background(), c.Template, c.Set)
 	if err != nil {
 		if in == nil {
-			return toldOf("", err)
+			return withExitCodeOf("", err)
 		}
 		return cli.WithHint(cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err)), "the next gt-reconcile tick tries again; gt-session close %s removes it", in.Name)
 	}
@@ -175,7 +175,7 @@ func (c picked) find(store instance.Store) (found []*instance.Instance, err erro
 }
 
 // each does something to the sessions that are meant.
-func (c picked) each(env *cli.Env, done string, do verb) error {
+func (c picked) each(env *cli.Env, done string, do action) error {
 	at, err := c.site(env)
 	if err == nil && len(c.Names) == 0 {
 		err = untrusted(at.town)
@@ -197,7 +197,7 @@ func (c picked) each(env *cli.Env, done string, do verb) error {
 	}
 	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) {
 		if err := do(context.Background(), w, in.ID); err != nil {
-			return "", toldOf(in.Name, err)
+			return "", withExitCodeOf(in.Name, err)
 		}
 		return done + " " + in.Name, nil
 	}))
@@ -423,7 +423,7 @@ func age(in *instance.Instance, now time.Time) string {
 }
 
 // A verb is what a command comes to for a session that was made from a template.
-type verb func(context.Context, *perform.World, instance.ID) error
+type action func(context.Context, *perform.World, instance.ID) error
 
 func suspends(ctx context.Context, w *perform.World, id instance.ID) error { return w.Suspend(ctx, id) }
 func resumes(ctx context.Context, w *perform.World, id instance.ID) error  { return w.Resume(ctx, id) }
@@ -432,14 +432,14 @@ func closesIt(ctx context.Context, w *perform.World, id instance.ID) error {
 }
 
 // managed does to a session that was made from a template what a command comes to for it.
-func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs ...verb) (string, error) {
+func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs ...action) (string, error) {
 	w, err := p.world(env)
 	if err != nil {
 		return "", err
 	}
 	for _, do := range verbs {
 		if err := do(context.Background(), w, in.ID); err != nil {
-			return "", toldOf(in.Name, err)
+			return "", withExitCodeOf(in.Name, err)
 		}
 	}
 	return done + " " + in.Name, nil
@@ -464,12 +464,12 @@ func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instanc
 				held[in] = err
 				return "", nil
 			case err != nil:
-				return "", toldOf(in.Name, err)
+				return "", withExitCodeOf(in.Name, err)
 			}
 			return "started " + in.Name + at.in(), nil
 		}))
 		if len(held) == len(down) {
-			return errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) { return "", toldOf(in.Name, held[in]) }))
+			return errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) { return "", withExitCodeOf(in.Name, held[in]) }))
 		}
 		down = slices.DeleteFunc(down, func(in *instance.Instance) bool { return held[in] == nil })
 	}
@@ -485,7 +485,7 @@ func (p profile) explainManaged(env *cli.Env, in *instance.Instance) error {
 	}
 	e, err := w.Effective(in)
 	if err != nil {
-		return toldOf(in.Name, err)
+		return withExitCodeOf(in.Name, err)
 	}
 	return w.Agents.Explain(context.Background(), in, e)
 }
@@ -534,8 +534,8 @@ func (m marks) tell(store instance.Store, t *templated, name string) (err error)
 	return err
 }
 
-// shows reports whether a list has an instance, by its template and state.
-func (c *list) shows(in *instance.Instance) bool {
+// matches reports whether a list has an instance, by its template and state.
+func (c *list) matches(in *instance.Instance) bool {
 	m := in.Managed
 	if m == nil {
 		return c.Template == "" && c.State == ""

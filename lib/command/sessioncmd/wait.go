@@ -68,10 +68,10 @@ func (c *wait) Run(env *cli.Env) error {
 			now, err := settled(env, store, known, m)
 			switch {
 			case err != nil:
-				failed = errors.Join(failed, told(m.Name, err))
+				failed = errors.Join(failed, withExitCode(m.Name, err))
 			case slices.Contains(c.Until, now.Status):
-				fmt.Fprintf(env.Stdout, "%s %s\n", m.Name, shown(now))
-			case over(now):
+				fmt.Fprintf(env.Stdout, "%s %s\n", m.Name, statusText(now))
+			case ended(now):
 				err := cli.Fail(cli.No, fmt.Errorf("%s will not become %s: it is %s", m.Name, c.Until, now.Status), fmt.Sprintf("gt-session start %s starts it", m.Name))
 				failed = errors.Join(failed, err)
 			default:
@@ -86,7 +86,7 @@ func (c *wait) Run(env *cli.Env) error {
 		members := fleet.Look(env.Getenv, store, known, left, env.Now())
 		at.askAway(env, members)
 		for _, m := range members {
-			names = append(names, m.Name+" is "+shown(m))
+			names = append(names, m.Name+" is "+statusText(m))
 		}
 		err = cli.Failf(cli.No, "%v: %s", err, strings.Join(names, ", "))
 		if i := slices.IndexFunc(members, func(m fleet.Member) bool { return m.Status == status.Unknown }); i >= 0 {
@@ -104,8 +104,8 @@ func (u until) String() string {
 	return strings.Join(words, " or ")
 }
 
-// shown is a status as a person reads it.
-func shown(m fleet.Member) string {
+// statusText is a status as a person reads it.
+func statusText(m fleet.Member) string {
 	switch {
 	case m.Background && m.Reason != "":
 		return fmt.Sprintf("%s (%s, background runs)", m.Status, m.Reason)
@@ -127,13 +127,13 @@ func lost(env *cli.Env, m fleet.Member) bool {
 	return is
 }
 
-// over reports whether an agent does not run.
-func over(m fleet.Member) bool { return m.Status == status.Stopped || m.Status == status.Error }
+// ended reports whether an agent does not run.
+func ended(m fleet.Member) bool { return m.Status == status.Stopped || m.Status == status.Error }
 
 // settled is an agent as it was seen, or, where that does not run, as it is while no other
 // command starts or stops it: Unknown while one does.
 func settled(env *cli.Env, store instance.Store, known *agent.Table, m fleet.Member) (fleet.Member, error) {
-	if !over(m) || agents.Away(m.Instance) {
+	if !ended(m) || agents.Remote(m.Instance) {
 		return m, nil
 	}
 	held, err := store.Hold(m.ID, 0)

@@ -143,7 +143,7 @@ func back(path string) error {
 
 // removeWorktree removes the worktree that was made for an instance, unless it holds
 // what is nowhere else, or is in use. A removal that was cut off is finished.
-func removeWorktree(env *cli.Env, store instance.Store, held *instance.Held) error {
+func removeWorktree(env *cli.Env, store instance.Store, held *instance.Locked) error {
 	w := held.Worktree
 	stays := func(err error) error {
 		code := cli.IO
@@ -202,7 +202,7 @@ func removeWorktree(env *cli.Env, store instance.Store, held *instance.Held) err
 var errInUse = errors.New("it is in use")
 
 // idle reports why a worktree cannot be removed now.
-func idle(store instance.Store, held *instance.Held, path string) error {
+func idle(store instance.Store, held *instance.Locked, path string) error {
 	if all := process.Using(path); len(all) > 0 {
 		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
 	}

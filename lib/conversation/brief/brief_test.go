@@ -195,7 +195,7 @@ func TestOwn(t *testing.T) {
 	b := full()
 	b.Thread = &thread.Thread{
 		ChainID:      "c",
-		Request:      thread.Said{Text: "FIRST " + strings.Repeat("long ", 100) + "LAST"},
+		Request:      thread.Quote{Text: "FIRST " + strings.Repeat("long ", 100) + "LAST"},
 		Instructions: []thread.Instruction{{Instruction: standing.Instruction{Text: "RULE", Kind: standing.Never}}},
 		Messages:     []thread.Message{{Subject: "step 1", Text: "HANDED"}},
 	}

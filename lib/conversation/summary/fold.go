@@ -45,21 +45,21 @@ type Fold struct {
 	Answers int                `json:"answers,omitempty"`
 	Tools   int                `json:"tools,omitempty"`
 
-	clean   func(string) string
-	spoken  string // the last text of the agent, as it came
-	at      int64  // where its record begins
-	message string // the id of that
-	kept    string // the last compaction's summary, as it came
-	list    []conversation.Todo
-	changed string // the tracked files, as they came
+	clean      func(string) string
+	lastAnswer string // the last text of the agent, as it came
+	at         int64  // where its record begins
+	message    string // the id of that
+	kept       string // the last compaction's summary, as it came
+	list       []conversation.Todo
+	changed    string // the tracked files, as they came
 }
 
 // Context is how full the context of the conversation is, in tokens.
 type Context struct {
-	Used int64 `json:"used,omitempty"` // given to the model last; 0 where that is not known, as after a compaction
-	Peak int64 `json:"peak,omitempty"` // the most that it was ever given
-	Size int64 `json:"size,omitempty"` // how many it can have, as the client records it
-	Told bool  `json:"told,omitempty"` // the client itself tells the agent how full it is
+	Used        int64 `json:"used,omitempty"` // given to the model last; 0 where that is not known, as after a compaction
+	Peak        int64 `json:"peak,omitempty"` // the most that it was ever given
+	Size        int64 `json:"size,omitempty"` // how many it can have, as the client records it
+	ClientWarns bool  `json:"told,omitempty"` // the client itself tells the agent how full it is
 	// Compactions counts those that were read.
 	Compactions int `json:"compactions,omitempty"`
 }
@@ -141,7 +141,7 @@ func (f *Fold) Take(e conversation.Entry) bool {
 			c.Peak, c.Size = max(c.Peak, c.Used), cmp.Or(e.Size, c.Size)
 		}
 	case conversation.Window:
-		f.Context.Size, f.Context.Told = e.Size, f.Context.Told || e.Told
+		f.Context.Size, f.Context.ClientWarns = e.Size, f.Context.ClientWarns || e.ClientWarns
 	case conversation.Title:
 		if e.Generated {
 			f.Generated = f.cutEnd(e.Text, titleLength)
@@ -238,22 +238,22 @@ func (f *Fold) say(e conversation.Entry) {
 	case e.Failed: // the client says it in the agent's place
 		f.fail("", "", f.failure(text))
 		return
-	case f.spoken != "" && f.at == e.At && e.ID != "" && f.message == e.ID:
-		f.spoken += "\n" + text
+	case f.lastAnswer != "" && f.at == e.At && e.ID != "" && f.message == e.ID:
+		f.lastAnswer += "\n" + text
 	default:
 		f.Answers++
-		f.spoken, f.at, f.message = text, e.At, e.ID
+		f.lastAnswer, f.at, f.message = text, e.At, e.ID
 	}
 	f.model(e.Model)
 }
 
 // turn gives what was said last to the request that it answers.
 func (f *Fold) turn() {
-	if f.spoken == "" {
+	if f.lastAnswer == "" {
 		return
 	}
-	text := f.clean(f.spoken)
-	f.Answer, f.spoken = Cut(text, answerLength), ""
+	text := f.clean(f.lastAnswer)
+	f.Answer, f.lastAnswer = Cut(text, answerLength), ""
 	if i := lastPrompt(f.Requests, func(Request) bool { return true }); i >= 0 {
 		f.Requests[i].Answer = Cut(text, turnLength)
 	}
@@ -276,7 +276,7 @@ func (f *Fold) call(e conversation.Entry) {
 	for _, path := range changes(e) {
 		d.Files = append(d.Files, f.cut(path, pathLength))
 	}
-	switch deedOf(e.Tool) {
+	switch kindOf(e.Tool) {
 	case command:
 		d.command = strings.Clone(strings.TrimSpace(commandOf(e)))
 	case list:

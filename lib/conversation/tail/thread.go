@@ -17,7 +17,7 @@ import (
 func Carry(h home.Home, r *session.Record, fold *summary.Fold, beside *thread.Beside, now time.Time, warn func(error)) (*thread.Thread, error) {
 	p := thread.Part{
 		Session: r.ID, Agent: r.Agent, Standing: fold.Standing, Beside: beside, Time: now.UTC().Truncate(time.Second),
-		First: thread.Said{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
+		First: thread.Quote{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
 	}
 	s := summary.Of(fold)
 	for _, t := range s.Todos {

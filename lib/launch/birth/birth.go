@@ -452,7 +452,7 @@ func duplicate(name, session string, err error) error {
 // begins notes when the agent begins, and its session where that is known.
 func (b *Birth) begins(at time.Time) {
 	b.now = at
-	b.Begins(at, b.session, b.start.Resume != "" && !b.start.Fork)
+	b.MarkStarted(at, b.session, b.start.Resume != "" && !b.start.Fork)
 }
 
 // makeSession puts the agent into a session of tmux, or into the pane of the one that
@@ -635,7 +635,7 @@ func (b *Birth) answerDialogs() error {
 }
 
 func (b *Birth) ready() (err error) {
-	b.Asks, err = launch.Ready(b.at, b.pane, b.client, b.process, func() bool { return b.Store.Told(b.Instance) })
+	b.Asks, err = launch.Ready(b.at, b.pane, b.client, b.process, func() bool { return b.Store.HookReported(b.Instance) })
 	if err != nil {
 		return b.failed(err)
 	}
@@ -649,7 +649,7 @@ func (b *Birth) settle() error {
 	if b.start.Remain {
 		return nil
 	}
-	if err := launch.Settle(b.at, b.pane); b.process.Alive() {
+	if err := launch.ReleasePane(b.at, b.pane); b.process.Alive() {
 		if err != nil {
 			err = fmt.Errorf("cannot start %s: %w", b.Name, err)
 		}
@@ -666,7 +666,7 @@ func (b *Birth) told() {
 	}
 	peek := fmt.Sprintf("gt-session peek %s shows its screen", b.Name)
 	for end := time.Now().Add(telling); !b.Asks && b.process.Alive(); time.Sleep(50 * time.Millisecond) {
-		pending, asked, failure := respawn.Told(b.at, b.pane.ID)
+		pending, asked, failure := respawn.FirstPromptState(b.at, b.pane.ID)
 		switch {
 		case failure != "":
 			b.Env.Warn("%s was not told what it is told first: %s", b.Name, failure)

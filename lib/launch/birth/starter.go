@@ -77,7 +77,7 @@ func (s Starter) Start(id instance.ID, again bool) (*Birth, error) {
 }
 
 // StartHeld is Start of an instance that the caller holds.
-func (s Starter) StartHeld(held *instance.Held, again bool) (b *Birth, err error) {
+func (s Starter) StartHeld(held *instance.Locked, again bool) (b *Birth, err error) {
 	b = s.birth(held.Instance)
 	b.put = func() error { return held.Put(b.now) }
 	if b.alive && !again {

@@ -30,9 +30,9 @@ type Launcher struct {
 	Limits *process.Limits
 	// Boxed reports that the agent is kept in by what the server is not kept in by.
 	Boxed bool
-	// Apart reports that not all of that is made by the words: started with them, the next
+	// Isolated reports that not all of that is made by the words: started with them, the next
 	// one would run outside.
-	Apart bool
+	Isolated bool
 }
 
 // makes returns the walls that a program which makes a sandbox has changed for itself, when
@@ -194,7 +194,7 @@ func (w walked) launcher(path []process.Info, server int) (l Launcher, err error
 		}
 		if path[at].PID != above {
 			if err := differ(above, path[at], words); err != nil {
-				l.Boxed, l.Apart = true, true
+				l.Boxed, l.Isolated = true, true
 				return l, err
 			}
 		}

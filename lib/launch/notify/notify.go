@@ -43,7 +43,7 @@ func run(env *cli.Env, patience time.Duration, command []string, name, reason, l
 	case errors.Is(err, bounded.ErrLate):
 		return fmt.Errorf("'%s' was stopped after %v", program, patience)
 	case errors.As(err, &failed):
-		said := strings.TrimSpace(term.Clean(failed.Said))
+		said := strings.TrimSpace(term.Clean(failed.Stderr))
 		return fmt.Errorf("'%s' failed: %w: %s", program, failed.Err, strings.ToValidUTF8(said[:min(len(said), 200)], ""))
 	case err != nil:
 		return err

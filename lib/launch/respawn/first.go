@@ -119,9 +119,9 @@ const (
 	slow   = time.Second
 )
 
-// Told returns how far an agent is with what it is told first: whether it waits, whether
+// FirstPromptState returns how far an agent is with what it is told first: whether it waits, whether
 // its client asks something before that, and why it could not be told.
-func Told(server tmux.Server, pane string) (pending, asked bool, failure string) {
+func FirstPromptState(server tmux.Server, pane string) (pending, asked bool, failure string) {
 	word, err := server.Noted(pane, firstNote)
 	if err != nil { // tmux is busy, or the pane is gone, which others find out
 		return true, false, ""

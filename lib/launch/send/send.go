@@ -42,11 +42,11 @@ func Untyped(err error) bool {
 type Proof int
 
 const (
-	NoProof Proof = iota // it is not: nothing is known of the client's screen, and no hook told
-	Screen               // the input box is empty again
-	Queued               // the same, of an agent that was busy: it takes the prompt later
-	Hook                 // a hook of the agent's told
-	Told                 // it is in the agent's conversation
+	NoProof        Proof = iota // it is not: nothing is known of the client's screen, and no hook told
+	Screen                      // the input box is empty again
+	Queued                      // the same, of an agent that was busy: it takes the prompt later
+	Hook                        // a hook of the agent's told
+	InConversation              // it is in the agent's conversation
 )
 
 // Target is the agent that a prompt is for.
@@ -55,14 +55,14 @@ type Target struct {
 	Pane   string // its id
 	Client agent.Client
 	Busy   bool // it works
-	// Heard returns when a hook last told of a prompt. It is nil where no hook tells.
-	Heard func() time.Time
+	// LastPromptAt returns when a hook last told of a prompt. It is nil where no hook tells.
+	LastPromptAt func() time.Time
 	// Refused reports whether the client has noted since a time that it dropped a prompt. It
 	// is nil where a client does not.
 	Refused func(since time.Time) bool
-	// Told reports whether the agent's conversation has the text as a prompt that was given
+	// PromptSeen reports whether the agent's conversation has the text as a prompt that was given
 	// since a time. It is nil where nothing tells.
-	Told func(since time.Time) bool
+	PromptSeen func(since time.Time) bool
 }
 
 // Limits are how long the steps take at most.
@@ -150,7 +150,7 @@ func (t Target) once(text string, limits Limits) (Proof, error) {
 		box, err = t.arrived(box, i > 0, begin, limits.Arrive)
 		switch {
 		case errors.Is(err, errTaken):
-			return Told, nil
+			return InConversation, nil
 		case err != nil:
 			return NoProof, err
 		}
@@ -165,13 +165,13 @@ func (t Target) once(text string, limits Limits) (Proof, error) {
 	pressed, again := first, limits.Again // when Enter was pressed last, and when it is again
 	var empty time.Time                   // since when the box is empty
 	for ; ; time.Sleep(glance) {
-		heard := t.Heard != nil && !t.Busy && t.Heard().After(begin)
+		heard := t.LastPromptAt != nil && !t.Busy && t.LastPromptAt().After(begin)
 		now := time.Now()
 		if !known {
 			if heard {
 				return Hook, nil
 			}
-			if t.Heard == nil || now.Sub(first) > limits.Hook {
+			if t.LastPromptAt == nil || now.Sub(first) > limits.Hook {
 				return NoProof, nil
 			}
 			continue
@@ -220,7 +220,7 @@ func (t Target) once(text string, limits Limits) (Proof, error) {
 			return Hook, nil
 		case t.Busy && settled > 4*glance:
 			return Queued, nil
-		case t.Heard == nil && settled > 4*glance, settled > limits.Hook:
+		case t.LastPromptAt == nil && settled > 4*glance, settled > limits.Hook:
 			return Screen, nil
 		}
 	}
@@ -319,8 +319,8 @@ func (t Target) arrived(was string, more bool, since time.Time, within time.Dura
 			if now.Sub(rests) > 2*glance || now.Sub(seen) > rest {
 				return box, nil
 			}
-		case t.Told != nil && now.After(look):
-			if t.Told(since) {
+		case t.PromptSeen != nil && now.After(look):
+			if t.PromptSeen(since) {
 				return "", errTaken
 			}
 			look = time.Now().Add(rest)

@@ -28,7 +28,7 @@ func Output(name, dir string, environ []string, wait time.Duration, args ...stri
 	var failed *bounded.Failed
 	switch {
 	case errors.As(err, &failed):
-		why, _, _ := strings.Cut(strings.TrimSpace(failed.Said), "\n")
+		why, _, _ := strings.Cut(strings.TrimSpace(failed.Stderr), "\n")
 		if why = strings.TrimPrefix(why, name+": error: "); why == "" {
 			why = name + ": " + failed.Err.Error()
 		}

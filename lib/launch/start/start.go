@@ -172,7 +172,7 @@ func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, se
 // stays is the setting of a pane that stays when its agent ends.
 var stays = tmux.Remain{Set: true, Value: "on"}
 
-// Settle lets the pane of an agent that has started close when the agent ends.
-func Settle(server tmux.Server, pane tmux.Pane) error {
+// ReleasePane lets the pane of an agent that has started close when the agent ends.
+func ReleasePane(server tmux.Server, pane tmux.Pane) error {
 	return server.RestoreRemainOnExit(pane.ID, tmux.Remain{Set: true, Value: "off"})
 }

@@ -110,7 +110,7 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 		return err // who follows it may need what it kept
 	}
 	err = errors.Join(err, checkpoint.Clear(s.Home, r.ID, s.Warn))
-	for _, note := range append(slices.Clone(r.Told), r.Note) {
+	for _, note := range append(slices.Clone(r.DeliveredNotes), r.Note) {
 		if note == "" {
 			continue
 		}

@@ -234,7 +234,7 @@ func (m *Member) look(store instance.Store, known *agent.Table, server *answer, 
 	if m.Record != nil && presence == status.Dead && m.begun() { // of one that is gone nothing else counts
 		f.Seen = append(f.Seen, status.OfStart(m.Record))
 	} else if m.Record != nil && presence != status.Dead {
-		told := m.told()
+		told := m.observed()
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(stores), m.stopped(stores, told))
 		if !m.begun() { // the end was that of the agent before
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
@@ -323,9 +323,9 @@ func (m *Member) Resets(getenv func(string) string, at time.Time) time.Time {
 	return limiter.Resets(m.Record.Transcript, at.Add(-time.Minute)) // the hook tells after it was written
 }
 
-// told returns what the session's hooks told last. Where they told no status, it is the
+// observed returns what the session's hooks told last. Where they told no status, it is the
 // home's sign of life, if the session gave the last; gt-keepalive touch gives one by hand.
-func (m *Member) told() status.Observation {
+func (m *Member) observed() status.Observation {
 	if doing := activity.Read(m.home, m.Record.ID); doing.Status != "" {
 		return status.OfActivity(status.Hook, doing)
 	}

@@ -100,7 +100,7 @@ func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (
 	if err != nil {
 		return nil, err
 	}
-	vars, done, err := r.apart()
+	vars, done, err := r.isolated()
 	if err != nil {
 		return nil, err
 	}

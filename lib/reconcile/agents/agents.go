@@ -55,8 +55,8 @@ func (a Agents) warn(err error) {
 }
 
 // Look looks at sessions: once at those of each runtime.
-func (a Agents) Look(ctx context.Context, all []*instance.Instance) []perform.Sight {
-	sights := make([]perform.Sight, len(all))
+func (a Agents) Look(ctx context.Context, all []*instance.Instance) []perform.Status {
+	sights := make([]perform.Status, len(all))
 	by := map[string][]int{}
 	for i, in := range all {
 		by[in.Managed.Runtime] = append(by[in.Managed.Runtime], i)
@@ -80,15 +80,15 @@ func (a Agents) Look(ctx context.Context, all []*instance.Instance) []perform.Si
 	return sights
 }
 
-func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Instance) []perform.Sight {
-	sights := make([]perform.Sight, len(all))
+func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Instance) []perform.Status {
+	sights := make([]perform.Status, len(all))
 	if _, ok := r.(runtime.Tmux); !ok {
 		refs := make([]runtime.Ref, len(all))
 		for i, in := range all {
 			refs[i] = a.ref(in)
 		}
 		for i, s := range r.Look(ctx, refs) {
-			sights[i] = perform.Sight{Alive: s.Alive, Err: s.Err, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
+			sights[i] = perform.Status{Alive: s.Alive, Err: s.Err, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
 			if s.Limited {
 				sights[i].LimitedAt, sights[i].LimitedUntil = a.Env.Now(), soon(a.Env.Now(), s.Until)
 			}
@@ -106,7 +106,7 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 		case m.Pane.ID == "" || m.Pane.Dead:
 			s.Alive = tick.No
 			if m.Pane.Dead {
-				s.Said = start.Ended(tmux.Server(m.TmuxServer), m.Pane)
+				s.Why = start.Ended(tmux.Server(m.TmuxServer), m.Pane)
 			}
 			s.LimitedAt = m.LimitedAt()
 			if s.Limited = !s.LimitedAt.IsZero(); s.Limited {
@@ -144,7 +144,7 @@ func soon(since, until time.Time) time.Time {
 }
 
 // Start starts the agent of a session: with its conversation, where its client has one.
-func (a Agents) Start(ctx context.Context, h *instance.Held, e template.Effective) error {
+func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effective) error {
 	s, err := a.starter(ctx, h.Instance, e)
 	if err != nil {
 		return err
@@ -160,9 +160,9 @@ func (a Agents) Start(ctx context.Context, h *instance.Held, e template.Effectiv
 	return err
 }
 
-// Away reports whether a session's agent runs where neither tmux nor a process of this
+// Remote reports whether a session's agent runs where neither tmux nor a process of this
 // machine tells of it.
-func Away(in *instance.Instance) bool {
+func Remote(in *instance.Instance) bool {
 	return in.Managed != nil && in.Managed.Runtime != "" && in.Managed.Runtime != "tmux"
 }
 
@@ -258,7 +258,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	t.Run = func(run respawn.Run, shared [][2]string) error {
 		return r.Start(ctx, runtime.Agent{
 			Ref: a.ref(in), Run: run, Vars: vars, Shared: shared, Environ: a.Table.StripRunVars(a.Env.ChildEnviron()),
-			Told: func() bool { return a.Store.Told(in) },
+			HookReported: func() bool { return a.Store.HookReported(in) },
 		})
 	}
 	return birth.Starter{

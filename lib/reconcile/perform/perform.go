@@ -35,7 +35,7 @@ func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
 // Tick makes one tick. told is called with each change when it was made. The error is
 // that of a tick that changed nothing.
 func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
-	if err := w.Store.Settle(); err != nil {
+	if err := w.Store.CompleteMoves(); err != nil {
 		return nil, err
 	}
 	p, err := w.Plan(ctx)
@@ -58,11 +58,11 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	for _, o := range p.Orphans {
 		if err := w.free(ctx, o); err != nil {
 			w.warn(err)
-			p.over = slices.DeleteFunc(p.over, func(id instance.ID) bool { return id == o.ID })
+			p.closed = slices.DeleteFunc(p.closed, func(id instance.ID) bool { return id == o.ID })
 		}
 	}
-	for _, id := range p.over {
-		w.warn(w.Store.Over(id))
+	for _, id := range p.closed {
+		w.warn(w.Store.TornDown(id))
 	}
 	failed := map[string]bool{} // templates
 	w.actions(ctx, p, func(o Outcome) {
@@ -121,7 +121,7 @@ func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 	if ctx.Err() != nil || len(creates) == 0 {
 		return
 	}
-	cli.Several(w.AtOnce, w.create(p.config, creates, nil), func(m made) {
+	cli.Several(w.AtOnce, w.create(p.config, creates, nil), func(m created) {
 		switch {
 		case m.err != nil:
 			tell(Outcome{m.Action, "", m.err})
@@ -136,7 +136,7 @@ func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 
 // free makes work nobody's that was claimed as its session was about to lose its marker, or
 // by one that is gone. Nobody can take a session back meanwhile: its own lock is held.
-func (w *World) free(ctx context.Context, o Orphan) error {
+func (w *World) free(ctx context.Context, o OrphanedWork) error {
 	if o.ID == "" {
 		return w.freeNobodys(ctx, o.Claimant)
 	}
@@ -194,7 +194,7 @@ func (w *World) Do(ctx context.Context, c *config.Config, a tick.Action) (name s
 
 // do makes of a change the ops that are left of it.
 func (w *World) do(ctx context.Context, c *config.Config, a tick.Action, ops []lifecycle.Op) (name string, err error) {
-	ch := &changing{World: w, config: c, Action: a}
+	ch := &transition{World: w, config: c, Action: a}
 	ch.held, err = w.Store.Hold(instance.ID(ch.Before.ID), patience)
 	switch {
 	case errors.Is(err, flock.ErrBusy):
@@ -234,18 +234,18 @@ func (w *World) note(name string, a tick.Action) {
 	}
 }
 
-// changing is a change under way.
-type changing struct {
+// transition is a change under way.
+type transition struct {
 	*World
 	config *config.Config
 	tick.Action
-	held      *instance.Held
+	held      *instance.Locked
 	was       instance.Instance // before its secrets were removed
 	effective template.Effective
 }
 
 // check reads the session again, and makes ready what the change needs.
-func (ch *changing) check(ctx context.Context, order lifecycle.Order) error {
+func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	m := ch.held.Managed
 	if m == nil || m.Session != ch.Before {
 		return skipped("it has changed meanwhile")
@@ -304,13 +304,13 @@ func (ch *changing) check(ctx context.Context, order lifecycle.Order) error {
 }
 
 // put writes the record under the lock.
-func (ch *changing) put() error {
+func (ch *transition) put() error {
 	return ch.locked(func() error { return ch.held.Put(ch.now()) })
 }
 
 // locked does something under the lock of the lifecycle, if the session is still of the
 // generation and token that the change was decided on.
-func (ch *changing) locked(do func() error) error {
+func (ch *transition) locked(do func() error) error {
 	lock, err := ch.Store.LockLifecycle()
 	if err != nil {
 		return err
@@ -327,7 +327,7 @@ func (ch *changing) locked(do func() error) error {
 }
 
 // make does what the change consists of.
-func (ch *changing) make(ctx context.Context, ops []lifecycle.Op) error {
+func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 	var left error // what the next tick does instead
 	for _, op := range ops {
 		var err error
@@ -366,7 +366,7 @@ func (ch *changing) make(ctx context.Context, ops []lifecycle.Op) error {
 				err = ch.free(ctx, ch.Block, true) // also what it has claimed while it ended
 			}
 			if err == nil && ch.Session.State == lifecycle.Closed {
-				ch.held.Over()
+				ch.held.MarkTornDown()
 			}
 		}
 		if err != nil {
@@ -377,7 +377,7 @@ func (ch *changing) make(ctx context.Context, ops []lifecycle.Op) error {
 }
 
 // free makes nobody's what the session has claimed; nothing where there is no reason to.
-func (ch *changing) free(ctx context.Context, reason string, gone bool) error {
+func (ch *transition) free(ctx context.Context, reason string, gone bool) error {
 	if reason == "" || ch.Work == nil {
 		return nil
 	}
@@ -387,7 +387,7 @@ func (ch *changing) free(ctx context.Context, reason string, gone bool) error {
 }
 
 // failed notes that the session's agent did not start, and why.
-func (ch *changing) failed(err error) error {
+func (ch *transition) failed(err error) error {
 	after := ch.held.Managed.Session
 	if ch.Failed != nil {
 		after = *ch.Failed
@@ -404,7 +404,7 @@ func (ch *changing) failed(err error) error {
 }
 
 // write makes the session what it becomes.
-func (ch *changing) write(after lifecycle.Session) error {
+func (ch *transition) write(after lifecycle.Session) error {
 	m := ch.held.Managed
 	after.ID = m.ID
 	scrub := m.ScrubbedAt.IsZero() && !after.ScrubbedAt.IsZero()
@@ -420,7 +420,7 @@ func (ch *changing) write(after lifecycle.Session) error {
 }
 
 // route sets the session's marker, if it may have one.
-func (ch *changing) route() error {
+func (ch *transition) route() error {
 	t := ch.config.Find(ch.held.Managed.Template)
 	if t == nil || t.Pool == nil || ch.held.Managed.Pool == "" {
 		return nil
@@ -454,8 +454,8 @@ func newToken() string { return strings.ToLower(rand.Text()) }
 // ErrFull says that a pool has as many sessions as it may have.
 var ErrFull = errors.New("the pool is full")
 
-// made is what became of a session that was to be made.
-type made struct {
+// created is what became of a session that was to be made.
+type created struct {
 	tick.Action
 	in  *instance.Instance
 	err error // why there is no record of it
@@ -463,12 +463,12 @@ type made struct {
 
 // create makes the records of sessions. That there is room for them is looked at under the
 // same lock, by one look at those that are there.
-func (w *World) create(c *config.Config, actions []tick.Action, overlay map[string]string) []made {
-	all := make([]made, len(actions))
+func (w *World) create(c *config.Config, actions []tick.Action, overlay map[string]string) []created {
+	all := make([]created, len(actions))
 	for i, a := range actions {
-		all[i] = made{Action: a}
+		all[i] = created{Action: a}
 	}
-	failed := func(err error) []made {
+	failed := func(err error) []created {
 		for i := range all {
 			all[i].err = err
 		}
@@ -479,7 +479,7 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 		return failed(err)
 	}
 	defer lock.Unlock()
-	creation, err := w.Store.Creation()
+	creation, err := w.Store.Begin()
 	if err != nil {
 		return failed(err)
 	}
@@ -525,7 +525,7 @@ func (p *places) with(m *instance.Managed) *places {
 }
 
 // record makes the record of a session, in the lowest place of its pool that is free.
-func (w *World) record(c *config.Config, t *template.Template, creation *instance.Creation, pool *places, s lifecycle.Session, overlay map[string]string) (in *instance.Instance, err error) {
+func (w *World) record(c *config.Config, t *template.Template, creation *instance.Tx, pool *places, s lifecycle.Session, overlay map[string]string) (in *instance.Instance, err error) {
 	if t.Pool != nil {
 		if pool == nil {
 			pool = &places{}

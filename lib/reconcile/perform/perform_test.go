@@ -33,7 +33,7 @@ type scene struct {
 	clock  time.Time
 	mu     sync.Mutex
 	runs   map[instance.ID]tick.Liveness
-	sight  map[instance.ID]Sight
+	sight  map[instance.ID]Status
 	broken error    // no agent starts
 	unseen bool     // nothing tells of one that has started whether it runs
 	during func()   // is called while an agent starts
@@ -53,7 +53,7 @@ func newScene(t *testing.T, text string) *scene {
 	t.Helper()
 	dir := t.TempDir()
 	getenv := func(key string) string { return map[string]string{"HOME": dir}[key] }
-	s := &scene{t: t, dir: dir, clock: time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC), runs: map[instance.ID]tick.Liveness{}, sight: map[instance.ID]Sight{}, claims: map[string]int{}}
+	s := &scene{t: t, dir: dir, clock: time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC), runs: map[instance.ID]tick.Liveness{}, sight: map[instance.ID]Status{}, claims: map[string]int{}}
 	at := town.Personal(getenv)
 	s.World = Of(instance.Personal(at.State, ""))
 	s.World.Config = config.Of(at, "", getenv).Read
@@ -78,10 +78,10 @@ func (s *scene) config(text string) {
 	}
 }
 
-func (s *scene) Look(_ context.Context, all []*instance.Instance) []Sight {
+func (s *scene) Look(_ context.Context, all []*instance.Instance) []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sights := make([]Sight, len(all))
+	sights := make([]Status, len(all))
 	for i, in := range all {
 		sights[i] = s.sight[in.ID]
 		if alive, ok := s.runs[in.ID]; ok {
@@ -93,7 +93,7 @@ func (s *scene) Look(_ context.Context, all []*instance.Instance) []Sight {
 	return sights
 }
 
-func (s *scene) Start(_ context.Context, h *instance.Held, e template.Effective) error {
+func (s *scene) Start(_ context.Context, h *instance.Locked, e template.Effective) error {
 	if s.during != nil {
 		s.during()
 	}
@@ -777,7 +777,7 @@ func TestWorkThatCannotBeRead(t *testing.T) {
 		}
 	}
 	s.unread = nil
-	s.sight[in.ID] = Sight{Alive: tick.Yes, Idle: s.clock.Add(-time.Hour)}
+	s.sight[in.ID] = Status{Alive: tick.Yes, Idle: s.clock.Add(-time.Hour)}
 	p, err := s.Plan(context.Background())
 	if err != nil || len(p.Actions) != 1 {
 		t.Fatal(p, err)
@@ -1034,7 +1034,7 @@ func TestNews(t *testing.T) {
 		{nil, nil, nil},
 	} {
 		s.demand = map[string]tick.Demand{"w": {Wanted: 1, Err: c.check}}
-		s.runs[in.ID], s.sight[in.ID] = tick.Yes, Sight{Err: c.runs}
+		s.runs[in.ID], s.sight[in.ID] = tick.Yes, Status{Err: c.runs}
 		if c.runs != nil {
 			s.runs[in.ID] = tick.Unknown
 		}

@@ -55,7 +55,7 @@ type sim struct {
 	unread  bool   // the town.toml cannot be read
 	late    time.Duration
 	demand  map[string]tick.Demand
-	sights  map[string]perform.Sight // by name, besides what the runtime tells
+	sights  map[string]perform.Status // by name, besides what the runtime tells
 	ops     int
 	stopAt  int // the op at which the controller is killed; 0 never
 	version int
@@ -113,13 +113,13 @@ func (s *sim) op() {
 }
 
 // Look, Start and Stop make it what the performer has its agents by.
-func (s *sim) Look(ctx context.Context, all []*instance.Instance) []perform.Sight {
+func (s *sim) Look(ctx context.Context, all []*instance.Instance) []perform.Status {
 	s.op()
 	refs := make([]runtime.Ref, len(all))
 	for i, in := range all {
 		refs[i] = s.ref(in)
 	}
-	sights := make([]perform.Sight, len(all))
+	sights := make([]perform.Status, len(all))
 	for i, r := range s.fake.Look(ctx, refs) {
 		sights[i] = s.sights[all[i].Name]
 		sights[i].Alive, sights[i].Attached = r.Alive, r.Attached
@@ -127,7 +127,7 @@ func (s *sim) Look(ctx context.Context, all []*instance.Instance) []perform.Sigh
 	return sights
 }
 
-func (s *sim) Start(ctx context.Context, h *instance.Held, _ template.Effective) error {
+func (s *sim) Start(ctx context.Context, h *instance.Locked, _ template.Effective) error {
 	s.op()
 	h.StartedAt, h.SessionID = s.now, "0ff00ff0-1111-4222-8333-444444444444"
 	if err := h.Put(s.now); err != nil {
@@ -181,7 +181,7 @@ func (s *sim) Free(ctx context.Context, c perform.Claimant, reason string) error
 func newSim(dir string) *sim {
 	s := &sim{
 		dir: dir, store: instance.Personal(place.State(dir), ""), now: time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC),
-		demand: map[string]tick.Demand{}, sights: map[string]perform.Sight{}, closed: map[string]string{}, limit: map[string]int{},
+		demand: map[string]tick.Demand{}, sights: map[string]perform.Status{}, closed: map[string]string{}, limit: map[string]int{},
 	}
 	s.store.Warn = func(error) {}
 	s.fake = runtimetest.New(func() time.Time { return s.now })
@@ -430,7 +430,7 @@ func (s *sim) step(draw func(n int) int) string {
 	case 19:
 		if in := some(lifecycle.Active, lifecycle.Draining, lifecycle.Suspended); in != nil {
 			s.fake.Change(s.ref(in), func(r *runtimetest.Run) { r.Hidden, r.Attached = draw(2) == 0, draw(2) == 0 })
-			s.sights[in.Name] = []perform.Sight{{}, {Idle: s.now}, {Asks: true}, {Left: true}, {Limited: true, LimitedAt: s.now}}[draw(5)]
+			s.sights[in.Name] = []perform.Status{{}, {Idle: s.now}, {Asks: true}, {Left: true}, {Limited: true, LimitedAt: s.now}}[draw(5)]
 			return "another sight of " + in.Name
 		}
 	case 20:

@@ -29,15 +29,15 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Sight is what is known of the agent of a session.
-type Sight struct {
+// Status is what is known of the agent of a session.
+type Status struct {
 	Alive    tick.Liveness
 	Idle     time.Time // since when it has nothing to do; zero while it works
 	Attached bool
 	Asks     bool // it waits for somebody's answer
 	Left     bool // somebody ended it
-	// Said is how it ended, where that is known: its exit status and its last words.
-	Said    string
+	// Why is how it ended, where that is known: its exit status and its last words.
+	Why     string
 	Err     error // why it is not known whether it runs
 	Limited bool  // its account is at a limit, or was when it ended
 	// LimitedAt is when that was last known: now, or as it ended.
@@ -49,10 +49,10 @@ type Sight struct {
 // Agents runs the agents of sessions.
 type Agents interface {
 	// Look finds out what each does. The sights are in the order of the sessions.
-	Look(context.Context, []*instance.Instance) []Sight
+	Look(context.Context, []*instance.Instance) []Status
 	// Start starts the agent of a session, notes in its record what there is to know of
 	// that, and returns when the agent was seen to run. That it runs already is no error.
-	Start(context.Context, *instance.Held, template.Effective) error
+	Start(context.Context, *instance.Locked, template.Effective) error
 	// Explain prints how the agent would be started, and changes nothing.
 	Explain(context.Context, *instance.Instance, template.Effective) error
 	// Stop ends the agent. That it does not run is no error.
@@ -141,8 +141,8 @@ func (w *World) log(kind string, payload any) {
 // Memory is what ticks remember, reconcile.json beside the instances.
 type Memory struct {
 	tick.Memory
-	Held map[string]time.Time `json:"held,omitempty"` // accounts, until when nothing of theirs is started
-	Told []string             `json:"told,omitempty"` // what was noticed and logged, and holds still
+	Held          map[string]time.Time `json:"held,omitempty"` // accounts, until when nothing of theirs is started
+	LoggedNotices []string             `json:"told,omitempty"` // what was noticed and logged, and holds still
 	// Changed is when a tick last changed anything, and Changes how many sessions.
 	Changed time.Time `json:"changed_at,omitzero"`
 	Changes int       `json:"changes,omitempty"`
@@ -247,13 +247,13 @@ type Plan struct {
 	config *config.Config
 	before *Memory
 	after  *Memory
-	over   []instance.ID // closed, and nothing is left of them to end
+	closed []instance.ID // closed, and nothing is left of them to end
 	// Orphans are sessions that have claimed work and cannot do any: it is made nobody's.
-	Orphans []Orphan
+	Orphans []OrphanedWork
 }
 
-// Orphan is a session that has claimed work and cannot do any.
-type Orphan struct {
+// OrphanedWork is a session that has claimed work and cannot do any.
+type OrphanedWork struct {
 	Claimant
 	Claims int
 }
@@ -325,7 +325,7 @@ func (w *World) read() (*read, error) {
 const hold = 5 * time.Minute
 
 // limit is until when nothing of an account is started that is at a limit.
-func (s Sight) limit() time.Time {
+func (s Status) limit() time.Time {
 	if !s.LimitedUntil.IsZero() {
 		return s.LimitedUntil
 	}
@@ -374,7 +374,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 			routed[name][label] = true
 		}
 	}
-	var sights []Sight
+	var sights []Status
 	if len(r.all) > 0 {
 		sights = w.Agents.Look(ctx, r.all)
 	}
@@ -415,7 +415,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 		}
 		f.Sessions = append(f.Sessions, s)
 		if r.ending[s.ID] && s.Alive == tick.No && !s.Routed {
-			p.over = append(p.over, in.ID)
+			p.closed = append(p.closed, in.ID)
 		}
 	}
 	for _, label := range slices.Sorted(maps.Keys(r.markers)) {
@@ -429,7 +429,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 		if !works[name] {
 			c := claimants[name]
 			c.Name = name
-			p.Orphans = append(p.Orphans, Orphan{c, claims[name]})
+			p.Orphans = append(p.Orphans, OrphanedWork{c, claims[name]})
 		}
 	}
 	p.Plan = tick.Decide(*f)
@@ -441,38 +441,38 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 // News are the notes with an event that the tick before did not have.
 func (p *Plan) News() (news []tick.Note) {
 	for _, n := range p.Notes {
-		if n.Event != "" && !slices.Contains(p.before.Told, told(n)) {
+		if n.Event != "" && !slices.Contains(p.before.LoggedNotices, noticeKey(n)) {
 			news = append(news, n)
 		}
 	}
 	return news
 }
 
-func told(n tick.Note) string {
+func noticeKey(n tick.Note) string {
 	return strings.TrimSuffix(n.Event+" "+n.Template+" "+n.Session+" "+n.Detail, " ")
 }
 
 // remembered is what is remembered of a tick that does all of the plan.
 func (p *Plan) remembered(before *Memory) *Memory {
 	m := *before
-	m.Memory, m.Held, m.Told = p.After, p.Facts.Held, nil
+	m.Memory, m.Held, m.LoggedNotices = p.After, p.Facts.Held, nil
 	for _, n := range p.Notes {
 		if n.Event != "" {
-			m.Told = append(m.Told, told(n))
+			m.LoggedNotices = append(m.LoggedNotices, noticeKey(n))
 		}
 	}
-	slices.Sort(m.Told)
-	m.Told = slices.Compact(m.Told)
+	slices.Sort(m.LoggedNotices)
+	m.LoggedNotices = slices.Compact(m.LoggedNotices)
 	if n := len(p.Actions) + len(p.Strays); n > 0 {
 		m.Changed, m.Changes = p.Facts.Now, n
 	}
 	return &m
 }
 
-func (w *World) seen(in *instance.Instance, s Sight) tick.Seen {
+func (w *World) seen(in *instance.Instance, s Status) tick.Seen {
 	seen := tick.Seen{
 		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Left: s.Left, Limited: s.Limited,
-		Started: !in.StartedAt.IsZero(), Said: w.clean(s.Said),
+		Started: !in.StartedAt.IsZero(), Ended: w.clean(s.Why),
 	}
 	if s.Err != nil {
 		seen.Unseen = w.clean(s.Err.Error())

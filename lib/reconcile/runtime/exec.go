@@ -154,7 +154,7 @@ func (e Exec) Stop(ctx context.Context, r Ref) error {
 }
 
 // Look asks the program once for all.
-func (e Exec) Look(ctx context.Context, refs []Ref) []Sight {
+func (e Exec) Look(ctx context.Context, refs []Ref) []Status {
 	if len(refs) == 0 {
 		return nil
 	}
@@ -169,13 +169,13 @@ func (e Exec) Look(ctx context.Context, refs []Ref) []Sight {
 	if err != nil {
 		return unknown(len(refs), err)
 	}
-	told := map[string]Sight{}
+	told := map[string]Status{}
 	for line := range strings.Lines(out) {
 		words := strings.Fields(line)
 		if len(words) < 2 {
 			continue
 		}
-		s := Sight{}
+		s := Status{}
 		for _, word := range words[2:] {
 			s.note(word)
 		}
@@ -186,11 +186,11 @@ func (e Exec) Look(ctx context.Context, refs []Ref) []Sight {
 			s.Alive = tick.No
 		}
 		if before, twice := told[words[0]]; twice && before.Alive != s.Alive {
-			s = Sight{}
+			s = Status{}
 		}
 		told[words[0]] = s
 	}
-	all := make([]Sight, len(refs))
+	all := make([]Status, len(refs))
 	for i, r := range refs {
 		s, ok := told[r.ID]
 		if !ok || s.Alive == tick.Unknown {
@@ -202,7 +202,7 @@ func (e Exec) Look(ctx context.Context, refs []Ref) []Sight {
 }
 
 // note takes in a word that stands behind a yes. One that is not known says nothing.
-func (s *Sight) note(word string) {
+func (s *Status) note(word string) {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
 	case "attached":

@@ -42,12 +42,12 @@ type Agent struct {
 	Shared [][2]string
 	// Environ is the environment of a tmux server that has to be started.
 	Environ []string
-	// Told reports whether a hook of the agent has told that it runs; nil where none does.
-	Told func() bool
+	// HookReported reports whether a hook of the agent has told that it runs; nil where none does.
+	HookReported func() bool
 }
 
-// Sight is what is known of a runtime.
-type Sight struct {
+// Status is what is known of a runtime.
+type Status struct {
 	Alive    tick.Liveness
 	Attached bool  // somebody looks at it
 	Err      error // why it is not known
@@ -70,7 +70,7 @@ type Runtime interface {
 	Stop(context.Context, Ref) error
 	// Look finds out which of them run, however many in the same number of calls. The
 	// sights are in the order of the refs.
-	Look(context.Context, []Ref) []Sight
+	Look(context.Context, []Ref) []Status
 	// Peek returns what the agent shows; ErrNone where it does not run.
 	Peek(context.Context, Ref) (string, error)
 	// Send gives a prompt to the agent; ErrNone where it does not run.
@@ -112,8 +112,8 @@ func (r Ref) Check() error {
 }
 
 // unknown are the sights of refs of which nothing is known.
-func unknown(n int, err error) []Sight {
-	all := make([]Sight, n)
+func unknown(n int, err error) []Status {
+	all := make([]Status, n)
 	for i := range all {
 		all[i].Err = err
 	}

@@ -62,7 +62,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 	} else if err != nil {
 		return unanswered(err)
 	}
-	told := a.Told
+	told := a.HookReported
 	if told == nil {
 		told = func() bool { return false }
 	}
@@ -168,8 +168,8 @@ func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
 }
 
 // Look asks each server for its panes, once.
-func (t Tmux) Look(_ context.Context, refs []Ref) []Sight {
-	all := make([]Sight, len(refs))
+func (t Tmux) Look(_ context.Context, refs []Ref) []Status {
+	all := make([]Status, len(refs))
 	var servers []string
 	for _, r := range refs {
 		if !slices.Contains(servers, r.Server) {
@@ -189,7 +189,7 @@ func (t Tmux) Look(_ context.Context, refs []Ref) []Sight {
 			switch {
 			case r.Server != server:
 			case err != nil:
-				all[i] = Sight{Err: err}
+				all[i] = Status{Err: err}
 			default:
 				all[i] = sight(named[r.Name], r.ID)
 			}
@@ -199,14 +199,14 @@ func (t Tmux) Look(_ context.Context, refs []Ref) []Sight {
 }
 
 // sight is what is known of a session by the panes of its name.
-func sight(panes []tmux.Pane, id string) Sight {
-	s := Sight{Alive: tick.No}
+func sight(panes []tmux.Pane, id string) Status {
+	s := Status{Alive: tick.No}
 	for _, pane := range panes {
 		switch alive, err := runs(pane, id); {
 		case alive == tick.Yes:
-			return Sight{Alive: tick.Yes, Attached: pane.Attached}
+			return Status{Alive: tick.Yes, Attached: pane.Attached}
 		case err != nil:
-			s = Sight{Err: err}
+			s = Status{Err: err}
 		}
 	}
 	return s

@@ -70,7 +70,7 @@ func Decide(f Facts) Plan {
 		d.templates[f.Templates[i].Name] = &f.Templates[i]
 	}
 	d.Sessions = slices.Clone(f.Sessions)
-	slices.SortStableFunc(d.Sessions, made)
+	slices.SortStableFunc(d.Sessions, byCreation)
 	for _, s := range d.Sessions {
 		if s.State.Occupies() && s.Pool != "" {
 			d.occupied[s.Pool]++
@@ -296,7 +296,7 @@ func (d *decision) counted(s Seen, t *Template) lifecycle.Session {
 	}
 	after.CrashCount++
 	after.LastCrashAt = d.Now
-	after.CrashReason = cmp.Or(s.Said, after.CrashReason)
+	after.CrashReason = cmp.Or(s.Ended, after.CrashReason)
 	return after
 }
 

@@ -96,7 +96,7 @@ type Seen struct {
 	Asks     bool      // it waits for somebody's answer
 	Left     bool      // somebody ended it: no crash, and not undone
 	Started  bool      // its runtime was started before
-	Said     string    // how its runtime ended, where that is known
+	Ended    string    // how its runtime ended, where that is known
 	Unseen   string    // why nothing is known of its runtime
 	Limited  bool      // its runtime ended at a limit of its account: no crash
 }

@@ -177,7 +177,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 	}
 	if t.WakeMode == Resume {
 		slices.SortStableFunc(m.archived, func(a, b Seen) int {
-			first := cmp.Or(a.ArchivedAt.Compare(b.ArchivedAt), made(a, b))
+			first := cmp.Or(a.ArchivedAt.Compare(b.ArchivedAt), byCreation(a, b))
 			if t.Pool.ReactivateOrder == FIFO {
 				return first
 			}
@@ -253,7 +253,7 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 		}
 	}
 	slices.SortStableFunc(m.active, func(a, b Seen) int {
-		newest := -made(a, b)
+		newest := -byCreation(a, b)
 		switch t.Pool.ArchiveOrder {
 		case FIFO:
 			return -newest
@@ -272,9 +272,9 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 	}
 }
 
-// made compares two sessions by when they were made: those of one tick by their places, in
+// byCreation compares two sessions by when they were made: those of one tick by their places, in
 // whose order it makes them.
-func made(a, b Seen) int {
+func byCreation(a, b Seen) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.ID, b.ID))
 }
 

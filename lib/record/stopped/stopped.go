@@ -76,5 +76,5 @@ func Untold(s place.State) *Stop {
 	return Read(s)
 }
 
-// Told notes that the person was told.
-func Told(s place.State) error { return atomicfile.Remove(untold(s)) }
+// MarkReported notes that the person was told.
+func MarkReported(s place.State) error { return atomicfile.Remove(untold(s)) }

@@ -74,9 +74,9 @@ type State struct {
 type Warning string
 
 const (
-	None Warning = ""     // it is not that full
-	Due  Warning = "due"  // with the next prompt
-	Told Warning = "told" // it was told
+	None      Warning = ""     // it is not that full
+	Due       Warning = "due"  // with the next prompt
+	Delivered Warning = "told" // it was told
 )
 
 // Suffix ends the name of such a file.
@@ -139,8 +139,8 @@ func (s State) Measure(tokens, window int64, compactions, share int) State {
 	next.Tokens, next.Window, next.Compactions, next.Warning = tokens, window, compactions, None
 	switch {
 	case share <= 0 || window <= 0 || tokens < window/100*int64(share):
-	case s.Warning == Told && s.Compactions == compactions:
-		next.Warning = Told
+	case s.Warning == Delivered && s.Compactions == compactions:
+		next.Warning = Delivered
 	default:
 		next.Warning = Due
 	}

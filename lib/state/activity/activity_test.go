@@ -16,10 +16,10 @@ func TestMeasure(t *testing.T) {
 		{139_999, 200_000, 0, 70, None, false},
 		{140_000, 200_000, 0, 70, Due, false},
 		{150_000, 200_000, 0, 70, Due, true}, // not told yet
-		{160_000, 200_000, 0, 70, Told, false},
-		{190_000, 200_000, 0, 70, Told, false},
+		{160_000, 200_000, 0, 70, Delivered, false},
+		{190_000, 200_000, 0, 70, Delivered, false},
 		{150_000, 200_000, 1, 70, Due, true}, // compacted, and as full again
-		{150_000, 200_000, 1, 70, Told, false},
+		{150_000, 200_000, 1, 70, Delivered, false},
 		{100_000, 200_000, 1, 70, None, false},
 		{150_000, 200_000, 1, 70, Due, false},
 		{0, 200_000, 2, 70, None, false},
@@ -33,7 +33,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("step %d: %q, not %q", i, s.Warning, step.want)
 		}
 		if step.tell {
-			s.Warning = Told
+			s.Warning = Delivered
 		}
 	}
 }

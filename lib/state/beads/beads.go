@@ -254,7 +254,7 @@ func ask(q bounded.Program) ([]byte, error) {
 	var failed *bounded.Failed
 	switch {
 	case errors.As(err, &failed):
-		if line := firstError(failed.Said); line != "" {
+		if line := firstError(failed.Stderr); line != "" {
 			return nil, errors.New(line)
 		}
 		return nil, failed.Err

@@ -229,7 +229,7 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 		return err
 	}
 	// The instances' locks come before the folder's.
-	var held []*Held
+	var held []*Locked
 	defer func() {
 		for _, h := range held {
 			h.Release()

@@ -68,7 +68,7 @@ func (s Store) Import(i Imported) (added []*Instance, err error) {
 // Adopt notes new instances, each under its name or one like it that is free, and returns
 // those that it noted. The disk is waited for once.
 func (s Store) Adopt(all []*Instance, now time.Time) ([]*Instance, error) {
-	c, err := s.Creation()
+	c, err := s.Begin()
 	if err != nil {
 		return nil, err
 	}

@@ -143,10 +143,10 @@ func (in *Instance) WorktreePath() string {
 	return in.Worktree.Path
 }
 
-// Begins notes that its agent is started, and the session that it gets, "" where only a
+// MarkStarted notes that its agent is started, and the session that it gets, "" where only a
 // hook will tell that. resumes reports that the conversation of the session goes on: it was
 // there before.
-func (in *Instance) Begins(at time.Time, id session.ID, resumes bool) {
+func (in *Instance) MarkStarted(at time.Time, id session.ID, resumes bool) {
 	switch {
 	case id == "":
 	case !resumes:

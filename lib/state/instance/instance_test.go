@@ -237,7 +237,7 @@ func TestTold(t *testing.T) {
 		if err := Bind(s.State, s.Name(in.ID)+":7", 7, 1, Now{SessionID: c.told, At: now}); err != nil {
 			t.Error(err)
 		}
-		if got := s.Session(in); got != c.want || s.Told(in) != (c.told == c.want) {
+		if got := s.Session(in); got != c.want || s.HookReported(in) != (c.told == c.want) {
 			t.Errorf("told %s, its session is %s", c.told, got)
 		}
 	}

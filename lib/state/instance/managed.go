@@ -203,8 +203,8 @@ func (s Store) Ending() (all []*Instance, unread error) {
 	return all, unread
 }
 
-// Over notes that nothing is left of a closed instance but its record. It releases it.
-func (h *Held) Over() {
+// MarkTornDown notes that nothing is left of a closed instance but its record. It releases it.
+func (h *Locked) MarkTornDown() {
 	if h.folder() == Closed {
 		h.lock.Remove()
 	}
@@ -235,8 +235,8 @@ func (s Store) Forget(is func(*Instance) bool, keep int) error {
 	return nil
 }
 
-// Over is Held.Over for one that nobody is at.
-func (s Store) Over(id ID) error {
+// TornDown is Held.TornDown for one that nobody is at.
+func (s Store) TornDown(id ID) error {
 	h, err := s.Hold(id, 0)
 	if errors.Is(err, flock.ErrBusy) || errors.Is(err, ErrNone) {
 		return nil
@@ -244,13 +244,13 @@ func (s Store) Over(id ID) error {
 		return err
 	}
 	defer h.Release()
-	h.Over()
+	h.MarkTornDown()
 	return nil
 }
 
-// settle removes the copies of an instance that do not count, and what else is secret of
+// completeMove removes the copies of an instance that do not count, and what else is secret of
 // one that is closed.
-func (h *Held) settle() error {
+func (h *Locked) completeMove() error {
 	at := h.folder()
 	for _, other := range h.copies {
 		if other != at {
@@ -266,9 +266,9 @@ func (h *Held) settle() error {
 	return nil
 }
 
-// Settle finishes moves between the folders that were cut short, but for those of instances
+// CompleteMoves finishes moves between the folders that were cut short, but for those of instances
 // that somebody else is at.
-func (s Store) Settle() error {
+func (s Store) CompleteMoves() error {
 	seen := map[ID]int{}
 	for _, folder := range []string{"", Archived, Closed} {
 		ids, err := s.ids(folder)
@@ -290,7 +290,7 @@ func (s Store) Settle() error {
 			return err
 		}
 		if h.Managed != nil {
-			err = h.settle()
+			err = h.completeMove()
 		}
 		h.Release()
 		if err != nil {

@@ -30,7 +30,7 @@ func managed(t *testing.T, s Store, name string) *Instance {
 	return in
 }
 
-func change(t *testing.T, s Store, id ID, do func(*Held)) {
+func change(t *testing.T, s Store, id ID, do func(*Locked)) {
 	t.Helper()
 	h, err := s.Hold(id, time.Second)
 	if err != nil {
@@ -67,8 +67,8 @@ func TestManaged(t *testing.T) {
 	if in, err := s.Get(in.ID); err != nil || in.Managed.ID != string(in.ID) || in.Managed.Revision != 1 || in.Managed.Template != "worker" {
 		t.Fatal(in, err)
 	}
-	change(t, s, in.ID, func(h *Held) { h.Managed.State, h.Managed.Reason = lifecycle.Active, lifecycle.CreationComplete })
-	change(t, s, in.ID, func(h *Held) { h.Managed.State, h.Managed.Reason = lifecycle.Archived, lifecycle.DrainComplete })
+	change(t, s, in.ID, func(h *Locked) { h.Managed.State, h.Managed.Reason = lifecycle.Active, lifecycle.CreationComplete })
+	change(t, s, in.ID, func(h *Locked) { h.Managed.State, h.Managed.Reason = lifecycle.Archived, lifecycle.DrainComplete })
 	if got := files(t, s, in.ID); !slices.Equal(got, []string{"archived/ID.json"}) {
 		t.Error(got)
 	}
@@ -81,7 +81,7 @@ func TestManaged(t *testing.T) {
 	if err := s.Create(&Instance{Name: "worker-a", Path: "/w", Agent: "claude"}, time.Now()); !errors.Is(err, ErrTaken) {
 		t.Error(err)
 	}
-	change(t, s, in.ID, func(h *Held) { h.Managed.State = lifecycle.Active })
+	change(t, s, in.ID, func(h *Locked) { h.Managed.State = lifecycle.Active })
 	if got := files(t, s, in.ID); !slices.Equal(got, []string{"ID.json"}) {
 		t.Error(got)
 	}
@@ -94,8 +94,8 @@ func TestClosed(t *testing.T) {
 	if err := Bind(s.State, s.Name(in.ID)+":7", 7, 1, Now{SessionID: in.SessionID, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	change(t, s, in.ID, func(h *Held) { h.Managed.State = lifecycle.Active })
-	change(t, s, in.ID, func(h *Held) {
+	change(t, s, in.ID, func(h *Locked) { h.Managed.State = lifecycle.Active })
+	change(t, s, in.ID, func(h *Locked) {
 		h.Managed.State, h.Managed.Reason, h.Managed.ScrubbedAt = lifecycle.Closed, lifecycle.UserRequest, time.Now()
 		h.Scrub()
 	})
@@ -129,7 +129,7 @@ func TestCopies(t *testing.T) {
 	} {
 		s := Personal(place.State(t.TempDir()+"/gt"), "")
 		in := managed(t, s, "worker-a")
-		change(t, s, in.ID, func(h *Held) { h.Managed.State = c.was })
+		change(t, s, in.ID, func(h *Locked) { h.Managed.State = c.was })
 		before, err := s.Get(in.ID)
 		if err != nil || before.Managed.State != c.was {
 			t.Fatal(before, err)
@@ -139,7 +139,7 @@ func TestCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		change(t, s, in.ID, func(h *Held) { h.Managed.State = c.is })
+		change(t, s, in.ID, func(h *Locked) { h.Managed.State = c.is })
 		if err := os.WriteFile(old, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestCopies(t *testing.T) {
 			}
 		}
 		look("two copies")
-		if err := s.Settle(); err != nil {
+		if err := s.CompleteMoves(); err != nil {
 			t.Fatal(err)
 		}
 		look("settled")
@@ -181,7 +181,7 @@ func TestManagedFields(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	change(t, s, in.ID, func(h *Held) { h.Managed.State = lifecycle.Active })
+	change(t, s, in.ID, func(h *Locked) { h.Managed.State = lifecycle.Active })
 	var file struct {
 		Lifecycle map[string]json.RawMessage
 	}
@@ -221,7 +221,7 @@ func TestTheFolderSaysIt(t *testing.T) {
 	for folder, state := range map[string]lifecycle.State{Closed: lifecycle.Closed, Archived: lifecycle.Archived} {
 		s := Personal(place.State(t.TempDir()+"/gt"), "")
 		in := managed(t, s, "worker-a")
-		change(t, s, in.ID, func(h *Held) { h.Managed.State = state })
+		change(t, s, in.ID, func(h *Locked) { h.Managed.State = state })
 		path := s.path(folder + "/" + string(in.ID) + ".json")
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -269,11 +269,11 @@ func TestForget(t *testing.T) {
 	var left ID
 	for i := range 5 {
 		in := managed(t, s, fmt.Sprint("worker-", i))
-		change(t, s, in.ID, func(h *Held) {
+		change(t, s, in.ID, func(h *Locked) {
 			h.Managed.State, h.Managed.ClosedAt = lifecycle.Closed, time.Unix(int64(1000+i), 0)
 		})
 		if i > 0 {
-			if err := s.Over(in.ID); err != nil {
+			if err := s.TornDown(in.ID); err != nil {
 				t.Fatal(err)
 			}
 		} else {

@@ -19,7 +19,7 @@ func TestShelf(t *testing.T) {
 	for _, name := range []string{"worker-a", "worker-b"} {
 		in := managed(t, s, name)
 		for _, state := range []lifecycle.State{lifecycle.Active, lifecycle.Archived} {
-			change(t, s, in.ID, func(h *Held) { h.Managed.State = state })
+			change(t, s, in.ID, func(h *Locked) { h.Managed.State = state })
 		}
 		ids = append(ids, in.ID)
 	}
@@ -62,11 +62,11 @@ func TestShelf(t *testing.T) {
 	if got := names(); got != "worker-c worker-b " {
 		t.Errorf("it was not read again: %s", got)
 	}
-	change(t, s, ids[0], func(h *Held) { h.Managed.State = lifecycle.Active })
+	change(t, s, ids[0], func(h *Locked) { h.Managed.State = lifecycle.Active })
 	if got := names(); got != "worker-b " {
 		t.Errorf("one is taken back, and on the shelf there are %s", got)
 	}
-	change(t, s, ids[1], func(h *Held) { h.Managed.State = lifecycle.Closed })
+	change(t, s, ids[1], func(h *Locked) { h.Managed.State = lifecycle.Closed })
 	if got := names(); got != "" {
 		t.Errorf("one is closed, and on the shelf there are %s", got)
 	}

@@ -251,7 +251,7 @@ func (s Store) lock() (*flock.Lock, error) {
 // Create notes a new instance, for which the caller has filled in everything but the
 // times, and the id where it needs none that is known before. ErrTaken says that another has its name.
 func (s Store) Create(in *Instance, now time.Time) error {
-	c, err := s.Creation()
+	c, err := s.Begin()
 	if err != nil {
 		return err
 	}
@@ -259,22 +259,22 @@ func (s Store) Create(in *Instance, now time.Time) error {
 	return c.Create(in, now)
 }
 
-// A Creation notes new instances, however many, and reads those that are there once.
+// A Tx notes new instances, however many, and reads those that are there once.
 // Nobody else notes any until it is released.
-type Creation struct {
+type Tx struct {
 	All   []*Instance // that are there, and were made
 	store Store
 	lock  *flock.Lock
 	names map[string]bool
 }
 
-// Creation begins one.
-func (s Store) Creation() (*Creation, error) {
+// Begin begins one.
+func (s Store) Begin() (*Tx, error) {
 	lock, err := s.lock()
 	if err != nil {
 		return nil, err
 	}
-	c := &Creation{store: s, lock: lock}
+	c := &Tx{store: s, lock: lock}
 	if c.All, c.names, err = s.named(); err != nil {
 		lock.Unlock()
 		return nil, err
@@ -300,14 +300,14 @@ func (s Store) named() (all []*Instance, names map[string]bool, err error) {
 }
 
 // Release ends it.
-func (c *Creation) Release() { c.lock.Unlock() }
+func (c *Tx) Release() { c.lock.Unlock() }
 
 // Create is Store.Create.
-func (c *Creation) Create(in *Instance, now time.Time) error {
+func (c *Tx) Create(in *Instance, now time.Time) error {
 	return c.create(in, now, atomicfile.Synced)
 }
 
-func (c *Creation) create(in *Instance, now time.Time, d atomicfile.Durability) error {
+func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error {
 	if c.names[in.Name] {
 		return fmt.Errorf("%w: %s", ErrTaken, in.Name)
 	}
@@ -380,8 +380,8 @@ func (s Store) write(in *Instance, d atomicfile.Durability) error {
 	return f.Write(data, d)
 }
 
-// Held is an instance whose agent nobody else starts or stops.
-type Held struct {
+// Locked is an instance whose agent nobody else starts or stops.
+type Locked struct {
 	*Instance
 	store  Store
 	lock   *flock.Lock
@@ -392,7 +392,7 @@ type Held struct {
 // Hold takes an instance's lock, and waits for it at most that long; flock.ErrBusy says
 // that somebody else is at it. The instance is as it is now, not as it was before the
 // wait.
-func (s Store) Hold(id ID, wait time.Duration) (*Held, error) {
+func (s Store) Hold(id ID, wait time.Duration) (*Locked, error) {
 	if _, err := session.ParseID(string(id)); err != nil {
 		return nil, ErrNone
 	}
@@ -412,7 +412,7 @@ func (s Store) Hold(id ID, wait time.Duration) (*Held, error) {
 		lock.Unlock()
 		return nil, err
 	}
-	h := &Held{Instance: in, store: s, lock: lock}
+	h := &Locked{Instance: in, store: s, lock: lock}
 	if in.Managed != nil {
 		h.closed = in.folder() == Closed
 		if h.copies, err = s.where(id); err != nil {
@@ -424,10 +424,10 @@ func (s Store) Hold(id ID, wait time.Duration) (*Held, error) {
 }
 
 // Release gives the instance back.
-func (h *Held) Release() { h.lock.Unlock() }
+func (h *Locked) Release() { h.lock.Unlock() }
 
 // Put writes the instance. One that was closed stays as it is: ErrClosed.
-func (h *Held) Put(now time.Time) error {
+func (h *Locked) Put(now time.Time) error {
 	if h.closed {
 		return ErrClosed
 	}
@@ -436,11 +436,11 @@ func (h *Held) Put(now time.Time) error {
 		return err
 	}
 	h.closed = h.folder() == Closed
-	return h.settle()
+	return h.completeMove()
 }
 
 // Rename gives the instance another name.
-func (h *Held) Rename(name string, now time.Time) error {
+func (h *Locked) Rename(name string, now time.Time) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
@@ -464,7 +464,7 @@ func (h *Held) Rename(name string, now time.Time) error {
 
 // Move puts the instance into a group, which is made where it is missing; "" takes it
 // out of its group.
-func (h *Held) Move(group string, now time.Time) error {
+func (h *Locked) Move(group string, now time.Time) error {
 	lock, err := h.store.lock()
 	if err != nil {
 		return err
@@ -480,7 +480,7 @@ func (h *Held) Move(group string, now time.Time) error {
 }
 
 // Remove removes the instance; its children become children of nobody.
-func (h *Held) Remove(now time.Time) error {
+func (h *Locked) Remove(now time.Time) error {
 	all, err := h.store.All()
 	if err != nil {
 		return err
@@ -522,20 +522,20 @@ type Now struct {
 // Session returns the session that an instance's agent has now: what its hook told
 // since the agent was started, or else what it was given. "" where neither is known.
 func (s Store) Session(in *Instance) session.ID {
-	if id, ok := s.told(in); ok {
+	if id, ok := s.currentSession(in); ok {
 		return id
 	}
 	return in.SessionID
 }
 
-// Told reports whether a hook of the instance's agent told of its session since the agent
+// HookReported reports whether a hook of the instance's agent told of its session since the agent
 // was started.
-func (s Store) Told(in *Instance) bool {
-	_, ok := s.told(in)
+func (s Store) HookReported(in *Instance) bool {
+	_, ok := s.currentSession(in)
 	return ok
 }
 
-func (s Store) told(in *Instance) (session.ID, bool) {
+func (s Store) currentSession(in *Instance) (session.ID, bool) {
 	var now Now
 	data, err := atomicfile.Read(s.path(string(in.ID)+sessionSuffix), maxFile)
 	if err == nil {

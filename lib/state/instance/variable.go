@@ -78,7 +78,7 @@ func (s Store) first(id ID, pid int) bool {
 	if err != nil {
 		return false
 	}
-	of, told := s.told(in)
+	of, told := s.currentSession(in)
 	if !told {
 		return true
 	}

@@ -79,11 +79,11 @@ type Record struct {
 	// afterwards keeps the person's choices.
 	Args []string `json:"args,omitempty"`
 
-	Note    string     `json:"note,omitempty"` // the hand-over note it was given or left for itself
-	Told    []string   `json:"told,omitempty"` // the other hand-over notes that it was given, the oldest first
-	Handoff *Pending   `json:"handoff,omitempty"`
-	Full    bool       `json:"full,omitempty"` // its conversation is as long as its client lets it grow, and was saved for that
-	Hook    *HookDedup `json:"hook,omitempty"`
+	Note           string     `json:"note,omitempty"` // the hand-over note it was given or left for itself
+	DeliveredNotes []string   `json:"told,omitempty"` // the other hand-over notes that it was given, the oldest first
+	Handoff        *Pending   `json:"handoff,omitempty"`
+	Full           bool       `json:"full,omitempty"` // its conversation is as long as its client lets it grow, and was saved for that
+	Hook           *HookDedup `json:"hook,omitempty"`
 
 	unknown openjson.Unknown
 	// ended reports whether the session was over when the record was read, or

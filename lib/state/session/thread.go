@@ -23,29 +23,29 @@ const (
 
 // StartParams are what is known of a session when it begins or goes on.
 type StartParams struct {
-	ID          ID
-	Source      string // as the client says: startup, resume, clear, compact, fork
-	Agent       string // the client
-	Process     process.Proc
-	Server      process.Proc // what runs it behind the client, unknown where that does
-	TmuxSession string
-	TmuxPane    string
-	TmuxServer  string
-	Transcript  string
-	CWD         string
-	Branch      string
-	Host        string
-	Topic       string
-	Subject     string // of the hand-over that it takes up
-	WorkUnit    string
-	MoleculeID  string
-	StepRef     string
-	Note        string   // the hand-over note that it is given
-	Told        []string // the other hand-over notes that it is given
-	HookKey     string   // tells one hook input from the next; "" for none
-	Predecessor ID       // the session whose hand-over it takes up
-	Recovers    ID       // another, which broke off and which it is told of besides
-	ClearReason string   // what its client says at the end of a session that is cleared, where that is not "clear"
+	ID             ID
+	Source         string // as the client says: startup, resume, clear, compact, fork
+	Agent          string // the client
+	Process        process.Proc
+	Server         process.Proc // what runs it behind the client, unknown where that does
+	TmuxSession    string
+	TmuxPane       string
+	TmuxServer     string
+	Transcript     string
+	CWD            string
+	Branch         string
+	Host           string
+	Topic          string
+	Subject        string // of the hand-over that it takes up
+	WorkUnit       string
+	MoleculeID     string
+	StepRef        string
+	Note           string   // the hand-over note that it is given
+	DeliveredNotes []string // the other hand-over notes that it is given
+	HookKey        string   // tells one hook input from the next; "" for none
+	Predecessor    ID       // the session whose hand-over it takes up
+	Recovers       ID       // another, which broke off and which it is told of besides
+	ClearReason    string   // what its client says at the end of a session that is cleared, where that is not "clear"
 	// Adopted reports that the session began without our notice: it runs
 	// already, and takes nobody's place.
 	Adopted bool
@@ -78,7 +78,7 @@ const dedupWindow = 10 * time.Second
 // closes the sessions that are found to have lost their process, each with its
 // session_end.
 func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, error) {
-	own, all := apart(all, f.ID)
+	own, all := split(all, f.ID)
 	if own != nil && own.actedOn(f.HookKey, now) && (!f.Process.IsSet() || own.Process() == f.Process) {
 		return Started{Record: own, Duplicate: true}, nil
 	}
@@ -209,8 +209,8 @@ func (r *Record) reopen(now time.Time) {
 	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
 }
 
-// apart takes the session's own record out of all.
-func apart(all []*Record, id ID) (own *Record, rest []*Record) {
+// split takes the session's own record out of all.
+func split(all []*Record, id ID) (own *Record, rest []*Record) {
 	rest = slices.DeleteFunc(slices.Clone(all), func(r *Record) bool {
 		if r.ID == id {
 			own = r
@@ -279,7 +279,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 		Source: f.Source, ChainID: f.ID,
 		TmuxSession: f.TmuxSession, TmuxPane: f.TmuxPane, TmuxServer: f.TmuxServer,
 		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host,
-		StartedAt: now, WorkUnit: f.WorkUnit, MoleculeID: f.MoleculeID, StepRef: f.StepRef, Note: f.Note, Told: f.Told,
+		StartedAt: now, WorkUnit: f.WorkUnit, MoleculeID: f.MoleculeID, StepRef: f.StepRef, Note: f.Note, DeliveredNotes: f.DeliveredNotes,
 	}
 	r.SetProcess(f.Process)
 	r.SetServer(f.Server)

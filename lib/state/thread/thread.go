@@ -48,7 +48,7 @@ const (
 type Thread struct {
 	ChainID session.ID `json:"chain_id"`
 	// Request is what the person asked for first.
-	Request Said `json:"request,omitzero"`
+	Request Quote `json:"request,omitzero"`
 	// Instructions are what must always, never or only be done, the oldest first.
 	Instructions []Instruction `json:"instructions,omitempty"`
 	// Messages are what was handed over, the oldest first.
@@ -73,8 +73,8 @@ type Beside struct {
 	Team    []string   `json:"team,omitempty"`    // its name, and the agents in it
 }
 
-// Said is something that the person said.
-type Said struct {
+// Quote is something that the person said.
+type Quote struct {
 	Text    string     `json:"text"`
 	Session session.ID `json:"session,omitempty"`
 	Time    time.Time  `json:"time,omitzero"` // zero where it is not known
@@ -115,7 +115,7 @@ type Session struct {
 type Part struct {
 	Session session.ID
 	Agent   string
-	First   Said // what the person asked for first in it
+	First   Quote // what the person asked for first in it
 	// Standing are the instructions that the person gave in it, the oldest first,
 	// and what took earlier ones back.
 	Standing []standing.Instruction
@@ -136,7 +136,7 @@ func (t *Thread) Take(p Part) {
 		i = len(t.Sessions) - 1
 	}
 	if p.First.Text != "" && (t.Request.Text == "" || t.Request.after(p)) {
-		t.Request = Said{cut(p.First.Text, MaxRequest), p.Session, p.First.Time}
+		t.Request = Quote{cut(p.First.Text, MaxRequest), p.Session, p.First.Time}
 	}
 	s := &t.Sessions[i]
 	for _, found := range p.Standing {
@@ -164,7 +164,7 @@ func (t *Thread) Take(p Part) {
 
 // after reports whether something was said after what was asked for first in the same
 // session, so that it was not the first: a hook can miss a prompt that the conversation has.
-func (s Said) after(p Part) bool {
+func (s Quote) after(p Part) bool {
 	return s.Session == p.Session && !p.First.Time.IsZero() && p.First.Time.Before(s.Time)
 }
 
@@ -258,7 +258,7 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 // the place of an earlier instruction in it does not bring that back.
 func (t *Thread) Leave(id session.ID) {
 	if t.Request.Session == id {
-		t.Request = Said{}
+		t.Request = Quote{}
 	}
 	t.Instructions = slices.DeleteFunc(t.Instructions, func(in Instruction) bool { return in.Session == id })
 	t.Messages = slices.DeleteFunc(t.Messages, func(m Message) bool { return m.Session == id })

@@ -23,7 +23,7 @@ func part(id string, said ...string) Part {
 	p := Part{Session: session.ID(id), Agent: "claude", Time: now}
 	for i, text := range said {
 		if i == 0 {
-			p.First = Said{Text: text, Time: now}
+			p.First = Quote{Text: text, Time: now}
 		}
 		p.Standing = standing.Merge(p.Standing, standing.Find(text), 40)
 	}
@@ -235,7 +235,7 @@ func TestRequestOfTheSession(t *testing.T) {
 	var th Thread
 	take := func(id session.ID, text string, at time.Time, want string) {
 		t.Helper()
-		th.Take(Part{Session: id, First: Said{Text: text, Time: at}})
+		th.Take(Part{Session: id, First: Quote{Text: text, Time: at}})
 		if th.Request.Text != want {
 			t.Errorf("the request is %q, not %q", th.Request.Text, want)
 		}

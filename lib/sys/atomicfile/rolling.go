@@ -79,11 +79,11 @@ func (r Rolling) Repair() ([]byte, error) {
 	// The file itself comes last: without it, the previous versions would be ignored.
 	for _, b := range slices.Backward(f.bad[1:]) {
 		aside, err := Quarantine(b.path)
-		r.warn(told(b.err, aside, err))
+		r.warn(withAside(b.err, aside, err))
 	}
 	if f.data == nil {
 		aside, err := Quarantine(r.Path)
-		r.warn(told(f.bad[0].err, aside, err))
+		r.warn(withAside(f.bad[0].err, aside, err))
 		if err != nil {
 			return nil, f.bad[0].err
 		}
@@ -97,7 +97,7 @@ func (r Rolling) Repair() ([]byte, error) {
 		}
 		return atomic.ReplaceFile(from, to)
 	})
-	r.warn(fmt.Errorf("%w; %s", told(f.bad[0].err, aside, err), f.instead()))
+	r.warn(fmt.Errorf("%w; %s", withAside(f.bad[0].err, aside, err), f.instead()))
 	return f.data, nil
 }
 
@@ -140,7 +140,7 @@ func (r Rolling) write(data []byte, d Durability, keep func(old []byte) error) e
 			if err != nil {
 				return bad
 			}
-			r.warn(told(bad, aside, nil))
+			r.warn(withAside(bad, aside, nil))
 		}
 		return atomic.ReplaceFile(from, to)
 	}))
@@ -285,8 +285,8 @@ func (f found) instead() string {
 	return text
 }
 
-// told adds to the error of a file under which name it was set aside.
-func told(bad error, aside string, err error) error {
+// withAside adds to the error of a file under which name it was set aside.
+func withAside(bad error, aside string, err error) error {
 	if aside != "" {
 		bad = fmt.Errorf("%w: it was set aside as '%s'", bad, filepath.Base(aside))
 	}

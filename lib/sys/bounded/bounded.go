@@ -32,9 +32,9 @@ type Program struct {
 
 // Result is what a program did.
 type Result struct {
-	Out  []byte
-	Said string // the beginning of its standard error
-	Code int    // that it ended with; -1 for a signal
+	Out    []byte
+	Stderr string // the beginning of its standard error
+	Code   int    // that it ended with; -1 for a signal
 }
 
 // Errors of a run.
@@ -50,7 +50,7 @@ type Failed struct {
 }
 
 func (f *Failed) Error() string {
-	if line, _, _ := strings.Cut(strings.TrimSpace(f.Said), "\n"); line != "" {
+	if line, _, _ := strings.Cut(strings.TrimSpace(f.Stderr), "\n"); line != "" {
 		return fmt.Sprintf("%v: %s", f.Err, line)
 	}
 	return f.Err.Error()
@@ -83,7 +83,7 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind
 	}
-	r := Result{Out: out.data, Said: string(said.data)}
+	r := Result{Out: out.data, Stderr: string(said.data)}
 	if cmd.ProcessState != nil {
 		r.Code = cmd.ProcessState.ExitCode()
 	}

@@ -17,5 +17,5 @@ func Detached(dir string, environ, args []string) (int, error) {
 		return 0, err
 	}
 	defer null.Close()
-	return apart(dir, self, append([]string{self}, args...), environ, null, null)
+	return startDetached(dir, self, append([]string{self}, args...), environ, null, null)
 }

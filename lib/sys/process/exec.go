@@ -49,7 +49,7 @@ func Detach(dir string, args, environ []string, input string) error {
 	if _, err := to.WriteString(first); err != nil {
 		return err
 	}
-	if _, err := apart(dir, path, args, environ, stdin, null); err != nil {
+	if _, err := startDetached(dir, path, args, environ, stdin, null); err != nil {
 		return fmt.Errorf("cannot run '%s': %w", path, err)
 	}
 	if len(first) == len(input) {
@@ -61,10 +61,10 @@ func Detach(dir string, args, environ []string, input string) error {
 	return err
 }
 
-// apart starts a program in a session of its own, without a terminal, and returns the
+// startDetached starts a program in a session of its own, without a terminal, and returns the
 // process's number. Package os would first make a process only to find out how to wait for
 // one.
-func apart(dir, path string, args, environ []string, stdin, output *os.File) (int, error) {
+func startDetached(dir, path string, args, environ []string, stdin, output *os.File) (int, error) {
 	pid, _, err := syscall.StartProcess(path, args, &syscall.ProcAttr{
 		Dir: dir, Env: environ, Files: []uintptr{stdin.Fd(), output.Fd(), output.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})

@@ -209,9 +209,9 @@ func (s Server) Kill(session string) error {
 	return nil
 }
 
-// Shows reports whether tmux can show a session in a terminal of that kind: as far as tput
+// HasScreen reports whether tmux can show a session in a terminal of that kind: as far as tput
 // knows, for tmux says it only when it is asked to.
-func Shows(kind string) bool {
+func HasScreen(kind string) bool {
 	tput, err := process.LookPath("tput", "", os.Environ())
 	if err != nil {
 		return kind != "" && kind != "dumb"

@@ -55,11 +55,11 @@ func Cut(s string, most int) string {
 	return s
 }
 
-// Shown returns what a reader is shown of s, where nothing stands for what was
+// Visible returns what a reader is shown of s, where nothing stands for what was
 // left out, and the places in it where something was, in their order. Of an escape
 // sequence more than its first characters stays where look sees something in it:
 // the letter that ends it, where a word begins there, or the text that it carries.
-func Shown(s string, look Look) (shown string, seams []int) {
+func Visible(s string, look Look) (shown string, seams []int) {
 	c := cleaner{s: s, how: asShown, look: look}
 	return c.all(), c.seams
 }

@@ -84,7 +84,7 @@ func TestShown(t *testing.T) {
 		"a\x1b]0;ghp_x\x07b\x1b]0;x\x07":  {"a0;ghp_xb", []int{1, 8, 9}},
 		"a\xff\uFFFDb\r\nc":               {"ab\nc", []int{1}},
 	} {
-		if shown, seams := Shown(in, look); shown != want.shown || !slices.Equal(seams, want.seams) {
+		if shown, seams := Visible(in, look); shown != want.shown || !slices.Equal(seams, want.seams) {
 			t.Errorf("%q: %q, %v", in, shown, seams)
 		}
 	}
@@ -180,8 +180,8 @@ func FuzzPlain(f *testing.F) {
 		if again := Text(Text(s)); again != Text(s) || !IsText(again) {
 			t.Fatalf("%q: again %q", s, again)
 		}
-		shown, _ := Shown(s, Look{})
-		if again, seams := Shown(shown, Look{}); again != shown || seams != nil {
+		shown, _ := Visible(s, Look{})
+		if again, seams := Visible(shown, Look{}); again != shown || seams != nil {
 			t.Fatalf("%q: shown again %q", s, again)
 		}
 	})

@@ -335,12 +335,12 @@ const maxChecked = 64 << 10
 // client puts in some itself.
 func (m message) asked() string {
 	if len(m.blocks) == 0 {
-		return said(m.text.String())
+		return messageText(m.text.String())
 	}
 	var all []string
 	for _, b := range m.blocks {
 		if b.Kind == "text" {
-			if s := said(b.text.String()); s != "" {
+			if s := messageText(b.text.String()); s != "" {
 				all = append(all, s)
 			}
 		}
@@ -357,10 +357,10 @@ var wrappers = []string{
 	"ide_opened_file", "ide_selection", "ide_diagnostics", "session-start-hook", "new-diagnostics",
 }
 
-// said returns the person's words in a text: as they are, a slash command with
+// messageText returns the person's words in a text: as they are, a slash command with
 // its arguments on one line, and nothing for what asks the agent for nothing:
 // what the client says in the person's name, and their own shell commands.
-func said(s string) string {
+func messageText(s string) string {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, "[Request interrupted by user") || strings.HasPrefix(s, "[Image: source:") {
 		return ""
@@ -385,7 +385,7 @@ func said(s string) string {
 	case slices.Contains(wrappers, name):
 		// What the person wrote may stand behind it.
 		if _, after, ok := strings.Cut(s, "</"+name+">"); ok {
-			return said(after)
+			return messageText(after)
 		}
 		return ""
 	}

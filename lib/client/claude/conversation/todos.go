@@ -39,7 +39,7 @@ func (r *records) aside(e conversation.Entry, rec record) bool {
 			return give(conversation.Window, "")
 		}
 	case rec.Kind == "attachment" && !rec.Sidechain && tellsTokens(rec.attachment.get("type").Str):
-		e.Size, e.Told = conversation.TokenCount(rec.attachment.get("total")), true
+		e.Size, e.ClientWarns = conversation.TokenCount(rec.attachment.get("total")), true
 		return give(conversation.Window, "")
 	case rec.Hidden:
 	case rec.Kind == "attachment":

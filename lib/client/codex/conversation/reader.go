@@ -297,18 +297,18 @@ func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
 
 // state is what has to be known of the records before one to understand it.
 type state struct {
-	file   conversation.File
-	origin string // the conversation that the records were first written in
-	said   bool   // more than session_meta has been read
-	items  int    // how many there were
-	turn   string
-	model  string
-	total  tokens               // of the conversation, as it was last told
-	anew   bool                 // the client has said that it knows of no tokens
-	told   tokens               // the last request that a record of its own told of
-	held   []conversation.Entry // an answer, until it is sure that it is no summary, and what follows it
-	missed int64                // the first record that had been read, but not given
-	asking map[string]bool      // the calls that are questions to the person
+	file        conversation.File
+	origin      string // the conversation that the records were first written in
+	started     bool   // more than session_meta has been read
+	items       int    // how many there were
+	turn        string
+	model       string
+	total       tokens               // of the conversation, as it was last told
+	anew        bool                 // the client has said that it knows of no tokens
+	lastRequest tokens               // the last request that a record of its own told of
+	pending     []conversation.Entry // an answer, until it is sure that it is no summary, and what follows it
+	missed      int64                // the first record that had been read, but not given
+	asking      map[string]bool      // the calls that are questions to the person
 
 	summary bool // see conversation.Options
 }
@@ -352,24 +352,24 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 
 // keptState is what is kept of a state between two readings.
 type keptState struct {
-	At     int64    `json:"at"`
-	Origin string   `json:"origin,omitempty"`
-	Said   bool     `json:"said,omitempty"`
-	Items  int      `json:"items,omitempty"`
-	Turn   string   `json:"turn,omitempty"`
-	Model  string   `json:"model,omitempty"`
-	Total  [3]int64 `json:"total"`
-	Told   [3]int64 `json:"told"`
-	Anew   bool     `json:"anew,omitempty"`
-	Asking []string `json:"asking,omitempty"`
+	At          int64    `json:"at"`
+	Origin      string   `json:"origin,omitempty"`
+	Started     bool     `json:"said,omitempty"`
+	Items       int      `json:"items,omitempty"`
+	Turn        string   `json:"turn,omitempty"`
+	Model       string   `json:"model,omitempty"`
+	Total       [3]int64 `json:"total"`
+	LastRequest [3]int64 `json:"told"`
+	Anew        bool     `json:"anew,omitempty"`
+	Asking      []string `json:"asking,omitempty"`
 }
 
 // kept is the state behind the record that ends at an offset.
 func (s *state) kept(at int64) string {
 	k := keptState{
-		At: at, Origin: s.origin, Said: s.said, Items: s.items, Turn: s.turn, Model: s.model, Anew: s.anew,
-		Total: [3]int64{s.total.input, s.total.cached, s.total.output},
-		Told:  [3]int64{s.told.input, s.told.cached, s.told.output},
+		At: at, Origin: s.origin, Started: s.started, Items: s.items, Turn: s.turn, Model: s.model, Anew: s.anew,
+		Total:       [3]int64{s.total.input, s.total.cached, s.total.output},
+		LastRequest: [3]int64{s.lastRequest.input, s.lastRequest.cached, s.lastRequest.output},
 	}
 	for call := range s.asking {
 		k.Asking = append(k.Asking, call)
@@ -384,13 +384,13 @@ func (s *state) kept(at int64) string {
 // resume makes the state that was kept of an offset. Of one that was not kept it knows
 // nothing but that the conversation has begun.
 func (s *state) resume(kept string, from int64) {
-	s.said = true
+	s.started = true
 	var k keptState
 	if json.Unmarshal([]byte(kept), &k) != nil || k.At != from {
 		return
 	}
-	s.origin, s.said, s.items, s.turn, s.model, s.anew = k.Origin, k.Said, k.Items, k.Turn, k.Model, k.Anew
-	s.total, s.told = tokens{k.Total[0], k.Total[1], k.Total[2]}, tokens{k.Told[0], k.Told[1], k.Told[2]}
+	s.origin, s.started, s.items, s.turn, s.model, s.anew = k.Origin, k.Started, k.Items, k.Turn, k.Model, k.Anew
+	s.total, s.lastRequest = tokens{k.Total[0], k.Total[1], k.Total[2]}, tokens{k.LastRequest[0], k.LastRequest[1], k.LastRequest[2]}
 	for _, call := range k.Asking {
 		if s.asking == nil {
 			s.asking = map[string]bool{}
@@ -409,7 +409,7 @@ func (s *state) catchUp(from int64) error {
 		}
 		return at < from
 	})
-	s.held = nil
+	s.pending = nil
 	return err
 }
 
@@ -420,7 +420,7 @@ func (s *state) passable(line []byte) bool {
 		front := line[:min(len(line), 200)]
 		return bytes.Contains(front, []byte(`"type":"world_state"`)) || bytes.Contains(front, []byte(`"type":"item_completed"`))
 	}
-	return s.said && !bytes.Contains(line, []byte(`"role":"user"`)) && !bytes.Contains(line, []byte(`request_user_input`))
+	return s.started && !bytes.Contains(line, []byte(`"role":"user"`)) && !bytes.Contains(line, []byte(`request_user_input`))
 }
 
 // pass takes in that a record was there.
@@ -439,20 +439,20 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 	e := conversation.Entry{Time: conversation.ParseTime(rec.time), At: at}
 	p := rec.payload
 	if rec.kind == "session_meta" {
-		if !s.said {
+		if !s.started {
 			s.origin = strings.Clone(p.Get("id").Str)
 		}
 		return true
 	}
 	if rec.kind != "" {
-		s.said = true
+		s.started = true
 	}
 	switch rec.kind {
 	case "turn_context":
 		s.turn, s.model = strings.Clone(p.Get("turn_id").Str), strings.Clone(p.Get("model").Str)
 	case "token_usage_record":
 		usage := p.Get("usage")
-		s.told = tokensOf(usage)
+		s.lastRequest = tokensOf(usage)
 		return s.spent(e, usage, p.Get("response_id").Str, each)
 	case "event_msg":
 		switch p.Get("type").Str {
@@ -469,8 +469,8 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 		if _, after, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "Another language model started to solve this problem") {
 			text = after
 		}
-		if len(s.held) > 0 && s.held[0].Text == text {
-			s.held = s.held[1:]
+		if len(s.pending) > 0 && s.pending[0].Text == text {
+			s.pending = s.pending[1:]
 		}
 		if !s.release(at, each) {
 			return false
@@ -489,8 +489,8 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 
 // release gives what was held back before the record at an offset.
 func (s *state) release(at int64, each func(conversation.Entry) bool) bool {
-	held := s.held
-	s.held = nil
+	held := s.pending
+	s.pending = nil
 	for i, e := range held {
 		if !each(e) {
 			s.missed = at
@@ -525,8 +525,8 @@ func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conve
 		return true
 	}
 	s.total, s.anew = t, false
-	if l == s.told {
-		s.told = tokens{}
+	if l == s.lastRequest {
+		s.lastRequest = tokens{}
 		return true
 	}
 	return s.spent(e, last, s.id("spent", fmt.Sprint(t)), each)
@@ -553,8 +553,8 @@ func (s *state) spent(e conversation.Entry, usage gjson.Result, id string, each 
 	e.Usage = conversation.Usage{
 		Input: max(0, t.input-t.cached-written), CacheRead: t.cached, CacheWrite: written, Output: t.output,
 	}
-	if len(s.held) > 0 {
-		s.held = append(s.held, e)
+	if len(s.pending) > 0 {
+		s.pending = append(s.pending, e)
 		return true
 	}
 	return each(e)
@@ -591,7 +591,7 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 			e.Model = s.model
 			if text := textOf(p.Get("content")); text != "" {
 				set(conversation.Answer, text)
-				s.held = append(s.held, e)
+				s.pending = append(s.pending, e)
 			}
 		}
 	case "reasoning":

@@ -40,7 +40,7 @@ var server = contract.SharedServer{
 	Program: Name,
 	Var:     threadVar,
 	Serves:  serves,
-	Shows:   shows,
+	Shows:   printsAnswers,
 	Dir:     worksIn,
 	Account: account,
 }
@@ -50,10 +50,10 @@ const serverWord = "app-server"
 
 func serves(args []string) bool { return len(args) > 1 && slices.Contains(args[1:], serverWord) }
 
-// shows reports whether a Codex with these arguments can be the window of a
+// printsAnswers reports whether a Codex with these arguments can be the window of a
 // conversation that a server runs. One with settings of its own for this run is
 // not: it runs its conversation itself, as one without a person does.
-func shows(args []string) bool {
+func printsAnswers(args []string) bool {
 	for _, a := range args[min(1, len(args)):] {
 		a, _, _ = strings.Cut(a, "=")
 		switch a {

@@ -13,7 +13,7 @@ func TestShows(t *testing.T) {
 		"codex app-server --listen unix://": false, "codex exec hello": false, "codex e hello": false,
 		"codex --no-daemon": false, "codex -c a=b hello": false, "codex --profile=x": false, "codex mcp-server": false, "": true,
 	} {
-		if got := shows(strings.Fields(args)); got != want {
+		if got := printsAnswers(strings.Fields(args)); got != want {
 			t.Errorf("'%s': %v", args, got)
 		}
 	}

@@ -109,7 +109,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	} else {
 		err = l.lines(f)
 	}
-	if err != nil || l.facts.ID == "" || !l.said && f.Size <= conversation.MaxFront {
+	if err != nil || l.facts.ID == "" || !l.hasMessages && f.Size <= conversation.MaxFront {
 		return conversation.Metadata{}, err
 	}
 	facts := l.facts
@@ -141,11 +141,11 @@ func Typed(dir string, id session.ID, lost *conversation.ReadErrors) bool {
 
 // metadataReader is what Look found so far.
 type metadataReader struct {
-	facts conversation.Metadata
-	hash  string
-	said  bool
-	model string   // of the first answer
-	paths []string // that were worked on, a few
+	facts       conversation.Metadata
+	hash        string
+	hasMessages bool
+	model       string   // of the first answer
+	paths       []string // that were worked on, a few
 }
 
 // header takes what says something of the whole session. Where it stands again,
@@ -172,12 +172,12 @@ func (l *metadataReader) front(m gjson.Result) {
 	switch kindOf(m.Get("type").Str) {
 	case "user":
 		if text := asked(m); text != "" && l.facts.Prompt == "" {
-			l.said = true
+			l.hasMessages = true
 			l.facts.Prompt = conversation.Asked(text)
 			conversation.Keep(&l.facts.First, m.Get("id").Str)
 		}
 	case "gemini":
-		l.said = true
+		l.hasMessages = true
 		conversation.Keep(&l.model, m.Get("model").Str)
 	}
 	if len(l.paths) < 64 {
@@ -205,7 +205,7 @@ func (l *metadataReader) back(v gjson.Result) {
 		}
 	}
 	if kindOf(v.Get("type").Str) == "gemini" {
-		l.said = true
+		l.hasMessages = true
 		conversation.Keep(&l.facts.Model, v.Get("model").Str)
 	}
 }
@@ -617,12 +617,12 @@ func asked(m gjson.Result) string {
 	if text := strings.TrimSpace(Text(m.Get("displayContent"))); text != "" {
 		return text
 	}
-	return Said(Text(m.Get("content")))
+	return PersonsText(Text(m.Get("content")))
 }
 
-// Said is a text without what the client and its hooks put before and
+// PersonsText is a text without what the client and its hooks put before and
 // behind it.
-func Said(text string) string {
+func PersonsText(text string) string {
 	text = strings.TrimSpace(text)
 	for _, tag := range []string{"hook_context", "system-reminder"} {
 		for strings.HasPrefix(text, "<"+tag+">") {

@@ -75,7 +75,7 @@ type asked struct {
 	Time    int64  `json:"timestamp"`
 }
 
-type said struct {
+type message struct {
 	Role     string `json:"role"`
 	Content  []any  `json:"content"`
 	API      string `json:"api"`
@@ -164,7 +164,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			}
 			continue
 		}
-		m := said{Role: "assistant", API: c.From, Provider: c.From, Model: cmp.Or(step.Model(), c.From), Stop: "stop", Time: at.UnixMilli()}
+		m := message{Role: "assistant", API: c.From, Provider: c.From, Model: cmp.Or(step.Model(), c.From), Stop: "stop", Time: at.UnixMilli()}
 		for _, e := range step.Said {
 			m.Content = append(m.Content, text{"text", e.Text})
 		}

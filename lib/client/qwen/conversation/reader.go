@@ -347,7 +347,7 @@ func asked(v gjson.Result) (conversation.Kind, string) {
 	if shown := v.Get("systemPayload.displayText"); shown.Exists() {
 		text = strings.TrimSpace(shown.Str)
 	} else {
-		text = gemini.Said(gemini.Text(v.Get("message.parts")))
+		text = gemini.PersonsText(gemini.Text(v.Get("message.parts")))
 	}
 	if text == "" {
 		return "", ""

@@ -109,10 +109,10 @@ func (f *Fake) Stop(ctx context.Context, r runtime.Ref) error {
 }
 
 // Look tells what runs.
-func (f *Fake) Look(ctx context.Context, refs []runtime.Ref) []runtime.Sight {
+func (f *Fake) Look(ctx context.Context, refs []runtime.Ref) []runtime.Status {
 	fault := f.begin("alive", runtime.Ref{})
 	defer f.mu.Unlock()
-	all := make([]runtime.Sight, len(refs))
+	all := make([]runtime.Status, len(refs))
 	for i, r := range refs {
 		run := f.runs[key(r)]
 		switch err := errors.Join(fault.Err, r.Check(), ctx.Err()); {
@@ -123,7 +123,7 @@ func (f *Fake) Look(ctx context.Context, refs []runtime.Ref) []runtime.Sight {
 		case run.Hidden:
 			all[i].Err = runtime.ErrUnknown
 		default:
-			all[i] = runtime.Sight{Alive: tick.Yes, Attached: run.Attached}
+			all[i] = runtime.Status{Alive: tick.Yes, Attached: run.Attached}
 		}
 	}
 	return all

@@ -102,7 +102,7 @@ func (p patient) Stop(ctx context.Context, r runtime.Ref) error {
 	return again(func() error { return p.Runtime.Stop(ctx, r) })
 }
 
-func (p patient) Look(ctx context.Context, refs []runtime.Ref) (all []runtime.Sight) {
+func (p patient) Look(ctx context.Context, refs []runtime.Ref) (all []runtime.Status) {
 	_ = again(func() error {
 		all = p.Runtime.Look(ctx, refs)
 		var err error

@@ -10,9 +10,9 @@ import (
 	"gt/lib/state/instance"
 )
 
-// Heard returns a function that returns when a hook last told that an instance's agent was
+// LastPromptAt returns a function that returns when a hook last told that an instance's agent was
 // given a prompt, zero where none did. It asks nobody: what it reads are a few small files.
-func Heard(store instance.Store, in *instance.Instance) func() time.Time {
+func LastPromptAt(store instance.Store, in *instance.Instance) func() time.Time {
 	return func() time.Time {
 		id := store.Session(in)
 		if id == "" {

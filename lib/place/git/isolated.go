@@ -118,9 +118,9 @@ func (r checkout) settings() []setting {
 	return all
 }
 
-// apart prepares our own git directory for the repository and returns the environment
+// isolated prepares our own git directory for the repository and returns the environment
 // variables with which git uses it. The caller must call done when git has ended.
-func (r checkout) apart() (vars []string, done func(), err error) {
+func (r checkout) isolated() (vars []string, done func(), err error) {
 	branch := strings.TrimPrefix(r.head, "ref: refs/heads/")
 	all := r.settings()
 	if r.dir != r.common && slices.ContainsFunc(all, func(s setting) bool { return s.name() == "extensions.refstorage" && s.value != "files" }) {

@@ -12,19 +12,19 @@ import (
 	"gt/lib/conversation"
 )
 
-// deed is what a tool does, of those that tell most of the work.
-type deed int
+// toolKind is what a tool does, of those that tell most of the work.
+type toolKind int
 
 const (
-	other deed = iota
+	other toolKind = iota
 	command
 	edit
 	patch
 	list
 )
 
-// deedOf knows the tools by what the clients call them.
-func deedOf(tool string) deed {
+// kindOf knows the tools by what the clients call them.
+func kindOf(tool string) toolKind {
 	switch tool[strings.LastIndexByte(tool, '.')+1:] { // behind Codex's namespace
 	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "bash", "powershell":
 		return command
@@ -70,7 +70,7 @@ func commandOf(e conversation.Entry) string { return cmp.Or(e.Target, e.Text) }
 
 // changes are the files that a call changes, in its order.
 func changes(e conversation.Entry) []string {
-	switch deedOf(e.Tool) {
+	switch kindOf(e.Tool) {
 	case command, patch:
 		return patched(e.Text)
 	case edit:
