@@ -34,7 +34,7 @@ func fromV010(ts *testscript.TestScript, neg bool, args []string) {
 	for _, dir := range []string{"api", "web", "town", "town/demo/crew/max"} {
 		name, path := filepath.Base(dir), ts.MkAbs(dir)
 		ts.Check(os.MkdirAll(path, 0o700))
-		f, err := place.Look(path)
+		f, err := place.Identify(path)
 		ts.Check(err)
 		for what, value := range map[string]string{
 			"key":    filepath.Base(state.Town(path)),

@@ -216,7 +216,7 @@ func adopt(state string) error {
 		if rerr != nil || json.Unmarshal(data, &told) != nil {
 			return errors.Join(err, rerr, fmt.Errorf("%s is no note", path))
 		}
-		now, lerr := place.Look(told["path"].(string))
+		now, lerr := place.Identify(told["path"].(string))
 		if lerr != nil {
 			continue
 		}

@@ -1495,7 +1495,7 @@ var mutants = []mutant{
 	{
 		name:  "what a command line runs behind a command of ours may print its line",
 		file:  "lib/client/hook/line.go",
-		right: `l.behind = l.behind || next.behind || l.ours > 0 && next.others`,
+		right: `l.behind = l.behind || next.behind || l.requests > 0 && next.others`,
 		wrong: `l.behind = l.behind || next.behind`,
 		pkg:   "./lib/client/hook", run: "TestLine",
 	},
@@ -1756,7 +1756,7 @@ var mutants = []mutant{
 	{
 		name:  "an issue's id is more than a word of the command that is named",
 		file:  "lib/command/primecmd/text.go",
-		right: `return term.Quote(p.env.Place(w.ID))`,
+		right: `return term.Quote(p.env.DisplayPath(w.ID))`,
 		wrong: `return p.env.Line(w.ID, 200)`,
 		pkg:   "./lib/command/primecmd", run: "TestIssue",
 	},

@@ -10,9 +10,9 @@ import (
 	"gt/lib/state/session"
 )
 
-// book collects sessions while it is told their events, and notices an event
+// builder collects sessions while it is told their events, and notices an event
 // that comes too late to be told after the others.
-type book struct {
+type builder struct {
 	entries []entry
 	known   int                // how many of them were there at first
 	at      map[session.ID]int // where in entries a session is, of those that were looked for or are new
@@ -35,15 +35,15 @@ type actor struct {
 const never = math.MinInt64
 
 // newBook is a book in which the sessions of a catalog stand already.
-func newBook(r Catalog) *book {
-	return &book{
+func newBook(r Catalog) *builder {
+	return &builder{
 		entries: slices.Clip(r.entries), known: len(r.entries),
 		at: map[session.ID]int{}, actors: map[string]*actor{},
 	}
 }
 
 // session returns the session with that id, nil where there is none.
-func (b *book) session(id session.ID) *Session {
+func (b *builder) session(id session.ID) *Session {
 	if id == "" {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (b *book) session(id session.ID) *Session {
 	return b.entries[i].session()
 }
 
-func (b *book) enter(s *Session) {
+func (b *builder) put(s *Session) {
 	b.at[s.ID] = len(b.entries)
 	b.entries = append(b.entries, entry{known: s})
 }
@@ -76,7 +76,7 @@ func (b *book) enter(s *Session) {
 // the event should have been told before another that was: then all have to be
 // told again in their order. Events of different sessions may come in any, as
 // long as the owner of a hand-over that names none stays the same.
-func (b *book) add(e *event) bool {
+func (b *builder) add(e *event) bool {
 	at := e.at.UnixNano()
 	if e.unnamed() {
 		a := b.actor(e.Actor)
@@ -99,7 +99,7 @@ func (b *book) add(e *event) bool {
 		return false
 	}
 	if fresh {
-		b.enter(s)
+		b.put(s)
 	}
 	if at >= a.Named {
 		a.Named, a.Last = at, s.ID
@@ -117,7 +117,7 @@ func newSession(e *event) *Session {
 	return s
 }
 
-func (b *book) actor(name string) *actor {
+func (b *builder) actor(name string) *actor {
 	a := b.actors[name]
 	if a == nil {
 		a = &actor{Named: never, Unnamed: never}
@@ -180,7 +180,7 @@ func valid(id string) session.ID {
 
 // catalog returns the sessions, the newest first, with parents told of their children.
 // The book is not used any more.
-func (b *book) catalog() Catalog {
+func (b *builder) catalog() Catalog {
 	// Who was there at first, and was not looked at since, has its child already,
 	// unless its parent has come now.
 	for i := range b.entries {
@@ -204,7 +204,7 @@ func (b *book) catalog() Catalog {
 
 // link tells the session's parent of it, which has the last that followed as its
 // child.
-func (b *book) link(s *Session) {
+func (b *builder) link(s *Session) {
 	p := b.session(s.ParentID)
 	if p == nil || p == s {
 		return

@@ -164,7 +164,7 @@ func (x *index) covers(all sources) bool {
 // before what was told already.
 func (x *index) readOn(path string, all sources, progress Progress) (r Catalog, done bool, err error) {
 	r, last := Catalog{x.entries}, x.rest
-	var b *book
+	var b *builder
 	inOrder := true
 	err = all.scan(progress, func(_ int, e *found) {
 		if b == nil {

@@ -46,7 +46,7 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 		}
 		if s == nil {
 			s = &Session{ID: id, native: true}
-			b.enter(s)
+			b.put(s)
 		}
 		spoken := !c.Metadata.Started.IsZero()
 		if s.File.Path == "" || spoken && (!s.hasMessages || s.File.Changed < c.File.Changed) {
@@ -263,9 +263,9 @@ func (c Catalog) Subagents() func(session.ID) []*Session {
 	}
 }
 
-// Orphan reports whether the session is a subagent's and the one that it worked for
+// OrphanedSubagent reports whether the session is a subagent's and the one that it worked for
 // is not known any more.
-func (c Catalog) Orphan() func(*Session) bool {
+func (c Catalog) OrphanedSubagent() func(*Session) bool {
 	known := make(map[session.ID]bool, len(c.entries))
 	for i := range c.entries {
 		known[c.entries[i].id()] = true

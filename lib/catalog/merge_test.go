@@ -128,7 +128,7 @@ func TestSubagents(t *testing.T) {
 		of("top", "", 1), of("one", "top", 2), of("below", "one", 3), of("two", "top", 4),
 		of("lost", "gone", 5), of("self", "self", 6), of("x", "y", 7), of("y", "x", 8),
 	}, nil)
-	below, orphan := all.Subagents(), all.Orphan()
+	below, orphan := all.Subagents(), all.OrphanedSubagent()
 	ids := func(all []*Session) (ids string) {
 		for _, s := range all {
 			ids += string(s.ID) + " "

@@ -98,7 +98,7 @@ const maxTasks = 4
 // Events are told as they stand, which is their order in all but a few logs:
 // there what tells of sessions left for the archive by its type. Where one
 // should have been told before, all are told again, in the order of their times.
-func (all sources) read(progress Progress) (*book, error) {
+func (all sources) read(progress Progress) (*builder, error) {
 	for _, in := range all {
 		if in != nil {
 			in.end = 0

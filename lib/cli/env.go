@@ -32,15 +32,15 @@ import (
 // arguments, environment, clock and standard streams from here and nowhere
 // else, so that it can be run by a test as it is run by a shell.
 type Env struct {
-	Name    string   // the binary's name, as it stands in its messages
-	Args    []string // the arguments, without the name
-	Stdin   io.Reader
-	Stdout  io.Writer
-	Stderr  io.Writer
-	Environ []string         // "KEY=value", as os.Environ gives it
-	Dir     string           // the working directory, absolute
-	Gone    bool             // it was deleted, and Dir is what is left of it
-	Now     func() time.Time // the clock
+	Name       string   // the binary's name, as it stands in its messages
+	Args       []string // the arguments, without the name
+	Stdin      io.Reader
+	Stdout     io.Writer
+	Stderr     io.Writer
+	Environ    []string         // "KEY=value", as os.Environ gives it
+	Dir        string           // the working directory, absolute
+	DirDeleted bool             // it was deleted, and Dir is what is left of it
+	Now        func() time.Time // the clock
 
 	// Started is the environment with which the agent was started that runs this program;
 	// nil where a person does, whose environment Environ is.
@@ -59,14 +59,14 @@ func OS() *Env {
 	}
 	process.Distrust(dir)
 	return &Env{
-		Args:    os.Args[1:],
-		Stdin:   os.Stdin,
-		Stdout:  os.Stdout,
-		Stderr:  os.Stderr,
-		Environ: os.Environ(),
-		Dir:     dir,
-		Gone:    gone,
-		Now:     time.Now,
+		Args:       os.Args[1:],
+		Stdin:      os.Stdin,
+		Stdout:     os.Stdout,
+		Stderr:     os.Stderr,
+		Environ:    os.Environ(),
+		Dir:        dir,
+		DirDeleted: gone,
+		Now:        time.Now,
 	}
 }
 
@@ -127,9 +127,9 @@ const maxQuoted = 120
 // maxPlace bounds a path.
 const maxPlace = 400
 
-// Place returns a path as it stands in a sentence: as it is where no sentence could
+// DisplayPath returns a path as it stands in a sentence: as it is where no sentence could
 // be made of it, else as Quoted does.
-func (e *Env) Place(path string) string {
+func (e *Env) DisplayPath(path string) string {
 	for _, r := range path {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+@~:", r) {
 			return e.Quoted(path)
@@ -149,20 +149,20 @@ func (e *Env) Quoted(s string) string {
 var quotes = strings.NewReplacer(`"`, "'", "“", "'", "”", "'", "„", "'", "‟", "'", "＂", "'")
 
 // Warn writes a warning; the binary goes on.
-func (e *Env) Warn(format string, args ...any) { e.say("warning", format, args...) }
+func (e *Env) Warn(format string, args ...any) { e.printMessage("warning", format, args...) }
 
 // Hint writes what the reader can do about the message before it.
-func (e *Env) Hint(format string, args ...any) { e.say("hint", format, args...) }
+func (e *Env) Hint(format string, args ...any) { e.printMessage("hint", format, args...) }
 
 // Error writes an error; the caller decides what becomes of the exit code.
-func (e *Env) Error(format string, args ...any) { e.say("error", format, args...) }
+func (e *Env) Error(format string, args ...any) { e.printMessage("error", format, args...) }
 
 // maxMessage bounds a message: it says what is wrong, and does not repeat a megabyte.
 const maxMessage = 5000
 
-// say writes a message in a line, and several errors that were joined in a line
+// printMessage writes a message in a line, and several errors that were joined in a line
 // each, but none twice.
-func (e *Env) say(kind, format string, args ...any) {
+func (e *Env) printMessage(kind, format string, args ...any) {
 	if len(args) == 1 && format == "%v" {
 		if err, ok := args[0].(error); ok {
 			if all := split(err); len(all) > 1 {
@@ -180,7 +180,7 @@ func (e *Env) each(kind string, all []error) {
 	for _, err := range all {
 		if !said[err.Error()] {
 			said[err.Error()] = true
-			e.say(kind, "%v", err)
+			e.printMessage(kind, "%v", err)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func Run(env *Env, p Program) (code int) {
 		case exit: // --help and --version end this way
 			code = int(r)
 		default:
-			apologize(env, r)
+			reportPanic(env, r)
 			code = Bug
 		}
 		if hook {
@@ -92,7 +92,7 @@ func Run(env *Env, p Program) (code int) {
 		one := p
 		one.Grammar = g
 		if parser, err := newParser(env, one); err == nil {
-			if ctx, err := parser.Parse(env.Args); err == nil && lacking(parser.Model.Node, env.Args) == nil {
+			if ctx, err := parser.Parse(env.Args); err == nil && missingValue(parser.Model.Node, env.Args) == nil {
 				return Report(env, ctx.Run())
 			}
 		}
@@ -102,16 +102,16 @@ func Run(env *Env, p Program) (code int) {
 		panic(err) // a mistake in the grammar itself
 	}
 	ctx, err := parser.Parse(env.Args)
-	if f := lacking(parser.Model.Node, env.Args); f != nil {
+	if f := missingValue(parser.Model.Node, env.Args); f != nil {
 		err = fmt.Errorf("--%s needs a value", f.Name)
 	}
 	if err != nil {
-		said, hint := wrong(err, parser.Model.Node, env.Args)
+		said, hint := explainUsage(err, parser.Model.Node, env.Args)
 		env.Error("%s", said)
 		if hint != "" {
 			env.Hint("%s", hint)
 		}
-		env.Hint("%s --help shows the usage", meant(parser.Model.Node, env.Args))
+		env.Hint("%s --help shows the usage", usageOf(parser.Model.Node, env.Args))
 		if hook && env.Stdin != nil {
 			drain(env.Stdin)
 		}
@@ -120,9 +120,9 @@ func Run(env *Env, p Program) (code int) {
 	return Report(env, ctx.Run())
 }
 
-// lacking returns the flag whose value is missing at the end of a command line. The
+// missingValue returns the flag whose value is missing at the end of a command line. The
 // parser takes it for an empty value, which for a filter would mean everything.
-func lacking(app *kong.Node, args []string) *kong.Flag {
+func missingValue(app *kong.Node, args []string) *kong.Flag {
 	l := &line{node: app, given: map[*kong.Flag]bool{}}
 	for _, arg := range args {
 		l.take(arg)
@@ -130,8 +130,8 @@ func lacking(app *kong.Node, args []string) *kong.Flag {
 	return l.flag
 }
 
-// meant is the program and, where the command line begins with one, its command.
-func meant(app *kong.Node, args []string) string {
+// usageOf is the program and, where the command line begins with one, its command.
+func usageOf(app *kong.Node, args []string) string {
 	for _, child := range app.Children {
 		if len(args) > 0 && args[0] == child.Name {
 			return app.Name + " " + child.Name
@@ -140,9 +140,9 @@ func meant(app *kong.Node, args []string) string {
 	return app.Name
 }
 
-// stray returns the word of a command line that stands where a command can, and is none,
+// unknownWord returns the word of a command line that stands where a command can, and is none,
 // and the commands that there are; "" where there is no such word.
-func stray(app *kong.Node, args []string) (word string, there []string) {
+func unknownWord(app *kong.Node, args []string) (word string, there []string) {
 	node := app
 	for _, arg := range args {
 		at := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == arg })
@@ -163,11 +163,11 @@ func stray(app *kong.Node, args []string) (word string, there []string) {
 	return "", nil
 }
 
-// wrong explains what is wrong with a command line to a person who does not know the
+// explainUsage explains what is wrong with a command line to a person who does not know the
 // parser, and what they can have meant.
-func wrong(err error, app *kong.Node, args []string) (said, hint string) {
+func explainUsage(err error, app *kong.Node, args []string) (said, hint string) {
 	said = err.Error()
-	if word, there := stray(app, args); word != "" && strings.HasPrefix(said, "unexpected argument ") {
+	if word, there := unknownWord(app, args); word != "" && strings.HasPrefix(said, "unexpected argument ") {
 		if word == completionCommand {
 			return "completion wants a shell: bash, zsh or fish", ""
 		}
@@ -212,7 +212,7 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 			return err
 		}),
 		kong.WithHyphenPrefixedParameters(true),
-		kong.NamedMapper("given", kong.MapperFunc(given)),
+		kong.NamedMapper("given", kong.MapperFunc(nonEmpty)),
 		kong.Writers(env.Stdout, cleanWriter{env}),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.Bind(env),
@@ -231,9 +231,9 @@ func hide(n *kong.Node, groups []string) {
 	n.Children = slices.DeleteFunc(n.Children, func(n *kong.Node) bool { return idle(n.Group) })
 }
 
-// given reads the value of a flag or argument with the tag type:"given", which is not empty
+// nonEmpty reads the value of a flag or argument with the tag type:"given", which is not empty
 // where it is given: a variable of a shell that is not set would mean something else.
-func given(ctx *kong.DecodeContext, target reflect.Value) error {
+func nonEmpty(ctx *kong.DecodeContext, target reflect.Value) error {
 	if err := ctx.Scan.PopValueInto("string", target.Addr().Interface()); err != nil {
 		return err
 	}
@@ -243,9 +243,9 @@ func given(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// apologize reports a panic. What it calls may be what is broken: a panic of its own is
+// reportPanic reports a panic. What it calls may be what is broken: a panic of its own is
 // dropped.
-func apologize(env *Env, r any) {
+func reportPanic(env *Env, r any) {
 	defer func() { _ = recover() }()
 	stack := debug.Stack()
 	if f, ok := r.(*failed); ok { // in a goroutine

@@ -259,7 +259,7 @@ type Entry struct {
 	Aside       bool
 	Size        int64 // of a Window or a TokenUsage: how many tokens the context can have, where the client records it
 	ClientWarns bool  // of a Window: the client itself tells the agent how full it is
-	At          int64 // where its record begins
+	Offset      int64 // where its record begins
 }
 
 // Usage is what was spent, in tokens, as the transcript reports it.

@@ -123,7 +123,7 @@ func pair(source Source) (p pairs, err error) {
 			if i < 0 {
 				break
 			}
-			p.calls[all[i].call] = e.At
+			p.calls[all[i].call] = e.Offset
 			if all = slices.Delete(all, i, i+1); len(all) == 0 {
 				delete(open, e.CallID)
 			} else {
@@ -163,10 +163,10 @@ func (s *settling) take(e Entry) bool {
 	s.ahead, s.size = append(s.ahead, e), s.size+len(e.Text)
 	for len(s.ahead) > 0 && !s.over {
 		far := len(s.ahead) >= maxAhead || s.size >= maxAheadSize
-		if first := s.ahead[0]; first.Kind == Call && s.calls[s.nextCall] > e.At && !far {
+		if first := s.ahead[0]; first.Kind == Call && s.calls[s.nextCall] > e.Offset && !far {
 			break // its result comes
 		}
-		s.tell()
+		s.emit()
 	}
 	return !s.over
 }
@@ -174,12 +174,12 @@ func (s *settling) take(e Entry) bool {
 // drain gives what is left.
 func (s *settling) drain() {
 	for len(s.ahead) > 0 && !s.over {
-		s.tell()
+		s.emit()
 	}
 }
 
-// tell gives what becomes of the first entry that was not told.
-func (s *settling) tell() {
+// emit gives what becomes of the first entry that was not told.
+func (s *settling) emit() {
 	e := s.ahead[0]
 	s.ahead[0] = Entry{} // its text is not held until the list is made anew
 	s.ahead, s.size = s.ahead[1:], s.size-len(e.Text)
@@ -231,7 +231,7 @@ func (s *settling) text(kind Kind, e Entry, label string) {
 func (s *settling) call(e Entry) {
 	r := Entry{Kind: Result, Text: "[no result was recorded]", Failed: true, Time: e.Time}
 	if at := s.calls[s.nextCall]; at >= 0 {
-		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.At == at }); i >= 0 {
+		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.Offset == at }); i >= 0 {
 			r = s.ahead[i]
 		} else if err := s.source(at, func(found Entry) bool { r = found; return false }); err != nil {
 			s.give(Entry{}, err)

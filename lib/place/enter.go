@@ -137,7 +137,7 @@ func (s State) resolve(path string) (real, link string, err error) {
 			return "", "", &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 		}
 		known, err := readFolder(s.Path("homes", key(at)))
-		there, lerr := Look(at)
+		there, lerr := Identify(at)
 		uid := atomicfile.Owner(info)
 		switch {
 		case err == nil && lerr == nil && known.is(there): // it was moved

@@ -25,7 +25,7 @@ func TestEnter(t *testing.T) {
 		folder(name)
 	}
 	was := func(name string) Folder {
-		f, err := Look(at(name))
+		f, err := Identify(at(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestEnterWhileExchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	theirs, err := Look(other)
+	theirs, err := Identify(other)
 	if err != nil {
 		t.Fatal(err)
 	}

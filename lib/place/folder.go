@@ -28,10 +28,10 @@ type Folder struct {
 	Address string `json:"address,omitempty"`
 }
 
-// Look identifies the folder at a path.
-func Look(path string) (Folder, error) { return look(Real(path)) }
+// Identify identifies the folder at a path.
+func Identify(path string) (Folder, error) { return identifyReal(Real(path)) }
 
-func look(real string) (Folder, error) {
+func identifyReal(real string) (Folder, error) {
 	f, err := identify(real)
 	f.Path = real
 	return f, err
@@ -52,19 +52,19 @@ func (f Folder) is(here Folder) bool {
 	return f.Same(here) || f.Inode == here.Inode && reborn(here.Path)
 }
 
-// note is the name of the file that records which folder an entry of the state
+// folderRecord is the name of the file that records which folder an entry of the state
 // belongs to.
-const note = "path"
+const folderRecord = "path"
 
 // readFolder reads the note in a folder of the state.
 func readFolder(dir string) (Folder, error) {
 	var f Folder
-	data, err := atomicfile.Read(filepath.Join(dir, note), 64<<10)
+	data, err := atomicfile.Read(filepath.Join(dir, folderRecord), 64<<10)
 	if err != nil {
 		return f, err
 	}
 	if !gjson.ValidBytes(data) {
-		return f, atomicfile.Error("understand", filepath.Join(dir, note), errors.New("it is not JSON"))
+		return f, atomicfile.Error("understand", filepath.Join(dir, folderRecord), errors.New("it is not JSON"))
 	}
 	// encoding/json would spend more time on reflection than everything else here takes.
 	for key, value := range gjson.ParseBytes(data).Map() {
@@ -82,7 +82,7 @@ func readFolder(dir string) (Folder, error) {
 		}
 	}
 	if !filepath.IsAbs(f.Path) || f.Inode == 0 {
-		return f, atomicfile.Error("understand", filepath.Join(dir, note), errors.New("it does not name a folder"))
+		return f, atomicfile.Error("understand", filepath.Join(dir, folderRecord), errors.New("it does not name a folder"))
 	}
 	return f, nil
 }
@@ -149,7 +149,7 @@ func (s State) Addresses(path string, names []string) map[string]bool {
 // have a place each, unless anyone is set: a town's role directory belongs to the role,
 // however often it is made again. A folder that was moved keeps its place.
 func (s State) Home(dir string, anyone bool) Kept {
-	here, err := look(dir)
+	here, err := identifyReal(dir)
 	at := s.Path("homes", key(here.Path))
 	if anyone || err != nil { // it was removed meanwhile, or cannot be inspected
 		return Kept{At: at, anyone: anyone}
@@ -204,7 +204,7 @@ func (s State) former(here Folder) (k Kept, ok bool) {
 	if known.Path == here.Path {
 		return known.kept(at, here), true
 	}
-	if there, err := look(known.Path); err == nil && there.Same(here) {
+	if there, err := identifyReal(known.Path); err == nil && there.Same(here) {
 		return Kept{}, false
 	}
 	return Kept{At: at, moved: true}, true
@@ -214,13 +214,13 @@ func (s State) former(here Folder) (k Kept, ok bool) {
 // It writes the record again if the home has moved.
 func (s State) MakeHome(k Kept, dir, address string) error {
 	at := k.At
-	if _, err := os.Lstat(filepath.Join(at, note)); err == nil && !k.moved {
+	if _, err := os.Lstat(filepath.Join(at, folderRecord)); err == nil && !k.moved {
 		return atomicfile.EnsurePrivateDir(at)
 	}
 	if err := s.Prepare(at); err != nil {
 		return err
 	}
-	f, err := Look(dir)
+	f, err := Identify(dir)
 	if err != nil {
 		return nil // the folder is gone, so there is nothing to record
 	}
@@ -231,14 +231,14 @@ func (s State) MakeHome(k Kept, dir, address string) error {
 	}
 	data = append(data, '\n')
 	if k.moved {
-		return atomicfile.Write(filepath.Join(at, note), data, atomicfile.Unsynced)
+		return atomicfile.Write(filepath.Join(at, folderRecord), data, atomicfile.Unsynced)
 	}
 	if !k.anyone {
 		if err := s.linkTo(f, at); err != nil {
 			return err
 		}
 	}
-	err = atomicfile.Create(filepath.Join(at, note), data, atomicfile.Unsynced)
+	err = atomicfile.Create(filepath.Join(at, folderRecord), data, atomicfile.Unsynced)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another process that starts here was faster
 	}

@@ -32,11 +32,11 @@ func TestFolderOfAnImage(t *testing.T) {
 	if err := s.MakeHome(s.Home(dir, false), dir, "proj"); err != nil {
 		t.Fatal(err)
 	}
-	before, _ := Look(dir)
+	before, _ := Identify(dir)
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	after, _ := Look(dir)
+	after, _ := Identify(dir)
 	if before.Same(after) {
 		t.Skip("this kernel keeps the time of birth")
 	}
@@ -53,7 +53,7 @@ func TestFolderOfAnImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if again, _ := Look(dir); again.Inode != before.Inode && s.Home(dir, false).At == at {
+	if again, _ := Identify(dir); again.Inode != before.Inode && s.Home(dir, false).At == at {
 		t.Error("another folder got the state of the first")
 	}
 }

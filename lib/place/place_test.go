@@ -153,7 +153,7 @@ func TestAnotherFolderAtTheSamePath(t *testing.T) {
 	if err != nil || len(homes) != 2 || homes[first].Path != Real(dir) || homes[first].Address != "api" {
 		t.Error(homes, err)
 	}
-	info, err := os.Stat(filepath.Join(first, note))
+	info, err := os.Stat(filepath.Join(first, folderRecord))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info, err)
 	}
@@ -373,7 +373,7 @@ func TestMovedFolder(t *testing.T) {
 	s, root := State(t.TempDir()), t.TempDir()
 	a, b, role := filepath.Join(root, "a"), filepath.Join(root, "b"), filepath.Join(root, "role")
 	must(t, os.Mkdir(a, 0o700))
-	if f, err := Look(a); err != nil || f.Born == 0 {
+	if f, err := Identify(a); err != nil || f.Born == 0 {
 		t.Skip("the file system does not tell when a folder was made")
 	}
 	kept := s.Home(a, false)

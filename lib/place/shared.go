@@ -95,7 +95,7 @@ func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Ro
 		at = filepath.Join(at, name)
 		above := dir
 		if err = create(above, name); err == nil || errors.Is(err, fs.ErrExist) {
-			dir, err = enter(above, name)
+			dir, err = openDir(above, name)
 		}
 		above.Close()
 	}
@@ -105,8 +105,8 @@ func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Ro
 	return dir, at, nil
 }
 
-// enter opens a folder below another. It refuses links.
-func enter(above *os.Root, name string) (*os.Root, error) {
+// openDir opens a folder below another. It refuses links.
+func openDir(above *os.Root, name string) (*os.Root, error) {
 	info, err := above.Lstat(name)
 	switch {
 	case err != nil:

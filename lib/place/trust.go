@@ -56,7 +56,7 @@ func (s State) Trusted(root string) (*Trust, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	here, err := Look(root)
+	here, err := Identify(root)
 	if err != nil {
 		return nil, atomicfile.Error("look at", root, err)
 	}
@@ -111,7 +111,7 @@ func (s State) Towns() ([]*Trust, error) {
 // Survey returns what trusting the town at root would mean: who owns the folder, and
 // which of its files can decide what runs. It records nothing.
 func Survey(root string) (*Trust, error) {
-	here, err := Look(root)
+	here, err := Identify(root)
 	if err != nil {
 		return nil, atomicfile.Error("look at", root, err)
 	}

@@ -87,7 +87,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 			return true
 		}
 		e := l.Entry()
-		e.At = at
+		e.Offset = at
 		return each(e)
 	})
 }

@@ -34,7 +34,7 @@ func (client) Read(f conversation.File, o conversation.Options, each func(conver
 			return true
 		}
 		for _, e := range all {
-			if e.At = at; !each(e) {
+			if e.Offset = at; !each(e) {
 				return false
 			}
 		}

@@ -27,7 +27,7 @@ func (s Store) Conversation(id ID) conversation.Source {
 				return true
 			}
 			e := l.Entry()
-			e.At = at
+			e.Offset = at
 			if l.Hidden != "" {
 				e.Text = strings.TrimSpace(e.Text + "\n[left out: " + l.Hidden + "]")
 			}

@@ -136,7 +136,7 @@ func (h *happening) line(l *Line) error {
 		h.asked = l.Time
 	case conversation.Answer:
 		if l.Failed { // the client's own words about an error
-			return h.first(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: brief(l.Text)})
+			return h.first(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
 		}
 	case conversation.TokenUsage:
 		return h.spent(l)
@@ -217,14 +217,14 @@ func (h *happening) result(l *Line) error {
 			return nil
 		}
 		return commits(l.Text, func(hash, subject string) error {
-			return h.each(Happened{Type: Commit, Time: l.Time, Name: hash, Message: brief(subject)})
+			return h.each(Happened{Type: Commit, Time: l.Time, Name: hash, Message: shorten(subject)})
 		})
 	}
 	name := "tool_error"
 	if l.Rejected {
 		name = "tool_rejected"
 	}
-	return h.each(Happened{Type: Error, Time: l.Time, Name: name, Message: brief(l.Text), Context: map[string]string{"tool": e.Name, "callId": e.CallID}})
+	return h.each(Happened{Type: Error, Time: l.Time, Name: name, Message: shorten(l.Text), Context: map[string]string{"tool": e.Name, "callId": e.CallID}})
 }
 
 // commits calls each for the commits that git tells of: "[main 1a2b3c4] subject",
@@ -263,8 +263,8 @@ func between(from, to time.Time) *int64 {
 	return &ms
 }
 
-// brief is the beginning of an error's text.
-func brief(s string) string {
+// shorten is the beginning of an error's text.
+func shorten(s string) string {
 	const most = 1000
 	if len(s) <= most {
 		return s

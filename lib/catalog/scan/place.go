@@ -8,10 +8,10 @@ import (
 	"gt/lib/place"
 )
 
-// Place finds the folders of conversations that do not say theirs, where the client has
+// Locate finds the folders of conversations that do not say theirs, where the client has
 // a name for it that can be compared: among those of all other conversations, the homes
 // of this machine, and dirs.
-func Place(state place.State, all []conversation.Conversation, dirs ...string) {
+func Locate(state place.State, all []conversation.Conversation, dirs ...string) {
 	var lost []*conversation.Conversation
 	for i := range all {
 		if _, ok := ReaderOf(all[i].File.Client).(conversation.Placer); ok && all[i].Metadata.ID != "" && all[i].Metadata.CWD == "" {

@@ -355,7 +355,7 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 		if t, ok := r.(conversation.Quieter); ok {
 			quiet = func(record []byte) bool { return t.Quiet(record, s.Tools) }
 		}
-		if held, err := s.held(f.Path, buf, quiet, count); !held {
+		if held, err := s.fileHas(f.Path, buf, quiet, count); !held {
 			return err
 		}
 		o.Skip = func(record []byte) bool { return quiet(record) || s.index(record) < 0 }
@@ -365,7 +365,7 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 		if e.Kind == conversation.Prompt {
 			turn++
 		}
-		h, ok := s.look(e)
+		h, ok := s.match(e)
 		if !ok {
 			return !s.halted()
 		}
@@ -378,9 +378,9 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 	return err
 }
 
-// held reports whether one of the needles is in a file, in a record that is not
+// fileHas reports whether one of the needles is in a file, in a record that is not
 // quiet. It ends, with false, when the search does.
-func (s *search) held(path string, buf []byte, quiet func([]byte) bool, count func(int)) (bool, error) {
+func (s *search) fileHas(path string, buf []byte, quiet func([]byte) bool, count func(int)) (bool, error) {
 	f, err := atomicfile.OpenFollowing(path)
 	if err != nil {
 		return false, err
@@ -395,7 +395,7 @@ func (s *search) held(path string, buf []byte, quiet func([]byte) bool, count fu
 		n, err := f.Read(buf[kept:])
 		count(n)
 		b.bytes = buf[:kept+n]
-		if s.says(b, quiet) {
+		if s.blockHas(b, quiet) {
 			return true, nil
 		}
 		if err == io.EOF {
@@ -455,8 +455,8 @@ func (b block) from(at int, quiet func([]byte) bool) block {
 	return rest
 }
 
-// says looks for the needles in what is not quiet.
-func (s *search) says(b block, quiet func([]byte) bool) bool {
+// blockHas looks for the needles in what is not quiet.
+func (s *search) blockHas(b block, quiet func([]byte) bool) bool {
 	for at := 0; ; {
 		i := s.index(b.bytes[at:])
 		if i < 0 {
@@ -484,8 +484,8 @@ func (s *search) index(b []byte) int {
 	return first
 }
 
-// look finds the lines of an entry that match.
-func (q *Query) look(e conversation.Entry) (Hit, bool) {
+// match finds the lines of an entry that match.
+func (q *Query) match(e conversation.Entry) (Hit, bool) {
 	switch e.Kind {
 	case conversation.Prompt, conversation.Reply, conversation.Answer, conversation.Summary:
 	case conversation.Thought, conversation.Call, conversation.Result:

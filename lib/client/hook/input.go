@@ -30,8 +30,8 @@ const MaxInput = 4 << 20
 // Deadline is how long Read waits for a client that neither sends nor closes.
 const Deadline = 500 * time.Millisecond
 
-// patience is how many deadlines Read waits for a client that goes on sending.
-const patience = 10
+// inputWaitSeconds is how many deadlines Read waits for a client that goes on sending.
+const inputWaitSeconds = 10
 
 // bom is the mark that some programs begin UTF-8 with.
 var bom = []byte("\xef\xbb\xbf")
@@ -156,7 +156,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 			}
 		}
 	})
-	timeout, last, late := time.NewTimer(deadline), time.Now().Add(patience*deadline), false
+	timeout, last, late := time.NewTimer(deadline), time.Now().Add(inputWaitSeconds*deadline), false
 	defer timeout.Stop()
 	for {
 		select {

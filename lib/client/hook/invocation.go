@@ -100,7 +100,7 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 		// One that was removed under the session, and under us, stays where it is:
 		// what we would leave in the folder above is told to whoever works there.
 		info, err := os.Stat(c.Input.CWD)
-		if err == nil && info.IsDir() || env.Gone && errors.Is(err, fs.ErrNotExist) {
+		if err == nil && info.IsDir() || env.DirDeleted && errors.Is(err, fs.ErrNotExist) {
 			c.Dir = c.Input.CWD
 		}
 	}

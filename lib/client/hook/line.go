@@ -16,10 +16,10 @@ const (
 	maxOpen = 4000
 )
 
-// leaving returns what a shell's command line runs of commands that leave a request.
+// requestsIn returns what a shell's command line runs of commands that leave a request.
 // It has none where something else of the line can print behind the last of them, for
 // that could say the same: a program of the project, say.
-func leaving(line string) (none runs) {
+func requestsIn(line string) (none runs) {
 	if len(line) > maxLine || strings.Count(line, "(")+strings.Count(line, "{") > maxOpen {
 		return none
 	}
@@ -37,17 +37,17 @@ func leaving(line string) (none runs) {
 // most is how many lines of theirs it can show: where nothing else prints, all that
 // there are.
 func (l runs) most() int {
-	if l.ours > 0 && !l.others {
+	if l.requests > 0 && !l.others {
 		return maxShown
 	}
-	return l.ours
+	return l.requests
 }
 
 // runs is what was seen of a command line, in the order in which it runs.
 type runs struct {
-	ours   int  // commands that leave a request
-	others bool // programs that can print anything
-	behind bool // and can do so behind one of ours
+	requests int  // commands that leave a request
+	others   bool // programs that can print anything
+	behind   bool // and can do so behind one of ours
 }
 
 // inspect looks at a part of a command line.
@@ -59,12 +59,12 @@ func inspect(part syntax.Node) (l runs) {
 				n := *n
 				n.Background, n.Coprocess, n.Disown = false, false, false
 				inner := inspect(&n)
-				l.ours += inner.ours
+				l.requests += inner.requests
 				l.behind = l.behind || inner.behind || inner.others
 				return false
 			}
 			if call, ok := n.Cmd.(*syntax.CallExpr); ok && reads(n.Redirs) {
-				if _, ours := ofCall(plainWords(call.Args)); !ours {
+				if _, ours := ofCall(unquote(call.Args)); !ours {
 					l.add(runs{others: true})
 				}
 			}
@@ -74,19 +74,19 @@ func inspect(part syntax.Node) (l runs) {
 			}
 			inner := inspect(node)
 			l.add(inner)
-			l.behind = l.behind || inner.ours > 0 && inner.others
+			l.behind = l.behind || inner.requests > 0 && inner.others
 			return false
 		case *syntax.DeclClause: // as export, which prints variables where it is given none
 			if !slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool { return a.Name != nil }) {
 				l.add(runs{others: true})
 			}
 		case *syntax.CallExpr:
-			words := plainWords(n.Args)
+			words := unquote(n.Args)
 			if inner, ok := ofCall(words); ok {
 				l.add(inner)
 				return false // what is substituted in it runs before
 			}
-			if !quiet(n, words) {
+			if !printsNothing(n, words) {
 				l.add(runs{others: true})
 			}
 		}
@@ -97,8 +97,8 @@ func inspect(part syntax.Node) (l runs) {
 
 // add adds what runs next.
 func (l *runs) add(next runs) {
-	l.behind = l.behind || next.behind || l.ours > 0 && next.others
-	l.ours += next.ours
+	l.behind = l.behind || next.behind || l.requests > 0 && next.others
+	l.requests += next.requests
 	l.others = l.others || next.others
 }
 
@@ -116,20 +116,20 @@ func ofCall(words []string) (l runs, ok bool) {
 	switch {
 	case len(words) == 0:
 		return runs{}, false
-	case leaves(words...):
-		return runs{ours: 1}, true
+	case isRequest(words...):
+		return runs{requests: 1}, true
 	case len(words) == 3 && slices.Contains(shells, filepath.Base(words[0])) && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c"):
-		if l = leaving(words[2]); l.ours > 0 {
+		if l = requestsIn(words[2]); l.requests > 0 {
 			return l, true
 		}
 	}
 	return runs{}, false
 }
 
-// leaves reports whether a program leaves requests with its first arguments. What prints
+// isRequest reports whether a program leaves requests with its first arguments. What prints
 // somebody's words does not (gt-mail work claim changes a line of these that looks like a
 // request), and what a path names is gt's only where gt is.
-func leaves(words ...string) bool {
+func isRequest(words ...string) bool {
 	words = append(slices.Clip(words), "", "")
 	program, argument := words[0], words[1]
 	if strings.Contains(program, "/") && !installed(filepath.Dir(program)) {
@@ -167,9 +167,9 @@ func installed(dir string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// quiet reports whether a command prints at most what the agent itself wrote, or what
+// printsNothing reports whether a command prints at most what the agent itself wrote, or what
 // it is given to read by a pipe.
-func quiet(call *syntax.CallExpr, words []string) bool {
+func printsNothing(call *syntax.CallExpr, words []string) bool {
 	if len(words) == 0 {
 		return true // an assignment
 	}
@@ -179,7 +179,7 @@ func quiet(call *syntax.CallExpr, words []string) bool {
 	case "set": // which else prints what the project's settings can have set
 		return len(words) > 1
 	case "echo", "printf":
-		return !slices.ContainsFunc(call.Args, func(w *syntax.Word) bool { return !written(w.Parts) })
+		return !slices.ContainsFunc(call.Args, func(w *syntax.Word) bool { return !isLiteral(w.Parts) })
 	case "tail", "head", "cat":
 		for i, w := range words[1:] {
 			value := words[0] != "cat" && (words[i] == "-n" || words[i] == "-c") && strings.Trim(w, "+-0123456789") == ""
@@ -198,7 +198,7 @@ func reads(redirects []*syntax.Redirect) bool {
 	return slices.ContainsFunc(redirects, func(r *syntax.Redirect) bool {
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			return r.Hdoc != nil && !written(r.Hdoc.Parts)
+			return r.Hdoc != nil && !isLiteral(r.Hdoc.Parts)
 		case syntax.RdrIn, syntax.RdrInOut, syntax.WordHdoc, syntax.DplIn:
 			return true
 		}
@@ -206,9 +206,9 @@ func reads(redirects []*syntax.Redirect) bool {
 	})
 }
 
-// written reports whether a word is what the agent wrote: nothing in it stands for
+// isLiteral reports whether a word is what the agent wrote: nothing in it stands for
 // a file's name or a program's words.
-func written(parts []syntax.WordPart) bool {
+func isLiteral(parts []syntax.WordPart) bool {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
@@ -218,7 +218,7 @@ func written(parts []syntax.WordPart) bool {
 		case *syntax.SglQuoted:
 		case *syntax.DblQuoted:
 			for _, p := range p.Parts {
-				if _, ok := p.(*syntax.Lit); !ok && !written([]syntax.WordPart{p}) {
+				if _, ok := p.(*syntax.Lit); !ok && !isLiteral([]syntax.WordPart{p}) {
 					return false
 				}
 			}
@@ -233,9 +233,9 @@ func written(parts []syntax.WordPart) bool {
 	return true
 }
 
-// plainWords are a command's words without their quotes. What the shell puts in
+// unquote are a command's words without their quotes. What the shell puts in
 // stands in them as nothing.
-func plainWords(args []*syntax.Word) []string {
+func unquote(args []*syntax.Word) []string {
 	words := make([]string, len(args))
 	for i, w := range args {
 		var b strings.Builder

@@ -19,7 +19,7 @@ func runsOurs(input string) int {
 	v := gjson.Parse(input)
 	if v.Type == gjson.String {
 		if !gjson.Valid(v.Str) {
-			return leaving(v.Str).most()
+			return requestsIn(v.Str).most()
 		}
 		v = gjson.Parse(v.Str) // JSON in JSON, as Codex has it
 	}
@@ -30,12 +30,12 @@ func runsOurs(input string) int {
 			for i := range all {
 				words[i] = all[i].Str
 			}
-			if leaves(words...) {
+			if isRequest(words...) {
 				return maxShown
 			}
 			c = all[len(all)-1]
 		}
-		if l := leaving(c.Str); l.ours > 0 {
+		if l := requestsIn(c.Str); l.requests > 0 {
 			return l.most()
 		}
 	}

@@ -35,7 +35,7 @@ func Of(own account.Own, h home.Home, r *session.Record) (Conversation, error) {
 }
 
 // Read reads what has come since the last time and returns what is known of the whole
-// conversation; see tail.File.Advance, and tail.File.Look where it is not to be kept.
+// conversation; see tail.File.Advance, and tail.File.Fold where it is not to be kept.
 func (c Conversation) Read(keep bool, clean func(string) string) (*summary.Fold, error) {
 	var read tail.Read
 	if r := readers.Of(c.File.Client); r != nil {
@@ -44,5 +44,5 @@ func (c Conversation) Read(keep bool, clean func(string) string) (*summary.Fold,
 	if keep {
 		return c.Kept.Advance(c.File, c.CWD, read, clean)
 	}
-	return c.Kept.Look(c.File, c.CWD, read, clean)
+	return c.Kept.Fold(c.File, c.CWD, read, clean)
 }

@@ -30,7 +30,7 @@ func TestMemory(t *testing.T) {
 	source := func(from int64, each func(conversation.Entry) bool) error {
 		for at := from; at < 6*rounds; at++ {
 			id := string(rune('a' + at/6%26))
-			e := conversation.Entry{At: at, Kind: conversation.Prompt, Text: strings.Clone(words)}
+			e := conversation.Entry{Offset: at, Kind: conversation.Prompt, Text: strings.Clone(words)}
 			switch at % 6 {
 			case 1, 2:
 				e.Kind, e.Tool, e.CallID = conversation.Call, "Bash", id
@@ -85,7 +85,7 @@ func TestSyncMemory(t *testing.T) {
 	)
 	source := func(from int64, each func(conversation.Entry) bool) error {
 		for at := from; at < 2*rounds; at++ {
-			e := conversation.Entry{At: at, Kind: conversation.Prompt, Text: strings.Repeat("word ", text/5)}
+			e := conversation.Entry{Offset: at, Kind: conversation.Prompt, Text: strings.Repeat("word ", text/5)}
 			if at%2 == 1 {
 				e.Kind = conversation.Answer
 			}

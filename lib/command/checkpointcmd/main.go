@@ -107,7 +107,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 		return nil
 	}
 	if !w.Hook {
-		if asked, err := w.ask(env, call); asked {
+		if asked, err := w.requestSave(env, call); asked {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 		c.MoleculeID = molecule
 	}
 	c.HookedBead = id
-	w.tell(env, c, call.Input.LastAnswer)
+	w.report(env, c, call.Input.LastAnswer)
 	c.Clean(env.Redact)
 	if err := errors.Join(adopted, c.Write(call.Home), w.noteWork(call, r, c)); err != nil || w.Hook {
 		return err
@@ -182,9 +182,9 @@ func (w *write) noteWork(call *hook.Invocation, r *session.Record, c *checkpoint
 	return call.Store.Put(r, atomicfile.Unsynced)
 }
 
-// ask leaves what an agent says in its sandbox, out of which nothing can be saved,
+// requestSave leaves what an agent says in its sandbox, out of which nothing can be saved,
 // to the hook at the end of its turn.
-func (w *write) ask(env *cli.Env, call *hook.Invocation) (asked bool, err error) {
+func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, err error) {
 	r, err := call.Store.Get(call.ID)
 	if err != nil || r == nil || r.Hook == nil || r.Ended() {
 		return false, nil
@@ -219,8 +219,8 @@ func (w *write) ask(env *cli.Env, call *hook.Invocation) (asked bool, err error)
 	return true, err
 }
 
-// tell adds what the caller knows.
-func (w *write) tell(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
+// report adds what the caller knows.
+func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 	for to, given := range map[*string]*string{
 		&c.Notes: w.Notes, &c.MoleculeID: w.Molecule, &c.CurrentStep: w.Step, &c.StepTitle: w.StepTitle,
 	} {

@@ -42,8 +42,8 @@ func (h handover) asks() bool {
 	return false
 }
 
-// ask leaves the hand-over to the hook at the end of the turn.
-func (h handover) ask(message, work string) error {
+// request leaves the hand-over to the hook at the end of the turn.
+func (h handover) request(message, work string) error {
 	said, err := request.Leave(request.HomeOf(h.env.Getenv, h.home, h.record.ID), h.record.ID, request.Item{
 		Kind: request.Handoff, At: h.env.Now(), Subject: h.redact(h.subject), Message: h.redact(message),
 		To: h.to, Cycle: h.kind == session.KindCycle, Reason: h.redact(h.reason), Work: work, Bare: !h.collect,
@@ -137,16 +137,16 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 		return err // of what is on nobody's list nothing is run, and nothing told
 	}
 	gone := h.findProgram()
-	h.enter()
+	h.openFolder()
 	if gone == nil && h.replaceable() {
 		if h.in = h.launcher(); h.exchanged == nil {
-			h.enter()
+			h.openFolder()
 		}
 	}
-	if h.held = held; held == "" {
-		h.held = h.keeps(g.Mode, gone)
+	if h.keptPane = held; held == "" {
+		h.keptPane = h.keeps(g.Mode, gone)
 	}
-	h.replaces = h.held == ""
+	h.replaces = h.keptPane == ""
 	return errors.Join(gone, h.handOver(last.Message, strings.TrimSpace(last.Work)))
 }
 

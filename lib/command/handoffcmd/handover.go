@@ -33,7 +33,7 @@ type order struct {
 	hook     bool // nobody reads what is printed, and Input is a client's
 	watch    bool
 	quietGit bool
-	looks    bool // nothing is to be changed
+	dryRun   bool // nothing is to be changed
 }
 
 // handover is one hand-over that is decided on: whose, what is asked for, who
@@ -44,8 +44,8 @@ type handover struct {
 	order
 	successor respawn.Successor // without a client in it for session.KindAuto
 	replaces  bool              // the successor is given the pane
-	late      string            // why it was not, after all
-	held      string            // why the pane is not given away, where it could be
+	paneLost  string            // why it was not, after all
+	keptPane  string            // why the pane is not given away, where it could be
 	folder    place.Folder      // that the successor starts in
 	exchanged error             // why it would start in another folder than the session did
 	full      bool              // the conversation is as long as its client lets it grow
@@ -69,10 +69,10 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 	if err == nil {
 		err = h.findProgram()
 	}
-	h.enter()
+	h.openFolder()
 	if err == nil && t.replaceable() {
 		if h.in = h.launcher(); h.exchanged == nil {
-			h.enter()
+			h.openFolder()
 		}
 		h.replaces = h.in.Why == "" && h.folder.Inode != 0
 	}
@@ -88,9 +88,9 @@ func (h handover) launcher() launcher.Launcher {
 	return h.in
 }
 
-// enter finds out which folder the successor would start in: what it was started in has
+// openFolder finds out which folder the successor would start in: what it was started in has
 // one of its own.
-func (h *handover) enter() {
+func (h *handover) openFolder() {
 	h.folder = place.Folder{}
 	path := h.dir
 	if h.in.Outer.IsSet() {

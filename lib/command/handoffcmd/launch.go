@@ -25,8 +25,8 @@ func (h handover) launch(note mail.Note) error {
 	if h.exchanged != nil {
 		return cli.Fail(cli.No, fmt.Errorf("cannot start a successor: %w", h.exchanged), "the note is saved: gt-mail read "+note.ID)
 	}
-	if h.late != "" {
-		_, err := fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.late)
+	if h.paneLost != "" {
+		_, err := fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.paneLost)
 		return err
 	}
 	if !h.replaces {

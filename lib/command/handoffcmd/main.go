@@ -151,7 +151,7 @@ func (g *grammar) Run(env *cli.Env) error {
 func (g *grammar) order() order {
 	o := order{
 		kind: session.KindHandoff, subject: g.Subject, to: g.To, reason: g.Reason, collect: g.Collect,
-		hook: g.Client.Hook, watch: g.Watch, quietGit: g.NoGitCheck, looks: g.Print || g.DryRun,
+		hook: g.Client.Hook, watch: g.Watch, quietGit: g.NoGitCheck, dryRun: g.Print || g.DryRun,
 	}
 	switch {
 	case g.Auto:
@@ -204,7 +204,7 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 		return h.cannotTakeAlong()
 	}
 	if asks && changes {
-		return h.ask(message, work)
+		return h.request(message, work)
 	}
 	d := h.compose(message, work)
 	if g.Print {

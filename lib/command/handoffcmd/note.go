@@ -47,7 +47,7 @@ func (h handover) compose(message, work string) draft {
 			by = "A person handed this session over."
 		}
 	}
-	if h.replaces && !h.looks {
+	if h.replaces && !h.dryRun {
 		// Another that gives the pane away meanwhile ends what runs in it, and who reads
 		// what we print.
 		signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
@@ -93,8 +93,8 @@ func (h handover) compose(message, work string) draft {
 		b := b
 		b.Message = strings.TrimSpace(b.Message + "\n\n" + earlier)
 		text := b.Text()
-		if h.held != "" {
-			text += "\n\nThe agent was not replaced: " + h.held + "."
+		if h.keptPane != "" {
+			text += "\n\nThe agent was not replaced: " + h.keptPane + "."
 			if line, _ := h.howToGoOn(); h.exchanged == nil {
 				text += " To go on in its pane, a person ends it there and types: " + line
 			}
@@ -165,7 +165,7 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	if h.record != nil {
 		c.Kept = tail.Of(h.home, h.record)
 	}
-	keeps := h.record != nil && !h.looks
+	keeps := h.record != nil && !h.dryRun
 	fold, err := c.Read(keeps, h.redact)
 	denied := false // a sandbox lets us keep nothing
 	if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {

@@ -53,12 +53,12 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 		switch {
 		case record.Ended() && (record.ChildID != "" || !h.record.Ended()), p != nil && p.TakenBy != "":
 			// Its successor is here already: who starts next is told this one.
-			h.replaces, h.late, record = false, "another gt-handoff was faster, and its successor has begun: the session after that is told this note", nil
+			h.replaces, h.paneLost, record = false, "another gt-handoff was faster, and its successor has begun: the session after that is told this note", nil
 		case p != nil:
 			before = append(p.Before, p.Note)
 			note.Body = d.body(h.earlier(box, record.Chain(), before))
 			if h.replaces && p.Respawn && now.Sub(p.At).Abs() < launchTime {
-				h.replaces, h.late = false, "another gt-handoff of this session is under way: its successor is told this note as well"
+				h.replaces, h.paneLost = false, "another gt-handoff of this session is under way: its successor is told this note as well"
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 		Kind      string     `json:"kind"`
 		Note      string     `json:"note"`
 		Waits     string     `json:"waits,omitempty"` // why the pane was not given away
-	}{ToSession: h.replaces, Reason: h.why(), Subject: note.Subject, Kind: h.kind, Note: note.ID, Waits: h.redact(h.held)}
+	}{ToSession: h.replaces, Reason: h.why(), Subject: note.Subject, Kind: h.kind, Note: note.ID, Waits: h.redact(h.keptPane)}
 	switch {
 	case record != nil:
 		payload.SessionID = record.ID

@@ -38,7 +38,7 @@ func (c *install) Run(env *cli.Env) error {
 			all[i].record = *c.Record
 		}
 	}
-	picked, err := c.meant(env, all)
+	picked, err := c.targets(env, all)
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (c *install) Run(env *cli.Env) error {
 	return err
 }
 
-// meant returns the agents that the command line names.
-func (c *install) meant(env *cli.Env, all []target) ([]target, error) {
+// targets returns the agents that the command line names.
+func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
 	here := present(env, all)
 	switch {
 	case c.All && len(c.Agent) > 0:
@@ -184,7 +184,7 @@ func (c *uninstall) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	picked, err := c.meant(env, all)
+	picked, err := c.targets(env, all)
 	if err != nil {
 		return err
 	}
@@ -210,8 +210,8 @@ func (c *uninstall) Run(env *cli.Env) error {
 	return err
 }
 
-// meant returns the agents that the command line names.
-func (c *uninstall) meant(env *cli.Env, all []target) ([]target, error) {
+// targets returns the agents that the command line names.
+func (c *uninstall) targets(env *cli.Env, all []target) ([]target, error) {
 	if len(c.Agent) > 0 {
 		if c.All {
 			return nil, cli.Failf(cli.Usage, "--all and the name of an agent exclude each other")

@@ -241,7 +241,7 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	case p.fire != nil:
 		v.Why, v.Do = nil, nil
 		v.Proved = p.complete()
-		for _, wrong := range p.fire.wrong {
+		for _, wrong := range p.fire.hookErrors {
 			why("in a test run: %s", wrong)
 			v.Proved = false
 		}
@@ -354,11 +354,11 @@ func lastLines(text string, n int) []string {
 
 // firing is the result of a test run of an agent.
 type firing struct {
-	took   map[string]time.Duration // from the start of the agent until each hook fired
-	output string                   // the end of the agent's output
-	wrong  []string                 // the errors of hooks
-	cut    time.Duration            // the limit after which it was stopped; 0 if it ended before
-	err    error
+	took       map[string]time.Duration // from the start of the agent until each hook fired
+	output     string                   // the end of the agent's output
+	hookErrors []string                 // the errors of hooks
+	cut        time.Duration            // the limit after which it was stopped; 0 if it ended before
+	err        error
 }
 
 // rehearse runs an agent once in a sandbox without a network. It calls waiting repeatedly
@@ -400,8 +400,8 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 			case e.Type == eventlog.Handoff && p.Kind == session.KindAuto:
 				f.took[saves] = e.Time.Sub(began)
 			case e.Type == eventlog.HookError:
-				if said := p.Program + ": " + p.Error; !slices.Contains(f.wrong, said) {
-					f.wrong = append(f.wrong, said)
+				if said := p.Program + ": " + p.Error; !slices.Contains(f.hookErrors, said) {
+					f.hookErrors = append(f.hookErrors, said)
 				}
 			}
 			return true

@@ -19,7 +19,7 @@ func offerRecord(env *cli.Env, all []target) (*bool, error) {
 	if wrong || own.Record != nil || !wiredBefore(env, all) {
 		return nil, nil
 	}
-	on := ask(env, "Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
+	on := confirm(env, "Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
 		"without secrets, in ~/.agent (docs/record.md). Record conversations? [y/N] ", "") == nil
 	if !on {
 		(&printer{env: env}).line("nothing is recorded; gt-hooks install --all --record switches it on")

@@ -82,7 +82,7 @@ func (c *trust) Run(env *cli.Env) error {
 		return err
 	}
 	if !c.Yes {
-		if err := ask(env, "Trust this town? It counts as it is now. [y/N] ", "nothing was trusted"); err != nil {
+		if err := confirm(env, "Trust this town? It counts as it is now. [y/N] ", "nothing was trusted"); err != nil {
 			return err
 		}
 	}
@@ -96,9 +96,9 @@ func (c *trust) Run(env *cli.Env) error {
 	return err
 }
 
-// ask asks the person at the terminal. It returns an error with the text not if the answer
+// confirm asks the person at the terminal. It returns an error with the text not if the answer
 // is not yes.
-func ask(env *cli.Env, question, not string) error {
+func confirm(env *cli.Env, question, not string) error {
 	if !term.IsTerminal(env.Stdin) {
 		return cli.Fail(cli.No, errors.New(not+": there is no terminal to ask on"), "--yes answers for you")
 	}

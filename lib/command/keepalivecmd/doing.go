@@ -87,9 +87,9 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 // meanwhile, and a clock was not set back.
 const ahead = 10 * time.Second
 
-// note notes what the session does after this event, and reports whether that is new. An
+// record notes what the session does after this event, and reports whether that is new. An
 // event that was earlier than the one that told last is late, and tells nothing.
-func note(call *hook.Invocation, before activity.State, now time.Time) (after activity.State, noted bool, err error) {
+func record(call *hook.Invocation, before activity.State, now time.Time) (after activity.State, noted bool, err error) {
 	if _, changes := next(before, call.Input, call.Dialect.NotesStatus); !changes {
 		return before, false, nil
 	}
@@ -112,9 +112,9 @@ func note(call *hook.Invocation, before activity.State, now time.Time) (after ac
 // maxLine bounds the line that a person's command is told, in columns.
 const maxLine = 500
 
-// tell has the person's command run where the session has begun to wait for a reason that
+// report has the person's command run where the session has begun to wait for a reason that
 // it is wanted for. It does not wait for it: gt-session reads which command that is.
-func (t *touch) tell(env *cli.Env, call *hook.Invocation, doing activity.State) error {
+func (t *touch) report(env *cli.Env, call *hook.Invocation, doing activity.State) error {
 	if !doing.Waits() || !slices.Contains(strings.Split(t.Notify, ","), string(doing.Reason)) {
 		return nil
 	}

@@ -43,10 +43,10 @@ func (t *touch) Run(env *cli.Env) error {
 		return nil
 	}
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
-		return (&end{Flags: t.Flags}).note(env, call) // who drops our arguments cannot tell the two apart
+		return (&end{Flags: t.Flags}).record(env, call) // who drops our arguments cannot tell the two apart
 	}
 	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Headless() {
-		return (&end{Flags: t.Flags}).note(env, call)
+		return (&end{Flags: t.Flags}).record(env, call)
 	}
 	sign := keepalive.Heartbeat{
 		LastCommand: t.Command, Timestamp: env.Now().UTC(),
@@ -65,15 +65,15 @@ func (t *touch) Run(env *cli.Env) error {
 	var prompted time.Time // when the session was given the prompt before this
 	if t.Hook && call.ID != "" {
 		err = call.EnsureRecord() // a session without a record lives all the same
-		if doing = activity.Read(call.Home, call.ID); late(call, doing) {
+		if doing = activity.Read(call.Home, call.ID); isLate(call, doing) {
 			return nil
 		}
 		prompted = doing.Prompted
 		var nerr error
 		var begun bool
-		doing, begun, nerr = note(call, doing, sign.Timestamp)
+		doing, begun, nerr = record(call, doing, sign.Timestamp)
 		if begun && t.Notify != "" {
-			nerr = t.tell(env, call, doing)
+			nerr = t.report(env, call, doing)
 		}
 		if err == nil || !errors.Is(nerr, fs.ErrNotExist) { // else it is missing because there is no record
 			err = errors.Join(err, nerr)
@@ -222,9 +222,9 @@ func (t *touch) handOver(env *cli.Env, call *hook.Invocation, hold string) error
 	return process.Exec(call.Dir, args, environ)
 }
 
-// late reports whether the session is over already. One of which it is known that it
+// isLate reports whether the session is over already. One of which it is known that it
 // works is not looked up, which is all but the first of its hooks.
-func late(call *hook.Invocation, doing activity.State) bool {
+func isLate(call *hook.Invocation, doing activity.State) bool {
 	if doing.Status != "" && doing.Status != activity.Ended {
 		return false
 	}
@@ -262,10 +262,10 @@ func (e *end) Run(env *cli.Env) error {
 	if call.Idle() {
 		return nil
 	}
-	return e.note(env, call)
+	return e.record(env, call)
 }
 
-func (e *end) note(env *cli.Env, call *hook.Invocation) error {
+func (e *end) record(env *cli.Env, call *hook.Invocation) error {
 	id, outcome, reason := call.ID, session.Outcome(e.Outcome), e.Reason
 	if e.Session != nil {
 		var err error

@@ -47,7 +47,7 @@ func (t *track) Run(env *cli.Env) error {
 	case t.PID == 0:
 		p, err = process.Agent(os.Getpid())
 		// An agent may give a command a terminal of its own.
-		if err != nil || process.Shows(p.PID) && len(registry.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
+		if err != nil || process.Visible(p.PID) && len(registry.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
 			return cli.Fail(cli.No, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
 		}
 	case t.PID < 0:
@@ -299,7 +299,7 @@ func wait(targets []*target, grace time.Duration) []*target {
 	for {
 		var running []*target
 		for _, t := range targets {
-			if state, err := t.Look(); err != nil || state != pidfile.Gone {
+			if state, err := t.Probe(); err != nil || state != pidfile.Gone {
 				running = append(running, t)
 			}
 		}

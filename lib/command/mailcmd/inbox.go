@@ -29,9 +29,9 @@ type row struct {
 // issueType is the type of a row that is not a note but an issue in bd.
 const issueType = "bead"
 
-// patience is how long the list waits for bd, whose first call after a while takes a
+// lockWait is how long the list waits for bd, whose first call after a while takes a
 // second.
-const patience = 2 * time.Second
+const lockWait = 2 * time.Second
 
 // Run lists what waits for the agent.
 func (c *inbox) Run(env *cli.Env) error {
@@ -54,7 +54,7 @@ func (c *inbox) Run(env *cli.Env) error {
 		}
 		rows = append(rows, r)
 	}
-	work, err := beads.Given(me.home, env.ChildEnviron(), patience)
+	work, err := beads.Given(me.home, env.ChildEnviron(), lockWait)
 	if err != nil {
 		env.Warn("%v", err)
 	}

@@ -149,8 +149,8 @@ func unfound(err error) error {
 	return err
 }
 
-// say prints the ID of a note that was changed, and what happened to it.
-func say(env *cli.Env, asJSON bool, n mail.Note, format string, args ...any) error {
+// printNote prints the ID of a note that was changed, and what happened to it.
+func printNote(env *cli.Env, asJSON bool, n mail.Note, format string, args ...any) error {
 	n = n.Clean(env.Redact) // another program may have written it
 	if asJSON {
 		n.Body = ""

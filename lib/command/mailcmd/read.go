@@ -36,7 +36,7 @@ func (c *read) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return unfound(me.box.Seen(n.ID))
+	return unfound(me.box.MarkSeen(n.ID))
 }
 
 // letter returns a note as text for a person, or for an agent that was shown only a part

@@ -47,7 +47,7 @@ func (c *send) Run(env *cli.Env) error {
 	}
 	id, err := box.Deliver(n, c.Hook)
 	if err != nil && n.To == me.home.Identity.Address() {
-		return me.ask(env, n, c.Hook, c.JSON, err)
+		return me.requestSend(env, n, c.Hook, c.JSON, err)
 	}
 	if err != nil {
 		return refused(err)
@@ -57,9 +57,9 @@ func (c *send) Run(env *cli.Env) error {
 		return err
 	}
 	if c.Hook {
-		return say(env, c.JSON, n, "given to %s", to)
+		return printNote(env, c.JSON, n, "given to %s", to)
 	}
-	return say(env, c.JSON, n, "sent to %s", to)
+	return printNote(env, c.JSON, n, "sent to %s", to)
 }
 
 // recipient returns the address and the box that to means: self, the agent's own address,
@@ -165,7 +165,7 @@ func (c *hook) Run(env *cli.Env) error {
 		}
 		n := me.signed(env, mail.Note{Type: mail.Plain, To: me.home.Identity.Address(), Subject: c.Subject, Body: body})
 		if id, err = me.box.Deliver(n, true); err != nil {
-			return me.ask(env, n, true, c.JSON, err)
+			return me.requestSend(env, n, true, c.JSON, err)
 		}
 	}
 	return me.change(env, id, c.JSON, mail.Box.Hook, me.word("given", "hooked"))
@@ -200,8 +200,8 @@ func (a agent) request(env *cli.Env, item request.Item, failed error) (said stri
 	return said + "\n", nil
 }
 
-// ask leaves a note to the agent itself as a request.
-func (a agent) ask(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
+// requestSend leaves a note to the agent itself as a request.
+func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
 	said, err := a.request(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (c *done) Run(env *cli.Env) error {
 			if n, err = me.box.Get(n.ID); err != nil {
 				return unfound(err)
 			}
-			return say(env, c.JSON, n, "done, and its hand-over is cancelled: %s", strings.TrimSpace(n.Subject))
+			return printNote(env, c.JSON, n, "done, and its hand-over is cancelled: %s", strings.TrimSpace(n.Subject))
 		}
 	}
 	return me.change(env, n.ID, c.JSON, mail.Box.DoneWith, "done")
@@ -290,5 +290,5 @@ func (a agent) change(env *cli.Env, id string, asJSON bool, do func(mail.Box, st
 	if err != nil {
 		return unfound(err)
 	}
-	return say(env, asJSON, n, "%s: %s", what, strings.TrimSpace(n.Subject))
+	return printNote(env, asJSON, n, "%s: %s", what, strings.TrimSpace(n.Subject))
 }

@@ -50,7 +50,7 @@ func (c *commit) begin() error {
 		if errors.Is(err, flock.ErrBusy) {
 			refused = busy
 		}
-		c.facts = c.look(refused)
+		c.facts = c.collect(refused)
 		c.situation = assess(c.facts)
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *commit) begin() error {
 	records := c.repair()
 	c.facts = c.gather(locked, records, checkpoint.Repair)
 	c.situation = assess(c.facts)
-	return c.note(records)
+	return c.record(records)
 }
 
 // acknowledge takes away what was delivered, now that it was.
@@ -75,7 +75,7 @@ func (c *commit) acknowledge() error {
 	defer lock.Unlock()
 	if unnoted {
 		records := c.confirm()
-		if err := c.note(records); err != nil || c.duplicate {
+		if err := c.record(records); err != nil || c.duplicate {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (c *commit) markTold() error {
 		if n.Seen {
 			continue
 		}
-		if err := box.Seen(n.ID); err != nil && !errors.Is(err, mail.ErrNotFound) {
+		if err := box.MarkSeen(n.ID); err != nil && !errors.Is(err, mail.ErrNotFound) {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (c *commit) box() mail.Box { return mail.Of(c.call.Home, c.call.Home.Identi
 func (c *commit) takeMarker() error {
 	h, store := c.situation.handover, c.call.Store
 	if h.note != nil {
-		if err := c.box().Seen(h.note.ID); err != nil {
+		if err := c.box().MarkSeen(h.note.ID); err != nil {
 			return err
 		}
 		me, err := store.Get(c.session.ID)
@@ -201,9 +201,9 @@ func (c *commit) repair() []*session.Record {
 	return records
 }
 
-// note notes the session in its home. The caller holds the lock, and has read the
+// record notes the session in its home. The caller holds the lock, and has read the
 // records under it.
-func (c *commit) note(records []*session.Record) error {
+func (c *commit) record(records []*session.Record) error {
 	p, s := c.session, c.situation
 	if h := s.handover; h.owner != nil && h.kind != own {
 		if p.Predecessor = h.owner.ID; h.note != nil {
@@ -280,7 +280,7 @@ func (c *commit) dropStale(records []*session.Record) error {
 // itself. What a session saved for itself is nobody's hand-over.
 func (c *commit) lapse(owner *session.Record) error {
 	if p := owner.Handoff; p.Kind != session.KindHandoff && p.Note != "" {
-		if err := c.box().Seen(p.Note); err != nil && !errors.Is(err, mail.ErrNotFound) {
+		if err := c.box().MarkSeen(p.Note); err != nil && !errors.Is(err, mail.ErrNotFound) {
 			return err
 		}
 	}
@@ -301,7 +301,7 @@ func (c *commit) confirm() []*session.Record {
 	}
 	for i := range f.markers {
 		m := &f.markers[i]
-		if m.Marker != *told.marker || c.settle(f, m) != take {
+		if m.Marker != *told.marker || c.classify(f, m) != take {
 			continue
 		}
 		if told.owner = nil; m.owner != nil {

@@ -171,8 +171,8 @@ func (s *start) unnamed() session.ID {
 // warn reports what could not be done, and goes on.
 func (s *start) warn(err error) { s.call.Warn(err) }
 
-// look gathers the facts without the home's lock, and changes nothing.
-func (s *start) look(a access) *facts {
+// collect gathers the facts without the home's lock, and changes nothing.
+func (s *start) collect(a access) *facts {
 	records, err := s.call.Store.All()
 	s.warn(err)
 	return s.gather(a, records, checkpoint.List)
@@ -232,7 +232,7 @@ func (s *start) gatherMarkers(f *facts) error {
 	})
 	slices.SortStableFunc(f.markers, f.likelier)
 	for i := range f.markers {
-		if s.settle(f, &f.markers[i]) == take {
+		if s.classify(f, &f.markers[i]) == take {
 			break
 		}
 	}
@@ -279,9 +279,9 @@ func (s *start) ownerOf(f *facts, m marker.Marker) leftMarker {
 // tmuxWait bounds the question whether a pane is still there.
 const tmuxWait = 250 * time.Millisecond
 
-// settle decides about a marker, and asks tmux for the owner's pane where the
+// classify decides about a marker, and asks tmux for the owner's pane where the
 // decision depends on it.
-func (s *start) settle(f *facts, m *leftMarker) verdict {
+func (s *start) classify(f *facts, m *leftMarker) verdict {
 	v := f.judge(*m)
 	if v != askPane {
 		return v

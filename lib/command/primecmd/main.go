@@ -119,7 +119,7 @@ func (g *grammar) Run(env *cli.Env) error {
 // show tells a person, or a fork whose id is not known yet, what a session that starts
 // here is told, and changes nothing.
 func (g *grammar) show(s *start) error {
-	f := s.look(looking)
+	f := s.collect(looking)
 	situation := assess(f)
 	if g.State {
 		return s.printState(f, situation, g.JSON)
@@ -182,7 +182,7 @@ func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 		return cli.Fail(cli.IO, fmt.Errorf("cannot read the note: %w", err), "gt-handoff --print writes one")
 	}
 	s := newStart(env, call)
-	brought := assess(s.look(looking)).bring(note)
+	brought := assess(s.collect(looking)).bring(note)
 	_, err = io.WriteString(env.Stdout, s.page(brought, nil).render())
 	return err
 }

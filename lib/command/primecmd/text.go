@@ -190,12 +190,12 @@ func (p *page) who() string {
 func (p *page) where() string {
 	dir, home := p.session.CWD, p.home.Dir
 	if dir == "" || dir == home {
-		return p.env.Place(home)
+		return p.env.DisplayPath(home)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err != nil || real == home {
-		return p.env.Place(home)
+		return p.env.DisplayPath(home)
 	}
-	return p.env.Place(dir) + " of the project " + p.env.Place(home)
+	return p.env.DisplayPath(dir) + " of the project " + p.env.DisplayPath(home)
 }
 
 // gt is a command line of one of gt's programs, as the agent types it.
@@ -512,7 +512,7 @@ func (p *page) molecule() string {
 		text += "; its last known step is " + p.env.Quoted(step)
 	}
 	if beads.Find(p.home) != "" {
-		text += ": `bd mol current " + term.Quote(p.env.Place(id)) + "` shows where it is"
+		text += ": `bd mol current " + term.Quote(p.env.DisplayPath(id)) + "` shows where it is"
 	}
 	return text + "."
 }
@@ -638,4 +638,4 @@ func (p *page) line(text string) string { return p.env.Line(text, 200) }
 
 // issue is an issue's id as a word of a command line: plain where it is one, for an
 // issue is another program's.
-func (p *page) issue(w beads.Work) string { return term.Quote(p.env.Place(w.ID)) }
+func (p *page) issue(w beads.Work) string { return term.Quote(p.env.DisplayPath(w.ID)) }

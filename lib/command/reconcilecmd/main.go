@@ -166,7 +166,7 @@ func (c *check) Run(env *cli.Env) error {
 		if c.JSON {
 			err = env.JSON(p)
 		} else {
-			err = say(env, "%s", p)
+			err = printf(env, "%s", p)
 		}
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func (c *check) Run(env *cli.Env) error {
 	case len(read.Templates) == 0:
 		noTemplates(env, read.File)
 	case !c.JSON:
-		return say(env, "%s: %s, nothing is wrong", read.File, count.Of(len(read.Templates), "template"))
+		return printf(env, "%s: %s, nothing is wrong", read.File, count.Of(len(read.Templates), "template"))
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (c *check) Run(env *cli.Env) error {
 // noTemplates says where templates would stand; nothing for "".
 func noTemplates(env *cli.Env, file string) {
 	if file != "" {
-		env.Hint("there are no templates: an [[agent]] block in %s is one", env.Place(file))
+		env.Hint("there are no templates: an [[agent]] block in %s is one", env.DisplayPath(file))
 	}
 }
 
@@ -219,13 +219,13 @@ func (c *plan) Run(env *cli.Env) error {
 		return aborted(err)
 	}
 	for _, s := range p.Strays {
-		if err := tell(env, c.JSON, line{Change: "remove-marker", Session: s.Name, Why: "no session may have the marker of " + s.Label}); err != nil {
+		if err := printLine(env, c.JSON, line{Change: "remove-marker", Session: s.Name, Why: "no session may have the marker of " + s.Label}); err != nil {
 			return err
 		}
 	}
 	for _, o := range p.Orphans {
 		l := line{Change: "free-work", Session: o.Name, Work: o.Claims, Why: fmt.Sprintf("it has claimed %s and cannot do it", pieces(o.Claims))}
-		if err := tell(env, c.JSON, l); err != nil {
+		if err := printLine(env, c.JSON, l); err != nil {
 			return err
 		}
 	}
@@ -238,12 +238,12 @@ func (c *plan) Run(env *cli.Env) error {
 		} else {
 			l.Why += "; blocks " + pieces(l.Work)
 		}
-		if err := tell(env, c.JSON, l); err != nil {
+		if err := printLine(env, c.JSON, l); err != nil {
 			return err
 		}
 	}
 	for _, n := range p.Notes {
-		if err := tell(env, c.JSON, line{Change: "nothing", Session: p.Names[n.Session], Template: n.Template, Why: n.Text}); err != nil {
+		if err := printLine(env, c.JSON, line{Change: "nothing", Session: p.Names[n.Session], Template: n.Template, Why: n.Text}); err != nil {
 			return err
 		}
 	}
@@ -289,8 +289,8 @@ func lineOf(a tick.Action, name string) line {
 	return l
 }
 
-// tell prints a line.
-func tell(env *cli.Env, asJSON bool, l line) error {
+// printLine prints a line.
+func printLine(env *cli.Env, asJSON bool, l line) error {
 	if asJSON {
 		return env.JSON(l)
 	}
@@ -306,7 +306,7 @@ func tell(env *cli.Env, asJSON bool, l line) error {
 	if l.Reason != "" {
 		who += " (" + lifecycle.Reason(l.Reason).Words() + ")"
 	}
-	return say(env, "%-*s %s: %s", changeColumn, l.Change, who, l.Why)
+	return printf(env, "%-*s %s: %s", changeColumn, l.Change, who, l.Why)
 }
 
 // changeColumn is how wide the changes are that a person sees each day.
@@ -364,7 +364,7 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 			}
 			l.Error = o.Err.Error()
 		}
-		if err := tell(env, asJSON, l); err != nil {
+		if err := printLine(env, asJSON, l); err != nil {
 			env.Warn("%v", err)
 		}
 	})
@@ -384,9 +384,9 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 	return p, failed, nil
 }
 
-// say prints a line. What it holds of names and files is one line, whatever is in it, of
+// printf prints a line. What it holds of names and files is one line, whatever is in it, of
 // which a terminal that is too narrow shows the rest below.
-func say(env *cli.Env, format string, args ...any) error {
+func printf(env *cli.Env, format string, args ...any) error {
 	line := env.Line(fmt.Sprintf(format, args...), maxLine)
 	if term.IsTerminal(env.Stdout) {
 		line = term.Fill(line, term.Width(env.Stdout, env.Getenv), changeColumn+1)

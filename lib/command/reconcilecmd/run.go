@@ -167,7 +167,7 @@ func (c *status) Run(env *cli.Env) error {
 			if i == mostWhy {
 				why = fmt.Sprintf("and %d more (--json)", len(one.Why)-i)
 			}
-			if err := say(env, "%s: %s", one.Template, why); err != nil {
+			if err := printf(env, "%s: %s", one.Template, why); err != nil {
 				return err
 			}
 			if i == mostWhy {
@@ -179,7 +179,7 @@ func (c *status) Run(env *cli.Env) error {
 		env.Hint("no tick has changed anything yet")
 		return nil
 	}
-	return say(env, "last change %s ago: %d", duration.Format(max(env.Now().Sub(memory.Changed), 0)), memory.Changes)
+	return printf(env, "last change %s ago: %d", duration.Format(max(env.Now().Sub(memory.Changed), 0)), memory.Changes)
 }
 
 // order is where a state stands among those that are known; one of a newer gt is before them.

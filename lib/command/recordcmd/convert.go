@@ -109,7 +109,7 @@ func (c *convert) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	verb, where := "wrote", env.Place(path)
+	verb, where := "wrote", env.DisplayPath(path)
 	switch {
 	case c.DryRun:
 		verb = "would write"

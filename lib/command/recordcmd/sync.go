@@ -76,7 +76,7 @@ func conversations(env *cli.Env) []conversation.Conversation {
 		env.Warn("%v", err)
 	}
 	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
-	scan.Place(town.Personal(env.Getenv).State, found)
+	scan.Locate(town.Personal(env.Getenv).State, found)
 	return latest(append(found, allTold(env)...))
 }
 

@@ -11,8 +11,8 @@ import (
 	"gt/lib/state/session"
 )
 
-// telling keeps on standard input what a hook would take too long to redact.
-type telling struct {
+// fromHook keeps on standard input what a hook would take too long to redact.
+type fromHook struct {
 	ID    string `arg:""`
 	Agent string `required:""`
 }
@@ -21,7 +21,7 @@ type telling struct {
 const maxTold = 256 << 20
 
 // Run appends it to what was told of the session.
-func (c *telling) Run(env *cli.Env) error {
+func (c *fromHook) Run(env *cli.Env) error {
 	err := c.keep(env)
 	if err != nil {
 		err = errors.Join(err, stopped.Note(place.StateOf(env.Getenv), env.Redact(err.Error()), env.Now()))
@@ -29,7 +29,7 @@ func (c *telling) Run(env *cli.Env) error {
 	return err
 }
 
-func (c *telling) keep(env *cli.Env) error {
+func (c *fromHook) keep(env *cli.Env) error {
 	id, err := session.ParseID(c.ID)
 	if err != nil {
 		return err

@@ -17,11 +17,11 @@ func completers() map[string]cli.Completer {
 		"id-or-work": sessionIDs,
 		"chain":      sessionIDs,
 
-		"agent": seen(func(s *catalog.Session) []string { return []string{s.Agent, s.Actor} }),
-		"role":  seen(func(s *catalog.Session) []string { return []string{s.Role} }),
-		"rig":   seen(func(s *catalog.Session) []string { return []string{s.Rig} }),
-		"work":  seen(func(s *catalog.Session) []string { return []string{s.WorkUnit} }),
-		"host":  seen(func(s *catalog.Session) []string { return []string{s.Host} }),
+		"agent": valuesOf(func(s *catalog.Session) []string { return []string{s.Agent, s.Actor} }),
+		"role":  valuesOf(func(s *catalog.Session) []string { return []string{s.Role} }),
+		"rig":   valuesOf(func(s *catalog.Session) []string { return []string{s.Rig} }),
+		"work":  valuesOf(func(s *catalog.Session) []string { return []string{s.WorkUnit} }),
+		"host":  valuesOf(func(s *catalog.Session) []string { return []string{s.Host} }),
 	}
 }
 
@@ -39,7 +39,7 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	var offered []cli.Candidate
 	offer := func(s *catalog.Session) {
 		s.Clean(env.Redact)
-		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, who(s), s.About()}, " · ")
+		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, actorOf(s), s.About()}, " · ")
 		offered = append(offered, cli.Candidate{Word: string(s.ID), About: about})
 	}
 	if begin == "" {
@@ -54,9 +54,9 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	return offered
 }
 
-// seen offers what stands in a field of the latest sessions, what was seen last
+// valuesOf offers what stands in a field of the latest sessions, what was seen last
 // first.
-func seen(field func(*catalog.Session) []string) cli.Completer {
+func valuesOf(field func(*catalog.Session) []string) cli.Completer {
 	return func(env *cli.Env, begin string) []cli.Candidate {
 		all, err := open(env)
 		if err != nil {

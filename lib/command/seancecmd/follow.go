@@ -30,8 +30,8 @@ func (c *follow) Validate() error {
 	return nil
 }
 
-// glance is how long it takes until what was said is seen.
-const glance = 250 * time.Millisecond
+// pollInterval is how long it takes until what was said is seen.
+const pollInterval = 250 * time.Millisecond
 
 // Run shows a conversation while it goes on, until it is interrupted or nobody
 // reads any more.
@@ -58,7 +58,7 @@ func (c *follow) Run(env *cli.Env) error {
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
 	seen := ""
-	tick := time.NewTicker(glance)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -120,7 +120,7 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 	own := f
 	own.Subagents = true
 	var lost conversation.ReadErrors
-	orphan, workers := all.Orphan(), all.Subagents()
+	orphan, workers := all.OrphanedSubagent(), all.Subagents()
 	take := func(s, of *catalog.Session) {
 		file, err := s.Conversation(ours)
 		lost.Add(err)
@@ -260,7 +260,7 @@ func (p *printer) heading() {
 		gap = ""
 	}
 	id := p.short(s.ID)
-	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(who(s)), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.About())},
+	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(actorOf(s)), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.About())},
 		func(word string) bool { return word == "" }), "  ")
 	p.put(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
 }

@@ -166,7 +166,7 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 		if s.Outcome == catalog.Gone && !s.Logged() {
 			outcome = "-" // no hook ran in it, so nothing can be known of its end
 		}
-		actor, agent := term.Clean(who(s)), term.Clean(client(s))
+		actor, agent := term.Clean(actorOf(s)), term.Clean(client(s))
 		if width > 0 {
 			actor, agent = term.CutFront(actor, maxActor), term.Cut(agent, maxActor)
 		}

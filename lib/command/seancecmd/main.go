@@ -99,6 +99,6 @@ type grammar struct {
 	Usage    usage      `cmd:"" help:"Add up the tokens that were used."`
 	Talk     talk       `cmd:"" help:"Ask a session what it knows, without leaving a trace."`
 	Resume   resumption `cmd:"" help:"Resume a session in its folder, with its own agent."`
-	Tail     ending     `cmd:"" hidden:"" help:"Print what a session's conversation says, for gt-prime."`
+	Tail     tailText   `cmd:"" hidden:"" help:"Print what a session's conversation says, for gt-prime."`
 	Pick     picking    `cmd:"" help:"Find a session by its name, folder or age, and resume it."`
 }

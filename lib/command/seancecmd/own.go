@@ -50,9 +50,9 @@ func accountOf(own account.Own, client agent.Client, s *catalog.Session) (string
 	case s.Store != "" && client.Account(own.Getenv, s.Store) == "":
 		return s.Store, nil
 	case s.Store != "":
-		return s.Store, ours(own, s).Account(clientName(s), s.Store)
+		return s.Store, storesOf(own, s).Account(clientName(s), s.Store)
 	}
-	store, _, err := ours(own, s).File(clientName(s), s.Transcript)
+	store, _, err := storesOf(own, s).File(clientName(s), s.Transcript)
 	if err != nil && !there(s.Transcript) {
 		return "", nil
 	}
@@ -66,8 +66,8 @@ func there(path string) bool {
 	return filepath.IsAbs(path) && err == nil
 }
 
-// ours takes the session's folder for a project, besides.
-func ours(own account.Own, s *catalog.Session) account.Own {
+// storesOf takes the session's folder for a project, besides.
+func storesOf(own account.Own, s *catalog.Session) account.Own {
 	if filepath.IsAbs(s.CWD) {
 		own.Projects = append([]string{git.Top(s.CWD)}, own.Projects...)
 	}

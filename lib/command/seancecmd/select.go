@@ -172,7 +172,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
-	scan.Place(personal.State, found, env.Dir, home.Find(env.Getenv, env.Dir, "").Dir)
+	scan.Locate(personal.State, found, env.Dir, home.Find(env.Getenv, env.Dir, "").Dir)
 	var more []eventlog.Log
 	for _, path := range logs {
 		if _, err := os.Stat(path); err != nil {
@@ -278,7 +278,7 @@ func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Se
 			err = cli.WithHint(err, "and %d more", len(found)-i)
 			break
 		}
-		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), who(s), s.About())
+		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), actorOf(s), s.About())
 		if width := term.Width(env.Stderr, env.Getenv); width > 0 { // a line each
 			about = term.Cut(term.Clean(env.Redact(about)), max(width-len("gt-seance: hint: "), minText))
 		}
@@ -316,8 +316,8 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 	return found, all, nil
 }
 
-// who is the agent's address, or else the folder that it worked in.
-func who(s *catalog.Session) string {
+// actorOf is the agent's address, or else the folder that it worked in.
+func actorOf(s *catalog.Session) string {
 	if s.Actor != "" {
 		return s.Actor
 	}

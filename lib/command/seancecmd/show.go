@@ -54,7 +54,7 @@ func (c *show) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	d := look(env, all, s)
+	d := describe(env, all, s)
 	if c.JSON {
 		return env.JSON(d)
 	}
@@ -62,8 +62,8 @@ func (c *show) Run(env *cli.Env) error {
 	return err
 }
 
-// look finds out what stands in no list: it costs reading the transcript.
-func look(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
+// describe finds out what stands in no list: it costs reading the transcript.
+func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	d := detail{Session: s}
 	if r, err := session.Lookup(place.StateOf(env.Getenv), s.ID); err == nil && r != nil {
 		d.Runs = r.Runs

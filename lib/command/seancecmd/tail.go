@@ -14,16 +14,16 @@ import (
 	"gt/lib/state/session"
 )
 
-// ending is for gt-prime, which links no reader: after a crash it has the rest of the
+// tailText is for gt-prime, which links no reader: after a crash it has the rest of the
 // conversation read.
-type ending struct {
+type tailText struct {
 	ID     string `arg:"" help:"The session."`
 	Home   string `help:"The home that keeps its record." placeholder:"DIR"`
 	Update bool   `help:"Keep what was read, so that the next time goes on from there."`
 }
 
 // Run prints what a session's conversation says, from where it was read last.
-func (c *ending) Run(env *cli.Env) error {
+func (c *tailText) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.ID)
 	if err != nil {
 		return err

@@ -126,7 +126,7 @@ func (c *usage) spenders(env *cli.Env) ([]*catalog.Session, catalog.Catalog, err
 	}
 	f, err := c.filter(env, all)
 	f.Subagents = true
-	orphan := all.Orphan()
+	orphan := all.OrphanedSubagent()
 	for s := range all.All() {
 		if orphan(s) && f.Matches(s) {
 			found = append(found, s)

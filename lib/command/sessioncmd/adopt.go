@@ -26,7 +26,7 @@ func (c *imports) adopt(env *cli.Env) error {
 		return err
 	}
 	known, server := table(env), tmux.Around()
-	found, err := strays(env, known, server)
+	found, err := unmanaged(env, known, server)
 	if errors.Is(err, tmux.ErrNoServer) {
 		env.Hint("no tmux server is running")
 		return nil
@@ -52,21 +52,21 @@ func (c *imports) adopt(env *cli.Env) error {
 	}
 	all, err = adopt(all, env.Now())
 	for _, in := range all {
-		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s, pane %s of the tmux session %s\n", said, in.Name, in.Agent, env.Place(in.Path), in.TmuxPane, env.Place(in.TmuxSession)); err != nil {
+		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s, pane %s of the tmux session %s\n", said, in.Name, in.Agent, env.DisplayPath(in.Path), in.TmuxPane, env.DisplayPath(in.TmuxSession)); err != nil {
 			return err
 		}
 	}
 	return err
 }
 
-// strays returns the agents that run in tmux and are no place's.
-func strays(env *cli.Env, known *agent.Table, server tmux.Server) ([]live.Agent, error) {
+// unmanaged returns the agents that run in tmux and are no place's.
+func unmanaged(env *cli.Env, known *agent.Table, server tmux.Server) ([]live.Agent, error) {
 	panes, err := server.Panes()
 	if err != nil {
 		return nil, err
 	}
 	everywhere, unread := sites(env)
-	at, err := look(env, everywhere)
+	at, err := membersOf(env, everywhere)
 	if err := errors.Join(unread, err); err != nil {
 		return nil, err // a pane could belong to one that cannot be read
 	}

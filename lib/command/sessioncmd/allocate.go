@@ -54,7 +54,7 @@ func (c *newOne) allocate(env *cli.Env, store instance.Store, known *agent.Table
 		return nil, err // it may be one that is idle, or the one too many
 	}
 	all = slices.DeleteFunc(all, func(in *instance.Instance) bool { return !polecat(in, of) })
-	members := fleet.Look(env.Getenv, store, known, all, env.Now())
+	members := fleet.Members(env.Getenv, store, known, all, env.Now())
 	most, err := rig.MaxPolecats(t, of)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (c *newOne) retire(env *cli.Env, store instance.Store, known *agent.Table, 
 		return false, withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if taken(fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]) {
+	if taken(fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]) {
 		return false, nil
 	}
 	if held.Worktree == nil {

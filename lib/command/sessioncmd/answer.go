@@ -20,13 +20,13 @@ type reply struct {
 
 // Run answers what an agent's client asks.
 func (c *reply) Run(env *cli.Env) error {
-	held, store, err := c.held(env, c.Name)
+	held, store, err := c.lock(env, c.Name)
 	if err != nil {
 		return err
 	}
 	defer held.Release()
 	known := table(env)
-	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
+	m := fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
 	if err := runs(m); err != nil {
 		return err
 	}

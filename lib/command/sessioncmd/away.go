@@ -108,7 +108,7 @@ func (e *remote) ask(env *cli.Env, c *send, text string) error {
 	}
 	worked := false
 	err = watch(env, time.Duration(c.Timeout), func() (bool, error) {
-		s := e.agents.Look(ctx, []*instance.Instance{e.in})[0]
+		s := e.agents.Status(ctx, []*instance.Instance{e.in})[0]
 		switch {
 		case s.Alive == tick.Unknown: // the next look may tell
 			return false, nil
@@ -164,7 +164,7 @@ func (p site) askAway(env *cli.Env, members []fleet.Member) {
 		env.Warn("%v", err)
 		return
 	}
-	for i, s := range w.Agents.Look(context.Background(), away) {
+	for i, s := range w.Agents.Status(context.Background(), away) {
 		m := &members[at[i]]
 		m.Status, m.Reason, m.Since = statusOf(*m, s)
 	}

@@ -13,13 +13,13 @@ import (
 	"gt/lib/text/term"
 )
 
-// held finds an instance and takes its lock.
-func (p profile) held(env *cli.Env, name string) (*instance.Locked, instance.Store, error) {
+// lock finds an instance and takes its lock.
+func (p profile) lock(env *cli.Env, name string) (*instance.Locked, instance.Store, error) {
 	in, store, err := p.find(env, name)
 	if err != nil {
 		return nil, store, err
 	}
-	held, err := store.Hold(in.ID, patience)
+	held, err := store.Hold(in.ID, readyWait)
 	return held, store, withExitCode(in.Name, err)
 }
 
@@ -32,7 +32,7 @@ type rename struct {
 
 // Run renames an instance. Its session of tmux keeps its name until the next start.
 func (c *rename) Run(env *cli.Env) error {
-	held, _, err := c.held(env, c.Name)
+	held, _, err := c.lock(env, c.Name)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *move) Run(env *cli.Env) error {
 			return cli.Fail(cli.Usage, err)
 		}
 	}
-	held, _, err := c.held(env, c.Name)
+	held, _, err := c.lock(env, c.Name)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ type rm struct {
 // Run removes an instance whose agent does not run, with the worktree that was made for
 // it. Its conversation stays where its client keeps it, and the branch in the repository.
 func (c *rm) Run(env *cli.Env) error {
-	held, store, err := c.held(env, c.Name)
+	held, store, err := c.lock(env, c.Name)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *rm) Run(env *cli.Env) error {
 		return err
 	}
 	defer held.Release()
-	m := fleet.Look(env.Getenv, store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
+	m := fleet.Members(env.Getenv, store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
 	if m.Pane.ID != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}
@@ -124,12 +124,12 @@ func (c *rm) Run(env *cli.Env) error {
 	also := ""
 	switch w := held.Worktree; {
 	case w != nil && c.KeepWorktree:
-		also = fmt.Sprintf("; its worktree %s stays", env.Place(w.Path))
+		also = fmt.Sprintf("; its worktree %s stays", env.DisplayPath(w.Path))
 	case w != nil:
 		if err := removeWorktree(env, store, held); err != nil {
 			return err
 		}
-		also = fmt.Sprintf(" and its worktree %s; the branch %s stays", env.Place(w.Path), env.Line(w.Branch, maxCell))
+		also = fmt.Sprintf(" and its worktree %s; the branch %s stays", env.DisplayPath(w.Path), env.Line(w.Branch, maxCell))
 	}
 	return done(env, withExitCode(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
 }

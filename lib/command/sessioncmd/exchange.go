@@ -34,8 +34,8 @@ import (
 // fields is an object of the file.
 type fields map[string]json.RawMessage
 
-// ours is the field with what only gt knows of an instance.
-const ours = "gt"
+// formatName is the field with what only gt knows of an instance.
+const formatName = "gt"
 
 func (f fields) set(key string, v any) error {
 	data, err := json.Marshal(v)
@@ -76,7 +76,7 @@ func (c *export) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	found, err := look(env, []site{at})
+	found, err := membersOf(env, []site{at})
 	if err != nil {
 		return err // half of them are no export
 	}
@@ -130,7 +130,7 @@ func exported(m fleet.Member, known *agent.Table) (fields, error) {
 		title = m.Name
 	}
 	err := errors.Join(
-		f.set(ours, &own), f.set("id", m.ID), f.set("title", title), f.set("project_path", m.Path), f.set("group_path", m.Group),
+		f.set(formatName, &own), f.set("id", m.ID), f.set("title", title), f.set("project_path", m.Path), f.set("group_path", m.Group),
 		f.set("tool", m.Agent), f.set("status", m.Status), f.text("parent_session_id", string(m.ParentID)),
 		f.text(m.Agent+"_session_id", string(m.SessionID)), f.set("created_at", m.CreatedAt), f.set("updated_at", m.UpdatedAt),
 	)
@@ -227,7 +227,7 @@ func (c *imports) Run(env *cli.Env) error {
 		if c.DryRun {
 			said = "would import"
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s\n", said, in.Name, startedAs(env, known, in), env.Place(in.Path)); err != nil {
+		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s\n", said, in.Name, startedAs(env, known, in), env.DisplayPath(in.Path)); err != nil {
 			return err
 		}
 	}
@@ -354,11 +354,11 @@ func damaged(data []byte, err error) error {
 // for another program may have changed it.
 func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance, error) {
 	in := &instance.Instance{Desired: instance.Stopped}
-	raw, own := f[ours]
+	raw, own := f[formatName]
 	if own {
 		var err error
 		if in, err = instance.Parse(raw); err != nil {
-			return nil, fmt.Errorf("invalid %s: %w", ours, err)
+			return nil, fmt.Errorf("invalid %s: %w", formatName, err)
 		}
 	}
 	var title, command string
@@ -411,7 +411,7 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 	}
 	for key := range f { // what an export writes anew
 		switch key {
-		case ours, "id", "title", "project_path", "group_path", "tool", "status", "parent_session_id", in.Agent + "_session_id",
+		case formatName, "id", "title", "project_path", "group_path", "tool", "status", "parent_session_id", in.Agent + "_session_id",
 			in.Agent + "_detected_at", "loaded_mcp_names", "created_at", "updated_at":
 			delete(f, key)
 		case "command":

@@ -25,7 +25,7 @@ type fork struct {
 // Run makes an instance whose agent begins with a copy of another's conversation. The
 // other, and its conversation, stay as they are.
 func (c *fork) Run(env *cli.Env) (err error) {
-	if c.Message, err = given(env, c.Message); err != nil {
+	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
 	}
 	parent, store, err := c.member(env, c.Parent)

@@ -159,12 +159,12 @@ func toldSince(env *cli.Env, known *agent.Table, m fleet.Member, text string, si
 	return a.asked
 }
 
-// late is how long a client that waits has to write down what it has said, and untaken, to
+// answerWait is how long a client that waits has to write down what it has said, and untaken, to
 // take up what it was told: on a busy machine the end of the turn before is told long before
 // that.
 const (
-	late    = 5 * time.Second
-	untaken = time.Minute
+	answerWait = 5 * time.Second
+	untaken    = time.Minute
 )
 
 // asks reports whether the client of an agent shows a question.
@@ -189,7 +189,7 @@ func (c *send) await(env *cli.Env, s sent) error {
 		if err != nil {
 			return false, withExitCode(s.in.Name, err)
 		}
-		m, err = settled(env, s.store, known, fleet.Look(env.Getenv, s.store, known, []*instance.Instance{in}, env.Now())[0])
+		m, err = settled(env, s.store, known, fleet.Members(env.Getenv, s.store, known, []*instance.Instance{in}, env.Now())[0])
 		switch {
 		case err != nil:
 			return false, withExitCode(s.in.Name, err)
@@ -222,7 +222,7 @@ func (c *send) await(env *cli.Env, s sent) error {
 		switch {
 		case a.asked && a.text != "":
 			return true, nil
-		case r == nil && !s.queued, a.asked && time.Since(since) > late, time.Since(since) > untaken:
+		case r == nil && !s.queued, a.asked && time.Since(since) > answerWait, time.Since(since) > untaken:
 			return true, err
 		}
 		return false, nil

@@ -100,12 +100,12 @@ func (l *line) in(p site) {
 
 // Run lists the instances.
 func (c *list) Run(env *cli.Env) error {
-	defer brief()() // until it is printed
+	defer deferGC()() // until it is printed
 	all, unread := c.sites(env)
 	if all == nil || unread != nil && !c.Everywhere {
 		return unread
 	}
-	at, err := look(env, all)
+	at, err := membersOf(env, all)
 	unread = errors.Join(unread, err)
 	total, several := 0, 0
 	var rows []row
@@ -543,7 +543,7 @@ func (c *ack) Run(env *cli.Env) error {
 }
 
 func acknowledge(env *cli.Env, store instance.Store, id instance.ID) error {
-	held, err := store.Hold(id, patience)
+	held, err := store.Hold(id, readyWait)
 	if err != nil {
 		return err
 	}

@@ -293,7 +293,7 @@ func (s several) each(env *cli.Env, do func(instance.Store, *instance.Instance) 
 // noneYet says that there are no agents, and that some run in tmux which could be.
 func noneYet(env *cli.Env) {
 	env.Hint("no agents yet; gt-session new starts one in this folder")
-	if found, err := strays(env, table(env), tmux.Around()); err == nil && len(found) > 0 {
+	if found, err := unmanaged(env, table(env), tmux.Around()); err == nil && len(found) > 0 {
 		env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
 	}
 }
@@ -317,7 +317,7 @@ func withExitCode(in string, err error) error {
 
 // member looks at one instance.
 func member(env *cli.Env, store instance.Store, in *instance.Instance) fleet.Member {
-	return fleet.Look(env.Getenv, store, table(env), []*instance.Instance{in}, env.Now())[0]
+	return fleet.Members(env.Getenv, store, table(env), []*instance.Instance{in}, env.Now())[0]
 }
 
 // folder returns a folder that a person names, absolute and without links.

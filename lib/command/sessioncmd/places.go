@@ -98,12 +98,12 @@ func all(state place.State, do func(instance.Store, *instance.Instance) error) e
 	return nil
 }
 
-// garbage is how much garbage there may be while agents are looked at, in percent of what
+// gcPercent is how much garbage there may be while agents are looked at, in percent of what
 // is in use. A list of a thousand collects none, and one of ten thousand takes 80 MB.
-const garbage = 1600
+const gcPercent = 1600
 
-// looked is a site with its agents.
-type looked struct {
+// siteMember is a site with its agents.
+type siteMember struct {
 	site
 	members []fleet.Member
 	table   *agent.Table
@@ -120,16 +120,16 @@ func (l *loaded) load(env *cli.Env, t town.Town) {
 	l.Task = cli.Go(func() { l.table, l.err = agent.Load(env.Getenv, t) })
 }
 
-// brief lets garbage gather until the function that it returns is called: a list is over
+// deferGC lets garbage gather until the function that it returns is called: a list is over
 // before the memory matters that a collection would free.
-func brief() (end func()) {
-	before := debug.SetGCPercent(garbage)
+func deferGC() (end func()) {
+	before := debug.SetGCPercent(gcPercent)
 	return func() { debug.SetGCPercent(before) }
 }
 
-// look looks at the agents of places. unread says which could not be read.
-func look(env *cli.Env, all []site) (found []looked, unread error) {
-	defer brief()()
+// membersOf looks at the agents of places. unread says which could not be read.
+func membersOf(env *cli.Env, all []site) (found []siteMember, unread error) {
+	defer deferGC()()
 	said := map[string]bool{}
 	var at []fleet.Place
 	loads := make([]loaded, len(all))
@@ -149,7 +149,7 @@ func look(env *cli.Env, all []site) (found []looked, unread error) {
 	}
 	for i, members := range fleet.LookAt(env.Getenv, at, env.Now()) {
 		all[i].askAway(env, members)
-		found = append(found, looked{all[i], members, at[i].Table})
+		found = append(found, siteMember{all[i], members, at[i].Table})
 	}
 	return found, unread
 }

@@ -146,7 +146,7 @@ func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.
 // replace ends the agent of an instance that is there, gives it what the flags say, and
 // starts it. Its conversation stays its own, and so do its notes, which are its folder's.
 func (c *newOne) replace(env *cli.Env, store instance.Store, known *agent.Table, old, in *instance.Instance) error {
-	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{old}, env.Now())[0]
+	m := fleet.Members(env.Getenv, store, known, []*instance.Instance{old}, env.Now())[0]
 	switch {
 	case old.Managed != nil:
 		return cli.Fail(cli.No, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
@@ -174,7 +174,7 @@ func (c *newOne) replace(env *cli.Env, store instance.Store, known *agent.Table,
 	if _, err := (stopping{wanted: true}).one(env, store, known, old.ID); err != nil {
 		return withExitCode(old.Name, err)
 	}
-	held, err := store.Hold(old.ID, patience)
+	held, err := store.Hold(old.ID, readyWait)
 	if err != nil {
 		return withExitCode(old.Name, err)
 	}

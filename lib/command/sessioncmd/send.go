@@ -70,7 +70,7 @@ type sent struct {
 
 // text is what is typed.
 func (c *send) text(env *cli.Env) (string, error) {
-	text, err := given(env, c.Text)
+	text, err := textOf(env, c.Text)
 	if err != nil {
 		return "", err
 	}
@@ -91,8 +91,8 @@ func (c *send) text(env *cli.Env) (string, error) {
 	return text, nil
 }
 
-// given returns a text that a person gives, which - reads from standard input.
-func given(env *cli.Env, text string) (string, error) {
+// textOf returns a text that a person gives, which - reads from standard input.
+func textOf(env *cli.Env, text string) (string, error) {
 	if text == "-" {
 		data, err := io.ReadAll(io.LimitReader(env.Stdin, maxText+1))
 		if err != nil {
@@ -108,14 +108,14 @@ func given(env *cli.Env, text string) (string, error) {
 
 // send types the text, submits it and prints how that is known.
 func (c *send) send(env *cli.Env, text string) (sent, error) {
-	held, store, err := c.held(env, c.Name)
+	held, store, err := c.lock(env, c.Name)
 	if err != nil {
 		return sent{}, err
 	}
 	defer held.Release()
 	known, now := table(env), env.Now()
 	s := sent{in: held.Instance, store: store, text: text, at: now}
-	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, now)[0]
+	m := fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, now)[0]
 	if err := runs(m); err != nil {
 		return s, err
 	}

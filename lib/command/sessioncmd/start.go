@@ -26,8 +26,8 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// patience is how long a command waits for another that starts or stops the same agent.
-const patience = 30 * time.Second
+// readyWait is how long a command waits for another that starts or stops the same agent.
+const readyWait = 30 * time.Second
 
 type newOne struct {
 	profile
@@ -67,7 +67,7 @@ type begin struct {
 
 // Run makes an instance and starts its agent.
 func (c *newOne) Run(env *cli.Env) (err error) {
-	if c.Message, err = given(env, c.Message); err != nil {
+	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
 	}
 	if c.Template != "" {
@@ -206,7 +206,7 @@ func unfinished(store instance.Store, in *instance.Instance, err error) error {
 // makeWorktree makes the worktree of a new instance. Where that fails, neither is left,
 // or both.
 func (c *newOne) makeWorktree(env *cli.Env, store instance.Store, in *instance.Instance) error {
-	held, err := store.Hold(in.ID, patience)
+	held, err := store.Hold(in.ID, readyWait)
 	if err != nil {
 		return withExitCode(in.Name, err)
 	}
@@ -250,7 +250,7 @@ func starter(env *cli.Env, store instance.Store, known *agent.Table) birth.Start
 // unmade removes the place of an agent that could not go on with the conversation that it
 // was made for.
 func (b begin) unmade(env *cli.Env, store instance.Store, id instance.ID, err error) error {
-	held, herr := store.Hold(id, patience)
+	held, herr := store.Hold(id, readyWait)
 	if herr != nil {
 		return errors.Join(err, herr)
 	}
@@ -311,7 +311,7 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 		_, err = fmt.Fprintf(env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
 		return err
 	}
-	if _, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, env.Place(in.Path), in.Name, asks); err != nil {
+	if _, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, env.DisplayPath(in.Path), in.Name, asks); err != nil {
 		return err
 	}
 	if c := known.Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && member(env, store, in).Status == status.Unknown {
@@ -399,7 +399,7 @@ type start struct {
 
 // Run starts agents.
 func (c *start) Run(env *cli.Env) (err error) {
-	if c.Message, err = given(env, c.Message); err != nil {
+	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
 	}
 	known := table(env)
@@ -461,7 +461,7 @@ func (c *restore) Run(env *cli.Env) error {
 	if all == nil || unread != nil && c.Profile != "" {
 		return unread
 	}
-	at, err := look(env, all)
+	at, err := membersOf(env, all)
 	unread = errors.Join(unread, err)
 	var gone, down []*instance.Instance
 	starters := map[*instance.Instance]birth.Starter{}
@@ -485,7 +485,7 @@ func (c *restore) Run(env *cli.Env) error {
 		return nil
 	}
 	would := func(in *instance.Instance) string {
-		return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.Place(in.Path))
+		return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.DisplayPath(in.Path))
 	}
 	err = each(env, gone, func(in *instance.Instance) (string, error) {
 		if c.DryRun {

@@ -20,12 +20,12 @@ type summed struct {
 
 // Run sums up what the agents do.
 func (c *summed) Run(env *cli.Env) error {
-	defer brief()() // until it is printed
+	defer deferGC()() // until it is printed
 	here, err := c.site(env)
 	if err != nil {
 		return err
 	}
-	found, unread := look(env, []site{here})
+	found, unread := membersOf(env, []site{here})
 	all := found[0].members
 	by := map[status.Status][]fleet.Member{}
 	for _, m := range all {

@@ -57,12 +57,12 @@ type stopping struct {
 // one stops an agent. That it is not wanted is written first, and that somebody ends its
 // session: whoever finds the process gone takes it for killed, not for crashed.
 func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) (stopped bool, err error) {
-	held, err := store.Hold(id, patience)
+	held, err := store.Hold(id, readyWait)
 	if err != nil {
 		return false, err
 	}
 	defer held.Release()
-	m := fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
+	m := fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
 	if err := birth.CannotTell(m); err != nil {
 		return false, err
 	}
@@ -177,5 +177,5 @@ func noteStop(env *cli.Env, store instance.Store, id session.ID, until time.Time
 // closeSession notes the end of a session whose own end hook did not.
 func closeSession(env *cli.Env, store instance.Store, id session.ID) error {
 	end := ending.End{ID: id, Outcome: session.Killed, Reason: birth.StopReason, At: env.Now()}
-	return end.CloseIn(env.Getenv, store.State, patience, warns(env))
+	return end.CloseIn(env.Getenv, store.State, readyWait, warns(env))
 }

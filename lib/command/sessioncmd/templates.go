@@ -84,7 +84,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 		return err
 	}
 	if prompt, is := c.Set["prompt"]; is {
-		if c.Set["prompt"], err = given(env, prompt); err != nil {
+		if c.Set["prompt"], err = textOf(env, prompt); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 	if asJSON {
 		return printLine(env, w.Store, member(env, w.Store, in))
 	}
-	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.Place(in.Path), in.Name)
+	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.DisplayPath(in.Path), in.Name)
 	return err
 }
 

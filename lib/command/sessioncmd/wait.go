@@ -62,7 +62,7 @@ func (c *wait) Run(env *cli.Env) error {
 				left[i] = now
 			}
 		}
-		members := fleet.Look(env.Getenv, store, known, left, env.Now())
+		members := fleet.Members(env.Getenv, store, known, left, env.Now())
 		at.askAway(env, members)
 		for _, m := range members {
 			now, err := settled(env, store, known, m)
@@ -83,7 +83,7 @@ func (c *wait) Run(env *cli.Env) error {
 	})
 	if errors.Is(err, errTimeout) {
 		var names []string
-		members := fleet.Look(env.Getenv, store, known, left, env.Now())
+		members := fleet.Members(env.Getenv, store, known, left, env.Now())
 		at.askAway(env, members)
 		for _, m := range members {
 			names = append(names, m.Name+" is "+statusText(m))
@@ -145,7 +145,7 @@ func settled(env *cli.Env, store instance.Store, known *agent.Table, m fleet.Mem
 		return m, err
 	}
 	defer held.Release()
-	return fleet.Look(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0], nil
+	return fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0], nil
 }
 
 var errTimeout = errors.New("timed out")

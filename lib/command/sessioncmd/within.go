@@ -42,7 +42,7 @@ func (w within) outlive(env *cli.Env, s several, done string) (bool, error) {
 		return false, err
 	}
 	above := process.Ancestors(os.Getpid())
-	for _, m := range fleet.Look(env.Getenv, store, table(env), all, env.Now()) {
+	for _, m := range fleet.Members(env.Getenv, store, table(env), all, env.Now()) {
 		if !m.Process.IsSet() || !slices.Contains(above, m.Process.PID) {
 			continue
 		}

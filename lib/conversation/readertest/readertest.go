@@ -89,7 +89,7 @@ func CheckGoesOn(t *testing.T, r conversation.Reader, h Held) {
 		rest, _ := ReadFrom(t, r, h.File, next, -1)
 		// A record's entries are taken in together or not at all.
 		if !slices.Equal(some, h.Entries[:n]) || !slices.Equal(rest, h.Entries[len(h.Entries)-len(rest):]) ||
-			len(rest) > len(h.Entries)-n || n < len(h.Entries) && len(rest) < len(h.Entries)-n && h.Entries[n].At != h.Entries[n-1].At {
+			len(rest) > len(h.Entries)-n || n < len(h.Entries) && len(rest) < len(h.Entries)-n && h.Entries[n].Offset != h.Entries[n-1].Offset {
 			t.Errorf("%s: %d entries and then %d, of %d", h.File.Path, n, len(rest), len(h.Entries))
 		}
 	}
@@ -149,11 +149,11 @@ func CheckHostile(t *testing.T, r conversation.Reader, h Held) {
 		t.Helper()
 		got := read(name, data)
 		for i := range got.Entries {
-			got.Entries[i].At = 0
+			got.Entries[i].Offset = 0
 		}
 		want := slices.Clone(h.Entries)
 		for i := range want {
-			want[i].At = 0
+			want[i].Offset = 0
 		}
 		if !slices.Equal(got.Entries, want) {
 			t.Errorf("%s: the conversation is\n%+v, want\n%+v", name, got.Entries, want)
@@ -239,7 +239,7 @@ func Fuzz(f *testing.F, r conversation.Reader, name string, fixtures ...string) 
 		}
 		for _, e := range all {
 			u := e.Usage
-			if e.At < 0 || e.At >= next || e.Kind == "" || min(u.Input, u.CacheRead, u.CacheWrite, u.Output) < 0 || u.Cost < 0 {
+			if e.Offset < 0 || e.Offset >= next || e.Kind == "" || min(u.Input, u.CacheRead, u.CacheWrite, u.Output) < 0 || u.Cost < 0 {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -276,7 +276,7 @@ func SourceOf(all []conversation.Entry) conversation.Source {
 	return func(from int64, each func(conversation.Entry) bool) error {
 		for i := from; i < int64(len(all)); i++ {
 			e := all[i]
-			if e.At = i; !each(e) {
+			if e.Offset = i; !each(e) {
 				break
 			}
 		}

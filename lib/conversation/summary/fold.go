@@ -238,11 +238,11 @@ func (f *Fold) say(e conversation.Entry) {
 	case e.Failed: // the client says it in the agent's place
 		f.fail("", "", f.failure(text))
 		return
-	case f.lastAnswer != "" && f.at == e.At && e.ID != "" && f.message == e.ID:
+	case f.lastAnswer != "" && f.at == e.Offset && e.ID != "" && f.message == e.ID:
 		f.lastAnswer += "\n" + text
 	default:
 		f.Answers++
-		f.lastAnswer, f.at, f.message = text, e.At, e.ID
+		f.lastAnswer, f.at, f.message = text, e.Offset, e.ID
 	}
 	f.model(e.Model)
 }

@@ -21,7 +21,7 @@ func Tail(client, path string, id session.ID, cwd string, clean func(string) str
 	if r := readers.Of(client); r != nil {
 		read = r.Read
 	}
-	fold, err := File{Path: filepath.Join(filepath.Dir(path), "none.tail")}.Look(conversation.File{Client: client, Path: path, ID: id}, cwd, read, clean)
+	fold, err := File{Path: filepath.Join(filepath.Dir(path), "none.tail")}.Fold(conversation.File{Client: client, Path: path, ID: id}, cwd, read, clean)
 	if err != nil {
 		return summary.Summary{}, err
 	}

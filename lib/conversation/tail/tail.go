@@ -199,8 +199,8 @@ func (at File) Advance(f conversation.File, cwd string, read Read, clean func(st
 	return fold, nil
 }
 
-// Look is Advance, and keeps nothing.
-func (at File) Look(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, error) {
+// Fold is Advance, and keeps nothing.
+func (at File) Fold(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, error) {
 	fold, _, err := at.next(f, cwd, read, clean)
 	return fold, err
 }
@@ -282,7 +282,7 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 				case conversation.Prompt, conversation.Folder, conversation.Title:
 					c.Fold.Take(e)
 				}
-				return (e.Kind != conversation.Prompt || conversation.IsOpening(e.Text)) && e.At < conversation.MaxFront
+				return (e.Kind != conversation.Prompt || conversation.IsOpening(e.Text)) && e.Offset < conversation.MaxFront
 			})
 			if err != nil {
 				return err

@@ -91,7 +91,7 @@ func (w world) advance() summary.Summary {
 // anew is what somebody knows who reads for the first time.
 func (w world) anew() summary.Summary {
 	w.Helper()
-	f, err := File{Path: w.at.Path + "-none"}.Look(w.file, "/work", w.read, same)
+	f, err := File{Path: w.at.Path + "-none"}.Fold(w.file, "/work", w.read, same)
 	if err != nil {
 		w.Fatal(err)
 	}

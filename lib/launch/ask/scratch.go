@@ -110,12 +110,12 @@ func seed(from string, patterns []string, to string) {
 	for _, pattern := range patterns {
 		found, _ := filepath.Glob(filepath.Join(from, pattern))
 		for _, path := range found {
-			before := look(path)
+			before := probe(path)
 			if before.size > left {
 				continue
 			}
 			copied := filepath.Join(to, filepath.Base(path))
-			if copyFile(path, copied) && (before.log == 0 || copyFile(path+"-wal", copied+"-wal")) && look(path) == before {
+			if copyFile(path, copied) && (before.log == 0 || copyFile(path+"-wal", copied+"-wal")) && probe(path) == before {
 				left -= before.size
 				continue
 			}
@@ -131,7 +131,7 @@ type database struct {
 	changed, logged int64
 }
 
-func look(path string) database {
+func probe(path string) database {
 	var d database
 	if info, err := os.Lstat(path); err == nil {
 		d.size, d.changed = info.Size(), info.ModTime().UnixNano()

@@ -50,18 +50,18 @@ type Birth struct {
 	alive bool // an agent of the instance runs, and is ended first
 	now   time.Time
 
-	client  agent.Client
-	start   launch.Start
-	goesOn  string // which conversation does, in words
-	run     respawn.Run
-	session session.ID
-	self    string
-	at      tmux.Server
+	client     agent.Client
+	start      launch.Start
+	resumption string // which conversation does, in words
+	run        respawn.Run
+	session    session.ID
+	self       string
+	at         tmux.Server
 
 	pane    tmux.Pane
 	buffer  tmux.Buffer // that its run travels in, to a session of its own
 	process process.Proc
-	born    bool   // the pane is ours, and goes where a later step fails
+	created bool   // the pane is ours, and goes where a later step fails
 	before  func() // takes back what the instance says of the start
 }
 
@@ -112,7 +112,7 @@ func (b *Birth) take() error {
 		if err == nil {
 			continue
 		}
-		if b.born {
+		if b.created {
 			if b.buffer != "" {
 				_ = b.at.Drop(b.buffer) // it was taken, as a rule
 			}
@@ -155,13 +155,13 @@ func (b *Birth) lookFolder() (does, found string, err error) {
 		return "", "", err
 	}
 	if w := b.Instance.Worktree; w != nil && !w.Ready {
-		does = fmt.Sprintf("make the worktree %s, with the branch %s", b.Env.Place(w.Path), b.Env.Line(w.Branch, maxCell))
+		does = fmt.Sprintf("make the worktree %s, with the branch %s", b.Env.DisplayPath(w.Path), b.Env.Line(w.Branch, maxCell))
 		return does, "git makes it where it is missing", nil
 	}
 	if w := b.Instance.Worktree; w != nil && b.put != nil {
 		return "", "", nil // a removal may have been cut off; see makeFolder
 	}
-	return "work in " + b.Env.Place(b.Path), "it is there", b.findFolder()
+	return "work in " + b.Env.DisplayPath(b.Path), "it is there", b.findFolder()
 }
 
 // findFolder finds the folder, and notes which one it is.
@@ -228,16 +228,16 @@ func (b *Birth) lookAgent() (does, found string, err error) {
 	b.start = launch.Start{
 		Instance: b.Instance, Store: b.Store, Client: b.client, Table: b.Table,
 		Home: home.Elsewhere(b.Env.Getenv, b.Path), Environ: environ, Remain: b.stays(), Limits: limits,
-		Away: b.Template != nil && b.Template.Away,
+		Remote: b.Template != nil && b.Template.Remote,
 	}
-	if b.Template != nil && b.Template.Away {
+	if b.Template != nil && b.Template.Remote {
 		return b.Agent, "its program is looked for where it runs", nil
 	}
 	program, err := b.start.Program()
 	if err != nil {
 		err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", b.Name, err))
 	}
-	return b.Agent, b.Env.Place(program), err
+	return b.Agent, b.Env.DisplayPath(program), err
 }
 
 // lookSettings: what the agent's hooks need stands in its own settings, which gt-hooks
@@ -255,9 +255,9 @@ func (b *Birth) lookSettings() (does, found string, err error) {
 		return none, b.Agent + " has no hooks of gt's; its screen tells what it does", nil
 	}
 	if len(how.Read(wiring.User, path).Ours()) == 0 {
-		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", b.Env.Place(path), b.Agent), nil
+		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", b.Env.DisplayPath(path), b.Agent), nil
 	}
-	return none, "gt's hooks are in " + b.Env.Place(path), nil
+	return none, "gt's hooks are in " + b.Env.DisplayPath(path), nil
 }
 
 // wiring returns how gt's hooks are wired into the agent and the file of its own settings
@@ -306,7 +306,7 @@ func (b *Birth) lookPrompt() (does, found string, err error) {
 	if s.Prompt == "" {
 		return "say nothing first", "", nil
 	}
-	if !s.Types() && !s.Away {
+	if !s.Types() && !s.Remote {
 		if hidden := b.Env.Redact(s.Prompt); hidden != s.Prompt {
 			s.Prompt = hidden
 			b.Env.Warn("%s takes what it is told first on its command line only: what looks like a secret is left out", b.Agent)
@@ -326,15 +326,15 @@ func (b *Birth) lookPrompt() (does, found string, err error) {
 // conversation finds the conversation that goes on.
 func (b *Birth) conversation() {
 	m, client, s := b.m, b.client, &b.start
-	b.goesOn = "a new conversation"
+	b.resumption = "a new conversation"
 	switch {
 	case client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable(b.Env.Getenv):
 		s.Resume = m.Now
 		b.ForkOf = ""
-		b.goesOn = "goes on with the conversation " + string(s.Resume)
+		b.resumption = "goes on with the conversation " + string(s.Resume)
 	case b.ForkOf != "":
 		s.Resume, s.Fork = b.ForkOf, true
-		b.goesOn = "goes on with a copy of the conversation " + string(s.Resume)
+		b.resumption = "goes on with a copy of the conversation " + string(s.Resume)
 	case m.Record != nil && client.CanResume():
 		b.Env.Warn("%s begins a new conversation: %s has none of session %s", b.Name, client.Name, m.Now)
 	}
@@ -382,13 +382,13 @@ func (b *Birth) lookCommand() (does, found string, err error) {
 	for _, word := range b.run.In {
 		in = append(in, term.Quote(b.Env.Line(word, 200)))
 	}
-	return "run " + strings.Join(append(in, words...), " "), b.goesOn, nil
+	return "run " + strings.Join(append(in, words...), " "), b.resumption, nil
 }
 
 // checkLauncher returns an error if what the agent is started in cannot be run or lies where
 // an agent that it keeps in could change it.
 func (b *Birth) checkLauncher() error {
-	if len(b.run.In) == 0 || b.Template != nil && b.Template.Away {
+	if len(b.run.In) == 0 || b.Template != nil && b.Template.Remote {
 		return nil
 	}
 	if _, err := process.LookPath(b.run.In[0], b.run.Dir, b.run.Env); err != nil {
@@ -396,7 +396,7 @@ func (b *Birth) checkLauncher() error {
 	}
 	if b.start.BringsLauncher(b.run) {
 		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: a program or file of what it is started in lies in the project, where an agent can change it", b.Name),
-			"put it outside of "+b.Env.Place(b.Path))
+			"put it outside of "+b.Env.DisplayPath(b.Path))
 	}
 	return nil
 }
@@ -441,7 +441,7 @@ func (b *Birth) lookSession() (does, found string, err error) {
 	default:
 		found = "there is none"
 	}
-	return fmt.Sprintf("make the tmux session %s on %s", name, b.Env.Place(b.TmuxServer)), found, nil
+	return fmt.Sprintf("make the tmux session %s on %s", name, b.Env.DisplayPath(b.TmuxServer)), found, nil
 }
 
 // duplicate is the error for the name of a session of tmux that is taken.
@@ -449,8 +449,8 @@ func duplicate(name, session string, err error) error {
 	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", name, err), fmt.Sprintf("another program made it; tmux kill-session -t =%s ends it", session))
 }
 
-// begins notes when the agent begins, and its session where that is known.
-func (b *Birth) begins(at time.Time) {
+// markStarted notes when the agent begins, and its session where that is known.
+func (b *Birth) markStarted(at time.Time) {
 	b.now = at
 	b.MarkStarted(at, b.session, b.start.Resume != "" && !b.start.Fork)
 }
@@ -462,14 +462,14 @@ func (b *Birth) makeSession() error {
 	b.Desired = instance.Running
 	started, id, at := b.StartedAt, b.SessionID, b.SessionAt
 	b.before = func() { b.StartedAt, b.SessionID, b.SessionAt = started, id, at }
-	b.begins(b.Env.Now())
+	b.markStarted(b.Env.Now())
 	b.LoadedMCPNames = instance.Servers(b.Path)
 	if b.Adopted != nil {
 		// Its pane is the person's: it goes on in a session of its own.
 		if b.alive {
 			b.noteStop(launch.OwnWay.Sum() + 2*time.Second)
 			launch.Leave(b.at, b.m.Pane, b.client, b.m.Process, launch.OwnWay)
-			b.begins(b.Env.Now())
+			b.markStarted(b.Env.Now())
 		}
 		b.Adopted, b.alive, b.m.Pane = nil, false, tmux.Pane{}
 	}
@@ -491,7 +491,7 @@ func (b *Birth) makeSession() error {
 		// What the old agent's hooks tell of its end, they tell before this: it is no word of
 		// the new one's.
 		stopped := func() error {
-			b.begins(b.Env.Now())
+			b.markStarted(b.Env.Now())
 			return b.put()
 		}
 		err = b.start.Again(b.at, b.pane, b.m.Process, b.self, b.now, stopped, func(err error) { b.Env.Warn("%v", err) }, b.run)
@@ -512,7 +512,7 @@ func (b *Birth) makeSession() error {
 	case err != nil:
 		return fmt.Errorf("cannot start %s: %w", b.Name, err)
 	}
-	b.born = true
+	b.created = true
 	b.TmuxPane, b.TmuxSession = b.pane.ID, b.pane.Session
 	return b.put()
 }
@@ -584,11 +584,11 @@ func (b *Birth) lookTheme() (does, found string, err error) {
 }
 
 func (b *Birth) lookWait() (does, found string, err error) {
-	return fmt.Sprintf("wait until the pane runs %s", b.Agent), fmt.Sprintf("at most %v; else the session is ended", b.patience()), nil
+	return fmt.Sprintf("wait until the pane runs %s", b.Agent), fmt.Sprintf("at most %v; else the session is ended", b.readyWait()), nil
 }
 
-// patience is how long the pane may take to become the agent.
-func (b *Birth) patience() time.Duration {
+// readyWait is how long the pane may take to become the agent.
+func (b *Birth) readyWait() time.Duration {
 	if c := b.run.Capture; c != nil { // it is asked for a session first
 		return c.Wait + starting
 	}
@@ -596,7 +596,7 @@ func (b *Birth) patience() time.Duration {
 }
 
 func (b *Birth) wait() (err error) {
-	b.process, err = launch.Began(b.at, b.pane, b.patience())
+	b.process, err = launch.Began(b.at, b.pane, b.readyWait())
 	return b.failed(err)
 }
 
@@ -639,13 +639,13 @@ func (b *Birth) ready() (err error) {
 	if err != nil {
 		return b.failed(err)
 	}
-	b.told()
+	b.waitPrompted()
 	b.track()
-	return b.settle()
+	return b.releasePane()
 }
 
-// settle lets the pane close when the agent ends, as one does from now on.
-func (b *Birth) settle() error {
+// releasePane lets the pane close when the agent ends, as one does from now on.
+func (b *Birth) releasePane() error {
 	if b.start.Remain {
 		return nil
 	}
@@ -658,14 +658,14 @@ func (b *Birth) settle() error {
 	return b.at.Kill(b.pane.Session) // it has ended since, and its pane stayed
 }
 
-// told waits until the agent was told what it is told first, or its client asks something
+// waitPrompted waits until the agent was told what it is told first, or its client asks something
 // before that.
-func (b *Birth) told() {
+func (b *Birth) waitPrompted() {
 	if b.run.First == nil {
 		return
 	}
 	peek := fmt.Sprintf("gt-session peek %s shows its screen", b.Name)
-	for end := time.Now().Add(telling); !b.Asks && b.process.Alive(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(promptWait); !b.Asks && b.process.Alive(); time.Sleep(50 * time.Millisecond) {
 		pending, asked, failure := respawn.FirstPromptState(b.at, b.pane.ID)
 		switch {
 		case failure != "":
@@ -684,8 +684,8 @@ func (b *Birth) told() {
 	}
 }
 
-// telling is how long a start waits for that.
-const telling = 30 * time.Second
+// promptWait is how long a start waits for that.
+const promptWait = 30 * time.Second
 
 func (b *Birth) failed(err error) error {
 	if err == nil {
@@ -715,16 +715,16 @@ func (b *Birth) preStart() error {
 }
 
 func (b *Birth) lookRun() (does, found string, err error) {
-	if b.Template.Away {
+	if b.Template.Remote {
 		return "start it with " + b.Managed.Runtime, "which says when it runs", nil
 	}
-	return fmt.Sprintf("make the tmux session %s on %s, and wait until it runs %s", b.TmuxSession, b.Env.Place(b.TmuxServer), b.Agent), "", nil
+	return fmt.Sprintf("make the tmux session %s on %s, and wait until it runs %s", b.TmuxSession, b.Env.DisplayPath(b.TmuxServer), b.Agent), "", nil
 }
 
 // startThere starts the agent in its runtime. Its record says what is about to run before
 // it does.
 func (b *Birth) startThere() error {
-	b.begins(b.Env.Now())
+	b.markStarted(b.Env.Now())
 	b.TmuxPane = ""
 	b.LoadedMCPNames = instance.Servers(b.Path)
 	if err := b.put(); err != nil {

@@ -48,9 +48,9 @@ type Starter struct {
 type Template struct {
 	Command []string    // instead of the client's own
 	Vars    [][2]string // the agent's own, besides those that tell it who it is
-	// Away reports that its agent runs on another machine, for all that is known: neither
+	// Remote reports that its agent runs on another machine, for all that is known: neither
 	// its program nor its pane is looked for on this one.
-	Away bool
+	Remote bool
 	// PreStart is done before it starts and SessionSetup afterwards, with the agent's
 	// environment. Run starts it, and returns when it was seen to run; that it runs already
 	// is no error.
@@ -84,7 +84,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (b *Birth, err err
 		if b.pane = b.m.Pane; !s.Revives && s.Template == nil { // the start before may have been cut off
 			if b.self, err = os.Executable(); err == nil {
 				b.start.Remain, b.process = b.stays(), b.m.Process
-				err = errors.Join(b.settle(), b.setRespawn())
+				err = errors.Join(b.releasePane(), b.setRespawn())
 			}
 		}
 		return b, cmp.Or(err, ErrRuns)
@@ -103,7 +103,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (b *Birth, err err
 // birth is the start of an instance's agent, of which nothing is done yet.
 func (s Starter) birth(in *instance.Instance) *Birth {
 	b := &Birth{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer)}
-	b.m = fleet.Look(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, b.now)[0]
+	b.m = fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, b.now)[0]
 	b.alive = b.m.Process.IsSet()
 	return b
 }
@@ -122,7 +122,7 @@ func (s Starter) Explain(in *instance.Instance) error {
 }
 
 func (b *Birth) cannotTell() error {
-	if b.Template != nil && b.Template.Away {
+	if b.Template != nil && b.Template.Remote {
 		return nil
 	}
 	return CannotTell(b.m)

@@ -68,7 +68,7 @@ func (b *Birth) admitted() error {
 		return err != nil || other.Role != identity.Polecat || other.Rig != id.Rig || in.ID == b.ID
 	})
 	n := 0
-	for _, m := range fleet.Look(b.Env.Getenv, b.Store, b.Table, all, b.now) {
+	for _, m := range fleet.Members(b.Env.Getenv, b.Store, b.Table, all, b.now) {
 		if m.Process.IsSet() {
 			n++
 		}
@@ -137,7 +137,7 @@ func (b *Birth) revivable() (bool, error) {
 	case !b.Respawn && !b.tellsLate():
 		return false, nil
 	case b.m.Wanted() && b.Respawn:
-		return b.now.Sub(b.StartedAt) >= soon, nil
+		return b.now.Sub(b.StartedAt) >= minRun, nil
 	case b.Remain:
 		return false, nil
 	}
@@ -146,7 +146,7 @@ func (b *Birth) revivable() (bool, error) {
 
 // noteLeft notes that the person has left the agent, whose process has ended well.
 func (b *Birth) noteLeft() error {
-	left, err := b.at.Left(b.m.Pane.ID)
+	left, err := b.at.ExitedCleanly(b.m.Pane.ID)
 	if err != nil || !left || b.m.Record == nil {
 		return err
 	}
@@ -154,9 +154,9 @@ func (b *Birth) noteLeft() error {
 	if err := end.CloseIn(b.Env.Getenv, b.Store.State, hold, func(err error) { b.Env.Warn("%v", err) }); err != nil {
 		return err
 	}
-	b.m = fleet.Look(b.Env.Getenv, b.Store, b.Table, []*instance.Instance{b.Instance}, b.Env.Now())[0]
+	b.m = fleet.Members(b.Env.Getenv, b.Store, b.Table, []*instance.Instance{b.Instance}, b.Env.Now())[0]
 	return nil
 }
 
-// soon is how long an agent has to have run: one that cannot run would crash for ever.
-const soon = time.Minute
+// minRun is how long an agent has to have run: one that cannot run would crash for ever.
+const minRun = time.Minute

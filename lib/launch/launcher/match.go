@@ -44,7 +44,7 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 			words := slices.Clone(p.Args)
 			words[slices.Index(words, below.Args[len(below.Args)-1])] = mark
 			w.launchers[top] = found{at: i, below: w.launchers[top].below, words: words, shell: line(p.Args)}
-		case ours(p.Args), interactive(p.Args), runner(p.Args):
+		case isGt(p.Args), interactive(p.Args), runner(p.Args):
 			if w.shell < 0 && !runner(p.Args) {
 				w.shell = i
 			}
@@ -168,8 +168,8 @@ func isLine(arg string) bool {
 	return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c")
 }
 
-// ours reports whether a program of gt's waits for an agent that it has started.
-func ours(args []string) bool {
+// isGt reports whether a program of gt's waits for an agent that it has started.
+func isGt(args []string) bool {
 	return len(args) == 3 && strings.HasPrefix(filepath.Base(args[0]), "gt-") && args[1] == "--exec"
 }
 

@@ -15,13 +15,13 @@ import (
 	"gt/lib/text/term"
 )
 
-// patience is how long the command may take.
-const patience = 10 * time.Second
+// commandTimeout is how long the command may take.
+const commandTimeout = 10 * time.Second
 
 // Run runs a command with a name, the status and the reason behind its own arguments, and
 // a line on its standard input. What it starts ends with it, or when its time is over.
 func Run(env *cli.Env, command []string, name, reason, line string) error {
-	return run(env, patience, command, name, reason, line)
+	return run(env, commandTimeout, command, name, reason, line)
 }
 
 func run(env *cli.Env, patience time.Duration, command []string, name, reason, line string) error {

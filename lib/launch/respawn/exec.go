@@ -59,11 +59,11 @@ func Exec(env *cli.Env, name string) error {
 	err = json.Unmarshal(data, &r)
 	switch {
 	case err == nil && len(r.Args) == 0 && r.First != nil:
-		return r.First.say(server)
+		return r.First.typeInto(server)
 	case err != nil || len(r.Args) == 0:
 		return atomicfile.Error("use", name, errors.Join(err, errors.New("it does not describe an agent")))
 	}
-	if err := r.enter(); err != nil {
+	if err := r.openFolder(); err != nil {
 		return err
 	}
 	for _, key := range []string{"TMUX", "TMUX_PANE", "TERM", "COLUMNS", "LINES"} { // the pane's own
@@ -115,9 +115,9 @@ func Exec(env *cli.Env, name string) error {
 // asked to.
 const endGrace = 3 * time.Second
 
-// enter changes to the folder of the run. An agent beside this one can exchange it until
+// openFolder changes to the folder of the run. An agent beside this one can exchange it until
 // then.
-func (r Run) enter() error {
+func (r Run) openFolder() error {
 	if r.Folder.Inode == 0 {
 		return atomicfile.Error("change to", r.Dir, os.Chdir(r.Dir))
 	}

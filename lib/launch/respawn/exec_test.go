@@ -21,7 +21,7 @@ func TestEnterExchanged(t *testing.T) {
 	}
 	r := Run{Dir: filepath.Join(top, "api")}
 	var err error
-	if r.Folder, err = place.Look(r.Dir); err != nil {
+	if r.Folder, err = place.Identify(r.Dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename("api", "aside"); err != nil {
@@ -31,7 +31,7 @@ func TestEnterExchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	var exchanged *place.ExchangedError
-	if err := r.enter(); !errors.As(err, &exchanged) {
+	if err := r.openFolder(); !errors.As(err, &exchanged) {
 		t.Errorf("a link in its place: %v", err)
 	}
 	if dir, _ := os.Getwd(); dir != top {
@@ -40,7 +40,7 @@ func TestEnterExchanged(t *testing.T) {
 	if err := errors.Join(os.Remove("api"), os.Symlink("aside", "api")); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.enter(); err != nil {
+	if err := r.openFolder(); err != nil {
 		t.Errorf("a link to the same folder: %v", err)
 	}
 }

@@ -54,8 +54,8 @@ func (f First) beside(server tmux.Server, pane string) (err error) {
 	return server.Beside(b, data, around+" exec "+term.Quote(self)+" --exec "+string(b))
 }
 
-// say types the text once the agent takes it, and notes how that goes.
-func (f First) say(server tmux.Server) error {
+// typeInto types the text once the agent takes it, and notes how that goes.
+func (f First) typeInto(server tmux.Server) error {
 	rest := calm
 	if len(f.Client.OpensPatterns) > 0 {
 		rest = opening
@@ -69,8 +69,8 @@ func (f First) say(server tmux.Server) error {
 		}
 	}
 	var since time.Time // when it began to take a prompt
-	for pause := glance; f.Process.Alive(); time.Sleep(pause) {
-		pause = min(pause+pause/10, slow)
+	for pause := firstPoll; f.Process.Alive(); time.Sleep(pause) {
+		pause = min(pause+pause/10, slowPoll)
 		screen, err := server.CaptureStyled(f.Pane)
 		if err != nil { // the pane is gone, or tmux is busy
 			continue
@@ -85,10 +85,10 @@ func (f First) say(server tmux.Server) error {
 			since = time.Time{}
 			continue
 		case since.IsZero():
-			since, pause = time.Now(), glance
+			since, pause = time.Now(), firstPoll
 			continue
 		case time.Since(since) < rest:
-			pause = glance
+			pause = firstPoll
 			continue
 		}
 		_, err = to.Send(f.Text, send.Patience)
@@ -115,8 +115,8 @@ const (
 
 // The pauses between two looks at a screen, from the first to the longest.
 const (
-	glance = 100 * time.Millisecond
-	slow   = time.Second
+	firstPoll = 100 * time.Millisecond
+	slowPoll  = time.Second
 )
 
 // FirstPromptState returns how far an agent is with what it is told first: whether it waits, whether

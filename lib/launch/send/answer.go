@@ -62,7 +62,7 @@ func (t Target) choose(q agent.Question, at int, limits Limits) error {
 		if err := t.Server.Keys(t.Pane, key); err != nil {
 			return err
 		}
-		for begin := time.Now(); q.Selected() == from; time.Sleep(glance) {
+		for begin := time.Now(); q.Selected() == from; time.Sleep(pollInterval) {
 			now, err := t.Question()
 			switch {
 			case err != nil:
@@ -82,7 +82,7 @@ func (t Target) choose(q agent.Question, at int, limits Limits) error {
 // the question as it is then says so.
 func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Question, since time.Duration) bool) error {
 	entered := false
-	for begin := time.Now(); ; time.Sleep(glance) {
+	for begin := time.Now(); ; time.Sleep(pollInterval) {
 		now, err := t.Question()
 		switch {
 		case errors.Is(err, ErrNoQuestion):

@@ -79,8 +79,8 @@ type Limits struct {
 // submitted in a fifth of a second.
 var Patience = Limits{Settle: 2 * time.Second, Arrive: time.Minute, Again: 2 * time.Second, Submit: 20 * time.Second, Hook: 5 * time.Second}
 
-// glance is the pause between two looks at the screen.
-const glance = 50 * time.Millisecond
+// pollInterval is the pause between two looks at the screen.
+const pollInterval = 50 * time.Millisecond
 
 // Prompt returns a text as it can be typed. It has no character that a terminal or a
 // client takes for a key. A blank stands before a character that a client takes for the
@@ -156,7 +156,7 @@ func (t Target) once(text string, limits Limits) (Proof, error) {
 		}
 	}
 	if len(all) > 1 {
-		time.Sleep(digest)
+		time.Sleep(digestWait)
 	}
 	if err := t.Server.Type(t.Pane, "\r"); err != nil {
 		return NoProof, err
@@ -164,7 +164,7 @@ func (t Target) once(text string, limits Limits) (Proof, error) {
 	first := time.Now()
 	pressed, again := first, limits.Again // when Enter was pressed last, and when it is again
 	var empty time.Time                   // since when the box is empty
-	for ; ; time.Sleep(glance) {
+	for ; ; time.Sleep(pollInterval) {
 		heard := t.LastPromptAt != nil && !t.Busy && t.LastPromptAt().After(begin)
 		now := time.Now()
 		if !known {
@@ -211,16 +211,16 @@ func (t Target) once(text string, limits Limits) (Proof, error) {
 			if t.Refused(begin) {
 				return NoProof, ErrRefused
 			}
-			if settled <= note {
+			if settled <= noteWait {
 				continue
 			}
 		}
 		switch {
-		case heard && settled > 2*glance:
+		case heard && settled > 2*pollInterval:
 			return Hook, nil
-		case t.Busy && settled > 4*glance:
+		case t.Busy && settled > 4*pollInterval:
 			return Queued, nil
-		case t.LastPromptAt == nil && settled > 4*glance, settled > limits.Hook:
+		case t.LastPromptAt == nil && settled > 4*pollInterval, settled > limits.Hook:
 			return Screen, nil
 		}
 	}
@@ -257,7 +257,7 @@ func boundary(text string, at int) int {
 // free returns the screen of an agent that takes a prompt. What stands against that has to
 // stay for a moment: the prompt before this one may just be leaving the box.
 func (t Target) free(known bool, settle time.Duration) (string, error) {
-	for deadline := time.Now().Add(settle); ; time.Sleep(glance) {
+	for deadline := time.Now().Add(settle); ; time.Sleep(pollInterval) {
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
 			return "", err
@@ -296,7 +296,7 @@ func (t Target) arrived(was string, more bool, since time.Time, within time.Dura
 	known, before := t.Client.KnowsInput(), was
 	var seen, rests time.Time // since when there is something, and the same
 	begin := time.Now()
-	for look := begin.Add(rest); ; time.Sleep(glance) {
+	for look := begin.Add(restWait); ; time.Sleep(pollInterval) {
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
 			return "", err
@@ -308,7 +308,7 @@ func (t Target) arrived(was string, more bool, since time.Time, within time.Dura
 			return "", ErrAsks
 		case t.Client.Deaf(screen) && now.Sub(begin) <= within: // Enter comes after that
 			continue
-		case more && box == before && now.Sub(begin) < rest:
+		case more && box == before && now.Sub(begin) < restWait:
 		case known && shown == agent.Draft, !known && box != was || !known && !seen.IsZero():
 			if seen.IsZero() {
 				seen = now
@@ -316,28 +316,28 @@ func (t Target) arrived(was string, more bool, since time.Time, within time.Dura
 			if box != was {
 				was, rests = box, now
 			}
-			if now.Sub(rests) > 2*glance || now.Sub(seen) > rest {
+			if now.Sub(rests) > 2*pollInterval || now.Sub(seen) > restWait {
 				return box, nil
 			}
 		case t.PromptSeen != nil && now.After(look):
 			if t.PromptSeen(since) {
 				return "", errTaken
 			}
-			look = time.Now().Add(rest)
+			look = time.Now().Add(restWait)
 		case now.Sub(begin) > within && known:
 			return "", ErrNotArrived
-		case now.Sub(begin) > rest && !known: // it may show nothing
+		case now.Sub(begin) > restWait && !known: // it may show nothing
 			return box, nil
 		}
 	}
 }
 
-// digest is how long a client is left alone with the last of several pastes: one that shows
+// digestWait is how long a client is left alone with the last of several pastes: one that shows
 // them as a few words may submit those words, when Enter comes before it has put them away.
-const digest = time.Second
+const digestWait = time.Second
 
-// note is how long a client that notes what it drops takes for that, on a busy machine too.
-const note = time.Second
+// noteWait is how long a client that notes what it drops takes for that, on a busy machine too.
+const noteWait = time.Second
 
-// rest is how long an input box may take to come to rest.
-const rest = 2 * time.Second
+// restWait is how long an input box may take to come to rest.
+const restWait = 2 * time.Second

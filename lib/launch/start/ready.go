@@ -23,13 +23,13 @@ const (
 	Drawn   = 15 * time.Second
 )
 
-// glance is the pause between two looks at a screen, which are a call of tmux each.
-const glance = 200 * time.Millisecond
+// pollInterval is the pause between two looks at a screen, which are a call of tmux each.
+const pollInterval = 200 * time.Millisecond
 
 // EndedError is the error for an agent that ended while it was started.
-type EndedError struct{ Said string }
+type EndedError struct{ LastWords string }
 
-func (e *EndedError) Error() string { return "the agent ended at once: " + e.Said }
+func (e *EndedError) Error() string { return "the agent ended at once: " + e.LastWords }
 
 // Began waits until a pane runs the agent, at most that long, and returns its process.
 // What began as the program that starts the agent becomes it by exec.
@@ -125,7 +125,7 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 			return false, nil
 		}
 		now := time.Now()
-		if now.Sub(looked) >= glance || now.Sub(begin) < glance {
+		if now.Sub(looked) >= pollInterval || now.Sub(begin) < pollInterval {
 			looked = now
 			styled, err := server.CaptureStyled(pane.ID)
 			if err == nil {
@@ -150,7 +150,7 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc) (accepted []string, err error) {
 	to := send.Target{Server: server, Pane: pane.ID, Client: c}
 	var takes time.Time // since when it takes a prompt
-	for deadline := time.Now().Add(dialogs); time.Now().Before(deadline) && p.Alive(); time.Sleep(glance) {
+	for deadline := time.Now().Add(dialogs); time.Now().Before(deadline) && p.Alive(); time.Sleep(pollInterval) {
 		styled, err := server.CaptureStyled(pane.ID)
 		if err != nil {
 			return accepted, nil // it is gone, or tmux is busy; the next step finds out

@@ -36,7 +36,7 @@ type Start struct {
 	Resume session.ID // the conversation that goes on; "" for a new one
 	Fork   bool       // with a copy of it
 	Prompt string     // what is said first
-	Away   bool       // it runs where nobody can type for it
+	Remote bool       // it runs where nobody can type for it
 	Remain bool       // the pane stays when the agent ends
 	Limits *process.Limits
 
@@ -119,7 +119,7 @@ func (s *Start) Run() (respawn.Run, session.ID, error) {
 
 // Types reports whether what is said first is typed, and not an argument: where it is known
 // how the client's input box looks.
-func (s *Start) Types() bool { return s.Client.KnowsInput() && !s.Away }
+func (s *Start) Types() bool { return s.Client.KnowsInput() && !s.Remote }
 
 // resumed is the session that goes on under its own id.
 func (s Start) resumed() session.ID {

@@ -55,9 +55,9 @@ type answer struct {
 	err      error
 }
 
-// ask asks each server that instances were started in, once and all at the same
+// panesOf asks each server that instances were started in, once and all at the same
 // time. wait returns the answers.
-func ask(all []*instance.Instance) (wait func() map[string]*answer) {
+func panesOf(all []*instance.Instance) (wait func() map[string]*answer) {
 	answers := map[string]*answer{}
 	var asked []*cli.Task
 	for _, in := range all {
@@ -66,7 +66,7 @@ func ask(all []*instance.Instance) (wait func() map[string]*answer) {
 		}
 		a := new(answer)
 		answers[in.TmuxServer] = a
-		asked = append(asked, cli.Go(func() { a.ask(tmux.Server(in.TmuxServer)) }))
+		asked = append(asked, cli.Go(func() { a.fetch(tmux.Server(in.TmuxServer)) }))
 	}
 	return func() map[string]*answer {
 		for _, task := range asked {
@@ -76,7 +76,7 @@ func ask(all []*instance.Instance) (wait func() map[string]*answer) {
 	}
 }
 
-func (a *answer) ask(server tmux.Server) {
+func (a *answer) fetch(server tmux.Server) {
 	panes, err := server.Panes()
 	if a.err = err; errors.Is(err, tmux.ErrNoServer) && !errors.Is(err, tmux.ErrNoTmux) {
 		a.err = nil // it has no panes
@@ -105,8 +105,8 @@ func (a *answer) pane(in *instance.Instance) (tmux.Pane, status.Presence) {
 	return tmux.Pane{}, status.Dead
 }
 
-// Look looks at instances of a store, for a person with this environment.
-func Look(getenv func(string) string, store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
+// Members looks at instances of a store, for a person with this environment.
+func Members(getenv func(string) string, store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
 	return LookAt(getenv, []Place{{store, all, known}}, now)[0]
 }
 
@@ -124,7 +124,7 @@ func LookAt(getenv func(string) string, places []Place, now time.Time) [][]Membe
 	for _, p := range places {
 		all = append(all, p.Instances...)
 	}
-	asked := ask(all)
+	asked := panesOf(all)
 	members, at := make([]Member, len(all)), make([]*Place, 0, len(all))
 	for i := range places {
 		for range places[i].Instances {
@@ -149,7 +149,7 @@ func LookAt(getenv func(string) string, places []Place, now time.Time) [][]Membe
 	servers, stores := asked(), storesOf(getenv)
 	rest := make([]*unseen, len(all))
 	share(len(all), func(i int) {
-		rest[i] = members[i].look(at[i].Store, at[i].Table, servers[all[i].TmuxServer], stores, now)
+		rest[i] = members[i].observe(at[i].Store, at[i].Table, servers[all[i].TmuxServer], stores, now)
 	})
 	show(members, rest)
 	looked := make([][]Member, len(places))
@@ -197,9 +197,9 @@ type unseen struct {
 	client agent.Client
 }
 
-// look finds out what an instance's agent does. It returns nil where that needs no look at
+// observe finds out what an instance's agent does. It returns nil where that needs no look at
 // its screen.
-func (m *Member) look(store instance.Store, known *agent.Table, server *answer, stores func(string) []string, now time.Time) *unseen {
+func (m *Member) observe(store instance.Store, known *agent.Table, server *answer, stores func(string) []string, now time.Time) *unseen {
 	if m.TmuxSession == "" { // it was never started
 		m.Status = status.Stopped
 		return nil

@@ -60,9 +60,9 @@ type Observation struct {
 // Asks reports whether the agent waits in the middle of a turn.
 func (o Observation) Asks() bool { return o.Reason == Permission || o.Reason == Question }
 
-// tells reports whether o says what other says, and how: both are of an agent that
+// agrees reports whether o says what other says, and how: both are of an agent that
 // waits, in the middle of a turn or after it.
-func (o Observation) tells(other Observation) bool {
+func (o Observation) agrees(other Observation) bool {
 	return o.Status == Waiting && other.Status == Waiting && o.Reason != "" && other.Reason != "" && o.Asks() == other.Asks()
 }
 
@@ -132,7 +132,7 @@ func Of(f Facts) Result {
 		return Result{Status: Stopped}
 	}
 	background := newest.Background && newest.Status == Waiting
-	if hook, told := f.newest(Hook); told && hook.tells(newest) {
+	if hook, told := f.newest(Hook); told && hook.agrees(newest) {
 		newest = hook
 	}
 	switch {

@@ -135,11 +135,11 @@ func (f *follower) catchUp() error {
 	}
 	if now != nil && f.file != nil && same(now, f.file) {
 		now.Close()
-		return f.tell()
+		return f.deliver()
 	}
 	if f.file != nil {
 		// The log was replaced, so nobody appends to this one any more.
-		if err := f.tell(); err != nil || f.enough {
+		if err := f.deliver(); err != nil || f.enough {
 			if now != nil {
 				now.Close()
 			}
@@ -199,15 +199,15 @@ func (f *follower) catchUp() error {
 		}
 		f.close()
 		f.file, f.at, f.size = n, at, 0
-		if err := f.tell(); err != nil {
+		if err := f.deliver(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tell passes on the lines that were appended to the file since.
-func (f *follower) tell() error {
+// deliver passes on the lines that were appended to the file since.
+func (f *follower) deliver() error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return atomicfile.Error("read", string(f.log), err)
@@ -254,11 +254,11 @@ func firstNew(old io.ReaderAt, size int64, now *os.File) (int64, error) {
 			}
 			// For long lines, only the beginning is compared. It has the time.
 			found = bytes.Equal(have, want)
-			if _, _, err := olds.rest(io.Discard); err != nil {
+			if _, _, err := olds.copyRest(io.Discard); err != nil {
 				return at, err
 			}
 		}
-		if _, whole, err := news.rest(io.Discard); err != nil || !whole {
+		if _, whole, err := news.copyRest(io.Discard); err != nil || !whole {
 			return at, err
 		}
 	}

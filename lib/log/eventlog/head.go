@@ -80,7 +80,7 @@ func heads(f io.ReaderAt, from, to int64, each func(h Head, at, size int64)) (in
 			return r.at, ignoreEOF(err)
 		}
 		h, at := head(begin), r.at
-		size, whole, err := r.rest(io.Discard)
+		size, whole, err := r.copyRest(io.Discard)
 		if err != nil || !whole {
 			return at, err
 		}
@@ -113,9 +113,9 @@ func (l *lines) next() ([]byte, error) {
 	return begin, err
 }
 
-// rest writes the line that next found to w, with its line feed, and moves to the next
+// copyRest writes the line that next found to w, with its line feed, and moves to the next
 // one. whole is false for a last line without a line feed.
-func (l *lines) rest(w io.Writer) (size int64, whole bool, err error) {
+func (l *lines) copyRest(w io.Writer) (size int64, whole bool, err error) {
 	for {
 		n, err := w.Write(l.begin)
 		size += int64(n)

@@ -101,7 +101,7 @@ func (l Log) Prune(p Pruning) (Pruned, error) {
 		err = w.each(0, s.end, func(h Head, at int64) fate {
 			report(at)
 			switch {
-			case !s.leaves(h, at):
+			case !s.removes(h, at):
 				return stays
 			case p.Archive && h.Lifecycle():
 				return archived
@@ -156,7 +156,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 				s.live[h.Session] = at
 			}
 		}
-		if !s.leaves(h, at) {
+		if !s.removes(h, at) {
 			staying++
 			return
 		}
@@ -197,8 +197,8 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	return s, nil
 }
 
-// leaves reports whether the line is removed from the log.
-func (s *survey) leaves(h Head, at int64) bool {
+// removes reports whether the line is removed from the log.
+func (s *survey) removes(h Head, at int64) bool {
 	if h.Type == "" || h.Time.IsZero() || at >= s.from {
 		return false
 	}
@@ -500,7 +500,7 @@ func (w *rewrite) each(from, to int64, decide func(h Head, at int64) fate) error
 			}
 			dest = w.toOld
 		}
-		_, whole, err := r.rest(dest)
+		_, whole, err := r.copyRest(dest)
 		switch {
 		case err != nil && dest == io.Writer(w.toOld):
 			return atomicfile.Error("write", string(w.log.Archive()), err)

@@ -134,7 +134,7 @@ func (r checkout) isolated() (vars []string, done func(), err error) {
 			}
 		}
 	}
-	dir, done, err := r.ours()
+	dir, done, err := r.privateDir()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -182,12 +182,12 @@ func readNames(dir string) []string {
 // forgotten is the age at which an unchanged git directory of ours is removed.
 const forgotten = 30 * 24 * time.Hour
 
-// ours returns our own git directory for the repository, in the person's state. It is
+// privateDir returns our own git directory for the repository, in the person's state. It is
 // kept for the next call, because checking it costs less than making it. Its name is
 // derived from the repository, so its links always lead to the same files. done removes
 // what a filter left in it: Git LFS keeps converted files in what it takes for the
 // repository.
-func (r checkout) ours() (dir string, done func(), err error) {
+func (r checkout) privateDir() (dir string, done func(), err error) {
 	all := filepath.Join(string(place.StateOf(os.Getenv)), "git")
 	dir = filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(r.dir+"\x00"+r.common))))
 	info, err := os.Lstat(dir)

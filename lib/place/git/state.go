@@ -117,7 +117,7 @@ func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Dura
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, program, append(quiet, args...)...)
+	cmd := exec.CommandContext(ctx, program, append(quietFlags, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(environ(r.top, os.Environ()), vars...)
 	// git gets a process group of its own, so that killing it also ends what it started.
@@ -168,10 +168,10 @@ func reason(err error, said []byte) error {
 // a million files takes a third of that.
 const maxMemory = 1 << 30
 
-// quiet keeps git from doing more than it is asked, whatever the person's configuration
+// quietFlags keeps git from doing more than it is asked, whatever the person's configuration
 // says. A file system monitor would watch our own git directory, and the path of the
 // hooks can lead into the worktree.
-var quiet = []string{
+var quietFlags = []string{
 	"--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
 }
 
@@ -254,15 +254,15 @@ func tracked(line string, fields int) Change {
 }
 
 func (s *State) add(c Change) {
-	if c.Path != "" && !own(c.Path) {
+	if c.Path != "" && !ownFile(c.Path) {
 		s.Changes = append(s.Changes, c)
 	}
 }
 
-// own reports whether a path is one of S1's files, which no person works on. A damaged
+// ownFile reports whether a path is one of S1's files, which no person works on. A damaged
 // checkpoint that was set aside has a suffix, and one that is being written has a dot
 // before its name.
-func own(path string) bool {
+func ownFile(path string) bool {
 	for elem := range strings.SplitSeq(path, "/") {
 		if elem == place.Runtime || strings.HasPrefix(elem, place.Checkpoint) || strings.HasPrefix(elem, "."+place.Checkpoint) {
 			return true

@@ -54,9 +54,9 @@ func (a Agents) warn(err error) {
 	}
 }
 
-// Look looks at sessions: once at those of each runtime.
-func (a Agents) Look(ctx context.Context, all []*instance.Instance) []perform.Status {
-	sights := make([]perform.Status, len(all))
+// Status looks at sessions: once at those of each runtime.
+func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.Status {
+	statuses := make([]perform.Status, len(all))
 	by := map[string][]int{}
 	for i, in := range all {
 		by[in.Managed.Runtime] = append(by[in.Managed.Runtime], i)
@@ -69,37 +69,37 @@ func (a Agents) Look(ctx context.Context, all []*instance.Instance) []perform.St
 		r, err := a.Runtime(name)
 		if err != nil {
 			for _, n := range at {
-				sights[n].Err = err
+				statuses[n].Err = err
 			}
 			continue
 		}
-		for i, s := range a.look(ctx, r, some) {
-			sights[at[i]] = s
+		for i, s := range a.status(ctx, r, some) {
+			statuses[at[i]] = s
 		}
 	}
-	return sights
+	return statuses
 }
 
-func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Instance) []perform.Status {
-	sights := make([]perform.Status, len(all))
+func (a Agents) status(ctx context.Context, r runtime.Runtime, all []*instance.Instance) []perform.Status {
+	statuses := make([]perform.Status, len(all))
 	if _, ok := r.(runtime.Tmux); !ok {
 		refs := make([]runtime.Ref, len(all))
 		for i, in := range all {
 			refs[i] = a.ref(in)
 		}
-		for i, s := range r.Look(ctx, refs) {
-			sights[i] = perform.Status{Alive: s.Alive, Err: s.Err, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
+		for i, s := range r.Status(ctx, refs) {
+			statuses[i] = perform.Status{Alive: s.Alive, Err: s.Err, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
 			if s.Limited {
-				sights[i].LimitedAt, sights[i].LimitedUntil = a.Env.Now(), soon(a.Env.Now(), s.Until)
+				statuses[i].LimitedAt, statuses[i].LimitedUntil = a.Env.Now(), retryAt(a.Env.Now(), s.Until)
 			}
 			if s.Waits && !s.Asks {
-				sights[i].Idle = a.Env.Now().Add(-s.Idle)
+				statuses[i].Idle = a.Env.Now().Add(-s.Idle)
 			}
 		}
-		return sights
+		return statuses
 	}
-	for i, m := range fleet.Look(a.Env.Getenv, a.Store, a.Table, all, a.Env.Now()) {
-		s := &sights[i]
+	for i, m := range fleet.Members(a.Env.Getenv, a.Store, a.Table, all, a.Env.Now()) {
+		s := &statuses[i]
 		switch {
 		case m.Pane.ID == "" && m.Status == status.Unknown:
 			continue
@@ -110,7 +110,7 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 			}
 			s.LimitedAt = m.LimitedAt()
 			if s.Limited = !s.LimitedAt.IsZero(); s.Limited {
-				s.LimitedUntil = soon(s.LimitedAt, m.Resets(a.Env.Getenv, s.LimitedAt))
+				s.LimitedUntil = retryAt(s.LimitedAt, m.Resets(a.Env.Getenv, s.LimitedAt))
 			}
 		case m.Process.IsSet():
 			s.Alive = tick.Yes
@@ -122,22 +122,22 @@ func (a Agents) look(ctx context.Context, r runtime.Runtime, all []*instance.Ins
 				s.Asks = true
 			case status.Limited:
 				s.Limited, s.LimitedAt, s.Idle = true, a.Env.Now(), m.Since
-				s.LimitedUntil = soon(m.Since, m.Resets(a.Env.Getenv, m.Since))
+				s.LimitedUntil = retryAt(m.Since, m.Resets(a.Env.Getenv, m.Since))
 			default:
 				s.Idle = m.Since
 			}
 		}
 	}
-	return sights
+	return statuses
 }
 
-// patience is after what time a limit is tried again that ends much later: it may have been
+// retryAfter is after what time a limit is tried again that ends much later: it may have been
 // raised meanwhile, of which nobody tells.
-const patience = 6 * time.Hour
+const retryAfter = 6 * time.Hour
 
-// soon is the end of a limit that began at a time, or when it is tried again.
-func soon(since, until time.Time) time.Time {
-	if later := since.Add(patience); until.After(later) {
+// retryAt is the end of a limit that began at a time, or when it is tried again.
+func retryAt(since, until time.Time) time.Time {
+	if later := since.Add(retryAfter); until.After(later) {
 		return later.Truncate(time.Minute)
 	}
 	return until
@@ -149,8 +149,8 @@ func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effect
 	if err != nil {
 		return err
 	}
-	if s.Template.Away { // of a start that was cut short; one on this machine is seen anyway
-		if now := a.Look(ctx, []*instance.Instance{h.Instance})[0]; now.Alive == tick.Yes {
+	if s.Template.Remote { // of a start that was cut short; one on this machine is seen anyway
+		if now := a.Status(ctx, []*instance.Instance{h.Instance})[0]; now.Alive == tick.Yes {
 			return nil
 		}
 	}
@@ -243,7 +243,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	if !local { // which has no other way to tell its commands whose they are
 		vars = append(vars, [2]string{instance.Variable, a.Store.Name(in.ID)})
 	}
-	t := &birth.Template{Command: e.Command, Vars: vars, Away: !local}
+	t := &birth.Template{Command: e.Command, Vars: vars, Remote: !local}
 	if len(e.PreStart) > 0 {
 		t.PreStart = func(environ []string) error { return a.commands(ctx, in, e, environ, "pre_start", e.PreStart) }
 	}

@@ -68,7 +68,7 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 			select {
 			case turns <- true:
 				if ctx.Err() == nil {
-					d = c.ask(ctx, t, each)
+					d = c.run(ctx, t, each)
 				}
 				<-turns
 			case <-ctx.Done():
@@ -84,8 +84,8 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 	return demand
 }
 
-// ask runs one check.
-func (c Checks) ask(ctx context.Context, t template.Template, within time.Duration) tick.Demand {
+// run runs one check.
+func (c Checks) run(ctx context.Context, t template.Template, within time.Duration) tick.Demand {
 	n, err := c.number(ctx, t, within)
 	if err != nil {
 		// An error may quote what the check printed.

@@ -40,7 +40,7 @@ func (w *Work) Claims(ctx context.Context, all []perform.Claimant) (map[string]i
 	if err != nil || w.Databases == nil || len(all) == 0 {
 		return claims, err
 	}
-	issues, err := w.ask(all)
+	issues, err := w.query(all)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +66,9 @@ func names(c perform.Claimant) []string {
 	return []string{c.Name, string(c.ID)}
 }
 
-// ask returns the issues that are somebody's, each once: the worktrees of a repository
+// query returns the issues that are somebody's, each once: the worktrees of a repository
 // share a database.
-func (w *Work) ask(all []perform.Claimant) ([]beads.Work, error) {
+func (w *Work) query(all []perform.Claimant) ([]beads.Work, error) {
 	var folders []string
 	ends := false
 	for _, c := range all {

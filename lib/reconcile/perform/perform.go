@@ -140,7 +140,7 @@ func (w *World) free(ctx context.Context, o OrphanedWork) error {
 	if o.ID == "" {
 		return w.freeNobodys(ctx, o.Claimant)
 	}
-	held, err := w.Store.Hold(o.ID, patience)
+	held, err := w.Store.Hold(o.ID, lockWait)
 	switch {
 	case errors.Is(err, flock.ErrBusy), errors.Is(err, instance.ErrNone):
 		return nil // the next tick sees it as it is then
@@ -183,8 +183,8 @@ func (w *World) unroute(s Stray) error {
 	return w.Markers.Remove(s.Label, s.Name)
 }
 
-// patience is how long a change waits for another command that is at the session.
-const patience = 100 * time.Millisecond
+// lockWait is how long a change waits for another command that is at the session.
+const lockWait = 100 * time.Millisecond
 
 // Do makes one change of a session that is there, in its order. It returns the session's
 // name.
@@ -195,7 +195,7 @@ func (w *World) Do(ctx context.Context, c *config.Config, a tick.Action) (name s
 // do makes of a change the ops that are left of it.
 func (w *World) do(ctx context.Context, c *config.Config, a tick.Action, ops []lifecycle.Op) (name string, err error) {
 	ch := &transition{World: w, config: c, Action: a}
-	ch.held, err = w.Store.Hold(instance.ID(ch.Before.ID), patience)
+	ch.session, err = w.Store.Hold(instance.ID(ch.Before.ID), lockWait)
 	switch {
 	case errors.Is(err, flock.ErrBusy):
 		return "", skipped("another command is at it")
@@ -204,8 +204,8 @@ func (w *World) do(ctx context.Context, c *config.Config, a tick.Action, ops []l
 	case err != nil:
 		return "", err
 	}
-	defer ch.held.Release()
-	name = ch.held.Name
+	defer ch.session.Release()
+	name = ch.session.Name
 	if err := ch.check(ctx, a.Change.Order()); err != nil {
 		return name, err
 	}
@@ -213,13 +213,13 @@ func (w *World) do(ctx context.Context, c *config.Config, a tick.Action, ops []l
 		return name, err
 	}
 	if a.Change != lifecycle.Create {
-		w.note(name, ch.Action)
+		w.logAction(name, ch.Action)
 	}
 	return name, nil
 }
 
-// note logs a change.
-func (w *World) note(name string, a tick.Action) {
+// logAction logs a change.
+func (w *World) logAction(name string, a tick.Action) {
 	kind := "session_state"
 	if a.Before.State == a.Session.State {
 		kind = "session_repair"
@@ -239,32 +239,32 @@ type transition struct {
 	*World
 	config *config.Config
 	tick.Action
-	held      *instance.Locked
+	session   *instance.Locked
 	was       instance.Instance // before its secrets were removed
 	effective template.Effective
 }
 
 // check reads the session again, and makes ready what the change needs.
 func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
-	m := ch.held.Managed
+	m := ch.session.Managed
 	if m == nil || m.Session != ch.Before {
 		return skipped("it has changed meanwhile")
 	}
 	if len(order.From) > 0 && !slices.Contains(order.From, m.State) {
 		return skipped("it is %s", m.State)
 	}
-	ch.was = *ch.held.Instance
-	ch.was.SessionID = ch.Store.Session(ch.held.Instance)
+	ch.was = *ch.session.Instance
+	ch.was.SessionID = ch.Store.Session(ch.session.Instance)
 	starts := slices.Contains(order.Ops, lifecycle.Start)
 	switch {
 	case ch.Change == lifecycle.Suspend && ch.Session.Reason == lifecycle.IdleTimeout,
 		ch.Change == lifecycle.Drain && ch.Session.Reason == lifecycle.ConfigDrift:
-		if s := ch.Agents.Look(ctx, []*instance.Instance{ch.held.Instance})[0]; s.Attached || s.Asks {
+		if s := ch.Agents.Status(ctx, []*instance.Instance{ch.session.Instance})[0]; s.Attached || s.Asks {
 			return skipped("somebody looks at it, or it waits for an answer")
 		}
 	}
 	if reason := ch.Session.Reason; ch.Work != nil && (ch.Change == lifecycle.Archive && reason == lifecycle.DrainComplete || ch.Change == lifecycle.Suspend && reason == lifecycle.IdleTimeout) {
-		c := claimant(ch.held.Instance)
+		c := claimant(ch.session.Instance)
 		c.Ends = true
 		claims, err := ch.Work.Claims(ctx, []Claimant{c})
 		if err != nil {
@@ -289,11 +289,11 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	ch.effective = ch.config.Effective(*t, allowed)
 	if len(stripped) > 0 {
 		m.Overlay = allowed
-		ch.log("session.overlay.stripped", map[string]any{"session": ch.held.Name, "template": m.Template, "fields": stripped})
+		ch.log("session.overlay.stripped", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": stripped})
 	}
 	hash := ch.effective.Hash()
 	if hash != m.Hash && m.Hash != "" {
-		ch.log("session.drift", map[string]any{"session": ch.held.Name, "template": m.Template, "fields": template.Differs(m.Fields, ch.effective.Digests())})
+		ch.log("session.drift", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": template.Differs(m.Fields, ch.effective.Digests())})
 	}
 	if ch.Session.Hash = hash; hash != m.Hash && ch.Change == lifecycle.Begin || len(stripped) > 0 {
 		m.Hash, m.Fields = hash, ch.effective.Digests()
@@ -305,7 +305,7 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 
 // put writes the record under the lock.
 func (ch *transition) put() error {
-	return ch.locked(func() error { return ch.held.Put(ch.now()) })
+	return ch.locked(func() error { return ch.session.Put(ch.now()) })
 }
 
 // locked does something under the lock of the lifecycle, if the session is still of the
@@ -316,11 +316,11 @@ func (ch *transition) locked(do func() error) error {
 		return err
 	}
 	defer lock.Unlock()
-	now, err := ch.Store.Get(ch.held.ID)
+	now, err := ch.Store.Get(ch.session.ID)
 	if err != nil {
 		return err
 	}
-	if m := now.Managed; m == nil || m.Revision != ch.held.Managed.Revision || m.Token != ch.held.Managed.Token || m.Generation != ch.held.Managed.Generation {
+	if m := now.Managed; m == nil || m.Revision != ch.session.Managed.Revision || m.Token != ch.session.Managed.Token || m.Generation != ch.session.Managed.Generation {
 		return skipped("it has changed meanwhile")
 	}
 	return do()
@@ -333,7 +333,7 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 		var err error
 		switch op {
 		case lifecycle.Unroute:
-			err = ch.locked(func() error { return ch.unrouteAll(ch.held.Name) })
+			err = ch.locked(func() error { return ch.unrouteAll(ch.session.Name) })
 		case lifecycle.Block:
 			if ch.Block != "" && ch.Work != nil {
 				err = ch.Work.Leave(ctx, claimant(&ch.was), ch.Block)
@@ -346,16 +346,16 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 			}
 		case lifecycle.Keep:
 			if ch.Work != nil {
-				err = ch.Work.Keep(ctx, ch.held.Name)
+				err = ch.Work.Keep(ctx, ch.session.Name)
 			}
 		case lifecycle.Write:
 			err = ch.locked(func() error { return ch.write(ch.Session) })
 		case lifecycle.Start:
-			if err = ch.Agents.Start(ctx, ch.held, ch.effective); err != nil {
+			if err = ch.Agents.Start(ctx, ch.session, ch.effective); err != nil {
 				return ch.failed(err)
 			}
 		case lifecycle.Confirm:
-			if s := ch.Agents.Look(ctx, []*instance.Instance{ch.held.Instance})[0]; s.Alive != tick.Yes {
+			if s := ch.Agents.Status(ctx, []*instance.Instance{ch.session.Instance})[0]; s.Alive != tick.Yes {
 				return ch.failed(fmt.Errorf("its agent was not seen to run (%v)", s.Alive))
 			}
 		case lifecycle.Route:
@@ -366,7 +366,7 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 				err = ch.free(ctx, ch.Block, true) // also what it has claimed while it ended
 			}
 			if err == nil && ch.Session.State == lifecycle.Closed {
-				ch.held.MarkTornDown()
+				ch.session.MarkTornDown()
 			}
 		}
 		if err != nil {
@@ -388,12 +388,12 @@ func (ch *transition) free(ctx context.Context, reason string, gone bool) error 
 
 // failed notes that the session's agent did not start, and why.
 func (ch *transition) failed(err error) error {
-	after := ch.held.Managed.Session
+	after := ch.session.Managed.Session
 	if ch.Failed != nil {
 		after = *ch.Failed
 	}
-	after.CrashReason = ch.clean(strings.TrimPrefix(err.Error(), "cannot start "+ch.held.Name+": "))
-	if after == ch.held.Managed.Session {
+	after.CrashReason = ch.clean(strings.TrimPrefix(err.Error(), "cannot start "+ch.session.Name+": "))
+	if after == ch.session.Managed.Session {
 		return err
 	}
 	werr := ch.locked(func() error { return ch.write(after) })
@@ -405,31 +405,31 @@ func (ch *transition) failed(err error) error {
 
 // write makes the session what it becomes.
 func (ch *transition) write(after lifecycle.Session) error {
-	m := ch.held.Managed
+	m := ch.session.Managed
 	after.ID = m.ID
 	scrub := m.ScrubbedAt.IsZero() && !after.ScrubbedAt.IsZero()
 	m.Session = after
-	ch.held.Desired = instance.Stopped
+	ch.session.Desired = instance.Stopped
 	if row, _ := m.State.Row(); row.Runs || ch.stayWanted {
-		ch.held.Desired = instance.Running
+		ch.session.Desired = instance.Running
 	}
 	if scrub {
-		ch.held.Scrub()
+		ch.session.Scrub()
 	}
-	return ch.held.Put(ch.now())
+	return ch.session.Put(ch.now())
 }
 
 // route sets the session's marker, if it may have one.
 func (ch *transition) route() error {
-	t := ch.config.Find(ch.held.Managed.Template)
-	if t == nil || t.Pool == nil || ch.held.Managed.Pool == "" {
+	t := ch.config.Find(ch.session.Managed.Template)
+	if t == nil || t.Pool == nil || ch.session.Managed.Pool == "" {
 		return nil
 	}
 	return ch.locked(func() error {
-		if ch.held.Managed.State != lifecycle.Active {
-			return skipped("it is %s", ch.held.Managed.State)
+		if ch.session.Managed.State != lifecycle.Active {
+			return skipped("it is %s", ch.session.Managed.State)
 		}
-		return ch.Markers.Set(t.RoutingLabel, ch.held.Name)
+		return ch.Markers.Set(t.RoutingLabel, ch.session.Name)
 	})
 }
 
@@ -501,7 +501,7 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 			continue
 		}
 		pools[t.Name] = pools[t.Name].with(m.in.Managed)
-		w.note(m.in.Name, m.Action)
+		w.logAction(m.in.Name, m.Action)
 	}
 	return all
 }

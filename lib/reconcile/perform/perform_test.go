@@ -78,19 +78,19 @@ func (s *scene) config(text string) {
 	}
 }
 
-func (s *scene) Look(_ context.Context, all []*instance.Instance) []Status {
+func (s *scene) Status(_ context.Context, all []*instance.Instance) []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sights := make([]Status, len(all))
+	statuses := make([]Status, len(all))
 	for i, in := range all {
-		sights[i] = s.sight[in.ID]
+		statuses[i] = s.sight[in.ID]
 		if alive, ok := s.runs[in.ID]; ok {
-			sights[i].Alive = alive
+			statuses[i].Alive = alive
 		} else {
-			sights[i].Alive = tick.No
+			statuses[i].Alive = tick.No
 		}
 	}
-	return sights
+	return statuses
 }
 
 func (s *scene) Start(_ context.Context, h *instance.Locked, e template.Effective) error {

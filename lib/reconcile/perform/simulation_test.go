@@ -55,7 +55,7 @@ type sim struct {
 	unread  bool   // the town.toml cannot be read
 	late    time.Duration
 	demand  map[string]tick.Demand
-	sights  map[string]perform.Status // by name, besides what the runtime tells
+	statuses  map[string]perform.Status // by name, besides what the runtime tells
 	ops     int
 	stopAt  int // the op at which the controller is killed; 0 never
 	version int
@@ -112,19 +112,19 @@ func (s *sim) op() {
 	}
 }
 
-// Look, Start and Stop make it what the performer has its agents by.
-func (s *sim) Look(ctx context.Context, all []*instance.Instance) []perform.Status {
+// Status, Start and Stop make it what the performer has its agents by.
+func (s *sim) Status(ctx context.Context, all []*instance.Instance) []perform.Status {
 	s.op()
 	refs := make([]runtime.Ref, len(all))
 	for i, in := range all {
 		refs[i] = s.ref(in)
 	}
-	sights := make([]perform.Status, len(all))
-	for i, r := range s.fake.Look(ctx, refs) {
-		sights[i] = s.sights[all[i].Name]
-		sights[i].Alive, sights[i].Attached = r.Alive, r.Attached
+	statuses := make([]perform.Status, len(all))
+	for i, r := range s.fake.Status(ctx, refs) {
+		statuses[i] = s.statuses[all[i].Name]
+		statuses[i].Alive, statuses[i].Attached = r.Alive, r.Attached
 	}
-	return sights
+	return statuses
 }
 
 func (s *sim) Start(ctx context.Context, h *instance.Locked, _ template.Effective) error {
@@ -134,7 +134,7 @@ func (s *sim) Start(ctx context.Context, h *instance.Locked, _ template.Effectiv
 		return err
 	}
 	s.op()
-	delete(s.sights, h.Name)
+	delete(s.statuses, h.Name)
 	err := s.fake.Start(ctx, runtime.Agent{Ref: s.ref(h.Instance)})
 	s.op()
 	return err
@@ -181,7 +181,7 @@ func (s *sim) Free(ctx context.Context, c perform.Claimant, reason string) error
 func newSim(dir string) *sim {
 	s := &sim{
 		dir: dir, store: instance.Personal(place.State(dir), ""), now: time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC),
-		demand: map[string]tick.Demand{}, sights: map[string]perform.Status{}, closed: map[string]string{}, limit: map[string]int{},
+		demand: map[string]tick.Demand{}, statuses: map[string]perform.Status{}, closed: map[string]string{}, limit: map[string]int{},
 	}
 	s.store.Warn = func(error) {}
 	s.fake = runtimetest.New(func() time.Time { return s.now })
@@ -430,7 +430,7 @@ func (s *sim) step(draw func(n int) int) string {
 	case 19:
 		if in := some(lifecycle.Active, lifecycle.Draining, lifecycle.Suspended); in != nil {
 			s.fake.Change(s.ref(in), func(r *runtimetest.Run) { r.Hidden, r.Attached = draw(2) == 0, draw(2) == 0 })
-			s.sights[in.Name] = []perform.Status{{}, {Idle: s.now}, {Asks: true}, {Left: true}, {Limited: true, LimitedAt: s.now}}[draw(5)]
+			s.statuses[in.Name] = []perform.Status{{}, {Idle: s.now}, {Asks: true}, {Left: true}, {Limited: true, LimitedAt: s.now}}[draw(5)]
 			return "another sight of " + in.Name
 		}
 	case 20:
@@ -507,7 +507,7 @@ func full(do func()) {
 // calm ends all trouble, and returns what is not as it should be then.
 func (s *sim) calm() (problems []string) {
 	s.broken, s.mute, s.unread, s.late, s.force = false, false, false, 0, true
-	clear(s.sights)
+	clear(s.statuses)
 	ctx := context.Background()
 	s.now = s.now.Add(24 * time.Hour)
 	for _, in := range s.all() {

@@ -48,8 +48,8 @@ type Status struct {
 
 // Agents runs the agents of sessions.
 type Agents interface {
-	// Look finds out what each does. The sights are in the order of the sessions.
-	Look(context.Context, []*instance.Instance) []Status
+	// Status finds out what each does. The statuses are in the order of the sessions.
+	Status(context.Context, []*instance.Instance) []Status
 	// Start starts the agent of a session, notes in its record what there is to know of
 	// that, and returns when the agent was seen to run. That it runs already is no error.
 	Start(context.Context, *instance.Locked, template.Effective) error
@@ -226,7 +226,7 @@ func (p *Plan) Memory() *Memory { return p.before }
 // NoTemplates returns the file that templates would stand in, where there are none, nor
 // sessions of any; else "".
 func (p *Plan) NoTemplates() string {
-	open := func(s tick.Seen) bool { return s.State != lifecycle.Closed }
+	open := func(s tick.Session) bool { return s.State != lifecycle.Closed }
 	if len(p.Facts.Templates) > 0 || slices.ContainsFunc(p.Facts.Sessions, open) {
 		return ""
 	}
@@ -278,9 +278,9 @@ func (p *Plan) Frees(a tick.Action) (n int, blocked string) {
 
 // read is what was read of the sessions in one go.
 type read struct {
-	all     []*instance.Instance
-	markers map[string][]string
-	ending  map[string]bool // by id: closed, and its runtime may run
+	all         []*instance.Instance
+	markers     map[string][]string
+	tearingDown map[string]bool // by id: closed, and its runtime may run
 }
 
 // read reads the sessions under the lock.
@@ -294,12 +294,12 @@ func (w *World) read() (*read, error) {
 	var damaged error
 	s := w.Store
 	s.Warn = func(err error) { damaged = errors.Join(damaged, err) }
-	r := &read{ending: map[string]bool{}}
+	r := &read{tearingDown: map[string]bool{}}
 	if r.all, err = s.All(); err != nil {
 		return nil, err
 	}
 	for _, more := range []func() ([]*instance.Instance, error){
-		func() ([]*instance.Instance, error) { return w.archived.Read(s) }, s.Ending,
+		func() ([]*instance.Instance, error) { return w.archived.Read(s) }, s.TearingDown,
 	} {
 		found, err := more()
 		if err != nil {
@@ -313,7 +313,7 @@ func (w *World) read() (*read, error) {
 	r.all = slices.DeleteFunc(r.all, func(in *instance.Instance) bool { return in.Managed == nil })
 	for _, in := range r.all {
 		if in.Managed.State == lifecycle.Closed {
-			r.ending[string(in.ID)] = true
+			r.tearingDown[string(in.ID)] = true
 		}
 	}
 	r.markers, err = w.Markers.All()
@@ -374,9 +374,9 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 			routed[name][label] = true
 		}
 	}
-	var sights []Status
+	var statuses []Status
 	if len(r.all) > 0 {
-		sights = w.Agents.Look(ctx, r.all)
+		statuses = w.Agents.Status(ctx, r.all)
 	}
 	f.Now = w.now()
 	f.Tick = f.Now.Format("20060102T150405.000000000Z")
@@ -386,14 +386,14 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	plain := map[string]string{} // the hashes of templates, by name
 	works := map[string]bool{}
 	for i, in := range r.all {
-		s, t := w.seen(in, sights[i]), c.Find(in.Managed.Template)
+		s, t := w.observed(in, statuses[i]), c.Find(in.Managed.Template)
 		p.Names[s.ID] = in.Name
 		s.Claims = claims[in.Name]
 		row, known := s.State.Row()
 		works[in.Name] = row.Runs || !known
 		if t != nil {
 			s.Wanted, s.Differs = wanted(c, *t, in, plain)
-			if until := sights[i].limit(); sights[i].Limited && until.After(f.Now) {
+			if until := statuses[i].limit(); statuses[i].Limited && until.After(f.Now) {
 				if f.Held == nil {
 					f.Held = map[string]time.Time{}
 				}
@@ -414,7 +414,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 			}
 		}
 		f.Sessions = append(f.Sessions, s)
-		if r.ending[s.ID] && s.Alive == tick.No && !s.Routed {
+		if r.tearingDown[s.ID] && s.Alive == tick.No && !s.Routed {
 			p.closed = append(p.closed, in.ID)
 		}
 	}
@@ -469,8 +469,8 @@ func (p *Plan) remembered(before *Memory) *Memory {
 	return &m
 }
 
-func (w *World) seen(in *instance.Instance, s Status) tick.Seen {
-	seen := tick.Seen{
+func (w *World) observed(in *instance.Instance, s Status) tick.Session {
+	seen := tick.Session{
 		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Left: s.Left, Limited: s.Limited,
 		Started: !in.StartedAt.IsZero(), Ended: w.clean(s.Why),
 	}

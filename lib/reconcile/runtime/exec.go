@@ -153,8 +153,8 @@ func (e Exec) Stop(ctx context.Context, r Ref) error {
 	return err
 }
 
-// Look asks the program once for all.
-func (e Exec) Look(ctx context.Context, refs []Ref) []Status {
+// Status asks the program once for all.
+func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 	if len(refs) == 0 {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (e Exec) Look(ctx context.Context, refs []Ref) []Status {
 		}
 		s := Status{}
 		for _, word := range words[2:] {
-			s.note(word)
+			s.parse(word)
 		}
 		switch words[1] {
 		case "yes":
@@ -201,8 +201,8 @@ func (e Exec) Look(ctx context.Context, refs []Ref) []Status {
 	return all
 }
 
-// note takes in a word that stands behind a yes. One that is not known says nothing.
-func (s *Status) note(word string) {
+// parse takes in a word that stands behind a yes. One that is not known says nothing.
+func (s *Status) parse(word string) {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
 	case "attached":

@@ -68,9 +68,9 @@ type Runtime interface {
 	// Stop ends the agent and all that it started: it is asked to, and after Grace it is
 	// killed. That it does not run is no error, and what is not the session's stays.
 	Stop(context.Context, Ref) error
-	// Look finds out which of them run, however many in the same number of calls. The
-	// sights are in the order of the refs.
-	Look(context.Context, []Ref) []Status
+	// Status finds out which of them run, however many in the same number of calls. The
+	// statuses are in the order of the refs.
+	Status(context.Context, []Ref) []Status
 	// Peek returns what the agent shows; ErrNone where it does not run.
 	Peek(context.Context, Ref) (string, error)
 	// Send gives a prompt to the agent; ErrNone where it does not run.
@@ -111,7 +111,7 @@ func (r Ref) Check() error {
 	return nil
 }
 
-// unknown are the sights of refs of which nothing is known.
+// unknown are the statuses of refs of which nothing is known.
 func unknown(n int, err error) []Status {
 	all := make([]Status, n)
 	for i := range all {

@@ -139,8 +139,8 @@ func TestTmuxOfAnother(t *testing.T) {
 	}
 	tm, ctx := runtime.Tmux{Table: agent.Builtin()}, context.Background()
 	r := runtime.Ref{ID: "instances/x", Name: "gt-mine"}
-	sight := tm.Look(ctx, []runtime.Ref{r})[0]
-	for end := time.Now().Add(20 * time.Second); sight.Alive != tick.No && time.Now().Before(end); sight = tm.Look(ctx, []runtime.Ref{r})[0] {
+	sight := tm.Status(ctx, []runtime.Ref{r})[0]
+	for end := time.Now().Add(20 * time.Second); sight.Alive != tick.No && time.Now().Before(end); sight = tm.Status(ctx, []runtime.Ref{r})[0] {
 		time.Sleep(10 * time.Millisecond) // it becomes sleep, and has no environment for a moment
 	}
 	if sight.Alive != tick.No {
@@ -346,7 +346,7 @@ func TestExecAlive(t *testing.T) {
 			limits.Alive = 100 * time.Millisecond
 		}
 		e := runtime.Exec{Program: path, Environ: []string{"PATH=" + os.Getenv("PATH")}, Limits: limits}
-		s := e.Look(context.Background(), refs)
+		s := e.Status(context.Background(), refs)
 		if got := s[0].Alive.String() + " " + s[1].Alive.String(); got != c.want {
 			t.Errorf("%s: %s, not %s (%v)", c.script, got, c.want, s[0].Err)
 		}

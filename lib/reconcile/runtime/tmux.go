@@ -70,7 +70,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 	if _, err := start.Survived(server, pane, starting, told); err != nil {
 		var ended *start.EndedError
 		if errors.As(err, &ended) {
-			ended.Said = start.Ended(server, pane)
+			ended.LastWords = start.Ended(server, pane)
 		}
 		return errors.Join(err, unanswered(server.Kill(a.Name)))
 	}
@@ -167,8 +167,8 @@ func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
 	return tick.Yes, nil
 }
 
-// Look asks each server for its panes, once.
-func (t Tmux) Look(_ context.Context, refs []Ref) []Status {
+// Status asks each server for its panes, once.
+func (t Tmux) Status(_ context.Context, refs []Ref) []Status {
 	all := make([]Status, len(refs))
 	var servers []string
 	for _, r := range refs {
@@ -191,15 +191,15 @@ func (t Tmux) Look(_ context.Context, refs []Ref) []Status {
 			case err != nil:
 				all[i] = Status{Err: err}
 			default:
-				all[i] = sight(named[r.Name], r.ID)
+				all[i] = statusOf(named[r.Name], r.ID)
 			}
 		}
 	}
 	return all
 }
 
-// sight is what is known of a session by the panes of its name.
-func sight(panes []tmux.Pane, id string) Status {
+// statusOf is what is known of a session by the panes of its name.
+func statusOf(panes []tmux.Pane, id string) Status {
 	s := Status{Alive: tick.No}
 	for _, pane := range panes {
 		switch alive, err := runs(pane, id); {

@@ -85,8 +85,8 @@ type reader struct {
 	problems []Problem
 }
 
-// ours reports that a variable is one that gt sets.
-func (r *reader) ours(name string) error {
+// knownName reports that a variable is one that gt sets.
+func (r *reader) knownName(name string) error {
 	if slices.Contains(r.sets, name) {
 		return fmt.Errorf("%s: gt sets it, so that what a session does is known as its own", name)
 	}
@@ -252,8 +252,8 @@ func (t table) inTown(key string, to *string) {
 	})
 }
 
-// rest reports the keys that nobody asked for.
-func (t table) rest(known ...string) {
+// refuseUnknown reports the keys that nobody asked for.
+func (t table) refuseUnknown(known ...string) {
 	for _, key := range slices.Sorted(maps.Keys(t.left)) {
 		t.r.bad(t.r.block, t.prefix+key, fmt.Errorf("unknown key (known: %s)", strings.Join(known, ", ")))
 	}
@@ -309,7 +309,7 @@ func (r *reader) template(m map[string]any) Template {
 			case name == "" || strings.ContainsAny(name, "=\x00"):
 				return fmt.Errorf("invalid variable '%.80s'", name)
 			}
-			if err := r.ours(name); err != nil {
+			if err := r.knownName(name); err != nil {
 				return err
 			}
 			t.Env[name] = value
@@ -324,7 +324,7 @@ func (r *reader) template(m map[string]any) Template {
 		r.defaults(&t, r.table(m, "defaults."))
 		return nil
 	})
-	a.rest(keys...)
+	a.refuseUnknown(keys...)
 	return t
 }
 
@@ -358,7 +358,7 @@ func (r *reader) pool(t *Template, p table) {
 	p.number("max_replaced", &pool.MaxReplaced, 0, maxPool)
 	p.duration("archived_secret_ttl", &pool.ArchivedSecretTTL)
 	p.oneOf("orphaned_work", &t.OrphanedWork, Block, Release)
-	p.rest(poolKeys...)
+	p.refuseUnknown(poolKeys...)
 }
 
 func (r *reader) defaults(t *Template, d table) {
@@ -372,8 +372,8 @@ func (r *reader) defaults(t *Template, d table) {
 		}
 		return nil
 	})
-	d.texts("allow_env_override", &t.AllowEnv, func(s string) error { return cmp.Or(checkEnvName(s), r.ours(s)) })
-	d.rest(defaultsKeys...)
+	d.texts("allow_env_override", &t.AllowEnv, func(s string) error { return cmp.Or(checkEnvName(s), r.knownName(s)) })
+	d.refuseUnknown(defaultsKeys...)
 }
 
 // together checks what must be true of all templates.

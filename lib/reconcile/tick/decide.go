@@ -104,7 +104,7 @@ type decision struct {
 }
 
 // act decides on a change of a session. One session changes once in a tick.
-func (d *decision) act(change lifecycle.Change, s Seen, after lifecycle.Session, why string, options ...func(*Action)) {
+func (d *decision) act(change lifecycle.Change, s Session, after lifecycle.Session, why string, options ...func(*Action)) {
 	a := Action{Change: change, Session: after, Before: s.Session, Why: why}
 	for _, o := range options {
 		o(&a)
@@ -116,7 +116,7 @@ func (d *decision) act(change lifecycle.Change, s Seen, after lifecycle.Session,
 	d.plan.Actions = append(d.plan.Actions, a)
 }
 
-func (d *decision) note(s Seen, event, format string, args ...any) {
+func (d *decision) logf(s Session, event, format string, args ...any) {
 	d.plan.Notes = append(d.plan.Notes, Note{Template: s.Template, Session: s.ID, Event: event, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -145,10 +145,10 @@ func (d *decision) into(s lifecycle.Session, state lifecycle.State, reason lifec
 }
 
 // session decides what is done with a session for its own sake.
-func (d *decision) session(s Seen) {
+func (d *decision) session(s Session) {
 	row, known := repair(s)
 	if !known {
-		d.note(s, EventUnknownState, "left alone: its state '%s' is of a newer gt", s.State)
+		d.logf(s, EventUnknownState, "left alone: its state '%s' is of a newer gt", s.State)
 		return
 	}
 	t := d.templates[s.Template]
@@ -159,7 +159,7 @@ func (d *decision) session(s Seen) {
 	switch row.Do {
 	case WaitForIt:
 		if s.State != lifecycle.Archived && s.State != lifecycle.Closed {
-			d.note(s, "", "left alone: nothing tells whether it runs")
+			d.logf(s, "", "left alone: nothing tells whether it runs")
 			d.unseen(s)
 		}
 	case Unroute:
@@ -183,7 +183,7 @@ func (d *decision) session(s Seen) {
 	case WakeOrNothing:
 		d.wake(s, t)
 	case RestOrClear:
-		d.rest(s, t)
+		d.quarantined(s, t)
 	case Judge:
 		d.judge(s, t)
 	}
@@ -191,7 +191,7 @@ func (d *decision) session(s Seen) {
 
 // dated returns a session of which no time is in the future, and reports whether one was.
 // What waits for such a time would do so for as long as the clock was ahead.
-func (d *decision) dated(s Seen, t *Template) (after lifecycle.Session, ahead bool) {
+func (d *decision) dated(s Session, t *Template) (after lifecycle.Session, ahead bool) {
 	after = s.Session
 	for _, at := range []*time.Time{&after.CreatingAt, &after.ActiveAt, &after.SuspendedAt, &after.DrainAt, &after.ArchivedAt, &after.CrashSince, &after.LastCrashAt} {
 		if at.After(d.Now) {
@@ -209,7 +209,7 @@ func (d *decision) dated(s Seen, t *Template) (after lifecycle.Session, ahead bo
 }
 
 // unseen notes, once for a template, why nothing is known of its runtimes.
-func (d *decision) unseen(s Seen) {
+func (d *decision) unseen(s Session) {
 	n := Note{Template: s.Template, Event: EventUnseen, Detail: s.Unseen, Text: "nothing tells whether its sessions run: " + s.Unseen}
 	if s.Unseen != "" && !slices.Contains(d.plan.Notes, n) {
 		d.plan.Notes = append(d.plan.Notes, n)
@@ -217,7 +217,7 @@ func (d *decision) unseen(s Seen) {
 }
 
 // suspend suspends a session, for that reason or because somebody ended it.
-func (d *decision) suspend(s Seen, reason lifecycle.Reason, why string) {
+func (d *decision) suspend(s Session, reason lifecycle.Reason, why string) {
 	if s.Left {
 		reason, why = lifecycle.UserRequest, "somebody ended it"
 	}
@@ -248,7 +248,7 @@ func (d *decision) startable(t *Template) (why string, ok bool) {
 }
 
 // begin starts the runtime of a session whose creation was cut short.
-func (d *decision) begin(s Seen, t *Template) {
+func (d *decision) begin(s Session, t *Template) {
 	limit := time.Minute
 	if t != nil {
 		limit = t.CreationTimeout
@@ -273,7 +273,7 @@ func (d *decision) begin(s Seen, t *Template) {
 		return
 	}
 	if why, ok := d.startable(t); !ok {
-		d.note(s, "", "not started: %s", why)
+		d.logf(s, "", "not started: %s", why)
 		return
 	}
 	if !failed {
@@ -282,14 +282,14 @@ func (d *decision) begin(s Seen, t *Template) {
 	}
 	try := fmt.Sprintf("(try %d of %d)", after.CrashCount+1, t.MaxRestarts+1)
 	if next := later(s.CreatingAt, s.LastCrashAt).Add(doubled(firstPause, after.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
-		d.note(s, "", "not started before %s %s%s", next.UTC().Format(time.RFC3339), try, because(after))
+		d.logf(s, "", "not started before %s %s%s", next.UTC().Format(time.RFC3339), try, because(after))
 		return
 	}
 	d.act(lifecycle.Begin, s, after, "it did not stay alive "+try+because(after))
 }
 
 // counted is a session with one crash more.
-func (d *decision) counted(s Seen, t *Template) lifecycle.Session {
+func (d *decision) counted(s Session, t *Template) lifecycle.Session {
 	after := s.Session
 	if after.CrashSince.IsZero() || d.Now.Sub(after.CrashSince) > t.RestartWindow {
 		after.CrashSince, after.CrashCount = d.Now, 0
@@ -309,7 +309,7 @@ func because(s lifecycle.Session) string {
 }
 
 // quarantine quarantines a session whose crashes were counted.
-func (d *decision) quarantine(s Seen, t *Template, after lifecycle.Session, why string) {
+func (d *decision) quarantine(s Session, t *Template, after lifecycle.Session, why string) {
 	rest := doubled(firstBackoff, after.QuarantineCycle, t.QuarantineCap)
 	after.QuarantineUntil = d.Now.Add(rest)
 	d.act(lifecycle.Quarantine, s, d.into(after, lifecycle.Quarantined, lifecycle.CrashLoop),
@@ -320,10 +320,10 @@ func (d *decision) quarantine(s Seen, t *Template, after lifecycle.Session, why 
 // interrupted as it was made, if there is room for it, or else as it was retired. The
 // session itself fills no room here, or each creation that is interrupted in a pool that
 // is full now would end in a drain.
-func (d *decision) route(s Seen, t *Template) {
+func (d *decision) route(s Session, t *Template) {
 	switch {
 	case t == nil || t.Pool == nil:
-		d.note(s, "", "gets no work: its template is no pool now")
+		d.logf(s, "", "gets no work: its template is no pool now")
 	case d.occupied[s.Pool]-1 < t.Pool.Max:
 		d.act(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker", event(EventNoMarker))
 	default:
@@ -342,7 +342,7 @@ func doubled(wait time.Duration, times int, limit time.Duration) time.Duration {
 }
 
 // crashed decides what follows the end of a runtime that nobody asked for.
-func (d *decision) crashed(s Seen, t *Template) {
+func (d *decision) crashed(s Session, t *Template) {
 	if t == nil {
 		d.suspend(s, lifecycle.CrashRecovery, "it ended, and its template is gone")
 		return
@@ -367,7 +367,7 @@ func (d *decision) crashed(s Seen, t *Template) {
 	try := fmt.Sprintf("(restart %d of %d in %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow))
 	if after.CrashCount > 1 { // the first one may have run for long
 		if next := s.ActiveAt.Add(doubled(firstPause, after.CrashCount-2, t.QuarantineCap)); d.Now.Before(next) {
-			d.note(s, "", "not restarted before %s %s%s", next.UTC().Format(time.RFC3339), try, because(after))
+			d.logf(s, "", "not restarted before %s %s%s", next.UTC().Format(time.RFC3339), try, because(after))
 			return
 		}
 	}
@@ -376,7 +376,7 @@ func (d *decision) crashed(s Seen, t *Template) {
 }
 
 // drained archives a session that is drained when its work is done, or has had its time.
-func (d *decision) drained(s Seen, t *Template) {
+func (d *decision) drained(s Session, t *Template) {
 	_, pool := Defaults()
 	limit := pool.DrainTimeout
 	if t != nil && t.Pool != nil {
@@ -389,13 +389,13 @@ func (d *decision) drained(s Seen, t *Template) {
 		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
 			"after "+duration.Format(limit), block(workArchived))
 	default:
-		d.note(s, "", "draining: %s of its work not done (%s of %s)", count.Of(s.Claims, "piece"), duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
+		d.logf(s, "", "draining: %s of its work not done (%s of %s)", count.Of(s.Claims, "piece"), duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
 	}
 }
 
 // wake resumes a session that no person suspended, when the reason for that is gone. How
 // many of a pool's are wanted, the pool decides.
-func (d *decision) wake(s Seen, t *Template) {
+func (d *decision) wake(s Session, t *Template) {
 	switch {
 	case s.Reason == lifecycle.UserRequest || s.Pool != "":
 		return
@@ -406,15 +406,15 @@ func (d *decision) wake(s Seen, t *Template) {
 }
 
 // resume resumes a suspended session, and reports whether it does.
-func (d *decision) resume(s Seen, t *Template) bool {
+func (d *decision) resume(s Session, t *Template) bool {
 	why, ok := d.startable(t)
 	if !ok {
-		d.note(s, "", "not resumed: %s", why)
+		d.logf(s, "", "not resumed: %s", why)
 		return false
 	}
 	if s.CrashCount > 0 && s.Reason == lifecycle.CrashRecovery {
 		if next := s.LastCrashAt.Add(doubled(firstBackoff, s.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
-			d.note(s, "", "not resumed before %s: %s", next.UTC().Format(time.RFC3339), cmp.Or(s.CrashReason, "it ended, or did not start"))
+			d.logf(s, "", "not resumed before %s: %s", next.UTC().Format(time.RFC3339), cmp.Or(s.CrashReason, "it ended, or did not start"))
 			return false
 		}
 	}
@@ -427,14 +427,14 @@ func (d *decision) resume(s Seen, t *Template) bool {
 	return true
 }
 
-// rest leaves a quarantined session alone, takes it back or retires it.
-func (d *decision) rest(s Seen, t *Template) {
+// quarantined leaves a quarantined session alone, takes it back or retires it.
+func (d *decision) quarantined(s Session, t *Template) {
 	if t == nil {
 		return // the pools retire it
 	}
 	evict := func(why string) {
 		if s.Pool == "" {
-			d.note(s, "", "quarantined until somebody resumes or closes it: %s", why)
+			d.logf(s, "", "quarantined until somebody resumes or closes it: %s", why)
 			return
 		}
 		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why, block(workQuarantined), event(EventEvicted))
@@ -444,13 +444,13 @@ func (d *decision) rest(s Seen, t *Template) {
 		evict(fmt.Sprintf("%d of %d tries, and never %s without a crash", s.QuarantineCycle, t.QuarantineAttempts, duration.Format(t.QuarantineHealthy)) + because(s.Session))
 		d.gaveUp[s.ID] = s.Pool != ""
 	case d.Now.Before(s.QuarantineUntil):
-		d.note(s, "", "quarantined until %s (try %d of %d)%s", s.QuarantineUntil.UTC().Format(time.RFC3339), s.QuarantineCycle+1, t.QuarantineAttempts, because(s.Session))
+		d.logf(s, "", "quarantined until %s (try %d of %d)%s", s.QuarantineUntil.UTC().Format(time.RFC3339), s.QuarantineCycle+1, t.QuarantineAttempts, because(s.Session))
 	case s.Pool != "" && t.Pool != nil && d.occupied[s.Pool]-1 >= t.Pool.Max:
 		evict(fmt.Sprintf("its time is over; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max))
 	default:
 		why, ok := d.startable(t)
 		if !ok {
-			d.note(s, "", "stays quarantined: %s", why)
+			d.logf(s, "", "stays quarantined: %s", why)
 			return
 		}
 		after := s.Session
@@ -464,10 +464,10 @@ func (d *decision) rest(s Seen, t *Template) {
 }
 
 // judge decides on an active session that is as it should be.
-func (d *decision) judge(s Seen, t *Template) {
+func (d *decision) judge(s Session, t *Template) {
 	if t == nil {
 		if s.Pool == "" {
-			d.note(s, "", "its template is gone")
+			d.logf(s, "", "its template is gone")
 		}
 		return
 	}
@@ -490,7 +490,7 @@ func (d *decision) judge(s Seen, t *Template) {
 		return
 	}
 	if drifted(s) && s.Pool == "" {
-		d.note(s, "", "runs with another configuration than its template's (%s); restart it", differs(s))
+		d.logf(s, "", "runs with another configuration than its template's (%s); restart it", differs(s))
 	}
 	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.Claims > 0 || s.Attached || s.Asks {
 		return
@@ -516,7 +516,7 @@ func earlier(a, b time.Time) time.Time {
 
 // drifted reports whether a session runs with another configuration than it would be
 // started with now.
-func drifted(s Seen) bool {
+func drifted(s Session) bool {
 	return s.Wanted != "" && s.Hash != "" && s.Hash != s.Wanted && version(s.Hash) == version(s.Wanted)
 }
 
@@ -530,7 +530,7 @@ func version(hash string) string {
 	return ""
 }
 
-func differs(s Seen) string {
+func differs(s Session) string {
 	if len(s.Differs) == 0 {
 		return "it is not known in what"
 	}

@@ -79,8 +79,8 @@ func Defaults() (Template, Pool) {
 		}
 }
 
-// Seen is a session and what was read of it.
-type Seen struct {
+// Session is a session and what was read of it.
+type Session struct {
 	lifecycle.Session
 	Alive  Liveness
 	Routed bool // it has its marker
@@ -135,7 +135,7 @@ type Facts struct {
 	Now       time.Time
 	Tick      string // its id, a part of the names of what it wants made
 	Templates []Template
-	Sessions  []Seen // all but archived and closed ones; of those, the ones that have a marker or a runtime, or could be taken back
+	Sessions  []Session // all but archived and closed ones; of those, the ones that have a marker or a runtime, or could be taken back
 	Demand    map[string]Demand
 	Held      map[string]time.Time // until when nothing of an account is started
 	Before    Memory

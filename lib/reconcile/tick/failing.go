@@ -13,7 +13,7 @@ func (d *decision) failing() {
 	for i := range d.Templates {
 		t := &d.Templates[i]
 		f, was := d.Before.Failing[t.Name]
-		if last := d.Now.Add(t.rest(f.Times)); f.Until.After(last) || f.Since.After(d.Now) { // the clock was set back
+		if last := d.Now.Add(t.pauseAfter(f.Times)); f.Until.After(last) || f.Since.After(d.Now) { // the clock was set back
 			f.Since, f.Until = d.Now, earlier(f.Until, last)
 		}
 		is := was && d.stillFails(t, f)
@@ -26,7 +26,7 @@ func (d *decision) failing() {
 			}
 			if d.gaveUp[a.Before.ID] && !d.Now.Before(f.Until) {
 				f.Times++
-				f.Until = d.Now.Add(t.rest(f.Times))
+				f.Until = d.Now.Add(t.pauseAfter(f.Times))
 			}
 			if !is {
 				is, f.Since = true, d.Now
@@ -45,8 +45,8 @@ func (d *decision) failing() {
 	}
 }
 
-// rest is how long no session is made after so many were given up.
-func (t *Template) rest(times int) time.Duration {
+// pauseAfter is how long no session is made after so many were given up.
+func (t *Template) pauseAfter(times int) time.Duration {
 	return doubled(t.QuarantineCap, times-1, max(t.QuarantineCap, longestRest))
 }
 

@@ -36,20 +36,20 @@ func (d *decision) pools() {
 
 // members of a pool are grouped by what a pool asks of them.
 type members struct {
-	all       []Seen
-	active    []Seen // that run, and that nothing was decided on
-	suspended []Seen
-	archived  []Seen // that can be taken back
+	all       []Session
+	active    []Session // that run, and that nothing was decided on
+	suspended []Session
+	archived  []Session // that can be taken back
 	replaced  map[string]bool
-	ahead     map[string]Seen // what one replaces that still runs, by the id of the new one
-	drained   []Seen          // for drift, that were not replaced yet
-	running   int             // creating or active
-	draining  int             // for drift, that are replaced when they are gone
+	ahead     map[string]Session // what one replaces that still runs, by the id of the new one
+	drained   []Session          // for drift, that were not replaced yet
+	running   int                // creating or active
+	draining  int                // for drift, that are replaced when they are gone
 	unknown   bool
 }
 
 func (d *decision) members(t *Template) members {
-	m := members{replaced: map[string]bool{}, ahead: map[string]Seen{}}
+	m := members{replaced: map[string]bool{}, ahead: map[string]Session{}}
 	for i := range d.Sessions { // a copy of each, for each pool, takes seconds with 50,000
 		s := &d.Sessions[i]
 		if s.Pool != t.Name {
@@ -62,7 +62,7 @@ func (d *decision) members(t *Template) members {
 	}
 	for _, s := range m.all {
 		if s.Replaces != "" && s.State.Occupies() {
-			i := slices.IndexFunc(m.all, func(old Seen) bool { return old.ID == s.Replaces })
+			i := slices.IndexFunc(m.all, func(old Session) bool { return old.ID == s.Replaces })
 			// One that was archived and taken back since is no longer what it replaces.
 			if i >= 0 && m.all[i].State == lifecycle.Active && (m.all[i].Generation == 1 || s.CreatedAt.After(m.all[i].ActiveAt)) {
 				m.ahead[s.ID] = m.all[i]
@@ -167,7 +167,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: why + "; " + not})
 		return
 	}
-	if f := d.Before.Failing[t.Name]; d.Now.Before(f.Until) && f.Until.Sub(d.Now) <= t.rest(f.Times) {
+	if f := d.Before.Failing[t.Name]; d.Now.Before(f.Until) && f.Until.Sub(d.Now) <= t.pauseAfter(f.Times) {
 		text := fmt.Sprintf("%s; none is made before %s, for %s did not stay alive", why, f.Until.UTC().Format(time.RFC3339), count.Of(f.Times, "session"))
 		if f.Reason != "" {
 			text += ": " + f.Reason
@@ -176,7 +176,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 		return
 	}
 	if t.WakeMode == Resume {
-		slices.SortStableFunc(m.archived, func(a, b Seen) int {
+		slices.SortStableFunc(m.archived, func(a, b Session) int {
 			first := cmp.Or(a.ArchivedAt.Compare(b.ArchivedAt), byCreation(a, b))
 			if t.Pool.ReactivateOrder == FIFO {
 				return first
@@ -252,7 +252,7 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 			n--
 		}
 	}
-	slices.SortStableFunc(m.active, func(a, b Seen) int {
+	slices.SortStableFunc(m.active, func(a, b Session) int {
 		newest := -byCreation(a, b)
 		switch t.Pool.ArchiveOrder {
 		case FIFO:
@@ -274,7 +274,7 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 
 // byCreation compares two sessions by when they were made: those of one tick by their places, in
 // whose order it makes them.
-func byCreation(a, b Seen) int {
+func byCreation(a, b Session) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.ID, b.ID))
 }
 
@@ -326,13 +326,13 @@ func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
 		}
 		switch {
 		case s.Attached, s.Asks:
-			d.note(s, "", "keeps its old configuration (%s) while somebody looks at it or it waits for an answer", differs(s))
+			d.logf(s, "", "keeps its old configuration (%s) while somebody looks at it or it waits for an answer", differs(s))
 		case recent >= t.Pool.MaxReplaced:
-			d.note(s, EventDriftHeld, "keeps its old configuration (%s): %d of %d were replaced in %s", differs(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow))
+			d.logf(s, EventDriftHeld, "keeps its old configuration (%s): %d of %d were replaced in %s", differs(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow))
 		case missing+starting >= t.Pool.MaxUnavailable:
 		case stay == 1 && wanted > 0 && d.occupied[t.Name] < t.Pool.Max:
 			if why, ok := d.startable(t); !ok {
-				d.note(s, "", "keeps its old configuration (%s): %s", differs(s), why)
+				d.logf(s, "", "keeps its old configuration (%s): %s", differs(s), why)
 			} else if missing+starting == 0 {
 				d.create(t, s.ID, "its predecessor's configuration changed: "+differs(s))
 				starting++

@@ -87,7 +87,7 @@ var Repairs = []Repair{
 }
 
 // repair finds the row for a session; false where its state is not known.
-func repair(s Seen) (Repair, bool) {
+func repair(s Session) (Repair, bool) {
 	fits := func(want int, is bool) bool { return want == Any || (want == 1) == is }
 	for _, row := range Repairs {
 		if row.State == s.State && fits(row.Marker, s.Routed) && fits(row.Pool, s.Pool != "") &&

@@ -12,15 +12,15 @@ import (
 // one that is not taken back loses its secrets in time, once. [S4-134 to S4-136]
 func TestRetain(t *testing.T) {
 	now := start.Add(100 * time.Hour)
-	archived := func(n int, age time.Duration) (all []Seen) {
+	archived := func(n int, age time.Duration) (all []Session) {
 		for i := range n {
-			all = append(all, Seen{Alive: No, Session: lifecycle.Session{
+			all = append(all, Session{Alive: No, Session: lifecycle.Session{
 				ID: fmt.Sprintf("s%02d", i), Template: "w", Pool: "w", State: lifecycle.Archived, ArchivedAt: now.Add(-age + time.Duration(i)*time.Second),
 			}})
 		}
 		return all
 	}
-	facts := func(mode WakeMode, keep int, all []Seen) Facts {
+	facts := func(mode WakeMode, keep int, all []Session) Facts {
 		return Facts{Now: now, Sessions: all, Templates: []Template{template("w", pooled(0, 3, func(p *Pool) { p.MaxArchived = keep }), func(t *Template) { t.WakeMode = mode })}}
 	}
 	said := func(actions []Action) (text string) {

@@ -75,12 +75,12 @@ func (r Reader) Read(f conversation.File, o conversation.Options, each func(conv
 			return true
 		}
 		at[l.Key] = l.Time
-		e := conversation.Entry{Kind: l.Kind, Time: l.Time, Text: l.Text, Tool: l.Tool, Target: l.Target, At: begin}
+		e := conversation.Entry{Kind: l.Kind, Time: l.Time, Text: l.Text, Tool: l.Tool, Target: l.Target, Offset: begin}
 		switch l.Kind {
 		case conversation.Prompt, conversation.Answer:
 			return each(e)
 		case conversation.Call:
-			return each(e) && each(conversation.Entry{Kind: conversation.Result, Time: l.Time, Text: l.Result, Tool: l.Tool, Failed: l.Failed, At: begin})
+			return each(e) && each(conversation.Entry{Kind: conversation.Result, Time: l.Time, Text: l.Result, Tool: l.Tool, Failed: l.Failed, Offset: begin})
 		}
 		return true
 	})

@@ -112,7 +112,7 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 	failed := make([]error, len(asked))
 	var tasks []*cli.Task
 	for i, q := range asked {
-		tasks = append(tasks, cli.Go(func() { answers[i], failed[i] = ask(q) }))
+		tasks = append(tasks, cli.Go(func() { answers[i], failed[i] = query(q) }))
 	}
 	for _, t := range tasks {
 		t.Wait()
@@ -120,7 +120,7 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 	for i, q := range asked {
 		if left := time.Until(end); failed[i] != nil && left > 0 { // they may have been in each other's way
 			q.Within = left
-			answers[i], failed[i] = ask(q)
+			answers[i], failed[i] = query(q)
 		}
 		var all []Work
 		if failed[i] == nil {
@@ -248,8 +248,8 @@ func question(bd, dir string, environ []string, deadline time.Duration, args ...
 	return bounded.Program{Path: bd, Args: args, Dir: dir, Env: environ, Within: deadline, Most: maxOutput, Linger: 50 * time.Millisecond}
 }
 
-// ask returns bd's answer.
-func ask(q bounded.Program) ([]byte, error) {
+// query returns bd's answer.
+func query(q bounded.Program) ([]byte, error) {
 	r, err := q.Run(context.Background())
 	var failed *bounded.Failed
 	switch {

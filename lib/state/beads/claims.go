@@ -68,7 +68,7 @@ const (
 func (d Database) list(status string) ([]Work, error) {
 	q := question(d.bd, d.dir, d.environ, listTime, "list", "--status="+status, "--json", "--limit=0", "--readonly")
 	q.Most, q.Linger = mostIssues, listLinger
-	out, err := ask(q)
+	out, err := query(q)
 	var found []Work
 	if err == nil {
 		found, err = parse(out)
@@ -136,9 +136,9 @@ func (d Database) free(w Work, reason string, giveBack bool) error {
 	} else {
 		args = append(args, "--status=blocked")
 	}
-	_, err := ask(question(d.bd, d.dir, d.environ, freeTime, append(slices.Clip(args), "--if-assignee="+w.Assignee, "--if-status="+w.Status)...))
+	_, err := query(question(d.bd, d.dir, d.environ, freeTime, append(slices.Clip(args), "--if-assignee="+w.Assignee, "--if-status="+w.Status)...))
 	if err != nil && strings.Contains(err.Error(), "unknown flag: --if-") { // before 1.3
-		_, err = ask(question(d.bd, d.dir, d.environ, freeTime, args...))
+		_, err = query(question(d.bd, d.dir, d.environ, freeTime, args...))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot change '%s' in '%s': %w", w.ID, d.dir, err)

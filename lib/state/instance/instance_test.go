@@ -373,7 +373,7 @@ func TestAllOfMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bad []string
-	for i := range 5*few + 1 {
+	for i := range 5*sequentialBelow + 1 {
 		id := ID(fmt.Sprintf("%08d", 99999-i)) // the last by name is the first
 		in := &Instance{ID: id, Name: fmt.Sprintf("n%d", i), Path: "/work", Agent: "claude", CreatedAt: now.Add(time.Duration(i) * time.Second)}
 		if err := s.put(in); err != nil {
@@ -396,7 +396,7 @@ func TestAllOfMany(t *testing.T) {
 			}
 		}
 		all, err := s.All()
-		if err != nil || len(all) != 5*few+1-len(bad) || !slices.IsSortedFunc(all, func(a, b *Instance) int { return a.CreatedAt.Compare(b.CreatedAt) }) || !slices.Equal(said, bad) {
+		if err != nil || len(all) != 5*sequentialBelow+1-len(bad) || !slices.IsSortedFunc(all, func(a, b *Instance) int { return a.CreatedAt.Compare(b.CreatedAt) }) || !slices.Equal(said, bad) {
 			t.Fatalf("%d found, %v; said of %q, not %q", len(all), err, said, bad)
 		}
 	}

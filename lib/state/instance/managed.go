@@ -181,9 +181,9 @@ func (s Store) In(folder string) (all []*Instance, unread error) {
 	return all, unread
 }
 
-// Ending returns the closed instances of which a runtime may be left: those whose lock is
+// TearingDown returns the closed instances of which a runtime may be left: those whose lock is
 // still there, see Over.
-func (s Store) Ending() (all []*Instance, unread error) {
+func (s Store) TearingDown() (all []*Instance, unread error) {
 	ids, err := s.ids(Closed)
 	if err != nil {
 		return nil, err

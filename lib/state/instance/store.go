@@ -162,8 +162,8 @@ func (s Store) get(folder string, id ID) (*Instance, error) {
 	return nil, err
 }
 
-// few is how many instances one processor reads in no time.
-const few = 32
+// sequentialBelow is how many instances one processor reads in no time.
+const sequentialBelow = 32
 
 // file is one of the files that All reads.
 type file struct {
@@ -196,12 +196,12 @@ func (s Store) All() ([]*Instance, error) {
 			files = append(files, file{id: ID(name)})
 		}
 	}
-	if len(files) < few {
+	if len(files) < sequentialBelow {
 		for i := range files {
 			files[i].read(s)
 		}
 	} else {
-		cli.Parallel(slices.Collect(slices.Chunk(files, few)), func(some []file) {
+		cli.Parallel(slices.Collect(slices.Chunk(files, sequentialBelow)), func(some []file) {
 			for i := range some {
 				some[i].read(s)
 			}

@@ -245,9 +245,9 @@ func (e entry) file() string { return filepath.Join(e.folder, e.name) }
 
 func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
 
-// given reports whether the note was given to the agent as work. In a town, anybody who
+// isDelivered reports whether the note was given to the agent as work. In a town, anybody who
 // can write there can set the flag, so there gt's own record must confirm it.
-func (o *opened) given(e entry) bool {
+func (o *opened) isDelivered(e entry) bool {
 	switch {
 	case !e.has('F') || e.has('T'):
 		return false
@@ -258,7 +258,7 @@ func (o *opened) given(e entry) bool {
 }
 
 // unread reports whether the note is neither seen, nor done, nor given as work.
-func (o *opened) unread(e entry) bool { return !e.has('S') && !e.has('T') && !o.given(e) }
+func (o *opened) unread(e entry) bool { return !e.has('S') && !e.has('T') && !o.isDelivered(e) }
 
 // scan lists the files in the folders for which want returns true, or all if want is nil.
 // The order is undefined.
@@ -334,7 +334,7 @@ func (b Box) Unread() (notes []Note, more int, err error) {
 
 // CountUnread returns how many notes are neither seen nor hooked, without opening them.
 func (b Box) CountUnread() (n int, err error) {
-	err = b.look(func(o *opened) error {
+	err = b.withOpen(func(o *opened) error {
 		found, err := o.all()
 		for _, e := range found {
 			if o.unread(e) {
@@ -350,7 +350,7 @@ func (b Box) CountUnread() (n int, err error) {
 // One whose name does not tell when it came, as another program may deliver it, does not
 // count.
 func (b Box) Arrived(after time.Time) (n int, err error) {
-	err = b.look(func(o *opened) error {
+	err = b.withOpen(func(o *opened) error {
 		found, err := o.scan(o.unread, "new")
 		for _, e := range found {
 			if e.arrived.After(after) {
@@ -363,7 +363,7 @@ func (b Box) Arrived(after time.Time) (n int, err error) {
 }
 
 func (b Box) notes(want func(*opened, entry) bool) (notes []Note, err error) {
-	err = b.look(func(o *opened) error {
+	err = b.withOpen(func(o *opened) error {
 		found, err := o.all()
 		if err == nil {
 			notes = o.read(slices.DeleteFunc(found, func(e entry) bool { return !want(o, e) }))
@@ -373,8 +373,8 @@ func (b Box) notes(want func(*opened, entry) bool) (notes []Note, err error) {
 	return notes, err
 }
 
-// look calls do with the box; a box that is missing has nothing in it.
-func (b Box) look(do func(*opened) error) error {
+// withOpen calls do with the box; a box that is missing has nothing in it.
+func (b Box) withOpen(do func(*opened) error) error {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -389,7 +389,7 @@ func (b Box) look(do func(*opened) error) error {
 func (o *opened) read(found []entry) []Note {
 	var notes []Note
 	for _, e := range found {
-		n, err := o.note(e, false)
+		n, err := o.readNote(e, false)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another process renamed or removed it
 		}
@@ -410,7 +410,7 @@ func (b Box) Hooked() ([]Note, error) {
 		return nil, err
 	}
 	defer o.Close()
-	found, err := o.scan(o.given, "cur")
+	found, err := o.scan(o.isDelivered, "cur")
 	if err != nil {
 		return nil, err
 	}
@@ -433,7 +433,7 @@ func (b Box) Whole(n Note) (Note, error) {
 	e := entry{folder: filepath.Base(filepath.Dir(n.Path)), name: filepath.Base(n.Path)}
 	e.unique, e.flags = splitName(e.name)
 	e.arrived = arrival(e.unique)
-	whole, err := o.note(e, true)
+	whole, err := o.readNote(e, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b.Get(n.ID) // its flags changed meanwhile
 	}
@@ -466,7 +466,7 @@ func (b Box) Get(id string) (Note, error) {
 		if err != nil {
 			return Note{}, err
 		}
-		n, err := o.note(e, true)
+		n, err := o.readNote(e, true)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // its flags changed meanwhile
 		}
@@ -485,13 +485,13 @@ func (b Box) lookUp(id string) (*opened, error) {
 
 func notFound(id string) error { return fmt.Errorf("%w: '%s'", ErrNotFound, id) }
 
-// looks is how often find lists the box before it gives up: a listing can miss a file
+// maxRescans is how often find lists the box before it gives up: a listing can miss a file
 // that is renamed meanwhile.
-const looks = 3
+const maxRescans = 3
 
 func (o *opened) find(id string) (entry, error) {
 	id = strings.ToLower(id)
-	for range looks {
+	for range maxRescans {
 		found, err := o.all()
 		if err != nil {
 			return entry{}, err
@@ -515,10 +515,10 @@ func (o *opened) find(id string) (entry, error) {
 	return entry{}, notFound(id)
 }
 
-// note reads a note's file, and its body if body is set. For a file that is not a message
+// readNote reads a note's file, and its body if body is set. For a file that is not a message
 // it returns a note with a Problem. It returns an error only if the body was asked for
 // or the file is gone.
-func (o *opened) note(e entry, body bool) (Note, error) {
+func (o *opened) readNote(e entry, body bool) (Note, error) {
 	n, err := readFile(o.Root, e.file(), body)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Note{}, err
@@ -535,7 +535,7 @@ func (o *opened) note(e entry, body bool) (Note, error) {
 		}
 	}
 	n.ID, n.Path = idOf(e.unique), path
-	n.Hooked, n.Seen, n.Done = o.given(e), e.has('S'), e.has('T')
+	n.Hooked, n.Seen, n.Done = o.isDelivered(e), e.has('S'), e.has('T')
 	if n.Date.IsZero() {
 		n.Date = e.arrived
 	}
@@ -607,8 +607,8 @@ func (o *opened) unvouch(e entry) error {
 // Unhook takes a note off the agent's work. The note stays in the box and counts as seen.
 func (b Box) Unhook(id string) error { return b.mark(id, "S", "F") }
 
-// Seen marks a note as read. It does not change whether the note is hooked.
-func (b Box) Seen(id string) error { return b.mark(id, "S", "") }
+// MarkSeen marks a note as read. It does not change whether the note is hooked.
+func (b Box) MarkSeen(id string) error { return b.mark(id, "S", "") }
 
 // DoneWith closes a note. It is no longer hooked, and is listed only on request.
 func (b Box) DoneWith(id string) error { return b.mark(id, "ST", "F") }
@@ -658,7 +658,7 @@ func (b Box) Supersede(chain, by string) error {
 		if looked++; looked > 10*most {
 			break // the newest first; older ones stay listed as unread
 		}
-		n, failed := o.note(e, false)
+		n, failed := o.readNote(e, false)
 		if failed == nil && n.Type == Handoff && n.Chain == chain {
 			err = errors.Join(err, o.mark(e, "S", "F"))
 		}

@@ -45,7 +45,7 @@ func (b Box) Expire(now time.Time, minAge time.Duration, age func() time.Duratio
 		if n++; n > maxExpired {
 			break
 		}
-		note, failed := o.note(e, false)
+		note, failed := o.readNote(e, false)
 		if failed != nil || note.Problem != "" || note.Type != Handoff || keep(note) {
 			continue
 		}

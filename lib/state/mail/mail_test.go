@@ -72,7 +72,7 @@ func TestFlags(t *testing.T) {
 		do   func(string) error
 		want string // folder and flags
 	}{
-		{"hook", b.Hook, "cur F"}, {"hook again", b.Hook, "cur F"}, {"seen", b.Seen, "cur FS"},
+		{"hook", b.Hook, "cur F"}, {"hook again", b.Hook, "cur F"}, {"seen", b.MarkSeen, "cur FS"},
 		{"unhook", b.Unhook, "cur S"}, {"done", b.DoneWith, "cur ST"}, {"done again", b.DoneWith, "cur ST"},
 		{"hook what was done", b.Hook, "cur FS"}, {"done with hooked", b.DoneWith, "cur ST"},
 	}
@@ -170,7 +170,7 @@ func TestFlagsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
-		for _, do := range []func(string) error{b.Seen, b.Hook, func(id string) error { return b.mark(id, "R", "") }} {
+		for _, do := range []func(string) error{b.MarkSeen, b.Hook, func(id string) error { return b.mark(id, "R", "") }} {
 			for range 4 {
 				all.Go(func() {
 					if err := do(id); err != nil {
@@ -404,7 +404,7 @@ func TestVeryManyNotes(t *testing.T) {
 	if err != nil || whole.Body != "body 1\n" || whole.ID != hooked[1].ID || !whole.Hooked {
 		t.Errorf("%+v, %v", whole, err)
 	}
-	if err := b.Seen(hooked[1].ID); err != nil {
+	if err := b.MarkSeen(hooked[1].ID); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := b.Whole(hooked[1]); err != nil || again.Body != whole.Body || !again.Seen {

@@ -132,15 +132,15 @@ func (d Dir) Get(session string) (File, error) {
 	}
 	f := File{Session: session, data: data}
 	f.Process, f.State = parse(data)
-	return f.looked(data)
+	return f.parse(data)
 }
 
-// looked says how the process of the file is.
-func (f File) looked(data []byte) (_ File, err error) {
+// parse says how the process of the file is.
+func (f File) parse(data []byte) (_ File, err error) {
 	if f.State != "" {
 		return f, nil
 	}
-	if f.State, err = look(f.Process); f.State != Foreign {
+	if f.State, err = stateOf(f.Process); f.State != Foreign {
 		return f, err
 	}
 	p, _ := parse(data)
@@ -165,7 +165,7 @@ func (d Dir) claimed(session string) (File, error) {
 	}
 	p, state := parse(data)
 	f := File{Session: session, Process: process.Proc{PID: p.PID}, State: state, Claimed: true}
-	return f.looked(data)
+	return f.parse(data)
 }
 
 // List returns the files by the names of their sessions. One that cannot be
@@ -293,9 +293,9 @@ func isStart(s string) bool {
 // isNamespace knows the number of a namespace.
 func isNamespace(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// look says how the process is. An error where the system does not tell:
+// stateOf says how the process is. An error where the system does not tell:
 // nothing is known then, and nothing is to be done.
-func look(p process.Proc) (State, error) {
+func stateOf(p process.Proc) (State, error) {
 	if p.Elsewhere() {
 		return Foreign, nil
 	}
@@ -313,10 +313,10 @@ func look(p process.Proc) (State, error) {
 	return Alive, nil
 }
 
-// Look says how the process is now.
-func (f File) Look() (State, error) {
+// Probe says how the process is now.
+func (f File) Probe() (State, error) {
 	if f.State == Corrupt {
 		return Corrupt, nil
 	}
-	return look(f.Process)
+	return stateOf(f.Process)
 }

@@ -27,10 +27,10 @@ func (s Session) Do(item Item) error {
 	if item.Kind == Checkpoint {
 		return s.checkpoint(item)
 	}
-	return s.note(item)
+	return s.record(item)
 }
 
-func (s Session) note(item Item) error {
+func (s Session) record(item Item) error {
 	address := s.Home.Identity.Address()
 	n := mail.Note{
 		Type: mail.Plain, From: address, To: address, Date: s.Now,
@@ -106,7 +106,7 @@ func (s Session) Leftover() error {
 		case item.Kind == Checkpoint:
 			err = errors.Join(err, s.checkpointLocked(item, git.State{}))
 		default:
-			err = errors.Join(err, s.note(item))
+			err = errors.Join(err, s.record(item))
 		}
 	}
 	return err

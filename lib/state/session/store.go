@@ -40,9 +40,9 @@ func (s Store) dir() string       { return s.Home.Path("sessions") }
 func (s Store) path(id ID) string { return s.Home.Path("sessions", string(id)+suffix) }
 func (s Store) log() eventlog.Log { return eventlog.Log(s.Home.Town.Events()) }
 
-// note appends an event of a session to the log, and whatever holds that up, where
+// logEvent appends an event of a session to the log, and whatever holds that up, where
 // only the person can write.
-func (s Store) note(now time.Time, kind, actor string, payload any) error {
+func (s Store) logEvent(now time.Time, kind, actor string, payload any) error {
 	return s.log().AppendOr(eventlog.Log(s.Home.Town.Spare()), s.warn, now, kind, actor, payload)
 }
 

@@ -165,7 +165,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 		moved = s.lastEvent(r.ID).Type != eventlog.SessionResume
 	}
 	if moved {
-		err := s.note(now, eventlog.SessionResume, r.Actor, map[string]any{
+		err := s.logEvent(now, eventlog.SessionResume, r.Actor, map[string]any{
 			"session_id": r.ID, "agent": f.Agent, "source": f.Source, "cwd": f.CWD,
 		})
 		if err != nil {
@@ -332,7 +332,7 @@ func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 	if topic != "" && r.MoleculeID != "" {
 		topic += ":" + r.MoleculeID
 	}
-	return s.note(now, eventlog.SessionStart, r.Actor, startPayload{
+	return s.logEvent(now, eventlog.SessionStart, r.Actor, startPayload{
 		SessionID: r.ID, Role: r.Role, ActorPID: fmt.Sprintf("%s-%d", r.Actor, r.PID),
 		CWD: r.CWD, Topic: topic, Subject: subject, Agent: r.Agent, Source: r.Source,
 		ParentID: r.ParentID, ChainID: r.ChainID, Transcript: r.Transcript, Branch: r.Branch,
@@ -395,9 +395,9 @@ type endPayload struct {
 // lostReason is the reason of a crash.
 const lostReason = "its process is gone"
 
-// ending is the outcome that the record stands for: of a hand-over that was prepared and of
+// classifyEnd is the outcome that the record stands for: of a hand-over that was prepared and of
 // a stop it is that, whatever it looks like.
-func (r *Record) ending(o Outcome, reason string) (Outcome, string) {
+func (r *Record) classifyEnd(o Outcome, reason string) (Outcome, string) {
 	switch {
 	case r.Handoff != nil && r.Handoff.Kind == KindHandoff:
 		return Handoff, r.Handoff.Reason
@@ -414,7 +414,7 @@ func (r *Record) Lost(now time.Time) (at time.Time, o Outcome, reason string, ok
 	if !r.Crashed(now) {
 		return time.Time{}, "", "", false
 	}
-	o, reason = r.ending(Crash, lostReason)
+	o, reason = r.classifyEnd(Crash, lostReason)
 	return r.sign(), o, reason, true
 }
 
@@ -422,7 +422,7 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	if r.Ended() {
 		return fmt.Errorf("cannot end '%s': %w", r.ID, ErrEnded)
 	}
-	o, reason = r.ending(o, reason)
+	o, reason = r.classifyEnd(o, reason)
 	told := endPayload{SessionID: r.ID, Outcome: o, Reason: reason, WorkUnit: r.WorkUnit, CWD: r.CWD}
 	if o == Crash {
 		told.LastSeen = r.sign().UTC().Format(time.RFC3339Nano)
@@ -436,7 +436,7 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 				now, told = e.Time.Time, was
 			}
 		}
-	} else if err := s.note(now, eventlog.SessionEnd, r.Actor, told); err != nil {
+	} else if err := s.logEvent(now, eventlog.SessionEnd, r.Actor, told); err != nil {
 		return err
 	}
 	r.EndedAt, r.Outcome, r.Reason, r.Stop = now, told.Outcome, told.Reason, nil

@@ -214,7 +214,7 @@ func (w Work) List() ([]Item, error) {
 	}
 	var all, open []Item
 	for _, t := range templates {
-		err := w.held(t, func(session, why, path string) error {
+		err := w.withLock(t, func(session, why, path string) error {
 			all = append(all, Item{read(path, false), t, session, why})
 			return nil
 		})
@@ -232,9 +232,9 @@ func (w Work) List() ([]Item, error) {
 	return append(all, open...), nil
 }
 
-// held calls do with each note of a template that a session has or had; why is "" where it
+// withLock calls do with each note of a template that a session has or had; why is "" where it
 // is not blocked.
-func (w Work) held(template string, do func(session, why, path string) error) error {
+func (w Work) withLock(template string, do func(session, why, path string) error) error {
 	sessions, err := folders(w.path(template, members))
 	if err != nil {
 		return err
@@ -404,7 +404,7 @@ func (w Work) one(id string, fits func(template, holder, why string) bool, to st
 	var found []string
 	at := map[string]string{}
 	for _, t := range templates {
-		err := w.held(t, func(session, why, path string) error {
+		err := w.withLock(t, func(session, why, path string) error {
 			if has := mail.IDOf(filepath.Base(path)); id != "" && strings.HasPrefix(has, strings.ToLower(id)) && fits(t, session, why) {
 				found = append(found, path)
 				at[path] = t

@@ -165,9 +165,9 @@ func Agent(pid int) (Proc, error) {
 	return Find(up)
 }
 
-// Shows reports whether a process above this program is what shows its terminal, or the tmux
+// Visible reports whether a process above this program is what shows its terminal, or the tmux
 // server behind that, and does not run in it.
-func Shows(pid int) bool {
+func Visible(pid int) bool {
 	own, err := stat(os.Getpid())
 	if err != nil || own.terminal == noTerminal {
 		return false

@@ -189,7 +189,7 @@ func ownFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	if !info.IsDir() || !own(info) || info.Mode().Perm()&0o077 != 0 {
+	if !info.IsDir() || !ownedByUs(info) || info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("%w: the tmux folder '%s' is not yours alone", ErrUntrusted, dir)
 	}
 	return nil

@@ -258,8 +258,8 @@ func (s Server) RemainOnExit(pane string) (Remain, error) {
 	return Remain{Set: true, Value: value}, nil
 }
 
-// Left reports whether what ran in a pane that stayed has ended by itself, with exit code 0.
-func (s Server) Left(pane string) (bool, error) {
+// ExitedCleanly reports whether what ran in a pane that stayed has ended by itself, with exit code 0.
+func (s Server) ExitedCleanly(pane string) (bool, error) {
 	out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead}\t#{pane_dead_status}")
 	return out == "1\t0", err
 }

@@ -55,7 +55,7 @@ func judge(socket process.Socket, folder string) (why string, err error) {
 		return err.Error(), nil
 	case info.Mode().Type() != os.ModeSocket:
 		return "is no socket", nil
-	case !own(info):
+	case !ownedByUs(info):
 		return "belongs to another user", nil
 	}
 	peer, err := socket.Peer()
@@ -76,7 +76,7 @@ func judge(socket process.Socket, folder string) (why string, err error) {
 		// agent started in here; or nothing keeps the socket from being exchanged. Its
 		// folder has to be as tmux makes it.
 		dir, err := os.Stat(folder)
-		if err != nil || !own(dir) || dir.Mode().Perm()&0o077 != 0 {
+		if err != nil || !ownedByUs(dir) || dir.Mode().Perm()&0o077 != 0 {
 			return "lies in a folder that is not yours alone", nil
 		}
 	}
@@ -86,7 +86,7 @@ func judge(socket process.Socket, folder string) (why string, err error) {
 	return process.Confined(peer.PID), nil
 }
 
-func own(info os.FileInfo) bool {
+func ownedByUs(info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
 }

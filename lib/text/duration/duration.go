@@ -23,7 +23,7 @@ func Parse(s string) (time.Duration, error) {
 	if rest != "" || s == "" {
 		more, err := time.ParseDuration(rest)
 		if err != nil || more < 0 || d+more < d {
-			return 0, wrong(s)
+			return 0, invalid(s)
 		}
 		d += more
 	}
@@ -53,7 +53,7 @@ func (f *Flag) UnmarshalText(text []byte) error {
 	return err
 }
 
-func wrong(s string) error {
+func invalid(s string) error {
 	return fmt.Errorf("invalid duration '%s' (try 90m or 7d)", s)
 }
 

@@ -151,7 +151,7 @@ func unescape(raw string, clean func(string) string) string {
 		word := rest[begin : end+1]
 		var text string
 		if strings.Contains(word, `\u`) && json.Unmarshal([]byte(word), &text) == nil {
-			text, _ = plain.Visible(clean(text), plain.Look{})
+			text, _ = plain.Visible(clean(text), plain.Keep{})
 			if quoted, err := object(text); err == nil {
 				word = string(quoted)
 			}

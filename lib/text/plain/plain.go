@@ -59,13 +59,13 @@ func Cut(s string, most int) string {
 // left out, and the places in it where something was, in their order. Of an escape
 // sequence more than its first characters stays where look sees something in it:
 // the letter that ends it, where a word begins there, or the text that it carries.
-func Visible(s string, look Look) (shown string, seams []int) {
+func Visible(s string, look Keep) (shown string, seams []int) {
 	c := cleaner{s: s, how: asShown, look: look}
 	return c.all(), c.seams
 }
 
-// Look is what must not be lost in an escape sequence.
-type Look struct {
+// Keep is what must not be lost in an escape sequence.
+type Keep struct {
 	Begins func(string) bool // reports whether something begins the text
 	Holds  func(string) bool // reports whether something stands in it
 }
@@ -316,7 +316,7 @@ func clean(s string, how how) string {
 type cleaner struct {
 	s     string
 	how   how
-	look  Look // nil functions for a text that was looked through
+	look  Keep // nil functions for a text that was looked through
 	b     strings.Builder
 	prev  rune  // what was put last, -1 for nothing
 	marks int   // how many stand on it

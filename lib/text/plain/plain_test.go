@@ -68,7 +68,7 @@ func TestPlain(t *testing.T) {
 }
 
 func TestShown(t *testing.T) {
-	look := Look{
+	look := Keep{
 		func(s string) bool { return strings.HasPrefix(s, "ghp_") },
 		func(s string) bool { return strings.Contains(s, "ghp_") },
 	}
@@ -180,8 +180,8 @@ func FuzzPlain(f *testing.F) {
 		if again := Text(Text(s)); again != Text(s) || !IsText(again) {
 			t.Fatalf("%q: again %q", s, again)
 		}
-		shown, _ := Visible(s, Look{})
-		if again, seams := Visible(shown, Look{}); again != shown || seams != nil {
+		shown, _ := Visible(s, Keep{})
+		if again, seams := Visible(shown, Keep{}); again != shown || seams != nil {
 			t.Fatalf("%q: shown again %q", s, again)
 		}
 	})

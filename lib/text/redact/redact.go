@@ -86,7 +86,7 @@ const maxPasses = 8
 func text(s string, values []string) string {
 	shown, seams := s, []int(nil)
 	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which replaces unknown bytes
-		shown, seams = plain.Visible(s, plain.Look{
+		shown, seams = plain.Visible(s, plain.Keep{
 			Begins: beginsShape,
 			Holds:  func(s string) bool { return pass(s, values, nil) != s },
 		})
@@ -312,7 +312,7 @@ func written(v string) []string {
 	}
 	quoted, _ := json.Marshal(v) // a string always marshals
 	all := []string{v, string(quoted[1 : len(quoted)-1]), escape(v, "%20"), escape(v, "+")}
-	if shown, _ := plain.Visible(v, plain.Look{}); len(shown) >= minPassword && !strings.Contains(Mark, shown) {
+	if shown, _ := plain.Visible(v, plain.Keep{}); len(shown) >= minPassword && !strings.Contains(Mark, shown) {
 		all = append(all, shown)
 	}
 	if strings.ContainsAny(v, "<>&") { // some encoders do not escape these

@@ -37,7 +37,7 @@ func value(s string, i int) (from, to int) {
 			if s[to] != quote {
 				continue
 			}
-			if within || to == i+1 || !goesOn(s, to) {
+			if within || to == i+1 || !continues(s, to) {
 				break
 			}
 			if s[to-1] != '\\' {
@@ -57,9 +57,9 @@ func value(s string, i int) (from, to int) {
 	return i, to
 }
 
-// goesOn reports whether the quote at s[to] is one in a quoted text: escaped, or doubled as
+// continues reports whether the quote at s[to] is one in a quoted text: escaped, or doubled as
 // in YAML, and followed by more of the same word and another quote.
-func goesOn(s string, to int) bool {
+func continues(s string, to int) bool {
 	next := to + 1
 	switch {
 	case s[to-1] == '\\' && s[to-2] != '\\':

@@ -47,8 +47,8 @@ func End(s *catalog.Session, now time.Time) time.Time {
 	return end
 }
 
-// who is the agent's address, or else the folder that it worked in.
-func who(s *catalog.Session) string { return cmp.Or(s.Actor, s.Folder()) }
+// actorOf is the agent's address, or else the folder that it worked in.
+func actorOf(s *catalog.Session) string { return cmp.Or(s.Actor, s.Folder()) }
 
 // Lasted is how long a session lasted, as precise as one wants to know it; empty where
 // nothing but its start is known.
@@ -201,7 +201,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 		cells[i] = []string{
 			r.tree + v.Style.MarkOf(palette.Of(s.Outcome)) + " " + v.name(s.ID),
 			v.Style.Plain(term.Cut(term.Clean(s.Agent), maxActor)),
-			v.Style.Plain(term.CutFront(term.Clean(who(s)), maxActor)),
+			v.Style.Plain(term.CutFront(term.Clean(actorOf(s)), maxActor)),
 			term.Day(s.StartedAt, v.Now),
 			Lasted(s, v.Now),
 			v.Style.Plain(term.Cut(term.Clean(string(s.Outcome)), maxActor)),

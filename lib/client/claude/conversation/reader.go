@@ -138,7 +138,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		conversation.Keep(&facts.Branch, rec.branch.String())
 		conversation.Keep(&facts.Model, model(rec))
 		if facts.Parent != "" {
-			rec = rec.own()
+			rec = rec.ownText()
 		}
 		if q := rec.request(); q.Text != "" && facts.Prompt == "" && !q.Reply {
 			facts.Prompt = conversation.Asked(q.Text)
@@ -220,7 +220,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		}
 		rec := parse(line)
 		if side {
-			rec = rec.own()
+			rec = rec.ownText()
 		}
 		return r.take(rec, at)
 	}
@@ -237,7 +237,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	})
 	if err == nil && !stopped {
 		todos := conversation.Todos{Scope: conversation.TaskFiles, Items: readTasks(f.Path)}
-		each(conversation.Entry{Kind: conversation.TodoList, Todos: &todos, At: next})
+		each(conversation.Entry{Kind: conversation.TodoList, Todos: &todos, Offset: next})
 	}
 	return next, err
 }
@@ -251,7 +251,7 @@ type records struct {
 
 // take gives what a record says.
 func (r *records) take(rec record, at int64) bool {
-	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id.String(), At: at}
+	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id.String(), Offset: at}
 	give := func(kind conversation.Kind, text string) bool {
 		e.Kind, e.Text = kind, text
 		return r.each(e)

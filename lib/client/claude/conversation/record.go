@@ -277,9 +277,9 @@ func parseEnds(front, back []byte) record {
 	return rec
 }
 
-// own returns the record as one of the conversation itself: in a subagent's
+// ownText returns the record as one of the conversation itself: in a subagent's
 // transcript every record is marked as a subagent's.
-func (rec record) own() record {
+func (rec record) ownText() record {
 	if rec.Sidechain {
 		rec.Sidechain, rec.Hidden = false, rec.meta
 	}

@@ -652,7 +652,7 @@ func BenchmarkTail(b *testing.B) {
 
 // Tail is what is told of a conversation that was never read before.
 func Tail(path string, clean func(string) string) (summary.Summary, error) {
-	fold, err := tail.File{Path: filepath.Join(filepath.Dir(path), "none.tail")}.Look(conversation.File{Client: "claude", Path: path}, "", Reader{}.Read, clean)
+	fold, err := tail.File{Path: filepath.Join(filepath.Dir(path), "none.tail")}.Fold(conversation.File{Client: "claude", Path: path}, "", Reader{}.Read, clean)
 	if err != nil {
 		return summary.Summary{}, err
 	}

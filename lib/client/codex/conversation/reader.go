@@ -436,7 +436,7 @@ func isItem(line []byte) bool {
 
 // read calls each for what a record says.
 func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) bool {
-	e := conversation.Entry{Time: conversation.ParseTime(rec.time), At: at}
+	e := conversation.Entry{Time: conversation.ParseTime(rec.time), Offset: at}
 	p := rec.payload
 	if rec.kind == "session_meta" {
 		if !s.started {
@@ -495,7 +495,7 @@ func (s *state) release(at int64, each func(conversation.Entry) bool) bool {
 		if !each(e) {
 			s.missed = at
 			if i+1 < len(held) {
-				s.missed = held[i+1].At
+				s.missed = held[i+1].Offset
 			}
 			return false
 		}

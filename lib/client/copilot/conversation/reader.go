@@ -332,7 +332,7 @@ func counts(line []byte) bool {
 
 // read calls each for what an event says.
 func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bool) bool {
-	e := conversation.Entry{Time: conversation.ParseTime(ev.time), ID: ev.id, At: at}
+	e := conversation.Entry{Time: conversation.ParseTime(ev.time), ID: ev.id, Offset: at}
 	give := func(kind conversation.Kind, text string) bool {
 		if text == "" && kind != conversation.Call && kind != conversation.Result {
 			return true

@@ -139,7 +139,7 @@ func Typed(dir string, id session.ID, lost *conversation.ReadErrors) bool {
 	return bytes.Contains(logs, []byte(`"`+string(id)+`"`))
 }
 
-// metadataReader is what Look found so far.
+// metadataReader is what has been found so far.
 type metadataReader struct {
 	facts       conversation.Metadata
 	hash        string
@@ -475,7 +475,7 @@ func sameEntry(e conversation.Entry) conversation.Entry {
 
 // entriesOf calls each for what a message says.
 func entriesOf(m gjson.Result, info message, calls map[uint64]bool, each func(conversation.Entry) bool) {
-	e := conversation.Entry{Time: conversation.ParseTime(m.Get("timestamp").Str), ID: strings.Clone(m.Get("id").Str), At: info.last.line}
+	e := conversation.Entry{Time: conversation.ParseTime(m.Get("timestamp").Str), ID: strings.Clone(m.Get("id").Str), Offset: info.last.line}
 	ok := true
 	give := func(kind conversation.Kind, text string) {
 		e.Kind, e.Text = kind, text

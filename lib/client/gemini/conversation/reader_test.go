@@ -385,7 +385,7 @@ func FuzzDocument(f *testing.F) {
 		}
 		all, next := readertest.ReadFrom(t, Reader{}, file, 0, -1)
 		for _, e := range all {
-			if e.At < 0 || e.At >= next || next > int64(len(data)) || e.Kind == "" {
+			if e.Offset < 0 || e.Offset >= next || next > int64(len(data)) || e.Kind == "" {
 				t.Errorf("%+v", e)
 			}
 		}

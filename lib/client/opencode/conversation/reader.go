@@ -341,12 +341,12 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 			return next, err
 		}
 		for _, e := range entriesOf(message, parts, i == len(all)-1) {
-			e.At = m.created<<positionShift | n
+			e.Offset = m.created<<positionShift | n
 			n++
-			if e.At < o.From {
+			if e.Offset < o.From {
 				continue
 			}
-			next = e.At + 1
+			next = e.Offset + 1
 			if !each(e) {
 				return next, nil
 			}

@@ -179,7 +179,7 @@ func TestGrows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	from := last.At + 1
+	from := last.Offset + 1
 	more := func(want ...string) {
 		t.Helper()
 		var got []string

@@ -253,7 +253,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		}
 		r := gjson.ParseBytes(line)
 		for _, e := range entriesOf(r, &model) {
-			if e.At = at; left[r.Get("id").Str] && e.Kind != conversation.TokenUsage {
+			if e.Offset = at; left[r.Get("id").Str] && e.Kind != conversation.TokenUsage {
 				continue
 			}
 			if !each(e) {

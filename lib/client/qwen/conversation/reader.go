@@ -259,7 +259,7 @@ func rewound(path string) (gone [][2]int64, err error) {
 
 // entriesOf calls each for what a record says.
 func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) bool {
-	e := conversation.Entry{Time: conversation.ParseTime(v.Get("timestamp").Str), ID: strings.Clone(v.Get("uuid").Str), At: at}
+	e := conversation.Entry{Time: conversation.ParseTime(v.Get("timestamp").Str), ID: strings.Clone(v.Get("uuid").Str), Offset: at}
 	give := func(kind conversation.Kind, text string) bool {
 		e.Kind, e.Text = kind, text
 		return text == "" && kind != conversation.Call || each(e)

@@ -108,8 +108,8 @@ func (f *Fake) Stop(ctx context.Context, r runtime.Ref) error {
 	return fault.Err
 }
 
-// Look tells what runs.
-func (f *Fake) Look(ctx context.Context, refs []runtime.Ref) []runtime.Status {
+// Status tells what runs.
+func (f *Fake) Status(ctx context.Context, refs []runtime.Ref) []runtime.Status {
 	fault := f.begin("alive", runtime.Ref{})
 	defer f.mu.Unlock()
 	all := make([]runtime.Status, len(refs))

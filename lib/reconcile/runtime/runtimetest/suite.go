@@ -102,9 +102,9 @@ func (p patient) Stop(ctx context.Context, r runtime.Ref) error {
 	return again(func() error { return p.Runtime.Stop(ctx, r) })
 }
 
-func (p patient) Look(ctx context.Context, refs []runtime.Ref) (all []runtime.Status) {
+func (p patient) Status(ctx context.Context, refs []runtime.Ref) (all []runtime.Status) {
 	_ = again(func() error {
-		all = p.Runtime.Look(ctx, refs)
+		all = p.Runtime.Status(ctx, refs)
 		var err error
 		for _, s := range all {
 			if s.Alive == tick.Unknown {
@@ -172,11 +172,11 @@ func Suite(t *testing.T, b Bench) {
 	}
 	look := func(t *testing.T, refs ...runtime.Ref) (all []tick.Liveness) {
 		t.Helper()
-		sights := b.Look(ctx, refs)
-		if len(sights) != len(refs) {
-			t.Fatalf("%d sights of %d", len(sights), len(refs))
+		statuses := b.Status(ctx, refs)
+		if len(statuses) != len(refs) {
+			t.Fatalf("%d statuses of %d", len(statuses), len(refs))
 		}
-		for _, s := range sights {
+		for _, s := range statuses {
 			if (s.Alive == tick.Unknown) != (s.Err != nil) {
 				t.Errorf("%v, %v", s.Alive, s.Err)
 			}
@@ -186,7 +186,7 @@ func Suite(t *testing.T, b Bench) {
 	}
 	is := func(t *testing.T, r runtime.Ref, want tick.Liveness) {
 		t.Helper()
-		if s := b.Look(ctx, []runtime.Ref{r})[0]; s.Alive != want {
+		if s := b.Status(ctx, []runtime.Ref{r})[0]; s.Alive != want {
 			t.Errorf("%s runs: %s, not %s (%v)", r.Name, s.Alive, want, s.Err)
 		}
 	}
@@ -216,8 +216,8 @@ func Suite(t *testing.T, b Bench) {
 			if err := b.Send(ctx, r, "hello"); !errors.Is(err, runtime.ErrNone) {
 				t.Errorf("send: %v", err)
 			}
-			if n := len(b.Look(ctx, nil)); n != 0 {
-				t.Errorf("%d sights of nothing", n)
+			if n := len(b.Status(ctx, nil)); n != 0 {
+				t.Errorf("%d statuses of nothing", n)
 			}
 		})
 		row("started, again, stopped, again", func(t *testing.T) {
@@ -419,7 +419,7 @@ func Suite(t *testing.T, b Bench) {
 		defer restore()
 		var all sync.WaitGroup
 		all.Go(func() {
-			for _, s := range hasty.Look(ctx, []runtime.Ref{a.Ref, never.Ref}) {
+			for _, s := range hasty.Status(ctx, []runtime.Ref{a.Ref, never.Ref}) {
 				if s.Alive != tick.Unknown || s.Err == nil {
 					t.Errorf("%v, %v", s.Alive, s.Err)
 				}
