@@ -205,7 +205,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "what a hook hands over to be kept has its secrets",
-		file:  "lib/command/recordcmd/told.go",
+		file:  "lib/command/recordcmd/fromhook.go",
 		right: `l.Clean(env.Redact)`,
 		wrong: `_ = env.Redact`,
 		pkg:   ".", run: "TestScripts/record_told",
@@ -276,7 +276,7 @@ var mutants = []mutant{
 	{
 		name:  "the person is told at each turn that recording has stopped",
 		file:  "lib/client/hook/record.go",
-		right: `return stopped.MarkReported(c.state())`,
+		right: `return stop.MarkReported(c.state())`,
 		wrong: `return nil`,
 		pkg:   ".", run: "TestScripts/record_asked",
 	},

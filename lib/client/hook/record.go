@@ -11,7 +11,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/place"
 	"gt/lib/record/secretfile"
-	"gt/lib/record/stopped"
+	"gt/lib/record/stop"
 	"gt/lib/record/told"
 	"gt/lib/sys/process"
 )
@@ -35,7 +35,7 @@ func (c *Invocation) KeepConversation(f Flags, why string) error {
 	}
 	err := process.Detach(c.Home.Runtime(), append(args, string(c.ID)), c.env.Environ, "")
 	if err != nil {
-		err = errors.Join(err, stopped.Note(c.state(), c.env.Redact(err.Error()), c.env.Now()))
+		err = errors.Join(err, stop.Note(c.state(), c.env.Redact(err.Error()), c.env.Now()))
 	}
 	return err
 }
@@ -47,16 +47,16 @@ func (c *Invocation) TellStopped(f Flags) error {
 	if f.Record != "on" || !c.Dialect.SystemMessage {
 		return nil
 	}
-	stop := stopped.Untold(c.state())
-	if stop == nil {
+	unreported := stop.Untold(c.state())
+	if unreported == nil {
 		return nil
 	}
 	const most = 500
-	text := "gt has stopped recording conversations: " + c.env.Line(stop.Why, most) + " (gt-hooks status says more)"
+	text := "gt has stopped recording conversations: " + c.env.Line(unreported.Why, most) + " (gt-hooks status says more)"
 	if _, err := io.WriteString(c.env.Stdout, c.Dialect.Notice(text)); err != nil {
 		return err
 	}
-	return stopped.MarkReported(c.state())
+	return stop.MarkReported(c.state())
 }
 
 func (c *Invocation) state() place.State { return place.StateOf(c.env.Getenv) }

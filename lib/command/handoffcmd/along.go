@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/launch/gtexec"
 	"gt/lib/launch/respawn"
-	"gt/lib/launch/sibling"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
 )
@@ -32,7 +32,7 @@ func (h handover) takeAlong(looks, asks bool) (handover, error) {
 		return h, err
 	}
 	run := func(args ...string) ([]byte, error) {
-		return sibling.Output("gt-record", h.home.Dir, h.env.Environ, alongWait, args...)
+		return gtexec.Output("gt-record", h.home.Dir, h.env.Environ, alongWait, args...)
 	}
 	if _, err := run("sync", string(h.id)); err != nil {
 		return h, cli.Fail(cli.No, err)

@@ -9,7 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
-	"gt/lib/launch/sibling"
+	"gt/lib/launch/gtexec"
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
@@ -199,6 +199,6 @@ const workWait = 5 * time.Second
 
 // work lets gt-mail do what was asked for about work of the session's template.
 func work(env *cli.Env, call *hook.Invocation, item request.Item) error {
-	_, err := sibling.Output("gt-mail", call.Dir, env.Environ, workWait, "work", "asked", "--session="+string(call.ID), item.Kind, "--", item.Work)
+	_, err := gtexec.Output("gt-mail", call.Dir, env.Environ, workWait, "work", "asked", "--session="+string(call.ID), item.Kind, "--", item.Work)
 	return err
 }

@@ -14,9 +14,9 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/conversation/brief"
 	"gt/lib/launch/beacon"
+	"gt/lib/launch/gtexec"
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
-	"gt/lib/launch/sibling"
 	"gt/lib/place"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -164,7 +164,7 @@ func (h handover) findProgram() error {
 		return nil // a person starts it, and sees what it asks
 	}
 	// It would wait in the pane for the person's word before it reads the note.
-	said, err := sibling.Output("gt-hooks", h.home.Dir, h.environ, hooksWait, "blocked", h.successor.Client.Name)
+	said, err := gtexec.Output("gt-hooks", h.home.Dir, h.environ, hooksWait, "blocked", h.successor.Client.Name)
 	if reason, remedy, ok := strings.Cut(strings.TrimSpace(string(said)), "\t"); err == nil && ok {
 		remedy, _, _ = strings.Cut(remedy, "\n")
 		return cli.Fail(cli.No, errors.New(reason), strings.TrimPrefix(remedy+"; nothing was changed", "; "))

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/launch/sibling"
+	"gt/lib/launch/gtexec"
 	"gt/lib/place/crew"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -115,7 +115,7 @@ func (t target) of(r *session.Record, kind string) (target, error) {
 // title; nil where it lists none. It fails where that agent is not running, or has told of no
 // session.
 func (t target) started(what string) (*session.Record, error) {
-	out, err := sibling.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, "show", "--json", "--", what)
+	out, err := gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, "show", "--json", "--", what)
 	if err != nil {
 		return nil, nil // it has no such agent
 	}

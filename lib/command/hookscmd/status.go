@@ -8,7 +8,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/wiring"
 	"gt/lib/place"
-	"gt/lib/record/stopped"
+	"gt/lib/record/stop"
 	"gt/lib/text/term"
 )
 
@@ -125,7 +125,7 @@ func (c *status) Run(env *cli.Env) error {
 
 // tellStopped says that conversations are not recorded although the person wants it.
 func tellStopped(env *cli.Env) {
-	if stop := stopped.Read(place.StateOf(env.Getenv)); stop != nil {
+	if stop := stop.Read(place.StateOf(env.Getenv)); stop != nil {
 		env.Warn("recording has stopped on %s: %s", term.Day(stop.Since, env.Now()), stop.Why)
 		env.Hint("correct it; the end of the next turn records again, and gt-record sync --all what was missed")
 	}

@@ -13,7 +13,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/client/hook"
-	"gt/lib/live/ending"
+	"gt/lib/live/closing"
 	"gt/lib/live/status"
 	"gt/lib/state/activity"
 	"gt/lib/state/keepalive"
@@ -317,7 +317,7 @@ func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o sessio
 	if e.Hook && call.Dialect.EndWait > 0 {
 		wait = call.Dialect.EndWait
 	}
-	end := ending.End{ID: id, Outcome: o, Reason: reason, At: env.Now(), ByClient: e.Hook}
+	end := closing.End{ID: id, Outcome: o, Reason: reason, At: env.Now(), ByClient: e.Hook}
 	if args, err := call.Process().Args(); e.Hook && err == nil && len(strings.Join(args, " ")) < maxArgs {
 		for _, a := range args {
 			end.Args = append(end.Args, env.Redact(a))

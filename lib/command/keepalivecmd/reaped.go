@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/live/ending"
+	"gt/lib/live/closing"
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/session"
@@ -90,7 +90,7 @@ func (of reaped) close(now time.Time) {
 		if !s.Process().Gone() {
 			continue
 		}
-		end := ending.End{ID: s.ID, Outcome: session.Killed, Reason: reason, At: now}
+		end := closing.End{ID: s.ID, Outcome: session.Killed, Reason: reason, At: now}
 		if err := end.Close(s.store, endWait); err != nil && !errors.Is(err, session.ErrEnded) {
 			of.env.Warn("%v", err)
 		}

@@ -11,7 +11,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
-	"gt/lib/launch/sibling"
+	"gt/lib/launch/gtexec"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 )
@@ -40,7 +40,7 @@ func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) 
 	if a == locked {
 		args = append(args, "--update")
 	}
-	out, err := sibling.Output("gt-seance", s.call.Dir, s.env.Environ, readWait, args...)
+	out, err := gtexec.Output("gt-seance", s.call.Dir, s.env.Environ, readWait, args...)
 	var grown summary.Summary
 	if err == nil {
 		err = json.Unmarshal(out, &grown)

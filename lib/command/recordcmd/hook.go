@@ -13,7 +13,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/place"
 	"gt/lib/record"
-	"gt/lib/record/stopped"
+	"gt/lib/record/stop"
 	"gt/lib/record/told"
 	"gt/lib/state/session"
 	"gt/lib/sys/flock"
@@ -36,9 +36,9 @@ func (c *syncing) hooked(env *cli.Env) error {
 	case errors.Is(err, flock.ErrBusy): // another does it
 		return err
 	case err != nil:
-		return errors.Join(err, stopped.Note(state, env.Redact(err.Error()), env.Now()))
+		return errors.Join(err, stop.Note(state, env.Redact(err.Error()), env.Now()))
 	}
-	return stopped.Clear(state)
+	return stop.Clear(state)
 }
 
 // keep is hooked, where the person wants a record.

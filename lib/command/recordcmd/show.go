@@ -15,7 +15,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/record"
 	"gt/lib/text/term"
-	"gt/lib/view/spoken"
+	"gt/lib/view/transcript"
 )
 
 type show struct {
@@ -62,7 +62,7 @@ func (c *show) Run(env *cli.Env) error {
 		}
 	}
 	fmt.Fprintln(out)
-	p := &page{Page: spoken.Page{W: out, Style: style, Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: i.Agent, tools: c.Tools}
+	p := &page{Page: transcript.Page{W: out, Style: style, Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: i.Agent, tools: c.Tools}
 	if err := s.Lines(id, func(l record.Line) bool { p.line(&l); return p.Err == nil }); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *tail) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	p := &page{Page: spoken.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: h.Agent, tools: c.Tools, raw: c.JSON}
+	p := &page{Page: transcript.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: h.Agent, tools: c.Tools, raw: c.JSON}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
@@ -158,7 +158,7 @@ func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 
 // isShown reports whether a page shows anything of a line.
 func isShown(line []byte, tools bool) bool {
-	p := &page{Page: spoken.Page{W: io.Discard}, env: &cli.Env{}, tools: tools}
+	p := &page{Page: transcript.Page{W: io.Discard}, env: &cli.Env{}, tools: tools}
 	p.bytes(line)
 	return p.Speaker != ""
 }
@@ -175,7 +175,7 @@ func one(env *cli.Env, name string) (record.Store, record.ID, error) {
 
 // page writes a conversation for a person.
 type page struct {
-	spoken.Page
+	transcript.Page
 	env   *cli.Env
 	agent string
 	tools bool
@@ -210,7 +210,7 @@ func (p *page) line(l *record.Line) {
 			if l.Target != "" && text == "" {
 				text = term.CleanText(p.env.Redact(l.Target))
 			}
-			p.say(spoken.Tool(tool), p.Style.Dim, l, text)
+			p.say(transcript.Tool(tool), p.Style.Dim, l, text)
 			return
 		}
 		if l.Target != "" {

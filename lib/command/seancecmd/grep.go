@@ -15,7 +15,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
-	"gt/lib/view/spoken"
+	"gt/lib/view/transcript"
 )
 
 type grep struct {
@@ -316,7 +316,7 @@ func (p *printer) speaker(h search.Hit) string {
 	case conversation.Call:
 		tool := term.Cut(term.Clean(p.env.Redact(h.Tool)), maxActor)
 		if tool == "you" || tool == "task" || tool == agent {
-			tool = spoken.Tool(tool)
+			tool = transcript.Tool(tool)
 		}
 		return tool
 	}

@@ -16,7 +16,7 @@ import (
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/text/term"
-	"gt/lib/view/spoken"
+	"gt/lib/view/transcript"
 )
 
 // turns are which turns of a conversation are meant, from 1 on; a zero end is
@@ -145,14 +145,14 @@ func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversati
 
 func (c *read) page(env *cli.Env, s *catalog.Session, w io.Writer) *page {
 	return &page{
-		Page: spoken.Page{W: w, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Numbered: true, Width: term.Width(env.Stdout, env.Getenv)},
+		Page: transcript.Page{W: w, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Numbered: true, Width: term.Width(env.Stdout, env.Getenv)},
 		env:  env, session: s, tools: c.Tools, think: c.Think, json: c.JSON,
 	}
 }
 
 // page writes a conversation for a person, or as JSON.
 type page struct {
-	spoken.Page
+	transcript.Page
 	env                *cli.Env
 	session            *catalog.Session
 	tools, think, json bool
@@ -225,7 +225,7 @@ func (p *page) entry(e conversation.Entry) {
 	case conversation.Call:
 		tool := term.Clean(clean(e.Tool))
 		if p.tools {
-			p.Say(spoken.Tool(tool), p.Style.Dim, e.Time, text)
+			p.Say(transcript.Tool(tool), p.Style.Dim, e.Time, text)
 			break
 		}
 		p.Called(agent, p.Style.Green, e.Time, tool, gist(text))

@@ -11,7 +11,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/launch/birth"
 	launch "gt/lib/launch/start"
-	"gt/lib/live/ending"
+	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -171,11 +171,11 @@ func warns(env *cli.Env) func(error) { return func(err error) { env.Warn("%v", e
 
 // noteStop notes that the session's process is ended on purpose.
 func noteStop(env *cli.Env, store instance.Store, id session.ID, until time.Time) error {
-	return ending.Expect(store.State, id, session.Stop{Reason: birth.StopReason, Until: until}, warns(env))
+	return closing.Expect(store.State, id, session.Stop{Reason: birth.StopReason, Until: until}, warns(env))
 }
 
 // closeSession notes the end of a session whose own end hook did not.
 func closeSession(env *cli.Env, store instance.Store, id session.ID) error {
-	end := ending.End{ID: id, Outcome: session.Killed, Reason: birth.StopReason, At: env.Now()}
+	end := closing.End{ID: id, Outcome: session.Killed, Reason: birth.StopReason, At: env.Now()}
 	return end.CloseIn(env.Getenv, store.State, readyWait, warns(env))
 }

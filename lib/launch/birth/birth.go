@@ -25,7 +25,7 @@ import (
 	"gt/lib/launch/respawn"
 	launch "gt/lib/launch/start"
 	"gt/lib/live"
-	"gt/lib/live/ending"
+	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
 	"gt/lib/place"
 	"gt/lib/place/home"
@@ -555,7 +555,7 @@ const StopReason = "gt-session stop"
 func (b *Birth) noteStop(within time.Duration) {
 	if r := b.m.Record; r != nil && !r.Ended() {
 		stop := session.Stop{Reason: StopReason, Until: b.now.Add(within)}
-		if err := ending.Expect(b.Store.State, r.ID, stop, func(err error) { b.Env.Warn("%v", err) }); err != nil {
+		if err := closing.Expect(b.Store.State, r.ID, stop, func(err error) { b.Env.Warn("%v", err) }); err != nil {
 			b.Env.Warn("%v", err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/registry"
 	"gt/lib/launch/beacon"
-	"gt/lib/live/ending"
+	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -150,7 +150,7 @@ func (b *Birth) noteLeft() error {
 	if err != nil || !left || b.m.Record == nil {
 		return err
 	}
-	end := ending.End{ID: b.m.Record.ID, Outcome: session.Done, Reason: fleet.Left, At: b.now, ByClient: true}
+	end := closing.End{ID: b.m.Record.ID, Outcome: session.Done, Reason: fleet.Left, At: b.now, ByClient: true}
 	if err := end.CloseIn(b.Env.Getenv, b.Store.State, hold, func(err error) { b.Env.Warn("%v", err) }); err != nil {
 		return err
 	}

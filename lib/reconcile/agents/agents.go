@@ -17,7 +17,7 @@ import (
 	"gt/lib/launch/respawn"
 	"gt/lib/launch/start"
 	"gt/lib/live"
-	"gt/lib/live/ending"
+	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/reconcile/perform"
@@ -306,8 +306,8 @@ func (a Agents) commands(ctx context.Context, in *instance.Instance, e template.
 	return nil
 }
 
-// closing is how long the end of a session waits for others that work in its home.
-const closing = 2 * time.Second
+// lockWait is how long the end of a session waits for others that work in its home.
+const lockWait = 2 * time.Second
 
 // Stop ends the agent of a session. That somebody ends it is noted first: whoever finds
 // its process gone takes it for killed, not for crashed.
@@ -320,11 +320,11 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	if id == "" {
 		return runs.Stop(ctx, a.ref(in))
 	}
-	a.warn(ending.Expect(a.Store.State, id, session.Stop{Reason: reason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.warn))
+	a.warn(closing.Expect(a.Store.State, id, session.Stop{Reason: reason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.warn))
 	if err := runs.Stop(ctx, a.ref(in)); err != nil {
 		return err
 	}
-	a.warn(ending.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Env.Getenv, a.Store.State, closing, a.warn))
+	a.warn(closing.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Env.Getenv, a.Store.State, lockWait, a.warn))
 	return nil
 }
 

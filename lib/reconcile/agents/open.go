@@ -13,7 +13,7 @@ import (
 	"gt/lib/log/eventlog"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/check"
-	"gt/lib/reconcile/claimed"
+	"gt/lib/reconcile/claims"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/perform"
 	"gt/lib/reconcile/runtime"
@@ -81,7 +81,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	}
 	notes := work.Of(store)
 	notes.Release = release
-	claims := &claimed.Work{Notes: notes, Release: release, Now: env.Now}
+	claims := &claims.Work{Notes: notes, Release: release, Now: env.Now}
 	if profile == "" && t.Trust != nil {
 		claims.Databases = func(folders []string) ([]beads.Database, error) {
 			return beads.Databases(t, folders, env.ChildEnviron())

@@ -44,27 +44,27 @@ type killed struct{}
 
 // sim is a place with its trouble.
 type sim struct {
-	dir     string
-	store   instance.Store
-	fake    *runtimetest.Fake
-	work    work.Work
-	now     time.Time
-	text    string // of the town.toml
-	broken  bool   // no agent starts
-	mute    bool   // nothing answers
-	unread  bool   // the town.toml cannot be read
-	late    time.Duration
-	demand  map[string]tick.Demand
-	statuses  map[string]perform.Status // by name, besides what the runtime tells
-	ops     int
-	stopAt  int // the op at which the controller is killed; 0 never
-	version int
-	given   int
-	closed  map[string]string
-	limit   map[string]int
-	force   bool
-	changes int
-	looks   int
+	dir      string
+	store    instance.Store
+	fake     *runtimetest.Fake
+	work     work.Work
+	now      time.Time
+	text     string // of the town.toml
+	broken   bool   // no agent starts
+	mute     bool   // nothing answers
+	unread   bool   // the town.toml cannot be read
+	late     time.Duration
+	demand   map[string]tick.Demand
+	statuses map[string]perform.Status // by name, besides what the runtime tells
+	ops      int
+	stopAt   int // the op at which the controller is killed; 0 never
+	version  int
+	given    int
+	closed   map[string]string
+	limit    map[string]int
+	force    bool
+	changes  int
+	looks    int
 }
 
 // ten templates: pools of each kind, some that depend on others, and two that nothing

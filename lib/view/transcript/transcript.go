@@ -1,7 +1,7 @@
-// Package spoken writes what is said in a conversation for a person: indented paragraphs,
+// Package transcript writes what is said in a conversation for a person: indented paragraphs,
 // under a heading where the speaker or the turn changes. Only gt writes at the margin, so
 // no paragraph reads as a heading, a tool's call or a note.
-package spoken
+package transcript
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-// Package claimed is what the sessions of a place have claimed and not done: notes that
+// Package claims is what the sessions of a place have claimed and not done: notes that
 // gt-mail gave, and in a trusted town the issues that bd has assigned to them.
-package claimed
+package claims
 
 import (
 	"context"

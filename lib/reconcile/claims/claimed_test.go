@@ -1,4 +1,4 @@
-package claimed
+package claims
 
 import (
 	"context"

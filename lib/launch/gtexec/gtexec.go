@@ -1,6 +1,6 @@
-// Package sibling runs another program of the same installation and takes what it
+// Package gtexec runs another program of the same installation and takes what it
 // prints, so that a small program need not link what a large one can do.
-package sibling
+package gtexec
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-// Package ending closes a session that is over: its record, with the event that
+// Package closing closes a session that is over: its record, with the event that
 // tells of it, its sign of life, and what was kept for a successor that it will not
 // have.
-package ending
+package closing
 
 import (
 	"errors"

@@ -1,10 +1,10 @@
-// Package stopped notes that conversations are not recorded any more although the person
+// Package stop notes that conversations are not recorded any more although the person
 // wants it, since nobody sees what a detached program says: the next hook that can tells the
 // person, once, and gt-hooks status until it works again.
 //
 //	<state>/record_stopped.json     since when, and why
 //	<state>/record_stopped.untold   the person has not been told
-package stopped
+package stop
 
 import (
 	"encoding/json"

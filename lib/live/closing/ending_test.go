@@ -1,4 +1,4 @@
-package ending
+package closing
 
 import (
 	"errors"

@@ -6,7 +6,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/place"
-	"gt/lib/record/stopped"
+	"gt/lib/record/stop"
 	"gt/lib/record/told"
 	"gt/lib/state/session"
 )
@@ -24,7 +24,7 @@ const maxTold = 256 << 20
 func (c *fromHook) Run(env *cli.Env) error {
 	err := c.keep(env)
 	if err != nil {
-		err = errors.Join(err, stopped.Note(place.StateOf(env.Getenv), env.Redact(err.Error()), env.Now()))
+		err = errors.Join(err, stop.Note(place.StateOf(env.Getenv), env.Redact(err.Error()), env.Now()))
 	}
 	return err
 }
